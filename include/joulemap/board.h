@@ -1,0 +1,129 @@
+/* Boards, their sensors and what those returned: plain rows, as they stand in
+ * a recording.
+ *
+ * A value that is missing is absent with its reason, never 0: integers that
+ * can be missing have a `has_` bit or are negative by contract below. */
+#ifndef JOULEMAP_BOARD_H
+#define JOULEMAP_BOARD_H
+
+#include <joulemap/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a sensor measures: name, text, unit of its value */
+#define JM_QUANTITY_MAP(X)                                                                                   \
+    X(POWER, "power", "W")                                                                                   \
+    X(MEMORY_POWER, "memory_power", "W")                                                                     \
+    X(ENERGY, "energy", "J")                                                                                 \
+    X(UTIL_GPU, "gpu_utilisation", "%")                                                                      \
+    X(UTIL_MEMORY, "memory_utilisation", "%")                                                                \
+    X(TEMPERATURE, "temperature", "C")                                                                       \
+    X(CLOCK_SM, "clock_sm", "MHz")                                                                           \
+    X(CLOCK_MEMORY, "clock_memory", "MHz")                                                                   \
+    X(THROTTLE, "throttle_reasons", "bits")                                                                  \
+    X(POWER_LIMIT, "power_limit", "W")
+
+typedef enum jm_quantity {
+#define X(name, text, unit) JM_QUANTITY_##name,
+    JM_QUANTITY_MAP(X)
+#undef X
+        JM_QUANTITY_COUNT
+} jm_quantity;
+
+/* How a sensor answers to the true power P: see docs/sensors.md */
+#define JM_RESPONSE_MAP(X)                                                                                   \
+    X(INSTANT, "instant")         /* P(t - lag) */                                                           \
+    X(BOX, "box")                 /* mean of P over [t - lag - window, t - lag] */                           \
+    X(FIRST_ORDER, "first_order") /* integral of P(t - lag - u) exp(-u/tau)/tau du */                        \
+    X(COUNTER, "counter")         /* integral of P since an unknown start */
+
+typedef enum jm_response {
+#define X(name, text) JM_RESPONSE_##name,
+    JM_RESPONSE_MAP(X)
+#undef X
+        JM_RESPONSE_COUNT
+} jm_response;
+
+#define JM_BOARD_TEXT 96
+
+/* One board: a GPU, or a CPU package or DRAM domain. */
+typedef struct jm_board {
+    int64_t id;               /* number in a recording, from 1; 0 while it has none */
+    char backend[16];         /* "nvml", "rapl" */
+    char name[JM_BOARD_TEXT]; /* "NVIDIA H200", "package-0" */
+    char uuid[JM_BOARD_TEXT]; /* "GPU-..."; "" if unknown */
+    char pci[32];             /* "00000000:01:00.0"; "" if none */
+    char driver[48];          /* driver version; "" if unknown */
+    char profile[32];         /* board profile in use ("h200"), "generic" if none fits */
+    int32_t index;            /* index of the back end (NVML's order); -1 if none */
+    int32_t cuda_index;       /* index after CUDA_VISIBLE_DEVICES; -1 if not visible */
+    double power_limit_w;     /* enforced; NAN if unknown */
+    double power_limit_min_w; /* NAN if unknown */
+    double power_limit_max_w; /* NAN if unknown */
+    bool simulated;
+    bool mig; /* power is that of the whole board */
+} jm_board;
+
+/* One sensor of a board. Present, or missing with the reason. */
+typedef struct jm_sensor {
+    int64_t id;        /* number in a recording, from 1; 0 while it has none */
+    int64_t board_id;  /* jm_board.id */
+    char name[40];     /* "power_ring", "power_instant", "power_average", "energy_counter", ... */
+    char source[96];   /* the call: "nvmlDeviceGetSamples(TOTAL_POWER)" */
+    char missing[160]; /* why it cannot be read; "" if it can */
+    jm_quantity quantity;
+    jm_response response;
+    int64_t period_ns; /* how often its value changes; 0 if unknown */
+    int64_t lag_ns;
+    int64_t lag_u_ns;     /* standard uncertainty of lag_ns */
+    int64_t window_ns;    /* BOX: its width */
+    int64_t tau_ns;       /* FIRST_ORDER: its time constant */
+    int64_t tau_u_ns;     /* standard uncertainty of tau_ns or window_ns */
+    int64_t read_cost_ns; /* measured mean cost of a read; 0 if not measured */
+    double noise;         /* standard deviation of one reading in steady load, in its unit */
+    double gain_u;        /* relative standard uncertainty of the absolute value (0.029) */
+} jm_sensor;
+
+typedef struct jm_reading {
+    int64_t sensor_id;
+    int64_t t_ns; /* CLOCK_MONOTONIC, late stamps corrected */
+    double value;
+} jm_reading;
+
+JM_API const char *jm_quantity_text(jm_quantity quantity);
+JM_API const char *jm_quantity_unit(jm_quantity quantity);
+JM_API const char *jm_response_text(jm_response response);
+
+/* What there is on this machine, as a snapshot. */
+typedef struct jm_inventory jm_inventory;
+
+/* `sim`: profile name or path for the simulated board, NULL to follow
+ * JOULEMAP_SIM or, without it, use the real ones. Never fails for want of a
+ * board: an empty inventory says why in its back ends. */
+JM_API jm_status jm_inventory_create(jm_inventory **out, const char *sim, jm_error *err);
+JM_API void jm_inventory_free(jm_inventory *inventory);
+JM_API size_t jm_inventory_board_count(const jm_inventory *inventory);
+JM_API const jm_board *jm_inventory_board(const jm_inventory *inventory, size_t board);
+JM_API size_t jm_inventory_sensor_count(const jm_inventory *inventory, size_t board);
+JM_API const jm_sensor *jm_inventory_sensor(const jm_inventory *inventory, size_t board, size_t sensor);
+
+/* One line of `doctor`: what was looked for, whether it works, why not, the cure. */
+typedef struct jm_finding {
+    char subject[64]; /* "NVML", "NVML: nvmlDeviceGetSamples", "RAPL (powercap)", "CUPTI" */
+    bool works;
+    char detail[256]; /* the path and version found, or the cause */
+    char cure[256];   /* "" if it works or there is none */
+} jm_finding;
+
+JM_API size_t jm_inventory_finding_count(const jm_inventory *inventory);
+JM_API const jm_finding *jm_inventory_finding(const jm_inventory *inventory, size_t finding);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

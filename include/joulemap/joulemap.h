@@ -1,0 +1,12 @@
+/* joulemap: where the joules of a GPU program go. The whole C interface. */
+#ifndef JOULEMAP_H
+#define JOULEMAP_H
+
+#include <joulemap/board.h>
+#include <joulemap/recording.h>
+#include <joulemap/report.h>
+#include <joulemap/run.h>
+#include <joulemap/span.h>
+#include <joulemap/status.h>
+
+#endif

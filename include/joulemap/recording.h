@@ -1,0 +1,39 @@
+/* A recording: one SQLite file, or memory. Schema: docs/file-format.md. */
+#ifndef JOULEMAP_RECORDING_H
+#define JOULEMAP_RECORDING_H
+
+#include <joulemap/board.h>
+#include <joulemap/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct jm_recording jm_recording;
+
+/* Open an existing file for reading. A file cut short or left behind by a killed
+ * recorder opens too: what can be read is read, jm_recording_damage says what is missing. */
+JM_API jm_status jm_recording_open(jm_recording **out, const char *path, jm_error *err);
+JM_API void jm_recording_close(jm_recording *recording);
+
+/* NULL if whole, else a sentence on what is damaged. */
+JM_API const char *jm_recording_damage(const jm_recording *recording);
+
+/* A value of the table `meta`, NULL if absent; valid until close. */
+JM_API const char *jm_recording_meta(const jm_recording *recording, const char *key);
+
+/* `joulemap import`: build a recording from CSV files (plain or .gz).
+ * readings: `sensor,t_s,value[,...]`; segments: `part,kernel,t_start_s,t_end_s,kernel_launches`;
+ * kernels: `t_start_s,duration_us,kernel,stream,part`; each may be NULL, not all. `board`: profile
+ * that knows the sensors. A part becomes a phase. BAD_DATA names file, line and column. */
+JM_API jm_status jm_recording_import(const char *out_path, bool overwrite, const char *board,
+                                     const char *readings_path, const char *segments_path,
+                                     const char *kernels_path, jm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,123 @@
+/* From a recording to rows: whose joules, how sure, how known. */
+#ifndef JOULEMAP_REPORT_H
+#define JOULEMAP_REPORT_H
+
+#include <joulemap/recording.h>
+#include <joulemap/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A row's key. name, text */
+#define JM_BY_MAP(X)                                                                                         \
+    X(LAYER, "layer")                                                                                        \
+    X(KERNEL, "kernel")                                                                                      \
+    X(TYPE, "type")                                                                                          \
+    X(PHASE, "phase")                                                                                        \
+    X(BOARD, "board")                                                                                        \
+    X(SPAN, "span") /* one row an occurrence: what each single call of a layer took */
+
+typedef enum jm_by {
+#define X(name, text) JM_BY_##name,
+    JM_BY_MAP(X)
+#undef X
+        JM_BY_COUNT
+} jm_by;
+
+/* How a figure is known, best first. */
+#define JM_PROVENANCE_MAP(X)                                                                                 \
+    X(MEASURED, "measured")                                                                                  \
+    X(FITTED, "fitted")                                                                                      \
+    X(ISOLATED, "isolated")                                                                                  \
+    X(MODELLED, "modelled")                                                                                  \
+    X(UNRESOLVED, "unresolved")
+
+typedef enum jm_provenance {
+#define X(name, text) JM_PROVENANCE_##name,
+    JM_PROVENANCE_MAP(X)
+#undef X
+        JM_PROVENANCE_COUNT
+} jm_provenance;
+
+typedef struct jm_report_options {
+    uint32_t size; /* sizeof(jm_report_options) */
+    jm_by by;
+    const char *phase;  /* only what happened inside phases of this name, NULL for all */
+    int64_t board_id;   /* one board, 0 for all */
+    int64_t process_id; /* one process of the recording (pid), 0 for all */
+    int64_t from_ns;    /* CLOCK_MONOTONIC; both 0 for the whole recording */
+    int64_t to_ns;
+} jm_report_options;
+
+/* One row. Texts live as long as the report. Rows are in pre-order of the tree:
+ * a parent stands before its children, depth says where. */
+typedef struct jm_row {
+    const char *name; /* "attn" */
+    const char *path; /* "blocks.0.attn"; unique with kind among the rows of one report, but for BY_SPAN */
+    const char *kind; /* "forward", "kernel", "idle", "outside", "unresolved", ... */
+    int32_t depth;
+    int64_t calls;
+    double busy_s;       /* time its own kernels (or, without a GPU, its spans) took, children included */
+    double energy_j;     /* inclusive: with all children */
+    double energy_low_j; /* 95 % interval, relative to the board's own sensor */
+    double energy_high_j;
+    double energy_self_j; /* exclusive: all rows' self energies add up to total_energy_j */
+    double power_w;       /* energy_j / busy_s; NAN if busy_s is 0 */
+    double share;         /* energy_self_j's inclusive counterpart: energy_j / total_energy_j */
+    jm_provenance provenance;
+    const char *boards; /* "0", "0,1": indices */
+    int64_t start_ns;   /* BY_SPAN: when; else the first occurrence */
+    int64_t end_ns;
+} jm_row;
+
+typedef struct jm_report_totals {
+    double total_energy_j;
+    double total_low_j;
+    double total_high_j;
+    const char *total_source; /* "energy_counter", "power_ring" */
+    double idle_energy_j;
+    double outside_energy_j;
+    double unresolved_energy_j;
+    double closure;   /* (sum of the free fit - independent total) / total; NAN if there is no second total */
+    double closure_z; /* the same in standard uncertainties; above 3 the total is not forced */
+    double duration_s;
+    double residual_w; /* root mean square of the fit; NAN without a fit */
+    double chi2_n;     /* reduced chi square; NAN without a fit */
+    int64_t readings;
+    bool simulated;
+} jm_report_totals;
+
+typedef struct jm_report jm_report;
+
+JM_API jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_report_options *options,
+                                  jm_error *err);
+JM_API void jm_report_free(jm_report *report);
+JM_API size_t jm_report_row_count(const jm_report *report);
+JM_API const jm_row *jm_report_row(const jm_report *report, size_t row);
+JM_API const jm_report_totals *jm_report_totals_get(const jm_report *report);
+
+/* Sentences a reader must know (losses, gaps, throttling, sensor used, damage). */
+JM_API size_t jm_report_note_count(const jm_report *report);
+JM_API const char *jm_report_note(const jm_report *report, size_t note);
+
+/* Views. Text: a table `width` columns wide (0: do not cut), at most `limit` rows (0: all).
+ * The caller frees *out with free(). */
+JM_API jm_status jm_report_text(const jm_report *report, int width, size_t limit, char **out, jm_error *err);
+JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *err);
+
+/* `joulemap export`: "csv" or "json" into an open stream. */
+JM_API jm_status jm_export(jm_recording *recording, const char *format, const jm_report_options *options,
+                           FILE *out, jm_error *err);
+
+JM_API const char *jm_by_text(jm_by by);
+JM_API const char *jm_provenance_text(jm_provenance provenance);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

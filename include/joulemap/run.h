@@ -1,0 +1,60 @@
+/* A run: the sampler and the recorder at work, in this process.
+ *
+ * `joulemap record` starts one around a child; a Python Session starts one in
+ * its own process. A process whose parent already records (JOULEMAP_RUN in the
+ * environment) attaches to that run instead: no board is read twice. */
+#ifndef JOULEMAP_RUN_H
+#define JOULEMAP_RUN_H
+
+#include <joulemap/status.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct jm_run jm_run;
+typedef struct jm_recording jm_recording;
+
+typedef struct jm_run_options {
+    uint32_t size;       /* sizeof(jm_run_options): lets it grow */
+    const char *path;    /* recording file, NULL for memory */
+    const char *sim;     /* simulated board's profile, NULL: JOULEMAP_SIM or real boards */
+    const char *command; /* command line to note down, NULL: that of this process */
+    bool overwrite;      /* replace an existing file */
+    bool kernels;        /* trace kernels of this process through CUPTI (record sets it by environment) */
+    bool no_cpu;         /* do not read RAPL */
+    bool sampling_only;  /* no rings, no kernels: boards alone (`stat`) */
+} jm_run_options;
+
+/* Start, or attach. Fails with NO_DEVICE only if there is no board at all and
+ * none was simulated; a single missing sensor is a finding, not an error. */
+JM_API jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *err);
+
+/* True if this run belongs to a parent process. */
+JM_API bool jm_run_attached(const jm_run *run);
+
+/* Wait until all that happened before this call is in the recording (the
+ * sensor's newest readings included), at most timeout_ms. BUSY if it is not. */
+JM_API jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err);
+
+/* The recording as it stands: valid until jm_run_free. For an attached run, the
+ * parent's file opened for reading. */
+JM_API jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err);
+
+/* Last readings, last records, close the file. An error says what of the recording
+ * could not be kept; what was written before stays. */
+JM_API jm_status jm_run_stop(jm_run *run, jm_error *err);
+
+/* Stops if need be. */
+JM_API void jm_run_free(jm_run *run);
+
+/* Environment a child needs to join this run: NULL-terminated "KEY=value"
+ * strings owned by the run (JOULEMAP_RUN, CUDA_INJECTION64_PATH, ...). */
+JM_API const char *const *jm_run_environment(const jm_run *run);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,66 @@
+/* Spans and marks: what the program says of itself.
+ *
+ * Threads: any. Begin and end neither allocate, lock, print nor call the
+ * system once a thread has written its first record. Without a run (no
+ * recorder in this process and no JOULEMAP_RUN in the environment) they do
+ * nothing and cost a load and a branch. They never fail: what does not fit
+ * into the thread's ring is counted there as lost. */
+#ifndef JOULEMAP_SPAN_H
+#define JOULEMAP_SPAN_H
+
+#include <joulemap/status.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* name, text in files and reports, 1 if the span speaks for all threads of the process */
+#define JM_SPAN_KIND_MAP(X)                                                                                  \
+    X(PHASE, "phase", 1)                                                                                     \
+    X(EPOCH, "epoch", 1)                                                                                     \
+    X(STEP, "step", 1)                                                                                       \
+    X(WINDOW, "window", 1)                                                                                   \
+    X(FORWARD, "forward", 0)                                                                                 \
+    X(BACKWARD, "backward", 0)                                                                               \
+    X(RECOMPUTE, "recompute", 0)                                                                             \
+    X(OPTIMIZER, "optimizer", 1)                                                                             \
+    X(NVTX, "nvtx", 0)
+
+typedef enum jm_span_kind {
+    JM_SPAN_NONE,
+#define X(name, text, process_wide) JM_SPAN_##name,
+    JM_SPAN_KIND_MAP(X)
+#undef X
+        JM_SPAN_KIND_COUNT
+} jm_span_kind;
+
+typedef uint32_t jm_name;    /* an interned text of this process; 0 is the empty one */
+typedef uint64_t jm_span_id; /* unique in this process; 0 means that nothing was recorded */
+
+JM_API const char *jm_span_kind_text(jm_span_kind kind);
+
+/* The number of a text (UTF-8, at most 4095 bytes, longer ones are cut).
+ * Locks and may allocate: call it once a name, not once a span. Returns 0 for
+ * "" and where there is no run. Equal texts get equal numbers. A number stays valid
+ * across runs of this process. */
+JM_API jm_name jm_name_intern(const char *text);
+
+/* Open a span. `name`: for a layer its full module path ("blocks.0.attn");
+ * `type`: its class of work, the unit whose power is fitted where there are no
+ * kernels ("Linear(768, 3072)"), 0 if it has none; `samples`: the number of
+ * samples of a step, 0 if unknown. A span belongs to the calling thread; those
+ * kinds that are process-wide also hold the work of threads without a span. */
+JM_API jm_span_id jm_span_begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples);
+
+/* Close it. May be called from another thread than begin. 0 does nothing. */
+JM_API void jm_span_end(jm_span_id span);
+
+/* A named instant; `meta` is a JSON object as text or NULL. Interns both: not
+ * for a hot path. */
+JM_API void jm_mark(const char *name, const char *meta);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

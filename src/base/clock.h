@@ -1,0 +1,31 @@
+/* The one clock: int64 nanoseconds of CLOCK_MONOTONIC, and the way to it from CLOCK_REALTIME.
+ *
+ * Both clocks are slewed alike, so their difference only changes when somebody
+ * steps the realtime clock: an anchor pair taken near a stamp converts it, and two
+ * anchors whose offsets differ by more than JM_CLOCK_STEP_NS show a step. */
+#ifndef JM_BASE_CLOCK_H
+#define JM_BASE_CLOCK_H
+
+#include <stdint.h>
+
+#define JM_NS_PER_S      INT64_C(1000000000)
+#define JM_NS_PER_MS     INT64_C(1000000)
+#define JM_NS_PER_US     INT64_C(1000)
+#define JM_CLOCK_STEP_NS (INT64_C(2) * JM_NS_PER_MS)
+
+typedef struct jm__anchor {
+    int64_t monotonic_ns;
+    int64_t realtime_ns;
+} jm__anchor;
+
+int64_t jm__now_ns(void); /* CLOCK_MONOTONIC */
+
+/* Both clocks at one instant: the tightest of a few readings. */
+jm__anchor jm__anchor_take(void);
+
+/* A CLOCK_REALTIME stamp in CLOCK_MONOTONIC. */
+int64_t jm__anchor_convert(const jm__anchor *anchor, int64_t realtime_ns);
+
+void jm__sleep_ns(int64_t duration_ns);
+
+#endif

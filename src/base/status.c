@@ -1,0 +1,76 @@
+/* Status codes as text, and the one way to fill an error. */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifndef JOULEMAP_VERSION
+#error "JOULEMAP_VERSION comes from CMake"
+#endif
+
+static const struct {
+    const char *name;
+    int exit_code;
+    const char *text;
+    const char *hint;
+} statuses[JM_STATUS_COUNT] = {
+#define X(name, exit_code, text, hint) {#name, exit_code, text, hint},
+    JM_STATUS_MAP(X)
+#undef X
+};
+
+static size_t index_of(jm_status status)
+{
+    return (unsigned)status < JM_STATUS_COUNT ? (size_t)status : (size_t)JM_INTERNAL;
+}
+
+const char *jm_status_name(jm_status status)
+{
+    return statuses[index_of(status)].name;
+}
+const char *jm_status_text(jm_status status)
+{
+    return statuses[index_of(status)].text;
+}
+const char *jm_status_hint(jm_status status)
+{
+    return statuses[index_of(status)].hint;
+}
+int jm_status_exit_code(jm_status status)
+{
+    return statuses[index_of(status)].exit_code;
+}
+const char *jm_version(void)
+{
+    return JOULEMAP_VERSION;
+}
+
+jm_status jm__fail(jm_error *err, jm_status status, int64_t code, const char *call, const char *format, ...)
+{
+    if (err == NULL) return status;
+    err->status = status;
+    err->code = code;
+    snprintf(err->call, sizeof err->call, "%s", call == NULL ? "" : call);
+    snprintf(err->hint, sizeof err->hint, "%s", jm_status_hint(status));
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    return status;
+}
+
+jm_status jm__hint(jm_error *err, jm_status status, const char *format, ...)
+{
+    if (err == NULL) return status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->hint, sizeof err->hint, format, args);
+    va_end(args);
+    return status;
+}
+
+jm_status jm__no_memory(jm_error *err, const char *call)
+{
+    return jm__fail(err, JM_NO_MEMORY, 0, call, "out of memory in %s", call);
+}

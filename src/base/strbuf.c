@@ -1,0 +1,69 @@
+/* A growing text. */
+#include "base/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(jm__strbuf *buffer, size_t more)
+{
+    if (buffer->failed) return false;
+    size_t needed = buffer->length + more + 1;
+    if (needed <= buffer->capacity) return true;
+    size_t capacity = buffer->capacity == 0 ? 256 : buffer->capacity;
+    while (capacity < needed)
+        capacity *= 2;
+    char *text = realloc(buffer->text, capacity);
+    if (text == NULL) {
+        buffer->failed = true;
+        return false;
+    }
+    buffer->text = text;
+    buffer->capacity = capacity;
+    return true;
+}
+
+void jm__strbuf_add_bytes(jm__strbuf *buffer, const char *bytes, size_t count)
+{
+    if (!reserve(buffer, count)) return;
+    memcpy(buffer->text + buffer->length, bytes, count);
+    buffer->length += count;
+    buffer->text[buffer->length] = '\0';
+}
+
+void jm__strbuf_add(jm__strbuf *buffer, const char *text)
+{
+    jm__strbuf_add_bytes(buffer, text, strlen(text));
+}
+
+void jm__strbuf_format(jm__strbuf *buffer, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int count = vsnprintf(NULL, 0, format, args);
+    if (count >= 0 && reserve(buffer, (size_t)count)) {
+        vsnprintf(buffer->text + buffer->length, (size_t)count + 1, format, again);
+        buffer->length += (size_t)count;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+char *jm__strbuf_take(jm__strbuf *buffer)
+{
+    if (!reserve(buffer, 0)) {
+        jm__strbuf_free(buffer);
+        return NULL;
+    }
+    char *text = buffer->text;
+    text[buffer->length] = '\0';
+    *buffer = (jm__strbuf){0};
+    return text;
+}
+
+void jm__strbuf_free(jm__strbuf *buffer)
+{
+    free(buffer->text);
+    *buffer = (jm__strbuf){0};
+}

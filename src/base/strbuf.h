@@ -1,0 +1,25 @@
+/* A growing text. After a failed allocation it stays failed and holds what it
+ * had: check once, at the end. Zero-initialise; free with jm__strbuf_free. */
+#ifndef JM_BASE_STRBUF_H
+#define JM_BASE_STRBUF_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct jm__strbuf {
+    char *text; /* NUL-terminated once anything was added, else NULL */
+    size_t length;
+    size_t capacity;
+    bool failed;
+} jm__strbuf;
+
+void jm__strbuf_add(jm__strbuf *buffer, const char *text);
+void jm__strbuf_add_bytes(jm__strbuf *buffer, const char *bytes, size_t count);
+void jm__strbuf_format(jm__strbuf *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The text, now the caller's (free()), "" allocated if empty; NULL if an allocation failed. */
+char *jm__strbuf_take(jm__strbuf *buffer);
+void jm__strbuf_free(jm__strbuf *buffer);
+
+#endif

@@ -1,0 +1,52 @@
+/* A verb of the command line: one file a verb, one table for all.
+ *
+ * --help, the man page and shell completion are all made from these tables. */
+#ifndef CLI_VERB_H
+#define CLI_VERB_H
+
+#include <joulemap/joulemap.h>
+#include <stdbool.h>
+
+typedef struct cli_option {
+    const char *name;     /* "--output", NULL ends the table */
+    char letter;          /* 'o', 0: none */
+    const char *argument; /* "FILE", NULL: a flag */
+    const char *help;     /* one sentence */
+    const char *choices;  /* "csv|json", or NULL; completion offers them and others are refused */
+    bool required;
+} cli_option;
+
+typedef struct cli_args cli_args;
+
+typedef struct cli_verb {
+    const char *name;
+    const char *usage;       /* after the verb: "[options] -- COMMAND [ARG...]" */
+    const char *summary;     /* one line */
+    const char *description; /* paragraphs for --help and the man page */
+    const cli_option *options;
+    int min_operands;                 /* without options */
+    int max_operands;                 /* -1: any */
+    bool takes_command;               /* "-- COMMAND ..." is required */
+    int (*run)(const cli_args *args); /* returns the exit code */
+} cli_verb;
+
+extern const cli_verb cli_verb_list, cli_verb_doctor, cli_verb_stat, cli_verb_record, cli_verb_report,
+    cli_verb_export, cli_verb_import, cli_verb_demo;
+
+/* All verbs in the order of --help, NULL-terminated. */
+extern const cli_verb *const cli_verbs[];
+
+/* Value of an option, NULL if not given; for a flag "" if given. */
+const char *cli_get(const cli_args *args, const char *name);
+bool cli_has(const cli_args *args, const char *name);
+const char *cli_operand(const cli_args *args, int index); /* NULL past the last */
+char **cli_command(const cli_args *args);                 /* NULL-terminated, after "--" */
+
+/* Print "joulemap VERB: TEXT" and the hint on stderr; returns the exit code for it. */
+int cli_fail(const cli_args *args, const jm_error *err);
+int cli_usage_error(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A progress line on stderr, only if that is a terminal; `done` NULL text ends it. */
+void cli_progress(const char *text);
+
+#endif

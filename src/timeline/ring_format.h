@@ -1,0 +1,93 @@
+/* The layout of a ring file: how spans and kernels leave the profiled process.
+ *
+ * One file a writer thread, in the run's folder, mapped shared by its writer, by
+ * the recorder (which consumes) and by the simulated board (which only looks).
+ * The file outlives a crash of either side. One producer, one consumer:
+ * `head` is published by the producer with release order, `tail` by the
+ * consumer. Both count records since the start and never wrap; slot = count & (capacity - 1).
+ * A full ring drops the new record and counts it in `lost`.
+ *
+ * Names: beside the rings of a writer lies `<pid>-<writer>.names`, append-only:
+ * entries of { uint32 number, uint32 length, bytes }, each written whole with one
+ * write(2) before a record may use its number. Numbers start at 1.
+ *
+ * This header is plain data, of use to anybody: it includes nothing of ours. */
+#ifndef JM_TIMELINE_RING_FORMAT_H
+#define JM_TIMELINE_RING_FORMAT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define JM_RING_MAGIC       0x31474e524d4a0001ull /* changes with any change below */
+#define JM_RING_HEADER_SIZE 4096u
+#define JM_RING_SUFFIX      ".ring"  /* <pid>-<writer>-<thread number>.ring */
+#define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names */
+
+/* Which library wrote it: one letter, as in the file's name. */
+#define JM_WRITER_CORE   'c' /* libjoulemap: spans and marks of C and Python */
+#define JM_WRITER_INJECT 'i' /* libjoulemap_inject: CUPTI's records */
+#define JM_WRITER_NVTX   'n' /* libjoulemap_inject: NVTX ranges */
+
+typedef struct jm_ring_header {
+    _Atomic uint64_t magic; /* stored last: a ring is valid once it is there */
+    uint32_t record_size;   /* sizeof(jm_ring_span) or sizeof(jm_ring_kernel) */
+    uint32_t capacity;      /* records, a power of two */
+    int32_t pid;
+    int32_t tid;        /* gettid of the producer */
+    uint32_t writer;    /* JM_WRITER_* */
+    uint32_t realtime;  /* 1 if stamps are CLOCK_REALTIME (CUPTI's), 0 if CLOCK_MONOTONIC */
+    int64_t created_ns; /* CLOCK_MONOTONIC */
+    char thread_name[16];
+    _Alignas(64) _Atomic uint64_t head;
+    _Atomic uint64_t lost;
+    _Alignas(64) _Atomic uint64_t tail;
+} jm_ring_header;
+
+enum { /* jm_ring_span.op */
+       JM_RING_BEGIN = 1,
+       JM_RING_END = 2,
+       JM_RING_MARK = 3, /* name; type holds the number of its JSON text, 0 if none */
+};
+
+/* 32 bytes: record of the writers 'c' and 'n'. */
+typedef struct jm_ring_span {
+    int64_t t_ns;  /* CLOCK_MONOTONIC */
+    uint64_t id;   /* begin and end: the span; unique in the process and writer */
+    uint32_t name; /* end: 0 */
+    uint32_t type; /* end: 0 */
+    uint32_t samples;
+    uint8_t op;
+    uint8_t kind; /* jm_span_kind */
+    uint16_t reserved;
+} jm_ring_span;
+
+enum { /* jm_ring_kernel.op */
+       JM_RING_KERNEL = 1,
+       JM_RING_MEMCPY = 2,
+       JM_RING_MEMSET = 3,
+       JM_RING_LAUNCH = 4, /* the API call: start, end, correlation, `context` = tid that called */
+       JM_RING_DEVICE = 5, /* `device` is the board whose UUID text ("GPU-...") is `name` */
+       JM_RING_LOST = 6,   /* CUPTI dropped `bytes` records */
+       JM_RING_NOTE = 7,   /* `name` is a sentence for the user: CUPTI absent, taken, too new */
+};
+
+/* 64 bytes: record of the writer 'i'. */
+typedef struct jm_ring_kernel {
+    int64_t start_ns; /* see jm_ring_header.realtime */
+    int64_t end_ns;
+    uint64_t bytes; /* copies and sets: bytes moved; kernels: graph node id or 0 */
+    uint32_t name;
+    uint32_t correlation;
+    uint32_t context; /* CUDA context; LAUNCH: tid */
+    uint32_t stream;
+    uint32_t grid[3];
+    uint16_t block[3];
+    uint8_t op;
+    uint8_t device; /* CUDA ordinal in that process */
+} jm_ring_kernel;
+
+_Static_assert(sizeof(jm_ring_span) == 32, "ring layout");
+_Static_assert(sizeof(jm_ring_kernel) == 64, "ring layout");
+_Static_assert(sizeof(jm_ring_header) <= JM_RING_HEADER_SIZE, "ring layout");
+
+#endif
