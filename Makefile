@@ -1,0 +1,83 @@
+# joulemap: what a person types. CMake builds the C parts, scikit-build-core the package; this file puts them in order.
+#   make demo              install what is missing, build, and show a run with known truth
+#   make check             the same, and every test that needs no GPU; SAN=address,undefined or SAN=thread: with sanitizers
+#   make build             build/joulemap, and .venv with the package in it
+#   make bench             speed of the parts; make gpu-check: the physics, on a machine with a board
+#   make fuzz SECONDS=60   a while of fuzzing a target
+#   make wheel             dist/*.whl that carries what it links
+#   make format, clean, distclean
+# Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC.
+
+SAN     ?=
+SECONDS ?= 60
+comma   := ,
+BUILD   := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+PYTHON_IN_VENV := .venv/bin/python
+
+# Where cupti.h is, found again in each recipe: the virtual environment may have brought it just before.
+CUPTI_PATH = CMAKE_INCLUDE_PATH="$$(scripts/cuda-include)"
+# What the package is made of.
+PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md LICENSE cmake include src sim python -type f \
+                     -not -name '*.pyc' 2>/dev/null)
+
+.PHONY: build native demo check bench gpu-check fuzz wheel format clean distclean bootstrap bootstrap-check help
+.DELETE_ON_ERROR:
+
+build: native $(if $(wildcard pyproject.toml),.venv/.package)
+
+help:
+	@sed -n 's/^#  //p' Makefile
+
+bootstrap:
+	@scripts/bootstrap build
+
+bootstrap-check:
+	@scripts/bootstrap check
+
+.venv/.stage-build: scripts/requirements-build.txt scripts/requirements-cuda-headers.txt scripts/venv | bootstrap
+	scripts/venv build
+	@touch $@
+
+.venv/.stage-check: scripts/requirements-check.txt .venv/.stage-build | bootstrap-check
+	scripts/venv check
+	@touch $@
+
+# CMake follows its own files by itself; a new folder it cannot know.
+$(BUILD)/build.ninja: $(wildcard src/*/CMakeLists.txt sim/CMakeLists.txt bench/CMakeLists.txt) .venv/.stage-build
+	$(CUPTI_PATH) cmake -S . -B $(BUILD) -G Ninja -DJM_SANITIZE="$(SAN)"
+	@touch $@
+
+native: $(BUILD)/build.ninja | bootstrap
+	ninja -C $(BUILD)
+
+.venv/.package: $(PACKAGE_SOURCES) .venv/.stage-build
+	$(CUPTI_PATH) $(PYTHON_IN_VENV) -m pip install -q --no-build-isolation --no-deps -C build-dir=build/wheel .
+	@touch $@
+
+demo: build
+	.venv/bin/joulemap demo
+
+check: .venv/.stage-check | bootstrap-check
+	@SAN="$(SAN)" MAKE="$(MAKE)" scripts/check
+
+bench: build
+	@scripts/bench
+
+gpu-check: build
+	@scripts/gpu-check
+
+fuzz: .venv/.stage-build
+	@scripts/bootstrap fuzz
+	@scripts/fuzz $(SECONDS)
+
+wheel: .venv/.stage-check
+	@scripts/wheel
+
+format: .venv/.stage-check
+	@scripts/style --fix
+
+clean:
+	rm -rf build build-* dist
+
+distclean: clean
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
