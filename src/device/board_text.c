@@ -1,0 +1,31 @@
+/* Quantities and responses as text. */
+#include <joulemap/board.h>
+
+static const struct {
+    const char *text, *unit;
+} quantities[JM_QUANTITY_COUNT] = {
+#define X(name, text, unit) {text, unit},
+    JM_QUANTITY_MAP(X)
+#undef X
+};
+
+static const char *const responses[JM_RESPONSE_COUNT] = {
+#define X(name, text) text,
+    JM_RESPONSE_MAP(X)
+#undef X
+};
+
+const char *jm_quantity_text(jm_quantity quantity)
+{
+    return (unsigned)quantity < JM_QUANTITY_COUNT ? quantities[quantity].text : "unknown";
+}
+
+const char *jm_quantity_unit(jm_quantity quantity)
+{
+    return (unsigned)quantity < JM_QUANTITY_COUNT ? quantities[quantity].unit : "";
+}
+
+const char *jm_response_text(jm_response response)
+{
+    return (unsigned)response < JM_RESPONSE_COUNT ? responses[response] : "unknown";
+}

@@ -1,0 +1,18 @@
+# Turn profiles/*.json into one C array: cmake -DOUTPUT=x.c -DFILES="a.json;b.json" -P embed.cmake
+set(body "")
+set(table "")
+foreach(file IN LISTS FILES)
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND body "static const char text_${name}[] = {${bytes}};\n")
+  string(APPEND table "    {\"${name}\", text_${name}, sizeof text_${name}},\n")
+endforeach()
+file(WRITE ${OUTPUT} "/* Made by src/sample/embed.cmake from src/sample/profiles: do not edit. */
+#include \"sample/profile_data.h\"
+
+${body}
+const jm__profile_data jm__profile_table[] = {
+${table}    {0, 0, 0},
+};
+")
