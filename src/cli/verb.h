@@ -6,6 +6,7 @@
 
 #include <joulemap/joulemap.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 typedef struct cli_option {
     const char *name;     /* "--output", NULL ends the table */
@@ -22,7 +23,8 @@ typedef struct cli_verb {
     const char *name;
     const char *usage;       /* after the verb: "[options] -- COMMAND [ARG...]" */
     const char *summary;     /* one line */
-    const char *description; /* paragraphs for --help and the man page */
+    const char *description; /* paragraphs for --help and the man page, a blank line between them;
+                              * lines that begin with two spaces stay as they are (examples) */
     const cli_option *options;
     int min_operands;                 /* without options */
     int max_operands;                 /* -1: any */
@@ -31,9 +33,9 @@ typedef struct cli_verb {
 } cli_verb;
 
 extern const cli_verb cli_verb_list, cli_verb_doctor, cli_verb_stat, cli_verb_record, cli_verb_report,
-    cli_verb_export, cli_verb_import, cli_verb_demo;
+    cli_verb_export, cli_verb_import, cli_verb_demo, cli_verb_help;
 
-/* All verbs in the order of --help, NULL-terminated. */
+/* All verbs in the order of --help, NULL-terminated (verbs.c). */
 extern const cli_verb *const cli_verbs[];
 
 /* Value of an option, NULL if not given; for a flag "" if given. */
@@ -46,7 +48,15 @@ char **cli_command(const cli_args *args);                 /* NULL-terminated, af
 int cli_fail(const cli_args *args, const jm_error *err);
 int cli_usage_error(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A progress line on stderr, only if that is a terminal; `done` NULL text ends it. */
+/* A whole number that an option must be, within [low, high]; false after a usage error was
+ * reported. *out stays as it is if the option was not given. */
+bool cli_get_number(const cli_args *args, const char *name, long long low, long long high, long long *out);
+
+/* Run one command line, "record", "-o", ...: what main does, for a verb that is made of others. */
+int cli_run(int argc, char **argv);
+
+/* A progress line on stderr with the seconds since it began, only if that is a
+ * terminal and it takes longer than half a second. NULL ends it. */
 void cli_progress(const char *text);
 
 #endif

@@ -1,0 +1,211 @@
+/* Options and operands of one verb, after its table. */
+#include "cli/args.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t cli_choice_next(const char **list, const char **choice)
+{
+    if (*list == NULL || **list == '\0') return 0;
+    *choice = *list;
+    size_t length = strcspn(*list, "|");
+    *list += length;
+    if (**list == '|') ++*list;
+    return length;
+}
+
+static bool is_choice(const char *list, const char *value)
+{
+    const char *choice;
+    for (size_t length; (length = cli_choice_next(&list, &choice)) > 0;) {
+        if (strlen(value) == length && strncmp(value, choice, length) == 0) return true;
+    }
+    return false;
+}
+
+static const char *option_name(const void *context, int index)
+{
+    return ((const cli_option *)context)[index].name;
+}
+
+static int unknown_option(const cli_args *args, const char *name)
+{
+    int count = 0;
+    while (args->verb->options != NULL && args->verb->options[count].name != NULL)
+        count++;
+    const char *nearest = cli_nearest(name, option_name, args->verb->options, count);
+    if (nearest != NULL) {
+        return cli_usage_error(args, "unknown option \"%s\"; did you mean \"%s\"?", name, nearest);
+    }
+    return cli_usage_error(args, "unknown option \"%s\"", name);
+}
+
+static int accept(cli_args *args, const cli_option *option, const char *value)
+{
+    if (option->argument != NULL && value[0] == '\0') {
+        return cli_usage_error(args, "option \"%s\" needs an argument (%s)", option->name, option->argument);
+    }
+    if (option->choices != NULL && !is_choice(option->choices, value)) {
+        return cli_usage_error(args, "option \"%s\" cannot be \"%s\": it is one of %s", option->name, value,
+                               option->choices);
+    }
+    args->given[args->given_count++] = (cli_given){option, value};
+    return CLI_GO_ON;
+}
+
+/* The argument of an option that stands in a word of its own: argv[*i + 1]. What
+ * looks like another option is not one; write --name=--value to mean it. */
+static int accept_next(cli_args *args, const cli_option *option, int argc, char **argv, int *i)
+{
+    if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0) return accept(args, option, "");
+    return accept(args, option, argv[++*i]);
+}
+
+/* "--name", "--name value", "--name=value" */
+static int parse_long(cli_args *args, int argc, char **argv, int *i)
+{
+    const char *word = argv[*i];
+    size_t length = strcspn(word, "=");
+    for (const cli_option *option = args->verb->options; option != NULL && option->name != NULL; option++) {
+        if (strncmp(option->name, word, length) != 0 || option->name[length] != '\0') continue;
+        if (option->argument == NULL) {
+            if (word[length] == '=') {
+                return cli_usage_error(args, "option \"%s\" takes no argument", option->name);
+            }
+            return accept(args, option, "");
+        }
+        if (word[length] == '=') return accept(args, option, word + length + 1);
+        return accept_next(args, option, argc, argv, i);
+    }
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
+    return unknown_option(args, name);
+}
+
+/* "-o value", "-ovalue", "-abc" for three flags */
+static int parse_letters(cli_args *args, int argc, char **argv, int *i)
+{
+    for (const char *letter = argv[*i] + 1; *letter != '\0'; letter++) {
+        const cli_option *option = args->verb->options;
+        while (option != NULL && option->name != NULL && option->letter != *letter)
+            option++;
+        if (option == NULL || option->name == NULL) {
+            return cli_usage_error(args, "unknown option \"-%c\" in \"%s\"", *letter, argv[*i]);
+        }
+        if (option->argument != NULL) {
+            if (letter[1] != '\0') return accept(args, option, letter + 1);
+            return accept_next(args, option, argc, argv, i);
+        }
+        int code = accept(args, option, "");
+        if (code != CLI_GO_ON) return code;
+    }
+    return CLI_GO_ON;
+}
+
+static int check_operands(const cli_args *args)
+{
+    const cli_verb *verb = args->verb;
+    if (verb->max_operands >= 0 && args->operand_count > verb->max_operands) {
+        const char *extra = args->operands[verb->max_operands];
+        if (verb->takes_command && args->command == NULL) {
+            return cli_usage_error(args, "unexpected \"%s\"; the command goes after \"--\"", extra);
+        }
+        return cli_usage_error(args, "unexpected operand \"%s\"", extra);
+    }
+    if (args->operand_count < verb->min_operands) {
+        return cli_usage_error(args, "an operand is missing: joulemap %s %s", verb->name, verb->usage);
+    }
+    if (verb->takes_command && (args->command == NULL || args->command[0] == NULL)) {
+        return cli_usage_error(args, "the command is missing: joulemap %s %s", verb->name, verb->usage);
+    }
+    for (const cli_option *option = verb->options; option != NULL && option->name != NULL; option++) {
+        if (option->required && !cli_has(args, option->name)) {
+            return cli_usage_error(args, "option \"%s %s\" is missing", option->name, option->argument);
+        }
+    }
+    return CLI_GO_ON;
+}
+
+int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
+{
+    /* One word gives at most one operand, or as many options as it has letters. */
+    size_t most = 1;
+    for (int i = 0; i < argc; i++)
+        most += strlen(argv[i]) + 1;
+    *args = (cli_args){.verb = verb};
+    args->given = calloc(most, sizeof *args->given);
+    args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
+    if (args->given == NULL || args->operands == NULL) {
+        jm_error err = {.status = JM_NO_MEMORY, .text = "out of memory"};
+        return cli_fail(args, &err);
+    }
+    for (int i = 0; i < argc; i++) {
+        int code = CLI_GO_ON;
+        if (strcmp(argv[i], "--") == 0) {
+            if (!verb->takes_command) {
+                while (++i < argc)
+                    args->operands[args->operand_count++] = argv[i];
+                break;
+            }
+            args->command = argv + i + 1; /* argv ends with NULL, so does the command */
+            break;
+        }
+        if (strncmp(argv[i], "--", 2) == 0) {
+            code = parse_long(args, argc, argv, &i);
+        } else if (argv[i][0] == '-' && argv[i][1] != '\0') {
+            code = parse_letters(args, argc, argv, &i);
+        } else {
+            args->operands[args->operand_count++] = argv[i];
+        }
+        if (code != CLI_GO_ON) return code;
+    }
+    return check_operands(args);
+}
+
+void cli_args_free(cli_args *args)
+{
+    free(args->given);
+    free(args->operands);
+    *args = (cli_args){0};
+}
+
+const char *cli_get(const cli_args *args, const char *name)
+{
+    const char *value = NULL;
+    for (int i = 0; i < args->given_count; i++) {
+        if (strcmp(args->given[i].option->name, name) == 0) value = args->given[i].value;
+    }
+    return value;
+}
+
+bool cli_has(const cli_args *args, const char *name)
+{
+    return cli_get(args, name) != NULL;
+}
+
+bool cli_get_number(const cli_args *args, const char *name, long long low, long long high, long long *out)
+{
+    const char *text = cli_get(args, name);
+    if (text == NULL) return true;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || value < low || value > high) {
+        cli_usage_error(args, "option \"%s\" cannot be \"%s\": it is a whole number from %lld to %lld", name,
+                        text, low, high);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+const char *cli_operand(const cli_args *args, int index)
+{
+    return index >= 0 && index < args->operand_count ? args->operands[index] : NULL;
+}
+
+char **cli_command(const cli_args *args)
+{
+    return args->command;
+}

@@ -1,0 +1,74 @@
+/* The command line's entry: find the verb, parse its options, run it. */
+#include "cli/args.h"
+
+#include <string.h>
+
+const cli_verb *cli_verb_find(const char *name)
+{
+    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
+        if (strcmp((*verb)->name, name) == 0) return *verb;
+    }
+    return NULL;
+}
+
+static const char *verb_name(const void *context, int index)
+{
+    (void)context;
+    return cli_verbs[index]->name;
+}
+
+int cli_verb_unknown(const cli_args *args, const char *name)
+{
+    int count = 0;
+    while (cli_verbs[count] != NULL)
+        count++;
+    const char *nearest = name[0] == '-' ? NULL : cli_nearest(name, verb_name, NULL, count);
+    const char *what = name[0] == '-' ? "option" : "verb";
+    if (nearest != NULL) {
+        return cli_usage_error(args, "unknown %s \"%s\"; did you mean \"%s\"?", what, name, nearest);
+    }
+    return cli_usage_error(args, "unknown %s \"%s\"", what, name);
+}
+
+/* Is there a --help before the command? Then nothing else is looked at. */
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
+    }
+    return false;
+}
+
+int cli_run(int argc, char **argv)
+{
+    if (argc == 0) {
+        cli_help_print(stderr);
+        return jm_status_exit_code(JM_USAGE);
+    }
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
+        cli_help_print(stdout);
+        return 0;
+    }
+    if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0) {
+        printf("joulemap %s\n", jm_version());
+        return 0;
+    }
+    const cli_verb *verb = cli_verb_find(argv[0]);
+    if (verb == NULL) return cli_verb_unknown(NULL, argv[0]);
+    if (asks_for_help(argc - 1, argv + 1)) {
+        cli_help_print_verb(stdout, verb);
+        return 0;
+    }
+    cli_args args = {0};
+    int code = cli_args_parse(&args, verb, argc - 1, argv + 1);
+    if (code == CLI_GO_ON) code = verb->run(&args);
+    cli_args_free(&args);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    int code = cli_run(argc > 0 ? argc - 1 : 0, argv + 1);
+    cli_progress(NULL);
+    return cli_output_finish(code);
+}

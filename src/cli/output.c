@@ -1,0 +1,42 @@
+/* The end of stdout: was all of it written? And how wide is the terminal? */
+#include "cli/args.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* A reader that went away (`| head`) is no fault of anybody. */
+static bool reader_is_gone(int error)
+{
+    if (error == EPIPE) return true;
+    struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
+}
+
+int cli_output_finish(int code)
+{
+    errno = 0;
+    bool failed_before = ferror(stdout) != 0;
+    bool failed = fflush(stdout) != 0 || failed_before;
+    int error = failed_before ? 0 : errno; /* whose error it was is only known now */
+    if (!failed) return code;
+    enum { KILLED_BY_SIGPIPE = 128 + 13 }; /* what the shell reports where SIGPIPE is not ignored */
+    if (reader_is_gone(error)) return code != 0 ? code : KILLED_BY_SIGPIPE;
+    fprintf(stderr, "joulemap: cannot write the output%s%s\n", error != 0 ? ": " : "",
+            error != 0 ? strerror(error) : "");
+    return code != 0 ? code : jm_status_exit_code(JM_IO);
+}
+
+int cli_terminal_width(int fd)
+{
+    enum { NARROWEST = 40, USUAL = 80, WIDEST = 1000 };
+    const char *columns = getenv("COLUMNS");
+    long width = columns != NULL ? strtol(columns, NULL, 10) : 0;
+    struct winsize size;
+    if (width <= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0) width = size.ws_col;
+    if (width <= 0) return USUAL;
+    return (int)(width < NARROWEST ? NARROWEST : width > WIDEST ? WIDEST : width);
+}

@@ -1,0 +1,7 @@
+/* The table of verbs, in the order of --help. Only what works stands here. */
+#include "cli/verb.h"
+
+const cli_verb *const cli_verbs[] = {
+    &cli_verb_help,
+    NULL,
+};

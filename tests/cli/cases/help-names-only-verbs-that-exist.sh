@@ -1,0 +1,9 @@
+# every verb that --help names can be asked for help, and every file of a verb is named
+joulemap --help >help || exit
+sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p' help >verbs
+test -s verbs || exit
+while read -r verb; do
+    joulemap "$verb" --help >"$verb.help" || exit
+    joulemap help "$verb" | cmp - "$verb.help" || exit
+    grep -q "^usage: joulemap $verb " "$verb.help" || { echo "no usage: $verb"; exit 1; }
+done <verbs

@@ -1,0 +1,2 @@
+# without a verb: help on stderr, wrong usage
+joulemap

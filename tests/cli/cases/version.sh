@@ -1,0 +1,2 @@
+# --version prints name and number, nothing else
+joulemap --version

@@ -1,0 +1,1 @@
+joulemap hepl
