@@ -92,6 +92,18 @@ typedef struct jm_report_totals {
     bool simulated;
 } jm_report_totals;
 
+/* How good the data are, and what taking them cost. */
+typedef struct jm_report_quality {
+    int64_t gaps; /* stretches without readings */
+    double gap_s;
+    int64_t lost_records;       /* spans and kernels that did not fit */
+    int64_t throttle_events;    /* times that a board began to throttle */
+    double overhead_cpu_s;      /* CPU time of the sampler; NAN if not noted */
+    int64_t overhead_calls;     /* reads of sensors; -1 if not noted */
+    double overhead_call_s;     /* time spent in them; NAN if not noted */
+    const char *const *sensors; /* what the fit used, a board each: "0: power_ring"; NULL-terminated */
+} jm_report_quality;
+
 typedef struct jm_report jm_report;
 
 JM_API jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_report_options *options,
@@ -100,6 +112,10 @@ JM_API void jm_report_free(jm_report *report);
 JM_API size_t jm_report_row_count(const jm_report *report);
 JM_API const jm_row *jm_report_row(const jm_report *report, size_t row);
 JM_API const jm_report_totals *jm_report_totals_get(const jm_report *report);
+JM_API const jm_report_quality *jm_report_quality_get(const jm_report *report);
+
+/* What was asked for; its texts live as long as the report. */
+JM_API const jm_report_options *jm_report_options_get(const jm_report *report);
 
 /* Sentences a reader must know (losses, gaps, throttling, sensor used, damage). */
 JM_API size_t jm_report_note_count(const jm_report *report);
