@@ -9,7 +9,9 @@
  *
  * Names: beside the rings of a writer lies `<pid>-<writer>.names`, append-only:
  * entries of { uint32 number, uint32 length, bytes }, each written whole with one
- * write(2) before a record may use its number. Numbers start at 1.
+ * write(2) before a record may use its number. Numbers start at 1. A program that
+ * replaces itself (exec) keeps its pid but not its numbers: the new one finds the file there and
+ * writes `<pid>-<writer>-<k>.names`, k from 1; the ring's header says which is its own.
  *
  * This header is plain data, of use to anybody: it includes nothing of ours. */
 #ifndef JM_TIMELINE_RING_FORMAT_H
@@ -18,10 +20,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define JM_RING_MAGIC       0x31474e524d4a0001ull /* changes with any change below */
+#define JM_RING_MAGIC       0x31474e524d4a0002ull /* changes with any change below */
 #define JM_RING_HEADER_SIZE 4096u
 #define JM_RING_SUFFIX      ".ring"  /* <pid>-<writer>-<thread number>.ring */
-#define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names */
+#define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names, see above */
+#define JM_NAME_MAX         65535u   /* bytes of an entry of the names file */
 
 /* Which library wrote it: one letter, as in the file's name. */
 #define JM_WRITER_CORE   'c' /* libjoulemap: spans and marks of C and Python */
@@ -33,7 +36,7 @@ typedef struct jm_ring_header {
     uint32_t record_size;   /* sizeof(jm_ring_span) or sizeof(jm_ring_kernel) */
     uint32_t capacity;      /* records, a power of two */
     int32_t pid;
-    int32_t tid;        /* gettid of the producer */
+    int32_t tid;        /* gettid of the (first) producer */
     uint32_t writer;    /* JM_WRITER_* */
     uint32_t realtime;  /* 1 if stamps are CLOCK_REALTIME (CUPTI's), 0 if CLOCK_MONOTONIC */
     int64_t created_ns; /* CLOCK_MONOTONIC */
@@ -41,12 +44,16 @@ typedef struct jm_ring_header {
     _Alignas(64) _Atomic uint64_t head;
     _Atomic uint64_t lost;
     _Alignas(64) _Atomic uint64_t tail;
+    _Alignas(64) _Atomic uint32_t closed; /* 1: the producer will write no more */
+    uint32_t names_file;                  /* k of the names file, 0: the plain one */
+    _Atomic int64_t flushed_ns; /* writer 'i': work that ended before this is in the ring; CLOCK_MONOTONIC */
 } jm_ring_header;
 
 enum { /* jm_ring_span.op */
        JM_RING_BEGIN = 1,
        JM_RING_END = 2,
-       JM_RING_MARK = 3, /* name; type holds the number of its JSON text, 0 if none */
+       JM_RING_MARK = 3,   /* name; type holds the number of its JSON text, 0 if none */
+       JM_RING_THREAD = 4, /* id: tid whose records follow (a new thread took over the ring of a gone one) */
 };
 
 /* 32 bytes: record of the writers 'c' and 'n'. */

@@ -1,0 +1,171 @@
+/* Interned texts and the append-only names file. */
+#include "timeline/names.h"
+
+#include "timeline/ring_format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define FILES_TRIED 4096
+
+/* FNV-1a, 32 bits. */
+static uint32_t hash_of(const char *text, size_t length)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    return hash;
+}
+
+/* One write(2), whole or not at all: a torn entry would shift all that follow. */
+static bool write_entry(int fd, uint32_t number, const char *text, uint32_t length)
+{
+    uint32_t head[2] = {number, length};
+    union {
+        const char *from;
+        void *to;
+    } borrowed = {.from = text}; /* writev takes no const */
+    struct iovec parts[2] = {{head, sizeof head}, {borrowed.to, length}};
+    ssize_t wanted = (ssize_t)(sizeof head + length);
+    off_t before = lseek(fd, 0, SEEK_END);
+    ssize_t written;
+    do {
+        written = writev(fd, parts, 2);
+    } while (written < 0 && errno == EINTR);
+    if (written == wanted) return true;
+    if (written > 0 && before >= 0 && ftruncate(fd, before) != 0) return false;
+    return false;
+}
+
+static bool write_pending(jm__names *names)
+{
+    if (names->file_plus_one == 0) return false;
+    for (; names->written < names->count; names->written++) {
+        const jm__names_entry *entry = &names->entries[names->written];
+        if (!write_entry(names->file_plus_one - 1, entry->number, entry->text, entry->length)) return false;
+    }
+    return true;
+}
+
+int jm__names_open(jm__names *names, const char *run_dir, uint32_t writer)
+{
+    jm__names_close(names);
+    for (uint32_t k = 0; k < FILES_TRIED; k++) {
+        char path[PATH_MAX], suffix[16] = "";
+        if (k > 0) snprintf(suffix, sizeof suffix, "-%u", k);
+        int length = snprintf(path, sizeof path, "%s/%d-%c%s" JM_NAMES_SUFFIX, run_dir, (int)getpid(),
+                              (char)writer, suffix);
+        if (length < 0 || (size_t)length >= sizeof path) return ENAMETOOLONG;
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+        if (fd < 0 && errno == EEXIST) continue;
+        if (fd < 0) return errno;
+        names->file_plus_one = fd + 1;
+        names->file_number = k;
+        write_pending(names);
+        return 0;
+    }
+    return EEXIST;
+}
+
+void jm__names_close(jm__names *names)
+{
+    if (names->file_plus_one != 0) close(names->file_plus_one - 1);
+    names->file_plus_one = 0;
+    names->written = 0;
+}
+
+void jm__names_free(jm__names *names)
+{
+    jm__names_close(names);
+    for (size_t i = 0; i < names->count; i++)
+        free(names->entries[i].text);
+    free(names->entries);
+    free(names->slots);
+    memset(names, 0, sizeof *names);
+}
+
+static bool grow_slots(jm__names *names)
+{
+    if (names->slot_count > names->count * 2 + 2) return true;
+    size_t larger = names->slot_count == 0 ? 1024 : names->slot_count * 2;
+    uint32_t *slots = calloc(larger, sizeof *slots);
+    if (slots == NULL) return false;
+    for (size_t i = 0; i < names->count; i++) {
+        size_t at = names->entries[i].hash & (larger - 1);
+        while (slots[at] != 0)
+            at = (at + 1) & (larger - 1);
+        slots[at] = (uint32_t)i + 1;
+    }
+    free(names->slots);
+    names->slots = slots;
+    names->slot_count = larger;
+    return true;
+}
+
+static jm__names_entry *append(jm__names *names, const char *text, size_t length, uint32_t hash)
+{
+    if (names->count >= JM_NAMES_MAX) return NULL;
+    if (names->count == names->capacity) {
+        size_t larger = names->capacity == 0 ? 256 : names->capacity * 2;
+        jm__names_entry *moved = realloc(names->entries, larger * sizeof *moved);
+        if (moved == NULL) return NULL;
+        names->entries = moved;
+        names->capacity = larger;
+    }
+    char *copy = malloc(length + 1);
+    if (copy == NULL) return NULL;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    jm__names_entry *entry = &names->entries[names->count++];
+    *entry = (jm__names_entry){++names->last_number, (uint32_t)length, hash, copy};
+    return entry;
+}
+
+uint32_t jm__names_intern(jm__names *names, const char *text, size_t length)
+{
+    if (length == 0 || length > JM_NAME_MAX || !grow_slots(names)) return 0;
+    uint32_t hash = hash_of(text, length);
+    size_t at = hash & (names->slot_count - 1);
+    for (; names->slots[at] != 0; at = (at + 1) & (names->slot_count - 1)) {
+        const jm__names_entry *entry = &names->entries[names->slots[at] - 1];
+        if (entry->hash == hash && entry->length == length && memcmp(entry->text, text, length) == 0) {
+            /* An earlier write may have failed (disk full): the text may still be owed. */
+            if (names->written < names->count) write_pending(names);
+            return entry->number;
+        }
+    }
+    const jm__names_entry *entry = append(names, text, length, hash);
+    if (entry == NULL) return 0;
+    names->slots[at] = (uint32_t)names->count;
+    write_pending(names);
+    return entry->number;
+}
+
+uint32_t jm__names_write_once(jm__names *names, const char *text, size_t length)
+{
+    if (length == 0 || length > JM_NAME_MAX || names->file_plus_one == 0) return 0;
+    uint32_t number = ++names->last_number;
+    return write_entry(names->file_plus_one - 1, number, text, (uint32_t)length) ? number : 0;
+}
+
+const char *jm__names_text(const jm__names *names, uint32_t number)
+{
+    /* Numbers grow with the index, with gaps where a text was written once. */
+    size_t low = 0, high = names->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (names->entries[middle].number < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < names->count && names->entries[low].number == number ? names->entries[low].text : NULL;
+}

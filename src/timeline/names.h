@@ -1,0 +1,47 @@
+/* The names of one writer: texts, their numbers, and the names file of the run.
+ *
+ * Texts outlive a run: a new run's file gets those known already. Not locked:
+ * the owner does that. Libc alone: also part of libjoulemap_inject. */
+#ifndef JM_TIMELINE_NAMES_H
+#define JM_TIMELINE_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define JM_NAMES_MAX (1u << 20) /* texts kept in a process */
+
+typedef struct jm__names_entry {
+    uint32_t number;
+    uint32_t length;
+    uint32_t hash;
+    char *text; /* NUL-terminated */
+} jm__names_entry;
+
+typedef struct jm__names {
+    jm__names_entry *entries;
+    size_t count;
+    size_t capacity;
+    uint32_t *slots; /* hash table of index + 1, 0: free; a power of two */
+    size_t slot_count;
+    uint32_t last_number;
+    size_t written;    /* entries that are in the file */
+    int file_plus_one; /* descriptor + 1, so that a zeroed struct has no file */
+    uint32_t file_number;
+} jm__names;
+
+/* Open this run's file and write into it what is known already. 0 or an errno. */
+int jm__names_open(jm__names *names, const char *run_dir, uint32_t writer);
+
+/* The number of a text, 0 if there is no memory or JM_NAMES_MAX texts are there. */
+uint32_t jm__names_intern(jm__names *names, const char *text, size_t length);
+
+/* A number for a text used once (a mark's JSON): goes to the file and is not kept. 0 if it could not. */
+uint32_t jm__names_write_once(jm__names *names, const char *text, size_t length);
+
+/* The kept text of an index from 0, for a caller's own cache; valid for ever. */
+const char *jm__names_text(const jm__names *names, uint32_t number);
+
+void jm__names_close(jm__names *names); /* the file; texts stay */
+void jm__names_free(jm__names *names);
+
+#endif

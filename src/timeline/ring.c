@@ -1,0 +1,109 @@
+/* Making and closing a ring file. */
+#include "timeline/ring.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The number only has to be new in this process; files of an earlier program of the same pid
+ * (exec) may hold some already. */
+static _Atomic uint32_t next_number;
+
+#define NUMBERS_TRIED 65536
+
+static int open_new(const jm__ring_options *options, char *path, size_t path_size, uint32_t *number)
+{
+    for (int i = 0; i < NUMBERS_TRIED; i++) {
+        *number = atomic_fetch_add_explicit(&next_number, 1, memory_order_relaxed);
+        int length = snprintf(path, path_size, "%s/%d-%c-%u" JM_RING_SUFFIX, options->run_dir, (int)getpid(),
+                              (char)options->writer, *number);
+        if (length < 0 || (size_t)length >= path_size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
+}
+
+/* Reserve the pages now: a hole that cannot be filled later would be a SIGBUS in somebody's program. */
+static int reserve(int fd, const jm__ring_options *options, uint32_t *capacity, size_t *bytes)
+{
+    struct statvfs space;
+    uint64_t most = UINT64_MAX;
+    if (fstatvfs(fd, &space) == 0) most = (uint64_t)space.f_bavail * space.f_frsize / options->share;
+    struct rlimit limit; /* passing it would be a SIGXFSZ, which kills */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < most) most = limit.rlim_cur;
+    int error = ENOSPC;
+    for (*capacity = options->capacity; *capacity >= options->capacity_least; *capacity /= 2) {
+        *bytes = JM_RING_HEADER_SIZE + (size_t)*capacity * options->record_size;
+        if (*bytes > most) continue;
+        do {
+            error = posix_fallocate(fd, 0, (off_t)*bytes);
+        } while (error == EINTR);
+        if (error == 0) return 0;
+        if (ftruncate(fd, 0) != 0) return errno;
+    }
+    return error;
+}
+
+static void fill_header(jm_ring_header *header, const jm__ring_options *options, uint32_t capacity)
+{
+    header->record_size = options->record_size;
+    header->capacity = capacity;
+    header->pid = getpid();
+    header->tid = (int32_t)syscall(SYS_gettid);
+    header->writer = options->writer;
+    header->realtime = options->realtime;
+    header->names_file = options->names_file;
+    header->created_ns = jm__now_ns();
+    prctl(PR_GET_NAME, header->thread_name);
+    atomic_store_explicit(&header->magic, JM_RING_MAGIC, memory_order_release);
+}
+
+int jm__ring_create(jm__ring *ring, const jm__ring_options *options)
+{
+    memset(ring, 0, sizeof *ring);
+    char path[PATH_MAX];
+    uint32_t number = 0, capacity = 0;
+    size_t bytes = 0;
+    int fd = open_new(options, path, sizeof path, &number);
+    if (fd < 0) return errno;
+    int error = reserve(fd, options, &capacity, &bytes);
+    void *map = MAP_FAILED;
+    if (error == 0) {
+        map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (map == MAP_FAILED) error = errno;
+    }
+    close(fd);
+    if (error != 0) {
+        unlink(path);
+        return error;
+    }
+    fill_header(map, options, capacity);
+    *ring = (jm__ring){.header = map,
+                       .records = (char *)map + JM_RING_HEADER_SIZE,
+                       .capacity = capacity,
+                       .mapped_bytes = bytes,
+                       .number = number};
+    return 0;
+}
+
+void jm__ring_close(jm__ring *ring, bool ours)
+{
+    if (ring->header == NULL) return;
+    if (ours) atomic_store_explicit(&ring->header->closed, 1, memory_order_release);
+    munmap(ring->header, ring->mapped_bytes);
+    memset(ring, 0, sizeof *ring);
+}

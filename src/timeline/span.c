@@ -1,0 +1,56 @@
+/* The public spans and marks: libjoulemap's own track. */
+#include <joulemap/span.h>
+
+#include "base/status.h"
+#include "timeline/ring_format.h"
+#include "timeline/timeline.h"
+#include "timeline/track.h"
+
+#include <errno.h>
+#include <string.h>
+
+const uint32_t jm__track_writer = JM_WRITER_CORE;
+
+static const char *const kind_texts[JM_SPAN_KIND_COUNT] = {[JM_SPAN_NONE] = "none",
+#define X(name, text, process_wide) [JM_SPAN_##name] = text,
+                                                           JM_SPAN_KIND_MAP(X)
+#undef X
+};
+
+const char *jm_span_kind_text(jm_span_kind kind)
+{
+    return kind_texts[(unsigned)kind < JM_SPAN_KIND_COUNT ? (unsigned)kind : (unsigned)JM_SPAN_NONE];
+}
+
+jm_name jm_name_intern(const char *text)
+{
+    return jm__track_intern(text, 4095);
+}
+
+jm_span_id jm_span_begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples)
+{
+    return jm__track_begin((uint8_t)kind, name, type, samples);
+}
+
+void jm_span_end(jm_span_id span)
+{
+    jm__track_end(span);
+}
+
+void jm_mark(const char *name, const char *meta)
+{
+    jm__track_mark(name, meta);
+}
+
+jm_status jm__timeline_open(const char *run_dir, jm_error *err)
+{
+    int error = jm__track_open(run_dir);
+    if (error == 0) return JM_OK;
+    jm_status status = error == ENOSPC ? JM_DISK_FULL : error == EACCES ? JM_NO_PERMISSION : JM_IO;
+    return jm__fail(err, status, error, "open", "cannot write spans into %s: %s", run_dir, strerror(error));
+}
+
+void jm__timeline_close(void)
+{
+    jm__track_close();
+}

@@ -1,0 +1,14 @@
+/* Which run this process's spans go to. A child of `joulemap record` needs none of this: the first
+ * span finds JOULEMAP_RUN by itself. */
+#ifndef JM_TIMELINE_TIMELINE_H
+#define JM_TIMELINE_TIMELINE_H
+
+#include <joulemap/status.h>
+
+/* Write spans into `run_dir` from now on. Children of fork do so too. */
+jm_status jm__timeline_open(const char *run_dir, jm_error *err);
+
+/* Spans do nothing from now on. */
+void jm__timeline_close(void);
+
+#endif

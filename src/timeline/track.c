@@ -1,0 +1,305 @@
+/* Spans and marks into the rings of the calling threads. */
+#include "timeline/track.h"
+
+#include "base/clock.h"
+#include "timeline/names.h"
+#include "timeline/ring.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SPAN_CAPACITY       65536u /* 2 MiB */
+#define SPAN_CAPACITY_LEAST 256u
+#define SPAN_SHARE          16u /* of /dev/shm: many threads must fit */
+#define NAME_BYTES_MOST     4095u
+
+/* A begin is refused while an end still fits: an open span whose end was lost would take all that follows. */
+#define KEPT_FOR_ENDS(capacity) ((capacity) / 8)
+
+/* A ring and the thread that has it. The lane of a thread that ends goes to the next new one: thousands of
+ * short threads need no more rings than run at once. */
+typedef struct lane {
+    jm__ring ring;
+    uint64_t next_id; /* ring's number above, count below: unique in the process without an atomic */
+    uint32_t generation;
+    pid_t pid;
+    struct lane *next; /* on the free list */
+} lane;
+
+/* Generation: 0: no run; UNKNOWN: nobody has looked into the environment; else changes with each run and
+ * fork. */
+#define GENERATION_UNKNOWN 1u
+static _Atomic uint32_t generation = GENERATION_UNKNOWN;
+static _Thread_local lane *own_lane;
+static _Thread_local uint32_t own_generation;
+
+/* Guards all below. Taken by the first record of a thread in a run, by names and marks, never by begin and
+ * end. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t last_generation = GENERATION_UNKNOWN;
+static char run_path[PATH_MAX];
+static jm__names names;
+static lane *free_lanes;
+static pthread_key_t exit_key;
+static int exit_key_error;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic uint64_t lost_without_ring; /* handed to the next ring that can be made */
+
+static void lane_drop(lane *gone)
+{
+    jm__ring_close(&gone->ring, gone->pid == getpid());
+    free(gone);
+}
+
+static void drop_free_lanes(void)
+{
+    while (free_lanes != NULL) {
+        lane *next = free_lanes->next;
+        lane_drop(free_lanes);
+        free_lanes = next;
+    }
+}
+
+static void on_thread_exit(void *value)
+{
+    lane *left = value;
+    own_lane = NULL;
+    own_generation = 0;
+    pthread_mutex_lock(&mutex);
+    if (left->generation == atomic_load_explicit(&generation, memory_order_relaxed)) {
+        left->next = free_lanes;
+        free_lanes = left;
+    } else {
+        lane_drop(left);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+/* The child is a new process with rings and names of its own; it opens them when it first has something to
+ * say. */
+static void after_fork_in_child(void)
+{
+    free_lanes = NULL; /* the parent's: its threads go on with them */
+    jm__names_close(&names);
+    atomic_store(&lost_without_ring, 0);
+    if (run_path[0] != '\0') {
+        atomic_store_explicit(&generation, ++last_generation, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static void set_up_once(void)
+{
+    exit_key_error = pthread_key_create(&exit_key, on_thread_exit);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+static int open_locked(const char *run_dir)
+{
+    pthread_once(&once, set_up_once);
+    size_t length = strlen(run_dir);
+    if (length == 0 || length >= sizeof run_path) return length == 0 ? ENOENT : ENAMETOOLONG;
+    int error = jm__names_open(&names, run_dir, jm__track_writer);
+    if (error != 0) return error;
+    drop_free_lanes();
+    memcpy(run_path, run_dir, length + 1);
+    atomic_store_explicit(&generation, ++last_generation, memory_order_relaxed);
+    return 0;
+}
+
+static void close_locked(void)
+{
+    atomic_store_explicit(&generation, 0, memory_order_relaxed);
+    run_path[0] = '\0';
+    drop_free_lanes();
+    jm__names_close(&names);
+}
+
+/* The first one to ask finds out whether a recorder above us made a run. */
+static void look_into_environment_locked(void)
+{
+    if (atomic_load_explicit(&generation, memory_order_relaxed) != GENERATION_UNKNOWN) return;
+    const char *run_dir = getenv("JOULEMAP_RUN");
+    if (run_dir == NULL || open_locked(run_dir) != 0) close_locked();
+}
+
+int jm__track_open(const char *run_dir)
+{
+    pthread_mutex_lock(&mutex);
+    int error = open_locked(run_dir);
+    pthread_mutex_unlock(&mutex);
+    return error;
+}
+
+void jm__track_close(void)
+{
+    pthread_mutex_lock(&mutex);
+    close_locked();
+    pthread_mutex_unlock(&mutex);
+    if (own_lane != NULL) { /* this thread's ring at least can be told to be over */
+        lane *left = own_lane;
+        own_lane = NULL;
+        pthread_setspecific(exit_key, NULL);
+        lane_drop(left);
+    }
+}
+
+int jm__track_run(char *path, size_t size)
+{
+    pthread_mutex_lock(&mutex);
+    look_into_environment_locked();
+    int there = run_path[0] != '\0' && strlen(run_path) < size;
+    if (there) memcpy(path, run_path, strlen(run_path) + 1);
+    pthread_mutex_unlock(&mutex);
+    return there;
+}
+
+/* A lane left by a thread that is gone: say in it whose records follow. */
+static lane *take_free_lane_locked(void)
+{
+    lane *taken = free_lanes;
+    if (taken == NULL) return NULL;
+    free_lanes = taken->next;
+    jm_ring_span record = {.t_ns = jm__now_ns(), .id = (uint64_t)syscall(SYS_gettid), .op = JM_RING_THREAD};
+    if (!jm__ring_push_span(&taken->ring, &record,
+                            0)) { /* full: its records would pass for the old thread's */
+        lane_drop(taken);
+        return NULL;
+    }
+    return taken;
+}
+
+static lane *make_lane_locked(void)
+{
+    lane *made = calloc(1, sizeof *made);
+    if (made == NULL) return NULL;
+    jm__ring_options options = {.run_dir = run_path,
+                                .writer = jm__track_writer,
+                                .names_file = names.file_number,
+                                .record_size = sizeof(jm_ring_span),
+                                .capacity = SPAN_CAPACITY,
+                                .capacity_least = SPAN_CAPACITY_LEAST,
+                                .share = SPAN_SHARE};
+    if (jm__ring_create(&made->ring, &options) != 0) {
+        free(made);
+        return NULL;
+    }
+    made->pid = getpid();
+    made->next_id = ((uint64_t)made->ring.number + 1) << 40;
+    uint64_t lost = atomic_exchange(&lost_without_ring, 0);
+    if (lost > 0) atomic_fetch_add(&made->ring.header->lost, lost);
+    return made;
+}
+
+/* Out of line: the first record of this thread in this run. */
+static __attribute__((noinline)) lane *lane_attach(void)
+{
+    pthread_mutex_lock(&mutex);
+    look_into_environment_locked();
+    uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+    if (own_lane != NULL) lane_drop(own_lane);
+    own_lane = NULL;
+    if (now != 0) {
+        if (names.file_plus_one == 0) jm__names_open(&names, run_path, jm__track_writer); /* after a fork */
+        own_lane = take_free_lane_locked();
+        if (own_lane == NULL) own_lane = make_lane_locked();
+        if (own_lane != NULL) own_lane->generation = now;
+    }
+    own_generation = now;
+    if (exit_key_error == 0 && now != 0) pthread_setspecific(exit_key, own_lane);
+    pthread_mutex_unlock(&mutex);
+    return own_lane;
+}
+
+static inline lane *lane_get(void)
+{
+    uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+    if (now == 0) return NULL;
+    lane *mine = own_lane;
+    if (__builtin_expect(own_generation != now, 0)) mine = lane_attach();
+    if (__builtin_expect(mine == NULL, 0) && own_generation != 0) {
+        atomic_fetch_add_explicit(&lost_without_ring, 1, memory_order_relaxed);
+    }
+    return mine;
+}
+
+uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples)
+{
+    lane *mine = lane_get();
+    if (mine == NULL) return 0;
+    jm_ring_span record = {.t_ns = jm__now_ns(),
+                           .id = mine->next_id + 1,
+                           .name = name,
+                           .type = type,
+                           .samples = samples,
+                           .op = JM_RING_BEGIN,
+                           .kind = kind};
+    if (!jm__ring_push_span(&mine->ring, &record, KEPT_FOR_ENDS(mine->ring.capacity))) return 0;
+    return ++mine->next_id;
+}
+
+void jm__track_end(uint64_t span)
+{
+    if (span == 0) return;
+    lane *mine = lane_get();
+    if (mine == NULL) return;
+    jm_ring_span record = {.t_ns = jm__now_ns(), .id = span, .op = JM_RING_END};
+    jm__ring_push_span(&mine->ring, &record, 0);
+}
+
+/* Bytes of `text`, cut to `most` without splitting a UTF-8 character. */
+static size_t cut(const char *text, size_t most)
+{
+    size_t length = strnlen(text, most + 1);
+    if (length <= most) return length;
+    length = most;
+    while (length > 0 && ((unsigned char)text[length] & 0xC0u) == 0x80u)
+        length--;
+    return length;
+}
+
+uint32_t jm__track_intern(const char *text, size_t most)
+{
+    if (text == NULL || text[0] == '\0') return 0;
+    if (atomic_load_explicit(&generation, memory_order_relaxed) == 0) return 0;
+    pthread_mutex_lock(&mutex);
+    look_into_environment_locked();
+    uint32_t number = 0;
+    if (run_path[0] != '\0') {
+        if (names.file_plus_one == 0) jm__names_open(&names, run_path, jm__track_writer);
+        number = jm__names_intern(&names, text, cut(text, most));
+    }
+    pthread_mutex_unlock(&mutex);
+    return number;
+}
+
+void jm__track_mark(const char *name, const char *meta)
+{
+    int64_t t_ns = jm__now_ns();
+    uint32_t name_number = jm__track_intern(name, NAME_BYTES_MOST), meta_number = 0;
+    lane *mine = lane_get();
+    if (mine == NULL) return;
+    if (meta != NULL) { /* hardly ever the same twice: not kept */
+        pthread_mutex_lock(&mutex);
+        meta_number = jm__names_write_once(&names, meta, strlen(meta));
+        pthread_mutex_unlock(&mutex);
+    }
+    jm_ring_span record = {.t_ns = t_ns, .name = name_number, .type = meta_number, .op = JM_RING_MARK};
+    jm__ring_push_span(&mine->ring, &record, KEPT_FOR_ENDS(mine->ring.capacity));
+}

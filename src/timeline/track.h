@@ -1,0 +1,29 @@
+/* The spans of this process: a ring for each thread, and the names. Libc alone.
+ *
+ * Compiled into libjoulemap (writer 'c') and into libjoulemap_inject (writer 'n'), each
+ * with a state of its own. Without a run, begin and end are a load and a branch. */
+#ifndef JM_TIMELINE_TRACK_H
+#define JM_TIMELINE_TRACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Which library this is; defined once in each. */
+extern const uint32_t jm__track_writer;
+
+/* Write into this run from now on, in place of any other. 0 or an errno. */
+int jm__track_open(const char *run_dir);
+void jm__track_close(void);
+
+/* The folder written to, copied into `path`; looks at JOULEMAP_RUN if nobody has yet. Returns 1 if there
+ * is one. */
+int jm__track_run(char *path, size_t size);
+
+/* Longer texts are cut to `most` bytes at a character's edge. */
+uint32_t jm__track_intern(const char *text, size_t most);
+
+uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples);
+void jm__track_end(uint64_t span);
+void jm__track_mark(const char *name, const char *meta);
+
+#endif
