@@ -51,7 +51,7 @@ native: $(BUILD)/build.ninja | bootstrap
 	ninja -C $(BUILD)
 
 .venv/.package: $(PACKAGE_SOURCES) .venv/.stage-build
-	$(CUPTI_PATH) $(PYTHON_IN_VENV) -m pip install -q --no-build-isolation --no-deps -C build-dir=build/wheel .
+	$(CUPTI_PATH) $(PYTHON_IN_VENV) -m pip install -q --no-build-isolation --no-deps .
 	@touch $@
 
 demo: build
