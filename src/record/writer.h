@@ -9,6 +9,7 @@
 
 #include "sample/sampler.h"
 #include "timeline/rows.h"
+#include <joulemap/recording.h>
 
 typedef struct jm__writer jm__writer;
 

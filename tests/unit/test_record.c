@@ -1,0 +1,273 @@
+/* A recording: what is written comes back, from memory and from a file. */
+#include "base/clock.h"
+#include "record/database.h"
+#include "record/dataset.h"
+#include "record/writer.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define START_NS (INT64_C(77) * JM_NS_PER_S)
+
+static char folder[] = "/tmp/joulemap-test-record-XXXXXX";
+static char path[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL) return -1;
+    snprintf(path, sizeof path, "%s/r.joulemap", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+static void write_board(jm__writer *writer, int64_t *sensor_id)
+{
+    jm_board board = {.backend = "nvml",
+                      .name = "NVIDIA H200",
+                      .uuid = "GPU-1",
+                      .index = 0,
+                      .cuda_index = -1,
+                      .power_limit_w = 700,
+                      .power_limit_min_w = NAN,
+                      .power_limit_max_w = 700,
+                      .simulated = true};
+    assert_int_equal(jm__writer_board(writer, &board, NULL), JM_OK);
+    jm_sensor sensor = {.board_id = board.id,
+                        .name = "power_ring",
+                        .source = "nvmlDeviceGetSamples(TOTAL_POWER)",
+                        .quantity = JM_QUANTITY_POWER,
+                        .response = JM_RESPONSE_FIRST_ORDER,
+                        .period_ns = 20 * JM_NS_PER_MS,
+                        .lag_ns = 7,
+                        .lag_u_ns = 8,
+                        .tau_ns = 9,
+                        .tau_u_ns = 10,
+                        .noise = 1.5,
+                        .gain_u = 0.029};
+    assert_int_equal(jm__writer_sensor(writer, &sensor, NULL), JM_OK);
+    jm_sensor missing = {.board_id = board.id,
+                         .name = "energy_counter",
+                         .missing = "nvmlDeviceGetTotalEnergyConsumption: not supported",
+                         .quantity = JM_QUANTITY_ENERGY,
+                         .response = JM_RESPONSE_COUNTER};
+    assert_int_equal(jm__writer_sensor(writer, &missing, NULL), JM_OK);
+    *sensor_id = sensor.id;
+}
+
+static void write_timeline(jm__writer *writer)
+{
+    int64_t layer = jm__writer_name(writer, "blocks.0.attn");
+    int64_t type = jm__writer_name(writer, "Attention(768)");
+    assert_int_equal(jm__writer_name(writer, "blocks.0.attn"), layer);
+    assert_int_equal(jm__writer_name(writer, ""), 0);
+    jm__process process = {
+        .id = 42, .parent_id = 1, .start_ns = START_NS, .end_ns = START_NS + 9, .command = "python x"};
+    jm__writer_process(writer, &process, NULL);
+    jm__span span = {.id = 1,
+                     .process_id = 42,
+                     .thread_id = 43,
+                     .start_ns = START_NS + 5,
+                     .end_ns = -1,
+                     .name_id = layer,
+                     .type_id = type,
+                     .samples = 32,
+                     .kind = JM_SPAN_FORWARD};
+    jm__writer_span_begin(writer, &span, NULL);
+    jm__writer_span_end(writer, 1, START_NS + 25, NULL);
+    span.id = 2;
+    span.parent_id = 1;
+    span.start_ns = START_NS + 7;
+    span.type_id = 0;
+    span.samples = 0;
+    jm__writer_span_begin(writer, &span, NULL);
+    jm__kernel_class kernel_class = {.name_id = jm__writer_name(writer, "gemm"),
+                                     .work = JM_WORK_KERNEL,
+                                     .grid = {132, 2, 1},
+                                     .block = {256, 1, 1}};
+    assert_int_equal(jm__writer_kernel_class(writer, &kernel_class, NULL), JM_OK);
+    jm__stream stream = {.process_id = 42, .board_id = 1, .context = 1, .stream = 7};
+    assert_int_equal(jm__writer_stream(writer, &stream, NULL), JM_OK);
+    jm__kernel kernels[2] = {{.start_ns = START_NS + 30,
+                              .end_ns = START_NS + 40,
+                              .class_id = 1,
+                              .stream_id = 1,
+                              .span_id = 2,
+                              .launch_ns = START_NS + 8,
+                              .calls = 1},
+                             {.start_ns = START_NS + 10,
+                              .end_ns = START_NS + 20,
+                              .class_id = 1,
+                              .stream_id = 1,
+                              .launch_ns = -1,
+                              .bytes = 512,
+                              .calls = 3}};
+    jm__writer_kernels(writer, kernels, 2, NULL);
+    jm__mark mark = {
+        .process_id = 42, .thread_id = 43, .t_ns = START_NS + 3, .name_id = layer, .meta = "{\"a\":1}"};
+    jm__writer_mark(writer, &mark, NULL);
+    jm__loss loss = {.t_ns = START_NS + 4, .process_id = 42, .count = 17, .source = "ring", .reason = "full"};
+    jm__writer_loss(writer, &loss, NULL);
+    jm__event event = {
+        .kind = JM_EVENT_GAP, .t_ns = START_NS + 6, .board_id = 1, .value = 1e9, .text = "1 s without"};
+    jm__writer_event(writer, &event, NULL);
+}
+
+static void write_everything(jm__writer *writer)
+{
+    int64_t sensor_id;
+    char start[24];
+    snprintf(start, sizeof start, "%" PRId64, START_NS);
+    jm__writer_meta(writer, "start_ns", start, NULL);
+    jm__writer_anchor(writer, START_NS, 1, NULL);
+    write_board(writer, &sensor_id);
+    jm_reading readings[3] = {
+        {sensor_id, START_NS + 2, 101.5}, {sensor_id, START_NS + 1, 99}, {sensor_id, START_NS + 3, NAN}};
+    jm__writer_readings(writer, readings, 3, NULL);
+    write_timeline(writer);
+}
+
+static void check_boards(const jm__dataset *data)
+{
+    assert_int_equal(data->board_count, 1);
+    assert_string_equal(data->boards[0].uuid, "GPU-1");
+    assert_string_equal(data->boards[0].pci, "");
+    assert_int_equal(data->boards[0].cuda_index, -1);
+    assert_true(isnan(data->boards[0].power_limit_min_w));
+    assert_true(data->boards[0].simulated);
+    assert_int_equal(data->sensor_count, 2);
+    assert_int_equal(data->sensors[0].response, JM_RESPONSE_FIRST_ORDER);
+    assert_int_equal(data->sensors[0].tau_u_ns, 10);
+    assert_true(fabs(data->sensors[0].gain_u - 0.029) < 1e-15);
+    assert_string_equal(data->sensors[1].missing, "nvmlDeviceGetTotalEnergyConsumption: not supported");
+}
+
+static void check_everything(const jm__dataset *data)
+{
+    check_boards(data);
+    assert_int_equal(data->start_ns, START_NS);
+    assert_int_equal(data->reading_count, 2); /* what is not a number is no reading */
+    assert_true(data->readings[0].value == 99 && data->readings[1].value == 101.5);
+    assert_int_equal(data->span_count, 2);
+    assert_int_equal(data->spans[0].end_ns, START_NS + 25);
+    assert_string_equal(data->names[data->spans[0].name_id], "blocks.0.attn");
+    assert_string_equal(data->names[data->spans[0].type_id], "Attention(768)");
+    assert_int_equal(data->spans[0].kind, JM_SPAN_FORWARD);
+    assert_int_equal(data->spans[0].samples, 32);
+    assert_int_equal(data->spans[1].end_ns, -1);
+    assert_int_equal(data->spans[1].parent_id, 1);
+    assert_int_equal(data->kernel_count, 2);
+    assert_int_equal(data->kernels[0].start_ns, START_NS + 10); /* sorted by time */
+    assert_int_equal(data->kernels[0].launch_ns, -1);
+    assert_int_equal(data->kernels[0].bytes, 512);
+    assert_int_equal(data->kernels[0].calls, 3);
+    assert_int_equal(data->kernels[1].end_ns, START_NS + 40);
+    assert_int_equal(data->kernels[1].launch_ns, START_NS + 8);
+    assert_int_equal(data->kernels[1].span_id, 2);
+    assert_int_equal(data->classes[0].grid[1], 2);
+    assert_string_equal(data->names[data->classes[0].name_id], "gemm");
+    assert_int_equal(data->streams[0].stream, 7);
+    assert_string_equal(data->processes[0].command, "python x");
+    assert_string_equal(data->marks[0].meta, "{\"a\":1}");
+    assert_int_equal(data->losses[0].count, 17);
+    assert_int_equal(data->events[0].kind, JM_EVENT_GAP);
+    assert_true(data->events[0].value == 1e9);
+}
+
+static void test_what_is_written_comes_back_from_a_file(void **state)
+{
+    (void)state;
+    jm_error err;
+    jm__writer *writer;
+    assert_int_equal(jm__writer_create(&writer, path, true, &err), JM_OK);
+    write_everything(writer);
+    assert_int_equal(jm__writer_close(writer, &err), JM_OK);
+    jm_recording *recording;
+    assert_int_equal(jm_recording_open(&recording, path, &err), JM_OK);
+    assert_null(jm_recording_damage(recording));
+    assert_string_equal(jm_recording_meta(recording, "joulemap_version"), jm_version());
+    jm__dataset *data;
+    assert_int_equal(jm__dataset_load(&data, recording, &err), JM_OK);
+    check_everything(data);
+    jm__dataset_free(data);
+    jm_recording_close(recording);
+}
+
+static void test_a_recording_in_memory_is_read_while_it_is_written(void **state)
+{
+    (void)state;
+    jm_error err;
+    jm__writer *writer;
+    jm_recording *recording;
+    jm__dataset *data;
+    assert_int_equal(jm__writer_create(&writer, NULL, false, &err), JM_OK);
+    assert_int_equal(jm__writer_recording(writer, &recording, &err), JM_OK);
+    write_everything(writer);
+    assert_int_equal(jm__writer_commit(writer, START_NS + 50, &err), JM_OK);
+    assert_int_equal(jm__dataset_load(&data, recording, &err), JM_OK);
+    check_everything(data);
+    assert_int_equal(data->end_ns, START_NS + 50);
+    jm__dataset_free(data);
+    jm__writer_span_end(writer, 2, START_NS + 60, NULL); /* of a span that is in the file already */
+    assert_int_equal(jm__writer_commit(writer, START_NS + 70, &err), JM_OK);
+    assert_int_equal(jm__dataset_load(&data, recording, &err), JM_OK);
+    assert_int_equal(data->spans[1].end_ns, START_NS + 60);
+    jm__dataset_free(data);
+    assert_int_equal(jm__writer_close(writer, &err), JM_OK);
+}
+
+static void test_one_single_file_is_left(void **state)
+{
+    (void)state;
+    jm__writer *writer;
+    char beside[80];
+    assert_int_equal(jm__writer_create(&writer, path, true, NULL), JM_OK);
+    snprintf(beside, sizeof beside, "%s-wal", path);
+    assert_int_equal(access(beside, F_OK), 0); /* there while it is written */
+    assert_int_equal(jm__writer_close(writer, NULL), JM_OK);
+    assert_int_not_equal(access(beside, F_OK), 0);
+    snprintf(beside, sizeof beside, "%s-shm", path);
+    assert_int_not_equal(access(beside, F_OK), 0);
+}
+
+static void test_an_existing_file_is_replaced_only_if_asked(void **state)
+{
+    (void)state;
+    jm_error err;
+    jm__writer *writer;
+    assert_int_equal(jm__writer_create(&writer, path, true, &err), JM_OK);
+    assert_int_equal(jm__writer_close(writer, &err), JM_OK);
+    assert_int_equal(jm__writer_create(&writer, path, false, &err), JM_IO);
+    assert_non_null(strstr(err.text, "exists already"));
+    assert_non_null(strstr(err.hint, "--force"));
+    assert_int_equal(access(path, F_OK), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_written_comes_back_from_a_file),
+        cmocka_unit_test(test_a_recording_in_memory_is_read_while_it_is_written),
+        cmocka_unit_test(test_one_single_file_is_left),
+        cmocka_unit_test(test_an_existing_file_is_replaced_only_if_asked),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
