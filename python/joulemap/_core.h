@@ -1,0 +1,39 @@
+/* What the files of the extension module share. */
+#ifndef JM_PYTHON_CORE_H
+#define JM_PYTHON_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <joulemap/joulemap.h>
+
+typedef struct core_state {
+    PyObject *error;           /* joulemap.Error */
+    PyObject *no_device_error; /* joulemap.NoDeviceError */
+    PyTypeObject *report_type;
+} core_state;
+
+extern PyType_Spec core_span_spec, core_run_spec, core_recording_spec, core_report_spec;
+
+/* Raise `err` as joulemap.Error with status, code, call and hint; always NULL. */
+PyObject *core_raise(const core_state *state, const jm_error *err);
+
+/* Text of the core, which may have been cut inside a character. NULL becomes None. */
+PyObject *core_text(const char *text);
+
+/* A number that may be missing: NaN becomes None. */
+PyObject *core_number(double value);
+
+/* Put `value` (stolen, may be NULL after an error) under `key`; -1 on error. */
+int core_put(PyObject *dict, const char *key, PyObject *value);
+
+/* Frees an instance of a heap type without references to other objects. */
+void core_object_free(PyObject *self);
+
+/* A jm_report over `recording` from the Python arguments of report(); `owner` keeps the recording alive. */
+PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
+                             PyObject *args, PyObject *kwargs);
+
+/* joulemap._core.inventory(sim) */
+PyObject *core_inventory(PyObject *module, PyObject *args);
+
+#endif

@@ -1,0 +1,341 @@
+/* Run and Recording: the handles of libjoulemap as Python objects, and the boards of this machine. */
+#include "_core.h"
+
+#include <unistd.h>
+
+static const core_state *state_of(PyObject *self)
+{
+    return PyType_GetModuleState(Py_TYPE(self));
+}
+
+/* ---- Run ---- */
+
+typedef struct core_run {
+    PyObject_HEAD jm_run *run;
+    pid_t owner; /* a forked child holds a copy whose threads do not exist: it leaves it alone */
+    bool stopped;
+} core_run;
+
+static bool path_convert(PyObject *object, PyObject **bytes, const char **path)
+{
+    if (!object || object == Py_None) return true;
+    if (!PyUnicode_FSConverter(object, bytes)) return false;
+    *path = PyBytes_AsString(*bytes);
+    return *path != NULL;
+}
+
+static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"path",    "sim",    "command",       "overwrite",
+                                        "kernels", "no_cpu", "sampling_only", NULL};
+    PyObject *path_object = NULL;
+    PyObject *path_bytes = NULL;
+    const char *sim = NULL;
+    const char *command = NULL;
+    int overwrite = 0;
+    int kernels = 0;
+    int no_cpu = 0;
+    int sampling_only = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzpppp:Run", (char **)(uintptr_t)names, &path_object,
+                                     &sim, &command, &overwrite, &kernels, &no_cpu, &sampling_only))
+        return NULL;
+    jm_run_options options = {.size = sizeof(options),
+                              .sim = sim,
+                              .command = command,
+                              .overwrite = overwrite != 0,
+                              .kernels = kernels != 0,
+                              .no_cpu = no_cpu != 0,
+                              .sampling_only = sampling_only != 0};
+    if (!path_convert(path_object, &path_bytes, &options.path)) return NULL;
+    core_run *self = (core_run *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        Py_XDECREF(path_bytes);
+        return NULL;
+    }
+    self->owner = getpid();
+    jm_error err = {.status = JM_OK};
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_run_start(&self->run, &options, &err);
+    Py_END_ALLOW_THREADS Py_XDECREF(path_bytes);
+    if (status == JM_OK) return (PyObject *)self;
+    self->run = NULL;
+    core_raise(PyType_GetModuleState(type), &err);
+    Py_DECREF(self);
+    return NULL;
+}
+
+/* The run, or NULL with an exception in a forked child. */
+static jm_run *run_of(PyObject *object)
+{
+    core_run *self = (core_run *)object;
+    if (self->owner == getpid()) return self->run;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "this run belongs to the parent process: a forked child only adds spans to it");
+    return NULL;
+}
+
+static PyObject *run_flush(PyObject *object, PyObject *args)
+{
+    int timeout_ms = 0;
+    if (!PyArg_ParseTuple(args, "i:flush", &timeout_ms)) return NULL;
+    jm_run *run = run_of(object);
+    if (!run) return NULL;
+    jm_error err = {.status = JM_OK};
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_run_flush(run, timeout_ms, &err);
+    Py_END_ALLOW_THREADS if (status == JM_OK) Py_RETURN_TRUE;
+    if (status == JM_BUSY) Py_RETURN_FALSE;
+    return core_raise(state_of(object), &err);
+}
+
+static PyObject *run_stop(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    jm_run *run = run_of(object);
+    if (!run) return NULL;
+    core_run *self = (core_run *)object;
+    if (self->stopped) Py_RETURN_NONE;
+    self->stopped = true;
+    jm_error err = {.status = JM_OK};
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_run_stop(run, &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *run_environment(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    jm_run *run = run_of(object);
+    if (!run) return NULL;
+    PyObject *list = PyList_New(0);
+    if (!list) return NULL;
+    const char *const *entries = jm_run_environment(run);
+    for (; entries && *entries; entries++) {
+        PyObject *text = PyUnicode_DecodeFSDefault(*entries);
+        if (!text || PyList_Append(list, text) < 0) {
+            Py_XDECREF(text);
+            Py_DECREF(list);
+            return NULL;
+        }
+        Py_DECREF(text);
+    }
+    return list;
+}
+
+static PyObject *run_report(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    jm_run *run = run_of(object);
+    if (!run) return NULL;
+    jm_error err = {.status = JM_OK};
+    jm_recording *recording = NULL;
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_run_recording(run, &recording, &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
+    return core_report_create(object, recording, state_of(object), args, kwargs);
+}
+
+static PyObject *run_attached(PyObject *object, void *unused)
+{
+    (void)unused;
+    jm_run *run = run_of(object);
+    if (!run) return NULL;
+    return PyBool_FromLong(jm_run_attached(run));
+}
+
+static void run_free(PyObject *object)
+{
+    core_run *self = (core_run *)object;
+    if (self->run && self->owner == getpid()) {
+        jm_run *run = self->run;
+        self->run = NULL;
+        Py_BEGIN_ALLOW_THREADS jm_run_free(run);
+        Py_END_ALLOW_THREADS
+    }
+    core_object_free(object);
+}
+
+static PyMethodDef run_methods[] = {
+    {"flush", run_flush, METH_VARARGS,
+     "flush(timeout_ms) -> bool: wait until what happened so far is in the recording; False if it is not."},
+    {"stop", run_stop, METH_NOARGS, "stop(): last readings, last records."},
+    {"environment", run_environment, METH_NOARGS,
+     "environment() -> list[str]: the KEY=value texts that a child needs to join."},
+    {"report", (PyCFunction)(void (*)(void))run_report, METH_VARARGS | METH_KEYWORDS,
+     "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0) -> Report"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef run_getset[] = {
+    {"attached", run_attached, NULL, "True if the run belongs to a parent process.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot run_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "Run(path=None, sim=None, command=None, overwrite=False, kernels=False, "
+                                    "no_cpu=False, sampling_only=False): a run, started or attached to."},
+    {Py_tp_new, (void *)(uintptr_t)run_new},
+    {Py_tp_dealloc, (void *)(uintptr_t)run_free},
+    {Py_tp_methods, run_methods},
+    {Py_tp_getset, run_getset},
+    {0, NULL},
+};
+
+PyType_Spec core_run_spec = {
+    .name = "joulemap._core.Run",
+    .basicsize = sizeof(core_run),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = run_slots,
+};
+
+/* ---- Recording ---- */
+
+typedef struct core_recording {
+    PyObject_HEAD jm_recording *recording;
+} core_recording;
+
+static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"path", NULL};
+    PyObject *bytes = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&:Recording", (char **)(uintptr_t)names,
+                                     PyUnicode_FSConverter, &bytes))
+        return NULL;
+    core_recording *self = (core_recording *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        Py_DECREF(bytes);
+        return NULL;
+    }
+    const char *path = PyBytes_AsString(bytes);
+    jm_error err = {.status = JM_OK};
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_recording_open(&self->recording, path, &err);
+    Py_END_ALLOW_THREADS Py_DECREF(bytes);
+    if (status == JM_OK) return (PyObject *)self;
+    self->recording = NULL;
+    core_raise(PyType_GetModuleState(type), &err);
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void recording_free(PyObject *object)
+{
+    core_recording *self = (core_recording *)object;
+    if (self->recording) jm_recording_close(self->recording);
+    core_object_free(object);
+}
+
+static PyObject *recording_report(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    return core_report_create(object, ((core_recording *)object)->recording, state_of(object), args, kwargs);
+}
+
+static PyObject *recording_meta(PyObject *object, PyObject *key)
+{
+    const char *utf8 = PyUnicode_AsUTF8AndSize(key, NULL);
+    if (!utf8) return NULL;
+    return core_text(jm_recording_meta(((core_recording *)object)->recording, utf8));
+}
+
+static PyObject *recording_damage(PyObject *object, void *unused)
+{
+    (void)unused;
+    return core_text(jm_recording_damage(((core_recording *)object)->recording));
+}
+
+static PyMethodDef recording_methods[] = {
+    {"meta", recording_meta, METH_O, "meta(key) -> str | None: a value of the table `meta`."},
+    {"report", (PyCFunction)(void (*)(void))recording_report, METH_VARARGS | METH_KEYWORDS,
+     "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0) -> Report"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef recording_getset[] = {
+    {"damage", recording_damage, NULL, "None if whole, else a sentence on what is damaged.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot recording_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "Recording(path): an existing file, open for reading."},
+    {Py_tp_new, (void *)(uintptr_t)recording_new},
+    {Py_tp_dealloc, (void *)(uintptr_t)recording_free},
+    {Py_tp_methods, recording_methods},
+    {Py_tp_getset, recording_getset},
+    {0, NULL},
+};
+
+PyType_Spec core_recording_spec = {
+    .name = "joulemap._core.Recording",
+    .basicsize = sizeof(core_recording),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = recording_slots,
+};
+
+/* ---- boards ---- */
+
+static PyObject *board_dict(const jm_board *board)
+{
+    PyObject *dict = PyDict_New();
+    if (!dict) return NULL;
+    if (core_put(dict, "backend", core_text(board->backend)) < 0 ||
+        core_put(dict, "name", core_text(board->name)) < 0 ||
+        core_put(dict, "uuid", core_text(board->uuid)) < 0 ||
+        core_put(dict, "pci", core_text(board->pci)) < 0 ||
+        core_put(dict, "driver", core_text(board->driver)) < 0 ||
+        core_put(dict, "profile", core_text(board->profile)) < 0 ||
+        core_put(dict, "index", PyLong_FromLong(board->index)) < 0 ||
+        core_put(dict, "cuda_index", PyLong_FromLong(board->cuda_index)) < 0 ||
+        core_put(dict, "power_limit_w", core_number(board->power_limit_w)) < 0 ||
+        core_put(dict, "simulated", PyBool_FromLong(board->simulated)) < 0) {
+        Py_DECREF(dict);
+        return NULL;
+    }
+    return dict;
+}
+
+static PyObject *finding_dict(const jm_finding *finding)
+{
+    PyObject *dict = PyDict_New();
+    if (!dict) return NULL;
+    if (core_put(dict, "subject", core_text(finding->subject)) < 0 ||
+        core_put(dict, "works", PyBool_FromLong(finding->works)) < 0 ||
+        core_put(dict, "detail", core_text(finding->detail)) < 0 ||
+        core_put(dict, "cure", core_text(finding->cure)) < 0) {
+        Py_DECREF(dict);
+        return NULL;
+    }
+    return dict;
+}
+
+static int list_add(PyObject *list, PyObject *item)
+{
+    if (!item) return -1;
+    int failed = PyList_Append(list, item);
+    Py_DECREF(item);
+    return failed;
+}
+
+PyObject *core_inventory(PyObject *module, PyObject *args)
+{
+    const char *sim = NULL;
+    if (!PyArg_ParseTuple(args, "|z:inventory", &sim)) return NULL;
+    jm_error err = {.status = JM_OK};
+    jm_inventory *inventory = NULL;
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_inventory_create(&inventory, sim, &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(PyModule_GetState(module), &err);
+    PyObject *boards = PyList_New(0);
+    PyObject *findings = PyList_New(0);
+    PyObject *result = NULL;
+    if (!boards || !findings) goto out;
+    for (size_t i = 0; i < jm_inventory_board_count(inventory); i++)
+        if (list_add(boards, board_dict(jm_inventory_board(inventory, i))) < 0) goto out;
+    for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++)
+        if (list_add(findings, finding_dict(jm_inventory_finding(inventory, i))) < 0) goto out;
+    result = Py_BuildValue("(OO)", boards, findings);
+out:
+    Py_XDECREF(boards);
+    Py_XDECREF(findings);
+    jm_inventory_free(inventory);
+    return result;
+}
