@@ -1,0 +1,29 @@
+"""joulemap: where every joule of a GPU program goes.
+
+>>> import joulemap
+>>> with joulemap.Session(kernels=True) as run:  # doctest: +SKIP
+...     run.watch(model)
+...     with run.phase("train"):
+...         train(model)
+>>> print(run.report().table(by="layer"))  # doctest: +SKIP
+"""
+
+from joulemap._core import Error, NoDeviceError, version
+from joulemap.report import Report, Row, Totals
+from joulemap.session import Recording, Scope, Session, boards, current_session
+
+__version__ = version()
+
+__all__ = [
+    "Error",
+    "NoDeviceError",
+    "Recording",
+    "Report",
+    "Row",
+    "Scope",
+    "Session",
+    "Totals",
+    "__version__",
+    "boards",
+    "current_session",
+]

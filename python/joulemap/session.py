@@ -1,0 +1,480 @@
+"""Session: a run of the recorder in this process, or a seat in the one above it."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import inspect
+import json
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from joulemap import _core
+from joulemap._threads import unwind
+from joulemap.report import Report, by_number
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from joulemap.torch import Watch
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+FLUSH_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A GPU, or a CPU package or DRAM domain, as found on this machine.
+
+    Attributes
+    ----------
+    backend, name, uuid, pci, driver, profile : str
+        "nvml", "NVIDIA H200", ...; "" where unknown.
+    index, cuda_index : int
+        The back end's index, and the one after CUDA_VISIBLE_DEVICES; -1 if there is none.
+    power_limit_w : float or None
+        Enforced limit.
+    simulated : bool
+        True for the simulated board.
+    """
+
+    backend: str
+    name: str
+    uuid: str
+    pci: str
+    driver: str
+    profile: str
+    index: int
+    cuda_index: int
+    power_limit_w: float | None
+    simulated: bool
+
+
+def boards(sim: str | None = None) -> list[Board]:
+    """Return the boards of this machine.
+
+    Parameters
+    ----------
+    sim : str, optional
+        Profile of the simulated board ("h200"); without it JOULEMAP_SIM decides, else the real ones.
+    """
+    found, _ = _core.inventory(sim)
+    return [Board(**fields) for fields in found]
+
+
+class Scope:
+    """A phase, epoch, step or window of a session.
+
+    Use it as a context manager, as a decorator (each call is a span of its own), or through
+    `begin` and `end`. Outside a run it does nothing.
+    """
+
+    __slots__ = ("_depth", "_end_ns", "_kind", "_name", "_samples", "_session", "_span", "_start_ns")
+
+    def __init__(self, session: Session, kind: str, name: str, samples: int = 0) -> None:
+        self._session = session
+        self._kind = _core.SPAN_KINDS[kind]
+        self._name = name
+        self._samples = samples
+        self._span: int | None = None
+        self._depth = 0
+        self._start_ns = 0
+        self._end_ns = 0
+
+    @property
+    def name(self) -> str:
+        """What the rows of reports call it."""
+        return self._name
+
+    def begin(self) -> Self:
+        """Open it and return it; RuntimeError if it is open."""
+        if self._span is not None:
+            raise RuntimeError(f"{self._name!r} is open already: end it first, or make another")
+        self._depth = unwind.depth()
+        self._start_ns = time.monotonic_ns()
+        self._end_ns = 0
+        self._span = _core.span_begin(self._kind, self._session._number(self._name), 0, self._samples)
+        return self
+
+    def end(self) -> None:
+        """Close it; does nothing if it is not open."""
+        if self._span is not None:
+            _core.span_end(self._span)
+            self._span = None
+            self._end_ns = time.monotonic_ns()
+
+    def __enter__(self) -> Self:
+        return self.begin()
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exc_type is not None:
+            unwind.to(self._depth)
+        self.end()
+
+    def __call__(self, function: FunctionT) -> FunctionT:
+        """Decorate a function, plain or async."""
+
+        def another() -> Scope:
+            scope: Scope = Scope.__new__(Scope)
+            scope._session, scope._kind, scope._name = self._session, self._kind, self._name
+            scope._samples, scope._span = self._samples, None
+            return scope
+
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def wait(*args: Any, **kwargs: Any) -> Any:
+                with another():
+                    return await function(*args, **kwargs)
+
+            return wait  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with another():
+                return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    def report(self, by: str = "layer") -> Report:
+        """Report on the time between its last begin and end (or now, while it is open).
+
+        Parameters
+        ----------
+        by : str
+            Key of the rows, as in `Session.report`.
+        """
+        if not self._start_ns:
+            raise RuntimeError(f"{self._name!r} has not begun: nothing to report")
+        return self._session.report(by, from_ns=self._start_ns, to_ns=self._end_ns or time.monotonic_ns())
+
+
+class Session:
+    """Record boards, spans and kernels of this process, in memory or into a file.
+
+    A process that `joulemap record` started joins that run instead: no board is read twice, and the
+    recording is the recorder's. One session can be open at a time in a process.
+
+    Parameters
+    ----------
+    path : path, optional
+        Recording file, written as the run goes; in memory without it.
+    kernels : bool
+        Trace kernels of this process through CUPTI. Without CUDA the spans alone are the timeline.
+    sim : str, optional
+        Profile of the simulated board ("h200"); without it JOULEMAP_SIM decides, else the real boards.
+    overwrite : bool
+        Replace an existing file.
+    cpu : bool
+        Also read the CPU's energy (RAPL) where it can be read.
+
+    Raises
+    ------
+    NoDeviceError
+        On start, if there is no board at all and none is simulated.
+    Error
+        On start, if the file exists or cannot be written.
+
+    Examples
+    --------
+    >>> with joulemap.Session(kernels=True) as run:  # doctest: +SKIP
+    ...     run.watch(model)
+    ...     with run.step(samples=len(batch)):
+    ...         train_step(batch)
+    >>> print(run.report().table())  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        kernels: bool = False,
+        sim: str | None = None,
+        *,
+        overwrite: bool = False,
+        cpu: bool = True,
+    ) -> None:
+        self._path = path
+        self._kernels = kernels
+        self._sim = sim
+        self._overwrite = overwrite
+        self._cpu = cpu
+        self._run: _core.Run | None = None
+        self._running = False
+        self._owner = os.getpid()
+        self._numbers: dict[str, int] = {}
+        self._watches: list[Watch] = []
+
+    # ---- life ----
+
+    def start(self) -> Self:
+        """Start the run, or join the one of `joulemap record`. `with` does it by itself."""
+        with _current.lock:
+            if _current.session is not None and _current.session._owner == os.getpid():
+                raise RuntimeError(
+                    "a Session is open already in this process: stop it first, or use joulemap.current_session()"
+                )
+            if self._run is not None:
+                raise RuntimeError("this Session has run: make a new one for the next run")
+            self._run = _core.Run(
+                self._path,
+                self._sim,
+                overwrite=self._overwrite,
+                kernels=self._kernels,
+                no_cpu=not self._cpu,
+            )
+            self._owner = os.getpid()
+            self._running = True
+            _current.session = self
+        atexit.register(self._stop_at_exit)
+        if self._run.attached and (self._path is not None or self._sim is not None):
+            warnings.warn(
+                "this process is recorded by `joulemap record`: path and sim are those of that run",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def stop(self) -> None:
+        """Unwatch all models, take the last readings, close the file. Reports can still be made."""
+        if not self._running or self._run is None or self._owner != os.getpid():
+            return
+        self._running = False
+        atexit.unregister(self._stop_at_exit)
+        try:
+            for watch in reversed(self._watches):
+                watch.remove()
+            self._watches.clear()
+            unwind.to(0)
+            self._run.stop()
+        finally:
+            with _current.lock:
+                if _current.session is self:
+                    _current.session = None
+
+    def _stop_at_exit(self) -> None:
+        try:
+            self.stop()
+        except _core.Error as error:
+            warnings.warn(str(error), RuntimeWarning, stacklevel=1)
+
+    def __enter__(self) -> Self:
+        return self if self._running else self.start()
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exc_type is None:
+            self.stop()
+        else:  # the program's own exception is the one to show
+            self._stop_at_exit()
+
+    @property
+    def running(self) -> bool:
+        """True between start and stop."""
+        return self._running
+
+    @property
+    def attached(self) -> bool:
+        """True if the recorder is a parent process (`joulemap record`)."""
+        return self._started().attached
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that a child process needs to join this run."""
+        return dict(entry.split("=", 1) for entry in self._started().environment())
+
+    def _started(self) -> _core.Run:
+        if self._run is None:
+            raise RuntimeError("this Session has not started: use it in `with`, or call start()")
+        return self._run
+
+    def _number(self, text: str) -> int:
+        """Return the number of a name; 0 while there is no run."""
+        number = self._numbers.get(text)
+        if number is None:
+            number = _core.intern(text)
+            if number:
+                self._numbers[text] = number
+        return number
+
+    # ---- what the program says of itself ----
+
+    def watch(self, model: Any, name: str | None = None) -> Watch:
+        """Make the modules of a model layers: forward, backward, recompute, and optimizer steps.
+
+        Weights and results are untouched; all hooks go when the session stops.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            Its submodules become layers under their own names ("blocks.0.attn").
+        name : str, optional
+            Name of the model itself and prefix of its layers; without it the class names the model and the
+            layers of a first model have no prefix.
+
+        Returns
+        -------
+        Watch
+            Its `remove()` ends the watch before the session does.
+        """
+        if not self._running:
+            raise RuntimeError("watch() needs a running Session: call it inside `with`")
+        try:
+            from joulemap.torch import watch
+        except ImportError as error:
+            raise ImportError("watching a model needs PyTorch 2.1 or newer: pip install torch") from error
+        handle = watch(model, name)
+        self._watches.append(handle)
+        return handle
+
+    def phase(self, name: str) -> Scope:
+        """Name a part of the program: "train", "validate"."""
+        return Scope(self, "phase", name)
+
+    def epoch(self, name: str = "epoch") -> Scope:
+        """Mark one pass over the data."""
+        return Scope(self, "epoch", name)
+
+    def step(self, samples: int = 0, name: str = "step") -> Scope:
+        """Mark one step; `samples` is the size of its batch, 0 if unknown."""
+        return Scope(self, "step", name, samples)
+
+    def window(self, name: str) -> Scope:
+        """Mark any snippet whose joules are wanted; its `report()` gives them."""
+        return Scope(self, "window", name)
+
+    def mark(self, name: str, **meta: Any) -> None:
+        """Note a named instant, with values that JSON can hold."""
+        _core.mark(name, json.dumps(meta) if meta else None)
+
+    # ---- what came out ----
+
+    def flush(self, timeout_s: float = FLUSH_TIMEOUT_S) -> bool:
+        """Wait until all that has happened, and the readings of it, are in the recording.
+
+        Returns
+        -------
+        bool
+            False if that took longer than `timeout_s`.
+        """
+        return self._started().flush(max(0, int(timeout_s * 1000)))
+
+    def report(
+        self,
+        by: str = "layer",
+        phase: str | None = None,
+        *,
+        board_id: int = 0,
+        from_ns: int = 0,
+        to_ns: int = 0,
+    ) -> Report:
+        """Report on the run so far, or on the whole of it once it has stopped.
+
+        Parameters
+        ----------
+        by : str
+            Key of the rows: "layer", "kernel", "type", "phase", "board" or "span".
+        phase : str, optional
+            Only what happened inside phases of this name.
+        board_id : int
+            One board of the recording; 0 for all.
+        from_ns, to_ns : int
+            Only this stretch of CLOCK_MONOTONIC (`time.monotonic_ns()`); both 0 for the whole run.
+        """
+        by_number(by)
+        run = self._started()
+        if self._running and not self.flush():
+            warnings.warn(
+                "the newest readings are not in the recording yet: the report ends before them",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+        def make(number: int) -> _core.Report:
+            return run.report(number, phase=phase, board_id=board_id, from_ns=from_ns, to_ns=to_ns)
+
+        return Report(make, by)
+
+
+class Recording:
+    """A recording file, open for reading.
+
+    Parameters
+    ----------
+    path : path
+        File that `joulemap record`, `joulemap import` or a Session wrote.
+
+    Raises
+    ------
+    Error
+        If it is not there, or is no recording.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._recording = _core.Recording(path)
+
+    @property
+    def damage(self) -> str | None:
+        """What is missing of a file that was cut short; None if it is whole."""
+        return self._recording.damage
+
+    def meta(self, key: str) -> str | None:
+        """Return a value of the recording's table `meta`, None if it has none."""
+        return self._recording.meta(key)
+
+    def report(
+        self,
+        by: str = "layer",
+        phase: str | None = None,
+        *,
+        board_id: int = 0,
+        process_id: int = 0,
+        from_ns: int = 0,
+        to_ns: int = 0,
+    ) -> Report:
+        """Report on it; parameters as in `Session.report`, `process_id` for one process."""
+        by_number(by)
+
+        def make(number: int) -> _core.Report:
+            return self._recording.report(
+                number,
+                phase=phase,
+                board_id=board_id,
+                process_id=process_id,
+                from_ns=from_ns,
+                to_ns=to_ns,
+            )
+
+        return Report(make, by)
+
+
+class _Current:
+    """The one session of this process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.session: Session | None = None
+
+
+_current = _Current()
+os.register_at_fork(after_in_child=lambda: setattr(_current, "lock", threading.Lock()))
+
+
+def current_session() -> Session | None:
+    """Return the open session of this process, None if there is none."""
+    session = _current.session
+    return session if session is not None and session._owner == os.getpid() else None
