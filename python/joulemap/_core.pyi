@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from typing_extensions import Self
 
-__file__: str
 SPAN_KINDS: Final[dict[str, int]]
 BY: Final[dict[str, int]]
 

@@ -39,13 +39,14 @@ _span_end = _core.span_end
 _graph_task = torch._C._current_graph_task_id
 _is_grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_dynamo_compiling if hasattr(torch.compiler, "is_dynamo_compiling") else bool
-_queue_callback = torch.autograd.Variable._execution_engine.queue_callback  # type: ignore[attr-defined]
+_queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 
 
 class Backward:
     """One thread's part of one backward pass: the chain of module spans now open."""
 
     __slots__ = ("done", "frame", "home", "opened", "previous", "state", "task")
+    done: bool
 
     def __init__(self, task: int, state: ThreadState, home: ThreadState) -> None:
         self.task = task
@@ -89,6 +90,7 @@ class Frame:
     """One call of a watched module."""
 
     __slots__ = ("depth", "home", "layer", "parent", "span")
+    depth: int
 
     def __init__(self, layer: Layer, parent: Frame | None, home: ThreadState) -> None:
         self.layer = layer
@@ -161,7 +163,7 @@ class Layer:
             return
         frame = frames[-1]
         if frame.layer is not self:  # calls inside ended without telling
-            for frame in reversed(frames):  # noqa: B007
+            for frame in reversed(frames):
                 if frame.layer is self:
                     break
             else:
@@ -173,11 +175,11 @@ class Layer:
             self.watch.label(output, frame.backward)
 
     def __deepcopy__(self, _memo: Any) -> Layer:
-        """Copies of a watched model (moving averages, replicas) report as the same layer."""
+        """Let copies of a watched model (moving averages, replicas) report as the same layer."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A model saved whole while watched loads without the watch."""
+        """Let a model that is saved whole while watched load without the watch."""
         return Unwatched, ()
 
 
@@ -202,7 +204,9 @@ class Watch:
             path = path.removeprefix("_orig_mod").removeprefix(".")
             if not path and module is not model:
                 continue  # torch.compile's inner module: the outer one speaks for it
-            if any(isinstance(getattr(hook, "__self__", None), Layer) for hook in module._forward_hooks.values()):
+            if any(
+                isinstance(getattr(hook, "__self__", None), Layer) for hook in module._forward_hooks.values()
+            ):
                 continue  # watched already
             named = module if module is not model else getattr(model, "_orig_mod", model)
             layer = Layer(self, prefix + path if path else root, describe(named))
@@ -227,8 +231,8 @@ class Watch:
             if not self._warned:
                 self._warned = True
                 warnings.warn(
-                    f"joulemap cannot label the backward pass of this model ({type(error).__name__}: {error}); "
-                    "its backward joules may stand at the wrong layer",
+                    f"joulemap cannot label the backward pass of this model "
+                    f"({type(error).__name__}: {error}); its backward joules may stand at the wrong layer",
                     RuntimeWarning,
                     stacklevel=2,
                 )
@@ -250,7 +254,7 @@ def _label(value: Any, hook: Any, nesting: int) -> None:
     if isinstance(value, torch.Tensor):
         node = value.grad_fn
         if node is not None:
-            metadata = node.metadata
+            metadata: dict[Any, Any] = node.metadata  # type: ignore[assignment]
             if _LABEL not in metadata:
                 metadata[_LABEL] = True
                 node.register_prehook(hook)
