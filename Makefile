@@ -3,7 +3,7 @@
 #   make check             the same, and every test that needs no GPU; SAN=address,undefined or SAN=thread: with sanitizers
 #   make build             build/joulemap, and .venv with the package in it
 #   make bench             speed of the parts; make gpu-check: the physics, on a machine with a board
-#   make fuzz SECONDS=60   a while of fuzzing a target
+#   make fuzz SECONDS=60   a while of fuzzing a target; make tidy: clang-tidy
 #   make wheel             dist/*.whl that carries what it links
 #   make format, clean, distclean
 # Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC.
@@ -20,7 +20,7 @@ CUPTI_PATH = CMAKE_INCLUDE_PATH="$$(scripts/cuda-include)"
 PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md LICENSE cmake include src sim python -type f \
                      -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: build native demo check bench gpu-check fuzz wheel format clean distclean bootstrap bootstrap-check help
+.PHONY: build native demo check bench gpu-check fuzz tidy wheel format clean distclean bootstrap bootstrap-check help
 .DELETE_ON_ERROR:
 
 build: native $(if $(wildcard pyproject.toml),.venv/.package)
@@ -67,8 +67,12 @@ gpu-check: build
 	@scripts/gpu-check
 
 fuzz: .venv/.stage-build
-	@scripts/bootstrap fuzz
+	@scripts/bootstrap deep
 	@scripts/fuzz $(SECONDS)
+
+tidy: native
+	@scripts/bootstrap deep
+	run-clang-tidy-14 -quiet -p $(BUILD) '/(src|sim|fuzz)/'
 
 wheel: .venv/.stage-check
 	@scripts/wheel
