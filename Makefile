@@ -42,6 +42,10 @@ bootstrap-check:
 	scripts/venv check
 	@touch $@
 
+.venv/.stage-wheel: scripts/requirements-wheel.txt .venv/.stage-build
+	scripts/venv wheel
+	@touch $@
+
 # CMake follows its own files by itself; a new folder it cannot know.
 $(BUILD)/build.ninja: $(wildcard src/*/CMakeLists.txt sim/CMakeLists.txt bench/CMakeLists.txt) .venv/.stage-build
 	$(CUPTI_PATH) cmake -S . -B $(BUILD) -G Ninja -DJM_SANITIZE="$(SAN)"
@@ -74,7 +78,7 @@ tidy: native
 	@scripts/bootstrap deep
 	run-clang-tidy-14 -quiet -p $(BUILD) '/(src|sim|fuzz)/'
 
-wheel: .venv/.stage-check
+wheel: .venv/.stage-wheel
 	@scripts/wheel
 
 format: .venv/.stage-check
