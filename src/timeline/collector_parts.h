@@ -1,0 +1,194 @@
+/* What the collector is made of. Only for collector*.c.
+ *
+ * A reader empties one ring. A process has threads, each with a stack of open spans and a history: which
+ * span was innermost from when on. Kernels come later than their launch; they look into the history. */
+#ifndef JM_TIMELINE_COLLECTOR_PARTS_H
+#define JM_TIMELINE_COLLECTOR_PARTS_H
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "timeline/collector.h"
+#include "timeline/ring_format.h"
+
+#include <sys/types.h>
+
+#define JM_OPEN_SPANS_MAX     (1u << 18) /* in a process; more are a fault of the program, and counted */
+#define JM_HISTORY_MAX        (1u << 20) /* transitions of a thread */
+#define JM_HISTORY_KEPT_NS    (INT64_C(120) * JM_NS_PER_S)
+#define JM_LAUNCHES           (1u << 20) /* newest launches of a process, found by correlation id */
+#define JM_WAITING_MAX        (1u << 18)
+#define JM_WAITING_NS         (INT64_C(10) * JM_NS_PER_S)
+#define JM_KERNEL_CLASSES_MAX (1u << 20)
+#define JM_NAMES_READ_MAX     (1u << 24)
+#define JM_KERNEL_BATCH       4096
+#define JM_CLOCK_SEGMENTS     8
+#define JM_DEVICES_MAX        256 /* jm_ring_kernel.device is one byte */
+
+typedef struct collector_transition {
+    int64_t t_ns;
+    int64_t span_id; /* innermost from here on, 0: none */
+} collector_transition;
+
+typedef struct collector_history {
+    JM_VEC(collector_transition) steps;
+    bool pruned; /* what was before the first step is no longer known */
+} collector_history;
+
+typedef struct collector_thread collector_thread;
+
+typedef struct collector_open_span {
+    int64_t row_id;
+    int64_t start_ns;
+    uint64_t key[2]; /* id; names file and writer: which program of that pid it is */
+    collector_thread *thread;
+    bool process_wide;
+} collector_open_span;
+
+typedef JM_VEC(collector_open_span *) collector_stack;
+
+struct collector_thread {
+    int32_t tid;
+    collector_stack stack;
+    collector_history history;
+};
+
+typedef struct collector_name {
+    char *text;
+    int64_t row_id; /* 0: not handed to the sink yet */
+} collector_name;
+
+typedef struct collector_names {
+    pid_t pid;
+    uint32_t writer;
+    uint32_t file_number;
+    int fd;
+    off_t offset;
+    JM_VEC(collector_name) names; /* by number */
+} collector_names;
+
+typedef struct collector_launch {
+    int64_t t_ns; /* 0: free */
+    uint32_t correlation;
+    int32_t tid;
+} collector_launch;
+
+typedef struct collector_process {
+    pid_t pid;
+    pid_t parent;
+    uint64_t start_ticks; /* tells a reused pid; 0: unknown */
+    char *command;        /* NULL: unknown */
+    bool dead;            /* seen before the drain that now takes the rest */
+    bool changed;
+    size_t readers;
+    int64_t first_ns, last_ns;
+    JM_VEC(collector_thread *) threads;
+    jm__map threads_by_tid;
+    jm__map open_spans; /* by collector_open_span.key */
+    collector_stack wide;
+    collector_history wide_history;
+    JM_VEC(collector_names *) names;
+    collector_launch *launches; /* JM_LAUNCHES of them, once there is one */
+    char *board_uuids[JM_DEVICES_MAX];
+    jm__map streams;
+    uint64_t no_launch;  /* kernels of unknown launch, not reported yet */
+    uint64_t no_history; /* kernels whose launch was before the history kept */
+    uint64_t refused_spans;
+    uint64_t malformed;
+} collector_process;
+
+typedef struct collector_reader {
+    uint64_t file_key;
+    char *path;
+    jm_ring_header *header;
+    const void *records;
+    size_t mapped_bytes;
+    uint64_t capacity;
+    uint64_t tail;      /* our own copy */
+    uint64_t head;      /* as read at the beginning of this poll */
+    int64_t flushed_ns; /* the header's, as read before `head` */
+    uint64_t lost_told;
+    collector_process *process;
+    collector_names *names;
+    collector_thread *thread; /* span rings */
+    bool replaces;            /* its program may have taken the place of another (exec) */
+    bool ended;               /* closed or its process dead before `head` was read */
+} collector_reader;
+
+typedef struct collector_waiting {
+    jm_ring_kernel record; /* times in CLOCK_MONOTONIC */
+    int64_t since_ns;
+    collector_process *process;
+    collector_names *names;
+} collector_waiting;
+
+typedef struct collector_clock_segment {
+    int64_t from_ns;   /* CLOCK_MONOTONIC */
+    int64_t offset_ns; /* monotonic - realtime */
+} collector_clock_segment;
+
+struct jm__collector {
+    char *run_dir;
+    jm__collector_sink sink;
+    JM_VEC(collector_process *) processes;
+    JM_VEC(collector_reader *) readers;
+    JM_VEC(collector_reader *) heap; /* span readers with something left, earliest first */
+    jm__map files;                   /* key: pid, writer, number */
+    jm__map classes;
+    JM_VEC(collector_waiting) waiting;
+    jm__kernel batch[JM_KERNEL_BATCH];
+    size_t batch_count;
+    collector_clock_segment segments[JM_CLOCK_SEGMENTS];
+    size_t segment_count;
+    int64_t clock_checked_ns; /* when the newest segment was last seen to hold */
+    int64_t last_span_id;
+    int64_t now_ns;        /* of this poll */
+    int64_t spans_done_ns; /* spans stamped before this are in */
+    int64_t complete_ns;
+    int64_t life_checked_ns;
+    bool final;         /* nothing will come any more: nothing waits */
+    bool out_of_memory; /* in this poll */
+    size_t taken;
+};
+
+/* collector_process.c */
+collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns);
+collector_thread *jm__collector_thread_of(jm__collector *collector, collector_process *process, int32_t tid);
+collector_names *jm__collector_names_of(jm__collector *collector, collector_process *process, uint32_t writer,
+                                        uint32_t file_number);
+int64_t jm__collector_name_row(jm__collector *collector, collector_names *names, uint32_t number);
+const char *jm__collector_name_text(jm__collector *collector, collector_names *names, uint32_t number);
+void jm__collector_name_forget(collector_names *names, uint32_t number); /* a text used once */
+void jm__collector_processes_check(jm__collector *collector);            /* which are dead */
+void jm__collector_processes_tell(jm__collector *collector);             /* rows that changed, and losses */
+void jm__collector_processes_reap(jm__collector *collector);             /* dead and drained: forget */
+void jm__collector_process_free(collector_process *process);
+
+static inline void jm__collector_process_saw(collector_process *process, int64_t from_ns, int64_t to_ns)
+{
+    if (from_ns < process->first_ns) process->first_ns = from_ns;
+    if (to_ns > process->last_ns) process->last_ns = to_ns;
+    process->changed = true;
+}
+
+/* collector_spans.c */
+void jm__collector_span_record(jm__collector *collector, collector_reader *reader,
+                               const jm_ring_span *record);
+bool jm__collector_innermost(const collector_process *process, int32_t tid, int64_t t_ns, int64_t *span_id);
+void jm__collector_histories_prune(jm__collector *collector);
+
+/* collector_kernels.c */
+void jm__collector_kernel_record(jm__collector *collector, collector_reader *reader,
+                                 const jm_ring_kernel *record);
+void jm__collector_waiting_retry(jm__collector *collector);
+void jm__collector_batch_flush(jm__collector *collector);
+
+/* collector_clock.c */
+void jm__collector_clock_update(jm__collector *collector);
+int64_t jm__collector_clock_convert(const jm__collector *collector, int64_t realtime_ns);
+
+/* collector.c */
+void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint64_t count, const char *source,
+                             const char *reason);
+
+#endif

@@ -1,0 +1,302 @@
+/* The processes of a run: who they are, their threads, their names, and whether they still live. */
+#include "timeline/collector_parts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIFE_CHECK_NS (JM_NS_PER_S / 4)
+#define COMMAND_MAX   4096
+
+static ssize_t read_proc(pid_t pid, const char *file, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    ssize_t count = read(fd, text, size - 1);
+    close(fd);
+    if (count >= 0) text[count] = '\0';
+    return count;
+}
+
+/* State, parent and start time; false if there is no such process (or no /proc). */
+static bool read_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks)
+{
+    char text[1024];
+    if (read_proc(pid, "stat", text, sizeof text) <= 0) return false;
+    const char *after_name = strrchr(text, ')'); /* the name may hold anything */
+    int parent_read;
+    if (after_name == NULL) return false;
+    int fields = sscanf(after_name + 1,
+                        " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+                        state, &parent_read, start_ticks);
+    *parent = parent_read;
+    return fields == 3;
+}
+
+static char *read_command(pid_t pid)
+{
+    char text[COMMAND_MAX];
+    ssize_t count = read_proc(pid, "cmdline", text, sizeof text);
+    if (count <= 0) return NULL;
+    while (count > 0 && text[count - 1] == '\0')
+        count--;
+    for (ssize_t i = 0; i < count; i++)
+        if (iscntrl((unsigned char)text[i])) text[i] = ' ';
+    text[count] = '\0';
+    return strdup(text);
+}
+
+collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns)
+{
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        collector_process *known = collector->processes.items[i];
+        if (known->pid == pid && !known->dead) return known;
+    }
+    collector_process *process = calloc(1, sizeof *process);
+    if (process == NULL || !jm__vec_push(&collector->processes, process)) {
+        free(process);
+        collector->out_of_memory = true;
+        return NULL;
+    }
+    char state;
+    process->pid = pid;
+    process->first_ns = process->last_ns = first_ns;
+    process->threads_by_tid.key_size = sizeof(int64_t);
+    process->open_spans.key_size = 2 * sizeof(uint64_t);
+    process->streams.key_size = 2 * sizeof(uint64_t);
+    if (read_stat(pid, &state, &process->parent, &process->start_ticks)) process->command = read_command(pid);
+    jm__process row = {.id = pid,
+                       .parent_id = process->parent,
+                       .start_ns = first_ns,
+                       .end_ns = first_ns,
+                       .command = process->command};
+    collector->sink.process(collector->sink.context, &row);
+    return process;
+}
+
+collector_thread *jm__collector_thread_of(jm__collector *collector, collector_process *process, int32_t tid)
+{
+    int64_t key = tid;
+    jm__map_value *found = jm__map_find(&process->threads_by_tid, &key);
+    if (found != NULL) return found->object;
+    collector_thread *thread = calloc(1, sizeof *thread);
+    if (thread == NULL) goto out;
+    thread->tid = tid;
+    if (!jm__vec_push(&process->threads, thread)) goto out;
+    if (!jm__map_put(&process->threads_by_tid, &key, (jm__map_value){.object = thread})) {
+        process->threads.count--;
+        goto out;
+    }
+    return thread;
+out:
+    free(thread);
+    collector->out_of_memory = true;
+    return NULL;
+}
+
+collector_names *jm__collector_names_of(jm__collector *collector, collector_process *process, uint32_t writer,
+                                        uint32_t file_number)
+{
+    for (size_t i = 0; i < process->names.count; i++) {
+        collector_names *known = process->names.items[i];
+        if (known->writer == writer && known->file_number == file_number) return known;
+    }
+    collector_names *names = calloc(1, sizeof *names);
+    if (names == NULL || !jm__vec_push(&process->names, names)) {
+        free(names);
+        collector->out_of_memory = true;
+        return NULL;
+    }
+    names->pid = process->pid;
+    names->writer = writer;
+    names->file_number = file_number;
+    names->fd = -1;
+    return names;
+}
+
+static bool open_names(const jm__collector *collector, collector_names *names)
+{
+    if (names->fd >= 0) return true;
+    char path[4096], suffix[16] = "";
+    if (names->file_number > 0) snprintf(suffix, sizeof suffix, "-%u", names->file_number);
+    int length = snprintf(path, sizeof path, "%s/%d-%c%s" JM_NAMES_SUFFIX, collector->run_dir,
+                          (int)names->pid, (char)names->writer, suffix);
+    if (length < 0 || (size_t)length >= sizeof path) return false;
+    names->fd = open(path, O_RDONLY | O_CLOEXEC);
+    return names->fd >= 0;
+}
+
+/* One entry of the file; false if there is no whole one. */
+static bool read_entry(collector_names *names)
+{
+    uint32_t head[2];
+    char text[JM_NAME_MAX + 1];
+    if (pread(names->fd, head, sizeof head, names->offset) != (ssize_t)sizeof head) return false;
+    if (head[0] == 0 || head[0] >= JM_NAMES_READ_MAX || head[1] > JM_NAME_MAX) return false;
+    if (pread(names->fd, text, head[1], names->offset + (off_t)sizeof head) != (ssize_t)head[1]) return false;
+    size_t wanted = (size_t)head[0] + 1;
+    if (!jm__vec_reserve(&names->names, wanted)) return false;
+    while (names->names.count < wanted)
+        names->names.items[names->names.count++] = (collector_name){NULL, 0};
+    collector_name *name = &names->names.items[head[0]];
+    free(name->text);
+    name->text = strndup(text, head[1]);
+    name->row_id = 0;
+    names->offset += (off_t)(sizeof head + head[1]);
+    return true;
+}
+
+static collector_name *find_name(jm__collector *collector, collector_names *names, uint32_t number)
+{
+    if (number == 0 || number >= JM_NAMES_READ_MAX) return NULL;
+    if (number < names->names.count && names->names.items[number].text != NULL)
+        return &names->names.items[number];
+    if (!open_names(collector, names)) return NULL;
+    while (read_entry(names)) {
+    }
+    bool there = number < names->names.count && names->names.items[number].text != NULL;
+    return there ? &names->names.items[number] : NULL;
+}
+
+int64_t jm__collector_name_row(jm__collector *collector, collector_names *names, uint32_t number)
+{
+    if (number == 0) return 0;
+    if (number < names->names.count && names->names.items[number].row_id > 0)
+        return names->names.items[number].row_id;
+    collector_name *name = find_name(collector, names, number);
+    int64_t row_id =
+        collector->sink.name(collector->sink.context, name == NULL ? "(name not written)" : name->text);
+    if (row_id < 0) return 0;
+    if (name != NULL) name->row_id = row_id;
+    return row_id;
+}
+
+const char *jm__collector_name_text(jm__collector *collector, collector_names *names, uint32_t number)
+{
+    const collector_name *name = find_name(collector, names, number);
+    return name == NULL ? NULL : name->text;
+}
+
+void jm__collector_name_forget(collector_names *names, uint32_t number)
+{
+    if (number >= names->names.count || names->names.items[number].row_id > 0) return;
+    free(names->names.items[number].text);
+    names->names.items[number].text = NULL;
+}
+
+void jm__collector_processes_check(jm__collector *collector)
+{
+    if (collector->now_ns - collector->life_checked_ns < LIFE_CHECK_NS) return;
+    collector->life_checked_ns = collector->now_ns;
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        collector_process *process = collector->processes.items[i];
+        char state = '?';
+        pid_t parent;
+        uint64_t start_ticks = 0;
+        if (process->dead) continue;
+        bool readable = read_stat(process->pid, &state, &parent, &start_ticks);
+        if (kill(process->pid, 0) != 0 && errno == ESRCH) process->dead = true;
+        if (readable && (state == 'Z' || state == 'X')) process->dead = true;
+        if (readable && process->start_ticks != 0 && start_ticks != process->start_ticks)
+            process->dead = true;
+    }
+}
+
+static void tell_process_losses(jm__collector *collector, collector_process *process)
+{
+    const struct {
+        uint64_t *count;
+        const char *source, *reason;
+    } losses[] = {
+        {&process->no_launch, "cupti",
+         "the launch of these kernels was not reported: they belong to no span"},
+        {&process->no_history, "recorder", "these kernels came too late to find their span"},
+        {&process->refused_spans, "recorder", "too many spans were open at once in this process"},
+        {&process->malformed, "ring", "these records make no sense and were dropped"},
+    };
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        jm__collector_tell_loss(collector, process->pid, *losses[i].count, losses[i].source,
+                                losses[i].reason);
+        *losses[i].count = 0;
+    }
+}
+
+void jm__collector_processes_tell(jm__collector *collector)
+{
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        collector_process *process = collector->processes.items[i];
+        tell_process_losses(collector, process);
+        if (!process->changed) continue;
+        process->changed = false;
+        jm__process row = {.id = process->pid,
+                           .parent_id = process->parent,
+                           .start_ns = process->first_ns,
+                           .end_ns = process->last_ns,
+                           .command = process->command};
+        collector->sink.process(collector->sink.context, &row);
+    }
+}
+
+static bool waits_for(const jm__collector *collector, const collector_process *process)
+{
+    for (size_t i = 0; i < collector->waiting.count; i++)
+        if (collector->waiting.items[i].process == process) return true;
+    return false;
+}
+
+void jm__collector_processes_reap(jm__collector *collector)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        collector_process *process = collector->processes.items[i];
+        if (process->dead && process->readers == 0 && !process->changed && !waits_for(collector, process)) {
+            jm__collector_process_free(process);
+        } else {
+            collector->processes.items[kept++] = process;
+        }
+    }
+    collector->processes.count = kept;
+}
+
+static void names_free(collector_names *names)
+{
+    for (size_t i = 0; i < names->names.count; i++)
+        free(names->names.items[i].text);
+    jm__vec_free(&names->names);
+    if (names->fd >= 0) close(names->fd);
+    free(names);
+}
+
+void jm__collector_process_free(collector_process *process)
+{
+    for (size_t i = 0; i < process->names.count; i++)
+        names_free(process->names.items[i]);
+    for (size_t i = 0; i < process->threads.count; i++) {
+        collector_thread *thread = process->threads.items[i];
+        for (size_t k = 0; k < thread->stack.count; k++)
+            free(thread->stack.items[k]);
+        jm__vec_free(&thread->stack);
+        jm__vec_free(&thread->history.steps);
+        free(thread);
+    }
+    for (size_t i = 0; i < JM_DEVICES_MAX; i++)
+        free(process->board_uuids[i]);
+    jm__vec_free(&process->names);
+    jm__vec_free(&process->threads);
+    jm__vec_free(&process->wide);
+    jm__vec_free(&process->wide_history.steps);
+    jm__map_free(&process->threads_by_tid);
+    jm__map_free(&process->open_spans);
+    jm__map_free(&process->streams);
+    free(process->launches);
+    free(process->command);
+    free(process);
+}

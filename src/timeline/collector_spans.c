@@ -1,0 +1,235 @@
+/* Begin, end and mark: stacks of open spans, and the histories that kernels look into. */
+#include "timeline/collector_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const bool process_wide_kinds[JM_SPAN_KIND_COUNT] = {
+#define X(name, text, process_wide) [JM_SPAN_##name] = (process_wide),
+    JM_SPAN_KIND_MAP(X)
+#undef X
+};
+
+static void history_add(jm__collector *collector, collector_history *history, int64_t t_ns, int64_t span_id)
+{
+    if (history->steps.count > 0) {
+        const collector_transition *last = &history->steps.items[history->steps.count - 1];
+        if (t_ns < last->t_ns) t_ns = last->t_ns;
+    }
+    collector_transition step = {t_ns, span_id};
+    if (!jm__vec_push(&history->steps, step)) collector->out_of_memory = true;
+}
+
+/* False if that time is not covered any more. */
+static bool history_find(const collector_history *history, int64_t t_ns, int64_t *span_id)
+{
+    size_t low = 0, high = history->steps.count; /* the first step after t_ns */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (history->steps.items[middle].t_ns <= t_ns) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *span_id = low == 0 ? 0 : history->steps.items[low - 1].span_id;
+    return low > 0 || !history->pruned;
+}
+
+static void history_prune(collector_history *history, int64_t before_ns)
+{
+    size_t gone = 0;
+    /* The last step before the time kept still says what was innermost then. */
+    while (gone + 1 < history->steps.count && history->steps.items[gone + 1].t_ns <= before_ns)
+        gone++;
+    if (history->steps.count - gone > JM_HISTORY_MAX) gone = history->steps.count - JM_HISTORY_MAX / 2;
+    if (gone == 0) return;
+    history->steps.count -= gone;
+    memmove(history->steps.items, history->steps.items + gone,
+            history->steps.count * sizeof *history->steps.items);
+    history->pruned = true;
+}
+
+void jm__collector_histories_prune(jm__collector *collector)
+{
+    int64_t before_ns = collector->now_ns - JM_HISTORY_KEPT_NS;
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        collector_process *process = collector->processes.items[i];
+        history_prune(&process->wide_history, before_ns);
+        for (size_t k = 0; k < process->threads.count; k++)
+            history_prune(&process->threads.items[k]->history, before_ns);
+    }
+}
+
+bool jm__collector_innermost(const collector_process *process, int32_t tid, int64_t t_ns, int64_t *span_id)
+{
+    int64_t key = tid;
+    const jm__map_value *found = jm__map_find(&process->threads_by_tid, &key);
+    bool known = true;
+    *span_id = 0;
+    if (found != NULL)
+        known = history_find(&((const collector_thread *)found->object)->history, t_ns, span_id);
+    if (*span_id != 0) return true;
+    return history_find(&process->wide_history, t_ns, span_id) && known;
+}
+
+static collector_open_span *top(const collector_stack *stack)
+{
+    return stack->count == 0 ? NULL : stack->items[stack->count - 1];
+}
+
+static int64_t top_row(const collector_stack *stack)
+{
+    return stack->count == 0 ? 0 : stack->items[stack->count - 1]->row_id;
+}
+
+/* Wherever it is: spans may close in any order. */
+static void stack_remove(jm__collector *collector, collector_stack *stack, collector_history *history,
+                         const collector_open_span *span, int64_t t_ns)
+{
+    bool was_top = top(stack) == span;
+    size_t at = stack->count;
+    while (at > 0 && stack->items[at - 1] != span)
+        at--;
+    if (at == 0) return;
+    memmove(stack->items + at - 1, stack->items + at, (stack->count - at) * sizeof(collector_open_span *));
+    stack->count--;
+    if (was_top) history_add(collector, history, t_ns, top_row(stack));
+}
+
+static bool open_span(jm__collector *collector, collector_process *process, collector_open_span *span)
+{
+    collector_thread *thread = span->thread;
+    if (!jm__vec_push(&thread->stack, span)) return false;
+    if (span->process_wide && !jm__vec_push(&process->wide, span)) {
+        thread->stack.count--;
+        return false;
+    }
+    if (!jm__map_put(&process->open_spans, span->key, (jm__map_value){.object = span})) {
+        thread->stack.count--;
+        process->wide.count -= span->process_wide;
+        return false;
+    }
+    history_add(collector, &thread->history, span->start_ns, span->row_id);
+    if (span->process_wide) history_add(collector, &process->wide_history, span->start_ns, span->row_id);
+    return true;
+}
+
+static uint64_t program_of(const collector_reader *reader)
+{
+    return (uint64_t)reader->names->file_number << 32 | reader->names->writer;
+}
+
+static void begin(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
+{
+    collector_process *process = reader->process;
+    uint64_t key[2] = {record->id, program_of(reader)};
+    if (record->kind == JM_SPAN_NONE || record->kind >= JM_SPAN_KIND_COUNT ||
+        jm__map_find(&process->open_spans, key) != NULL) {
+        process->malformed++;
+        return;
+    }
+    if (process->open_spans.count >= JM_OPEN_SPANS_MAX) {
+        process->refused_spans++;
+        return;
+    }
+    const collector_stack *above = reader->thread->stack.count > 0 ? &reader->thread->stack : &process->wide;
+    jm__span row = {.id = collector->last_span_id + 1,
+                    .process_id = process->pid,
+                    .thread_id = reader->thread->tid,
+                    .parent_id = top_row(above),
+                    .start_ns = record->t_ns,
+                    .end_ns = -1,
+                    .name_id = jm__collector_name_row(collector, reader->names, record->name),
+                    .type_id = jm__collector_name_row(collector, reader->names, record->type),
+                    .samples = record->samples,
+                    .kind = (jm_span_kind)record->kind};
+    collector_open_span *span = calloc(1, sizeof *span);
+    if (span != NULL) {
+        *span = (collector_open_span){.row_id = row.id,
+                                      .start_ns = record->t_ns,
+                                      .key = {key[0], key[1]},
+                                      .thread = reader->thread,
+                                      .process_wide = process_wide_kinds[record->kind]};
+    }
+    if (span == NULL || !open_span(collector, process, span)) {
+        free(span);
+        collector->out_of_memory = true;
+        return;
+    }
+    collector->last_span_id = row.id;
+    collector->sink.span_begin(collector->sink.context, &row);
+}
+
+static void close_span(jm__collector *collector, collector_process *process, collector_open_span *span,
+                       int64_t t_ns)
+{
+    stack_remove(collector, &span->thread->stack, &span->thread->history, span, t_ns);
+    if (span->process_wide) stack_remove(collector, &process->wide, &process->wide_history, span, t_ns);
+    jm__map_remove(&process->open_spans, span->key);
+    free(span);
+}
+
+static void end(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
+{
+    uint64_t key[2] = {record->id, program_of(reader)};
+    jm__map_value *found = jm__map_find(&reader->process->open_spans, key);
+    if (found == NULL) return; /* its begin was lost and counted, or belongs to an earlier run */
+    collector_open_span *span = found->object;
+    int64_t end_ns = record->t_ns < span->start_ns ? span->start_ns : record->t_ns;
+    collector->sink.span_end(collector->sink.context, span->row_id, end_ns);
+    close_span(collector, reader->process, span, end_ns);
+}
+
+static void mark(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
+{
+    jm__mark row = {.process_id = reader->process->pid,
+                    .thread_id = reader->thread->tid,
+                    .t_ns = record->t_ns,
+                    .name_id = jm__collector_name_row(collector, reader->names, record->name)};
+    if (record->type != 0) row.meta = jm__collector_name_text(collector, reader->names, record->type);
+    collector->sink.mark(collector->sink.context, &row);
+    if (record->type != 0) jm__collector_name_forget(reader->names, record->type);
+}
+
+/* exec: what the program before left open never ends, and holds no more work. */
+static void abandon_older(jm__collector *collector, collector_process *process, uint64_t program,
+                          int64_t t_ns)
+{
+    for (size_t i = 0; i < process->threads.count; i++) {
+        collector_stack *stack = &process->threads.items[i]->stack;
+        for (size_t k = stack->count; k > 0; k--) {
+            uint64_t other = stack->items[k - 1]->key[1];
+            if ((uint32_t)other == (uint32_t)program && other < program)
+                close_span(collector, process, stack->items[k - 1], t_ns);
+        }
+    }
+}
+
+void jm__collector_span_record(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
+{
+    if (reader->replaces) {
+        reader->replaces = false;
+        abandon_older(collector, reader->process, program_of(reader), record->t_ns);
+    }
+    switch (record->op) {
+    case JM_RING_BEGIN:
+        begin(collector, reader, record);
+        break;
+    case JM_RING_END:
+        end(collector, reader, record);
+        break;
+    case JM_RING_MARK:
+        mark(collector, reader, record);
+        break;
+    case JM_RING_THREAD: {
+        collector_thread *thread = jm__collector_thread_of(collector, reader->process, (int32_t)record->id);
+        if (thread != NULL) reader->thread = thread;
+        break;
+    }
+    default:
+        reader->process->malformed++;
+        return;
+    }
+    jm__collector_process_saw(reader->process, record->t_ns, record->t_ns);
+}

@@ -1,0 +1,355 @@
+/* Spans of a program, through rings and collector: threads, forks, runs one after another. */
+#include <joulemap/span.h>
+
+#include "base/clock.h"
+#include "timeline/timeline.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "collected.h"
+
+static collected *start(void)
+{
+    collected *all = collected_create();
+    jm_error err;
+    assert_int_equal(jm__timeline_open(all->run_dir, &err), JM_OK);
+    return all;
+}
+
+static void stop(collected *all)
+{
+    jm__timeline_close();
+    collected_free(all);
+}
+
+static size_t count_rings(const collected *all)
+{
+    size_t count = 0;
+    DIR *folder = opendir(all->run_dir);
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        count += strstr(entry->d_name, ".ring") != NULL;
+    closedir(folder);
+    return count;
+}
+
+static void test_spans_nest_and_keep_their_words(void **state)
+{
+    (void)state;
+    collected *all = start();
+    int64_t before = jm__now_ns();
+    jm_span_id step = jm_span_begin(JM_SPAN_STEP, jm_name_intern("step"), 0, 32);
+    jm_span_id forward = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("blocks.0.attn"),
+                                       jm_name_intern("Linear(768, 3072)"), 0);
+    jm_span_end(forward);
+    jm_span_end(step);
+    int64_t after = jm__now_ns();
+    collected_poll(all);
+    assert_int_equal(all->span_count, 2);
+    const jm__span *outer = collected_span(all, "step"), *inner = collected_span(all, "blocks.0.attn");
+    assert_int_equal(outer->parent_id, 0);
+    assert_int_equal(outer->samples, 32);
+    assert_int_equal(outer->kind, JM_SPAN_STEP);
+    assert_int_equal(inner->parent_id, outer->id);
+    assert_int_equal(inner->kind, JM_SPAN_FORWARD);
+    assert_string_equal(collected_text(all, inner->type_id), "Linear(768, 3072)");
+    assert_int_equal(inner->process_id, getpid());
+    assert_int_equal(inner->thread_id, syscall(SYS_gettid));
+    assert_true(before <= outer->start_ns && outer->start_ns <= inner->start_ns);
+    assert_true(inner->end_ns <= outer->end_ns && outer->end_ns <= after);
+    assert_int_equal(all->process_count, 1);
+    assert_int_equal(all->processes[0].parent_id, getppid());
+    assert_int_equal(all->lost, 0);
+    stop(all);
+}
+
+static void test_without_a_run_nothing_is_recorded(void **state)
+{
+    (void)state;
+    unsetenv("JOULEMAP_RUN");
+    assert_int_equal(jm_name_intern("name"), 0);
+    assert_int_equal(jm_span_begin(JM_SPAN_STEP, 0, 0, 0), 0);
+    jm_span_end(0);
+    jm_span_end(12345);
+    jm_mark("mark", NULL);
+}
+
+static void test_spans_may_close_in_any_order(void **state)
+{
+    (void)state;
+    collected *all = start();
+    jm_span_id a = jm_span_begin(JM_SPAN_PHASE, jm_name_intern("a"), 0, 0);
+    jm_span_id b = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("b"), 0, 0);
+    jm_span_end(a);
+    jm_span_id c = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("c"), 0, 0);
+    jm_span_end(b);
+    jm_span_id d = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("d"), 0, 0);
+    jm_span_end(d);
+    jm_span_end(c);
+    collected_poll(all);
+    assert_int_equal(collected_span(all, "c")->parent_id, collected_span_id(all, "b"));
+    assert_int_equal(collected_span(all, "d")->parent_id, collected_span_id(all, "c"));
+    for (int64_t i = 0; i < all->span_count; i++)
+        assert_true(all->spans[i].end_ns > 0);
+    stop(all);
+}
+
+static void *end_it(void *span)
+{
+    jm_span_end(*(jm_span_id *)span);
+    jm_span_end(jm_span_begin(JM_SPAN_BACKWARD, jm_name_intern("elsewhere"), 0, 0));
+    return NULL;
+}
+
+static void test_a_span_may_end_on_another_thread_and_wide_spans_hold_other_threads(void **state)
+{
+    (void)state;
+    collected *all = start();
+    jm_span_id step = jm_span_begin(JM_SPAN_STEP, jm_name_intern("step"), 0, 0);
+    jm_span_id layer = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("layer"), 0, 0);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, end_it, &layer), 0);
+    pthread_join(thread, NULL);
+    jm_span_end(step);
+    collected_poll(all);
+    assert_true(collected_span(all, "layer")->end_ns > 0);
+    assert_int_equal(collected_span(all, "layer")->thread_id, getpid());
+    assert_int_equal(collected_span(all, "elsewhere")->parent_id, collected_span_id(all, "step"));
+    assert_true(collected_span(all, "elsewhere")->thread_id != getpid());
+    stop(all);
+}
+
+static void *short_life(void *unused)
+{
+    (void)unused;
+    jm_span_end(jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("short"), 0, 0));
+    return NULL;
+}
+
+static void test_thousands_of_short_threads_share_few_rings(void **state)
+{
+    (void)state;
+    collected *all = start();
+    enum { THREADS = 2000, AT_ONCE = 4 };
+    for (int i = 0; i < THREADS / AT_ONCE; i++) {
+        pthread_t threads[AT_ONCE];
+        for (int k = 0; k < AT_ONCE; k++)
+            assert_int_equal(pthread_create(&threads[k], NULL, short_life, NULL), 0);
+        for (int k = 0; k < AT_ONCE; k++)
+            pthread_join(threads[k], NULL);
+    }
+    assert_in_range(count_rings(all), 1, AT_ONCE);
+    collected_poll(all);
+    assert_int_equal(all->span_count, THREADS);
+    /* Each span belongs to the thread that wrote it, though the ring had other owners before. */
+    int64_t different = 0;
+    for (int64_t i = 0; i < all->span_count; i++) {
+        assert_true(all->spans[i].end_ns > 0 && all->spans[i].thread_id != getpid());
+        different += i == 0 || all->spans[i].thread_id != all->spans[i - 1].thread_id;
+    }
+    assert_int_equal(different, THREADS);
+    assert_int_equal(all->lost, 0);
+    stop(all);
+}
+
+static void test_a_forked_child_has_rings_and_names_of_its_own(void **state)
+{
+    (void)state;
+    collected *all = start();
+    jm_span_id parent_span = jm_span_begin(JM_SPAN_PHASE, jm_name_intern("parent"), 0, 0);
+    pid_t child = fork();
+    if (child == 0) {
+        jm_span_end(jm_span_begin(JM_SPAN_PHASE, jm_name_intern("child"), 0, 0));
+        jm_span_end(jm_span_begin(JM_SPAN_PHASE, jm_name_intern("parent"), 0, 0));
+        jm_span_begin(JM_SPAN_PHASE, jm_name_intern("left open"), 0, 0);
+        _exit(0);
+    }
+    jm_span_end(parent_span);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    jm_span_end(jm_span_begin(JM_SPAN_PHASE, jm_name_intern("after"), 0, 0));
+    collected_poll(all);
+    assert_int_equal(all->span_count, 5);
+    assert_int_equal(collected_span(all, "child")->process_id, child);
+    assert_int_equal(collected_span(all, "child")->parent_id, 0);
+    assert_int_equal(collected_span(all, "left open")->end_ns, -1);
+    assert_int_equal(collected_span(all, "after")->process_id, getpid());
+    assert_int_equal(all->process_count, 2);
+    /* The child is gone: its rings go too, ours stays. */
+    usleep(300000);
+    collected_poll(all);
+    assert_int_equal(count_rings(all), 1);
+    stop(all);
+}
+
+static void test_a_child_finds_the_run_in_its_environment(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("JOULEMAP_RUN", all->run_dir, 1);
+        execl("/proc/self/exe", "test_span", "--child", (char *)NULL);
+        _exit(127);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    collected_poll(all);
+    assert_int_equal(all->span_count, 2);
+    /* The child replaced itself once: the first program's open span never ends and holds nothing. */
+    assert_int_equal(collected_span(all, "first program")->end_ns, -1);
+    assert_int_equal(collected_span(all, "second program")->parent_id, 0);
+    assert_true(collected_span(all, "second program")->end_ns > 0);
+    collected_free(all);
+}
+
+static int be_the_child(const char *what)
+{
+    if (strcmp(what, "--child") == 0) {
+        jm_span_begin(JM_SPAN_PHASE, jm_name_intern("first program"), 0, 0);
+        execl("/proc/self/exe", "test_span", "--second", (char *)NULL);
+        return 127;
+    }
+    jm_span_end(jm_span_begin(JM_SPAN_PHASE, jm_name_intern("second program"), 0, 0));
+    return 0;
+}
+
+static void test_names_keep_their_numbers_across_runs(void **state)
+{
+    (void)state;
+    collected *first = start();
+    jm_name name = jm_name_intern("kept");
+    jm_span_end(jm_span_begin(JM_SPAN_PHASE, name, 0, 0));
+    jm__timeline_close();
+    assert_int_equal(jm_span_begin(JM_SPAN_PHASE, name, 0, 0), 0);
+    collected *second = start();
+    assert_int_equal(jm_name_intern("kept"), name);
+    jm_span_end(jm_span_begin(JM_SPAN_PHASE, name, 0, 0));
+    collected_poll(first);
+    collected_poll(second);
+    assert_int_equal(first->span_count, 1);
+    assert_int_equal(second->span_count, 1);
+    assert_true(collected_span(second, "kept")->end_ns > 0);
+    collected_free(first);
+    stop(second);
+}
+
+static void test_a_mark_carries_its_words(void **state)
+{
+    (void)state;
+    collected *all = start();
+    jm_mark("epoch_end", "{\"loss\": 0.5}");
+    jm_mark("bare", NULL);
+    collected_poll(all);
+    assert_int_equal(all->mark_count, 2);
+    assert_string_equal(collected_text(all, all->marks[0].name_id), "epoch_end");
+    assert_string_equal(all->mark_meta[0], "{\"loss\": 0.5}");
+    assert_string_equal(collected_text(all, all->marks[1].name_id), "bare");
+    assert_null(all->marks[1].meta);
+    assert_true(all->marks[0].t_ns <= all->marks[1].t_ns);
+    stop(all);
+}
+
+static void test_an_overlong_name_is_cut_between_characters(void **state)
+{
+    (void)state;
+    collected *all = start();
+    char text[6000];
+    for (size_t i = 0; i + 2 < sizeof text; i += 2)
+        memcpy(text + i, "\xc3\xa9", 3); /* e acute, two bytes */
+    jm_span_end(jm_span_begin(JM_SPAN_PHASE, jm_name_intern(text), 0, 0));
+    collected_poll(all);
+    assert_int_equal(strlen(collected_text(all, all->spans[0].name_id)), 4094);
+    stop(all);
+}
+
+static void test_a_full_ring_counts_its_losses_and_never_loses_an_end(void **state)
+{
+    (void)state;
+    collected *all = start();
+    jm_name name = jm_name_intern("flood");
+    uint64_t begun = 0, refused = 0;
+    for (int i = 0; i < 200000; i++) {
+        jm_span_id span = jm_span_begin(JM_SPAN_FORWARD, name, 0, 0);
+        begun += span != 0;
+        refused += span == 0;
+        jm_span_end(span);
+    }
+    assert_true(refused > 0);
+    collected_poll(all);
+    assert_int_equal(all->span_count, begun);
+    assert_int_equal(all->lost, refused);
+    assert_string_equal(all->loss_source, "ring");
+    for (int64_t i = 0; i < all->span_count; i++)
+        assert_true(all->spans[i].end_ns > 0);
+    stop(all);
+}
+
+static void *many_spans(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 3000; i++) {
+        jm_span_id outer = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("outer"), 0, 0);
+        jm_span_end(jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("inner"), 0, 0));
+        jm_span_end(outer);
+        if (i % 100 == 0) usleep(100);
+    }
+    return NULL;
+}
+
+static void test_threads_write_while_the_collector_reads(void **state)
+{
+    (void)state;
+    collected *all = start();
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, many_spans, NULL), 0);
+    for (int i = 0; i < 20; i++)
+        collected_poll(all);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    collected_finish(all);
+    assert_int_equal(all->span_count + all->lost, THREADS * 6000);
+    assert_int_equal(all->lost, 0);
+    for (int64_t i = 0; i < all->span_count; i++) {
+        const jm__span *span = &all->spans[i];
+        assert_true(span->end_ns >= span->start_ns);
+        if (strcmp(collected_text(all, span->name_id), "outer") == 0) {
+            assert_int_equal(span->parent_id, 0);
+            continue;
+        }
+        const jm__span *parent = &all->spans[span->parent_id - 1];
+        assert_int_equal(parent->thread_id, span->thread_id);
+        assert_true(parent->start_ns <= span->start_ns && span->end_ns <= parent->end_ns);
+    }
+    stop(all);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) return be_the_child(argv[1]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_without_a_run_nothing_is_recorded),
+        cmocka_unit_test(test_spans_nest_and_keep_their_words),
+        cmocka_unit_test(test_spans_may_close_in_any_order),
+        cmocka_unit_test(test_a_span_may_end_on_another_thread_and_wide_spans_hold_other_threads),
+        cmocka_unit_test(test_thousands_of_short_threads_share_few_rings),
+        cmocka_unit_test(test_a_forked_child_has_rings_and_names_of_its_own),
+        cmocka_unit_test(test_a_child_finds_the_run_in_its_environment),
+        cmocka_unit_test(test_names_keep_their_numbers_across_runs),
+        cmocka_unit_test(test_a_mark_carries_its_words),
+        cmocka_unit_test(test_an_overlong_name_is_cut_between_characters),
+        cmocka_unit_test(test_a_full_ring_counts_its_losses_and_never_loses_an_end),
+        cmocka_unit_test(test_threads_write_while_the_collector_reads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
