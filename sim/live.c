@@ -1,0 +1,274 @@
+/* Open spans of all threads, and the loads that they put on the boards.
+ *
+ * A thread's load is its innermost open span that is work: of kind forward, backward, recompute or optimizer,
+ * or of any kind with a type. */
+#include "live.h"
+
+#include "ring_watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH    65536
+#define DEPTH    256 /* open spans of a thread; deeper ones are passed over */
+#define ORPHANS  64
+#define DEATH_NS INT64_C(100000000) /* how often to look whether processes live */
+
+/* jm_span_kind, by number */
+static const char *const kind_texts[] = {"none",    "phase",    "epoch",     "step",      "window",
+                                         "forward", "backward", "recompute", "optimizer", "nvtx"};
+enum { KIND_FORWARD = 5, KIND_BACKWARD = 6, KIND_RECOMPUTE = 7, KIND_OPTIMIZER = 8, KIND_COUNT = 10 };
+
+typedef struct open_span {
+    uint64_t id;
+    sim_load load;
+    bool works;
+} open_span;
+
+typedef struct thread {
+    open_span spans[DEPTH];
+    int count;
+} thread;
+
+struct sim_live {
+    sim_ring_watch watch;
+    sim_labels *labels;
+    thread **threads; /* one a ring */
+    int thread_count;
+    sim_record *batch;
+    size_t batch_size;
+    uint64_t orphans[ORPHANS]; /* ends that came before their beginning, from another thread */
+    unsigned orphan_count;
+    int64_t start_ns;
+    int64_t looked_ns;
+};
+
+sim_live *sim_live_open(const char *run_dir, sim_labels *labels, int64_t now_ns)
+{
+    sim_live *live = calloc(1, sizeof *live);
+    if (live == NULL) return NULL;
+    live->labels = labels;
+    live->start_ns = now_ns;
+    live->batch_size = BATCH;
+    live->batch = malloc(live->batch_size * sizeof *live->batch);
+    if (live->batch == NULL || !sim_ring_watch_open(&live->watch, run_dir)) {
+        sim_live_close(live);
+        return NULL;
+    }
+    return live;
+}
+
+void sim_live_close(sim_live *live)
+{
+    if (live == NULL) return;
+    for (int i = 0; i < live->thread_count; i++)
+        free(live->threads[i]);
+    free(live->threads);
+    free(live->batch);
+    sim_ring_watch_close(&live->watch);
+    free(live);
+}
+
+static int compare_records(const void *left, const void *right)
+{
+    const sim_record *a = left;
+    const sim_record *b = right;
+    if (a->span.t_ns != b->span.t_ns) return a->span.t_ns < b->span.t_ns ? -1 : 1;
+    if (a->ring != b->ring) return a->ring < b->ring ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static bool grow_threads(sim_live *live)
+{
+    if (live->thread_count >= live->watch.ring_count) return true;
+    thread **grown = realloc(live->threads, (size_t)live->watch.ring_count * sizeof *grown);
+    if (grown == NULL) return false;
+    live->threads = grown;
+    while (live->thread_count < live->watch.ring_count) {
+        grown[live->thread_count] = calloc(1, sizeof **grown);
+        if (grown[live->thread_count] == NULL) return false;
+        live->thread_count++;
+    }
+    return true;
+}
+
+/* Records of all rings up to until_ns, in order of time. Returns how many. */
+static size_t take_batch(sim_live *live, int64_t until_ns)
+{
+    size_t count = 0;
+    for (int i = 0; i < live->watch.ring_count; i++) {
+        for (;;) {
+            size_t room = live->batch_size - count;
+            size_t taken = sim_ring_watch_take(&live->watch, i, until_ns, live->batch + count, room);
+            for (size_t k = 0; k < taken; k++)
+                live->batch[count + k].order = (uint32_t)(count + k);
+            count += taken;
+            if (taken < room) break;
+            sim_record *grown = realloc(live->batch, 2 * live->batch_size * sizeof *grown);
+            if (grown == NULL) break;
+            live->batch = grown;
+            live->batch_size *= 2;
+        }
+    }
+    qsort(live->batch, count, sizeof *live->batch, compare_records);
+    return count;
+}
+
+static int direction(uint8_t kind)
+{
+    switch (kind) {
+    case KIND_FORWARD:
+    case KIND_RECOMPUTE:
+        return SIM_FORWARD;
+    case KIND_BACKWARD:
+        return SIM_BACKWARD;
+    case KIND_OPTIMIZER:
+        return SIM_OPTIMIZER;
+    default:
+        return SIM_OTHER;
+    }
+}
+
+static void begin_span(sim_live *live, const sim_record *record, sim_writer *writer, sim_board *board)
+{
+    thread *on = live->threads[record->ring];
+    const jm_ring_span *span = &record->span;
+    uint8_t kind = span->kind < KIND_COUNT ? span->kind : 0;
+    open_span open = {.id = span->id};
+    open.works = span->type != 0 || (kind >= KIND_FORWARD && kind <= KIND_OPTIMIZER);
+    for (unsigned i = 0; i < ORPHANS; i++) {
+        if (live->orphans[i] != 0 && live->orphans[i] == span->id) {
+            live->orphans[i] = 0;
+            return;
+        }
+    }
+    if (on->count == DEPTH) return;
+    if (open.works) {
+        const char *name = sim_writer_name(writer, span->name);
+        const char *type = sim_writer_name(writer, span->type);
+        open.load.label = sim_label_intern(live->labels, name, type, kind_texts[kind]);
+        open.load.power_w = sim_profile_watts(board->profile, type[0] != '\0' ? type : name, direction(kind));
+        if (open.load.label == UINT32_MAX) return;
+        /* What ran before the board was looked at is not in its truth. */
+        if (span->t_ns >= live->start_ns) sim_power_call(&board->power, open.load.label);
+    }
+    on->spans[on->count++] = open;
+}
+
+static bool close_on(thread *on, uint64_t id)
+{
+    for (int i = on->count - 1; i >= 0; i--) {
+        if (on->spans[i].id != id) continue;
+        memmove(&on->spans[i], &on->spans[i + 1], (size_t)(on->count - i - 1) * sizeof on->spans[0]);
+        on->count--;
+        return true;
+    }
+    return false;
+}
+
+static void end_span(sim_live *live, const sim_record *record)
+{
+    uint64_t id = record->span.id;
+    if (close_on(live->threads[record->ring], id)) return;
+    int writer = live->watch.rings[record->ring].writer;
+    for (int i = 0; i < live->watch.ring_count; i++)
+        if (live->watch.rings[i].writer == writer && close_on(live->threads[i], id)) return;
+    live->orphans[live->orphan_count++ % ORPHANS] = id;
+}
+
+/* What the board carries now. */
+static void load_board(sim_live *live, sim_board *board, int64_t t_ns)
+{
+    sim_load loads[SIM_LOADS];
+    int count = 0;
+    bool context = false;
+    for (int i = 0; i < live->watch.ring_count; i++) {
+        const sim_ring *ring = &live->watch.rings[i];
+        if (ring->header == NULL) continue;
+        const sim_writer *writer = &live->watch.writers[ring->writer];
+        if (writer->board != board->index) continue;
+        if (writer->created_ns <= t_ns) context = true;
+        const thread *on = live->threads[i];
+        for (int k = on->count - 1; k >= 0; k--) {
+            if (!on->spans[k].works) continue;
+            if (count < SIM_LOADS)
+                loads[count++] = on->spans[k].load;
+            else
+                board->power.loads_left_out++;
+            break;
+        }
+    }
+    sim_board_load(board, loads, count, context);
+}
+
+static int board_of(const sim_writer *writer, int board_count)
+{
+    return writer->board % board_count;
+}
+
+static void bury(sim_live *live, sim_board *boards, int board_count, int64_t until_ns, sim_live_step *step,
+                 void *context)
+{
+    for (int i = 0; i < live->watch.ring_count; i++) {
+        sim_ring *ring = &live->watch.rings[i];
+        if (ring->header == NULL || live->watch.writers[ring->writer].dead_ns > until_ns) continue;
+        sim_board *board = &boards[board_of(&live->watch.writers[ring->writer], board_count)];
+        step(context, board, until_ns);
+        live->threads[i]->count = 0;
+        sim_ring_watch_drop(&live->watch, i);
+        load_board(live, board, until_ns);
+    }
+}
+
+void sim_live_drive(sim_live *live, sim_board *boards, int board_count, int64_t until_ns, int64_t now_ns,
+                    sim_live_step *step, void *context)
+{
+    bool deaths = now_ns - live->looked_ns >= DEATH_NS;
+    if (deaths) live->looked_ns = now_ns;
+    int known = live->watch.ring_count;
+    sim_ring_watch_scan(&live->watch, now_ns, deaths);
+    for (int i = 0; i < live->watch.writer_count; i++)
+        live->watch.writers[i].board = board_of(&live->watch.writers[i], board_count);
+    size_t count = grow_threads(live) ? take_batch(live, until_ns) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const sim_record *record = &live->batch[i];
+        sim_writer *writer = &live->watch.writers[live->watch.rings[record->ring].writer];
+        sim_board *board = &boards[writer->board];
+        step(context, board, record->span.t_ns);
+        if (record->broken) live->threads[record->ring]->count = 0;
+        if (record->span.op == JM_RING_BEGIN)
+            begin_span(live, record, writer, board);
+        else if (record->span.op == JM_RING_END)
+            end_span(live, record);
+        else
+            continue;
+        load_board(live, board, record->span.t_ns);
+    }
+    for (int i = 0; i < board_count; i++)
+        step(context, &boards[i], until_ns);
+    if (known != live->watch.ring_count)
+        for (int i = 0; i < board_count; i++)
+            load_board(live, &boards[i], until_ns);
+    bury(live, boards, board_count, until_ns, step, context);
+}
+
+uint64_t sim_live_overtaken(const sim_live *live)
+{
+    return live->watch.overtaken;
+}
+
+int sim_live_processes(const sim_live *live, int board, int32_t *pids, int size)
+{
+    int count = 0;
+    for (int i = 0; i < live->watch.writer_count; i++) {
+        const sim_writer *writer = &live->watch.writers[i];
+        if (writer->board != board || writer->dead_ns != INT64_MAX) continue;
+        bool seen = false;
+        for (int k = 0; k < i && !seen; k++)
+            seen = live->watch.writers[k].pid == writer->pid && live->watch.writers[k].dead_ns == INT64_MAX;
+        if (seen) continue;
+        if (count < size) pids[count] = writer->pid;
+        count++;
+    }
+    return count;
+}

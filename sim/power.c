@@ -1,0 +1,236 @@
+/* P(t) from loads, idle states and cap, its integrals and the account of who took it. */
+#include "power.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int idle_stage(const sim_power *power)
+{
+    int64_t idle_ns = power->t_ns - power->work_end_ns;
+    for (int i = 0; i < power->profile->stage_count; i++)
+        if (idle_ns < power->profile->stages[i].until_ns) return i;
+    return -1;
+}
+
+static double base_w(const sim_power *power)
+{
+    return power->context || power->load_count > 0 ? power->profile->idle_context_w
+                                                   : power->profile->idle_no_context_w;
+}
+
+/* Clock locks scale the power above idle; power over the limit lowers the clock until it is the limit:
+ * clock = bound * (limit / demand)^exponent. Work is not slowed: its times come from the outside. */
+static void decide(sim_power *power)
+{
+    const sim_profile *profile = power->profile;
+    double idle = base_w(power);
+    double demand = idle;
+    for (int i = 0; i < power->load_count; i++)
+        demand += power->loads[i].power_w - idle;
+    if (power->load_count == 0) {
+        int stage = power->context ? idle_stage(power) : -1;
+        if (stage >= 0) demand = profile->stages[stage].power_w;
+    }
+    double clock = fmin(power->setting.lock_mhz, profile->clock_max_mhz);
+    if (power->load_count > 0 && clock < profile->clock_max_mhz && demand > idle)
+        demand = idle + (demand - idle) * pow(clock / profile->clock_max_mhz, 1 / profile->clock_exponent);
+    power->now.capped = demand > power->setting.limit_w;
+    if (power->now.capped) {
+        clock = fmax(profile->clock_min_mhz,
+                     clock * pow(power->setting.limit_w / demand, profile->clock_exponent));
+        demand = power->setting.limit_w;
+    }
+    power->clock_mhz = power->load_count > 0 || power->context ? clock : profile->clock_idle_mhz;
+    power->now.power_w = fmax(demand, 0);
+    power->now.busy = power->load_count > 0;
+}
+
+/* Keep what lies up to SIM_HISTORY_NS back; grow where that does not fit. */
+static void remember(sim_power *power)
+{
+    power->now.t_ns = power->t_ns;
+    if (power->history_count > 0) {
+        sim_stretch *last = &power->history[(power->history_count - 1) & (power->history_size - 1)];
+        if (last->t_ns == power->t_ns) {
+            *last = power->now;
+            return;
+        }
+    }
+    if (power->history_count >= power->history_size) {
+        /* The one after the oldest must be old enough for the oldest to go. */
+        const sim_stretch *second = &power->history[(power->history_count + 1) & (power->history_size - 1)];
+        if (second->t_ns > power->t_ns - SIM_HISTORY_NS) {
+            uint64_t size = power->history_size * 2;
+            sim_stretch *grown = malloc(size * sizeof *grown);
+            if (grown == NULL) {
+                power->failed = true;
+            } else {
+                for (uint64_t i = power->history_count - power->history_size; i < power->history_count; i++)
+                    grown[i & (size - 1)] = power->history[i & (power->history_size - 1)];
+                free(power->history);
+                power->history = grown;
+                power->history_size = size;
+            }
+        }
+    }
+    power->history[power->history_count & (power->history_size - 1)] = power->now;
+    power->history_count++;
+}
+
+bool sim_power_open(sim_power *power, const sim_profile *profile, int64_t start_ns)
+{
+    memset(power, 0, sizeof *power);
+    power->profile = profile;
+    power->history_size = 1024;
+    power->history = malloc(power->history_size * sizeof *power->history);
+    if (power->history == NULL) return false;
+    power->t_ns = start_ns;
+    power->work_end_ns = start_ns - SIM_HISTORY_NS;
+    power->setting = (sim_setting){start_ns, profile->limit_default_w, profile->clock_max_mhz};
+    power->next_setting.t_ns = INT64_MAX;
+    power->heat_w = profile->idle_no_context_w;
+    decide(power);
+    remember(power);
+    return true;
+}
+
+void sim_power_close(sim_power *power)
+{
+    free(power->history);
+    free(power->accounts);
+    memset(power, 0, sizeof *power);
+}
+
+void sim_power_load(sim_power *power, const sim_load *loads, int count, bool context)
+{
+    if (count > SIM_LOADS) {
+        power->loads_left_out += (uint64_t)(count - SIM_LOADS);
+        count = SIM_LOADS;
+    }
+    if (count == 0 && power->load_count > 0) {
+        power->work_end_ns = power->t_ns;
+        power->idle.calls++;
+    }
+    if (count > 0) memcpy(power->loads, loads, (size_t)count * sizeof *loads);
+    power->load_count = count;
+    power->context = context;
+    decide(power);
+    remember(power);
+}
+
+int64_t sim_power_next_ns(const sim_power *power)
+{
+    int64_t next = power->next_setting.t_ns;
+    if (power->load_count == 0 && power->context) {
+        int stage = idle_stage(power);
+        if (stage >= 0) {
+            int64_t end = power->work_end_ns + power->profile->stages[stage].until_ns;
+            if (end < next) next = end;
+        }
+    }
+    return next;
+}
+
+static sim_account *account(sim_power *power, uint32_t label)
+{
+    if (label >= power->account_count) {
+        size_t count = power->account_count == 0 ? 64 : power->account_count;
+        while (count <= label)
+            count *= 2;
+        sim_account *grown = realloc(power->accounts, count * sizeof *grown);
+        if (grown == NULL) {
+            power->failed = true;
+            return NULL;
+        }
+        memset(grown + power->account_count, 0, (count - power->account_count) * sizeof *grown);
+        power->accounts = grown;
+        power->account_count = count;
+    }
+    return &power->accounts[label];
+}
+
+/* Idle power in equal parts, what is above it by what each asked for: the parts add up to P. */
+static void charge(sim_power *power, double seconds)
+{
+    double watts = power->now.power_w;
+    power->total.busy_s += seconds;
+    power->total.energy_j += watts * seconds;
+    if (power->load_count == 0) {
+        power->idle.busy_s += seconds;
+        power->idle.energy_j += watts * seconds;
+        return;
+    }
+    double idle = fmin(base_w(power), watts);
+    double asked = 0;
+    for (int i = 0; i < power->load_count; i++)
+        asked += fmax(power->loads[i].power_w - base_w(power), 0);
+    for (int i = 0; i < power->load_count; i++) {
+        sim_account *one = account(power, power->loads[i].label);
+        if (one == NULL) continue;
+        double part =
+            asked > 0 ? fmax(power->loads[i].power_w - base_w(power), 0) / asked : 1.0 / power->load_count;
+        one->busy_s += seconds;
+        one->energy_j += (idle / power->load_count + (watts - idle) * part) * seconds;
+    }
+}
+
+void sim_power_advance(sim_power *power, int64_t t_ns)
+{
+    if (t_ns > power->t_ns) {
+        const sim_profile *profile = power->profile;
+        double seconds = (double)(t_ns - power->t_ns) * 1e-9;
+        double watts = power->now.power_w;
+        double above = fmax(watts - profile->idle_context_w, 0);
+        charge(power, seconds);
+        power->now.energy_j += watts * seconds;
+        power->now.memory_j += (profile->memory_idle_w + profile->memory_share * above) * seconds;
+        if (power->now.busy) power->now.busy_s += seconds;
+        double keep = exp(-(double)(t_ns - power->t_ns) / (double)profile->thermal_tau_ns);
+        power->heat_w = watts + (power->heat_w - watts) * keep;
+        power->t_ns = t_ns;
+    }
+    if (power->next_setting.t_ns <= power->t_ns) {
+        power->setting = power->next_setting;
+        power->next_setting.t_ns = INT64_MAX;
+    }
+    double before = power->now.power_w;
+    bool capped = power->now.capped;
+    decide(power);
+    if (power->now.power_w != before || power->now.capped != capped) remember(power);
+}
+
+sim_stretch sim_power_at(const sim_power *power, int64_t t_ns)
+{
+    uint64_t low =
+        power->history_count > power->history_size ? power->history_count - power->history_size : 0;
+    uint64_t high = power->history_count;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (power->history[middle & (power->history_size - 1)].t_ns <= t_ns)
+            low = middle;
+        else
+            high = middle;
+    }
+    sim_stretch at = power->history[low & (power->history_size - 1)];
+    double seconds = (double)(t_ns - at.t_ns) * 1e-9;
+    double above = fmax(at.power_w - power->profile->idle_context_w, 0);
+    at.energy_j += at.power_w * seconds;
+    at.memory_j += (power->profile->memory_idle_w + power->profile->memory_share * above) * seconds;
+    if (at.busy) at.busy_s += seconds;
+    at.t_ns = t_ns;
+    return at;
+}
+
+void sim_power_call(sim_power *power, uint32_t label)
+{
+    sim_account *one = account(power, label);
+    if (one != NULL) one->calls++;
+}
+
+void sim_power_account_reset(sim_power *power)
+{
+    if (power->account_count > 0) memset(power->accounts, 0, power->account_count * sizeof *power->accounts);
+    power->idle = (sim_account){0};
+    power->total = (sim_account){0};
+}

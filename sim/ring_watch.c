@@ -1,0 +1,276 @@
+/* Find and read the rings of a run's folder without their writers' and the recorder's knowing. */
+#include "ring_watch.h"
+
+#include "shared.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAMES_MAX    (1u << 20)
+#define NAME_BYTES   65536u
+#define CAPACITY_MAX (1u << 26)
+
+bool sim_ring_watch_open(sim_ring_watch *watch, const char *run_dir)
+{
+    memset(watch, 0, sizeof *watch);
+    watch->run_dir = strdup(run_dir);
+    return watch->run_dir != NULL;
+}
+
+void sim_ring_watch_drop(sim_ring_watch *watch, int ring)
+{
+    sim_ring *one = &watch->rings[ring];
+    if (one->header != NULL) munmap((void *)(uintptr_t)one->header, one->mapped);
+    one->header = NULL;
+    one->done = true;
+}
+
+void sim_ring_watch_close(sim_ring_watch *watch)
+{
+    for (int i = 0; i < watch->ring_count; i++) {
+        sim_ring_watch_drop(watch, i);
+        free(watch->rings[i].path);
+    }
+    for (int i = 0; i < watch->writer_count; i++) {
+        sim_writer *writer = &watch->writers[i];
+        for (uint32_t k = 0; k < writer->name_size; k++)
+            free(writer->names[k]);
+        free(writer->names);
+        free(writer->names_path);
+        if (writer->names_fd >= 0) close(writer->names_fd);
+    }
+    free(watch->rings);
+    free(watch->writers);
+    free(watch->run_dir);
+    memset(watch, 0, sizeof *watch);
+}
+
+/* A program says on which board its work runs: JOULEMAP_SIM_BOARD, else LOCAL_RANK in its environment, else
+ * 0. */
+static int find_board(int32_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/environ", pid);
+    FILE *in = fopen(path, "re");
+    if (in == NULL) return 0;
+    int rank = 0;
+    int board = -1;
+    char *entry = NULL;
+    size_t size = 0;
+    while (getdelim(&entry, &size, '\0', in) > 0) {
+        if (strncmp(entry, "LOCAL_RANK=", 11) == 0) rank = atoi(entry + 11);
+        if (strncmp(entry, "JOULEMAP_SIM_BOARD=", 19) == 0) board = atoi(entry + 19);
+    }
+    free(entry);
+    fclose(in);
+    board = board >= 0 ? board : rank;
+    return board >= 0 && board < SIM_BOARDS ? board : 0;
+}
+
+static int find_writer(sim_ring_watch *watch, const jm_ring_header *header)
+{
+    for (int i = 0; i < watch->writer_count; i++) {
+        sim_writer *writer = &watch->writers[i];
+        if (writer->pid == header->pid && writer->letter == header->writer) {
+            if (header->created_ns < writer->created_ns) writer->created_ns = header->created_ns;
+            return i;
+        }
+    }
+    sim_writer *grown = realloc(watch->writers, (size_t)(watch->writer_count + 1) * sizeof *grown);
+    if (grown == NULL) return -1;
+    watch->writers = grown;
+    sim_writer *writer = &watch->writers[watch->writer_count];
+    *writer = (sim_writer){.pid = header->pid,
+                           .letter = header->writer,
+                           .board = find_board(header->pid),
+                           .names_fd = -1,
+                           .created_ns = header->created_ns,
+                           .dead_ns = INT64_MAX};
+    if (asprintf(&writer->names_path, "%s/%d-%c%s", watch->run_dir, header->pid, (char)header->writer,
+                 JM_NAMES_SUFFIX) < 0) {
+        writer->names_path = NULL;
+        return -1;
+    }
+    return watch->writer_count++;
+}
+
+/* Map a ring once it is valid. False: try again later. */
+static bool map_ring(sim_ring_watch *watch, sim_ring *ring)
+{
+    int fd = open(ring->path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0 || status.st_size <= (off_t)JM_RING_HEADER_SIZE) {
+        if (fd >= 0)
+            close(fd);
+        else
+            ring->done = errno == ENOENT;
+        return ring->done;
+    }
+    void *memory = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    if (memory == MAP_FAILED) return false;
+    const jm_ring_header *header = memory;
+    bool valid = atomic_load_explicit(&header->magic, memory_order_acquire) == JM_RING_MAGIC;
+    uint32_t capacity = valid ? header->capacity : 0;
+    if (!valid || header->record_size != sizeof(jm_ring_span) || header->realtime != 0 || capacity == 0 ||
+        capacity > CAPACITY_MAX || (capacity & (capacity - 1)) != 0 ||
+        JM_RING_HEADER_SIZE + (uint64_t)capacity * sizeof(jm_ring_span) > (uint64_t)status.st_size) {
+        munmap(memory, (size_t)status.st_size);
+        ring->done = valid; /* kernels, or not for us */
+        return ring->done;
+    }
+    ring->header = header;
+    ring->mapped = (size_t)status.st_size;
+    ring->writer = find_writer(watch, header);
+    if (ring->writer < 0) {
+        munmap(memory, ring->mapped);
+        ring->header = NULL;
+        return false;
+    }
+    return true;
+}
+
+static void add_ring(sim_ring_watch *watch, const char *name)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", watch->run_dir, name) < 0) return;
+    for (int i = 0; i < watch->ring_count; i++) {
+        if (strcmp(watch->rings[i].path, path) == 0) {
+            free(path);
+            return;
+        }
+    }
+    sim_ring *grown = realloc(watch->rings, (size_t)(watch->ring_count + 1) * sizeof *grown);
+    if (grown == NULL) {
+        free(path);
+        return;
+    }
+    watch->rings = grown;
+    watch->rings[watch->ring_count++] = (sim_ring){.path = path};
+}
+
+/* Gone, or a zombie: it will write no more. */
+static bool is_dead(int32_t pid)
+{
+    char path[64];
+    char text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT;
+    ssize_t length = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (length <= 0) return true;
+    text[length] = '\0';
+    const char *state = strrchr(text, ')'); /* the command before it may hold anything */
+    return state != NULL && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
+}
+
+void sim_ring_watch_scan(sim_ring_watch *watch, int64_t now_ns, bool deaths)
+{
+    struct stat status;
+    /* The folder's time stamp is coarse: look again for a second after it changed. */
+    bool changed =
+        stat(watch->run_dir, &status) == 0 &&
+        sim_realtime_ns() - ((int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec) <
+            1000000000 + (now_ns - watch->scanned_ns);
+    if (changed || watch->scanned_ns == 0) {
+        DIR *folder = opendir(watch->run_dir);
+        const struct dirent *entry;
+        while (folder != NULL && (entry = readdir(folder)) != NULL) {
+            size_t length = strlen(entry->d_name);
+            size_t suffix = strlen(JM_RING_SUFFIX);
+            if (length > suffix && strcmp(entry->d_name + length - suffix, JM_RING_SUFFIX) == 0)
+                add_ring(watch, entry->d_name);
+        }
+        if (folder != NULL) closedir(folder);
+    }
+    watch->scanned_ns = now_ns;
+    for (int i = 0; i < watch->ring_count; i++)
+        if (watch->rings[i].header == NULL && !watch->rings[i].done) map_ring(watch, &watch->rings[i]);
+    for (int i = 0; deaths && i < watch->writer_count; i++)
+        if (watch->writers[i].dead_ns == INT64_MAX && is_dead(watch->writers[i].pid))
+            watch->writers[i].dead_ns = now_ns;
+}
+
+size_t sim_ring_watch_take(sim_ring_watch *watch, int ring, int64_t until_ns, sim_record *records,
+                           size_t size)
+{
+    sim_ring *from = &watch->rings[ring];
+    if (from->header == NULL) return 0;
+    const jm_ring_header *header = from->header;
+    const jm_ring_span *slots = (const jm_ring_span *)((const char *)header + JM_RING_HEADER_SIZE);
+    uint64_t capacity = header->capacity;
+    uint64_t head = atomic_load_explicit(&header->head, memory_order_acquire);
+    size_t count = 0;
+    while (from->cursor < head && count < size) {
+        if (head - from->cursor >= capacity && head > capacity) {
+            /* The slot of head - capacity may be under the writer's pen. */
+            watch->overtaken += head - capacity + 1 - from->cursor;
+            from->cursor = head - capacity + 1;
+            from->broken = true;
+            continue;
+        }
+        jm_ring_span span = slots[from->cursor & (capacity - 1)];
+        atomic_thread_fence(memory_order_acquire);
+        uint64_t again = atomic_load_explicit(&header->head, memory_order_relaxed);
+        if (again > capacity && again - from->cursor >= capacity) { /* overwritten while it was copied */
+            head = again;
+            continue;
+        }
+        if (span.t_ns > until_ns) break;
+        records[count] = (sim_record){span, ring, (uint32_t)count, from->broken};
+        from->broken = false;
+        count++;
+        from->cursor++;
+    }
+    return count;
+}
+
+static bool keep_name(sim_writer *writer, uint32_t number, const char *text, uint32_t length)
+{
+    if (number == 0 || number > NAMES_MAX) return true;
+    if (number >= writer->name_size) {
+        uint32_t size = writer->name_size == 0 ? 256 : writer->name_size;
+        while (size <= number)
+            size *= 2;
+        char **grown = realloc(writer->names, size * sizeof *grown);
+        if (grown == NULL) return false;
+        memset(grown + writer->name_size, 0, (size - writer->name_size) * sizeof *grown);
+        writer->names = grown;
+        writer->name_size = size;
+    }
+    if (writer->names[number] == NULL) writer->names[number] = strndup(text, length);
+    return writer->names[number] != NULL;
+}
+
+/* Take what the names file holds beyond the last whole entry. */
+static void read_names(sim_writer *writer)
+{
+    if (writer->names_fd < 0) writer->names_fd = open(writer->names_path, O_RDONLY | O_CLOEXEC);
+    if (writer->names_fd < 0) return;
+    char *text = malloc(NAME_BYTES);
+    uint32_t head[2];
+    while (text != NULL && pread(writer->names_fd, head, sizeof head, writer->names_offset) == sizeof head) {
+        if (head[1] > NAME_BYTES) break; /* not a names file */
+        if (pread(writer->names_fd, text, head[1], writer->names_offset + (int64_t)sizeof head) !=
+            (ssize_t)head[1])
+            break;
+        if (!keep_name(writer, head[0], text, head[1])) break;
+        writer->names_offset += (int64_t)sizeof head + head[1];
+    }
+    free(text);
+}
+
+const char *sim_writer_name(sim_writer *writer, uint32_t number)
+{
+    if (number == 0) return "";
+    if (number >= writer->name_size || writer->names[number] == NULL) read_names(writer);
+    return number < writer->name_size && writer->names[number] != NULL ? writer->names[number] : "";
+}

@@ -1,0 +1,183 @@
+/* The state file of the simulated boards. */
+#include "shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAGIC 0x53494d0000000001ull
+
+static int64_t read_clock(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t sim_monotonic_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t sim_realtime_ns(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
+/* The two clocks at one instant: the tightest of a few readings. */
+static void take_epoch(sim_shared_state *state)
+{
+    int64_t best = INT64_MAX;
+    for (int i = 0; i < 8; i++) {
+        int64_t before = sim_monotonic_ns();
+        int64_t realtime = sim_realtime_ns();
+        int64_t width = sim_monotonic_ns() - before;
+        if (width >= best) continue;
+        best = width;
+        state->epoch_monotonic_ns = before + width / 2;
+        state->epoch_realtime_ns = realtime;
+    }
+}
+
+static bool latest(const sim_shared_state *state, int board, sim_setting *setting)
+{
+    uint64_t count = atomic_load_explicit(&state->setting_count, memory_order_acquire);
+    for (uint64_t back = 1; back <= count && back <= SIM_SETTINGS_MAX; back++) {
+        const sim_shared_setting *one = &state->settings[(count - back) % SIM_SETTINGS_MAX];
+        if (one->board != board) continue;
+        *setting = one->setting;
+        return true;
+    }
+    return false;
+}
+
+static void append(sim_shared_state *state, int board, sim_setting setting)
+{
+    uint64_t count = atomic_load_explicit(&state->setting_count, memory_order_relaxed);
+    state->settings[count % SIM_SETTINGS_MAX] = (sim_shared_setting){.setting = setting, .board = board};
+    atomic_store_explicit(&state->setting_count, count + 1, memory_order_release);
+}
+
+/* Nobody else has it open: begin anew. */
+static void begin(sim_shared_state *state, const sim_shared_state *base)
+{
+    sim_shared_state old = *state;
+    bool known = atomic_load(&old.magic) == MAGIC;
+    memset(state, 0, sizeof *state);
+    take_epoch(state);
+    if (base != NULL) {
+        *state = *base;
+        atomic_store(&state->truth_pid, 0);
+    }
+    for (int board = 0; known && base == NULL && board < SIM_BOARDS; board++) {
+        sim_setting setting;
+        if (atomic_load(&old.persistence[board]) == 0) continue;
+        atomic_store(&state->persistence[board], 1);
+        if (!latest(&old, board, &setting)) continue;
+        setting.t_ns = state->epoch_monotonic_ns;
+        append(state, board, setting);
+    }
+    atomic_store(&state->magic, MAGIC);
+}
+
+/* Only regular files of our own: the folder may be anybody's. */
+static int open_file(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    struct stat status;
+    if (fd < 0) return -1;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid()) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool find_path(sim_shared *shared, const char *run_dir, uint64_t key)
+{
+    int length;
+    if (run_dir != NULL) {
+        length = snprintf(shared->path, sizeof shared->path, "%s/sim.state", run_dir);
+    } else {
+        const char *folder = getenv("XDG_RUNTIME_DIR");
+        if (folder == NULL || access(folder, W_OK) != 0) folder = "/tmp";
+        length = snprintf(shared->path, sizeof shared->path, "%s/joulemap-sim-%ld-%016llx.state", folder,
+                          (long)geteuid(), (unsigned long long)key);
+    }
+    return length > 0 && (size_t)length < sizeof shared->path;
+}
+
+static bool map_file(sim_shared *shared, const sim_shared_state *base)
+{
+    shared->fd = open_file(shared->path);
+    if (shared->fd < 0) return false;
+    /* The file's lock: exclusive while it is looked at or made, shared while it is in use. The
+     * first byte's record lock makes the step from one to the other safe among processes. */
+    struct flock gate = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    while (fcntl(shared->fd, F_OFD_SETLKW, &gate) != 0 && errno == EINTR) {
+    }
+    bool alone = flock(shared->fd, LOCK_EX | LOCK_NB) == 0;
+    bool mapped = ftruncate(shared->fd, sizeof(sim_shared_state)) == 0;
+    if (mapped) {
+        shared->state =
+            mmap(NULL, sizeof(sim_shared_state), PROT_READ | PROT_WRITE, MAP_SHARED, shared->fd, 0);
+        mapped = shared->state != MAP_FAILED;
+    }
+    if (mapped && (alone || atomic_load(&shared->state->magic) != MAGIC)) begin(shared->state, base);
+    if (mapped) mapped = flock(shared->fd, LOCK_SH) == 0;
+    gate.l_type = F_UNLCK;
+    fcntl(shared->fd, F_OFD_SETLK, &gate);
+    if (!mapped) {
+        close(shared->fd);
+        shared->fd = -1;
+    }
+    return mapped;
+}
+
+bool sim_shared_open(sim_shared *shared, const char *run_dir, uint64_t key, const sim_shared_state *base)
+{
+    memset(shared, 0, sizeof *shared);
+    shared->fd = -1;
+    if (find_path(shared, run_dir, key) && map_file(shared, base)) return true;
+    shared->path[0] = '\0';
+    shared->state =
+        mmap(NULL, sizeof(sim_shared_state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared->state == MAP_FAILED) {
+        shared->state = NULL;
+        return false;
+    }
+    begin(shared->state, base);
+    return true;
+}
+
+void sim_shared_close(sim_shared *shared)
+{
+    if (shared->state != NULL) munmap(shared->state, sizeof(sim_shared_state));
+    if (shared->fd >= 0) close(shared->fd);
+    memset(shared, 0, sizeof *shared);
+    shared->fd = -1;
+}
+
+void sim_shared_set(sim_shared *shared, int board, double limit_w, double lock_mhz)
+{
+    struct flock gate = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    if (shared->fd >= 0) {
+        while (fcntl(shared->fd, F_OFD_SETLKW, &gate) != 0 && errno == EINTR) {
+        }
+    }
+    append(shared->state, board, (sim_setting){sim_monotonic_ns(), limit_w, lock_mhz});
+    gate.l_type = F_UNLCK;
+    if (shared->fd >= 0) fcntl(shared->fd, F_OFD_SETLK, &gate);
+}
+
+bool sim_shared_latest(const sim_shared *shared, int board, sim_setting *setting)
+{
+    return latest(shared->state, board, setting);
+}

@@ -1,0 +1,53 @@
+/* What all processes that look at one simulated board agree on: its epoch and what was set on it.
+ *
+ * A small mapped file in the run's folder, else in $XDG_RUNTIME_DIR or /tmp. It begins anew with
+ * the first process that opens it while no other has it open; settings then stay only where
+ * persistence mode is on, as with the driver. */
+#ifndef SIM_SHARED_H
+#define SIM_SHARED_H
+
+#include "power.h"
+
+#include <stdatomic.h>
+
+#define SIM_BOARDS       16
+#define SIM_SETTINGS_MAX 256 /* kept; older ones have long been taken */
+
+typedef struct sim_shared_setting {
+    sim_setting setting;
+    int32_t board;
+    int32_t reserved;
+} sim_shared_setting;
+
+/* The file's content. */
+typedef struct sim_shared_state {
+    _Atomic uint64_t magic;
+    int64_t epoch_monotonic_ns;
+    int64_t epoch_realtime_ns;
+    _Atomic int32_t truth_pid; /* the process that writes the truth, 0: none */
+    _Atomic int32_t persistence[SIM_BOARDS];
+    _Atomic uint64_t setting_count;
+    sim_shared_setting settings[SIM_SETTINGS_MAX];
+} sim_shared_state;
+
+typedef struct sim_shared {
+    sim_shared_state *state;
+    int fd; /* -1: no file could be made, the state is this process's own */
+    char path[512];
+} sim_shared;
+
+/* `run_dir` may be NULL; `key` tells boards of different make apart. `base`, if not NULL: the state
+ * to go on with if the file is new. False: out of memory. */
+bool sim_shared_open(sim_shared *shared, const char *run_dir, uint64_t key, const sim_shared_state *base);
+void sim_shared_close(sim_shared *shared);
+
+/* Note a setting, from now on. */
+void sim_shared_set(sim_shared *shared, int board, double limit_w, double lock_mhz);
+
+/* What was last set on this board; false: nothing yet. */
+bool sim_shared_latest(const sim_shared *shared, int board, sim_setting *setting);
+
+int64_t sim_monotonic_ns(void);
+int64_t sim_realtime_ns(void);
+
+#endif
