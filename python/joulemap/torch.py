@@ -17,7 +17,7 @@ import dataclasses
 import threading
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -250,14 +250,22 @@ class Watch:
         _optimizers.release()
 
 
+def _label_node(node: torch.autograd.graph.Node, hook: Any) -> None:
+    metadata: dict[Any, Any] = node.metadata  # type: ignore[assignment]
+    if _LABEL not in metadata:
+        metadata[_LABEL] = True
+        node.register_prehook(hook)
+
+
 def _label(value: Any, hook: Any, nesting: int) -> None:
     if isinstance(value, torch.Tensor):
         node = value.grad_fn
         if node is not None:
-            metadata: dict[Any, Any] = node.metadata  # type: ignore[assignment]
-            if _LABEL not in metadata:
-                metadata[_LABEL] = True
-                node.register_prehook(hook)
+            _label_node(node, hook)
+            if value._is_view():  # an in-place operation that follows would put its own node in place of this one
+                node = cast(torch.Tensor, value._base).grad_fn
+                if node is not None:
+                    _label_node(node, hook)
     elif nesting == 0 or value is None or isinstance(value, str | int | float):
         return
     elif isinstance(value, tuple | list):

@@ -1,0 +1,566 @@
+"""Which module each stretch of forward and backward is put down to, on real PyTorch on the CPU."""
+
+from __future__ import annotations
+
+import copy
+import io
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import joulemap
+import pytest
+import torch
+from joulemap.torch import describe
+from ring_reader import Span
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+Spans = Callable[..., list[Span]]
+
+
+class Attention(nn.Module):
+    def __init__(self, width: int = 16) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.qkv(x).split(x.shape[-1], dim=-1)
+        mixed: Tensor = torch.softmax(q @ k.transpose(-1, -2), -1) @ v
+        return self.proj(mixed)  # type: ignore[no-any-return]
+
+
+class Block(nn.Module):
+    def __init__(self, width: int = 16) -> None:
+        super().__init__()
+        self.ln = nn.LayerNorm(width)
+        self.attn = Attention(width)
+        self.mlp = nn.Sequential(nn.Linear(width, 32), nn.ReLU(inplace=True), nn.Linear(32, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attn(self.ln(x))
+        return x + self.mlp(x)  # type: ignore[no-any-return]
+
+
+class Net(nn.Module):
+    def __init__(self, checkpointed: bool | None = None) -> None:
+        super().__init__()
+        self.embed = nn.Linear(8, 16)
+        self.blocks = nn.ModuleList([Block(), Block()])
+        self.head = nn.Linear(16, 4)
+        self.checkpointed = checkpointed
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.embed(x)
+        for block in self.blocks:
+            if self.checkpointed is None:
+                x = block(x)
+            else:
+                x = checkpoint(block, x, use_reentrant=self.checkpointed)  # type: ignore[no-untyped-call]
+        return self.head(x)  # type: ignore[no-any-return]
+
+
+NET_CALLS = 3 + 2 * 9  # Net, embed, head, and nine modules a block
+
+
+def names(spans: list[Span]) -> list[str]:
+    return [span.name for span in spans]
+
+
+def tree(span: Span) -> dict[str, Any]:
+    return {child.name: tree(child) for child in span.children}
+
+
+BLOCK_TREE = {
+    "ln": {},
+    "attn": {"attn.qkv": {}, "attn.proj": {}},
+    "mlp": {"mlp.0": {}, "mlp.1": {}, "mlp.2": {}},
+}
+
+
+def block_tree(prefix: str) -> dict[str, Any]:
+    def rename(part: dict[str, Any]) -> dict[str, Any]:
+        return {f"{prefix}.{name}": rename(inner) for name, inner in part.items()}
+
+    return rename(BLOCK_TREE)
+
+
+def assert_all_closed(spans: list[Span]) -> None:
+    assert spans
+    assert [span.name for span in spans if span.end_ns is None] == []
+
+
+# ---- forward ----
+
+
+def test_forward_spans_are_the_module_tree(session: joulemap.Session, spans: Spans) -> None:
+    model = Net()
+    session.watch(model)
+    model(torch.randn(2, 5, 8))
+    (root,) = [span for span in spans("forward") if span.parent is None]
+    assert root.name == "Net"
+    assert tree(root) == {
+        "embed": {},
+        "blocks.0": block_tree("blocks.0"),
+        "blocks.1": block_tree("blocks.1"),
+        "head": {},
+    }
+    assert_all_closed(spans())
+
+
+def test_types_are_class_and_sizes(session: joulemap.Session, spans: Spans) -> None:
+    model = Net()
+    session.watch(model)
+    model(torch.randn(2, 5, 8))
+    types = {span.name: span.type for span in spans("forward")}
+    assert types["blocks.0.attn.qkv"] == "Linear(16, 48)"
+    assert types["blocks.1.ln"] == "LayerNorm(16)"
+    assert types["blocks.1.mlp"] == "Sequential"
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        (nn.Linear(768, 3072), "Linear(768, 3072)"),
+        (nn.Conv2d(64, 128, 3), "Conv2d(64, 128, 3x3)"),
+        (nn.Conv2d(64, 64, 3, stride=2, groups=64), "Conv2d(64, 64, 3x3, stride 2x2, groups 64)"),
+        (nn.LayerNorm(768), "LayerNorm(768)"),
+        (nn.Embedding(100, 16), "Embedding(100, 16)"),
+        (nn.BatchNorm2d(64), "BatchNorm2d(64)"),
+        (nn.MultiheadAttention(64, 4), "MultiheadAttention(64, 4 heads)"),
+        (nn.ReLU(), "ReLU"),
+    ],
+)
+def test_description_tells_class_and_sizes(module: nn.Module, text: str) -> None:
+    assert describe(module) == text
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_inference_has_forward_spans_and_no_labels(
+    session: joulemap.Session, spans: Spans, mode: Callable[[], Any]
+) -> None:
+    model = Net()
+    session.watch(model)
+    with mode():
+        out = model(torch.randn(2, 5, 8))
+    assert out.grad_fn is None
+    assert len(spans("forward")) == NET_CALLS
+    assert_all_closed(spans())
+
+
+def test_module_called_twice_has_two_spans(session: joulemap.Session, spans: Spans) -> None:
+    shared = nn.Linear(8, 8)
+    model = nn.Sequential(shared, nn.ReLU(), shared)
+    session.watch(model)
+    model(torch.randn(2, 8)).sum().backward()
+    assert names(spans("forward")) == ["Sequential", "0", "1", "0"]
+    assert names(spans("backward")) == ["Sequential", "0", "1", "0"]
+
+
+def test_module_that_calls_itself_nests(session: joulemap.Session, spans: Spans) -> None:
+    class Recursive(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(8, 8)
+
+        def forward(self, x: Tensor, depth: int) -> Tensor:
+            y: Tensor = self.linear(x)
+            return self(y, depth - 1) if depth else y
+
+    model = Recursive()
+    session.watch(model)
+    model(torch.randn(2, 8), 2).sum().backward()
+    assert names(spans("forward")) == ["Recursive", "linear"] * 3
+    assert_all_closed(spans())
+    deepest = spans("forward")[-1]
+    assert deepest.path() == ["Recursive", "Recursive", "Recursive", "linear"]
+
+
+# ---- backward ----
+
+
+def test_backward_spans_are_the_module_tree_in_reverse(session: joulemap.Session, spans: Spans) -> None:
+    model = Net()
+    session.watch(model)
+    x = torch.randn(2, 5, 8)
+    model(x).square().sum().backward()
+    (root,) = [span for span in spans("backward") if span.parent is None]
+    assert root.name == "Net"
+    assert names(root.children) == ["head", "blocks.1", "blocks.0", "embed"]
+    for block in root.children[1:3]:
+        inner = block.name
+        assert names(block.children) == [f"{inner}.mlp", f"{inner}.attn", f"{inner}.ln"]
+        assert names(block.children[0].children) == [f"{inner}.mlp.2", f"{inner}.mlp.1", f"{inner}.mlp.0"]
+        assert names(block.children[1].children) == [f"{inner}.attn.proj", f"{inner}.attn.qkv"]
+    assert_all_closed(spans())
+
+
+class Slow(torch.autograd.Function):
+    """The identity, whose backward takes a known time."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, seconds: float) -> Tensor:
+        ctx.seconds = seconds
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        threading.Event().wait(ctx.seconds)
+        return grads[0], None
+
+
+class SlowLayer(nn.Module):
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    def forward(self, x: Tensor) -> Tensor:
+        return Slow.apply(x, self.seconds)  # type: ignore[no-untyped-call, no-any-return]
+
+
+class SlowBetween(nn.Module):
+    """Work of its own before, between and after its two children."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = SlowLayer(0.03)
+        self.b = SlowLayer(0.05)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = Slow.apply(x, 0.02)  # type: ignore[no-untyped-call]
+        x = self.a(x)
+        x = Slow.apply(x, 0.02)  # type: ignore[no-untyped-call]
+        x = self.b(x)
+        return Slow.apply(x, 0.02)  # type: ignore[no-untyped-call, no-any-return]
+
+
+def self_s(span: Span) -> float:
+    assert span.end_ns is not None
+    inner = sum((child.end_ns or 0) - child.start_ns for child in span.children)
+    return (span.end_ns - span.start_ns - inner) / 1e9
+
+
+def test_backward_time_goes_to_the_module_that_did_the_work(session: joulemap.Session, spans: Spans) -> None:
+    model = nn.Sequential(SlowLayer(0.04), SlowBetween())
+    session.watch(model)
+    model(torch.ones(2, requires_grad=True)).sum().backward()
+    took: dict[str, float] = {}
+    for span in spans("backward"):
+        took[span.name] = took.get(span.name, 0.0) + self_s(span)
+    # Sleeps are never short; 8 ms are left for what the engine does beside them.
+    for name, seconds in {"0": 0.04, "1": 0.06, "1.a": 0.03, "1.b": 0.05, "Sequential": 0.0}.items():
+        assert seconds <= took[name] < seconds + 0.008, name
+
+
+def test_in_place_relu_after_a_watched_layer_still_trains(session: joulemap.Session, spans: Spans) -> None:
+    torch.manual_seed(0)
+    plain = nn.Sequential(nn.Linear(8, 8), nn.ReLU(inplace=True), nn.Linear(8, 1))
+    watched = copy.deepcopy(plain)
+    session.watch(watched)
+    x = torch.randn(4, 8)
+    plain(x).sum().backward()
+    watched(x).sum().backward()
+    for expected, got in zip(plain.parameters(), watched.parameters(), strict=True):
+        assert expected.grad is not None
+        assert got.grad is not None
+        assert torch.equal(expected.grad, got.grad)
+    assert names(spans("backward")) == ["Sequential", "2", "1", "0"]
+
+
+def test_outputs_in_containers_are_labelled(session: joulemap.Session, spans: Spans) -> None:
+    @dataclass
+    class Output:
+        hidden: Tensor
+        extra: int
+
+    class Many(nn.Module):
+        def __init__(self, kind: str) -> None:
+            super().__init__()
+            self.kind = kind
+
+        def forward(self, x: Tensor) -> Any:
+            y = x * 2
+            return {"tuple": (y, None), "dict": {"y": y}, "dataclass": Output(y, 3), "none": None}[self.kind]
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = nn.ModuleDict({kind: Many(kind) for kind in ("tuple", "dict", "dataclass", "none")})
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = self.parts["tuple"](x)[0]
+            x = self.parts["dict"](x=x)["y"]
+            x = self.parts["dataclass"](x).hidden
+            assert self.parts["none"](x) is None
+            return x
+
+    model = Model()
+    session.watch(model)
+    model(torch.ones(3, requires_grad=True)).sum().backward()
+    assert names(spans("backward")) == ["Model", "parts.dataclass", "parts.dict", "parts.tuple"]
+
+
+def test_loss_outside_the_model_is_in_no_layer(session: joulemap.Session, spans: Spans) -> None:
+    model = nn.Linear(4, 4)
+    session.watch(model)
+    loss = Slow.apply(model(torch.randn(2, 4)), 0.03).sum()  # type: ignore[no-untyped-call]
+    loss.backward()
+    (backward,) = spans("backward")
+    assert backward.end_ns is not None
+    assert backward.end_ns - backward.start_ns < 0.03e9
+
+
+def test_work_before_the_model_is_in_no_layer(session: joulemap.Session, spans: Spans) -> None:
+    model = nn.Linear(4, 4)
+    session.watch(model)
+    x = Slow.apply(torch.ones(2, 4, requires_grad=True), 0.03)  # type: ignore[no-untyped-call]
+    model(x).sum().backward()
+    (backward,) = spans("backward")
+    assert backward.end_ns is not None
+    assert backward.end_ns - backward.start_ns < 0.03e9
+
+
+def test_double_backward_works_and_leaves_nothing_open(session: joulemap.Session, spans: Spans) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+    plain = copy.deepcopy(model)
+    session.watch(model)
+    results = []
+    x = torch.randn(3, 4)
+    for net in (plain, model):
+        leaf = x.clone().requires_grad_()
+        (grad,) = torch.autograd.grad(net(leaf).sum(), leaf, create_graph=True)
+        grad.square().sum().backward()
+        results.append(net[0].weight.grad)
+    assert torch.equal(results[0], results[1])
+    assert_all_closed(spans())
+
+
+def test_second_backward_through_a_kept_graph_is_recorded_again(
+    session: joulemap.Session, spans: Spans
+) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    session.watch(model)
+    loss = model(torch.randn(3, 4)).sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    assert names(spans("backward")) == ["Sequential", "1", "0"] * 2
+
+
+# ---- recompute ----
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpointed_forward_is_recompute(session: joulemap.Session, spans: Spans, reentrant: bool) -> None:
+    model = Net(checkpointed=reentrant)
+    session.watch(model)
+    model(torch.randn(2, 5, 8)).sum().backward()
+    recomputed = spans("recompute")
+    assert {"blocks.0.attn.qkv", "blocks.1.mlp.0"} <= set(names(recomputed))
+    assert not {"embed", "head", "Net"} & set(names(recomputed))
+    assert len([span for span in spans("forward") if span.name == "blocks.0.attn.qkv"]) == 1
+    backward = set(names(spans("backward")))
+    assert {"blocks.0.attn.qkv", "blocks.1.mlp.0", "embed", "head"} <= backward
+    assert_all_closed(spans())
+
+
+# ---- when things go wrong ----
+
+
+class Broken(nn.Module):
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.where = where
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.inner(x)
+        if self.where == "forward":
+            raise ValueError("on purpose")
+        return Fails.apply(x)  # type: ignore[no-untyped-call, no-any-return]
+
+
+class Fails(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        raise ValueError("on purpose")
+
+
+def test_exception_in_forward_closes_its_spans(session: joulemap.Session, spans: Spans) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), Broken("forward"))
+    session.watch(model)
+    with pytest.raises(ValueError, match="on purpose"):
+        model(torch.randn(2, 4))
+    assert_all_closed(spans())
+    model[0](torch.randn(2, 4))
+    assert spans("forward")[-1].parent is None
+
+
+def test_keyboard_interrupt_inside_a_step_closes_its_spans(session: joulemap.Session, spans: Spans) -> None:
+    class Interrupted(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            raise KeyboardInterrupt
+
+    model = nn.Sequential(nn.Linear(4, 4), Interrupted())
+    session.watch(model)
+    with pytest.raises(KeyboardInterrupt), session.step():
+        model(torch.randn(2, 4))
+    assert_all_closed(spans())
+
+
+def test_exception_in_backward_does_not_spoil_the_next_pass(session: joulemap.Session, spans: Spans) -> None:
+    bad = nn.Sequential(nn.Linear(4, 4), Broken("backward"), nn.ReLU())
+    good = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    session.watch(bad)
+    session.watch(good, name="good")
+    with pytest.raises(ValueError, match="on purpose"):
+        bad(torch.randn(2, 4)).sum().backward()
+    good(torch.randn(2, 4)).sum().backward()
+    assert_all_closed(spans())
+    (root,) = [span for span in spans("backward") if span.name == "good"]
+    assert root.parent is None
+    assert names(root.children) == ["good.1", "good.0"]
+
+
+def test_a_users_failing_hook_leaves_nothing_open(session: joulemap.Session, spans: Spans) -> None:
+    def fail(*_: Any) -> None:
+        raise ValueError("on purpose")
+
+    model = nn.Sequential(nn.Linear(4, 4))
+    session.watch(model)
+    model[0].register_forward_pre_hook(fail)
+    with pytest.raises(ValueError, match="on purpose"):
+        model(torch.randn(2, 4))
+    assert_all_closed(spans())
+
+
+# ---- coming and going ----
+
+
+def test_stop_takes_all_hooks_away_and_leaves_weights_alone() -> None:
+    model = Net()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    with joulemap.Session(sim="h200", cpu=False) as run:
+        run.watch(model)
+        out = model(torch.randn(2, 5, 8))
+    for module in model.modules():
+        assert not module._forward_hooks
+        assert not module._forward_pre_hooks
+        assert not module._backward_hooks
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, before[name])
+    out.sum().backward()  # labels that outlive the watch do nothing
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    assert isinstance(torch.load(file, weights_only=False), Net)
+
+
+def test_a_watched_model_can_be_copied_and_saved_whole(session: joulemap.Session, spans: Spans) -> None:
+    model = nn.Sequential(nn.Linear(4, 4))
+    session.watch(model)
+    copy.deepcopy(model)(torch.randn(2, 4))
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    count = len(spans())
+    torch.load(file, weights_only=False)(torch.randn(2, 4))
+    assert len(spans()) == count > 0
+
+
+def test_watching_twice_does_not_double_the_spans(session: joulemap.Session, spans: Spans) -> None:
+    model = nn.Sequential(nn.Linear(4, 4))
+    session.watch(model)
+    session.watch(model)
+    model(torch.randn(2, 4))
+    assert names(spans("forward")) == ["Sequential", "0"]
+
+
+def test_two_models_have_names_of_their_own(session: joulemap.Session, spans: Spans) -> None:
+    one, two = nn.Sequential(nn.Linear(4, 4)), nn.Sequential(nn.Linear(4, 4))
+    session.watch(one)
+    session.watch(two)
+    two(one(torch.randn(2, 4)))
+    assert names(spans("forward")) == ["Sequential", "0", "Sequential_2", "Sequential_2.0"]
+
+
+def test_only_modules_can_be_watched(session: joulemap.Session) -> None:
+    with pytest.raises(TypeError, match=r"torch\.nn\.Module"):
+        session.watch(lambda x: x)
+
+
+# ---- around the model ----
+
+
+@pytest.mark.parametrize("optimizer_class", [torch.optim.SGD, torch.optim.AdamW])
+def test_optimizer_steps_have_spans(
+    session: joulemap.Session, spans: Spans, optimizer_class: type[torch.optim.Optimizer]
+) -> None:
+    model = nn.Linear(4, 4)
+    session.watch(model)
+    optimizer = optimizer_class(model.parameters(), lr=0.1)  # type: ignore[call-arg]
+    for _ in range(2):
+        model(torch.randn(2, 4)).sum().backward()
+        optimizer.step()
+    found = spans("optimizer")
+    assert names(found) == [optimizer_class.__name__] * 2
+    assert_all_closed(found)
+
+
+def test_optimizer_hooks_go_with_the_watch() -> None:
+    model = nn.Linear(4, 4)
+    with joulemap.Session(sim="h200", cpu=False) as run:
+        run.watch(model)
+    from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
+
+    assert not _global_optimizer_pre_hooks
+    assert not _global_optimizer_post_hooks
+
+
+def test_threads_have_trees_of_their_own(session: joulemap.Session, spans: Spans) -> None:
+    model = Net()
+    session.watch(model)
+    start = threading.Barrier(4)
+
+    def work() -> None:
+        start.wait()
+        for _ in range(5):
+            model(torch.randn(2, 5, 8)).sum().backward()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert_all_closed(spans())
+    for kind in ("forward", "backward"):
+        roots = [span for span in spans(kind) if span.parent is None]
+        assert names(roots) == ["Net"] * 20
+        assert len({span.tid for span in roots}) == 4
+        assert len(spans(kind)) == 20 * NET_CALLS
+
+
+def test_compiled_model_still_trains(session: joulemap.Session, spans: Spans) -> None:
+    model = Net()
+    compiled = torch.compile(model, backend="aot_eager")
+    session.watch(compiled)
+    expected = torch.func.functional_call(model, dict(model.named_parameters()), (torch.ones(2, 5, 8),))
+    count = len(spans())
+    out = compiled(torch.ones(2, 5, 8))
+    assert torch.allclose(out, expected, atol=1e-6)
+    out.sum().backward()
+    assert "Net" in names(spans("forward")[count:])
+    assert "Net" in names(spans("backward"))
+    assert_all_closed(spans())
+
+
+def test_compiling_a_watched_model_breaks_no_graph(session: joulemap.Session) -> None:
+    model = Net()
+    session.watch(model)
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    assert compiled(torch.ones(2, 5, 8)).shape == (2, 5, 4)
