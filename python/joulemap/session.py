@@ -380,6 +380,7 @@ class Session:
         phase: str | None = None,
         *,
         board_id: int = 0,
+        process_id: int = 0,
         from_ns: int = 0,
         to_ns: int = 0,
     ) -> Report:
@@ -393,6 +394,8 @@ class Session:
             Only what happened inside phases of this name.
         board_id : int
             One board of the recording; 0 for all.
+        process_id : int
+            One process of the run (`os.getpid()`); 0 for all.
         from_ns, to_ns : int
             Only this stretch of CLOCK_MONOTONIC (`time.monotonic_ns()`); both 0 for the whole run.
         """
@@ -406,7 +409,14 @@ class Session:
             )
 
         def make(number: int) -> _core.Report:
-            return run.report(number, phase=phase, board_id=board_id, from_ns=from_ns, to_ns=to_ns)
+            return run.report(
+                number,
+                phase=phase,
+                board_id=board_id,
+                process_id=process_id,
+                from_ns=from_ns,
+                to_ns=to_ns,
+            )
 
         return Report(make, by)
 

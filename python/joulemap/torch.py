@@ -262,7 +262,9 @@ def _label(value: Any, hook: Any, nesting: int) -> None:
         node = value.grad_fn
         if node is not None:
             _label_node(node, hook)
-            if value._is_view():  # an in-place operation that follows would put its own node in place of this one
+            if (
+                value._is_view()
+            ):  # an in-place operation that follows would put its own node in place of this one
                 node = cast(torch.Tensor, value._base).grad_fn
                 if node is not None:
                     _label_node(node, hook)
