@@ -142,6 +142,13 @@ static void note_record(jm__collector *collector, collector_reader *reader, cons
     if (text != NULL) collector->sink.note(collector->sink.context, reader->process->pid, text);
 }
 
+static void lost_record(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
+{
+    const char *reason = jm__collector_name_text(collector, reader->names, record->name);
+    jm__collector_tell_loss(collector, reader->process->pid, record->bytes, "cupti",
+                            reason == NULL ? "CUPTI lost these records" : reason);
+}
+
 void jm__collector_kernel_record(jm__collector *collector, collector_reader *reader,
                                  const jm_ring_kernel *record)
 {
@@ -164,8 +171,7 @@ void jm__collector_kernel_record(jm__collector *collector, collector_reader *rea
         device_record(collector, reader, &converted);
         break;
     case JM_RING_LOST:
-        jm__collector_tell_loss(collector, reader->process->pid, record->bytes, "cupti",
-                                "CUPTI had no buffer for these records");
+        lost_record(collector, reader, &converted);
         break;
     case JM_RING_NOTE:
         note_record(collector, reader, &converted);

@@ -74,7 +74,7 @@ enum { /* jm_ring_kernel.op */
        JM_RING_MEMSET = 3,
        JM_RING_LAUNCH = 4, /* the API call: start, end, correlation, `context` = tid that called */
        JM_RING_DEVICE = 5, /* `device` is the board whose UUID text ("GPU-...") is `name` */
-       JM_RING_LOST = 6,   /* CUPTI dropped `bytes` records */
+       JM_RING_LOST = 6,   /* `bytes` records are not there; `name` says why */
        JM_RING_NOTE = 7,   /* `name` is a sentence for the user: CUPTI absent, taken, too new */
 };
 

@@ -115,6 +115,7 @@ static int open_locked(const char *run_dir)
     pthread_once(&once, set_up_once);
     size_t length = strlen(run_dir);
     if (length == 0 || length >= sizeof run_path) return length == 0 ? ENOENT : ENAMETOOLONG;
+    if (strcmp(run_dir, run_path) == 0) return 0; /* in it already: what is open goes on */
     int error = jm__names_open(&names, run_dir, jm__track_writer);
     if (error != 0) return error;
     drop_free_lanes();
@@ -274,19 +275,38 @@ static size_t cut(const char *text, size_t most)
     return length;
 }
 
+static uint32_t intern_locked(const char *text, size_t most)
+{
+    if (names.file_plus_one == 0 && run_path[0] != '\0') /* after a fork */
+        jm__names_open(&names, run_path, jm__track_writer);
+    return jm__names_intern(&names, text, cut(text, most));
+}
+
 uint32_t jm__track_intern(const char *text, size_t most)
 {
     if (text == NULL || text[0] == '\0') return 0;
     if (atomic_load_explicit(&generation, memory_order_relaxed) == 0) return 0;
     pthread_mutex_lock(&mutex);
     look_into_environment_locked();
-    uint32_t number = 0;
-    if (run_path[0] != '\0') {
-        if (names.file_plus_one == 0) jm__names_open(&names, run_path, jm__track_writer);
-        number = jm__names_intern(&names, text, cut(text, most));
-    }
+    uint32_t number = run_path[0] == '\0' ? 0 : intern_locked(text, most);
     pthread_mutex_unlock(&mutex);
     return number;
+}
+
+uint32_t jm__track_register(const char *text, size_t most)
+{
+    if (text == NULL || text[0] == '\0') return 0;
+    pthread_mutex_lock(&mutex);
+    look_into_environment_locked();
+    uint32_t number = intern_locked(text, most);
+    pthread_mutex_unlock(&mutex);
+    return number;
+}
+
+static void push_mark(lane *mine, int64_t t_ns, uint32_t name, uint32_t meta)
+{
+    jm_ring_span record = {.t_ns = t_ns, .name = name, .type = meta, .op = JM_RING_MARK};
+    jm__ring_push_span(&mine->ring, &record, KEPT_FOR_ENDS(mine->ring.capacity));
 }
 
 void jm__track_mark(const char *name, const char *meta)
@@ -300,6 +320,11 @@ void jm__track_mark(const char *name, const char *meta)
         meta_number = jm__names_write_once(&names, meta, strlen(meta));
         pthread_mutex_unlock(&mutex);
     }
-    jm_ring_span record = {.t_ns = t_ns, .name = name_number, .type = meta_number, .op = JM_RING_MARK};
-    jm__ring_push_span(&mine->ring, &record, KEPT_FOR_ENDS(mine->ring.capacity));
+    push_mark(mine, t_ns, name_number, meta_number);
+}
+
+void jm__track_mark_number(uint32_t name)
+{
+    lane *mine = lane_get();
+    if (mine != NULL) push_mark(mine, jm__now_ns(), name, 0);
 }

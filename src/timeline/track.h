@@ -22,8 +22,12 @@ int jm__track_run(char *path, size_t size);
 /* Longer texts are cut to `most` bytes at a character's edge. */
 uint32_t jm__track_intern(const char *text, size_t most);
 
+/* The same also where there is no run yet: the number will hold in those to come. */
+uint32_t jm__track_register(const char *text, size_t most);
+
 uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples);
 void jm__track_end(uint64_t span);
 void jm__track_mark(const char *name, const char *meta);
+void jm__track_mark_number(uint32_t name);
 
 #endif

@@ -1,0 +1,277 @@
+/* CUPTI's activity API: switch it on, empty its buffers into the ring, switch it off. */
+#include "inject/activity.h"
+
+#include "base/clock.h"
+#include "inject/buffers.h"
+#include "inject/convert.h"
+#include "timeline/names.h"
+#include "timeline/ring.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KERNEL_CAPACITY       (1u << 19) /* 32 MiB: half a second of the fastest programs */
+#define KERNEL_CAPACITY_LEAST 1024u
+#define KERNEL_SHARE          8u
+/* A buffer that CUPTI keeps though nothing is in it must not hold back the word that all is in. */
+#define BUFFER_HELD_NS (INT64_C(3) * JM_NS_PER_S)
+
+static const CUpti_ActivityKind kinds[] = {
+    CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+    CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
+    CUPTI_ACTIVITY_KIND_MEMSET,
+};
+
+/* CUPTI, loaded once. Written only by jm__activity_start, before CUPTI may call us. */
+static jm__cupti cupti;
+static bool cupti_loaded;
+static jm__launch_calls launch_calls;
+static CUpti_SubscriberHandle subscriber;
+
+/* Guards the ring and the names: CUPTI's worker, a flush and the program may hand back buffers at once. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static jm__ring ring;
+static jm__names names;
+static _Atomic bool active;
+
+static uint32_t text_number(const char *text)
+{
+    return jm__names_intern(&names, text, strlen(text));
+}
+
+static void push_note(const char *text)
+{
+    pthread_mutex_lock(&mutex);
+    if (ring.header != NULL) {
+        jm_ring_kernel record = {.op = JM_RING_NOTE, .name = text_number(text)};
+        jm__ring_push_kernel(&ring, &record);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static void push_lost(uint64_t count, const char *reason)
+{
+    jm_ring_kernel record = {.op = JM_RING_LOST, .bytes = count, .name = text_number(reason)};
+    if (count > 0) jm__ring_push_kernel(&ring, &record);
+}
+
+static void CUPTIAPI on_request(uint8_t **buffer, size_t *size, size_t *records_max)
+{
+    *buffer = jm__buffers_take();
+    *size = *buffer == NULL ? 0 : JM_BUFFER_BYTES;
+    *records_max = 0;
+}
+
+static void empty_buffer(uint8_t *buffer, size_t valid_bytes)
+{
+    CUpti_Activity *record = NULL;
+    uint64_t unfinished = 0;
+    while (cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
+        jm_ring_kernel converted;
+        switch (jm__convert(&converted, record, &launch_calls, &names)) {
+        case JM_CONVERTED:
+            jm__ring_push_kernel(&ring, &converted);
+            break;
+        case JM_UNFINISHED:
+            unfinished++;
+            break;
+        case JM_NOT_WANTED:
+            break;
+        }
+    }
+    push_lost(unfinished, "this work had not ended when the program did");
+}
+
+static void CUPTIAPI on_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+                                 size_t valid_bytes)
+{
+    (void)size;
+    pthread_mutex_lock(&mutex);
+    if (ring.header != NULL) {
+        if (valid_bytes > 0) empty_buffer(buffer, valid_bytes);
+        size_t dropped = 0;
+        if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
+            push_lost(dropped, "CUPTI had no buffer for these records");
+    }
+    pthread_mutex_unlock(&mutex);
+    jm__buffers_return(buffer);
+}
+
+static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                 const void *data)
+{
+    /* No callback is enabled: the subscription only says that CUPTI is taken. */
+    (void)context;
+    (void)domain;
+    (void)id;
+    (void)data;
+}
+
+static const char *result_text(CUptiResult result)
+{
+    const char *text = NULL;
+    return cupti.cuptiGetResultString(result, &text) == CUPTI_SUCCESS && text != NULL ? text
+                                                                                      : "unknown error";
+}
+
+/* API calls that start work give a kernel its thread. One by one where this CUPTI can, else all of them, and
+ * the others are left out when a buffer is read. */
+static CUptiResult enable_calls(const unsigned char *calls, CUpti_ActivityKind kind,
+                                CUptiResult(CUPTIAPI *enable_one)(CUpti_CallbackId, uint8_t))
+{
+    if (enable_one == NULL) return cupti.cuptiActivityEnable(kind);
+    CUptiResult result = CUPTI_SUCCESS;
+    for (uint32_t id = 0; id < JM_CALLBACK_IDS && result == CUPTI_SUCCESS; id++)
+        if (calls[id]) result = enable_one(id, 1);
+    return result == CUPTI_SUCCESS ? result : cupti.cuptiActivityEnable(kind);
+}
+
+static void disable_all(void)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        cupti.cuptiActivityDisable(kinds[i]);
+    for (uint32_t id = 0; id < JM_CALLBACK_IDS; id++) {
+        if (cupti.cuptiActivityEnableRuntimeApi != NULL && launch_calls.runtime[id])
+            cupti.cuptiActivityEnableRuntimeApi(id, 0);
+        if (cupti.cuptiActivityEnableDriverApi != NULL && launch_calls.driver[id])
+            cupti.cuptiActivityEnableDriverApi(id, 0);
+    }
+    cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
+}
+
+/* False: what failed is in `call` and `result`. A copy or set that cannot be traced is no reason to go
+ * without kernels. */
+static bool enable_all(const char **call, CUptiResult *result)
+{
+    *call = "cuptiSetThreadIdType";
+    *result = cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    if (*result != CUPTI_SUCCESS) return false;
+    *call = "cuptiActivityRegisterCallbacks";
+    *result = cupti.cuptiActivityRegisterCallbacks(on_request, on_complete);
+    if (*result != CUPTI_SUCCESS) return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        *call = "cuptiActivityEnable";
+        CUptiResult one = cupti.cuptiActivityEnable(kinds[i]);
+        if (one != CUPTI_SUCCESS && kinds[i] == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+            *result = one;
+            return false;
+        }
+    }
+    *call = "cuptiActivityEnableRuntimeApi";
+    *result =
+        enable_calls(launch_calls.runtime, CUPTI_ACTIVITY_KIND_RUNTIME, cupti.cuptiActivityEnableRuntimeApi);
+    if (*result != CUPTI_SUCCESS) return false;
+    *call = "cuptiActivityEnableDriverApi";
+    *result =
+        enable_calls(launch_calls.driver, CUPTI_ACTIVITY_KIND_DRIVER, cupti.cuptiActivityEnableDriverApi);
+    return *result == CUPTI_SUCCESS;
+}
+
+/* False with a sentence in `why`. */
+static bool begin(char *why, size_t why_size)
+{
+    if (!cupti_loaded) {
+        if (!jm__cupti_load(&cupti, why, why_size)) return false;
+        cupti_loaded = true;
+        jm__launch_calls_find(&launch_calls, &cupti);
+    }
+    /* Two tools that both register buffers would get each other's: whoever subscribes first has CUPTI. */
+    CUptiResult result = cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED ||
+        result == CUPTI_ERROR_NOT_COMPATIBLE) {
+        snprintf(
+            why, why_size,
+            "CUPTI is in use by another profiler in this process (%s): kernels are not recorded, spans are.",
+            result_text(result));
+        return false;
+    }
+    const char *call = "cuptiSubscribe";
+    if (result == CUPTI_SUCCESS) {
+        jm__buffers_prepare();
+        if (enable_all(&call, &result)) return true;
+        disable_all();
+        cupti.cuptiUnsubscribe(subscriber);
+    }
+    snprintf(why, why_size, "CUPTI failed in %s (%d, %s): kernels are not recorded, spans are.", call,
+             (int)result, result_text(result));
+    return false;
+}
+
+static int open_ring(const char *run_dir)
+{
+    pthread_mutex_lock(&mutex);
+    int error = jm__names_open(&names, run_dir, JM_WRITER_INJECT);
+    if (error == 0) {
+        jm__ring_options options = {.run_dir = run_dir,
+                                    .writer = JM_WRITER_INJECT,
+                                    .names_file = names.file_number,
+                                    .record_size = sizeof(jm_ring_kernel),
+                                    .capacity = KERNEL_CAPACITY,
+                                    .capacity_least = KERNEL_CAPACITY_LEAST,
+                                    .share = KERNEL_SHARE,
+                                    .realtime = true};
+        error = jm__ring_create(&ring, &options);
+    }
+    pthread_mutex_unlock(&mutex);
+    return error;
+}
+
+int jm__activity_start(const char *run_dir, bool *recording)
+{
+    char why[512] = "";
+    *recording = false;
+    int error = open_ring(run_dir);
+    if (error != 0) return error;
+    *recording = begin(why, sizeof why);
+    active = *recording;
+    if (!*recording) {
+        push_note(why);
+        pthread_mutex_lock(&mutex);
+        jm__ring_close(&ring, true);
+        pthread_mutex_unlock(&mutex);
+    }
+    return 0;
+}
+
+void jm__activity_flush(bool forced)
+{
+    if (!active) return;
+    int64_t now_ns = jm__now_ns();
+    CUptiResult result =
+        cupti.cuptiActivityFlushAll(forced ? (uint32_t)CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0u);
+    if (result != CUPTI_SUCCESS) return;
+    /* What is still with CUPTI began after the oldest buffer there was handed out. */
+    int64_t flushed_ns = now_ns, oldest_ns = jm__buffers_oldest_ns();
+    if (oldest_ns < flushed_ns)
+        flushed_ns = oldest_ns > now_ns - BUFFER_HELD_NS ? oldest_ns : now_ns - BUFFER_HELD_NS;
+    pthread_mutex_lock(&mutex);
+    if (ring.header != NULL &&
+        flushed_ns > atomic_load_explicit(&ring.header->flushed_ns, memory_order_relaxed))
+        atomic_store_explicit(&ring.header->flushed_ns, flushed_ns, memory_order_release);
+    pthread_mutex_unlock(&mutex);
+}
+
+void jm__activity_stop(void)
+{
+    if (!active) return;
+    jm__activity_flush(true);
+    disable_all();
+    cupti.cuptiUnsubscribe(subscriber);
+    active = false;
+    pthread_mutex_lock(&mutex);
+    jm__ring_close(&ring, true);
+    jm__names_close(&names);
+    pthread_mutex_unlock(&mutex);
+}
+
+void jm__activity_forget(void)
+{
+    active = false;
+    pthread_mutex_init(&mutex, NULL); /* the parent's worker may have held it */
+    jm__ring_close(&ring, false);
+    jm__names_close(&names);
+}

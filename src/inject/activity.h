@@ -1,0 +1,19 @@
+/* CUPTI's activity records into this process's ring of kernels. */
+#ifndef JM_INJECT_ACTIVITY_H
+#define JM_INJECT_ACTIVITY_H
+
+#include <stdbool.h>
+
+/* Make the ring, load CUPTI, begin. 0, or an errno if there can be no ring. `recording` tells whether
+ * kernels are recorded: if not, a note in the ring says why. */
+int jm__activity_start(const char *run_dir, bool *recording);
+
+/* Bring out what is finished; `forced`: also what is not, at the very end. */
+void jm__activity_flush(bool forced);
+
+void jm__activity_stop(void);
+
+/* In the child of a fork: CUDA does not work there, and nothing of this is ours any more. */
+void jm__activity_forget(void);
+
+#endif

@@ -1,0 +1,77 @@
+/* The part of NVTX 3's injection interface that we use, in our own declarations.
+ *
+ * A program's copy of NVTX loads the library of NVTX_INJECTION64_PATH and calls its InitializeInjectionNvtx2
+ * with a function that gives out tables; into the function tables the tool writes its own functions. */
+#ifndef JM_INJECT_NVTX_ABI_H
+#define JM_INJECT_NVTX_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <wchar.h>
+
+enum { NVTX_TABLE_CALLBACKS = 1 };
+enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_CORE2 = 5 };
+
+enum nvtx_core {
+    NVTX_MarkEx = 1,
+    NVTX_MarkA = 2,
+    NVTX_MarkW = 3,
+    NVTX_RangeStartEx = 4,
+    NVTX_RangeStartA = 5,
+    NVTX_RangeStartW = 6,
+    NVTX_RangeEnd = 7,
+    NVTX_RangePushEx = 8,
+    NVTX_RangePushA = 9,
+    NVTX_RangePushW = 10,
+    NVTX_RangePop = 11,
+};
+
+enum nvtx_core2 {
+    NVTX_DomainMarkEx = 1,
+    NVTX_DomainRangeStartEx = 2,
+    NVTX_DomainRangeEnd = 3,
+    NVTX_DomainRangePushEx = 4,
+    NVTX_DomainRangePop = 5,
+    NVTX_DomainRegisterStringA = 10,
+    NVTX_DomainRegisterStringW = 11,
+    NVTX_DomainCreateA = 12,
+    NVTX_DomainCreateW = 13,
+};
+
+typedef void (*nvtx_function)(void);
+
+typedef struct nvtx_callbacks_table {
+    size_t struct_size;
+    /* An array of pointers to the slots of a module; slot 0 is not used. 1 if there is such a module. */
+    int (*get_module_function_table)(int module, nvtx_function ***slots, unsigned *count);
+} nvtx_callbacks_table;
+
+typedef const void *(*nvtx_get_export_table)(uint32_t table);
+
+enum { NVTX_MESSAGE_ASCII = 1, NVTX_MESSAGE_UNICODE = 2, NVTX_MESSAGE_REGISTERED = 3 };
+
+typedef struct nvtx_event_attributes {
+    uint16_t version;
+    uint16_t size;
+    uint32_t category;
+    int32_t color_type;
+    uint32_t color;
+    int32_t payload_type;
+    int32_t reserved;
+    union {
+        uint64_t u64;
+        double d;
+    } payload;
+    int32_t message_type;
+    union {
+        const char *ascii;
+        const wchar_t *unicode;
+        const void *registered; /* what we gave for it */
+    } message;
+} nvtx_event_attributes;
+
+_Static_assert(offsetof(nvtx_event_attributes, message_type) == 32, "NVTX's layout");
+_Static_assert(offsetof(nvtx_event_attributes, message) == 40, "NVTX's layout");
+_Static_assert(sizeof(nvtx_event_attributes) == 48, "NVTX's layout");
+
+#endif
