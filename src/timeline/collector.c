@@ -27,7 +27,7 @@ void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint6
     if (count == 0) return;
     jm__loss loss = {.t_ns = collector->now_ns,
                      .process_id = process_id,
-                     .count = (int64_t)count,
+                     .count = count <= INT64_MAX ? (int64_t)count : INT64_MAX,
                      .source = source,
                      .reason = reason};
     collector->sink.loss(collector->sink.context, &loss);
