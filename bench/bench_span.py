@@ -1,4 +1,4 @@
-"""What the Python side costs the profiled program: a span, a scope, a watched module. Limit for a span: 1 us."""
+"""What the Python side costs the program: a span, a scope, a watched module. Limit for a span: 1 us."""
 
 from __future__ import annotations
 
