@@ -14,8 +14,6 @@ comma   := ,
 BUILD   := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 PYTHON_IN_VENV := .venv/bin/python
 
-# Where cupti.h is, found again in each recipe: the virtual environment may have brought it just before.
-CUPTI_PATH = CMAKE_INCLUDE_PATH="$$(scripts/cuda-include)"
 # What the package is made of.
 PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md LICENSE cmake include src sim python -type f \
                      -not -name '*.pyc' 2>/dev/null)
@@ -48,14 +46,14 @@ bootstrap-check:
 
 # CMake follows its own files by itself; a new folder it cannot know.
 $(BUILD)/build.ninja: $(wildcard src/*/CMakeLists.txt sim/CMakeLists.txt bench/CMakeLists.txt) .venv/.stage-build
-	$(CUPTI_PATH) cmake -S . -B $(BUILD) -G Ninja -DJM_SANITIZE="$(SAN)"
+	cmake -S . -B $(BUILD) -G Ninja -DJM_SANITIZE="$(SAN)" -DCMAKE_REQUIRE_FIND_PACKAGE_CUPTI=ON
 	@touch $@
 
 native: $(BUILD)/build.ninja | bootstrap
 	ninja -C $(BUILD)
 
 .venv/.package: $(PACKAGE_SOURCES) .venv/.stage-build
-	$(CUPTI_PATH) $(PYTHON_IN_VENV) -m pip install -q --no-build-isolation --no-deps .
+	$(PYTHON_IN_VENV) -m pip install -q --no-build-isolation --no-deps .
 	@touch $@
 
 demo: build
