@@ -1,0 +1,368 @@
+"""A Session's life, its scopes and its reports, on the simulated board."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import joulemap
+import pytest
+from ring_reader import Span, read_spans
+
+Spans = Callable[..., list[Span]]
+
+
+def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of its own; its output is what the test looks at."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+# ---- life ----
+
+
+def test_the_board_is_named_as_simulated() -> None:
+    boards = joulemap.boards(sim="h200")
+    assert [board.simulated for board in boards if board.backend == "nvml"] == [True]
+    assert "H200" in boards[0].name
+
+
+def test_nothing_is_written_unless_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with joulemap.Session(sim="h200", cpu=False) as run, run.phase("work"):
+        time.sleep(0.1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_gives_a_file_that_can_be_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "run.joulemap"
+    with joulemap.Session(path, sim="h200", cpu=False) as run, run.phase("work"):
+        time.sleep(0.3)
+    in_memory = run.report("board").totals.total_energy_j
+    recording = joulemap.Recording(path)
+    assert recording.damage is None
+    assert recording.meta("simulated") == "1"
+    assert recording.report("board").totals.total_energy_j == pytest.approx(in_memory)
+
+
+def test_an_existing_file_is_replaced_only_if_asked(tmp_path: Path) -> None:
+    path = tmp_path / "run.joulemap"
+    path.write_text("precious")
+    with pytest.raises(joulemap.Error, match=r"run\.joulemap"):
+        joulemap.Session(path, sim="h200").start()
+    assert path.read_text() == "precious"
+    with joulemap.Session(path, sim="h200", overwrite=True, cpu=False):
+        pass
+    assert path.read_bytes().startswith(b"SQLite format 3")
+
+
+def test_a_second_session_is_refused_with_a_cause(session: joulemap.Session) -> None:
+    with pytest.raises(RuntimeError, match="open already"):
+        joulemap.Session(sim="h200").start()
+    assert joulemap.current_session() is session
+
+
+def test_a_session_after_another_is_fine() -> None:
+    for _ in range(2):
+        with joulemap.Session(sim="h200", cpu=False) as run:
+            assert run.running
+        assert joulemap.current_session() is None
+
+
+def test_a_session_runs_once() -> None:
+    with joulemap.Session(sim="h200", cpu=False) as run:
+        pass
+    with pytest.raises(RuntimeError, match="make a new one"):
+        run.start()
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_exception_inside_stops_the_run_and_passes(error: type[BaseException]) -> None:
+    with pytest.raises(error), joulemap.Session(sim="h200", cpu=False) as run, run.phase("work"):
+        raise error
+    assert not run.running
+    assert run.report("phase").totals.readings >= 0
+
+
+def test_a_session_that_was_never_stopped_ends_with_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "run.joulemap"
+    done = run_python(
+        f"""
+        import joulemap, time
+        run = joulemap.Session({str(path)!r}, sim="h200", cpu=False).start()
+        with run.phase("work"):
+            time.sleep(0.3)
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    recording = joulemap.Recording(path)
+    assert recording.damage is None
+    assert "work" in [row.name for row in recording.report("phase").rows]
+
+
+def test_without_any_board_the_error_tells_cause_and_cure() -> None:
+    done = run_python(
+        """
+        import joulemap
+        try:
+            joulemap.Session(cpu=False).start()
+        except joulemap.NoDeviceError as error:
+            print(error.status, "|", error, "|", error.hint)
+        """,
+        JOULEMAP_SIM="",
+        JOULEMAP_NVML="/nonexistent/libnvidia-ml.so.1",
+    )
+    assert done.stdout.startswith("NO_DEVICE |"), done.stderr
+    assert "joulemap doctor" in done.stdout
+
+
+def test_sessions_leak_neither_memory_nor_descriptors() -> None:
+    def once() -> None:
+        with joulemap.Session(sim="h200", cpu=False) as run, run.phase("work"):
+            pass
+        run.report("phase")
+
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    once()
+    gc.collect()
+    before = descriptors()
+    for _ in range(3):
+        once()
+    gc.collect()
+    assert descriptors() == before
+
+
+# ---- scopes ----
+
+
+def test_scopes_nest_and_carry_their_samples(session: joulemap.Session, spans: Spans) -> None:
+    with session.phase("train"), session.epoch(), session.step(samples=32), session.window("inner"):
+        pass
+    found = spans()
+    assert [(span.kind, span.name, span.samples) for span in found] == [
+        ("phase", "train", 0),
+        ("epoch", "epoch", 0),
+        ("step", "step", 32),
+        ("window", "inner", 0),
+    ]
+    assert found[-1].path() == ["train", "epoch", "step", "inner"]
+    assert all(span.end_ns is not None for span in found)
+
+
+def test_a_scope_decorates_functions(session: joulemap.Session, spans: Spans) -> None:
+    @session.window("add")
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b if a == 0 else add(a - 1, b + 1)
+
+    assert add(2, b=3) == 5
+    assert add.__name__ == "add"
+    assert add.__doc__ == "Add."
+    assert [span.path() for span in spans("window")] == [["add"], ["add"] * 2, ["add"] * 3]
+
+
+def test_a_scope_decorates_coroutines(session: joulemap.Session, spans: Spans) -> None:
+    @session.window("wait")
+    async def wait() -> int:
+        await asyncio.sleep(0.02)
+        return 7
+
+    assert asyncio.run(wait()) == 7
+    (span,) = spans("window")
+    assert span.end_ns is not None
+    assert span.end_ns - span.start_ns >= 0.02e9
+
+
+def test_a_scope_has_begin_and_end(session: joulemap.Session, spans: Spans) -> None:
+    window = session.window("by hand").begin()
+    with pytest.raises(RuntimeError, match="open already"):
+        window.begin()
+    window.end()
+    window.end()
+    window.begin().end()
+    assert len(spans("window")) == 2
+
+
+def test_scopes_outside_a_run_do_nothing() -> None:
+    run = joulemap.Session(sim="h200", cpu=False)
+    with run.phase("before"):
+        pass
+    with run:
+        folder = Path(run.environment()["JOULEMAP_RUN"])
+        with run.phase("within"):
+            pass
+        names = [span.name for span in read_spans(folder)]
+    with run.phase("after"):
+        pass
+    run.mark("after")
+    assert names == ["within"]
+
+
+def test_marks_reach_the_recording(tmp_path: Path) -> None:
+    import sqlite3
+
+    path = tmp_path / "run.joulemap"
+    with joulemap.Session(path, sim="h200", cpu=False) as run:
+        run.mark("checkpoint", step=3, loss=0.5)
+    with sqlite3.connect(path) as database:
+        tables = {row[0] for row in database.execute("select name from sqlite_master")}
+        assert "marks" in tables
+        assert database.execute("select count(*) from marks").fetchone() == (1,)
+
+
+# ---- reports ----
+
+
+def busy(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def test_rows_of_a_report_add_up_to_its_total(session: joulemap.Session) -> None:
+    for _ in range(3):
+        with session.phase("work"):
+            busy(0.2)
+        time.sleep(0.1)
+    report = session.report("phase")
+    total = report.totals.total_energy_j
+    assert total is not None
+    assert total > 0
+    assert sum(row.energy_self_j for row in report.rows) == pytest.approx(total, rel=1e-6)
+    (work,) = [row for row in report.rows if row.name == "work"]
+    assert work.calls == 3
+    assert work.energy_low_j <= work.energy_j <= work.energy_high_j
+    assert report.totals.simulated
+
+
+def test_a_window_reports_its_own_joules(session: joulemap.Session) -> None:
+    with session.window("snippet") as window:
+        busy(0.5)
+    totals = window.report("board").totals
+    assert totals.duration_s == pytest.approx(0.5, abs=0.05)
+    whole = session.report("board").totals.total_energy_j
+    assert totals.total_energy_j is not None
+    assert whole is not None
+    assert 0 < totals.total_energy_j < whole
+
+
+def test_a_report_comes_as_text_json_and_data_frame(session: joulemap.Session) -> None:
+    with session.phase("work"):
+        busy(0.2)
+    report = session.report("phase")
+    assert "work" in report.table()
+    assert "work" in str(report)
+    parsed = report.to_dict()
+    assert parsed["simulated"] is True
+    assert {row["name"] for row in parsed["rows"]} == {row.name for row in report.rows}
+    frame = report.dataframe()
+    assert list(frame["name"]) == [row.name for row in report.rows]
+
+
+def test_an_unknown_key_is_refused_with_the_known_ones(session: joulemap.Session) -> None:
+    with pytest.raises(ValueError, match="layer, kernel, type, phase, board, span"):
+        session.report("colour")
+
+
+def test_without_pandas_one_line_says_what_to_install() -> None:
+    done = run_python(
+        """
+        import sys
+        sys.modules["pandas"] = None
+        import joulemap
+        with joulemap.Session(sim="h200", cpu=False) as run:
+            pass
+        try:
+            run.report("board").dataframe()
+        except ImportError as error:
+            print(error)
+        """
+    )
+    assert done.stdout == "data frames need pandas: pip install 'joulemap[pandas]'\n", done.stderr
+
+
+def test_importing_joulemap_imports_nothing_heavy() -> None:
+    done = run_python(
+        """
+        import sys
+        import joulemap
+        print(sorted({"torch", "pandas", "numpy", "matplotlib"} & set(sys.modules)))
+        """
+    )
+    assert done.stdout == "[]\n", done.stderr
+
+
+# ---- other processes ----
+
+
+def test_a_forked_child_keeps_hands_off_the_parents_run(session: joulemap.Session) -> None:
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            session.stop()  # the parent's: nothing happens
+            with session.phase("in the child"):
+                pass
+            code = 0 if joulemap.current_session() is None else 2
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert session.running
+    names = [row.name for row in session.report("phase").rows]
+    assert "in the child" in names
+
+
+def test_a_child_with_the_environment_joins_the_run(session: joulemap.Session) -> None:
+    done = run_python(
+        """
+        import joulemap, time
+        with joulemap.Session() as run:
+            assert run.attached
+            with run.phase("joined"):
+                time.sleep(0.1)
+        """,
+        **session.environment(),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "joined" in [row.name for row in session.report("phase").rows]
+
+
+def test_under_joulemap_record_a_session_attaches(tmp_path: Path) -> None:
+    path = tmp_path / "run.joulemap"
+    program = textwrap.dedent(
+        """
+        import joulemap, time
+        with joulemap.Session() as run:
+            with run.phase("inner"):
+                time.sleep(0.3)
+            print(run.attached, [row.name for row in run.report("phase").rows if row.name == "inner"])
+        """
+    )
+    command = ["-m", "joulemap._cli", "record", "--sim", "h200", "-o", str(path)]
+    done = subprocess.run(
+        [sys.executable, *command, "--", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "True ['inner']\n"
+    rows = joulemap.Recording(path).report("phase").rows
+    assert "inner" in [row.name for row in rows]

@@ -1,0 +1,75 @@
+"""Joules of a real model's layers on the simulated board, and PyTorch's own helpers at work meanwhile."""
+
+from __future__ import annotations
+
+import os
+
+import joulemap
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Numbers(Dataset[Tensor]):
+    def __len__(self) -> int:
+        return 32
+
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.full((64,), float(index))
+
+
+def make_model() -> nn.Module:
+    return nn.Sequential(nn.Linear(64, 512), nn.ReLU(inplace=True), nn.Linear(512, 8))
+
+
+def test_layers_of_a_training_run_add_up_to_the_boards_total(session: joulemap.Session) -> None:
+    model = make_model()
+    optimizer = torch.optim.AdamW(model.parameters())
+    session.watch(model)
+    x = torch.randn(256, 64)
+    with session.phase("train"):
+        for _ in range(60):
+            with session.step(samples=len(x)):
+                model(x).square().mean().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+    report = session.report("layer")
+    total = report.totals.total_energy_j
+    assert total is not None
+    assert sum(row.energy_self_j for row in report.rows) == pytest.approx(total, rel=5e-3)
+    rows = {(row.path, row.kind): row for row in report.rows}
+    for layer in ("0", "1", "2"):
+        assert (layer, "forward") in rows
+        assert (layer, "backward") in rows
+    assert rows["0", "forward"].calls == 60
+    assert any(kind == "optimizer" for _, kind in rows)
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_data_loader_workers_do_not_disturb_the_run(session: joulemap.Session, context: str) -> None:
+    model = make_model()
+    session.watch(model)
+    loader = DataLoader(Numbers(), batch_size=8, num_workers=2, multiprocessing_context=context)
+    with session.phase("train"):
+        for batch in loader:
+            model(batch).sum().backward()
+    rows = {(row.path, row.kind): row for row in session.report("layer").rows}
+    assert rows["0", "forward"].calls == 4
+    assert rows["0", "backward"].calls == 4
+
+
+def test_a_watched_forward_in_a_forked_child_is_recorded_there(session: joulemap.Session) -> None:
+    torch.set_num_threads(1)
+    model = make_model()
+    session.watch(model)
+    child = os.fork()
+    if child == 0:
+        try:
+            with torch.no_grad():
+                model(torch.randn(2, 64))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    rows = {(row.path, row.kind): row for row in session.report("layer", process_id=child).rows}
+    assert rows["0", "forward"].calls == 1
