@@ -29,7 +29,8 @@ class Attention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = self.qkv(x).split(x.shape[-1], dim=-1)
         mixed: Tensor = torch.softmax(q @ k.transpose(-1, -2), -1) @ v
-        return self.proj(mixed)
+        out: Tensor = self.proj(mixed)
+        return out
 
 
 class Block(nn.Module):
@@ -58,7 +59,7 @@ class Net(nn.Module):
             if self.checkpointed is None:
                 x = block(x)
             else:
-                x = checkpoint(block, x, use_reentrant=self.checkpointed)  # type: ignore[no-untyped-call]
+                x = checkpoint(block, x, use_reentrant=self.checkpointed)
         return self.head(x)  # type: ignore[no-any-return]
 
 
