@@ -21,3 +21,7 @@ def main() -> NoReturn:
         os.execv(command, ["joulemap", *sys.argv[1:]])
     except OSError as error:
         sys.exit(f"joulemap: {command}: {error.strerror}; install the package again")
+
+
+if __name__ == "__main__":
+    main()
