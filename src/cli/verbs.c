@@ -2,6 +2,7 @@
 #include "cli/verb.h"
 
 const cli_verb *const cli_verbs[] = {
+    &cli_verb_import,
     &cli_verb_help,
     NULL,
 };

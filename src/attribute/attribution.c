@@ -1,0 +1,244 @@
+/* From a dataset and the wishes for a report to fitted boards. */
+#include "attribute/attribution.h"
+
+#include "base/clock.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool has_process(const jm__dataset *dataset, int64_t process_id)
+{
+    for (size_t i = 0; i < dataset->process_count; i++)
+        if (dataset->processes[i].id == process_id) return true;
+    return false;
+}
+
+static jm_status check_options(const jm__dataset *dataset, const jm_report_options *o, jm_error *err)
+{
+    if (o->board_id < 0 || (size_t)o->board_id > dataset->board_count)
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "the recording has no board number %lld, only 1 to %zu",
+                        (long long)o->board_id, dataset->board_count);
+    if (o->process_id != 0 && !has_process(dataset, o->process_id))
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "the recording has no process %lld",
+                        (long long)o->process_id);
+    if (o->to_ns < o->from_ns)
+        return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
+    return JM_OK;
+}
+
+/* The whole run: as recorded, or, where that is not known, as far as rows go. */
+static jm__window whole_run(const jm__dataset *d)
+{
+    jm__window run = {d->start_ns, d->end_ns};
+    if (run.to_ns > run.from_ns) return run;
+    run = (jm__window){INT64_MAX, INT64_MIN};
+    if (d->reading_count > 0) run = (jm__window){d->readings[0].t_ns, d->readings[d->reading_count - 1].t_ns};
+    for (size_t i = 0; i < d->kernel_count; i++) {
+        if (d->kernels[i].start_ns < run.from_ns) run.from_ns = d->kernels[i].start_ns;
+        if (d->kernels[i].end_ns > run.to_ns) run.to_ns = d->kernels[i].end_ns;
+    }
+    return run;
+}
+
+static jm_status no_such_phase(const jm__dataset *d, const char *phase, jm_error *err)
+{
+    char names[200] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < d->span_count; i++) {
+        if (d->spans[i].kind != JM_SPAN_PHASE) continue;
+        const char *name = jm__dataset_text(d, d->spans[i].name_id);
+        if (strstr(names, name) != NULL || used + strlen(name) + 3 > sizeof names) continue;
+        strcat(names, used > 0 ? ", " : "");
+        strcat(names, name);
+        used = strlen(names);
+    }
+    if (used == 0)
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no phase \"%s\": the recording has no phases",
+                        phase);
+    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no phase \"%s\" in the recording, but: %s", phase,
+                    names);
+}
+
+static jm_status find_windows(jm__attribution *a, jm_error *err)
+{
+    const jm__dataset *d = a->dataset;
+    const jm_report_options *o = &a->options;
+    jm__window run = whole_run(d);
+    bool found = o->phase == NULL;
+    if (o->phase == NULL && !jm__windows_add(&a->windows, run.from_ns, run.to_ns))
+        return jm__no_memory(err, "jm__attribution_build");
+    for (size_t i = 0; o->phase != NULL && i < d->span_count; i++) {
+        const jm__span *span = &d->spans[i];
+        if (span->kind != JM_SPAN_PHASE || strcmp(jm__dataset_text(d, span->name_id), o->phase) != 0)
+            continue;
+        found = true;
+        if (!jm__windows_add(&a->windows, span->start_ns, jm__span_end_ns(d, span)))
+            return jm__no_memory(err, "jm__attribution_build");
+    }
+    if (!found) return no_such_phase(d, o->phase, err);
+    jm__windows_normalise(&a->windows);
+    if (o->from_ns != 0 || o->to_ns != 0) jm__windows_clip(&a->windows, o->from_ns, o->to_ns);
+    return JM_OK;
+}
+
+/* The ring sees all of the time, the instant channel some of it, the average smears a second. */
+static int rank_of(const jm_sensor *sensor)
+{
+    if (sensor->quantity != JM_QUANTITY_POWER || sensor->response == JM_RESPONSE_COUNTER) return 0;
+    if (strcmp(sensor->name, "power_ring") == 0) return 4;
+    if (strcmp(sensor->name, "power_instant") == 0) return 3;
+    return strcmp(sensor->name, "power_average") == 0 ? 1 : 2;
+}
+
+static void choose_sensors(jm__attribution *a, jm__board_part *part, const size_t *counts)
+{
+    int best = 0;
+    for (size_t i = 0; i < a->dataset->sensor_count; i++) {
+        const jm_sensor *sensor = &a->dataset->sensors[i];
+        if (sensor->board_id != part->board->id || counts[i] == 0) continue;
+        if (sensor->response == JM_RESPONSE_COUNTER && sensor->quantity == JM_QUANTITY_ENERGY) {
+            if (part->counter == NULL) part->counter = sensor;
+        } else if (rank_of(sensor) > best) {
+            best = rank_of(sensor);
+            part->sensor = sensor;
+        }
+    }
+}
+
+static jm_status take_readings(jm__attribution *a, jm_error *err)
+{
+    const jm__dataset *d = a->dataset;
+    size_t *counts = calloc(d->sensor_count + 1, sizeof *counts);
+    jm_status status = counts == NULL ? jm__no_memory(err, "jm__attribution_build") : JM_OK;
+    for (size_t i = 0; counts != NULL && i < d->reading_count; i++) {
+        int64_t id = d->readings[i].sensor_id;
+        if (id >= 1 && (size_t)id <= d->sensor_count) counts[id - 1]++;
+    }
+    for (size_t b = 0; status == JM_OK && b < d->board_count; b++)
+        choose_sensors(a, &a->boards[b], counts);
+    for (size_t i = 0; status == JM_OK && i < d->reading_count; i++) {
+        int64_t id = d->readings[i].sensor_id;
+        if (id < 1 || (size_t)id > d->sensor_count) continue;
+        const jm_sensor *sensor = &d->sensors[id - 1];
+        if (sensor->board_id < 1 || (size_t)sensor->board_id > d->board_count) continue;
+        jm__board_part *part = &a->boards[sensor->board_id - 1];
+        bool fine = true;
+        if (sensor == part->sensor) fine = jm__vec_push(&part->powers, d->readings[i]);
+        if (sensor == part->counter) fine = jm__vec_push(&part->counts, d->readings[i]);
+        if (!fine) status = jm__no_memory(err, "jm__attribution_build");
+    }
+    free(counts);
+    return status;
+}
+
+/* The stretch that the design must know: everything, with the memory of the slowest sensor before it. */
+static jm__window design_range(const jm__attribution *a, const jm__board_part *part, const jm__items *items)
+{
+    const int64_t memory_ns = 5 * JM_NS_PER_S;
+    jm__window range = whole_run(a->dataset);
+    if (part->powers.count > 0) {
+        int64_t first = part->powers.items[0].t_ns, last = part->powers.items[part->powers.count - 1].t_ns;
+        if (first < range.from_ns) range.from_ns = first;
+        if (last > range.to_ns) range.to_ns = last;
+    }
+    for (size_t i = 0; i < items->count; i++)
+        if (items->items[i].end_ns > range.to_ns) range.to_ns = items->items[i].end_ns;
+    if (items->count > 0 && items->items[0].start_ns < range.from_ns)
+        range.from_ns = items->items[0].start_ns;
+    range.from_ns -= memory_ns;
+    return range;
+}
+
+static jm_status sweep_board(jm__attribution *a, jm__board_part *part, jm__items *items, bool from_host,
+                             jm_error *err)
+{
+    JM_TRY(jm__columns_choose(&part->columns, items, &a->work.classes, from_host, err));
+    jm__window range = design_range(a, part, items);
+    JM_TRY(jm__sweep(&part->pieces, items, &part->columns, &a->windows, range.from_ns, range.to_ns, err));
+    part->seconds = calloc(part->columns.count + 1, sizeof *part->seconds);
+    if (part->seconds == NULL) return jm__no_memory(err, "jm__attribution_build");
+    for (size_t i = 0; i < items->count; i++)
+        part->seconds[part->columns.of_class[items->items[i].class_index]] += items->items[i].seconds;
+    for (size_t i = 0; i < part->pieces.count; i++) {
+        const jm__piece *piece = &part->pieces.items[i];
+        if (piece->column < part->columns.class_columns) continue;
+        int64_t inside_ns = jm__windows_overlap_ns(&a->windows, piece->start_ns, piece->end_ns);
+        part->seconds[piece->column] += (double)inside_ns * 1e-9;
+    }
+    return JM_OK;
+}
+
+jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows)
+{
+    const jm__total_sensors sensors = {
+        .counter = part->counter,
+        .counts = part->counts.items,
+        .count_count = part->counts.count,
+        .power = part->sensor,
+        .powers = part->powers.items,
+        .power_count = part->powers.count,
+    };
+    return jm__total_measure(&sensors, windows);
+}
+
+static jm_status fit_board(jm__attribution *a, size_t b, jm_error *err)
+{
+    jm__board_part *part = &a->boards[b];
+    part->total = jm__board_total(part, &a->windows);
+    if (!jm__board_is_fitted(part->board)) return JM_OK;
+    JM_TRY(sweep_board(a, part, &a->work.boards[b], a->work.from_host[b], err));
+    const jm__fit_input input = {
+        .sensor = part->sensor,
+        .readings = part->powers.items,
+        .reading_count = part->powers.count,
+        .pieces = &part->pieces,
+        .windows = &a->windows,
+        .class_columns = part->columns.class_columns,
+        .columns = part->columns.count,
+        .seconds = part->seconds,
+        .total = part->total,
+    };
+    part->first_column = a->columns;
+    a->columns += part->columns.count;
+    return jm__fit_run(&part->fit, &input, err);
+}
+
+jm_status jm__attribution_build(jm__attribution *a, const jm__dataset *dataset,
+                                const jm_report_options *options, jm_error *err)
+{
+    *a = (jm__attribution){.dataset = dataset, .options = *options};
+    JM_TRY(check_options(dataset, options, err));
+    a->boards = calloc(dataset->board_count + 1, sizeof *a->boards);
+    if (a->boards == NULL) return jm__no_memory(err, "jm__attribution_build");
+    for (size_t b = 0; b < dataset->board_count; b++) {
+        a->boards[b].board = &dataset->boards[b];
+        a->boards[b].wanted = options->board_id == 0 || options->board_id == dataset->boards[b].id;
+    }
+    JM_TRY(jm__span_index_init(&a->spans, dataset, err));
+    JM_TRY(find_windows(a, err));
+    JM_TRY(take_readings(a, err));
+    JM_TRY(jm__work_build(&a->work, dataset, err));
+    for (size_t b = 0; b < dataset->board_count; b++)
+        if (a->boards[b].wanted) JM_TRY(fit_board(a, b, err));
+    return JM_OK;
+}
+
+void jm__attribution_free(jm__attribution *a)
+{
+    for (size_t b = 0; a->boards != NULL && b < a->dataset->board_count; b++) {
+        jm__board_part *part = &a->boards[b];
+        jm__columns_free(&part->columns);
+        jm__vec_free(&part->pieces);
+        free(part->seconds);
+        jm__vec_free(&part->powers);
+        jm__vec_free(&part->counts);
+        jm__fit_free(&part->fit);
+    }
+    free(a->boards);
+    jm__span_index_free(&a->spans);
+    jm__work_free(&a->work);
+    jm__vec_free(&a->windows);
+    *a = (jm__attribution){0};
+}

@@ -1,0 +1,42 @@
+/* A recording attributed: what each board did in the windows, with which powers. */
+#ifndef JM_ATTRIBUTE_ATTRIBUTION_H
+#define JM_ATTRIBUTE_ATTRIBUTION_H
+
+#include "attribute/fit.h"
+#include "attribute/span_index.h"
+#include <joulemap/report.h>
+
+typedef struct jm__board_part {
+    bool wanted;
+    const jm_board *board;
+    jm__columns columns;
+    jm__pieces pieces;
+    double *seconds;          /* [columns.count], inside the windows */
+    size_t first_column;      /* in the numbering over all boards */
+    const jm_sensor *sensor;  /* of the fit; NULL: none */
+    const jm_sensor *counter; /* NULL: none */
+    JM_VEC(jm_reading) powers;
+    JM_VEC(jm_reading) counts;
+    jm__total total;
+    jm__fit fit; /* of a fitted board */
+} jm__board_part;
+
+typedef struct jm__attribution {
+    const jm__dataset *dataset;
+    jm_report_options options;
+    jm__span_index spans;
+    jm__work_set work;
+    jm__windows windows;
+    jm__board_part *boards; /* [dataset->board_count] */
+    size_t columns;         /* of all boards together */
+} jm__attribution;
+
+/* NOT_FOUND if the phase, board or process asked for is not in the recording. */
+jm_status jm__attribution_build(jm__attribution *a, const jm__dataset *dataset,
+                                const jm_report_options *options, jm_error *err);
+void jm__attribution_free(jm__attribution *a);
+
+/* The total of one board over other windows: what a phase took. */
+jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows);
+
+#endif

@@ -1,0 +1,402 @@
+/* The steps of a fit: choose readings, prior, response, fold, solve, hold against the total. */
+#include "attribute/fit.h"
+
+#include "attribute/student.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CALIBRATE_READINGS = 6000, /* enough to find lag and width */
+    CALIBRATE_COLUMNS = 40,    /* classes with a column of their own while doing so */
+    BLOCK_READINGS = 200       /* a sample of readings is taken in blocks, for their correlation */
+};
+
+static const double prior_relative_u = 0.3, idle_prior_relative_u = 0.5;
+
+/* What lives only while a fit is made. */
+typedef struct workspace {
+    JM_VEC(jm_reading) chosen; /* those inside the windows */
+    JM_VEC(jm_reading) sample; /* a part of them */
+    jm__design design;
+    jm__prior prior;         /* of all columns */
+    jm__prior grouped_prior; /* of the groups */
+    uint32_t *group;
+    jm__posterior posterior;
+    jm__posterior shifted;
+    jm__qr qr;
+    jm__calibration calibration;
+} workspace;
+
+static void workspace_free(workspace *w)
+{
+    jm__vec_free(&w->chosen);
+    jm__vec_free(&w->sample);
+    jm__design_free(&w->design);
+    free(w->prior.power_w);
+    free(w->prior.u_w);
+    free(w->grouped_prior.power_w);
+    free(w->grouped_prior.u_w);
+    free(w->group);
+    jm__posterior_free(&w->posterior);
+    jm__posterior_free(&w->shifted);
+    jm__qr_free(&w->qr);
+}
+
+static jm_status prior_init(jm__prior *prior, size_t columns, double noise_w, jm_error *err)
+{
+    prior->noise_w = noise_w;
+    prior->power_w = calloc(columns + 1, sizeof(double));
+    prior->u_w = calloc(columns + 1, sizeof(double));
+    return prior->power_w == NULL || prior->u_w == NULL ? jm__no_memory(err, "jm__fit_run") : JM_OK;
+}
+
+static jm_status workspace_init(workspace *w, const jm__fit_input *input, jm_error *err)
+{
+    *w = (workspace){0};
+    w->group = calloc(input->columns + 1, sizeof *w->group);
+    if (w->group == NULL) return jm__no_memory(err, "jm__fit_run");
+    JM_TRY(jm__design_init(&w->design, input->pieces, input->columns, err));
+    JM_TRY(prior_init(&w->prior, input->columns, input->sensor->noise, err));
+    JM_TRY(prior_init(&w->grouped_prior, input->columns, input->sensor->noise, err));
+    JM_TRY(jm__posterior_init(&w->posterior, input->columns, err));
+    JM_TRY(jm__posterior_init(&w->shifted, input->columns, err));
+    return jm__qr_init(&w->qr, input->columns, err);
+}
+
+/* Readings that speak mostly of time inside a window. At the start of a long one, those that still
+ * remember what was before are left out. */
+static jm_status choose(workspace *w, const jm__fit_input *input, jm_error *err)
+{
+    const jm__response r = jm__calibration_of(input->sensor).response;
+    int64_t memory_ns = (int64_t)(r.kind == JM_RESPONSE_FIRST_ORDER ? 3 * r.width_ns : r.width_ns);
+    size_t window = 0;
+    for (size_t i = 0; i < input->reading_count; i++) {
+        jm_reading reading = input->readings[i];
+        int64_t t_ns = reading.t_ns - (int64_t)r.lag_ns;
+        while (window < input->windows->count && input->windows->items[window].to_ns < t_ns)
+            window++;
+        if (window == input->windows->count) break;
+        const jm__window *now = &input->windows->items[window];
+        bool is_long = now->to_ns - now->from_ns > 20 * memory_ns;
+        if (t_ns < now->from_ns + (is_long ? memory_ns : 0)) continue;
+        if (!isfinite(reading.value) || reading.value < 0) continue;
+        if (w->chosen.count > 0 && w->chosen.items[w->chosen.count - 1].t_ns >= reading.t_ns) continue;
+        if (!jm__vec_push(&w->chosen, reading)) return jm__no_memory(err, "jm__fit_run");
+    }
+    return JM_OK;
+}
+
+/* At most `most` readings, in blocks spread over all of them. */
+static jm_status take_sample(workspace *w, size_t most, jm_error *err)
+{
+    size_t count = w->chosen.count, blocks = most / BLOCK_READINGS + 1;
+    w->sample.count = 0;
+    if (!jm__vec_reserve(&w->sample, count < most ? count : most)) return jm__no_memory(err, "jm__fit_run");
+    for (size_t i = 0; i < count && w->sample.count < most; i++) {
+        size_t block = i * blocks / count, start = (block * count + blocks - 1) / blocks;
+        if (count > most && i - start >= BLOCK_READINGS) continue;
+        w->sample.items[w->sample.count++] = w->chosen.items[i];
+    }
+    return JM_OK;
+}
+
+static jm__pass pass_of(workspace *w, const jm__fit_input *input, bool sample, size_t groups)
+{
+    jm__pass pass = {
+        .design = &w->design,
+        .readings = sample ? w->sample.items : w->chosen.items,
+        .count = sample ? w->sample.count : w->chosen.count,
+        .period_ns = input->sensor->period_ns > 0 ? input->sensor->period_ns : 100000000,
+        .group = groups > 0 ? w->group : NULL,
+        .columns = groups > 0 ? groups : input->columns,
+    };
+    return pass;
+}
+
+/* Busy and idle level of the recording: where the prior of every class stands. */
+static jm_status find_levels(workspace *w, const jm__fit_input *input, jm_error *err)
+{
+    double mean_w = 0;
+    for (size_t i = 0; i < w->sample.count; i++)
+        mean_w += w->sample.items[i].value / (double)w->sample.count;
+    if (mean_w < 1e-3) mean_w = 1e-3;
+    for (size_t k = 0; k < input->columns; k++)
+        w->group[k] = k >= input->class_columns;
+    w->grouped_prior.power_w[0] = mean_w;
+    w->grouped_prior.power_w[1] = 0.4 * mean_w;
+    w->grouped_prior.u_w[0] = w->grouped_prior.u_w[1] = mean_w;
+    jm__pass pass = pass_of(w, input, true, 2);
+    jm__qr qr = {0};
+    jm__posterior level = {0};
+    jm_status status = jm__qr_init(&qr, 2, err);
+    if (status == JM_OK) status = jm__posterior_init(&level, 2, err);
+    if (status == JM_OK) status = jm__pass_fold(&pass, jm__calibration_of(input->sensor).response, &qr, err);
+    if (status == JM_OK) status = jm__posterior_solve(&level, &qr, &w->grouped_prior, err);
+    for (size_t k = 0; status == JM_OK && k < input->columns; k++) {
+        bool idle = k >= input->class_columns;
+        double busy_w = level.power_w[0] > 0.1 * mean_w ? level.power_w[0] : mean_w;
+        w->prior.power_w[k] = idle ? level.power_w[1] : busy_w;
+        w->prior.u_w[k] = idle ? idle_prior_relative_u * mean_w : prior_relative_u * busy_w;
+    }
+    jm__qr_free(&qr);
+    jm__posterior_free(&level);
+    return status;
+}
+
+/* The classes that took most of the time stay apart, the rest is one, idle states stay. */
+static size_t make_groups(workspace *w, const jm__fit_input *input)
+{
+    double least_s = 0;
+    for (;;) { /* raise the bar until few enough are left */
+        size_t apart = 0;
+        double next_s = INFINITY;
+        for (size_t k = 0; k < input->class_columns; k++) {
+            apart += input->seconds[k] > least_s;
+            if (input->seconds[k] > least_s && input->seconds[k] < next_s) next_s = input->seconds[k];
+        }
+        if (apart <= CALIBRATE_COLUMNS) break;
+        least_s = fmax(next_s, least_s * 1.2);
+    }
+    uint32_t groups = 1; /* 0: the rest */
+    for (size_t k = 0; k < input->columns; k++) {
+        bool apart = k >= input->class_columns || input->seconds[k] > least_s;
+        w->group[k] = apart ? groups++ : 0;
+        size_t g = w->group[k];
+        w->grouped_prior.power_w[g] = w->prior.power_w[k];
+        w->grouped_prior.u_w[g] = w->prior.u_w[k];
+    }
+    if (groups == input->columns + 1) { /* nothing was left over for the rest */
+        w->grouped_prior.power_w[0] = w->prior.power_w[0];
+        w->grouped_prior.u_w[0] = w->prior.u_w[0];
+    }
+    return groups;
+}
+
+static jm_status find_response(workspace *w, const jm__fit_input *input, jm_error *err)
+{
+    jm__pass pass = pass_of(w, input, true, make_groups(w, input));
+    return jm__calibrate(&w->calibration, input->sensor, &pass, &w->grouped_prior, err);
+}
+
+static jm_status solve(workspace *w, const jm__pass *pass, jm__response response, jm__posterior *posterior,
+                       jm_error *err)
+{
+    JM_TRY(jm__pass_fold(pass, response, &w->qr, err));
+    return jm__posterior_solve(posterior, &w->qr, &w->prior, err);
+}
+
+/* On a sample: what an error of the response does to each power. The response's covariance is cut into
+ * two independent errors: along lag (with the width that comes with it), and of width. */
+static jm_status find_shifts(jm__fit *fit, workspace *w, const jm__fit_input *input, jm_error *err)
+{
+    jm__pass pass = pass_of(w, input, true, 0);
+    const jm__calibration *c = &w->calibration;
+    JM_TRY(solve(w, &pass, c->response, &w->posterior, err));
+    double lag_u = sqrt(c->lag_variance);
+    double along = lag_u > 0 ? c->covariance / lag_u : 0;
+    double width_u = sqrt(fmax(0, c->width_variance - along * along));
+    for (int axis = 0; axis < 2; axis++) {
+        jm__response response = c->response;
+        response.lag_ns += axis == 0 ? lag_u : 0;
+        response.width_ns = fmax(1000, response.width_ns + (axis == 0 ? along : width_u));
+        double *shift = axis == 0 ? fit->lag_shift : fit->width_shift;
+        if ((axis == 0 ? lag_u : width_u) <= 0) continue;
+        JM_TRY(solve(w, &pass, response, &w->shifted, err));
+        for (size_t k = 0; k < input->columns; k++)
+            shift[k] = w->shifted.power_w[k] - w->posterior.power_w[k];
+    }
+    return JM_OK;
+}
+
+/* out = left * right, square and symmetric or not; out may be neither. */
+static void multiply(double *out, const double *left, const double *right, size_t columns)
+{
+    memset(out, 0, columns * columns * sizeof *out);
+    for (size_t i = 0; i < columns; i++) {
+        for (size_t m = 0; m < columns; m++) {
+            double factor = left[i * columns + m];
+            for (size_t j = 0; factor != 0 && j < columns; j++)
+                out[i * columns + j] += factor * right[m * columns + j];
+        }
+    }
+}
+
+/* The sandwich C S C: what the residuals, as they are, did to the powers. */
+static jm_status find_observed(jm__fit *fit, const jm__posterior *posterior, const double *scores,
+                               jm_error *err)
+{
+    size_t columns = fit->columns;
+    double *half = malloc((columns * columns + 1) * sizeof *half);
+    if (half == NULL) return jm__no_memory(err, "jm__fit_run");
+    multiply(half, posterior->covariance, scores, columns);
+    multiply(fit->observed, half, posterior->covariance, columns);
+    double scale = 1 / pow(posterior->noise_w, 4);
+    for (size_t i = 0; i < columns * columns; i++)
+        fit->observed[i] *= scale;
+    free(half);
+    return JM_OK;
+}
+
+static jm_status fold_all(jm__fit *fit, workspace *w, const jm__fit_input *input, jm_error *err)
+{
+    size_t columns = input->columns;
+    jm__pass pass = pass_of(w, input, false, 0);
+    fit->response = w->calibration.response;
+    JM_TRY(solve(w, &pass, fit->response, &w->posterior, err));
+    jm__residuals residuals;
+    double *scores = malloc((columns * columns + 1) * sizeof *scores);
+    if (scores == NULL) return jm__no_memory(err, "jm__fit_run");
+    jm_status status =
+        jm__pass_residuals(&pass, fit->response, w->posterior.power_w, &residuals, scores, err);
+    if (status == JM_OK) status = find_observed(fit, &w->posterior, scores, err);
+    free(scores);
+    if (status != JM_OK) return status;
+    memcpy(fit->power_w, w->posterior.power_w, columns * sizeof(double));
+    memcpy(fit->covariance, w->posterior.covariance, columns * columns * sizeof(double));
+    memcpy(fit->prior_u_w, w->prior.u_w, columns * sizeof(double));
+    fit->readings = pass.count;
+    fit->residual_w = residuals.rms;
+    fit->correlation = residuals.correlation;
+    fit->noise_w = w->posterior.noise_w;
+    double noise_w = input->sensor->noise;
+    if (noise_w > 0) fit->chi2_n = pow(fit->noise_w / noise_w, 2);
+    fit->quantile = jm__student_quantile(0.95, w->posterior.freedom);
+    fit->fitted = true;
+    return JM_OK;
+}
+
+/* Without readings the total is shared by time, busy and idle alike: a model, and said to be one. */
+static void share_by_time(jm__fit *fit, const jm__fit_input *input)
+{
+    double seconds = 0;
+    for (size_t k = 0; k < input->columns; k++)
+        seconds += input->seconds[k];
+    fit->known = input->total.source != NULL && seconds > 0;
+    for (size_t k = 0; k < input->columns && fit->known; k++) {
+        fit->power_w[k] = input->total.energy_j / seconds;
+        fit->prior_u_w[k] = 0.5 * fit->power_w[k];
+        fit->covariance[k * input->columns + k] = pow(fit->prior_u_w[k], 2);
+    }
+    fit->quantile = jm__student_quantile(0.95, 1e6);
+}
+
+/* e'C e, and C e into `direction` if it is not NULL. */
+static double quadratic(const double *matrix, const double *seconds, size_t columns, double *direction)
+{
+    double sum = 0;
+    for (size_t k = 0; k < columns; k++) {
+        double product = 0;
+        for (size_t m = 0; m < columns; m++)
+            product += matrix[k * columns + m] * seconds[m];
+        if (direction != NULL) direction[k] = product;
+        sum += product * seconds[k];
+    }
+    return fmax(0, sum);
+}
+
+/* M becomes (I - g e') M (I - e g') + u^2 g g': right for any gain g, so for both covariances. */
+static void constrain(double *matrix, const double *gain, const double *seconds, double variance,
+                      size_t columns, double *product)
+{
+    double inner = quadratic(matrix, seconds, columns, product);
+    for (size_t k = 0; k < columns; k++)
+        for (size_t m = 0; m < columns; m++)
+            matrix[k * columns + m] +=
+                gain[k] * gain[m] * (inner + variance) - gain[k] * product[m] - product[k] * gain[m];
+}
+
+/* The total as one more, very sure equation, if it agrees with the readings. */
+static jm_status hold_against_total(jm__fit *fit, const jm__fit_input *input, jm_error *err)
+{
+    size_t columns = input->columns;
+    double *gain = calloc(2 * columns + 2, sizeof *gain), *product = gain + columns + 1;
+    if (gain == NULL) return jm__no_memory(err, "jm__fit_run");
+    double variance = quadratic(fit->covariance, input->seconds, columns, gain);
+    double observed = quadratic(fit->observed, input->seconds, columns, NULL);
+    double lag_j = 0, width_j = 0, total_variance = input->total.u_j * input->total.u_j;
+    fit->free_j = 0;
+    for (size_t k = 0; k < columns; k++) {
+        fit->free_j += input->seconds[k] * fit->power_w[k];
+        lag_j += input->seconds[k] * fit->lag_shift[k];
+        width_j += input->seconds[k] * fit->width_shift[k];
+    }
+    double difference_j = input->total.energy_j - fit->free_j;
+    double all = total_variance + fmax(variance, observed) + lag_j * lag_j + width_j * width_j;
+    double z = all > 0 ? difference_j / sqrt(all) : 0;
+    bool independent =
+        fit->fitted && input->total.source != NULL && input->total.source != input->sensor->name;
+    if (independent) fit->closure_z = z;
+    fit->forced = input->total.source != NULL && fabs(z) <= 3;
+    if (fit->forced && total_variance + variance > 0) {
+        for (size_t k = 0; k < columns; k++) {
+            gain[k] /= total_variance + variance;
+            fit->power_w[k] = fmax(0, fit->power_w[k] + gain[k] * difference_j);
+        }
+        constrain(fit->covariance, gain, input->seconds, total_variance, columns, product);
+        constrain(fit->observed, gain, input->seconds, total_variance, columns, product);
+    }
+    free(gain);
+    return JM_OK;
+}
+
+static jm_status allocate(jm__fit *fit, size_t columns, jm_error *err)
+{
+    *fit = (jm__fit){.columns = columns, .known = true};
+    fit->residual_w = fit->chi2_n = fit->closure_z = fit->noise_w = NAN;
+    fit->power_w = calloc(columns + 1, sizeof(double));
+    fit->covariance = calloc(columns * columns + 1, sizeof(double));
+    fit->observed = calloc(columns * columns + 1, sizeof(double));
+    fit->prior_u_w = calloc(columns + 1, sizeof(double));
+    fit->lag_shift = calloc(columns + 1, sizeof(double));
+    fit->width_shift = calloc(columns + 1, sizeof(double));
+    bool all = fit->power_w != NULL && fit->covariance != NULL && fit->observed != NULL &&
+               fit->prior_u_w != NULL && fit->lag_shift != NULL && fit->width_shift != NULL;
+    return all ? JM_OK : jm__no_memory(err, "jm__fit_run");
+}
+
+/* Readings for the three fits on a sample: as many as cost about a second each. */
+static size_t sample_for_shifts(const jm__fit_input *input)
+{
+    double most = 1.5e9 / ((double)input->columns * (double)input->columns);
+    if (most > 50000) most = 50000;
+    size_t least = 4 * input->columns;
+    return most > (double)least ? (size_t)most : least;
+}
+
+jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err)
+{
+    JM_TRY(allocate(fit, input->columns, err));
+    workspace w = {0};
+    jm_status status = JM_OK;
+    if (input->sensor != NULL) {
+        status = workspace_init(&w, input, err);
+        if (status == JM_OK) status = choose(&w, input, err);
+    }
+    if (status == JM_OK && w.chosen.count == 0) {
+        share_by_time(fit, input);
+    } else if (status == JM_OK) {
+        status = take_sample(&w, CALIBRATE_READINGS, err);
+        if (status == JM_OK) status = find_levels(&w, input, err);
+        if (status == JM_OK) status = find_response(&w, input, err);
+        if (status == JM_OK) status = take_sample(&w, sample_for_shifts(input), err);
+        if (status == JM_OK) status = find_shifts(fit, &w, input, err);
+        if (status == JM_OK) status = fold_all(fit, &w, input, err);
+    }
+    if (status == JM_OK) status = hold_against_total(fit, input, err);
+    workspace_free(&w);
+    return status;
+}
+
+void jm__fit_free(jm__fit *fit)
+{
+    free(fit->power_w);
+    free(fit->covariance);
+    free(fit->observed);
+    free(fit->prior_u_w);
+    free(fit->lag_shift);
+    free(fit->width_shift);
+    *fit = (jm__fit){0};
+}

@@ -1,0 +1,187 @@
+/* Sentences about sensors, losses, events and how far the figures go. */
+#include "attribute/notes.h"
+
+#include "base/clock.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct writer {
+    jm__notes *notes;
+    const jm__attribution *a;
+    bool failed;
+} writer;
+
+__attribute__((format(printf, 2, 3))) static void say(writer *w, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0) {
+        w->failed = true;
+        return;
+    }
+    if (jm__vec_push(w->notes, text)) return;
+    free(text);
+    w->failed = true;
+}
+
+static const char *missing_ring(const jm__attribution *a, const jm_board *board)
+{
+    for (size_t i = 0; i < a->dataset->sensor_count; i++) {
+        const jm_sensor *sensor = &a->dataset->sensors[i];
+        if (sensor->board_id == board->id && strcmp(sensor->name, "power_ring") == 0 &&
+            sensor->missing[0] != '\0')
+            return sensor->missing;
+    }
+    return "";
+}
+
+static void say_sensor(writer *w, const jm__board_part *part)
+{
+    const jm_board *board = part->board;
+    if (part->sensor == NULL && part->counter == NULL) {
+        say(w, "Board %s has no power or energy reading in this recording: its energy is not known.",
+            board->name);
+        return;
+    }
+    if (!jm__board_is_fitted(board)) return;
+    if (part->sensor == NULL) {
+        say(w, "Board %s has no power reading: its total is shared by time, so its rows are modelled.",
+            board->name);
+        return;
+    }
+    if (!part->fit.fitted) {
+        say(w,
+            "No power reading of %s falls into the time asked for: its energy is shared by time (modelled).",
+            board->name);
+        return;
+    }
+    say(w, "Board %s: fitted to %zu readings of %s, residual %.1f W; lag %.1f ms, %s %.1f ms.", board->name,
+        part->fit.readings, part->sensor->name, part->fit.residual_w, part->fit.response.lag_ns * 1e-6,
+        part->sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
+        part->fit.response.width_ns * 1e-6);
+    if (strcmp(part->sensor->name, "power_ring") != 0) {
+        const char *why = missing_ring(w->a, board);
+        say(w, "Board %s: the sample ring could not be used%s%s; %s resolves less, so intervals are wider.",
+            board->name, why[0] != '\0' ? ": " : "", why, part->sensor->name);
+    }
+    if (part->sensor->gain_u > 0)
+        say(w,
+            "Intervals are relative to the sensor of %s; its gain adds %.1f %% (standard) to absolute "
+            "joules.",
+            board->name, 100 * part->sensor->gain_u);
+}
+
+static void say_fit(writer *w, size_t b)
+{
+    const jm__board_part *part = &w->a->boards[b];
+    if (part->columns.merged_count > 0)
+        say(w, "Board %s: %zu rare kinds of work share columns of the fit; their rows are modelled.",
+            part->board->name, part->columns.merged_count);
+    if (w->a->work.from_host[b])
+        say(w, "No kernels were recorded: the program's spans on the host stand for the work of board %s.",
+            part->board->name);
+    bool same = part->sensor != NULL && part->total.source == part->sensor->name;
+    if (part->fit.fitted && !part->fit.forced && part->total.source != NULL)
+        say(w,
+            "Board %s: the fit adds up to %.1f J, %s says %.1f J, %.1f standard uncertainties apart. The "
+            "rows are not "
+            "forced to the total, which is trusted as it needs no model; the difference is unresolved.",
+            part->board->name, part->fit.free_j, part->total.source, part->total.energy_j,
+            fabs(part->fit.closure_z));
+    if (part->fit.fitted && same)
+        say(w,
+            "Board %s: no energy counter covers this time; the total is the integral of %s, so it checks "
+            "nothing.",
+            part->board->name, part->total.source);
+}
+
+static void say_losses(writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    for (size_t i = 0; i < d->loss_count; i++) {
+        bool said = false; /* one sentence for all losses of a source and reason */
+        int64_t count = 0;
+        for (size_t j = 0; j < d->loss_count; j++) {
+            bool same = strcmp(d->losses[i].source, d->losses[j].source) == 0 &&
+                        strcmp(d->losses[i].reason, d->losses[j].reason) == 0;
+            said = said || (same && j < i);
+            if (same) count += d->losses[j].count;
+        }
+        if (!said)
+            say(w, "Lost: %lld records (%s: %s). What they stood for is in the rows of idle or outside time.",
+                (long long)count, d->losses[i].source, d->losses[i].reason);
+    }
+}
+
+static void say_events(writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    static const char *const meaning[] = {
+        [JM_EVENT_CLOCK_STEP] = "the system clock was set",
+        [JM_EVENT_GAP] = "readings are missing",
+        [JM_EVENT_BOARD_LOST] = "a board was lost",
+        [JM_EVENT_BOARD_BACK] = "a board came back",
+        [JM_EVENT_COUNTER_RESET] = "the energy counter was reset",
+        [JM_EVENT_THROTTLE] = "the board throttled: power at a limit is not that of the same work below it",
+        [JM_EVENT_SENSOR_FAILED] = "a sensor failed",
+        [JM_EVENT_CUPTI] = "CUPTI",
+        [JM_EVENT_RECORDER] = "the recorder",
+    };
+    for (int kind = 0; kind < JM_EVENT_COUNT; kind++) {
+        size_t count = 0;
+        const char *text = "";
+        for (size_t i = 0; i < d->event_count; i++) {
+            if ((int)d->events[i].kind != kind) continue;
+            if (kind == JM_EVENT_THROTTLE && d->events[i].value == 0) continue; /* the end of it */
+            if (count++ == 0) text = d->events[i].text;
+        }
+        if (count > 0)
+            say(w, "%zu time%s: %s%s%s.", count, count > 1 ? "s" : "", meaning[kind],
+                text[0] != '\0' ? ": " : "", text);
+    }
+}
+
+static void say_spans(writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    size_t open = 0;
+    for (size_t i = 0; i < d->span_count; i++)
+        open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0;
+    if (open > 0)
+        say(w, "%zu spans never ended (the program stopped inside them); they last to its end.", open);
+}
+
+jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, const char *damage, jm_error *err)
+{
+    writer w = {.notes = notes, .a = a};
+    bool simulated = false;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        simulated = simulated || (a->boards[b].wanted && a->boards[b].board->simulated);
+    if (simulated) say(&w, "The board is simulated: these joules were never drawn from a wall.");
+    if (damage != NULL) say(&w, "The recording is damaged: %s", damage);
+    if (a->dataset->board_count == 0) say(&w, "The recording has no board: no energy is known.");
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        if (!a->boards[b].wanted) continue;
+        say_sensor(&w, &a->boards[b]);
+        if (jm__board_is_fitted(a->boards[b].board)) say_fit(&w, b);
+    }
+    say_losses(&w);
+    say_events(&w);
+    say_spans(&w);
+    return w.failed ? jm__no_memory(err, "jm__notes_write") : JM_OK;
+}
+
+void jm__notes_free(jm__notes *notes)
+{
+    for (size_t i = 0; i < notes->count; i++)
+        free(notes->items[i]);
+    jm__vec_free(notes);
+}

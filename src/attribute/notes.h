@@ -1,0 +1,13 @@
+/* What a reader of a report must know besides its figures. */
+#ifndef JM_ATTRIBUTE_NOTES_H
+#define JM_ATTRIBUTE_NOTES_H
+
+#include "attribute/attribution.h"
+
+typedef JM_VEC(char *) jm__notes; /* each from malloc */
+
+/* `damage`: of the recording, NULL if it is whole. */
+jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, const char *damage, jm_error *err);
+void jm__notes_free(jm__notes *notes);
+
+#endif

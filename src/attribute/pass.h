@@ -1,0 +1,33 @@
+/* One pass of readings through the design into a triangle, and back for the residuals. */
+#ifndef JM_ATTRIBUTE_PASS_H
+#define JM_ATTRIBUTE_PASS_H
+
+#include "attribute/qr.h"
+#include "attribute/response.h"
+
+/* The readings that a fit works on, and how the columns of the design are put together for it. */
+typedef struct jm__pass {
+    jm__design *design;
+    const jm_reading *readings; /* sorted by time */
+    size_t count;
+    int64_t period_ns;     /* readings farther apart than 1.5 of it are not neighbours */
+    const uint32_t *group; /* [design->columns]: column of the fit; NULL: each its own */
+    size_t columns;        /* of the fit */
+} jm__pass;
+
+/* Reset `qr` (of pass->columns columns) and fold all readings in, unit weight. */
+jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr, jm_error *err);
+
+typedef struct jm__residuals {
+    double rms;
+    double correlation; /* of neighbours */
+    double neighbours;  /* how many pairs */
+} jm__residuals;
+
+/* Residuals of a solution. `scores` (may be NULL, else columns * columns): the sum over blocks of about
+ * a second of g g', where g is the block's sum of row times residual. With white noise it is the noise's
+ * variance times A'A; with drift, or with powers that are not constant, it is what they make of it. */
+jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, jm__residuals *out,
+                             double *scores, jm_error *err);
+
+#endif

@@ -1,0 +1,133 @@
+/* The report as an object: made once, read often. */
+#include "attribute/report.h"
+
+#include "attribute/attribution.h"
+#include "attribute/notes.h"
+#include "attribute/rollup.h"
+#include "attribute/rows.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct jm_report {
+    jm__dataset *owned; /* NULL if the caller keeps it */
+    jm__tree tree;
+    jm__rows rows;
+    jm__notes notes;
+    jm_report_totals totals;
+};
+
+/* Options of an older caller are shorter: what he does not know is 0. */
+static jm_status copy_options(jm_report_options *to, const jm_report_options *from, jm_error *err)
+{
+    memset(to, 0, sizeof *to);
+    if (from == NULL) return JM_OK;
+    if (from->size < offsetof(jm_report_options, by) + sizeof from->by)
+        return jm__fail(err, JM_USAGE, 0, "jm_report_create", "jm_report_options.size is not set");
+    memcpy(to, from, from->size < sizeof *to ? from->size : sizeof *to);
+    if ((unsigned)to->by >= JM_BY_COUNT)
+        return jm__fail(err, JM_USAGE, 0, "jm_report_create", "%d is no row key", (int)to->by);
+    if (to->phase != NULL && to->phase[0] == '\0') to->phase = NULL;
+    return JM_OK;
+}
+
+static jm_status make(jm_report *report, const jm__dataset *dataset, const char *damage,
+                      const jm_report_options *options, jm_error *err)
+{
+    jm_report_options wishes;
+    JM_TRY(copy_options(&wishes, options, err));
+    jm__attribution attribution;
+    jm_status status = jm__attribution_build(&attribution, dataset, &wishes, err);
+    if (status == JM_OK) status = jm__rollup_run(&report->tree, &attribution, err);
+    if (status == JM_OK)
+        status = jm__rows_make(&report->rows, &report->totals, &report->tree, &attribution, err);
+    if (status == JM_OK) status = jm__notes_write(&report->notes, &attribution, damage, err);
+    jm__attribution_free(&attribution);
+    return status;
+}
+
+jm_status jm__report_from_dataset(jm_report **out, const jm__dataset *dataset, const char *damage,
+                                  const jm_report_options *options, jm_error *err)
+{
+    *out = NULL;
+    jm_report *report = calloc(1, sizeof *report);
+    if (report == NULL) return jm__no_memory(err, "jm_report_create");
+    jm_status status = make(report, dataset, damage, options, err);
+    if (status == JM_OK)
+        *out = report;
+    else
+        jm_report_free(report);
+    return status;
+}
+
+jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_report_options *options,
+                           jm_error *err)
+{
+    *out = NULL;
+    jm__dataset *dataset = NULL;
+    JM_TRY(jm__dataset_load(&dataset, recording, err));
+    jm_status status = jm__report_from_dataset(out, dataset, jm_recording_damage(recording), options, err);
+    if (status == JM_OK)
+        (*out)->owned = dataset;
+    else
+        jm__dataset_free(dataset);
+    return status;
+}
+
+void jm_report_free(jm_report *report)
+{
+    if (report == NULL) return;
+    jm__tree_free(&report->tree);
+    jm__vec_free(&report->rows);
+    jm__notes_free(&report->notes);
+    if (report->owned != NULL) jm__dataset_free(report->owned);
+    free(report);
+}
+
+size_t jm_report_row_count(const jm_report *report)
+{
+    return report->rows.count;
+}
+
+const jm_row *jm_report_row(const jm_report *report, size_t row)
+{
+    return row < report->rows.count ? &report->rows.items[row] : NULL;
+}
+
+const jm_report_totals *jm_report_totals_get(const jm_report *report)
+{
+    return &report->totals;
+}
+
+size_t jm_report_note_count(const jm_report *report)
+{
+    return report->notes.count;
+}
+
+const char *jm_report_note(const jm_report *report, size_t note)
+{
+    return note < report->notes.count ? report->notes.items[note] : NULL;
+}
+
+static const char *const by_texts[JM_BY_COUNT] = {
+#define X(name, text) text,
+    JM_BY_MAP(X)
+#undef X
+};
+
+static const char *const provenance_texts[JM_PROVENANCE_COUNT] = {
+#define X(name, text) text,
+    JM_PROVENANCE_MAP(X)
+#undef X
+};
+
+const char *jm_by_text(jm_by by)
+{
+    return (unsigned)by < JM_BY_COUNT ? by_texts[by] : "";
+}
+
+const char *jm_provenance_text(jm_provenance provenance)
+{
+    return (unsigned)provenance < JM_PROVENANCE_COUNT ? provenance_texts[provenance] : "";
+}

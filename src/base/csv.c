@@ -1,0 +1,295 @@
+/* A CSV reader over zlib, which reads plain files too. */
+#include "base/csv.h"
+
+#include "base/status.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { RECORD_MAX = 1 << 20, FIELDS_MAX = 256, CHUNK = 1 << 16 };
+
+typedef struct record {
+    char *text; /* [RECORD_MAX + 1], fields one after the other, each ended by NUL */
+    size_t starts[FIELDS_MAX];
+    size_t fields;
+} record;
+
+struct jm__csv {
+    gzFile file;
+    char *path;
+    record header;
+    record now;
+    unsigned char *chunk;
+    size_t chunk_size, chunk_used;
+    int64_t line;      /* of the reading position, from 1 */
+    int64_t record_at; /* line where the current record began */
+};
+
+static jm_status read_failed(jm__csv *csv, jm_error *err)
+{
+    int code = 0;
+    const char *text = gzerror(csv->file, &code);
+    if (code == Z_ERRNO) return jm__fail(err, JM_IO, errno, "read", "%s: %s", csv->path, strerror(errno));
+    return jm__fail(err, JM_BAD_DATA, code, "gzread",
+                    "%s, near line %lld: the compressed file is damaged (%s)", csv->path,
+                    (long long)csv->line, text);
+}
+
+/* The next byte, -1 at the end, -2 on an error. */
+static int next_byte(jm__csv *csv)
+{
+    if (csv->chunk_used == csv->chunk_size) {
+        int count = gzread(csv->file, csv->chunk, CHUNK);
+        if (count < 0) return -2;
+        int code = Z_OK;
+        if (count == 0) gzerror(csv->file, &code);
+        if (count == 0) return code == Z_OK || code == Z_STREAM_END ? -1 : -2;
+        csv->chunk_size = (size_t)count;
+        csv->chunk_used = 0;
+    }
+    return csv->chunk[csv->chunk_used++];
+}
+
+static jm_status bad_line(const jm__csv *csv, jm_error *err, const char *what)
+{
+    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %lld: %s", csv->path, (long long)csv->record_at,
+                    what);
+}
+
+typedef struct reader {
+    record *to;
+    size_t length;
+    bool quoted;      /* inside quotes */
+    bool was_quoted;  /* this field had them */
+    bool field_empty; /* nothing of this field was seen */
+} reader;
+
+static bool put(reader *r, char byte)
+{
+    if (r->length >= RECORD_MAX) return false;
+    r->to->text[r->length++] = byte;
+    return true;
+}
+
+static bool end_field(reader *r)
+{
+    if (!put(r, '\0') || r->to->fields >= FIELDS_MAX) return false;
+    r->to->fields++;
+    if (r->to->fields < FIELDS_MAX) r->to->starts[r->to->fields] = r->length;
+    r->was_quoted = false;
+    r->field_empty = true;
+    return true;
+}
+
+static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err)
+{
+    reader r = {.to = to, .field_empty = true};
+    to->fields = 0;
+    to->starts[0] = 0;
+    *more = true;
+    csv->record_at = csv->line;
+    for (;;) {
+        int byte = next_byte(csv);
+        if (byte == -2) return read_failed(csv, err);
+        if (byte == 0) return bad_line(csv, err, "a NUL byte: this is no text file");
+        if (r.quoted) {
+            if (byte == -1) return bad_line(csv, err, "a quoted field never ends");
+            csv->line += byte == '\n';
+            if (byte != '"') {
+                if (!put(&r, (char)byte)) break;
+                continue;
+            }
+            byte = next_byte(csv);
+            if (byte == '"') {
+                if (!put(&r, '"')) break;
+                continue;
+            }
+            r.quoted = false; /* and what follows the quote is looked at below */
+            if (byte == -2) return read_failed(csv, err);
+        }
+        if (byte == '"' && r.field_empty) {
+            r.quoted = r.was_quoted = true;
+            r.field_empty = false;
+        } else if (byte == ',') {
+            if (!end_field(&r)) break;
+        } else if (byte == '\n' || byte == -1) {
+            bool nothing = to->fields == 0 && r.field_empty;
+            csv->line += byte == '\n';
+            if (nothing && byte == -1) {
+                *more = false;
+                return JM_OK;
+            }
+            if (nothing) { /* an empty line */
+                csv->record_at = csv->line;
+                continue;
+            }
+            if (!end_field(&r)) break;
+            return JM_OK;
+        } else if (byte != '\r') {
+            if (r.was_quoted) return bad_line(csv, err, "text follows a closing quote");
+            r.field_empty = false;
+            if (!put(&r, (char)byte)) break;
+        }
+    }
+    return bad_line(csv, err, "the record is longer than 1 MiB or has more than 256 fields");
+}
+
+jm_status jm__csv_open(jm__csv **out, const char *path, jm_error *err)
+{
+    *out = NULL;
+    jm__csv *csv = calloc(1, sizeof *csv);
+    if (csv == NULL) return jm__no_memory(err, "jm__csv_open");
+    csv->line = 1;
+    csv->path = strdup(path);
+    csv->chunk = malloc(CHUNK);
+    csv->header.text = malloc(RECORD_MAX + 1);
+    csv->now.text = malloc(RECORD_MAX + 1);
+    bool all = csv->path != NULL && csv->chunk != NULL && csv->header.text != NULL && csv->now.text != NULL;
+    jm_status status = all ? JM_OK : jm__no_memory(err, "jm__csv_open");
+    if (status == JM_OK) {
+        errno = 0;
+        csv->file = gzopen(path, "rbe");
+        if (csv->file == NULL)
+            status = jm__fail(err, errno == ENOENT ? JM_NOT_FOUND : JM_IO, errno, "open", "%s: %s", path,
+                              errno != 0 ? strerror(errno) : "cannot be opened");
+    }
+    bool more = false;
+    if (status == JM_OK) status = read_record(csv, &csv->header, &more, err);
+    if (status == JM_OK && !more)
+        status = jm__fail(err, JM_BAD_DATA, 0, NULL,
+                          "%s, line 1: the file is empty, a header line was expected", path);
+    if (status != JM_OK) {
+        jm__csv_close(csv);
+        return status;
+    }
+    *out = csv;
+    return JM_OK;
+}
+
+void jm__csv_close(jm__csv *csv)
+{
+    if (csv == NULL) return;
+    if (csv->file != NULL) gzclose_r(csv->file);
+    free(csv->path);
+    free(csv->chunk);
+    free(csv->header.text);
+    free(csv->now.text);
+    free(csv);
+}
+
+static const char *header_text(const jm__csv *csv, size_t column)
+{
+    const char *name = csv->header.text + csv->header.starts[column];
+    return column == 0 && strncmp(name, "\xef\xbb\xbf", 3) == 0 ? name + 3 : name; /* a byte order mark */
+}
+
+static size_t find_column(const jm__csv *csv, const char *name)
+{
+    for (size_t i = 0; i < csv->header.fields; i++)
+        if (strcmp(header_text(csv, i), name) == 0) return i;
+    return csv->header.fields;
+}
+
+bool jm__csv_has(const jm__csv *csv, const char *name)
+{
+    return find_column(csv, name) < csv->header.fields;
+}
+
+jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, jm_error *err)
+{
+    *column = find_column(csv, name);
+    if (*column < csv->header.fields) return JM_OK;
+    char names[256] = "";
+    for (size_t i = 0, used = 0; i < csv->header.fields && used < sizeof names; i++) {
+        int added =
+            snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", header_text(csv, i));
+        used += added > 0 ? (size_t)added : 0;
+    }
+    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line 1: there is no column \"%s\", only: %s", csv->path,
+                    name, names);
+}
+
+jm_status jm__csv_next(jm__csv *csv, bool *more, jm_error *err)
+{
+    return read_record(csv, &csv->now, more, err);
+}
+
+const char *jm__csv_text(const jm__csv *csv, size_t column)
+{
+    return column < csv->now.fields ? csv->now.text + csv->now.starts[column] : "";
+}
+
+jm_status jm__csv_bad(const jm__csv *csv, size_t column, jm_error *err, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const char *name = column < csv->header.fields ? header_text(csv, column) : "?";
+    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %lld, column \"%s\": %s", csv->path,
+                    (long long)csv->record_at, name, text);
+}
+
+jm_status jm__csv_number(const jm__csv *csv, size_t column, double *value, jm_error *err)
+{
+    const char *text = jm__csv_text(csv, column);
+    char *end = NULL;
+    *value = strtod(text, &end);
+    if (end != text && *end == '\0' && isfinite(*value)) return JM_OK;
+    return jm__csv_bad(csv, column, err, "\"%.60s\" is no number", text);
+}
+
+jm_status jm__csv_integer(const jm__csv *csv, size_t column, int64_t *value, jm_error *err)
+{
+    const char *text = jm__csv_text(csv, column);
+    char *end = NULL;
+    errno = 0;
+    long long parsed = strtoll(text, &end, 10);
+    *value = parsed;
+    if (end != text && *end == '\0' && errno == 0) return JM_OK;
+    return jm__csv_bad(csv, column, err, "\"%.60s\" is no whole number", text);
+}
+
+/* Digits only: false for exponents and anything else, which strtod may still know. */
+static bool parse_decimal(const char *text, int digits, int64_t *value)
+{
+    bool negative = *text == '-';
+    if (*text == '-' || *text == '+') text++;
+    int64_t sum = 0;
+    int after = -1, seen = 0; /* digits after the point; -1: before it */
+    for (; *text != '\0'; text++) {
+        if (*text == '.' && after < 0) {
+            after = 0;
+            continue;
+        }
+        if (*text < '0' || *text > '9') return false;
+        seen++;
+        if (after >= digits) continue; /* finer than asked for */
+        if (sum > (INT64_MAX - 9) / 10) return false;
+        sum = 10 * sum + (*text - '0');
+        after += after >= 0;
+    }
+    for (int i = after < 0 ? 0 : after; i < digits; i++) {
+        if (sum > INT64_MAX / 10) return false;
+        sum *= 10;
+    }
+    *value = negative ? -sum : sum;
+    return seen > 0;
+}
+
+jm_status jm__csv_scaled(const jm__csv *csv, size_t column, int digits, int64_t *value, jm_error *err)
+{
+    if (parse_decimal(jm__csv_text(csv, column), digits, value)) return JM_OK;
+    double number;
+    JM_TRY(jm__csv_number(csv, column, &number, err));
+    double scaled = number * pow(10, digits);
+    if (!(fabs(scaled) < 9e18)) return jm__csv_bad(csv, column, err, "%g is out of range", number);
+    *value = (int64_t)llround(scaled);
+    return JM_OK;
+}

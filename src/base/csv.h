@@ -1,0 +1,40 @@
+/* Reading CSV files with a header line, plain or gzipped: RFC 4180 with LF or CRLF.
+ *
+ * Bounded: a record of more than 1 MiB or 256 fields is BAD_DATA. Every error
+ * names file, line and, where there is one, column. */
+#ifndef JM_BASE_CSV_H
+#define JM_BASE_CSV_H
+
+#include <joulemap/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct jm__csv jm__csv;
+
+/* Opens the file and reads its header line. */
+jm_status jm__csv_open(jm__csv **out, const char *path, jm_error *err);
+void jm__csv_close(jm__csv *csv);
+
+/* The number of a column by its name. BAD_DATA lists those there are. */
+jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, jm_error *err);
+bool jm__csv_has(const jm__csv *csv, const char *name);
+
+/* The next record; *more is false at the end. Empty lines are passed over. */
+jm_status jm__csv_next(jm__csv *csv, bool *more, jm_error *err);
+
+/* A field of the current record, valid until the next; "" past its end. */
+const char *jm__csv_text(const jm__csv *csv, size_t column);
+
+jm_status jm__csv_number(const jm__csv *csv, size_t column, double *value, jm_error *err);
+jm_status jm__csv_integer(const jm__csv *csv, size_t column, int64_t *value, jm_error *err);
+
+/* Decimal number with `digits` digits after the point made whole: seconds to ns have 9. Exact where a double
+ * is not. */
+jm_status jm__csv_scaled(const jm__csv *csv, size_t column, int digits, int64_t *value, jm_error *err);
+
+/* An error at a field of the current record. */
+jm_status jm__csv_bad(const jm__csv *csv, size_t column, jm_error *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif
