@@ -1,0 +1,341 @@
+/* A libcupti without a GPU. Compiled several times: with the records of CUDA 12 or 13, with all symbols or
+ * not. */
+#include "fake_cupti.h"
+
+#include <cuda.h>
+
+#include <cupti.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef FAKE_MAJOR
+#error "FAKE_MAJOR: 12 or 13"
+#endif
+
+#define EXPORT __attribute__((visibility("default")))
+
+#if FAKE_MAJOR >= 13
+typedef CUpti_ActivityKernel10 kernel_record;
+#else
+typedef CUpti_ActivityKernel9 kernel_record;
+#endif
+
+#define BUFFERS_MAX 256
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    uint8_t *memory;
+    size_t size, used;
+} with_us[BUFFERS_MAX]; /* the last one is being filled */
+static int count_with_us;
+static CUpti_BuffersCallbackRequestFunc request;
+static CUpti_BuffersCallbackCompleteFunc complete;
+static bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
+static bool call_enabled[3][1024];
+static bool system_thread_ids, subscribed;
+static uint32_t last_correlation = 100;
+static size_t dropped;
+
+/* A few of the API's names, by callback id. */
+static const char *const runtime_names[] = {
+    NULL,
+    "cudaMalloc_v3020",
+    "cudaLaunchKernel_v7000",
+    "cudaMemcpyAsync_v3020",
+    "cudaGraphLaunch_v10000",
+    "cudaGraphAddMemcpyNode_v10000",
+    "cudaMemsetAsync_v3020",
+    "cudaLaunchHostFunc_v10000",
+};
+static const char *const driver_names[] = {NULL, "cuCtxGetCurrent", "cuLaunchKernel"};
+
+static size_t size_of(const CUpti_Activity *record)
+{
+    switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        return sizeof(kernel_record);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        return sizeof(CUpti_ActivityMemset4);
+    case CUPTI_ACTIVITY_KIND_DEVICE:
+        return sizeof(CUpti_ActivityDevice5);
+    default:
+        return sizeof(CUpti_ActivityAPI);
+    }
+}
+
+static void append(const void *record)
+{
+    size_t size = size_of(record);
+    pthread_mutex_lock(&mutex);
+    int last = count_with_us - 1;
+    if (last < 0 || with_us[last].used + size > with_us[last].size) {
+        size_t records_max = 0;
+        uint8_t *memory = NULL;
+        size_t bytes = 0;
+        if (count_with_us < BUFFERS_MAX) request(&memory, &bytes, &records_max);
+        if (memory == NULL) {
+            dropped++;
+            pthread_mutex_unlock(&mutex);
+            return;
+        }
+        last = count_with_us++;
+        with_us[last].memory = memory;
+        with_us[last].size = bytes;
+        with_us[last].used = 0;
+    }
+    memcpy(with_us[last].memory + with_us[last].used, record, size);
+    with_us[last].used += size;
+    pthread_mutex_unlock(&mutex);
+}
+
+EXPORT uint32_t fake_call(const char *name, int64_t start_ns);
+EXPORT void fake_run(const fake_work *work);
+EXPORT void fake_drop(uint64_t count);
+EXPORT int64_t fake_buffers_out(void);
+
+uint32_t fake_call(const char *name, int64_t start_ns)
+{
+    uint32_t correlation = __atomic_add_fetch(&last_correlation, 1, __ATOMIC_RELAXED);
+    CUpti_ActivityAPI record = {.kind = CUPTI_ACTIVITY_KIND_RUNTIME,
+                                .start = (uint64_t)start_ns,
+                                .end = (uint64_t)start_ns + 2000,
+                                .processId = (uint32_t)getpid(),
+                                .threadId = system_thread_ids ? (uint32_t)syscall(SYS_gettid) : 1,
+                                .correlationId = correlation};
+    for (uint32_t i = 1; i < sizeof runtime_names / sizeof runtime_names[0]; i++)
+        if (strcmp(runtime_names[i], name) == 0) record.cbid = i;
+    bool driver = record.cbid == 0;
+    for (uint32_t i = 1; i < sizeof driver_names / sizeof driver_names[0] && driver; i++)
+        if (strcmp(driver_names[i], name) == 0) record.cbid = i;
+    if (driver) record.kind = CUPTI_ACTIVITY_KIND_DRIVER;
+    int domain = driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
+    if (enabled[record.kind] || call_enabled[domain][record.cbid]) append(&record);
+    return correlation;
+}
+
+static void run_kernel(const fake_work *work)
+{
+    kernel_record record;
+    memset(&record, 0, sizeof record);
+    record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    record.start = (uint64_t)work->start_ns;
+    record.end = (uint64_t)work->end_ns;
+    record.deviceId = work->device;
+    record.contextId = work->context;
+    record.streamId = work->stream;
+    record.gridX = (int32_t)work->grid[0];
+    record.gridY = (int32_t)work->grid[1];
+    record.gridZ = (int32_t)work->grid[2];
+    record.blockX = (int32_t)work->block[0];
+    record.blockY = (int32_t)work->block[1];
+    record.blockZ = (int32_t)work->block[2];
+    record.correlationId = work->correlation;
+    record.name = work->name;
+    record.graphNodeId = work->graph_node;
+    if (enabled[record.kind]) append(&record);
+}
+
+static void run_copy(const fake_work *work)
+{
+    CUpti_ActivityMemcpy6 record;
+    memset(&record, 0, sizeof record);
+    record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+    record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
+    record.bytes = (uint64_t)work->bytes;
+    record.start = (uint64_t)work->start_ns;
+    record.end = (uint64_t)work->end_ns;
+    record.deviceId = work->device;
+    record.contextId = work->context;
+    record.streamId = work->stream;
+    record.correlationId = work->correlation;
+    if (enabled[record.kind]) append(&record);
+}
+
+static void run_set(const fake_work *work)
+{
+    CUpti_ActivityMemset4 record;
+    memset(&record, 0, sizeof record);
+    record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+    record.bytes = (uint64_t)-work->bytes;
+    record.start = (uint64_t)work->start_ns;
+    record.end = (uint64_t)work->end_ns;
+    record.deviceId = work->device;
+    record.contextId = work->context;
+    record.streamId = work->stream;
+    record.correlationId = work->correlation;
+    if (enabled[record.kind]) append(&record);
+}
+
+void fake_run(const fake_work *work)
+{
+    if (work->name != NULL) {
+        run_kernel(work);
+    } else if (work->bytes > 0) {
+        run_copy(work);
+    } else {
+        run_set(work);
+    }
+}
+
+void fake_drop(uint64_t count)
+{
+    dropped += count;
+}
+
+int64_t fake_buffers_out(void)
+{
+    return count_with_us;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiGetVersion(uint32_t *version)
+{
+    const char *wanted = getenv("FAKE_CUPTI_VERSION");
+    *version = wanted != NULL ? (uint32_t)atoi(wanted) : FAKE_MAJOR >= 13 ? 130001 : 28;
+    return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char **text)
+{
+    *text = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+                ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+                : "CUPTI_ERROR_UNKNOWN";
+    return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
+                                           void *context)
+{
+    (void)callback;
+    (void)context;
+    if (subscribed || getenv("FAKE_CUPTI_TAKEN") != NULL)
+        return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    subscribed = true;
+    *subscriber = NULL;
+    return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
+{
+    (void)subscriber;
+    subscribed = false;
+    return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
+                                                           CUpti_BuffersCallbackCompleteFunc completed)
+{
+    request = requested;
+    complete = completed;
+    return CUPTI_SUCCESS;
+}
+
+static void tell_of_devices(void)
+{
+    for (uint32_t id = 0; id < 2; id++) {
+        CUpti_ActivityDevice5 record;
+        memset(&record, 0, sizeof record);
+        record.kind = CUPTI_ACTIVITY_KIND_DEVICE;
+        record.id = id;
+        for (int i = 0; i < 16; i++)
+            record.uuid.bytes[i] = (char)(0xf0 + i - (int)id * 0x10);
+        append(&record);
+    }
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
+{
+    if (request == NULL) return CUPTI_ERROR_INVALID_OPERATION;
+    enabled[kind] = true;
+    if (kind == CUPTI_ACTIVITY_KIND_DEVICE) tell_of_devices();
+    return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+    enabled[kind] = false;
+    return CUPTI_SUCCESS;
+}
+
+#ifndef FAKE_WITHOUT_CALL_FILTER
+EXPORT CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t on)
+{
+    call_enabled[CUPTI_CB_DOMAIN_RUNTIME_API][id] = on != 0;
+    return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t on)
+{
+    call_enabled[CUPTI_CB_DOMAIN_DRIVER_API][id] = on != 0;
+    return CUPTI_SUCCESS;
+}
+#endif
+
+#ifndef FAKE_WITHOUT_THREAD_IDS
+EXPORT CUptiResult CUPTIAPI cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
+{
+    system_thread_ids = type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
+    return CUPTI_SUCCESS;
+}
+#endif
+
+static bool finished(const uint8_t *memory, size_t used)
+{
+    for (size_t at = 0; at < used;) {
+        const CUpti_Activity *record = (const void *)(memory + at);
+        if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
+            ((const kernel_record *)(const void *)record)->end == 0)
+            return false;
+        at += size_of(record);
+    }
+    return true;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag)
+{
+    pthread_mutex_lock(&mutex);
+    int kept = 0;
+    for (int i = 0; i < count_with_us; i++) {
+        if (!(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) && !finished(with_us[i].memory, with_us[i].used)) {
+            with_us[kept++] = with_us[i];
+            continue;
+        }
+        complete(NULL, 0, with_us[i].memory, with_us[i].size, with_us[i].used);
+    }
+    count_with_us = kept;
+    pthread_mutex_unlock(&mutex);
+    return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid_bytes,
+                                                       CUpti_Activity **record)
+{
+    uint8_t *next = *record == NULL ? buffer : (uint8_t *)*record + size_of(*record);
+    if (next >= buffer + valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *record = (void *)next;
+    return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream,
+                                                              size_t *count)
+{
+    (void)context;
+    (void)stream;
+    *count = dropped;
+    dropped = 0;
+    return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **name)
+{
+    bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+    size_t count = runtime ? sizeof runtime_names / sizeof runtime_names[0]
+                           : sizeof driver_names / sizeof driver_names[0];
+    if (id == 0 || id >= count) return CUPTI_ERROR_INVALID_PARAMETER;
+    *name = runtime ? runtime_names[id] : driver_names[id];
+    return CUPTI_SUCCESS;
+}

@@ -1,0 +1,26 @@
+/* A libcupti for machines without a GPU: the entry points that libjoulemap_inject uses, and buffers with
+ * records in CUPTI's own layouts. These functions stand for the GPU at work. */
+#ifndef JM_TESTS_FAKE_CUPTI_H
+#define JM_TESTS_FAKE_CUPTI_H
+
+#include <stdint.h>
+
+typedef struct fake_work {
+    const char *name; /* NULL: a copy (bytes > 0) or a set (bytes < 0) */
+    int64_t bytes;
+    uint32_t correlation;
+    uint32_t device, context, stream;
+    uint32_t grid[3], block[3];
+    int64_t start_ns, end_ns; /* CLOCK_REALTIME; end 0: not ended yet */
+    uint64_t graph_node;
+} fake_work;
+
+/* All exported by the library under these names. */
+typedef uint32_t fake_call_function(const char *name, int64_t start_ns); /* an API call: its correlation id */
+typedef void fake_run_function(const fake_work *work);
+typedef void fake_drop_function(uint64_t count);
+typedef int64_t fake_buffers_out_function(void); /* buffers that were requested and not yet completed */
+
+/* Environment: FAKE_CUPTI_VERSION (API version), FAKE_CUPTI_TAKEN=1 (another tool subscribed). */
+
+#endif

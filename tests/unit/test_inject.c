@@ -1,0 +1,540 @@
+/* The injected library in programs of its own, on a fake libcupti: kernels, NVTX ranges, and what can go
+ * wrong.
+ *
+ * Each test starts this executable again as the program (`--program NAME`), as the CUDA driver and NVTX would
+ * find it under `joulemap record`, and collects what came out. */
+#include <joulemap/span.h>
+
+#include "base/clock.h"
+#include "inject/nvtx_abi.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <wchar.h>
+
+#include <cmocka.h>
+
+#include "../fake_cupti/fake_cupti.h"
+#include "collected.h"
+
+#define INJECT     JM_BUILD_DIR "/libjoulemap_inject.so"
+#define FAKE(name) JM_BUILD_DIR "/tests/libfake_cupti_" name ".so"
+#define UUID_0     "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff"
+#define UUID_1     "GPU-e0e1e2e3-e4e5-e6e7-e8e9-eaebecedeeef"
+
+/* ---- the programs ---- */
+
+static fake_call_function *fake_call;
+static fake_run_function *fake_run;
+static fake_drop_function *fake_drop;
+static fake_buffers_out_function *fake_buffers_out;
+static void (*inject_flush)(void);
+static int (*inject_start)(const char *);
+static void (*inject_stop)(void);
+
+static int64_t realtime_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * JM_NS_PER_S + now.tv_nsec;
+}
+
+static void *symbol(void *library, const char *name)
+{
+    void *address = dlsym(library, name);
+    if (address == NULL) _exit(99);
+    return address;
+}
+
+/* What cuInit does. */
+static void initialise_cuda(void)
+{
+    void *fake = dlopen(getenv("JOULEMAP_CUPTI"), RTLD_NOW | RTLD_LOCAL);
+    if (fake != NULL) {
+        *(void **)&fake_call = symbol(fake, "fake_call");
+        *(void **)&fake_run = symbol(fake, "fake_run");
+        *(void **)&fake_drop = symbol(fake, "fake_drop");
+        *(void **)&fake_buffers_out = symbol(fake, "fake_buffers_out");
+    }
+    void *inject = dlopen(INJECT, RTLD_NOW | RTLD_LOCAL);
+    if (inject == NULL) _exit(98);
+    *(void **)&inject_flush = symbol(inject, "jm_inject_flush");
+    *(void **)&inject_start = symbol(inject, "jm_inject_start");
+    *(void **)&inject_stop = symbol(inject, "jm_inject_stop");
+    int (*initialise)(void);
+    *(void **)&initialise = symbol(inject, "InitializeInjection");
+    if (initialise() != 1) _exit(97);
+}
+
+static void launch(const char *call, fake_work work)
+{
+    work.correlation = fake_call(call, realtime_ns());
+    work.start_ns = realtime_ns();
+    work.end_ns = work.start_ns + 5000;
+    work.context = 1;
+    fake_run(&work);
+}
+
+static void launch_kernel(const char *name)
+{
+    launch("cudaLaunchKernel_v7000",
+           (fake_work){.name = name, .stream = 7, .grid = {4, 2, 1}, .block = {128, 1, 1}});
+}
+
+static jm_span_id begin(jm_span_kind kind, const char *name)
+{
+    return jm_span_begin(kind, jm_name_intern(name), 0, 0);
+}
+
+static void *work_without_a_span(void *unused)
+{
+    (void)unused;
+    launch_kernel("kernel_of_worker");
+    return NULL;
+}
+
+static int program_kernels(void)
+{
+    initialise_cuda();
+    launch_kernel("kernel_before");
+    jm_span_id step = begin(JM_SPAN_STEP, "step"), layer = begin(JM_SPAN_FORWARD, "layer");
+    launch_kernel("kernel_in_layer");
+    launch("cuLaunchKernel",
+           (fake_work){.name = "kernel_by_driver", .device = 1, .grid = {1, 1, 1}, .block = {1, 1, 1}});
+    launch("cudaMemcpyAsync_v3020", (fake_work){.bytes = 4096});
+    launch("cudaMemsetAsync_v3020", (fake_work){.bytes = -512});
+    fake_call("cudaMalloc_v3020", realtime_ns());
+    /* Both kernels of a graph carry the correlation of its one launch. */
+    fake_work node = {.name = "kernel_of_graph", .graph_node = 11, .grid = {1, 1, 1}, .block = {1, 1, 1}};
+    node.correlation = fake_call("cudaGraphLaunch_v10000", realtime_ns());
+    jm_span_end(layer);
+    for (int i = 0; i < 2; i++, node.graph_node++) {
+        node.start_ns = realtime_ns() + 1000;
+        node.end_ns = node.start_ns + 1000;
+        fake_run(&node);
+    }
+    pthread_t thread;
+    pthread_create(&thread, NULL, work_without_a_span, NULL);
+    pthread_join(thread, NULL);
+    jm_span_end(step);
+    return 0; /* the rest comes out when the process exits */
+}
+
+static int program_many(void)
+{
+    initialise_cuda();
+    for (int i = 0; i < 300000; i++) {
+        launch_kernel(i % 2 ? "odd" : "even");
+        if (i % 20000 == 0) inject_flush();
+    }
+    inject_flush();
+    return fake_buffers_out() == 0 ? 0 : 1;
+}
+
+static int program_lossy(void)
+{
+    initialise_cuda();
+    launch_kernel("kept");
+    fake_drop(17);
+    fake_work unfinished = {.name = "unfinished", .start_ns = realtime_ns()};
+    fake_run(&unfinished);
+    return 0;
+}
+
+static int program_spans_only(void)
+{
+    initialise_cuda();
+    jm_span_end(begin(JM_SPAN_PHASE, "phase"));
+    int again = inject_start(getenv("JOULEMAP_RUN"));
+    return again == 1 ? 0 : 1;
+}
+
+static int program_killed(void)
+{
+    initialise_cuda();
+    jm_span_id phase = begin(JM_SPAN_PHASE, "phase");
+    for (int i = 0; i < 1000; i++)
+        launch_kernel("kernel");
+    usleep(1200000); /* two periods of the flusher */
+    (void)phase;
+    kill(getpid(), SIGKILL);
+    return 1;
+}
+
+static int program_forking(void)
+{
+    initialise_cuda();
+    jm_span_id phase = begin(JM_SPAN_PHASE, "phase");
+    launch_kernel("kernel");
+    pid_t child = fork();
+    if (child == 0) {
+        inject_flush();
+        exit(0); /* handlers and all */
+    }
+    int status;
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return 1;
+    launch_kernel("kernel");
+    jm_span_end(phase);
+    return 0;
+}
+
+static int program_two_runs(void)
+{
+    const char *first = getenv("JOULEMAP_RUN"), *second = getenv("SECOND_RUN");
+    initialise_cuda();
+    launch_kernel("kernel");
+    inject_stop();
+    if (fake_buffers_out() != 0) return 1;
+    launch_kernel("kernel of nobody");
+    if (inject_start(second) != 0) return 2;
+    launch_kernel("kernel");
+    inject_stop();
+    if (inject_start("/nonexistent/run") == 0) return 3;
+    return first == NULL;
+}
+
+/* NVTX, as its header would set it up. */
+static nvtx_function core_functions[16], core2_functions[16];
+static nvtx_function *core_slots[16], *core2_slots[16];
+
+static int get_module_function_table(int module, nvtx_function ***slots, unsigned *count)
+{
+    *slots = module == NVTX_MODULE_CORE ? core_slots : core2_slots;
+    *count = 16;
+    return module == NVTX_MODULE_CORE || module == NVTX_MODULE_CORE2;
+}
+
+static const void *get_export_table(uint32_t table)
+{
+    static const nvtx_callbacks_table callbacks = {sizeof callbacks, get_module_function_table};
+    return table == NVTX_TABLE_CALLBACKS ? &callbacks : NULL;
+}
+
+#define CORE(index, type)  ((type)core_functions[NVTX_##index])
+#define CORE2(index, type) ((type)core2_functions[NVTX_##index])
+typedef int push_a(const char *);
+typedef int push_w(const wchar_t *);
+typedef int push_ex(const nvtx_event_attributes *);
+typedef int pop_function(void);
+typedef uint64_t start_a(const char *);
+typedef void end_function(uint64_t);
+typedef const void *register_a(const void *, const char *);
+typedef int domain_push(const void *, const nvtx_event_attributes *);
+typedef int domain_pop(const void *);
+
+static void *end_range(void *range)
+{
+    CORE(RangeEnd, end_function *)(*(uint64_t *)range);
+    return NULL;
+}
+
+static int program_nvtx(void)
+{
+    for (int i = 0; i < 16; i++) {
+        core_slots[i] = i == 0 ? NULL : &core_functions[i];
+        core2_slots[i] = i == 0 ? NULL : &core2_functions[i];
+    }
+    void *inject = dlopen(INJECT, RTLD_NOW | RTLD_LOCAL);
+    if (inject == NULL) return 98;
+    int (*initialise)(nvtx_get_export_table);
+    *(void **)&initialise = symbol(inject, "InitializeInjectionNvtx2");
+    if (initialise(get_export_table) != 1) return 97;
+
+    jm_span_id layer = begin(JM_SPAN_FORWARD, "layer");
+    if (CORE(RangePushA, push_a *)("around cuInit") != 0) return 1;
+    initialise_cuda();
+    if (CORE(RangePushW, push_w *)(L"w\u00efde \U0001F600") != 1) return 2;
+    launch_kernel("kernel");
+    const void *domain = CORE2(DomainCreateA, const void *(*)(const char *))("library");
+    nvtx_event_attributes attributes = {.version = 3, .size = sizeof attributes};
+    attributes.message_type = NVTX_MESSAGE_REGISTERED;
+    attributes.message.registered = CORE2(DomainRegisterStringA, register_a *)(domain, "registered");
+    CORE2(DomainRangePushEx, domain_push *)(domain, &attributes);
+    if (CORE(RangePop, pop_function *)() < 0) return 3; /* the wide one: the domain's stays open */
+    launch_kernel("kernel");
+    if (CORE2(DomainRangePop, domain_pop *)(domain) < 0) return 4;
+    if (CORE(RangePop, pop_function *)() < 0) return 5;
+    if (CORE(RangePop, pop_function *)() != -1) return 6;
+    jm_span_end(layer);
+    uint64_t range = CORE(RangeStartA, start_a *)("started");
+    pthread_t thread;
+    pthread_create(&thread, NULL, end_range, &range);
+    pthread_join(thread, NULL);
+    CORE(MarkA, void (*)(const char *))("marked");
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(void);
+} programs[] = {
+    {"kernels", program_kernels},   {"many", program_many},     {"lossy", program_lossy},
+    {"spans", program_spans_only},  {"killed", program_killed}, {"forking", program_forking},
+    {"two runs", program_two_runs}, {"nvtx", program_nvtx},
+};
+
+static int be_the_program(const char *name)
+{
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
+        if (strcmp(programs[i].name, name) == 0) return programs[i].run();
+    return 96;
+}
+
+/* ---- the tests ---- */
+
+/* Run a program in the run of `all`; its wait status. `setting`: one more variable, or NULL. */
+static int run_program(collected *all, const char *name, const char *fake, char *setting)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("JOULEMAP_RUN", all->run_dir, 1);
+        setenv("JOULEMAP_CUPTI", fake, 1);
+        if (setting != NULL) putenv(setting);
+        execl("/proc/self/exe", "test_inject", "--program", name, (char *)NULL);
+        _exit(127);
+    }
+    int status;
+    for (;;) { /* a recorder empties the rings all the while */
+        pid_t done = waitpid(child, &status, WNOHANG);
+        assert_true(done >= 0);
+        collected_poll(all);
+        if (done == child) break;
+    }
+    usleep(300000); /* so that it is seen to be gone */
+    collected_poll(all);
+    collected_finish(all);
+    return status;
+}
+
+static void assert_succeeds(int status)
+{
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static const jm__kernel *kernel_named(const collected *all, const char *name, size_t *count)
+{
+    const jm__kernel *found = NULL;
+    *count = 0;
+    for (size_t i = 0; i < all->kernel_count; i++) {
+        const jm__kernel_class *kernel_class = &all->classes[all->kernels[i].class_id - 1];
+        if (strcmp(collected_text(all, kernel_class->name_id), name) != 0) continue;
+        found = &all->kernels[i];
+        ++*count;
+    }
+    assert_non_null(found);
+    return found;
+}
+
+static void check_kernels(const char *fake)
+{
+    collected *all = collected_create();
+    int64_t before_ns = jm__now_ns();
+    assert_succeeds(run_program(all, "kernels", fake, NULL));
+    int64_t after_ns = jm__now_ns();
+    int64_t layer = collected_span_id(all, "layer"), step = collected_span_id(all, "step");
+    size_t count;
+    assert_int_equal(all->kernel_count, 8);
+    assert_int_equal(all->lost, 0);
+    assert_string_equal(all->notes, "");
+    assert_int_equal(kernel_named(all, "kernel_before", &count)->span_id, 0);
+    const jm__kernel *kernel = kernel_named(all, "kernel_in_layer", &count);
+    assert_int_equal(kernel->span_id, layer);
+    assert_true(before_ns <= kernel->launch_ns && kernel->launch_ns <= kernel->start_ns);
+    assert_true(kernel->end_ns <= after_ns + JM_NS_PER_MS);
+    assert_int_equal(kernel->end_ns - kernel->start_ns, 5000);
+    const jm__kernel_class *kernel_class = &all->classes[kernel->class_id - 1];
+    assert_int_equal(kernel_class->work, JM_WORK_KERNEL);
+    assert_int_equal(kernel_class->grid[0], 4);
+    assert_int_equal(kernel_class->grid[1], 2);
+    assert_int_equal(kernel_class->block[0], 128);
+    assert_int_equal(all->streams[kernel->stream_id - 1].stream, 7);
+    assert_string_equal(all->stream_uuids[kernel->stream_id - 1], UUID_0);
+    kernel = kernel_named(all, "kernel_by_driver", &count);
+    assert_int_equal(kernel->span_id, layer);
+    assert_string_equal(all->stream_uuids[kernel->stream_id - 1], UUID_1);
+    kernel = kernel_named(all, "[memcpy HtoD]", &count);
+    assert_int_equal(kernel->span_id, layer);
+    assert_int_equal(kernel->bytes, 4096);
+    assert_int_equal(all->classes[kernel->class_id - 1].work, JM_WORK_MEMCPY);
+    kernel = kernel_named(all, "[memset]", &count);
+    assert_int_equal(kernel->bytes, 512);
+    assert_int_equal(all->classes[kernel->class_id - 1].work, JM_WORK_MEMSET);
+    kernel = kernel_named(all, "kernel_of_graph", &count);
+    assert_int_equal(count, 2);
+    assert_int_equal(kernel[-1].span_id, layer); /* launched in it, though both ran after its end */
+    assert_int_equal(kernel->span_id, layer);
+    assert_int_equal(kernel_named(all, "kernel_of_worker", &count)->span_id, step);
+    collected_free(all);
+}
+
+static void test_kernels_belong_to_the_span_that_launched_them_cuda_13(void **state)
+{
+    (void)state;
+    check_kernels(FAKE("13"));
+}
+
+static void test_kernels_belong_to_the_span_that_launched_them_cuda_12(void **state)
+{
+    (void)state;
+    check_kernels(FAKE("12"));
+}
+
+static void test_without_a_filter_of_calls_the_result_is_the_same(void **state)
+{
+    (void)state;
+    check_kernels(FAKE("12_0"));
+}
+
+static void test_buffers_are_used_again_and_nothing_is_lost(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "many", FAKE("13"), NULL));
+    assert_int_equal(all->lost, 0);
+    assert_int_equal(all->kernel_count, 300000);
+    assert_int_equal(all->class_count, 2);
+    for (size_t i = 0; i < all->kernel_count; i++)
+        assert_true(all->kernels[i].launch_ns > 0);
+    collected_free(all);
+}
+
+static void test_records_that_cupti_dropped_are_counted(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "lossy", FAKE("13"), NULL));
+    assert_int_equal(all->kernel_count, 1);
+    assert_int_equal(all->lost, 18); /* 17 without a buffer, 1 that had not ended */
+    assert_string_equal(all->loss_source, "cupti");
+    collected_free(all);
+}
+
+static void check_spans_go_on(const char *fake, const char *setting, const char *words)
+{
+    collected *all = collected_create();
+    char variable[64] = "";
+    snprintf(variable, sizeof variable, "%s", setting == NULL ? "" : setting);
+    assert_succeeds(run_program(all, "spans", fake, setting == NULL ? NULL : variable));
+    assert_true(collected_span(all, "phase")->end_ns > 0);
+    assert_non_null(strstr(all->notes, words));
+    assert_non_null(strstr(all->notes, "kernels are not recorded"));
+    assert_null(strchr(strchr(all->notes, '\n') + 1, '\n')); /* said once */
+    assert_int_equal(all->kernel_count, 0);
+    collected_free(all);
+}
+
+static void test_with_cupti_taken_spans_go_on_and_it_is_said_once(void **state)
+{
+    (void)state;
+    check_spans_go_on(FAKE("13"), "FAKE_CUPTI_TAKEN=1", "another profiler");
+}
+
+static void test_without_cupti_spans_go_on_and_it_is_said_once(void **state)
+{
+    (void)state;
+    check_spans_go_on("/nonexistent/libcupti.so", NULL, "/nonexistent/libcupti.so");
+}
+
+static void test_an_unknown_cupti_is_refused_with_its_version(void **state)
+{
+    (void)state;
+    check_spans_go_on(FAKE("13"), "FAKE_CUPTI_VERSION=140000", "140000");
+    check_spans_go_on(FAKE("12"), "FAKE_CUPTI_VERSION=18", "version 18");
+}
+
+static void test_a_missing_symbol_is_named(void **state)
+{
+    (void)state;
+    check_spans_go_on(FAKE("broken"), NULL, "cuptiSetThreadIdType");
+}
+
+static void test_a_killed_program_loses_nothing_that_was_flushed(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    int status = run_program(all, "killed", FAKE("13"), NULL);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(all->kernel_count, 1000);
+    assert_int_equal(all->lost, 0);
+    for (size_t i = 0; i < all->kernel_count; i++)
+        assert_int_equal(all->kernels[i].span_id, collected_span_id(all, "phase"));
+    assert_int_equal(collected_span(all, "phase")->end_ns, -1);
+    collected_free(all);
+}
+
+static void test_the_child_of_a_fork_leaves_cupti_alone(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "forking", FAKE("13"), NULL));
+    assert_int_equal(all->kernel_count, 2);
+    assert_int_equal(all->span_count, 1);
+    collected_free(all);
+}
+
+static void test_a_second_run_in_the_same_process_gets_its_own_records(void **state)
+{
+    (void)state;
+    collected *first = collected_create(), *second = collected_create();
+    char variable[128];
+    snprintf(variable, sizeof variable, "SECOND_RUN=%s", second->run_dir);
+    assert_succeeds(run_program(first, "two runs", FAKE("13"), variable));
+    collected_finish(second);
+    assert_int_equal(first->kernel_count, 1);
+    assert_int_equal(second->kernel_count, 1);
+    assert_string_equal(collected_text(second, second->classes[0].name_id), "kernel");
+    collected_free(first);
+    collected_free(second);
+}
+
+static void test_nvtx_ranges_are_spans_between_ours(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "nvtx", FAKE("13"), NULL));
+    int64_t wide = collected_span_id(all, "w\u00efde \U0001F600"),
+            registered = collected_span_id(all, "registered");
+    assert_int_equal(all->span_count, 5);
+    assert_int_equal(collected_span(all, "around cuInit")->parent_id, collected_span_id(all, "layer"));
+    assert_int_equal(collected_span(all, "around cuInit")->kind, JM_SPAN_NVTX);
+    assert_int_equal(collected_span(all, "registered")->parent_id, wide);
+    assert_int_equal(collected_span(all, "started")->parent_id, 0);
+    for (int64_t i = 0; i < all->span_count; i++)
+        assert_true(all->spans[i].end_ns > 0);
+    assert_int_equal(all->kernel_count, 2);
+    assert_int_equal(all->kernels[0].span_id, wide);
+    assert_int_equal(all->kernels[1].span_id, registered);
+    assert_int_equal(all->mark_count, 1);
+    assert_string_equal(collected_text(all, all->marks[0].name_id), "marked");
+    collected_free(all);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[1], "--program") == 0) return be_the_program(argv[2]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_belong_to_the_span_that_launched_them_cuda_13),
+        cmocka_unit_test(test_kernels_belong_to_the_span_that_launched_them_cuda_12),
+        cmocka_unit_test(test_without_a_filter_of_calls_the_result_is_the_same),
+        cmocka_unit_test(test_buffers_are_used_again_and_nothing_is_lost),
+        cmocka_unit_test(test_records_that_cupti_dropped_are_counted),
+        cmocka_unit_test(test_with_cupti_taken_spans_go_on_and_it_is_said_once),
+        cmocka_unit_test(test_without_cupti_spans_go_on_and_it_is_said_once),
+        cmocka_unit_test(test_an_unknown_cupti_is_refused_with_its_version),
+        cmocka_unit_test(test_a_missing_symbol_is_named),
+        cmocka_unit_test(test_a_killed_program_loses_nothing_that_was_flushed),
+        cmocka_unit_test(test_the_child_of_a_fork_leaves_cupti_alone),
+        cmocka_unit_test(test_a_second_run_in_the_same_process_gets_its_own_records),
+        cmocka_unit_test(test_nvtx_ranges_are_spans_between_ours),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
