@@ -6,7 +6,11 @@ int64_t jm__ring_correct(int64_t before_ns, int64_t stamp_ns, int64_t after_ns, 
     int64_t gap_before_ns = stamp_ns - before_ns;
     int64_t gap_after_ns = after_ns - stamp_ns;
     bool late = 4 * gap_before_ns > 5 * period_ns && 4 * gap_after_ns < 3 * period_ns;
-    return late ? before_ns + (after_ns - before_ns) / 2 : stamp_ns;
+    if (!late) return stamp_ns;
+    /* With samples missing before it, the middle would be nowhere near the grid: only its right neighbour is.
+     */
+    bool gap = 2 * (after_ns - before_ns) > 5 * period_ns;
+    return gap ? after_ns - period_ns : before_ns + (after_ns - before_ns) / 2;
 }
 
 size_t jm__ring_correct_rows(jm_reading *readings, size_t count, int64_t period_ns)

@@ -3,7 +3,8 @@
  * The board samples on a regular grid, but about one stamp in six is late by
  * half a period: the value belongs to the grid. A sample with more than 1.25
  * periods before it and less than 0.75 periods after it goes to the middle of
- * its neighbours. See docs/sensors.md. */
+ * its neighbours; where samples are missing before it, one period before its right neighbour.
+ * See docs/sensors.md. */
 #ifndef JM_SAMPLE_RING_CORRECT_H
 #define JM_SAMPLE_RING_CORRECT_H
 

@@ -126,6 +126,7 @@ static void test_a_true_gap_is_not_taken_for_a_late_stamp(void **state)
     assert_int_equal(jm__ring_correct(0, 60 * ms, 80 * ms, 20 * ms), 60 * ms);
     assert_int_equal(jm__ring_correct(0, 20 * ms, 40 * ms, 20 * ms), 20 * ms);
     assert_int_equal(jm__ring_correct(0, 29 * ms, 40 * ms, 20 * ms), 20 * ms);
+    assert_int_equal(jm__ring_correct(0, 309 * ms, 320 * ms, 20 * ms), 300 * ms);
 }
 
 int main(void)

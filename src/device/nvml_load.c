@@ -1,0 +1,215 @@
+/* Which libnvidia-ml to load, and its symbols. */
+#include "device/nvml_load.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *symbol, *older;
+    size_t offset;
+    bool required;
+} symbols[] = {
+#define X(slot, symbol, older, required, arguments) {symbol, older, offsetof(jm__nvml, slot), required},
+    JM_NVML_MAP(X)
+#undef X
+};
+
+static const char *error_text_fallback(int result)
+{
+    (void)result;
+    return "an error that this NVML has no text for";
+}
+
+/* The simulated board beside our own library, or one folder up (build/tests beside build/sim). */
+static bool sim_path_find(char *path, size_t size)
+{
+    Dl_info info;
+    char self[4096];
+    if (dladdr((const void *)symbols, &info) == 0 || info.dli_fname == NULL) return false;
+    if (realpath(info.dli_fname, self) == NULL) {
+        /* An executable found by way of PATH carries a bare name. */
+        ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+        if (length <= 0) return false;
+        self[length] = '\0';
+    }
+    char *slash = strrchr(self, '/');
+    if (slash == NULL) return false;
+    *slash = '\0';
+    static const char *const places[] = {"sim", "../sim"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        int length = snprintf(path, size, "%s/%s/libnvidia-ml.so.1", self, places[i]);
+        if (length > 0 && (size_t)length < size && access(path, R_OK) == 0) return true;
+    }
+    snprintf(path, size, "%.200s/sim/libnvidia-ml.so.1", self);
+    return false;
+}
+
+static bool is_set(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+/* The path to load; false with a finding if the simulated board is wanted and not there. */
+static bool path_choose(const char *sim, char *path, size_t size, jm__findings *findings)
+{
+    const char *override = getenv("JOULEMAP_NVML");
+    if (is_set(override)) {
+        snprintf(path, size, "%s", override);
+        return true;
+    }
+    if (!is_set(sim)) {
+        snprintf(path, size, "libnvidia-ml.so.1");
+        return true;
+    }
+    if (sim_path_find(path, size)) return true;
+    jm__finding_add(findings, "NVML (simulated)", false,
+                    "build it (`make build`), or name the library in JOULEMAP_NVML",
+                    "the simulated board is wanted (%.40s) but %s is not there", sim, path);
+    return false;
+}
+
+/* dlsym, unless the simulated board plays that this symbol is not there. */
+static void *symbol_find(void *library, const char *symbol)
+{
+    int (*missing)(const char *) = NULL;
+    void *address = dlsym(library, "jmsim_missing");
+    memcpy(&missing, &address, sizeof missing);
+    if (missing != NULL && missing(symbol) != 0) return NULL;
+    return dlsym(library, symbol);
+}
+
+/* One loop for all symbols; false if a required one is missing. */
+static bool symbols_resolve(jm__nvml *nvml, jm__findings *findings)
+{
+    bool whole = true;
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *address = symbol_find(nvml->library, symbols[i].symbol);
+        if (address == NULL && symbols[i].older[0] != '\0')
+            address = symbol_find(nvml->library, symbols[i].older);
+        memcpy((char *)nvml + symbols[i].offset, &address, sizeof address);
+        if (address != NULL) continue;
+        char subject[64];
+        snprintf(subject, sizeof subject, "NVML: %.57s", symbols[i].symbol);
+        jm__finding_add(findings, subject, false, "another driver version may have it", "not in %.200s%s",
+                        nvml->path, symbols[i].required ? "; nothing works without it" : "");
+        whole = whole && !symbols[i].required;
+    }
+    void *address = symbol_find(nvml->library, "nvmlErrorString");
+    memcpy(&nvml->error_text, &address, sizeof address);
+    if (nvml->error_text == NULL) nvml->error_text = error_text_fallback;
+    return whole;
+}
+
+static void sim_attach(jm__nvml *nvml, const jm__device_options *options, jm__findings *findings)
+{
+    if (options->run_dir == NULL && options->truth_path == NULL) return;
+    int (*attach)(const char *, const char *) = NULL;
+    void *address = dlsym(nvml->library, "jmsim_attach");
+    memcpy(&attach, &address, sizeof attach);
+    if (attach == NULL) return;
+    int result = attach(options->run_dir, options->truth_path);
+    if (result != 0)
+        jm__finding_add(findings, "NVML (simulated): attach", false, "",
+                        "the simulated board cannot follow %s (code %d)",
+                        options->run_dir == NULL ? "a run" : options->run_dir, result);
+}
+
+/* Put the profile that an option asks for where the simulated board reads it; what stood there before
+ * comes back through environment_restore. */
+static char *environment_set(const char *sim)
+{
+    const char *set = getenv("JOULEMAP_SIM");
+    char *before = set == NULL ? NULL : strdup(set);
+    if (is_set(sim)) setenv("JOULEMAP_SIM", sim, 1);
+    return before;
+}
+
+static void environment_restore(const char *sim, char *before)
+{
+    if (is_set(sim) && before != NULL)
+        setenv("JOULEMAP_SIM", before, 1);
+    else if (is_set(sim))
+        unsetenv("JOULEMAP_SIM");
+    free(before);
+}
+
+static void library_open(jm__nvml *nvml, const char *path, bool sim, jm__findings *findings)
+{
+    nvml->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (nvml->library == NULL) {
+        jm__finding_add(findings, "NVML", false,
+                        sim ? "check the path in JOULEMAP_NVML and the build"
+                            : "install the NVIDIA driver, or use the simulated board: --sim h200",
+                        "%.240s", dlerror());
+        return;
+    }
+    snprintf(nvml->path, sizeof nvml->path, "%.255s", path);
+    void *any = dlsym(nvml->library, "nvmlInit_v2");
+    Dl_info info;
+    if (any != NULL && dladdr(any, &info) != 0 && info.dli_fname != NULL)
+        snprintf(nvml->path, sizeof nvml->path, "%.255s", info.dli_fname);
+    nvml->simulated = dlsym(nvml->library, "jmsim_version") != NULL;
+}
+
+/* Open, resolve, initialise; false with a finding. */
+static bool library_start(jm__nvml *nvml, const char *path, const jm__device_options *options, bool sim,
+                          jm__findings *findings)
+{
+    library_open(nvml, path, sim, findings);
+    if (nvml->library == NULL) return false;
+    if (!symbols_resolve(nvml, findings)) {
+        jm__finding_add(findings, "NVML", false, "update the NVIDIA driver", "%.200s lacks required calls",
+                        nvml->path);
+        return false;
+    }
+    if (nvml->simulated) sim_attach(nvml, options, findings);
+    int result = nvml->init();
+    if (result == JM_NVML_SUCCESS) return true;
+    jm__finding_add(findings, "NVML", false,
+                    result == JM_NVML_DRIVER_NOT_LOADED ? "load the driver: sudo modprobe nvidia"
+                                                        : "`nvidia-smi` should work first",
+                    "nvmlInit_v2 of %.120s: %.80s (%d)", nvml->path, nvml->error_text(result), result);
+    return false;
+}
+
+void jm__nvml_load(jm__nvml *nvml, const jm__device_options *options, jm__findings *findings)
+{
+    *nvml = (jm__nvml){0};
+    const char *sim = is_set(options->sim) ? options->sim : getenv("JOULEMAP_SIM");
+    char path[4200];
+    if (!path_choose(sim, path, sizeof path, findings)) return;
+    char *before = environment_set(options->sim);
+    bool started = library_start(nvml, path, options, is_set(sim), findings);
+    environment_restore(options->sim, before);
+    if (started || nvml->library == NULL) return;
+    dlclose(nvml->library);
+    nvml->library = NULL;
+}
+
+void jm__nvml_unload(jm__nvml *nvml)
+{
+    if (nvml->library == NULL) return;
+    nvml->shutdown();
+    dlclose(nvml->library);
+    nvml->library = NULL;
+}
+
+jm_status jm__nvml_status(int result)
+{
+    switch (result) {
+    case JM_NVML_SUCCESS:
+        return JM_OK;
+    case JM_NVML_NOT_SUPPORTED:
+        return JM_NOT_SUPPORTED;
+    case JM_NVML_NO_PERMISSION:
+        return JM_NO_PERMISSION;
+    case JM_NVML_GPU_IS_LOST:
+    case JM_NVML_RESET_REQUIRED:
+        return JM_DEVICE_LOST;
+    default:
+        return JM_IO;
+    }
+}

@@ -1,0 +1,63 @@
+/* One sensor while it is sampled: when it is due, how it is read, what it has cost.
+ *
+ * A channel belongs to the sampler's thread. Three ways to read:
+ *   buffered  everything the board kept since the last read (the ring), once a second;
+ *   polled    one value every so often; `ticked` ones are the board's main power sensor where there is no
+ *             ring: polled five times a period and stamped with the instant of their renewal;
+ *   counter   an energy counter of slow renewal: read around its tick only, on request and every few seconds.
+ */
+#ifndef JM_SAMPLE_CHANNEL_H
+#define JM_SAMPLE_CHANNEL_H
+
+#include "sample/ring_stream.h"
+#include "sample/sampler.h"
+#include "sample/tick.h"
+
+typedef enum jm__channel_way { JM_CHANNEL_BUFFERED, JM_CHANNEL_POLLED, JM_CHANNEL_COUNTER } jm__channel_way;
+
+typedef struct jm__channel {
+    size_t board, sensor; /* numbers in jm__devices */
+    int64_t sensor_id;    /* the sink's */
+    int64_t board_id;
+    jm_sensor row;
+    jm__channel_way way;
+    bool ticked;
+    bool power;       /* counts for how fresh the recording is */
+    int64_t every_ns; /* how often it is read */
+    int64_t due_ns;   /* CLOCK_MONOTONIC */
+    int64_t fresh_ns; /* all its readings before this time are out */
+    int64_t failures; /* reads in a row */
+    jm__ring_stream ring;
+    jm__tick tick;
+    bool has_value;
+    double value;       /* last read */
+    int64_t value_ns;   /* when */
+    int64_t emitted_ns; /* stamp of the last reading */
+    int64_t edge_ns;    /* counter: a reading renewed after this time is wanted; 0: none */
+    int64_t search_ns;  /* counter: when the search for its tick began; 0: it rests */
+    bool stuck;         /* counter: already told that it stands still */
+} jm__channel;
+
+/* What a channel needs of its sampler. */
+typedef struct jm__channel_context {
+    jm__devices *devices;
+    const jm__sampler_sink *sink;
+    jm__samples samples;
+    jm__ring_result result;
+    int64_t ring_period_ns; /* between reads of rings */
+    jm__sampler_cost *cost; /* calls and call_ns are added to */
+} jm__channel_context;
+
+/* Fill in way and schedule. `has_ring`: the board has a power ring; `main_power`: this sensor is the board's
+ * best. */
+void jm__channel_init(jm__channel *channel, bool buffered, bool has_ring, bool main_power, int64_t now_ns,
+                      int64_t ring_period_ns);
+
+/* Read, hand over, set the next due time. DEVICE_LOST is passed on with `err`; other errors are an event
+ * here. */
+jm_status jm__channel_serve(jm__channel *channel, jm__channel_context *context, jm_error *err);
+
+/* A fresh reading is wanted: of everything up to `wanted_ns`, of counters one renewed after it. */
+void jm__channel_hurry(jm__channel *channel, int64_t wanted_ns, bool edge);
+
+#endif
