@@ -111,7 +111,8 @@ static void sim_attach(jm__nvml *nvml, const jm__device_options *options, jm__fi
     memcpy(&attach, &address, sizeof attach);
     if (attach == NULL) return;
     int result = attach(options->run_dir, options->truth_path);
-    if (result != 0)
+    nvml->attached = result == 0;
+    if (!nvml->attached)
         jm__finding_add(findings, "NVML (simulated): attach", false, "",
                         "the simulated board cannot follow %s (code %d)",
                         options->run_dir == NULL ? "a run" : options->run_dir, result);
@@ -154,6 +155,18 @@ static void library_open(jm__nvml *nvml, const char *path, bool sim, jm__finding
     nvml->simulated = dlsym(nvml->library, "jmsim_version") != NULL;
 }
 
+/* The simulated board knows in words what it does not like: a profile, a script, a fault. */
+static void sim_refusal_note(const jm__nvml *nvml, int result, jm__findings *findings)
+{
+    const char *(*why)(void) = NULL;
+    void *address = dlsym(nvml->library, "jmsim_error");
+    memcpy(&why, &address, sizeof why);
+    const char *text = why == NULL ? "" : why();
+    jm__finding_add(findings, "NVML (simulated)", false,
+                    "check JOULEMAP_SIM and the JOULEMAP_SIM_* variables", "%.200s",
+                    text[0] != '\0' ? text : nvml->error_text(result));
+}
+
 /* Open, resolve, initialise; false with a finding. */
 static bool library_start(jm__nvml *nvml, const char *path, const jm__device_options *options, bool sim,
                           jm__findings *findings)
@@ -168,6 +181,10 @@ static bool library_start(jm__nvml *nvml, const char *path, const jm__device_opt
     if (nvml->simulated) sim_attach(nvml, options, findings);
     int result = nvml->init();
     if (result == JM_NVML_SUCCESS) return true;
+    if (nvml->simulated) {
+        sim_refusal_note(nvml, result, findings);
+        return false;
+    }
     jm__finding_add(findings, "NVML", false,
                     result == JM_NVML_DRIVER_NOT_LOADED ? "load the driver: sudo modprobe nvidia"
                                                         : "`nvidia-smi` should work first",
@@ -189,9 +206,19 @@ void jm__nvml_load(jm__nvml *nvml, const jm__device_options *options, jm__findin
     nvml->library = NULL;
 }
 
+/* The truth is whole once this returns, also if somebody else still uses the library. */
+static void sim_detach(const jm__nvml *nvml)
+{
+    int (*detach)(void) = NULL;
+    void *address = dlsym(nvml->library, "jmsim_detach");
+    memcpy(&detach, &address, sizeof detach);
+    if (detach != NULL) (void)detach();
+}
+
 void jm__nvml_unload(jm__nvml *nvml)
 {
     if (nvml->library == NULL) return;
+    if (nvml->attached) sim_detach(nvml);
     nvml->shutdown();
     dlclose(nvml->library);
     nvml->library = NULL;
