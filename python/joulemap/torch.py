@@ -204,6 +204,8 @@ class Watch:
             path = path.removeprefix("_orig_mod").removeprefix(".")
             if not path and module is not model:
                 continue  # torch.compile's inner module: the outer one speaks for it
+            if isinstance(module, torch.jit.ScriptModule):
+                continue  # takes no hooks: its work is that of the module around it
             if any(
                 isinstance(getattr(hook, "__self__", None), Layer) for hook in module._forward_hooks.values()
             ):
