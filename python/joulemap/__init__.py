@@ -9,14 +9,16 @@
 """
 
 from joulemap._core import Error, NoDeviceError, version
-from joulemap.report import Report, Row, Totals
-from joulemap.session import Recording, Scope, Session, boards, current_session
+from joulemap.report import Quality, Report, Row, Totals
+from joulemap.session import Board, Recording, Scope, Session, boards, current_session
 
 __version__ = version()
 
 __all__ = [
+    "Board",
     "Error",
     "NoDeviceError",
+    "Quality",
     "Recording",
     "Report",
     "Row",

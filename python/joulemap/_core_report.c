@@ -133,6 +133,48 @@ static PyObject *report_totals(PyObject *object, PyObject *unused)
     return dict;
 }
 
+/* A list of texts, NULL-terminated. */
+static PyObject *text_list(const char *const *texts)
+{
+    PyObject *list = PyList_New(0);
+    if (!list) return NULL;
+    for (; texts && *texts; texts++) {
+        PyObject *text = core_text(*texts);
+        if (!text || PyList_Append(list, text) < 0) {
+            Py_XDECREF(text);
+            Py_DECREF(list);
+            return NULL;
+        }
+        Py_DECREF(text);
+    }
+    return list;
+}
+
+static PyObject *report_quality(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const jm_report_quality *quality = jm_report_quality_get(((core_report *)object)->report);
+    PyObject *dict = PyDict_New();
+    if (!dict) return NULL;
+    PyObject *calls = Py_None;
+    if (quality->overhead_calls >= 0)
+        calls = PyLong_FromLongLong(quality->overhead_calls);
+    else
+        Py_INCREF(calls);
+    if (core_put(dict, "overhead_calls", calls) < 0 ||
+        core_put(dict, "overhead_cpu_s", core_number(quality->overhead_cpu_s)) < 0 ||
+        core_put(dict, "overhead_call_s", core_number(quality->overhead_call_s)) < 0 ||
+        core_put(dict, "gaps", PyLong_FromLongLong(quality->gaps)) < 0 ||
+        core_put(dict, "gap_s", core_number(quality->gap_s)) < 0 ||
+        core_put(dict, "lost_records", PyLong_FromLongLong(quality->lost_records)) < 0 ||
+        core_put(dict, "throttle_events", PyLong_FromLongLong(quality->throttle_events)) < 0 ||
+        core_put(dict, "sensors", text_list(quality->sensors)) < 0) {
+        Py_DECREF(dict);
+        return NULL;
+    }
+    return dict;
+}
+
 static PyObject *report_notes(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -187,6 +229,7 @@ static PyObject *report_json(PyObject *object, PyObject *unused)
 static PyMethodDef report_methods[] = {
     {"rows", report_rows, METH_NOARGS, "rows() -> list[tuple]: the fields of joulemap.Row."},
     {"totals", report_totals, METH_NOARGS, "totals() -> dict: the fields of joulemap.Totals."},
+    {"quality", report_quality, METH_NOARGS, "quality() -> dict: the fields of joulemap.Quality."},
     {"notes", report_notes, METH_NOARGS, "notes() -> list[str]: what a reader must know."},
     {"text", report_text, METH_VARARGS, "text(width=0, limit=0) -> str: a table; 0 does not cut."},
     {"json", report_json, METH_NOARGS, "json() -> str"},

@@ -107,6 +107,40 @@ class Totals:
     simulated: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How good the data are, and what taking them cost. None: not noted.
+
+    Attributes
+    ----------
+    gaps : int
+        Stretches without readings.
+    gap_s : float
+        Their length, seconds.
+    lost_records : int
+        Spans and kernels that did not fit.
+    throttle_events : int
+        Times that a board began to throttle.
+    overhead_cpu_s : float or None
+        CPU time of the sampler, seconds.
+    overhead_calls : int or None
+        Reads of sensors.
+    overhead_call_s : float or None
+        Seconds spent in them.
+    sensors : list of str
+        What the fit used, one for each board: "0: power_ring".
+    """
+
+    gaps: int
+    gap_s: float
+    lost_records: int
+    throttle_events: int
+    overhead_cpu_s: float | None
+    overhead_calls: int | None
+    overhead_call_s: float | None
+    sensors: list[str]
+
+
 def by_number(by: str) -> int:
     """Return the core's number of a key of rows; ValueError lists the known ones."""
     try:
@@ -118,7 +152,8 @@ def by_number(by: str) -> int:
 class Report:
     """Rows, totals and notes of a recording, or of a part of it.
 
-    Made by `Session.report` and `Recording.report`. It shows the recording as it was when it was made.
+    Made by `Session.report` and `Recording.report`. Another key of rows
+    than its own is computed when it is first asked for.
     """
 
     def __init__(self, make: Callable[[int], _core.Report], by: str) -> None:
@@ -148,6 +183,11 @@ class Report:
     def totals(self) -> Totals:
         """What the rows add up to."""
         return Totals(**self._core(None).totals())
+
+    @property
+    def quality(self) -> Quality:
+        """How good the data are, and what taking them cost."""
+        return Quality(**self._core(None).quality())
 
     @property
     def notes(self) -> list[str]:

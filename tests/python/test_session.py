@@ -248,6 +248,8 @@ def test_rows_of_a_report_add_up_to_its_total(session: joulemap.Session) -> None
     assert work.calls == 3
     assert work.energy_low_j <= work.energy_j <= work.energy_high_j
     assert report.totals.simulated
+    assert report.quality.lost_records == 0
+    assert any("power_ring" in sensor for sensor in report.quality.sensors)
 
 
 def test_a_window_reports_its_own_joules(session: joulemap.Session) -> None:

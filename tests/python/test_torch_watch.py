@@ -567,3 +567,23 @@ def test_compiling_a_watched_model_breaks_no_graph(session: joulemap.Session) ->
     session.watch(model)
     compiled = torch.compile(model, backend="eager", fullgraph=True)
     assert compiled(torch.ones(2, 5, 8)).shape == (2, 5, 4)
+
+
+def test_scripted_parts_work_and_count_as_their_container(session: joulemap.Session, spans: Spans) -> None:
+    model = nn.Sequential(torch.jit.script(nn.Linear(4, 4)), nn.ReLU())
+    session.watch(model)
+    model(torch.randn(2, 4)).sum().backward()
+    assert names(spans("forward")) == ["Sequential", "1"]
+    assert_all_closed(spans())
+
+
+def test_watched_models_can_be_vmapped_traced_and_exported(session: joulemap.Session) -> None:
+    model = nn.Sequential(nn.Linear(4, 4))
+    session.watch(model)
+    x = torch.randn(2, 4)
+    weights = dict(model.named_parameters())
+    assert torch.func.vmap(model)(torch.randn(3, 2, 4)).shape == (3, 2, 4)
+    gradient = torch.func.grad(lambda w: torch.func.functional_call(model, w, (x,)).sum())(weights)
+    assert set(gradient) == set(weights)
+    assert torch.fx.symbolic_trace(model)(x).shape == (2, 4)
+    assert torch.export.export(model, (x,)).module()(x).shape == (2, 4)
