@@ -25,6 +25,9 @@ JM_API const char *jm_recording_damage(const jm_recording *recording);
 /* A value of the table `meta`, NULL if absent; valid until close. */
 JM_API const char *jm_recording_meta(const jm_recording *recording, const char *key);
 
+/* The id, in this recording, of the GPU with this index (jm_board.index); NOT_FOUND names those there are. */
+JM_API jm_status jm_recording_board_id(jm_recording *recording, int index, int64_t *id, jm_error *err);
+
 /* `joulemap import`: build a recording from CSV files (plain or .gz).
  * readings: `sensor,t_s,value[,...]`; segments: `part,kernel,t_start_s,t_end_s,kernel_launches`;
  * kernels: `t_start_s,duration_us,kernel,stream,part`; each may be NULL, not all. `board`: profile

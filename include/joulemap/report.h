@@ -101,7 +101,7 @@ typedef struct jm_report_quality {
     double overhead_cpu_s;      /* CPU time of the sampler; NAN if not noted */
     int64_t overhead_calls;     /* reads of sensors; -1 if not noted */
     double overhead_call_s;     /* time spent in them; NAN if not noted */
-    const char *const *sensors; /* what the fit used, a board each: "0: power_ring"; NULL-terminated */
+    const char *const *sensors; /* used by the fit, "NVIDIA H200: power_ring"; NULL-terminated */
 } jm_report_quality;
 
 typedef struct jm_report jm_report;

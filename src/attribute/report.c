@@ -3,6 +3,7 @@
 
 #include "attribute/attribution.h"
 #include "attribute/notes.h"
+#include "attribute/quality.h"
 #include "attribute/rollup.h"
 #include "attribute/rows.h"
 #include "base/status.h"
@@ -16,6 +17,9 @@ struct jm_report {
     jm__rows rows;
     jm__notes notes;
     jm_report_totals totals;
+    jm__quality quality;
+    jm_report_options options; /* its phase is the one below */
+    char *phase;
 };
 
 /* Options of an older caller are shorter: what he does not know is 0. */
@@ -37,12 +41,19 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const char 
 {
     jm_report_options wishes;
     JM_TRY(copy_options(&wishes, options, err));
+    report->options = wishes;
+    if (wishes.phase != NULL) {
+        report->phase = strdup(wishes.phase);
+        if (report->phase == NULL) return jm__no_memory(err, "jm_report_create");
+        report->options.phase = report->phase;
+    }
     jm__attribution attribution;
     jm_status status = jm__attribution_build(&attribution, dataset, &wishes, err);
     if (status == JM_OK) status = jm__rollup_run(&report->tree, &attribution, err);
     if (status == JM_OK)
         status = jm__rows_make(&report->rows, &report->totals, &report->tree, &attribution, err);
     if (status == JM_OK) status = jm__notes_write(&report->notes, &attribution, damage, err);
+    if (status == JM_OK) status = jm__quality_make(&report->quality, &attribution, err);
     jm__attribution_free(&attribution);
     return status;
 }
@@ -68,10 +79,12 @@ jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_re
     jm__dataset *dataset = NULL;
     JM_TRY(jm__dataset_load(&dataset, recording, err));
     jm_status status = jm__report_from_dataset(out, dataset, jm_recording_damage(recording), options, err);
-    if (status == JM_OK)
+    if (status == JM_OK) {
         (*out)->owned = dataset;
-    else
+        jm__quality_read_cost(&(*out)->quality, recording);
+    } else {
         jm__dataset_free(dataset);
+    }
     return status;
 }
 
@@ -81,6 +94,8 @@ void jm_report_free(jm_report *report)
     jm__tree_free(&report->tree);
     jm__vec_free(&report->rows);
     jm__notes_free(&report->notes);
+    jm__quality_free(&report->quality);
+    free(report->phase);
     if (report->owned != NULL) jm__dataset_free(report->owned);
     free(report);
 }
@@ -98,6 +113,16 @@ const jm_row *jm_report_row(const jm_report *report, size_t row)
 const jm_report_totals *jm_report_totals_get(const jm_report *report)
 {
     return &report->totals;
+}
+
+const jm_report_quality *jm_report_quality_get(const jm_report *report)
+{
+    return &report->quality.figures;
+}
+
+const jm_report_options *jm_report_options_get(const jm_report *report)
+{
+    return &report->options;
 }
 
 size_t jm_report_note_count(const jm_report *report)

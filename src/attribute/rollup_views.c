@@ -1,6 +1,8 @@
 /* The node of a span or a class in each view. */
 #include "attribute/rollup.h"
 
+#include "base/demangle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,6 +198,16 @@ static bool same_class_name(const jm__class *a, const jm__class *b)
     return strcmp(a->kind, b->kind) == 0 && strcmp(a->name, b->name) == 0;
 }
 
+/* CUPTI gives C++ names as the linker sees them. The path keeps that one: it is the same on every machine. */
+static const char *readable_name(jm__rollup *r, const char *name)
+{
+    char *plain = jm__demangle(name);
+    if (plain == NULL) return name;
+    const char *kept = jm__tree_text(r->tree, "%s", plain);
+    free(plain);
+    return kept != NULL ? kept : name;
+}
+
 /* A row a name; where a name ran in several launch shapes, a row a shape inside it. */
 size_t jm__rollup_kernel_node(jm__rollup *r, uint32_t class_index)
 {
@@ -207,7 +219,7 @@ size_t jm__rollup_kernel_node(jm__rollup *r, uint32_t class_index)
         bool shaped = classes->items[i].grid[0] != 0;
         shapes += shaped && same_class_name(&classes->items[i], mine);
     }
-    size_t node = jm__tree_node(r->tree, JM__NO_NODE, mine->name, mine->name, mine->kind);
+    size_t node = jm__tree_node(r->tree, JM__NO_NODE, readable_name(r, mine->name), mine->name, mine->kind);
     if (shapes > 1 && mine->grid[0] != 0) {
         const char *shape =
             jm__tree_text(r->tree, "grid %ux%ux%u block %ux%ux%u", mine->grid[0], mine->grid[1],

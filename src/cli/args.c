@@ -137,8 +137,7 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
     args->given = calloc(most, sizeof *args->given);
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
     if (args->given == NULL || args->operands == NULL) {
-        jm_error err = {.status = JM_NO_MEMORY, .text = "out of memory"};
-        return cli_fail(args, &err);
+        return cli_error(args, JM_NO_MEMORY, "", "out of memory");
     }
     for (int i = 0; i < argc; i++) {
         int code = CLI_GO_ON;

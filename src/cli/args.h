@@ -43,6 +43,9 @@ void cli_help_print_verb(FILE *out, const cli_verb *verb);
 void cli_man_print(FILE *out);
 bool cli_completion_print(FILE *out, const char *shell); /* false: unknown shell */
 
+/* Note that stdout failed with this errno (0: not known); cli_output_finish tells it. */
+void cli_write_failed(int error);
+
 /* Flush stdout and say if that failed. Returns `code`, or the exit code of the failure. */
 int cli_output_finish(int code);
 

@@ -22,6 +22,17 @@ int cli_fail(const cli_args *args, const jm_error *err)
     return jm_status_exit_code(err->status);
 }
 
+int cli_error(const cli_args *args, jm_status status, const char *hint, const char *format, ...)
+{
+    jm_error err = {.status = status};
+    snprintf(err.hint, sizeof err.hint, "%s", hint);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(err.text, sizeof err.text, format, values);
+    va_end(values);
+    return cli_fail(args, &err);
+}
+
 int cli_usage_error(const cli_args *args, const char *format, ...)
 {
     print_who(args);

@@ -16,17 +16,33 @@ static bool reader_is_gone(int error)
     return poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
 }
 
-int cli_output_finish(int code)
+/* The first error of stdout, as it is only known when it happens. */
+static int first_error;
+
+void cli_write_failed(int error)
+{
+    if (first_error == 0) first_error = error;
+}
+
+void cli_write(const char *text)
 {
     errno = 0;
-    bool failed_before = ferror(stdout) != 0;
-    bool failed = fflush(stdout) != 0 || failed_before;
-    int error = failed_before ? 0 : errno; /* whose error it was is only known now */
+    if (fputs(text, stdout) == EOF) cli_write_failed(errno);
+}
+
+int cli_output_finish(int code)
+{
+    bool failed = ferror(stdout) != 0;
+    errno = 0;
+    if (fflush(stdout) != 0) {
+        if (!failed) cli_write_failed(errno);
+        failed = true;
+    }
     if (!failed) return code;
     enum { KILLED_BY_SIGPIPE = 128 + 13 }; /* what the shell reports where SIGPIPE is not ignored */
-    if (reader_is_gone(error)) return code != 0 ? code : KILLED_BY_SIGPIPE;
-    fprintf(stderr, "joulemap: cannot write the output%s%s\n", error != 0 ? ": " : "",
-            error != 0 ? strerror(error) : "");
+    if (reader_is_gone(first_error)) return code != 0 ? code : KILLED_BY_SIGPIPE;
+    fprintf(stderr, "joulemap: cannot write the output%s%s\n", first_error != 0 ? ": " : "",
+            first_error != 0 ? strerror(first_error) : "");
     return code != 0 ? code : jm_status_exit_code(JM_IO);
 }
 

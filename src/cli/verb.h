@@ -46,11 +46,16 @@ char **cli_command(const cli_args *args);                 /* NULL-terminated, af
 
 /* Print "joulemap VERB: TEXT" and the hint on stderr; returns the exit code for it. */
 int cli_fail(const cli_args *args, const jm_error *err);
+int cli_error(const cli_args *args, jm_status status, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 int cli_usage_error(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A whole number that an option must be, within [low, high]; false after a usage error was
  * reported. *out stays as it is if the option was not given. */
 bool cli_get_number(const cli_args *args, const char *name, long long low, long long high, long long *out);
+
+/* Print a result on stdout; whether it got there is checked when the program ends. */
+void cli_write(const char *text);
 
 /* Run one command line, "record", "-o", ...: what main does, for a verb that is made of others. */
 int cli_run(int argc, char **argv);

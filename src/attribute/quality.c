@@ -1,0 +1,88 @@
+/* Gaps, losses, throttling, sensors in use, and the sampler's own cost. */
+#include "attribute/quality.h"
+
+#include "base/status.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_wanted(const jm__attribution *a, int64_t board_id)
+{
+    if (board_id == 0) return true; /* it concerns all of them */
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        if (a->boards[b].board->id == board_id) return a->boards[b].wanted;
+    }
+    return false;
+}
+
+static void count_events(jm_report_quality *figures, const jm__attribution *a)
+{
+    for (size_t i = 0; i < a->dataset->event_count; i++) {
+        const jm__event *event = &a->dataset->events[i];
+        if (!is_wanted(a, event->board_id)) continue;
+        if (event->kind == JM_EVENT_GAP) {
+            figures->gaps++;
+            figures->gap_s += event->value * 1e-9;
+        }
+        figures->throttle_events += event->kind == JM_EVENT_THROTTLE && event->value != 0;
+    }
+    for (size_t i = 0; i < a->dataset->loss_count; i++)
+        figures->lost_records += a->dataset->losses[i].count;
+}
+
+static jm_status name_sensors(jm__quality *quality, const jm__attribution *a, jm_error *err)
+{
+    size_t count = 0;
+    quality->sensors = calloc(a->dataset->board_count + 1, sizeof *quality->sensors);
+    if (quality->sensors == NULL) return jm__no_memory(err, "jm__quality_make");
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        const jm_sensor *sensor = part->sensor != NULL ? part->sensor : part->counter;
+        if (!part->wanted || sensor == NULL) continue;
+        if (asprintf(&quality->sensors[count], "%s: %s", part->board->name, sensor->name) < 0) {
+            quality->sensors[count] = NULL;
+            return jm__no_memory(err, "jm__quality_make");
+        }
+        count++;
+    }
+    quality->figures.sensors = (const char *const *)quality->sensors;
+    return JM_OK;
+}
+
+jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, jm_error *err)
+{
+    *quality = (jm__quality){
+        .figures = {.overhead_cpu_s = NAN, .overhead_call_s = NAN, .overhead_calls = -1},
+    };
+    count_events(&quality->figures, a);
+    return name_sensors(quality, a, err);
+}
+
+/* A killed recorder could not note it. */
+static bool noted(const jm_recording *recording, const char *key, int64_t *value)
+{
+    const char *text = jm_recording_meta(recording, key);
+    if (text == NULL) return false;
+    char *end;
+    *value = strtoll(text, &end, 10);
+    return end != text && *end == '\0';
+}
+
+void jm__quality_read_cost(jm__quality *quality, const jm_recording *recording)
+{
+    jm_report_quality *figures = &quality->figures;
+    int64_t cpu_ns, call_ns, calls;
+    if (noted(recording, "sampler_cpu_ns", &cpu_ns)) figures->overhead_cpu_s = (double)cpu_ns * 1e-9;
+    if (noted(recording, "sampler_call_ns", &call_ns)) figures->overhead_call_s = (double)call_ns * 1e-9;
+    if (noted(recording, "sampler_calls", &calls)) figures->overhead_calls = calls;
+}
+
+void jm__quality_free(jm__quality *quality)
+{
+    for (char **sensor = quality->sensors; sensor != NULL && *sensor != NULL; sensor++)
+        free(*sensor);
+    free(quality->sensors);
+    *quality = (jm__quality){0};
+}

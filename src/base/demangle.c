@@ -1,0 +1,32 @@
+/* C++ names as people write them, by the C++ runtime where there is one: loaded when
+ * first needed, so that a C program is not tied to it. */
+#include "base/demangle.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+/* __cxa_demangle of the Itanium C++ ABI */
+typedef char *demangle_function(const char *name, char *buffer, size_t *size, int *status);
+
+static demangle_function *demangle;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+    static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
+    for (size_t i = 0; demangle == NULL && i < sizeof libraries / sizeof *libraries; i++) {
+        void *library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL); /* stays for good */
+        void *symbol = library != NULL ? dlsym(library, "__cxa_demangle") : NULL;
+        if (symbol != NULL) memcpy(&demangle, &symbol, sizeof demangle);
+    }
+}
+
+char *jm__demangle(const char *name)
+{
+    if (strncmp(name, "_Z", 2) != 0) return NULL;
+    pthread_once(&once, load);
+    int status = 0;
+    return demangle != NULL ? demangle(name, NULL, NULL, &status) : NULL;
+}

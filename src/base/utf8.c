@@ -1,0 +1,84 @@
+/* Whole UTF-8 out of any bytes, and cuts between characters. */
+#include "base/utf8.h"
+
+#define REPLACEMENT "\xef\xbf\xbd"
+#define ELLIPSIS    "\xe2\x80\xa6"
+
+static bool continues(const char *text)
+{
+    return ((unsigned char)*text & 0xC0) == 0x80;
+}
+
+size_t jm__utf8_character(const char *text)
+{
+    unsigned char first = (unsigned char)text[0];
+    if (first == 0) return 0;
+    if (first < 0x80) return 1;
+    unsigned char second = (unsigned char)text[1];
+    if (first >= 0xC2 && first <= 0xDF) return continues(text + 1) ? 2 : 0;
+    if (first >= 0xE0 && first <= 0xEF) {
+        if (first == 0xE0 && second < 0xA0) return 0;  /* longer than need be */
+        if (first == 0xED && second >= 0xA0) return 0; /* half of a UTF-16 pair */
+        return continues(text + 1) && continues(text + 2) ? 3 : 0;
+    }
+    if (first >= 0xF0 && first <= 0xF4) {
+        if (first == 0xF0 && second < 0x90) return 0;
+        if (first == 0xF4 && second >= 0x90) return 0; /* past U+10FFFF */
+        return continues(text + 1) && continues(text + 2) && continues(text + 3) ? 4 : 0;
+    }
+    return 0;
+}
+
+/* C0, DEL and the two-byte C1 controls. */
+static bool is_control(const char *text)
+{
+    unsigned char first = (unsigned char)text[0];
+    return first < 0x20 || first == 0x7F || (first == 0xC2 && (unsigned char)text[1] < 0xA0);
+}
+
+void jm__utf8_add(jm__strbuf *buffer, const char *text, bool printable)
+{
+    while (*text != '\0') {
+        size_t bytes = jm__utf8_character(text);
+        if (bytes == 0 || (printable && is_control(text))) {
+            jm__strbuf_add(buffer, REPLACEMENT);
+            text += bytes == 0 ? 1 : bytes;
+            continue;
+        }
+        jm__strbuf_add_bytes(buffer, text, bytes);
+        text += bytes;
+    }
+}
+
+size_t jm__utf8_columns(const char *text)
+{
+    size_t columns = 0;
+    for (; *text != '\0'; text++)
+        columns += !continues(text);
+    return columns;
+}
+
+static const char *skip_characters(const char *text, size_t count)
+{
+    while (count > 0 && *text != '\0') {
+        text++;
+        while (continues(text))
+            text++;
+        count--;
+    }
+    return text;
+}
+
+void jm__utf8_add_cut(jm__strbuf *buffer, const char *text, size_t columns)
+{
+    size_t have = jm__utf8_columns(text);
+    if (have <= columns) {
+        jm__strbuf_add(buffer, text);
+        return;
+    }
+    if (columns == 0) return;
+    size_t kept = columns - 1, tail = kept * 2 / 5, head = kept - tail;
+    jm__strbuf_add_bytes(buffer, text, (size_t)(skip_characters(text, head) - text));
+    jm__strbuf_add(buffer, ELLIPSIS);
+    jm__strbuf_add(buffer, skip_characters(text, have - tail));
+}

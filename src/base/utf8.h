@@ -1,0 +1,21 @@
+/* Texts that came from somewhere else: whole UTF-8 without surprises, measured and cut by characters.
+ * A character counts as one column; that is true of names in practice, not of East Asian ones. */
+#ifndef JM_BASE_UTF8_H
+#define JM_BASE_UTF8_H
+
+#include "base/strbuf.h"
+
+/* Bytes of the valid character at `text`, 0 at its end or where it is not UTF-8. */
+size_t jm__utf8_character(const char *text);
+
+/* Add `text`; what is not UTF-8 becomes U+FFFD, and so do control characters if `printable`
+ * (a name must not move the cursor of a terminal). */
+void jm__utf8_add(jm__strbuf *buffer, const char *text, bool printable);
+
+size_t jm__utf8_columns(const char *text); /* of valid UTF-8 */
+
+/* Add `text` (valid UTF-8), at most `columns` wide: what is too much goes out of the
+ * middle, and an ellipsis takes its place. */
+void jm__utf8_add_cut(jm__strbuf *buffer, const char *text, size_t columns);
+
+#endif

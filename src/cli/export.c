@@ -1,0 +1,133 @@
+/* `joulemap export`: all rows of a view in a format for other programs. */
+#include "cli/args.h"
+#include "cli/view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static jm_status fail(jm_error *err, const char *call, const char *path)
+{
+    int code = errno;
+    jm_status status = code == EACCES || code == EROFS ? JM_NO_PERMISSION
+                       : code == ENOSPC                ? JM_DISK_FULL
+                       : code == ENOENT                ? JM_NOT_FOUND
+                                                       : JM_IO;
+    *err = (jm_error){.status = status, .code = code};
+    snprintf(err->call, sizeof err->call, "%s", call);
+    snprintf(err->text, sizeof err->text, "cannot write %s: %s", path, strerror(code));
+    return err->status;
+}
+
+/* A file that is there only when it is whole: written under another name in the same folder, then renamed.
+ * What is no regular file (a pipe, /dev/stdout) is written as it is. */
+typedef struct whole_file {
+    const char *path;
+    char *temporary; /* NULL: written directly */
+    FILE *stream;
+} whole_file;
+
+static jm_status whole_file_open(whole_file *file, const char *path, jm_error *err)
+{
+    struct stat there;
+    *file = (whole_file){.path = path};
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+        file->stream = fopen(path, "we");
+        return file->stream != NULL ? JM_OK : fail(err, "fopen", path);
+    }
+    size_t size = strlen(path) + sizeof ".XXXXXX";
+    file->temporary = malloc(size);
+    if (file->temporary == NULL) return fail(err, "malloc", path);
+    snprintf(file->temporary, size, "%s.XXXXXX", path);
+    int fd = mkostemp(file->temporary, O_CLOEXEC);
+    if (fd >= 0) {
+        mode_t mask = umask(0);
+        umask(mask);
+        fchmod(fd, 0666 & ~mask); /* as any new file, not as a secret one */
+        file->stream = fdopen(fd, "w");
+        if (file->stream != NULL) return JM_OK;
+        fail(err, "fdopen", path);
+        close(fd);
+        unlink(file->temporary);
+    } else {
+        fail(err, "mkostemp", path);
+    }
+    free(file->temporary);
+    return err->status;
+}
+
+/* `status`: how writing went; if not well, what was there before stays. */
+static jm_status whole_file_close(whole_file *file, jm_status status, jm_error *err)
+{
+    if (fclose(file->stream) != 0 && status == JM_OK) status = fail(err, "fclose", file->path);
+    if (file->temporary != NULL) {
+        if (status == JM_OK && rename(file->temporary, file->path) != 0)
+            status = fail(err, "rename", file->path);
+        if (status != JM_OK) unlink(file->temporary);
+        free(file->temporary);
+    }
+    return status;
+}
+
+static int export_to_stdout(const cli_args *args, jm_recording *recording, const jm_report_options *options)
+{
+    jm_error err = {0};
+    if (jm_export(recording, cli_get(args, "--format"), options, stdout, &err) == JM_OK) return 0;
+    if (!ferror(stdout)) return cli_fail(args, &err);
+    cli_write_failed((int)err.code);
+    return 0;
+}
+
+static int export_to_file(const cli_args *args, jm_recording *recording, const jm_report_options *options,
+                          const char *path)
+{
+    jm_error err = {0};
+    whole_file file;
+    jm_status status = whole_file_open(&file, path, &err);
+    if (status == JM_OK) {
+        status = jm_export(recording, cli_get(args, "--format"), options, file.stream, &err);
+        status = whole_file_close(&file, status, &err);
+    }
+    return status == JM_OK ? 0 : cli_fail(args, &err);
+}
+
+static int run(const cli_args *args)
+{
+    jm_recording *recording;
+    jm_report_options options;
+    int code = cli_view_open(args, &recording, &options);
+    if (code != CLI_GO_ON) return code;
+    const char *path = cli_get(args, "--output");
+    bool to_stdout = path == NULL || strcmp(path, "-") == 0;
+    cli_progress("fitting power to kernels");
+    code = to_stdout ? export_to_stdout(args, recording, &options)
+                     : export_to_file(args, recording, &options, path);
+    jm_recording_close(recording);
+    return code;
+}
+
+static const cli_option options_table[] = {
+    {"--format", 'f', "FORMAT", "Format of the export.", "csv|json", true},
+    {"--output", 'o', "FILE",
+     "Write to FILE, which appears only when it is whole; standard output if not given.", NULL, false},
+    CLI_VIEW_OPTIONS,
+    {0},
+};
+
+const cli_verb cli_verb_export = {
+    .name = "export",
+    .usage = "FILE --format FORMAT [options]",
+    .summary = "write a recording's rows for other programs",
+    .description = "Writes all rows of a view, with every figure in full. CSV has a header with the unit in "
+                   "each name, and "
+                   "an empty field where there is no figure. JSON is that of `joulemap report --json`.\n"
+                   "\n"
+                   "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n",
+    .options = options_table,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run,
+};

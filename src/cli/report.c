@@ -1,0 +1,76 @@
+/* `joulemap report`: a recording as a table, or as JSON. */
+#include "cli/args.h"
+#include "cli/view.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { USUAL_ROWS = 50 };
+
+static int print_report(const cli_args *args, const jm_report *report, size_t limit)
+{
+    char *text = NULL;
+    jm_error err = {0};
+    jm_status status = cli_has(args, "--json")
+                           ? jm_report_json(report, &text, &err)
+                           : jm_report_text(report, cli_terminal_width(STDOUT_FILENO), limit, &text, &err);
+    if (status != JM_OK) return cli_fail(args, &err);
+    cli_progress(NULL);
+    cli_write(text);
+    free(text);
+    return 0;
+}
+
+static int run(const cli_args *args)
+{
+    long long limit = USUAL_ROWS;
+    if (!cli_get_number(args, "--limit", 0, INT_MAX, &limit)) return jm_status_exit_code(JM_USAGE);
+    jm_recording *recording;
+    jm_report_options options;
+    int code = cli_view_open(args, &recording, &options);
+    if (code != CLI_GO_ON) return code;
+
+    cli_progress("fitting power to kernels");
+    jm_report *report;
+    jm_error err = {0};
+    if (jm_report_create(&report, recording, &options, &err) == JM_OK) {
+        code = print_report(args, report, (size_t)limit);
+        jm_report_free(report);
+    } else {
+        code = cli_fail(args, &err);
+    }
+    jm_recording_close(recording);
+    return code;
+}
+
+static const cli_option options_table[] = {
+    CLI_VIEW_OPTIONS,
+    {"--limit", 'n', "N", "Show the N rows that took most, 0: all; 50 if not given. JSON is always whole.",
+     NULL, false},
+    {"--json", 'j', NULL, "JSON in place of a table.", NULL, false},
+    {0},
+};
+
+const cli_verb cli_verb_report = {
+    .name = "report",
+    .usage = "FILE [options]",
+    .summary = "show where the joules of a recording went",
+    .description = "Prints one row a layer, kernel, type of work, phase, board or single span. A parent's "
+                   "row holds the energy of its "
+                   "children too; the share is that of the total. Idle time, work outside of any layer, and "
+                   "what the data cannot "
+                   "separate are rows of their own, so that nothing is missing from the total.\n"
+                   "\n"
+                   "The column \"known\" tells how: measured, fitted (found by the fit of the sensor's "
+                   "readings to what ran), "
+                   "isolated, modelled, or unresolved (the data cannot tell it from its neighbours).\n"
+                   "\n"
+                   "  joulemap report gpt.joulemap\n"
+                   "  joulemap report gpt.joulemap --by kernel --phase train --limit 20\n"
+                   "  joulemap report gpt.joulemap --json | jq '.rows[] | [.path, .energy_j]'\n",
+    .options = options_table,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run,
+};

@@ -1,0 +1,35 @@
+/* From the options of a view to a recording and a report's options. */
+#include "cli/view.h"
+
+#include "cli/args.h"
+
+#include <limits.h>
+#include <string.h>
+
+static jm_by parse_by(const char *text)
+{
+    int by = 0;
+    while (by < JM_BY_COUNT - 1 && strcmp(jm_by_text((jm_by)by), text) != 0)
+        by++;
+    return (jm_by)by; /* the table of options lets nothing else through */
+}
+
+int cli_view_open(const cli_args *args, jm_recording **recording, jm_report_options *options)
+{
+    long long board = -1, process = 0;
+    if (!cli_get_number(args, "--board", 0, INT_MAX, &board)) return jm_status_exit_code(JM_USAGE);
+    if (!cli_get_number(args, "--process", 1, INT_MAX, &process)) return jm_status_exit_code(JM_USAGE);
+    *options = (jm_report_options){
+        .size = sizeof *options,
+        .by = cli_has(args, "--by") ? parse_by(cli_get(args, "--by")) : JM_BY_LAYER,
+        .phase = cli_get(args, "--phase"),
+        .process_id = process,
+    };
+    jm_error err = {0};
+    if (jm_recording_open(recording, cli_operand(args, 0), &err) != JM_OK) return cli_fail(args, &err);
+    if (board >= 0 && jm_recording_board_id(*recording, (int)board, &options->board_id, &err) != JM_OK) {
+        jm_recording_close(*recording);
+        return cli_fail(args, &err);
+    }
+    return CLI_GO_ON;
+}

@@ -1,0 +1,21 @@
+/* What `report`, `export` and other verbs that look at a recording have in common. */
+#ifndef CLI_VIEW_H
+#define CLI_VIEW_H
+
+#include "cli/verb.h"
+
+/* Their options, for the table of a verb. */
+#define CLI_VIEW_OPTIONS                                                                                     \
+    {"--by", 'b', "KEY", "What a row stands for; layer if not given.", "layer|kernel|type|phase|board|span", \
+     false},                                                                                                 \
+        {"--phase", 'p', "NAME", "Only what happened inside phases of this name.", NULL, false},             \
+        {"--board", 0, "N", "Only the board of this index, as `joulemap list` counts.", NULL, false},        \
+    {                                                                                                        \
+        "--process", 0, "PID", "Only this process of the recording.", NULL, false                            \
+    }
+
+/* Fill `options` and open the recording that operand 0 names. CLI_GO_ON, or the exit code; then nothing is
+ * open. */
+int cli_view_open(const cli_args *args, jm_recording **recording, jm_report_options *options);
+
+#endif

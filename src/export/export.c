@@ -1,0 +1,24 @@
+/* Choosing the format, and whether all of it reached the stream. */
+#include "base/status.h"
+#include "export/format.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const jm__export_format *const formats[] = {&jm__export_csv, &jm__export_json};
+
+jm_status jm_export(jm_recording *recording, const char *format, const jm_report_options *options, FILE *out,
+                    jm_error *err)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (strcmp(formats[i]->name, format) != 0) continue;
+        JM_TRY(formats[i]->write(recording, options, out, err));
+        errno = 0;
+        if (fflush(out) == 0 && !ferror(out)) return JM_OK;
+        int code = errno;
+        return jm__fail(err, code == ENOSPC ? JM_DISK_FULL : JM_IO, code, "fwrite",
+                        "cannot write the export%s%s", code != 0 ? ": " : "",
+                        code != 0 ? strerror(code) : "");
+    }
+    return jm__fail(err, JM_USAGE, 0, NULL, "there is no export format \"%s\"", format);
+}

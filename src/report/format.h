@@ -1,0 +1,17 @@
+/* Figures for people: a unit that fits, as many digits as are known. What is absent is "-". */
+#ifndef JM_REPORT_FORMAT_H
+#define JM_REPORT_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { JM_CELL = 40 }; /* room for any of these texts */
+
+/* "12.34 ±0.31 kJ": `low` and `high` bound the interval; without them (NAN) "12.34 kJ". */
+void jm__format_energy(char out[JM_CELL], double energy_j, double low_j, double high_j);
+void jm__format_power(char out[JM_CELL], double power_w); /* "612 W" */
+void jm__format_time(char out[JM_CELL], double time_s);   /* "1.23 ms" */
+void jm__format_share(char out[JM_CELL], double share);   /* 0.123: "12.3 %" */
+void jm__format_count(char out[JM_CELL], int64_t count);  /* "123", "1.23M" */
+
+#endif

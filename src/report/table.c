@@ -1,0 +1,183 @@
+/* A table of text that fits the terminal. */
+#include "report/table.h"
+
+#include "base/utf8.h"
+#include "report/kernel_name.h"
+
+#include <string.h>
+
+enum { GAP = 2, INDENT = 2, NARROWEST_NAME = 24 };
+
+typedef struct layout {
+    size_t name_width;
+    size_t widths[JM_TABLE_COLUMNS]; /* 0: left out */
+} layout;
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t rest_width(const layout *at)
+{
+    size_t width = 0;
+    for (size_t c = 0; c < JM_TABLE_COLUMNS; c++)
+        width += at->widths[c] > 0 ? at->widths[c] + GAP : 0;
+    return width;
+}
+
+/* Give up columns until the names have room. */
+static void make_room(layout *at, const jm__table *table, size_t width)
+{
+    size_t wanted = at->name_width < NARROWEST_NAME ? at->name_width : NARROWEST_NAME;
+    while (rest_width(at) + wanted > width) {
+        size_t victim = JM_TABLE_COLUMNS;
+        for (size_t c = 0; c < JM_TABLE_COLUMNS; c++) {
+            if (at->widths[c] == 0 || table->columns[c].sacrifice == 0) continue;
+            if (victim == JM_TABLE_COLUMNS || table->columns[c].sacrifice > table->columns[victim].sacrifice)
+                victim = c;
+        }
+        if (victim == JM_TABLE_COLUMNS) break;
+        at->widths[victim] = 0;
+    }
+    size_t rest = rest_width(at);
+    size_t room = width > rest + wanted ? width - rest : wanted;
+    if (at->name_width > room) at->name_width = room;
+}
+
+static layout lay_out(const jm__table *table, size_t width)
+{
+    layout at = {.name_width = strlen(table->title)};
+    for (size_t c = 0; c < JM_TABLE_COLUMNS; c++)
+        at.widths[c] = strlen(table->columns[c].title);
+    for (size_t i = 0; i < table->lines.count; i++) {
+        const jm__table_line *line = &table->lines.items[i];
+        at.name_width = larger(at.name_width, jm__utf8_columns(line->name) + (size_t)line->depth * INDENT);
+        for (size_t c = 0; c < JM_TABLE_COLUMNS; c++)
+            at.widths[c] = larger(at.widths[c], jm__utf8_columns(line->cells[c]));
+    }
+    if (width > 0) make_room(&at, table, width);
+    return at;
+}
+
+static void add_spaces(jm__strbuf *out, size_t count)
+{
+    jm__strbuf_format(out, "%*s", (int)count, "");
+}
+
+/* All C++ names at their shortest, sorted: where two are equal, neither may be used. */
+typedef JM_VEC(char *) short_names;
+
+static int by_text(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+static bool collect_short_names(short_names *names, const jm__table *table)
+{
+    for (size_t i = 0; i < table->lines.count; i++) {
+        if (!table->lines.items[i].is_cpp) continue;
+        jm__strbuf text = {0};
+        jm__kernel_name_add(&text, table->lines.items[i].name, JM_BREVITY_TEMPLATES);
+        char *name = jm__strbuf_take(&text);
+        if (name == NULL || !jm__vec_push(names, name)) {
+            free(name);
+            return false;
+        }
+    }
+    if (names->count > 0) qsort(names->items, names->count, sizeof *names->items, by_text);
+    return true;
+}
+
+static void free_short_names(short_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->items[i]);
+    jm__vec_free(names);
+}
+
+static bool is_alone(const short_names *names, char *name)
+{
+    char **found = bsearch(&name, names->items, names->count, sizeof *names->items, by_text);
+    if (found == NULL) return false;
+    bool as_before = found > names->items && strcmp(found[-1], name) == 0;
+    bool as_after = found + 1 < names->items + names->count && strcmp(found[1], name) == 0;
+    return !as_before && !as_after;
+}
+
+/* A name that is too long loses what says least; template arguments only if no other
+ * line would look the same; in the end, its middle. */
+static void add_name(jm__strbuf *out, const jm__table_line *line, const short_names *names, size_t room)
+{
+    jm__strbuf best = {0};
+    jm__strbuf_add(&best, line->name);
+    for (jm__brevity b = 0; line->is_cpp && b < JM_BREVITY_COUNT && best.text != NULL; b++) {
+        if (jm__utf8_columns(best.text) <= room) break;
+        jm__strbuf shorter = {0};
+        jm__kernel_name_add(&shorter, line->name, b);
+        if (shorter.text != NULL && !shorter.failed &&
+            (b != JM_BREVITY_TEMPLATES || is_alone(names, shorter.text))) {
+            jm__strbuf_free(&best);
+            best = shorter;
+        } else {
+            jm__strbuf_free(&shorter);
+        }
+    }
+    if (best.text != NULL) jm__utf8_add_cut(out, best.text, room);
+    if (best.failed) out->failed = true;
+    jm__strbuf_free(&best);
+}
+
+static void end_line(jm__strbuf *out)
+{
+    while (out->length > 0 && out->text[out->length - 1] == ' ')
+        out->text[--out->length] = '\0';
+    jm__strbuf_add(out, "\n");
+}
+
+static void add_cell(jm__strbuf *out, const jm__table_column *column, size_t width, const char *text)
+{
+    size_t pad = width - jm__utf8_columns(text);
+    add_spaces(out, GAP + (column->left ? 0 : pad));
+    jm__strbuf_add(out, text);
+    if (column->left) add_spaces(out, pad);
+}
+
+static void add_cells(jm__strbuf *out, const jm__table *table, const layout *at, const jm__table_line *line)
+{
+    for (size_t c = 0; c < JM_TABLE_COLUMNS; c++) {
+        const char *text = line != NULL ? line->cells[c] : table->columns[c].title;
+        if (at->widths[c] > 0) add_cell(out, &table->columns[c], at->widths[c], text);
+    }
+    end_line(out);
+}
+
+void jm__table_print(jm__strbuf *out, const jm__table *table, size_t width)
+{
+    layout at = lay_out(table, width);
+    short_names names = {0};
+    if (!collect_short_names(&names, table)) out->failed = true;
+    jm__strbuf_add(out, table->title);
+    add_spaces(out, at.name_width > strlen(table->title) ? at.name_width - strlen(table->title) : 0);
+    add_cells(out, table, &at, NULL);
+    for (size_t i = 0; i < table->lines.count && !out->failed; i++) {
+        const jm__table_line *line = &table->lines.items[i];
+        /* However deep the tree, half of the room is for the name. */
+        size_t indent = (size_t)line->depth * INDENT;
+        if (indent > at.name_width / 2) indent = at.name_width / 2;
+        add_spaces(out, indent);
+        size_t start = out->length;
+        add_name(out, line, &names, at.name_width - indent);
+        size_t used = indent + (out->text != NULL ? jm__utf8_columns(out->text + start) : 0);
+        add_spaces(out, at.name_width > used ? at.name_width - used : 0);
+        add_cells(out, table, &at, line);
+    }
+    free_short_names(&names);
+}
+
+void jm__table_free(jm__table *table)
+{
+    for (size_t i = 0; i < table->lines.count; i++)
+        free(table->lines.items[i].name);
+    jm__vec_free(&table->lines);
+}

@@ -1,0 +1,34 @@
+/* A table of text: columns as wide as what is in them, the first one cut to what is left. */
+#ifndef JM_REPORT_TABLE_H
+#define JM_REPORT_TABLE_H
+
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "report/format.h"
+
+enum { JM_TABLE_COLUMNS = 6 };
+
+typedef struct jm__table_column {
+    const char *title;
+    bool left;     /* else to the right */
+    int sacrifice; /* where room is short the one with the largest goes first; 0 stays */
+} jm__table_column;
+
+typedef struct jm__table_line {
+    char *name; /* valid UTF-8, owned by the table */
+    int depth;
+    bool is_cpp;
+    char cells[JM_TABLE_COLUMNS][JM_CELL];
+} jm__table_line;
+
+typedef struct jm__table {
+    const char *title;               /* of the first column */
+    const jm__table_column *columns; /* JM_TABLE_COLUMNS of them */
+    JM_VEC(jm__table_line) lines;
+} jm__table;
+
+/* Add the table as text, at most `width` wide, 0: as wide as it is. */
+void jm__table_print(jm__strbuf *out, const jm__table *table, size_t width);
+void jm__table_free(jm__table *table);
+
+#endif

@@ -1,0 +1,268 @@
+/* The report as a table that a stranger can read. */
+#include "base/status.h"
+#include "base/utf8.h"
+#include "report/kernel_name.h"
+#include "report/table.h"
+
+#include <joulemap/report.h>
+#include <math.h>
+#include <string.h>
+
+enum { CALLS, TIME, ENERGY, POWER, SHARE, KNOWN };
+
+static const jm__table_column columns[JM_TABLE_COLUMNS] = {
+    [CALLS] = {"calls", false, 3}, [TIME] = {"time", false, 2},   [ENERGY] = {"energy", false, 0},
+    [POWER] = {"power", false, 1}, [SHARE] = {"share", false, 0}, [KNOWN] = {"known", true, 0},
+};
+
+typedef struct ranked {
+    double energy_j;
+    size_t row;
+} ranked;
+
+static int by_energy(const void *left, const void *right)
+{
+    const ranked *a = left, *b = right;
+    if (a->energy_j != b->energy_j) return a->energy_j > b->energy_j ? -1 : 1;
+    return a->row < b->row ? -1 : 1; /* a parent before the only child that has all of its energy */
+}
+
+/* Which rows are among the `limit` that took most. A parent has at least the energy of
+ * each of its children, so it is there if they are. */
+static bool *choose_rows(const jm_report *report, size_t limit)
+{
+    size_t count = jm_report_row_count(report);
+    bool *chosen = calloc(count + 1, sizeof *chosen);
+    ranked *order = calloc(count + 1, sizeof *order);
+    if (chosen != NULL && order != NULL) {
+        for (size_t i = 0; i < count; i++) {
+            double energy_j = jm_report_row(report, i)->energy_j;
+            order[i] = (ranked){isfinite(energy_j) ? energy_j : -1, i};
+        }
+        qsort(order, count, sizeof *order, by_energy);
+        for (size_t i = 0; i < count && (limit == 0 || i < limit); i++)
+            chosen[order[i].row] = true;
+    } else {
+        free(chosen);
+        chosen = NULL;
+    }
+    free(order);
+    return chosen;
+}
+
+static int by_path(const void *left, const void *right)
+{
+    return strcmp((*(const jm_row *const *)left)->path, (*(const jm_row *const *)right)->path);
+}
+
+/* Which paths stand for several rows, of different kinds: sorted, NULL if memory is out. */
+static const jm_row **sort_by_path(const jm_report *report)
+{
+    size_t count = jm_report_row_count(report);
+    const jm_row **rows = calloc(count + 1, sizeof *rows);
+    if (rows == NULL) return NULL;
+    for (size_t i = 0; i < count; i++)
+        rows[i] = jm_report_row(report, i);
+    qsort(rows, count, sizeof *rows, by_path);
+    return rows;
+}
+
+/* Is there another row of this path with another kind? Then the kind must be said, but
+ * for names that say what they are: "(idle)". */
+static bool kind_matters(const jm_row **rows, size_t count, const jm_row *row, bool one_by_one)
+{
+    if (row->name[0] == '(') return false;
+    if (one_by_one) return true;
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (strcmp(rows[middle]->path, row->path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < count && strcmp(rows[low]->path, row->path) == 0; low++) {
+        if (strcmp(rows[low]->kind, row->kind) != 0) return true;
+    }
+    return false;
+}
+
+static bool add_line(jm__table *table, const jm_row *row, bool say_kind)
+{
+    jm__table_line line = {.depth = row->depth, .is_cpp = jm__is_cpp_name(row->name)};
+    jm__strbuf name = {0};
+    jm__utf8_add(&name, row->name, true);
+    if (say_kind) {
+        jm__strbuf_add(&name, " (");
+        jm__utf8_add(&name, row->kind, true);
+        jm__strbuf_add(&name, ")");
+    }
+    line.name = jm__strbuf_take(&name);
+    if (line.name == NULL) return false;
+    jm__format_count(line.cells[CALLS], row->calls);
+    jm__format_time(line.cells[TIME], row->busy_s > 0 ? row->busy_s : NAN);
+    if (row->calls == 0) memcpy(line.cells[CALLS], "-", sizeof "-"); /* idle time is not called */
+    jm__format_energy(line.cells[ENERGY], row->energy_j, row->energy_low_j, row->energy_high_j);
+    jm__format_power(line.cells[POWER], row->power_w);
+    jm__format_share(line.cells[SHARE], row->share);
+    snprintf(line.cells[KNOWN], JM_CELL, "%s", jm_provenance_text(row->provenance));
+    if (jm__vec_push(&table->lines, line)) return true;
+    free(line.name);
+    return false;
+}
+
+/* What the rows left out add up to: their own energy, each joule once. */
+static bool add_rest(jm__table *table, const jm_report *report, const bool *chosen)
+{
+    size_t hidden = 0;
+    double energy_j = 0;
+    for (size_t i = 0; i < jm_report_row_count(report); i++) {
+        double self_j = jm_report_row(report, i)->energy_self_j;
+        if (chosen[i]) continue;
+        hidden++;
+        if (isfinite(self_j)) energy_j += self_j;
+    }
+    if (hidden == 0) return true;
+    jm__table_line line = {0};
+    jm__strbuf name = {0};
+    jm__strbuf_format(&name, "%zu more row%s", hidden, hidden == 1 ? "" : "s");
+    line.name = jm__strbuf_take(&name);
+    if (line.name == NULL) return false;
+    jm__format_energy(line.cells[ENERGY], energy_j, NAN, NAN);
+    jm__format_share(line.cells[SHARE], energy_j / jm_report_totals_get(report)->total_energy_j);
+    if (jm__vec_push(&table->lines, line)) return true;
+    free(line.name);
+    return false;
+}
+
+static bool fill_table(jm__table *table, const jm_report *report, size_t limit)
+{
+    size_t count = jm_report_row_count(report);
+    bool *chosen = choose_rows(report, limit);
+    const jm_row **sorted = sort_by_path(report);
+    bool one_by_one = jm_report_options_get(report)->by == JM_BY_SPAN;
+    bool filled = chosen != NULL && sorted != NULL;
+    for (size_t i = 0; i < count && filled; i++) {
+        const jm_row *row = jm_report_row(report, i);
+        if (chosen[i]) filled = add_line(table, row, kind_matters(sorted, count, row, one_by_one));
+    }
+    if (filled) filled = add_rest(table, report, chosen);
+    free(chosen);
+    free(sorted);
+    return filled;
+}
+
+static void add_title(jm__strbuf *out, const jm_report *report)
+{
+    const jm_report_options *options = jm_report_options_get(report);
+    jm__strbuf_format(out, "Energy by %s", jm_by_text(options->by));
+    if (options->phase != NULL) {
+        jm__strbuf_add(out, ", phase ");
+        jm__utf8_add(out, options->phase, true);
+    }
+    if (options->process_id != 0) jm__strbuf_format(out, ", process %lld", (long long)options->process_id);
+    if (jm_report_totals_get(report)->simulated) jm__strbuf_add(out, ", SIMULATED board");
+    jm__strbuf_add(out, "\n\n");
+}
+
+/* "name      text", words after column `width` on lines of their own below the text. */
+static void add_fact(jm__strbuf *out, const char *name, const char *text, size_t width)
+{
+    enum { INDENT = 10 };
+    jm__strbuf clean = {0};
+    jm__utf8_add(&clean, text, true);
+    jm__strbuf_format(out, "%-*s", INDENT, name);
+    size_t column = INDENT;
+    for (const char *word = clean.text; word != NULL && *word != '\0';) {
+        size_t bytes = strcspn(word, " ");
+        size_t wide = 0;
+        for (size_t i = 0; i < bytes; i++)
+            wide += ((unsigned char)word[i] & 0xC0) != 0x80;
+        if (width > 0 && column > INDENT && column + 1 + wide > width) {
+            jm__strbuf_format(out, "\n%*s", INDENT, "");
+            column = INDENT;
+        } else if (column > INDENT) {
+            jm__strbuf_add(out, " ");
+            column++;
+        }
+        jm__strbuf_add_bytes(out, word, bytes);
+        column += wide;
+        word += bytes + (word[bytes] == ' ');
+    }
+    jm__strbuf_add(out, "\n");
+    if (clean.failed) out->failed = true;
+    jm__strbuf_free(&clean);
+}
+
+/* A part of the total; what is nothing beside it is 0. */
+static void format_part(char out[JM_CELL], double energy_j, const jm_report_totals *totals)
+{
+    bool tiny = fabs(energy_j) < 1e-4 * totals->total_energy_j;
+    jm__format_energy(out, tiny ? 0 : energy_j, NAN, NAN);
+}
+
+static void add_total(jm__strbuf *out, const jm_report_totals *totals, size_t width)
+{
+    char energy[JM_CELL], power[JM_CELL], idle[JM_CELL], outside[JM_CELL], unresolved[JM_CELL], text[320];
+    jm__format_energy(energy, totals->total_energy_j, totals->total_low_j, totals->total_high_j);
+    jm__format_power(power, totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN);
+    char duration[JM_CELL];
+    jm__format_time(duration, totals->duration_s);
+    snprintf(text, sizeof text, "%s in %s, %s, from %s", energy, duration, power, totals->total_source);
+    add_fact(out, "total", text, width);
+
+    format_part(idle, totals->idle_energy_j, totals);
+    format_part(outside, totals->outside_energy_j, totals);
+    format_part(unresolved, totals->unresolved_energy_j, totals);
+    snprintf(text, sizeof text, "idle %s, outside %s, unresolved %s", idle, outside, unresolved);
+    add_fact(out, "of it", text, width);
+}
+
+static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t width)
+{
+    char text[320];
+    if (isfinite(totals->residual_w)) {
+        int used = snprintf(text, sizeof text, "root mean square residual %.1f W over %lld readings",
+                            totals->residual_w, (long long)totals->readings);
+        if (isfinite(totals->chi2_n))
+            snprintf(text + used, sizeof text - (size_t)used, ", chi2/n %.2f", totals->chi2_n);
+    } else {
+        snprintf(text, sizeof text, "none; %lld readings", (long long)totals->readings);
+    }
+    add_fact(out, "fit", text, width);
+
+    if (isfinite(totals->closure)) {
+        int used = snprintf(text, sizeof text, "the fit by itself comes to %.2f %% %s than the total",
+                            fabs(totals->closure) * 100, totals->closure < 0 ? "less" : "more");
+        if (isfinite(totals->closure_z))
+            snprintf(text + used, sizeof text - (size_t)used, " (%.1f standard uncertainties)",
+                     fabs(totals->closure_z));
+    } else {
+        snprintf(text, sizeof text, "-, there is no second total to compare with");
+    }
+    add_fact(out, "closure", text, width);
+}
+
+jm_status jm_report_text(const jm_report *report, int width, size_t limit, char **out, jm_error *err)
+{
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    size_t columns_wide = width > 0 ? (size_t)width : 0;
+    jm__table table = {.title = jm_by_text(jm_report_options_get(report)->by), .columns = columns};
+    jm__strbuf text = {0};
+    bool filled = fill_table(&table, report, limit);
+    if (filled) {
+        add_title(&text, report);
+        jm__table_print(&text, &table, columns_wide);
+        jm__strbuf_add(&text, "\n");
+        add_total(&text, totals, columns_wide);
+        add_fit(&text, totals, columns_wide);
+        for (size_t i = 0; i < jm_report_note_count(report); i++)
+            add_fact(&text, "note", jm_report_note(report, i), columns_wide);
+        jm__strbuf_add(&text,
+                       "\n\302\261 is half of the 95 % interval, relative to the board's own sensor.\n");
+    }
+    jm__table_free(&table);
+    *out = filled ? jm__strbuf_take(&text) : NULL;
+    jm__strbuf_free(&text);
+    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_report_text");
+}

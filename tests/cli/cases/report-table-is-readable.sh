@@ -1,0 +1,2 @@
+. "$SOURCE_DIR/tests/cli/small.sh"
+joulemap report small.joulemap --by kernel

@@ -1,0 +1,314 @@
+/* The views of a report: table, JSON, CSV. */
+#include "base/utf8.h"
+#include "fake_report.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define GELU                                                                                                 \
+    "void at::native::vectorized_elementwise_kernel<4, at::native::GeluFunctor<float>, "                     \
+    "std::array<char*, 2ul> >(int, at::native::GeluFunctor<float>, std::array<char*, 2ul>)"
+#define ADD                                                                                                  \
+    "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, "                      \
+    "std::array<char*, 2ul> >(int, at::native::AddFunctor<float>, std::array<char*, 2ul>)"
+
+static const jm_row tree[] = {
+    {"blocks", "blocks", "forward", 0, 100, 2.0, 800, 790, 810, 0, 400, 0.8, JM_PROVENANCE_FITTED, "0", 10,
+     20},
+    {"attn", "blocks.attn", "forward", 1, 100, 1.0, 300, 280, 320, 300, 300, 0.3, JM_PROVENANCE_FITTED, "0",
+     10, 15},
+    {"mlp", "blocks.mlp", "forward", 1, 100, 0.75, 400, 385, 415, 400, 533, 0.4, JM_PROVENANCE_FITTED, "0",
+     15, 18},
+    {"mlp", "blocks.mlp", "backward", 1, 100, 0.25, 100, 0, 205, 100, 400, 0.1, JM_PROVENANCE_UNRESOLVED, "0",
+     15, 18},
+    {"idle", "(idle)", "idle", 0, 0, 0, 200, NAN, NAN, 200, NAN, 0.2, JM_PROVENANCE_MEASURED, "0", 0, 30},
+};
+
+static int reset(void **state)
+{
+    (void)state;
+    static const char *const notes[] = {
+        "3 records were lost because a ring was full; the rows of process 12 may lack "
+        "up to 3 kernels"};
+    static const char *const sensors[] = {"0: power_ring", NULL};
+    fake_report = (jm_report){
+        .rows = tree,
+        .row_count = sizeof tree / sizeof *tree,
+        .notes = notes,
+        .note_count = 1,
+        .totals = {.total_energy_j = 1000,
+                   .total_low_j = 995,
+                   .total_high_j = 1005,
+                   .total_source = "energy_counter",
+                   .idle_energy_j = 200,
+                   .closure = 0.004,
+                   .closure_z = 1.25,
+                   .duration_s = 4,
+                   .residual_w = 21.5,
+                   .chi2_n = NAN,
+                   .readings = 200,
+                   .simulated = true},
+        .quality = {.lost_records = 3,
+                    .overhead_calls = -1,
+                    .overhead_cpu_s = NAN,
+                    .overhead_call_s = NAN,
+                    .sensors = sensors},
+        .options = {.by = JM_BY_LAYER},
+    };
+    return 0;
+}
+
+static char *text_of(int width, size_t limit)
+{
+    char *text = NULL;
+    jm_error err = {0};
+    assert_int_equal(jm_report_text(&fake_report, width, limit, &text, &err), JM_OK);
+    assert_non_null(text);
+    return text;
+}
+
+static bool has(const char *text, const char *part)
+{
+    return strstr(text, part) != NULL;
+}
+
+static size_t widest_line(const char *text)
+{
+    size_t widest = 0;
+    char *copy = strdup(text), *rest = copy;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        size_t columns = jm__utf8_columns(line);
+        if (columns > widest) widest = columns;
+    }
+    free(copy);
+    return widest;
+}
+
+static void test_table_reads_as_told(void **state)
+{
+    (void)state;
+    char *text = text_of(80, 0);
+    assert_string_equal(text,
+                        "Energy by layer, SIMULATED board\n"
+                        "\n"
+                        "layer             calls    time      energy  power   share  known\n"
+                        "blocks              100  2.00 s   800 ±10 J  400 W  80.0 %  fitted\n"
+                        "  attn              100  1.00 s   300 ±20 J  300 W  30.0 %  fitted\n"
+                        "  mlp (forward)     100  750 ms   400 ±15 J  533 W  40.0 %  fitted\n"
+                        "  mlp (backward)    100  250 ms  100 ±102 J  400 W  10.0 %  unresolved\n"
+                        "idle                  -       -     200.0 J      -  20.0 %  measured\n"
+                        "\n"
+                        "total     1.0000 ±0.0050 kJ in 4.00 s, 250 W, from energy_counter\n"
+                        "of it     idle 200.0 J, outside 0 J, unresolved 0 J\n"
+                        "fit       root mean square residual 21.5 W over 200 readings\n"
+                        "closure   the fit by itself comes to 0.40 % more than the total (1.2 standard\n"
+                        "          uncertainties)\n"
+                        "note      3 records were lost because a ring was full; the rows of process 12\n"
+                        "          may lack up to 3 kernels\n"
+                        "\n"
+                        "± is half of the 95 % interval, relative to the board's own sensor.\n");
+    free(text);
+}
+
+static void test_table_fits_every_width(void **state)
+{
+    (void)state;
+    for (int width = 40; width <= 200; width++) {
+        char *text = text_of(width, 0);
+        /* The closing line is for reading, not part of the table: below 70 it is the terminal's to wrap. */
+        size_t limit = width < 70 ? 70 : (size_t)width;
+        assert_in_range(widest_line(text), 30, limit);
+        assert_true(has(text, "energy") && has(text, "share") && has(text, "known"));
+        free(text);
+    }
+}
+
+static void test_limit_keeps_parents_and_counts_the_rest_once(void **state)
+{
+    (void)state;
+    char *text = text_of(80, 2);
+    assert_true(has(text, "blocks") && has(text, "mlp (forward)"));
+    assert_false(has(text, "attn"));
+    assert_true(has(text, "3 more rows"));
+    /* attn 300, mlp backward 100, idle 200 */
+    assert_true(has(text, "600.0 J"));
+    assert_true(has(text, "60.0 %"));
+    free(text);
+}
+
+static void test_absent_figures_are_dashes_and_nulls(void **state)
+{
+    (void)state;
+    fake_report.totals.residual_w = NAN;
+    fake_report.totals.closure = NAN;
+    fake_report.totals.closure_z = NAN;
+    char *text = text_of(0, 0), *json = NULL;
+    assert_int_equal(jm_report_json(&fake_report, &json, NULL), JM_OK);
+    assert_false(has(text, "nan") || has(json, "NaN") || has(json, ": nan"));
+    json_t *root = json_loads(json, 0, NULL);
+    assert_non_null(root);
+    assert_true(json_is_null(json_object_get(root, "residual_w")));
+    assert_true(json_is_null(json_object_get(root, "closure")));
+    assert_true(json_is_null(json_object_get(json_object_get(root, "overhead"), "calls")));
+    const json_t *idle = json_array_get(json_object_get(root, "rows"), 4);
+    assert_true(json_is_null(json_object_get(idle, "power_w")));
+    assert_true(json_is_null(json_object_get(idle, "energy_low_j")));
+    json_decref(root);
+    free(text);
+    free(json);
+}
+
+static void test_json_has_the_promised_keys(void **state)
+{
+    (void)state;
+    static const char *const beside[] = {
+        "rows",    "total_energy_j", "idle_energy_j", "outside_energy_j", "closure",
+        "quality", "overhead",       "simulated",     "residual_w",       "total_source",
+        "by",      "phase",          "duration_s"};
+    static const char *const of_row[] = {
+        "name",          "path",          "kind",    "calls", "busy_s",     "energy_j", "energy_low_j",
+        "energy_high_j", "energy_self_j", "power_w", "share", "provenance", "boards"};
+    char *json = NULL;
+    assert_int_equal(jm_report_json(&fake_report, &json, NULL), JM_OK);
+    json_t *root = json_loads(json, 0, NULL);
+    assert_non_null(root);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        assert_non_null(json_object_get(root, beside[i]));
+    const json_t *rows = json_object_get(root, "rows");
+    assert_int_equal(json_array_size(rows), 5);
+    for (size_t i = 0; i < sizeof of_row / sizeof *of_row; i++)
+        assert_non_null(json_object_get(json_array_get(rows, 1), of_row[i]));
+    assert_true(json_is_true(json_object_get(root, "simulated")));
+    assert_true(json_real_value(json_object_get(json_array_get(rows, 1), "energy_self_j")) == 300);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "quality"), "lost_records")),
+                     3);
+    json_decref(root);
+    free(json);
+}
+
+static void test_names_from_elsewhere_do_no_harm(void **state)
+{
+    (void)state;
+    /* a cursor movement, half a character, a quote and a comma */
+    static const jm_row rows[] = {{"\033[2Jx\xc3, \"y\"\n", "p\xff", "nvtx", 0, 1, 1, 1, 1, 1, 1, 1, 1,
+                                   JM_PROVENANCE_FITTED, "0,1", 0, 1}};
+    fake_report.rows = rows;
+    fake_report.row_count = 1;
+    char *text = text_of(80, 0), *json = NULL;
+    assert_false(has(text, "\033"));
+    assert_true(has(text, "\xef\xbf\xbd[2Jx\xef\xbf\xbd, \"y\"\xef\xbf\xbd"));
+    assert_int_equal(jm_report_json(&fake_report, &json, NULL), JM_OK);
+    json_t *root = json_loads(json, 0, NULL);
+    assert_non_null(root);
+    json_decref(root);
+
+    char *csv = NULL;
+    size_t size;
+    FILE *out = open_memstream(&csv, &size);
+    assert_int_equal(jm_export(NULL, "csv", &fake_report.options, out, NULL), JM_OK);
+    fclose(out);
+    assert_true(has(csv, "\n\"\033[2Jx\xc3, \"\"y\"\"\n\",p\xff,nvtx,0,1,"));
+    assert_true(has(csv, ",\"0,1\","));
+    free(csv);
+    free(text);
+    free(json);
+}
+
+static void test_csv_leaves_absent_figures_empty(void **state)
+{
+    (void)state;
+    char *csv = NULL;
+    size_t size;
+    FILE *out = open_memstream(&csv, &size);
+    assert_int_equal(jm_export(NULL, "csv", &fake_report.options, out, NULL), JM_OK);
+    fclose(out);
+    assert_true(has(csv, "\nblocks.attn") == false);
+    assert_true(has(csv, "\nattn,blocks.attn,forward,1,100,1,300,280,320,300,300,0.3,fitted,0,10,15\n"));
+    assert_true(has(csv, "\nidle,(idle),idle,0,0,0,200,,,200,,0.2,measured,0,0,30\n"));
+    free(csv);
+}
+
+static void test_export_that_does_not_reach_the_disk_is_an_error(void **state)
+{
+    (void)state;
+    FILE *full = fopen("/dev/full", "w");
+    assert_non_null(full);
+    jm_error err = {0};
+    assert_int_equal(jm_export(NULL, "json", &fake_report.options, full, &err), JM_DISK_FULL);
+    assert_non_null(strstr(err.text, "No space left"));
+    fclose(full);
+    assert_int_equal(jm_export(NULL, "xls", &fake_report.options, stdout, &err), JM_USAGE);
+    assert_non_null(strstr(err.text, "\"xls\""));
+}
+
+static void test_kernels_alike_but_for_template_arguments_stay_apart(void **state)
+{
+    (void)state;
+    static const jm_row rows[] = {
+        {GELU, GELU, "kernel", 0, 7, 1, 1, 1, 1, 1, 1, 0.5, JM_PROVENANCE_FITTED, "0", 0, 1},
+        {ADD, ADD, "kernel", 0, 7, 1, 1, 1, 1, 1, 1, 0.5, JM_PROVENANCE_FITTED, "0", 0, 1},
+        {"void foo::softmax<int, Very<Long<Template, Arguments>, Which>, Do, Not, Fit>(float*)", "s",
+         "kernel", 0, 7, 1, 1, 1, 1, 1, 1, 0.5, JM_PROVENANCE_FITTED, "0", 0, 1},
+    };
+    fake_report.rows = rows;
+    fake_report.row_count = 3;
+    fake_report.options.by = JM_BY_KERNEL;
+    char *text = text_of(120, 0);
+    assert_true(has(text, "\nsoftmax<int, Very<>, Do, Not, Fit> "));
+    /* the template arguments are what tells these two apart */
+    assert_true(has(text, "\nvectorized_elementwise_kernel<4, GeluFunctor<>"));
+    assert_true(has(text, "\nvectorized_elementwise_kernel<4, AddFunctor<>"));
+    free(text);
+    text = text_of(74, 0);
+    assert_true(has(text, "\nsoftmax<> "));
+    assert_false(has(text, "\nvectorized_elementwise_kernel<> "));
+    free(text);
+    text = text_of(0, 0);
+    assert_true(has(text, GELU) && has(text, ADD));
+    free(text);
+}
+
+static void test_a_large_report_is_shown_in_full(void **state)
+{
+    (void)state;
+    enum { ROWS = 20000 };
+    jm_row *rows = calloc(ROWS, sizeof *rows);
+    for (size_t i = 0; i < ROWS; i++) {
+        rows[i] = (jm_row){GELU, GELU, "kernel",   (int32_t)(i % 90),    1,   1, 1, 1, 1,
+                           1,    1,    1.0 / ROWS, JM_PROVENANCE_FITTED, "0", 0, 1};
+    }
+    fake_report.rows = rows;
+    fake_report.row_count = ROWS;
+    char *text = text_of(100, 0);
+    size_t lines = 0;
+    for (const char *c = text; *c != '\0'; c++)
+        lines += *c == '\n';
+    assert_in_range(lines, ROWS + 10, ROWS + 20);
+    assert_in_range(widest_line(text), 80, 100);
+    free(text);
+    free(rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_table_reads_as_told, reset),
+        cmocka_unit_test_setup(test_table_fits_every_width, reset),
+        cmocka_unit_test_setup(test_limit_keeps_parents_and_counts_the_rest_once, reset),
+        cmocka_unit_test_setup(test_absent_figures_are_dashes_and_nulls, reset),
+        cmocka_unit_test_setup(test_json_has_the_promised_keys, reset),
+        cmocka_unit_test_setup(test_names_from_elsewhere_do_no_harm, reset),
+        cmocka_unit_test_setup(test_csv_leaves_absent_figures_empty, reset),
+        cmocka_unit_test_setup(test_export_that_does_not_reach_the_disk_is_an_error, reset),
+        cmocka_unit_test_setup(test_kernels_alike_but_for_template_arguments_stay_apart, reset),
+        cmocka_unit_test_setup(test_a_large_report_is_shown_in_full, reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
