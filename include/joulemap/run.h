@@ -43,6 +43,10 @@ JM_API jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err);
  * parent's file opened for reading. */
 JM_API jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err);
 
+/* A fact about the run for the recording's table `meta` ("child_exit", "0"). Nothing happens in an
+ * attached run. */
+JM_API jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error *err);
+
 /* Last readings, last records, close the file. An error says what of the recording
  * could not be kept; what was written before stays. */
 JM_API jm_status jm_run_stop(jm_run *run, jm_error *err);

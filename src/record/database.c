@@ -109,7 +109,7 @@ static const char writing_pragmas[] = "PRAGMA page_size = 4096; PRAGMA journal_m
 jm_status jm__database_create(sqlite3 **out, const char *path, jm_error *err)
 {
     sqlite3 *db = NULL;
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int rc = sqlite3_open_v2(path == NULL ? ":memory:" : path, &db, flags, NULL);
     jm_status status = rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_open_v2", path);
     if (status == JM_OK) {
@@ -142,12 +142,12 @@ static char *uri_of(const char *path, bool immutable)
     return jm__strbuf_take(&uri);
 }
 
-jm_status jm__database_open(sqlite3 **out, const char *path, bool damaged, bool immutable, jm_error *err)
+jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_error *err)
 {
     sqlite3 *db = NULL;
     char *uri = uri_of(path, immutable);
     if (uri == NULL) return jm__no_memory(err, "jm__database_open");
-    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE;
+    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int rc = sqlite3_open_v2(uri, &db, flags, NULL);
     free(uri);
     if (rc != SQLITE_OK) {
@@ -159,9 +159,6 @@ jm_status jm__database_open(sqlite3 **out, const char *path, bool damaged, bool 
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_MAX);
     sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    /* A file shorter than its header says is refused, unless the schema may be written. Nothing is:
-     * the file is open read-only. */
-    if (damaged) sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL);
     *out = db;
     return JM_OK;
 }

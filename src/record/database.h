@@ -14,13 +14,15 @@
 /* The error of the last call on `db`, concerning the file `path` (NULL: memory). */
 jm_status jm__database_fail(jm_error *err, sqlite3 *db, int rc, const char *call, const char *path);
 
-/* A new recording with its schema, in WAL mode. `path` NULL: in memory. The file must not exist or be empty.
+/* Connections have no locks of their own: one thread at a time uses one.
+ *
+ * A new recording with its schema, in WAL mode. `path` NULL: in memory. The file must not exist or be empty.
  */
 jm_status jm__database_create(sqlite3 **out, const char *path, jm_error *err);
 
-/* An existing file, read-only, guarded against hostile content. `damaged`: open it also if its end is
- * missing. `immutable`: nobody writes to it and no journal lies beside it. */
-jm_status jm__database_open(sqlite3 **out, const char *path, bool damaged, bool immutable, jm_error *err);
+/* An existing file, read-only, guarded against hostile content. `immutable`: nobody writes to it and no
+ * journal lies beside it. */
+jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_error *err);
 
 jm_status jm__database_run(sqlite3 *db, const char *sql, const char *path, jm_error *err);
 jm_status jm__database_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql, const char *path,

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "record/dataset_rows.h"
 #include "record/recording.h"
-#include "record/salvage.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -119,8 +118,7 @@ static void set_bounds(jm__loading *loading, const jm_recording *recording)
     view->start_ns = meta_ns(recording, "start_ns", earliest_ns(loading));
     int64_t latest = latest_ns(loading);
     view->end_ns = meta_ns(recording, "end_ns", meta_ns(recording, "complete_ns", latest));
-    const char *damage = jm_recording_damage(recording);
-    if (damage != NULL && latest < view->end_ns && latest > 0) view->end_ns = latest; /* the rest is gone */
+    if (jm__recording_is_cut(recording) && latest > 0 && latest < view->end_ns) view->end_ns = latest;
     if (view->end_ns < view->start_ns) view->end_ns = view->start_ns;
 }
 
@@ -152,9 +150,7 @@ static jm_status load_tables(jm__loading *loading, jm_recording *recording, sqli
 {
     for (size_t i = 0; i < jm__table_count; i++) {
         const jm__table *table = &jm__tables[i];
-        jm__salvage salvage;
-        JM_TRY(jm__salvage_rows(db, NULL, table->name, table->columns, table->take, loading, &salvage, err));
-        if (salvage.damaged) jm__recording_note_damage(recording, "some %s are lost", table->what);
+        JM_TRY(jm__recording_rows(recording, db, table->name, table->columns, table->take, loading, err));
     }
     if (loading->strays > 0)
         jm__recording_note_damage(recording, "%" PRId64 " rows refer to what is not there and are left out",
@@ -162,7 +158,7 @@ static jm_status load_tables(jm__loading *loading, jm_recording *recording, sqli
     return JM_OK;
 }
 
-jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err)
+static jm_status load(jm__dataset **out, jm_recording *recording, jm_error *err)
 {
     jm__loading *loading = calloc(1, sizeof *loading);
     if (loading == NULL || !jm__vec_push(&loading->names, "")) {
@@ -184,6 +180,13 @@ jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error 
     set_bounds(loading, recording);
     *out = &loading->view;
     return JM_OK;
+}
+
+jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err)
+{
+    jm_status status = load(out, recording, err);
+    if (status == JM_BAD_DATA && jm__recording_recover(recording, err)) status = load(out, recording, err);
+    return status;
 }
 
 void jm__dataset_free(jm__dataset *dataset)

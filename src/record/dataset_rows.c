@@ -85,20 +85,20 @@ static bool take_board(void *context, sqlite3_stmt *row)
                       .power_limit_min_w = NAN,
                       .power_limit_max_w = NAN};
     jm_board board = blank;
-    board.id = integer(row, 1, 0);
-    copy(board.backend, sizeof board.backend, row, 2);
-    copy(board.name, sizeof board.name, row, 3);
-    copy(board.uuid, sizeof board.uuid, row, 4);
-    copy(board.pci, sizeof board.pci, row, 5);
-    copy(board.driver, sizeof board.driver, row, 6);
-    copy(board.profile, sizeof board.profile, row, 7);
-    board.index = (int32_t)integer(row, 8, -1);
-    board.cuda_index = (int32_t)integer(row, 9, -1);
-    board.power_limit_w = real(row, 10, NAN);
-    board.power_limit_min_w = real(row, 11, NAN);
-    board.power_limit_max_w = real(row, 12, NAN);
-    board.simulated = integer(row, 13, 0) != 0;
-    board.mig = integer(row, 14, 0) != 0;
+    board.id = integer(row, 0, 0);
+    copy(board.backend, sizeof board.backend, row, 1);
+    copy(board.name, sizeof board.name, row, 2);
+    copy(board.uuid, sizeof board.uuid, row, 3);
+    copy(board.pci, sizeof board.pci, row, 4);
+    copy(board.driver, sizeof board.driver, row, 5);
+    copy(board.profile, sizeof board.profile, row, 6);
+    board.index = (int32_t)integer(row, 7, -1);
+    board.cuda_index = (int32_t)integer(row, 8, -1);
+    board.power_limit_w = real(row, 9, NAN);
+    board.power_limit_min_w = real(row, 10, NAN);
+    board.power_limit_max_w = real(row, 11, NAN);
+    board.simulated = integer(row, 12, 0) != 0;
+    board.mig = integer(row, 13, 0) != 0;
     PLACE(loading->boards, board, blank, BOARDS_MAX);
 }
 
@@ -120,21 +120,21 @@ static bool take_sensor(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
     jm_sensor blank = {.missing = "lost with a part of the file"};
-    jm_sensor sensor = {.id = integer(row, 1, 0), .board_id = integer(row, 2, 0)};
-    copy(sensor.name, sizeof sensor.name, row, 3);
-    copy(sensor.source, sizeof sensor.source, row, 4);
-    copy(sensor.missing, sizeof sensor.missing, row, 5);
-    sensor.quantity = quantity_of(text(row, 6));
-    sensor.response = response_of(text(row, 7));
-    sensor.period_ns = integer(row, 8, 0);
-    sensor.lag_ns = integer(row, 9, 0);
-    sensor.lag_u_ns = integer(row, 10, 0);
-    sensor.window_ns = integer(row, 11, 0);
-    sensor.tau_ns = integer(row, 12, 0);
-    sensor.tau_u_ns = integer(row, 13, 0);
-    sensor.read_cost_ns = integer(row, 14, 0);
-    sensor.noise = real(row, 15, 0);
-    sensor.gain_u = real(row, 16, 0);
+    jm_sensor sensor = {.id = integer(row, 0, 0), .board_id = integer(row, 1, 0)};
+    copy(sensor.name, sizeof sensor.name, row, 2);
+    copy(sensor.source, sizeof sensor.source, row, 3);
+    copy(sensor.missing, sizeof sensor.missing, row, 4);
+    sensor.quantity = quantity_of(text(row, 5));
+    sensor.response = response_of(text(row, 6));
+    sensor.period_ns = integer(row, 7, 0);
+    sensor.lag_ns = integer(row, 8, 0);
+    sensor.lag_u_ns = integer(row, 9, 0);
+    sensor.window_ns = integer(row, 10, 0);
+    sensor.tau_ns = integer(row, 11, 0);
+    sensor.tau_u_ns = integer(row, 12, 0);
+    sensor.read_cost_ns = integer(row, 13, 0);
+    sensor.noise = real(row, 14, 0);
+    sensor.gain_u = real(row, 15, 0);
     if (!in_range(sensor.board_id, loading->boards.count)) return stray(loading);
     if (sensor.quantity == JM_QUANTITY_COUNT || sensor.response == JM_RESPONSE_COUNT) return stray(loading);
     blank.board_id = sensor.board_id;
@@ -144,11 +144,11 @@ static bool take_sensor(void *context, sqlite3_stmt *row)
 static bool take_name(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
-    int64_t id = integer(row, 1, 0);
+    int64_t id = integer(row, 0, 0);
     if (id < 1 || id > JM_NUMBERED_MAX) return stray(loading);
     while ((int64_t)loading->names.count <= id)
         if (!jm__vec_push(&loading->names, "")) return false;
-    const char *name = keep(loading, text(row, 2));
+    const char *name = keep(loading, text(row, 1));
     if (name == NULL) return false;
     loading->names.items[id] = name;
     return true;
@@ -157,11 +157,11 @@ static bool take_name(void *context, sqlite3_stmt *row)
 static bool take_span_kind(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
-    int64_t number = integer(row, 1, 0);
+    int64_t number = integer(row, 0, 0);
     if (number < 1 || number >= (int64_t)(sizeof loading->kinds / sizeof *loading->kinds))
         return stray(loading);
     for (int kind = 1; kind < JM_SPAN_KIND_COUNT; kind++)
-        if (strcmp(jm_span_kind_text((jm_span_kind)kind), text(row, 2)) == 0)
+        if (strcmp(jm_span_kind_text((jm_span_kind)kind), text(row, 1)) == 0)
             loading->kinds[number] = (jm_span_kind)kind;
     return true;
 }
@@ -169,28 +169,28 @@ static bool take_span_kind(void *context, sqlite3_stmt *row)
 static bool take_process(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
-    jm__process process = {.id = integer(row, 1, 0),
-                           .parent_id = integer(row, 2, 0),
-                           .start_ns = integer(row, 3, 0),
-                           .end_ns = integer(row, 4, 0),
-                           .command = keep(loading, text(row, 5))};
+    jm__process process = {.id = integer(row, 0, 0),
+                           .parent_id = integer(row, 1, 0),
+                           .start_ns = integer(row, 2, 0),
+                           .end_ns = integer(row, 3, 0),
+                           .command = keep(loading, text(row, 4))};
     return process.command != NULL && jm__vec_push(&loading->processes, process);
 }
 
 static bool take_span(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
-    int64_t kind = integer(row, 7, 0);
+    int64_t kind = integer(row, 6, 0);
     bool known = kind >= 1 && kind < (int64_t)(sizeof loading->kinds / sizeof *loading->kinds);
-    jm__span span = {.id = integer(row, 1, 0),
-                     .process_id = integer(row, 2, 0),
-                     .thread_id = integer(row, 3, 0),
-                     .parent_id = integer(row, 4, 0),
-                     .start_ns = integer(row, 5, 0),
-                     .end_ns = integer(row, 6, -1),
-                     .name_id = name_or_none(loading, integer(row, 8, 0)),
-                     .type_id = name_or_none(loading, integer(row, 9, 0)),
-                     .samples = (uint32_t)integer(row, 10, 0),
+    jm__span span = {.id = integer(row, 0, 0),
+                     .process_id = integer(row, 1, 0),
+                     .thread_id = integer(row, 2, 0),
+                     .parent_id = integer(row, 3, 0),
+                     .start_ns = integer(row, 4, 0),
+                     .end_ns = integer(row, 5, -1),
+                     .name_id = name_or_none(loading, integer(row, 7, 0)),
+                     .type_id = name_or_none(loading, integer(row, 8, 0)),
+                     .samples = (uint32_t)integer(row, 9, 0),
                      .kind = known ? loading->kinds[kind] : JM_SPAN_NONE};
     if (span.kind == JM_SPAN_NONE) return stray(loading);
     return jm__vec_push(&loading->spans, span);
@@ -200,15 +200,15 @@ static bool take_class(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
     jm__kernel_class blank = {.work = JM_WORK_KERNEL};
-    const char *work = text(row, 3);
-    jm__kernel_class kernel_class = {.id = integer(row, 1, 0),
-                                     .name_id = name_or_none(loading, integer(row, 2, 0)),
+    const char *work = text(row, 2);
+    jm__kernel_class kernel_class = {.id = integer(row, 0, 0),
+                                     .name_id = name_or_none(loading, integer(row, 1, 0)),
                                      .work = strcmp(work, "memcpy") == 0   ? JM_WORK_MEMCPY
                                              : strcmp(work, "memset") == 0 ? JM_WORK_MEMSET
                                                                            : JM_WORK_KERNEL};
     for (int i = 0; i < 3; i++) {
-        kernel_class.grid[i] = (uint32_t)integer(row, 4 + i, 0);
-        kernel_class.block[i] = (uint32_t)integer(row, 7 + i, 0);
+        kernel_class.grid[i] = (uint32_t)integer(row, 3 + i, 0);
+        kernel_class.block[i] = (uint32_t)integer(row, 6 + i, 0);
     }
     PLACE(loading->classes, kernel_class, blank, JM_NUMBERED_MAX);
 }
@@ -217,11 +217,11 @@ static bool take_stream(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
     jm__stream blank = {0};
-    jm__stream stream = {.id = integer(row, 1, 0),
-                         .process_id = integer(row, 2, 0),
-                         .board_id = integer(row, 3, 0),
-                         .context = (uint32_t)integer(row, 4, 0),
-                         .stream = (uint32_t)integer(row, 5, 0)};
+    jm__stream stream = {.id = integer(row, 0, 0),
+                         .process_id = integer(row, 1, 0),
+                         .board_id = integer(row, 2, 0),
+                         .context = (uint32_t)integer(row, 3, 0),
+                         .stream = (uint32_t)integer(row, 4, 0)};
     if (!in_range(stream.board_id, loading->boards.count)) stream.board_id = 0;
     PLACE(loading->streams, stream, blank, JM_NUMBERED_MAX);
 }
@@ -230,7 +230,7 @@ static bool take_reading(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
     jm_reading reading = {
-        .t_ns = integer(row, 1, 0), .sensor_id = integer(row, 2, 0), .value = real(row, 3, NAN)};
+        .t_ns = integer(row, 0, 0), .sensor_id = integer(row, 1, 0), .value = real(row, 2, NAN)};
     if (!in_range(reading.sensor_id, loading->sensors.count) || !isfinite(reading.value))
         return stray(loading);
     return jm__vec_push(&loading->readings, reading);
@@ -239,20 +239,20 @@ static bool take_reading(void *context, sqlite3_stmt *row)
 static bool take_kernel(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
-    int64_t start_ns = integer(row, 1, 0), duration_ns = integer(row, 2, 0), queued_ns = integer(row, 6, 0);
+    int64_t start_ns = integer(row, 0, 0), duration_ns = integer(row, 1, 0), queued_ns = integer(row, 5, 0);
     jm__kernel kernel = {.start_ns = start_ns,
-                         .class_id = integer(row, 3, 0),
-                         .stream_id = integer(row, 4, 0),
-                         .span_id = integer(row, 5, 0),
+                         .class_id = integer(row, 2, 0),
+                         .stream_id = integer(row, 3, 0),
+                         .span_id = integer(row, 4, 0),
                          .launch_ns = -1,
-                         .bytes = integer(row, 7, 0),
-                         .calls = integer(row, 8, 1)};
+                         .bytes = integer(row, 6, 0),
+                         .calls = integer(row, 7, 1)};
     bool fits = start_ns >= 0 && duration_ns >= 0 && start_ns <= INT64_MAX - duration_ns;
     if (!fits || !in_range(kernel.class_id, loading->classes.count) ||
         !in_range(kernel.stream_id, loading->streams.count))
         return stray(loading);
     kernel.end_ns = start_ns + duration_ns;
-    if (sqlite3_column_type(row, 6) != SQLITE_NULL && queued_ns > -JM_NS_PER_S * 3600 &&
+    if (sqlite3_column_type(row, 5) != SQLITE_NULL && queued_ns > -JM_NS_PER_S * 3600 &&
         queued_ns <= start_ns)
         kernel.launch_ns = start_ns - queued_ns;
     return jm__vec_push(&loading->kernels, kernel);
@@ -261,12 +261,12 @@ static bool take_kernel(void *context, sqlite3_stmt *row)
 static bool take_mark(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
-    jm__mark mark = {.t_ns = integer(row, 1, 0),
-                     .process_id = integer(row, 2, 0),
-                     .thread_id = integer(row, 3, 0),
-                     .name_id = name_or_none(loading, integer(row, 4, 0))};
-    if (sqlite3_column_type(row, 5) != SQLITE_NULL) {
-        mark.meta = keep(loading, text(row, 5));
+    jm__mark mark = {.t_ns = integer(row, 0, 0),
+                     .process_id = integer(row, 1, 0),
+                     .thread_id = integer(row, 2, 0),
+                     .name_id = name_or_none(loading, integer(row, 3, 0))};
+    if (sqlite3_column_type(row, 4) != SQLITE_NULL) {
+        mark.meta = keep(loading, text(row, 4));
         if (mark.meta == NULL) return false;
     }
     return jm__vec_push(&loading->marks, mark);
@@ -275,11 +275,11 @@ static bool take_mark(void *context, sqlite3_stmt *row)
 static bool take_loss(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
-    jm__loss loss = {.t_ns = integer(row, 1, 0),
-                     .process_id = integer(row, 2, 0),
-                     .count = integer(row, 3, 0),
-                     .source = keep(loading, text(row, 4)),
-                     .reason = keep(loading, text(row, 5))};
+    jm__loss loss = {.t_ns = integer(row, 0, 0),
+                     .process_id = integer(row, 1, 0),
+                     .count = integer(row, 2, 0),
+                     .source = keep(loading, text(row, 3)),
+                     .reason = keep(loading, text(row, 4))};
     return loss.source != NULL && loss.reason != NULL && jm__vec_push(&loading->losses, loss);
 }
 
@@ -287,14 +287,14 @@ static bool take_event(void *context, sqlite3_stmt *row)
 {
     jm__loading *loading = context;
     jm__event event = {.kind = JM_EVENT_COUNT,
-                       .t_ns = integer(row, 1, 0),
-                       .board_id = integer(row, 2, 0),
-                       .value = real(row, 4, NAN)};
+                       .t_ns = integer(row, 0, 0),
+                       .board_id = integer(row, 1, 0),
+                       .value = real(row, 3, NAN)};
     for (int i = 0; i < JM_EVENT_COUNT; i++)
-        if (strcmp(jm__event_text((jm_event_kind)i), text(row, 3)) == 0) event.kind = (jm_event_kind)i;
+        if (strcmp(jm__event_text((jm_event_kind)i), text(row, 2)) == 0) event.kind = (jm_event_kind)i;
     if (event.kind == JM_EVENT_COUNT) return stray(loading);
     if (!in_range(event.board_id, loading->boards.count)) event.board_id = 0;
-    copy(event.text, sizeof event.text, row, 5);
+    copy(event.text, sizeof event.text, row, 4);
     return jm__vec_push(&loading->events, event);
 }
 
@@ -302,26 +302,23 @@ const jm__table jm__tables[] = {
     {"boards",
      "id, backend, name, uuid, pci, driver, profile, board_index, cuda_index, power_limit_w, "
      "power_limit_min_w, power_limit_max_w, simulated, mig",
-     "boards", take_board},
+     take_board},
     {"sensors",
      "id, board_id, name, source, missing, quantity, response, period_ns, lag_ns, lag_u_ns, window_ns, "
-     "tau_ns, "
-     "tau_u_ns, read_cost_ns, noise, gain_u",
-     "sensors", take_sensor},
-    {"names", "id, text", "names", take_name},
-    {"span_kinds", "id, text", "kinds of spans", take_span_kind},
-    {"processes", "id, parent_id, start_ns, end_ns, command", "processes", take_process},
+     "tau_ns, tau_u_ns, read_cost_ns, noise, gain_u",
+     take_sensor},
+    {"names", "id, text", take_name},
+    {"span_kinds", "id, text", take_span_kind},
+    {"processes", "id, parent_id, start_ns, end_ns, command", take_process},
     {"spans", "id, process_id, thread_id, parent_id, start_ns, end_ns, kind_id, name_id, type_id, samples",
-     "spans", take_span},
-    {"kernel_classes", "id, name_id, work, grid_x, grid_y, grid_z, block_x, block_y, block_z",
-     "kernel classes", take_class},
-    {"streams", "id, process_id, board_id, context, stream", "streams", take_stream},
-    {"readings", "t_ns, sensor_id, value", "readings", take_reading},
-    {"kernels", "start_ns, duration_ns, class_id, stream_id, span_id, queued_ns, bytes, calls", "kernels",
-     take_kernel},
-    {"marks", "t_ns, process_id, thread_id, name_id, meta", "marks", take_mark},
-    {"losses", "t_ns, process_id, count, source, reason", "notes on losses", take_loss},
-    {"events", "t_ns, board_id, kind, value, text", "events", take_event},
+     take_span},
+    {"kernel_classes", "id, name_id, work, grid_x, grid_y, grid_z, block_x, block_y, block_z", take_class},
+    {"streams", "id, process_id, board_id, context, stream", take_stream},
+    {"readings", "t_ns, sensor_id, value", take_reading},
+    {"kernels", "start_ns, duration_ns, class_id, stream_id, span_id, queued_ns, bytes, calls", take_kernel},
+    {"marks", "t_ns, process_id, thread_id, name_id, meta", take_mark},
+    {"losses", "t_ns, process_id, count, source, reason", take_loss},
+    {"events", "t_ns, board_id, kind, value, text", take_event},
 };
 
 const size_t jm__table_count = sizeof jm__tables / sizeof *jm__tables;

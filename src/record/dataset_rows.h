@@ -31,7 +31,6 @@ typedef struct jm__loading {
 typedef struct jm__table {
     const char *name;
     const char *columns;
-    const char *what; /* for "some <what> are lost" */
     bool (*take)(void *loading, sqlite3_stmt *row);
 } jm__table;
 

@@ -136,11 +136,18 @@ int jm__insert_name(jm__inserter *inserter, int64_t id, const char *text)
     return finish(s);
 }
 
+static const bool process_wide[JM_SPAN_KIND_COUNT] = {
+#define X(name, text, wide) [JM_SPAN_##name] = wide,
+    JM_SPAN_KIND_MAP(X)
+#undef X
+};
+
 int jm__insert_span_kind(jm__inserter *inserter, jm_span_kind kind)
 {
     sqlite3_stmt *s = inserter->statements[JM_INSERT_SPAN_KIND];
     sqlite3_bind_int(s, 1, (int)kind);
     bind_text(s, 2, jm_span_kind_text(kind));
+    sqlite3_bind_int(s, 3, process_wide[kind]);
     return finish(s);
 }
 

@@ -15,7 +15,7 @@
                "parent_id=excluded.parent_id, start_ns=excluded.start_ns, end_ns=excluded.end_ns, "          \
                "command=coalesce(excluded.command, command)")                                                \
     X(NAME, "INSERT INTO names VALUES(?1,?2)")                                                               \
-    X(SPAN_KIND, "INSERT INTO span_kinds VALUES(?1,?2)")                                                     \
+    X(SPAN_KIND, "INSERT INTO span_kinds VALUES(?1,?2,?3)")                                                  \
     X(SPAN, "INSERT INTO spans VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                                      \
     X(SPAN_END, "UPDATE spans SET end_ns=?2 WHERE id=?1")                                                    \
     X(MARK, "INSERT INTO marks VALUES(?1,?2,?3,?4,?5)")                                                      \

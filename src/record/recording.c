@@ -2,13 +2,12 @@
 #include "record/recording.h"
 
 #include "base/vec.h"
+#include "record/alive.h"
 #include "record/copy.h"
-#include "record/salvage.h"
+#include "record/recover.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +24,9 @@ typedef struct meta_entry {
 struct jm_recording {
     char *path;            /* NULL: in memory */
     jm__copy *copy;        /* of a file whose folder cannot be written but has a journal, else NULL */
-    bool truncated;        /* shorter than it says */
     bool immutable;        /* read as it lies, without locks */
+    bool cut;              /* its end is missing */
+    sqlite3 *recovered;    /* what a damaged file gave */
     sqlite3 *shared;       /* in memory: the writer's */
     pthread_mutex_t *lock; /* in memory: the writer's */
     jm__strbuf damage;
@@ -79,18 +79,35 @@ static bool set_meta(jm_recording *recording, const char *key, const char *value
 static bool take_meta(void *context, sqlite3_stmt *row)
 {
     jm_recording *recording = context;
-    const char *key = (const char *)sqlite3_column_text(row, 1);
-    const char *value = (const char *)sqlite3_column_text(row, 2);
+    const char *key = (const char *)sqlite3_column_text(row, 0);
+    const char *value = (const char *)sqlite3_column_text(row, 1);
     if (key == NULL || value == NULL || recording->meta.count >= META_MAX) return true;
     return set_meta(recording, key, value);
 }
 
+jm_status jm__recording_rows(jm_recording *recording, sqlite3 *db, const char *table, const char *columns,
+                             jm__row_taker take, void *context, jm_error *err)
+{
+    char sql[512];
+    sqlite3_stmt *statement = NULL;
+    snprintf(sql, sizeof sql, "SELECT %s FROM %s ORDER BY rowid", columns, table);
+    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_ERROR) rc = SQLITE_CORRUPT; /* the table is not there */
+    if (rc != SQLITE_OK) return jm__database_fail(err, db, rc, "sqlite3_prepare_v2", recording->path);
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW)
+        if (!take(context, statement)) break;
+    jm_status status = JM_OK;
+    if (rc == SQLITE_ROW)
+        status = jm__no_memory(err, "jm__recording_rows");
+    else if (rc != SQLITE_DONE)
+        status = jm__database_fail(err, db, rc, "sqlite3_step", recording->path);
+    sqlite3_finalize(statement);
+    return status;
+}
+
 static jm_status load_meta(jm_recording *recording, sqlite3 *db, jm_error *err)
 {
-    jm__salvage salvage;
-    JM_TRY(jm__salvage_rows(db, recording->path, "meta", "key, value", take_meta, recording, &salvage, err));
-    if (salvage.damaged) jm__recording_note_damage(recording, "some facts about the run are lost");
-    return JM_OK;
+    return jm__recording_rows(recording, db, "meta", "key, value", take_meta, recording, err);
 }
 
 const char *jm_recording_meta(const jm_recording *recording, const char *key)
@@ -112,7 +129,7 @@ static jm_status try_open(jm_recording *recording, sqlite3 **out, int64_t *appli
 {
     sqlite3 *db = NULL;
     const char *path = path_in_use(recording);
-    JM_TRY(jm__database_open(&db, path, recording->truncated, recording->immutable, err));
+    JM_TRY(jm__database_open(&db, path, recording->immutable, err));
     jm_status status = jm__database_integer(db, "PRAGMA application_id", application_id, path, err);
     if (status == JM_OK) status = jm__database_integer(db, "PRAGMA user_version", version, path, err);
     if (status != JM_OK) {
@@ -131,6 +148,29 @@ static bool journal_has_content(const char *path)
     return stat(name, &info) == 0 && info.st_size > 0;
 }
 
+/* Bytes 28..31 of an SQLite file: its size in pages; 16..17: the size of a page. */
+static int64_t size_it_should_have(sqlite3 *db)
+{
+    unsigned char header[32];
+    sqlite3_file *file = NULL;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return 0;
+    if (file->pMethods == NULL || file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK)
+        return 0;
+    int64_t page = header[16] << 8 | header[17];
+    int64_t pages = (int64_t)header[28] << 24 | header[29] << 16 | header[30] << 8 | header[31];
+    return (page == 1 ? 65536 : page) * pages;
+}
+
+/* SQLite takes a last page that is there in part for a whole one, and reads zeros. With a journal beside it
+ * the file need not be whole: its end may still be in there. */
+static jm_status check_end(const jm_recording *recording, sqlite3 *db, jm_error *err)
+{
+    struct stat info;
+    if (journal_has_content(recording->path) || stat(recording->path, &info) != 0) return JM_OK;
+    if (info.st_size >= size_it_should_have(db)) return JM_OK;
+    return jm__fail(err, JM_BAD_DATA, 0, "", "%s is cut short", recording->path);
+}
+
 /* A file in a folder that cannot be written: SQLite cannot read its journal in place. */
 static jm_status step_aside(jm_recording *recording, jm_error *err)
 {
@@ -145,10 +185,6 @@ static jm_status find_a_way_in(jm_recording *recording, sqlite3 **db, int64_t *a
     jm_status status = try_open(recording, db, application_id, version, err);
     if (status == JM_NO_PERMISSION || status == JM_IO || status == JM_NOT_FOUND || status == JM_DISK_FULL) {
         JM_TRY(step_aside(recording, err));
-        status = try_open(recording, db, application_id, version, err);
-    }
-    if (status == JM_BAD_DATA) {
-        recording->truncated = true;
         status = try_open(recording, db, application_id, version, err);
     }
     return status;
@@ -168,50 +204,24 @@ static jm_status check_marks(const char *path, int64_t application_id, int64_t v
     return JM_OK;
 }
 
-/* What SQLite would tell in less helpful words. */
+/* What SQLite would tell in less helpful words. The file is not opened here: if this process records it,
+ * closing a second descriptor would drop the locks that SQLite holds on the first. */
 static jm_status check_file(const char *path, jm_error *err)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
+    struct stat info;
+    if (stat(path, &info) != 0 || access(path, R_OK) != 0) {
         int code = errno;
-        jm_status status = code == ENOENT ? JM_NOT_FOUND : code == EACCES ? JM_NO_PERMISSION : JM_IO;
+        jm_status status = code == ENOENT || code == ENOTDIR ? JM_NOT_FOUND
+                           : code == EACCES                  ? JM_NO_PERMISSION
+                                                             : JM_IO;
         return jm__fail(err, status, code, "open", "%s cannot be opened: %s", path, strerror(code));
     }
-    char magic[16] = {0};
-    struct stat info;
-    bool regular = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
-    ssize_t count = regular ? read(file, magic, sizeof magic) : 0;
-    close(file);
-    if (!regular) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is not a file", path);
-    if (count == 0) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is empty: not a recording", path);
-    if (memcmp(magic, "SQLite format 3", sizeof magic) != 0)
-        return jm__fail(err, JM_BAD_DATA, 0, "", "%s is not a recording of joulemap", path);
+    if (!S_ISREG(info.st_mode)) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is not a file", path);
+    if (info.st_size == 0) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is empty: not a recording", path);
     return JM_OK;
 }
 
 /* ---- damage */
-
-/* Bytes 28..31 of an SQLite file: its size in pages; 16..17: the size of a page. */
-static void note_missing_end(jm_recording *recording)
-{
-    unsigned char header[32];
-    struct stat info;
-    int file = open(path_in_use(recording), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return;
-    bool whole = read(file, header, sizeof header) == sizeof header && fstat(file, &info) == 0;
-    close(file);
-    if (!whole) return;
-    int64_t page = header[16] << 8 | header[17];
-    if (page == 1) page = 65536;
-    int64_t pages = (int64_t)header[28] << 24 | header[29] << 16 | header[30] << 8 | header[31];
-    int64_t expected = page * pages;
-    if (info.st_size >= expected) {
-        jm__recording_note_damage(recording, "parts of the file are damaged");
-        return;
-    }
-    jm__recording_note_damage(recording, "the file is cut short: %" PRId64 " of %" PRId64 " bytes are there",
-                              (int64_t)info.st_size, expected);
-}
 
 static double seconds_recorded(const jm_recording *recording)
 {
@@ -221,16 +231,23 @@ static double seconds_recorded(const jm_recording *recording)
     return (double)(strtoll(complete, NULL, 10) - strtoll(start, NULL, 10)) / 1e9;
 }
 
+static bool recorder_is_alive(const jm_recording *recording)
+{
+    const char *pid = jm_recording_meta(recording, "recorder_pid");
+    const char *ticks = jm_recording_meta(recording, "recorder_start_ticks");
+    return pid != NULL && ticks != NULL &&
+           jm__process_start_ticks(strtoll(pid, NULL, 10)) == strtoll(ticks, NULL, 10);
+}
+
 /* A recording without its end mark: its recorder is still at work, or it was killed. */
 static void note_missing_close(jm_recording *recording)
 {
-    const char *pid = jm_recording_meta(recording, "recorder_pid");
-    if (jm_recording_meta(recording, "closed") != NULL) return;
-    if (pid != NULL && kill((pid_t)strtol(pid, NULL, 10), 0) == 0) return;
-    jm__recording_note_damage(recording,
-                              "the recorder ended before it could close the file: all up to %.1f s after the "
-                              "start is there, what came later is not",
-                              seconds_recorded(recording));
+    if (jm_recording_meta(recording, "closed") != NULL || recorder_is_alive(recording)) return;
+    jm__recording_note_damage(
+        recording,
+        "the recorder ended before it could close the file: the first %.1f s are whole, "
+        "what came later is missing",
+        seconds_recorded(recording));
 }
 
 const char *jm_recording_damage(const jm_recording *recording)
@@ -238,7 +255,60 @@ const char *jm_recording_damage(const jm_recording *recording)
     return recording->damage.length == 0 ? NULL : recording->damage.text;
 }
 
+bool jm__recording_is_cut(const jm_recording *recording)
+{
+    return recording->cut;
+}
+
+static void note_recovery(jm_recording *recording, const jm__recovery *recovery)
+{
+    recording->cut = recovery->size < recovery->expected_size;
+    if (recording->cut)
+        jm__recording_note_damage(recording,
+                                  "the file is cut short: %" PRId64 " of %" PRId64
+                                  " bytes are there, and what they hold is read",
+                                  recovery->size, recovery->expected_size);
+    if (!recording->cut || recovery->broken > 0)
+        jm__recording_note_damage(recording, "parts of the file are damaged: what can be read is read");
+}
+
+static jm_status recover(jm_recording *recording, int64_t *application_id, int64_t *version, jm_error *err)
+{
+    jm__recovery recovery;
+    JM_TRY(jm__recover(&recording->recovered, path_in_use(recording), &recovery, err));
+    *application_id = recovery.application_id;
+    *version = recovery.version;
+    note_recovery(recording, &recovery);
+    return JM_OK;
+}
+
+bool jm__recording_recover(jm_recording *recording, jm_error *err)
+{
+    int64_t application_id, version;
+    if (recording->recovered != NULL || recording->shared != NULL) return false;
+    return recover(recording, &application_id, &version, err) == JM_OK;
+}
+
 /* ---- the public face */
+
+static jm_status open_whole(jm_recording *recording, int64_t *application_id, int64_t *version, jm_error *err)
+{
+    sqlite3 *db = NULL;
+    JM_TRY(find_a_way_in(recording, &db, application_id, version, err));
+    jm_status status = check_marks(recording->path, *application_id, *version, err);
+    if (status == JM_OK) status = check_end(recording, db, err);
+    if (status == JM_OK) status = load_meta(recording, db, err);
+    sqlite3_close(db);
+    return status;
+}
+
+static jm_status open_damaged(jm_recording *recording, jm_error *err)
+{
+    int64_t application_id, version;
+    JM_TRY(recover(recording, &application_id, &version, err));
+    JM_TRY(check_marks(recording->path, application_id, version, err));
+    return load_meta(recording, recording->recovered, err);
+}
 
 jm_status jm_recording_open(jm_recording **out, const char *path, jm_error *err)
 {
@@ -248,20 +318,15 @@ jm_status jm_recording_open(jm_recording **out, const char *path, jm_error *err)
         free(recording);
         return jm__no_memory(err, "jm_recording_open");
     }
-    sqlite3 *db = NULL;
-    int64_t application_id = 0, version = 0;
-    jm_status status = find_a_way_in(recording, &db, &application_id, &version, err);
-    if (status == JM_OK) status = check_marks(path, application_id, version, err);
-    if (status == JM_OK) status = load_meta(recording, db, err);
-    sqlite3_close(db);
+    int64_t application_id = -1, version = -1;
+    jm_status status = open_whole(recording, &application_id, &version, err);
+    bool foreign = application_id != -1 && application_id != JM_RECORDING_APPLICATION_ID;
+    if (status == JM_BAD_DATA && !foreign) status = open_damaged(recording, err);
     if (status != JM_OK) {
         jm_recording_close(recording);
         return status;
     }
-    if (recording->truncated)
-        note_missing_end(recording);
-    else
-        note_missing_close(recording);
+    if (!recording->cut) note_missing_close(recording);
     *out = recording;
     return JM_OK;
 }
@@ -281,6 +346,8 @@ jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *e
     if (recording->shared != NULL) {
         pthread_mutex_lock(recording->lock);
         *db = recording->shared;
+    } else if (recording->recovered != NULL) {
+        *db = recording->recovered;
     } else {
         int64_t application_id, version;
         JM_TRY(try_open(recording, db, &application_id, &version, err));
@@ -295,7 +362,7 @@ void jm__recording_end(jm_recording *recording, sqlite3 *db)
 {
     if (recording->shared != NULL)
         pthread_mutex_unlock(recording->lock);
-    else
+    else if (recording->recovered == NULL)
         sqlite3_close(db); /* ends the transaction, too */
 }
 
@@ -321,6 +388,7 @@ void jm_recording_close(jm_recording *recording)
     jm__vec_free(&recording->meta);
     jm__vec_free(&recording->retired);
     jm__strbuf_free(&recording->damage);
+    sqlite3_close(recording->recovered);
     jm__copy_free(recording->copy);
     free(recording->path);
     free(recording);

@@ -1,4 +1,5 @@
 -- The schema of a recording. Every table and column is explained in docs/file-format.md.
+-- No two tables have the same number and kinds of columns: recover.c knows them by that.
 -- Times are nanoseconds of CLOCK_MONOTONIC unless a name says otherwise; NULL means: not known.
 PRAGMA application_id = 1246576976; -- 'JMAP'
 PRAGMA user_version = 1;
@@ -26,7 +27,7 @@ CREATE TABLE processes(
 
 CREATE TABLE names(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 
-CREATE TABLE span_kinds(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE span_kinds(id INTEGER PRIMARY KEY, text TEXT NOT NULL, process_wide INTEGER NOT NULL);
 
 CREATE TABLE spans(
     id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL, thread_id INTEGER NOT NULL, parent_id INTEGER,
