@@ -1,0 +1,173 @@
+/* The command that `record` and `stat` run: in the foreground, its end is ours. */
+#include "cli/child.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+extern char **environ;
+
+static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+static sigset_t mask_before;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void handled_set(sigset_t *set)
+{
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++)
+        sigaddset(set, handled[i]);
+}
+
+void cli_child_prepare(void)
+{
+    sigset_t set;
+    handled_set(&set);
+    sigprocmask(SIG_BLOCK, &set, &mask_before);
+    /* Orphans of the command become our children, so that we know of them. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+/* ---- start */
+
+static bool same_key(const char *a, const char *b)
+{
+    size_t length = strcspn(a, "=");
+    return strncmp(a, b, length) == 0 && b[length] == '=';
+}
+
+/* Ours first, then what it does not replace. Only the array is allocated. */
+static char **merge(const char *const *ours)
+{
+    size_t count = 0, our_count = 0;
+    while (environ[count] != NULL)
+        count++;
+    while (ours[our_count] != NULL)
+        our_count++;
+    char **merged = calloc(count + our_count + 1, sizeof *merged);
+    if (merged == NULL) return NULL;
+    memcpy(merged, ours, our_count * sizeof *merged);
+    size_t end = our_count;
+    for (size_t i = 0; i < count; i++) {
+        bool replaced = false;
+        for (size_t j = 0; j < our_count && !replaced; j++)
+            replaced = same_key(ours[j], environ[i]);
+        if (!replaced) merged[end++] = environ[i];
+    }
+    return merged;
+}
+
+static jm_status fail_to_start(cli_child *child, const char *name, int code, jm_error *err)
+{
+    bool missing = code == ENOENT || code == ENOTDIR;
+    child->exit_code = missing ? 127 : 126;
+    *err = (jm_error){.status = JM_CHILD, .code = code};
+    snprintf(err->call, sizeof err->call, "posix_spawnp");
+    snprintf(err->text, sizeof err->text, "%s cannot be started: %s", name, strerror(code));
+    snprintf(err->hint, sizeof err->hint, "%s", jm_status_hint(JM_CHILD));
+    return JM_CHILD;
+}
+
+jm_status cli_child_start(cli_child *child, char **command, const char *const *environment, jm_error *err)
+{
+    *child = (cli_child){0};
+    char **merged = merge(environment);
+    if (merged == NULL) return fail_to_start(child, command[0], ENOMEM, err);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, &mask_before);
+    child->start_ns = now_ns();
+    int code = posix_spawnp(&child->pid, command[0], NULL, &attributes, command, merged);
+    posix_spawnattr_destroy(&attributes);
+    free(merged);
+    return code == 0 ? JM_OK : fail_to_start(child, command[0], code, err);
+}
+
+/* ---- end */
+
+static void note_end(cli_child *child, int status)
+{
+    child->end_ns = now_ns();
+    child->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    child->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Reap whoever ended; true if the command did. */
+static bool reap(cli_child *child)
+{
+    bool ended = false;
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid != child->pid) continue;
+        note_end(child, status);
+        ended = true;
+    }
+    if (ended) child->left_some = pid == 0;
+    return ended;
+}
+
+void cli_child_wait(cli_child *child)
+{
+    sigset_t set;
+    handled_set(&set);
+    while (!reap(child)) {
+        siginfo_t info;
+        int number = sigwaitinfo(&set, &info);
+        if (number <= 0 || number == SIGCHLD) continue;
+        /* The terminal tells the whole group itself. */
+        if (info.si_code != SI_KERNEL) kill(child->pid, number);
+    }
+}
+
+/* ---- words */
+
+static bool is_plain(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^";
+    return word[0] != '\0' && word[strspn(word, plain)] == '\0';
+}
+
+static void print_quoted(FILE *out, const char *word)
+{
+    fputc('\'', out);
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*word, out);
+    }
+    fputc('\'', out);
+}
+
+char *cli_child_text(char **command)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) return NULL;
+    for (char **word = command; *word != NULL; word++) {
+        if (word != command) fputc(' ', out);
+        if (is_plain(*word))
+            fputs(*word, out);
+        else
+            print_quoted(out, *word);
+    }
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

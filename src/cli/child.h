@@ -1,0 +1,34 @@
+/* The command that `record` and `stat` run. */
+#ifndef CLI_CHILD_H
+#define CLI_CHILD_H
+
+#include <joulemap/status.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct cli_child {
+    pid_t pid;
+    int64_t start_ns; /* CLOCK_MONOTONIC */
+    int64_t end_ns;
+    int exit_code;  /* as a shell gives it: 128 + signal if one ended it */
+    int signal;     /* that ended it, 0 if none did */
+    bool left_some; /* processes of its own still run */
+} cli_child;
+
+/* Take over the signals that end a program: from now on they wait for cli_child_wait. Threads started later
+ * inherit that. */
+void cli_child_prepare(void);
+
+/* Start it in the foreground, with `environment` ("KEY=value", NULL-terminated) in place of what those keys
+ * have here. JM_CHILD if it cannot be started: `exit_code` is then 127 (not found) or 126. */
+jm_status cli_child_start(cli_child *child, char **command, const char *const *environment, jm_error *err);
+
+/* Wait for its end. SIGTERM, SIGHUP and the like sent to us alone are passed on to it; a key on the terminal
+ * reaches it anyway. */
+void cli_child_wait(cli_child *child);
+
+/* The words of a command line, as a shell would take them; the caller frees it, NULL if memory is out. */
+char *cli_child_text(char **command);
+
+#endif

@@ -1,0 +1,197 @@
+/* `joulemap record`: run a command and record where its joules go. */
+#include "cli/child.h"
+#include "cli/energy.h"
+#include "cli/verb.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const cli_option options[] = {
+    {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL, false},
+    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
+    {"--sim", 0, "PROFILE", "use the simulated board: h200, h100, a100, rtx3090, v100, or a profile's file",
+     NULL, false},
+    {"--no-kernels", 0, NULL, "do not trace GPU kernels", NULL, false},
+    {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
+    {NULL, 0, NULL, NULL, NULL, false},
+};
+
+static const char *output_name(const cli_args *args, char *name, size_t size)
+{
+    const char *given = cli_get(args, "--output");
+    if (given != NULL) return given;
+    time_t now = time(NULL);
+    struct tm local;
+    char date[32] = "";
+    if (localtime_r(&now, &local) != NULL) strftime(date, sizeof date, "%Y%m%d-%H%M%S", &local);
+    snprintf(name, size, "joulemap-%s-%d.joulemap", date, (int)getpid());
+    return name;
+}
+
+/* Another tool's injection stays, and with it our kernels stay away: say so. */
+static void tell_of_other_tool(const char *variable, const char *what)
+{
+    const char *present = getenv(variable);
+    if (present == NULL || present[0] == '\0') return;
+    fprintf(stderr, "joulemap record: %s is set to %s already: %s are not traced; unset it to trace them\n",
+            variable, present, what);
+}
+
+static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
+                           jm_error *err)
+{
+    jm_run_options run_options = {.size = sizeof run_options,
+                                  .path = path,
+                                  .sim = cli_get(args, "--sim"),
+                                  .command = command,
+                                  .overwrite = cli_has(args, "--force"),
+                                  .no_cpu = cli_has(args, "--no-cpu")};
+    jm_status status = jm_run_start(run, &run_options, err);
+    if (status != JM_OK || !jm_run_attached(*run)) return status;
+    jm_run_free(*run);
+    *run = NULL;
+    *err = (jm_error){.status = JM_BUSY};
+    snprintf(err->text, sizeof err->text, "this command is being recorded already, by the recorder of %s",
+             getenv("JOULEMAP_RUN"));
+    snprintf(err->hint, sizeof err->hint,
+             "leave out the inner `joulemap record`; one recording holds all processes");
+    return JM_BUSY;
+}
+
+enum { VARIABLES_MAX = 15 };
+
+/* What the child gets of the run's environment. Borrows the texts. */
+static void choose_environment(const cli_args *args, const jm_run *run, const char *chosen[VARIABLES_MAX + 1])
+{
+    static const char injection[] = "CUDA_INJECTION64_PATH=";
+    size_t count = 0;
+    for (const char *const *variable = jm_run_environment(run); *variable != NULL && count < VARIABLES_MAX;
+         variable++) {
+        bool kernels = strncmp(*variable, injection, sizeof injection - 1) == 0;
+        if (!kernels || !cli_has(args, "--no-kernels")) chosen[count++] = *variable;
+    }
+    chosen[count] = NULL;
+}
+
+static void note_number(jm_run *run, const char *key, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    jm_run_note(run, key, text, NULL);
+}
+
+static void note_child(jm_run *run, const cli_child *child)
+{
+    note_number(run, "child_pid", child->pid);
+    note_number(run, "child_start_ns", child->start_ns);
+    note_number(run, "child_end_ns", child->end_ns);
+    note_number(run, "child_exit_code", child->exit_code);
+    if (child->signal != 0) note_number(run, "child_signal", child->signal);
+}
+
+static void tell_how_it_ended(const cli_child *child)
+{
+    if (child->signal != 0)
+        fprintf(stderr,
+                "joulemap record: the command was ended by signal %d (%s); all up to then is recorded\n",
+                child->signal, strsignal(child->signal));
+    if (child->left_some)
+        fprintf(stderr,
+                "joulemap record: processes that the command started still run; what they do from now on "
+                "is not recorded\n");
+}
+
+static void print_size(const char *path)
+{
+    struct stat info;
+    double bytes = stat(path, &info) == 0 ? (double)info.st_size : 0;
+    if (bytes < 1e6)
+        fprintf(stderr, "%.0f kB", bytes / 1e3);
+    else
+        fprintf(stderr, "%.1f MB", bytes / 1e6);
+}
+
+/* The one line after the end: how long, how much, where it is, what to do next. */
+static void print_summary(const char *path, const cli_child *child)
+{
+    double duration_s = (double)(child->end_ns - child->start_ns) / 1e9;
+    jm_recording *recording = NULL;
+    jm_report *report = NULL;
+    jm_error err;
+    cli_progress("adding up");
+    jm_status status = jm_recording_open(&recording, path, &err);
+    if (status == JM_OK) status = cli_energy_report(&report, recording, child->start_ns, child->end_ns, &err);
+    cli_progress(NULL);
+    fprintf(stderr, "joulemap record: %.2f s, ", duration_s);
+    if (status == JM_OK) {
+        const jm_report_totals *totals = jm_report_totals_get(report);
+        cli_energy_print(stderr, totals->total_energy_j, totals->total_low_j, totals->total_high_j,
+                         duration_s);
+        if (totals->simulated) fputs(" (simulated board)", stderr);
+    } else {
+        fprintf(stderr, "joules unknown (%s)", err.text);
+    }
+    fputs(", ", stderr);
+    print_size(path);
+    fprintf(stderr, " in %s; next: joulemap report %s\n", path, path);
+    jm_report_free(report);
+    jm_recording_close(recording);
+}
+
+static int run_record(const cli_args *args)
+{
+    char name[64];
+    const char *path = output_name(args, name, sizeof name);
+    char *command = cli_child_text(cli_command(args));
+    jm_run *run = NULL;
+    const char *environment[VARIABLES_MAX + 1];
+    cli_child child;
+    jm_error err;
+    cli_child_prepare();
+    jm_status status = start_run(&run, args, path, command, &err);
+    free(command);
+    if (status != JM_OK) return cli_fail(args, &err);
+    if (!cli_has(args, "--no-kernels")) tell_of_other_tool("CUDA_INJECTION64_PATH", "kernels");
+    tell_of_other_tool("NVTX_INJECTION64_PATH", "NVTX ranges");
+    choose_environment(args, run, environment);
+    if (cli_child_start(&child, cli_command(args), environment, &err) != JM_OK) {
+        jm_run_free(run);
+        unlink(path); /* nothing was measured */
+        cli_fail(args, &err);
+        return child.exit_code;
+    }
+    cli_child_wait(&child);
+    note_child(run, &child);
+    status = jm_run_stop(run, &err);
+    tell_how_it_ended(&child);
+    int code = child.exit_code;
+    if (status != JM_OK) {
+        int failure_code = cli_fail(args, &err);
+        if (code == 0) code = failure_code;
+    }
+    jm_run_free(run);
+    print_summary(path, &child);
+    return code;
+}
+
+const cli_verb cli_verb_record = {
+    .name = "record",
+    .usage = "[options] -- COMMAND [ARG...]",
+    .summary = "run a command and record where its joules go",
+    .description =
+        "Runs COMMAND and records the power of all boards, the spans and NVTX ranges of its processes, and "
+        "the kernels they launch, into one file. The exit code is COMMAND's.\n\n"
+        "The file is whole up to the last second even if COMMAND or joulemap itself is killed. It is an "
+        "SQLite database; docs/file-format.md describes it.\n\n"
+        "When COMMAND ends, recording ends, also if processes that it started go on.\n\n"
+        "  joulemap record -o train.joulemap -- python train.py\n"
+        "  joulemap report train.joulemap --by layer",
+    .options = options,
+    .takes_command = true,
+    .run = run_record,
+};
