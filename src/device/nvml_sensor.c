@@ -81,7 +81,8 @@ static int usage_read(const jm__nvml *nvml, jm__nvml_device device, int selector
     (void)selector;
     if (nvml->power == NULL) return JM_NVML_NO_SYMBOL;
     unsigned power_mw = 0;
-    return one_value(nvml->power(device, &power_mw), 1e-3 * power_mw, out);
+    int result = nvml->power(device, &power_mw);
+    return one_value(result, 1e-3 * power_mw, out);
 }
 
 static int energy_read(const jm__nvml *nvml, jm__nvml_device device, int selector, jm__samples *out)
@@ -89,28 +90,32 @@ static int energy_read(const jm__nvml *nvml, jm__nvml_device device, int selecto
     (void)selector;
     if (nvml->energy == NULL) return JM_NVML_NO_SYMBOL;
     unsigned long long energy_mj = 0;
-    return one_value(nvml->energy(device, &energy_mj), 1e-3 * (double)energy_mj, out);
+    int result = nvml->energy(device, &energy_mj);
+    return one_value(result, 1e-3 * (double)energy_mj, out);
 }
 
 static int utilisation_read(const jm__nvml *nvml, jm__nvml_device device, int of_memory, jm__samples *out)
 {
     if (nvml->utilisation == NULL) return JM_NVML_NO_SYMBOL;
     jm__nvml_utilisation rates = {0};
-    return one_value(nvml->utilisation(device, &rates), of_memory ? rates.memory : rates.gpu, out);
+    int result = nvml->utilisation(device, &rates);
+    return one_value(result, of_memory ? rates.memory : rates.gpu, out);
 }
 
 static int temperature_read(const jm__nvml *nvml, jm__nvml_device device, int sensor, jm__samples *out)
 {
     if (nvml->temperature == NULL) return JM_NVML_NO_SYMBOL;
     unsigned degrees = 0;
-    return one_value(nvml->temperature(device, sensor, &degrees), degrees, out);
+    int result = nvml->temperature(device, sensor, &degrees);
+    return one_value(result, degrees, out);
 }
 
 static int clock_read(const jm__nvml *nvml, jm__nvml_device device, int clock, jm__samples *out)
 {
     if (nvml->clock == NULL) return JM_NVML_NO_SYMBOL;
     unsigned mhz = 0;
-    return one_value(nvml->clock(device, clock, &mhz), mhz, out);
+    int result = nvml->clock(device, clock, &mhz);
+    return one_value(result, mhz, out);
 }
 
 static int throttle_read(const jm__nvml *nvml, jm__nvml_device device, int selector, jm__samples *out)
@@ -118,7 +123,8 @@ static int throttle_read(const jm__nvml *nvml, jm__nvml_device device, int selec
     (void)selector;
     if (nvml->throttle == NULL) return JM_NVML_NO_SYMBOL;
     unsigned long long reasons = 0;
-    return one_value(nvml->throttle(device, &reasons), (double)reasons, out);
+    int result = nvml->throttle(device, &reasons);
+    return one_value(result, (double)reasons, out);
 }
 
 static int limit_read(const jm__nvml *nvml, jm__nvml_device device, int selector, jm__samples *out)
@@ -126,7 +132,8 @@ static int limit_read(const jm__nvml *nvml, jm__nvml_device device, int selector
     (void)selector;
     if (nvml->limit == NULL) return JM_NVML_NO_SYMBOL;
     unsigned limit_mw = 0;
-    return one_value(nvml->limit(device, &limit_mw), 1e-3 * limit_mw, out);
+    int result = nvml->limit(device, &limit_mw);
+    return one_value(result, 1e-3 * limit_mw, out);
 }
 
 const jm__nvml_sensor jm__nvml_sensors[] = {
