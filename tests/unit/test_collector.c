@@ -1,0 +1,353 @@
+/* The collector on rings whose writer is the test itself: kernels and their launches, clocks, losses, damage.
+ */
+#include "base/clock.h"
+#include "base/map.h"
+#include "timeline/names.h"
+#include "timeline/ring.h"
+#include "timeline/timeline.h"
+
+#include <joulemap/span.h>
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "collected.h"
+
+/* An injected library's ring of this process. */
+typedef struct injected {
+    jm__ring ring;
+    jm__names names;
+} injected;
+
+static uint32_t number_of(injected *side, const char *text)
+{
+    return jm__names_intern(&side->names, text, strlen(text));
+}
+
+static void push(injected *side, jm_ring_kernel record)
+{
+    assert_true(jm__ring_push_kernel(&side->ring, &record));
+}
+
+static injected *inject(const collected *all, bool realtime, uint32_t capacity)
+{
+    injected *side = calloc(1, sizeof *side);
+    assert_non_null(side);
+    assert_int_equal(jm__names_open(&side->names, all->run_dir, JM_WRITER_INJECT), 0);
+    jm__ring_options options = {.run_dir = all->run_dir,
+                                .writer = JM_WRITER_INJECT,
+                                .names_file = side->names.file_number,
+                                .record_size = sizeof(jm_ring_kernel),
+                                .capacity = capacity,
+                                .capacity_least = capacity,
+                                .share = 1,
+                                .realtime = realtime};
+    assert_int_equal(jm__ring_create(&side->ring, &options), 0);
+    push(side, (jm_ring_kernel){.op = JM_RING_DEVICE, .name = number_of(side, "GPU-0")});
+    return side;
+}
+
+static void injected_free(injected *side)
+{
+    jm__ring_close(&side->ring, true);
+    jm__names_free(&side->names);
+    free(side);
+}
+
+static void push_launch(injected *side, uint32_t correlation, int64_t t_ns)
+{
+    push(side, (jm_ring_kernel){.op = JM_RING_LAUNCH,
+                                .correlation = correlation,
+                                .start_ns = t_ns,
+                                .end_ns = t_ns + 100,
+                                .context = (uint32_t)syscall(SYS_gettid)});
+}
+
+static void push_kernel(injected *side, uint32_t correlation, int64_t t_ns)
+{
+    push(side, (jm_ring_kernel){.op = JM_RING_KERNEL,
+                                .name = number_of(side, "kernel"),
+                                .correlation = correlation,
+                                .start_ns = t_ns,
+                                .end_ns = t_ns + 1000,
+                                .context = 1,
+                                .grid = {1, 1, 1},
+                                .block = {32, 1, 1}});
+}
+
+static void open_timeline(const collected *all)
+{
+    jm_error err;
+    assert_int_equal(jm__timeline_open(all->run_dir, &err), JM_OK);
+}
+
+static void test_a_kernel_that_comes_before_its_launch_waits_for_it(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    open_timeline(all);
+    jm_span_id span = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("layer"), 0, 0);
+    int64_t launch_ns = jm__now_ns();
+    jm_span_end(span);
+    push_kernel(side, 5, launch_ns + 5000);
+    collected_poll(all);
+    assert_int_equal(all->kernel_count, 0);
+    assert_true(jm__collector_complete_ns(all->collector) <= launch_ns + 5000); /* it is not all there */
+    push_launch(side, 5, launch_ns);
+    collected_poll(all);
+    assert_int_equal(all->kernel_count, 1);
+    assert_int_equal(all->kernels[0].span_id, collected_span_id(all, "layer"));
+    assert_int_equal(all->kernels[0].launch_ns, launch_ns);
+    assert_int_equal(all->lost, 0);
+    injected_free(side);
+    jm__timeline_close();
+    collected_free(all);
+}
+
+static void test_a_kernel_without_a_launch_goes_out_at_the_end_and_is_counted(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    push_kernel(side, 5, jm__now_ns());
+    collected_poll(all);
+    assert_int_equal(all->kernel_count, 0);
+    collected_finish(all);
+    assert_int_equal(all->kernel_count, 1);
+    assert_int_equal(all->kernels[0].span_id, 0);
+    assert_int_equal(all->kernels[0].launch_ns, -1);
+    assert_int_equal(all->lost, 1); /* the launch, not the kernel */
+    assert_string_equal(all->loss_source, "cupti");
+    injected_free(side);
+    collected_free(all);
+}
+
+static void test_a_kernel_is_charged_to_what_was_innermost_at_its_launch(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 1024);
+    open_timeline(all);
+    enum { STEPS = 100 };
+    jm_span_id open[STEPS];
+    /* Down a hundred levels and up again, a launch at each. */
+    for (uint32_t i = 0; i < STEPS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "level %u", i);
+        open[i] = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern(name), 0, 0);
+        push_launch(side, 1 + i, jm__now_ns());
+    }
+    for (uint32_t i = STEPS; i > 0; i--) {
+        push_launch(side, 1000 + i - 1, jm__now_ns());
+        jm_span_end(open[i - 1]);
+    }
+    int64_t late_ns = jm__now_ns() + JM_NS_PER_MS;
+    for (uint32_t i = 0; i < STEPS; i++) {
+        push_kernel(side, 1 + i, late_ns);
+        push_kernel(side, 1000 + i, late_ns);
+    }
+    collected_poll(all);
+    assert_int_equal(all->kernel_count, 2 * STEPS);
+    for (size_t i = 0; i < all->kernel_count; i++) {
+        const jm__span *span = &all->spans[all->kernels[i].span_id - 1];
+        char name[32];
+        snprintf(name, sizeof name, "level %zu", i / 2);
+        assert_string_equal(collected_text(all, span->name_id), name);
+    }
+    injected_free(side);
+    jm__timeline_close();
+    collected_free(all);
+}
+
+static void test_realtime_stamps_come_out_in_the_one_clock(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, true, 64);
+    jm__anchor anchor = jm__anchor_take();
+    push_launch(side, 5, anchor.realtime_ns);
+    push_kernel(side, 5, anchor.realtime_ns + 10000);
+    collected_poll(all);
+    assert_int_equal(all->kernel_count, 1);
+    int64_t error_ns = all->kernels[0].start_ns - (anchor.monotonic_ns + 10000);
+    assert_true(error_ns > -100 * JM_NS_PER_US && error_ns < 100 * JM_NS_PER_US);
+    assert_int_equal(all->kernels[0].end_ns - all->kernels[0].start_ns, 1000);
+    injected_free(side);
+    collected_free(all);
+}
+
+static void test_losses_of_ring_and_cupti_are_reported_once(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    push(side, (jm_ring_kernel){.op = JM_RING_LOST, .bytes = 7, .name = number_of(side, "no buffer")});
+    jm_ring_kernel record = {.op = JM_RING_NOTE, .name = number_of(side, "A sentence.")};
+    int refused = 0;
+    for (int i = 0; i < 100; i++)
+        refused += !jm__ring_push_kernel(&side->ring, &record);
+    assert_int_equal(refused, 100 - 62);
+    for (int i = 0; i < 3; i++)
+        collected_poll(all);
+    assert_int_equal(all->lost, 7 + refused);
+    assert_int_equal(strlen(all->notes), 62 * strlen("A sentence.\n"));
+    injected_free(side);
+    collected_free(all);
+}
+
+static void test_complete_follows_what_the_injected_library_has_flushed(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    int64_t flushed_ns = jm__now_ns();
+    atomic_store(&side->ring.header->flushed_ns, flushed_ns);
+    collected_poll(all);
+    assert_int_equal(jm__collector_complete_ns(all->collector), flushed_ns);
+    usleep(5000);
+    collected_poll(all);
+    assert_int_equal(jm__collector_complete_ns(all->collector), flushed_ns);
+    int64_t later_ns = jm__now_ns();
+    atomic_store(&side->ring.header->flushed_ns, later_ns);
+    collected_poll(all);
+    assert_int_equal(jm__collector_complete_ns(all->collector), later_ns);
+    jm__ring_close(&side->ring, true); /* with it gone, only spans can come */
+    collected_poll(all);
+    collected_poll(all);
+    assert_true(jm__collector_complete_ns(all->collector) > later_ns);
+    injected_free(side);
+    collected_free(all);
+}
+
+static void test_damaged_rings_are_left_alone(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    char path[128];
+    jm_ring_header header = {.record_size = 32, .capacity = 64, .pid = getpid(), .writer = JM_WRITER_CORE};
+    const struct {
+        uint64_t magic;
+        uint32_t capacity, record_size;
+        off_t bytes;
+    } cases[] = {
+        {0, 64, 32, JM_RING_HEADER_SIZE + 64 * 32},             /* not finished */
+        {1234, 64, 32, JM_RING_HEADER_SIZE + 64 * 32},          /* not ours */
+        {JM_RING_MAGIC, 65, 32, JM_RING_HEADER_SIZE + 65 * 32}, /* no power of two */
+        {JM_RING_MAGIC, 64, 64, JM_RING_HEADER_SIZE + 64 * 64}, /* other records */
+        {JM_RING_MAGIC, 64, 32, JM_RING_HEADER_SIZE + 63 * 32}, /* cut */
+        {JM_RING_MAGIC, 1u << 31, 32, JM_RING_HEADER_SIZE},     /* cut */
+        {JM_RING_MAGIC, 64, 32, 100},                           /* cut within the header */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        snprintf(path, sizeof path, "%s/%d-c-%zu.ring", all->run_dir, (int)getpid(), 1000 + i);
+        int fd = open(path, O_RDWR | O_CREAT, 0600);
+        assert_true(fd >= 0);
+        header.magic = cases[i].magic;
+        header.capacity = cases[i].capacity;
+        header.record_size = cases[i].record_size;
+        assert_int_equal(write(fd, &header, sizeof header), sizeof header);
+        assert_int_equal(ftruncate(fd, cases[i].bytes), 0);
+        close(fd);
+    }
+    assert_int_equal(collected_poll(all), 0);
+    assert_int_equal(all->process_count, 0);
+    collected_free(all);
+}
+
+static void test_records_that_make_no_sense_are_counted_and_skipped(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    jm__ring ring;
+    jm__ring_options options = {.run_dir = all->run_dir,
+                                .writer = JM_WRITER_CORE,
+                                .record_size = sizeof(jm_ring_span),
+                                .capacity = 64,
+                                .capacity_least = 64,
+                                .share = 1};
+    assert_int_equal(jm__ring_create(&ring, &options), 0);
+    int64_t now_ns = jm__now_ns();
+    jm_ring_span records[] = {
+        {.t_ns = now_ns, .id = 1, .op = 99},
+        {.t_ns = now_ns, .id = 1, .op = JM_RING_BEGIN, .kind = 200},
+        {.t_ns = now_ns, .id = 1, .op = JM_RING_BEGIN, .kind = JM_SPAN_PHASE},
+        {.t_ns = now_ns, .id = 1, .op = JM_RING_BEGIN, .kind = JM_SPAN_PHASE}, /* the same again */
+        {.t_ns = now_ns - 5, .id = 1, .op = JM_RING_END},                      /* before it began */
+        {.t_ns = now_ns, .id = 1, .op = JM_RING_END},                          /* again */
+    };
+    for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
+        assert_true(jm__ring_push_span(&ring, &records[i], 0));
+    assert_int_equal(collected_poll(all), 6);
+    assert_int_equal(all->span_count, 1);
+    assert_int_equal(all->spans[0].end_ns, all->spans[0].start_ns);
+    assert_int_equal(all->lost, 3);
+    jm__ring_close(&ring, true);
+    collected_free(all);
+}
+
+static void test_a_run_whose_folder_is_gone_is_an_error_with_its_path(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_int_equal(rmdir(all->run_dir), 0);
+    jm_error err;
+    assert_int_equal(jm__collector_poll(all->collector, NULL, &err), JM_IO);
+    assert_non_null(strstr(err.text, all->run_dir));
+    assert_int_equal(mkdir(all->run_dir, 0700), 0);
+    collected_free(all);
+}
+
+static void test_a_map_holds_what_was_put_and_not_what_was_removed(void **state)
+{
+    (void)state;
+    jm__map map = {.key_size = 16};
+    uint64_t random = 1;
+    enum { KEYS = 5000 };
+    static int64_t truth[KEYS]; /* 0: not there */
+    for (int i = 0; i < 200000; i++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        uint64_t at = (random >> 33) % KEYS, key[2] = {at, at * 7};
+        if (random >> 63) {
+            truth[at] = i + 1;
+            assert_true(jm__map_put(&map, key, (jm__map_value){.id = i + 1}));
+        } else {
+            truth[at] = 0;
+            jm__map_remove(&map, key);
+        }
+    }
+    size_t count = 0;
+    for (uint64_t at = 0; at < KEYS; at++) {
+        uint64_t key[2] = {at, at * 7};
+        const jm__map_value *found = jm__map_find(&map, key);
+        assert_int_equal(found == NULL ? 0 : found->id, truth[at]);
+        count += truth[at] != 0;
+    }
+    assert_int_equal(map.count, count);
+    assert_true(count > KEYS / 4);
+    jm__map_free(&map);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_map_holds_what_was_put_and_not_what_was_removed),
+        cmocka_unit_test(test_a_kernel_that_comes_before_its_launch_waits_for_it),
+        cmocka_unit_test(test_a_kernel_without_a_launch_goes_out_at_the_end_and_is_counted),
+        cmocka_unit_test(test_a_kernel_is_charged_to_what_was_innermost_at_its_launch),
+        cmocka_unit_test(test_realtime_stamps_come_out_in_the_one_clock),
+        cmocka_unit_test(test_losses_of_ring_and_cupti_are_reported_once),
+        cmocka_unit_test(test_complete_follows_what_the_injected_library_has_flushed),
+        cmocka_unit_test(test_damaged_rings_are_left_alone),
+        cmocka_unit_test(test_records_that_make_no_sense_are_counted_and_skipped),
+        cmocka_unit_test(test_a_run_whose_folder_is_gone_is_an_error_with_its_path),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
