@@ -57,6 +57,19 @@ static bool in_range(int64_t id, size_t count)
     return id >= 1 && id <= (int64_t)count;
 }
 
+/* A time that a clock can have given. What works on a dataset may subtract two of them and add a sensor's
+ * lag. */
+static bool plausible(int64_t t_ns)
+{
+    return t_ns >= 0 && t_ns <= INT64_MAX / 2;
+}
+
+/* A sensor's lag, window or time constant: up to an hour. */
+static bool plausible_span(int64_t duration_ns)
+{
+    return duration_ns >= 0 && duration_ns <= 3600 * JM_NS_PER_S;
+}
+
 static int64_t name_or_none(const jm__loading *loading, int64_t id)
 {
     return id > 0 && id < (int64_t)loading->names.count ? id : 0;
@@ -137,6 +150,11 @@ static bool take_sensor(void *context, sqlite3_stmt *row)
     sensor.gain_u = real(row, 15, 0);
     if (!in_range(sensor.board_id, loading->boards.count)) return stray(loading);
     if (sensor.quantity == JM_QUANTITY_COUNT || sensor.response == JM_RESPONSE_COUNT) return stray(loading);
+    if (!plausible_span(sensor.period_ns) ||
+        (!plausible_span(sensor.lag_ns) && !(sensor.lag_ns > INT64_MIN && plausible_span(-sensor.lag_ns))) ||
+        !plausible_span(sensor.lag_u_ns) || !plausible_span(sensor.window_ns) ||
+        !plausible_span(sensor.tau_ns) || !plausible_span(sensor.tau_u_ns))
+        return stray(loading);
     blank.board_id = sensor.board_id;
     PLACE(loading->sensors, sensor, blank, SENSORS_MAX);
 }
@@ -192,7 +210,9 @@ static bool take_span(void *context, sqlite3_stmt *row)
                      .type_id = name_or_none(loading, integer(row, 8, 0)),
                      .samples = (uint32_t)integer(row, 9, 0),
                      .kind = known ? loading->kinds[kind] : JM_SPAN_NONE};
-    if (span.kind == JM_SPAN_NONE) return stray(loading);
+    bool ended = sqlite3_column_type(row, 5) != SQLITE_NULL;
+    if (span.kind == JM_SPAN_NONE || !plausible(span.start_ns)) return stray(loading);
+    if (ended && (!plausible(span.end_ns) || span.end_ns < span.start_ns)) return stray(loading);
     return jm__vec_push(&loading->spans, span);
 }
 
@@ -231,7 +251,8 @@ static bool take_reading(void *context, sqlite3_stmt *row)
     jm__loading *loading = context;
     jm_reading reading = {
         .t_ns = integer(row, 0, 0), .sensor_id = integer(row, 1, 0), .value = real(row, 2, NAN)};
-    if (!in_range(reading.sensor_id, loading->sensors.count) || !isfinite(reading.value))
+    if (!in_range(reading.sensor_id, loading->sensors.count) || !isfinite(reading.value) ||
+        !plausible(reading.t_ns))
         return stray(loading);
     return jm__vec_push(&loading->readings, reading);
 }
@@ -247,8 +268,8 @@ static bool take_kernel(void *context, sqlite3_stmt *row)
                          .launch_ns = -1,
                          .bytes = integer(row, 6, 0),
                          .calls = integer(row, 7, 1)};
-    bool fits = start_ns >= 0 && duration_ns >= 0 && start_ns <= INT64_MAX - duration_ns;
-    if (!fits || !in_range(kernel.class_id, loading->classes.count) ||
+    bool fits = plausible(start_ns) && plausible(duration_ns) && plausible(start_ns + duration_ns);
+    if (!fits || kernel.calls < 1 || !in_range(kernel.class_id, loading->classes.count) ||
         !in_range(kernel.stream_id, loading->streams.count))
         return stray(loading);
     kernel.end_ns = start_ns + duration_ns;
@@ -265,6 +286,7 @@ static bool take_mark(void *context, sqlite3_stmt *row)
                      .process_id = integer(row, 1, 0),
                      .thread_id = integer(row, 2, 0),
                      .name_id = name_or_none(loading, integer(row, 3, 0))};
+    if (!plausible(mark.t_ns)) return stray(loading);
     if (sqlite3_column_type(row, 4) != SQLITE_NULL) {
         mark.meta = keep(loading, text(row, 4));
         if (mark.meta == NULL) return false;
