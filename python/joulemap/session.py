@@ -254,9 +254,7 @@ class Session:
         self._running = False
         atexit.unregister(self._stop_at_exit)
         try:
-            for watch in reversed(self._watches):
-                watch.remove()
-            self._watches.clear()
+            self.unwatch()
             unwind.to(0)
             self._run.stop()
         finally:
@@ -341,6 +339,11 @@ class Session:
         handle = watch(model, name)
         self._watches.append(handle)
         return handle
+
+    def unwatch(self) -> None:
+        """Take the hooks off all models; `stop` does it by itself."""
+        while self._watches:
+            self._watches.pop().remove()
 
     def phase(self, name: str) -> Scope:
         """Name a part of the program: "train", "validate"."""

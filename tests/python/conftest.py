@@ -12,14 +12,31 @@ from ring_reader import Span, read_spans
 
 @pytest.fixture
 def session() -> Iterator[joulemap.Session]:
+    """A session of the test's own."""
+    with joulemap.Session(sim="h200", cpu=False) as run:
+        yield run
+
+
+@pytest.fixture(scope="module")
+def module_session() -> Iterator[joulemap.Session]:
     with joulemap.Session(sim="h200", cpu=False) as run:
         yield run
 
 
 @pytest.fixture
-def spans(session: joulemap.Session) -> Callable[..., list[Span]]:
+def watching(module_session: joulemap.Session) -> Iterator[joulemap.Session]:
+    """A session for all tests of a file, in which no model is watched: starting one takes half a second."""
+    assert not module_session._watches
+    yield module_session
+    module_session.unwatch()
+
+
+@pytest.fixture
+def spans(request: pytest.FixtureRequest) -> Callable[..., list[Span]]:
     """Return a function that gives the spans written so far, of the given kinds or of all."""
 
+    name = "watching" if "watching" in request.fixturenames else "session"
+    session: joulemap.Session = request.getfixturevalue(name)
     begin_ns = time.monotonic_ns()
 
     def read(*kinds: str) -> list[Span]:

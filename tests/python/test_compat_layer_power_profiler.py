@@ -89,29 +89,6 @@ def test_times_are_unix_seconds(profiled: LayerPowerProfiler) -> None:
     assert all(abs(time.time() - metrics.start_time) < 600 for metrics in profiled.results)
 
 
-@pytest.mark.parametrize("inputs", ["tensor", "tuple", "list", "dict", "mapping"])
-def test_inputs_of_every_shape_are_taken(inputs: str) -> None:
-    x = torch.randn(8, 256)
-    scale = torch.ones(16)
-    given: Any = {
-        "tensor": x,
-        "tuple": (x, scale),
-        "list": [x, scale],
-        "dict": {"x": x, "scale": scale},
-        "mapping": UserDict({"x": x}),
-    }[inputs]
-    results = LayerPowerProfiler(Model()).profile(given, warmup=False)
-    assert len(results) == len(LAYERS)
-
-
-def test_a_short_run_without_warm_up_has_an_honest_interval() -> None:
-    results = LayerPowerProfiler(Model()).profile(torch.randn(8, 256), warmup=False)
-    for metrics in results:
-        assert math.isfinite(metrics.energy_low_j)
-        assert math.isfinite(metrics.energy_high_j)
-        assert metrics.energy_low_j <= metrics.energy_j <= metrics.energy_high_j
-
-
 def test_the_list_of_a_call_survives_the_next_call() -> None:
     profiler = LayerPowerProfiler(Model())
     first = profiler.profile(torch.randn(8, 256), warmup=False)
@@ -120,24 +97,6 @@ def test_the_list_of_a_call_survives_the_next_call() -> None:
     assert first == kept
     assert len(first) == len(second) == len(LAYERS)
     assert first is not second
-
-
-def test_the_model_comes_back_as_it_was() -> None:
-    model = Model().train()
-    LayerPowerProfiler(model).profile(torch.randn(8, 256), warmup=False)
-    assert model.training
-    assert all(not module._forward_hooks for module in model.modules())
-
-
-def test_generation_gives_a_row_a_token_and_layer() -> None:
-    profiler = LayerPowerProfiler(Model())
-    results = profiler.profile_generation({"x": torch.randn(8, 256)}, max_new_tokens=5, warmup=False)
-    assert [metrics.layer_name for metrics in results].count("head") == 5
-
-
-def test_generation_without_generate_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="generate"):
-        LayerPowerProfiler(nn.Linear(4, 4)).profile_generation(torch.randn(1, 4))
 
 
 def test_results_are_saved_in_the_old_columns_first(profiled: LayerPowerProfiler, tmp_path: Path) -> None:
@@ -199,11 +158,6 @@ def test_statistics_have_two_level_columns(profiled: LayerPowerProfiler) -> None
     )
 
 
-def test_asking_before_profiling_says_what_to_do() -> None:
-    with pytest.raises(RuntimeError, match="profile"):
-        LayerPowerProfiler(Model()).print_summary()
-
-
 def test_the_monitor_knows_power_and_name() -> None:
     monitor = GPUMonitor()
     assert 50 < monitor.get_power() < 300  # an idle H200
@@ -216,12 +170,6 @@ def test_the_monitor_knows_power_and_name() -> None:
 def test_a_board_that_is_not_there_is_an_error_with_a_cure() -> None:
     with pytest.raises(joulemap.NoDeviceError, match="doctor"):
         GPUMonitor(7)
-
-
-def test_it_works_inside_an_open_session(session: joulemap.Session) -> None:
-    results = LayerPowerProfiler(Model()).profile(torch.randn(8, 256), warmup=False)
-    assert len(results) == len(LAYERS)
-    assert session.running
 
 
 def test_an_unmodified_script_runs(tmp_path: Path) -> None:
@@ -271,3 +219,58 @@ def test_the_runner_explains_itself(arguments: list[str], code: int, text: str) 
     )
     assert done.returncode == code
     assert text in done.stdout + done.stderr
+
+
+# ---- inside one open session ----
+
+
+@pytest.mark.parametrize("inputs", ["tensor", "tuple", "list", "dict", "mapping"])
+def test_inputs_of_every_shape_are_taken(inputs: str, watching: joulemap.Session) -> None:
+    x = torch.randn(8, 256)
+    scale = torch.ones(16)
+    given: Any = {
+        "tensor": x,
+        "tuple": (x, scale),
+        "list": [x, scale],
+        "dict": {"x": x, "scale": scale},
+        "mapping": UserDict({"x": x}),
+    }[inputs]
+    results = LayerPowerProfiler(Model()).profile(given, warmup=False)
+    assert len(results) == len(LAYERS)
+
+
+def test_a_short_run_without_warm_up_has_an_honest_interval(watching: joulemap.Session) -> None:
+    results = LayerPowerProfiler(Model()).profile(torch.randn(8, 256), warmup=False)
+    for metrics in results:
+        assert math.isfinite(metrics.energy_low_j)
+        assert math.isfinite(metrics.energy_high_j)
+        assert metrics.energy_low_j <= metrics.energy_j <= metrics.energy_high_j
+
+
+def test_the_model_comes_back_as_it_was(watching: joulemap.Session) -> None:
+    model = Model().train()
+    LayerPowerProfiler(model).profile(torch.randn(8, 256), warmup=False)
+    assert model.training
+    assert all(not module._forward_hooks for module in model.modules())
+
+
+def test_generation_gives_a_row_a_token_and_layer(watching: joulemap.Session) -> None:
+    profiler = LayerPowerProfiler(Model())
+    results = profiler.profile_generation({"x": torch.randn(8, 256)}, max_new_tokens=5, warmup=False)
+    assert [metrics.layer_name for metrics in results].count("head") == 5
+
+
+def test_generation_without_generate_is_a_value_error(watching: joulemap.Session) -> None:
+    with pytest.raises(ValueError, match="generate"):
+        LayerPowerProfiler(nn.Linear(4, 4)).profile_generation(torch.randn(1, 4))
+
+
+def test_asking_before_profiling_says_what_to_do(watching: joulemap.Session) -> None:
+    with pytest.raises(RuntimeError, match="profile"):
+        LayerPowerProfiler(Model()).print_summary()
+
+
+def test_it_works_inside_an_open_session(watching: joulemap.Session) -> None:
+    results = LayerPowerProfiler(Model()).profile(torch.randn(8, 256), warmup=False)
+    assert len(results) == len(LAYERS)
+    assert watching.running

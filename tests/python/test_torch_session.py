@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 
 import joulemap
@@ -70,3 +71,32 @@ def test_a_watched_forward_in_a_forked_child_is_recorded_there(session: joulemap
     os.waitpid(child, 0)
     rows = {row.path: row for row in session.report("layer", process_id=child).rows}
     assert rows["0"].calls == 1
+
+
+def test_stop_takes_all_hooks_away_and_leaves_weights_alone() -> None:
+    model = make_model()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    with joulemap.Session(sim="h200", cpu=False) as run:
+        run.watch(model)
+        out = model(torch.randn(2, 64))
+    for module in model.modules():
+        assert not module._forward_hooks
+        assert not module._forward_pre_hooks
+        assert not module._backward_hooks
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, before[name])
+    out.sum().backward()  # labels that outlive the watch do nothing
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    assert torch.load(file, weights_only=False)(torch.randn(2, 64)).shape == (2, 8)
+
+
+def test_optimizer_hooks_go_with_the_watch() -> None:
+    model = nn.Linear(4, 4)
+    with joulemap.Session(sim="h200", cpu=False) as run:
+        run.watch(model)
+    from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
+
+    assert not _global_optimizer_pre_hooks
+    assert not _global_optimizer_post_hooks

@@ -96,9 +96,9 @@ def assert_all_closed(spans: list[Span]) -> None:
 # ---- forward ----
 
 
-def test_forward_spans_are_the_module_tree(session: joulemap.Session, spans: Spans) -> None:
+def test_forward_spans_are_the_module_tree(watching: joulemap.Session, spans: Spans) -> None:
     model = Net()
-    session.watch(model)
+    watching.watch(model)
     model(torch.randn(2, 5, 8))
     (root,) = [span for span in spans("forward") if span.parent is None]
     assert root.name == "Net"
@@ -111,9 +111,9 @@ def test_forward_spans_are_the_module_tree(session: joulemap.Session, spans: Spa
     assert_all_closed(spans())
 
 
-def test_types_are_class_and_sizes(session: joulemap.Session, spans: Spans) -> None:
+def test_types_are_class_and_sizes(watching: joulemap.Session, spans: Spans) -> None:
     model = Net()
-    session.watch(model)
+    watching.watch(model)
     model(torch.randn(2, 5, 8))
     types = {span.name: span.type for span in spans("forward")}
     assert types["blocks.0.attn.qkv"] == "Linear(16, 48)"
@@ -140,10 +140,10 @@ def test_description_tells_class_and_sizes(module: nn.Module, text: str) -> None
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_inference_has_forward_spans_and_no_labels(
-    session: joulemap.Session, spans: Spans, mode: Callable[[], Any]
+    watching: joulemap.Session, spans: Spans, mode: Callable[[], Any]
 ) -> None:
     model = Net()
-    session.watch(model)
+    watching.watch(model)
     with mode():
         out = model(torch.randn(2, 5, 8))
     assert out.grad_fn is None
@@ -151,16 +151,16 @@ def test_inference_has_forward_spans_and_no_labels(
     assert_all_closed(spans())
 
 
-def test_module_called_twice_has_two_spans(session: joulemap.Session, spans: Spans) -> None:
+def test_module_called_twice_has_two_spans(watching: joulemap.Session, spans: Spans) -> None:
     shared = nn.Linear(8, 8)
     model = nn.Sequential(shared, nn.ReLU(), shared)
-    session.watch(model)
+    watching.watch(model)
     model(torch.randn(2, 8)).sum().backward()
     assert names(spans("forward")) == ["Sequential", "0", "1", "0"]
     assert names(spans("backward")) == ["Sequential", "0", "1", "0"]
 
 
-def test_module_that_calls_itself_nests(session: joulemap.Session, spans: Spans) -> None:
+def test_module_that_calls_itself_nests(watching: joulemap.Session, spans: Spans) -> None:
     class Recursive(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -171,7 +171,7 @@ def test_module_that_calls_itself_nests(session: joulemap.Session, spans: Spans)
             return self(y, depth - 1) if depth else y
 
     model = Recursive()
-    session.watch(model)
+    watching.watch(model)
     model(torch.randn(2, 8), 2).sum().backward()
     assert names(spans("forward")) == ["Recursive", "linear"] * 3
     assert_all_closed(spans())
@@ -182,9 +182,9 @@ def test_module_that_calls_itself_nests(session: joulemap.Session, spans: Spans)
 # ---- backward ----
 
 
-def test_backward_spans_are_the_module_tree_in_reverse(session: joulemap.Session, spans: Spans) -> None:
+def test_backward_spans_are_the_module_tree_in_reverse(watching: joulemap.Session, spans: Spans) -> None:
     model = Net()
-    session.watch(model)
+    watching.watch(model)
     x = torch.randn(2, 5, 8)
     model(x).square().sum().backward()
     (root,) = [span for span in spans("backward") if span.parent is None]
@@ -243,9 +243,9 @@ def self_s(span: Span) -> float:
     return float(span.end_ns - span.start_ns - inner) / 1e9
 
 
-def test_backward_time_goes_to_the_module_that_did_the_work(session: joulemap.Session, spans: Spans) -> None:
+def test_backward_time_goes_to_the_module_that_did_the_work(watching: joulemap.Session, spans: Spans) -> None:
     model = nn.Sequential(SlowLayer(0.04), SlowBetween())
-    session.watch(model)
+    watching.watch(model)
     model(torch.ones(2, requires_grad=True)).sum().backward()
     took: dict[str, float] = {}
     for span in spans("backward"):
@@ -255,11 +255,11 @@ def test_backward_time_goes_to_the_module_that_did_the_work(session: joulemap.Se
         assert seconds <= took[name] < seconds + 0.008, name
 
 
-def test_in_place_relu_after_a_watched_layer_still_trains(session: joulemap.Session, spans: Spans) -> None:
+def test_in_place_relu_after_a_watched_layer_still_trains(watching: joulemap.Session, spans: Spans) -> None:
     torch.manual_seed(0)
     plain = nn.Sequential(nn.Linear(8, 8), nn.ReLU(inplace=True), nn.Linear(8, 1))
     watched = copy.deepcopy(plain)
-    session.watch(watched)
+    watching.watch(watched)
     x = torch.randn(4, 8)
     plain(x).sum().backward()
     watched(x).sum().backward()
@@ -270,7 +270,7 @@ def test_in_place_relu_after_a_watched_layer_still_trains(session: joulemap.Sess
     assert names(spans("backward")) == ["Sequential", "2", "1", "0"]
 
 
-def test_outputs_in_containers_are_labelled(session: joulemap.Session, spans: Spans) -> None:
+def test_outputs_in_containers_are_labelled(watching: joulemap.Session, spans: Spans) -> None:
     @dataclass
     class Output:
         hidden: Tensor
@@ -298,14 +298,14 @@ def test_outputs_in_containers_are_labelled(session: joulemap.Session, spans: Sp
             return x
 
     model = Model()
-    session.watch(model)
+    watching.watch(model)
     model(torch.ones(3, requires_grad=True)).sum().backward()
     assert names(spans("backward")) == ["Model", "parts.dataclass", "parts.dict", "parts.tuple"]
 
 
-def test_loss_outside_the_model_is_in_no_layer(session: joulemap.Session, spans: Spans) -> None:
+def test_loss_outside_the_model_is_in_no_layer(watching: joulemap.Session, spans: Spans) -> None:
     model = nn.Linear(4, 4)
-    session.watch(model)
+    watching.watch(model)
     loss = Slow.apply(model(torch.randn(2, 4)), 0.03).sum()  # type: ignore[no-untyped-call]
     loss.backward()
     (backward,) = spans("backward")
@@ -313,9 +313,9 @@ def test_loss_outside_the_model_is_in_no_layer(session: joulemap.Session, spans:
     assert backward.end_ns - backward.start_ns < 0.03e9
 
 
-def test_work_before_the_model_is_in_no_layer(session: joulemap.Session, spans: Spans) -> None:
+def test_work_before_the_model_is_in_no_layer(watching: joulemap.Session, spans: Spans) -> None:
     model = nn.Linear(4, 4)
-    session.watch(model)
+    watching.watch(model)
     x = Slow.apply(torch.ones(2, 4, requires_grad=True), 0.03)  # type: ignore[no-untyped-call]
     model(x).sum().backward()
     (backward,) = spans("backward")
@@ -323,10 +323,10 @@ def test_work_before_the_model_is_in_no_layer(session: joulemap.Session, spans: 
     assert backward.end_ns - backward.start_ns < 0.03e9
 
 
-def test_double_backward_works_and_leaves_nothing_open(session: joulemap.Session, spans: Spans) -> None:
+def test_double_backward_works_and_leaves_nothing_open(watching: joulemap.Session, spans: Spans) -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
     plain = copy.deepcopy(model)
-    session.watch(model)
+    watching.watch(model)
     results = []
     x = torch.randn(3, 4)
     for net in (plain, model):
@@ -341,10 +341,10 @@ def test_double_backward_works_and_leaves_nothing_open(session: joulemap.Session
 
 
 def test_second_backward_through_a_kept_graph_is_recorded_again(
-    session: joulemap.Session, spans: Spans
+    watching: joulemap.Session, spans: Spans
 ) -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
-    session.watch(model)
+    watching.watch(model)
     loss = model(torch.randn(3, 4)).sum()
     loss.backward(retain_graph=True)
     loss.backward()
@@ -355,9 +355,9 @@ def test_second_backward_through_a_kept_graph_is_recorded_again(
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
-def test_checkpointed_forward_is_recompute(session: joulemap.Session, spans: Spans, reentrant: bool) -> None:
+def test_checkpointed_forward_is_recompute(watching: joulemap.Session, spans: Spans, reentrant: bool) -> None:
     model = Net(checkpointed=reentrant)
-    session.watch(model)
+    watching.watch(model)
     model(torch.randn(2, 5, 8)).sum().backward()
     recomputed = spans("recompute")
     assert {"blocks.0.attn.qkv", "blocks.1.mlp.0"} <= set(names(recomputed))
@@ -394,9 +394,9 @@ class Fails(torch.autograd.Function):
         raise ValueError("on purpose")
 
 
-def test_exception_in_forward_closes_its_spans(session: joulemap.Session, spans: Spans) -> None:
+def test_exception_in_forward_closes_its_spans(watching: joulemap.Session, spans: Spans) -> None:
     model = nn.Sequential(nn.Linear(4, 4), Broken("forward"))
-    session.watch(model)
+    watching.watch(model)
     with pytest.raises(ValueError, match="on purpose"):
         model(torch.randn(2, 4))
     assert_all_closed(spans())
@@ -404,23 +404,23 @@ def test_exception_in_forward_closes_its_spans(session: joulemap.Session, spans:
     assert spans("forward")[-1].parent is None
 
 
-def test_keyboard_interrupt_inside_a_step_closes_its_spans(session: joulemap.Session, spans: Spans) -> None:
+def test_keyboard_interrupt_inside_a_step_closes_its_spans(watching: joulemap.Session, spans: Spans) -> None:
     class Interrupted(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             raise KeyboardInterrupt
 
     model = nn.Sequential(nn.Linear(4, 4), Interrupted())
-    session.watch(model)
-    with pytest.raises(KeyboardInterrupt), session.step():
+    watching.watch(model)
+    with pytest.raises(KeyboardInterrupt), watching.step():
         model(torch.randn(2, 4))
     assert_all_closed(spans())
 
 
-def test_exception_in_backward_does_not_spoil_the_next_pass(session: joulemap.Session, spans: Spans) -> None:
+def test_exception_in_backward_does_not_spoil_the_next_pass(watching: joulemap.Session, spans: Spans) -> None:
     bad = nn.Sequential(nn.Linear(4, 4), Broken("backward"), nn.ReLU())
     good = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
-    session.watch(bad)
-    session.watch(good, name="good")
+    watching.watch(bad)
+    watching.watch(good, name="good")
     with pytest.raises(ValueError, match="on purpose"):
         bad(torch.randn(2, 4)).sum().backward()
     good(torch.randn(2, 4)).sum().backward()
@@ -430,12 +430,12 @@ def test_exception_in_backward_does_not_spoil_the_next_pass(session: joulemap.Se
     assert names(root.children) == ["good.1", "good.0"]
 
 
-def test_a_users_failing_hook_leaves_nothing_open(session: joulemap.Session, spans: Spans) -> None:
+def test_a_users_failing_hook_leaves_nothing_open(watching: joulemap.Session, spans: Spans) -> None:
     def fail(*_: Any) -> None:
         raise ValueError("on purpose")
 
     model = nn.Sequential(nn.Linear(4, 4))
-    session.watch(model)
+    watching.watch(model)
     model[0].register_forward_pre_hook(fail)
     with pytest.raises(ValueError, match="on purpose"):
         model(torch.randn(2, 4))
@@ -445,28 +445,9 @@ def test_a_users_failing_hook_leaves_nothing_open(session: joulemap.Session, spa
 # ---- coming and going ----
 
 
-def test_stop_takes_all_hooks_away_and_leaves_weights_alone() -> None:
-    model = Net()
-    before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    with joulemap.Session(sim="h200", cpu=False) as run:
-        run.watch(model)
-        out = model(torch.randn(2, 5, 8))
-    for module in model.modules():
-        assert not module._forward_hooks
-        assert not module._forward_pre_hooks
-        assert not module._backward_hooks
-    for name, weight in model.state_dict().items():
-        assert torch.equal(weight, before[name])
-    out.sum().backward()  # labels that outlive the watch do nothing
-    file = io.BytesIO()
-    torch.save(model, file)
-    file.seek(0)
-    assert isinstance(torch.load(file, weights_only=False), Net)
-
-
-def test_a_watched_model_can_be_copied_and_saved_whole(session: joulemap.Session, spans: Spans) -> None:
+def test_a_watched_model_can_be_copied_and_saved_whole(watching: joulemap.Session, spans: Spans) -> None:
     model = nn.Sequential(nn.Linear(4, 4))
-    session.watch(model)
+    watching.watch(model)
     copy.deepcopy(model)(torch.randn(2, 4))
     file = io.BytesIO()
     torch.save(model, file)
@@ -476,25 +457,25 @@ def test_a_watched_model_can_be_copied_and_saved_whole(session: joulemap.Session
     assert len(spans()) == count > 0
 
 
-def test_watching_twice_does_not_double_the_spans(session: joulemap.Session, spans: Spans) -> None:
+def test_watching_twice_does_not_double_the_spans(watching: joulemap.Session, spans: Spans) -> None:
     model = nn.Sequential(nn.Linear(4, 4))
-    session.watch(model)
-    session.watch(model)
+    watching.watch(model)
+    watching.watch(model)
     model(torch.randn(2, 4))
     assert names(spans("forward")) == ["Sequential", "0"]
 
 
-def test_two_models_have_names_of_their_own(session: joulemap.Session, spans: Spans) -> None:
+def test_two_models_have_names_of_their_own(watching: joulemap.Session, spans: Spans) -> None:
     one, two = nn.Sequential(nn.Linear(4, 4)), nn.Sequential(nn.Linear(4, 4))
-    session.watch(one)
-    session.watch(two)
+    watching.watch(one)
+    watching.watch(two)
     two(one(torch.randn(2, 4)))
     assert names(spans("forward")) == ["Sequential", "0", "Sequential_2", "Sequential_2.0"]
 
 
-def test_only_modules_can_be_watched(session: joulemap.Session) -> None:
+def test_only_modules_can_be_watched(watching: joulemap.Session) -> None:
     with pytest.raises(TypeError, match=r"torch\.nn\.Module"):
-        session.watch(lambda x: x)
+        watching.watch(lambda x: x)
 
 
 # ---- around the model ----
@@ -502,10 +483,10 @@ def test_only_modules_can_be_watched(session: joulemap.Session) -> None:
 
 @pytest.mark.parametrize("optimizer_class", [torch.optim.SGD, torch.optim.AdamW])
 def test_optimizer_steps_have_spans(
-    session: joulemap.Session, spans: Spans, optimizer_class: type[torch.optim.Optimizer]
+    watching: joulemap.Session, spans: Spans, optimizer_class: type[torch.optim.Optimizer]
 ) -> None:
     model = nn.Linear(4, 4)
-    session.watch(model)
+    watching.watch(model)
     optimizer = optimizer_class(model.parameters(), lr=0.1)  # type: ignore[call-arg]
     for _ in range(2):
         model(torch.randn(2, 4)).sum().backward()
@@ -515,19 +496,9 @@ def test_optimizer_steps_have_spans(
     assert_all_closed(found)
 
 
-def test_optimizer_hooks_go_with_the_watch() -> None:
-    model = nn.Linear(4, 4)
-    with joulemap.Session(sim="h200", cpu=False) as run:
-        run.watch(model)
-    from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
-
-    assert not _global_optimizer_pre_hooks
-    assert not _global_optimizer_post_hooks
-
-
-def test_threads_have_trees_of_their_own(session: joulemap.Session, spans: Spans) -> None:
+def test_threads_have_trees_of_their_own(watching: joulemap.Session, spans: Spans) -> None:
     model = Net()
-    session.watch(model)
+    watching.watch(model)
     start = threading.Barrier(4)
 
     def work() -> None:
@@ -548,10 +519,10 @@ def test_threads_have_trees_of_their_own(session: joulemap.Session, spans: Spans
         assert len(spans(kind)) == 20 * NET_CALLS
 
 
-def test_compiled_model_still_trains(session: joulemap.Session, spans: Spans) -> None:
+def test_compiled_model_still_trains(watching: joulemap.Session, spans: Spans) -> None:
     model = Net()
     compiled = torch.compile(model, backend="aot_eager")
-    session.watch(compiled)
+    watching.watch(compiled)
     expected = torch.func.functional_call(model, dict(model.named_parameters()), (torch.ones(2, 5, 8),))
     count = len(spans())
     out = compiled(torch.ones(2, 5, 8))
@@ -562,24 +533,24 @@ def test_compiled_model_still_trains(session: joulemap.Session, spans: Spans) ->
     assert_all_closed(spans())
 
 
-def test_compiling_a_watched_model_breaks_no_graph(session: joulemap.Session) -> None:
+def test_compiling_a_watched_model_breaks_no_graph(watching: joulemap.Session) -> None:
     model = Net()
-    session.watch(model)
+    watching.watch(model)
     compiled = torch.compile(model, backend="eager", fullgraph=True)
     assert compiled(torch.ones(2, 5, 8)).shape == (2, 5, 4)
 
 
-def test_scripted_parts_work_and_count_as_their_container(session: joulemap.Session, spans: Spans) -> None:
+def test_scripted_parts_work_and_count_as_their_container(watching: joulemap.Session, spans: Spans) -> None:
     model = nn.Sequential(torch.jit.script(nn.Linear(4, 4)), nn.ReLU())
-    session.watch(model)
+    watching.watch(model)
     model(torch.randn(2, 4)).sum().backward()
     assert names(spans("forward")) == ["Sequential", "1"]
     assert_all_closed(spans())
 
 
-def test_watched_models_can_be_vmapped_traced_and_exported(session: joulemap.Session) -> None:
+def test_watched_models_can_be_vmapped_traced_and_exported(watching: joulemap.Session) -> None:
     model = nn.Sequential(nn.Linear(4, 4))
-    session.watch(model)
+    watching.watch(model)
     x = torch.randn(2, 4)
     weights = dict(model.named_parameters())
     assert torch.func.vmap(model)(torch.randn(3, 2, 4)).shape == (3, 2, 4)

@@ -131,9 +131,10 @@ class GPUMonitor:
             begin_ns = time.monotonic_ns()
             time.sleep(self.POWER_SPAN_S)
             report = session.report("board", from_ns=begin_ns, to_ns=time.monotonic_ns())
+            duration_s = report.totals.duration_s
             for row in report.rows:
-                if row.boards == str(self._board["index"]) and row.power_w is not None:
-                    return row.power_w
+                if row.boards == str(self._board["index"]) and duration_s:
+                    return row.energy_j / duration_s
         raise _core.Error(
             f"no power reading of {self._board['name']} came in: run `joulemap doctor` to see what is missing"
         )
