@@ -117,9 +117,9 @@ static int produce(const char *run_dir)
     jm__ring_options options = {.run_dir = run_dir,
                                 .writer = JM_WRITER_INJECT,
                                 .record_size = sizeof(jm_ring_kernel),
-                                .capacity = 1u << 19,
-                                .capacity_least = 1024,
-                                .share = 8};
+                                .capacity = JM_KERNELS_CAPACITY,
+                                .capacity_least = JM_KERNELS_CAPACITY_LEAST,
+                                .share = JM_KERNELS_SHARE};
     if (jm__ring_create(&ring, &options) != 0) return 1;
     uint32_t numbers[DISTINCT_KERNELS];
     for (int i = 0; i < DISTINCT_KERNELS; i++) {

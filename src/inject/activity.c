@@ -13,9 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KERNEL_CAPACITY       (1u << 19) /* 32 MiB: half a second of the fastest programs */
-#define KERNEL_CAPACITY_LEAST 1024u
-#define KERNEL_SHARE          8u
 /* A buffer that CUPTI keeps though nothing is in it must not hold back the word that all is in. */
 #define BUFFER_HELD_NS (INT64_C(3) * JM_NS_PER_S)
 
@@ -210,9 +207,9 @@ static int open_ring(const char *run_dir)
                                     .writer = JM_WRITER_INJECT,
                                     .names_file = names.file_number,
                                     .record_size = sizeof(jm_ring_kernel),
-                                    .capacity = KERNEL_CAPACITY,
-                                    .capacity_least = KERNEL_CAPACITY_LEAST,
-                                    .share = KERNEL_SHARE,
+                                    .capacity = JM_KERNELS_CAPACITY,
+                                    .capacity_least = JM_KERNELS_CAPACITY_LEAST,
+                                    .share = JM_KERNELS_SHARE,
                                     .realtime = true};
         error = jm__ring_create(&ring, &options);
     }

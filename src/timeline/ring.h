@@ -11,6 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The ring of kernel records: 64 MiB, half a second of a million kernels and launches a second, for a
+ * recorder that is held up by its disk; less where /dev/shm is small. */
+#define JM_KERNELS_CAPACITY       (1u << 20)
+#define JM_KERNELS_CAPACITY_LEAST 1024u
+#define JM_KERNELS_SHARE          8u
+
 typedef struct jm__ring {
     jm_ring_header *header; /* NULL: there is none */
     void *records;

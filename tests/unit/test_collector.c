@@ -2,6 +2,7 @@
  */
 #include "base/clock.h"
 #include "base/map.h"
+#include "timeline/collector_parts.h"
 #include "timeline/names.h"
 #include "timeline/ring.h"
 #include "timeline/timeline.h"
@@ -184,6 +185,57 @@ static void test_realtime_stamps_come_out_in_the_one_clock(void **state)
     collected_free(all);
 }
 
+/* Stamps of work that ended `ago_ns` ago, with a clock that stepped by `step_ns` between two polls 50 ms
+ * apart. */
+static void check_step(int64_t step_ns)
+{
+    const int64_t now_ns = 1000 * JM_NS_PER_S, stepped_ns = now_ns - 500 * JM_NS_PER_MS,
+                  offset_ns = -77 * JM_NS_PER_S;
+    struct jm__collector *collector = calloc(1, sizeof *collector);
+    assert_non_null(collector);
+    collector->now_ns = now_ns;
+    collector->segment_count = 2;
+    collector->segments[0] = (collector_clock_segment){now_ns - 100 * JM_NS_PER_S, offset_ns};
+    collector->segments[1] = (collector_clock_segment){stepped_ns - 25 * JM_NS_PER_MS, offset_ns - step_ns};
+    for (int64_t ago_ns = 0; ago_ns < 15 * JM_NS_PER_S; ago_ns += 7 * JM_NS_PER_MS) {
+        int64_t true_ns = now_ns - ago_ns;
+        if (true_ns > stepped_ns - 30 * JM_NS_PER_MS && true_ns < stepped_ns) continue; /* may be either */
+        int64_t realtime_ns = true_ns - offset_ns + (true_ns >= stepped_ns ? step_ns : 0);
+        assert_int_equal(jm__collector_clock_convert(collector, realtime_ns), true_ns);
+    }
+    free(collector);
+}
+
+static void test_a_step_of_the_realtime_clock_moves_no_kernel(void **state)
+{
+    (void)state;
+    check_step(3600 * JM_NS_PER_S);
+    check_step(-3600 * JM_NS_PER_S);
+    check_step(20 * JM_NS_PER_S);
+    check_step(-20 * JM_NS_PER_S);
+}
+
+static void test_too_many_waiting_kernels_go_out_untied_instead_of_filling_memory(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 1u << 16);
+    enum { EXTRA = 1000 };
+    uint32_t pushed = 0;
+    while (pushed < JM_WAITING_MAX + EXTRA) {
+        for (int i = 0; i < 60000 && pushed < JM_WAITING_MAX + EXTRA; i++)
+            push_kernel(side, ++pushed, jm__now_ns());
+        collected_poll(all);
+    }
+    assert_int_equal(all->kernel_count, EXTRA);
+    assert_int_equal(all->lost, EXTRA);
+    collected_finish(all);
+    assert_int_equal(all->kernel_count, JM_WAITING_MAX + EXTRA);
+    assert_int_equal(all->lost, JM_WAITING_MAX + EXTRA);
+    injected_free(side);
+    collected_free(all);
+}
+
 static void test_losses_of_ring_and_cupti_are_reported_once(void **state)
 {
     (void)state;
@@ -343,6 +395,8 @@ int main(void)
         cmocka_unit_test(test_a_kernel_without_a_launch_goes_out_at_the_end_and_is_counted),
         cmocka_unit_test(test_a_kernel_is_charged_to_what_was_innermost_at_its_launch),
         cmocka_unit_test(test_realtime_stamps_come_out_in_the_one_clock),
+        cmocka_unit_test(test_a_step_of_the_realtime_clock_moves_no_kernel),
+        cmocka_unit_test(test_too_many_waiting_kernels_go_out_untied_instead_of_filling_memory),
         cmocka_unit_test(test_losses_of_ring_and_cupti_are_reported_once),
         cmocka_unit_test(test_complete_follows_what_the_injected_library_has_flushed),
         cmocka_unit_test(test_damaged_rings_are_left_alone),

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -293,6 +294,45 @@ static void test_a_full_ring_counts_its_losses_and_never_loses_an_end(void **sta
     stop(all);
 }
 
+static void *one_more(void *unused)
+{
+    (void)unused;
+    jm_span_end(jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("with room"), 0, 0));
+    return NULL;
+}
+
+static void test_without_room_for_a_ring_spans_are_counted_as_lost(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    pid_t child = fork();
+    if (child == 0) {
+        jm_error err;
+        struct rlimit none = {8192, RLIM_INFINITY}, unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+        setrlimit(RLIMIT_FSIZE, &none);
+        if (jm__timeline_open(all->run_dir, &err) != JM_OK) _exit(1);
+        for (int i = 0; i < 10; i++) {
+            jm_span_id span = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("no room"), 0, 0);
+            if (span != 0) _exit(2);
+            jm_span_end(span);
+        }
+        setrlimit(RLIMIT_FSIZE, &unlimited);
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, one_more, NULL) != 0) _exit(3);
+        pthread_join(thread, NULL);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    collected_poll(all);
+    assert_int_equal(all->span_count, 1);
+    assert_true(collected_span(all, "with room")->end_ns > 0);
+    assert_int_equal(all->lost, 10);
+    collected_free(all);
+}
+
 static void *many_spans(void *unused)
 {
     (void)unused;
@@ -349,6 +389,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_mark_carries_its_words),
         cmocka_unit_test(test_an_overlong_name_is_cut_between_characters),
         cmocka_unit_test(test_a_full_ring_counts_its_losses_and_never_loses_an_end),
+        cmocka_unit_test(test_without_room_for_a_ring_spans_are_counted_as_lost),
         cmocka_unit_test(test_threads_write_while_the_collector_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
