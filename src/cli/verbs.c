@@ -2,6 +2,6 @@
 #include "cli/verb.h"
 
 const cli_verb *const cli_verbs[] = {
-    &cli_verb_stat, &cli_verb_record, &cli_verb_report, &cli_verb_export, &cli_verb_import, &cli_verb_help,
-    NULL,
+    &cli_verb_list,   &cli_verb_doctor, &cli_verb_stat, &cli_verb_record, &cli_verb_report, &cli_verb_export,
+    &cli_verb_import, &cli_verb_help,   NULL,
 };

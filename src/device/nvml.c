@@ -107,6 +107,16 @@ static void library_note(const nvml_state *state, jm__findings *findings)
                     nvml->simulated ? "simulated: " : "", nvml->path, version, driver, state->board_count);
 }
 
+/* The library before what it lacks, although its versions are known last. */
+static void finding_put_first(jm__findings *findings, size_t first)
+{
+    if (findings->count <= first + 1) return;
+    jm_finding last = findings->items[findings->count - 1];
+    memmove(&findings->items[first + 1], &findings->items[first],
+            (findings->count - 1 - first) * sizeof findings->items[0]);
+    findings->items[first] = last;
+}
+
 static jm_status boards_find(nvml_state *state, jm__findings *findings, jm_error *err)
 {
     unsigned count = 0;
@@ -142,6 +152,7 @@ static jm_status nvml_open(void **out, const jm__device_options *options, jm__fi
 {
     nvml_state *state = calloc(1, sizeof *state);
     if (state == NULL) return jm__no_memory(err, "calloc");
+    size_t first = findings->count;
     jm__nvml_load(&state->nvml, options, findings);
     if (state->nvml.library == NULL) {
         free(state);
@@ -150,6 +161,7 @@ static jm_status nvml_open(void **out, const jm__device_options *options, jm__fi
     *out = state;
     JM_TRY(boards_find(state, findings, err));
     library_note(state, findings);
+    finding_put_first(findings, first);
     return JM_OK;
 }
 

@@ -83,35 +83,47 @@ _Static_assert(sizeof(jm__nvml_field) == 40, "NVML layout");
 _Static_assert(sizeof(jm__nvml_pci) == 68, "NVML layout");
 _Static_assert(sizeof(jm__nvml_utilisation) == 8, "NVML layout");
 
-/* slot, symbol, older symbol of the same shape ("" if none), 1 if nothing works without it, arguments */
+/* slot, symbol, older symbol of the same shape ("" if none), what is lost without it, arguments.
+ * Without what is lost for "everything", nothing works. */
 #define JM_NVML_MAP(X)                                                                                       \
-    X(init, "nvmlInit_v2", "", 1, (void))                                                                    \
-    X(shutdown, "nvmlShutdown", "", 1, (void))                                                               \
-    X(device_count, "nvmlDeviceGetCount_v2", "", 1, (unsigned *))                                            \
-    X(device_by_index, "nvmlDeviceGetHandleByIndex_v2", "", 1, (unsigned, jm__nvml_device *))                \
-    X(device_by_uuid, "nvmlDeviceGetHandleByUUID", "", 0, (const char *, jm__nvml_device *))                 \
-    X(driver_version, "nvmlSystemGetDriverVersion", "", 0, (char *, unsigned))                               \
-    X(nvml_version, "nvmlSystemGetNVMLVersion", "", 0, (char *, unsigned))                                   \
-    X(name, "nvmlDeviceGetName", "", 0, (jm__nvml_device, char *, unsigned))                                 \
-    X(uuid, "nvmlDeviceGetUUID", "", 0, (jm__nvml_device, char *, unsigned))                                 \
-    X(pci, "nvmlDeviceGetPciInfo_v3", "", 0, (jm__nvml_device, jm__nvml_pci *))                              \
-    X(mig_mode, "nvmlDeviceGetMigMode", "", 0, (jm__nvml_device, unsigned *, unsigned *))                    \
-    X(mig_count, "nvmlDeviceGetMaxMigDeviceCount", "", 0, (jm__nvml_device, unsigned *))                     \
-    X(mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex", "", 0,                                            \
-      (jm__nvml_device, unsigned, jm__nvml_device *))                                                        \
-    X(samples, "nvmlDeviceGetSamples", "", 0,                                                                \
-      (jm__nvml_device, int, unsigned long long, int *, unsigned *, jm__nvml_sample *))                      \
-    X(fields, "nvmlDeviceGetFieldValues", "", 0, (jm__nvml_device, int, jm__nvml_field *))                   \
-    X(power, "nvmlDeviceGetPowerUsage", "", 0, (jm__nvml_device, unsigned *))                                \
-    X(energy, "nvmlDeviceGetTotalEnergyConsumption", "", 0, (jm__nvml_device, unsigned long long *))         \
-    X(utilisation, "nvmlDeviceGetUtilizationRates", "", 0, (jm__nvml_device, jm__nvml_utilisation *))        \
-    X(temperature, "nvmlDeviceGetTemperature", "", 0, (jm__nvml_device, int, unsigned *))                    \
-    X(clock, "nvmlDeviceGetClockInfo", "", 0, (jm__nvml_device, int, unsigned *))                            \
-    X(throttle, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons", 0,    \
-      (jm__nvml_device, unsigned long long *))                                                               \
-    X(limit, "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit", 0,                      \
+    X(init, "nvmlInit_v2", "", JM_NVML_EVERYTHING, (void))                                                   \
+    X(shutdown, "nvmlShutdown", "", JM_NVML_EVERYTHING, (void))                                              \
+    X(device_count, "nvmlDeviceGetCount_v2", "", JM_NVML_EVERYTHING, (unsigned *))                           \
+    X(device_by_index, "nvmlDeviceGetHandleByIndex_v2", "", JM_NVML_EVERYTHING,                              \
+      (unsigned, jm__nvml_device *))                                                                         \
+    X(device_by_uuid, "nvmlDeviceGetHandleByUUID", "", "finding a lost board again by its UUID",             \
+      (const char *, jm__nvml_device *))                                                                     \
+    X(driver_version, "nvmlSystemGetDriverVersion", "", "the driver's version", (char *, unsigned))          \
+    X(nvml_version, "nvmlSystemGetNVMLVersion", "", "NVML's version", (char *, unsigned))                    \
+    X(name, "nvmlDeviceGetName", "", "names of boards, and with them their profiles",                        \
+      (jm__nvml_device, char *, unsigned))                                                                   \
+    X(uuid, "nvmlDeviceGetUUID", "", "UUIDs of boards", (jm__nvml_device, char *, unsigned))                 \
+    X(pci, "nvmlDeviceGetPciInfo_v3", "", "PCI ids", (jm__nvml_device, jm__nvml_pci *))                      \
+    X(mig_mode, "nvmlDeviceGetMigMode", "", "whether a board is cut into MIG instances",                     \
+      (jm__nvml_device, unsigned *, unsigned *))                                                             \
+    X(mig_count, "nvmlDeviceGetMaxMigDeviceCount", "", "boards of MIG instances in CUDA_VISIBLE_DEVICES",    \
       (jm__nvml_device, unsigned *))                                                                         \
-    X(limit_range, "nvmlDeviceGetPowerManagementLimitConstraints", "", 0,                                    \
+    X(mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex", "",                                               \
+      "boards of MIG instances in CUDA_VISIBLE_DEVICES", (jm__nvml_device, unsigned, jm__nvml_device *))     \
+    X(samples, "nvmlDeviceGetSamples", "", "the ring of power samples",                                      \
+      (jm__nvml_device, int, unsigned long long, int *, unsigned *, jm__nvml_sample *))                      \
+    X(fields, "nvmlDeviceGetFieldValues", "", "instant power, memory power",                                 \
+      (jm__nvml_device, int, jm__nvml_field *))                                                              \
+    X(power, "nvmlDeviceGetPowerUsage", "", "average power (then read as field 185)",                        \
+      (jm__nvml_device, unsigned *))                                                                         \
+    X(energy, "nvmlDeviceGetTotalEnergyConsumption", "", "the energy counter",                               \
+      (jm__nvml_device, unsigned long long *))                                                               \
+    X(utilisation, "nvmlDeviceGetUtilizationRates", "", "utilisation (then read from its ring)",             \
+      (jm__nvml_device, jm__nvml_utilisation *))                                                             \
+    X(temperature, "nvmlDeviceGetTemperature", "", "temperature", (jm__nvml_device, int, unsigned *))        \
+    X(clock, "nvmlDeviceGetClockInfo", "", "clocks", (jm__nvml_device, int, unsigned *))                     \
+    X(throttle, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons",       \
+      "throttle reasons", (jm__nvml_device, unsigned long long *))                                           \
+    X(limit, "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit", "the power limit",      \
+      (jm__nvml_device, unsigned *))                                                                         \
+    X(limit_range, "nvmlDeviceGetPowerManagementLimitConstraints", "", "the range of the power limit",       \
       (jm__nvml_device, unsigned *, unsigned *))
+
+#define JM_NVML_EVERYTHING "everything"
 
 #endif

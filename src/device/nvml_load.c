@@ -10,9 +10,9 @@
 static const struct {
     const char *symbol, *older;
     size_t offset;
-    bool required;
+    const char *lost; /* without it */
 } symbols[] = {
-#define X(slot, symbol, older, required, arguments) {symbol, older, offsetof(jm__nvml, slot), required},
+#define X(slot, symbol, older, lost, arguments) {symbol, older, offsetof(jm__nvml, slot), lost},
     JM_NVML_MAP(X)
 #undef X
 };
@@ -81,7 +81,7 @@ static void *symbol_find(void *library, const char *symbol)
     return dlsym(library, symbol);
 }
 
-/* One loop for all symbols; false if a required one is missing. */
+/* One loop for all symbols; false if one is missing without which nothing works. */
 static bool symbols_resolve(jm__nvml *nvml, jm__findings *findings)
 {
     bool whole = true;
@@ -93,9 +93,9 @@ static bool symbols_resolve(jm__nvml *nvml, jm__findings *findings)
         if (address != NULL) continue;
         char subject[64];
         snprintf(subject, sizeof subject, "NVML: %.57s", symbols[i].symbol);
-        jm__finding_add(findings, subject, false, "another driver version may have it", "not in %.200s%s",
-                        nvml->path, symbols[i].required ? "; nothing works without it" : "");
-        whole = whole && !symbols[i].required;
+        jm__finding_add(findings, subject, false, "another driver version may have it",
+                        "not in %.150s; without it is lost: %s", nvml->path, symbols[i].lost);
+        whole = whole && strcmp(symbols[i].lost, JM_NVML_EVERYTHING) != 0;
     }
     void *address = symbol_find(nvml->library, "nvmlErrorString");
     memcpy(&nvml->error_text, &address, sizeof address);
@@ -142,8 +142,9 @@ static void library_open(jm__nvml *nvml, const char *path, bool sim, jm__finding
     nvml->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (nvml->library == NULL) {
         jm__finding_add(findings, "NVML", false,
-                        sim ? "check the path in JOULEMAP_NVML and the build"
-                            : "install the NVIDIA driver, or use the simulated board: --sim h200",
+                        is_set(getenv("JOULEMAP_NVML")) ? "check the path in JOULEMAP_NVML"
+                        : sim ? "build joulemap again: the simulated board comes with it"
+                              : "install the NVIDIA driver, or use the simulated board: --sim h200",
                         "%.240s", dlerror());
         return;
     }

@@ -9,9 +9,9 @@ typedef struct jm__nvml {
     void *library;
     char path[256]; /* as the loader resolved it */
     bool simulated;
-    bool attached; /* the simulated board follows a run */
+    bool attached;                         /* the simulated board follows a run */
     const char *(*error_text)(int result); /* never NULL */
-#define X(slot, symbol, older, required, arguments) int(*slot) arguments;
+#define X(slot, symbol, older, lost, arguments) int(*slot) arguments;
     JM_NVML_MAP(X)
 #undef X
 } jm__nvml;

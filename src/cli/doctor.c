@@ -1,0 +1,127 @@
+/* joulemap doctor: what works here, what does not, why, and how to get it. */
+#include "cli/json.h"
+
+#include <string.h>
+
+/* What a user came for. */
+typedef struct abilities {
+    size_t gpu_count; /* boards whose power can be read */
+    size_t cpu_count; /* CPU domains whose energy can be read */
+    const char *gpu_sensor;
+    bool simulated;
+    bool kernels;
+} abilities;
+
+static const char *power_sensor(const jm_inventory *inventory, size_t board)
+{
+    for (size_t i = 0; i < jm_inventory_sensor_count(inventory, board); i++) {
+        const jm_sensor *sensor = jm_inventory_sensor(inventory, board, i);
+        bool measures = sensor->quantity == JM_QUANTITY_POWER || sensor->quantity == JM_QUANTITY_ENERGY;
+        if (measures && sensor->missing[0] == '\0') return sensor->name;
+    }
+    return NULL;
+}
+
+static bool finding_works(const jm_inventory *inventory, const char *subject)
+{
+    for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++) {
+        const jm_finding *finding = jm_inventory_finding(inventory, i);
+        if (strcmp(finding->subject, subject) == 0) return finding->works;
+    }
+    return false;
+}
+
+static abilities abilities_find(const jm_inventory *inventory)
+{
+    abilities found = {0};
+    for (size_t i = 0; i < jm_inventory_board_count(inventory); i++) {
+        const jm_board *board = jm_inventory_board(inventory, i);
+        const char *sensor = power_sensor(inventory, i);
+        if (sensor == NULL) continue;
+        if (strcmp(board->backend, "nvml") != 0) {
+            found.cpu_count++;
+            continue;
+        }
+        if (found.gpu_count++ == 0) found.gpu_sensor = sensor;
+        found.simulated = found.simulated || board->simulated;
+    }
+    found.kernels = finding_works(inventory, "CUDA") && finding_works(inventory, "CUPTI");
+    return found;
+}
+
+static void print_text(const jm_inventory *inventory, const abilities *found)
+{
+    printf("joulemap %s\n\n", jm_version());
+    if (found->gpu_count > 0)
+        printf("  GPU energy   yes: %zu board%s%s, main sensor %s\n", found->gpu_count,
+               found->gpu_count == 1 ? "" : "s", found->simulated ? " (simulated)" : "", found->gpu_sensor);
+    else
+        printf("  GPU energy   no: see NVML below; --sim h200 simulates a board\n");
+    if (found->cpu_count > 0)
+        printf("  CPU energy   yes: %zu domains\n", found->cpu_count);
+    else
+        printf("  CPU energy   no: see RAPL below\n");
+    printf("  GPU kernels  %s\n\n",
+           found->kernels ? "yes" : "no: see CUDA and CUPTI below; energy goes to layers by their spans");
+    for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++) {
+        const jm_finding *finding = jm_inventory_finding(inventory, i);
+        printf("%-8s %s: %s\n", finding->works ? "works" : "missing", finding->subject, finding->detail);
+        if (finding->cure[0] != '\0') printf("         cure: %s\n", finding->cure);
+    }
+}
+
+static int print_json(const cli_args *args, const jm_inventory *inventory, const abilities *found)
+{
+    json_t *findings = json_array();
+    for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++) {
+        const jm_finding *finding = jm_inventory_finding(inventory, i);
+        json_array_append_new(findings,
+                              json_pack("{s:s, s:b, s:s, s:s}", "subject", finding->subject, "works",
+                                        finding->works, "detail", finding->detail, "cure", finding->cure));
+    }
+    return cli_json_write(args,
+                          json_pack("{s:s, s:b, s:b, s:b, s:b, s:o}", "version", jm_version(), "gpu_energy",
+                                    found->gpu_count > 0, "cpu_energy", found->cpu_count > 0, "gpu_kernels",
+                                    found->kernels, "simulated", found->simulated, "findings", findings));
+}
+
+static int run(const cli_args *args)
+{
+    jm_inventory *inventory;
+    jm_error err;
+    cli_progress("looking at boards, drivers and libraries");
+    if (jm_inventory_create(&inventory, cli_get(args, "--sim"), &err) != JM_OK) return cli_fail(args, &err);
+    abilities found = abilities_find(inventory);
+    cli_progress(NULL);
+    int code = 0;
+    if (cli_has(args, "--json"))
+        code = print_json(args, inventory, &found);
+    else
+        print_text(inventory, &found);
+    jm_inventory_free(inventory);
+    if (code == 0 && found.gpu_count + found.cpu_count == 0) code = jm_status_exit_code(JM_NO_DEVICE);
+    return code;
+}
+
+static const cli_option options[] = {
+    {"--sim", 0, "PROFILE",
+     "look at the simulated board: h200, h100, a100, rtx3090, v100, or a profile's file", NULL, false},
+    {"--json", 0, NULL, "print JSON", NULL, false},
+    {0},
+};
+
+const cli_verb cli_verb_doctor = {
+    .name = "doctor",
+    .usage = "[options]",
+    .summary = "tell what works on this machine, what does not, and the cure",
+    .description =
+        "Looks for NVML and each of its calls, for CPU energy (RAPL), CUDA, CUPTI, shared memory and "
+        "SQLite. Nothing is changed. CUDA and CUPTI are loaded in a process of their own.\n"
+        "\n"
+        "The exit code is 0 if the energy of anything can be read here, else 69.\n"
+        "\n"
+        "  joulemap doctor\n"
+        "  joulemap doctor --json | jq '.findings[] | select(.works | not)'\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,14 @@
+/* JSON on stdout, for verbs that answer with a document of their own. */
+#ifndef CLI_JSON_H
+#define CLI_JSON_H
+
+#include "cli/verb.h"
+#include <jansson.h>
+
+/* A number, null where it is NAN. */
+json_t *cli_json_number(double value);
+
+/* Print the document and free it; returns the exit code. */
+int cli_json_write(const cli_args *args, json_t *document_take);
+
+#endif
