@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FLUSH_TIMEOUT_MS 5000
 
@@ -17,6 +18,12 @@ static const cli_option options[] = {
     {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
     {NULL, 0, NULL, NULL, NULL, false},
 };
+
+/* The rest is idle time and the like: shares of the boards, not boards. */
+static bool is_board(const jm_row *row)
+{
+    return row->depth == 0 && (strcmp(row->kind, "gpu") == 0 || strcmp(row->kind, "cpu") == 0);
+}
 
 /* ---- text: on stderr, as the command's own results are on stdout */
 
@@ -29,7 +36,7 @@ static void print_text(const jm_report *report, const cli_child *child)
     fprintf(stderr, "%s\n", totals->simulated ? " (simulated board)" : "");
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
-        if (row->depth > 0) continue;
+        if (!is_board(row)) continue;
         fprintf(stderr, "  %-24s ", row->name);
         cli_energy_print(stderr, row->energy_j, row->energy_low_j, row->energy_high_j, duration_s);
         fputc('\n', stderr);
@@ -47,8 +54,8 @@ static json_t *number(double value)
 
 static json_t *board_json(const jm_row *row, double duration_s)
 {
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", row->name, "path", row->path, "boards",
-                     row->boards, "energy_j", number(row->energy_j), "energy_low_j",
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", row->name, "kind", row->kind, "path",
+                     row->path, "boards", row->boards, "energy_j", number(row->energy_j), "energy_low_j",
                      number(row->energy_low_j), "energy_high_j", number(row->energy_high_j), "power_w",
                      number(row->energy_j / duration_s));
 }
@@ -59,7 +66,7 @@ static int print_json(const jm_report *report, const cli_child *child)
     const jm_report_totals *totals = jm_report_totals_get(report);
     json_t *boards = json_array(), *notes = json_array();
     for (size_t i = 0; i < jm_report_row_count(report); i++)
-        if (jm_report_row(report, i)->depth == 0)
+        if (is_board(jm_report_row(report, i)))
             json_array_append_new(boards, board_json(jm_report_row(report, i), duration_s));
     for (size_t i = 0; i < jm_report_note_count(report); i++)
         json_array_append_new(notes, json_string(jm_report_note(report, i)));
