@@ -1,6 +1,6 @@
 # what stands in the way, and the cure; JSON says the same
 export JOULEMAP_NVML=/nowhere/libnvidia-ml.so.1
-joulemap doctor | grep -A 1 ' NVML'
+joulemap doctor | grep -A 1 '^missing  NVML'
 joulemap doctor --json >doctor.json
 python3 - <<'END'
 import json
