@@ -83,6 +83,17 @@ def test_containers_are_inclusive_and_totals_count_each_joule_once(profiled: Lay
     assert sum(metrics.energy_j for metrics in leaves) < inclusive
 
 
+def test_a_container_starts_and_ends_with_the_power_of_its_parts(profiled: LayerPowerProfiler) -> None:
+    for root in (metrics for metrics in profiled.results if metrics.layer_name == "Model"):
+        parts = {
+            metrics.layer_name: metrics
+            for metrics in profiled.results
+            if root.start_time <= metrics.start_time <= root.end_time
+        }
+        assert root.start_power_w == parts["body.0"].avg_power_w
+        assert root.end_power_w == parts["head"].avg_power_w
+
+
 def test_times_are_unix_seconds(profiled: LayerPowerProfiler) -> None:
     import time
 

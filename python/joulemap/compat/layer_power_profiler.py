@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -357,14 +358,15 @@ def _metrics(rows: list[Row]) -> list[LayerMetrics]:
     """Return executions in order of start, from rows in pre-order of their tree."""
     unix_ns = time.time_ns() - time.monotonic_ns()
     layers = [row for row in rows if row.kind == "forward"]
+    is_leaf = [after.depth <= row.depth for row, after in pairwise(layers)] + [True]
     metrics = []
     for i, row in enumerate(layers):
         last = i
         while last + 1 < len(layers) and layers[last + 1].depth > row.depth:
             last += 1
-        inside = [other for other in layers[i : last + 1] if other.power_w is not None]
-        first_power = min(inside, key=lambda other: (other.start_ns, -other.depth), default=row).power_w
-        last_power = max(inside, key=lambda other: (other.end_ns, other.depth), default=row).power_w
+        ran = [layers[j] for j in range(i, last + 1) if is_leaf[j] and layers[j].power_w is not None]
+        first = min(ran, key=lambda leaf: leaf.start_ns, default=row)
+        final = max(ran, key=lambda leaf: leaf.end_ns, default=row)
         metrics.append(
             LayerMetrics(
                 layer_name=row.path or row.name,
@@ -372,8 +374,8 @@ def _metrics(rows: list[Row]) -> list[LayerMetrics]:
                 start_time=(row.start_ns + unix_ns) / 1e9,
                 end_time=(row.end_ns + unix_ns) / 1e9,
                 duration_ms=(row.end_ns - row.start_ns) / 1e6,
-                start_power_w=_number(first_power),
-                end_power_w=_number(last_power),
+                start_power_w=_number(first.power_w),
+                end_power_w=_number(final.power_w),
                 avg_power_w=_number(row.power_w),
                 energy_j=row.energy_j,
                 energy_low_j=row.energy_low_j,
