@@ -82,3 +82,13 @@ void jm__utf8_add_cut(jm__strbuf *buffer, const char *text, size_t columns)
     jm__strbuf_add(buffer, ELLIPSIS);
     jm__strbuf_add(buffer, skip_characters(text, have - tail));
 }
+
+void jm__utf8_add_head(jm__strbuf *buffer, const char *text, size_t columns)
+{
+    if (jm__utf8_columns(text) <= columns) {
+        jm__strbuf_add(buffer, text);
+    } else if (columns > 0) {
+        jm__strbuf_add_bytes(buffer, text, (size_t)(skip_characters(text, columns - 1) - text));
+        jm__strbuf_add(buffer, ELLIPSIS);
+    }
+}

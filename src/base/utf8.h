@@ -18,4 +18,7 @@ size_t jm__utf8_columns(const char *text); /* of valid UTF-8 */
  * middle, and an ellipsis takes its place. */
 void jm__utf8_add_cut(jm__strbuf *buffer, const char *text, size_t columns);
 
+/* Add at most `columns` of the beginning of `text`, an ellipsis for what is left out. */
+void jm__utf8_add_head(jm__strbuf *buffer, const char *text, size_t columns);
+
 #endif

@@ -1,6 +1,8 @@
 /* Long C++ kernel names, made short enough for a table: first what says least goes. */
 #include "report/kernel_name.h"
 
+#include "base/utf8.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -88,4 +90,21 @@ void jm__kernel_name_add(jm__strbuf *out, const char *name, jm__brevity brevity)
     else if (without.text != NULL)
         drop_template_arguments(out, without.text, brevity == JM_BREVITY_INNER ? 2 : 1);
     jm__strbuf_free(&without);
+}
+
+void jm__kernel_name_add_cut(jm__strbuf *out, const char *name, size_t columns)
+{
+    const char *arguments = name + strcspn(name, "<");
+    jm__strbuf head = {0};
+    jm__strbuf_add_bytes(&head, name, (size_t)(arguments - name));
+    if (head.text == NULL) {
+        out->failed = out->failed || head.failed;
+        return;
+    }
+    size_t wanted = jm__utf8_columns(arguments), least = columns * 2 / 5;
+    size_t room = columns > wanted + least ? columns - wanted : least;
+    size_t start = out->length;
+    jm__utf8_add_cut(out, head.text, arguments[0] == '\0' ? columns : room);
+    if (out->text != NULL) jm__utf8_add_head(out, arguments, columns - jm__utf8_columns(out->text + start));
+    jm__strbuf_free(&head);
 }

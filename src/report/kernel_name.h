@@ -19,4 +19,8 @@ bool jm__is_cpp_name(const char *name);
 /* Add a C++ name in short. */
 void jm__kernel_name_add(jm__strbuf *out, const char *name, jm__brevity brevity);
 
+/* Add a name that is too long even so: the middle of the function's name goes, and the end of its
+ * template arguments, whose beginning tells best which one of its kind it is. */
+void jm__kernel_name_add_cut(jm__strbuf *out, const char *name, size_t columns);
+
 #endif

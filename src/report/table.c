@@ -123,7 +123,12 @@ static void add_name(jm__strbuf *out, const jm__table_line *line, const short_na
             jm__strbuf_free(&shorter);
         }
     }
-    if (best.text != NULL) jm__utf8_add_cut(out, best.text, room);
+    if (best.text != NULL) {
+        if (line->is_cpp)
+            jm__kernel_name_add_cut(out, best.text, room);
+        else
+            jm__utf8_add_cut(out, best.text, room);
+    }
     if (best.failed) out->failed = true;
     jm__strbuf_free(&best);
 }

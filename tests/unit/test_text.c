@@ -102,6 +102,33 @@ static void test_kernel_names_lose_first_what_says_least(void **state)
     check_short("", JM_BREVITY_TEMPLATES, "");
 }
 
+static void test_what_is_cut_out_of_a_kernel_name_tells_least(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t columns;
+        const char *wanted;
+    } cases[] = {
+        {"vectorized_elementwise_kernel<4, GeluFunctor<>, array<> >", 30,
+         "vectori" ELLIPSIS "rnel<4, GeluFunctor<>" ELLIPSIS},
+        {"vectorized_elementwise_kernel<4>", 20, "vectorized" ELLIPSIS "kernel<4>"},
+        {"short<4, GeluFunctor<>, array<> >", 20, "short<4, GeluFuncto" ELLIPSIS},
+        {"fits<4>", 20, "fits<4>"},
+        {"no_arguments_at_all_here", 10, "no_arg" ELLIPSIS "ere"},
+        {"<strange>", 5, "<str" ELLIPSIS},
+        {"x<y>", 0, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        jm__strbuf out = {0};
+        jm__kernel_name_add_cut(&out, cases[i].name, cases[i].columns);
+        char *text = jm__strbuf_take(&out);
+        assert_true(jm__utf8_columns(text) <= cases[i].columns);
+        assert_string_equal(text, cases[i].wanted);
+        free(text);
+    }
+}
+
 static void check_energy(double energy_j, double low_j, double high_j, const char *wanted)
 {
     char text[JM_CELL];
@@ -183,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_cut_keeps_both_ends_and_whole_characters),
         cmocka_unit_test(test_mangled_names_become_readable),
         cmocka_unit_test(test_kernel_names_lose_first_what_says_least),
+        cmocka_unit_test(test_what_is_cut_out_of_a_kernel_name_tells_least),
         cmocka_unit_test(test_energy_has_the_digits_that_are_known),
         cmocka_unit_test(test_figures_choose_a_unit_that_fits),
     };
