@@ -1,7 +1,16 @@
 /* The table of verbs, in the order of --help. Only what works stands here. */
 #include "cli/verb.h"
 
+/* clang-format off */
 const cli_verb *const cli_verbs[] = {
-    &cli_verb_list,   &cli_verb_doctor, &cli_verb_stat, &cli_verb_record, &cli_verb_report, &cli_verb_export,
-    &cli_verb_import, &cli_verb_help,   NULL,
+    &cli_verb_list,
+    &cli_verb_doctor,
+    &cli_verb_stat,
+    &cli_verb_record,
+    &cli_verb_report,
+    &cli_verb_export,
+    &cli_verb_import,
+    &cli_verb_demo,
+    &cli_verb_help,
+    NULL,
 };

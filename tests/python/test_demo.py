@@ -1,0 +1,41 @@
+"""The demo, as a person runs it: record, attribute, compare with the simulated board's truth."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+LAYER = re.compile(
+    r"^(blocks\.\d\.\S+|head|AdamW|loss) +([\d.]+) J +([\d.]+) J +([+-][\d.]+) % +([\d.]+) %$", re.MULTILINE
+)
+
+
+def test_demo_finds_the_true_joules_of_each_layer(tmp_path: Path) -> None:
+    environment = {**os.environ, "COLUMNS": "100"}
+    recording = tmp_path / "demo.joulemap"
+    options = ["--sim", "h200", "--seconds", "8", "--keep", str(recording)]
+    done = subprocess.run(
+        [sys.executable, "-m", "joulemap._cli", "demo", *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SIMULATED board" in done.stdout
+    # What the verdict rests on: layers were there, and the figures printed are what it says.
+    layers = LAYER.findall(done.stdout)
+    assert len(layers) >= 10, done.stdout
+    for path, found_j, truth_j, _deviation, share in layers:
+        if float(share) > 2:
+            assert float(found_j) == pytest.approx(float(truth_j), rel=0.05), path
+    assert recording.exists()
+    assert (tmp_path / "demo.joulemap.truth.csv").exists()
