@@ -57,11 +57,11 @@ static bool in_range(int64_t id, size_t count)
     return id >= 1 && id <= (int64_t)count;
 }
 
-/* A time that a clock can have given. What works on a dataset may subtract two of them and add a sensor's
- * lag. */
+/* A time that a clock can have given (an import may begin before its zero). What works on a dataset may
+ * subtract two of them and add a sensor's lag. */
 static bool plausible(int64_t t_ns)
 {
-    return t_ns >= 0 && t_ns <= INT64_MAX / 2;
+    return t_ns >= -(INT64_MAX / 4) && t_ns <= INT64_MAX / 4;
 }
 
 /* A sensor's lag, window or time constant: up to an hour. */
@@ -268,7 +268,8 @@ static bool take_kernel(void *context, sqlite3_stmt *row)
                          .launch_ns = -1,
                          .bytes = integer(row, 6, 0),
                          .calls = integer(row, 7, 1)};
-    bool fits = plausible(start_ns) && plausible(duration_ns) && plausible(start_ns + duration_ns);
+    bool fits = plausible(start_ns) && duration_ns >= 0 && plausible(duration_ns) &&
+                plausible(start_ns + duration_ns);
     if (!fits || kernel.calls < 1 || !in_range(kernel.class_id, loading->classes.count) ||
         !in_range(kernel.stream_id, loading->streams.count))
         return stray(loading);
