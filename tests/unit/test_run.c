@@ -1,0 +1,368 @@
+/* A run on the simulated board: what a program does is in its recording, whoever asks and however it ends. */
+#include "base/clock.h"
+#include "record/dataset.h"
+
+#include <joulemap/joulemap.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define FLUSH_TIMEOUT_MS 5000
+
+static char folder[] = "/tmp/joulemap-test-run-XXXXXX";
+static char path[96];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL) return -1;
+    snprintf(path, sizeof path, "%s/r.joulemap", folder);
+    setenv("JOULEMAP_NVML", JM_BUILD_DIR "/sim/libnvidia-ml.so.1", 1);
+    setenv("JOULEMAP_SIM", "h200", 1);
+    unsetenv("JOULEMAP_RUN");
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+static jm_run *start(const char *file)
+{
+    jm_error err = {0};
+    jm_run *run;
+    jm_run_options options = {.size = sizeof options, .path = file, .overwrite = true, .no_cpu = true};
+    if (jm_run_start(&run, &options, &err) != JM_OK) fail_msg("%s (%s)", err.text, err.hint);
+    return run;
+}
+
+static jm__dataset *load(jm_recording *recording)
+{
+    jm_error err = {0};
+    jm__dataset *data;
+    if (jm__dataset_load(&data, recording, &err) != JM_OK) fail_msg("%s", err.text);
+    return data;
+}
+
+static jm__dataset *flush_and_load(jm_run *run)
+{
+    jm_error err = {0};
+    jm_recording *recording;
+    if (jm_run_flush(run, FLUSH_TIMEOUT_MS, &err) != JM_OK) fail_msg("%s", err.text);
+    if (jm_run_recording(run, &recording, &err) != JM_OK) fail_msg("%s", err.text);
+    return load(recording);
+}
+
+/* Newest reading of the power ring. */
+static int64_t newest_power_ns(const jm__dataset *data)
+{
+    int64_t newest_ns = 0;
+    for (size_t i = 0; i < data->reading_count; i++)
+        if (strcmp(data->sensors[data->readings[i].sensor_id - 1].name, "power_ring") == 0)
+            newest_ns = data->readings[i].t_ns;
+    return newest_ns;
+}
+
+static size_t count_spans(const jm__dataset *data, const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < data->span_count; i++)
+        count += strcmp(data->names[data->spans[i].name_id], name) == 0 && data->spans[i].end_ns > 0;
+    return count;
+}
+
+static void do_span(const char *name)
+{
+    jm_span_id span = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern(name), 0, 0);
+    jm__sleep_ns(2 * JM_NS_PER_MS);
+    jm_span_end(span);
+}
+
+static void check_flush(const char *file)
+{
+    jm_run *run = start(file);
+    assert_false(jm_run_attached(run));
+    jm__sleep_ns(300 * JM_NS_PER_MS);
+    do_span("first");
+    int64_t asked_ns = jm__now_ns();
+    jm__dataset *data = flush_and_load(run);
+    assert_int_equal(count_spans(data, "first"), 1);
+    assert_true(data->board_count == 1 && data->boards[0].simulated);
+    /* The sensor has a value every 20 ms, and tells of it within its lag: see the profile. */
+    assert_true(newest_power_ns(data) > asked_ns - 60 * JM_NS_PER_MS);
+    assert_true(data->end_ns >= asked_ns);
+    jm__dataset_free(data);
+    do_span("second");
+    data = flush_and_load(run);
+    assert_int_equal(count_spans(data, "second"), 1);
+    jm__dataset_free(data);
+    assert_int_equal(jm_run_stop(run, NULL), JM_OK);
+    jm_recording *recording;
+    assert_int_equal(jm_run_recording(run, &recording, NULL), JM_OK);
+    data = load(recording); /* it outlives the stop */
+    assert_int_equal(count_spans(data, "first") + count_spans(data, "second"), 2);
+    jm__dataset_free(data);
+    jm_run_free(run);
+}
+
+static void test_a_flush_brings_all_that_happened_before_it_into_the_file(void **state)
+{
+    (void)state;
+    check_flush(path);
+    jm_recording *recording;
+    assert_int_equal(jm_recording_open(&recording, path, NULL), JM_OK);
+    assert_null(jm_recording_damage(recording));
+    assert_string_equal(jm_recording_meta(recording, "simulated"), "1");
+    assert_non_null(jm_recording_meta(recording, "host"));
+    assert_non_null(jm_recording_meta(recording, "command"));
+    assert_non_null(jm_recording_meta(recording, "sampler_cpu_ns"));
+    jm_recording_close(recording);
+}
+
+static void test_a_flush_brings_all_that_happened_before_it_into_memory(void **state)
+{
+    (void)state;
+    check_flush(NULL);
+}
+
+static void test_the_run_folder_is_gone_afterwards(void **state)
+{
+    (void)state;
+    jm_run *run = start(NULL);
+    const char *const *environment = jm_run_environment(run);
+    char run_folder[128] = "";
+    for (; *environment != NULL; environment++)
+        if (strncmp(*environment, "JOULEMAP_RUN=", 13) == 0)
+            snprintf(run_folder, sizeof run_folder, "%s", *environment + 13);
+    struct stat info;
+    assert_int_equal(stat(run_folder, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    jm_run_free(run);
+    assert_int_equal(stat(run_folder, &info), -1);
+}
+
+static void test_a_second_run_in_the_process_is_refused(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    jm_run *run = start(NULL), *second;
+    jm_run_options options = {.size = sizeof options, .no_cpu = true};
+    assert_int_equal(jm_run_start(&second, &options, &err), JM_BUSY);
+    assert_non_null(strstr(err.text, "at work in this process already"));
+    options.sampling_only = true; /* boards alone: in nobody's way */
+    assert_int_equal(jm_run_start(&second, &options, &err), JM_OK);
+    jm_run_free(second);
+    do_span("after");
+    jm__dataset *data = flush_and_load(run);
+    assert_int_equal(count_spans(data, "after"), 1);
+    jm__dataset_free(data);
+    jm_run_free(run);
+    run = start(NULL); /* and one after the other is fine */
+    jm_run_free(run);
+}
+
+static void test_a_forked_child_neither_hangs_nor_touches_the_recording(void **state)
+{
+    (void)state;
+    jm_run *run = start(path);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(20);
+        jm_recording *recording;
+        bool right = jm_run_flush(run, FLUSH_TIMEOUT_MS, NULL) == JM_NOT_SUPPORTED &&
+                     jm_run_recording(run, &recording, NULL) == JM_NOT_SUPPORTED &&
+                     jm_run_stop(run, NULL) == JM_OK;
+        do_span("of the child");
+        jm_run_free(run);
+        _exit(right ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    do_span("of the parent");
+    jm__dataset *data = flush_and_load(run); /* still at work */
+    assert_int_equal(count_spans(data, "of the parent"), 1);
+    assert_int_equal(count_spans(data, "of the child"), 1); /* its spans are of the run all the same */
+    jm__dataset_free(data);
+    assert_int_equal(jm_run_stop(run, NULL), JM_OK);
+    jm_run_free(run);
+}
+
+/* ---- a process below a recorder: this program again, with the run's environment */
+
+static int attached_main(const char *what)
+{
+    jm_error err = {0};
+    jm_run *run;
+    jm_run_options options = {.size = sizeof options, .path = "/nowhere/at/all", .no_cpu = true};
+    if (jm_run_start(&run, &options, &err) != JM_OK) return 10;
+    if (!jm_run_attached(run)) return 11;
+    do_span(what);
+    int64_t asked_ns = jm__now_ns();
+    jm_recording *recording;
+    jm__dataset *data;
+    jm_status status = jm_run_flush(run, FLUSH_TIMEOUT_MS, &err);
+    if (strcmp(what, "memory") == 0) { /* nobody else can look into the parent's memory: said, not hung */
+        jm_run_free(run);
+        return status == JM_NOT_SUPPORTED ? 0 : 12;
+    }
+    if (status != JM_OK) return 13;
+    if (jm_run_recording(run, &recording, &err) != JM_OK || jm__dataset_load(&data, recording, &err) != JM_OK)
+        return 14;
+    bool right = count_spans(data, what) == 1 && newest_power_ns(data) > asked_ns - 60 * JM_NS_PER_MS;
+    jm__dataset_free(data);
+    jm_run_free(run);
+    return right ? 0 : 15;
+}
+
+static int run_attached(const jm_run *run, const char *what)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        for (const char *const *variable = jm_run_environment(run); *variable != NULL; variable++)
+            putenv(strdup(*variable));
+        execl("/proc/self/exe", "test_run", "--attached", what, (char *)NULL);
+        _exit(99);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_a_process_below_attaches_and_reads_the_parents_recording(void **state)
+{
+    (void)state;
+    jm_run *run = start(path);
+    assert_int_equal(run_attached(run, "file"), 0);
+    jm__dataset *data = flush_and_load(run);
+    assert_int_equal(count_spans(data, "file"), 1);
+    assert_int_equal(data->board_count, 1); /* no board is read twice */
+    jm__dataset_free(data);
+    jm_run_free(run);
+    run = start(NULL);
+    assert_int_equal(run_attached(run, "memory"), 0);
+    jm_run_free(run);
+}
+
+/* ---- what dead recorders left */
+
+static size_t count_run_folders(void)
+{
+    char prefix[48];
+    snprintf(prefix, sizeof prefix, "joulemap-%u-%d-", (unsigned)getuid(), (int)getpid());
+    size_t count = 0;
+    DIR *entries = opendir("/dev/shm");
+    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;)
+        count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+    if (entries != NULL) closedir(entries);
+    return count;
+}
+
+static void test_the_folder_of_a_killed_recorder_is_removed_by_the_next(void **state)
+{
+    (void)state;
+    int report[2];
+    assert_int_equal(pipe(report), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        jm_run *run = start(NULL);
+        dprintf(report[1], "%s", jm_run_environment(run)[0] + strlen("JOULEMAP_RUN="));
+        kill(getpid(), SIGKILL);
+    }
+    close(report[1]);
+    char left[128] = "";
+    assert_true(read(report[0], left, sizeof left - 1) > 0);
+    close(report[0]);
+    waitpid(pid, NULL, 0);
+    assert_int_equal(access(left, F_OK), 0);
+    jm_run *living = start(NULL);
+    assert_int_not_equal(access(left, F_OK), 0);
+    assert_int_equal(count_run_folders(), 1); /* the living keep theirs */
+    jm_run_free(living);
+}
+
+/* ---- nothing but words */
+
+static void test_a_missing_folder_is_told_before_anything_starts(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    jm_run *run;
+    jm_run_options options = {.size = sizeof options, .path = "/nowhere/at/all.joulemap", .no_cpu = true};
+    assert_int_equal(jm_run_start(&run, &options, &err), JM_NOT_FOUND);
+    assert_non_null(
+        strstr(err.text, "/nowhere/at/all.joulemap cannot be created: its folder does not exist"));
+    assert_int_equal(count_run_folders(), 0);
+}
+
+/* ---- notes from another thread while everything is at work */
+
+static void *write_notes(void *run)
+{
+    char value[24];
+    for (int i = 0; i < 200; i++) {
+        snprintf(value, sizeof value, "%d", i);
+        jm_run_note(run, "counted", value, NULL);
+        do_span("threaded");
+    }
+    return NULL;
+}
+
+static void test_notes_and_spans_of_threads_arrive(void **state)
+{
+    (void)state;
+    jm_run *run = start(path);
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_notes, run), 0);
+    for (int i = 0; i < 3; i++)
+        jm__dataset_free(flush_and_load(run));
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(jm_run_stop(run, NULL), JM_OK);
+    jm_recording *recording;
+    assert_int_equal(jm_run_recording(run, &recording, NULL), JM_OK);
+    jm__dataset *data = load(recording);
+    assert_int_equal(count_spans(data, "threaded"), 400);
+    assert_string_equal(jm_recording_meta(recording, "counted"), "199");
+    jm__dataset_free(data);
+    jm_run_free(run);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--attached") == 0) return attached_main(argv[2]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_flush_brings_all_that_happened_before_it_into_the_file),
+        cmocka_unit_test(test_a_flush_brings_all_that_happened_before_it_into_memory),
+        cmocka_unit_test(test_the_run_folder_is_gone_afterwards),
+        cmocka_unit_test(test_a_second_run_in_the_process_is_refused),
+        cmocka_unit_test(test_a_forked_child_neither_hangs_nor_touches_the_recording),
+        cmocka_unit_test(test_a_process_below_attaches_and_reads_the_parents_recording),
+        cmocka_unit_test(test_the_folder_of_a_killed_recorder_is_removed_by_the_next),
+        cmocka_unit_test(test_a_missing_folder_is_told_before_anything_starts),
+        cmocka_unit_test(test_notes_and_spans_of_threads_arrive),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
