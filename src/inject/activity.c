@@ -4,10 +4,12 @@
 #include "base/clock.h"
 #include "inject/buffers.h"
 #include "inject/convert.h"
+#include "inject/devices.h"
+#include "inject/flusher.h"
 #include "timeline/names.h"
 #include "timeline/ring.h"
 
-#include <errno.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,6 +73,7 @@ static void empty_buffer(uint8_t *buffer, size_t valid_bytes)
         switch (jm__convert(&converted, record, &launch_calls, &names)) {
         case JM_CONVERTED:
             jm__ring_push_kernel(&ring, &converted);
+            if (converted.op != JM_RING_LAUNCH && jm__devices_saw(converted.device)) jm__flusher_kick();
             break;
         case JM_UNFINISHED:
             unfinished++;
@@ -186,6 +189,11 @@ static bool begin(char *why, size_t why_size)
             result_text(result));
         return false;
     }
+    if (result != CUPTI_SUCCESS && dlopen("libcuda.so.1", RTLD_LAZY) == NULL) {
+        snprintf(why, why_size,
+                 "There is no CUDA driver (libcuda.so.1) here: kernels are not recorded, spans are.");
+        return false;
+    }
     const char *call = "cuptiSubscribe";
     if (result == CUPTI_SUCCESS) {
         jm__buffers_prepare();
@@ -212,6 +220,7 @@ static int open_ring(const char *run_dir)
                                     .share = JM_KERNELS_SHARE,
                                     .realtime = true};
         error = jm__ring_create(&ring, &options);
+        jm__devices_reset();
     }
     pthread_mutex_unlock(&mutex);
     return error;
@@ -234,12 +243,35 @@ int jm__activity_start(const char *run_dir, bool *recording)
     return 0;
 }
 
+/* Which boards work ran on since the last time. The driver is asked without our lock: CUPTI may hold a lock
+ * of the driver's while it waits for ours. */
+static void tell_devices(void)
+{
+    unsigned next = 0;
+    for (;;) {
+        jm_ring_kernel record = {.op = JM_RING_DEVICE};
+        char text[JM_DEVICE_TEXT];
+        pthread_mutex_lock(&mutex);
+        bool found = ring.header != NULL && jm__devices_find_untold(&next, &record.device);
+        pthread_mutex_unlock(&mutex);
+        if (!found) return;
+        bool known = jm__devices_ask_driver(record.device, text);
+        pthread_mutex_lock(&mutex);
+        if (ring.header != NULL && (known || jm__devices_recall(record.device, text))) {
+            record.name = text_number(text);
+            if (jm__ring_push_kernel(&ring, &record)) jm__devices_set_told(record.device);
+        }
+        pthread_mutex_unlock(&mutex);
+    }
+}
+
 void jm__activity_flush(bool forced)
 {
     if (!active) return;
     int64_t now_ns = jm__now_ns();
     CUptiResult result =
         cupti.cuptiActivityFlushAll(forced ? (uint32_t)CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0u);
+    tell_devices();
     if (result != CUPTI_SUCCESS) return;
     /* What is still with CUPTI began after the oldest buffer there was handed out. */
     int64_t flushed_ns = now_ns, oldest_ns = jm__buffers_oldest_ns();

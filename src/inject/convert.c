@@ -4,7 +4,8 @@
  * add behind them, which the assertions below hold against the headers at hand. */
 #include "inject/convert.h"
 
-#include <stdio.h>
+#include "inject/devices.h"
+
 #include <string.h>
 
 /* The layouts that both header versions know. */
@@ -160,18 +161,13 @@ static jm__conversion convert_api(jm_ring_kernel *out, const api_record *record,
     return out->start_ns > 0 ? JM_CONVERTED : JM_UNFINISHED;
 }
 
-static jm__conversion convert_device(jm_ring_kernel *out, const device_record *record, jm__names *names)
+static jm__conversion hear_device(const device_record *record)
 {
     const CUuuid *uuid = record->isMigEnabled ? &record->migUuid : &record->uuid;
-    char text[64];
-    int length = snprintf(text, sizeof text, "%s", record->isMigEnabled ? "MIG-" : "GPU-");
-    for (int i = 0; i < 16; i++)
-        length += snprintf(text + length, sizeof text - (size_t)length, "%s%02x",
-                           i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid->bytes[i]);
-    out->op = JM_RING_DEVICE;
-    out->device = (uint8_t)record->id;
-    out->name = jm__names_intern(names, text, (size_t)length);
-    return JM_CONVERTED;
+    unsigned char bytes[16];
+    memcpy(bytes, uuid->bytes, sizeof bytes);
+    if (record->isCudaVisible) jm__devices_heard(record->id, bytes, record->isMigEnabled != 0);
+    return JM_NOT_WANTED;
 }
 
 jm__conversion jm__convert(jm_ring_kernel *out, const CUpti_Activity *record, const jm__launch_calls *calls,
@@ -200,7 +196,7 @@ jm__conversion jm__convert(jm_ring_kernel *out, const CUpti_Activity *record, co
     case CUPTI_ACTIVITY_KIND_DRIVER:
         return convert_api(out, any, calls->driver);
     case CUPTI_ACTIVITY_KIND_DEVICE:
-        return convert_device(out, any, names);
+        return hear_device(any);
     default:
         return JM_NOT_WANTED;
     }

@@ -241,6 +241,7 @@ static void tell_of_devices(void)
         memset(&record, 0, sizeof record);
         record.kind = CUPTI_ACTIVITY_KIND_DEVICE;
         record.id = id;
+        record.isCudaVisible = 1;
         for (int i = 0; i < 16; i++)
             record.uuid.bytes[i] = (char)(0xf0 + i - (int)id * 0x10);
         append(&record);

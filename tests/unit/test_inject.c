@@ -56,6 +56,8 @@ static void *symbol(void *library, const char *name)
 /* What cuInit does. */
 static void initialise_cuda(void)
 {
+    const char *driver = getenv("FAKE_CUDA");
+    if (driver != NULL && dlopen(driver, RTLD_NOW | RTLD_LOCAL) == NULL) _exit(95);
     void *fake = dlopen(getenv("JOULEMAP_CUPTI"), RTLD_NOW | RTLD_LOCAL);
     if (fake != NULL) {
         *(void **)&fake_call = symbol(fake, "fake_call");
@@ -388,6 +390,20 @@ static void test_kernels_belong_to_the_span_that_launched_them_cuda_12(void **st
     check_kernels(FAKE("12"));
 }
 
+static void test_boards_are_those_that_the_driver_names(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    char setting[] = "FAKE_CUDA=" JM_BUILD_DIR "/tests/fake_cuda/libcuda.so.1";
+    assert_succeeds(run_program(all, "kernels", FAKE("13"), setting));
+    size_t count;
+    const jm__kernel *kernel = kernel_named(all, "kernel_in_layer", &count);
+    assert_string_equal(all->stream_uuids[kernel->stream_id - 1], "GPU-10111213-1415-1617-1819-1a1b1c1d1e1f");
+    kernel = kernel_named(all, "kernel_by_driver", &count);
+    assert_string_equal(all->stream_uuids[kernel->stream_id - 1], "MIG-50515253-5455-5657-5859-5a5b5c5d5e5f");
+    collected_free(all);
+}
+
 static void test_without_a_filter_of_calls_the_result_is_the_same(void **state)
 {
     (void)state;
@@ -524,6 +540,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_belong_to_the_span_that_launched_them_cuda_13),
         cmocka_unit_test(test_kernels_belong_to_the_span_that_launched_them_cuda_12),
+        cmocka_unit_test(test_boards_are_those_that_the_driver_names),
         cmocka_unit_test(test_without_a_filter_of_calls_the_result_is_the_same),
         cmocka_unit_test(test_buffers_are_used_again_and_nothing_is_lost),
         cmocka_unit_test(test_records_that_cupti_dropped_are_counted),

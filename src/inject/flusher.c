@@ -1,0 +1,91 @@
+/* The thread that brings out CUPTI's records twice a second. */
+#include "inject/flusher.h"
+
+#include "base/clock.h"
+#include "inject/activity.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#define PERIOD_NS   (JM_NS_PER_S / 2)
+#define STOP_WAIT_S 2
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wakes;
+static pthread_t thread;
+static bool running, ending, kicked;
+
+static void wait_a_period_locked(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t until_ns = (int64_t)until.tv_nsec + PERIOD_NS;
+    until.tv_sec += until_ns / JM_NS_PER_S;
+    until.tv_nsec = until_ns % JM_NS_PER_S;
+    while (!ending && !kicked)
+        if (pthread_cond_timedwait(&wakes, &mutex, &until) != 0) break;
+    kicked = false;
+}
+
+static void *flush_now_and_then(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "joulemap");
+    pthread_mutex_lock(&mutex);
+    for (;;) {
+        wait_a_period_locked();
+        if (ending) break;
+        pthread_mutex_unlock(&mutex);
+        jm__activity_flush(false);
+        pthread_mutex_lock(&mutex);
+    }
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+void jm__flusher_start(void)
+{
+    pthread_condattr_t attributes;
+    sigset_t all, before;
+    pthread_mutex_lock(&mutex);
+    ending = kicked = false;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&wakes, &attributes);
+    pthread_condattr_destroy(&attributes);
+    sigfillset(&all); /* the program's signals are for the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    running = pthread_create(&thread, NULL, flush_now_and_then, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_mutex_unlock(&mutex);
+}
+
+void jm__flusher_kick(void)
+{
+    pthread_mutex_lock(&mutex);
+    kicked = true;
+    if (running) pthread_cond_signal(&wakes);
+    pthread_mutex_unlock(&mutex);
+}
+
+bool jm__flusher_stop(void)
+{
+    pthread_mutex_lock(&mutex);
+    bool was_running = running;
+    running = false;
+    ending = true;
+    if (was_running) pthread_cond_signal(&wakes);
+    pthread_mutex_unlock(&mutex);
+    if (!was_running) return true;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STOP_WAIT_S;
+    return pthread_timedjoin_np(thread, NULL, &until) == 0;
+}
+
+void jm__flusher_forget(void)
+{
+    pthread_mutex_init(&mutex, NULL); /* the thread may have held it */
+    running = false;
+}

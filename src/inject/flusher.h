@@ -1,0 +1,18 @@
+/* The thread that brings out CUPTI's records twice a second. */
+#ifndef JM_INJECT_FLUSHER_H
+#define JM_INJECT_FLUSHER_H
+
+#include <stdbool.h>
+
+void jm__flusher_start(void);
+
+/* Flush soon. From any thread, CUPTI's callbacks too. */
+void jm__flusher_kick(void);
+
+/* False: it hangs in CUPTI, and nothing of CUPTI may be touched any more. */
+bool jm__flusher_stop(void);
+
+/* In the child of a fork, which has no such thread. */
+void jm__flusher_forget(void);
+
+#endif
