@@ -95,7 +95,7 @@ static void write_second(jm__writer *writer, int second)
 static jm__dataset *load(jm_recording **recording, const char *file)
 {
     jm_error err = {0};
-    jm__dataset *data;
+    jm__dataset *data = NULL;
     jm_status status = jm_recording_open(recording, file, &err);
     if (status == JM_OK) status = jm__dataset_load(&data, *recording, &err);
     if (status != JM_OK) fail_msg("%s", err.text);
@@ -217,7 +217,7 @@ static void test_a_recording_cut_in_half_gives_its_first_half(void **state)
     assert_non_null(damage);
     print_message("%s\n", damage);
     assert_non_null(strstr(damage, "the file is cut short"));
-    
+
     jm__dataset_free(data);
     jm_recording_close(recording);
 }
