@@ -76,9 +76,11 @@ static jm_status add_up(maker *m, jm_error *err)
         size_t first = end;
         while (first > 0 && tree->cells[first - 1].node == (uint32_t)n + 1)
             first--;
-        jm__energy self = jm__energy_of(m->a, tree->cells + first, end - first);
+        const jm__cell *own =
+            end > first ? &tree->cells[first] : NULL; /* a tree without cells has no array */
+        jm__energy self = jm__energy_of(m->a, own, end - first);
         sub->self_j = self.energy_j + node->measured_j;
-        if (!merge(sub, tree->cells + first, end - first)) return jm__no_memory(err, "jm__rows_make");
+        if (!merge(sub, own, end - first)) return jm__no_memory(err, "jm__rows_make");
         end = first;
         sub->busy_s += node->busy_s;
         sub->merged_s += node->merged_s;
