@@ -10,6 +10,7 @@
 
 #define BOARDS_MAX  1024
 #define SENSORS_MAX 65536
+#define VALUE_MAX   1e20 /* of any reading, in any unit of ours; bits of throttle reasons fit too */
 
 /* ---- columns */
 
@@ -251,8 +252,8 @@ static bool take_reading(void *context, sqlite3_stmt *row)
     jm__loading *loading = context;
     jm_reading reading = {
         .t_ns = integer(row, 0, 0), .sensor_id = integer(row, 1, 0), .value = real(row, 2, NAN)};
-    if (!in_range(reading.sensor_id, loading->sensors.count) || !isfinite(reading.value) ||
-        !plausible(reading.t_ns))
+    if (!in_range(reading.sensor_id, loading->sensors.count) || !plausible(reading.t_ns) ||
+        !(fabs(reading.value) <= VALUE_MAX)) /* NAN is none either */
         return stray(loading);
     return jm__vec_push(&loading->readings, reading);
 }
