@@ -8,6 +8,7 @@
 #include "good_recording.h"
 
 #include "record/dataset.h"
+#include <joulemap/report.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -109,6 +110,32 @@ static void check(const jm__dataset *set)
     FUZZ_PROMISE(set->end_ns >= set->start_ns);
 }
 
+/* No row is lost or counted twice, whatever the file holds. */
+static void report(jm_recording *recording, jm_by by)
+{
+    jm_report_options options = {.size = sizeof options, .by = by};
+    jm_report *made = NULL;
+    jm_error err;
+    if (jm_report_create(&made, recording, &options, &err) != JM_OK) {
+        FUZZ_PROMISE(err.text[0] != '\0');
+        return;
+    }
+    double self_j = 0;
+    for (size_t i = 0; i < jm_report_row_count(made); i++) {
+        const jm_row *row = jm_report_row(made, i);
+        FUZZ_PROMISE(row->name != NULL && row->path != NULL && row->kind != NULL && row->boards != NULL);
+        /* Not known is NAN, and said. */
+        FUZZ_PROMISE(isfinite(row->energy_self_j) || row->provenance == JM_PROVENANCE_UNRESOLVED);
+        self_j += row->energy_self_j;
+    }
+    double total_j = jm_report_totals_get(made)->total_energy_j;
+    FUZZ_PROMISE(isnan(self_j) || fabs(self_j - total_j) <= 1e-6 * (1 + fabs(total_j)));
+    char *json = NULL;
+    if (jm_report_json(made, &json, &err) == JM_OK) FUZZ_PROMISE(json != NULL);
+    free(json);
+    jm_report_free(made);
+}
+
 static uint32_t number_at(const uint8_t *data)
 {
     return (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
@@ -160,6 +187,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (jm__dataset_load(&set, recording, &err) == JM_OK) {
         check(set);
         jm__dataset_free(set);
+        report(recording, JM_BY_LAYER);
+        report(recording, JM_BY_KERNEL);
+        report(recording, JM_BY_PHASE);
     } else {
         FUZZ_PROMISE(err.text[0] != '\0');
     }
