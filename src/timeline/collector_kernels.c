@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An outer call this much older is of an earlier round of the 32-bit ids. */
+#define NESTED_CALL_NS (60 * JM_NS_PER_S)
+
 static void remember_launch(jm__collector *collector, collector_process *process,
                             const jm_ring_kernel *record)
 {
@@ -19,7 +22,9 @@ static void remember_launch(jm__collector *collector, collector_process *process
      * it stays. A runtime call and the driver call inside it share an id too: the outer one, which began
      * first, is the program's. */
     collector_launch *slot = &process->launches[record->correlation & (JM_LAUNCHES - 1)];
-    if (slot->t_ns != 0 && slot->correlation == record->correlation && slot->t_ns <= record->start_ns) return;
+    if (slot->t_ns != 0 && slot->correlation == record->correlation && slot->t_ns <= record->start_ns &&
+        record->start_ns - slot->t_ns < NESTED_CALL_NS)
+        return;
     *slot = (collector_launch){
         .t_ns = record->start_ns, .correlation = record->correlation, .tid = (int32_t)record->context};
 }

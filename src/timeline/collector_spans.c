@@ -20,10 +20,10 @@ static void history_add(jm__collector *collector, collector_history *history, in
     if (!jm__vec_push(&history->steps, step)) collector->out_of_memory = true;
 }
 
-/* False if that time is not covered any more. */
-static bool history_find(const collector_history *history, int64_t t_ns, int64_t *span_id)
+/* How many steps were taken at t_ns or before. */
+static size_t steps_until(const collector_history *history, int64_t t_ns)
 {
-    size_t low = 0, high = history->steps.count; /* the first step after t_ns */
+    size_t low = 0, high = history->steps.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (history->steps.items[middle].t_ns <= t_ns) {
@@ -32,21 +32,25 @@ static bool history_find(const collector_history *history, int64_t t_ns, int64_t
             high = middle;
         }
     }
-    *span_id = low == 0 ? 0 : history->steps.items[low - 1].span_id;
-    return low > 0 || !history->pruned;
+    return low;
+}
+
+/* False if that time is not covered any more. */
+static bool history_find(const collector_history *history, int64_t t_ns, int64_t *span_id)
+{
+    size_t until = steps_until(history, t_ns);
+    *span_id = until == 0 ? 0 : history->steps.items[until - 1].span_id;
+    return until > 0 || !history->pruned;
 }
 
 static void history_prune(collector_history *history, int64_t before_ns)
 {
-    size_t gone = 0;
-    /* The last step before the time kept still says what was innermost then. */
-    while (gone + 1 < history->steps.count && history->steps.items[gone + 1].t_ns <= before_ns)
-        gone++;
-    if (history->steps.count - gone > JM_HISTORY_MAX) gone = history->steps.count - JM_HISTORY_MAX / 2;
-    if (gone == 0) return;
-    history->steps.count -= gone;
-    memmove(history->steps.items, history->steps.items + gone,
-            history->steps.count * sizeof *history->steps.items);
+    size_t count = history->steps.count, gone = steps_until(history, before_ns);
+    if (gone > 0) gone--; /* the last step before the time kept still says what was innermost then */
+    if (count - gone > JM_HISTORY_MAX) gone = count - JM_HISTORY_MAX / 2;
+    if (gone == 0 || gone < count / 4) return; /* rarely, and then much: what stays has to be moved */
+    history->steps.count = count - gone;
+    memmove(history->steps.items, history->steps.items + gone, (count - gone) * sizeof *history->steps.items);
     history->pruned = true;
 }
 
