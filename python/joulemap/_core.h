@@ -33,7 +33,11 @@ void core_object_free(PyObject *self);
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs);
 
-/* joulemap._core.inventory(sim) */
+/* Functions of the module, as Python calls them. */
+PyObject *core_intern(PyObject *module, PyObject *text);
+PyObject *core_span_begin(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *core_span_end(PyObject *module, PyObject *span);
+PyObject *core_mark(PyObject *module, PyObject *args);
 PyObject *core_inventory(PyObject *module, PyObject *args);
 
 #endif

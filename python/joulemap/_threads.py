@@ -51,19 +51,14 @@ class _Local(threading.local):
 local: Any = _Local()
 
 
-class _Unwind:
-    """The view that a Scope has of its thread."""
+def unwind(exc_type: type[BaseException]) -> None:
+    """Close what an exception left open on this thread.
 
-    @staticmethod
-    def depth() -> int:
-        return len(local.state.frames)
-
-    @staticmethod
-    def to(depth: int) -> None:
-        state: ThreadState = local.state
-        state.unwind(depth)
-        if depth == 0:
-            state.finish_backwards()
-
-
-unwind = _Unwind()
+    PyTorch tells the hooks of a module that failed with an Exception, but not of KeyboardInterrupt and its
+    like; and nobody tells of a backward pass that failed.
+    """
+    state: ThreadState = local.state
+    if not issubclass(exc_type, Exception):
+        state.unwind(0)
+    if not state.frames:
+        state.finish_backwards()

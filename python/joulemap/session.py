@@ -28,6 +28,11 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 FLUSH_TIMEOUT_S = 10.0
 
+_PHASE = _core.SPAN_KINDS["phase"]
+_EPOCH = _core.SPAN_KINDS["epoch"]
+_STEP = _core.SPAN_KINDS["step"]
+_WINDOW = _core.SPAN_KINDS["window"]
+
 
 @dataclass(frozen=True, slots=True)
 class Board:
@@ -69,68 +74,34 @@ def boards(sim: str | None = None) -> list[Board]:
     return [Board(**fields) for fields in found]
 
 
-class Scope:
+class Scope(_core.Span):
     """A phase, epoch, step or window of a session.
 
     Use it as a context manager, as a decorator (each call is a span of its own), or through
     `begin` and `end`. Outside a run it does nothing.
+
+    Attributes
+    ----------
+    name : str
+        What the rows of reports call it.
+    samples : int
+        Samples of a step, 0 if unknown.
+    start_ns, end_ns : int or None
+        CLOCK_MONOTONIC of the last begin and of its end.
     """
 
-    __slots__ = ("_depth", "_end_ns", "_kind", "_name", "_samples", "_session", "_span", "_start_ns")
+    __slots__ = ("_session",)
+    _session: Session
 
-    def __init__(self, session: Session, kind: str, name: str, samples: int = 0) -> None:
-        self._session = session
-        self._kind = _core.SPAN_KINDS[kind]
-        self._name = name
-        self._samples = samples
-        self._span: int | None = None
-        self._depth = 0
-        self._start_ns = 0
-        self._end_ns = 0
-
-    @property
-    def name(self) -> str:
-        """What the rows of reports call it."""
-        return self._name
-
-    def begin(self) -> Self:
-        """Open it and return it; RuntimeError if it is open."""
-        if self._span is not None:
-            raise RuntimeError(f"{self._name!r} is open already: end it first, or make another")
-        self._depth = unwind.depth()
-        self._start_ns = time.monotonic_ns()
-        self._end_ns = 0
-        self._span = _core.span_begin(self._kind, self._session._number(self._name), 0, self._samples)
-        return self
-
-    def end(self) -> None:
-        """Close it; does nothing if it is not open."""
-        if self._span is not None:
-            _core.span_end(self._span)
-            self._span = None
-            self._end_ns = time.monotonic_ns()
-
-    def __enter__(self) -> Self:
-        return self.begin()
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if exc_type is not None:
-            unwind.to(self._depth)
-        self.end()
+    def _failed(self, exc_type: type[BaseException], /) -> None:
+        """Close what an exception left open inside; the C side calls it."""
+        unwind(exc_type)
 
     def __call__(self, function: FunctionT) -> FunctionT:
         """Decorate a function, plain or async."""
 
         def another() -> Scope:
-            scope: Scope = Scope.__new__(Scope)
-            scope._session, scope._kind, scope._name = self._session, self._kind, self._name
-            scope._samples, scope._span = self._samples, None
-            return scope
+            return self._session._scope(self.kind, str(self.name), self.samples)
 
         if inspect.iscoroutinefunction(function):
 
@@ -156,9 +127,9 @@ class Scope:
         by : str
             Key of the rows, as in `Session.report`.
         """
-        if not self._start_ns:
-            raise RuntimeError(f"{self._name!r} has not begun: nothing to report")
-        return self._session.report(by, from_ns=self._start_ns, to_ns=self._end_ns or time.monotonic_ns())
+        if self.start_ns is None:
+            raise RuntimeError(f"{self.name!r} has not begun: nothing to report")
+        return self._session.report(by, from_ns=self.start_ns, to_ns=self.end_ns or time.monotonic_ns())
 
 
 class Session:
@@ -213,7 +184,6 @@ class Session:
         self._run: _core.Run | None = None
         self._running = False
         self._owner = os.getpid()
-        self._numbers: dict[str, int] = {}
         self._watches: list[Watch] = []
 
     # ---- life ----
@@ -255,7 +225,7 @@ class Session:
         atexit.unregister(self._stop_at_exit)
         try:
             self.unwatch()
-            unwind.to(0)
+            unwind(KeyboardInterrupt)  # whatever this thread has left open
             self._run.stop()
         finally:
             with _current.lock:
@@ -301,14 +271,10 @@ class Session:
             raise RuntimeError("this Session has not started: use it in `with`, or call start()")
         return self._run
 
-    def _number(self, text: str) -> int:
-        """Return the number of a name; 0 while there is no run."""
-        number = self._numbers.get(text)
-        if number is None:
-            number = _core.intern(text)
-            if number:
-                self._numbers[text] = number
-        return number
+    def _scope(self, kind: int, name: str, samples: int = 0) -> Scope:
+        scope = Scope(kind, name, 0, samples)
+        scope._session = self
+        return scope
 
     # ---- what the program says of itself ----
 
@@ -347,19 +313,19 @@ class Session:
 
     def phase(self, name: str) -> Scope:
         """Name a part of the program: "train", "validate"."""
-        return Scope(self, "phase", name)
+        return self._scope(_PHASE, name)
 
     def epoch(self, name: str = "epoch") -> Scope:
         """Mark one pass over the data."""
-        return Scope(self, "epoch", name)
+        return self._scope(_EPOCH, name)
 
     def step(self, samples: int = 0, name: str = "step") -> Scope:
         """Mark one step; `samples` is the size of its batch, 0 if unknown."""
-        return Scope(self, "step", name, samples)
+        return self._scope(_STEP, name, samples)
 
     def window(self, name: str) -> Scope:
         """Mark any snippet whose joules are wanted; its `report()` gives them."""
-        return Scope(self, "window", name)
+        return self._scope(_WINDOW, name)
 
     def mark(self, name: str, **meta: Any) -> None:
         """Note a named instant, with values that JSON can hold."""

@@ -1,0 +1,245 @@
+/* Names, spans and marks: what a program says of itself, on its hot path. */
+#include "_core.h"
+
+#include <time.h>
+
+PyObject *core_intern(PyObject *module, PyObject *text)
+{
+    (void)module;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, NULL);
+    if (!utf8) return NULL;
+    return PyLong_FromUnsignedLong(jm_name_intern(utf8));
+}
+
+/* Arguments of a span, from position `first`: kind, name, type=0, samples=0. */
+static int span_arguments(PyObject *const *args, Py_ssize_t count, unsigned long values[4])
+{
+    if (count < 2 || count > 4) {
+        PyErr_SetString(PyExc_TypeError, "a span takes kind, name, type=0, samples=0");
+        return -1;
+    }
+    values[2] = values[3] = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        values[i] = PyLong_AsUnsignedLong(args[i]);
+        if (values[i] == (unsigned long)-1 && PyErr_Occurred()) return -1;
+        if (values[i] > UINT32_MAX) {
+            PyErr_SetString(PyExc_OverflowError, "an argument of a span does not fit into 32 bits");
+            return -1;
+        }
+    }
+    if (values[0] == JM_SPAN_NONE || values[0] >= JM_SPAN_KIND_COUNT) {
+        PyErr_Format(PyExc_ValueError, "%lu is no kind of span", values[0]);
+        return -1;
+    }
+    return 0;
+}
+
+PyObject *core_span_begin(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    unsigned long v[4];
+    if (span_arguments(args, count, v) < 0) return NULL;
+    jm_span_id id = jm_span_begin((jm_span_kind)v[0], (jm_name)v[1], (jm_name)v[2], (uint32_t)v[3]);
+    return PyLong_FromUnsignedLongLong(id);
+}
+
+PyObject *core_span_end(PyObject *module, PyObject *span)
+{
+    (void)module;
+    jm_span_id id = PyLong_AsUnsignedLongLong(span);
+    if (id == (jm_span_id)-1 && PyErr_Occurred()) return NULL;
+    jm_span_end(id);
+    Py_RETURN_NONE;
+}
+
+PyObject *core_mark(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *name = NULL;
+    const char *meta = NULL;
+    if (!PyArg_ParseTuple(args, "s|z:mark", &name, &meta)) return NULL;
+    jm_mark(name, meta);
+    Py_RETURN_NONE;
+}
+
+/* ---- Span: begin and end as a context manager ---- */
+
+typedef struct core_span {
+    PyObject_HEAD PyObject *text; /* the name, if it was given as one: interned when there is a run */
+    jm_span_id id;                /* 0: not open, or nothing recorded */
+    int64_t start_ns;             /* CLOCK_MONOTONIC, of the last begin; 0: never begun */
+    int64_t end_ns;               /* 0: not ended since */
+    jm_span_kind kind;
+    jm_name name;
+    jm_name type;
+    uint32_t samples;
+    bool open;
+} core_span;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Positional arguments alone: parsing names would cost as much as the span. */
+static PyObject *span_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *const zero = PyLong_FromLong(0);
+    PyObject *given[4] = {NULL, NULL, zero, zero};
+    core_span *self = NULL;
+    unsigned long v[4];
+    if (!zero) return NULL;
+    if (kwargs && PyDict_Size(kwargs) > 0) {
+        PyErr_SetString(PyExc_TypeError, "a span takes no arguments by name");
+        goto out;
+    }
+    if (!PyArg_UnpackTuple(args, "Span", 2, 4, &given[0], &given[1], &given[2], &given[3])) goto out;
+    PyObject *text = PyUnicode_Check(given[1]) ? given[1] : NULL;
+    if (text) given[1] = zero;
+    if (span_arguments(given, 4, v) < 0) goto out;
+    self = (core_span *)PyType_GenericAlloc(type, 0);
+    if (!self) goto out;
+    Py_XINCREF(text);
+    self->text = text;
+    self->kind = (jm_span_kind)v[0];
+    self->name = (jm_name)v[1];
+    self->type = (jm_name)v[2];
+    self->samples = (uint32_t)v[3];
+out:
+    Py_DECREF(zero);
+    return (PyObject *)self;
+}
+
+static void span_free(PyObject *object)
+{
+    Py_CLEAR(((core_span *)object)->text);
+    core_object_free(object);
+}
+
+static PyObject *span_open(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    core_span *self = (core_span *)object;
+    if (self->open) {
+        PyErr_SetString(PyExc_RuntimeError, "this span is open already: end it first, or make another");
+        return NULL;
+    }
+    if (self->name == 0 && self->text) {
+        const char *utf8 = PyUnicode_AsUTF8AndSize(self->text, NULL);
+        if (!utf8) return NULL;
+        self->name = jm_name_intern(utf8);
+    }
+    self->open = true;
+    self->end_ns = 0;
+    self->start_ns = now_ns();
+    self->id = jm_span_begin(self->kind, self->name, self->type, self->samples);
+    Py_INCREF(object);
+    return object;
+}
+
+static PyObject *span_close(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    core_span *self = (core_span *)object;
+    if (self->open) {
+        jm_span_end(self->id);
+        self->end_ns = now_ns();
+        self->id = 0;
+        self->open = false;
+    }
+    Py_RETURN_NONE;
+}
+
+/* After an exception, `_failed` of a subclass sets right what was left open inside. */
+static PyObject *span_exit(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    if (count > 0 && args[0] != Py_None) {
+        PyObject *done = PyObject_CallMethod(object, "_failed", "O", args[0]);
+        if (!done) return NULL;
+        Py_DECREF(done);
+    }
+    return span_close(object, NULL);
+}
+
+static PyObject *span_failed(PyObject *object, PyObject *type)
+{
+    (void)object;
+    (void)type;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef span_methods[] = {
+    {"begin", span_open, METH_NOARGS, "Open it on this thread and return it; RuntimeError if it is open."},
+    {"end", span_close, METH_NOARGS, "Close it, on any thread; does nothing if it is not open."},
+    {"__enter__", span_open, METH_NOARGS, NULL},
+    {"__exit__", (PyCFunction)(void (*)(void))span_exit, METH_FASTCALL, NULL},
+    {"_failed", span_failed, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyObject *span_name(PyObject *object, void *unused)
+{
+    (void)unused;
+    PyObject *text = ((core_span *)object)->text;
+    if (!text) return PyLong_FromUnsignedLong(((core_span *)object)->name);
+    Py_INCREF(text);
+    return text;
+}
+
+static PyObject *span_kind(PyObject *object, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((core_span *)object)->kind);
+}
+
+static PyObject *span_samples(PyObject *object, void *unused)
+{
+    (void)unused;
+    return PyLong_FromUnsignedLong(((core_span *)object)->samples);
+}
+
+static PyObject *time_or_none(int64_t t_ns)
+{
+    if (t_ns == 0) Py_RETURN_NONE;
+    return PyLong_FromLongLong(t_ns);
+}
+
+static PyObject *span_start_ns(PyObject *object, void *unused)
+{
+    (void)unused;
+    return time_or_none(((core_span *)object)->start_ns);
+}
+
+static PyObject *span_end_ns(PyObject *object, void *unused)
+{
+    (void)unused;
+    return time_or_none(((core_span *)object)->end_ns);
+}
+
+static PyGetSetDef span_getset[] = {
+    {"name", span_name, NULL, "What the rows of reports call it.", NULL},
+    {"kind", span_kind, NULL, "Its kind, a number of SPAN_KINDS.", NULL},
+    {"samples", span_samples, NULL, "Samples of a step, 0 if unknown.", NULL},
+    {"start_ns", span_start_ns, NULL, "CLOCK_MONOTONIC of its last begin; None before.", NULL},
+    {"end_ns", span_end_ns, NULL, "CLOCK_MONOTONIC of its end; None while it is open.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot span_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "Span(kind, name, type=0, samples=0): begun and ended once at a time. "
+                                    "The name is a text or a number of intern()."},
+    {Py_tp_new, (void *)(uintptr_t)span_new},
+    {Py_tp_dealloc, (void *)(uintptr_t)span_free},
+    {Py_tp_methods, span_methods},
+    {Py_tp_getset, span_getset},
+    {0, NULL},
+};
+
+PyType_Spec core_span_spec = {
+    .name = "joulemap._core.Span",
+    .basicsize = sizeof(core_span),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = span_slots,
+};
