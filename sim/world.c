@@ -335,7 +335,8 @@ static void close_world(void)
     sim_shared_close(&world.shared);
 }
 
-static void at_exit(void)
+/* A destructor, not atexit: it also runs when the library is unloaded, whoever wrapped atexit. */
+__attribute__((destructor)) static void at_exit(void)
 {
     pthread_mutex_lock(&lock);
     if (world.users > 0) close_world();
@@ -348,7 +349,6 @@ static void once(void)
     for (int i = 0; i < SIM_BOARDS; i++)
         devices[i].index = i;
     pthread_atfork(before_fork, after_fork, after_fork);
-    atexit(at_exit);
 }
 
 nvmlReturn_t sim_world_init(const char *call)

@@ -177,25 +177,28 @@ static void test_stamps_that_jump_alone_are_put_back_on_their_grid_and_told(void
     check_skew(-2 * S);
 }
 
+/* When renewal n of the true grid shows: up to 2 ms late, as on the boards. */
+static int64_t renewal_ns(int64_t n)
+{
+    return 37 * MS + n * 100 * MS + (n * 7919) % 2000 * JM_NS_PER_US;
+}
+
 static void test_polls_find_the_tick_better_than_their_distance(void **state)
 {
     (void)state;
-    const int64_t period_ns = 100 * MS, poll_ns = 19 * MS, phase_ns = 37 * MS;
-    jm__tick tick = {.period_ns = period_ns};
-    int64_t last_ns = 0, worst_ns = 0;
-    int observed = 0;
-    for (int64_t now_ns = poll_ns; now_ns < 10 * S; now_ns += poll_ns) {
-        int64_t renewals_before = (last_ns - phase_ns + period_ns) / period_ns;
-        int64_t renewals_now = (now_ns - phase_ns + period_ns) / period_ns;
-        if (renewals_now != renewals_before) {
-            int64_t truth_ns = phase_ns + (renewals_now - 1) * period_ns;
-            int64_t error_ns = llabs(jm__tick_observe(&tick, last_ns, now_ns) - truth_ns);
-            if (++observed > 20 && error_ns > worst_ns) worst_ns = error_ns;
+    jm__tick tick = {.period_ns = 100 * MS};
+    int64_t last_ns = 0, next = 0, worst_ns = 0;
+    for (int64_t now_ns = 19 * MS; now_ns < 20 * S; now_ns += 19 * MS) {
+        if (renewal_ns(next) <= now_ns) {
+            int64_t error_ns = llabs(jm__tick_observe(&tick, last_ns, now_ns) - (renewal_ns(next) + MS));
+            if (next++ > 20 && error_ns > worst_ns) worst_ns = error_ns;
         }
         last_ns = now_ns;
     }
-    assert_in_range(observed, 98, 100);
-    assert_true(worst_ns < 2 * MS);
+    assert_in_range(next, 199, 200);
+    /* Alone, a poll dates a renewal within 9.5 ms; the grid with its jitter of 2 ms is known to 1 + 3.1 / 2
+     * ms. */
+    assert_true(worst_ns < 4 * MS);
 }
 
 static void test_a_tick_that_moved_is_found_again(void **state)
@@ -206,10 +209,10 @@ static void test_a_tick_that_moved_is_found_again(void **state)
     assert_false(jm__tick_next(&tick, 0, &low_ns, &high_ns));
     jm__tick_observe(&tick, 100 * MS, 104 * MS);
     assert_true(jm__tick_next(&tick, 1000 * MS, &low_ns, &high_ns));
-    assert_true(low_ns <= 1002 * MS && high_ns >= 1002 * MS && high_ns - low_ns < 6 * MS);
+    assert_true(low_ns <= 1002 * MS && high_ns >= 1002 * MS && high_ns - low_ns < 12 * MS);
     jm__tick_observe(&tick, 1050 * MS, 1056 * MS);
     assert_true(jm__tick_next(&tick, 1060 * MS, &low_ns, &high_ns));
-    assert_true(low_ns <= 1153 * MS && high_ns >= 1153 * MS && high_ns - low_ns < 8 * MS);
+    assert_true(low_ns <= 1153 * MS && high_ns >= 1153 * MS && high_ns - low_ns < 14 * MS);
 }
 
 int main(void)
