@@ -15,9 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A buffer that CUPTI keeps though nothing is in it must not hold back the word that all is in. */
-#define BUFFER_HELD_NS (INT64_C(3) * JM_NS_PER_S)
-
 static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
     CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
@@ -274,9 +271,7 @@ void jm__activity_flush(bool forced)
     tell_devices();
     if (result != CUPTI_SUCCESS) return;
     /* What is still with CUPTI began after the oldest buffer there was handed out. */
-    int64_t flushed_ns = now_ns, oldest_ns = jm__buffers_oldest_ns();
-    if (oldest_ns < flushed_ns)
-        flushed_ns = oldest_ns > now_ns - BUFFER_HELD_NS ? oldest_ns : now_ns - BUFFER_HELD_NS;
+    int64_t oldest_ns = jm__buffers_oldest_ns(), flushed_ns = oldest_ns < now_ns ? oldest_ns : now_ns;
     pthread_mutex_lock(&mutex);
     if (ring.header != NULL &&
         flushed_ns > atomic_load_explicit(&ring.header->flushed_ns, memory_order_relaxed))

@@ -18,8 +18,8 @@
  * wait for the next poll, so that those of several threads can be taken in the order of time. */
 #define SETTLING_NS JM_NS_PER_MS
 #define TAIL_EVERY  4096u /* records between two releases of room to the producer */
-/* The injected library's heartbeat is not waited for longer than this. */
-#define HEARTBEAT_MAX_NS (INT64_C(5) * JM_NS_PER_S)
+/* Longer than this nobody waits for what may still be with CUPTI: it may hold a buffer with nothing in it. */
+#define HELD_MAX_NS (INT64_C(3) * JM_NS_PER_S)
 
 void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint64_t count, const char *source,
                              const char *reason)
@@ -162,6 +162,8 @@ static void look_at_heads(jm__collector *collector)
             reader->process->dead || atomic_load_explicit(&reader->header->closed, memory_order_acquire) != 0;
         /* before `head`: what it promises is below that head */
         reader->flushed_ns = atomic_load_explicit(&reader->header->flushed_ns, memory_order_acquire);
+        if (reader->flushed_ns > reader->process->flushed_ns)
+            reader->process->flushed_ns = reader->flushed_ns;
         reader->head = atomic_load_explicit(&reader->header->head, memory_order_acquire);
         if (reader->head - reader->tail > reader->capacity) { /* not ours: a damaged file */
             reader->process->malformed++;
@@ -263,18 +265,19 @@ static void release(jm__collector *collector)
 
 static void find_complete(jm__collector *collector)
 {
-    int64_t complete_ns = collector->spans_done_ns;
+    int64_t complete_ns = collector->spans_done_ns, held_ns = collector->now_ns - HELD_MAX_NS;
     for (size_t i = 0; i < collector->readers.count; i++) {
         const collector_reader *reader = collector->readers.items[i];
         if (reader->thread != NULL) continue;
         int64_t flushed_ns = reader->flushed_ns;
-        if (flushed_ns < collector->now_ns - HEARTBEAT_MAX_NS)
-            flushed_ns = collector->now_ns - HEARTBEAT_MAX_NS;
+        if (flushed_ns < held_ns) flushed_ns = held_ns;
         if (flushed_ns < complete_ns) complete_ns = flushed_ns;
     }
-    for (size_t i = 0; i < collector->waiting.count; i++)
-        if (collector->waiting.items[i].record.start_ns < complete_ns)
-            complete_ns = collector->waiting.items[i].record.start_ns;
+    for (size_t i = 0; i < collector->waiting.count; i++) {
+        const collector_waiting *waiting = &collector->waiting.items[i];
+        if (waiting->since_ns > held_ns && waiting->record.start_ns < complete_ns)
+            complete_ns = waiting->record.start_ns;
+    }
     if (complete_ns > collector->complete_ns) collector->complete_ns = complete_ns;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The call may return, and be reported, after its kernel has ended. */
+#define LAUNCH_LATE_NS JM_NS_PER_S
 /* An outer call this much older is of an earlier round of the 32-bit ids. */
 #define NESTED_CALL_NS (60 * JM_NS_PER_S)
 
@@ -202,8 +204,10 @@ void jm__collector_waiting_retry(jm__collector *collector)
     size_t kept = 0;
     for (size_t i = 0; i < collector->waiting.count; i++) {
         collector_waiting waiting = collector->waiting.items[i];
+        /* Once CUPTI has given out all up to well after the kernel, its launch will not come any more. */
         bool over = collector->final || collector->now_ns - waiting.since_ns > JM_WAITING_NS ||
-                    (waiting.process->dead && waiting.process->readers == 0);
+                    (waiting.process->dead && waiting.process->readers == 0) ||
+                    waiting.record.end_ns + LAUNCH_LATE_NS < waiting.process->flushed_ns;
         if (!place(collector, waiting.process, waiting.names, &waiting.record, !over))
             collector->waiting.items[kept++] = waiting;
     }

@@ -82,6 +82,7 @@ typedef struct collector_process {
     bool changed;
     size_t readers;
     int64_t first_ns, last_ns;
+    int64_t flushed_ns; /* all that ended before is in what was read of its rings */
     JM_VEC(collector_thread *) threads;
     jm__map threads_by_tid;
     jm__map open_spans; /* by collector_open_span.key */

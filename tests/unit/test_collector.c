@@ -131,6 +131,25 @@ static void test_a_kernel_without_a_launch_goes_out_at_the_end_and_is_counted(vo
     collected_free(all);
 }
 
+static void test_a_kernel_does_not_wait_for_a_launch_that_cannot_come_any_more(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    int64_t kernel_ns = jm__now_ns();
+    push_kernel(side, 5, kernel_ns);
+    atomic_store(&side->ring.header->flushed_ns,
+                 kernel_ns + JM_NS_PER_S / 2); /* the call may not have returned */
+    collected_poll(all);
+    assert_int_equal(all->kernel_count, 0);
+    atomic_store(&side->ring.header->flushed_ns, kernel_ns + 2 * JM_NS_PER_S);
+    collected_poll(all);
+    assert_int_equal(all->kernel_count, 1);
+    assert_int_equal(all->kernels[0].launch_ns, -1);
+    injected_free(side);
+    collected_free(all);
+}
+
 static void test_a_kernel_is_charged_to_what_was_innermost_at_its_launch(void **state)
 {
     (void)state;
@@ -393,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_a_map_holds_what_was_put_and_not_what_was_removed),
         cmocka_unit_test(test_a_kernel_that_comes_before_its_launch_waits_for_it),
         cmocka_unit_test(test_a_kernel_without_a_launch_goes_out_at_the_end_and_is_counted),
+        cmocka_unit_test(test_a_kernel_does_not_wait_for_a_launch_that_cannot_come_any_more),
         cmocka_unit_test(test_a_kernel_is_charged_to_what_was_innermost_at_its_launch),
         cmocka_unit_test(test_realtime_stamps_come_out_in_the_one_clock),
         cmocka_unit_test(test_a_step_of_the_realtime_clock_moves_no_kernel),
