@@ -59,7 +59,7 @@ static void make_sample(sim_board *board, int index)
         sample.stamp_ns + between(profile->delay_min_ns, profile->delay_max_ns, sim_key(key, 4));
     double noise = board->power.now.capped ? profile->noise_throttled : profile->noise;
     sample.value = fmax(answer(board, index) + noise * sim_normal(sim_key(key, 5)), 0);
-    channel->samples[channel->count % profile->depth] = sample;
+    channel->samples[channel->count % (profile->depth + SIM_UNSEEN)] = sample;
     channel->count++;
 }
 
@@ -93,7 +93,7 @@ bool sim_board_open(sim_board *board, const sim_profile *profile, int index, uin
         channel->first_ns = start_ns + channel->profile.lag_ns +
                             (int64_t)(sim_uniform(channel->key) * (double)channel->profile.period_ns);
         channel->state = board->power.now.power_w;
-        channel->samples = calloc((size_t)channel->profile.depth, sizeof *channel->samples);
+        channel->samples = calloc((size_t)channel->profile.depth + SIM_UNSEEN, sizeof *channel->samples);
         if (channel->samples == NULL) {
             sim_board_close(board);
             return false;
@@ -145,15 +145,16 @@ void sim_board_load(sim_board *board, const sim_load *loads, int count, bool con
 const sim_sample *sim_board_sample(const sim_board *board, int channel, int64_t number, int64_t now_ns)
 {
     const sim_channel *from = &board->channels[channel];
-    if (number < 0 || number >= from->count || number < from->count - from->profile.depth) return NULL;
-    const sim_sample *sample = &from->samples[number % from->profile.depth];
+    int64_t kept = from->profile.depth + SIM_UNSEEN;
+    if (number < 0 || number >= from->count || number < from->count - kept) return NULL;
+    const sim_sample *sample = &from->samples[number % kept];
     return sample->visible_ns <= now_ns ? sample : NULL;
 }
 
 const sim_sample *sim_board_newest(const sim_board *board, int channel, int64_t now_ns)
 {
     const sim_channel *from = &board->channels[channel];
-    for (int64_t back = 1; back <= from->count && back <= from->profile.depth; back++) {
+    for (int64_t back = 1; back <= SIM_UNSEEN; back++) {
         const sim_sample *sample = sim_board_sample(board, channel, from->count - back, now_ns);
         if (sample != NULL) return sample;
     }

@@ -44,6 +44,9 @@ void sim_board_close(sim_board *board);
 void sim_board_advance(sim_board *board, int64_t t_ns);
 void sim_board_load(sim_board *board, const sim_load *loads, int count, bool context);
 
+/* Besides `depth`, samples kept that are made but cannot be read yet. */
+#define SIM_UNSEEN 8
+
 /* The newest sample that can be read at now_ns; NULL: none, or no such sensor. */
 const sim_sample *sim_board_newest(const sim_board *board, int channel, int64_t now_ns);
 

@@ -225,7 +225,6 @@ void sim_live_drive(sim_live *live, sim_board *boards, int board_count, int64_t 
 {
     bool deaths = now_ns - live->looked_ns >= DEATH_NS;
     if (deaths) live->looked_ns = now_ns;
-    int known = live->watch.ring_count;
     sim_ring_watch_scan(&live->watch, now_ns, deaths);
     for (int i = 0; i < live->watch.writer_count; i++)
         live->watch.writers[i].board = board_of(&live->watch.writers[i], board_count);
@@ -240,15 +239,12 @@ void sim_live_drive(sim_live *live, sim_board *boards, int board_count, int64_t 
             begin_span(live, record, writer, board);
         else if (record->span.op == JM_RING_END)
             end_span(live, record);
-        else
+        else if (record->span.op != SIM_RING_OPENED)
             continue;
         load_board(live, board, record->span.t_ns);
     }
     for (int i = 0; i < board_count; i++)
         step(context, &boards[i], until_ns);
-    if (known != live->watch.ring_count)
-        for (int i = 0; i < board_count; i++)
-            load_board(live, &boards[i], until_ns);
     bury(live, boards, board_count, until_ns, step, context);
 }
 

@@ -268,10 +268,11 @@ static unsigned int copy_samples(const sim_world *world, const sim_board *board,
                                  unsigned int size)
 {
     int channel = sample_channel(type);
-    int64_t made = board->channels[channel].count;
+    const sim_sample *newest = sim_board_newest(board, channel, now_ns);
     unsigned int count = 0;
-    for (int64_t number = made - board->profile->channels[channel].depth; number < made && count < size;
-         number++) {
+    if (newest == NULL) return 0;
+    for (int64_t number = newest->number - board->profile->channels[channel].depth + 1;
+         number <= newest->number && count < size; number++) {
         const sim_sample *sample = sim_board_sample(board, channel, number, now_ns);
         if (sample == NULL) continue;
         unsigned long long stamp_us = (unsigned long long)sim_stamp_us(world, board, sample->stamp_ns);

@@ -209,6 +209,11 @@ size_t sim_ring_watch_take(sim_ring_watch *watch, int ring, int64_t until_ns, si
     uint64_t capacity = header->capacity;
     uint64_t head = atomic_load_explicit(&header->head, memory_order_acquire);
     size_t count = 0;
+    if (!from->announced && header->created_ns <= until_ns && size > 0) {
+        records[count++] =
+            (sim_record){.span = {.t_ns = header->created_ns, .op = SIM_RING_OPENED}, .ring = ring};
+        from->announced = true;
+    }
     while (from->cursor < head && count < size) {
         if (head - from->cursor >= capacity && head > capacity) {
             /* The slot of head - capacity may be under the writer's pen. */

@@ -31,7 +31,8 @@ typedef struct sim_ring {
     bool done;
     int writer; /* index */
     uint64_t cursor;
-    bool broken; /* records are missing before the next one */
+    bool announced; /* its beginning was handed over */
+    bool broken;    /* records are missing before the next one */
 } sim_ring;
 
 typedef struct sim_ring_watch {
@@ -59,7 +60,9 @@ void sim_ring_watch_close(sim_ring_watch *watch);
 void sim_ring_watch_scan(sim_ring_watch *watch, int64_t now_ns, bool deaths);
 
 /* Take the records of one ring up to until_ns into `records` (room for `size`); returns how many.
- * Fewer than `size`: there are no more. */
+ * Fewer than `size`: there are no more. The first has the op SIM_RING_OPENED: a thread is there from then on.
+ */
+#define SIM_RING_OPENED 0
 size_t sim_ring_watch_take(sim_ring_watch *watch, int ring, int64_t until_ns, sim_record *records,
                            size_t size);
 

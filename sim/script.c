@@ -40,6 +40,7 @@ struct sim_script {
     size_t edge_count;
     int64_t repeat_ns; /* 0: once */
     int64_t end_ns;
+    bool used[BOARDS_MAX]; /* there are segments for this board */
     cursor cursors[BOARDS_MAX];
 };
 
@@ -127,6 +128,7 @@ static const char *sort_edges(sim_script *script)
         script->edges[script->edge_count++] = (edge){from->start_ns, (uint32_t)i, true};
         script->edges[script->edge_count++] = (edge){from->end_ns, (uint32_t)i, false};
         if (from->end_ns > script->end_ns) script->end_ns = from->end_ns;
+        script->used[from->board] = true;
     }
     qsort(script->edges, script->edge_count, sizeof *script->edges, compare_edges);
     if (script->repeat_ns > 0 && script->repeat_ns < script->end_ns)
@@ -207,8 +209,9 @@ void sim_script_drive(sim_script *script, sim_board *board, int64_t t_ns)
         sim_load loads[SIM_LOADS];
         for (int i = 0; i < at->active_count; i++)
             loads[i] = script->segments[at->active[i]].load;
-        /* A program's context lives from its first segment to its last. */
-        bool context = script->repeat_ns > 0 || edge_ns < origin_ns + script->end_ns;
+        /* The program's context lives from the first segment to the last, on the boards that it uses. */
+        bool alive = script->repeat_ns > 0 || edge_ns < origin_ns + script->end_ns;
+        bool context = alive && script->used[board->index];
         sim_board_load(board, loads, at->active_count, context);
     }
     sim_board_advance(board, t_ns);

@@ -1,0 +1,279 @@
+/* joulemap-simulate: recordings with known truth, without waiting for them.
+ *
+ * A made-up program runs on a simulated board; what `joulemap import` reads, and the truth beside it, are
+ * written to a folder: readings.csv, segments.csv, kernels.csv, truth.csv. The board is the library's own. */
+#include "board.h"
+#include "program.h"
+#include "truth.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LEAD_NS   INT64_C(1500000000) /* idle before and after the program */
+#define STATE_NS  INT64_C(50000000)   /* how often clock and temperature are written */
+#define DRAIN_NS  INT64_C(200000000)  /* no ring is shorter */
+#define SETTLE_NS INT64_C(200000000)  /* after the end, until the last samples are made */
+
+static const char usage[] =
+    "usage: joulemap-simulate --out FOLDER [options]\n"
+    "  --profile NAME     board: a profile's name or file (h200)\n"
+    "  --seed N           of program and noise (1)\n"
+    "  --seconds S        length of the program (30)\n"
+    "  --classes N        kernel classes, made up: 20 us to 5 ms (12)\n"
+    "  --program FILE     classes from a file instead: name,duration_us,power_w[,calls]\n"
+    "  --order fixed|random   order of the classes in a round (fixed)\n"
+    "  --gap-us T         mean gap after a kernel (5)\n"
+    "  --round-gap-us T   gap after a round (0)\n"
+    "  --spread SHARE     how much a kernel's duration varies (0.02)\n"
+    "  --repeat-ms T      after a round, one class at random again for so long (0)\n"
+    "  --part NAME        name of the phase (mixture)\n";
+
+typedef struct options {
+    const char *out;
+    const char *profile;
+    const char *program;
+    const char *part;
+    double seconds;
+    int classes;
+} options;
+
+typedef struct output {
+    FILE *readings;
+    FILE *segments;
+    FILE *kernels;
+} output;
+
+/* One run. Times: ns since the program's start. */
+typedef struct run {
+    sim_profile profile;
+    sim_board board;
+    sim_program program;
+    sim_player player;
+    sim_labels labels;
+    output to;
+    const char *part;
+    int64_t written[SIM_CHANNEL_COUNT];
+    int64_t state_ns;
+    int64_t drained_ns;
+} run;
+
+static const char *const sensor_names[SIM_CHANNEL_COUNT] = {
+    [SIM_CHANNEL_RING] = "power_ring_w",
+    [SIM_CHANNEL_INSTANT] = "power_instant_w",
+    [SIM_CHANNEL_AVERAGE] = "power_average_1s_w",
+    [SIM_CHANNEL_COUNTER] = "energy_counter_j",
+    [SIM_CHANNEL_MEMORY_POWER] = "memory_power_average_w",
+    [SIM_CHANNEL_UTILISATION] = "gpu_utilisation_percent",
+    [SIM_CHANNEL_MEMORY_UTILISATION] = "memory_utilisation_percent",
+};
+
+/* Samples made since the last time; a day of the simulated clock is far off, so all can be read. */
+static void drain(run *of, int64_t from_ns, int64_t until_ns)
+{
+    for (int i = 0; i < SIM_CHANNEL_COUNT; i++) {
+        const sim_channel *channel = &of->board.channels[i];
+        for (; of->written[i] < channel->count; of->written[i]++) {
+            const sim_sample *sample = sim_board_sample(&of->board, i, of->written[i], INT64_MAX);
+            if (sample == NULL || sample->stamp_ns < from_ns || sample->stamp_ns > until_ns) continue;
+            fprintf(of->to.readings, "%s,%.6f,%.3f\n", sensor_names[i], (double)sample->stamp_ns * 1e-9,
+                    sample->value);
+        }
+    }
+    of->drained_ns = of->board.power.t_ns;
+}
+
+/* Forward to t_ns, in steps that no ring outruns. */
+static void advance(run *of, int64_t t_ns, int64_t end_ns)
+{
+    while (of->board.power.t_ns < t_ns) {
+        int64_t next = of->drained_ns + DRAIN_NS;
+        if (of->state_ns < next) next = of->state_ns;
+        if (t_ns < next) next = t_ns;
+        sim_board_advance(&of->board, next);
+        if (next >= of->drained_ns + DRAIN_NS) drain(of, -LEAD_NS, end_ns + LEAD_NS);
+        if (next < of->state_ns) continue;
+        if (next <= end_ns + LEAD_NS)
+            fprintf(of->to.readings, "sm_clock_mhz,%.6f,%.0f\ntemperature_c,%.6f,%.0f\n", (double)next * 1e-9,
+                    of->board.power.clock_mhz, (double)next * 1e-9,
+                    of->profile.ambient_c + of->profile.thermal_c_per_w * of->board.power.heat_w);
+        of->state_ns += STATE_NS;
+    }
+}
+
+/* Play the program until `end_ns`; returns when its last call ended. */
+static int64_t play(run *of, int64_t end_ns)
+{
+    int64_t t_ns = 0, turn_start_ns = 0;
+    int turn_calls = 0;
+    sim_player_start(&of->player, &of->program);
+    while (t_ns < end_ns) {
+        sim_call_step step = sim_player_next(&of->player);
+        const sim_class *one = &of->program.classes[step.class_number];
+        sim_load load = {sim_label_intern(&of->labels, one->name, "", "kernel"), one->power_w};
+        advance(of, t_ns, end_ns);
+        sim_power_call(&of->board.power, load.label);
+        sim_board_load(&of->board, &load, 1, true);
+        int64_t stop_ns = t_ns + step.duration_ns;
+        advance(of, stop_ns, end_ns);
+        sim_board_load(&of->board, NULL, 0, true);
+        fprintf(of->to.kernels, "%.9f,%.3f,%s,1,%s\n", (double)t_ns * 1e-9, (double)step.duration_ns * 1e-3,
+                one->name, of->part);
+        if (turn_calls++ == 0) turn_start_ns = t_ns;
+        if (step.turn_ends) {
+            fprintf(of->to.segments, "%s,%s,%.9f,%.9f,%d\n", of->part, one->name,
+                    (double)turn_start_ns * 1e-9, (double)stop_ns * 1e-9, turn_calls);
+            turn_calls = 0;
+        }
+        t_ns = stop_ns + step.gap_ns;
+    }
+    return t_ns;
+}
+
+static FILE *create(const char *folder, const char *name, const char *header)
+{
+    char path[4096];
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    FILE *file = fopen(path, "we");
+    if (file != NULL) fputs(header, file);
+    return file;
+}
+
+/* 0 or errno. */
+static int finish(FILE *file)
+{
+    if (file == NULL) return 0;
+    int failed = ferror(file) ? EIO : 0;
+    return fclose(file) != 0 ? errno : failed;
+}
+
+static int simulate(run *of, const options *with)
+{
+    char truth[4096];
+    int64_t end_ns = (int64_t)(with->seconds * 1e9);
+    if (mkdir(with->out, 0777) != 0 && errno != EEXIST) return errno;
+    if ((size_t)snprintf(truth, sizeof truth, "%s/truth.csv", with->out) >= sizeof truth) return ENAMETOOLONG;
+    of->to.readings = create(with->out, "readings.csv", "sensor,t_s,value\n");
+    of->to.segments = create(with->out, "segments.csv", "part,kernel,t_start_s,t_end_s,kernel_launches\n");
+    of->to.kernels = create(with->out, "kernels.csv", "t_start_s,duration_us,kernel,stream,part\n");
+    int failed = errno;
+    if (of->to.readings != NULL && of->to.segments != NULL && of->to.kernels != NULL) {
+        failed = 0;
+        of->state_ns = -LEAD_NS;
+        of->drained_ns = of->board.power.t_ns;
+        advance(of, -LEAD_NS, end_ns);
+        sim_board_load(&of->board, NULL, 0, true); /* the context comes long before the first kernel */
+        advance(of, 0, end_ns);
+        sim_power_account_reset(&of->board.power);
+        end_ns = play(of, end_ns);
+        failed = sim_truth_write(truth, &of->board, 1, &of->labels, 0);
+        advance(of, end_ns + LEAD_NS + SETTLE_NS, end_ns);
+        drain(of, -LEAD_NS, end_ns + LEAD_NS);
+        if (of->board.power.failed) failed = ENOMEM;
+    }
+    FILE *const files[] = {of->to.readings, of->to.segments, of->to.kernels};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        int closed = finish(files[i]);
+        if (failed == 0) failed = closed;
+    }
+    return failed;
+}
+
+static bool read_number(const char *text, double least, double most, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    return end != text && *end == '\0' && *value >= least && *value <= most;
+}
+
+/* False: the option's value is no good. */
+static bool take_option(int key, const char *value, options *with, sim_program *program)
+{
+    double number = 0;
+    switch (key) {
+    case 'o':
+        with->out = value;
+        return true;
+    case 'p':
+        with->profile = value;
+        return true;
+    case 'f':
+        with->program = value;
+        return true;
+    case 'n':
+        with->part = value;
+        return value[0] != '\0' && strpbrk(value, ",\"\n") == NULL;
+    case 's':
+        program->seed = strtoull(value, NULL, 0);
+        return true;
+    case 'O':
+        program->shuffled = strcmp(value, "random") == 0;
+        return program->shuffled || strcmp(value, "fixed") == 0;
+    case 't':
+        return read_number(value, 0.001, 86400, &with->seconds);
+    case 'g':
+        return read_number(value, 0, 1e7, &program->gap_us);
+    case 'G':
+        return read_number(value, 0, 1e7, &program->round_us);
+    case 'v':
+        return read_number(value, 0, 0.3, &program->spread);
+    case 'r':
+        return read_number(value, 0, 1e4, &program->repeat_ms);
+    case 'c':
+        if (!read_number(value, 1, SIM_CLASSES_MAX, &number)) return false;
+        with->classes = (int)number;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool parse(int argc, char **argv, options *with, sim_program *program)
+{
+    static const struct option known[] = {
+        {"out", 1, NULL, 'o'},     {"profile", 1, NULL, 'p'},   {"seed", 1, NULL, 's'},
+        {"seconds", 1, NULL, 't'}, {"classes", 1, NULL, 'c'},   {"program", 1, NULL, 'f'},
+        {"order", 1, NULL, 'O'},   {"gap-us", 1, NULL, 'g'},    {"round-gap-us", 1, NULL, 'G'},
+        {"spread", 1, NULL, 'v'},  {"repeat-ms", 1, NULL, 'r'}, {"part", 1, NULL, 'n'},
+        {NULL, 0, NULL, 0},
+    };
+    for (int key; (key = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        if (key != '?' && take_option(key, optarg, with, program)) continue;
+        if (key != '?') fprintf(stderr, "joulemap-simulate: \"%s\" does not do here\n", optarg);
+        return false;
+    }
+    return with->out != NULL && optind == argc;
+}
+
+int main(int argc, char **argv)
+{
+    static run one; /* large: the program's classes */
+    options with = {.profile = "h200", .part = "mixture", .seconds = 30, .classes = 12};
+    char why[512];
+    one.program = (sim_program){.seed = 1, .gap_us = 5, .spread = 0.02};
+    if (!parse(argc, argv, &with, &one.program)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    if (!sim_profile_load(&one.profile, with.profile, why, sizeof why) ||
+        (with.program != NULL && !sim_program_read(&one.program, with.program, why, sizeof why))) {
+        fprintf(stderr, "joulemap-simulate: %s\n", why);
+        return 2;
+    }
+    if (with.program == NULL) sim_program_invent(&one.program, &one.profile, with.classes);
+    one.part = with.part;
+    int failed = ENOMEM;
+    if (sim_board_open(&one.board, &one.profile, 0, one.program.seed, -LEAD_NS))
+        failed = simulate(&one, &with);
+    sim_board_close(&one.board);
+    sim_labels_free(&one.labels);
+    if (failed == 0) return 0;
+    fprintf(stderr, "joulemap-simulate: %s: %s\n", with.out, strerror(failed));
+    return 1;
+}

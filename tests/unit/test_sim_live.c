@@ -1,0 +1,364 @@
+/* The simulated board under the spans of a program: rings written here, by their format alone. */
+#include "test_sim_library.h"
+
+#include "timeline/ring_format.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+enum { FORWARD = 5, BACKWARD = 6, OPTIMIZER = 8, PHASE = 1 }; /* jm_span_kind */
+enum { NAME_A = 1, NAME_B, LINEAR, LAYER_NORM, ADAMW, ODD };
+
+static const char *const names[] = {"",      "model.a", "model.b", "Linear(768, 3072)", "LayerNorm((768,))",
+                                    "AdamW", "Odd"};
+
+typedef struct ring {
+    jm_ring_header *header;
+    jm_ring_span *slots;
+    uint64_t next_id;
+} ring;
+
+static char run_dir[96];
+static char truth[128];
+
+/* A ring as a program's thread makes it, and the names of its writer. */
+static ring make_ring(int number, uint32_t capacity)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/%d-c%s", run_dir, (int)getpid(), JM_NAMES_SUFFIX);
+    if (number == 0) {
+        FILE *out = fopen(path, "w");
+        assert_non_null(out);
+        for (uint32_t i = 1; i < sizeof names / sizeof *names; i++) {
+            uint32_t head[2] = {i, (uint32_t)strlen(names[i])};
+            assert_int_equal(fwrite(head, sizeof head, 1, out), 1);
+            assert_int_equal(fwrite(names[i], head[1], 1, out), 1);
+        }
+        fclose(out);
+    }
+    snprintf(path, sizeof path, "%s/%d-c-%d%s", run_dir, (int)getpid(), number, JM_RING_SUFFIX);
+    size_t size = JM_RING_HEADER_SIZE + (size_t)capacity * sizeof(jm_ring_span);
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)size), 0);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(memory != MAP_FAILED);
+    close(fd);
+    ring made = {.header = memory, .slots = (jm_ring_span *)(void *)((char *)memory + JM_RING_HEADER_SIZE)};
+    made.next_id = 1 + (uint64_t)number * 1000000;
+    made.header->record_size = sizeof(jm_ring_span);
+    made.header->capacity = capacity;
+    made.header->pid = (int32_t)getpid();
+    made.header->writer = JM_WRITER_CORE;
+    made.header->created_ns = now_ns();
+    atomic_store(&made.header->magic, JM_RING_MAGIC);
+    return made;
+}
+
+static void put(ring *to, jm_ring_span span)
+{
+    uint64_t head = atomic_load(&to->header->head);
+    to->slots[head & (to->header->capacity - 1)] = span;
+    atomic_store_explicit(&to->header->head, head + 1, memory_order_release);
+}
+
+/* Both are stamped as they are written, as a program does it; the stamp comes back. */
+static int64_t begin_span(ring *to, int kind, uint32_t name, uint32_t type, uint64_t *id)
+{
+    *id = to->next_id++;
+    int64_t t_ns = now_ns();
+    put(to,
+        (jm_ring_span){
+            .t_ns = t_ns, .id = *id, .name = name, .type = type, .op = JM_RING_BEGIN, .kind = (uint8_t)kind});
+    return t_ns;
+}
+
+static int64_t end_span(ring *to, uint64_t id)
+{
+    int64_t t_ns = now_ns();
+    put(to, (jm_ring_span){.t_ns = t_ns, .id = id, .op = JM_RING_END});
+    return t_ns;
+}
+
+static void wait_ms(int ms)
+{
+    sleep_until_ns(now_ns() + ms * 1000000ll);
+}
+
+static double apart_s(int64_t from_ns, int64_t to_ns)
+{
+    return (double)(to_ns - from_ns) * 1e-9;
+}
+
+static int enter_run(void **state)
+{
+    if (enter_folder(state) != 0) return -1;
+    snprintf(run_dir, sizeof run_dir, "%s", folder);
+    snprintf(truth, sizeof truth, "%s/truth.csv", folder);
+    return nvml.attach(run_dir, truth);
+}
+
+/* Watts of the H200's profile. */
+#define LINEAR_FORWARD_W     520.0
+#define LINEAR_BACKWARD_W    560.0
+#define LAYER_NORM_FORWARD_W 300.0
+#define ADAMW_W              470.0
+
+static void test_each_span_takes_the_watts_of_its_type_while_it_is_innermost(void **state)
+{
+    (void)state;
+    nvmlDevice_t device = open_board(0);
+    ring own = make_ring(0, 1024);
+    double from_s, to_s;
+    sleep_to(0.15);
+    double from_j = counter_j(device, &from_s);
+    uint64_t phase, outer, inner, back, step;
+    begin_span(&own, PHASE, NAME_B, 0, &phase);
+    int64_t outer_ns = begin_span(&own, FORWARD, NAME_A, LINEAR, &outer);
+    wait_ms(30);
+    int64_t inner_ns = begin_span(&own, FORWARD, NAME_B, LAYER_NORM, &inner);
+    wait_ms(5);
+    int64_t inner_end_ns = end_span(&own, inner);
+    wait_ms(4);
+    int64_t outer_end_ns = end_span(&own, outer);
+    int64_t back_ns = begin_span(&own, BACKWARD, NAME_A, LINEAR, &back);
+    wait_ms(20);
+    int64_t back_end_ns = end_span(&own, back);
+    int64_t step_ns = begin_span(&own, OPTIMIZER, NAME_B, ADAMW, &step);
+    wait_ms(10);
+    int64_t step_end_ns = end_span(&own, step);
+    end_span(&own, phase);
+    sleep_to(0.6);
+    double spent_j = counter_j(device, &to_s) - from_j;
+    assert_int_equal(nvml.detach(), 0);
+    const double outer_s = apart_s(outer_ns, inner_ns) + apart_s(inner_end_ns, outer_end_ns);
+    const double norm_j = apart_s(inner_ns, inner_end_ns) * LAYER_NORM_FORWARD_W;
+    const double back_j = apart_s(back_ns, back_end_ns) * LINEAR_BACKWARD_W;
+    const double step_j = apart_s(step_ns, step_end_ns) * ADAMW_W;
+    double calls = 0, busy_s = 0, energy_j = 0, sum_j, total_j;
+    assert_true(read_truth(truth, 0, "model.a", "forward", &calls, &busy_s, &energy_j));
+    assert_true(calls == 1 && fabs(busy_s - outer_s) < 1e-8 &&
+                fabs(energy_j - outer_s * LINEAR_FORWARD_W) < 1e-6);
+    assert_true(read_truth(truth, 0, "model.b", "forward", NULL, NULL, &energy_j));
+    assert_true(fabs(energy_j - norm_j) < 1e-6);
+    assert_true(read_truth(truth, 0, "model.a", "backward", NULL, NULL, &energy_j));
+    assert_true(fabs(energy_j - back_j) < 1e-6);
+    assert_true(read_truth(truth, 0, "model.b", "optimizer", NULL, NULL, &energy_j));
+    assert_true(fabs(energy_j - step_j) < 1e-6);
+    assert_false(read_truth(truth, 0, "model.b", "phase", NULL, NULL, NULL)); /* is no work */
+    sum_truth(truth, &sum_j, &total_j);
+    assert_true(fabs(sum_j - total_j) < 1e-6);
+    /* Beside the work: 123 W from first tick to last, but for two stages after work. The gap of a microsecond
+     * between forward and backward is one, too: 1 mJ. */
+    double work_s =
+        apart_s(outer_ns, outer_end_ns) + apart_s(back_ns, back_end_ns) + apart_s(step_ns, step_end_ns);
+    double idle_j = (to_s - from_s - work_s) * 123 + 0.001 * (165 - 123) + 0.019 * (140 - 123);
+    double work_j = outer_s * LINEAR_FORWARD_W + norm_j + back_j + step_j;
+    assert_true(fabs(spent_j - work_j - idle_j) < 0.01);
+}
+
+static void test_two_threads_add_up_above_idle(void **state)
+{
+    (void)state;
+    open_board(0);
+    ring first = make_ring(0, 64), second = make_ring(1, 64);
+    uint64_t a, b;
+    begin_span(&first, FORWARD, NAME_A, LAYER_NORM, &a);
+    int64_t both_ns = begin_span(&second, FORWARD, NAME_B, LAYER_NORM, &b);
+    wait_ms(50);
+    int64_t end_ns = end_span(&first, b); /* closed by another thread than its own */
+    end_span(&first, a);
+    wait_ms(40);
+    assert_int_equal(nvml.detach(), 0);
+    double busy_s = 0, energy_j = 0, other_j = 0;
+    assert_true(read_truth(truth, 0, "model.a", "forward", NULL, &busy_s, &energy_j));
+    assert_true(read_truth(truth, 0, "model.b", "forward", NULL, NULL, &other_j));
+    double together_s = apart_s(both_ns, end_ns);
+    double alone_s = busy_s - together_s; /* microseconds before and after */
+    assert_true(alone_s >= 0 && alone_s < 0.02);
+    assert_true(fabs(other_j - together_s * (123 / 2.0 + (LAYER_NORM_FORWARD_W - 123))) < 1e-6);
+    assert_true(fabs(energy_j - other_j - alone_s * LAYER_NORM_FORWARD_W) < 1e-6);
+}
+
+static void test_an_unknown_type_has_watts_of_its_own(void **state)
+{
+    (void)state;
+    double power_w[2];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(nvml.attach(run_dir, truth), 0);
+        open_board(0);
+        ring own = make_ring(i, 64);
+        uint64_t span;
+        int64_t from_ns = begin_span(&own, i == 0 ? FORWARD : PHASE, NAME_A, ODD, &span);
+        wait_ms(20);
+        int64_t end_ns = end_span(&own, span);
+        wait_ms(40);
+        assert_int_equal(nvml.detach(), 0);
+        double busy_s = 0, energy_j = 0;
+        assert_true(read_truth(truth, 0, "model.a", i == 0 ? "forward" : "phase", NULL, &busy_s, &energy_j));
+        assert_true(fabs(busy_s - apart_s(from_ns, end_ns)) < 1e-8);
+        power_w[i] = energy_j / busy_s;
+        assert_true(power_w[i] > 200 && power_w[i] < 600);
+    }
+    assert_true(power_w[0] != power_w[1]); /* another direction is other work */
+}
+
+static void test_no_span_is_missed_at_20_kHz(void **state)
+{
+    (void)state;
+    open_board(0);
+    /* A recorder empties the ring ten times a second: the board must not need the slots longer than it does.
+     */
+    ring own = make_ring(0, 8192);
+    const int64_t start_ns = now_ns(), period_ns = 50000;
+    const int spans = 20000;
+    double spent_s = 0;
+    for (int i = 0; i < spans; i++) {
+        int64_t t_ns = start_ns + i * period_ns;
+        while (now_ns() < t_ns + period_ns / 2) {
+        }
+        uint64_t id;
+        int64_t from_ns = begin_span(&own, FORWARD, NAME_A, LINEAR, &id);
+        while (now_ns() < t_ns + period_ns) {
+        }
+        spent_s += apart_s(from_ns, end_span(&own, id));
+        if (i % 2000 == 0) atomic_store(&own.header->tail, atomic_load(&own.header->head));
+    }
+    sleep_until_ns(start_ns + spans * period_ns + 50000000);
+    assert_int_equal(nvml.overtaken(), 0);
+    assert_int_equal(nvml.detach(), 0);
+    double calls = 0, busy_s = 0, energy_j = 0, sum_j, total_j;
+    assert_true(read_truth(truth, 0, "model.a", "forward", &calls, &busy_s, &energy_j));
+    assert_true(calls == spans);
+    assert_true(fabs(busy_s - spent_s) < 1e-6);
+    assert_true(fabs(energy_j - busy_s * LINEAR_FORWARD_W) < 1e-4);
+    sum_truth(truth, &sum_j, &total_j);
+    assert_true(fabs(sum_j - total_j) < 1e-6);
+}
+
+static void test_records_that_were_overtaken_are_counted(void **state)
+{
+    (void)state;
+    nvmlDevice_t device = open_board(0);
+    ring own = make_ring(0, 64);
+    unsigned int mw;
+    for (int i = 0; i < 1000; i++) { /* 2000 records within microseconds, 64 of which remain */
+        uint64_t id;
+        begin_span(&own, FORWARD, NAME_A, LINEAR, &id);
+        end_span(&own, id);
+    }
+    sleep_until_ns(now_ns() + 30000000);
+    assert_int_equal(nvml.power(device, &mw), NVML_SUCCESS);
+    unsigned long long overtaken = nvml.overtaken();
+    assert_in_range(overtaken, 1900, 1990);
+    assert_int_equal(nvml.detach(), 0);
+    FILE *in = fopen(truth, "r");
+    char line[256], wanted[64];
+    bool found = false;
+    snprintf(wanted, sizeof wanted, ",(overtaken),,,%llu,,\n", overtaken);
+    while (fgets(line, sizeof line, in) != NULL)
+        found = found || strcmp(line, wanted) == 0;
+    fclose(in);
+    assert_true(found);
+}
+
+static void test_the_board_idles_when_its_program_is_killed(void **state)
+{
+    (void)state;
+    nvmlDevice_t device = open_board(0);
+    pid_t child = fork();
+    if (child == 0) {
+        ring own = make_ring(0, 64);
+        uint64_t id;
+        begin_span(&own, FORWARD, NAME_A, LINEAR, &id);
+        for (;;)
+            pause();
+    }
+    double from_s, to_s;
+    sleep_to(0.35);
+    unsigned int count = 4;
+    nvmlProcessInfo_t processes[4];
+    assert_int_equal(nvml.processes(device, &count, processes), NVML_SUCCESS);
+    assert_int_equal(count, 1);
+    assert_int_equal(processes[0].pid, child);
+    double from_j = counter_j(device, &from_s);
+    sleep_to(0.6);
+    assert_true(fabs((counter_j(device, &to_s) - from_j) / (to_s - from_s) - LINEAR_FORWARD_W) < 0.05);
+    kill(child, SIGKILL); /* and stays a zombie: waited for below */
+    sleep_to(0.95);
+    from_j = counter_j(device, &from_s);
+    sleep_to(1.25);
+    assert_true(fabs((counter_j(device, &to_s) - from_j) / (to_s - from_s) - 77) <
+                0.05); /* no context either */
+    assert_int_equal(nvml.processes(device, &count, processes), NVML_SUCCESS);
+    assert_int_equal(count, 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void test_work_runs_on_the_board_that_the_program_names(void **state)
+{
+    (void)state;
+    setenv("JOULEMAP_SIM", "h200,h200", 1);
+    nvmlDevice_t device = open_board(1);
+    /* The environment that counts is the one a program was started with, so it takes another program: this
+     * test again, which only writes a ring. */
+    setenv("LOCAL_RANK", "1", 1);
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "test_sim_live", "--ring", run_dir, (char *)NULL);
+        _exit(1);
+    }
+    unsetenv("LOCAL_RANK");
+    double from_s, to_s;
+    sleep_to(0.4);
+    double from_j = counter_j(device, &from_s);
+    sleep_to(0.7);
+    assert_true(fabs((counter_j(device, &to_s) - from_j) / (to_s - from_s) - LINEAR_FORWARD_W) < 0.05);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void test_the_truth_is_there_though_nobody_closed_the_board(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        nvmlDevice_t device;
+        if (nvml.init() != NVML_SUCCESS || nvml.handle(0, &device) != NVML_SUCCESS) _exit(1);
+        for (;;)
+            pause();
+    }
+    sleep_until_ns(now_ns() + 1300000000);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    double busy_s = 0, energy_j = 0;
+    assert_true(read_truth(truth, 0, "(total)", NULL, NULL, &busy_s, &energy_j));
+    assert_true(busy_s > 0.9 && fabs(energy_j / busy_s - 77) < 0.01);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--ring") == 0) {
+        snprintf(run_dir, sizeof run_dir, "%s", argv[2]);
+        ring own = make_ring(0, 64);
+        uint64_t id;
+        begin_span(&own, FORWARD, NAME_A, LINEAR, &id);
+        sleep(10);
+        return 0;
+    }
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter_run, leave_folder)
+    const struct CMUnitTest tests[] = {
+        TEST(test_each_span_takes_the_watts_of_its_type_while_it_is_innermost),
+        TEST(test_two_threads_add_up_above_idle),
+        TEST(test_an_unknown_type_has_watts_of_its_own),
+        TEST(test_no_span_is_missed_at_20_kHz),
+        TEST(test_records_that_were_overtaken_are_counted),
+        TEST(test_the_board_idles_when_its_program_is_killed),
+        TEST(test_work_runs_on_the_board_that_the_program_names),
+        TEST(test_the_truth_is_there_though_nobody_closed_the_board),
+    };
+    return cmocka_run_group_tests(tests, load_library, NULL);
+}
