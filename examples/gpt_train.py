@@ -105,15 +105,9 @@ class GPT(nn.Module):
 
 
 def parse_arguments(cuda: bool) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--steps", type=int, default=0, help="optimizer steps (default: as many as fit --seconds)"
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=20.0, help="how long to train when --steps is not given"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=0, help="optimizer steps (default: as many as fit --seconds)")
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long to train when --steps is not given")
     parser.add_argument("--batch", type=int, default=16 if cuda else 4, help="sequences in a batch")
     parser.add_argument("--seq", type=int, default=1024 if cuda else 128, help="tokens in a sequence")
     parser.add_argument("--rows", type=int, default=40, help="rows of the table to print")
@@ -164,10 +158,7 @@ def main() -> None:
         seconds = time.monotonic() - begin
         report = run.report(by="layer", phase="train")
     parameters = sum(weight.numel() for weight in model.parameters())
-    print(
-        f"{parameters / 1e6:.1f} M parameters on {device}: {done} steps in {seconds:.2f} s, "
-        f"loss {loss.item():.3f}"
-    )
+    print(f"{parameters / 1e6:.1f} M parameters on {device}: {done} steps in {seconds:.2f} s, loss {loss.item():.3f}")
     print(report.table(limit=args.rows))
 
 

@@ -41,18 +41,14 @@ class SmallModel(nn.Module):
         super().__init__()
         self.embed = nn.Embedding(vocabulary, width)
         self.layers = nn.ModuleList(
-            nn.TransformerEncoderLayer(
-                width, width // 32, 4 * width, dropout=0.0, batch_first=True, norm_first=True
-            )
+            nn.TransformerEncoderLayer(width, width // 32, 4 * width, dropout=0.0, batch_first=True, norm_first=True)
             for _ in range(blocks)
         )
         self.head = nn.Linear(width, vocabulary)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         x = self.embed(input_ids)
-        mask = nn.Transformer.generate_square_subsequent_mask(
-            input_ids.shape[1], device=x.device, dtype=x.dtype
-        )
+        mask = nn.Transformer.generate_square_subsequent_mask(input_ids.shape[1], device=x.device, dtype=x.dtype)
         for layer in self.layers:
             x = layer(x, src_mask=mask, is_causal=True)
         logits: Tensor = self.head(x)
@@ -76,14 +72,10 @@ def make_model(big: bool) -> nn.Module:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokens", type=int, default=32, help="tokens to generate")
     parser.add_argument("--batch", type=int, default=0, help="sequences (default: 8 on CUDA, else 2)")
-    parser.add_argument(
-        "--length", type=int, default=0, help="tokens in the prompt (default: 512 on CUDA, else 32)"
-    )
+    parser.add_argument("--length", type=int, default=0, help="tokens in the prompt (default: 512 on CUDA, else 32)")
     args = parser.parse_args()
     cuda = torch.cuda.is_available()
     torch.manual_seed(0)

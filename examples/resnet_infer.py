@@ -72,13 +72,9 @@ class ResNet(nn.Module):
 
 
 def parse_arguments(cuda: bool) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=0, help="batches (default: as many as fit --seconds)")
-    parser.add_argument(
-        "--seconds", type=float, default=20.0, help="how long to run when --steps is not given"
-    )
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long to run when --steps is not given")
     parser.add_argument("--batch", type=int, default=256 if cuda else 4, help="images in a batch")
     parser.add_argument("--size", type=int, default=224 if cuda else 96, help="edge of an image in pixels")
     parser.add_argument("--rows", type=int, default=40, help="rows of the table to print")
@@ -116,9 +112,7 @@ def main() -> None:
             out.sum().item()
         seconds = time.monotonic() - begin
         report = run.report(by="layer", phase="infer")
-    print(
-        f"{device}: {done * args.batch} images in {seconds:.2f} s, {done * args.batch / seconds:.0f} images/s"
-    )
+    print(f"{device}: {done * args.batch} images in {seconds:.2f} s, {done * args.batch / seconds:.0f} images/s")
     print(report.table(limit=args.rows))
     energy_j = report.totals.total_energy_j
     if energy_j is not None:

@@ -114,10 +114,7 @@ def batches(scale: Scale, device: str) -> itertools.chain[torch.Tensor]:
 
     def one_round() -> list[torch.Tensor]:
         shapes = [scale.shapes[i] for i in torch.randperm(len(scale.shapes), generator=random)]
-        return [
-            torch.randint(VOCABULARY, (count, length + 1), generator=random).to(device)
-            for count, length in shapes
-        ]
+        return [torch.randint(VOCABULARY, (count, length + 1), generator=random).to(device) for count, length in shapes]
 
     return itertools.chain.from_iterable(one_round() for _ in itertools.count())
 

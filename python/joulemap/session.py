@@ -193,8 +193,7 @@ class Session:
         with _current.lock:
             if _current.session is not None and _current.session._owner == os.getpid():
                 raise RuntimeError(
-                    "a Session is open already in this process: stop it first, "
-                    "or use joulemap.current_session()"
+                    "a Session is open already in this process: stop it first, or use joulemap.current_session()"
                 )
             if self._run is not None:
                 raise RuntimeError("this Session has run: make a new one for the next run")

@@ -206,18 +206,12 @@ class Watch:
                 continue  # torch.compile's inner module: the outer one speaks for it
             if isinstance(module, torch.jit.ScriptModule):
                 continue  # takes no hooks: its work is that of the module around it
-            if any(
-                isinstance(getattr(hook, "__self__", None), Layer) for hook in module._forward_hooks.values()
-            ):
+            if any(isinstance(getattr(hook, "__self__", None), Layer) for hook in module._forward_hooks.values()):
                 continue  # watched already
             named = module if module is not model else getattr(model, "_orig_mod", model)
             layer = Layer(self, prefix + path if path else root, describe(named))
-            layer.handles.append(
-                module.register_forward_pre_hook(layer.enter, with_kwargs=True, prepend=True)
-            )
-            layer.handles.append(
-                module.register_forward_hook(layer.leave, with_kwargs=True, always_call=True)
-            )
+            layer.handles.append(module.register_forward_pre_hook(layer.enter, with_kwargs=True, prepend=True))
+            layer.handles.append(module.register_forward_hook(layer.leave, with_kwargs=True, always_call=True))
             self._layers.append(layer)
         _optimizers.acquire()
 
@@ -264,9 +258,7 @@ def _label(value: Any, hook: Any, nesting: int) -> None:
         node = value.grad_fn
         if node is not None:
             _label_node(node, hook)
-            if (
-                value._is_view()
-            ):  # an in-place operation that follows would put its own node in place of this one
+            if value._is_view():  # an in-place operation that follows would put its own node in place of this one
                 node = cast(torch.Tensor, value._base).grad_fn
                 if node is not None:
                     _label_node(node, hook)

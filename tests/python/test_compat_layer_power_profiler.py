@@ -136,9 +136,7 @@ def test_a_value_that_is_not_known_is_an_empty_field(tmp_path: Path) -> None:
     assert "identity,0,1.0,1.0,0.0,,,,0.0," in (tmp_path / "power.csv").read_text()
 
 
-def test_the_summary_has_the_old_lines(
-    profiled: LayerPowerProfiler, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_summary_has_the_old_lines(profiled: LayerPowerProfiler, capsys: pytest.CaptureFixture[str]) -> None:
     profiled.print_summary()
     out = capsys.readouterr().out
     assert out.count("=" * 80) == 3
@@ -164,9 +162,7 @@ def test_statistics_have_two_level_columns(profiled: LayerPowerProfiler) -> None
     assert set(summary.index) == set(LAYERS)
     durations = frame[frame["layer_name"] == "head"]["duration_ms"]
     assert summary[("duration_ms", "std")]["head"] == pytest.approx(durations.std())
-    assert summary[("energy_j", "sum")]["head"] == pytest.approx(
-        frame[frame["layer_name"] == "head"]["energy_j"].sum()
-    )
+    assert summary[("energy_j", "sum")]["head"] == pytest.approx(frame[frame["layer_name"] == "head"]["energy_j"].sum())
 
 
 def test_the_monitor_knows_power_and_name() -> None:

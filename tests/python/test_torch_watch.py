@@ -340,9 +340,7 @@ def test_double_backward_works_and_leaves_nothing_open(watching: joulemap.Sessio
     assert_all_closed(spans())
 
 
-def test_second_backward_through_a_kept_graph_is_recorded_again(
-    watching: joulemap.Session, spans: Spans
-) -> None:
+def test_second_backward_through_a_kept_graph_is_recorded_again(watching: joulemap.Session, spans: Spans) -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     watching.watch(model)
     loss = model(torch.randn(3, 4)).sum()

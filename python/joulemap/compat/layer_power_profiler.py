@@ -212,9 +212,7 @@ class LayerPowerProfiler:
         """
         generate = getattr(self.model, "generate", None)
         if generate is None:
-            raise ValueError(
-                f"{type(self.model).__name__} has no generate(): use profile() for forward passes"
-            )
+            raise ValueError(f"{type(self.model).__name__} has no generate(): use profile() for forward passes")
         arguments, named = self._arguments(inputs)
         named = {**named, "max_new_tokens": max_new_tokens, **generate_kwargs}
         return self._measure(lambda: generate(*arguments, **named), 1, warmup)
