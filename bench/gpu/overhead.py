@@ -1,7 +1,7 @@
 """What joulemap costs a program: the same workload with and without it, alternating, in one run.
 
-Every round runs each variant once, in the same order, so that a drift of the machine meets all of them alike; the figure
-of a variant is the median over rounds of its step time divided by the plain one of the same round.
+Every round runs each variant once, in the same order, so that a drift of the machine meets all of them alike; the
+figure of a variant is the median over rounds of its step time divided by the plain one of the same round.
 
     python bench/gpu/overhead.py --joulemap joulemap --rounds 5 --out bench/results/overhead.json
 """

@@ -56,10 +56,7 @@ class Net(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = self.embed(x)
         for block in self.blocks:
-            if self.checkpointed is None:
-                x = block(x)
-            else:
-                x = checkpoint(block, x, use_reentrant=self.checkpointed)
+            x = block(x) if self.checkpointed is None else checkpoint(block, x, use_reentrant=self.checkpointed)
         return self.head(x)  # type: ignore[no-any-return]
 
 

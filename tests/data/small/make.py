@@ -2,8 +2,8 @@
 """Make readings.csv and segments.csv: ten seconds of three kernels whose power is known.
 
 alpha takes 500 W, beta 300 W, gamma 200 W, nothing 120 W. Segments of 30 to 200 ms in random order, short gaps between
-them; phase `first` is the first half, `second` the rest. The readings are those of an H200's ring: the power, decayed with
-12.5 ms, 3.5 ms late, every 20 ms, with 4 W of noise; and its counter, exact.
+them; phase `first` is the first half, `second` the rest. The readings are those of an H200's ring: the power, decayed
+with 12.5 ms, 3.5 ms late, every 20 ms, with 4 W of noise; and its counter, exact.
 """
 
 import csv
