@@ -159,7 +159,7 @@ static void print_zsh(FILE *out)
           "    case $verb in\n",
           out);
     for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
-        fprintf(out, "        %s) _arguments '(-h --help)'{-h,--help}'[Show the help.]'", (*verb)->name);
+        fprintf(out, "        %s) _arguments '(-h --help)'{-h,--help}'[show the help]'", (*verb)->name);
         for (const cli_option *option = (*verb)->options; option != NULL && option->name != NULL; option++)
             print_zsh_option(out, option);
         if ((*verb)->takes_command) {
@@ -210,8 +210,8 @@ static void print_fish(FILE *out)
 {
     fputs("# fish completion of joulemap, made by `joulemap help --completion fish`\n"
           "complete -c joulemap -n __fish_use_subcommand -f\n"
-          "complete -c joulemap -n __fish_use_subcommand -l version -d 'Print the version.'\n"
-          "complete -c joulemap -s h -l help -d 'Show the help.'\n",
+          "complete -c joulemap -n __fish_use_subcommand -l version -d 'print the version'\n"
+          "complete -c joulemap -s h -l help -d 'show the help'\n",
           out);
     for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
         fprintf(out, "complete -c joulemap -n __fish_use_subcommand -f -a %s -d ", (*verb)->name);

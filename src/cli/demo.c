@@ -173,8 +173,8 @@ static int compare_with_total(const jm_report *report)
     printf("\n%s: the rows add up to the total (%s) within %.3f %% (%.1f %% promised).\n",
            missed ? "MISSED" : "ok", totals->total_source, fabs(sum) * 100, CLI_TOTAL_WITHIN * 100);
     if (isfinite(totals->closure)) {
-        printf("The fit alone, before it was held to that total, came to %+.2f %% of it.\n",
-               totals->closure * 100);
+        printf("The fit alone, before it was held to that total, came to %.2f %% %s.\n",
+               fabs(totals->closure) * 100, totals->closure < 0 ? "less" : "more");
     }
     printf(
         "On a real board the truth of a layer is not known, only the total. For layers beside their truth:\n"
@@ -227,11 +227,11 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options_table[] = {
-    {"--keep", 'k', "FILE", "Keep the recording as FILE, and the truth beside it.", NULL, false},
-    {"--force", 'f', NULL, "Replace an existing recording.", NULL, false},
+    {"--keep", 'k', "FILE", "keep the recording as FILE, and the truth beside it", NULL, false},
+    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
     {"--sim", 0, "PROFILE",
-     "Use the simulated board (h200, h100, a100, rtx3090, v100), also where there is a GPU.", NULL, false},
-    {"--seconds", 0, "N", "How long the program runs; 20 if not given.", NULL, false},
+     "use the simulated board (h200, h100, a100, rtx3090, v100), also where there is a GPU", NULL, false},
+    {"--seconds", 0, "N", "how long the program runs (default: 20)", NULL, false},
     {0},
 };
 

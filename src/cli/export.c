@@ -110,9 +110,9 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options_table[] = {
-    {"--format", 'f', "FORMAT", "Format of the export.", "csv|json", true},
-    {"--output", 'o', "FILE",
-     "Write to FILE, which appears only when it is whole; standard output if not given.", NULL, false},
+    {"--format", 'f', "FORMAT", "format of the export", "csv|json", true},
+    {"--output", 'o', "FILE", "write to FILE, which appears only when it is whole (default: standard output)",
+     NULL, false},
     CLI_VIEW_OPTIONS,
     {0},
 };

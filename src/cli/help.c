@@ -63,11 +63,15 @@ static void print_option(FILE *out, const cli_option *option, int width)
     }
     fprintf(out, "%*s", HELP_COLUMN - column, "");
     char text[512];
-    snprintf(text, sizeof text, "%s%s%s%s%s", option->help, option->choices != NULL ? " One of: " : "",
-             option->choices != NULL ? option->choices : "", option->choices != NULL ? "." : "",
-             option->required ? " Required." : "");
-    for (char *c = strstr(text, " One of: "); c != NULL && *c != '\0'; c++)
-        if (*c == '|') *c = ' ';
+    int used = snprintf(text, sizeof text, "%s", option->help);
+    const char *list = option->choices, *choice;
+    for (size_t length, i = 0; used < (int)sizeof text && (length = cli_choice_next(&list, &choice)) > 0;
+         i++) {
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%.*s", i == 0 ? ": " : ", ", (int)length,
+                         choice);
+    }
+    if (option->required && used < (int)sizeof text)
+        snprintf(text + used, sizeof text - (size_t)used, " (required)");
     print_wrapped(out, text, strlen(text), HELP_COLUMN, HELP_COLUMN, width);
 }
 
@@ -79,7 +83,7 @@ static int help_width(void)
 
 void cli_help_print_verb(FILE *out, const cli_verb *verb)
 {
-    static const cli_option help = {"--help", 'h', NULL, "Show this text.", NULL, false};
+    static const cli_option help = {"--help", 'h', NULL, "show this text", NULL, false};
     int width = help_width();
     fprintf(out, "joulemap %s: %s\n\nusage: joulemap %s %s\n\n", verb->name, verb->summary, verb->name,
             verb->usage);
@@ -125,8 +129,8 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    {"--man", 0, NULL, "Print the manual page (roff).", NULL, false},
-    {"--completion", 0, "SHELL", "Print the completion of a shell.", "bash|zsh|fish", false},
+    {"--man", 0, NULL, "print the manual page (roff)", NULL, false},
+    {"--completion", 0, "SHELL", "print the completion of a shell", "bash|zsh|fish", false},
     {0},
 };
 

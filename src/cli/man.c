@@ -18,12 +18,6 @@ static void print_escaped(FILE *out, const char *text, size_t length, bool line_
     }
 }
 
-static void print_line(FILE *out, const char *text)
-{
-    print_escaped(out, text, strlen(text), true);
-    fputc('\n', out);
-}
-
 static void print_description(FILE *out, const char *text)
 {
     bool verbatim = false;
@@ -54,17 +48,14 @@ static void print_option(FILE *out, const cli_option *option)
     fputs("\\fR", out);
     if (option->argument != NULL) fprintf(out, " \\fI%s\\fR", option->argument);
     fputc('\n', out);
-    print_line(out, option->help);
-    if (option->required) fputs("Required.\n", out);
-    if (option->choices == NULL) return;
-    fputs("One of:", out);
-    const char *list = option->choices, *choice;
-    for (size_t length; (length = cli_choice_next(&list, &choice)) > 0;) {
-        fputs(" \\fB", out);
+    print_escaped(out, option->help, strlen(option->help), true);
+    const char *list = option->choices, *choice, *separator = ": ";
+    for (size_t length; (length = cli_choice_next(&list, &choice)) > 0; separator = ", ") {
+        fprintf(out, "%s\\fB", separator);
         print_escaped(out, choice, length, false);
-        fputs(*list != '\0' ? "\\fR," : "\\fR.", out);
+        fputs("\\fR", out);
     }
-    fputc('\n', out);
+    fputs(option->required ? " (required)\n" : "\n", out);
 }
 
 static void print_verb(FILE *out, const cli_verb *verb)

@@ -46,9 +46,9 @@ static int run(const cli_args *args)
 
 static const cli_option options_table[] = {
     CLI_VIEW_OPTIONS,
-    {"--limit", 'n', "N", "Show the N rows that took most, 0: all; 50 if not given. JSON is always whole.",
-     NULL, false},
-    {"--json", 'j', NULL, "JSON in place of a table.", NULL, false},
+    {"--limit", 'n', "N", "only the N rows that took most, 0: all (default: 50; JSON is always whole)", NULL,
+     false},
+    {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
     {0},
 };
 

@@ -6,12 +6,12 @@
 
 /* Their options, for the table of a verb. */
 #define CLI_VIEW_OPTIONS                                                                                     \
-    {"--by", 'b', "KEY", "What a row stands for; layer if not given.", "layer|kernel|type|phase|board|span", \
+    {"--by", 'b', "KEY", "what a row stands for (default: layer)", "layer|kernel|type|phase|board|span",     \
      false},                                                                                                 \
-        {"--phase", 'p', "NAME", "Only what happened inside phases of this name.", NULL, false},             \
-        {"--board", 0, "N", "Only the board of this index, as `joulemap list` counts.", NULL, false},        \
+        {"--phase", 'p', "NAME", "only what happened inside phases of this name", NULL, false},              \
+        {"--board", 0, "N", "only the board of this index, as `joulemap list` counts", NULL, false},         \
     {                                                                                                        \
-        "--process", 0, "PID", "Only this process of the recording.", NULL, false                            \
+        "--process", 0, "PID", "only this process of the recording", NULL, false                             \
     }
 
 /* Fill `options` and open the recording that operand 0 names. CLI_GO_ON, or the exit code; then nothing is

@@ -55,7 +55,7 @@ static int by_path(const void *left, const void *right)
     return strcmp((*(const jm_row *const *)left)->path, (*(const jm_row *const *)right)->path);
 }
 
-/* Which paths stand for several rows, of different kinds: sorted, NULL if memory is out. */
+/* All rows by path; NULL if memory is out. */
 static const jm_row **sort_by_path(const jm_report *report)
 {
     size_t count = jm_report_row_count(report);
@@ -67,8 +67,8 @@ static const jm_row **sort_by_path(const jm_report *report)
     return rows;
 }
 
-/* Is there another row of this path with another kind? Then the kind must be said, but
- * for names that say what they are: "(idle)". */
+/* Is there another row of this path? It is of another kind (two rows never share both), so
+ * the kind must be said, but for names that say what they are: "(idle)". */
 static bool kind_matters(const jm_row **rows, size_t count, const jm_row *row, bool one_by_one)
 {
     if (row->name[0] == '(') return false;
@@ -81,10 +81,7 @@ static bool kind_matters(const jm_row **rows, size_t count, const jm_row *row, b
         else
             high = middle;
     }
-    for (; low < count && strcmp(rows[low]->path, row->path) == 0; low++) {
-        if (strcmp(rows[low]->kind, row->kind) != 0) return true;
-    }
-    return false;
+    return low + 1 < count && strcmp(rows[low + 1]->path, row->path) == 0;
 }
 
 static bool add_line(jm__table *table, const jm_row *row, bool say_kind)
