@@ -1,0 +1,218 @@
+/* Loading NVML, and what an inventory says of boards, missing calls and refusals. */
+#include "device/device.h"
+#include "device/nvml_abi.h"
+
+#include <joulemap/board.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static jm_inventory *inventory;
+
+static void look(const char *boards, const char *faults)
+{
+    jm_error err = {0};
+    if (faults != NULL) setenv("JOULEMAP_SIM_FAULTS", faults, 1);
+    if (jm_inventory_create(&inventory, boards, &err) != JM_OK) fail_msg("%s", err.text);
+}
+
+static int look_away(void **state)
+{
+    (void)state;
+    jm_inventory_free(inventory);
+    inventory = NULL;
+    unsetenv("JOULEMAP_SIM_FAULTS");
+    unsetenv("JOULEMAP_NVML");
+    unsetenv("JOULEMAP_SIM");
+    return 0;
+}
+
+/* GPUs come before CPUs. */
+static size_t gpu_count(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < jm_inventory_board_count(inventory); i++)
+        count += strcmp(jm_inventory_board(inventory, i)->backend, "nvml") == 0;
+    return count;
+}
+
+static const jm_sensor *sensor_find(size_t board, const char *name)
+{
+    for (size_t i = 0; i < jm_inventory_sensor_count(inventory, board); i++)
+        if (strcmp(jm_inventory_sensor(inventory, board, i)->name, name) == 0)
+            return jm_inventory_sensor(inventory, board, i);
+    fail_msg("board %zu has no sensor %s", board, name);
+    return NULL;
+}
+
+static const jm_finding *finding_find(const char *subject)
+{
+    for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++)
+        if (strcmp(jm_inventory_finding(inventory, i)->subject, subject) == 0)
+            return jm_inventory_finding(inventory, i);
+    return NULL;
+}
+
+static void test_a_board_is_known_by_name_uuid_pci_and_limits(void **state)
+{
+    (void)state;
+    look("h200,h200,v100", NULL);
+    assert_int_equal(gpu_count(), 3);
+    const jm_board *first = jm_inventory_board(inventory, 0), *second = jm_inventory_board(inventory, 1);
+    assert_string_equal(first->name, "NVIDIA H200");
+    assert_string_equal(first->profile, "h200");
+    assert_string_equal(jm_inventory_board(inventory, 2)->profile, "v100");
+    assert_true(first->simulated && !first->mig);
+    assert_int_equal(second->index, 1);
+    assert_int_equal(second->cuda_index, 1);
+    assert_memory_equal(first->uuid, "GPU-", 4);
+    assert_string_not_equal(first->uuid, second->uuid);
+    assert_string_not_equal(first->pci, second->pci);
+    assert_true(first->power_limit_min_w < first->power_limit_w &&
+                first->power_limit_w <= first->power_limit_max_w);
+    assert_null(jm_inventory_board(inventory, 99));
+    assert_null(jm_inventory_sensor(inventory, 0, 99));
+}
+
+static void test_a_sensor_joins_what_the_board_and_its_profile_know(void **state)
+{
+    (void)state;
+    look("h200", NULL);
+    const jm_sensor *ring = sensor_find(0, "power_ring");
+    assert_string_equal(ring->missing, "");
+    assert_string_equal(ring->source, "nvmlDeviceGetSamples(TOTAL_POWER)");
+    assert_int_equal(ring->response, JM_RESPONSE_FIRST_ORDER);
+    assert_true(ring->read_cost_ns > 0);
+}
+
+static void test_a_missing_call_costs_one_sensor_and_is_named(void **state)
+{
+    (void)state;
+    look("h200", "missing:nvmlDeviceGetTotalEnergyConsumption");
+    const jm_finding *finding = finding_find("NVML: nvmlDeviceGetTotalEnergyConsumption");
+    assert_non_null(finding);
+    assert_false(finding->works);
+    assert_non_null(strstr(finding->detail, "the energy counter"));
+    assert_string_not_equal(sensor_find(0, "energy_counter")->missing, "");
+    assert_string_equal(sensor_find(0, "power_ring")->missing, "");
+    assert_non_null(finding_find("GPU 0: energy_counter"));
+    assert_true(finding_find("NVML")->works);
+}
+
+static void test_a_call_under_its_older_name_still_serves(void **state)
+{
+    (void)state;
+    look("h200", "missing:nvmlDeviceGetCurrentClocksEventReasons;missing:nvmlDeviceGetEnforcedPowerLimit");
+    assert_string_equal(sensor_find(0, "throttle_reasons")->missing, "");
+    assert_string_equal(sensor_find(0, "power_limit")->missing, "");
+    assert_null(finding_find("NVML: nvmlDeviceGetEnforcedPowerLimit"));
+}
+
+static void test_a_second_way_to_a_sensor_is_taken_where_the_first_is_missing(void **state)
+{
+    (void)state;
+    look("h200", "missing:nvmlDeviceGetPowerUsage;missing:nvmlDeviceGetUtilizationRates");
+    assert_string_equal(sensor_find(0, "power_average")->source, "nvmlDeviceGetFieldValues(185)");
+    assert_string_equal(sensor_find(0, "power_average")->missing, "");
+    assert_string_equal(sensor_find(0, "gpu_utilisation")->source, "nvmlDeviceGetSamples(GPU_UTILIZATION)");
+    assert_string_equal(sensor_find(0, "gpu_utilisation")->missing, "");
+}
+
+static void test_a_library_without_what_everything_needs_gives_no_boards(void **state)
+{
+    (void)state;
+    look("h200", "missing:nvmlDeviceGetCount_v2");
+    assert_int_equal(gpu_count(), 0);
+    assert_false(finding_find("NVML")->works);
+    assert_non_null(strstr(finding_find("NVML: nvmlDeviceGetCount_v2")->detail, "everything"));
+}
+
+static void test_a_refused_permission_is_the_sensors_reason(void **state)
+{
+    (void)state;
+    look("h200", "nvmlDeviceGetSamples=NO_PERMISSION;nvmlDeviceGetName=UNKNOWN");
+    assert_non_null(strstr(sensor_find(0, "power_ring")->missing, "ermission"));
+    assert_string_equal(jm_inventory_board(inventory, 0)->name, "NVIDIA board 0");
+    assert_string_equal(jm_inventory_board(inventory, 0)->profile, "generic");
+}
+
+static void test_an_unknown_simulated_board_is_explained(void **state)
+{
+    (void)state;
+    look("h2000", NULL);
+    assert_int_equal(gpu_count(), 0);
+    const jm_finding *finding = finding_find("NVML (simulated)");
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->detail, "h2000"));
+}
+
+static void test_no_library_is_a_finding_with_a_cure(void **state)
+{
+    (void)state;
+    setenv("JOULEMAP_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
+    look(NULL, NULL);
+    assert_int_equal(gpu_count(), 0);
+    const jm_finding *finding = finding_find("NVML");
+    assert_false(finding->works);
+    assert_non_null(strstr(finding->detail, "/nonexistent/libnvidia-ml.so.1"));
+    assert_string_not_equal(finding->cure, "");
+}
+
+static void test_asking_for_a_simulated_board_leaves_the_environment_alone(void **state)
+{
+    (void)state;
+    look("h200", NULL);
+    assert_null(getenv("JOULEMAP_SIM"));
+    jm_inventory_free(inventory);
+    setenv("JOULEMAP_SIM", "a100", 1);
+    look("h200", NULL);
+    assert_string_equal(jm_inventory_board(inventory, 0)->profile, "h200");
+    assert_string_equal(getenv("JOULEMAP_SIM"), "a100");
+    jm_inventory_free(inventory);
+    look(NULL, NULL);
+    assert_string_equal(jm_inventory_board(inventory, 0)->profile, "a100");
+}
+
+static void test_no_call_that_changes_a_board_is_ever_looked_up(void **state)
+{
+    (void)state;
+    static const char *const symbols[] = {
+#define X(slot, symbol, older, lost, arguments) symbol, older,
+        JM_NVML_MAP(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        assert_null(strstr(symbols[i], "Set"));
+        assert_null(strstr(symbols[i], "Reset"));
+        assert_null(strstr(symbols[i], "Clear"));
+    }
+}
+
+int main(void)
+{
+    static const char *const variables[] = {"JOULEMAP_SIM", "JOULEMAP_SIM_SCRIPT", "JOULEMAP_SIM_FAULTS",
+                                            "JOULEMAP_NVML", "CUDA_VISIBLE_DEVICES"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        unsetenv(variables[i]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_a_board_is_known_by_name_uuid_pci_and_limits, look_away),
+        cmocka_unit_test_teardown(test_a_sensor_joins_what_the_board_and_its_profile_know, look_away),
+        cmocka_unit_test_teardown(test_a_missing_call_costs_one_sensor_and_is_named, look_away),
+        cmocka_unit_test_teardown(test_a_call_under_its_older_name_still_serves, look_away),
+        cmocka_unit_test_teardown(test_a_second_way_to_a_sensor_is_taken_where_the_first_is_missing,
+                                  look_away),
+        cmocka_unit_test_teardown(test_a_library_without_what_everything_needs_gives_no_boards, look_away),
+        cmocka_unit_test_teardown(test_a_refused_permission_is_the_sensors_reason, look_away),
+        cmocka_unit_test_teardown(test_an_unknown_simulated_board_is_explained, look_away),
+        cmocka_unit_test_teardown(test_no_library_is_a_finding_with_a_cure, look_away),
+        cmocka_unit_test_teardown(test_asking_for_a_simulated_board_leaves_the_environment_alone, look_away),
+        cmocka_unit_test(test_no_call_that_changes_a_board_is_ever_looked_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
