@@ -60,25 +60,67 @@ static double integrate_j(const jm_reading *r, size_t count, int64_t from_ns, in
 
 typedef struct parts {
     double counter_j;
-    double power_j;
+    double power_j;      /* added to the counter's, or taken off it */
+    double power_used_j; /* both as magnitudes: what the power sensor's errors weigh */
     double edge_variance;
 } parts;
 
+/* What the power sensor says of [from, to], taken off if `to` lies before `from`. */
 static void add_power(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
 {
-    if (s->power == NULL || to_ns <= from_ns) return;
+    if (s->power == NULL || to_ns == from_ns) return;
     int64_t delay = delay_ns(s->power);
-    p->power_j += integrate_j(s->powers, s->power_count, from_ns + delay, to_ns + delay);
+    bool off = to_ns < from_ns;
+    int64_t low_ns = off ? to_ns : from_ns, high_ns = off ? from_ns : to_ns;
+    double part_j = integrate_j(s->powers, s->power_count, low_ns + delay, high_ns + delay);
+    p->power_j += off ? -part_j : part_j;
+    p->power_used_j += part_j;
 }
 
-/* The counter where it covers [from, to]; false if it has fewer than two readings in it. */
+/* The power sensor has readings around t: it can fill the time between t and a window's edge. */
+static bool power_knows(const jm__total_sensors *s, int64_t t_ns)
+{
+    if (s->power == NULL) return false;
+    int64_t slack = delay_ns(s->power) + 5 * s->power->period_ns;
+    return t_ns >= s->powers[0].t_ns - slack && t_ns <= s->powers[s->power_count - 1].t_ns + slack;
+}
+
+/* The counter is read at the edges of a run: a little outside of its window, but nearer than what is inside.
+ */
+static void widen(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, size_t *first, size_t *end)
+{
+    const jm_reading *counts = s->counts;
+    int64_t lag = s->counter->lag_ns;
+    bool none_inside = *end <= *first;
+    if (*first > 0 && power_knows(s, counts[*first - 1].t_ns)) {
+        int64_t outside_ns = from_ns + lag - counts[*first - 1].t_ns;
+        if (none_inside || outside_ns < counts[*first].t_ns - from_ns - lag) --*first;
+    }
+    if (*end < s->count_count && power_knows(s, counts[*end].t_ns)) {
+        int64_t outside_ns = counts[*end].t_ns - to_ns - lag;
+        if (none_inside || outside_ns < to_ns + lag - counts[*end - 1].t_ns) ++*end;
+    }
+}
+
+/* The power sensor would have to make up for more time than the window has: then it can do without the
+ * counter. */
+static bool is_worth_it(const jm__total_sensors *s, size_t first, size_t end, int64_t from_ns, int64_t to_ns)
+{
+    int64_t lag = s->counter->lag_ns;
+    int64_t before_ns = from_ns - (s->counts[first].t_ns - lag),
+            after_ns = s->counts[end - 1].t_ns - lag - to_ns;
+    return (before_ns > 0 ? before_ns : 0) + (after_ns > 0 ? after_ns : 0) < to_ns - from_ns;
+}
+
+/* The counter where it covers [from, to]; false if it has fewer than two readings in or around it. */
 static bool add_counter(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, double mean_w)
 {
     if (s->counter == NULL) return false;
     int64_t lag = s->counter->lag_ns;
     size_t first = find(s->counts, s->count_count, from_ns + lag);
     size_t end = find(s->counts, s->count_count, to_ns + lag + 1);
-    if (end < first + 2) return false;
+    widen(s, from_ns, to_ns, &first, &end);
+    if (end < first + 2 || !is_worth_it(s, first, end, from_ns, to_ns)) return false;
     add_power(p, s, from_ns, s->counts[first].t_ns - lag);
     for (size_t i = first + 1; i < end; i++) {
         double step_j = s->counts[i].value - s->counts[i - 1].value;
@@ -116,6 +158,7 @@ static void add_window(parts *p, const jm__total_sensors *s, jm__window window)
     }
     if (add_counter(p, s, window.from_ns, window.to_ns, mean_w)) return;
     p->power_j += power.power_j;
+    p->power_used_j += power.power_used_j;
     if (s->power == NULL) return;
     /* At its ends the sensor still tells of the time before. */
     size_t first = find(s->powers, s->power_count, window.from_ns);
@@ -136,11 +179,11 @@ jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__windows 
     for (size_t i = 0; i < windows->count; i++)
         add_window(&p, &s, windows->items[i]);
     if (p.counter_j == 0 && s.power == NULL) return total;
-    total.source = p.counter_j > p.power_j ? s.counter->name
-                   : s.power != NULL       ? s.power->name
-                                           : s.counter->name;
+    total.source = p.counter_j > p.power_used_j ? s.counter->name
+                   : s.power != NULL            ? s.power->name
+                                                : s.counter->name;
     total.energy_j = p.counter_j + p.power_j;
-    total.u_j = sqrt(pow(counter_relative_u * p.counter_j, 2) + pow(power_relative_u * p.power_j, 2) +
+    total.u_j = sqrt(pow(counter_relative_u * p.counter_j, 2) + pow(power_relative_u * p.power_used_j, 2) +
                      p.edge_variance);
     return total;
 }
