@@ -256,8 +256,10 @@ def test_a_short_run_without_warm_up_has_an_honest_interval(watching: joulemap.S
 
 def test_the_model_comes_back_as_it_was(watching: joulemap.Session) -> None:
     model = Model().train()
+    model.head.eval()
     LayerPowerProfiler(model).profile(torch.randn(8, 256), warmup=False)
     assert model.training
+    assert not model.head.training
     assert all(not module._forward_hooks for module in model.modules())
 
 

@@ -220,7 +220,7 @@ class LayerPowerProfiler:
     def _measure(self, call: Callable[[], Any], num_runs: int, warmup: bool) -> list[LayerMetrics]:
         import torch
 
-        was_training = self.model.training
+        modes = [(module, module.training) for module in self.model.modules()]
         self.model.eval()
         try:
             with _session() as session, torch.no_grad():
@@ -230,7 +230,7 @@ class LayerPowerProfiler:
                 try:
                     if warmup:
                         with session.phase("warmup"):
-                            self._warm_up(call, len(list(self.model.modules())))
+                            self._warm_up(call, len(modes))
                     begin_ns = time.monotonic_ns()
                     with session.phase("profile"):
                         for _ in range(num_runs):
@@ -241,7 +241,8 @@ class LayerPowerProfiler:
                     watch.remove()
                 rows = session.report("span", from_ns=begin_ns, to_ns=end_ns, process_id=os.getpid()).rows
         finally:
-            self.model.train(was_training)
+            for module, training in modes:
+                module.training = training
         self.results = _metrics(rows)
         return self.results
 
