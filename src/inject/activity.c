@@ -117,7 +117,7 @@ static const char *result_text(CUptiResult result)
 /* API calls that start work give a kernel its thread. One by one where this CUPTI can, else all of them, and
  * the others are left out when a buffer is read. */
 static CUptiResult enable_calls(const unsigned char *calls, CUpti_ActivityKind kind,
-                                CUptiResult(CUPTIAPI *enable_one)(CUpti_CallbackId, uint8_t))
+                                jm__enable_call *enable_one)
 {
     if (enable_one == NULL) return cupti.cuptiActivityEnable(kind);
     CUptiResult result = CUPTI_SUCCESS;
@@ -279,12 +279,14 @@ void jm__activity_flush(bool forced)
     pthread_mutex_unlock(&mutex);
 }
 
-void jm__activity_stop(void)
+void jm__activity_stop(bool exiting)
 {
     if (!active) return;
     jm__activity_flush(true);
-    disable_all();
-    cupti.cuptiUnsubscribe(subscriber);
+    if (!exiting) {
+        disable_all();
+        cupti.cuptiUnsubscribe(subscriber);
+    }
     active = false;
     pthread_mutex_lock(&mutex);
     jm__ring_close(&ring, true);

@@ -11,7 +11,8 @@ int jm__activity_start(const char *run_dir, bool *recording);
 /* Bring out what is finished; `forced`: also what is not, at the very end. */
 void jm__activity_flush(bool forced);
 
-void jm__activity_stop(void);
+/* `exiting`: the process ends, and CUPTI with it: leave it as it is. */
+void jm__activity_stop(bool exiting);
 
 /* In the child of a fork: CUDA does not work there, and nothing of this is ours any more. */
 void jm__activity_forget(void);

@@ -14,9 +14,10 @@ typedef struct buffer {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static buffer buffers[JM_BUFFERS_MAX];
 
-static uint8_t *make(void)
+static uint8_t *make(int more_flags)
 {
-    void *memory = mmap(NULL, JM_BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        mmap(NULL, JM_BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | more_flags, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -24,7 +25,7 @@ void jm__buffers_prepare(void)
 {
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < JM_BUFFERS_KEPT; i++)
-        if (buffers[i].memory == NULL) buffers[i].memory = make();
+        if (buffers[i].memory == NULL) buffers[i].memory = make(MAP_POPULATE); /* no page faults later */
     pthread_mutex_unlock(&mutex);
 }
 
@@ -34,7 +35,7 @@ uint8_t *jm__buffers_take(void)
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < JM_BUFFERS_MAX && memory == NULL; i++) {
         if (buffers[i].taken_ns != 0) continue;
-        if (buffers[i].memory == NULL) buffers[i].memory = make();
+        if (buffers[i].memory == NULL) buffers[i].memory = make(0);
         if (buffers[i].memory == NULL) break;
         buffers[i].taken_ns = jm__now_ns();
         memory = buffers[i].memory;

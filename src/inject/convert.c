@@ -1,6 +1,6 @@
 /* CUPTI's activity records as records of the ring.
  *
- * Of each record only fields are read that lie in the same place from CUDA 12.0 to 13.x: newer layouts only
+ * Of each record only fields are read that lie in the same place from CUDA 12.1 to 13.x: newer layouts only
  * add behind them, which the assertions below hold against the headers at hand. */
 #include "inject/convert.h"
 
@@ -8,12 +8,12 @@
 
 #include <string.h>
 
-/* The layouts that both header versions know. */
+/* The oldest layouts of these, which all header versions know. */
 typedef CUpti_ActivityKernel9 kernel_record;
 typedef CUpti_ActivityMemcpy5 memcpy_record;
 typedef CUpti_ActivityMemcpyPtoP4 memcpy2_record;
 typedef CUpti_ActivityMemset4 memset_record;
-typedef CUpti_ActivityDevice5 device_record;
+typedef CUpti_ActivityDevice4 device_record;
 typedef CUpti_ActivityAPI api_record;
 
 #define AT(type, field, offset)                                                                              \
@@ -36,6 +36,8 @@ AT(memcpy2_record, correlationId, 60);
 AT(memset_record, bytes, 8);
 AT(memset_record, start, 16);
 AT(memset_record, correlationId, 44);
+AT(device_record, id, 112);
+AT(device_record, uuid, 120);
 AT(api_record, cbid, 4);
 AT(api_record, start, 8);
 AT(api_record, threadId, 28);
@@ -52,6 +54,8 @@ SAME(CUpti_ActivityKernel10, kernel_record, correlationId);
 SAME(CUpti_ActivityKernel10, kernel_record, name);
 SAME(CUpti_ActivityKernel10, kernel_record, graphNodeId);
 SAME(CUpti_ActivityMemcpy6, memcpy_record, correlationId);
+SAME(CUpti_ActivityDevice5, device_record, uuid);
+SAME(CUpti_ActivityDevice5, device_record, migUuid);
 #endif
 
 static const char *const copy_names[] = {

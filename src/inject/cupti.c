@@ -132,9 +132,11 @@ static bool resolve(jm__cupti *cupti, void *library, const char **missing)
         size_t offset;
         bool required;
     } table[] = {
-#define X(symbol, required) {#symbol, offsetof(jm__cupti, symbol), required},
+#define X(symbol) {#symbol, offsetof(jm__cupti, symbol), true},
         JM_CUPTI_MAP(X)
 #undef X
+            {"cuptiActivityEnableRuntimeApi", offsetof(jm__cupti, cuptiActivityEnableRuntimeApi), false},
+        {"cuptiActivityEnableDriverApi", offsetof(jm__cupti, cuptiActivityEnableDriverApi), false},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         void *address = dlsym(library, table[i].symbol);
@@ -147,10 +149,10 @@ static bool resolve(jm__cupti *cupti, void *library, const char **missing)
     return true;
 }
 
-/* Up to 12.9 the version counts releases (19: 12.0, 28: 12.9.1); from 13.0 on it is xxyyzz. */
+/* Up to 12.9 the version counts releases (18: 12.1, 28: 12.9.1); from 13.0 on it is xxyyzz. */
 static bool version_known(uint32_t version)
 {
-    return (version >= 19 && version < 100) || (version >= 130000 && version < 140000);
+    return (version >= 18 && version < 100) || (version >= 130000 && version < 140000);
 }
 
 bool jm__cupti_load(jm__cupti *cupti, char *why, size_t why_size)

@@ -8,27 +8,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* symbol, required */
+/* Newer than the oldest headers that will do (12.1). */
+typedef CUptiResult CUPTIAPI jm__enable_call(CUpti_CallbackId id, uint8_t enable);
+
+/* Those without which nothing goes. */
 #define JM_CUPTI_MAP(X)                                                                                      \
-    X(cuptiGetVersion, 1)                                                                                    \
-    X(cuptiGetResultString, 1)                                                                               \
-    X(cuptiSubscribe, 1)                                                                                     \
-    X(cuptiUnsubscribe, 1)                                                                                   \
-    X(cuptiActivityRegisterCallbacks, 1)                                                                     \
-    X(cuptiActivityEnable, 1)                                                                                \
-    X(cuptiActivityDisable, 1)                                                                               \
-    X(cuptiActivityFlushAll, 1)                                                                              \
-    X(cuptiActivityGetNextRecord, 1)                                                                         \
-    X(cuptiActivityGetNumDroppedRecords, 1)                                                                  \
-    X(cuptiSetThreadIdType, 1)                                                                               \
-    X(cuptiGetCallbackName, 1)                                                                               \
-    X(cuptiActivityEnableRuntimeApi, 0)                                                                      \
-    X(cuptiActivityEnableDriverApi, 0)
+    X(cuptiGetVersion)                                                                                       \
+    X(cuptiGetResultString)                                                                                  \
+    X(cuptiSubscribe)                                                                                        \
+    X(cuptiUnsubscribe)                                                                                      \
+    X(cuptiActivityRegisterCallbacks)                                                                        \
+    X(cuptiActivityEnable)                                                                                   \
+    X(cuptiActivityDisable)                                                                                  \
+    X(cuptiActivityFlushAll)                                                                                 \
+    X(cuptiActivityGetNextRecord)                                                                            \
+    X(cuptiActivityGetNumDroppedRecords)                                                                     \
+    X(cuptiSetThreadIdType)                                                                                  \
+    X(cuptiGetCallbackName)
 
 typedef struct jm__cupti {
-#define X(symbol, required) __typeof__(symbol) *symbol;
+#define X(symbol) __typeof__(symbol) *symbol;
     JM_CUPTI_MAP(X)
 #undef X
+    jm__enable_call *cuptiActivityEnableRuntimeApi, *cuptiActivityEnableDriverApi; /* NULL in older ones */
     uint32_t version;
     char path[1024]; /* as it was loaded */
 } jm__cupti;

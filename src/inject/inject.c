@@ -42,16 +42,24 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&mutex);
 }
 
-static void stop_locked(void)
+static void stop_locked(bool exiting)
 {
     if (run_path[0] == '\0') return;
     run_path[0] = '\0';
-    if (jm__flusher_stop()) jm__activity_stop();
+    if (jm__flusher_stop()) jm__activity_stop(exiting);
+}
+
+static void stop(bool exiting)
+{
+    pthread_mutex_lock(&mutex);
+    stop_locked(exiting);
+    pthread_mutex_unlock(&mutex);
+    jm__track_close();
 }
 
 static void on_exit_of_process(void)
 {
-    if (owner == getpid()) jm_inject_stop();
+    if (owner == getpid()) stop(true);
 }
 
 static int start_locked(const char *run_dir)
@@ -59,7 +67,7 @@ static int start_locked(const char *run_dir)
     size_t length = strlen(run_dir);
     if (strcmp(run_path, run_dir) == 0) return last_result;
     if (length == 0 || length >= sizeof run_path) return JM_INJECT_NO_RUN;
-    stop_locked();
+    stop_locked(false);
     if (jm__track_open(run_dir) != 0) return JM_INJECT_NO_RUN;
     if (!registered) {
         registered = true;
@@ -94,10 +102,7 @@ void jm_inject_flush(void)
 
 void jm_inject_stop(void)
 {
-    pthread_mutex_lock(&mutex);
-    stop_locked();
-    pthread_mutex_unlock(&mutex);
-    jm__track_close();
+    stop(false);
 }
 
 /* The CUDA driver calls this in cuInit, before any module is loaded. It is told "all is well" in any case:
