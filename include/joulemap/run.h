@@ -23,7 +23,8 @@ typedef struct jm_run_options {
     const char *sim;     /* simulated board's profile, NULL: JOULEMAP_SIM or real boards */
     const char *command; /* command line to note down, NULL: that of this process */
     bool overwrite;      /* replace an existing file */
-    bool kernels;        /* trace kernels of this process through CUPTI (record sets it by environment) */
+    bool kernels;        /* trace kernels of this process through CUPTI, and of its children */
+    bool child_kernels;  /* of its children alone: what a recorder wants that launches none itself */
     bool no_cpu;         /* do not read RAPL */
     bool sampling_only;  /* no rings, no kernels: boards alone (`stat`) */
 } jm_run_options;

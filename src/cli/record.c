@@ -50,6 +50,7 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
                                   .sim = cli_get(args, "--sim"),
                                   .command = command,
                                   .overwrite = cli_has(args, "--force"),
+                                  .child_kernels = !cli_has(args, "--no-kernels"),
                                   .no_cpu = cli_has(args, "--no-cpu")};
     jm_status status = jm_run_start(run, &run_options, err);
     if (status != JM_OK || !jm_run_attached(*run)) return status;
@@ -61,21 +62,6 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
     snprintf(err->hint, sizeof err->hint,
              "leave out the inner `joulemap record`; one recording holds all processes");
     return JM_BUSY;
-}
-
-enum { VARIABLES_MAX = 15 };
-
-/* What the child gets of the run's environment. Borrows the texts. */
-static void choose_environment(const cli_args *args, const jm_run *run, const char *chosen[VARIABLES_MAX + 1])
-{
-    static const char injection[] = "CUDA_INJECTION64_PATH=";
-    size_t count = 0;
-    for (const char *const *variable = jm_run_environment(run); *variable != NULL && count < VARIABLES_MAX;
-         variable++) {
-        bool kernels = strncmp(*variable, injection, sizeof injection - 1) == 0;
-        if (!kernels || !cli_has(args, "--no-kernels")) chosen[count++] = *variable;
-    }
-    chosen[count] = NULL;
 }
 
 static void note_number(jm_run *run, const char *key, int64_t value)
@@ -149,7 +135,6 @@ static int run_record(const cli_args *args)
     const char *path = output_name(args, name, sizeof name);
     char *command = cli_child_text(cli_command(args));
     jm_run *run = NULL;
-    const char *environment[VARIABLES_MAX + 1];
     cli_child child;
     jm_error err;
     cli_child_prepare();
@@ -158,8 +143,7 @@ static int run_record(const cli_args *args)
     if (status != JM_OK) return cli_fail(args, &err);
     if (!cli_has(args, "--no-kernels")) tell_of_other_tool("CUDA_INJECTION64_PATH", "kernels");
     tell_of_other_tool("NVTX_INJECTION64_PATH", "NVTX ranges");
-    choose_environment(args, run, environment);
-    if (cli_child_start(&child, cli_command(args), environment, &err) != JM_OK) {
+    if (cli_child_start(&child, cli_command(args), jm_run_environment(run), &err) != JM_OK) {
         jm_run_free(run);
         unlink(path); /* nothing was measured */
         cli_fail(args, &err);

@@ -68,7 +68,7 @@ jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, j
         whole = add(run, &count, &variable);
         if (known) {
             snprintf(library, sizeof library, "%s/libjoulemap_inject.so", folder);
-            if (options->kernels)
+            if (options->kernels || options->child_kernels)
                 whole = whole && add_injection(run, &count, "CUDA_INJECTION64_PATH", library);
             whole = whole && add_injection(run, &count, "NVTX_INJECTION64_PATH", library);
         }

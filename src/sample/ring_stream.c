@@ -10,13 +10,25 @@ static int64_t distance(int64_t a, int64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Index of the first sample that was not taken before. */
+/* Index of the first sample that was not taken before. The driver now and then stamps the whole ring anew, a
+ * little off what it said before (seen on the H200, once in ten reads): the last one taken is the one nearest
+ * to its old stamp, not the one equal to it. Without any near, all behind it are new; if all are before it,
+ * the clock was set back and the ring is another. */
 static size_t first_new(const jm__ring_stream *stream, const jm__samples *samples)
 {
     if (!stream->started) return 0;
-    for (size_t i = samples->count; i > 0; i--)
-        if (samples->items[i - 1].t_ns == stream->last_raw_ns) return i;
-    return 0;
+    size_t nearest = samples->count, behind = samples->count;
+    int64_t nearest_ns = stream->period_ns / 2;
+    for (size_t i = 0; i < samples->count; i++) {
+        int64_t t_ns = samples->items[i].t_ns;
+        if (distance(t_ns, stream->last_raw_ns) < nearest_ns) {
+            nearest = i;
+            nearest_ns = distance(t_ns, stream->last_raw_ns);
+        }
+        if (t_ns > stream->last_raw_ns && behind == samples->count) behind = i;
+    }
+    if (nearest < samples->count) return nearest + 1;
+    return behind < samples->count ? behind : 0;
 }
 
 /* The offset that puts this sample where the grid goes on, among those that may hold now: the one in use, the

@@ -24,6 +24,7 @@ typedef struct world {
     int64_t step_ns, step_at_ns;    /* CLOCK_REALTIME was set at this time */
     int64_t skew_ns, skew_at_ns;    /* the board's clock alone jumped at this time */
     int64_t gap_from_ns, gap_to_ns; /* no samples here */
+    int64_t restamp_ns;             /* each read stamps the whole ring anew, up to this far off */
     int64_t last_value;
     int64_t worst_ns; /* distance from the truth */
     size_t count, gap_count;
@@ -47,11 +48,12 @@ static int64_t stamp_at(const world *w, int64_t n)
 static void read_at(world *w, int64_t now_ns)
 {
     int64_t newest = (now_ns - 18 * MS) / PERIOD;
+    int64_t restamp_ns = w->restamp_ns * ((now_ns / S) % 3 - 1);
     w->ring.count = 0;
     for (int64_t n = newest - DEPTH + 1; n <= newest; n++) {
         int64_t t_ns = n * PERIOD;
         if (n < 0 || (t_ns >= w->gap_from_ns && t_ns < w->gap_to_ns)) continue;
-        w->ring.items[w->ring.count++] = (jm__sample){stamp_at(w, n), (double)n};
+        w->ring.items[w->ring.count++] = (jm__sample){stamp_at(w, n) + restamp_ns, (double)n};
     }
     jm__anchor anchor = {now_ns, now_ns + offset_at(w, now_ns)};
     jm__ring_stream_push(&w->stream, &w->ring, &anchor, 1, &w->result);
@@ -91,6 +93,20 @@ static void test_every_sample_comes_out_once_on_its_grid(void **state)
     assert_int_equal(w.count, w.last_value - first + 1);
     assert_true(w.worst_ns < 250 * JM_NS_PER_US); /* the jitter; late stamps are gone */
     assert_int_equal(w.gap_count, 0);
+}
+
+static void test_a_ring_that_is_stamped_anew_gives_each_sample_once(void **state)
+{
+    (void)state;
+    static world w;
+    w = world_make();
+    w.restamp_ns = MS;
+    read_for(&w, 10 * S + 7 * MS, 40 * S);
+    int64_t first = (10 * S + 7 * MS - 18 * MS) / PERIOD - DEPTH + 1;
+    assert_int_equal(w.count, w.last_value - first + 1);
+    assert_true(w.worst_ns < 12 * MS); /* at a seam a late stamp may miss its neighbour */
+    assert_int_equal(w.gap_count, 0);
+    assert_int_equal(w.seen_step_ns, 0);
 }
 
 static void test_the_newest_sample_waits_for_its_right_neighbour(void **state)
@@ -219,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_sample_comes_out_once_on_its_grid),
+        cmocka_unit_test(test_a_ring_that_is_stamped_anew_gives_each_sample_once),
         cmocka_unit_test(test_the_newest_sample_waits_for_its_right_neighbour),
         cmocka_unit_test(test_missing_samples_are_a_gap_of_their_length),
         cmocka_unit_test(test_a_sampler_that_slept_too_long_counts_what_fell_out_of_the_ring),
