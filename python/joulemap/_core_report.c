@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 typedef struct core_report {
-    PyObject_HEAD jm_report *report;
+    PyObject ob_base;
+    jm_report *report;
     PyObject *owner; /* Run or Recording: lives as long as what was read from it */
 } core_report;
 

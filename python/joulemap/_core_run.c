@@ -11,7 +11,8 @@ static const core_state *state_of(PyObject *self)
 /* ---- Run ---- */
 
 typedef struct core_run {
-    PyObject_HEAD jm_run *run;
+    PyObject ob_base;
+    jm_run *run;
     pid_t owner; /* a forked child holds a copy whose threads do not exist: it leaves it alone */
     bool stopped;
 } core_run;
@@ -191,7 +192,8 @@ PyType_Spec core_run_spec = {
 /* ---- Recording ---- */
 
 typedef struct core_recording {
-    PyObject_HEAD jm_recording *recording;
+    PyObject ob_base;
+    jm_recording *recording;
 } core_recording;
 
 static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)

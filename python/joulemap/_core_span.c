@@ -65,10 +65,11 @@ PyObject *core_mark(PyObject *module, PyObject *args)
 /* ---- Span: begin and end as a context manager ---- */
 
 typedef struct core_span {
-    PyObject_HEAD PyObject *text; /* the name, if it was given as one: interned when there is a run */
-    jm_span_id id;                /* 0: not open, or nothing recorded */
-    int64_t start_ns;             /* CLOCK_MONOTONIC, of the last begin; 0: never begun */
-    int64_t end_ns;               /* 0: not ended since */
+    PyObject ob_base;
+    PyObject *text;   /* the name, if it was given as one: interned when there is a run */
+    jm_span_id id;    /* 0: not open, or nothing recorded */
+    int64_t start_ns; /* CLOCK_MONOTONIC, of the last begin; 0: never begun */
+    int64_t end_ns;   /* 0: not ended since */
     jm_span_kind kind;
     jm_name name;
     jm_name type;

@@ -183,6 +183,7 @@ class Session:
         self._cpu = cpu
         self._run: _core.Run | None = None
         self._running = False
+        self._lock = threading.Lock()  # one report at a time: they share the recording
         self._owner = os.getpid()
         self._watches: list[Watch] = []
 
@@ -225,7 +226,8 @@ class Session:
         try:
             self.unwatch()
             unwind(KeyboardInterrupt)  # whatever this thread has left open
-            self._run.stop()
+            with self._lock:
+                self._run.stop()
         finally:
             with _current.lock:
                 if _current.session is self:
@@ -377,14 +379,15 @@ class Session:
             )
 
         def make(number: int) -> _core.Report:
-            return run.report(
-                number,
-                phase=phase,
-                board_id=board_id,
-                process_id=process_id,
-                from_ns=from_ns,
-                to_ns=to_ns,
-            )
+            with self._lock:
+                return run.report(
+                    number,
+                    phase=phase,
+                    board_id=board_id,
+                    process_id=process_id,
+                    from_ns=from_ns,
+                    to_ns=to_ns,
+                )
 
         return Report(make, by)
 

@@ -147,6 +147,38 @@ def test_sessions_leak_neither_memory_nor_descriptors() -> None:
     assert descriptors() == before
 
 
+def test_reports_scopes_and_errors_leak_no_memory() -> None:
+    with joulemap.Session(sim="h200", cpu=False) as run, run.phase("work"):
+        time.sleep(0.1)
+
+    def once() -> None:
+        report = run.report("phase")
+        assert report.rows
+        assert report.table()
+        assert report.to_json()
+        assert report.totals.simulated
+        assert report.notes
+        for _ in range(100):
+            with pytest.raises(ValueError, match="colour"):
+                run.report("colour")
+            with pytest.raises(joulemap.Error):
+                joulemap.Recording("/nonexistent/file")
+            with run.step(samples=3):
+                pass
+
+    def resident_kb() -> int:
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4
+
+    for _ in range(20):
+        once()
+    before = resident_kb()
+    for _ in range(100):
+        once()
+    # 10,000 leaked errors or scopes of 200 bytes would come to 2 MB, a hundred reports to more.
+    assert resident_kb() - before < 1000
+
+
 # ---- scopes ----
 
 
