@@ -226,14 +226,15 @@ static void multiply(double *out, const double *left, const double *right, size_
 
 /* The sandwich C S C: what the residuals, as they are, did to the powers. */
 static jm_status find_observed(jm__fit *fit, const jm__posterior *posterior, const double *scores,
-                               jm_error *err)
+                               double rms_w, jm_error *err)
 {
     size_t columns = fit->columns;
     double *half = malloc((columns * columns + 1) * sizeof *half);
     if (half == NULL) return jm__no_memory(err, "jm__fit_run");
     multiply(half, posterior->covariance, scores, columns);
     multiply(fit->observed, half, posterior->covariance, columns);
-    double scale = 1 / pow(posterior->noise_w, 4);
+    /* Residuals are smaller than the noise by what the fit took of it. */
+    double scale = rms_w > 0 ? 1 / pow(posterior->noise_w * rms_w, 2) : 0;
     for (size_t i = 0; i < columns * columns; i++)
         fit->observed[i] *= scale;
     free(half);
@@ -251,7 +252,7 @@ static jm_status fold_all(jm__fit *fit, workspace *w, const jm__fit_input *input
     if (scores == NULL) return jm__no_memory(err, "jm__fit_run");
     jm_status status =
         jm__pass_residuals(&pass, fit->response, w->posterior.power_w, &residuals, scores, err);
-    if (status == JM_OK) status = find_observed(fit, &w->posterior, scores, err);
+    if (status == JM_OK) status = find_observed(fit, &w->posterior, scores, residuals.rms, err);
     free(scores);
     if (status != JM_OK) return status;
     memcpy(fit->power_w, w->posterior.power_w, columns * sizeof(double));

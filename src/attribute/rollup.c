@@ -102,7 +102,8 @@ static void add_items(jm__rollup *r, size_t b)
         if (node == JM__NO_NODE) continue;
         jm__node *row = &r->tree->nodes.items[node];
         if (counts) row->busy_s += item->seconds;
-        if (calls && starts) row->calls += item->calls;
+        for (size_t n = node; calls && starts && n != JM__NO_NODE; n = r->tree->nodes.items[n].parent)
+            r->tree->nodes.items[n].calls += item->calls; /* a kernel's shapes are calls of the kernel */
         if (part->columns.merged[item->class_index]) row->merged_s += item->seconds;
         jm__tree_seen(r->tree, node, item->start_ns, item->end_ns, b);
         if (a->options.by == JM_BY_BOARD) continue;

@@ -208,6 +208,19 @@ static const char *readable_name(jm__rollup *r, const char *name)
     return kept != NULL ? kept : name;
 }
 
+static bool has_shape(const jm__class *row)
+{
+    return row->grid[0] != 0 || row->typical_us > 0;
+}
+
+static const char *shape_text(jm__tree *tree, const jm__class *row)
+{
+    const uint32_t *grid = row->grid, *block = row->block;
+    if (grid[0] == 0) return jm__tree_text(tree, "calls of about %.3g us", row->typical_us);
+    return jm__tree_text(tree, "grid %ux%ux%u block %ux%ux%u", grid[0], grid[1], grid[2], block[0], block[1],
+                         block[2]);
+}
+
 /* A row a name; where a name ran in several launch shapes, a row a shape inside it. */
 size_t jm__rollup_kernel_node(jm__rollup *r, uint32_t class_index)
 {
@@ -224,6 +237,13 @@ size_t jm__rollup_kernel_node(jm__rollup *r, uint32_t class_index)
         const char *shape =
             jm__tree_text(r->tree, "grid %ux%ux%u block %ux%ux%u", mine->grid[0], mine->grid[1],
                           mine->grid[2], mine->block[0], mine->block[1], mine->block[2]);
+}
+
+    for (size_t i = 0; i < classes->count && shapes < 2; i++)
+        shapes += has_shape(&classes->items[i]) && same_class_name(&classes->items[i], mine);
+    size_t node = jm__tree_node(r->tree, JM__NO_NODE, mine->name, mine->name, mine->kind);
+    if (shapes > 1 && has_shape(mine)) {
+        const char *shape = shape_text(r->tree, mine);
         const char *path = jm__tree_text(r->tree, "%s %s", mine->name, shape == NULL ? "" : shape);
         node = jm__tree_node(r->tree, node, shape, path, mine->kind);
     }

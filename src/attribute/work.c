@@ -1,6 +1,7 @@
 /* From the rows of a recording to work items, board by board. */
 #include "attribute/work.h"
 
+#include "attribute/duration_groups.h"
 #include "attribute/host_work.h"
 #include "attribute/span_index.h"
 #include "base/status.h"
@@ -112,6 +113,7 @@ jm_status jm__work_build(jm__work_set *work, const jm__dataset *dataset, jm_erro
     if (work->boards == NULL || work->from_host == NULL) return jm__no_memory(err, "jm__work_build");
     JM_TRY(add_kernel_classes(work, dataset, err));
     JM_TRY(add_kernels(work, dataset, err));
+    JM_TRY(jm__duration_groups_split(work, err));
     JM_TRY(add_host_work(work, dataset, err));
     for (size_t b = 0; b < work->board_count; b++)
         sort_items(&work->boards[b]);
