@@ -15,8 +15,7 @@ typedef struct search {
     jm__qr joint;
     double *row;
     jm__calibration start;
-    double noise_w;  /* 0 until the first evaluation has found it */
-    double dilution; /* correlated residuals count for less */
+    double noise_w; /* 0 until the first evaluation has found it */
 } search;
 
 jm__calibration jm__calibration_of(const jm_sensor *sensor)
@@ -46,11 +45,14 @@ static jm_status evaluate(search *s, double lag_u, double width_u, double *out, 
     double noise_w = s->noise_w > 0 ? s->noise_w : (s->prior->noise_w > 0 ? s->prior->noise_w : 5);
     for (int turn = 0; turn < (s->noise_w > 0 ? 1 : 3); turn++) {
         jm__prior_append(&s->joint, &s->data, s->prior, noise_w, s->row);
+        double rest =
+            s->data.triangle[s->data.columns * s->data.stride + s->data.columns]; /* no x removes it */
         double corner = s->joint.triangle[s->joint.columns * s->joint.stride + s->joint.columns];
-        *out = corner * corner / (noise_w * noise_w) * s->dilution + lag_u * lag_u + width_u * width_u;
+        double square = rest * rest + corner * corner;
+        *out = square / (noise_w * noise_w) + lag_u * lag_u + width_u * width_u;
         if (s->noise_w == 0) {
             double freedom = (double)s->pass->count - (double)s->pass->columns;
-            noise_w = fmax(fabs(corner) / sqrt(freedom > 1 ? freedom : 1), 1e-3);
+            noise_w = fmax(sqrt(square / (freedom > 1 ? freedom : 1)), 1e-3);
         }
     }
     if (s->noise_w == 0) {
@@ -106,7 +108,7 @@ jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, c
     *calibration = jm__calibration_of(sensor);
     if (pass->count < pass->columns + 3) return JM_OK;
     if (calibration->lag_variance <= 0 && calibration->width_variance <= 0) return JM_OK;
-    search s = {.pass = pass, .prior = prior, .start = *calibration, .dilution = 1};
+    search s = {.pass = pass, .prior = prior, .start = *calibration};
     s.row = calloc(pass->columns + 1, sizeof *s.row);
     double lag_u = 0, width_u = 0;
     jm_status status = s.row == NULL ? jm__no_memory(err, "jm__calibrate") : JM_OK;

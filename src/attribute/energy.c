@@ -55,6 +55,7 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
     energy.energy_j = sum.energy_j;
     energy.low_j = fmax(0, sum.energy_j - half_j);
     energy.high_j = sum.energy_j + half_j;
-    energy.decided = sum.prior_variance > 0 ? 1 - sum.fit_variance / sum.prior_variance : 1;
+    double variance = sum.fit_variance + sum.lag_j * sum.lag_j + sum.width_j * sum.width_j;
+    energy.decided = sum.prior_variance > 0 ? 1 - variance / sum.prior_variance : 1;
     return energy;
 }

@@ -1,6 +1,7 @@
 /* The steps of a fit: choose readings, prior, response, fold, solve, hold against the total. */
 #include "attribute/fit.h"
 
+#include "attribute/noise.h"
 #include "attribute/student.h"
 #include "base/status.h"
 
@@ -224,21 +225,45 @@ static void multiply(double *out, const double *left, const double *right, size_
     }
 }
 
-/* The sandwich C S C: what the residuals, as they are, did to the powers. */
-static jm_status find_observed(jm__fit *fit, const jm__posterior *posterior, const double *scores,
-                               double rms_w, jm_error *err)
+/* The sandwich C (S + R^-1) C: what noise with scores S = A'SA / sigma^4, and the prior's error, did to the
+ * powers. */
+static jm_status sandwich(double *out, const workspace *w, double *scores, double scale, size_t columns,
+                          jm_error *err)
 {
-    size_t columns = fit->columns;
     double *half = malloc((columns * columns + 1) * sizeof *half);
     if (half == NULL) return jm__no_memory(err, "jm__fit_run");
-    multiply(half, posterior->covariance, scores, columns);
-    multiply(fit->observed, half, posterior->covariance, columns);
-    /* Residuals are smaller than the noise by what the fit took of it. */
-    double scale = rms_w > 0 ? 1 / pow(posterior->noise_w * rms_w, 2) : 0;
     for (size_t i = 0; i < columns * columns; i++)
-        fit->observed[i] *= scale;
+        scores[i] *= scale;
+    for (size_t k = 0; k < columns; k++)
+        scores[k * columns + k] += 1 / (w->prior.u_w[k] * w->prior.u_w[k]);
+    multiply(half, w->posterior.covariance, scores, columns);
+    multiply(out, half, w->posterior.covariance, columns);
     free(half);
     return JM_OK;
+}
+
+/* Two opinions of the powers' covariance: from a model of the noise, and from the residuals as they are. */
+static jm_status find_covariances(jm__fit *fit, workspace *w, const jm__fit_input *input, double *scores,
+                                  jm_error *err)
+{
+    size_t columns = input->columns;
+    jm__pass all = pass_of(w, input, false, 0), part = pass_of(w, input, true, 0);
+    const double *x = w->posterior.power_w;
+    double noise_square = w->posterior.noise_w * w->posterior.noise_w;
+    jm__residuals residuals;
+    JM_TRY(jm__pass_residuals(&all, fit->response, x, &residuals, scores, err));
+    fit->residual_w = residuals.rms;
+    fit->correlation = residuals.correlation;
+    /* Residuals are smaller than the noise by what the fit took of it. */
+    double scale = residuals.rms > 0 ? 1 / (noise_square * residuals.rms * residuals.rms) : 0;
+    JM_TRY(sandwich(fit->observed, w, scores, scale, columns, err));
+    jm__noise noise;
+    JM_TRY(jm__noise_fit(&noise, &all, fit->response, x, w->posterior.freedom, err));
+    memcpy(fit->covariance, w->posterior.covariance, columns * columns * sizeof(double));
+    if (noise.drift == 0) return JM_OK;
+    JM_TRY(jm__noise_scores(&noise, &part, fit->response, scores, err));
+    scale = (double)all.count / (double)part.count / ((noise.white + noise.drift) * noise_square);
+    return sandwich(fit->covariance, w, scores, scale, columns, err);
 }
 
 static jm_status fold_all(jm__fit *fit, workspace *w, const jm__fit_input *input, jm_error *err)
@@ -247,24 +272,23 @@ static jm_status fold_all(jm__fit *fit, workspace *w, const jm__fit_input *input
     jm__pass pass = pass_of(w, input, false, 0);
     fit->response = w->calibration.response;
     JM_TRY(solve(w, &pass, fit->response, &w->posterior, err));
-    jm__residuals residuals;
     double *scores = malloc((columns * columns + 1) * sizeof *scores);
     if (scores == NULL) return jm__no_memory(err, "jm__fit_run");
-    jm_status status =
-        jm__pass_residuals(&pass, fit->response, w->posterior.power_w, &residuals, scores, err);
-    if (status == JM_OK) status = find_observed(fit, &w->posterior, scores, residuals.rms, err);
+    jm_status status = find_covariances(fit, w, input, scores, err);
     free(scores);
     if (status != JM_OK) return status;
     memcpy(fit->power_w, w->posterior.power_w, columns * sizeof(double));
-    memcpy(fit->covariance, w->posterior.covariance, columns * columns * sizeof(double));
     memcpy(fit->prior_u_w, w->prior.u_w, columns * sizeof(double));
     fit->readings = pass.count;
-    fit->residual_w = residuals.rms;
-    fit->correlation = residuals.correlation;
     fit->noise_w = w->posterior.noise_w;
-    double noise_w = input->sensor->noise;
-    if (noise_w > 0) fit->chi2_n = pow(fit->noise_w / noise_w, 2);
+    if (input->sensor->noise > 0) fit->chi2_n = pow(fit->noise_w / input->sensor->noise, 2);
     fit->quantile = jm__student_quantile(0.95, w->posterior.freedom);
+    /* Correlated residuals tell less of the response than the likelihood believed. */
+    double memory = fmin(0.95, fmax(0, fit->correlation)), widen = sqrt((1 + memory) / (1 - memory));
+    for (size_t k = 0; k < columns; k++) {
+        fit->lag_shift[k] *= widen;
+        fit->width_shift[k] *= widen;
+    }
     fit->fitted = true;
     return JM_OK;
 }

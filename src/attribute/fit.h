@@ -20,7 +20,7 @@ typedef struct jm__fit_input {
 typedef struct jm__fit {
     size_t columns;
     double *power_w;
-    double *covariance; /* [columns * columns], W^2: from white noise as large as the residuals */
+    double *covariance; /* [columns * columns], W^2: for white noise and drift as found in the residuals */
     double *observed;   /* the same from the residuals as they are, drift and all; the larger one counts */
     double *prior_u_w;  /* [columns] */
     double

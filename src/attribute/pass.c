@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void gather(const jm__pass *pass, const double *weights, double *row)
+void jm__pass_row(const jm__pass *pass, size_t i, double *row)
 {
+    const double *weights = jm__design_row(pass->design, pass->readings[i].t_ns);
     if (pass->group == NULL) {
         memcpy(row, weights, pass->columns * sizeof *row);
         return;
@@ -18,7 +19,7 @@ static void gather(const jm__pass *pass, const double *weights, double *row)
         row[pass->group[k]] += weights[k];
 }
 
-static bool are_neighbours(const jm__pass *pass, size_t i)
+bool jm__pass_are_neighbours(const jm__pass *pass, size_t i)
 {
     if (i == 0) return false;
     return pass->readings[i].t_ns - pass->readings[i - 1].t_ns < pass->period_ns + pass->period_ns / 2;
@@ -31,7 +32,7 @@ jm_status jm__pass_fold(const jm__pass *pass, jm__response response, jm__qr *qr,
     jm__qr_reset(qr);
     jm__design_start(pass->design, response);
     for (size_t i = 0; i < pass->count; i++) {
-        gather(pass, jm__design_row(pass->design, pass->readings[i].t_ns), row);
+        jm__pass_row(pass, i, row);
         jm__qr_add(qr, row, pass->readings[i].value);
     }
     jm__qr_finish(qr);
@@ -58,36 +59,49 @@ static void add_score(double *scores, double *block, size_t columns)
     memset(block, 0, columns * sizeof *block);
 }
 
+jm_status jm__pass_residual_each(const jm__pass *pass, jm__response response, const double *x,
+                                 double *residual, jm_error *err)
+{
+    double *row = calloc(pass->columns + 1, sizeof *row);
+    if (row == NULL) return jm__no_memory(err, "jm__pass_residual_each");
+    jm__design_start(pass->design, response);
+    for (size_t i = 0; i < pass->count; i++) {
+        jm__pass_row(pass, i, row);
+        residual[i] = pass->readings[i].value;
+        for (size_t k = 0; k < pass->columns; k++)
+            residual[i] -= row[k] * x[k];
+    }
+    free(row);
+    return JM_OK;
+}
+
 jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const double *x, jm__residuals *out,
                              double *scores, jm_error *err)
 {
-    double *row = calloc(2 * pass->columns + 2, sizeof *row);
+    size_t columns = pass->columns, length = block_length(pass);
+    double *row = calloc(2 * columns + 2, sizeof *row), *block = row + columns + 1;
     if (row == NULL) return jm__no_memory(err, "jm__pass_residuals");
-    double *block = row + pass->columns + 1;
-    double square = 0, product = 0, previous = 0, pair_square = 0;
-    size_t length = block_length(pass);
-    *out = (jm__residuals){0};
-    if (scores != NULL) memset(scores, 0, pass->columns * pass->columns * sizeof *scores);
+    double square = 0, product = 0, pair_square = 0, previous = 0;
+    memset(scores, 0, columns * columns * sizeof *scores);
     jm__design_start(pass->design, response);
     for (size_t i = 0; i < pass->count; i++) {
-        gather(pass, jm__design_row(pass->design, pass->readings[i].t_ns), row);
+        jm__pass_row(pass, i, row);
         double residual = pass->readings[i].value;
-        for (size_t k = 0; k < pass->columns; k++)
+        for (size_t k = 0; k < columns; k++)
             residual -= row[k] * x[k];
         square += residual * residual;
-        if (are_neighbours(pass, i)) {
+        if (jm__pass_are_neighbours(pass, i)) {
             product += residual * previous;
             pair_square += (residual * residual + previous * previous) / 2;
-            out->neighbours++;
         }
         previous = residual;
-        for (size_t k = 0; scores != NULL && k < pass->columns; k++)
+        for (size_t k = 0; k < columns; k++)
             block[k] += row[k] * residual;
-        if (scores != NULL && (i + 1) % length == 0) add_score(scores, block, pass->columns);
+        if ((i + 1) % length == 0) add_score(scores, block, columns);
     }
-    if (scores != NULL) add_score(scores, block, pass->columns);
-    if (pass->count > 0) out->rms = sqrt(square / (double)pass->count);
-    if (pair_square > 0) out->correlation = product / pair_square;
+    add_score(scores, block, columns);
+    out->rms = pass->count > 0 ? sqrt(square / (double)pass->count) : 0;
+    out->correlation = pair_square > 0 ? product / pair_square : 0;
     free(row);
     return JM_OK;
 }

@@ -228,20 +228,9 @@ size_t jm__rollup_kernel_node(jm__rollup *r, uint32_t class_index)
     const jm__classes *classes = &r->a->work.classes;
     const jm__class *mine = &classes->items[class_index];
     size_t shapes = 0;
-    for (size_t i = 0; i < classes->count && shapes < 2; i++) {
-        bool shaped = classes->items[i].grid[0] != 0;
-        shapes += shaped && same_class_name(&classes->items[i], mine);
-    }
-    size_t node = jm__tree_node(r->tree, JM__NO_NODE, readable_name(r, mine->name), mine->name, mine->kind);
-    if (shapes > 1 && mine->grid[0] != 0) {
-        const char *shape =
-            jm__tree_text(r->tree, "grid %ux%ux%u block %ux%ux%u", mine->grid[0], mine->grid[1],
-                          mine->grid[2], mine->block[0], mine->block[1], mine->block[2]);
-}
-
     for (size_t i = 0; i < classes->count && shapes < 2; i++)
         shapes += has_shape(&classes->items[i]) && same_class_name(&classes->items[i], mine);
-    size_t node = jm__tree_node(r->tree, JM__NO_NODE, mine->name, mine->name, mine->kind);
+    size_t node = jm__tree_node(r->tree, JM__NO_NODE, readable_name(r, mine->name), mine->name, mine->kind);
     if (shapes > 1 && has_shape(mine)) {
         const char *shape = shape_text(r->tree, mine);
         const char *path = jm__tree_text(r->tree, "%s %s", mine->name, shape == NULL ? "" : shape);

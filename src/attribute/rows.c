@@ -10,7 +10,9 @@
 #include <string.h>
 
 static const double two_sided_95 = 1.96;
-static const double least_decided = 0.5; /* below, the figure is more the prior's than the data's */
+/* Below, the figure is more the prior's than the data's. Two equal classes that cannot be told apart reach
+ * 0.5. */
+static const double least_decided = 0.6;
 
 /* What a node and all below it have. */
 typedef struct subtotal {

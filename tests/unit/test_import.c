@@ -1,0 +1,275 @@
+/* CSV files, and recordings made from them. */
+#include "base/csv.h"
+#include "record/dataset.h"
+
+#include <joulemap/joulemap.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/joulemap-test-XXXXXX";
+static char csv_path[80], gz_path[80], other_path[80], out_path[80];
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL) return -1;
+    snprintf(csv_path, sizeof csv_path, "%s/a.csv", folder);
+    snprintf(gz_path, sizeof gz_path, "%s/a.csv.gz", folder);
+    snprintf(other_path, sizeof other_path, "%s/b.csv", folder);
+    snprintf(out_path, sizeof out_path, "%s/out.joulemap", folder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(csv_path);
+    unlink(gz_path);
+    unlink(other_path);
+    unlink(out_path);
+    return rmdir(folder);
+}
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void put_gz(const char *path, const char *text, size_t cut)
+{
+    gzFile file = gzopen(path, "wb");
+    assert_non_null(file);
+    gzputs(file, text);
+    gzclose(file);
+    if (cut == 0) return;
+    FILE *whole = fopen(path, "r+");
+    fseek(whole, 0, SEEK_END);
+    assert_int_equal(ftruncate(fileno(whole), ftell(whole) - (long)cut), 0);
+    fclose(whole);
+}
+
+static void test_fields_may_hold_commas_quotes_and_line_ends(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name,t_s\r\n\"void f<1, 2>(char*)\",1.5\r\n\r\n\"say \"\"x\"\"\nnow\",-2\nplain,\n";
+    put(csv_path, text);
+    put_gz(gz_path, text, 0);
+    for (int packed = 0; packed < 2; packed++) {
+        jm__csv *csv;
+        jm_error err;
+        bool more;
+        int64_t t_ns;
+        size_t name, t;
+        assert_int_equal(jm__csv_open(&csv, packed ? gz_path : csv_path, &err), JM_OK);
+        assert_int_equal(jm__csv_column(csv, "name", &name, &err), JM_OK);
+        assert_int_equal(jm__csv_column(csv, "t_s", &t, &err), JM_OK);
+        assert_int_equal(jm__csv_next(csv, &more, &err), JM_OK);
+        assert_string_equal(jm__csv_text(csv, name), "void f<1, 2>(char*)");
+        assert_int_equal(jm__csv_scaled(csv, t, 9, &t_ns, &err), JM_OK);
+        assert_int_equal(t_ns, 1500000000);
+        assert_int_equal(jm__csv_next(csv, &more, &err), JM_OK);
+        assert_string_equal(jm__csv_text(csv, name), "say \"x\"\nnow");
+        assert_int_equal(jm__csv_scaled(csv, t, 9, &t_ns, &err), JM_OK);
+        assert_int_equal(t_ns, -2000000000);
+        assert_int_equal(jm__csv_next(csv, &more, &err), JM_OK);
+        assert_int_equal(jm__csv_scaled(csv, t, 9, &t_ns, &err), JM_BAD_DATA);
+        assert_non_null(strstr(err.text, "line 6, column \"t_s\"")); /* a quoted field spans 4 and 5 */
+        assert_int_equal(jm__csv_next(csv, &more, &err), JM_OK);
+        assert_false(more);
+        jm__csv_close(csv);
+    }
+}
+
+static void test_seconds_since_1970_keep_their_nanoseconds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } cases[] = {{"1763634398.123456789", 1763634398123456789},
+                 {"-0.000000001", -1},
+                 {".5", 500000000},
+                 {"1e-3", 1000000},
+                 {"7", 7000000000},
+                 {"0.1234567899", 123456789}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "t\n%s\n", cases[i].text);
+        put(csv_path, text);
+        jm__csv *csv;
+        bool more;
+        int64_t ns;
+        assert_int_equal(jm__csv_open(&csv, csv_path, NULL), JM_OK);
+        assert_int_equal(jm__csv_next(csv, &more, NULL), JM_OK);
+        assert_int_equal(jm__csv_scaled(csv, 0, 9, &ns, NULL), JM_OK);
+        assert_true(ns == cases[i].ns);
+        jm__csv_close(csv);
+    }
+}
+
+typedef struct bad_case {
+    const char *readings, *segments, *kernels, *words;
+} bad_case;
+
+static void test_what_is_wrong_with_a_file_is_told_by_file_line_and_column(void **state)
+{
+    (void)state;
+    static const bad_case cases[] = {
+        {"sensor,t_s,value\npower_ring_w,1,80\npower_ring_w,x,80\n", NULL, NULL,
+         "line 3, column \"t_s\": \"x\" is no number"},
+        {"sensor,t_s,value\npower_ring_w,1,nan\n", NULL, NULL, "line 2, column \"value\""},
+        {"sensor,t_s,value\nvolts,1,80\n", NULL, NULL, "knows no sensor \"volts\""},
+        {"sensor,t,value\n", NULL, NULL, "there is no column \"t_s\", only: sensor, t, value"},
+        {"", NULL, NULL, "line 1: the file is empty"},
+        {"sensor,t_s,value\n", NULL, NULL, "no rows"},
+        {"sensor,t_s,value\n\"power_ring_w,1,80\n", NULL, NULL, "line 2: a quoted field never ends"},
+        {NULL, "part,kernel,t_start_s,t_end_s\na,b,2,1\n", NULL,
+         "line 2, column \"t_end_s\": the end lies before the start"},
+        {NULL, "part,kernel,t_start_s,t_end_s,kernel_launches\na,b,1,2,0\n", NULL,
+         "line 2, column \"kernel_launches\""},
+        {NULL, NULL, "t_start_s,duration_us,kernel,stream\n1,-1,k,7\n", "line 2, column \"duration_us\""},
+        {NULL, NULL, "t_start_s,duration_us,kernel,stream\n1,1,k,seven\n", "line 2, column \"stream\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const bad_case *c = &cases[i];
+        const char *text = c->readings != NULL ? c->readings : c->segments != NULL ? c->segments : c->kernels;
+        jm_error err = {0};
+        put(csv_path, text);
+        jm_status status =
+            jm_recording_import(out_path, true, "h200", c->readings ? csv_path : NULL,
+                                c->segments ? csv_path : NULL, c->kernels ? csv_path : NULL, &err);
+        assert_int_equal(status, JM_BAD_DATA);
+        if (strstr(err.text, c->words) == NULL) fail_msg("\"%s\" does not say: %s", err.text, c->words);
+        assert_int_not_equal(access(out_path, F_OK), 0); /* nothing half made is left */
+    }
+}
+
+static void test_a_damaged_gzip_file_is_named(void **state)
+{
+    (void)state;
+    static char text[200000] = "sensor,t_s,value\n";
+    size_t used = strlen(text);
+    for (int i = 0; used + 64 < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "power_ring_w,%d.%05d,%d\n", i,
+                                 i * 7919 % 100000, i % 977);
+    put_gz(gz_path, text, 2000);
+    jm_error err = {0};
+    assert_int_equal(jm_recording_import(out_path, true, "h200", gz_path, NULL, NULL, &err), JM_BAD_DATA);
+    assert_non_null(strstr(err.text, gz_path));
+    assert_non_null(strstr(err.text, "damaged"));
+}
+
+static void test_a_missing_file_and_an_existing_output_are_refused(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    assert_int_equal(jm_recording_import(out_path, false, "h200", "/nowhere/x.csv", NULL, NULL, &err),
+                     JM_NOT_FOUND);
+    assert_int_equal(jm_recording_import(out_path, false, "h200", NULL, NULL, NULL, &err), JM_USAGE);
+    put(csv_path, "sensor,t_s,value\npower_ring_w,1,80\n");
+    assert_int_equal(jm_recording_import(out_path, false, "h201", csv_path, NULL, NULL, &err), JM_NOT_FOUND);
+    put(out_path, "mine");
+    assert_int_not_equal(jm_recording_import(out_path, false, "h200", csv_path, NULL, NULL, &err), JM_OK);
+    FILE *file = fopen(out_path, "r");
+    char text[8] = "";
+    assert_int_equal(fread(text, 1, sizeof text - 1, file), 4);
+    fclose(file);
+    assert_string_equal(text, "mine");
+    unlink(out_path);
+}
+
+static jm__dataset *import_and_load(const char *readings, const char *segments, const char *kernels,
+                                    jm_recording **recording)
+{
+    jm_error err = {0};
+    jm__dataset *dataset = NULL;
+    if (jm_recording_import(out_path, true, "h200", readings, segments, kernels, &err) != JM_OK)
+        fail_msg("%s", err.text);
+    if (jm_recording_open(recording, out_path, &err) != JM_OK) fail_msg("%s", err.text);
+    assert_null(jm_recording_damage(*recording));
+    if (jm__dataset_load(&dataset, *recording, &err) != JM_OK) fail_msg("%s", err.text);
+    return dataset;
+}
+
+static void test_parts_become_phases_and_segments_kernels(void **state)
+{
+    (void)state;
+    put(csv_path, "part,kernel,t_start_s,t_end_s,kernel_launches\n"
+                  "warm,k1,-3,-2.5,10\nrun,k1,0,1,20\nrun,k2,1.5,2,30\nwarm,k1,3,4,40\n");
+    put(other_path, "sensor,t_s,value,read_took_s\n"
+                    "power_ring_w,-3,80,\npower_ring_w,-2.98,81,\npower_ring_w,-2.96,82,\n"
+                    "power_ring_w,-2.9305,83,\npower_ring_w,-2.92,84,\npower_ring_w,-2.90,85,\n"
+                    "energy_counter_j,-2.95,1000,0.003\nsm_clock_mhz,0,1980,\n");
+    jm_recording *recording;
+    jm__dataset *d = import_and_load(other_path, csv_path, NULL, &recording);
+    assert_int_equal(d->span_count, 3);
+    static const struct {
+        const char *name;
+        int64_t start_ns, end_ns;
+    } phases[] = {
+        {"warm", -3000000000, -2500000000}, {"run", 0, 2000000000}, {"warm", 3000000000, 4000000000}};
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(d->names[d->spans[i].name_id], phases[i].name);
+        assert_int_equal(d->spans[i].kind, JM_SPAN_PHASE);
+        assert_true(d->spans[i].start_ns == phases[i].start_ns && d->spans[i].end_ns == phases[i].end_ns);
+    }
+    assert_int_equal(d->kernel_count, 4);
+    assert_int_equal(d->kernels[2].calls, 30);
+    assert_int_equal(d->kernels[2].span_id, d->spans[1].id);
+    assert_string_equal(d->names[d->classes[d->kernels[2].class_id - 1].name_id], "k2");
+    assert_int_equal(d->sensor_count, 3);
+    assert_int_equal(d->reading_count, 8);
+    int64_t late = 0; /* the fourth came 9.5 ms late: it belongs between its neighbours */
+    for (size_t i = 0; i < d->reading_count; i++)
+        if (d->readings[i].value == 83) late = d->readings[i].t_ns;
+    assert_true(late == -2940000000);
+    assert_true(d->start_ns == -3000000000 && d->end_ns == 4000000000);
+    jm__dataset_free(d);
+    jm_recording_close(recording);
+}
+
+static void test_kernels_beside_segments_count_once(void **state)
+{
+    (void)state;
+    put(csv_path, "part,kernel,t_start_s,t_end_s\nrun,all,0,1\nrest,all,2,3\n");
+    put(other_path,
+        "t_start_s,duration_us,kernel,stream,part\n0.1,5.25,\"k<1, 2>\",7,run\n0.2,4,Memset (Device),9,run\n"
+        "1.5,1,k3,7,\n");
+    jm_recording *recording;
+    jm__dataset *d = import_and_load(NULL, csv_path, other_path, &recording);
+    assert_int_equal(d->kernel_count, 3);
+    assert_int_equal(d->stream_count, 2);
+    assert_int_equal(d->span_count, 2);
+    assert_true(d->kernels[0].end_ns - d->kernels[0].start_ns == 5250);
+    assert_int_equal(d->kernels[0].span_id, d->spans[0].id);
+    assert_int_equal(d->kernels[2].span_id, 0); /* in no part */
+    assert_int_equal(d->classes[d->kernels[1].class_id - 1].work, JM_WORK_MEMSET);
+    jm__dataset_free(d);
+    jm_recording_close(recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fields_may_hold_commas_quotes_and_line_ends),
+        cmocka_unit_test(test_seconds_since_1970_keep_their_nanoseconds),
+        cmocka_unit_test(test_what_is_wrong_with_a_file_is_told_by_file_line_and_column),
+        cmocka_unit_test(test_a_damaged_gzip_file_is_named),
+        cmocka_unit_test(test_a_missing_file_and_an_existing_output_are_refused),
+        cmocka_unit_test(test_parts_become_phases_and_segments_kernels),
+        cmocka_unit_test(test_kernels_beside_segments_count_once),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

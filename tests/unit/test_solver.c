@@ -1,0 +1,251 @@
+/* The solver against LAPACK, and where it must not break. */
+#include "attribute/nnls.h"
+#include "attribute/posterior.h"
+#include "attribute/student.h"
+
+#include <lapacke.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 500, COLUMNS = 37 };
+
+static uint64_t state_random = 88172645463325252u;
+
+static double uniform(void)
+{
+    state_random ^= state_random << 13;
+    state_random ^= state_random >> 7;
+    state_random ^= state_random << 17;
+    return (double)(state_random >> 11) / 9007199254740992.0;
+}
+
+typedef struct problem {
+    double *rows; /* ROWS * COLUMNS */
+    double *rhs;
+} problem;
+
+/* Half of the columns nearly parallel to their neighbours, as kernels that always run together are. */
+static problem make(double spread, bool negative)
+{
+    problem p = {malloc(ROWS * COLUMNS * sizeof(double)), malloc(ROWS * sizeof(double))};
+    for (size_t i = 0; i < ROWS; i++) {
+        p.rhs[i] = uniform() - 0.5;
+        for (size_t k = 0; k < COLUMNS; k++) {
+            double *entry = &p.rows[i * COLUMNS + k];
+            *entry = k % 2 == 1 ? entry[-1] + spread * (uniform() - 0.5) : uniform();
+            double truth = negative && k % 3 == 0 ? -20 : 10 + (double)k;
+            p.rhs[i] += truth * *entry;
+        }
+    }
+    return p;
+}
+
+static void free_problem(problem p)
+{
+    free(p.rows);
+    free(p.rhs);
+}
+
+static jm__qr fold(problem p)
+{
+    jm__qr qr;
+    jm_error err;
+    assert_int_equal(jm__qr_init(&qr, COLUMNS, &err), JM_OK);
+    for (size_t i = 0; i < ROWS; i++)
+        jm__qr_add(&qr, p.rows + i * COLUMNS, p.rhs[i]);
+    jm__qr_finish(&qr);
+    return qr;
+}
+
+static void test_rows_folded_one_by_one_give_lapacks_solution(void **state)
+{
+    (void)state;
+    const double spreads[] = {1, 1e-3, 1e-6};
+    for (size_t s = 0; s < 3; s++) {
+        problem p = make(spreads[s], false);
+        jm__qr qr = fold(p);
+        double x[COLUMNS];
+        bool is_free[COLUMNS];
+        assert_int_equal(jm__nnls_solve(&qr, x, is_free, NULL), JM_OK);
+        double *a = malloc(ROWS * COLUMNS * sizeof *a), b[ROWS];
+        memcpy(a, p.rows, ROWS * COLUMNS * sizeof *a);
+        memcpy(b, p.rhs, sizeof b);
+        assert_int_equal(LAPACKE_dgels(LAPACK_ROW_MAJOR, 'N', ROWS, COLUMNS, 1, a, COLUMNS, b, 1), 0);
+        bool all_positive = true;
+        for (size_t k = 0; k < COLUMNS; k++)
+            all_positive = all_positive && b[k] > 0;
+        for (size_t k = 0; k < COLUMNS && all_positive; k++)
+            assert_true(fabs(x[k] - b[k]) < 1e-8 / spreads[s] * (1 + fabs(b[k])));
+        assert_true(all_positive || spreads[s] < 0.1); /* noise / 1e-3 may well push one below zero */
+        double corner = qr.triangle[COLUMNS * qr.stride + COLUMNS], square = 0;
+        for (size_t i = COLUMNS; i < ROWS; i++)
+            square += b[i] * b[i];
+        assert_true(fabs(corner * corner - square) < 1e-9 * square);
+        free(a);
+        jm__qr_free(&qr);
+        free_problem(p);
+    }
+}
+
+static void test_the_covariance_is_lapacks(void **state)
+{
+    (void)state;
+    problem p = make(0.5, false);
+    jm__qr qr = fold(p);
+    bool is_free[COLUMNS];
+    for (size_t k = 0; k < COLUMNS; k++)
+        is_free[k] = true;
+    double *covariance = malloc(COLUMNS * COLUMNS * sizeof *covariance);
+    double *gram = calloc(COLUMNS * COLUMNS, sizeof *gram);
+    assert_int_equal(jm__nnls_covariance(&qr, is_free, covariance, NULL), JM_OK);
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t k = 0; k < COLUMNS; k++)
+            for (size_t m = 0; m < COLUMNS; m++)
+                gram[k * COLUMNS + m] += p.rows[i * COLUMNS + k] * p.rows[i * COLUMNS + m];
+    assert_int_equal(LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', COLUMNS, gram, COLUMNS), 0);
+    assert_int_equal(LAPACKE_dpotri(LAPACK_ROW_MAJOR, 'L', COLUMNS, gram, COLUMNS), 0);
+    for (size_t k = 0; k < COLUMNS; k++)
+        for (size_t m = 0; m <= k; m++) {
+            double scale = sqrt(gram[k * COLUMNS + k] * gram[m * COLUMNS + m]);
+            assert_true(fabs(covariance[k * COLUMNS + m] - gram[k * COLUMNS + m]) < 1e-9 * scale);
+            assert_true(covariance[k * COLUMNS + m] == covariance[m * COLUMNS + k]);
+        }
+    free(covariance);
+    free(gram);
+    jm__qr_free(&qr);
+    free_problem(p);
+}
+
+/* Karush-Kuhn-Tucker: no power is negative, and none at zero would lower the sum by rising. */
+static void test_no_power_is_negative_and_none_wants_to_rise_from_zero(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 20; turn++) {
+        problem p = make(turn % 2 ? 0.05 : 1, true);
+        jm__qr qr = fold(p);
+        double x[COLUMNS], scale = 0;
+        bool is_free[COLUMNS];
+        size_t zeros = 0;
+        assert_int_equal(jm__nnls_solve(&qr, x, is_free, NULL), JM_OK);
+        for (size_t i = 0; i < ROWS; i++)
+            scale += p.rhs[i] * p.rhs[i];
+        for (size_t k = 0; k < COLUMNS; k++) {
+            double gradient = 0;
+            for (size_t i = 0; i < ROWS; i++) {
+                double rest = p.rhs[i];
+                for (size_t m = 0; m < COLUMNS; m++)
+                    rest -= p.rows[i * COLUMNS + m] * x[m];
+                gradient += p.rows[i * COLUMNS + k] * rest;
+            }
+            assert_true(x[k] >= 0);
+            if (is_free[k])
+                assert_true(fabs(gradient) < 1e-7 * scale);
+            else
+                assert_true(x[k] == 0 && gradient < 1e-7 * scale);
+            zeros += !is_free[k];
+        }
+        assert_true(zeros >= 3 && zeros < COLUMNS); /* the truth has a dozen negative ones */
+        jm__qr_free(&qr);
+        free_problem(p);
+    }
+}
+
+static void solve_with_prior(jm__posterior *posterior, const jm__qr *data, double noise_w)
+{
+    double mean[COLUMNS], u[COLUMNS];
+    for (size_t k = 0; k < data->columns; k++) {
+        mean[k] = 100;
+        u[k] = 30;
+    }
+    const jm__prior prior = {mean, u, noise_w};
+    jm_error err = {0};
+    assert_int_equal(jm__posterior_init(posterior, data->columns, &err), JM_OK);
+    assert_int_equal(jm__posterior_solve(posterior, data, &prior, &err), JM_OK);
+}
+
+static void test_columns_that_cannot_be_told_apart_share_what_their_sum_is(void **state)
+{
+    (void)state;
+    jm__qr qr;
+    jm__posterior posterior;
+    double row[3] = {0.5, 0.5, 0}; /* the first two are one, the third was never seen */
+    assert_int_equal(jm__qr_init(&qr, 3, NULL), JM_OK);
+    for (int i = 0; i < 1000; i++)
+        jm__qr_add(&qr, row, 120 + (i % 2 ? 1 : -1));
+    jm__qr_finish(&qr);
+    solve_with_prior(&posterior, &qr, 1);
+    const double *c = posterior.covariance;
+    assert_true(fabs(posterior.power_w[0] - 120) < 0.1 && fabs(posterior.power_w[1] - 120) < 0.1);
+    assert_true(fabs(posterior.power_w[2] - 100) < 1e-6);
+    assert_true(fabs(sqrt(c[8]) - 30) < 1e-6);                    /* nothing but the prior */
+    assert_true(fabs(sqrt(c[0]) - 30 / sqrt(2)) < 0.1);           /* half of it */
+    assert_true(sqrt(fmax(0, c[0] + 2 * c[1] + c[4])) / 2 < 0.1); /* their mean is known */
+    assert_true(fabs(posterior.noise_w - 1) < 0.05);
+    jm__posterior_free(&posterior);
+    jm__qr_free(&qr);
+}
+
+static void test_no_rows_leave_the_prior_as_it_was(void **state)
+{
+    (void)state;
+    jm__qr qr;
+    jm__posterior posterior;
+    assert_int_equal(jm__qr_init(&qr, 4, NULL), JM_OK);
+    jm__qr_finish(&qr);
+    solve_with_prior(&posterior, &qr, 5);
+    for (size_t k = 0; k < 4; k++) {
+        assert_true(fabs(posterior.power_w[k] - 100) < 1e-9);
+        assert_true(fabs(sqrt(posterior.covariance[k * 4 + k]) - 30) < 1e-6);
+    }
+    jm__posterior_free(&posterior);
+    jm__qr_free(&qr);
+}
+
+static void test_rows_of_zeros_say_nothing(void **state)
+{
+    (void)state;
+    jm__qr qr;
+    jm__posterior posterior;
+    const double row[2] = {0, 0};
+    assert_int_equal(jm__qr_init(&qr, 2, NULL), JM_OK);
+    for (int i = 0; i < 200; i++)
+        jm__qr_add(&qr, row, i % 2 ? 3 : -3);
+    jm__qr_finish(&qr);
+    solve_with_prior(&posterior, &qr, 3);
+    assert_true(fabs(posterior.power_w[0] - 100) < 1e-9 && isfinite(posterior.covariance[0]));
+    assert_true(fabs(posterior.noise_w - 3) < 0.1);
+    jm__posterior_free(&posterior);
+    jm__qr_free(&qr);
+}
+
+static void test_students_quantiles_are_those_of_the_tables(void **state)
+{
+    (void)state;
+    static const struct {
+        double probability, freedom, t;
+    } table[] = {{0.95, 1, 12.7062},   {0.95, 2, 4.30265},  {0.95, 5, 2.57058}, {0.95, 30, 2.04227},
+                 {0.95, 1e6, 1.95996}, {0.90, 10, 1.81246}, {0.99, 3, 5.84091}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        assert_true(fabs(jm__student_quantile(table[i].probability, table[i].freedom) / table[i].t - 1) <
+                    1e-5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_folded_one_by_one_give_lapacks_solution),
+        cmocka_unit_test(test_the_covariance_is_lapacks),
+        cmocka_unit_test(test_no_power_is_negative_and_none_wants_to_rise_from_zero),
+        cmocka_unit_test(test_columns_that_cannot_be_told_apart_share_what_their_sum_is),
+        cmocka_unit_test(test_no_rows_leave_the_prior_as_it_was),
+        cmocka_unit_test(test_rows_of_zeros_say_nothing),
+        cmocka_unit_test(test_students_quantiles_are_those_of_the_tables),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
