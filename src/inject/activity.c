@@ -11,9 +11,10 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#define RECORDS_AT_ONCE 256 /* under one lock */
 
 static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -48,10 +49,11 @@ static void push_note(const char *text)
     pthread_mutex_unlock(&mutex);
 }
 
-static void push_lost(uint64_t count, const char *reason)
+static void push_lost_locked(uint64_t count, const char *reason)
 {
+    if (ring.header == NULL || count == 0) return;
     jm_ring_kernel record = {.op = JM_RING_LOST, .bytes = count, .name = text_number(reason)};
-    if (count > 0) jm__ring_push_kernel(&ring, &record);
+    jm__ring_push_kernel(&ring, &record);
 }
 
 static void CUPTIAPI on_request(uint8_t **buffer, size_t *size, size_t *records_max)
@@ -61,39 +63,47 @@ static void CUPTIAPI on_request(uint8_t **buffer, size_t *size, size_t *records_
     *records_max = 0;
 }
 
+/* Our lock is never held while CUPTI is called: CUPTI may hold one of its own when it hands us a buffer. */
+static void push_records(CUpti_Activity *const *records, size_t count)
+{
+    uint64_t unfinished = 0;
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < count && ring.header != NULL; i++) {
+        jm_ring_kernel converted;
+        jm__conversion result = jm__convert(&converted, records[i], &launch_calls, &names);
+        if (result == JM_UNFINISHED) unfinished++;
+        if (result != JM_CONVERTED) continue;
+        jm__ring_push_kernel(&ring, &converted);
+        if (converted.op != JM_RING_LAUNCH && jm__devices_saw(converted.device)) jm__flusher_kick();
+    }
+    push_lost_locked(unfinished, "this work had not ended when the program did");
+    pthread_mutex_unlock(&mutex);
+}
+
 static void empty_buffer(uint8_t *buffer, size_t valid_bytes)
 {
-    CUpti_Activity *record = NULL;
-    uint64_t unfinished = 0;
+    CUpti_Activity *records[RECORDS_AT_ONCE], *record = NULL;
+    size_t count = 0;
     while (cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
-        jm_ring_kernel converted;
-        switch (jm__convert(&converted, record, &launch_calls, &names)) {
-        case JM_CONVERTED:
-            jm__ring_push_kernel(&ring, &converted);
-            if (converted.op != JM_RING_LAUNCH && jm__devices_saw(converted.device)) jm__flusher_kick();
-            break;
-        case JM_UNFINISHED:
-            unfinished++;
-            break;
-        case JM_NOT_WANTED:
-            break;
-        }
+        records[count++] = record;
+        if (count < RECORDS_AT_ONCE) continue;
+        push_records(records, count);
+        count = 0;
     }
-    push_lost(unfinished, "this work had not ended when the program did");
+    push_records(records, count);
 }
 
 static void CUPTIAPI on_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
                                  size_t valid_bytes)
 {
     (void)size;
-    pthread_mutex_lock(&mutex);
-    if (ring.header != NULL) {
-        if (valid_bytes > 0) empty_buffer(buffer, valid_bytes);
-        size_t dropped = 0;
-        if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
-            push_lost(dropped, "CUPTI had no buffer for these records");
+    size_t dropped = 0;
+    if (valid_bytes > 0) empty_buffer(buffer, valid_bytes);
+    if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS && dropped > 0) {
+        pthread_mutex_lock(&mutex);
+        push_lost_locked(dropped, "CUPTI had no buffer for these records");
+        pthread_mutex_unlock(&mutex);
     }
-    pthread_mutex_unlock(&mutex);
     jm__buffers_return(buffer);
 }
 
