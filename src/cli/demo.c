@@ -11,8 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { USUAL_SECONDS = 20 };
 #define USUAL_SIM "h200"
 

@@ -30,6 +30,21 @@ typedef struct whole_file {
     FILE *stream;
 } whole_file;
 
+static jm_status open_temporary(whole_file *file, jm_error *err)
+{
+    int fd = mkostemp(file->temporary, O_CLOEXEC);
+    if (fd < 0) return fail(err, "mkostemp", file->path);
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, 0666 & ~mask); /* as any new file, not as a secret one */
+    file->stream = fdopen(fd, "w");
+    if (file->stream != NULL) return JM_OK;
+    jm_status status = fail(err, "fdopen", file->path);
+    close(fd);
+    unlink(file->temporary);
+    return status;
+}
+
 static jm_status whole_file_open(whole_file *file, const char *path, jm_error *err)
 {
     struct stat there;
@@ -38,25 +53,16 @@ static jm_status whole_file_open(whole_file *file, const char *path, jm_error *e
         file->stream = fopen(path, "we");
         return file->stream != NULL ? JM_OK : fail(err, "fopen", path);
     }
-    size_t size = strlen(path) + sizeof ".XXXXXX";
-    file->temporary = malloc(size);
-    if (file->temporary == NULL) return fail(err, "malloc", path);
-    snprintf(file->temporary, size, "%s.XXXXXX", path);
-    int fd = mkostemp(file->temporary, O_CLOEXEC);
-    if (fd >= 0) {
-        mode_t mask = umask(0);
-        umask(mask);
-        fchmod(fd, 0666 & ~mask); /* as any new file, not as a secret one */
-        file->stream = fdopen(fd, "w");
-        if (file->stream != NULL) return JM_OK;
-        fail(err, "fdopen", path);
-        close(fd);
-        unlink(file->temporary);
-    } else {
-        fail(err, "mkostemp", path);
+    if (asprintf(&file->temporary, "%s.XXXXXX", path) < 0) {
+        file->temporary = NULL;
+        return fail(err, "malloc", path);
     }
-    free(file->temporary);
-    return err->status;
+    jm_status status = open_temporary(file, err);
+    if (status != JM_OK) {
+        free(file->temporary);
+        file->temporary = NULL;
+    }
+    return status;
 }
 
 /* `status`: how writing went; if not well, what was there before stays. */

@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
-static const jm__export_format *const formats[] = {&jm__export_csv, &jm__export_json};
+static const jm__export_format *const formats[] = {&jm__export_csv, &jm__export_json, NULL};
 
 jm_status jm_export(jm_recording *recording, const char *format, const jm_report_options *options, FILE *out,
                     jm_error *err)
 {
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (strcmp(formats[i]->name, format) != 0) continue;
-        JM_TRY(formats[i]->write(recording, options, out, err));
+    for (const jm__export_format *const *each = formats; *each != NULL; each++) {
+        if (strcmp((*each)->name, format) != 0) continue;
+        JM_TRY((*each)->write(recording, options, out, err));
         errno = 0;
         if (fflush(out) == 0 && !ferror(out)) return JM_OK;
         int code = errno;

@@ -50,38 +50,38 @@ static bool *choose_rows(const jm_report *report, size_t limit)
     return chosen;
 }
 
-static int by_path(const void *left, const void *right)
+static int by_text(const void *left, const void *right)
 {
-    return strcmp((*(const jm_row *const *)left)->path, (*(const jm_row *const *)right)->path);
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* All rows by path; NULL if memory is out. */
-static const jm_row **sort_by_path(const jm_report *report)
+/* The paths of all rows, sorted; NULL if memory is out. */
+static const char **sort_paths(const jm_report *report)
 {
     size_t count = jm_report_row_count(report);
-    const jm_row **rows = calloc(count + 1, sizeof *rows);
-    if (rows == NULL) return NULL;
+    const char **paths = calloc(count + 1, sizeof *paths);
+    if (paths == NULL) return NULL;
     for (size_t i = 0; i < count; i++)
-        rows[i] = jm_report_row(report, i);
-    qsort(rows, count, sizeof *rows, by_path);
-    return rows;
+        paths[i] = jm_report_row(report, i)->path;
+    qsort(paths, count, sizeof *paths, by_text);
+    return paths;
 }
 
 /* Is there another row of this path? It is of another kind (two rows never share both), so
  * the kind must be said, but for names that say what they are: "(idle)". */
-static bool kind_matters(const jm_row **rows, size_t count, const jm_row *row, bool one_by_one)
+static bool kind_matters(const char **paths, size_t count, const jm_row *row, bool one_by_one)
 {
     if (row->name[0] == '(') return false;
     if (one_by_one) return true;
     size_t low = 0, high = count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (strcmp(rows[middle]->path, row->path) < 0)
+        if (strcmp(paths[middle], row->path) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return low + 1 < count && strcmp(rows[low + 1]->path, row->path) == 0;
+    return low + 1 < count && strcmp(paths[low + 1], row->path) == 0;
 }
 
 static bool add_line(jm__table *table, const jm_row *row, bool say_kind)
@@ -136,7 +136,7 @@ static bool fill_table(jm__table *table, const jm_report *report, size_t limit)
 {
     size_t count = jm_report_row_count(report);
     bool *chosen = choose_rows(report, limit);
-    const jm_row **sorted = sort_by_path(report);
+    const char **sorted = sort_paths(report);
     bool one_by_one = jm_report_options_get(report)->by == JM_BY_SPAN;
     bool filled = chosen != NULL && sorted != NULL;
     for (size_t i = 0; i < count && filled; i++) {
