@@ -103,7 +103,7 @@ jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const
 /* WAL: readers see a recording while it is written, and a killed recorder leaves whole commits behind.
  * NORMAL: whole after a power cut as well; one fsync a checkpoint, in a thread that nobody waits for. */
 static const char writing_pragmas[] = "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL;"
-                                      "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4096;"
+                                      "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384;"
                                       "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;";
 
 jm_status jm__database_create(sqlite3 **out, const char *path, jm_error *err)

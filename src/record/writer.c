@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FLUSH_BYTES    ((size_t)8 << 20) /* a batch this large goes to SQLite before the next commit */
+#define FLUSH_BYTES    ((size_t)1 << 20) /* a batch this large goes to SQLite before the next commit */
 #define CLOSE_ATTEMPTS 20
 #define CLOSE_WAIT_NS  (50 * JM_NS_PER_MS)
 
