@@ -10,8 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
-
-extern char **environ;
+#include <unistd.h>
 
 static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
 static sigset_t mask_before;

@@ -21,7 +21,7 @@ static bool disk_is_full(const char *path)
 {
     struct statvfs fs;
     if (path == NULL || statvfs(path, &fs) != 0) return false;
-    return (uint64_t)fs.f_bavail * fs.f_frsize < 64 * 1024;
+    return (uint64_t)fs.f_bavail * fs.f_frsize < UINT64_C(65536);
 }
 
 static jm_status status_of_errno(int code, jm_status otherwise)

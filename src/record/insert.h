@@ -11,9 +11,8 @@
     X(BOARD, "INSERT INTO boards VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)")                    \
     X(SENSOR, "INSERT INTO sensors VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)")      \
     X(READING, "INSERT INTO readings VALUES(?1,?2,?3)")                                                      \
-    X(PROCESS, "INSERT INTO processes VALUES(?1,?2,?3,?4,?5) ON CONFLICT(id) DO UPDATE SET "                 \
-               "parent_id=excluded.parent_id, start_ns=excluded.start_ns, end_ns=excluded.end_ns, "          \
-               "command=coalesce(excluded.command, command)")                                                \
+    X(PROCESS,                                                                                               \
+      "REPLACE INTO processes VALUES(?1,?2,?3,?4,coalesce(?5,(SELECT command FROM processes WHERE id=?1)))") \
     X(NAME, "INSERT INTO names VALUES(?1,?2)")                                                               \
     X(SPAN_KIND, "INSERT INTO span_kinds VALUES(?1,?2,?3)")                                                  \
     X(SPAN, "INSERT INTO spans VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                                      \

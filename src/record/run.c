@@ -219,7 +219,7 @@ static jm_status flush_own(jm_run *run, int timeout_ms, jm_error *err)
 
 static jm_status flush_attached(jm_run *run, int timeout_ms, jm_error *err)
 {
-    jm_recording *recording;
+    jm_recording *recording = NULL;
     int64_t wanted_ns = jm__now_ns(), complete_ns = -1;
     JM_TRY(jm_run_recording(run, &recording, err));
     jm__run_folder_ask_flush(&run->folder);

@@ -46,8 +46,8 @@ jm__collector_sink jm__run_collector_sink(jm_run *run);
 /* Empty queue and rings into the writer. Returns how many records came from the rings. */
 size_t jm__run_take_rows(jm_run *run);
 
-/* The writer's thread. */
-void *jm__run_write(void *run);
+/* The writer's thread; its argument is the run. */
+void *jm__run_write(void *context);
 
 /* Trace the kernels of this very process. What stands in the way becomes an event. */
 void jm__run_kernels_start(jm_run *run);

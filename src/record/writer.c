@@ -3,17 +3,15 @@
 
 #include "base/clock.h"
 #include "record/batch.h"
+#include "record/claim.h"
 #include "record/insert.h"
 #include "record/recording.h"
 #include "timeline/names.h"
 #include "timeline/ring_format.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define FLUSH_BYTES    ((size_t)1 << 20) /* a batch this large goes to SQLite before the next commit */
@@ -38,54 +36,6 @@ struct jm__writer {
     pthread_mutex_t lock; /* the database, when a reader in this process shares it */
     jm_recording *recording;
 };
-
-/* ---- the file */
-
-static jm_status refuse_existing(const char *path, jm_error *err)
-{
-    jm_status status = jm__fail(err, JM_IO, EEXIST, "open", "%s exists already", path);
-    return jm__hint(err, status, "choose another name with -o, or replace it with --force");
-}
-
-static jm_status fail_to_create(const char *path, int code, jm_error *err)
-{
-    if (code == EACCES || code == EPERM || code == EROFS) {
-        jm_status status = jm__fail(err, JM_NO_PERMISSION, code, "open", "%s cannot be created: %s", path,
-                                    code == EROFS ? "its folder is read-only" : strerror(code));
-        return jm__hint(err, status, "record into a folder that you may write to, with -o");
-    }
-    if (code == ENOENT || code == ENOTDIR) {
-        jm_status status = jm__fail(err, JM_NOT_FOUND, code, "open",
-                                    "%s cannot be created: its folder does not exist", path);
-        return jm__hint(err, status, "make the folder first, or choose another with -o");
-    }
-    jm_status status = code == ENOSPC || code == EDQUOT ? JM_DISK_FULL : JM_IO;
-    return jm__fail(err, status, code, "open", "%s cannot be created: %s", path, strerror(code));
-}
-
-/* Claim the name, so that two recorders never write one file. SQLite fills the empty file. */
-static jm_status claim_file(const char *path, bool overwrite, jm_error *err)
-{
-    int file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-    if (file < 0 && errno == EEXIST) {
-        struct stat info;
-        if (!overwrite) return refuse_existing(path, err);
-        if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-            return jm__fail(err, JM_IO, 0, "open", "%s is not a regular file", path);
-        if (unlink(path) != 0) return fail_to_create(path, errno, err);
-        file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-    }
-    if (file < 0) return fail_to_create(path, errno, err);
-    close(file);
-    static const char *const beside[] = {"-wal", "-shm", "-journal"};
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) { /* left by a recording of that name */
-        jm__strbuf name = {0};
-        jm__strbuf_format(&name, "%s%s", path, beside[i]);
-        if (!name.failed) unlink(name.text);
-        jm__strbuf_free(&name);
-    }
-    return JM_OK;
-}
 
 static jm_status write_span_kinds(jm__writer *writer, jm_error *err)
 {
@@ -123,7 +73,7 @@ jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, 
     if (path != NULL) {
         writer->path = strdup(path);
         status =
-            writer->path == NULL ? jm__no_memory(err, "jm__writer_create") : claim_file(path, overwrite, err);
+            writer->path == NULL ? jm__no_memory(err, "jm__writer_create") : jm__claim(path, overwrite, err);
         claimed = status == JM_OK;
     }
     if (status == JM_OK) status = jm__database_create(&writer->db, path, err);
