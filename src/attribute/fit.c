@@ -11,7 +11,7 @@
 
 enum {
     CALIBRATE_READINGS = 6000, /* enough to find lag and width */
-    CALIBRATE_COLUMNS = 40,    /* classes with a column of their own while doing so */
+    CALIBRATE_COLUMNS = 60,    /* groups of classes while doing so */
     BLOCK_READINGS = 200       /* a sample of readings is taken in blocks, for their correlation */
 };
 
@@ -104,6 +104,15 @@ static jm_status take_sample(workspace *w, size_t most, jm_error *err)
     return JM_OK;
 }
 
+/* Readings for the few fits on a sample: as many as cost about a second each. */
+static size_t sample_for_shifts(const jm__fit_input *input)
+{
+    double most = 1.5e9 / ((double)input->columns * (double)input->columns);
+    if (most > 50000) most = 50000;
+    size_t least = 4 * input->columns;
+    return most > (double)least ? (size_t)most : least;
+}
+
 static jm__pass pass_of(workspace *w, const jm__fit_input *input, bool sample, size_t groups)
 {
     jm__pass pass = {
@@ -147,46 +156,80 @@ static jm_status find_levels(workspace *w, const jm__fit_input *input, jm_error 
     return status;
 }
 
-/* The classes that took most of the time stay apart, the rest is one, idle states stay. */
-static size_t make_groups(workspace *w, const jm__fit_input *input)
-{
-    double least_s = 0;
-    for (;;) { /* raise the bar until few enough are left */
-        size_t apart = 0;
-        double next_s = INFINITY;
-        for (size_t k = 0; k < input->class_columns; k++) {
-            apart += input->seconds[k] > least_s;
-            if (input->seconds[k] > least_s && input->seconds[k] < next_s) next_s = input->seconds[k];
-        }
-        if (apart <= CALIBRATE_COLUMNS) break;
-        least_s = fmax(next_s, least_s * 1.2);
-    }
-    uint32_t groups = 1; /* 0: the rest */
-    for (size_t k = 0; k < input->columns; k++) {
-        bool apart = k >= input->class_columns || input->seconds[k] > least_s;
-        w->group[k] = apart ? groups++ : 0;
-        size_t g = w->group[k];
-        w->grouped_prior.power_w[g] = w->prior.power_w[k];
-        w->grouped_prior.u_w[g] = w->prior.u_w[k];
-    }
-    if (groups == input->columns + 1) { /* nothing was left over for the rest */
-        w->grouped_prior.power_w[0] = w->prior.power_w[0];
-        w->grouped_prior.u_w[0] = w->prior.u_w[0];
-    }
-    return groups;
-}
-
-static jm_status find_response(workspace *w, const jm__fit_input *input, jm_error *err)
-{
-    jm__pass pass = pass_of(w, input, true, make_groups(w, input));
-    return jm__calibrate(&w->calibration, input->sensor, &pass, &w->grouped_prior, err);
-}
-
 static jm_status solve(workspace *w, const jm__pass *pass, jm__response response, jm__posterior *posterior,
                        jm_error *err)
 {
     JM_TRY(jm__pass_fold(pass, response, &w->qr, err));
     return jm__posterior_solve(posterior, &w->qr, &w->prior, err);
+}
+
+typedef struct power_rank {
+    double power_w;
+    size_t column;
+} power_rank;
+
+static int weakest_first(const void *a, const void *b)
+{
+    const power_rank *left = a, *right = b;
+    if (left->power_w != right->power_w) return left->power_w < right->power_w ? -1 : 1;
+    return (left->column > right->column) - (left->column < right->column);
+}
+
+/* Classes of about the same power, each group with about the same share of the time: what is lost by
+ * fitting them as one is little, and does not look like another response. `ranks`: room for all classes. */
+static size_t group_by_power(workspace *w, const jm__fit_input *input, power_rank *ranks)
+{
+    double all_s = 0, sum_s = 0;
+    for (size_t k = 0; k < input->class_columns; k++) {
+        ranks[k] = (power_rank){w->posterior.power_w[k], k};
+        all_s += input->seconds[k];
+    }
+    qsort(ranks, input->class_columns, sizeof *ranks, weakest_first);
+    for (size_t i = 0; i < input->class_columns; i++) {
+        size_t k = ranks[i].column;
+        double middle_s = sum_s + input->seconds[k] / 2;
+        size_t group = all_s > 0 ? (size_t)(middle_s / all_s * CALIBRATE_COLUMNS) : 0;
+        w->group[k] = (uint32_t)(group < CALIBRATE_COLUMNS ? group : CALIBRATE_COLUMNS - 1);
+        sum_s += input->seconds[k];
+    }
+    return CALIBRATE_COLUMNS;
+}
+
+/* Few classes stay as they are; many are put together by what a first fit says of their power. */
+static jm_status make_groups(workspace *w, const jm__fit_input *input, size_t *groups, jm_error *err)
+{
+    *groups = input->class_columns;
+    for (size_t k = 0; k < input->columns; k++)
+        w->group[k] = (uint32_t)k;
+    if (input->class_columns > CALIBRATE_COLUMNS) {
+        jm__pass pass = pass_of(w, input, true, 0);
+        JM_TRY(solve(w, &pass, jm__calibration_of(input->sensor).response, &w->posterior, err));
+        power_rank *ranks = calloc(input->class_columns, sizeof *ranks);
+        if (ranks == NULL) return jm__no_memory(err, "jm__fit_run");
+        *groups = group_by_power(w, input, ranks);
+        free(ranks);
+    }
+    for (size_t k = input->class_columns; k < input->columns; k++)
+        w->group[k] = (uint32_t)(*groups)++;
+    for (size_t g = 0; g < *groups; g++) { /* a group may stay empty */
+        w->grouped_prior.power_w[g] = w->prior.power_w[0];
+        w->grouped_prior.u_w[g] = w->prior.u_w[0];
+    }
+    for (size_t k = 0; k < input->columns; k++) {
+        w->grouped_prior.power_w[w->group[k]] = w->prior.power_w[k];
+        w->grouped_prior.u_w[w->group[k]] = w->prior.u_w[k];
+    }
+    return JM_OK;
+}
+
+static jm_status find_response(workspace *w, const jm__fit_input *input, jm_error *err)
+{
+    size_t groups;
+    JM_TRY(take_sample(w, sample_for_shifts(input), err));
+    JM_TRY(make_groups(w, input, &groups, err));
+    JM_TRY(take_sample(w, CALIBRATE_READINGS, err));
+    jm__pass pass = pass_of(w, input, true, groups);
+    return jm__calibrate(&w->calibration, input->sensor, &pass, &w->grouped_prior, err);
 }
 
 /* On a sample: what an error of the response does to each power. The response's covariance is cut into
@@ -380,15 +423,6 @@ static jm_status allocate(jm__fit *fit, size_t columns, jm_error *err)
     bool all = fit->power_w != NULL && fit->covariance != NULL && fit->observed != NULL &&
                fit->prior_u_w != NULL && fit->lag_shift != NULL && fit->width_shift != NULL;
     return all ? JM_OK : jm__no_memory(err, "jm__fit_run");
-}
-
-/* Readings for the three fits on a sample: as many as cost about a second each. */
-static size_t sample_for_shifts(const jm__fit_input *input)
-{
-    double most = 1.5e9 / ((double)input->columns * (double)input->columns);
-    if (most > 50000) most = 50000;
-    size_t least = 4 * input->columns;
-    return most > (double)least ? (size_t)most : least;
 }
 
 jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err)

@@ -387,6 +387,39 @@ static void test_a_layer_is_known_better_than_its_inseparable_kernels(void **sta
     syn_free(s);
 }
 
+/* A hundred classes, one of which takes most of the time: more than the response is looked for with. */
+static void test_a_hundred_classes_do_not_blur_the_response(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(17, 1, 60000);
+    int64_t start = JM_NS_PER_S, end = 121 * JM_NS_PER_S;
+    const int64_t classes = 100;
+    for (int64_t c = 0; c < classes; c++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", (int)c);
+        syn_class(s, name, 8, 500 * (1 + 0.3 * syn_normal(s)));
+    }
+    for (int64_t now = start + JM_NS_PER_S; now < end - 2 * JM_NS_PER_S;) {
+        int64_t c = syn_uniform(s) < 0.6 ? 1 : 1 + (int64_t)(syn_uniform(s) * (double)classes);
+        int64_t length = (int64_t)(0.2e6 * pow(100, syn_uniform(s)));
+        syn_kernel(s, c, 0, 0, now, now + length);
+        now += length;
+    }
+    syn_measure(s, 0, start, end);
+    syn_finish(s);
+    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+    assert_near(jm_report_totals_get(report)->residual_w, s->noise_w, 0.1);
+    assert_near(row_of(report, "k0", NULL)->energy_j, syn_energy_j(s, 1, start, end), 0.005);
+    double square = 0;
+    for (int64_t c = 1; c <= classes; c++) {
+        const jm_row *row = row_of(report, s->names[s->classes[c - 1].name_id], NULL);
+        square += pow(row->energy_j / syn_energy_j(s, c, start, end) - 1, 2);
+    }
+    assert_true(sqrt(square / (double)classes) < 0.02);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 static synthetic *simple(void)
 {
     synthetic *s = syn_create(5, 1, 40000);
@@ -622,6 +655,7 @@ int main(void)
         cmocka_unit_test(test_a_class_of_zero_length_gets_no_power),
         cmocka_unit_test(test_a_kernel_split_at_random_into_two_labels_agrees_with_itself),
         cmocka_unit_test(test_a_layer_is_known_better_than_its_inseparable_kernels),
+        cmocka_unit_test(test_a_hundred_classes_do_not_blur_the_response),
         cmocka_unit_test(test_a_total_that_contradicts_the_readings_is_not_forced_on_them),
         cmocka_unit_test(test_without_a_counter_the_ring_is_the_total_and_nothing_checks_it),
         cmocka_unit_test(test_without_power_readings_the_counter_is_shared_by_time_and_says_so),
