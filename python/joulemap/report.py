@@ -75,7 +75,7 @@ class Totals:
     ----------
     total_energy_j, total_low_j, total_high_j : float or None
         Joules of all boards with their 95 % interval.
-    total_source : str
+    total_source : str or None
         The sensor behind it: "energy_counter", "power_ring".
     idle_energy_j, outside_energy_j, unresolved_energy_j : float or None
         Joules of no layer: nothing ran; something ran outside all layers; not separable.
@@ -94,7 +94,7 @@ class Totals:
     total_energy_j: float | None
     total_low_j: float | None
     total_high_j: float | None
-    total_source: str
+    total_source: str | None
     idle_energy_j: float | None
     outside_energy_j: float | None
     unresolved_energy_j: float | None

@@ -371,7 +371,7 @@ class Session:
         """
         by_number(by)
         run = self._started()
-        if self._running and not self.flush():
+        if not self.flush():  # also after the end: a recorder above this process may lag behind
             warnings.warn(
                 "the newest readings are not in the recording yet: the report ends before them",
                 RuntimeWarning,

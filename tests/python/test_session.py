@@ -386,6 +386,9 @@ def test_under_joulemap_record_a_session_attaches(tmp_path: Path) -> None:
             with run.phase("inner"):
                 time.sleep(0.3)
             print(run.attached, [row.name for row in run.report("phase").rows if row.name == "inner"])
+            with run.phase("last"):
+                time.sleep(0.1)
+        print([row.name for row in run.report("phase").rows if row.name == "last"])
         """
     )
     command = ["-m", "joulemap._cli", "record", "--sim", "h200", "-o", str(path)]
@@ -397,6 +400,6 @@ def test_under_joulemap_record_a_session_attaches(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "True ['inner']\n"
+    assert done.stdout == "True ['inner']\n['last']\n"
     rows = joulemap.Recording(path).report("phase").rows
     assert "inner" in [row.name for row in rows]
