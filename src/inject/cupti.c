@@ -155,6 +155,35 @@ static bool version_known(uint32_t version)
     return (version >= 18 && version < 100) || (version >= 130000 && version < 140000);
 }
 
+/* `fault` stays empty if there simply is none of that name. */
+static bool try_to_load(jm__cupti *cupti, const char *path, char *fault, size_t fault_size)
+{
+    const char *missing = NULL;
+    fault[0] = '\0';
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        const char *error = dlerror();
+        if (path[0] == '/')
+            snprintf(fault, fault_size, "CUPTI could not be loaded (%s): kernels are not recorded.",
+                     error == NULL ? path : error);
+        return false;
+    }
+    if (!resolve(cupti, library, &missing)) {
+        snprintf(fault, fault_size, "%s lacks %s: kernels are not recorded.", path, missing);
+        return false;
+    }
+    if (cupti->cuptiGetVersion(&cupti->version) != CUPTI_SUCCESS || !version_known(cupti->version)) {
+        snprintf(
+            fault, fault_size,
+            "%s has API version %u, whose records joulemap does not know (it knows CUDA 12 and 13): kernels "
+            "are not recorded.",
+            path, cupti->version);
+        return false;
+    }
+    snprintf(cupti->path, sizeof cupti->path, "%s", path);
+    return true;
+}
+
 bool jm__cupti_load(jm__cupti *cupti, char *why, size_t why_size)
 {
     candidates *all = calloc(1, sizeof *all);
@@ -163,34 +192,18 @@ bool jm__cupti_load(jm__cupti *cupti, char *why, size_t why_size)
         return false;
     }
     find_candidates(all);
-    snprintf(why, why_size,
-             "CUPTI was not found: kernels are not recorded. `pip install nvidia-cuda-cupti`, or set "
-             "JOULEMAP_CUPTI to libcupti.so.");
+    why[0] = '\0';
     bool loaded = false;
     for (size_t i = 0; i < all->count && !loaded; i++) {
-        const char *path = all->paths[i], *missing = NULL;
-        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (library == NULL) {
-            const char *error = dlerror();
-            if (path[0] == '/')
-                snprintf(why, why_size, "CUPTI could not be loaded (%s): kernels are not recorded.",
-                         error == NULL ? path : error);
-            continue;
-        }
-        if (!resolve(cupti, library, &missing)) {
-            snprintf(why, why_size, "%s lacks %s: kernels are not recorded.", path, missing);
-        } else if (cupti->cuptiGetVersion(&cupti->version) != CUPTI_SUCCESS ||
-                   !version_known(cupti->version)) {
-            snprintf(why, why_size,
-                     "%s has API version %u, whose records joulemap does not know (it knows CUDA 12 and 13): "
-                     "kernels "
-                     "are not recorded.",
-                     path, cupti->version);
-        } else {
-            snprintf(cupti->path, sizeof cupti->path, "%s", path);
-            loaded = true;
-        }
+        char fault[512];
+        loaded = try_to_load(cupti, all->paths[i], fault, sizeof fault);
+        if (!loaded && fault[0] != '\0' && why[0] == '\0')
+            snprintf(why, why_size, "%s", fault); /* the first counts */
     }
+    if (!loaded && why[0] == '\0')
+        snprintf(why, why_size,
+                 "CUPTI was not found: kernels are not recorded. `pip install nvidia-cuda-cupti`, or set "
+                 "JOULEMAP_CUPTI to libcupti.so.");
     free(all);
     return loaded;
 }

@@ -58,7 +58,7 @@ static void initialise_cuda(void)
 {
     const char *driver = getenv("FAKE_CUDA");
     if (driver != NULL && dlopen(driver, RTLD_NOW | RTLD_LOCAL) == NULL) _exit(95);
-    void *fake = dlopen(getenv("JOULEMAP_CUPTI"), RTLD_NOW | RTLD_LOCAL);
+    void *fake = dlopen(getenv("FAKE_CUPTI"), RTLD_NOW | RTLD_LOCAL);
     if (fake != NULL) {
         *(void **)&fake_call = symbol(fake, "fake_call");
         *(void **)&fake_run = symbol(fake, "fake_run");
@@ -298,8 +298,10 @@ static int run_program(collected *all, const char *name, const char *fake, char 
     assert_true(child >= 0);
     if (child == 0) {
         setenv("JOULEMAP_RUN", all->run_dir, 1);
+        setenv("FAKE_CUPTI", fake, 1);
         setenv("JOULEMAP_CUPTI", fake, 1);
         if (setting != NULL) putenv(setting);
+        if (getenv("MUST_FIND_IT") != NULL) unsetenv("JOULEMAP_CUPTI");
         execl("/proc/self/exe", "test_inject", "--program", name, (char *)NULL);
         _exit(127);
     }
@@ -409,6 +411,24 @@ static void test_without_a_filter_of_calls_the_result_is_the_same(void **state)
     (void)state;
     char version[] = "FAKE_CUPTI_VERSION=18"; /* CUDA 12.1 */
     check_kernels(FAKE("12_1"), version);
+}
+
+static void test_the_cupti_of_a_virtual_environment_is_found(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/joulemap-venv-XXXXXX", command[512];
+    assert_non_null(mkdtemp(folder));
+    snprintf(
+        command, sizeof command,
+        "lib=%s/lib/python3.11/site-packages/nvidia/cu13/lib; mkdir -p $lib && ln -s %s $lib/libcupti.so.13",
+        folder, FAKE("13"));
+    assert_int_equal(system(command), 0);
+    setenv("VIRTUAL_ENV", folder, 1);
+    char setting[] = "MUST_FIND_IT=1";
+    check_kernels(FAKE("13"), setting);
+    unsetenv("VIRTUAL_ENV");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
 }
 
 static void test_buffers_are_used_again_and_nothing_is_lost(void **state)
@@ -543,6 +563,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_kernels_belong_to_the_span_that_launched_them_cuda_12),
         cmocka_unit_test(test_boards_are_those_that_the_driver_names),
         cmocka_unit_test(test_without_a_filter_of_calls_the_result_is_the_same),
+        cmocka_unit_test(test_the_cupti_of_a_virtual_environment_is_found),
         cmocka_unit_test(test_buffers_are_used_again_and_nothing_is_lost),
         cmocka_unit_test(test_records_that_cupti_dropped_are_counted),
         cmocka_unit_test(test_with_cupti_taken_spans_go_on_and_it_is_said_once),
