@@ -30,17 +30,28 @@ def torch_profiler(on: bool) -> Iterator[None]:
 
 
 def gpt_step(watch: bool) -> tuple[Callable[[], None], contextlib.ExitStack]:
-    """The training step; with `watch`, its layers are spans of a Session (which attaches to the recorder)."""
-    import gpt_train
+    """The training step of examples/gpt_train.py; with `watch`, its layers are spans (and attach to the recorder)."""
+    from gpt_train import GPT, GPT2_SMALL
 
-    model, optimizer, batch = gpt_train.build(device="cuda")
+    batch, length = 16, 1024
+    model = GPT(GPT2_SMALL, length).to("cuda")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
+    tokens = torch.randint(GPT2_SMALL.vocabulary, (batch, length + 1), device="cuda")
     stack = contextlib.ExitStack()
     if watch:
         import joulemap
 
-        run = stack.enter_context(joulemap.Session(kernels=True))
-        run.watch(model)
-    return lambda: gpt_train.train_step(model, optimizer, batch), stack
+        stack.enter_context(joulemap.Session(kernels=True)).watch(model)
+
+    def step() -> None:
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            logits = model(tokens[:, :-1])
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return step, stack
 
 
 def launch_step() -> Callable[[], None]:
