@@ -89,7 +89,7 @@ bool sim_board_open(sim_board *board, const sim_profile *profile, int index, uin
         sim_channel *channel = &board->channels[i];
         channel->profile = profile->channels[i];
         if (channel->profile.response == SIM_RESPONSE_NONE) continue;
-        channel->key = sim_key(board->key, (uint64_t)(i + 1));
+        channel->key = sim_key(board->key, (uint64_t)i + 1);
         channel->first_ns = start_ns + channel->profile.lag_ns +
                             (int64_t)(sim_uniform(channel->key) * (double)channel->profile.period_ns);
         channel->state = board->power.now.power_w;

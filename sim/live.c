@@ -33,7 +33,7 @@ typedef struct thread {
 struct sim_live {
     sim_ring_watch watch;
     sim_labels *labels;
-    thread **threads; /* one a ring */
+    thread *threads; /* one a ring */
     int thread_count;
     sim_record *batch;
     size_t batch_size;
@@ -61,8 +61,6 @@ sim_live *sim_live_open(const char *run_dir, sim_labels *labels, int64_t now_ns)
 void sim_live_close(sim_live *live)
 {
     if (live == NULL) return;
-    for (int i = 0; i < live->thread_count; i++)
-        free(live->threads[i]);
     free(live->threads);
     free(live->batch);
     sim_ring_watch_close(&live->watch);
@@ -81,14 +79,12 @@ static int compare_records(const void *left, const void *right)
 static bool grow_threads(sim_live *live)
 {
     if (live->thread_count >= live->watch.ring_count) return true;
-    thread **grown = realloc(live->threads, (size_t)live->watch.ring_count * sizeof *grown);
+    thread *grown = realloc(live->threads, (size_t)live->watch.ring_count * sizeof *grown);
     if (grown == NULL) return false;
+    memset(grown + live->thread_count, 0,
+           (size_t)(live->watch.ring_count - live->thread_count) * sizeof *grown);
     live->threads = grown;
-    while (live->thread_count < live->watch.ring_count) {
-        grown[live->thread_count] = calloc(1, sizeof **grown);
-        if (grown[live->thread_count] == NULL) return false;
-        live->thread_count++;
-    }
+    live->thread_count = live->watch.ring_count;
     return true;
 }
 
@@ -131,7 +127,7 @@ static int direction(uint8_t kind)
 
 static void begin_span(sim_live *live, const sim_record *record, sim_writer *writer, sim_board *board)
 {
-    thread *on = live->threads[record->ring];
+    thread *on = &live->threads[record->ring];
     const jm_ring_span *span = &record->span;
     uint8_t kind = span->kind < KIND_COUNT ? span->kind : 0;
     open_span open = {.id = span->id};
@@ -169,10 +165,10 @@ static bool close_on(thread *on, uint64_t id)
 static void end_span(sim_live *live, const sim_record *record)
 {
     uint64_t id = record->span.id;
-    if (close_on(live->threads[record->ring], id)) return;
+    if (close_on(&live->threads[record->ring], id)) return;
     int writer = live->watch.rings[record->ring].writer;
     for (int i = 0; i < live->watch.ring_count; i++)
-        if (live->watch.rings[i].writer == writer && close_on(live->threads[i], id)) return;
+        if (live->watch.rings[i].writer == writer && close_on(&live->threads[i], id)) return;
     live->orphans[live->orphan_count++ % ORPHANS] = id;
 }
 
@@ -188,7 +184,7 @@ static void load_board(sim_live *live, sim_board *board, int64_t t_ns)
         const sim_writer *writer = &live->watch.writers[ring->writer];
         if (writer->board != board->index) continue;
         if (writer->created_ns <= t_ns) context = true;
-        const thread *on = live->threads[i];
+        const thread *on = &live->threads[i];
         for (int k = on->count - 1; k >= 0; k--) {
             if (!on->spans[k].works) continue;
             if (count < SIM_LOADS)
@@ -214,7 +210,7 @@ static void bury(sim_live *live, sim_board *boards, int board_count, int64_t unt
         if (ring->header == NULL || live->watch.writers[ring->writer].dead_ns > until_ns) continue;
         sim_board *board = &boards[board_of(&live->watch.writers[ring->writer], board_count)];
         step(context, board, until_ns);
-        live->threads[i]->count = 0;
+        live->threads[i].count = 0;
         sim_ring_watch_drop(&live->watch, i);
         load_board(live, board, until_ns);
     }
@@ -234,7 +230,7 @@ void sim_live_drive(sim_live *live, sim_board *boards, int board_count, int64_t 
         sim_writer *writer = &live->watch.writers[live->watch.rings[record->ring].writer];
         sim_board *board = &boards[writer->board];
         step(context, board, record->span.t_ns);
-        if (record->broken) live->threads[record->ring]->count = 0;
+        if (record->broken) live->threads[record->ring].count = 0;
         if (record->span.op == JM_RING_BEGIN)
             begin_span(live, record, writer, board);
         else if (record->span.op == JM_RING_END)

@@ -111,15 +111,28 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
     return result;
 }
 
+/* "domain:bus:slot" in hexadecimal; a function (".0") may follow. */
+static bool read_pci(const char *text, unsigned long *domain, unsigned long *number, unsigned long *slot)
+{
+    char *end;
+    *domain = strtoul(text, &end, 16);
+    if (end == text || *end != ':') return false;
+    text = end + 1;
+    *number = strtoul(text, &end, 16);
+    if (end == text || *end != ':') return false;
+    text = end + 1;
+    *slot = strtoul(text, &end, 16);
+    return end != text && (*end == '.' || *end == '\0');
+}
+
 static nvmlReturn_t by_pci(const char *call, const char *text, nvmlDevice_t *device)
 {
     sim_world *world;
     nvmlReturn_t result = sim_enter(call, &world);
     if (result != NVML_SUCCESS) return result;
-    unsigned int domain, number, slot, function;
+    unsigned long domain, number, slot;
     result = NVML_ERROR_INVALID_ARGUMENT;
-    if (text != NULL && device != NULL &&
-        sscanf(text, "%x:%x:%x.%x", &domain, &number, &slot, &function) >= 3) {
+    if (text != NULL && device != NULL && read_pci(text, &domain, &number, &slot)) {
         result = NVML_ERROR_NOT_FOUND;
         for (int i = 0; i < world->board_count; i++) {
             if (domain != 0 || slot != 0 || number != bus(&world->boards[i])) continue;

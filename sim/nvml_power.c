@@ -10,9 +10,9 @@ static unsigned int milliwatts(double watts)
 }
 
 /* Lock held on entry, not on return: reading may take long. */
-static nvmlReturn_t read_power(sim_world *world, sim_board *board, int channel, unsigned int *mw)
+static nvmlReturn_t read_power(const sim_board *board, int channel, unsigned int *mw)
 {
-    int64_t now_ns = sim_world_settle(world);
+    int64_t now_ns = sim_world_settle();
     nvmlReturn_t result = NVML_SUCCESS;
     if (mw == NULL)
         result = NVML_ERROR_INVALID_ARGUMENT;
@@ -35,7 +35,7 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw)
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(__func__, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    return read_power(world, board,
+    return read_power(board,
                       board->profile->power_usage_is_average ? SIM_CHANNEL_AVERAGE : SIM_CHANNEL_INSTANT, mw);
 }
 
@@ -46,7 +46,7 @@ nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned l
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(__func__, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    int64_t now_ns = sim_world_settle(world);
+    int64_t now_ns = sim_world_settle();
     int64_t grid_ns;
     if (mj == NULL)
         result = NVML_ERROR_INVALID_ARGUMENT;
@@ -223,7 +223,7 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
         sim_leave();
         return NVML_ERROR_INVALID_ARGUMENT;
     }
-    int64_t now_ns = sim_world_settle(world);
+    int64_t now_ns = sim_world_settle();
     for (int i = 0; i < count; i++) {
         values[i].timestamp = 0;
         values[i].latencyUsec = 0;
@@ -303,7 +303,7 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, unsigned int type, unsign
     bool sized = result == NVML_SUCCESS && samples == NULL;
     if (result == NVML_SUCCESS) {
         *value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
-        int64_t now_ns = sized ? 0 : sim_world_settle(world);
+        int64_t now_ns = sized ? 0 : sim_world_settle();
         *count = sized ? (unsigned int)board->profile->channels[channel].depth
                        : copy_samples(world, board, type, seen_us, now_ns, samples, *count);
         if (*count == 0) result = NVML_ERROR_NOT_FOUND;

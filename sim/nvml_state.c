@@ -14,7 +14,7 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(__func__, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    int64_t now_ns = sim_world_settle(world);
+    int64_t now_ns = sim_world_settle();
     const sim_sample *gpu = sim_board_newest(board, SIM_CHANNEL_UTILISATION, now_ns);
     const sim_sample *memory = sim_board_newest(board, SIM_CHANNEL_MEMORY_UTILISATION, now_ns);
     if (rates == NULL)
@@ -44,7 +44,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(__func__, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    sim_world_settle(world);
+    sim_world_settle();
     if (memory != NULL) {
         *memory = memory_of(world, board);
         memory->used = memory->total - memory->free; /* version 1 counts what is reserved as used */
@@ -60,7 +60,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(__func__, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    sim_world_settle(world);
+    sim_world_settle();
     if (memory == NULL) {
         result = NVML_ERROR_INVALID_ARGUMENT;
     } else if (memory->version != NVML_STRUCT_VERSION(nvmlMemory_v2_t, 2)) {
@@ -77,9 +77,9 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
 }
 
 /* Lock held: the board warms and cools with its power. */
-static int temperature_c(sim_world *world, const sim_board *board)
+static int temperature_c(const sim_board *board)
 {
-    sim_world_settle(world);
+    sim_world_settle();
     return (int)lround(board->profile->ambient_c + board->profile->thermal_c_per_w * board->power.heat_w);
 }
 
@@ -94,7 +94,7 @@ nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, unsigned int sensor, 
     if (sensor != 0 || celsius == NULL)
         result = NVML_ERROR_INVALID_ARGUMENT;
     else
-        *celsius = (unsigned)temperature_c(world, board);
+        *celsius = (unsigned)temperature_c(board);
     sim_leave();
     return result;
 }
@@ -111,7 +111,7 @@ nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_t *t
     else if (temperature->version != NVML_STRUCT_VERSION(nvmlTemperature_t, 1))
         result = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     else
-        temperature->temperature = temperature_c(world, board);
+        temperature->temperature = temperature_c(board);
     sim_leave();
     return result;
 }
@@ -125,7 +125,7 @@ static nvmlReturn_t get_clock(const char *call, nvmlDevice_t device, unsigned in
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(call, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    sim_world_settle(world);
+    sim_world_settle();
     double clock = maximum ? board->profile->clock_max_mhz : board->power.clock_mhz;
     if (type == NVML_CLOCK_MEM) clock = board->profile->memory_clock_mhz;
     if (type >= NVML_CLOCK_COUNT || mhz == NULL)
@@ -259,7 +259,7 @@ static nvmlReturn_t get_reasons(const char *call, nvmlDevice_t device, unsigned 
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(call, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    sim_world_settle(world);
+    sim_world_settle();
     const sim_power *power = &board->power;
     unsigned long long now = 0;
     if (power->now.capped) now |= NVML_CLOCKS_EVENT_POWER_CAP;
@@ -330,7 +330,7 @@ nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, unsigned int *st
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(__func__, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    sim_world_settle(world);
+    sim_world_settle();
     if (state != NULL) *state = board->power.load_count == 0 && !board->power.context ? 8 : 0;
     sim_leave();
     return state != NULL ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
@@ -370,8 +370,8 @@ nvmlReturn_t nvmlDeviceGetC2cModeInfoV(nvmlDevice_t device, void *info)
     return refuse(__func__, device);
 }
 
-SIM_EXPORT nvmlReturn_t nvmlDeviceGetFanSpeed(nvmlDevice_t device, unsigned int *percent);
-nvmlReturn_t nvmlDeviceGetFanSpeed(nvmlDevice_t device, unsigned int *percent)
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetFanSpeed(nvmlDevice_t device, void *percent);
+nvmlReturn_t nvmlDeviceGetFanSpeed(nvmlDevice_t device, void *percent)
 {
     (void)percent;
     return refuse(__func__, device);
@@ -384,7 +384,8 @@ nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t *su
     nvmlReturn_t result = refuse(__func__, device);
     if (result != NVML_ERROR_NOT_SUPPORTED) return result;
     if (support == NULL) return NVML_ERROR_INVALID_ARGUMENT;
-    if (support->version != NVML_STRUCT_VERSION(nvmlGpmSupport_t, 1))
+    /* NVML's header gives this one structure a bare 1. */
+    if (support->version != 1 && support->version != NVML_STRUCT_VERSION(nvmlGpmSupport_t, 1))
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     support->isSupportedDevice = 0;
     return NVML_SUCCESS;
@@ -403,7 +404,7 @@ static nvmlReturn_t get_processes(const char *call, nvmlDevice_t device, unsigne
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(call, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    sim_world_settle(world);
+    sim_world_settle();
     int found = world->live != NULL ? sim_live_processes(world->live, board->index, pids, PROCESSES_MAX) : 0;
     sim_leave();
     if (count == NULL) return NVML_ERROR_INVALID_ARGUMENT;

@@ -61,7 +61,7 @@ static void remember(sim_power *power)
         /* The one after the oldest must be old enough for the oldest to go. */
         const sim_stretch *second = &power->history[(power->history_count + 1) & (power->history_size - 1)];
         if (second->t_ns > power->t_ns - SIM_HISTORY_NS) {
-            uint64_t size = power->history_size * 2;
+            uint64_t size = power->history_size < 1024 ? 1024 : power->history_size * 2;
             sim_stretch *grown = malloc(size * sizeof *grown);
             if (grown == NULL) {
                 power->failed = true;

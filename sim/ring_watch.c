@@ -27,7 +27,7 @@ bool sim_ring_watch_open(sim_ring_watch *watch, const char *run_dir)
 void sim_ring_watch_drop(sim_ring_watch *watch, int ring)
 {
     sim_ring *one = &watch->rings[ring];
-    if (one->header != NULL) munmap((void *)(uintptr_t)one->header, one->mapped);
+    if (one->header != NULL) munmap(one->memory, one->mapped);
     one->header = NULL;
     one->done = true;
 }
@@ -52,6 +52,14 @@ void sim_ring_watch_close(sim_ring_watch *watch)
     memset(watch, 0, sizeof *watch);
 }
 
+/* A board's index; -1: none. */
+static int read_index(const char *text)
+{
+    char *end;
+    long index = strtol(text, &end, 10);
+    return end != text && *end == '\0' && index >= 0 && index < SIM_BOARDS ? (int)index : -1;
+}
+
 /* A program says on which board its work runs: JOULEMAP_SIM_BOARD, else LOCAL_RANK in its environment, else
  * 0. */
 static int find_board(int32_t pid)
@@ -60,18 +68,18 @@ static int find_board(int32_t pid)
     snprintf(path, sizeof path, "/proc/%d/environ", pid);
     FILE *in = fopen(path, "re");
     if (in == NULL) return 0;
-    int rank = 0;
+    int rank = -1;
     int board = -1;
     char *entry = NULL;
     size_t size = 0;
     while (getdelim(&entry, &size, '\0', in) > 0) {
-        if (strncmp(entry, "LOCAL_RANK=", 11) == 0) rank = atoi(entry + 11);
-        if (strncmp(entry, "JOULEMAP_SIM_BOARD=", 19) == 0) board = atoi(entry + 19);
+        if (strncmp(entry, "LOCAL_RANK=", 11) == 0) rank = read_index(entry + 11);
+        if (strncmp(entry, "JOULEMAP_SIM_BOARD=", 19) == 0) board = read_index(entry + 19);
     }
     free(entry);
     fclose(in);
     board = board >= 0 ? board : rank;
-    return board >= 0 && board < SIM_BOARDS ? board : 0;
+    return board >= 0 ? board : 0;
 }
 
 static int find_writer(sim_ring_watch *watch, const jm_ring_header *header)
@@ -127,6 +135,7 @@ static bool map_ring(sim_ring_watch *watch, sim_ring *ring)
         return ring->done;
     }
     ring->header = header;
+    ring->memory = memory;
     ring->mapped = (size_t)status.st_size;
     ring->writer = find_writer(watch, header);
     if (ring->writer < 0) {

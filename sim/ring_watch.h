@@ -27,6 +27,7 @@ typedef struct sim_writer {
 typedef struct sim_ring {
     char *path;
     const jm_ring_header *header; /* NULL: done with, or not yet valid */
+    void *memory;
     size_t mapped;
     bool done;
     int writer; /* index */

@@ -162,9 +162,9 @@ static int simulate(run *of, const options *with)
     of->to.readings = create(with->out, "readings.csv", "sensor,t_s,value\n");
     of->to.segments = create(with->out, "segments.csv", "part,kernel,t_start_s,t_end_s,kernel_launches\n");
     of->to.kernels = create(with->out, "kernels.csv", "t_start_s,duration_us,kernel,stream,part\n");
-    int failed = errno;
-    if (of->to.readings != NULL && of->to.segments != NULL && of->to.kernels != NULL) {
-        failed = 0;
+    bool open = of->to.readings != NULL && of->to.segments != NULL && of->to.kernels != NULL;
+    int failed = open ? 0 : errno;
+    if (open) {
         of->state_ns = -LEAD_NS;
         of->drained_ns = of->board.power.t_ns;
         advance(of, -LEAD_NS, end_ns);
@@ -175,14 +175,11 @@ static int simulate(run *of, const options *with)
         failed = sim_truth_write(truth, &of->board, 1, &of->labels, 0);
         advance(of, end_ns + LEAD_NS + SETTLE_NS, end_ns);
         drain(of, -LEAD_NS, end_ns + LEAD_NS);
-        if (of->board.power.failed) failed = ENOMEM;
     }
-    FILE *const files[] = {of->to.readings, of->to.segments, of->to.kernels};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        int closed = finish(files[i]);
-        if (failed == 0) failed = closed;
-    }
-    return failed;
+    int closed[] = {finish(of->to.readings), finish(of->to.segments), finish(of->to.kernels)};
+    for (int i = 0; i < 3 && failed == 0; i++)
+        failed = closed[i];
+    return failed == 0 && of->board.power.failed ? ENOMEM : failed;
 }
 
 static bool read_number(const char *text, double least, double most, double *value)

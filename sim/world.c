@@ -111,9 +111,8 @@ static void drive(int64_t until_ns, int64_t now_ns)
     drive_boards(until_ns, now_ns);
 }
 
-int64_t sim_world_settle(sim_world *of)
+int64_t sim_world_settle(void)
 {
-    (void)of;
     int64_t now_ns = sim_monotonic_ns();
     drive(now_ns - SIM_HORIZON_NS, now_ns);
     return now_ns;
@@ -169,7 +168,7 @@ static void *help(void *unused)
     int64_t written_ns = 0;
     pthread_mutex_lock(&lock);
     while (!helper_stop) {
-        int64_t now_ns = sim_world_settle(&world);
+        int64_t now_ns = sim_world_settle();
         if (writes_truth() && now_ns - written_ns >= REFRESH_NS) {
             write_truth();
             written_ns = now_ns;
@@ -321,7 +320,7 @@ static bool open_world(void)
         sim_shared_close(&world.shared);
         return false;
     }
-    sim_world_settle(&world);
+    sim_world_settle();
     claim_truth();
     start_helper();
     return true;
@@ -547,7 +546,7 @@ int jmsim_attach(const char *run, const char *truth)
         result = NVML_ERROR_INVALID_ARGUMENT;
     } else if (world.users > 0) {
         if (change_run()) {
-            sim_world_settle(&world);
+            sim_world_settle();
             claim_truth();
         } else {
             close_boards();

@@ -32,12 +32,12 @@ struct nvmlDevice_st {
  * A call enters with its own name and its device (NULL: none), and leaves. Between the two it holds
  * the world's lock. enter returns what the call has to return at once: not initialised, wrong handle, a
  * fault. Then the lock is not held. */
-nvmlReturn_t sim_enter(const char *call, sim_world **world);
-nvmlReturn_t sim_enter_device(const char *call, nvmlDevice_t device, sim_world **world, sim_board **board);
+nvmlReturn_t sim_enter(const char *call, sim_world **out);
+nvmlReturn_t sim_enter_device(const char *call, nvmlDevice_t device, sim_world **out, sim_board **board);
 void sim_leave(void);
 
 /* Bring all boards up to the present less SIM_HORIZON_NS; returns the present. Lock held. */
-int64_t sim_world_settle(sim_world *world);
+int64_t sim_world_settle(void);
 
 /* Spend what a read of this channel costs. Lock not held. */
 void sim_spend(const sim_board *board, int channel);
@@ -48,10 +48,10 @@ nvmlReturn_t sim_world_shutdown(const char *call);
 nvmlDevice_t sim_device(int index);
 
 /* A stamp as the board's driver gives it: us of CLOCK_REALTIME. */
-long long sim_stamp_us(const sim_world *world, const sim_board *board, int64_t t_ns);
+long long sim_stamp_us(const sim_world *of, const sim_board *board, int64_t t_ns);
 
 /* The energy counter in mJ, faults included; false: not yet. */
-bool sim_energy_mj(const sim_world *world, const sim_board *board, int64_t now_ns, unsigned long long *mj,
+bool sim_energy_mj(const sim_world *of, const sim_board *board, int64_t now_ns, unsigned long long *mj,
                    int64_t *grid_ns);
 
 /* --- for joulemap and for tests ------------------------------------------- */
