@@ -207,6 +207,35 @@ static void test_a_forked_child_neither_hangs_nor_touches_the_recording(void **s
     jm_run_free(run);
 }
 
+static void test_a_killed_program_leaves_all_its_spans(void **state)
+{
+    (void)state;
+    jm_run *run = start(path);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        for (int i = 0; i < 100; i++) {
+            jm_span_id span = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("whole"), 0, 0);
+            jm_span_end(span);
+        }
+        jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("cut off"), 0, 0);
+        kill(getpid(), SIGKILL);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(jm_run_stop(run, NULL), JM_OK);
+    jm_recording *recording;
+    assert_int_equal(jm_run_recording(run, &recording, NULL), JM_OK);
+    jm__dataset *data = load(recording);
+    size_t open_ended = 0;
+    for (size_t i = 0; i < data->span_count; i++)
+        open_ended +=
+            strcmp(data->names[data->spans[i].name_id], "cut off") == 0 && data->spans[i].end_ns == -1;
+    assert_int_equal(count_spans(data, "whole"), 100);
+    assert_int_equal(open_ended, 1);
+    jm__dataset_free(data);
+    jm_run_free(run);
+}
+
 /* ---- a process below a recorder: this program again, with the run's environment */
 
 static int attached_main(const char *what)
@@ -359,6 +388,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_run_folder_is_gone_afterwards),
         cmocka_unit_test(test_a_second_run_in_the_process_is_refused),
         cmocka_unit_test(test_a_forked_child_neither_hangs_nor_touches_the_recording),
+        cmocka_unit_test(test_a_killed_program_leaves_all_its_spans),
         cmocka_unit_test(test_a_process_below_attaches_and_reads_the_parents_recording),
         cmocka_unit_test(test_the_folder_of_a_killed_recorder_is_removed_by_the_next),
         cmocka_unit_test(test_a_missing_folder_is_told_before_anything_starts),
