@@ -12,6 +12,7 @@
 #define COUNTER_STEP_NS (INT64_C(4) * JM_NS_PER_MS)
 #define COUNTER_SLOW_NS (INT64_C(20) * JM_NS_PER_MS) /* renewed more rarely than this: wait for the tick */
 #define FAILED_MAX_NS   (INT64_C(10) * JM_NS_PER_S)
+#define TAIL_MAX_NS     (INT64_C(200) * JM_NS_PER_MS) /* nobody waits for a mean over a second */
 #define STUCK_PERIODS   5
 #define COST_SHARE      50 /* a slow sensor may take 1/50 of the time */
 #define HISTORY_PERIODS 5  /* of a ring's samples from before the start */
@@ -21,7 +22,7 @@ void jm__channel_init(jm__channel *channel, bool buffered, bool has_ring, bool m
 {
     const jm_sensor *row = &channel->row;
     channel->due_ns = now_ns;
-    channel->power = row->quantity == JM_QUANTITY_POWER || row->quantity == JM_QUANTITY_ENERGY;
+    channel->power = main_power || row->quantity == JM_QUANTITY_ENERGY;
     if (buffered) {
         channel->way = JM_CHANNEL_BUFFERED;
         channel->every_ns = ring_period_ns;
@@ -251,17 +252,25 @@ jm_status jm__channel_serve(jm__channel *channel, jm__channel_context *context, 
     return JM_OK;
 }
 
+/* How long a sensor still tells of what happened at one instant. */
+static int64_t tail_ns(const jm_sensor *row)
+{
+    int64_t length_ns = row->lag_ns + row->window_ns + 3 * row->tau_ns;
+    return length_ns < TAIL_MAX_NS ? length_ns : TAIL_MAX_NS;
+}
+
 void jm__channel_hurry(jm__channel *channel, int64_t wanted_ns, bool edge)
 {
     if (!channel->power || channel->failures > 0) return;
     if (channel->way == JM_CHANNEL_COUNTER && !edge) return;
-    channel->edge_ns = wanted_ns;
+    int64_t edge_ns = wanted_ns + tail_ns(&channel->row);
+    if (channel->edge_ns < edge_ns) channel->edge_ns = edge_ns;
     int64_t low_ns, high_ns;
-    int64_t due_ns = wanted_ns;
+    int64_t due_ns = jm__now_ns();
     /* A counter whose tick is known is only asked around it. */
     if (channel->way == JM_CHANNEL_COUNTER && channel->search_ns == 0 &&
-        jm__tick_next(&channel->tick, wanted_ns, &low_ns, &high_ns) &&
-        low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS > wanted_ns)
+        jm__tick_next(&channel->tick, edge_ns, &low_ns, &high_ns) &&
+        low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS > due_ns)
         due_ns = low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS;
     if (channel->way == JM_CHANNEL_COUNTER && channel->search_ns != 0) return; /* already at it */
     channel->due_ns = due_ns;

@@ -22,7 +22,7 @@ typedef struct jm__channel {
     jm_sensor row;
     jm__channel_way way;
     bool ticked;
-    bool power;       /* counts for how fresh the recording is */
+    bool power;       /* main power sensor or counter: counts for how fresh the recording is */
     int64_t every_ns; /* how often it is read */
     int64_t due_ns;   /* CLOCK_MONOTONIC */
     int64_t fresh_ns; /* all its readings before this time are out */
@@ -57,7 +57,8 @@ void jm__channel_init(jm__channel *channel, bool buffered, bool has_ring, bool m
  * here. */
 jm_status jm__channel_serve(jm__channel *channel, jm__channel_context *context, jm_error *err);
 
-/* A fresh reading is wanted: of everything up to `wanted_ns`, of counters one renewed after it. */
+/* Fresh readings are wanted: all that tell of the time up to `wanted_ns`, of counters (with `edge`) one
+ * renewed after it. */
 void jm__channel_hurry(jm__channel *channel, int64_t wanted_ns, bool edge);
 
 #endif

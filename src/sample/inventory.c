@@ -21,6 +21,7 @@ struct jm_inventory {
     inventory_board *boards;
     size_t board_count;
     struct inventory_findings *findings;
+    bool of_machine; /* findings are also of what lies beside the boards */
 };
 
 /* Made when first asked for: looking for CUPTI and CUDA takes a while, and only `doctor` wants to know. */
@@ -104,7 +105,9 @@ out:
 jm_status jm_inventory_create(jm_inventory **out, const char *sim, jm_error *err)
 {
     jm__device_options options = {.sim = sim};
-    return jm__inventory_open(out, &options, err);
+    JM_TRY(jm__inventory_open(out, &options, err));
+    (*out)->of_machine = true;
+    return JM_OK;
 }
 
 void jm_inventory_free(jm_inventory *inventory)
@@ -150,7 +153,7 @@ static const jm__findings *findings_make(const jm_inventory *inventory)
     const jm__findings *devices = jm__devices_findings(inventory->devices);
     for (size_t i = 0; i < devices->count; i++)
         (void)jm__vec_push(&findings->list, devices->items[i]);
-    jm__machine_findings_add(&findings->list);
+    if (inventory->of_machine) jm__machine_findings_add(&findings->list);
     findings->made = true;
     return &findings->list;
 }

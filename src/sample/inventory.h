@@ -4,7 +4,8 @@
 
 #include "device/device.h"
 
-/* Opens the back ends, asks each sensor once for its cost, and joins it with the board's profile. */
+/* Opens the back ends, asks each sensor once for its cost, and joins it with the board's profile. Its
+ * findings are those of the back ends alone: a sampler need not load CUDA to know them. */
 jm_status jm__inventory_open(jm_inventory **out, const jm__device_options *options, jm_error *err);
 
 /* Borrowed; for the one thread that reads. */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define PROBE_LIMIT_S 10
-#define SHM_FREE_MIN  (64u * 1024 * 1024)
+#define SHM_FREE_MIN  (UINT64_C(64) << 20)
 
 /* Load a library and ask it for one number, in a child: drivers may hang, crash, or leave threads behind.
  * `symbol` is called with a pointer to the number (of_version) or with 0. False with words in `why`. */
@@ -187,7 +187,7 @@ static void shm_note(jm__findings *findings)
         jm__finding_add(findings, "shared memory", false, cure, "/dev/shm is not there or not writable");
         return;
     }
-    uint64_t free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
+    uint64_t free_bytes = (uint64_t)space.f_bavail * (uint64_t)space.f_frsize;
     jm__finding_add(findings, "shared memory", free_bytes >= SHM_FREE_MIN, cure, "/dev/shm: %llu MiB free",
                     (unsigned long long)(free_bytes >> 20));
 }

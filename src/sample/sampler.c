@@ -187,15 +187,26 @@ static void board_regain(jm__sampler *sampler, sampled_board *board)
         sampler->channels[board->first_channel + i].due_ns = jm__now_ns();
 }
 
+/* A counter was read at an edge: the power up to there is wanted too, to tell what of its energy lies beyond.
+ */
+static void power_follow(jm__sampler *sampler, const sampled_board *board, int64_t t_ns)
+{
+    for (size_t i = 0; i < board->channel_count; i++)
+        jm__channel_hurry(&sampler->channels[board->first_channel + i], t_ns, false);
+}
+
 static void channel_serve(jm__sampler *sampler, jm__channel *channel)
 {
     jm_error err;
     sampled_board *board = &sampler->boards[channel->board];
+    bool edge_wanted = channel->way == JM_CHANNEL_COUNTER && channel->edge_ns != 0;
     jm_status status = jm__channel_serve(channel, &sampler->context, &err);
-    if (status == JM_DEVICE_LOST)
+    if (status == JM_DEVICE_LOST) {
         board_lose(sampler, board, &err);
-    else if (board->lost)
-        board_regain(sampler, board);
+        return;
+    }
+    if (board->lost) board_regain(sampler, board);
+    if (edge_wanted && channel->edge_ns == 0) power_follow(sampler, board, channel->emitted_ns);
 }
 
 /* Serve what is due: the rings first, whose samples fall out after some seconds. A lost board is tried
@@ -223,18 +234,25 @@ static int64_t due_serve(jm__sampler *sampler)
     return sampler->anchor_due_ns < next_ns ? sampler->anchor_due_ns : next_ns;
 }
 
-/* Up to when all power and energy readings are out; `pending`: an edge reading is still awaited. */
-static int64_t fresh_find(const jm__sampler *sampler, bool *pending)
+/* What somebody waits for and is not there yet. */
+typedef struct awaited {
+    bool edge;    /* an energy reading after the last kick */
+    bool reading; /* any reading that tells of the time before it */
+} awaited;
+
+/* Up to when all power and energy readings are out. */
+static int64_t fresh_find(const jm__sampler *sampler, awaited *awaits)
 {
     int64_t now_ns = jm__now_ns();
     int64_t fresh_ns = now_ns;
     int64_t silence_ns = SILENCE_NS + 2 * sampler->context.ring_period_ns;
-    *pending = false;
+    awaits->edge = awaits->reading = false;
     for (size_t i = 0; i < sampler->channel_count; i++) {
         const jm__channel *channel = &sampler->channels[i];
         if (!channel->power || channel->failures > 0 || sampler->boards[channel->board].lost) continue;
         bool energy = channel->row.quantity == JM_QUANTITY_ENERGY;
-        if (energy && channel->edge_ns != 0) *pending = true;
+        if (channel->edge_ns != 0) awaits->reading = true;
+        if (channel->edge_ns != 0 && energy) awaits->edge = true;
         int64_t to_ns = now_ns;
         if (channel->way == JM_CHANNEL_BUFFERED || channel->ticked) to_ns = channel->fresh_ns;
         if (channel->way == JM_CHANNEL_COUNTER && channel->search_ns != 0) to_ns = channel->value_ns;
@@ -244,11 +262,12 @@ static int64_t fresh_find(const jm__sampler *sampler, bool *pending)
     return fresh_ns;
 }
 
-static void state_publish(jm__sampler *sampler, bool *pending)
+static void state_publish(jm__sampler *sampler, awaited *awaits)
 {
     struct timespec cpu;
-    int64_t fresh_ns = fresh_find(sampler, pending);
-    if (!*pending && fresh_ns > atomic_load(&sampler->fresh_ns)) atomic_store(&sampler->fresh_ns, fresh_ns);
+    int64_t fresh_ns = fresh_find(sampler, awaits);
+    if (!awaits->edge && fresh_ns > atomic_load(&sampler->fresh_ns))
+        atomic_store(&sampler->fresh_ns, fresh_ns);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
     atomic_store(&sampler->cpu_ns, cpu.tv_sec * JM_NS_PER_S + cpu.tv_nsec);
     atomic_store(&sampler->calls, sampler->cost.calls);
@@ -279,20 +298,20 @@ static void *thread_main(void *argument)
     jm__sampler *sampler = argument;
     pthread_mutex_lock(&sampler->lock);
     for (;;) {
-        bool pending;
+        awaited awaits;
         wishes_take(sampler);
         pthread_mutex_unlock(&sampler->lock);
         int64_t next_ns = due_serve(sampler);
-        state_publish(sampler, &pending);
+        state_publish(sampler, &awaits);
         pthread_mutex_lock(&sampler->lock);
         bool wished = sampler->kick_ns != 0 || sampler->kick_edge_ns != 0;
-        if (!wished && !pending && sampler->edge_awaited) {
+        if (!wished && !awaits.edge && sampler->edge_awaited) {
             sampler->edge_awaited = false;
             pthread_cond_broadcast(&sampler->done);
         }
         int64_t stop_ns = sampler->stop_ns;
         if (stop_ns != 0 && !wished) {
-            bool complete = !pending && atomic_load(&sampler->fresh_ns) >= stop_ns;
+            bool complete = !awaits.reading && atomic_load(&sampler->fresh_ns) >= stop_ns;
             if (complete || jm__now_ns() > stop_ns + LAST_NS) break;
         }
         if (!wished && next_ns > jm__now_ns()) wait_until(sampler, &sampler->wake, next_ns);
@@ -319,12 +338,12 @@ static jm_status thread_start(jm__sampler *sampler, jm_error *err)
     return JM_OK;
 }
 
-/* Wait until the edge readings asked for have arrived. */
-static void edge_wait(jm__sampler *sampler, int64_t limit_ns)
+/* Wait for the first edge readings: of any tick, as all that matters comes after it. */
+static void first_edge_wait(jm__sampler *sampler, int64_t limit_ns)
 {
     int64_t until_ns = jm__now_ns() + limit_ns;
     pthread_mutex_lock(&sampler->lock);
-    sampler->kick_edge_ns = jm__now_ns();
+    sampler->kick_edge_ns = jm__now_ns() - JM_NS_PER_S;
     sampler->edge_awaited = true;
     pthread_cond_signal(&sampler->wake);
     while (sampler->edge_awaited && jm__now_ns() < until_ns)
@@ -388,7 +407,7 @@ jm_status jm__sampler_create(jm__sampler **out, const jm__sampler_options *optio
         board_announce(sampler, i, jm__now_ns());
     status = thread_start(sampler, err);
     if (status != JM_OK) goto fail;
-    edge_wait(sampler, FIRST_NS);
+    first_edge_wait(sampler, FIRST_NS);
     *out = sampler;
     return JM_OK;
 fail:
