@@ -119,6 +119,11 @@ def batches(scale: Scale, device: str) -> itertools.chain[torch.Tensor]:
     return itertools.chain.from_iterable(one_round() for _ in itertools.count())
 
 
+def precision(device: str) -> torch.autocast:
+    """Return the context of one step: bf16 on a GPU, fp32 on the CPU."""
+    return torch.autocast(device, torch.bfloat16, enabled=device == "cuda")
+
+
 def train(run: Session, model: nn.Module, scale: Scale, device: str, seconds: float) -> int:
     """Train for about `seconds`; return the number of steps."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
@@ -127,7 +132,7 @@ def train(run: Session, model: nn.Module, scale: Scale, device: str, seconds: fl
     for batch in batches(scale, device):
         if time.monotonic() > end_s:
             break
-        with run.step(samples=len(batch)), torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+        with run.step(samples=len(batch)), precision(device):
             loss = model(batch)
             loss.backward()
             optimizer.step()
@@ -159,7 +164,7 @@ def main() -> None:
             for batch in batches(scale, options.device):
                 if time.monotonic() > end_s:
                     break
-                with run.step(samples=len(batch)):
+                with run.step(samples=len(batch)), precision(options.device):
                     model(batch)
         if options.device == "cuda":
             torch.cuda.synchronize()

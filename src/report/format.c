@@ -69,7 +69,7 @@ void jm__format_energy(char out[JM_CELL], double energy_j, double low_j, double 
 {
     enum { DIGITS = 4, MOST_DECIMALS = 6 };
     double half = (high_j - low_j) / 2;
-    if (!isfinite(energy_j) || !isfinite(half)) {
+    if (!isfinite(energy_j) || !isfinite(half) || (energy_j == 0 && half == 0)) {
         format_plain(out, energy_j, energy_units, sizeof energy_units / sizeof *energy_units, DIGITS);
         return;
     }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { GAP = 2, INDENT = 2, NARROWEST_NAME = 24 };
+enum { GAP = 2, INDENT = 2, NARROWEST_NAME = 28 };
 
 typedef struct layout {
     size_t name_width;
@@ -52,7 +52,8 @@ static layout lay_out(const jm__table *table, size_t width)
         at.widths[c] = strlen(table->columns[c].title);
     for (size_t i = 0; i < table->lines.count; i++) {
         const jm__table_line *line = &table->lines.items[i];
-        at.name_width = larger(at.name_width, jm__utf8_columns(line->name) + (size_t)line->depth * INDENT);
+        at.name_width = larger(at.name_width, jm__utf8_columns(line->name) + strlen(line->suffix) +
+                                                  (size_t)line->depth * INDENT);
         for (size_t c = 0; c < JM_TABLE_COLUMNS; c++)
             at.widths[c] = larger(at.widths[c], jm__utf8_columns(line->cells[c]));
     }
@@ -172,7 +173,9 @@ void jm__table_print(jm__strbuf *out, const jm__table *table, size_t width)
         if (indent > at.name_width / 2) indent = at.name_width / 2;
         add_spaces(out, indent);
         size_t start = out->length;
-        add_name(out, line, &names, at.name_width - indent);
+        size_t room = at.name_width - indent, suffix = strlen(line->suffix);
+        add_name(out, line, &names, room > suffix ? room - suffix : 0);
+        jm__strbuf_add(out, room > suffix ? line->suffix : "");
         size_t used = indent + (out->text != NULL ? jm__utf8_columns(out->text + start) : 0);
         add_spaces(out, at.name_width > used ? at.name_width - used : 0);
         add_cells(out, table, &at, line);

@@ -18,6 +18,7 @@ typedef struct jm__table_line {
     char *name; /* valid UTF-8, owned by the table */
     int depth;
     bool is_cpp;
+    char suffix[24]; /* after the name, never cut: " (backward)"; ASCII */
     char cells[JM_TABLE_COLUMNS][JM_CELL];
 } jm__table_line;
 

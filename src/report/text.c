@@ -89,11 +89,7 @@ static bool add_line(jm__table *table, const jm_row *row, bool say_kind)
     jm__table_line line = {.depth = row->depth, .is_cpp = jm__is_cpp_name(row->name)};
     jm__strbuf name = {0};
     jm__utf8_add(&name, row->name, true);
-    if (say_kind) {
-        jm__strbuf_add(&name, " (");
-        jm__utf8_add(&name, row->kind, true);
-        jm__strbuf_add(&name, ")");
-    }
+    if (say_kind) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
     line.name = jm__strbuf_take(&name);
     if (line.name == NULL) return false;
     jm__format_count(line.cells[CALLS], row->calls);

@@ -266,7 +266,7 @@ static void test_kernels_alike_but_for_template_arguments_stay_apart(void **stat
     assert_true(has(text, "\nvectorized_elementwise_kernel<4, GeluFunctor<>"));
     assert_true(has(text, "\nvectorized_elementwise_kernel<4, AddFunctor<>"));
     free(text);
-    text = text_of(74, 0);
+    text = text_of(60, 0);
     assert_true(has(text, "\nsoftmax<> "));
     assert_false(has(text, "\nvectorized_elementwise_kernel<> "));
     free(text);

@@ -150,6 +150,7 @@ static void test_energy_has_the_digits_that_are_known(void **state)
                  "0.00090 kJ");
     check_energy(0.00123, NAN, NAN, "1.230 mJ");
     check_energy(0, NAN, NAN, "0 J");
+    check_energy(0, 0, 0, "0 J");
     check_energy(0, 0, 3,
                  "0.0 \xc2\xb1"
                  "1.5 J");
