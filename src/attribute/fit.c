@@ -15,7 +15,12 @@ enum {
     BLOCK_READINGS = 200       /* a sample of readings is taken in blocks, for their correlation */
 };
 
-static const double prior_relative_u = 0.3, idle_prior_relative_u = 0.5;
+static const double prior_relative_u = 0.3;
+
+/* Gaps between bursts draw more than the board at rest (H200: 77 W without a context, 123 with one, 130 to
+ * 165 in gaps) and far less than work: loose, but it keeps an idle state that was hardly seen below the work.
+ */
+static const double idle_over_least = 1.4, idle_share = 0.3, idle_u_share = 0.15, idle_relative_u = 0.6;
 
 /* What lives only while a fit is made. */
 typedef struct workspace {
@@ -133,6 +138,10 @@ static jm_status find_levels(workspace *w, const jm__fit_input *input, jm_error 
     for (size_t i = 0; i < w->sample.count; i++)
         mean_w += w->sample.items[i].value / (double)w->sample.count;
     if (mean_w < 1e-3) mean_w = 1e-3;
+    double least_w = mean_w; /* of the whole recording, also outside of the windows */
+    for (size_t i = 0; i < input->reading_count; i++)
+        if (input->readings[i].value > 0 && input->readings[i].value < least_w)
+            least_w = input->readings[i].value;
     for (size_t k = 0; k < input->columns; k++)
         w->group[k] = k >= input->class_columns;
     w->grouped_prior.power_w[0] = mean_w;
@@ -148,8 +157,10 @@ static jm_status find_levels(workspace *w, const jm__fit_input *input, jm_error 
     for (size_t k = 0; status == JM_OK && k < input->columns; k++) {
         bool idle = k >= input->class_columns;
         double busy_w = level.power_w[0] > 0.1 * mean_w ? level.power_w[0] : mean_w;
-        w->prior.power_w[k] = idle ? level.power_w[1] : busy_w;
-        w->prior.u_w[k] = idle ? idle_prior_relative_u * mean_w : prior_relative_u * busy_w;
+        double idle_w = fmin(idle_over_least * least_w, idle_share * busy_w);
+        w->prior.power_w[k] = idle ? idle_w : busy_w;
+        w->prior.u_w[k] =
+            idle ? fmax(idle_relative_u * idle_w, idle_u_share * busy_w) : prior_relative_u * busy_w;
     }
     jm__qr_free(&qr);
     jm__posterior_free(&level);
