@@ -234,13 +234,17 @@ static bool take_option(int key, const char *value, options *with, sim_program *
 static bool parse(int argc, char **argv, options *with, sim_program *program)
 {
     static const struct option known[] = {
-        {"out", 1, NULL, 'o'},     {"profile", 1, NULL, 'p'},   {"seed", 1, NULL, 's'},
-        {"seconds", 1, NULL, 't'}, {"classes", 1, NULL, 'c'},   {"program", 1, NULL, 'f'},
-        {"order", 1, NULL, 'O'},   {"gap-us", 1, NULL, 'g'},    {"round-gap-us", 1, NULL, 'G'},
-        {"spread", 1, NULL, 'v'},  {"repeat-ms", 1, NULL, 'r'}, {"part", 1, NULL, 'n'},
-        {NULL, 0, NULL, 0},
+        {"out", 1, NULL, 'o'},     {"profile", 1, NULL, 'p'}, {"seed", 1, NULL, 's'},
+        {"seconds", 1, NULL, 't'}, {"classes", 1, NULL, 'c'}, {"program", 1, NULL, 'f'},
+        {"order", 1, NULL, 'O'},   {"gap-us", 1, NULL, 'g'},  {"round-gap-us", 1, NULL, 'G'},
+        {"spread", 1, NULL, 'v'},  {"help", 0, NULL, 'h'},    {"repeat-ms", 1, NULL, 'r'},
+        {"part", 1, NULL, 'n'},    {NULL, 0, NULL, 0},
     };
     for (int key; (key = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        if (key == 'h') {
+            fputs(usage, stdout);
+            exit(0);
+        }
         if (key != '?' && take_option(key, optarg, with, program)) continue;
         if (key != '?') fprintf(stderr, "joulemap-simulate: \"%s\" does not do here\n", optarg);
         return false;
