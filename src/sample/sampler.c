@@ -36,6 +36,7 @@ struct jm__sampler {
     size_t channel_count;
     jm__channel_context context;
     jm__sampler_cost cost; /* the thread's own; published below */
+    bool begun;            /* the first edge readings are in */
     jm__anchor anchor;     /* the newest */
     int64_t anchor_due_ns;
     unsigned fork_generation;
@@ -206,7 +207,9 @@ static void channel_serve(jm__sampler *sampler, jm__channel *channel)
         return;
     }
     if (board->lost) board_regain(sampler, board);
-    if (edge_wanted && channel->edge_ns == 0) power_follow(sampler, board, channel->emitted_ns);
+    /* At the start the next read of the ring brings it anyway. */
+    if (sampler->begun && edge_wanted && channel->edge_ns == 0)
+        power_follow(sampler, board, channel->emitted_ns);
 }
 
 /* Serve what is due: the rings first, whose samples fall out after some seconds. A lost board is tried
@@ -307,6 +310,7 @@ static void *thread_main(void *argument)
         bool wished = sampler->kick_ns != 0 || sampler->kick_edge_ns != 0;
         if (!wished && !awaits.edge && sampler->edge_awaited) {
             sampler->edge_awaited = false;
+            sampler->begun = true;
             pthread_cond_broadcast(&sampler->done);
         }
         int64_t stop_ns = sampler->stop_ns;
