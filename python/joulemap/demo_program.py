@@ -14,11 +14,14 @@ from dataclasses import dataclass
 
 from joulemap import Session
 
+EXIT_NOT_SUPPORTED = 69  # as the command line says it; 1 would say that the demo missed the truth
+
 try:
     import torch
     from torch import nn
 except ImportError:
-    sys.exit("joulemap demo needs PyTorch: pip install torch")
+    print("joulemap demo needs PyTorch: pip install torch", file=sys.stderr)
+    sys.exit(EXIT_NOT_SUPPORTED)
 
 VOCABULARY = 4096
 SEED = 20261120
@@ -148,10 +151,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
-        sys.exit(
+        print(
             f"joulemap demo: PyTorch {torch.__version__} cannot use the GPU; install a build for CUDA, "
-            "or run the demo on the simulated board: joulemap demo --sim h200"
+            "or run the demo on the simulated board: joulemap demo --sim h200",
+            file=sys.stderr,
         )
+        sys.exit(EXIT_NOT_SUPPORTED)
     torch.manual_seed(SEED)
     scale = SCALES[options.device]
     model = Transformer(scale).to(options.device)

@@ -212,12 +212,13 @@ static int run(const cli_args *args)
 {
     demo this = {.args = args};
     long long seconds = USUAL_SECONDS;
-    if (!cli_get_number(args, "--seconds", 2, 3600, &seconds)) return jm_status_exit_code(JM_USAGE);
+    if (!cli_get_number(args, "--seconds", 5, 3600, &seconds)) return jm_status_exit_code(JM_USAGE);
     int code = check_python(&this);
     if (code == CLI_GO_ON) code = choose_board(&this);
     if (code == CLI_GO_ON) code = choose_files(&this);
     if (code != CLI_GO_ON) return code;
-    fprintf(stderr, "Training a small transformer for %lld s ...\n", seconds);
+    fprintf(stderr, "Training a small transformer for %lld s.\n", seconds);
+    cli_progress("training and recording");
     code = record(&this, seconds);
     if (code == 0) code = show(&this);
     remove_files(&this);

@@ -10,7 +10,7 @@ static int run(const cli_args *args)
     if (readings == NULL && segments == NULL && kernels == NULL)
         return cli_usage_error(args, "give at least one of --readings, --segments and --kernels");
     jm_error err;
-    cli_progress("reading and writing ...");
+    cli_progress("reading and writing");
     jm_status status = jm_recording_import(cli_get(args, "--output"), cli_has(args, "--force"),
                                            cli_get(args, "--board"), readings, segments, kernels, &err);
     cli_progress(NULL);

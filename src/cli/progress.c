@@ -2,6 +2,7 @@
 #include "cli/args.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,6 +86,10 @@ void cli_progress(const char *text)
     pthread_cond_init(&progress.changed, &clock);
     pthread_condattr_destroy(&clock);
     progress.stop = false;
-    /* Without the thread the work goes on, only silently. */
+    /* Signals are for the thread that works. Without this one the work goes on, only silently. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     progress.running = pthread_create(&progress.thread, NULL, show, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
