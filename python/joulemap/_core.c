@@ -124,20 +124,29 @@ static PyObject *type_add(PyObject *module, PyType_Spec *spec)
     return type;
 }
 
-static int module_exec(PyObject *module)
+/* The attributes stand on the class, for errors that Python code raises. */
+static int errors_make(core_state *state)
 {
-    core_state *state = PyModule_GetState(module);
+    PyObject *defaults = Py_BuildValue("{s:s,s:i,s:s,s:s}", "status", "", "code", 0, "call", "", "hint", "");
+    if (!defaults) return -1;
     state->error = PyErr_NewExceptionWithDoc(
         "joulemap.Error",
         "What failed, in words, with the cure where one is known.\n\n"
         "Attributes\n----------\nstatus : str\n    Name of joulemap's status (\"DISK_FULL\").\n"
         "code : int\n    The other library's own code (errno, NVML, SQLite, CUPTI), 0 if none.\n"
         "call : str\n    The call that failed, or \"\".\nhint : str\n    The cure, or \"\".",
-        PyExc_RuntimeError, NULL);
+        PyExc_RuntimeError, defaults);
+    Py_DECREF(defaults);
     if (!state->error) return -1;
     state->no_device_error = PyErr_NewExceptionWithDoc(
         "joulemap.NoDeviceError", "There is no board whose power can be read.", state->error, NULL);
-    if (!state->no_device_error) return -1;
+    return state->no_device_error ? 0 : -1;
+}
+
+static int module_exec(PyObject *module)
+{
+    core_state *state = PyModule_GetState(module);
+    if (errors_make(state) < 0) return -1;
     if (PyModule_AddObjectRef(module, "Error", state->error) < 0 ||
         PyModule_AddObjectRef(module, "NoDeviceError", state->no_device_error) < 0)
         return -1;

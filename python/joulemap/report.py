@@ -31,11 +31,11 @@ class Row:
         How often it ran.
     busy_s : float
         Seconds that its kernels (without a GPU: its spans) took, children included.
-    energy_j : float
-        Joules with all children.
-    energy_low_j, energy_high_j : float
+    energy_j : float or None
+        Joules with all children; None where no sensor tells.
+    energy_low_j, energy_high_j : float or None
         95 % interval of `energy_j`, relative to the board's own sensor.
-    energy_self_j : float
+    energy_self_j : float or None
         Joules without children. Those of all rows add up to the total.
     power_w : float or None
         `energy_j / busy_s`, None where it was never busy.
@@ -55,10 +55,10 @@ class Row:
     depth: int
     calls: int
     busy_s: float
-    energy_j: float
-    energy_low_j: float
-    energy_high_j: float
-    energy_self_j: float
+    energy_j: float | None
+    energy_low_j: float | None
+    energy_high_j: float | None
+    energy_self_j: float | None
     power_w: float | None
     share: float | None
     provenance: str

@@ -164,8 +164,8 @@ static void count_spans(jm__rollup *r)
         bool inner = a->options.by == JM_BY_LAYER && jm__kind_is_container(span->kind) &&
                      strcmp(row->kind, jm_span_kind_text(span->kind)) != 0;
         if (!again && !inner) row->calls++;
-        if (row->start_ns == INT64_MAX && a->options.by != JM_BY_LAYER)
-            jm__tree_seen(r->tree, node, span->start_ns, jm__span_end_ns(d, span), 63);
+        if (a->options.by != JM_BY_LAYER)
+            jm__tree_seen_on_host(r->tree, node, span->start_ns, jm__span_end_ns(d, span));
     }
 }
 

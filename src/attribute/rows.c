@@ -132,8 +132,8 @@ static int by_place(const void *a, const void *b, void *context)
     if (by == JM_BY_KERNEL || by == JM_BY_TYPE) { /* the largest first */
         double first = m->sub[x].energy.energy_j, second = m->sub[y].energy.energy_j;
         if (first != second) return first > second ? -1 : 1;
-    } else if (by != JM_BY_BOARD && left->start_ns != right->start_ns) { /* as the program ran */
-        return left->start_ns < right->start_ns ? -1 : 1;
+    } else if (by != JM_BY_BOARD && jm__node_start_ns(left) != jm__node_start_ns(right)) {
+        return jm__node_start_ns(left) < jm__node_start_ns(right) ? -1 : 1; /* as the program ran */
     }
     return (x > y) - (x < y);
 }
@@ -212,8 +212,9 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->energy_self_j = sub->self_j;
     row->provenance = provenance_of(node, sub);
     row->boards = boards_text(m->tree, m->a, node->boards);
-    row->start_ns = node->start_ns == INT64_MAX ? 0 : node->start_ns;
-    row->end_ns = node->start_ns == INT64_MAX ? 0 : node->end_ns;
+    bool worked = node->start_ns != INT64_MAX;
+    row->start_ns = jm__node_start_ns(node) == INT64_MAX ? 0 : jm__node_start_ns(node);
+    row->end_ns = worked ? node->end_ns : node->host_end_ns;
     if (sub->cell_count > 0 && !sub->energy.known)
         row->energy_j = row->energy_low_j = row->energy_high_j = row->energy_self_j = NAN;
 }

@@ -74,7 +74,12 @@ static bool grow_slots(jm__tree *tree)
 
 size_t jm__tree_new(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind)
 {
-    jm__node node = {.parent = parent, .name = name, .path = path, .kind = kind, .start_ns = INT64_MAX};
+    jm__node node = {.parent = parent,
+                     .name = name,
+                     .path = path,
+                     .kind = kind,
+                     .start_ns = INT64_MAX,
+                     .host_start_ns = INT64_MAX};
     if (tree->nodes.count >= JM_NODES_MAX) tree->full = tree->failed = true;
     if (tree->failed || name == NULL || path == NULL || !jm__vec_push(&tree->nodes, node)) {
         tree->failed = true;
@@ -144,4 +149,13 @@ void jm__tree_seen(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns
     if (item->start_ns == INT64_MAX || end_ns > item->end_ns) item->end_ns = end_ns;
     if (start_ns < item->start_ns) item->start_ns = start_ns;
     item->boards |= UINT64_C(1) << (board < 63 ? board : 63);
+}
+
+void jm__tree_seen_on_host(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns)
+{
+    if (tree->failed || node == JM__NO_NODE) return;
+    jm__node *item = &tree->nodes.items[node];
+    if (item->host_start_ns != INT64_MAX) return; /* the first occurrence */
+    item->host_start_ns = start_ns;
+    item->host_end_ns = end_ns;
 }

@@ -15,9 +15,11 @@ typedef struct jm__node {
     const char *path;
     const char *kind;
     int64_t calls;
-    double busy_s;     /* its own */
-    int64_t start_ns;  /* of the first work; INT64_MAX: none yet */
-    int64_t end_ns;    /* of the last */
+    double busy_s;         /* its own */
+    int64_t start_ns;      /* of the first work; INT64_MAX: none yet */
+    int64_t end_ns;        /* of the last */
+    int64_t host_start_ns; /* of its first span, for rows without any work; INT64_MAX: none */
+    int64_t host_end_ns;
     uint64_t boards;   /* bit b: board number b (the last bit stands for all from 63 on) */
     double measured_j; /* energy of its own that needs no fit */
     double measured_u_j;
@@ -57,5 +59,13 @@ const char *jm__tree_text(jm__tree *tree, const char *format, ...) __attribute__
 
 void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds);
 void jm__tree_seen(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns, size_t board);
+void jm__tree_seen_on_host(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns);
+
+/* Of its work, with its children's once rows are made; else of its span on the host; INT64_MAX: never seen.
+ */
+static inline int64_t jm__node_start_ns(const jm__node *node)
+{
+    return node->start_ns != INT64_MAX ? node->start_ns : node->host_start_ns;
+}
 
 #endif

@@ -175,8 +175,9 @@ def test_the_monitor_knows_power_and_name() -> None:
 
 
 def test_a_board_that_is_not_there_is_an_error_with_a_cure() -> None:
-    with pytest.raises(joulemap.NoDeviceError, match="doctor"):
+    with pytest.raises(joulemap.NoDeviceError, match="doctor") as caught:
         GPUMonitor(7)
+    assert caught.value.hint == ""
 
 
 def test_an_unmodified_script_runs(tmp_path: Path) -> None:

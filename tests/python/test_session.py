@@ -15,6 +15,7 @@ from pathlib import Path
 import joulemap
 import pytest
 from ring_reader import Span, read_spans
+from values import known
 
 Spans = Callable[..., list[Span]]
 
@@ -275,10 +276,10 @@ def test_rows_of_a_report_add_up_to_its_total(session: joulemap.Session) -> None
     total = report.totals.total_energy_j
     assert total is not None
     assert total > 0
-    assert sum(row.energy_self_j for row in report.rows) == pytest.approx(total, rel=1e-6)
+    assert sum(known(row.energy_self_j) for row in report.rows) == pytest.approx(total, rel=1e-6)
     (work,) = [row for row in report.rows if row.name == "work"]
     assert work.calls == 3
-    assert work.energy_low_j <= work.energy_j <= work.energy_high_j
+    assert known(work.energy_low_j) <= known(work.energy_j) <= known(work.energy_high_j)
     assert report.totals.simulated
     assert report.quality.lost_records == 0
     assert any("power_ring" in sensor for sensor in report.quality.sensors)

@@ -280,6 +280,40 @@ static void test_a_layer_holds_forward_backward_and_its_children_once(void **sta
     syn_free(s);
 }
 
+/* The host is done with a call long before its kernels run. */
+static void test_a_call_lasts_as_long_as_its_kernels_or_those_inside(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(19, 1, 4000);
+    int64_t start = 5 * JM_NS_PER_S, end = 8 * JM_NS_PER_S;
+    int64_t gemm = syn_class(s, "gemm", 8, 800);
+    for (int64_t now = start; now + 100 * JM_NS_PER_MS <= end; now += 100 * JM_NS_PER_MS) {
+        int64_t net = syn_span(s, JM_SPAN_FORWARD, "Net", "Net", 0, now, now + 4 * JM_NS_PER_MS, 100);
+        int64_t layer = syn_span(s, JM_SPAN_FORWARD, "fc", "Linear", net, now + JM_NS_PER_MS,
+                                 now + 2 * JM_NS_PER_MS, 100);
+        syn_span(s, JM_SPAN_FORWARD, "idle", "Dropout", net, now + 2 * JM_NS_PER_MS, now + 3 * JM_NS_PER_MS,
+                 100);
+        syn_kernel(s, gemm, 0, layer, now + 20 * JM_NS_PER_MS, now + 70 * JM_NS_PER_MS);
+    }
+    syn_measure(s, 0, start, end);
+    syn_finish(s);
+    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_SPAN});
+    size_t worked = 0, idle = 0;
+    for (size_t i = 0; i < jm_report_row_count(report); i++) {
+        const jm_row *row = jm_report_row(report, i);
+        if (strcmp(row->kind, "forward") != 0) continue;
+        int64_t begun_ns = (row->start_ns - start) % (100 * JM_NS_PER_MS);
+        bool has_kernels = strcmp(row->path, "idle") != 0;
+        assert_int_equal(begun_ns, (has_kernels ? 20 : 2) * JM_NS_PER_MS);
+        assert_int_equal(row->end_ns - row->start_ns, (has_kernels ? 50 : 1) * JM_NS_PER_MS);
+        *(has_kernels ? &worked : &idle) += 1;
+    }
+    assert_int_equal(worked, 2 * 30);
+    assert_int_equal(idle, 30);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 static void test_every_single_call_has_its_energy(void **state)
 {
     (void)state;
@@ -652,6 +686,7 @@ int main(void)
         cmocka_unit_test(test_a_path_and_kind_stand_once_in_a_report),
         cmocka_unit_test(test_a_layer_holds_forward_backward_and_its_children_once),
         cmocka_unit_test(test_every_single_call_has_its_energy),
+        cmocka_unit_test(test_a_call_lasts_as_long_as_its_kernels_or_those_inside),
         cmocka_unit_test(test_a_class_of_zero_length_gets_no_power),
         cmocka_unit_test(test_a_kernel_split_at_random_into_two_labels_agrees_with_itself),
         cmocka_unit_test(test_a_layer_is_known_better_than_its_inseparable_kernels),

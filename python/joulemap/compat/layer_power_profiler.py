@@ -134,7 +134,7 @@ class GPUMonitor:
             report = session.report("board", from_ns=begin_ns, to_ns=time.monotonic_ns())
             duration_s = report.totals.duration_s
             for row in report.rows:
-                if row.boards == str(self._board["index"]) and duration_s:
+                if row.boards == str(self._board["index"]) and duration_s and row.energy_j is not None:
                     return row.energy_j / duration_s
         raise _core.Error(
             f"no power reading of {self._board['name']} came in: run `joulemap doctor` to see what is missing"
@@ -243,6 +243,11 @@ class LayerPowerProfiler:
         finally:
             for module, training in modes:
                 module.training = training
+        if any(row.kind == "forward" and row.energy_j is None for row in rows):
+            raise _core.Error(
+                "no reading of the board's power came in while the model ran: "
+                "run `joulemap doctor` to see what is missing"
+            )
         self.results = _metrics(rows)
         return self.results
 
@@ -376,10 +381,10 @@ def _metrics(rows: list[Row]) -> list[LayerMetrics]:
                 start_power_w=_number(first.power_w),
                 end_power_w=_number(final.power_w),
                 avg_power_w=_number(row.power_w),
-                energy_j=row.energy_j,
-                energy_low_j=row.energy_low_j,
-                energy_high_j=row.energy_high_j,
-                energy_self_j=row.energy_self_j,
+                energy_j=_number(row.energy_j),
+                energy_low_j=_number(row.energy_low_j),
+                energy_high_j=_number(row.energy_high_j),
+                energy_self_j=_number(row.energy_self_j),
                 scope="inclusive" if last > i else "leaf",
                 provenance=row.provenance,
                 boards=row.boards,
