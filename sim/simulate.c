@@ -169,9 +169,10 @@ static int simulate(run *of, const options *with)
         of->drained_ns = of->board.power.t_ns;
         advance(of, -LEAD_NS, end_ns);
         sim_board_load(&of->board, NULL, 0, true); /* the context comes long before the first kernel */
-        advance(of, 0, end_ns);
         sim_power_account_reset(&of->board.power);
+        advance(of, 0, end_ns);
         end_ns = play(of, end_ns);
+        advance(of, end_ns + LEAD_NS, end_ns);
         failed = sim_truth_write(truth, &of->board, 1, &of->labels, 0);
         advance(of, end_ns + LEAD_NS + SETTLE_NS, end_ns);
         drain(of, -LEAD_NS, end_ns + LEAD_NS);
