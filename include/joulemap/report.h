@@ -62,8 +62,10 @@ typedef struct jm_row {
     const char *kind; /* "forward", "kernel", "idle", "outside", "unresolved", ... */
     int32_t depth;
     int64_t calls;
-    double busy_s;       /* time its own kernels (or, without a GPU, its spans) took, children included */
-    double energy_j;     /* inclusive: with all children */
+    /* Time its own kernels (or, without a GPU, its spans) took, children included; kernels that overlap share
+     * it. */
+    double busy_s;
+    double energy_j; /* inclusive: with all children; NAN if no sensor tells anything of it (unresolved) */
     double energy_low_j; /* 95 % interval, relative to the board's own sensor */
     double energy_high_j;
     double energy_self_j; /* exclusive: all rows' self energies add up to total_energy_j */
@@ -76,7 +78,7 @@ typedef struct jm_row {
 } jm_row;
 
 typedef struct jm_report_totals {
-    double total_energy_j;
+    double total_energy_j; /* NAN if no sensor tells */
     double total_low_j;
     double total_high_j;
     const char *total_source; /* "energy_counter", "power_ring" */

@@ -1,6 +1,8 @@
 /* Attribution of what was measured on a real H200, against the truths known of it (shared/data). */
 #include "attribute/attribution.h"
 #include "attribute/energy.h"
+#include "attribute/report.h"
+#include "base/csv.h"
 #include "base/status.h"
 #include <joulemap/joulemap.h>
 
@@ -104,6 +106,47 @@ static void test_kernels_of_a_mixture_have_their_steady_power(void **state)
     assert_adds_up(steady);
     jm_report_free(mixture);
     jm_report_free(steady);
+    jm_recording_close(recording);
+}
+
+/* The same fit on the ring's stamps as they were read: about one in six is 10 ms late. */
+static void test_late_stamps_would_nearly_double_the_residual(void **state)
+{
+    (void)state;
+    if (!have(DATA "h200-mixture/readings.csv")) skip();
+    jm_recording *recording = import_mixture();
+    jm__dataset *dataset = NULL;
+    jm__csv *csv;
+    bool more;
+    assert_int_equal(jm__dataset_load(&dataset, recording, NULL), JM_OK);
+    jm_reading *raw = calloc(dataset->reading_count, sizeof *raw);
+    assert_non_null(raw);
+    memcpy(raw, dataset->readings, dataset->reading_count * sizeof *raw);
+    size_t next = 0, ring = 0, moved = 0;
+    while (strcmp(dataset->sensors[ring].name, "power_ring") != 0)
+        ring++;
+    assert_int_equal(jm__csv_open(&csv, DATA "h200-mixture/readings.csv", NULL), JM_OK);
+    while (jm__csv_next(csv, &more, NULL) == JM_OK &&
+           more) { /* sensor,t_s,value: the ring's rows are in order */
+        if (strcmp(jm__csv_text(csv, 0), "power_ring_w") != 0) continue;
+        while (raw[next].sensor_id != dataset->sensors[ring].id)
+            next++;
+        int64_t corrected_ns = raw[next].t_ns;
+        assert_int_equal(jm__csv_scaled(csv, 1, 9, &raw[next].t_ns, NULL), JM_OK);
+        moved += raw[next++].t_ns != corrected_ns;
+    }
+    jm__csv_close(csv);
+    jm__dataset as_read = *dataset;
+    as_read.readings = raw;
+    jm_report *report = NULL;
+    const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .phase = "mixture"};
+    assert_int_equal(jm__report_from_dataset(&report, &as_read, NULL, &options, NULL), JM_OK);
+    double residual_w = jm_report_totals_get(report)->residual_w;
+    print_message("%zu stamps moved back: the residual without that is %.1f W\n", moved, residual_w);
+    assert_true(residual_w > 35 && moved > 300);
+    jm_report_free(report);
+    free(raw);
+    jm__dataset_free(dataset);
     jm_recording_close(recording);
 }
 
@@ -220,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_of_a_mixture_have_their_steady_power),
+        cmocka_unit_test(test_late_stamps_would_nearly_double_the_residual),
         cmocka_unit_test(test_a_kernel_alone_has_the_counters_power),
         cmocka_unit_test(test_parts_of_a_gpt_draw_what_bursts_of_them_draw),
     };
