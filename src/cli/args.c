@@ -41,15 +41,40 @@ static int unknown_option(const cli_args *args, const char *name)
     return cli_usage_error(args, "unknown option \"%s\"", name);
 }
 
+typedef struct choices {
+    char text[256];
+    const char *names[32];
+    int count;
+} choices;
+
+static const char *choice_name(const void *context, int index)
+{
+    return ((const choices *)context)->names[index];
+}
+
+static int wrong_choice(const cli_args *args, const cli_option *option, const char *value)
+{
+    choices all = {0};
+    snprintf(all.text, sizeof all.text, "%s", option->choices);
+    char *rest = all.text;
+    while (rest != NULL && all.count < (int)(sizeof all.names / sizeof all.names[0]))
+        all.names[all.count++] = strsep(&rest, "|");
+    const char *nearest = cli_nearest(value, choice_name, &all, all.count);
+    if (nearest != NULL) {
+        return cli_usage_error(args, "option \"%s\" cannot be \"%s\"; did you mean \"%s\"?", option->name,
+                               value, nearest);
+    }
+    return cli_usage_error(args, "option \"%s\" cannot be \"%s\": it is one of %s", option->name, value,
+                           option->choices);
+}
+
 static int accept(cli_args *args, const cli_option *option, const char *value)
 {
     if (option->argument != NULL && value[0] == '\0') {
         return cli_usage_error(args, "option \"%s\" needs an argument (%s)", option->name, option->argument);
     }
-    if (option->choices != NULL && !is_choice(option->choices, value)) {
-        return cli_usage_error(args, "option \"%s\" cannot be \"%s\": it is one of %s", option->name, value,
-                               option->choices);
-    }
+    if (option->choices != NULL && !is_choice(option->choices, value))
+        return wrong_choice(args, option, value);
     args->given[args->given_count++] = (cli_given){option, value};
     return CLI_GO_ON;
 }

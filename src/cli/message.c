@@ -81,7 +81,7 @@ const char *cli_nearest(const char *wrong, const char *(*name)(const void *conte
 {
     const char *nearest = NULL;
     size_t length = strlen(wrong);
-    int least = length < 4 ? 2 : 3; /* only what is nearer than this */
+    int least = length < 5 ? 2 : 3; /* only what is nearer than this */
     for (int i = 0; i < count; i++) {
         const char *candidate = name(context, i);
         /* The beginning of a name is as near as a slip of one key. */

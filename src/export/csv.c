@@ -1,5 +1,5 @@
 /* The rows as CSV (RFC 4180, lines end in "\n"): a header with units in names, an empty field
- * where there is no figure. */
+ * where there is no figure. Each row says if its board is simulated: rows travel without their header. */
 #include "base/status.h"
 #include "export/format.h"
 
@@ -26,7 +26,7 @@ static void write_real(FILE *out, double value)
     if (isfinite(value)) fprintf(out, "%.15g", value);
 }
 
-static void write_row(FILE *out, const jm_row *row)
+static void write_row(FILE *out, const jm_row *row, bool simulated)
 {
     const char *texts[] = {row->name, row->path, row->kind};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -42,7 +42,7 @@ static void write_row(FILE *out, const jm_row *row)
     }
     fprintf(out, ",%s,", jm_provenance_text(row->provenance));
     write_text(out, row->boards);
-    fprintf(out, ",%" PRId64 ",%" PRId64 "\n", row->start_ns, row->end_ns);
+    fprintf(out, ",%" PRId64 ",%" PRId64 ",%s\n", row->start_ns, row->end_ns, simulated ? "true" : "false");
 }
 
 static jm_status write_csv(jm_recording *recording, const jm_report_options *options, FILE *out,
@@ -51,10 +51,10 @@ static jm_status write_csv(jm_recording *recording, const jm_report_options *opt
     jm_report *report = NULL;
     JM_TRY(jm_report_create(&report, recording, options, err));
     fputs("name,path,kind,depth,calls,busy_s,energy_j,energy_low_j,energy_high_j,energy_self_j,power_w,share,"
-          "provenance,boards,start_ns,end_ns\n",
+          "provenance,boards,start_ns,end_ns,simulated\n",
           out);
     for (size_t i = 0; i < jm_report_row_count(report); i++)
-        write_row(out, jm_report_row(report, i));
+        write_row(out, jm_report_row(report, i), jm_report_totals_get(report)->simulated);
     jm_report_free(report);
     return JM_OK;
 }
