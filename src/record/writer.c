@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define FLUSH_BYTES    ((size_t)1 << 20) /* a batch this large goes to SQLite before the next commit */
+#define CHECKPOINT_NS  (5 * JM_NS_PER_S)
 #define CLOSE_ATTEMPTS 20
 #define CLOSE_WAIT_NS  (50 * JM_NS_PER_MS)
 
@@ -30,10 +31,11 @@ struct jm__writer {
     JM_VEC(jm__stream) streams;
     JM_VEC(jm__kernel_class) classes;
     size_t names_written, boards_written, sensors_written, streams_written, classes_written;
-    int64_t complete_ns;  /* of the last commit that worked, 0: none */
-    bool failing;         /* the last commit did not */
-    jm_status failure;    /* why it did not */
-    pthread_mutex_t lock; /* the database, when a reader in this process shares it */
+    int64_t checkpoint_ns; /* when the journal was last emptied into the file, 0: never */
+    int64_t complete_ns;   /* of the last commit that worked, 0: none */
+    bool failing;          /* the last commit did not */
+    jm_status failure;     /* why it did not */
+    pthread_mutex_t lock;  /* the database, when a reader in this process shares it */
     jm_recording *recording;
 };
 
@@ -170,10 +172,21 @@ static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *
     return status;
 }
 
+/* Now and then what is in the journal goes into the file itself, the schema and the boards at once: a file
+ * whose journal was lost or cut is then worth something, too. If it fails, the journal still has all. */
+static void checkpoint_if_due(jm__writer *writer)
+{
+    int64_t now_ns = jm__now_ns();
+    if (writer->path == NULL || now_ns - writer->checkpoint_ns < CHECKPOINT_NS) return;
+    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    writer->checkpoint_ns = now_ns;
+}
+
 jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *err)
 {
     pthread_mutex_lock(&writer->lock);
     jm_status status = write_batch(writer, complete_ns, err);
+    if (status == JM_OK) checkpoint_if_due(writer);
     pthread_mutex_unlock(&writer->lock);
     return status;
 }

@@ -145,6 +145,33 @@ static void test_a_killed_recorder_leaves_all_that_was_committed(void **state)
     jm_recording_close(recording);
 }
 
+static void test_the_journal_of_a_killed_recorder_may_be_cut(void **state)
+{
+    (void)state;
+    enum { SECONDS = 40 };
+    char journal[112];
+    struct stat info;
+    snprintf(journal, sizeof journal, "%s-wal", path);
+    write_and_die(path, SECONDS);
+    assert_int_equal(stat(journal, &info), 0);
+    assert_int_equal(truncate(journal, info.st_size / 2), 0);
+    jm_recording *recording;
+    jm__dataset *data = load(&recording, path);
+    assert_true(data->board_count == 1 && data->sensor_count == 1);
+    size_t seconds = data->reading_count / READINGS_A_SECOND;
+    assert_in_range(seconds, SECONDS * 40 / 100, SECONDS * 60 / 100);
+    check_seconds(data, seconds); /* whole commits, none in parts */
+    assert_non_null(
+        strstr(jm_recording_damage(recording), "the recorder ended before it could close the file"));
+    jm__dataset_free(data);
+    jm_recording_close(recording);
+    assert_int_equal(truncate(journal, 0), 0); /* or lost */
+    data = load(&recording, path);
+    assert_int_equal(data->board_count, 1);
+    jm__dataset_free(data);
+    jm_recording_close(recording);
+}
+
 static void test_what_a_killed_recorder_left_opens_from_a_read_only_folder(void **state)
 {
     (void)state;
@@ -380,6 +407,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_killed_recorder_leaves_all_that_was_committed),
+        cmocka_unit_test(test_the_journal_of_a_killed_recorder_may_be_cut),
         cmocka_unit_test(test_what_a_killed_recorder_left_opens_from_a_read_only_folder),
         cmocka_unit_test(test_a_whole_recording_opens_from_a_read_only_folder),
         cmocka_unit_test(test_a_recording_cut_in_half_gives_its_first_half),
