@@ -20,6 +20,10 @@ static int decimals_for(double half_width)
 
 void cli_energy_print(FILE *out, double energy_j, double low_j, double high_j, double duration_s)
 {
+    if (!isfinite(energy_j)) {
+        fputs("energy not known", out);
+        return;
+    }
     double half_width = (high_j - low_j) / 2;
     int decimals = decimals_for(half_width);
     fprintf(out, "%.*f J", decimals, energy_j);

@@ -10,7 +10,8 @@
 jm_status cli_energy_report(jm_report **out, jm_recording *recording, int64_t from_ns, int64_t to_ns,
                             jm_error *err);
 
-/* "144.1 J (±0.9), 28.7 W": energy with half of its 95 % interval, mean power over `duration_s`. */
+/* "144.1 J (±0.9), 28.7 W": energy with half of its 95 % interval, mean power over `duration_s`: the time
+ * that is recorded, which a lost board or a full disk may have cut short. */
 void cli_energy_print(FILE *out, double energy_j, double low_j, double high_j, double duration_s);
 
 #endif

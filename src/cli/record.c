@@ -117,7 +117,9 @@ static void print_summary(const char *path, const cli_child *child)
     if (status == JM_OK) {
         const jm_report_totals *totals = jm_report_totals_get(report);
         cli_energy_print(stderr, totals->total_energy_j, totals->total_low_j, totals->total_high_j,
-                         duration_s);
+                         totals->duration_s);
+        if (totals->duration_s < 0.98 * duration_s)
+            fprintf(stderr, " in the %.2f s that are recorded", totals->duration_s);
         if (totals->simulated) fputs(" (simulated board)", stderr);
     } else {
         fprintf(stderr, "joules unknown (%s)", err.text);

@@ -32,13 +32,14 @@ static void print_text(const jm_report *report, const cli_child *child)
     double duration_s = (double)(child->end_ns - child->start_ns) / 1e9;
     const jm_report_totals *totals = jm_report_totals_get(report);
     fprintf(stderr, "%.2f s, ", duration_s);
-    cli_energy_print(stderr, totals->total_energy_j, totals->total_low_j, totals->total_high_j, duration_s);
+    cli_energy_print(stderr, totals->total_energy_j, totals->total_low_j, totals->total_high_j,
+                     totals->duration_s);
     fprintf(stderr, "%s\n", totals->simulated ? " (simulated board)" : "");
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
         if (!is_board(row)) continue;
         fprintf(stderr, "  %-24s ", row->name);
-        cli_energy_print(stderr, row->energy_j, row->energy_low_j, row->energy_high_j, duration_s);
+        cli_energy_print(stderr, row->energy_j, row->energy_low_j, row->energy_high_j, totals->duration_s);
         fputc('\n', stderr);
     }
     for (size_t i = 0; i < jm_report_note_count(report); i++)
@@ -67,15 +68,15 @@ static int print_json(const jm_report *report, const cli_child *child)
     json_t *boards = json_array(), *notes = json_array();
     for (size_t i = 0; i < jm_report_row_count(report); i++)
         if (is_board(jm_report_row(report, i)))
-            json_array_append_new(boards, board_json(jm_report_row(report, i), duration_s));
+            json_array_append_new(boards, board_json(jm_report_row(report, i), totals->duration_s));
     for (size_t i = 0; i < jm_report_note_count(report); i++)
         json_array_append_new(notes, json_string(jm_report_note(report, i)));
     json_t *all = json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:b, s:o, s:o}", "duration_s", number(duration_s), "energy_j",
         number(totals->total_energy_j), "energy_low_j", number(totals->total_low_j), "energy_high_j",
-        number(totals->total_high_j), "power_w", number(totals->total_energy_j / duration_s), "source",
-        totals->total_source == NULL ? "" : totals->total_source, "exit_code", child->exit_code, "simulated",
-        totals->simulated, "boards", boards, "notes", notes);
+        number(totals->total_high_j), "power_w", number(totals->total_energy_j / totals->duration_s),
+        "source", totals->total_source == NULL ? "" : totals->total_source, "exit_code", child->exit_code,
+        "simulated", totals->simulated, "boards", boards, "notes", notes);
     int code =
         all == NULL || json_dumpf(all, stdout, JSON_INDENT(2)) != 0 ? jm_status_exit_code(JM_NO_MEMORY) : 0;
     if (code == 0) fputc('\n', stdout);

@@ -338,10 +338,12 @@ static jm_status fail_incomplete(jm__writer *writer, jm_status status, int64_t c
         if (counts[row] > 0)
             jm__strbuf_format(&lost, "%s%" PRId64 " %s", lost.length == 0 ? "" : ", ", counts[row],
                               jm__batch_row_text((jm__batch_row)row));
-    jm__fail(err, status, code, "sqlite3_step",
-             "%s: %s: its last %.1f s are missing (%s); what was written before is whole", writer->path,
-             jm_status_text(status),
-             writer->complete_ns == 0 ? 0.0 : (double)(jm__now_ns() - writer->complete_ns) / 1e9,
+    char since[48] = "all after its start is";
+    if (writer->complete_ns != 0)
+        snprintf(since, sizeof since, "its last %.1f s are",
+                 (double)(jm__now_ns() - writer->complete_ns) / 1e9);
+    jm__fail(err, status, code, "sqlite3_step", "%s: %s: %s missing (%s); what was written before is whole",
+             writer->path, jm_status_text(status), since,
              lost.length == 0 ? "nothing but its end mark" : lost.text);
     jm__strbuf_free(&lost);
     return status;
