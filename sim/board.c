@@ -142,6 +142,18 @@ void sim_board_load(sim_board *board, const sim_load *loads, int count, bool con
     sim_power_load(&board->power, loads, count, context);
 }
 
+void sim_board_shift(sim_board *board, double energy_j)
+{
+    sim_power *power = &board->power;
+    uint64_t kept = power->history_count < power->history_size ? power->history_count : power->history_size;
+    for (uint64_t i = 0; i < kept; i++)
+        power->history[i].energy_j += energy_j;
+    power->now.energy_j += energy_j;
+    sim_channel *counter = &board->channels[SIM_CHANNEL_COUNTER];
+    for (int64_t i = 0; i < counter->profile.depth + SIM_UNSEEN; i++)
+        counter->samples[i].value += energy_j;
+}
+
 const sim_sample *sim_board_sample(const sim_board *board, int channel, int64_t number, int64_t now_ns)
 {
     const sim_channel *from = &board->channels[channel];

@@ -44,6 +44,9 @@ void sim_board_close(sim_board *board);
 void sim_board_advance(sim_board *board, int64_t t_ns);
 void sim_board_load(sim_board *board, const sim_load *loads, int count, bool context);
 
+/* Add to the energy counter, as if it had always been so. */
+void sim_board_shift(sim_board *board, double energy_j);
+
 /* Besides `depth`, samples kept that are made but cannot be read yet. */
 #define SIM_UNSEEN 8
 

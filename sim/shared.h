@@ -19,6 +19,13 @@ typedef struct sim_shared_setting {
     int32_t reserved;
 } sim_shared_setting;
 
+/* The energy counter of a board as the processes that drive it live know it. */
+typedef struct sim_checkpoint {
+    _Atomic uint64_t turn; /* odd: being written */
+    _Atomic int64_t t_ns;
+    _Atomic uint64_t energy_uj;
+} sim_checkpoint;
+
 /* The file's content. */
 typedef struct sim_shared_state {
     _Atomic uint64_t magic;
@@ -26,6 +33,7 @@ typedef struct sim_shared_state {
     int64_t epoch_realtime_ns;
     _Atomic int32_t truth_pid; /* the process that writes the truth, 0: none */
     _Atomic int32_t persistence[SIM_BOARDS];
+    sim_checkpoint checkpoints[SIM_BOARDS];
     _Atomic uint64_t setting_count;
     sim_shared_setting settings[SIM_SETTINGS_MAX];
 } sim_shared_state;
@@ -46,6 +54,12 @@ void sim_shared_set(sim_shared *shared, int board, double limit_w, double lock_m
 
 /* What was last set on this board; false: nothing yet. */
 bool sim_shared_latest(const sim_shared *shared, int board, sim_setting *setting);
+
+/* Note how far a board's counter has come, unless somebody else does so just now. */
+void sim_shared_publish(sim_shared *shared, int board, int64_t t_ns, double energy_j);
+
+/* What was last noted; false: nothing. */
+bool sim_shared_checkpoint(const sim_shared *shared, int board, int64_t *t_ns, double *energy_j);
 
 int64_t sim_monotonic_ns(void);
 int64_t sim_realtime_ns(void);

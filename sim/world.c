@@ -115,6 +115,8 @@ int64_t sim_world_settle(void)
 {
     int64_t now_ns = sim_monotonic_ns();
     drive(now_ns - SIM_HORIZON_NS, now_ns);
+    for (int i = 0; world.live != NULL && i < world.board_count; i++)
+        sim_shared_publish(&world.shared, i, world.boards[i].power.t_ns, world.boards[i].power.now.energy_j);
     return now_ns;
 }
 
@@ -278,6 +280,22 @@ static bool open_boards(void)
     return world.script != NULL;
 }
 
+/* Spans that ran before this process looked cannot be known, but what they took can: from who was there. */
+static void adopt_counters(void)
+{
+    for (int i = 0; i < world.board_count; i++) {
+        sim_board *board = &world.boards[i];
+        int64_t t_ns;
+        double energy_j;
+        if (!sim_shared_checkpoint(&world.shared, i, &t_ns, &energy_j)) continue;
+        step_board(NULL, board, t_ns);
+        double missing_j = energy_j - board->power.now.energy_j;
+        sim_board_shift(board, missing_j);
+        for (int k = 0; k < world.faults.count; k++)
+            world.mark_j[k][i] += missing_j;
+    }
+}
+
 static const char *run_dir(void)
 {
     const char *path = given_run[0] != '\0' ? given_run : getenv("JOULEMAP_RUN");
@@ -297,9 +315,11 @@ static uint64_t world_key(void)
     return key;
 }
 
-static bool open_live(void)
+/* `fresh`: the boards were opened just now. */
+static bool open_live(bool fresh)
 {
     if (world.script != NULL || run_dir() == NULL) return true;
+    if (fresh) adopt_counters();
     world.live = sim_live_open(run_dir(), &world.labels, sim_monotonic_ns());
     if (world.live == NULL) snprintf(world.error, sizeof world.error, "out of memory");
     return world.live != NULL;
@@ -315,7 +335,7 @@ static bool open_world(void)
         snprintf(world.error, sizeof world.error, "out of memory");
         return false;
     }
-    if (!open_boards() || !open_live()) {
+    if (!open_boards() || !open_live(true)) {
         close_boards();
         sim_shared_close(&world.shared);
         return false;
@@ -524,13 +544,14 @@ static bool change_run(void)
     sim_shared_state base = *world.shared.state;
     sim_shared_close(&world.shared);
     if (!sim_shared_open(&world.shared, run_dir(), world_key(), &base)) return false;
-    if (world.shared.state->epoch_monotonic_ns != base.epoch_monotonic_ns) {
+    bool fresh = world.shared.state->epoch_monotonic_ns != base.epoch_monotonic_ns;
+    if (fresh) {
         close_boards();
         if (!open_boards()) return false;
     }
     sim_live_close(world.live);
     world.live = NULL;
-    return open_live();
+    return open_live(fresh);
 }
 
 int jmsim_attach(const char *run, const char *truth)

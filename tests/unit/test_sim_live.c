@@ -321,6 +321,62 @@ static void test_work_runs_on_the_board_that_the_program_names(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+static void test_a_process_that_comes_late_sees_the_same_counter(void **state)
+{
+    (void)state;
+    int back[2];
+    assert_int_equal(pipe(back), 0);
+    double late[2] = {0, 0}, tick_s;
+    pid_t child = fork();
+    if (child == 0) {
+        wait_ms(700);
+        nvmlDevice_t device;
+        bool good = nvml.init() == NVML_SUCCESS && nvml.handle(0, &device) == NVML_SUCCESS;
+        wait_ms(250); /* ticks of its own */
+        if (good) late[0] = counter_j(device, &late[1]);
+        good = good && write(back[1], late, sizeof late) == sizeof late;
+        _exit(good ? 0 : 1);
+    }
+    close(back[1]);
+    nvmlDevice_t device = open_board(0);
+    ring own = make_ring(0, 64);
+    uint64_t id;
+    begin_span(&own, FORWARD, NAME_A, LINEAR, &id);
+    sleep_to(1.2);
+    assert_int_equal(read(back[0], late, sizeof late), sizeof late);
+    double own_j = counter_j(device, &tick_s);
+    assert_true(fabs(own_j - late[0] - LINEAR_FORWARD_W * (tick_s - late[1])) < 0.01);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(back[0]);
+}
+
+static void test_a_forked_child_goes_on_reading(void **state)
+{
+    (void)state;
+    nvmlDevice_t device = open_board(0);
+    ring own = make_ring(0, 64);
+    uint64_t id;
+    begin_span(&own, FORWARD, NAME_A, LINEAR, &id);
+    sleep_to(0.2);
+    pid_t child = fork();
+    if (child == 0) { /* no helper thread here: reading alone must keep up */
+        double from_s, to_s;
+        double from_j = counter_j(device, &from_s);
+        sleep_to(0.6);
+        double mean_w = (counter_j(device, &to_s) - from_j) / (to_s - from_s);
+        _exit(fabs(mean_w - LINEAR_FORWARD_W) < 0.05 && nvml.shutdown() == NVML_SUCCESS ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(nvml.detach(), 0); /* the truth is the parent's still */
+    double energy_j = 0, busy_s = 0;
+    assert_true(read_truth(truth, 0, "model.a", "forward", NULL, &busy_s, &energy_j));
+    assert_true(busy_s > 0.5 && fabs(energy_j / busy_s - LINEAR_FORWARD_W) < 0.01);
+}
+
 static void test_the_truth_is_there_though_nobody_closed_the_board(void **state)
 {
     (void)state;
@@ -358,6 +414,8 @@ int main(int argc, char **argv)
         TEST(test_records_that_were_overtaken_are_counted),
         TEST(test_the_board_idles_when_its_program_is_killed),
         TEST(test_work_runs_on_the_board_that_the_program_names),
+        TEST(test_a_process_that_comes_late_sees_the_same_counter),
+        TEST(test_a_forked_child_goes_on_reading),
         TEST(test_the_truth_is_there_though_nobody_closed_the_board),
     };
     return cmocka_run_group_tests(tests, load_library, NULL);
