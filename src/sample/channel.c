@@ -105,8 +105,8 @@ static void ticked_take(jm__channel *channel, jm__channel_context *context, cons
                      sample->value);
     } else if (jm__tick_next(&channel->tick, channel->emitted_ns + channel->tick.period_ns / 2, &low_ns,
                              &high_ns) &&
-               high_ns < sample->t_ns) {
-        /* Renewed with the same value. */
+               high_ns + channel->tick.period_ns / 4 < sample->t_ns) {
+        /* Renewed with the same value: it is too late for a change that only shows late. */
         reading_send(channel, context, low_ns + (high_ns - low_ns) / 2, sample->value);
     } else if (!channel->has_value) {
         reading_send(channel, context, sample->t_ns, sample->value);

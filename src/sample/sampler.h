@@ -73,7 +73,8 @@ jm_status jm__sampler_create(jm__sampler **out, const jm__sampler_options *optio
  * their tick; returns at once. jm__sampler_fresh_ns tells when it is done. */
 void jm__sampler_kick(jm__sampler *sampler, bool edge);
 
-/* All readings stamped before this time have reached the sink. */
+/* All power and energy readings stamped before this time have reached the sink (of boards and sensors that
+ * answer; what has been silent for seconds holds nothing up). */
 int64_t jm__sampler_fresh_ns(const jm__sampler *sampler);
 
 jm__sampler_cost jm__sampler_cost_get(const jm__sampler *sampler);

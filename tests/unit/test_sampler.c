@@ -407,6 +407,23 @@ static void test_a_failing_sensor_is_told_once_and_the_others_go_on(void **state
     assert_null(event_find(JM_EVENT_GAP, 1));
 }
 
+static void test_throttling_is_told_when_it_begins_and_when_it_ends(void **state)
+{
+    (void)state;
+    bench_start("h200", NULL, "t_start_s,t_end_s,power_w\n0,0.5,100\n0.5,1,900\n1,60,100\n");
+    jm__sleep_ns(1500 * MS);
+    jm__sampler_stop(b.sampler);
+    double reasons[2] = {0, 1};
+    size_t told = 0;
+    for (size_t i = 0; i < b.heard.events.count; i++) {
+        if (b.heard.events.items[i].kind != JM_EVENT_THROTTLE) continue;
+        assert_true(told < 2);
+        reasons[told++] = b.heard.events.items[i].value;
+    }
+    assert_int_equal(told, 2);
+    assert_true(reasons[0] == 4.0 && reasons[1] == 0.0); /* bit 2: held by the power cap */
+}
+
 static void test_a_slow_call_costs_its_own_readings_only(void **state)
 {
     (void)state;
@@ -502,6 +519,7 @@ int main(void)
         cmocka_unit_test_teardown(test_a_counter_that_begins_again_is_told_with_what_it_had, bench_end),
         cmocka_unit_test_teardown(test_a_counter_that_stands_still_holds_nobody_up, bench_end),
         cmocka_unit_test_teardown(test_a_failing_sensor_is_told_once_and_the_others_go_on, bench_end),
+        cmocka_unit_test_teardown(test_throttling_is_told_when_it_begins_and_when_it_ends, bench_end),
         cmocka_unit_test_teardown(test_a_slow_call_costs_its_own_readings_only, bench_end),
         cmocka_unit_test_teardown(test_a_forked_child_lets_go_of_the_sampler_without_hanging, bench_end),
         cmocka_unit_test_teardown(test_several_boards_are_told_apart, bench_end),
