@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "base/strbuf.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,21 +45,20 @@ static jm__window whole_run(const jm__dataset *d)
 
 static jm_status no_such_phase(const jm__dataset *d, const char *phase, jm_error *err)
 {
-    char names[200] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < d->span_count; i++) {
+    jm__strbuf names = {0};
+    for (size_t i = 0; i < d->span_count && names.length < 200; i++) {
         if (d->spans[i].kind != JM_SPAN_PHASE) continue;
         const char *name = jm__dataset_text(d, d->spans[i].name_id);
-        if (strstr(names, name) != NULL || used + strlen(name) + 3 > sizeof names) continue;
-        strcat(names, used > 0 ? ", " : "");
-        strcat(names, name);
-        used = strlen(names);
+        if (names.text != NULL && strstr(names.text, name) != NULL) continue;
+        jm__strbuf_format(&names, "%s%s", names.length > 0 ? ", " : "", name);
     }
-    if (used == 0)
-        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no phase \"%s\": the recording has no phases",
-                        phase);
-    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no phase \"%s\" in the recording, but: %s", phase,
-                    names);
+    if (names.length == 0)
+        jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no phase \"%s\": the recording has no phases", phase);
+    else
+        jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no phase \"%s\" in the recording, but: %s", phase,
+                 names.text);
+    jm__strbuf_free(&names);
+    return JM_NOT_FOUND;
 }
 
 static jm_status find_windows(jm__attribution *a, jm_error *err)
@@ -111,8 +111,9 @@ static jm_status take_readings(jm__attribution *a, jm_error *err)
 {
     const jm__dataset *d = a->dataset;
     size_t *counts = calloc(d->sensor_count + 1, sizeof *counts);
-    jm_status status = counts == NULL ? jm__no_memory(err, "jm__attribution_build") : JM_OK;
-    for (size_t i = 0; counts != NULL && i < d->reading_count; i++) {
+    if (counts == NULL) return jm__no_memory(err, "jm__attribution_build");
+    jm_status status = JM_OK;
+    for (size_t i = 0; i < d->reading_count; i++) {
         int64_t id = d->readings[i].sensor_id;
         if (id >= 1 && (size_t)id <= d->sensor_count) counts[id - 1]++;
     }

@@ -80,37 +80,59 @@ static bool may_split(const jm__class *row)
     return row->grid[0] == 0 && strcmp(row->kind, "kernel") == 0;
 }
 
-jm_status jm__duration_groups_split(jm__work_set *work, jm_error *err)
+typedef struct splitter {
+    JM_VEC(histogram) histograms;
+    uint32_t *of_class; /* number of its histogram, from 1; 0: none */
+    size_t count;       /* classes before the split */
+} splitter;
+
+static const histogram *histogram_of(const splitter *s, const jm__item *item)
 {
-    size_t count = work->classes.count;
-    histogram **of_class = calloc(count + 1, sizeof *of_class);
-    jm_status status = of_class == NULL ? jm__no_memory(err, "jm__work_build") : JM_OK;
-    for (size_t b = 0; status == JM_OK && b < work->board_count; b++) {
-        for (size_t i = 0; status == JM_OK && i < work->boards[b].count; i++) {
-            const jm__item *item = &work->boards[b].items[i];
-            if (item->calls != 1 || !may_split(&work->classes.items[item->class_index])) continue;
-            histogram **h = &of_class[item->class_index];
-            if (*h == NULL) *h = calloc(1, sizeof **h);
-            if (*h == NULL) {
-                status = jm__no_memory(err, "jm__work_build");
-                break;
-            }
-            (*h)->count[bin_of(item->end_ns - item->start_ns)]++;
-            (*h)->calls++;
+    if (item->calls != 1 || item->class_index >= s->count || s->of_class[item->class_index] == 0) return NULL;
+    return &s->histograms.items[s->of_class[item->class_index] - 1];
+}
+
+static jm_status count_durations(splitter *s, const jm__work_set *work, size_t b, jm_error *err)
+{
+    for (size_t i = 0; i < work->boards[b].count; i++) {
+        const jm__item *item = &work->boards[b].items[i];
+        if (item->calls != 1 || !may_split(&work->classes.items[item->class_index])) continue;
+        uint32_t *number = &s->of_class[item->class_index];
+        if (*number == 0) {
+            if (!jm__vec_push(&s->histograms, (histogram){0})) return jm__no_memory(err, "jm__work_build");
+            *number = (uint32_t)s->histograms.count;
         }
+        histogram *h = &s->histograms.items[*number - 1];
+        h->count[bin_of(item->end_ns - item->start_ns)]++;
+        h->calls++;
     }
-    for (size_t c = 0; status == JM_OK && c < count; c++)
-        if (of_class[c] != NULL) status = split_class(of_class[c], (uint32_t)c, &work->classes, err);
-    for (size_t b = 0; status == JM_OK && b < work->board_count; b++) {
+    return JM_OK;
+}
+
+static jm_status split(splitter *s, jm__work_set *work, jm_error *err)
+{
+    for (size_t b = 0; b < work->board_count; b++)
+        JM_TRY(count_durations(s, work, b, err));
+    for (size_t c = 0; c < s->count; c++)
+        if (s->of_class[c] != 0)
+            JM_TRY(split_class(&s->histograms.items[s->of_class[c] - 1], (uint32_t)c, &work->classes, err));
+    for (size_t b = 0; b < work->board_count; b++) {
         for (size_t i = 0; i < work->boards[b].count; i++) {
             jm__item *item = &work->boards[b].items[i];
-            if (item->calls != 1 || item->class_index >= count || of_class[item->class_index] == NULL)
-                continue;
-            item->class_index = of_class[item->class_index]->group[bin_of(item->end_ns - item->start_ns)];
+            const histogram *h = histogram_of(s, item);
+            if (h != NULL) item->class_index = h->group[bin_of(item->end_ns - item->start_ns)];
         }
     }
-    for (size_t c = 0; of_class != NULL && c < count; c++)
-        free(of_class[c]);
-    free(of_class);
+    return JM_OK;
+}
+
+jm_status jm__duration_groups_split(jm__work_set *work, jm_error *err)
+{
+    splitter s = {.count = work->classes.count};
+    s.of_class = calloc(s.count + 1, sizeof *s.of_class);
+    if (s.of_class == NULL) return jm__no_memory(err, "jm__work_build");
+    jm_status status = split(&s, work, err);
+    jm__vec_free(&s.histograms);
+    free(s.of_class);
     return status;
 }

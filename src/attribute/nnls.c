@@ -137,8 +137,8 @@ jm_status jm__nnls_solve(const jm__qr *qr, double *x, bool *is_free, jm_error *e
     if (qr->columns == 0) return JM_OK;
     reduced r;
     bool *refused = calloc(qr->columns, sizeof *refused);
+    if (refused == NULL) return jm__no_memory(err, "jm__nnls_solve");
     jm_status status = reduced_init(&r, qr->columns, err);
-    if (status == JM_OK && refused == NULL) status = jm__no_memory(err, "jm__nnls_solve");
     if (status == JM_OK) status = start(&r, qr, x, is_free, err);
     /* The set is finite and each turn lowers the sum; the bound only guards against rounding. */
     for (size_t turn = 0; status == JM_OK && turn < 3 * qr->columns; turn++) {

@@ -24,15 +24,15 @@ static bool autocovariance(const jm__pass *pass, const double *residual, double 
     }
     for (size_t l = 0; l <= LAGS; l++)
         covariance[l] = pairs[l] > 0 ? covariance[l] / (double)pairs[l] : 0;
-    return pairs[LAGS] >= 5 * LAGS;
+    return pairs[LAGS] >= (size_t)5 * LAGS;
 }
 
 /* The drift whose autocovariance is nearest to what was seen at lags 1 to LAGS. */
 static void fit_drift(jm__noise *noise, const double covariance[LAGS + 1], double readings)
 {
     double best = INFINITY;
-    for (double keep = 0.1; keep < 0.985; keep += 0.02) {
-        double product = 0, square = 0, power = 1, seen = 0;
+    for (int percent = 10; percent <= 98; percent += 2) {
+        double keep = percent / 100.0, product = 0, square = 0, power = 1, seen = 0;
         for (size_t l = 1; l <= LAGS; l++) {
             power *= keep;
             product += covariance[l] * power;

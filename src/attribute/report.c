@@ -79,13 +79,13 @@ jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_re
     jm__dataset *dataset = NULL;
     JM_TRY(jm__dataset_load(&dataset, recording, err));
     jm_status status = jm__report_from_dataset(out, dataset, jm_recording_damage(recording), options, err);
-    if (status == JM_OK) {
-        (*out)->owned = dataset;
-        jm__quality_read_cost(&(*out)->quality, recording);
-    } else {
+    if (*out == NULL) {
         jm__dataset_free(dataset);
+        return status;
     }
-    return status;
+    (*out)->owned = dataset;
+    jm__quality_read_cost(&(*out)->quality, recording);
+    return JM_OK;
 }
 
 void jm_report_free(jm_report *report)

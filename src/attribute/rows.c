@@ -144,8 +144,11 @@ static jm_status list(maker *m, jm_error *err)
     size_t count = m->tree->nodes.count, listed = 0;
     size_t *family = calloc(count + 1, sizeof *family), *first = calloc(count + 2, sizeof *first);
     JM_VEC(size_t) stack = {0};
-    jm_status status = family == NULL || first == NULL ? jm__no_memory(err, "jm__rows_make") : JM_OK;
-    if (status != JM_OK) goto out;
+    jm_status status = JM_OK;
+    if (family == NULL || first == NULL) {
+        status = jm__no_memory(err, "jm__rows_make");
+        goto out;
+    }
     for (size_t n = 0; n < count; n++) {
         family[n] = n;
         first[m->tree->nodes.items[n].parent + 2]++; /* JM__NO_NODE + 2 is 1: the top */

@@ -397,7 +397,8 @@ static jm_status write_classes(importer *im, int64_t *class_ids, jm_error *err)
 static jm_status write_kernels(importer *im, const int64_t *class_ids, jm_error *err)
 {
     jm__kernel *batch = calloc(WRITE_BATCH, sizeof *batch);
-    jm_status status = batch == NULL ? jm__no_memory(err, "jm_recording_import") : JM_OK;
+    if (batch == NULL) return jm__no_memory(err, "jm_recording_import");
+    jm_status status = JM_OK;
     for (size_t i = 0; status == JM_OK && i < im->rows.count; i += WRITE_BATCH) {
         size_t count = im->rows.count - i < WRITE_BATCH ? im->rows.count - i : WRITE_BATCH;
         for (size_t k = 0; k < count; k++) {
