@@ -158,13 +158,14 @@ def failures() -> list[int]:
     pynvml.nvmlInit()
     handle = pynvml.nvmlDeviceGetHandleByIndex(0)
     codes = []
-    for call in (
+    calls: tuple[Callable[[], object], ...] = (
         lambda: pynvml.nvmlDeviceGetPowerUsage(handle),
         lambda: pynvml.nvmlDeviceGetSamples(handle, 0, 0),
         lambda: pynvml.nvmlDeviceGetC2cModeInfoV(handle),
         lambda: pynvml.nvmlDeviceGetHandleByIndex(7),
         lambda: pynvml.nvmlDeviceSetPowerManagementLimit(handle, 1),
-    ):
+    )
+    for call in calls:
         with pytest.raises(pynvml.NVMLError) as caught:
             call()
         codes.append(caught.value.value)
@@ -242,10 +243,11 @@ def zeus_window() -> float:
 
     gpus = get_gpus()
     time.sleep(0.2)
-    first = gpus.get_total_energy_consumption(0)
+    first: int = gpus.get_total_energy_consumption(0)
     begin = time.monotonic()
     time.sleep(1.0)
-    return (gpus.get_total_energy_consumption(0) - first) / 1e3 / (time.monotonic() - begin)
+    used_mj: int = gpus.get_total_energy_consumption(0) - first
+    return used_mj / 1e3 / (time.monotonic() - begin)
 
 
 def test_zeus_itself_measures_the_board(on_board: Run) -> None:
