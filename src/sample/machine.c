@@ -91,10 +91,11 @@ static const char here[] = "joulemap";
 /* libcupti below one place where Python keeps packages. */
 static bool in_packages(const char *place, char *path, size_t size)
 {
-    static const char *const wheels[] = {"nvidia/cu13/lib", "nvidia/cuda_cupti/lib"};
+    static const char *const wheels[] = {"nvidia/cu1[3-9]/lib/libcupti.so.1[3-9]",
+                                         "nvidia/cuda_cupti/lib/libcupti.so.1[2-9]"};
     for (size_t i = 0; i < sizeof wheels / sizeof wheels[0]; i++) {
         char pattern[1024];
-        snprintf(pattern, sizeof pattern, "%.700s/%s/libcupti.so.*", place, wheels[i]);
+        snprintf(pattern, sizeof pattern, "%.700s/%s", place, wheels[i]);
         if (first_match(pattern, path, size)) return true;
     }
     return false;
@@ -127,7 +128,8 @@ static bool in_site_packages(char *path, size_t size)
            in_packages("/usr/lib/python3*/*-packages", path, size);
 }
 
-/* The search order of docs/architecture.md, but for a libcupti that a program has loaded already. */
+/* The search order of src/inject/cupti.c, but for a libcupti that a program has loaded already. NULL: only
+ * the loader's own path is left. */
 static const char *cupti_find(char *path, size_t size)
 {
     const char *override = getenv("JOULEMAP_CUPTI");
@@ -136,25 +138,33 @@ static const char *cupti_find(char *path, size_t size)
         return "JOULEMAP_CUPTI";
     }
     if (in_site_packages(path, size)) return "site-packages";
-    const char *homes[] = {getenv("CUDA_HOME"), "/usr/local/cuda"};
+    const char *homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
+    static const char *const names[] = {"CUDA_HOME", "CUDA_PATH", "/usr/local/cuda"};
     for (size_t i = 0; i < sizeof homes / sizeof homes[0]; i++) {
         char pattern[1024];
         if (homes[i] == NULL) continue;
-        snprintf(pattern, sizeof pattern, "%.700s/extras/CUPTI/lib64/libcupti.so.*", homes[i]);
-        if (first_match(pattern, path, size)) return i == 0 ? "CUDA_HOME" : "/usr/local/cuda";
-        snprintf(pattern, sizeof pattern, "%.700s/lib64/libcupti.so.*", homes[i]);
-        if (first_match(pattern, path, size)) return i == 0 ? "CUDA_HOME" : "/usr/local/cuda";
+        snprintf(pattern, sizeof pattern, "%.700s/extras/CUPTI/lib64/libcupti.so.1[2-9]", homes[i]);
+        if (first_match(pattern, path, size)) return names[i];
+        snprintf(pattern, sizeof pattern, "%.700s/lib64/libcupti.so.1[2-9]", homes[i]);
+        if (first_match(pattern, path, size)) return names[i];
     }
-    snprintf(path, size, "libcupti.so");
-    return "the loader's path";
+    return NULL;
 }
 
 static void cupti_note(jm__findings *findings)
 {
     char path[1024];
     const char *where = cupti_find(path, sizeof path);
-    probe_answer answer;
-    probe_run(path, &(probe){"cuptiGetVersion", true}, &answer);
+    static const char *const sonames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+    const probe version = {"cuptiGetVersion", true};
+    probe_answer answer = {.why = "not found"};
+    if (where != NULL) probe_run(path, &version, &answer);
+    for (size_t i = 0; where == NULL && i < sizeof sonames / sizeof sonames[0] && answer.why[0] != '\0';
+         i++) {
+        snprintf(path, sizeof path, "%s", sonames[i]);
+        probe_run(path, &version, &answer);
+    }
+    if (where == NULL) where = "the loader's path";
     const char *cure =
         "pip install nvidia-cuda-cupti (PyTorch with CUDA brings it), or name it in JOULEMAP_CUPTI; "
         "without it, energy goes to layers by their spans, not by kernels";
