@@ -32,6 +32,7 @@ static void handled_set(sigset_t *set)
 void cli_child_prepare(void)
 {
     sigset_t set;
+    signal(SIGCHLD, SIG_DFL); /* if it was inherited as ignored, the kernel would tell us of no end */
     handled_set(&set);
     sigprocmask(SIG_BLOCK, &set, &mask_before);
     /* Orphans of the command become our children, so that we know of them. */
