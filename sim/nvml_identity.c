@@ -8,14 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-static nvmlReturn_t copy_text(char *to, unsigned int size, const char *text)
-{
-    if (to == NULL) return NVML_ERROR_INVALID_ARGUMENT;
-    if (strlen(text) >= size) return NVML_ERROR_INSUFFICIENT_SIZE;
-    memcpy(to, text, strlen(text) + 1);
-    return NVML_SUCCESS;
-}
-
 /* A board's own number: by make and place, not by seed. */
 static uint64_t identity(const sim_board *board, uint64_t part)
 {
@@ -168,7 +160,7 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *pci, nvmlDevice_t *dev
         char own[SIM_TEXT];                                                                                  \
         source;                                                                                              \
         sim_leave();                                                                                         \
-        return copy_text(text, size, own);                                                                   \
+        return sim_copy_text(text, size, own);                                                               \
     }
 
 TEXT_CALL(nvmlDeviceGetName, memcpy(own, board->profile->name, sizeof own))

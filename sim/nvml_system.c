@@ -4,15 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text into the caller's buffer, as NVML does it. */
-static nvmlReturn_t copy_text(char *to, unsigned int size, const char *text)
-{
-    if (to == NULL) return NVML_ERROR_INVALID_ARGUMENT;
-    if (strlen(text) >= size) return NVML_ERROR_INSUFFICIENT_SIZE;
-    memcpy(to, text, strlen(text) + 1);
-    return NVML_SUCCESS;
-}
-
 SIM_EXPORT nvmlReturn_t nvmlInit(void);
 nvmlReturn_t nvmlInit(void)
 {
@@ -57,7 +48,7 @@ nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int size)
     sim_world *world;
     nvmlReturn_t result = sim_enter(__func__, &world);
     if (result != NVML_SUCCESS) return result;
-    result = copy_text(version, size, world->profiles[0].driver);
+    result = sim_copy_text(version, size, world->profiles[0].driver);
     sim_leave();
     return result;
 }
@@ -68,7 +59,7 @@ nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int size)
     sim_world *world;
     nvmlReturn_t result = sim_enter(__func__, &world);
     if (result != NVML_SUCCESS) return result;
-    result = copy_text(version, size, world->profiles[0].nvml);
+    result = sim_copy_text(version, size, world->profiles[0].nvml);
     sim_leave();
     return result;
 }
@@ -110,5 +101,5 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
     size_t length = fread(text, 1, sizeof text - 1, in);
     fclose(in);
     text[length] = '\0'; /* the command ends at its first NUL */
-    return copy_text(name, size, text);
+    return sim_copy_text(name, size, text);
 }

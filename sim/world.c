@@ -409,13 +409,6 @@ nvmlReturn_t sim_world_shutdown(const char *call)
 
 /* --- the way in -------------------------------------------------------------- */
 
-static void sleep_ns(int64_t ns)
-{
-    struct timespec left = {ns / 1000000000, ns % 1000000000};
-    while (ns > 0 && clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
-    }
-}
-
 static nvmlReturn_t check_faults(const char *call, int board, int64_t *slow_ns)
 {
     int64_t t_ns = sim_monotonic_ns() - world.shared.state->epoch_monotonic_ns;
@@ -438,7 +431,7 @@ static nvmlReturn_t enter(const char *call, int board, sim_world **out)
     if (result == NVML_SUCCESS) result = check_faults(call, board, &slow_ns);
     if (slow_ns > 0) {
         pthread_mutex_unlock(&lock);
-        sleep_ns(slow_ns);
+        sim_sleep_ns(slow_ns);
         pthread_mutex_lock(&lock);
         if (world.users == 0) result = NVML_ERROR_UNINITIALIZED;
     }
@@ -470,48 +463,9 @@ void sim_leave(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Sleep most of it, spin the rest: a sleep alone is 50 us too long. */
-void sim_spend(const sim_board *board, int channel)
-{
-    const sim_channel_profile *profile = &board->profile->channels[channel];
-    int64_t cost_ns = profile->read_cost_ns;
-    if (profile->read_tail_share > 0 && sim_uniform((uint64_t)sim_monotonic_ns()) < profile->read_tail_share)
-        cost_ns = profile->read_tail_ns;
-    int64_t end_ns = sim_monotonic_ns() + cost_ns;
-    if (cost_ns > 200000) sleep_ns(cost_ns - 100000);
-    while (sim_monotonic_ns() < end_ns) {
-    }
-}
-
 nvmlDevice_t sim_device(int index)
 {
     return &devices[index];
-}
-
-long long sim_stamp_us(const sim_world *of, const sim_board *board, int64_t t_ns)
-{
-    const sim_shared_state *state = of->shared.state;
-    int64_t realtime_ns = t_ns - state->epoch_monotonic_ns + state->epoch_realtime_ns;
-    const sim_fault *step =
-        sim_fault_find(&of->faults, SIM_FAULT_STEP, "", board->index, t_ns - state->epoch_monotonic_ns);
-    if (step != NULL) realtime_ns += step->amount_ns;
-    return realtime_ns / 1000;
-}
-
-bool sim_energy_mj(const sim_world *of, const sim_board *board, int64_t now_ns, unsigned long long *mj,
-                   int64_t *grid_ns)
-{
-    const sim_sample *sample = sim_board_newest(board, SIM_CHANNEL_COUNTER, now_ns);
-    if (sample == NULL) return false;
-    double energy_j = sample->value;
-    int64_t t_ns = sample->grid_ns - board->epoch_ns;
-    const sim_fault *reset = sim_fault_find(&of->faults, SIM_FAULT_RESET, "", board->index, t_ns);
-    if (reset != NULL) energy_j -= of->mark_j[reset - of->faults.items][board->index];
-    const sim_fault *stuck = sim_fault_find(&of->faults, SIM_FAULT_STUCK, "", board->index, t_ns);
-    if (stuck != NULL) energy_j = of->mark_j[stuck - of->faults.items][board->index];
-    *mj = (unsigned long long)(energy_j * 1e3);
-    *grid_ns = sample->grid_ns;
-    return true;
 }
 
 /* --- for joulemap -------------------------------------------------------------- */

@@ -39,6 +39,8 @@ void sim_leave(void);
 /* Bring all boards up to the present less SIM_HORIZON_NS; returns the present. Lock held. */
 int64_t sim_world_settle(void);
 
+void sim_sleep_ns(int64_t ns);
+
 /* Spend what a read of this channel costs. Lock not held. */
 void sim_spend(const sim_board *board, int channel);
 
@@ -46,6 +48,9 @@ nvmlReturn_t sim_world_init(const char *call);
 nvmlReturn_t sim_world_shutdown(const char *call);
 
 nvmlDevice_t sim_device(int index);
+
+/* A text into the caller's buffer, as NVML does it. */
+nvmlReturn_t sim_copy_text(char *to, unsigned int size, const char *text);
 
 /* A stamp as the board's driver gives it: us of CLOCK_REALTIME. */
 long long sim_stamp_us(const sim_world *of, const sim_board *board, int64_t t_ns);
