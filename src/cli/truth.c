@@ -55,7 +55,7 @@ static char *next_field(char **rest)
 /* board,name,type,kind,calls,busy_s,energy_j */
 static jm_status take_line(cli_truth *truth, char *line, jm_error *err)
 {
-    enum { NAME = 1, ENERGY = 6, FIELDS = 7 };
+    enum { NAME = 1, BUSY = 5, ENERGY = 6, FIELDS = 7 };
     char *fields[FIELDS], *rest = line;
     line[strcspn(line, "\r\n")] = '\0';
     for (int i = 0; i < FIELDS; i++) {
@@ -68,6 +68,7 @@ static jm_status take_line(cli_truth *truth, char *line, jm_error *err)
     if (*end != '\0' || !isfinite(energy_j)) return fail(err, JM_BAD_DATA, "no energy: ", fields[ENERGY]);
     if (strcmp(fields[NAME], "(total)") == 0) {
         truth->total_j += energy_j;
+        truth->total_s = fmax(truth->total_s, strtod(fields[BUSY], NULL));
         return JM_OK;
     }
     bool idle = strcmp(fields[NAME], "(idle)") == 0;
@@ -124,6 +125,7 @@ jm_status cli_truth_compare(cli_truth *truth, const jm_report *report, jm_error 
         layer->found_j += row->energy_self_j;
         truth->found_j += row->energy_self_j;
     }
+    truth->found_s = jm_report_totals_get(report)->duration_s;
     qsort(truth->layers, truth->count, sizeof *truth->layers, by_energy);
     return JM_OK;
 }

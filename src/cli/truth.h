@@ -23,7 +23,9 @@ typedef struct cli_truth {
     cli_layer *layers;
     size_t count;
     double total_j; /* of all boards, as it was */
+    double total_s; /* how long the board was watched */
     double found_j; /* sum of all rows of the report */
+    double found_s; /* how long the recording is */
 } cli_truth;
 
 /* Read the CSV `board,name,type,kind,calls,busy_s,energy_j`. */

@@ -85,5 +85,8 @@ int cli_truth_print(const cli_truth *truth)
     }
     printf("\n%s: the rows add up to the board's total within %.1f %% (%+.3f %%)\n",
            total_kept ? "ok" : "MISSED", CLI_TOTAL_WITHIN * 100, deviation(&total) * 100);
+    printf("    (the board was watched for %.2f s, of which the recording holds %.2f s: it begins and ends "
+           "with the program)\n",
+           truth->total_s, truth->found_s);
     return layers_kept && total_kept ? 0 : CLI_EXIT_MISSED;
 }

@@ -20,7 +20,7 @@ LAYER = re.compile(
 def test_demo_finds_the_true_joules_of_each_layer(tmp_path: Path) -> None:
     environment = {**os.environ, "COLUMNS": "100"}
     recording = tmp_path / "demo.joulemap"
-    options = ["--sim", "h200", "--seconds", "10", "--keep", str(recording)]
+    options = ["--sim", "h200", "--seconds", "14", "--keep", str(recording)]
     done = subprocess.run(
         [sys.executable, "-m", "joulemap._cli", "demo", *options],
         env=environment,
