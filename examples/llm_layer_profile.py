@@ -81,7 +81,8 @@ def main() -> None:
     torch.manual_seed(0)
     model = make_model(big=cuda).eval()
     if cuda:
-        model = model.to("cuda", torch.bfloat16)
+        with torch.cuda.nvtx.range("load model"):
+            model = model.to("cuda", torch.bfloat16)
     shape = (args.batch or (8 if cuda else 2), args.length or (512 if cuda else 32))
     inputs = {
         "input_ids": torch.randint(10, 900, shape),

@@ -224,8 +224,12 @@ class LayerPowerProfiler:
         self.model.eval()
         try:
             with _session() as session, torch.no_grad():
+                # The fit sees the warm-up too: a single pass is over before the sensor has answered twice.
                 if warmup:
-                    call()  # what only a first call does: compiling, choosing algorithms
+                    with session.phase("warmup"):
+                        call()  # what only a first call does: compiling, choosing algorithms
+                        _synchronize()
+                fit_from_ns = time.monotonic_ns()
                 watch = session.watch(self.model)
                 try:
                     if warmup:
@@ -239,7 +243,8 @@ class LayerPowerProfiler:
                     end_ns = time.monotonic_ns()
                 finally:
                     watch.remove()
-                rows = session.report("span", from_ns=begin_ns, to_ns=end_ns, process_id=os.getpid()).rows
+                report = session.report("span", from_ns=fit_from_ns, to_ns=end_ns, process_id=os.getpid())
+            rows = [row for row in report.rows if row.start_ns >= begin_ns]
         finally:
             for module, training in modes:
                 module.training = training
