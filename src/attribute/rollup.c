@@ -188,6 +188,8 @@ static jm_status fill(jm__rollup *r, jm_error *err)
         if (!fitted || a->options.by == JM_BY_BOARD) add_measured(r, b);
     }
     if (a->options.by != JM_BY_KERNEL && a->options.by != JM_BY_BOARD) count_spans(r);
+    if (a->options.by == JM_BY_PHASE && !jm__rollup_measure_phases(r))
+        return jm__no_memory(err, "jm__rollup_run");
     if (r->tree->full)
         return jm__fail(err, JM_LIMIT, 0, NULL,
                         "the report would have more than %d rows; ask for a shorter time or one phase",

@@ -33,6 +33,9 @@ size_t jm__rollup_container_node(jm__rollup *r, size_t span);
 /* Idle time of the phase view goes to the phase it lies in. */
 void jm__rollup_phase_idle(jm__rollup *r, size_t board);
 
+/* The phase view: what the outermost phases took, as the sensors have it, where their times are apart. */
+bool jm__rollup_measure_phases(jm__rollup *r);
+
 /* The span around a span, JM__NO_SPAN for none. */
 size_t jm__rollup_parent(const jm__rollup *r, size_t span);
 bool jm__kind_is_layer(jm_span_kind kind);

@@ -19,7 +19,7 @@ typedef struct subtotal {
     jm__cell *cells; /* sorted by column */
     size_t cell_count;
     double measured_j, measured_u_j, busy_s, merged_s, self_j;
-    bool measured, shown;
+    bool measured, shown, whole;
     jm__energy energy;
 } subtotal;
 
@@ -67,6 +67,22 @@ static bool merge(subtotal *into, const jm__cell *cells, size_t count)
     return true;
 }
 
+/* A row that was measured as a whole over its time: what its parts leave of it is its own. Only where work
+ * and idle time of the row are that very time: not if others worked in it, or if much of its own work ran
+ * after it. */
+static void take_whole(subtotal *sub, const jm__node *node)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < sub->cell_count; i++)
+        seconds += sub->cells[i].seconds;
+    if (isnan(node->whole_j) || !sub->energy.known || fabs(seconds - node->whole_s) > 0.005 * node->whole_s)
+        return;
+    double rest_j = node->whole_j - sub->energy.energy_j - sub->measured_j;
+    sub->whole = true;
+    sub->self_j += rest_j;
+    sub->measured_j += rest_j;
+}
+
 /* Children stand after their parents, so going backwards each node is complete when its turn comes. */
 static jm_status add_up(maker *m, jm_error *err)
 {
@@ -90,6 +106,7 @@ static jm_status add_up(maker *m, jm_error *err)
         sub->measured_u_j = hypot(sub->measured_u_j, node->measured_u_j);
         sub->measured = sub->measured || node->measured;
         sub->energy = jm__energy_of(m->a, sub->cells, sub->cell_count);
+        take_whole(sub, node);
         sub->shown =
             sub->shown || sub->cell_count > 0 || node->measured || node->calls > 0 || sub->busy_s > 0;
         if (node->parent != JM__NO_NODE) {
@@ -177,6 +194,7 @@ out:
 
 static jm_provenance provenance_of(const jm__node *node, const subtotal *sub)
 {
+    if (sub->whole) return JM_PROVENANCE_MEASURED;
     if (sub->cell_count == 0)
         return node->measured || sub->measured ? JM_PROVENANCE_MEASURED : JM_PROVENANCE_FITTED;
     if (!sub->energy.known) return JM_PROVENANCE_UNRESOLVED;
@@ -213,6 +231,10 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->energy_low_j = fmax(0, row->energy_j - hypot(low_j, half_j));
     row->energy_high_j = row->energy_j + hypot(high_j, half_j);
     row->energy_self_j = sub->self_j;
+    if (sub->whole) {
+        row->energy_low_j = fmax(0, row->energy_j - two_sided_95 * node->whole_u_j);
+        row->energy_high_j = row->energy_j + two_sided_95 * node->whole_u_j;
+    }
     row->provenance = provenance_of(node, sub);
     row->boards = boards_text(m->tree, m->a, node->boards);
     bool worked = node->start_ns != INT64_MAX;

@@ -1,6 +1,7 @@
 /* Nodes by path and kind, cells by node and column: two open hash tables. */
 #include "attribute/tree.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -78,6 +79,7 @@ size_t jm__tree_new(jm__tree *tree, size_t parent, const char *name, const char 
                      .name = name,
                      .path = path,
                      .kind = kind,
+                     .whole_j = NAN,
                      .start_ns = INT64_MAX,
                      .host_start_ns = INT64_MAX};
     if (tree->nodes.count >= JM_NODES_MAX) tree->full = tree->failed = true;

@@ -24,6 +24,9 @@ typedef struct jm__node {
     double measured_j; /* energy of its own that needs no fit */
     double measured_u_j;
     bool measured;
+    double whole_j; /* with all children, measured over its own time; NAN: not */
+    double whole_u_j;
+    double whole_s;  /* that time, over all boards */
     double merged_s; /* of its own busy time: in classes that share a column with others */
 } jm__node;
 

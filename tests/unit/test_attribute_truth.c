@@ -314,6 +314,42 @@ static void test_a_call_lasts_as_long_as_its_kernels_or_those_inside(void **stat
     syn_free(s);
 }
 
+/* A phase's time is known, so its energy is what the sensors say of that time, fit or no fit. */
+static void test_a_phase_alone_on_its_board_is_measured(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(31, 1, 40000);
+    int64_t start = JM_NS_PER_S, end = 31 * JM_NS_PER_S, middle = 16 * JM_NS_PER_S;
+    syn_class(s, "k", 8, 500);
+    int64_t first = syn_span(s, JM_SPAN_PHASE, "first", "", 0, start, middle, 100);
+    int64_t second = syn_span(s, JM_SPAN_PHASE, "second", "", 0, middle, end, 100);
+    syn_random_work(s, 0, 1, 1, first, start + JM_NS_PER_S, middle);
+    size_t throttled = s->dataset.kernel_count;
+    syn_class(s, "k slower", 8, 350); /* what the board made of the same kernel later: the fit sees one k */
+    syn_random_work(s, 0, 2, 1, second, middle, end - JM_NS_PER_S);
+    syn_measure(s, 0, start, end);
+    syn_finish(s);
+    double truth_j[2] = {0, 0};
+    for (size_t i = 0; i < s->dataset.kernel_count; i++) {
+        jm__kernel *k = &s->kernels[i];
+        double seconds = (double)(k->end_ns - k->start_ns) * 1e-9;
+        truth_j[i >= throttled] += seconds * (s->class_w[k->class_id - 1] - s->idle_w);
+        k->class_id = 1;
+    }
+    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_PHASE});
+    const char *const names[] = {"first", "second"};
+    for (int i = 0; i < 2; i++) {
+        const jm_row *row = row_of(report, names[i], "phase");
+        assert_near(row->energy_j, truth_j[i] + 15 * s->idle_w, 0.005);
+        assert_true(row->provenance == JM_PROVENANCE_MEASURED);
+        assert_true(row->energy_high_j - row->energy_low_j < 0.03 * row->energy_j);
+    }
+    assert_adds_up(report);
+    assert_tree_adds_up(report);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 static void test_every_single_call_has_its_energy(void **state)
 {
     (void)state;
@@ -685,6 +721,7 @@ int main(void)
         cmocka_unit_test(test_rows_add_up_to_the_total_in_every_view_with_several_boards),
         cmocka_unit_test(test_a_path_and_kind_stand_once_in_a_report),
         cmocka_unit_test(test_a_layer_holds_forward_backward_and_its_children_once),
+        cmocka_unit_test(test_a_phase_alone_on_its_board_is_measured),
         cmocka_unit_test(test_every_single_call_has_its_energy),
         cmocka_unit_test(test_a_call_lasts_as_long_as_its_kernels_or_those_inside),
         cmocka_unit_test(test_a_class_of_zero_length_gets_no_power),
