@@ -11,6 +11,7 @@
 
 typedef struct pace {
     int64_t committed_at_ns;
+    int64_t committed_fresh_ns; /* how far the sensors had come then */
     int64_t kicked_at_ns;
     bool busy;
 } pace;
@@ -46,11 +47,12 @@ static void look_for_asks(jm_run *run)
     pthread_mutex_unlock(&run->lock);
 }
 
-static void commit(jm_run *run, int64_t complete_ns, pace *now)
+static void commit(jm_run *run, int64_t complete_ns, int64_t fresh_ns, pace *now)
 {
     jm_error failure = {0};
     jm_status status = jm__writer_commit(run->writer, complete_ns, &failure);
     now->committed_at_ns = jm__now_ns();
+    now->committed_fresh_ns = fresh_ns;
     pthread_mutex_lock(&run->lock);
     run->failure = failure;
     run->failure.status = status;
@@ -76,12 +78,15 @@ static void work(jm_run *run, pace *now)
     if (wanted) kick(run, now);
     pthread_mutex_lock(&run->writer_lock);
     /* First the limits, then the rows: what comes in between is more than promised, not less. */
-    int64_t complete_ns = jm__sampler_fresh_ns(run->sampler);
+    int64_t fresh_ns = jm__sampler_fresh_ns(run->sampler);
+    int64_t complete_ns = fresh_ns;
     now->busy = jm__run_take_rows(run) >= BUSY_RECORDS;
     if (run->collector != NULL && jm__collector_complete_ns(run->collector) < complete_ns)
         complete_ns = jm__collector_complete_ns(run->collector);
-    bool due = jm__now_ns() - now->committed_at_ns >= COMMIT_NS;
-    if (due || (wanted && complete_ns >= wanted_ns)) commit(run, complete_ns, now);
+    /* A ring comes in once a second: waiting with it too would cost a killed recorder more than a second. */
+    bool due =
+        jm__now_ns() - now->committed_at_ns >= COMMIT_NS || fresh_ns - now->committed_fresh_ns >= COMMIT_NS;
+    if (due || (wanted && complete_ns >= wanted_ns)) commit(run, complete_ns, fresh_ns, now);
     pthread_mutex_unlock(&run->writer_lock);
     if (wanted && complete_ns < wanted_ns) jm__sleep_ns(5 * JM_NS_PER_MS);
 }

@@ -1,7 +1,7 @@
 # a full disk: what was written stays, what is missing is counted, the code says so
 . "$SOURCE_DIR/tests/cli/recorded.sh"
-mount_small 300k
-joulemap record --sim h200 -o small/r.joulemap -- sh -c 'cat /dev/zero > small/ballast 2>/dev/null; sleep 6'
+mount_small 1m
+joulemap record --sim h200 -o small/r.joulemap -- sh -c 'sleep 2.5; cat /dev/zero > small/ballast 2>/dev/null; sleep 5'
 code=$?
 rm small/ballast
 [ "$(query small/r.joulemap "SELECT count(*) > 40 FROM readings_named WHERE sensor = 'power_ring'")" = 1 ] || die "readings are missing"
