@@ -124,28 +124,22 @@ static const char *result_text(CUptiResult result)
                                                                                       : "unknown error";
 }
 
-/* API calls that start work give a kernel its thread. One by one where this CUPTI can, else all of them, and
- * the others are left out when a buffer is read. */
+/* API calls that start work give a kernel its thread. The whole kind is switched on and then all calls but
+ * those off: switching on the few alone records nothing once CUDA runs (seen with CUPTI 13.0). A call that
+ * stays on costs its record, which is left out when a buffer is read. */
 static CUptiResult enable_calls(const unsigned char *calls, CUpti_ActivityKind kind,
                                 jm__enable_call *enable_one)
 {
-    if (enable_one == NULL) return cupti.cuptiActivityEnable(kind);
-    CUptiResult result = CUPTI_SUCCESS;
-    for (uint32_t id = 0; id < JM_CALLBACK_IDS && result == CUPTI_SUCCESS; id++)
-        if (calls[id]) result = enable_one(id, 1);
-    return result == CUPTI_SUCCESS ? result : cupti.cuptiActivityEnable(kind);
+    CUptiResult result = cupti.cuptiActivityEnable(kind);
+    for (uint32_t id = 1; id < JM_CALLBACK_IDS && result == CUPTI_SUCCESS && enable_one != NULL; id++)
+        if (!calls[id]) enable_one(id, 0);
+    return result;
 }
 
 static void disable_all(void)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         cupti.cuptiActivityDisable(kinds[i]);
-    for (uint32_t id = 0; id < JM_CALLBACK_IDS; id++) {
-        if (cupti.cuptiActivityEnableRuntimeApi != NULL && launch_calls.runtime[id])
-            cupti.cuptiActivityEnableRuntimeApi(id, 0);
-        if (cupti.cuptiActivityEnableDriverApi != NULL && launch_calls.driver[id])
-            cupti.cuptiActivityEnableDriverApi(id, 0);
-    }
     cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME);
     cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
 }
@@ -168,11 +162,11 @@ static bool enable_all(const char **call, CUptiResult *result)
             return false;
         }
     }
-    *call = "cuptiActivityEnableRuntimeApi";
+    *call = "cuptiActivityEnable(RUNTIME)";
     *result =
         enable_calls(launch_calls.runtime, CUPTI_ACTIVITY_KIND_RUNTIME, cupti.cuptiActivityEnableRuntimeApi);
     if (*result != CUPTI_SUCCESS) return false;
-    *call = "cuptiActivityEnableDriverApi";
+    *call = "cuptiActivityEnable(DRIVER)";
     *result =
         enable_calls(launch_calls.driver, CUPTI_ACTIVITY_KIND_DRIVER, cupti.cuptiActivityEnableDriverApi);
     return *result == CUPTI_SUCCESS;

@@ -34,7 +34,9 @@ static int count_with_us;
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
-static bool call_enabled[3][1024];
+/* As CUPTI 13.0 does once CUDA runs: a call switched on by itself records nothing, one switched off is left
+ * out. */
+static bool call_off[3][2048];
 static bool system_thread_ids, subscribed;
 static uint32_t last_correlation = 100;
 static size_t dropped;
@@ -114,7 +116,7 @@ uint32_t fake_call(const char *name, int64_t start_ns)
         if (strcmp(driver_names[i], name) == 0) record.cbid = i;
     if (driver) record.kind = CUPTI_ACTIVITY_KIND_DRIVER;
     int domain = driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
-    if (enabled[record.kind] || call_enabled[domain][record.cbid]) append(&record);
+    if (enabled[record.kind] && !call_off[domain][record.cbid]) append(&record);
     return correlation;
 }
 
@@ -265,13 +267,15 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
 #ifndef FAKE_WITHOUT_CALL_FILTER
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t on)
 {
-    call_enabled[CUPTI_CB_DOMAIN_RUNTIME_API][id] = on != 0;
+    if (id >= 2048) return CUPTI_ERROR_INVALID_PARAMETER;
+    call_off[CUPTI_CB_DOMAIN_RUNTIME_API][id] = on == 0;
     return CUPTI_SUCCESS;
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t on)
 {
-    call_enabled[CUPTI_CB_DOMAIN_DRIVER_API][id] = on != 0;
+    if (id >= 2048) return CUPTI_ERROR_INVALID_PARAMETER;
+    call_off[CUPTI_CB_DOMAIN_DRIVER_API][id] = on == 0;
     return CUPTI_SUCCESS;
 }
 #endif
