@@ -30,11 +30,21 @@ typedef struct thread {
     int count;
 } thread;
 
+/* What a thread left open when its ring went to another: it goes on, as it does in the recording. */
+typedef struct left_span {
+    int writer;
+    uint64_t thread; /* a number of its own */
+    open_span span;
+} left_span;
+
 struct sim_live {
     sim_ring_watch watch;
     sim_labels *labels;
     thread *threads; /* one a ring */
     int thread_count;
+    left_span *left;
+    size_t left_count, left_size;
+    uint64_t left_threads;
     sim_record *batch;
     size_t batch_size;
     uint64_t orphans[ORPHANS]; /* ends that came before their beginning, from another thread */
@@ -62,6 +72,7 @@ void sim_live_close(sim_live *live)
 {
     if (live == NULL) return;
     free(live->threads);
+    free(live->left);
     free(live->batch);
     sim_ring_watch_close(&live->watch);
     free(live);
@@ -162,14 +173,91 @@ static bool close_on(thread *on, uint64_t id)
     return false;
 }
 
+static bool close_left(sim_live *live, int writer, uint64_t id)
+{
+    for (size_t i = 0; i < live->left_count; i++) {
+        if (live->left[i].writer != writer || live->left[i].span.id != id) continue;
+        memmove(&live->left[i], &live->left[i + 1], (live->left_count - i - 1) * sizeof *live->left);
+        live->left_count--;
+        return true;
+    }
+    return false;
+}
+
 static void end_span(sim_live *live, const sim_record *record)
 {
     uint64_t id = record->span.id;
     if (close_on(&live->threads[record->ring], id)) return;
     int writer = live->watch.rings[record->ring].writer;
+    if (close_left(live, writer, id)) return;
     for (int i = 0; i < live->watch.ring_count; i++)
         if (live->watch.rings[i].writer == writer && close_on(&live->threads[i], id)) return;
     live->orphans[live->orphan_count++ % ORPHANS] = id;
+}
+
+/* A new thread writes into this ring from here on. */
+static void hand_over(sim_live *live, int ring)
+{
+    thread *on = &live->threads[ring];
+    live->left_threads++;
+    for (int i = 0; i < on->count; i++) {
+        if (live->left_count == live->left_size) {
+            size_t size = live->left_size == 0 ? 64 : 2 * live->left_size;
+            left_span *grown = realloc(live->left, size * sizeof *grown);
+            if (grown == NULL) break;
+            live->left = grown;
+            live->left_size = size;
+        }
+        live->left[live->left_count++] =
+            (left_span){live->watch.rings[ring].writer, live->left_threads, on->spans[i]};
+    }
+    on->count = 0;
+}
+
+static void forget_left(sim_live *live, int writer)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < live->left_count; i++)
+        if (live->left[i].writer != writer) live->left[kept++] = live->left[i];
+    live->left_count = kept;
+}
+
+/* exec: what the program before it left open never ends, and is no work any more. */
+static void replace_program(sim_live *live, int writer)
+{
+    const sim_writer *now = &live->watch.writers[writer];
+    for (int i = 0; i < live->watch.writer_count && now->program > 0; i++) {
+        const sim_writer *before = &live->watch.writers[i];
+        if (before->pid != now->pid || before->letter != now->letter || before->program >= now->program)
+            continue;
+        forget_left(live, i);
+        for (int k = 0; k < live->watch.ring_count; k++) {
+            if (live->watch.rings[k].header == NULL || live->watch.rings[k].writer != i) continue;
+            live->threads[k].count = 0;
+            sim_ring_watch_drop(&live->watch, k);
+        }
+    }
+}
+
+static void add_load(sim_load *loads, int *count, sim_board *board, const open_span *span)
+{
+    if (*count < SIM_LOADS)
+        loads[(*count)++] = span->load;
+    else
+        board->power.loads_left_out++;
+}
+
+/* The innermost that works of each thread that is gone. */
+static void add_left_loads(const sim_live *live, sim_board *board, sim_load *loads, int *count)
+{
+    uint64_t seen = 0;
+    for (size_t i = live->left_count; i > 0; i--) {
+        const left_span *left = &live->left[i - 1];
+        if (live->watch.writers[left->writer].board != board->index) continue;
+        if (!left->span.works || left->thread == seen) continue;
+        seen = left->thread;
+        add_load(loads, count, board, &left->span);
+    }
 }
 
 /* What the board carries now. */
@@ -187,13 +275,11 @@ static void load_board(sim_live *live, sim_board *board, int64_t t_ns)
         const thread *on = &live->threads[i];
         for (int k = on->count - 1; k >= 0; k--) {
             if (!on->spans[k].works) continue;
-            if (count < SIM_LOADS)
-                loads[count++] = on->spans[k].load;
-            else
-                board->power.loads_left_out++;
+            add_load(loads, &count, board, &on->spans[k]);
             break;
         }
     }
+    add_left_loads(live, board, loads, &count);
     sim_board_load(board, loads, count, context);
 }
 
@@ -211,6 +297,7 @@ static void bury(sim_live *live, sim_board *boards, int board_count, int64_t unt
         sim_board *board = &boards[board_of(&live->watch.writers[ring->writer], board_count)];
         step(context, board, until_ns);
         live->threads[i].count = 0;
+        forget_left(live, ring->writer);
         sim_ring_watch_drop(&live->watch, i);
         load_board(live, board, until_ns);
     }
@@ -231,12 +318,22 @@ void sim_live_drive(sim_live *live, sim_board *boards, int board_count, int64_t 
         sim_board *board = &boards[writer->board];
         step(context, board, record->span.t_ns);
         if (record->broken) live->threads[record->ring].count = 0;
-        if (record->span.op == JM_RING_BEGIN)
+        switch (record->span.op) {
+        case JM_RING_BEGIN:
             begin_span(live, record, writer, board);
-        else if (record->span.op == JM_RING_END)
+            break;
+        case JM_RING_END:
             end_span(live, record);
-        else if (record->span.op != SIM_RING_OPENED)
+            break;
+        case JM_RING_THREAD:
+            hand_over(live, record->ring);
+            break;
+        case SIM_RING_OPENED:
+            replace_program(live, live->watch.rings[record->ring].writer);
+            break;
+        default:
             continue;
+        }
         load_board(live, board, record->span.t_ns);
     }
     for (int i = 0; i < board_count; i++)

@@ -86,7 +86,8 @@ static int find_writer(sim_ring_watch *watch, const jm_ring_header *header)
 {
     for (int i = 0; i < watch->writer_count; i++) {
         sim_writer *writer = &watch->writers[i];
-        if (writer->pid == header->pid && writer->letter == header->writer) {
+        if (writer->pid == header->pid && writer->letter == header->writer &&
+            writer->program == header->names_file) {
             if (header->created_ns < writer->created_ns) writer->created_ns = header->created_ns;
             return i;
         }
@@ -97,12 +98,15 @@ static int find_writer(sim_ring_watch *watch, const jm_ring_header *header)
     sim_writer *writer = &watch->writers[watch->writer_count];
     *writer = (sim_writer){.pid = header->pid,
                            .letter = header->writer,
+                           .program = header->names_file,
                            .board = find_board(header->pid),
                            .names_fd = -1,
                            .created_ns = header->created_ns,
                            .dead_ns = INT64_MAX};
-    if (asprintf(&writer->names_path, "%s/%d-%c%s", watch->run_dir, header->pid, (char)header->writer,
-                 JM_NAMES_SUFFIX) < 0) {
+    char number[16] = "";
+    if (header->names_file > 0) snprintf(number, sizeof number, "-%u", header->names_file);
+    if (asprintf(&writer->names_path, "%s/%d-%c%s%s", watch->run_dir, header->pid, (char)header->writer,
+                 number, JM_NAMES_SUFFIX) < 0) {
         writer->names_path = NULL;
         return -1;
     }

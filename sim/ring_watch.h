@@ -10,10 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One (process, library) that writes rings; its names. */
+/* One (process, library, program) that writes rings; its names. */
 typedef struct sim_writer {
     int32_t pid;
     uint32_t letter;
+    uint32_t program; /* number of the names file: counts the programs that replaced one another (exec) */
     int board; /* on which board its work runs */
     char **names;
     uint32_t name_size;

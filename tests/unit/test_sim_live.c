@@ -24,21 +24,27 @@ typedef struct ring {
 static char run_dir[96];
 static char truth[128];
 
-/* A ring as a program's thread makes it, and the names of its writer. */
-static ring make_ring(int number, uint32_t capacity)
+/* Names of a writer; `program`: how often it has replaced itself. Its numbers go the other way round then. */
+static void write_names(uint32_t program)
+{
+    char path[160], suffix[16] = "";
+    if (program > 0) snprintf(suffix, sizeof suffix, "-%u", program);
+    snprintf(path, sizeof path, "%s/%d-c%s%s", run_dir, (int)getpid(), suffix, JM_NAMES_SUFFIX);
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    for (uint32_t i = 1; i < sizeof names / sizeof *names; i++) {
+        const char *name = program == 0 ? names[i] : names[sizeof names / sizeof *names - i];
+        uint32_t head[2] = {i, (uint32_t)strlen(name)};
+        assert_int_equal(fwrite(head, sizeof head, 1, out), 1);
+        assert_int_equal(fwrite(name, head[1], 1, out), 1);
+    }
+    fclose(out);
+}
+
+/* A ring as a program's thread makes it. */
+static ring make_ring_of(uint32_t program, int number, uint32_t capacity)
 {
     char path[160];
-    snprintf(path, sizeof path, "%s/%d-c%s", run_dir, (int)getpid(), JM_NAMES_SUFFIX);
-    if (number == 0) {
-        FILE *out = fopen(path, "w");
-        assert_non_null(out);
-        for (uint32_t i = 1; i < sizeof names / sizeof *names; i++) {
-            uint32_t head[2] = {i, (uint32_t)strlen(names[i])};
-            assert_int_equal(fwrite(head, sizeof head, 1, out), 1);
-            assert_int_equal(fwrite(names[i], head[1], 1, out), 1);
-        }
-        fclose(out);
-    }
     snprintf(path, sizeof path, "%s/%d-c-%d%s", run_dir, (int)getpid(), number, JM_RING_SUFFIX);
     size_t size = JM_RING_HEADER_SIZE + (size_t)capacity * sizeof(jm_ring_span);
     int fd = open(path, O_RDWR | O_CREAT, 0600);
@@ -53,9 +59,16 @@ static ring make_ring(int number, uint32_t capacity)
     made.header->capacity = capacity;
     made.header->pid = (int32_t)getpid();
     made.header->writer = JM_WRITER_CORE;
+    made.header->names_file = program;
     made.header->created_ns = now_ns();
     atomic_store(&made.header->magic, JM_RING_MAGIC);
     return made;
+}
+
+static ring make_ring(int number, uint32_t capacity)
+{
+    if (number == 0) write_names(0);
+    return make_ring_of(0, number, capacity);
 }
 
 static void put(ring *to, jm_ring_span span)
@@ -181,6 +194,56 @@ static void test_two_threads_add_up_above_idle(void **state)
     assert_true(alone_s >= 0 && alone_s < 0.02);
     assert_true(fabs(other_j - together_s * (123 / 2.0 + (LAYER_NORM_FORWARD_W - 123))) < 1e-6);
     assert_true(fabs(energy_j - other_j - alone_s * LAYER_NORM_FORWARD_W) < 1e-6);
+}
+
+static void test_a_ring_that_a_new_thread_takes_over_holds_two_threads(void **state)
+{
+    (void)state;
+    open_board(0);
+    ring own = make_ring(0, 64);
+    uint64_t a, b;
+    begin_span(&own, FORWARD, NAME_A, LAYER_NORM, &a); /* left open: somebody else will end it */
+    put(&own, (jm_ring_span){.t_ns = now_ns(), .id = 4242, .op = JM_RING_THREAD});
+    int64_t both_ns = begin_span(&own, FORWARD, NAME_B, LAYER_NORM, &b);
+    wait_ms(50);
+    int64_t end_ns = end_span(&own, a);
+    end_span(&own, b);
+    wait_ms(40);
+    assert_int_equal(nvml.detach(), 0);
+    double busy_s = 0, energy_j = 0, other_j = 0;
+    assert_true(read_truth(truth, 0, "model.a", "forward", NULL, &busy_s, &energy_j));
+    assert_true(read_truth(truth, 0, "model.b", "forward", NULL, NULL, &other_j));
+    double together_s = apart_s(both_ns, end_ns), alone_s = busy_s - together_s;
+    assert_true(alone_s >= 0 && alone_s < 0.02);
+    assert_true(fabs(energy_j - together_s * (123 / 2.0 + (LAYER_NORM_FORWARD_W - 123)) -
+                     alone_s * LAYER_NORM_FORWARD_W) < 1e-6);
+    assert_true(other_j > energy_j - 0.02 * LAYER_NORM_FORWARD_W); /* as long, but for microseconds */
+    assert_true(other_j < energy_j + 0.02 * LAYER_NORM_FORWARD_W);
+}
+
+static void test_a_program_that_replaces_itself_has_names_of_its_own_and_no_old_work(void **state)
+{
+    (void)state;
+    open_board(0);
+    ring before = make_ring(0, 64);
+    uint64_t a, b;
+    int64_t old_ns = begin_span(&before, FORWARD, NAME_A, LINEAR, &a); /* the program ends inside it */
+    wait_ms(30);
+    write_names(1);
+    ring after = make_ring_of(1, 1, 64);
+    /* In the new program's file NAME_B and LAYER_NORM have other numbers. */
+    int64_t from_ns = begin_span(&after, FORWARD, sizeof names / sizeof *names - NAME_B,
+                                 sizeof names / sizeof *names - LAYER_NORM, &b);
+    wait_ms(50);
+    int64_t end_ns = end_span(&after, b);
+    wait_ms(40);
+    assert_int_equal(nvml.detach(), 0);
+    double busy_s = 0, energy_j = 0;
+    assert_true(read_truth(truth, 0, "model.b", "forward", NULL, &busy_s, &energy_j));
+    assert_true(fabs(busy_s - apart_s(from_ns, end_ns)) < 1e-8);
+    assert_true(fabs(energy_j - busy_s * LAYER_NORM_FORWARD_W) < 1e-6); /* nothing beside it */
+    assert_true(read_truth(truth, 0, "model.a", "forward", NULL, &busy_s, NULL));
+    assert_true(fabs(busy_s - apart_s(old_ns, after.header->created_ns)) < 1e-8);
 }
 
 static void test_an_unknown_type_has_watts_of_its_own(void **state)
@@ -409,6 +472,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(test_each_span_takes_the_watts_of_its_type_while_it_is_innermost),
         TEST(test_two_threads_add_up_above_idle),
+        TEST(test_a_ring_that_a_new_thread_takes_over_holds_two_threads),
+        TEST(test_a_program_that_replaces_itself_has_names_of_its_own_and_no_old_work),
         TEST(test_an_unknown_type_has_watts_of_its_own),
         TEST(test_no_span_is_missed_at_20_kHz),
         TEST(test_records_that_were_overtaken_are_counted),
