@@ -1,0 +1,156 @@
+/* Open and close the boards of the simulated machine; go over to another run. */
+#include "world_parts.h"
+
+#include "noise.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sim_world_boards_close(void)
+{
+    for (int i = 0; i < SIM_BOARDS; i++)
+        sim_board_close(&sim_the_world.boards[i]);
+    sim_script_close(sim_the_world.script);
+    sim_live_close(sim_the_world.live);
+    sim_labels_free(&sim_the_world.labels);
+    sim_the_world.script = NULL;
+    sim_the_world.live = NULL;
+}
+
+static uint64_t seed(void)
+{
+    const char *text = getenv("JOULEMAP_SIM_SEED");
+    return text == NULL ? 1 : strtoull(text, NULL, 0);
+}
+
+static bool load_profiles(void)
+{
+    const char *list = getenv("JOULEMAP_SIM");
+    if (list == NULL || list[0] == '\0') list = "h200";
+    char *copy = strdup(list);
+    char *rest = copy;
+    bool good = copy != NULL;
+    sim_the_world.board_count = 0;
+    for (const char *name; good && (name = strsep(&rest, ",")) != NULL;) {
+        good = sim_the_world.board_count < SIM_BOARDS;
+        if (!good)
+            snprintf(sim_the_world.error, sizeof sim_the_world.error, "more than %d boards in JOULEMAP_SIM",
+                     SIM_BOARDS);
+        else
+            good = sim_profile_load(&sim_the_world.profiles[sim_the_world.board_count], name,
+                                    sim_the_world.error, sizeof sim_the_world.error);
+        if (good) sim_the_world.board_count++;
+    }
+    free(copy);
+    return good;
+}
+
+static bool open_boards(void)
+{
+    const char *script = getenv("JOULEMAP_SIM_SCRIPT");
+    int64_t epoch_ns = sim_the_world.shared.state->epoch_monotonic_ns;
+    sim_the_world.setting_cursor = 0;
+    for (int i = 0; i < sim_the_world.board_count; i++) {
+        if (!sim_board_open(&sim_the_world.boards[i], &sim_the_world.profiles[i], i, seed(), epoch_ns)) {
+            snprintf(sim_the_world.error, sizeof sim_the_world.error, "out of memory");
+            return false;
+        }
+        sim_power_account_reset(&sim_the_world.boards[i].power);
+    }
+    if (script == NULL || script[0] == '\0') return true;
+    sim_the_world.script =
+        sim_script_open(script, &sim_the_world.labels, sim_the_world.error, sizeof sim_the_world.error);
+    return sim_the_world.script != NULL;
+}
+
+/* Spans that ran before this process looked cannot be known, but what they took can: from who was there. */
+static void adopt_counters(void)
+{
+    for (int i = 0; i < sim_the_world.board_count; i++) {
+        sim_board *board = &sim_the_world.boards[i];
+        int64_t t_ns;
+        double energy_j;
+        if (!sim_shared_checkpoint(&sim_the_world.shared, i, &t_ns, &energy_j)) continue;
+        sim_world_step(NULL, board, t_ns);
+        double missing_j = energy_j - board->power.now.energy_j;
+        sim_board_shift(board, missing_j);
+        for (int k = 0; k < sim_the_world.faults.count; k++)
+            sim_the_world.mark_j[k][i] += missing_j;
+    }
+}
+
+static const char *run_dir(void)
+{
+    const char *path = sim_given.run[0] != '\0' ? sim_given.run : getenv("JOULEMAP_RUN");
+    return path != NULL && path[0] != '\0' ? path : NULL;
+}
+
+/* Boards of different make, or with another script, are other boards. */
+static uint64_t world_key(void)
+{
+    static const char *const variables[] = {"JOULEMAP_SIM", "JOULEMAP_SIM_SCRIPT", "JOULEMAP_SIM_SEED"};
+    uint64_t key = 0;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *text = getenv(variables[i]);
+        if (text == NULL) text = "";
+        key = sim_key(key, sim_text_key(text, strlen(text)));
+    }
+    return key;
+}
+
+/* `fresh`: the boards were opened just now. */
+static bool open_live(bool fresh)
+{
+    if (sim_the_world.script != NULL || run_dir() == NULL) return true;
+    if (fresh) adopt_counters();
+    sim_the_world.live = sim_live_open(run_dir(), &sim_the_world.labels, sim_monotonic_ns());
+    if (sim_the_world.live == NULL)
+        snprintf(sim_the_world.error, sizeof sim_the_world.error, "out of memory");
+    return sim_the_world.live != NULL;
+}
+
+bool sim_world_open(void)
+{
+    sim_the_world.error[0] = '\0';
+    bool good = load_profiles() && sim_faults_parse(&sim_the_world.faults, getenv("JOULEMAP_SIM_FAULTS"),
+                                                    sim_the_world.error, sizeof sim_the_world.error);
+    if (!good) return false;
+    if (!sim_shared_open(&sim_the_world.shared, run_dir(), world_key(), NULL)) {
+        snprintf(sim_the_world.error, sizeof sim_the_world.error, "out of memory");
+        return false;
+    }
+    if (!open_boards() || !open_live(true)) {
+        sim_world_boards_close();
+        sim_shared_close(&sim_the_world.shared);
+        return false;
+    }
+    sim_world_settle();
+    sim_world_truth_claim();
+    sim_world_helper_start();
+    return true;
+}
+
+void sim_world_close(void)
+{
+    sim_world_helper_stop();
+    sim_world_truth_finish();
+    sim_world_boards_close();
+    sim_shared_close(&sim_the_world.shared);
+}
+
+/* Lock held. Go over to another run's state and spans; boards stay where the epoch does. */
+bool sim_world_change_run(void)
+{
+    sim_shared_state base = *sim_the_world.shared.state;
+    sim_shared_close(&sim_the_world.shared);
+    if (!sim_shared_open(&sim_the_world.shared, run_dir(), world_key(), &base)) return false;
+    bool fresh = sim_the_world.shared.state->epoch_monotonic_ns != base.epoch_monotonic_ns;
+    if (fresh) {
+        sim_world_boards_close();
+        if (!open_boards()) return false;
+    }
+    sim_live_close(sim_the_world.live);
+    sim_the_world.live = NULL;
+    return open_live(fresh);
+}
