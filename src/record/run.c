@@ -314,6 +314,8 @@ jm_status jm_run_stop(jm_run *run, jm_error *err)
     jm__run_take_rows(run);
     if (run->collector != NULL) jm__collector_finish(run->collector, NULL);
     write_end(run, &end);
+    jm__sampler_free(run->sampler); /* the next run of this process may want other boards */
+    run->sampler = NULL;
     jm_status status = end_writer(run, end.monotonic_ns, err);
     jm__run_folder_remove(&run->folder);
     return status;

@@ -83,6 +83,15 @@ def test_a_session_after_another_is_fine() -> None:
         assert joulemap.current_session() is None
 
 
+def test_boards_of_a_session_are_its_own_also_while_the_one_before_is_kept() -> None:
+    with joulemap.Session(sim="h200", cpu=False) as first:
+        pass
+    with joulemap.Session(sim="a100", cpu=False) as second:
+        time.sleep(0.1)
+    assert [row.name for row in first.report("board").rows if row.kind == "gpu"] == ["NVIDIA H200"]
+    assert [row.name for row in second.report("board").rows if row.kind == "gpu"] == ["NVIDIA A100-SXM4-80GB"]
+
+
 def test_a_session_runs_once() -> None:
     with joulemap.Session(sim="h200", cpu=False) as run:
         pass
