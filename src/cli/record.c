@@ -71,10 +71,15 @@ static void note_number(jm_run *run, const char *key, int64_t value)
     jm_run_note(run, key, text, NULL);
 }
 
-static void note_child(jm_run *run, const cli_child *child)
+/* At once: it must be in the file also if this process is killed. */
+static void note_child_start(jm_run *run, const cli_child *child)
 {
     note_number(run, "child_pid", child->pid);
     note_number(run, "child_start_ns", child->start_ns);
+}
+
+static void note_child_end(jm_run *run, const cli_child *child)
+{
     note_number(run, "child_end_ns", child->end_ns);
     note_number(run, "child_exit_code", child->exit_code);
     if (child->signal != 0) note_number(run, "child_signal", child->signal);
@@ -151,8 +156,9 @@ static int run_record(const cli_args *args)
         cli_fail(args, &err);
         return child.exit_code;
     }
+    note_child_start(run, &child);
     cli_child_wait(&child);
-    note_child(run, &child);
+    note_child_end(run, &child);
     status = jm_run_stop(run, &err);
     tell_how_it_ended(&child);
     int code = child.exit_code;

@@ -11,5 +11,7 @@ joulemap report r.joulemap --by board --json > report.json || die "no report"
 [ "$(query r.joulemap "SELECT max(t_s) > 1.2 AND min(t_s) < 0.1 FROM readings_named WHERE sensor = 'power_ring'")" = 1 ] ||
     die "readings end at $(query r.joulemap "SELECT max(t_s) FROM readings_named WHERE sensor = 'power_ring'")"
 grep -q 'the recorder ended before it could close the file: the first [1-3].[0-9] s are whole' report.json || die "nothing tells of it: $(cat report.json)"
+[ "$(query r.joulemap "SELECT count(*) FROM meta WHERE key IN ('child_pid', 'child_start_ns')")" = 2 ] ||
+    die "nothing tells which program was recorded"
 sleep 1.5
 [ "$(cat program)" = unharmed ] || die "the program did not go on"
