@@ -143,9 +143,11 @@ static void say_events(writer *w)
             if (kind == JM_EVENT_THROTTLE && d->events[i].value == 0) continue; /* the end of it */
             if (count++ == 0) text = d->events[i].text;
         }
+        size_t length = strlen(text);
+        if (length > 0 && text[length - 1] == '.') length--; /* the sentence has its own */
         if (count > 0)
-            say(w, "%zu time%s: %s%s%s.", count, count > 1 ? "s" : "", meaning[kind],
-                text[0] != '\0' ? ": " : "", text);
+            say(w, "%zu time%s: %s%s%.*s.", count, count > 1 ? "s" : "", meaning[kind],
+                length > 0 ? ": " : "", (int)length, text);
     }
 }
 

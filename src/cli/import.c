@@ -35,10 +35,9 @@ const cli_verb cli_verb_import = {
     .description =
         "Files may be plain or gzipped; other columns are ignored; times are seconds from any common zero.\n"
         "\n"
-        "Sensors go by their names in the board profile. Rows of the same part that follow each other make\n"
+        "Sensors go by their names in the board profile. Rows of the same part that follow each other make "
         "a phase of that name: see `joulemap report --phase`. A segment counts as one kernel row that "
-        "stands\n"
-        "for kernel_launches calls; with --kernels beside it, segments only tell the phases.\n"
+        "stands for kernel_launches calls; with --kernels beside it, segments only tell the phases.\n"
         "\n"
         "Late stamps of the sample ring are put right, as they are in live recordings.\n",
     .options = options,
