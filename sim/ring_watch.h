@@ -15,7 +15,7 @@ typedef struct sim_writer {
     int32_t pid;
     uint32_t letter;
     uint32_t program; /* number of the names file: counts the programs that replaced one another (exec) */
-    int board; /* on which board its work runs */
+    int board;        /* on which board its work runs */
     char **names;
     uint32_t name_size;
     int names_fd;
