@@ -88,6 +88,9 @@ static void say_fit(writer *w, size_t b)
     if (w->a->work.from_host[b])
         say(w, "No kernels were recorded: the program's spans on the host stand for the work of board %s.",
             part->board->name);
+    if (part->total.unseen_j > 0)
+        say(w, "Board %s: %.1f J of its %.1f J are of time without readings, as if the power around went on.",
+            part->board->name, part->total.unseen_j, part->total.energy_j);
     bool same = part->sensor != NULL && part->total.source == part->sensor->name;
     if (part->fit.fitted && !part->fit.forced && part->total.source != NULL)
         say(w,

@@ -1,11 +1,15 @@
 /* Counter differences and the integral of a power sensor. */
 #include "attribute/total.h"
+#include "base/clock.h"
 
 #include <math.h>
 
 /* How far the counter and the ring of one board have been seen apart (0.1 % steady, up to 0.8 % throttled),
  * and what the integral of the ring alone is worth: docs/accuracy.md. */
 static const double counter_relative_u = 0.003, power_relative_u = 0.005;
+
+/* Where nothing was read, power may be that of the rest, or idle, or a limit. */
+static const double unseen_relative_u = 0.3;
 
 /* The first reading stamped at or after t. */
 static size_t find(const jm_reading *readings, size_t count, int64_t t_ns)
@@ -63,7 +67,27 @@ typedef struct parts {
     double power_j;      /* added to the counter's, or taken off it */
     double power_used_j; /* both as magnitudes: what the power sensor's errors weigh */
     double edge_variance;
+    double unseen_j; /* of stretches without readings, as if the power around them went on */
 } parts;
+
+/* How much of [from, to] lies further from every reading than the sensor's renewal explains. */
+static int64_t unseen_ns(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
+{
+    int64_t period_ns = s->power->period_ns > 0 ? s->power->period_ns : 100 * JM_NS_PER_MS; /* not known */
+    int64_t delay = delay_ns(s->power), usual_ns = delay + 5 * period_ns, sum_ns = 0;
+    int64_t before_ns = from_ns; /* where what is known ends; a reading tells of the time before it */
+    size_t first = find(s->powers, s->power_count, from_ns + delay);
+    if (first > 0 && s->powers[first - 1].t_ns - delay < from_ns)
+        before_ns = s->powers[first - 1].t_ns - delay;
+    for (size_t i = first; i <= s->power_count && before_ns < to_ns; i++) {
+        int64_t next_ns = i < s->power_count ? s->powers[i].t_ns - delay : to_ns;
+        if (next_ns > to_ns) next_ns = to_ns;
+        int64_t from = before_ns > from_ns ? before_ns : from_ns;
+        if (next_ns - before_ns > usual_ns && next_ns > from) sum_ns += next_ns - from;
+        before_ns = next_ns;
+    }
+    return sum_ns;
+}
 
 /* What the power sensor says of [from, to], taken off if `to` lies before `from`. */
 static void add_power(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
@@ -75,6 +99,7 @@ static void add_power(parts *p, const jm__total_sensors *s, int64_t from_ns, int
     double part_j = integrate_j(s->powers, s->power_count, low_ns + delay, high_ns + delay);
     p->power_j += off ? -part_j : part_j;
     p->power_used_j += part_j;
+    p->unseen_j += part_j * (double)unseen_ns(s, low_ns, high_ns) / (double)(high_ns - low_ns);
 }
 
 /* The power sensor has readings around t: it can fill the time between t and a window's edge. */
@@ -165,7 +190,10 @@ static void add_window(parts *p, const jm__total_sensors *s, jm__window window)
     size_t end = find(s->powers, s->power_count, window.to_ns + delay_ns(s->power) + 1);
     double edge_j = spread(s->powers, first, end) * (double)delay_ns(s->power) * 1e-9;
     p->edge_variance += 2 * edge_j * edge_j;
-    if (end <= first + 1) p->edge_variance += pow(0.3 * power.power_j, 2); /* no reading of its own */
+    if (end <= first + 1)
+        p->edge_variance += pow(unseen_relative_u * power.power_j, 2); /* none of its own */
+    else
+        p->unseen_j += power.unseen_j;
 }
 
 jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__windows *windows)
@@ -184,6 +212,7 @@ jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__windows 
                                                 : s.counter->name;
     total.energy_j = p.counter_j + p.power_j;
     total.u_j = sqrt(pow(counter_relative_u * p.counter_j, 2) + pow(power_relative_u * p.power_used_j, 2) +
-                     p.edge_variance);
+                     p.edge_variance + pow(unseen_relative_u * p.unseen_j, 2));
+    total.unseen_j = p.unseen_j;
     return total;
 }

@@ -8,7 +8,8 @@
 typedef struct jm__total {
     const char *source; /* "energy_counter", "power_ring", ...; NULL: nothing is known */
     double energy_j;
-    double u_j; /* standard uncertainty, relative to the board's own sensors */
+    double u_j;      /* standard uncertainty, relative to the board's own sensors */
+    double unseen_j; /* part of energy_j from stretches that no sensor saw: as if the power around went on */
 } jm__total;
 
 /* The sensors a total comes from; either may be NULL. Readings are sorted by time. */
