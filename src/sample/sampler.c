@@ -146,7 +146,12 @@ static void board_announce(jm__sampler *sampler, size_t number, int64_t now_ns)
 static jm_status no_board_fail(const jm_inventory *inventory, jm_error *err)
 {
     const jm__findings *findings = jm__devices_findings(jm__inventory_devices(inventory));
-    const char *detail = findings->count > 0 ? findings->items[0].detail : "no back end found one";
+    const char *detail = "no back end found one";
+    for (size_t i = findings->count; i-- > 0;) {
+        const jm_finding *finding = &findings->items[i];
+        /* What a single call lacks ("NVML: nvmlDevice...") is not why there is no board. */
+        if (!finding->works && strchr(finding->subject, ':') == NULL) detail = finding->detail;
+    }
     return jm__fail(err, JM_NO_DEVICE, 0, "", "no board to read on this machine: %s", detail);
 }
 
