@@ -198,9 +198,12 @@ static void counter_take(jm__channel *channel, jm__channel_context *context, int
     } else if (now_ns - channel->search_ns > STUCK_PERIODS * channel->tick.period_ns) {
         if (!channel->stuck && !first)
             event_send(channel, context, JM_EVENT_SENSOR_FAILED, now_ns, 0,
-                       "energy_counter: it stands still, so its readings date from no tick");
+                       channel->tick.known
+                           ? "energy_counter: it stands still; it is left out until it moves again"
+                           : "energy_counter: it stands still, so its readings date from no tick");
         channel->stuck = true;
-        reading_send(channel, context, sample->t_ns, sample->value);
+        /* One that has moved before has failed: what it says would take energy for nothing. */
+        if (!channel->tick.known) reading_send(channel, context, sample->t_ns, sample->value);
         channel->edge_ns = 0;
         counter_rest(channel, now_ns);
     }
