@@ -118,6 +118,9 @@ jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, c
     for (size_t i = 0; status == JM_OK && i < sizeof steps / sizeof steps[0]; i++)
         status = newton(&s, &lag_u, &width_u, steps[i], calibration, err);
     if (status == JM_OK) calibration->response = moved(&s, lag_u, width_u);
+    /* A search that ends at its limit wanted to go on: it has not made its parameter surer. */
+    if (fabs(lag_u) >= limit_u) calibration->lag_variance = s.start.lag_variance;
+    if (fabs(width_u) >= limit_u) calibration->width_variance = s.start.width_variance;
     jm__qr_free(&s.data);
     jm__qr_free(&s.joint);
     free(s.row);

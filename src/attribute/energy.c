@@ -4,7 +4,7 @@
 #include <math.h>
 
 typedef struct sums {
-    double energy_j, fit_variance, lag_j, width_j, prior_variance, quantile;
+    double energy_j, fit_variance, lag_j, width_j, prior_j, prior_variance, quantile;
 } sums;
 
 static void add_board(sums *out, const jm__board_part *part, const jm__cell *cells, size_t count)
@@ -17,6 +17,7 @@ static void add_board(sums *out, const jm__board_part *part, const jm__cell *cel
         out->energy_j += seconds * fit->power_w[k];
         lag_j += seconds * fit->lag_shift[k];
         width_j += seconds * fit->width_shift[k];
+        out->prior_j += seconds * fit->prior_w[k];
         out->prior_variance += pow(seconds * fit->prior_u_w[k], 2);
         const double *white = fit->covariance + k * fit->columns, *seen = fit->observed + k * fit->columns;
         double white_sum = 0, seen_sum = 0;
@@ -52,6 +53,8 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
     }
     double half_j =
         sqrt(pow(sum.quantile, 2) * sum.fit_variance + pow(1.96 * sum.lag_j, 2) + pow(1.96 * sum.width_j, 2));
+    /* Seen from the figure, the truth is no farther than the prior alone would have it. */
+    half_j = fmin(half_j, 1.96 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2)));
     energy.energy_j = sum.energy_j;
     energy.low_j = fmax(0, sum.energy_j - half_j);
     energy.high_j = sum.energy_j + half_j;

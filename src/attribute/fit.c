@@ -1,7 +1,7 @@
 /* The steps of a fit: choose readings, prior, response, fold, solve, hold against the total. */
 #include "attribute/fit.h"
 
-#include "attribute/noise.h"
+#include "attribute/misfit.h"
 #include "attribute/student.h"
 #include "base/status.h"
 
@@ -296,6 +296,30 @@ static jm_status sandwich(double *out, const workspace *w, double *scores, doubl
     return JM_OK;
 }
 
+/* To both opinions of the covariance: neither knows that a kind has not one power. */
+static jm_status add_misfit(jm__fit *fit, workspace *w, const jm__fit_input *input, const jm__noise *noise,
+                            double *error, jm_error *err)
+{
+    size_t columns = input->columns;
+    jm__pass part = pass_of(w, input, true, 0);
+    const jm__misfit_of of = {
+        .pass = &part,
+        .response = fit->response,
+        .power_w = w->posterior.power_w,
+        .covariance = w->posterior.covariance,
+        .prior_u_w = w->prior.u_w,
+        .noise_w = w->posterior.noise_w,
+        .readings = (double)w->chosen.count,
+        .seen_square = jm__misfit_seen(noise, input->sensor->noise),
+    };
+    JM_TRY(jm__misfit_find(error, &fit->misfit, &of, err));
+    for (size_t i = 0; i < columns * columns; i++) {
+        fit->covariance[i] += error[i];
+        fit->observed[i] += error[i];
+    }
+    return JM_OK;
+}
+
 /* Two opinions of the powers' covariance: from a model of the noise, and from the residuals as they are. */
 static jm_status find_covariances(jm__fit *fit, workspace *w, const jm__fit_input *input, double *scores,
                                   jm_error *err)
@@ -317,7 +341,22 @@ static jm_status find_covariances(jm__fit *fit, workspace *w, const jm__fit_inpu
     if (noise.drift == 0) return JM_OK;
     JM_TRY(jm__noise_scores(&noise, &part, fit->response, scores, err));
     scale = (double)all.count / (double)part.count / ((noise.white + noise.drift) * noise_square);
-    return sandwich(fit->covariance, w, scores, scale, columns, err);
+    JM_TRY(sandwich(fit->covariance, w, scores, scale, columns, err));
+    return add_misfit(fit, w, input, &noise, scores, err);
+}
+
+/* Correlated residuals tell less of the response than the likelihood believed, but never less than the
+ * sensor's profile knew. */
+static void widen_shifts(jm__fit *fit, const jm__calibration *found, const jm_sensor *sensor)
+{
+    double memory = fmin(0.95, fmax(0, fit->correlation)), widen = (1 + memory) / (1 - memory);
+    const jm__calibration profile = jm__calibration_of(sensor);
+    double lag = found->lag_variance > 0 ? profile.lag_variance / found->lag_variance : 1;
+    double width = found->width_variance > 0 ? profile.width_variance / found->width_variance : 1;
+    for (size_t k = 0; k < fit->columns; k++) {
+        fit->lag_shift[k] *= sqrt(fmin(widen, lag));
+        fit->width_shift[k] *= sqrt(fmin(widen, width));
+    }
 }
 
 static jm_status fold_all(jm__fit *fit, workspace *w, const jm__fit_input *input, jm_error *err)
@@ -332,17 +371,13 @@ static jm_status fold_all(jm__fit *fit, workspace *w, const jm__fit_input *input
     free(scores);
     if (status != JM_OK) return status;
     memcpy(fit->power_w, w->posterior.power_w, columns * sizeof(double));
+    memcpy(fit->prior_w, w->prior.power_w, columns * sizeof(double));
     memcpy(fit->prior_u_w, w->prior.u_w, columns * sizeof(double));
     fit->readings = pass.count;
     fit->noise_w = w->posterior.noise_w;
     if (input->sensor->noise > 0) fit->chi2_n = pow(fit->noise_w / input->sensor->noise, 2);
     fit->quantile = jm__student_quantile(0.95, w->posterior.freedom);
-    /* Correlated residuals tell less of the response than the likelihood believed. */
-    double memory = fmin(0.95, fmax(0, fit->correlation)), widen = sqrt((1 + memory) / (1 - memory));
-    for (size_t k = 0; k < columns; k++) {
-        fit->lag_shift[k] *= widen;
-        fit->width_shift[k] *= widen;
-    }
+    widen_shifts(fit, &w->calibration, input->sensor);
     fit->fitted = true;
     return JM_OK;
 }
@@ -356,6 +391,7 @@ static void share_by_time(jm__fit *fit, const jm__fit_input *input)
     fit->known = input->total.source != NULL && seconds > 0;
     for (size_t k = 0; k < input->columns && fit->known; k++) {
         fit->power_w[k] = input->total.energy_j / seconds;
+        fit->prior_w[k] = fit->power_w[k];
         fit->prior_u_w[k] = 0.5 * fit->power_w[k];
         fit->covariance[k * input->columns + k] = pow(fit->prior_u_w[k], 2);
     }
@@ -428,11 +464,13 @@ static jm_status allocate(jm__fit *fit, size_t columns, jm_error *err)
     fit->power_w = calloc(columns + 1, sizeof(double));
     fit->covariance = calloc(columns * columns + 1, sizeof(double));
     fit->observed = calloc(columns * columns + 1, sizeof(double));
+    fit->prior_w = calloc(columns + 1, sizeof(double));
     fit->prior_u_w = calloc(columns + 1, sizeof(double));
     fit->lag_shift = calloc(columns + 1, sizeof(double));
     fit->width_shift = calloc(columns + 1, sizeof(double));
     bool all = fit->power_w != NULL && fit->covariance != NULL && fit->observed != NULL &&
-               fit->prior_u_w != NULL && fit->lag_shift != NULL && fit->width_shift != NULL;
+               fit->prior_w != NULL && fit->prior_u_w != NULL && fit->lag_shift != NULL &&
+               fit->width_shift != NULL;
     return all ? JM_OK : jm__no_memory(err, "jm__fit_run");
 }
 
@@ -465,6 +503,7 @@ void jm__fit_free(jm__fit *fit)
     free(fit->power_w);
     free(fit->covariance);
     free(fit->observed);
+    free(fit->prior_w);
     free(fit->prior_u_w);
     free(fit->lag_shift);
     free(fit->width_shift);

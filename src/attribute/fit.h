@@ -22,6 +22,7 @@ typedef struct jm__fit {
     double *power_w;
     double *covariance; /* [columns * columns], W^2: for white noise and drift as found in the residuals */
     double *observed;   /* the same from the residuals as they are, drift and all; the larger one counts */
+    double *prior_w;    /* [columns]: what was believed before any reading */
     double *prior_u_w;  /* [columns] */
     double
         *lag_shift; /* [columns]: W per standard uncertainty along the first axis of the response's error */
@@ -35,6 +36,7 @@ typedef struct jm__fit {
     double chi2_n;     /* against the sensor's own noise; NAN if unknown */
     double noise_w;
     double correlation; /* of neighbouring residuals */
+    double misfit;      /* how much a kind's power differs from one surrounding to the next, relative */
     double free_j;      /* what the fit alone says of the total */
     double closure_z;   /* NAN without an independent total */
     bool forced;        /* the total was taken as a constraint */

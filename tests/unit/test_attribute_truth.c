@@ -107,6 +107,88 @@ static void test_intervals_hold_the_truth_as_often_as_they_say(void **state)
     assert_true(coverage > 0.86 && coverage < 0.94);
 }
 
+enum { UNEVEN_RECORDINGS = 40, KINDS = 6, STATES = 3, SURROUNDINGS = 4 * STATES };
+
+/* Work in bursts of 20 to 60 ms, each full of one kind: its surroundings, in which every kind draws a power
+ * of its own. A kind has one name and shape, so the fit cannot know. */
+static void add_uneven_work(synthetic *s, double spread, int64_t now, int64_t end_ns)
+{
+    int64_t class_id[KINDS][SURROUNDINGS];
+    for (int k = 0; k < KINDS; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", k);
+        double power_w = 600 * (1 + 0.3 * syn_normal(s));
+        for (int g = 0; g < SURROUNDINGS; g++)
+            class_id[k][g] = syn_class(s, name, 8, power_w * (1 + spread * syn_normal(s)));
+    }
+    while (now < end_ns) {
+        int g = (int)(SURROUNDINGS * syn_uniform(s));
+        int64_t until = now + (int64_t)(20e6 + 40e6 * syn_uniform(s));
+        while (now < until) {
+            int k = syn_uniform(s) < 0.6 ? g / STATES : (int)(KINDS * syn_uniform(s));
+            int64_t length = (int64_t)(0.2e6 * pow(10, syn_uniform(s)));
+            syn_kernel(s, class_id[k][g], 0, 0, now, now + length);
+            now += length + 5000;
+        }
+    }
+}
+
+/* What the truth of each kind is; then the recording forgets that a kind drew more than one power. */
+static void take_truths(synthetic *s, double truth_j[KINDS], int64_t start_ns, int64_t end_ns)
+{
+    for (int k = 0; k < KINDS; k++) {
+        truth_j[k] = 0;
+        for (int64_t g = 1; g <= SURROUNDINGS; g++)
+            truth_j[k] += syn_energy_j(s, k * SURROUNDINGS + g, start_ns, end_ns);
+    }
+    for (size_t i = 0; i < s->dataset.kernel_count; i++)
+        s->kernels[i].class_id -= (s->kernels[i].class_id - 1) % SURROUNDINGS;
+}
+
+/* Half width of a 90 % interval on the side where the truth lies. */
+static double half_towards(const jm_row *row, double truth_j)
+{
+    double narrower = jm__student_quantile(0.90, 1e6) / jm__student_quantile(0.95, 1e6);
+    return narrower *
+           (truth_j < row->energy_j ? row->energy_j - row->energy_low_j : row->energy_high_j - row->energy_j);
+}
+
+/* On real boards a kind of work draws other power beside other work: clock, data, temperature. The mean over
+ * its time must still lie in its interval, and the interval must not be the prior's. */
+static void test_intervals_hold_where_power_depends_on_what_runs_around(void **state)
+{
+    (void)state;
+    int inside = 0, all = 0;
+    double error_square = 0, half_sum = 0;
+    for (uint64_t seed = 1; seed <= UNEVEN_RECORDINGS; seed++) {
+        synthetic *s = syn_create(100 + seed, 1, 40000);
+        int64_t second = JM_NS_PER_S, start = 10 * second, end = 30 * second;
+        add_uneven_work(s, 0.06, start + second, end - second);
+        syn_measure(s, 0, start, end);
+        syn_finish(s);
+        double truth_j[KINDS];
+        take_truths(s, truth_j, start, end);
+        jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+        assert_adds_up(report);
+        for (int k = 0; k < KINDS; k++) {
+            const jm_row *row = row_of(report, s->names[s->classes[k * SURROUNDINGS].name_id], NULL);
+            double half_j = half_towards(row, truth_j[k]);
+            inside += fabs(truth_j[k] - row->energy_j) <= half_j;
+            error_square += pow(row->energy_j / truth_j[k] - 1, 2);
+            half_sum += half_j / truth_j[k];
+            all++;
+        }
+        jm_report_free(report);
+        syn_free(s);
+    }
+    double coverage = (double)inside / all;
+    print_message("powers uneven by 6 %%: %d of %d 90 %% intervals hold the truth: %.1f %%; "
+                  "typical error %.1f %%, mean half width %.1f %%\n",
+                  inside, all, 100 * coverage, 100 * sqrt(error_square / all), 100 * half_sum / all);
+    assert_true(coverage > 0.80 && coverage < 0.97);
+    assert_true(half_sum / all < 0.12);
+}
+
 static void add_layers(synthetic *s, size_t board, int64_t first_class, int64_t start_ns, int64_t end_ns)
 {
     int64_t process = 100 + (int64_t)board;
@@ -718,6 +800,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_intervals_hold_the_truth_as_often_as_they_say),
+        cmocka_unit_test(test_intervals_hold_where_power_depends_on_what_runs_around),
         cmocka_unit_test(test_rows_add_up_to_the_total_in_every_view_with_several_boards),
         cmocka_unit_test(test_a_path_and_kind_stand_once_in_a_report),
         cmocka_unit_test(test_a_layer_holds_forward_backward_and_its_children_once),
