@@ -91,6 +91,11 @@ static void say_fit(writer *w, size_t b)
     if (part->total.unseen_j > 0)
         say(w, "Board %s: %.1f J of its %.1f J are of time without readings, as if the power around went on.",
             part->board->name, part->total.unseen_j, part->total.energy_j);
+    if (part->fit.misfit >= 0.005)
+        say(w,
+            "Board %s: the same kind of work did not always draw the same power: by about %.0f %%, as the "
+            "residuals show. The intervals allow for it.",
+            part->board->name, 100 * part->fit.misfit);
     bool same = part->sensor != NULL && part->total.source == part->sensor->name;
     if (part->fit.fitted && !part->fit.forced && part->total.source != NULL)
         say(w,

@@ -46,7 +46,8 @@ static int run(const cli_args *args)
 
 static const cli_option options_table[] = {
     CLI_VIEW_OPTIONS,
-    {"--limit", 'n', "N", "only the N rows that took most, 0: all (default: 50; JSON is always whole)", NULL,
+    {"--limit", 'n', "N",
+     "only N rows, the top and those that took most, 0: all (default: 50; JSON is always whole)", NULL,
      false},
     {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
     {0},

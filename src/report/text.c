@@ -15,20 +15,37 @@ static const jm__table_column columns[JM_TABLE_COLUMNS] = {
     [POWER] = {"power", false, 1}, [SHARE] = {"share", false, 0}, [KNOWN] = {"known", true, 0},
 };
 
+/* A row at the top with less than this of the total stands back behind the inner rows that take more. */
+static const double top_share = 1e-3;
+static const double equal_within = 1.02;
+
 typedef struct ranked {
+    bool top;
     double energy_j;
     size_t row;
 } ranked;
 
-static int by_energy(const void *left, const void *right)
+static int by_weight(const void *left, const void *right)
 {
     const ranked *a = left, *b = right;
+    if (a->top != b->top) return a->top ? -1 : 1;
     if (a->energy_j != b->energy_j) return a->energy_j > b->energy_j ? -1 : 1;
     return a->row < b->row ? -1 : 1; /* a parent before the only child that has all of its energy */
 }
 
-/* Which rows are among the `limit` that took most. A parent has at least the energy of
- * each of its children, so it is there if they are. */
+/* Twelve equal layers of which the limit takes eight look like a difference: rows equal to the first one left
+ * out are left out too, unless they are many. */
+static size_t keep_equals_together(const ranked *order, size_t count, size_t limit)
+{
+    size_t end = limit;
+    while (end > 0 && end < count && !order[end - 1].top &&
+           order[end - 1].energy_j < equal_within * order[limit].energy_j)
+        end--;
+    return limit - end <= limit / 4 ? end : limit;
+}
+
+/* Which rows are shown: what stands at the top and matters, then those that took most, `limit` in all. A
+ * parent has at least the energy of each of its children, so it is there if they are. */
 static bool *choose_rows(const jm_report *report, size_t limit)
 {
     size_t count = jm_report_row_count(report);
@@ -36,11 +53,13 @@ static bool *choose_rows(const jm_report *report, size_t limit)
     ranked *order = calloc(count + 1, sizeof *order);
     if (chosen != NULL && order != NULL) {
         for (size_t i = 0; i < count; i++) {
-            double energy_j = jm_report_row(report, i)->energy_j;
-            order[i] = (ranked){isfinite(energy_j) ? energy_j : -1, i};
+            const jm_row *row = jm_report_row(report, i);
+            double energy_j = isfinite(row->energy_j) ? row->energy_j : -1;
+            order[i] = (ranked){row->depth == 0 && row->share >= top_share, energy_j, i};
         }
-        qsort(order, count, sizeof *order, by_energy);
-        for (size_t i = 0; i < count && (limit == 0 || i < limit); i++)
+        qsort(order, count, sizeof *order, by_weight);
+        size_t end = limit == 0 || limit > count ? count : keep_equals_together(order, count, limit);
+        for (size_t i = 0; i < end; i++)
             chosen[order[i].row] = true;
     } else {
         free(chosen);
@@ -104,25 +123,30 @@ static bool add_line(jm__table *table, const jm_row *row, bool say_kind)
     return false;
 }
 
-/* What the rows left out add up to: their own energy, each joule once. */
+/* What the rows left out add up to, beyond the rows above: those inside a row that is shown are part of it,
+ * and those inside a row left out are part of that. */
 static bool add_rest(jm__table *table, const jm_report *report, const bool *chosen)
 {
     size_t hidden = 0;
     double energy_j = 0;
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
-        double self_j = jm_report_row(report, i)->energy_self_j;
+        const jm_row *row = jm_report_row(report, i);
         if (chosen[i]) continue;
         hidden++;
-        if (isfinite(self_j)) energy_j += self_j;
+        if (row->depth == 0 && isfinite(row->energy_j)) energy_j += row->energy_j;
     }
     if (hidden == 0) return true;
     jm__table_line line = {0};
     jm__strbuf name = {0};
-    jm__strbuf_format(&name, "%zu more row%s", hidden, hidden == 1 ? "" : "s");
+    bool inside = energy_j == 0;
+    jm__strbuf_format(&name, "%zu more row%s%s", hidden, hidden == 1 ? "" : "s",
+                      inside ? ", in these" : ", beyond these");
     line.name = jm__strbuf_take(&name);
     if (line.name == NULL) return false;
-    jm__format_energy(line.cells[ENERGY], energy_j, NAN, NAN);
-    jm__format_share(line.cells[SHARE], energy_j / jm_report_totals_get(report)->total_energy_j);
+    if (!inside) {
+        jm__format_energy(line.cells[ENERGY], energy_j, NAN, NAN);
+        jm__format_share(line.cells[SHARE], energy_j / jm_report_totals_get(report)->total_energy_j);
+    }
     if (jm__vec_push(&table->lines, line)) return true;
     free(line.name);
     return false;

@@ -130,16 +130,19 @@ static void test_table_fits_every_width(void **state)
     }
 }
 
-static void test_limit_keeps_parents_and_counts_the_rest_once(void **state)
+static void test_limit_shows_the_top_first_and_counts_no_joule_twice(void **state)
 {
     (void)state;
-    char *text = text_of(80, 2);
-    assert_true(has(text, "blocks") && has(text, "mlp (forward)"));
+    char *text = text_of(80, 3);
+    assert_true(has(text, "blocks") && has(text, "idle  ") && has(text, "mlp (forward)"));
     assert_false(has(text, "attn"));
-    assert_true(has(text, "3 more rows"));
-    /* attn 300, mlp backward 100, idle 200 */
-    assert_true(has(text, "600.0 J"));
-    assert_true(has(text, "60.0 %"));
+    assert_true(has(text, "2 more rows, in these\n")); /* attn and mlp backward are part of blocks */
+    free(text);
+    text = text_of(80, 1);
+    assert_true(has(text, "blocks") && has(text, "4 more rows"));
+    assert_false(has(text, "mlp"));
+    assert_true(has(text, "200.0 J") &&
+                has(text, "20.0 %")); /* of the rows left out only idle is not in blocks */
     free(text);
 }
 
@@ -301,7 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_table_reads_as_told, reset),
         cmocka_unit_test_setup(test_table_fits_every_width, reset),
-        cmocka_unit_test_setup(test_limit_keeps_parents_and_counts_the_rest_once, reset),
+        cmocka_unit_test_setup(test_limit_shows_the_top_first_and_counts_no_joule_twice, reset),
         cmocka_unit_test_setup(test_absent_figures_are_dashes_and_nulls, reset),
         cmocka_unit_test_setup(test_json_has_the_promised_keys, reset),
         cmocka_unit_test_setup(test_names_from_elsewhere_do_no_harm, reset),
