@@ -9,6 +9,10 @@
 
 enum { BLOCK_ROWS = 64, LANES = 8 };
 
+/* A block of fewer rows than columns is used up after as many columns; what rounding leaves of it shrinks
+ * from column to column until its square is no number to divide by. */
+static const double nothing = 1e-200;
+
 jm_status jm__qr_init(jm__qr *qr, size_t columns, jm_error *err)
 {
     *qr = (jm__qr){.columns = columns, .stride = columns + 1};
@@ -55,7 +59,10 @@ static void reflect(jm__qr *qr, size_t j)
 {
     double *column = qr->block + j * BLOCK_ROWS;
     double below = dot(column, column);
-    if (below == 0) return;
+    if (below < nothing) {
+        memset(column, 0, BLOCK_ROWS * sizeof(double));
+        return;
+    }
     double *diagonal = qr->triangle + j * qr->stride + j;
     double norm = sqrt(*diagonal * *diagonal + below);
     double beta = *diagonal > 0 ? -norm : norm;

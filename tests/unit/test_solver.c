@@ -224,6 +224,25 @@ static void test_rows_of_zeros_say_nothing(void **state)
     jm__qr_free(&qr);
 }
 
+/* What a sensor remembers of work long ago, or rounding leaves of a column, has a square that is no number to
+ * divide by: an hour with 300 kinds of work once came to nothing by it. */
+static void test_next_to_nothing_in_a_column_spoils_no_other(void **state)
+{
+    (void)state;
+    jm__qr qr;
+    double x[2];
+    bool is_free[2];
+    assert_int_equal(jm__qr_init(&qr, 2, NULL), JM_OK);
+    for (size_t i = 0; i < ROWS; i++) {
+        double row[] = {uniform(), i < ROWS / 2 ? 3e-156 * uniform() : uniform()};
+        jm__qr_add(&qr, row, 500 * row[0] + 700 * row[1]);
+    }
+    jm__qr_finish(&qr);
+    assert_int_equal(jm__nnls_solve(&qr, x, is_free, NULL), JM_OK);
+    assert_true(fabs(x[0] - 500) < 1e-9 && fabs(x[1] - 700) < 1e-9);
+    jm__qr_free(&qr);
+}
+
 static void test_students_quantiles_are_those_of_the_tables(void **state)
 {
     (void)state;
@@ -245,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_columns_that_cannot_be_told_apart_share_what_their_sum_is),
         cmocka_unit_test(test_no_rows_leave_the_prior_as_it_was),
         cmocka_unit_test(test_rows_of_zeros_say_nothing),
+        cmocka_unit_test(test_next_to_nothing_in_a_column_spoils_no_other),
         cmocka_unit_test(test_students_quantiles_are_those_of_the_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
