@@ -110,6 +110,7 @@ static int find_writer(sim_ring_watch *watch, const jm_ring_header *header)
         writer->names_path = NULL;
         return -1;
     }
+    writer->names_fd = open(writer->names_path, O_RDONLY | O_CLOEXEC); /* a dead program's file goes */
     return watch->writer_count++;
 }
 

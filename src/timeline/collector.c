@@ -110,6 +110,7 @@ static bool attach_reader(jm__collector *collector, collector_reader *reader)
     if (!jm__map_put(&collector->files, &reader->file_key, (jm__map_value){.object = reader})) return false;
     if (!jm__vec_push(&collector->readers, reader)) return false;
     reader->process->readers++;
+    if (reader->thread != NULL) reader->thread->readers++;
     return true;
 }
 
@@ -258,6 +259,7 @@ static void release(jm__collector *collector)
         }
         if (unlink(reader->path) == 0) jm__map_remove(&collector->files, &reader->file_key);
         reader->process->readers--;
+        if (reader->thread != NULL) reader->thread->readers--;
         reader_free(reader);
     }
     collector->readers.count = kept;

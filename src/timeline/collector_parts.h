@@ -49,6 +49,7 @@ typedef JM_VEC(collector_open_span *) collector_stack;
 
 struct collector_thread {
     int32_t tid;
+    size_t readers; /* rings that it writes into */
     collector_stack stack;
     collector_history history;
 };
@@ -163,6 +164,7 @@ void jm__collector_name_forget(collector_names *names, uint32_t number); /* a te
 void jm__collector_processes_check(jm__collector *collector);            /* which are dead */
 void jm__collector_processes_tell(jm__collector *collector);             /* rows that changed, and losses */
 void jm__collector_processes_reap(jm__collector *collector);             /* dead and drained: forget */
+void jm__collector_threads_reap(collector_process *process, int64_t before_ns); /* long gone: forget */
 void jm__collector_process_free(collector_process *process);
 
 static inline void jm__collector_process_saw(collector_process *process, int64_t from_ns, int64_t to_ns)

@@ -122,14 +122,21 @@ collector_names *jm__collector_names_of(jm__collector *collector, collector_proc
     return names;
 }
 
+/* False if it is too long. */
+static bool names_path(const jm__collector *collector, const collector_names *names, char *path, size_t size)
+{
+    char suffix[16] = "";
+    if (names->file_number > 0) snprintf(suffix, sizeof suffix, "-%u", names->file_number);
+    int length = snprintf(path, size, "%s/%d-%c%s" JM_NAMES_SUFFIX, collector->run_dir, (int)names->pid,
+                          (char)names->writer, suffix);
+    return length > 0 && (size_t)length < size;
+}
+
 static bool open_names(const jm__collector *collector, collector_names *names)
 {
+    char path[4096];
     if (names->fd >= 0) return true;
-    char path[4096], suffix[16] = "";
-    if (names->file_number > 0) snprintf(suffix, sizeof suffix, "-%u", names->file_number);
-    int length = snprintf(path, sizeof path, "%s/%d-%c%s" JM_NAMES_SUFFIX, collector->run_dir,
-                          (int)names->pid, (char)names->writer, suffix);
-    if (length < 0 || (size_t)length >= sizeof path) return false;
+    if (!names_path(collector, names, path, sizeof path)) return false;
     names->fd = open(path, O_RDONLY | O_CLOEXEC);
     return names->fd >= 0;
 }
@@ -252,12 +259,21 @@ static bool waits_for(const jm__collector *collector, const collector_process *p
     return false;
 }
 
+/* Nobody reads it any more: a run of a week may have a million processes. */
+static void remove_names(const jm__collector *collector, const collector_process *process)
+{
+    char path[4096];
+    for (size_t i = 0; i < process->names.count; i++)
+        if (names_path(collector, process->names.items[i], path, sizeof path)) unlink(path);
+}
+
 void jm__collector_processes_reap(jm__collector *collector)
 {
     size_t kept = 0;
     for (size_t i = 0; i < collector->processes.count; i++) {
         collector_process *process = collector->processes.items[i];
         if (process->dead && process->readers == 0 && !process->changed && !waits_for(collector, process)) {
+            remove_names(collector, process);
             jm__collector_process_free(process);
         } else {
             collector->processes.items[kept++] = process;
@@ -275,18 +291,41 @@ static void names_free(collector_names *names)
     free(names);
 }
 
+static void thread_free(collector_thread *thread)
+{
+    for (size_t k = 0; k < thread->stack.count; k++)
+        free(thread->stack.items[k]);
+    jm__vec_free(&thread->stack);
+    jm__vec_free(&thread->history.steps);
+    free(thread);
+}
+
+/* Kernels do not come so late that they look for it. */
+void jm__collector_threads_reap(collector_process *process, int64_t before_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < process->threads.count; i++) {
+        collector_thread *thread = process->threads.items[i];
+        const collector_history *history = &thread->history;
+        bool recent =
+            history->steps.count > 0 && history->steps.items[history->steps.count - 1].t_ns >= before_ns;
+        if (thread->readers > 0 || thread->stack.count > 0 || recent) {
+            process->threads.items[kept++] = thread;
+            continue;
+        }
+        int64_t key = thread->tid;
+        jm__map_remove(&process->threads_by_tid, &key);
+        thread_free(thread);
+    }
+    process->threads.count = kept;
+}
+
 void jm__collector_process_free(collector_process *process)
 {
     for (size_t i = 0; i < process->names.count; i++)
         names_free(process->names.items[i]);
-    for (size_t i = 0; i < process->threads.count; i++) {
-        collector_thread *thread = process->threads.items[i];
-        for (size_t k = 0; k < thread->stack.count; k++)
-            free(thread->stack.items[k]);
-        jm__vec_free(&thread->stack);
-        jm__vec_free(&thread->history.steps);
-        free(thread);
-    }
+    for (size_t i = 0; i < process->threads.count; i++)
+        thread_free(process->threads.items[i]);
     for (size_t i = 0; i < JM_DEVICES_MAX; i++)
         free(process->board_uuids[i]);
     jm__vec_free(&process->names);

@@ -62,6 +62,7 @@ void jm__collector_histories_prune(jm__collector *collector)
         history_prune(&process->wide_history, before_ns);
         for (size_t k = 0; k < process->threads.count; k++)
             history_prune(&process->threads.items[k]->history, before_ns);
+        jm__collector_threads_reap(process, before_ns);
     }
 }
 
@@ -228,7 +229,10 @@ void jm__collector_span_record(jm__collector *collector, collector_reader *reade
         break;
     case JM_RING_THREAD: {
         collector_thread *thread = jm__collector_thread_of(collector, reader->process, (int32_t)record->id);
-        if (thread != NULL) reader->thread = thread;
+        if (thread == NULL) break;
+        reader->thread->readers--;
+        reader->thread = thread;
+        thread->readers++;
         break;
     }
     default:

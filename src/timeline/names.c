@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -36,6 +37,9 @@ static bool write_entry(int fd, uint32_t number, const char *text, uint32_t leng
     ssize_t wanted = (ssize_t)(sizeof head + length);
     off_t before = lseek(fd, 0, SEEK_END);
     ssize_t written;
+    struct rlimit most; /* passing it would be a SIGXFSZ, which kills */
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && (before < 0 || (rlim_t)(before + wanted) > most.rlim_cur))
+        return false;
     do {
         written = writev(fd, parts, 2);
     } while (written < 0 && errno == EINTR);

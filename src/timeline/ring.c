@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -45,6 +47,11 @@ static int reserve(int fd, const jm__ring_options *options, uint32_t *capacity, 
     if (fstatvfs(fd, &space) == 0) most = (uint64_t)space.f_bavail * space.f_frsize / options->share;
     struct rlimit limit; /* passing it would be a SIGXFSZ, which kills */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < most) most = limit.rlim_cur;
+    /* Before Linux 6.9 a signal takes back what tmpfs has reserved so far: under a profiler's timer
+     * (setitimer every 10 ms) 64 MiB would never be done. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = ENOSPC;
     for (*capacity = options->capacity; *capacity >= options->capacity_least; *capacity /= 2) {
         *bytes = JM_RING_HEADER_SIZE + (size_t)*capacity * options->record_size;
@@ -52,9 +59,13 @@ static int reserve(int fd, const jm__ring_options *options, uint32_t *capacity, 
         do {
             error = posix_fallocate(fd, 0, (off_t)*bytes);
         } while (error == EINTR);
-        if (error == 0) return 0;
-        if (ftruncate(fd, 0) != 0) return errno;
+        if (error == 0) break;
+        if (ftruncate(fd, 0) != 0) {
+            error = errno;
+            break;
+        }
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
 

@@ -298,6 +298,47 @@ static void test_complete_follows_what_the_injected_library_has_flushed(void **s
     collected_free(all);
 }
 
+/* A ring that a new thread takes over again and again; the last one is at work still. */
+static void push_threads(jm__ring *ring, int32_t first, int32_t count, int64_t t_ns)
+{
+    for (int32_t tid = first; tid < first + count; tid++) {
+        jm_ring_span records[] = {
+            {.t_ns = t_ns, .id = (uint64_t)tid, .op = JM_RING_THREAD},
+            {.t_ns = t_ns, .id = (uint64_t)tid, .op = JM_RING_BEGIN, .kind = JM_SPAN_FORWARD},
+            {.t_ns = t_ns, .id = (uint64_t)tid, .op = JM_RING_END}};
+        for (size_t i = 0; i < 3; i++)
+            assert_true(jm__ring_push_span(ring, &records[i], 0));
+    }
+}
+
+static void test_threads_long_gone_take_no_memory(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    jm__ring ring;
+    jm__ring_options options = {.run_dir = all->run_dir,
+                                .writer = JM_WRITER_CORE,
+                                .record_size = sizeof(jm_ring_span),
+                                .capacity = 8192,
+                                .capacity_least = 8192,
+                                .share = 1};
+    assert_int_equal(jm__ring_create(&ring, &options), 0);
+    push_threads(&ring, 100000, 1000, jm__now_ns() - JM_HISTORY_KEPT_NS - JM_NS_PER_S);
+    push_threads(&ring, 200000, 50, jm__now_ns()); /* kernels of these may be on their way */
+    collected_poll(all);
+    assert_int_equal(all->span_count, 1050);
+    const collector_process *process = all->collector->processes.items[0];
+    assert_int_equal(process->threads.count, 50);
+    assert_int_equal(process->threads_by_tid.count, 50);
+    /* One that comes again is a thread like any other. */
+    push_threads(&ring, 100500, 1, jm__now_ns());
+    collected_poll(all);
+    assert_int_equal(all->spans[1050].thread_id, 100500);
+    assert_int_equal(all->spans[1050].parent_id, 0);
+    jm__ring_close(&ring, true);
+    collected_free(all);
+}
+
 static void test_damaged_rings_are_left_alone(void **state)
 {
     (void)state;
@@ -419,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_too_many_waiting_kernels_go_out_untied_instead_of_filling_memory),
         cmocka_unit_test(test_losses_of_ring_and_cupti_are_reported_once),
         cmocka_unit_test(test_complete_follows_what_the_injected_library_has_flushed),
+        cmocka_unit_test(test_threads_long_gone_take_no_memory),
         cmocka_unit_test(test_damaged_rings_are_left_alone),
         cmocka_unit_test(test_records_that_make_no_sense_are_counted_and_skipped),
         cmocka_unit_test(test_a_run_whose_folder_is_gone_is_an_error_with_its_path),

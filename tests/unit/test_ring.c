@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +135,59 @@ static void test_the_pages_of_a_ring_are_reserved_before_its_first_record(void *
     jm__ring_close(&ring, true);
 }
 
+/* In the place of libc's: what tmpfs did before Linux 6.9 as long as signals come, counted. */
+static bool signals_come;
+static int interrupted;
+
+int posix_fallocate(int fd, off_t offset, off_t length)
+{
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    if (signals_come && !sigismember(&blocked, SIGPROF) && interrupted < 1000) {
+        interrupted++;
+        return EINTR;
+    }
+    return fallocate(fd, 0, offset, length) == 0 ? 0 : errno;
+}
+
+static void test_a_profilers_timer_does_not_hold_up_the_making_of_a_ring(void **state)
+{
+    (void)state;
+    jm__ring ring;
+    jm__ring_options options = options_of(4096, 4096);
+    sigset_t blocked;
+    signals_come = true;
+    int error = jm__ring_create(&ring, &options);
+    signals_come = false;
+    assert_int_equal(error, 0);
+    assert_int_equal(interrupted, 0);
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    assert_false(sigismember(&blocked, SIGPROF)); /* and comes again afterwards */
+    jm__ring_close(&ring, true);
+}
+
+static void test_names_beyond_the_limit_of_a_file_kill_nobody(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit few = {.rlim_cur = 10 * 15, .rlim_max = 10 * 15}; /* ten names to the byte */
+        jm__names names = {0};
+        char text[64];
+        signal(SIGXFSZ, SIG_DFL);
+        if (setrlimit(RLIMIT_FSIZE, &few) != 0 || jm__names_open(&names, run_dir, JM_WRITER_CORE) != 0)
+            _exit(1);
+        for (int i = 0; i < 200; i++) {
+            snprintf(text, sizeof text, "layer.%d", i);
+            if (jm__names_intern(&names, text, strlen(text)) == 0) _exit(2);
+        }
+        _exit(jm__names_write_once(&names, "{}", 2) == 0 ? 0 : 3); /* it says that it could not */
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 /* The text under a number in a names file, "" if it is not there. */
 static void read_name(const char *file, uint32_t wanted, char *text, size_t size)
 {
@@ -185,6 +241,8 @@ int main(void)
         cmocka_unit_test(test_a_full_ring_counts_what_it_drops_and_keeps_what_it_has),
         cmocka_unit_test(test_without_room_for_the_ring_wanted_a_smaller_one_is_made),
         cmocka_unit_test(test_the_pages_of_a_ring_are_reserved_before_its_first_record),
+        cmocka_unit_test(test_a_profilers_timer_does_not_hold_up_the_making_of_a_ring),
+        cmocka_unit_test(test_names_beyond_the_limit_of_a_file_kill_nobody),
         cmocka_unit_test(test_names_keep_their_numbers_in_the_file_of_a_later_run),
     };
     return cmocka_run_group_tests(tests, make_run, remove_run);

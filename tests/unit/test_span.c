@@ -31,15 +31,20 @@ static void stop(collected *all)
     collected_free(all);
 }
 
-static size_t count_rings(const collected *all)
+static size_t count_files(const collected *all, const char *suffix)
 {
     size_t count = 0;
     DIR *folder = opendir(all->run_dir);
     assert_non_null(folder);
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        count += strstr(entry->d_name, ".ring") != NULL;
+        count += strstr(entry->d_name, suffix) != NULL;
     closedir(folder);
     return count;
+}
+
+static size_t count_rings(const collected *all)
+{
+    return count_files(all, ".ring");
 }
 
 static void test_spans_nest_and_keep_their_words(void **state)
@@ -183,10 +188,13 @@ static void test_a_forked_child_has_rings_and_names_of_its_own(void **state)
     assert_int_equal(collected_span(all, "left open")->end_ns, -1);
     assert_int_equal(collected_span(all, "after")->process_id, getpid());
     assert_int_equal(all->process_count, 2);
-    /* The child is gone: its rings go too, ours stays. */
+    /* The child is gone: its rings go too, then its names; ours stay. */
+    assert_int_equal(count_files(all, ".names"), 2);
     usleep(300000);
     collected_poll(all);
     assert_int_equal(count_rings(all), 1);
+    collected_poll(all);
+    assert_int_equal(count_files(all, ".names"), 1);
     stop(all);
 }
 
