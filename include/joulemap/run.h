@@ -22,7 +22,7 @@ typedef struct jm_run_options {
     const char *path;    /* recording file, NULL for memory */
     const char *sim;     /* simulated board's profile, NULL: JOULEMAP_SIM or real boards */
     const char *command; /* command line to note down, NULL: that of this process */
-    bool overwrite;      /* replace an existing file */
+    bool overwrite;      /* replace an existing file; see jm_run_keep */
     bool kernels;        /* trace kernels of this process through CUPTI, and of its children */
     bool child_kernels;  /* of its children alone: what a recorder wants that launches none itself */
     bool no_cpu;         /* do not read RAPL */
@@ -47,6 +47,14 @@ JM_API jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err
 /* A fact about the run for the recording's table `meta` ("child_exit", "0"). Nothing happens in an
  * attached run. */
 JM_API jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error *err);
+
+/* A file that this run replaces lies aside, as PATH.replaced-PID, until it is known that the run comes to
+ * something: from here on it does, and the old file goes. jm_run_stop does that too. */
+JM_API void jm_run_keep(jm_run *run);
+
+/* End and free a run of which nothing is wanted: its file goes, and one that it would have replaced is there
+ * again. After jm_run_keep or jm_run_stop there is none to come back, and a stopped run's file stays. */
+JM_API void jm_run_discard(jm_run *run);
 
 /* Last readings, last records, close the file. An error says what of the recording
  * could not be kept; what was written before stays. */

@@ -57,6 +57,7 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     jm_error err = {.status = JM_OK};
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_run_start(&self->run, &options, &err);
+    if (status == JM_OK) jm_run_keep(self->run);
     Py_END_ALLOW_THREADS Py_XDECREF(path_bytes);
     if (status == JM_OK) return (PyObject *)self;
     self->run = NULL;

@@ -151,11 +151,11 @@ static int run_record(const cli_args *args)
     if (!cli_has(args, "--no-kernels")) tell_of_other_tool("CUDA_INJECTION64_PATH", "kernels");
     tell_of_other_tool("NVTX_INJECTION64_PATH", "NVTX ranges");
     if (cli_child_start(&child, cli_command(args), jm_run_environment(run), &err) != JM_OK) {
-        jm_run_free(run);
-        unlink(path); /* nothing was measured */
+        jm_run_discard(run); /* nothing was measured */
         cli_fail(args, &err);
         return child.exit_code;
     }
+    jm_run_keep(run);
     note_child_start(run, &child);
     cli_child_wait(&child);
     note_child_end(run, &child);

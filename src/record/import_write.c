@@ -156,8 +156,10 @@ jm_status jm__import_write(jm__import *im, const char *path, bool overwrite, jm_
     jm_status status = jm__writer_create(&writer, path, overwrite, err);
     if (status == JM_OK) {
         status = write_all(writer, im, class_ids, err);
-        jm_status closed = jm__writer_close(writer, status == JM_OK ? err : NULL);
-        if (status == JM_OK) status = closed;
+        if (status == JM_OK)
+            status = jm__writer_close(writer, err);
+        else
+            jm__writer_discard(writer);
     }
     free(class_ids);
     return status;

@@ -148,14 +148,37 @@ static jm_run *new_run(void)
     return run;
 }
 
+static void end_thread(jm_run *run)
+{
+    if (!run->thread_started) return;
+    pthread_mutex_lock(&run->lock);
+    run->stop = true;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    pthread_join(run->thread, NULL);
+    run->thread_started = false;
+}
+
+static void release_rings(jm_run *run)
+{
+    if (!run->has_rings) return;
+    jm__timeline_close();
+    atomic_store(&ring_owner, 0);
+    run->has_rings = false;
+}
+
+/* Nothing was recorded, or nothing of it is wanted. */
 static void abandon(jm_run *run)
 {
-    bool file_made = run->writer != NULL && run->path != NULL;
-    if (run->sampler != NULL) jm__sampler_stop(run->sampler);
-    jm__writer_close(run->writer, NULL);
-    run->writer = NULL;
-    if (file_made) unlink(run->path); /* nothing was recorded */
     run->stopped = true;
+    jm__sampler_stop(run->sampler);
+    end_thread(run);
+    if (run->stop_kernels != NULL) run->stop_kernels();
+    release_rings(run);
+    jm__sampler_free(run->sampler); /* before the file goes: a simulated board writes its truth beside it */
+    run->sampler = NULL;
+    jm__writer_discard(run->writer);
+    run->writer = NULL;
     jm_run_free(run);
 }
 
@@ -262,17 +285,6 @@ jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error 
 
 /* ---- stop */
 
-static void end_thread(jm_run *run)
-{
-    if (!run->thread_started) return;
-    pthread_mutex_lock(&run->lock);
-    run->stop = true;
-    pthread_cond_broadcast(&run->changed);
-    pthread_mutex_unlock(&run->lock);
-    pthread_join(run->thread, NULL);
-    run->thread_started = false;
-}
-
 static void write_end(jm_run *run, const jm__anchor *end)
 {
     jm__sampler_cost cost = jm__sampler_cost_get(run->sampler);
@@ -294,14 +306,6 @@ static jm_status end_writer(jm_run *run, int64_t end_ns, jm_error *err)
     return status;
 }
 
-static void release_rings(jm_run *run)
-{
-    if (!run->has_rings) return;
-    jm__timeline_close();
-    atomic_store(&ring_owner, 0);
-    run->has_rings = false;
-}
-
 jm_status jm_run_stop(jm_run *run, jm_error *err)
 {
     if (run->stopped || run->attached || is_foreign(run)) return JM_OK;
@@ -319,6 +323,23 @@ jm_status jm_run_stop(jm_run *run, jm_error *err)
     jm_status status = end_writer(run, end.monotonic_ns, err);
     jm__run_folder_remove(&run->folder);
     return status;
+}
+
+void jm_run_keep(jm_run *run)
+{
+    if (run->attached || is_foreign(run)) return;
+    pthread_mutex_lock(&run->writer_lock);
+    if (run->writer != NULL) jm__writer_keep(run->writer);
+    pthread_mutex_unlock(&run->writer_lock);
+}
+
+void jm_run_discard(jm_run *run)
+{
+    if (run == NULL || is_foreign(run)) return;
+    if (run->stopped || run->attached)
+        jm_run_free(run);
+    else
+        abandon(run);
 }
 
 void jm_run_free(jm_run *run)

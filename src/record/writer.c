@@ -22,7 +22,8 @@
 /* Rows that are numbered here stay in memory: few, and their numbers must outlive a failed commit. */
 struct jm__writer {
     sqlite3 *db;
-    char *path; /* NULL: in memory */
+    jm__claim claim;
+    char *path; /* the claim's; NULL: in memory */
     jm__inserter inserter;
     jm__batch batch;
     jm__names names;
@@ -61,7 +62,7 @@ static void free_writer(jm__writer *writer)
     jm__vec_free(&writer->streams);
     jm__vec_free(&writer->classes);
     pthread_mutex_destroy(&writer->lock);
-    free(writer->path);
+    jm__claim_free(&writer->claim);
     free(writer);
 }
 
@@ -70,20 +71,13 @@ jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, 
     jm__writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return jm__no_memory(err, "jm__writer_create");
     pthread_mutex_init(&writer->lock, NULL);
-    jm_status status = JM_OK;
-    bool claimed = false;
-    if (path != NULL) {
-        writer->path = strdup(path);
-        status =
-            writer->path == NULL ? jm__no_memory(err, "jm__writer_create") : jm__claim(path, overwrite, err);
-        claimed = status == JM_OK;
-    }
+    jm_status status = path == NULL ? JM_OK : jm__claim_make(&writer->claim, path, overwrite, err);
+    writer->path = writer->claim.path;
     if (status == JM_OK) status = jm__database_create(&writer->db, path, err);
     if (status == JM_OK) status = jm__inserter_prepare(&writer->inserter, writer->db, path, err);
     if (status == JM_OK) status = write_span_kinds(writer, err);
     if (status != JM_OK) {
-        free_writer(writer);
-        if (claimed) unlink(path);
+        jm__writer_discard(writer);
         return status;
     }
     *out = writer;
@@ -360,6 +354,21 @@ static void leave_one_file(jm__writer *writer)
     }
 }
 
+void jm__writer_keep(jm__writer *writer)
+{
+    jm__claim_keep(&writer->claim);
+}
+
+void jm__writer_discard(jm__writer *writer)
+{
+    if (writer == NULL) return;
+    jm__claim claim = writer->claim;
+    writer->claim = (jm__claim){0};
+    writer->path = NULL;
+    free_writer(writer); /* before the files move: SQLite looks for its journal by name */
+    jm__claim_undo(&claim);
+}
+
 jm_status jm__writer_close(jm__writer *writer, jm_error *err)
 {
     if (writer == NULL) return JM_OK;
@@ -370,6 +379,7 @@ jm_status jm__writer_close(jm__writer *writer, jm_error *err)
         status = fail_incomplete(writer, status, cause.code, err);
     else if (writer->path != NULL)
         jm__inserter_free(&writer->inserter), leave_one_file(writer);
+    jm__writer_keep(writer);
     free_writer(writer);
     return status;
 }

@@ -13,7 +13,8 @@
 
 typedef struct jm__writer jm__writer;
 
-/* `path` NULL: in memory. Refuses an existing file unless `overwrite`. */
+/* `path` NULL: in memory. Refuses an existing file unless `overwrite`: then it stays aside until
+ * jm__writer_keep or _close. */
 jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, jm_error *err);
 
 /* Same text, same id (>= 1); 0 for "" or NULL; negative on failure. */
@@ -45,6 +46,12 @@ jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *e
 /* For a recording in memory: the open one, to be read while writing goes on (same thread or locked by the
  * caller). */
 jm_status jm__writer_recording(jm__writer *writer, jm_recording **out, jm_error *err);
+
+/* The file stands: what it replaces goes. */
+void jm__writer_keep(jm__writer *writer);
+
+/* Close without the file: it goes, and what it replaced is there again. */
+void jm__writer_discard(jm__writer *writer);
 
 /* Commit, leave one single file without a journal beside it, close. */
 jm_status jm__writer_close(jm__writer *writer, jm_error *err);

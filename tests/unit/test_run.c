@@ -358,6 +358,79 @@ static void *write_notes(void *run)
     return NULL;
 }
 
+static size_t count_files(void)
+{
+    size_t count = 0;
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    while (readdir(entries) != NULL)
+        count++;
+    closedir(entries);
+    return count;
+}
+
+/* A recording with one span, and how many files lie beside it. */
+static size_t leave_recording(const char *file)
+{
+    jm_run *run = start(file);
+    do_span("old");
+    assert_int_equal(jm_run_stop(run, NULL), JM_OK);
+    jm_run_free(run);
+    return count_files();
+}
+
+static size_t spans_in_file(const char *file, const char *name)
+{
+    jm_recording *recording;
+    assert_int_equal(jm_recording_open(&recording, file, NULL), JM_OK);
+    assert_null(jm_recording_damage(recording));
+    jm__dataset *data = load(recording);
+    size_t count = count_spans(data, name);
+    jm__dataset_free(data);
+    jm_recording_close(recording);
+    return count;
+}
+
+static void test_an_old_recording_survives_a_start_that_fails(void **state)
+{
+    (void)state;
+    char file[128];
+    snprintf(file, sizeof file, "%s/kept.joulemap", folder);
+    size_t files = leave_recording(file);
+    jm_run_options options = {.size = sizeof options, .path = file, .overwrite = true, .no_cpu = true};
+    jm_run *run;
+    jm_error err;
+    setenv("JOULEMAP_NVML", "/nowhere/libnvidia-ml.so.1", 1);
+    assert_int_equal(jm_run_start(&run, &options, &err), JM_NO_DEVICE);
+    setenv("JOULEMAP_NVML", JM_BUILD_DIR "/sim/libnvidia-ml.so.1", 1);
+    assert_int_equal(spans_in_file(file, "old"), 1);
+    assert_int_equal(count_files(), files);
+}
+
+static void test_an_old_recording_is_back_after_a_discard_and_gone_after_a_keep(void **state)
+{
+    (void)state;
+    char file[128];
+    snprintf(file, sizeof file, "%s/discarded.joulemap", folder);
+    size_t files = leave_recording(file);
+    jm_run *run = start(file);
+    do_span("new");
+    assert_int_equal(jm_run_flush(run, FLUSH_TIMEOUT_MS, NULL), JM_OK);
+    assert_int_equal(spans_in_file(file, "new"), 1);
+    jm_run_discard(run);
+    assert_int_equal(spans_in_file(file, "old"), 1);
+    assert_int_equal(spans_in_file(file, "new"), 0);
+    assert_int_equal(count_files(), files);
+    run = start(file);
+    jm_run_keep(run);
+    do_span("new");
+    assert_int_equal(jm_run_stop(run, NULL), JM_OK);
+    jm_run_discard(run); /* too late: it stays */
+    assert_int_equal(spans_in_file(file, "new"), 1);
+    assert_int_equal(spans_in_file(file, "old"), 0);
+    assert_int_equal(count_files(), files);
+}
+
 static void test_notes_and_spans_of_threads_arrive(void **state)
 {
     (void)state;
@@ -392,6 +465,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_process_below_attaches_and_reads_the_parents_recording),
         cmocka_unit_test(test_the_folder_of_a_killed_recorder_is_removed_by_the_next),
         cmocka_unit_test(test_a_missing_folder_is_told_before_anything_starts),
+        cmocka_unit_test(test_an_old_recording_survives_a_start_that_fails),
+        cmocka_unit_test(test_an_old_recording_is_back_after_a_discard_and_gone_after_a_keep),
         cmocka_unit_test(test_notes_and_spans_of_threads_arrive),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
