@@ -132,6 +132,16 @@ void cli_child_wait(cli_child *child)
     }
 }
 
+void cli_child_release(void)
+{
+    sigset_t set;
+    handled_set(&set);
+    const struct timespec at_once = {0};
+    while (sigtimedwait(&set, NULL, &at_once) > 0 || errno == EINTR) {
+    }
+    sigprocmask(SIG_SETMASK, &mask_before, NULL);
+}
+
 /* ---- words */
 
 static bool is_plain(const char *word)

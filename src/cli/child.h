@@ -28,6 +28,10 @@ jm_status cli_child_start(cli_child *child, char **command, const char *const *e
  * reaches it anyway. */
 void cli_child_wait(cli_child *child);
 
+/* The command has ended and its recording is whole: signals end this program again. Those that were meant for
+ * the command and came too late are dropped. */
+void cli_child_release(void);
+
 /* The words of a command line, as a shell would take them; the caller frees it, NULL if memory is out. */
 char *cli_child_text(char **command);
 

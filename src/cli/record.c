@@ -160,6 +160,7 @@ static int run_record(const cli_args *args)
     cli_child_wait(&child);
     note_child_end(run, &child);
     status = jm_run_stop(run, &err);
+    cli_child_release();
     tell_how_it_ended(&child);
     int code = child.exit_code;
     if (status != JM_OK) {
