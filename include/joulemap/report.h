@@ -87,7 +87,7 @@ typedef struct jm_report_totals {
     double unresolved_energy_j;
     double closure;   /* (sum of the free fit - independent total) / total; NAN if there is no second total */
     double closure_z; /* the same in standard uncertainties; above 3 the total is not forced */
-    double duration_s;
+    double duration_s; /* that the total is of: without the time in which the boards were lost */
     double residual_w; /* root mean square of the fit; NAN without a fit */
     double chi2_n;     /* reduced chi square; NAN without a fit */
     int64_t readings;
@@ -122,6 +122,9 @@ JM_API const jm_report_options *jm_report_options_get(const jm_report *report);
 /* Sentences a reader must know (losses, gaps, throttling, sensor used, damage). */
 JM_API size_t jm_report_note_count(const jm_report *report);
 JM_API const char *jm_report_note(const jm_report *report, size_t note);
+
+/* It says that the figures are incomplete or rest on less than they could: nobody may overlook it. */
+JM_API bool jm_report_note_is_essential(const jm_report *report, size_t note);
 
 /* Views. Text: a table `width` columns wide (0: do not cut), at most `limit` rows (0: all).
  * The caller frees *out with free(). */

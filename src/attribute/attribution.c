@@ -1,6 +1,7 @@
 /* From a dataset and the wishes for a report to fitted boards. */
 #include "attribute/attribution.h"
 
+#include "attribute/lost.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -157,7 +158,7 @@ static jm_status sweep_board(jm__attribution *a, jm__board_part *part, jm__items
 {
     JM_TRY(jm__columns_choose(&part->columns, items, &a->work.classes, from_host, err));
     jm__window range = design_range(a, part, items);
-    JM_TRY(jm__sweep(&part->pieces, items, &part->columns, &a->windows, range.from_ns, range.to_ns, err));
+    JM_TRY(jm__sweep(&part->pieces, items, &part->columns, &part->windows, range.from_ns, range.to_ns, err));
     part->seconds = calloc(part->columns.count + 1, sizeof *part->seconds);
     if (part->seconds == NULL) return jm__no_memory(err, "jm__attribution_build");
     for (size_t i = 0; i < items->count; i++)
@@ -165,7 +166,7 @@ static jm_status sweep_board(jm__attribution *a, jm__board_part *part, jm__items
     for (size_t i = 0; i < part->pieces.count; i++) {
         const jm__piece *piece = &part->pieces.items[i];
         if (piece->column < part->columns.class_columns) continue;
-        int64_t inside_ns = jm__windows_overlap_ns(&a->windows, piece->start_ns, piece->end_ns);
+        int64_t inside_ns = jm__windows_overlap_ns(&part->windows, piece->start_ns, piece->end_ns);
         part->seconds[piece->column] += (double)inside_ns * 1e-9;
     }
     return JM_OK;
@@ -187,7 +188,8 @@ jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows
 static jm_status fit_board(jm__attribution *a, size_t b, jm_error *err)
 {
     jm__board_part *part = &a->boards[b];
-    part->total = jm__board_total(part, &a->windows);
+    JM_TRY(jm__lost_find(part, a, err));
+    if (part->windows.count > 0 || part->lost.count == 0) part->total = jm__board_total(part, &part->windows);
     if (!jm__board_is_fitted(part->board)) return JM_OK;
     JM_TRY(sweep_board(a, part, &a->work.boards[b], a->work.from_host[b], err));
     const jm__fit_input input = {
@@ -195,7 +197,7 @@ static jm_status fit_board(jm__attribution *a, size_t b, jm_error *err)
         .readings = part->powers.items,
         .reading_count = part->powers.count,
         .pieces = &part->pieces,
-        .windows = &a->windows,
+        .windows = &part->windows,
         .class_columns = part->columns.class_columns,
         .columns = part->columns.count,
         .seconds = part->seconds,
@@ -230,6 +232,8 @@ void jm__attribution_free(jm__attribution *a)
 {
     for (size_t b = 0; a->boards != NULL && b < a->dataset->board_count; b++) {
         jm__board_part *part = &a->boards[b];
+        jm__vec_free(&part->lost);
+        jm__vec_free(&part->windows);
         jm__columns_free(&part->columns);
         jm__vec_free(&part->pieces);
         free(part->seconds);

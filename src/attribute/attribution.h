@@ -9,6 +9,8 @@
 typedef struct jm__board_part {
     bool wanted;
     const jm_board *board;
+    jm__windows lost;    /* time in which the board did not answer: nothing is known of it */
+    jm__windows windows; /* of the report, less that */
     jm__columns columns;
     jm__pieces pieces;
     double *seconds;          /* [columns.count], inside the windows */
@@ -36,7 +38,7 @@ jm_status jm__attribution_build(jm__attribution *a, const jm__dataset *dataset,
                                 const jm_report_options *options, jm_error *err);
 void jm__attribution_free(jm__attribution *a);
 
-/* The total of one board over other windows: what a phase took. */
+/* The total of one board over other windows (what a phase took), none of them in time it was lost in. */
 jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows);
 
 #endif

@@ -16,20 +16,33 @@ typedef struct writer {
     bool failed;
 } writer;
 
-__attribute__((format(printf, 2, 3))) static void say(writer *w, const char *format, ...)
+static void add(writer *w, bool essential, const char *format, va_list args)
 {
-    char *text = NULL;
-    va_list args;
-    va_start(args, format);
-    int length = vasprintf(&text, format, args);
-    va_end(args);
-    if (length < 0) {
+    jm__note note = {.essential = essential};
+    if (vasprintf(&note.text, format, args) < 0) {
         w->failed = true;
         return;
     }
-    if (jm__vec_push(w->notes, text)) return;
-    free(text);
+    if (jm__vec_push(w->notes, note)) return;
+    free(note.text);
     w->failed = true;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(writer *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(w, false, format, args);
+    va_end(args);
+}
+
+/* What nobody may overlook. */
+__attribute__((format(printf, 2, 3))) static void warn(writer *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(w, true, format, args);
+    va_end(args);
 }
 
 static const char *missing_ring(const jm__attribution *a, const jm_board *board)
@@ -47,8 +60,8 @@ static void say_sensor(writer *w, const jm__board_part *part)
 {
     const jm_board *board = part->board;
     if (part->sensor == NULL && part->counter == NULL) {
-        say(w, "Board %s has no power or energy reading in this recording: its energy is not known.",
-            board->name);
+        warn(w, "Board %s has no power or energy reading in this recording: its energy is not known.",
+             board->name);
         return;
     }
     if (!jm__board_is_fitted(board)) return;
@@ -79,6 +92,17 @@ static void say_sensor(writer *w, const jm__board_part *part)
             board->name, 100 * part->sensor->gain_u);
 }
 
+static void say_lost(writer *w, const jm__board_part *part)
+{
+    double wanted_s = (double)jm__windows_duration_ns(&w->a->windows) * 1e-9;
+    double known_s = (double)jm__windows_duration_ns(&part->windows) * 1e-9;
+    if (part->lost.count > 0 && known_s == 0)
+        warn(w, "Board %s was lost all of this time: its energy is not known.", part->board->name);
+    else if (part->lost.count > 0 && known_s < wanted_s)
+        warn(w, "Board %s was lost for %.2f s of %.2f s: its energy is that of the other %.2f s.",
+             part->board->name, wanted_s - known_s, wanted_s, known_s);
+}
+
 static void say_fit(writer *w, size_t b)
 {
     const jm__board_part *part = &w->a->boards[b];
@@ -105,10 +129,10 @@ static void say_fit(writer *w, size_t b)
             part->board->name, part->fit.free_j, part->total.source, part->total.energy_j,
             fabs(part->fit.closure_z));
     if (part->fit.fitted && same)
-        say(w,
-            "Board %s: no energy counter covers this time; the total is the integral of %s, so it checks "
-            "nothing.",
-            part->board->name, part->total.source);
+        warn(w,
+             "Board %s: no energy counter covers this time; the total is the integral of %s, so it checks "
+             "nothing.",
+             part->board->name, part->total.source);
 }
 
 static void say_losses(writer *w)
@@ -124,8 +148,9 @@ static void say_losses(writer *w)
             if (same) count += d->losses[j].count;
         }
         if (!said)
-            say(w, "Lost: %lld records (%s: %s). What they stood for is in the rows of idle or outside time.",
-                (long long)count, d->losses[i].source, d->losses[i].reason);
+            warn(w,
+                 "Lost: %lld records (%s: %s). What they stood for is in the rows of idle or outside time.",
+                 (long long)count, d->losses[i].source, d->losses[i].reason);
     }
 }
 
@@ -151,11 +176,13 @@ static void say_events(writer *w)
             if (kind == JM_EVENT_THROTTLE && d->events[i].value == 0) continue; /* the end of it */
             if (count++ == 0) text = d->events[i].text;
         }
+        if (count == 0) continue;
         size_t length = strlen(text);
         if (length > 0 && text[length - 1] == '.') length--; /* the sentence has its own */
-        if (count > 0)
-            say(w, "%zu time%s: %s%s%.*s.", count, count > 1 ? "s" : "", meaning[kind],
-                length > 0 ? ": " : "", (int)length, text);
+        void (*tell)(writer *, const char *, ...) =
+            kind == JM_EVENT_GAP || kind == JM_EVENT_RECORDER ? warn : say;
+        tell(w, "%zu time%s: %s%s%.*s.", count, count > 1 ? "s" : "", meaning[kind], length > 0 ? ": " : "",
+             (int)length, text);
     }
 }
 
@@ -176,10 +203,11 @@ jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, const char
     for (size_t b = 0; b < a->dataset->board_count; b++)
         simulated = simulated || (a->boards[b].wanted && a->boards[b].board->simulated);
     if (simulated) say(&w, "The board is simulated: these joules were never drawn from a wall.");
-    if (damage != NULL) say(&w, "The recording is damaged: %s", damage);
-    if (a->dataset->board_count == 0) say(&w, "The recording has no board: no energy is known.");
+    if (damage != NULL) warn(&w, "The recording is damaged: %s", damage);
+    if (a->dataset->board_count == 0) warn(&w, "The recording has no board: no energy is known.");
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         if (!a->boards[b].wanted) continue;
+        say_lost(&w, &a->boards[b]);
         say_sensor(&w, &a->boards[b]);
         if (jm__board_is_fitted(a->boards[b].board)) say_fit(&w, b);
     }
@@ -192,6 +220,6 @@ jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, const char
 void jm__notes_free(jm__notes *notes)
 {
     for (size_t i = 0; i < notes->count; i++)
-        free(notes->items[i]);
+        free(notes->items[i].text);
     jm__vec_free(notes);
 }

@@ -4,7 +4,12 @@
 
 #include "attribute/attribution.h"
 
-typedef JM_VEC(char *) jm__notes; /* each from malloc */
+typedef struct jm__note {
+    char *text;
+    bool essential; /* the figures are incomplete, or rest on less than they could */
+} jm__note;
+
+typedef JM_VEC(jm__note) jm__notes;
 
 /* `damage`: of the recording, NULL if it is whole. */
 jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, const char *damage, jm_error *err);

@@ -132,7 +132,12 @@ size_t jm_report_note_count(const jm_report *report)
 
 const char *jm_report_note(const jm_report *report, size_t note)
 {
-    return note < report->notes.count ? report->notes.items[note] : NULL;
+    return note < report->notes.count ? report->notes.items[note].text : NULL;
+}
+
+bool jm_report_note_is_essential(const jm_report *report, size_t note)
+{
+    return note < report->notes.count && report->notes.items[note].essential;
 }
 
 static const char *const by_texts[JM_BY_COUNT] = {

@@ -141,7 +141,7 @@ static void add_measured(jm__rollup *r, size_t b)
     row->measured_u_j = hypot(row->measured_u_j, part->total.u_j);
     row->boards |= UINT64_C(1) << (b < 63 ? b : 63);
     if (!jm__board_is_fitted(part->board))
-        row->busy_s += (double)jm__windows_duration_ns(&r->a->windows) * 1e-9;
+        row->busy_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
 }
 
 /* Calls of layers, types and phases are spans, not kernels. */

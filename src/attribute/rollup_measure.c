@@ -23,21 +23,28 @@ static bool add_inside(jm__windows *to, const jm__windows *windows, int64_t from
     return true;
 }
 
-static void measure(const jm__attribution *a, jm__node *node, const jm__windows *windows)
+static bool measure(const jm__attribution *a, jm__node *node, const jm__windows *windows)
 {
     double sum_j = 0, variance = 0, sum_s = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->wanted || !jm__board_is_fitted(part->board)) continue;
-        jm__total total = jm__board_total(part, windows);
-        if (total.source == NULL) return;
+        jm__windows known = {0};
+        bool fine =
+            add_inside(&known, windows, INT64_MIN, INT64_MAX) && jm__windows_subtract(&known, &part->lost);
+        bool any = known.count > 0;
+        jm__total total = jm__board_total(part, &known);
+        sum_s += (double)jm__windows_duration_ns(&known) * 1e-9;
+        jm__vec_free(&known);
+        if (!fine) return false;
+        if (total.source == NULL || !any) return true;
         sum_j += total.energy_j;
         variance += total.u_j * total.u_j;
-        sum_s += (double)jm__windows_duration_ns(windows) * 1e-9;
     }
     node->whole_j = sum_j;
     node->whole_u_j = sqrt(variance);
     node->whole_s = sum_s;
+    return true;
 }
 
 bool jm__rollup_measure_phases(jm__rollup *r)
@@ -65,7 +72,7 @@ bool jm__rollup_measure_phases(jm__rollup *r)
     /* Phases of two processes at one time share the board: no sensor tells them apart. */
     bool apart = sum_ns == jm__windows_duration_ns(&all);
     for (size_t n = 0; fine && apart && n < count; n++)
-        if (of_node[n].count > 0) measure(r->a, &r->tree->nodes.items[n], &of_node[n]);
+        if (of_node[n].count > 0) fine = measure(r->a, &r->tree->nodes.items[n], &of_node[n]);
     for (size_t n = 0; of_node != NULL && n < count; n++)
         jm__vec_free(&of_node[n]);
     free(of_node);

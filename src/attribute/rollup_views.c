@@ -275,7 +275,7 @@ static void add_idle_between(jm__rollup *r, size_t b, size_t node, size_t *curso
         if (piece->column < part->columns.class_columns) continue;
         int64_t from = piece->start_ns > from_ns ? piece->start_ns : from_ns;
         int64_t to = piece->end_ns < to_ns ? piece->end_ns : to_ns;
-        double seconds = (double)jm__windows_overlap_ns(&r->a->windows, from, to) * 1e-9;
+        double seconds = (double)jm__windows_overlap_ns(&part->windows, from, to) * 1e-9;
         if (seconds <= 0 || node == JM__NO_NODE) continue;
         r->tree->nodes.items[node].busy_s += seconds;
         r->tree->nodes.items[node].boards |= UINT64_C(1) << (b < 63 ? b : 63);

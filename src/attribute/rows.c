@@ -192,6 +192,21 @@ out:
 
 /* --- rows --- */
 
+/* All of it lies in time in which every board was lost. */
+static bool is_unseen(const maker *m, const jm__node *node)
+{
+    int64_t from_ns = jm__node_start_ns(node);
+    int64_t to_ns = node->host_end_ns > node->end_ns ? node->host_end_ns : node->end_ns;
+    bool lost = false;
+    for (size_t b = 0; b < m->a->dataset->board_count; b++) {
+        const jm__board_part *part = &m->a->boards[b];
+        if (!part->wanted || !jm__board_is_fitted(part->board)) continue;
+        if (jm__windows_overlap_ns(&part->windows, from_ns, to_ns) > 0) return false;
+        lost = lost || jm__windows_overlap_ns(&part->lost, from_ns, to_ns) > 0;
+    }
+    return lost;
+}
+
 static jm_provenance provenance_of(const jm__node *node, const subtotal *sub)
 {
     if (sub->whole) return JM_PROVENANCE_MEASURED;
@@ -240,8 +255,27 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     bool worked = node->start_ns != INT64_MAX;
     row->start_ns = jm__node_start_ns(node) == INT64_MAX ? 0 : jm__node_start_ns(node);
     row->end_ns = worked ? node->end_ns : node->host_end_ns;
+    if (node->calls > 0 && sub->busy_s == 0 && is_unseen(m, node)) {
+        row->energy_j = row->energy_low_j = row->energy_high_j = NAN;
+        row->provenance = JM_PROVENANCE_UNRESOLVED;
+    }
     if (sub->cell_count > 0 && !sub->energy.known)
         row->energy_j = row->energy_low_j = row->energy_high_j = row->energy_self_j = NAN;
+}
+
+/* The time that the total is of: that of the board of which most is known. */
+static double covered_s(const jm__attribution *a)
+{
+    int64_t longest_ns = 0;
+    bool any = false;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->wanted || part->total.source == NULL) continue;
+        int64_t known_ns = jm__windows_duration_ns(&part->windows);
+        if (known_ns > longest_ns) longest_ns = known_ns;
+        any = true;
+    }
+    return (double)(any ? longest_ns : jm__windows_duration_ns(&a->windows)) * 1e-9;
 }
 
 static void sum_totals(jm_report_totals *t, const jm__attribution *a)
@@ -280,7 +314,7 @@ static void sum_totals(jm_report_totals *t, const jm__attribution *a)
     if (t->total_source == NULL) t->total_energy_j = NAN;
     t->total_low_j = fmax(0, t->total_energy_j - two_sided_95 * sqrt(variance));
     t->total_high_j = t->total_energy_j + two_sided_95 * sqrt(variance);
-    t->duration_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
+    t->duration_s = covered_s(a);
     if (t->total_source == NULL) t->total_low_j = t->total_high_j = NAN;
     if (independent && held_j > 0) t->closure = (free_j - held_j) / held_j;
     if (t->readings > 0) t->residual_w = sqrt(square / (double)t->readings);

@@ -44,6 +44,25 @@ void jm__windows_clip(jm__windows *windows, int64_t from_ns, int64_t to_ns)
     windows->count = kept;
 }
 
+bool jm__windows_subtract(jm__windows *windows, const jm__windows *other)
+{
+    jm__windows left = {0};
+    bool fine = true;
+    for (size_t i = 0; fine && i < windows->count; i++) {
+        jm__window rest = windows->items[i];
+        for (size_t k = 0; fine && k < other->count; k++) {
+            const jm__window *gone = &other->items[k];
+            if (gone->to_ns <= rest.from_ns || gone->from_ns >= rest.to_ns) continue;
+            fine = jm__windows_add(&left, rest.from_ns, gone->from_ns);
+            rest.from_ns = gone->to_ns;
+        }
+        fine = fine && jm__windows_add(&left, rest.from_ns, rest.to_ns);
+    }
+    jm__vec_free(windows);
+    *windows = left;
+    return fine;
+}
+
 /* The first window that ends after t. */
 static size_t first_after(const jm__windows *windows, int64_t t_ns)
 {

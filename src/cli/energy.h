@@ -14,4 +14,7 @@ jm_status cli_energy_report(jm_report **out, jm_recording *recording, int64_t fr
  * that is recorded, which a lost board or a full disk may have cut short. */
 void cli_energy_print(FILE *out, double energy_j, double low_j, double high_j, double duration_s);
 
+/* The same of a report's total, and how much of the time asked for it is of, if not all. */
+void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double wanted_s);
+
 #endif

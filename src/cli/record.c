@@ -120,12 +120,7 @@ static void print_summary(const char *path, const cli_child *child)
     cli_progress(NULL);
     fprintf(stderr, "joulemap record: %.2f s, ", duration_s);
     if (status == JM_OK) {
-        const jm_report_totals *totals = jm_report_totals_get(report);
-        cli_energy_print(stderr, totals->total_energy_j, totals->total_low_j, totals->total_high_j,
-                         totals->duration_s);
-        if (totals->duration_s < 0.98 * duration_s)
-            fprintf(stderr, " in the %.2f s that are recorded", totals->duration_s);
-        if (totals->simulated) fputs(" (simulated board)", stderr);
+        cli_energy_print_total(stderr, jm_report_totals_get(report), duration_s);
     } else {
         fprintf(stderr, "joules unknown (%s)", err.text);
     }

@@ -32,9 +32,8 @@ static void print_text(const jm_report *report, const cli_child *child)
     double duration_s = (double)(child->end_ns - child->start_ns) / 1e9;
     const jm_report_totals *totals = jm_report_totals_get(report);
     fprintf(stderr, "%.2f s, ", duration_s);
-    cli_energy_print(stderr, totals->total_energy_j, totals->total_low_j, totals->total_high_j,
-                     totals->duration_s);
-    fprintf(stderr, "%s\n", totals->simulated ? " (simulated board)" : "");
+    cli_energy_print_total(stderr, totals, duration_s);
+    fputc('\n', stderr);
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
         if (!is_board(row)) continue;
@@ -42,8 +41,9 @@ static void print_text(const jm_report *report, const cli_child *child)
         cli_energy_print(stderr, row->energy_j, row->energy_low_j, row->energy_high_j, totals->duration_s);
         fputc('\n', stderr);
     }
-    for (size_t i = 0; i < jm_report_note_count(report); i++)
-        fprintf(stderr, "  note: %s\n", jm_report_note(report, i));
+    for (size_t i = 0; i < jm_report_note_count(report); i++) /* `report` tells all of them */
+        if (jm_report_note_is_essential(report, i))
+            fprintf(stderr, "  note: %s\n", jm_report_note(report, i));
 }
 
 /* ---- JSON */

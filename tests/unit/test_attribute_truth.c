@@ -432,6 +432,73 @@ static void test_a_phase_alone_on_its_board_is_measured(void **state)
     syn_free(s);
 }
 
+/* Away from `lost` to `back`, with a counter that begins anew. */
+static void syn_lose(synthetic *s, jm__event events[2], int64_t lost_ns, int64_t back_ns)
+{
+    size_t kept = 0;
+    double before_j = 0;
+    for (size_t i = 0; i < s->dataset.reading_count; i++) {
+        jm_reading reading = s->readings[i];
+        bool counter = reading.sensor_id == 2;
+        if (counter && reading.t_ns < back_ns) before_j = reading.value;
+        if (reading.t_ns > lost_ns && reading.t_ns < back_ns) continue;
+        if (counter && reading.t_ns >= back_ns) reading.value -= before_j;
+        s->readings[kept++] = reading;
+    }
+    s->dataset.reading_count = kept;
+    events[0] = (jm__event){.kind = JM_EVENT_BOARD_LOST, .t_ns = lost_ns + 100 * JM_NS_PER_MS, .board_id = 1};
+    events[1] = (jm__event){.kind = JM_EVENT_BOARD_BACK, .t_ns = back_ns, .board_id = 1};
+    s->dataset.events = events;
+    s->dataset.event_count = 2;
+}
+
+static void test_time_in_which_a_board_was_lost_is_no_part_of_its_energy(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(32, 1, 40000);
+    int64_t start = JM_NS_PER_S, end = 31 * JM_NS_PER_S, lost = 8 * JM_NS_PER_S, back = 20 * JM_NS_PER_S;
+    syn_class(s, "k", 8, 500);
+    const struct {
+        const char *name;
+        int64_t from_ns, to_ns;
+        double known_s;
+    } phases[] = {{"first", start, 10 * JM_NS_PER_S, 7},
+                  {"gone", 10 * JM_NS_PER_S, 15 * JM_NS_PER_S, 0},
+                  {"last", 15 * JM_NS_PER_S, end, 11}};
+    for (int i = 0; i < 3; i++) {
+        int64_t span =
+            syn_span(s, JM_SPAN_PHASE, phases[i].name, "", 0, phases[i].from_ns, phases[i].to_ns, 100);
+        for (int64_t t = phases[i].from_ns; t < phases[i].to_ns; t += 100 * JM_NS_PER_MS)
+            syn_kernel(s, 1, 0, span, t, t + 60 * JM_NS_PER_MS);
+    }
+    syn_measure(s, 0, start, end);
+    syn_finish(s);
+    jm__event events[2];
+    syn_lose(s, events, lost, back);
+    const double mean_w = 0.6 * 500 + 0.4 * s->idle_w;
+    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_PHASE});
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    assert_near(totals->duration_s, 18, 0.01);
+    assert_near(totals->total_energy_j, 18 * mean_w, 0.02);
+    for (int i = 0; i < 3; i++) {
+        const jm_row *row = row_of(report, phases[i].name, "phase");
+        if (phases[i].known_s > 0)
+            assert_near(row->energy_j, phases[i].known_s * mean_w, 0.02);
+        else
+            assert_true(isnan(row->energy_j) && row->provenance == JM_PROVENANCE_UNRESOLVED);
+    }
+    assert_true(has_note(report, "was lost for 12.0"));
+    assert_adds_up(report);
+    jm_report_free(report);
+    /* A time all of which was lost has no energy at all. */
+    report = report_of(
+        s, (jm_report_options){.by = JM_BY_BOARD, .from_ns = 10 * JM_NS_PER_S, .to_ns = 12 * JM_NS_PER_S});
+    assert_true(isnan(jm_report_totals_get(report)->total_energy_j));
+    assert_true(has_note(report, "was lost all of this time"));
+    jm_report_free(report);
+    syn_free(s);
+}
+
 static void test_every_single_call_has_its_energy(void **state)
 {
     (void)state;
@@ -805,6 +872,7 @@ int main(void)
         cmocka_unit_test(test_a_path_and_kind_stand_once_in_a_report),
         cmocka_unit_test(test_a_layer_holds_forward_backward_and_its_children_once),
         cmocka_unit_test(test_a_phase_alone_on_its_board_is_measured),
+        cmocka_unit_test(test_time_in_which_a_board_was_lost_is_no_part_of_its_energy),
         cmocka_unit_test(test_every_single_call_has_its_energy),
         cmocka_unit_test(test_a_call_lasts_as_long_as_its_kernels_or_those_inside),
         cmocka_unit_test(test_a_class_of_zero_length_gets_no_power),

@@ -1,0 +1,2 @@
+# energy up to where the board was lost, and no joule more; of the notes only what matters
+JOULEMAP_SIM_FAULTS='lost@+2s' joulemap stat --no-cpu --sim h200 -- sleep 3
