@@ -113,8 +113,9 @@ static void say_fit(writer *w, size_t b)
         say(w, "No kernels were recorded: the program's spans on the host stand for the work of board %s.",
             part->board->name);
     if (part->total.unseen_j > 0)
-        say(w, "Board %s: %.1f J of its %.1f J are of time without readings, as if the power around went on.",
-            part->board->name, part->total.unseen_j, part->total.energy_j);
+        warn(w,
+             "Board %s: %.1f J of its %.1f J are of time without readings, as if the power around went on.",
+             part->board->name, part->total.unseen_j, part->total.energy_j);
     if (part->fit.misfit >= 0.005)
         say(w,
             "Board %s: the same kind of work did not always draw the same power: by about %.0f %%, as the "
