@@ -225,7 +225,8 @@ static void add_total(jm__strbuf *out, const jm_report_totals *totals, size_t wi
     jm__format_power(power, totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN);
     char duration[JM_CELL];
     jm__format_time(duration, totals->duration_s);
-    snprintf(text, sizeof text, "%s in %s, %s, from %s", energy, duration, power, totals->total_source);
+    snprintf(text, sizeof text, "%s in %s, %s, from %s", energy, duration, power,
+             totals->total_source != NULL ? totals->total_source : "no sensor");
     add_fact(out, "total", text, width);
 
     format_part(idle, totals->idle_energy_j, totals);
