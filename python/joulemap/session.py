@@ -408,6 +408,7 @@ class Recording:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._recording = _core.Recording(path)
+        self._lock = threading.Lock()  # one report at a time: they share what was read of the file
 
     @property
     def damage(self) -> str | None:
@@ -432,14 +433,15 @@ class Recording:
         by_number(by)
 
         def make(number: int) -> _core.Report:
-            return self._recording.report(
-                number,
-                phase=phase,
-                board_id=board_id,
-                process_id=process_id,
-                from_ns=from_ns,
-                to_ns=to_ns,
-            )
+            with self._lock:
+                return self._recording.report(
+                    number,
+                    phase=phase,
+                    board_id=board_id,
+                    process_id=process_id,
+                    from_ns=from_ns,
+                    to_ns=to_ns,
+                )
 
         return Report(make, by)
 

@@ -48,6 +48,8 @@ static bool add_simulation(jm_run *run, size_t *count, const char *sim, const ch
 {
     jm__strbuf profile = {0}, libraries = {0};
     const char *present = getenv("LD_LIBRARY_PATH");
+    if (present != NULL && present[0] == '\0')
+        present = NULL; /* an empty entry would be the working folder */
     jm__strbuf_format(&profile, "JOULEMAP_SIM=%s", sim);
     jm__strbuf_format(&libraries, "LD_LIBRARY_PATH=%s/sim%s%s", folder, present == NULL ? "" : ":",
                       present == NULL ? "" : present);
