@@ -13,6 +13,7 @@ import contextlib
 import datetime
 import platform
 import shlex
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -56,6 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--joulemap", default="joulemap", help="the command")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--keep", type=Path, help="folder for the recordings")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
 
@@ -82,6 +84,8 @@ def main() -> None:
                 view = [args.joulemap, "report", recording, "--by", by, "--limit", "60"]
                 texts += ["\n" + shown(view, recording), run(view).stdout]
             (args.out / f"{name}.txt").write_text("\n".join(texts))
+            if args.keep:
+                shutil.copy(recording, args.keep)
     if failed:
         raise SystemExit("a promise was missed, see above")
 
