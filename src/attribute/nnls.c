@@ -132,9 +132,20 @@ static bool step(reduced *r, double *x, bool *is_free)
     return length >= 1;
 }
 
+/* A triangle with a NaN in it would give powers of zero that look like any other. */
+static bool all_finite(const jm__qr *qr)
+{
+    for (size_t k = 0; k <= qr->columns; k++)
+        for (size_t i = 0; i <= k; i++)
+            if (!isfinite(qr->triangle[k * qr->stride + i])) return false;
+    return true;
+}
+
 jm_status jm__nnls_solve(const jm__qr *qr, double *x, bool *is_free, jm_error *err)
 {
     if (qr->columns == 0) return JM_OK;
+    if (!all_finite(qr))
+        return jm__fail(err, JM_INTERNAL, 0, "jm__nnls_solve", "the fit's equations are no longer finite");
     reduced r;
     bool *refused = calloc(qr->columns, sizeof *refused);
     if (refused == NULL) return jm__no_memory(err, "jm__nnls_solve");

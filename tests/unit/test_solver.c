@@ -243,6 +243,21 @@ static void test_next_to_nothing_in_a_column_spoils_no_other(void **state)
     jm__qr_free(&qr);
 }
 
+static void test_equations_that_are_no_numbers_are_an_error_not_zero_watts(void **state)
+{
+    (void)state;
+    jm__qr qr;
+    jm_error err;
+    double x[2];
+    bool is_free[2];
+    assert_int_equal(jm__qr_init(&qr, 2, NULL), JM_OK);
+    jm__qr_add(&qr, (double[]){1, 0}, 300);
+    jm__qr_add(&qr, (double[]){0, NAN}, 300);
+    jm__qr_finish(&qr);
+    assert_int_equal(jm__nnls_solve(&qr, x, is_free, &err), JM_INTERNAL);
+    jm__qr_free(&qr);
+}
+
 static void test_students_quantiles_are_those_of_the_tables(void **state)
 {
     (void)state;
@@ -265,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_no_rows_leave_the_prior_as_it_was),
         cmocka_unit_test(test_rows_of_zeros_say_nothing),
         cmocka_unit_test(test_next_to_nothing_in_a_column_spoils_no_other),
+        cmocka_unit_test(test_equations_that_are_no_numbers_are_an_error_not_zero_watts),
         cmocka_unit_test(test_students_quantiles_are_those_of_the_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
