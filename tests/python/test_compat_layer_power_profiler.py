@@ -171,7 +171,9 @@ def test_the_monitor_knows_power_and_name() -> None:
     info = monitor.get_gpu_info()
     assert list(info) == ["name", "memory_total_gb", "memory_used_gb", "memory_free_gb"]
     assert "H200" in info["name"]
-    assert info["memory_total_gb"] is None
+    used, free, total = (info[f"memory_{what}_gb"] for what in ("used", "free", "total"))
+    assert total > 100
+    assert used + free == pytest.approx(total)
 
 
 def test_a_board_that_is_not_there_is_an_error_with_a_cure() -> None:

@@ -7,6 +7,7 @@ sensor's one-second mean, every joule once in the totals, all boards of a model 
 from __future__ import annotations
 
 import csv
+import ctypes
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _core
+from joulemap._cli import native_folder
 from joulemap.report import Row, import_pandas
 from joulemap.session import Session, current_session
 
@@ -143,21 +145,35 @@ class GPUMonitor:
     def get_gpu_info(self) -> dict[str, Any]:
         """Return name and memory (`memory_total_gb`, `memory_used_gb`, `memory_free_gb`).
 
-        Memory is None where it is not known: on the simulated board, or without CUDA.
+        Raises
+        ------
+        joulemap.Error
+            If the driver does not tell the board's memory.
         """
-        total = free = None
-        if not self._board["simulated"]:
-            import torch
-
-            if torch.cuda.is_available():
-                free_bytes, total_bytes = torch.cuda.mem_get_info(self.device_index)
-                total, free = total_bytes / 1024**3, free_bytes / 1024**3
+        total, free = _memory_bytes(self._board["index"], self._board["simulated"])
         return {
             "name": self._board["name"],
-            "memory_total_gb": total,
-            "memory_used_gb": None if total is None or free is None else total - free,
-            "memory_free_gb": free,
+            "memory_total_gb": total / 1024**3,
+            "memory_used_gb": (total - free) / 1024**3,
+            "memory_free_gb": free / 1024**3,
         }
+
+
+def _memory_bytes(index: int, simulated: bool) -> tuple[int, int]:
+    """Return a board's memory and how much of it is free, as NVML tells them, byte."""
+    simulator = native_folder() / "sim" / "libnvidia-ml.so.1"
+    path = str(simulator) if simulated else os.environ.get("JOULEMAP_NVML", "libnvidia-ml.so.1")
+    numbers = (ctypes.c_ulonglong * 3)()  # nvmlMemory_t: total, free, used
+    board = ctypes.c_void_p()
+    nvml = ctypes.CDLL(path)
+    status = nvml.nvmlInit_v2()
+    if status == 0:
+        status = nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(board))
+        status = status or nvml.nvmlDeviceGetMemoryInfo(board, numbers)
+        nvml.nvmlShutdown()
+    if status != 0:
+        raise _core.Error(f"NVML does not tell the memory of board {index} (code {status}): run `joulemap doctor`")
+    return numbers[0], numbers[1]
 
 
 class LayerPowerProfiler:
@@ -312,10 +328,7 @@ class LayerPowerProfiler:
         print("PROFILING SUMMARY")
         print("=" * 80)
         print(f"\nGPU: {info['name']}")
-        if info["memory_total_gb"] is None:
-            print("GPU Memory: not known here")
-        else:
-            print(f"GPU Memory: {info['memory_used_gb']:.2f} GB / {info['memory_total_gb']:.2f} GB")
+        print(f"GPU Memory: {info['memory_used_gb']:.2f} GB / {info['memory_total_gb']:.2f} GB")
         print(f"\nTotal Execution Time: {duration_ms:.2f} ms")
         print(f"Total Energy Consumed: {energy_j:.3f} J")
         if duration_ms > 0:
