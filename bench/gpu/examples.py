@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
-import platform
 import shlex
 import shutil
 import sqlite3
@@ -61,6 +60,7 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
 
+    board = run([args.joulemap, "list"]).stdout.splitlines()[0]
     failed = False
     for name, command in EXAMPLES.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -76,7 +76,7 @@ def main() -> None:
             )
             print(f"{name}: {summary}")
             texts = [
-                f"{name}: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {platform.node()}",
+                f"{name}: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {board}",
                 shown(recorded, recording),
                 summary,
             ]
