@@ -16,7 +16,8 @@ typedef struct writer {
     bool failed;
 } writer;
 
-static void add(writer *w, bool essential, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void add(writer *w, bool essential, const char *format,
+                                                      va_list args)
 {
     jm__note note = {.essential = essential};
     if (vasprintf(&note.text, format, args) < 0) {
