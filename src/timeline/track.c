@@ -161,16 +161,6 @@ void jm__track_close(void)
     }
 }
 
-int jm__track_run(char *path, size_t size)
-{
-    pthread_mutex_lock(&mutex);
-    look_into_environment_locked();
-    int there = run_path[0] != '\0' && strlen(run_path) < size;
-    if (there) memcpy(path, run_path, strlen(run_path) + 1);
-    pthread_mutex_unlock(&mutex);
-    return there;
-}
-
 /* A lane left by a thread that is gone: say in it whose records follow. */
 static lane *take_free_lane_locked(void)
 {

@@ -15,10 +15,6 @@ extern const uint32_t jm__track_writer;
 int jm__track_open(const char *run_dir);
 void jm__track_close(void);
 
-/* The folder written to, copied into `path`; looks at JOULEMAP_RUN if nobody has yet. Returns 1 if there
- * is one. */
-int jm__track_run(char *path, size_t size);
-
 /* Longer texts are cut to `most` bytes at a character's edge. */
 uint32_t jm__track_intern(const char *text, size_t most);
 
