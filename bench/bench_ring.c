@@ -3,7 +3,7 @@
 #include <joulemap/span.h>
 
 #include "base/clock.h"
-#include "record/writer.h"
+#include "recording/writer.h"
 #include "timeline/collector.h"
 #include "timeline/names.h"
 #include "timeline/ring.h"

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 #include "good_recording.h"
 
-#include "record/dataset.h"
+#include "recording/dataset.h"
 #include <joulemap/report.h>
 #include <math.h>
 #include <sqlite3.h>

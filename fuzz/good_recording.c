@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/clock.h"
-#include "record/writer.h"
+#include "recording/writer.h"
 #include <math.h>
 
 #define PID        42

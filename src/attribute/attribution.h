@@ -2,8 +2,8 @@
 #ifndef JM_ATTRIBUTE_ATTRIBUTION_H
 #define JM_ATTRIBUTE_ATTRIBUTION_H
 
-#include "attribute/fit.h"
-#include "attribute/span_index.h"
+#include "attribute/fit/fit.h"
+#include "attribute/work/span_index.h"
 #include <joulemap/report.h>
 
 typedef struct jm__board_part {

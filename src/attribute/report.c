@@ -4,8 +4,8 @@
 #include "attribute/attribution.h"
 #include "attribute/notes.h"
 #include "attribute/quality.h"
-#include "attribute/rollup.h"
-#include "attribute/rows.h"
+#include "attribute/rollup/rollup.h"
+#include "attribute/rollup/rows.h"
 #include "base/status.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef JM_ATTRIBUTE_REPORT_H
 #define JM_ATTRIBUTE_REPORT_H
 
-#include "record/dataset.h"
+#include "recording/dataset.h"
 #include <joulemap/report.h>
 
 /* The report copies nothing: `dataset` must live as long as it does. `damage` may be NULL. */

@@ -7,36 +7,9 @@
 #ifndef JM_SAMPLE_SAMPLER_H
 #define JM_SAMPLE_SAMPLER_H
 
-#include <joulemap/board.h>
+#include "rows/rows.h"
 
 typedef struct jm__sampler jm__sampler;
-
-/* Kinds of an event, also those of the table `events`: name, text */
-#define JM_EVENT_MAP(X)                                                                                      \
-    X(CLOCK_STEP, "clock_step") /* CLOCK_REALTIME was set; value: ns */                                      \
-    X(GAP, "gap")               /* readings are missing; value: ns */                                        \
-    X(BOARD_LOST, "board_lost")                                                                              \
-    X(BOARD_BACK, "board_back")                                                                              \
-    X(COUNTER_RESET, "counter_reset") /* value: J before */                                                  \
-    X(THROTTLE, "throttle")           /* value: reasons, as NVML's bits */                                   \
-    X(SENSOR_FAILED, "sensor_failed")                                                                        \
-    X(CUPTI, "cupti") /* what the injected library had to say */                                             \
-    X(RECORDER, "recorder")
-
-typedef enum jm_event_kind {
-#define X(name, text) JM_EVENT_##name,
-    JM_EVENT_MAP(X)
-#undef X
-        JM_EVENT_COUNT
-} jm_event_kind;
-
-typedef struct jm__event {
-    jm_event_kind kind;
-    int64_t t_ns;
-    int64_t board_id; /* 0: none */
-    double value;
-    char text[256];
-} jm__event;
 
 /* What the sampler cost so far. */
 typedef struct jm__sampler_cost {

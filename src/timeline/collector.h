@@ -7,7 +7,7 @@
 #ifndef JM_TIMELINE_COLLECTOR_H
 #define JM_TIMELINE_COLLECTOR_H
 
-#include "timeline/rows.h"
+#include "rows/rows.h"
 
 typedef struct jm__collector jm__collector;
 

@@ -4,7 +4,7 @@
 #define TEST_SYNTHETIC_H
 
 #include "base/clock.h"
-#include "record/dataset.h"
+#include "recording/dataset.h"
 
 #include <math.h>
 #include <stdio.h>

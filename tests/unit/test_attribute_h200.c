@@ -1,7 +1,7 @@
 /* Attribution of what was measured on a real H200, against the truths known of it (shared/data). */
 #include "attribute/attribution.h"
-#include "attribute/energy.h"
 #include "attribute/report.h"
+#include "attribute/rollup/energy.h"
 #include "base/csv.h"
 #include "base/status.h"
 #include <joulemap/joulemap.h>

@@ -1,6 +1,6 @@
 /* Attribution of recordings from joulemap-simulate, a generator that shares no code with it: as files,
  * through the import, with late stamps, jitter and all. */
-#include "attribute/student.h"
+#include "attribute/fit/student.h"
 #include "base/csv.h"
 
 #include <joulemap/joulemap.h>

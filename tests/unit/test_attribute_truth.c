@@ -1,6 +1,6 @@
 /* Attribution of generated recordings, whose truth is known to the joule. */
+#include "attribute/fit/student.h"
 #include "attribute/report.h"
-#include "attribute/student.h"
 #include "synthetic.h"
 
 #include <setjmp.h>

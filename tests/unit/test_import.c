@@ -1,6 +1,6 @@
 /* CSV files, and recordings made from them. */
 #include "base/csv.h"
-#include "record/dataset.h"
+#include "recording/dataset.h"
 
 #include <joulemap/joulemap.h>
 #include <setjmp.h>

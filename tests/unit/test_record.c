@@ -1,8 +1,8 @@
 /* A recording: what is written comes back, from memory and from a file. */
 #include "base/clock.h"
-#include "record/database.h"
-#include "record/dataset.h"
-#include "record/writer.h"
+#include "recording/database.h"
+#include "recording/dataset.h"
+#include "recording/writer.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

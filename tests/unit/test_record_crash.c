@@ -1,9 +1,9 @@
 /* What stays of a recording when its recorder is killed, the disk is full, the folder is read-only or the
  * file is cut: all that was written before, with a word on what is missing. */
 #include "base/clock.h"
-#include "record/database.h"
-#include "record/dataset.h"
-#include "record/writer.h"
+#include "recording/database.h"
+#include "recording/dataset.h"
+#include "recording/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

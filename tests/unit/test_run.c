@@ -1,6 +1,6 @@
 /* A run on the simulated board: what a program does is in its recording, whoever asks and however it ends. */
 #include "base/clock.h"
-#include "record/dataset.h"
+#include "recording/dataset.h"
 
 #include <joulemap/joulemap.h>
 

@@ -1,7 +1,7 @@
 /* The solver against LAPACK, and where it must not break. */
-#include "attribute/nnls.h"
-#include "attribute/posterior.h"
-#include "attribute/student.h"
+#include "attribute/fit/nnls.h"
+#include "attribute/fit/posterior.h"
+#include "attribute/fit/student.h"
 
 #include <lapacke.h>
 #include <math.h>

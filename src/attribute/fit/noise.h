@@ -1,0 +1,21 @@
+/* The noise of readings: a white part and a drift that fades, both found in the residuals. */
+#ifndef JM_ATTRIBUTE_FIT_NOISE_H
+#define JM_ATTRIBUTE_FIT_NOISE_H
+
+#include "attribute/fit/pass.h"
+
+typedef struct jm__noise {
+    double white; /* variance, W^2 */
+    double drift; /* variance, W^2; 0: none was seen */
+    double keep;  /* what of the drift is left one reading later */
+} jm__noise;
+
+/* `freedom`: degrees of freedom of the residuals, for what the fit took of them. */
+jm_status jm__noise_fit(jm__noise *noise, const jm__pass *pass, jm__response response, const double *x,
+                        double freedom, jm_error *err);
+
+/* A' S A of the pass's readings, S being the noise's covariance: columns * columns. */
+jm_status jm__noise_scores(const jm__noise *noise, const jm__pass *pass, jm__response response,
+                           double *scores, jm_error *err);
+
+#endif

@@ -1,0 +1,99 @@
+/* Householder reflections of a block of rows onto a triangle. */
+#include "attribute/fit/qr.h"
+
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_ROWS = 64, LANES = 8 };
+
+/* A block of fewer rows than columns is used up after as many columns; what rounding leaves of it shrinks
+ * from column to column until its square is no number to divide by. */
+static const double nothing = 1e-200;
+
+jm_status jm__qr_init(jm__qr *qr, size_t columns, jm_error *err)
+{
+    *qr = (jm__qr){.columns = columns, .stride = columns + 1};
+    qr->triangle = calloc(qr->stride * qr->stride, sizeof(double));
+    qr->block = calloc(qr->stride * BLOCK_ROWS, sizeof(double));
+    if (qr->triangle != NULL && qr->block != NULL) return JM_OK;
+    jm__qr_free(qr);
+    return jm__no_memory(err, "jm__qr_init");
+}
+
+void jm__qr_free(jm__qr *qr)
+{
+    free(qr->triangle);
+    free(qr->block);
+    *qr = (jm__qr){0};
+}
+
+void jm__qr_reset(jm__qr *qr)
+{
+    memset(qr->triangle, 0, qr->stride * qr->stride * sizeof(double));
+    memset(qr->block, 0, qr->stride * BLOCK_ROWS * sizeof(double));
+    qr->block_rows = 0;
+    qr->rows = 0;
+}
+
+/* Independent partial sums: the compiler may not reorder a plain one into vectors. */
+static double dot(const double *restrict a, const double *restrict b)
+{
+    double lane[LANES] = {0};
+    for (size_t i = 0; i < BLOCK_ROWS; i += LANES)
+        for (size_t l = 0; l < LANES; l++)
+            lane[l] += a[i + l] * b[i + l];
+    return ((lane[0] + lane[4]) + (lane[1] + lane[5])) + ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+}
+
+static void subtract(double *restrict a, const double *restrict b, double factor)
+{
+    for (size_t i = 0; i < BLOCK_ROWS; i++)
+        a[i] -= factor * b[i];
+}
+
+/* Make column j of the block zero by a reflection that touches row j of the triangle and the block. */
+static void reflect(jm__qr *qr, size_t j)
+{
+    double *column = qr->block + j * BLOCK_ROWS;
+    double below = dot(column, column);
+    if (below < nothing) {
+        memset(column, 0, BLOCK_ROWS * sizeof(double));
+        return;
+    }
+    double *diagonal = qr->triangle + j * qr->stride + j;
+    double norm = sqrt(*diagonal * *diagonal + below);
+    double beta = *diagonal > 0 ? -norm : norm;
+    double head = *diagonal - beta;
+    double scale =
+        1.0 / (beta * head); /* negative: 2 / |v|^2 with v = (head, column) is -1 / (beta * head) */
+    *diagonal = beta;
+    for (size_t k = j + 1; k < qr->stride; k++) {
+        double *other = qr->block + k * BLOCK_ROWS;
+        double *top = qr->triangle + k * qr->stride + j;
+        double factor = -scale * (head * *top + dot(column, other));
+        *top -= factor * head;
+        subtract(other, column, factor);
+    }
+    memset(column, 0, BLOCK_ROWS * sizeof(double));
+}
+
+void jm__qr_finish(jm__qr *qr)
+{
+    if (qr->block_rows == 0) return;
+    for (size_t j = 0; j < qr->stride; j++)
+        reflect(qr, j);
+    qr->block_rows = 0;
+}
+
+void jm__qr_add(jm__qr *qr, const double *row, double rhs)
+{
+    double *slot = qr->block + qr->block_rows;
+    for (size_t k = 0; k < qr->columns; k++)
+        slot[k * BLOCK_ROWS] = row[k];
+    slot[qr->columns * BLOCK_ROWS] = rhs;
+    qr->rows++;
+    if (++qr->block_rows == BLOCK_ROWS) jm__qr_finish(qr);
+}

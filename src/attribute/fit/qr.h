@@ -1,0 +1,31 @@
+/* Least squares row by row: rows are folded into a triangle, so memory is K^2 however many there are. */
+#ifndef JM_ATTRIBUTE_FIT_QR_H
+#define JM_ATTRIBUTE_FIT_QR_H
+
+#include <joulemap/status.h>
+#include <stddef.h>
+
+/* The triangle R and Q'y of all rows so far. Column k of R is at triangle + k * stride, with rows 0..k;
+ * column `columns` is the right-hand side, whose entry [columns] is the norm that no x can remove. */
+typedef struct jm__qr {
+    size_t columns;
+    size_t stride; /* columns + 1 */
+    double *triangle;
+    double *block; /* rows not yet folded in, column by column */
+    size_t block_rows;
+    size_t rows; /* all rows added */
+} jm__qr;
+
+jm_status jm__qr_init(jm__qr *qr, size_t columns, jm_error *err);
+void jm__qr_free(jm__qr *qr);
+
+/* Forget all rows, keep the memory. */
+void jm__qr_reset(jm__qr *qr);
+
+/* One equation row . x = rhs, already weighted. */
+void jm__qr_add(jm__qr *qr, const double *row, double rhs);
+
+/* Fold in what waits; before the triangle is read. */
+void jm__qr_finish(jm__qr *qr);
+
+#endif

@@ -1,0 +1,28 @@
+/* The energy of a board over the windows, measured without any fit: what the parts are held against. */
+#ifndef JM_ATTRIBUTE_FIT_TOTAL_H
+#define JM_ATTRIBUTE_FIT_TOTAL_H
+
+#include "attribute/work/window.h"
+#include <joulemap/board.h>
+
+typedef struct jm__total {
+    const char *source; /* "energy_counter", "power_ring", ...; NULL: nothing is known */
+    double energy_j;
+    double u_j;      /* standard uncertainty, relative to the board's own sensors */
+    double unseen_j; /* part of energy_j from stretches that no sensor saw: as if the power around went on */
+} jm__total;
+
+/* The sensors a total comes from; either may be NULL. Readings are sorted by time. */
+typedef struct jm__total_sensors {
+    const jm_sensor *counter;
+    const jm_reading *counts;
+    size_t count_count;
+    const jm_sensor *power;
+    const jm_reading *powers;
+    size_t power_count;
+} jm__total_sensors;
+
+/* The counter between its readings inside each window, the power sensor's integral for the rest. */
+jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__windows *windows);
+
+#endif

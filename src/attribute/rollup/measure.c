@@ -1,0 +1,81 @@
+/* Phases have a time of their own, so their energy needs no fit: counter and power sensor tell it. */
+#include "attribute/rollup/rollup.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static bool has_container_around(const jm__rollup *r, size_t span)
+{
+    for (size_t s = jm__rollup_parent(r, span); s != JM__NO_SPAN; s = jm__rollup_parent(r, s))
+        if (jm__kind_is_container(r->a->dataset->spans[s].kind)) return true;
+    return false;
+}
+
+/* What of a span lies in the windows of the report. */
+static bool add_inside(jm__windows *to, const jm__windows *windows, int64_t from_ns, int64_t to_ns)
+{
+    for (size_t i = 0; i < windows->count; i++) {
+        jm__window part = windows->items[i];
+        if (part.from_ns < from_ns) part.from_ns = from_ns;
+        if (part.to_ns > to_ns) part.to_ns = to_ns;
+        if (!jm__windows_add(to, part.from_ns, part.to_ns)) return false;
+    }
+    return true;
+}
+
+static bool measure(const jm__attribution *a, jm__node *node, const jm__windows *windows)
+{
+    double sum_j = 0, variance = 0, sum_s = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->wanted || !jm__board_is_fitted(part->board)) continue;
+        jm__windows known = {0};
+        bool fine =
+            add_inside(&known, windows, INT64_MIN, INT64_MAX) && jm__windows_subtract(&known, &part->lost);
+        bool any = known.count > 0;
+        jm__total total = jm__board_total(part, &known);
+        sum_s += (double)jm__windows_duration_ns(&known) * 1e-9;
+        jm__vec_free(&known);
+        if (!fine) return false;
+        if (total.source == NULL || !any) return true;
+        sum_j += total.energy_j;
+        variance += total.u_j * total.u_j;
+    }
+    node->whole_j = sum_j;
+    node->whole_u_j = sqrt(variance);
+    node->whole_s = sum_s;
+    return true;
+}
+
+bool jm__rollup_measure_phases(jm__rollup *r)
+{
+    const jm__dataset *d = r->a->dataset;
+    if (r->a->options.process_id != 0 || r->tree->failed) return true; /* boards do not know processes */
+    size_t count = r->tree->nodes.count;
+    jm__windows *of_node = calloc(count + 1, sizeof *of_node), all = {0};
+    int64_t sum_ns = 0;
+    bool fine = of_node != NULL;
+    for (size_t i = 0; fine && i < d->span_count; i++) {
+        if (d->spans[i].kind != JM_SPAN_PHASE || has_container_around(r, i)) continue;
+        size_t node = jm__rollup_container_node(r, i);
+        if (node >= count) continue; /* not in the report's time */
+        fine = add_inside(&of_node[node], &r->a->windows, d->spans[i].start_ns,
+                          jm__span_end_ns(d, &d->spans[i]));
+    }
+    for (size_t n = 0; fine && n < count; n++) {
+        jm__windows_normalise(&of_node[n]);
+        sum_ns += jm__windows_duration_ns(&of_node[n]);
+        for (size_t i = 0; fine && i < of_node[n].count; i++)
+            fine = jm__windows_add(&all, of_node[n].items[i].from_ns, of_node[n].items[i].to_ns);
+    }
+    jm__windows_normalise(&all);
+    /* Phases of two processes at one time share the board: no sensor tells them apart. */
+    bool apart = sum_ns == jm__windows_duration_ns(&all);
+    for (size_t n = 0; fine && apart && n < count; n++)
+        if (of_node[n].count > 0) fine = measure(r->a, &r->tree->nodes.items[n], &of_node[n]);
+    for (size_t n = 0; of_node != NULL && n < count; n++)
+        jm__vec_free(&of_node[n]);
+    free(of_node);
+    jm__vec_free(&all);
+    return fine;
+}

@@ -1,0 +1,15 @@
+/* From a filled tree to rows: energies, intervals, provenance, order. */
+#ifndef JM_ATTRIBUTE_ROLLUP_ROWS_H
+#define JM_ATTRIBUTE_ROLLUP_ROWS_H
+
+#include "attribute/attribution.h"
+#include "attribute/rollup/tree.h"
+
+typedef JM_VEC(jm_row) jm__rows;
+
+/* Fills the totals too, and adds the row `(unresolved)`: what the parts leave of the total. Texts belong to
+ * the tree. */
+jm_status jm__rows_make(jm__rows *rows, jm_report_totals *totals, jm__tree *tree, const jm__attribution *a,
+                        jm_error *err);
+
+#endif

@@ -1,0 +1,74 @@
+/* The rows of a report while they are put together: a tree whose nodes collect seconds by column. */
+#ifndef JM_ATTRIBUTE_ROLLUP_TREE_H
+#define JM_ATTRIBUTE_ROLLUP_TREE_H
+
+#include "base/vec.h"
+#include <joulemap/report.h>
+
+enum { JM_NODES_MAX = 2000000 };
+
+#define JM__NO_NODE ((size_t)-1)
+
+typedef struct jm__node {
+    size_t parent;    /* JM__NO_NODE: top; always created before its children */
+    const char *name; /* all texts belong to the tree or outlive it */
+    const char *path;
+    const char *kind;
+    int64_t calls;
+    double busy_s;         /* its own */
+    int64_t start_ns;      /* of the first work; INT64_MAX: none yet */
+    int64_t end_ns;        /* of the last */
+    int64_t host_start_ns; /* of its first span, for rows without any work; INT64_MAX: none */
+    int64_t host_end_ns;
+    uint64_t boards;   /* bit b: board number b (the last bit stands for all from 63 on) */
+    double measured_j; /* energy of its own that needs no fit */
+    double measured_u_j;
+    bool measured;
+    double whole_j; /* with all children, measured over its own time; NAN: not */
+    double whole_u_j;
+    double whole_s;  /* that time, over all boards */
+    double merged_s; /* of its own busy time: in classes that share a column with others */
+} jm__node;
+
+/* Seconds that a node spent in a column (columns of all boards, one after the other). */
+typedef struct jm__cell {
+    uint32_t node;
+    uint32_t column;
+    double seconds;
+} jm__cell;
+
+typedef struct jm__tree {
+    JM_VEC(jm__node) nodes;
+    JM_VEC(char *) texts;
+    size_t *node_slots; /* hash of (path, kind) */
+    size_t node_slot_count;
+    jm__cell *cells; /* hash of (node, column) */
+    size_t cell_slots;
+    size_t cell_count;
+    bool failed; /* memory is out, or too many nodes: checked once, at the end */
+    bool full;
+} jm__tree;
+
+void jm__tree_free(jm__tree *tree);
+
+/* The node of this path and kind, made if it is not there. JM__NO_NODE once the tree has failed. */
+size_t jm__tree_node(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind);
+
+/* A node that no other call will find. */
+size_t jm__tree_new(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind);
+
+/* A text that lives as long as the tree; NULL once it has failed. */
+const char *jm__tree_text(jm__tree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds);
+void jm__tree_seen(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns, size_t board);
+void jm__tree_seen_on_host(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns);
+
+/* Of its work, with its children's once rows are made; else of its span on the host; INT64_MAX: never seen.
+ */
+static inline int64_t jm__node_start_ns(const jm__node *node)
+{
+    return node->start_ns != INT64_MAX ? node->start_ns : node->host_start_ns;
+}
+
+#endif

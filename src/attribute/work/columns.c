@@ -1,0 +1,117 @@
+/* Choosing columns: frequent classes have their own, the tail is merged by name, then into one. */
+#include "attribute/work/columns.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double tail_share = 1e-3;
+
+typedef struct ranked {
+    double seconds;
+    uint32_t class_index;
+} ranked;
+
+static int longest_first(const void *a, const void *b)
+{
+    const ranked *left = a, *right = b;
+    if (left->seconds != right->seconds) return left->seconds > right->seconds ? -1 : 1;
+    return (left->class_index > right->class_index) - (left->class_index < right->class_index);
+}
+
+static int by_name(const void *a, const void *b, void *context)
+{
+    const jm__classes *classes = context;
+    const ranked *left = a, *right = b;
+    int order = strcmp(classes->items[left->class_index].name, classes->items[right->class_index].name);
+    return order != 0 ? order : longest_first(a, b);
+}
+
+/* How many of the ranked classes keep a column: the maximum, less the tail that takes next to no time. */
+static size_t count_kept(const ranked *rank, size_t count, double total_s)
+{
+    size_t kept = count;
+    double tail_s = 0;
+    while (kept > 1 && tail_s + rank[kept - 1].seconds < tail_share * total_s)
+        tail_s += rank[--kept].seconds;
+    /* Room for the tail: a tenth of the columns for merged names, one for the rest. */
+    size_t most = JM_COLUMNS_MAX - JM_COLUMNS_MAX / 10 - 1;
+    if (kept < count || kept > JM_COLUMNS_MAX) kept = kept < most ? kept : most;
+    return kept == count - 1 ? count : kept; /* one alone needs no merging */
+}
+
+/* One column a name while there is room, then one for all. */
+static void merge_tail(jm__columns *columns, ranked *tail, size_t count, const jm__classes *classes)
+{
+    union {
+        const jm__classes *in;
+        void *out;
+    } context = {.in = classes};
+    qsort_r(tail, count, sizeof *tail, by_name, context.out);
+    size_t named_end = columns->class_columns + JM_COLUMNS_MAX / 10;
+    uint32_t other = JM_NO_COLUMN;
+    for (size_t i = 0, j; i < count; i = j) {
+        const char *name = classes->items[tail[i].class_index].name;
+        for (j = i; j < count && strcmp(classes->items[tail[j].class_index].name, name) == 0; j++)
+            ;
+        bool own = j - i > 1 && columns->class_columns < named_end;
+        if (!own && other == JM_NO_COLUMN) {
+            other = (uint32_t)columns->class_columns++;
+            named_end++;
+        }
+        uint32_t column = own ? (uint32_t)columns->class_columns++ : other;
+        for (size_t m = i; m < j; m++) {
+            columns->of_class[tail[m].class_index] = column;
+            columns->merged[tail[m].class_index] = true;
+        }
+    }
+    columns->merged_count = count;
+}
+
+jm_status jm__columns_choose(jm__columns *columns, const jm__items *items, const jm__classes *classes,
+                             bool from_host, jm_error *err)
+{
+    *columns = (jm__columns){.one_gap = from_host};
+    columns->of_class = calloc(classes->count + 1, sizeof *columns->of_class);
+    columns->merged = calloc(classes->count + 1, sizeof *columns->merged);
+    ranked *rank = calloc(classes->count + 1, sizeof *rank);
+    jm_status status = JM_OK;
+    if (columns->of_class == NULL || columns->merged == NULL || rank == NULL) {
+        status = jm__no_memory(err, "jm__columns_choose");
+        goto out;
+    }
+    double total_s = 0;
+    for (size_t c = 0; c < classes->count; c++) {
+        rank[c].class_index = (uint32_t)c;
+        rank[c].seconds = -1; /* never ran here */
+        columns->of_class[c] = JM_NO_COLUMN;
+    }
+    for (size_t i = 0; i < items->count; i++) {
+        const jm__item *item = &items->items[i];
+        double *seconds = &rank[item->class_index].seconds;
+        double duration_s = (double)(item->end_ns - item->start_ns) * 1e-9;
+        *seconds = (*seconds < 0 ? 0 : *seconds) + duration_s;
+        total_s += duration_s;
+    }
+    qsort(rank, classes->count, sizeof *rank, longest_first);
+    size_t ran = 0;
+    while (ran < classes->count && rank[ran].seconds >= 0)
+        ran++;
+    size_t kept = ran > 0 ? count_kept(rank, ran, total_s) : 0;
+    for (size_t i = 0; i < kept; i++)
+        columns->of_class[rank[i].class_index] = (uint32_t)i;
+    columns->class_columns = kept;
+    if (kept < ran) merge_tail(columns, rank + kept, ran - kept, classes);
+    columns->count = columns->class_columns + JM_IDLE_STATES;
+out:
+    free(rank);
+    return status;
+}
+
+void jm__columns_free(jm__columns *columns)
+{
+    free(columns->of_class);
+    free(columns->merged);
+    *columns = (jm__columns){0};
+}

@@ -1,0 +1,36 @@
+/* Which unknown power each class of a board is fitted with: a bounded number of columns. */
+#ifndef JM_ATTRIBUTE_WORK_COLUMNS_H
+#define JM_ATTRIBUTE_WORK_COLUMNS_H
+
+#include "attribute/work/work.h"
+
+enum { JM_COLUMNS_MAX = 400 }; /* of classes; idle states come on top */
+
+/* Idle states by the length of the gap; BEFORE: nothing has run on the board yet. */
+typedef enum jm__idle_state {
+    JM_IDLE_BEFORE,
+    JM_IDLE_50_US,
+    JM_IDLE_1_MS,
+    JM_IDLE_20_MS,
+    JM_IDLE_LONG,
+    JM_IDLE_STATES
+} jm__idle_state;
+
+#define JM_NO_COLUMN UINT32_MAX
+
+typedef struct jm__columns {
+    uint32_t *of_class;   /* [classes]: JM_NO_COLUMN if the class did not run on this board */
+    bool *merged;         /* [classes]: shares its column with other classes */
+    size_t class_columns; /* first idle column */
+    size_t count;         /* class_columns + JM_IDLE_STATES */
+    size_t merged_count;  /* classes without a column of their own */
+    bool one_gap;         /* host spans: all gaps are one state */
+} jm__columns;
+
+/* Classes that took less than 0.1 % of the busy time together, and those beyond the maximum, share a
+ * column with classes of the same name, or the last column of all. */
+jm_status jm__columns_choose(jm__columns *columns, const jm__items *items, const jm__classes *classes,
+                             bool from_host, jm_error *err);
+void jm__columns_free(jm__columns *columns);
+
+#endif

@@ -1,0 +1,69 @@
+/* Looking spans and texts up. */
+#include "attribute/work/span_index.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+
+static int by_id(const void *a, const void *b, void *context)
+{
+    const jm__span *spans = context;
+    int64_t left = spans[*(const size_t *)a].id, right = spans[*(const size_t *)b].id;
+    return (left > right) - (left < right);
+}
+
+jm_status jm__span_index_init(jm__span_index *index, const jm__dataset *dataset, jm_error *err)
+{
+    *index = (jm__span_index){.dataset = dataset};
+    index->by_id = calloc(dataset->span_count + 1, sizeof *index->by_id);
+    if (index->by_id == NULL) return jm__no_memory(err, "jm__span_index_init");
+    for (size_t i = 0; i < dataset->span_count; i++)
+        index->by_id[i] = i;
+    for (size_t i = 1; i < dataset->span_count; i++) {
+        if (dataset->spans[i - 1].id <= dataset->spans[i].id) continue;
+        union {
+            const jm__span *in;
+            void *out;
+        } spans = {.in = dataset->spans};
+        qsort_r(index->by_id, dataset->span_count, sizeof *index->by_id, by_id, spans.out);
+        break;
+    }
+    return JM_OK;
+}
+
+void jm__span_index_free(jm__span_index *index)
+{
+    free(index->by_id);
+    *index = (jm__span_index){0};
+}
+
+size_t jm__span_at(const jm__span_index *index, int64_t span_id)
+{
+    size_t low = 0, high = index->dataset->span_count;
+    if (span_id <= 0) return JM__NO_SPAN;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int64_t id = index->dataset->spans[index->by_id[middle]].id;
+        if (id == span_id) return index->by_id[middle];
+        if (id < span_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return JM__NO_SPAN;
+}
+
+int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span)
+{
+    if (span->end_ns >= span->start_ns && span->end_ns != -1) return span->end_ns;
+    for (size_t i = 0; i < dataset->process_count; i++) {
+        const jm__process *process = &dataset->processes[i];
+        if (process->id == span->process_id && process->end_ns >= span->start_ns) return process->end_ns;
+    }
+    return dataset->end_ns > span->start_ns ? dataset->end_ns : span->start_ns;
+}
+
+const char *jm__dataset_text(const jm__dataset *dataset, int64_t name_id)
+{
+    return name_id > 0 && (size_t)name_id < dataset->name_count ? dataset->names[name_id] : "";
+}

@@ -1,0 +1,26 @@
+/* Spans by their row id: a dataset lists them by time. */
+#ifndef JM_ATTRIBUTE_WORK_SPAN_INDEX_H
+#define JM_ATTRIBUTE_WORK_SPAN_INDEX_H
+
+#include "recording/dataset.h"
+
+typedef struct jm__span_index {
+    const jm__dataset *dataset;
+    size_t *by_id; /* indices into dataset->spans */
+} jm__span_index;
+
+jm_status jm__span_index_init(jm__span_index *index, const jm__dataset *dataset, jm_error *err);
+void jm__span_index_free(jm__span_index *index);
+
+#define JM__NO_SPAN ((size_t)-1)
+
+/* Index into dataset->spans, JM__NO_SPAN for 0 or an unknown id. */
+size_t jm__span_at(const jm__span_index *index, int64_t span_id);
+
+/* The end of a span; of one that never ended, that of its process or of the recording. */
+int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span);
+
+/* A text of the recording, "" for an unknown number. */
+const char *jm__dataset_text(const jm__dataset *dataset, int64_t name_id);
+
+#endif

@@ -1,0 +1,105 @@
+/* Sets of stretches of time. */
+#include "attribute/work/window.h"
+
+#include <stdlib.h>
+
+bool jm__windows_add(jm__windows *windows, int64_t from_ns, int64_t to_ns)
+{
+    if (to_ns <= from_ns) return true;
+    jm__window window = {from_ns, to_ns};
+    return jm__vec_push(windows, window);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const jm__window *left = a, *right = b;
+    return (left->from_ns > right->from_ns) - (left->from_ns < right->from_ns);
+}
+
+void jm__windows_normalise(jm__windows *windows)
+{
+    if (windows->count < 2) return;
+    qsort(windows->items, windows->count, sizeof *windows->items, by_start);
+    size_t last = 0;
+    for (size_t i = 1; i < windows->count; i++) {
+        jm__window next = windows->items[i];
+        if (next.from_ns <= windows->items[last].to_ns) {
+            if (next.to_ns > windows->items[last].to_ns) windows->items[last].to_ns = next.to_ns;
+        } else {
+            windows->items[++last] = next;
+        }
+    }
+    windows->count = last + 1;
+}
+
+void jm__windows_clip(jm__windows *windows, int64_t from_ns, int64_t to_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < windows->count; i++) {
+        jm__window window = windows->items[i];
+        if (window.from_ns < from_ns) window.from_ns = from_ns;
+        if (window.to_ns > to_ns) window.to_ns = to_ns;
+        if (window.to_ns > window.from_ns) windows->items[kept++] = window;
+    }
+    windows->count = kept;
+}
+
+bool jm__windows_subtract(jm__windows *windows, const jm__windows *other)
+{
+    jm__windows left = {0};
+    bool fine = true;
+    for (size_t i = 0; fine && i < windows->count; i++) {
+        jm__window rest = windows->items[i];
+        for (size_t k = 0; fine && k < other->count; k++) {
+            const jm__window *gone = &other->items[k];
+            if (gone->to_ns <= rest.from_ns || gone->from_ns >= rest.to_ns) continue;
+            fine = jm__windows_add(&left, rest.from_ns, gone->from_ns);
+            rest.from_ns = gone->to_ns;
+        }
+        fine = fine && jm__windows_add(&left, rest.from_ns, rest.to_ns);
+    }
+    jm__vec_free(windows);
+    *windows = left;
+    return fine;
+}
+
+/* The first window that ends after t. */
+static size_t first_after(const jm__windows *windows, int64_t t_ns)
+{
+    size_t low = 0, high = windows->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (windows->items[middle].to_ns <= t_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int64_t jm__windows_overlap_ns(const jm__windows *windows, int64_t from_ns, int64_t to_ns)
+{
+    int64_t sum_ns = 0;
+    for (size_t i = first_after(windows, from_ns); i < windows->count; i++) {
+        const jm__window *window = &windows->items[i];
+        if (window->from_ns >= to_ns) break;
+        int64_t from = window->from_ns > from_ns ? window->from_ns : from_ns;
+        int64_t to = window->to_ns < to_ns ? window->to_ns : to_ns;
+        sum_ns += to - from;
+    }
+    return sum_ns;
+}
+
+int64_t jm__windows_duration_ns(const jm__windows *windows)
+{
+    int64_t sum_ns = 0;
+    for (size_t i = 0; i < windows->count; i++)
+        sum_ns += windows->items[i].to_ns - windows->items[i].from_ns;
+    return sum_ns;
+}
+
+bool jm__windows_hold(const jm__windows *windows, int64_t t_ns)
+{
+    size_t i = first_after(windows, t_ns);
+    return i < windows->count && windows->items[i].from_ns <= t_ns;
+}

@@ -1,0 +1,30 @@
+/* The stretches of time that a report speaks of: sorted, apart from each other. */
+#ifndef JM_ATTRIBUTE_WORK_WINDOW_H
+#define JM_ATTRIBUTE_WORK_WINDOW_H
+
+#include "base/vec.h"
+#include <joulemap/status.h>
+#include <stdint.h>
+
+typedef struct jm__window {
+    int64_t from_ns;
+    int64_t to_ns;
+} jm__window;
+
+typedef JM_VEC(jm__window) jm__windows;
+
+/* Add one in any order; jm__windows_normalise then sorts and unites. False if memory is out. */
+bool jm__windows_add(jm__windows *windows, int64_t from_ns, int64_t to_ns);
+void jm__windows_normalise(jm__windows *windows);
+
+/* Keep only what lies within [from, to]. */
+/* Take the time of `other` (normalised) out; false if memory is out. */
+bool jm__windows_subtract(jm__windows *windows, const jm__windows *other);
+void jm__windows_clip(jm__windows *windows, int64_t from_ns, int64_t to_ns);
+
+/* Time of [from, to] that lies in the windows. */
+int64_t jm__windows_overlap_ns(const jm__windows *windows, int64_t from_ns, int64_t to_ns);
+int64_t jm__windows_duration_ns(const jm__windows *windows);
+bool jm__windows_hold(const jm__windows *windows, int64_t t_ns);
+
+#endif

@@ -1,0 +1,60 @@
+/* What an import has read so far, and who does what with it: import_read.c, import_occurrences.c,
+ * import_write.c. */
+#ifndef JM_IMPORT_IMPORT_H
+#define JM_IMPORT_IMPORT_H
+
+#include "base/vec.h"
+#include "import/texts.h"
+#include "sample/profile.h"
+
+/* One stretch of a part: its rows stand together in the file. */
+typedef struct jm__occurrence {
+    size_t part;
+    int64_t start_ns, end_ns;
+    int64_t span_id;
+} jm__occurrence;
+
+typedef struct jm__import_kernel {
+    int64_t start_ns, end_ns, calls;
+    size_t name, part, stream;
+} jm__import_kernel;
+
+typedef struct jm__import_stream {
+    uint32_t number;
+    int64_t id;
+} jm__import_stream;
+
+typedef struct jm__import {
+    jm__profile profile;
+    JM_VEC(jm_reading) readings[JM_PROFILE_SENSORS_MAX];
+    jm__texts parts, kernels;
+    JM_VEC(jm__occurrence) occurrences;
+    JM_VEC(jm__import_kernel) rows;
+    JM_VEC(jm__import_stream) streams;
+    int64_t first_ns, last_ns;
+} jm__import;
+
+typedef enum jm__import_kind {
+    JM_IMPORT_READINGS,
+    JM_IMPORT_SEGMENTS,
+    JM_IMPORT_SEGMENTS_AS_PARTS, /* kernels come from a file of their own */
+    JM_IMPORT_KERNELS
+} jm__import_kind;
+
+/* Add the rows of a CSV file; nothing if `path` is NULL. Names the line that is wrong. */
+jm_status jm__import_read(jm__import *im, const char *path, jm__import_kind kind, jm_error *err);
+
+/* The index of the stream of this number, made if it is not there. */
+jm_status jm__import_stream_find(jm__import *im, uint32_t number, size_t *index, jm_error *err);
+
+/* The same part out of two files, or with kernels of several streams, is one where it overlaps. Gives span
+ * numbers; before jm__import_span_of. */
+void jm__import_unite(jm__import *im);
+
+/* The occurrence of its part that a kernel began in; 0: none. */
+int64_t jm__import_span_of(const jm__import *im, const jm__import_kernel *row);
+
+/* All of it as a recording. */
+jm_status jm__import_write(jm__import *im, const char *path, bool overwrite, jm_error *err);
+
+#endif

@@ -1,0 +1,166 @@
+/* What was read, as a recording. */
+#include "base/status.h"
+#include "import/import.h"
+#include "recording/writer.h"
+#include "sample/ring_correct.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    IMPORT_PROCESS = 1, /* the program has no number of its own in a CSV */
+    WRITE_BATCH = 4096
+};
+
+static int reading_by_time(const void *a, const void *b)
+{
+    const jm_reading *left = a, *right = b;
+    return (left->t_ns > right->t_ns) - (left->t_ns < right->t_ns);
+}
+
+static void sort_readings(jm_reading *readings, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (readings[i - 1].t_ns <= readings[i].t_ns) continue;
+        qsort(readings, count, sizeof *readings, reading_by_time);
+        return;
+    }
+}
+
+static jm_status write_meta(jm__writer *writer, jm__import *im, jm_error *err)
+{
+    char number[32];
+    JM_TRY(jm__writer_meta(writer, "source", "import", err));
+    snprintf(number, sizeof number, "%lld", (long long)im->first_ns);
+    JM_TRY(jm__writer_meta(writer, "start_ns", number, err));
+    snprintf(number, sizeof number, "%lld", (long long)im->last_ns);
+    return jm__writer_meta(writer, "end_ns", number, err);
+}
+
+static jm_status write_readings(jm__writer *writer, jm__import *im, jm_board *board, jm_error *err)
+{
+    for (size_t i = 0; i < im->profile.sensor_count; i++) {
+        size_t count = im->readings[i].count;
+        if (count == 0) continue;
+        jm_sensor sensor = im->profile.sensors[i];
+        sensor.board_id = board->id;
+        snprintf(sensor.source, sizeof sensor.source, "imported");
+        JM_TRY(jm__writer_sensor(writer, &sensor, err));
+        sort_readings(im->readings[i].items, count);
+        if (strcmp(sensor.name, "power_ring") == 0)
+            jm__ring_correct_rows(im->readings[i].items, count, sensor.period_ns);
+        for (size_t r = 0; r < count; r++)
+            im->readings[i].items[r].sensor_id = sensor.id;
+        JM_TRY(jm__writer_readings(writer, im->readings[i].items, count, err));
+    }
+    return JM_OK;
+}
+
+static jm_status write_spans(jm__writer *writer, jm__import *im, jm_error *err)
+{
+    for (size_t i = 0; i < im->occurrences.count; i++) {
+        const jm__occurrence *o = &im->occurrences.items[i];
+        jm__span span = {
+            .id = o->span_id,
+            .process_id = IMPORT_PROCESS,
+            .thread_id = IMPORT_PROCESS,
+            .start_ns = o->start_ns,
+            .end_ns = -1,
+            .kind = JM_SPAN_PHASE,
+        };
+        span.name_id = jm__writer_name(writer, jm__texts_at(&im->parts, o->part));
+        if (span.name_id < 0) return jm__no_memory(err, "jm_recording_import");
+        JM_TRY(jm__writer_span_begin(writer, &span, err));
+        JM_TRY(jm__writer_span_end(writer, span.id, o->end_ns, err));
+    }
+    return JM_OK;
+}
+
+static jm_status write_classes(jm__writer *writer, jm__import *im, int64_t *class_ids, jm_error *err)
+{
+    for (size_t i = 0; i < im->kernels.items.count; i++) {
+        const char *name = im->kernels.items.items[i];
+        jm__kernel_class row = {.work = JM_WORK_KERNEL};
+        if (strncmp(name, "Memcpy", 6) == 0) row.work = JM_WORK_MEMCPY;
+        if (strncmp(name, "Memset", 6) == 0) row.work = JM_WORK_MEMSET;
+        row.name_id = jm__writer_name(writer, name);
+        if (row.name_id < 0) return jm__no_memory(err, "jm_recording_import");
+        JM_TRY(jm__writer_kernel_class(writer, &row, err));
+        class_ids[i + 1] = row.id;
+    }
+    return JM_OK;
+}
+
+static jm_status write_kernels(jm__writer *writer, jm__import *im, const int64_t *class_ids, jm_error *err)
+{
+    jm__kernel *batch = calloc(WRITE_BATCH, sizeof *batch);
+    if (batch == NULL) return jm__no_memory(err, "jm_recording_import");
+    jm_status status = JM_OK;
+    for (size_t i = 0; status == JM_OK && i < im->rows.count; i += WRITE_BATCH) {
+        size_t count = im->rows.count - i < WRITE_BATCH ? im->rows.count - i : WRITE_BATCH;
+        for (size_t k = 0; k < count; k++) {
+            const jm__import_kernel *row = &im->rows.items[i + k];
+            batch[k] = (jm__kernel){
+                .start_ns = row->start_ns,
+                .end_ns = row->end_ns,
+                .class_id = class_ids[row->name],
+                .stream_id = im->streams.items[row->stream].id,
+                .span_id = jm__import_span_of(im, row),
+                .launch_ns = -1,
+                .calls = row->calls,
+            };
+        }
+        status = jm__writer_kernels(writer, batch, count, err);
+    }
+    free(batch);
+    return status;
+}
+
+static jm_status write_streams(jm__writer *writer, jm__import *im, const jm_board *board, jm_error *err)
+{
+    for (size_t i = 0; i < im->streams.count; i++) {
+        jm__stream row = {
+            .process_id = IMPORT_PROCESS, .board_id = board->id, .stream = im->streams.items[i].number};
+        JM_TRY(jm__writer_stream(writer, &row, err));
+        im->streams.items[i].id = row.id;
+    }
+    return JM_OK;
+}
+
+static jm_status write_all(jm__writer *writer, jm__import *im, int64_t *class_ids, jm_error *err)
+{
+    jm_board board = {
+        .cuda_index = -1, .power_limit_w = NAN, .power_limit_min_w = NAN, .power_limit_max_w = NAN};
+    snprintf(board.backend, sizeof board.backend, "import");
+    snprintf(board.name, sizeof board.name, "%s", im->profile.title);
+    snprintf(board.profile, sizeof board.profile, "%s", im->profile.name);
+    jm__process process = {IMPORT_PROCESS, 0, im->first_ns, im->last_ns, "joulemap import"};
+    JM_TRY(write_meta(writer, im, err));
+    JM_TRY(jm__writer_board(writer, &board, err));
+    JM_TRY(jm__writer_process(writer, &process, err));
+    JM_TRY(write_readings(writer, im, &board, err));
+    JM_TRY(write_spans(writer, im, err));
+    JM_TRY(write_classes(writer, im, class_ids, err));
+    JM_TRY(write_streams(writer, im, &board, err));
+    JM_TRY(write_kernels(writer, im, class_ids, err));
+    return jm__writer_commit(writer, im->last_ns, err);
+}
+
+jm_status jm__import_write(jm__import *im, const char *path, bool overwrite, jm_error *err)
+{
+    int64_t *class_ids = calloc(im->kernels.items.count + 1, sizeof *class_ids);
+    if (class_ids == NULL) return jm__no_memory(err, "jm_recording_import");
+    jm__writer *writer;
+    jm_status status = jm__writer_create(&writer, path, overwrite, err);
+    if (status == JM_OK) {
+        status = write_all(writer, im, class_ids, err);
+        if (status == JM_OK)
+            status = jm__writer_close(writer, err);
+        else
+            jm__writer_discard(writer);
+    }
+    free(class_ids);
+    return status;
+}

@@ -1,0 +1,227 @@
+/* Rows that wait for the next commit, bounded: what does not fit is counted. */
+#include "recording/batch.h"
+
+#include <string.h>
+
+static void drop(jm__batch *batch, jm__batch_row row, size_t count)
+{
+    if (batch->dropped_since_ns == 0) batch->dropped_since_ns = jm__now_ns();
+    batch->dropped[row] += (int64_t)count;
+}
+
+/* How many of `wanted` rows still fit; the others are dropped here. */
+static size_t admit(jm__batch *batch, jm__batch_row row, size_t wanted, size_t row_bytes)
+{
+    size_t room = (JM_BATCH_BYTES_MAX - batch->bytes) / row_bytes;
+    size_t fits = wanted < room ? wanted : room;
+    if (fits < wanted) drop(batch, row, wanted - fits);
+    batch->bytes += fits * row_bytes;
+    return fits;
+}
+
+/* Take one row, of `extra_bytes` of texts. */
+#define PUSH_ONE(batch, vec, row, item, extra_bytes)                                                         \
+    (admit((batch), (row), 1, sizeof(item) + (extra_bytes)) == 1 &&                                          \
+     (jm__vec_push(&(batch)->vec, (item)) || (drop((batch), (row), 1), false)))
+
+void jm__batch_add_readings(jm__batch *batch, const jm_reading *readings, size_t count)
+{
+    count = admit(batch, JM_BATCH_READINGS, count, sizeof *readings);
+    if (count == 0) return;
+    if (!jm__vec_reserve(&batch->readings, batch->readings.count + count)) {
+        drop(batch, JM_BATCH_READINGS, count);
+        return;
+    }
+    memcpy(batch->readings.items + batch->readings.count, readings, count * sizeof *readings);
+    batch->readings.count += count;
+}
+
+void jm__batch_add_kernels(jm__batch *batch, const jm__kernel *kernels, size_t count)
+{
+    count = admit(batch, JM_BATCH_KERNELS, count, sizeof *kernels);
+    if (count == 0) return;
+    if (!jm__vec_reserve(&batch->kernels, batch->kernels.count + count)) {
+        drop(batch, JM_BATCH_KERNELS, count);
+        return;
+    }
+    memcpy(batch->kernels.items + batch->kernels.count, kernels, count * sizeof *kernels);
+    batch->kernels.count += count;
+}
+
+void jm__batch_add_span(jm__batch *batch, const jm__span *span)
+{
+    jm__span row = *span;
+    (void)PUSH_ONE(batch, spans, JM_BATCH_SPANS, row, 0);
+}
+
+/* Most spans end before they are committed: their row is then written once. */
+static jm__span *find_span(jm__batch *batch, int64_t span_id)
+{
+    size_t low = 0, high = batch->spans.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (batch->spans.items[middle].id < span_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < batch->spans.count && batch->spans.items[low].id == span_id ? &batch->spans.items[low]
+                                                                             : NULL;
+}
+
+void jm__batch_end_span(jm__batch *batch, int64_t span_id, int64_t end_ns)
+{
+    jm__span *span = find_span(batch, span_id);
+    if (span != NULL) {
+        span->end_ns = end_ns;
+        return;
+    }
+    jm__span_end end = {span_id, end_ns};
+    (void)PUSH_ONE(batch, span_ends, JM_BATCH_SPANS, end, 0);
+}
+
+/* A copy of a text that may be NULL; false if memory is out. */
+static bool copy_text(const char *text, char **copy)
+{
+    *copy = text == NULL ? NULL : strdup(text);
+    return text == NULL || *copy != NULL;
+}
+
+static size_t size_of(const char *text)
+{
+    return text == NULL ? 0 : strlen(text) + 1;
+}
+
+/* Texts that rows own are const to everybody else. */
+static void free_text(const char *text)
+{
+    union {
+        const char *borrowed;
+        char *owned;
+    } cast = {text};
+    free(cast.owned);
+}
+
+void jm__batch_add_mark(jm__batch *batch, const jm__mark *mark)
+{
+    jm__mark row = *mark;
+    char *meta;
+    if (!copy_text(mark->meta, &meta)) {
+        drop(batch, JM_BATCH_MARKS, 1);
+        return;
+    }
+    row.meta = meta;
+    if (!PUSH_ONE(batch, marks, JM_BATCH_MARKS, row, size_of(meta))) free(meta);
+}
+
+void jm__batch_add_event(jm__batch *batch, const jm__event *event)
+{
+    jm__event row = *event;
+    (void)PUSH_ONE(batch, events, JM_BATCH_OTHERS, row, 0);
+}
+
+void jm__batch_add_loss(jm__batch *batch, const jm__loss *loss)
+{
+    jm__loss row = *loss;
+    char *source = NULL, *reason = NULL;
+    if (copy_text(loss->source, &source) && copy_text(loss->reason, &reason)) {
+        row.source = source;
+        row.reason = reason;
+        if (PUSH_ONE(batch, losses, JM_BATCH_OTHERS, row, size_of(source) + size_of(reason))) return;
+    }
+    free(source);
+    free(reason);
+}
+
+void jm__batch_add_process(jm__batch *batch, const jm__process *process)
+{
+    jm__process row = *process;
+    char *command;
+    if (!copy_text(process->command, &command)) {
+        drop(batch, JM_BATCH_OTHERS, 1);
+        return;
+    }
+    row.command = command;
+    if (!PUSH_ONE(batch, processes, JM_BATCH_OTHERS, row, size_of(command))) free(command);
+}
+
+void jm__batch_add_anchor(jm__batch *batch, const jm__anchor *anchor)
+{
+    jm__anchor row = *anchor;
+    (void)PUSH_ONE(batch, anchors, JM_BATCH_OTHERS, row, 0);
+}
+
+void jm__batch_add_meta(jm__batch *batch, const char *key, const char *value)
+{
+    jm__meta row = {strdup(key), strdup(value)};
+    if (row.key != NULL && row.value != NULL &&
+        PUSH_ONE(batch, meta, JM_BATCH_OTHERS, row, size_of(row.key) + size_of(row.value)))
+        return;
+    free(row.key);
+    free(row.value);
+}
+
+void jm__batch_clear(jm__batch *batch)
+{
+    for (size_t i = 0; i < batch->marks.count; i++)
+        free_text(batch->marks.items[i].meta);
+    for (size_t i = 0; i < batch->losses.count; i++) {
+        free_text(batch->losses.items[i].source);
+        free_text(batch->losses.items[i].reason);
+    }
+    for (size_t i = 0; i < batch->processes.count; i++)
+        free_text(batch->processes.items[i].command);
+    for (size_t i = 0; i < batch->meta.count; i++) {
+        free(batch->meta.items[i].key);
+        free(batch->meta.items[i].value);
+    }
+    batch->readings.count = batch->spans.count = batch->span_ends.count = batch->kernels.count = 0;
+    batch->marks.count = batch->events.count = batch->losses.count = batch->processes.count = 0;
+    batch->anchors.count = batch->meta.count = 0;
+    batch->bytes = 0;
+}
+
+void jm__batch_lost(const jm__batch *batch, int64_t counts[JM_BATCH_ROW_COUNT])
+{
+    for (int row = 0; row < JM_BATCH_ROW_COUNT; row++)
+        counts[row] = batch->dropped[row];
+    counts[JM_BATCH_READINGS] += (int64_t)batch->readings.count;
+    counts[JM_BATCH_SPANS] += (int64_t)(batch->spans.count + batch->span_ends.count);
+    counts[JM_BATCH_KERNELS] += (int64_t)batch->kernels.count;
+    counts[JM_BATCH_MARKS] += (int64_t)batch->marks.count;
+    counts[JM_BATCH_OTHERS] += (int64_t)(batch->events.count + batch->losses.count);
+}
+
+void jm__batch_drop_all(jm__batch *batch)
+{
+    int64_t lost[JM_BATCH_ROW_COUNT];
+    jm__batch_lost(batch, lost);
+    if (batch->dropped_since_ns == 0) batch->dropped_since_ns = jm__now_ns();
+    memcpy(batch->dropped, lost, sizeof lost);
+    jm__batch_clear(batch);
+}
+
+void jm__batch_free(jm__batch *batch)
+{
+    jm__batch_clear(batch);
+    jm__vec_free(&batch->readings);
+    jm__vec_free(&batch->spans);
+    jm__vec_free(&batch->span_ends);
+    jm__vec_free(&batch->kernels);
+    jm__vec_free(&batch->marks);
+    jm__vec_free(&batch->events);
+    jm__vec_free(&batch->losses);
+    jm__vec_free(&batch->processes);
+    jm__vec_free(&batch->anchors);
+    jm__vec_free(&batch->meta);
+}
+
+const char *jm__batch_row_text(jm__batch_row row)
+{
+    static const char *const texts[JM_BATCH_ROW_COUNT] = {
+#define X(name, text) text,
+        JM_BATCH_ROW_MAP(X)
+#undef X
+    };
+    return texts[row];
+}

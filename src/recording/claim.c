@@ -1,0 +1,135 @@
+/* The file of a new recording: made, or refused with words. */
+#include "recording/claim.h"
+
+#include "base/status.h"
+#include "base/strbuf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static jm_status refuse_existing(const char *path, jm_error *err)
+{
+    jm_status status = jm__fail(err, JM_IO, EEXIST, "open", "%s exists already", path);
+    return jm__hint(err, status, "choose another name with -o, or replace it with --force");
+}
+
+static jm_status fail_to_create(const char *path, int code, jm_error *err)
+{
+    if (code == EACCES || code == EPERM || code == EROFS) {
+        jm_status status = jm__fail(err, JM_NO_PERMISSION, code, "open", "%s cannot be created: %s", path,
+                                    code == EROFS ? "its folder is read-only" : strerror(code));
+        return jm__hint(err, status, "record into a folder that you may write to, with -o");
+    }
+    if (code == ENOENT || code == ENOTDIR) {
+        jm_status status = jm__fail(err, JM_NOT_FOUND, code, "open",
+                                    "%s cannot be created: its folder does not exist", path);
+        return jm__hint(err, status, "make the folder first, or choose another with -o");
+    }
+    jm_status status = code == ENOSPC || code == EDQUOT ? JM_DISK_FULL : JM_IO;
+    return jm__fail(err, status, code, "open", "%s cannot be created: %s", path, strerror(code));
+}
+
+/* Of a recording: the file, its journals, and what a simulated board says of it. */
+static const char *const parts[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
+enum { PARTS = sizeof parts / sizeof *parts, JOURNALS_END = PARTS - 1 };
+
+/* NULL: no memory. */
+static char *part_name(const char *path, int part)
+{
+    jm__strbuf name = {0};
+    jm__strbuf_format(&name, "%s%s", path, parts[part]);
+    return jm__strbuf_take(&name);
+}
+
+static void remove_parts(const char *path, int first, int end)
+{
+    for (int part = first; part < end; part++) {
+        char *name = part_name(path, part);
+        if (name != NULL) unlink(name);
+        free(name);
+    }
+}
+
+/* The journals with their file: a recorder that was killed leaves the last seconds there. 0 or an errno: of
+ * the file itself, which goes last, so that there is no moment with a file and another one's journal. */
+static int move_parts(const char *from, const char *to)
+{
+    int error = 0;
+    for (int part = PARTS - 1; part >= 0; part--) {
+        char *source = part_name(from, part), *target = part_name(to, part);
+        if (source == NULL || target == NULL)
+            error = ENOMEM;
+        else if (rename(source, target) != 0 && part == 0)
+            error = errno;
+        free(source);
+        free(target);
+    }
+    return error;
+}
+
+static jm_status put_aside(jm__claim *claim, jm_error *err)
+{
+    struct stat info;
+    if (stat(claim->path, &info) == 0 && !S_ISREG(info.st_mode))
+        return jm__fail(err, JM_IO, 0, "open", "%s is not a regular file", claim->path);
+    jm__strbuf aside = {0};
+    jm__strbuf_format(&aside, "%s.replaced-%d", claim->path, (int)getpid());
+    claim->aside = jm__strbuf_take(&aside);
+    if (claim->aside == NULL) return jm__no_memory(err, "jm__claim_make");
+    int code = move_parts(claim->path, claim->aside);
+    if (code == 0) return JM_OK;
+    move_parts(claim->aside, claim->path);
+    free(claim->aside);
+    claim->aside = NULL;
+    return fail_to_create(claim->path, code, err);
+}
+
+jm_status jm__claim_make(jm__claim *claim, const char *path, bool overwrite, jm_error *err)
+{
+    *claim = (jm__claim){.path = strdup(path)};
+    if (claim->path == NULL) return jm__no_memory(err, "jm__claim_make");
+    jm_status status = JM_OK;
+    int file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+    if (file < 0 && errno == EEXIST) {
+        status = overwrite ? put_aside(claim, err) : refuse_existing(path, err);
+        if (status == JM_OK) file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+    }
+    if (status == JM_OK && file < 0) {
+        status = fail_to_create(path, errno, err);
+        if (claim->aside != NULL) move_parts(claim->aside, path);
+    }
+    if (status != JM_OK) {
+        jm__claim_free(claim);
+        return status;
+    }
+    close(file);
+    remove_parts(path, 1, JOURNALS_END); /* left by a recording of that name that somebody removed */
+    return JM_OK;
+}
+
+void jm__claim_keep(jm__claim *claim)
+{
+    if (claim->aside != NULL) remove_parts(claim->aside, 0, PARTS);
+    free(claim->aside);
+    claim->aside = NULL;
+}
+
+void jm__claim_undo(jm__claim *claim)
+{
+    if (claim->path == NULL) return;
+    remove_parts(claim->path, 0, PARTS);
+    if (claim->aside != NULL) move_parts(claim->aside, claim->path);
+    jm__claim_free(claim);
+}
+
+void jm__claim_free(jm__claim *claim)
+{
+    free(claim->path);
+    free(claim->aside);
+    *claim = (jm__claim){0};
+}

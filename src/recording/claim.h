@@ -1,0 +1,26 @@
+/* The file of a new recording: made, or refused with words. */
+#ifndef JM_RECORDING_CLAIM_H
+#define JM_RECORDING_CLAIM_H
+
+#include <joulemap/status.h>
+#include <stdbool.h>
+
+/* A name claimed, so that two recorders never write one file. */
+typedef struct jm__claim {
+    char *path;
+    char *aside; /* what the file replaces waits here, with the journals beside it; NULL: nothing */
+} jm__claim;
+
+/* SQLite fills the empty file. An existing one is refused (IO) unless `overwrite`, and then put aside until
+ * it is known that the new one comes to something. */
+jm_status jm__claim_make(jm__claim *claim, const char *path, bool overwrite, jm_error *err);
+
+/* The new file stands: what it replaces goes. */
+void jm__claim_keep(jm__claim *claim);
+
+/* The new file goes, and what it would have replaced is there again. */
+void jm__claim_undo(jm__claim *claim);
+
+void jm__claim_free(jm__claim *claim); /* leaves the files as they are */
+
+#endif

@@ -1,0 +1,164 @@
+/* SQLite as joulemap uses it: opening, the schema, errors in our words. */
+#include "recording/database.h"
+
+#include "base/strbuf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#define BUSY_TIMEOUT_MS 2000
+#define TEXT_MAX        (1 << 20) /* longest text or row that a file may make us take */
+
+static const char schema_sql[] = {
+#include "schema_sql.inc"
+};
+
+/* SQLite says "I/O error" for some writes that failed for want of room. */
+static bool disk_is_full(const char *path)
+{
+    struct statvfs fs;
+    if (path == NULL || statvfs(path, &fs) != 0) return false;
+    return (uint64_t)fs.f_bavail * fs.f_frsize < UINT64_C(65536);
+}
+
+static jm_status status_of_errno(int code, jm_status otherwise)
+{
+    switch (code) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return JM_NO_PERMISSION;
+    case ENOENT:
+        return JM_NOT_FOUND;
+    case ENOSPC:
+    case EDQUOT:
+        return JM_DISK_FULL;
+    default:
+        return otherwise;
+    }
+}
+
+static jm_status status_of_sqlite(sqlite3 *db, int rc, const char *path)
+{
+    int system = db == NULL ? 0 : sqlite3_system_errno(db);
+    switch (rc & 0xff) {
+    case SQLITE_FULL:
+        return JM_DISK_FULL;
+    case SQLITE_IOERR:
+        if (disk_is_full(path)) return JM_DISK_FULL;
+        return status_of_errno(system, JM_IO);
+    case SQLITE_CANTOPEN:
+        return disk_is_full(path) ? JM_DISK_FULL : status_of_errno(system, JM_IO);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return JM_NO_PERMISSION;
+    case SQLITE_NOMEM:
+        return JM_NO_MEMORY;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_TOOBIG:
+        return JM_BAD_DATA;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return JM_BUSY;
+    default:
+        return JM_INTERNAL;
+    }
+}
+
+jm_status jm__database_fail(jm_error *err, sqlite3 *db, int rc, const char *call, const char *path)
+{
+    jm_status status = status_of_sqlite(db, rc, path);
+    return jm__fail(err, status, rc, call, "%s: %s (%s)", path == NULL ? "recording in memory" : path,
+                    jm_status_text(status), db == NULL ? sqlite3_errstr(rc) : sqlite3_errmsg(db));
+}
+
+jm_status jm__database_run(sqlite3 *db, const char *sql, const char *path, jm_error *err)
+{
+    int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_exec", path);
+}
+
+jm_status jm__database_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql, const char *path,
+                               jm_error *err)
+{
+    int rc = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
+    return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_prepare_v3", path);
+}
+
+jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const char *path, jm_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    JM_TRY(jm__database_prepare(db, &statement, sql, path, err));
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW) *out = sqlite3_column_int64(statement, 0);
+    jm_status status = rc == SQLITE_ROW ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_step", path);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* WAL: readers see a recording while it is written, and a killed recorder leaves whole commits behind.
+ * NORMAL: whole after a power cut as well; one fsync a checkpoint, in a thread that nobody waits for. */
+static const char writing_pragmas[] = "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL;"
+                                      "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384;"
+                                      "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;";
+
+jm_status jm__database_create(sqlite3 **out, const char *path, jm_error *err)
+{
+    sqlite3 *db = NULL;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int rc = sqlite3_open_v2(path == NULL ? ":memory:" : path, &db, flags, NULL);
+    jm_status status = rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_open_v2", path);
+    if (status == JM_OK) {
+        sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
+        status = jm__database_run(db, writing_pragmas, path, err);
+    }
+    if (status == JM_OK) status = jm__database_run(db, "BEGIN", path, err);
+    if (status == JM_OK) status = jm__database_run(db, schema_sql, path, err);
+    if (status == JM_OK) status = jm__database_run(db, "COMMIT", path, err);
+    if (status != JM_OK) {
+        sqlite3_close(db);
+        return status;
+    }
+    *out = db;
+    return JM_OK;
+}
+
+/* "file:PATH?mode=ro..." with what a URI cannot hold escaped. */
+static char *uri_of(const char *path, bool immutable)
+{
+    jm__strbuf uri = {0};
+    jm__strbuf_add(&uri, "file:");
+    for (const char *c = path; *c != '\0'; c++) {
+        if (*c == '%' || *c == '?' || *c == '#')
+            jm__strbuf_format(&uri, "%%%02X", (unsigned)(unsigned char)*c);
+        else
+            jm__strbuf_add_bytes(&uri, c, 1);
+    }
+    jm__strbuf_add(&uri, immutable ? "?mode=ro&immutable=1" : "?mode=ro");
+    return jm__strbuf_take(&uri);
+}
+
+jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_error *err)
+{
+    sqlite3 *db = NULL;
+    char *uri = uri_of(path, immutable);
+    if (uri == NULL) return jm__no_memory(err, "jm__database_open");
+    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int rc = sqlite3_open_v2(uri, &db, flags, NULL);
+    free(uri);
+    if (rc != SQLITE_OK) {
+        jm_status status = jm__database_fail(err, db, rc, "sqlite3_open_v2", path);
+        sqlite3_close(db);
+        return status;
+    }
+    sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_MAX);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    *out = db;
+    return JM_OK;
+}

@@ -1,0 +1,212 @@
+/* A recording into memory: every table, sorted by time. */
+#include "base/clock.h"
+#include "recording/dataset_rows.h"
+#include "recording/recording.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- order in time; most recordings have it already */
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int compare_readings(const void *left, const void *right)
+{
+    const jm_reading *a = left, *b = right;
+    int order = COMPARE(a->t_ns, b->t_ns);
+    return order != 0 ? order : COMPARE(a->sensor_id, b->sensor_id);
+}
+
+static int compare_spans(const void *left, const void *right)
+{
+    const jm__span *a = left, *b = right;
+    int order = COMPARE(a->start_ns, b->start_ns);
+    return order != 0 ? order : COMPARE(a->id, b->id);
+}
+
+static int compare_kernels(const void *left, const void *right)
+{
+    const jm__kernel *a = left, *b = right;
+    int order = COMPARE(a->start_ns, b->start_ns);
+    return order != 0 ? order : COMPARE(a->end_ns, b->end_ns);
+}
+
+static int compare_processes(const void *left, const void *right)
+{
+    const jm__process *a = left, *b = right;
+    return COMPARE(a->start_ns, b->start_ns);
+}
+
+static int compare_marks(const void *left, const void *right)
+{
+    const jm__mark *a = left, *b = right;
+    return COMPARE(a->t_ns, b->t_ns);
+}
+
+static int compare_losses(const void *left, const void *right)
+{
+    const jm__loss *a = left, *b = right;
+    return COMPARE(a->t_ns, b->t_ns);
+}
+
+static int compare_events(const void *left, const void *right)
+{
+    const jm__event *a = left, *b = right;
+    return COMPARE(a->t_ns, b->t_ns);
+}
+
+static void sort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+    const char *bytes = items;
+    for (size_t i = 1; i < count; i++) {
+        if (compare(bytes + (i - 1) * size, bytes + i * size) > 0) {
+            qsort(items, count, size, compare);
+            return;
+        }
+    }
+}
+
+#define SORT(vec, compare) sort((vec).items, (vec).count, sizeof *(vec).items, compare)
+
+static void sort_all(jm__loading *loading)
+{
+    SORT(loading->readings, compare_readings);
+    SORT(loading->spans, compare_spans);
+    SORT(loading->kernels, compare_kernels);
+    SORT(loading->processes, compare_processes);
+    SORT(loading->marks, compare_marks);
+    SORT(loading->losses, compare_losses);
+    SORT(loading->events, compare_events);
+}
+
+/* ---- the run's bounds */
+
+static int64_t latest_ns(const jm__loading *loading)
+{
+    int64_t latest = 0;
+    if (loading->readings.count > 0) latest = loading->readings.items[loading->readings.count - 1].t_ns;
+    for (size_t i = 0; i < loading->spans.count; i++) {
+        const jm__span *span = &loading->spans.items[i];
+        if (span->start_ns > latest) latest = span->start_ns;
+        if (span->end_ns > latest) latest = span->end_ns;
+    }
+    for (size_t i = 0; i < loading->kernels.count; i++)
+        if (loading->kernels.items[i].end_ns > latest) latest = loading->kernels.items[i].end_ns;
+    return latest;
+}
+
+static int64_t earliest_ns(const jm__loading *loading)
+{
+    int64_t earliest = INT64_MAX;
+    if (loading->readings.count > 0) earliest = loading->readings.items[0].t_ns;
+    if (loading->spans.count > 0 && loading->spans.items[0].start_ns < earliest)
+        earliest = loading->spans.items[0].start_ns;
+    if (loading->kernels.count > 0 && loading->kernels.items[0].start_ns < earliest)
+        earliest = loading->kernels.items[0].start_ns;
+    return earliest == INT64_MAX ? 0 : earliest;
+}
+
+static int64_t meta_ns(const jm_recording *recording, const char *key, int64_t otherwise)
+{
+    const char *value = jm_recording_meta(recording, key);
+    return value == NULL ? otherwise : strtoll(value, NULL, 10);
+}
+
+static void set_bounds(jm__loading *loading, const jm_recording *recording)
+{
+    jm__dataset *view = &loading->view;
+    view->start_ns = meta_ns(recording, "start_ns", earliest_ns(loading));
+    int64_t latest = latest_ns(loading);
+    view->end_ns = meta_ns(recording, "end_ns", meta_ns(recording, "complete_ns", latest));
+    if (jm__recording_is_cut(recording) && latest > 0 && latest < view->end_ns) view->end_ns = latest;
+    if (view->end_ns < view->start_ns) view->end_ns = view->start_ns;
+}
+
+/* ---- loading */
+
+#define SHOW(field, vec) (view->field##s = loading->vec.items, view->field##_count = loading->vec.count)
+
+static void show(jm__loading *loading)
+{
+    jm__dataset *view = &loading->view;
+    SHOW(board, boards);
+    SHOW(sensor, sensors);
+    SHOW(reading, readings);
+    SHOW(span, spans);
+    SHOW(stream, streams);
+    SHOW(kernel, kernels);
+    SHOW(mark, marks);
+    SHOW(event, events);
+    SHOW(name, names);
+    view->processes = loading->processes.items;
+    view->process_count = loading->processes.count;
+    view->classes = loading->classes.items;
+    view->class_count = loading->classes.count;
+    view->losses = loading->losses.items;
+    view->loss_count = loading->losses.count;
+}
+
+static jm_status load_tables(jm__loading *loading, jm_recording *recording, sqlite3 *db, jm_error *err)
+{
+    for (size_t i = 0; i < jm__table_count; i++) {
+        const jm__table *table = &jm__tables[i];
+        JM_TRY(jm__recording_rows(recording, db, table->name, table->columns, table->take, loading, err));
+    }
+    if (loading->strays > 0)
+        jm__recording_note_damage(recording, "%" PRId64 " rows refer to what is not there and are left out",
+                                  loading->strays);
+    return JM_OK;
+}
+
+static jm_status load(jm__dataset **out, jm_recording *recording, jm_error *err)
+{
+    jm__loading *loading = calloc(1, sizeof *loading);
+    if (loading == NULL || !jm__vec_push(&loading->names, "")) {
+        free(loading);
+        return jm__no_memory(err, "jm__dataset_load");
+    }
+    sqlite3 *db;
+    jm_status status = jm__recording_begin(recording, &db, err);
+    if (status == JM_OK) {
+        status = load_tables(loading, recording, db, err);
+        jm__recording_end(recording, db);
+    }
+    if (status != JM_OK) {
+        jm__dataset_free(&loading->view);
+        return status;
+    }
+    sort_all(loading);
+    show(loading);
+    set_bounds(loading, recording);
+    *out = &loading->view;
+    return JM_OK;
+}
+
+jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err)
+{
+    jm_status status = load(out, recording, err);
+    if (status == JM_BAD_DATA && jm__recording_recover(recording, err)) status = load(out, recording, err);
+    return status;
+}
+
+void jm__dataset_free(jm__dataset *dataset)
+{
+    if (dataset == NULL) return;
+    jm__loading *loading = (jm__loading *)dataset; /* `view` is its first member */
+    for (size_t i = 0; i < loading->texts.count; i++)
+        free(loading->texts.items[i]);
+    jm__vec_free(&loading->texts);
+    jm__vec_free(&loading->boards);
+    jm__vec_free(&loading->sensors);
+    jm__vec_free(&loading->readings);
+    jm__vec_free(&loading->processes);
+    jm__vec_free(&loading->spans);
+    jm__vec_free(&loading->classes);
+    jm__vec_free(&loading->streams);
+    jm__vec_free(&loading->kernels);
+    jm__vec_free(&loading->marks);
+    jm__vec_free(&loading->losses);
+    jm__vec_free(&loading->events);
+    jm__vec_free(&loading->names);
+    free(loading);
+}

@@ -1,0 +1,44 @@
+/* A recording, or a part of it, in memory: what attribution works on. */
+#ifndef JM_RECORDING_DATASET_H
+#define JM_RECORDING_DATASET_H
+
+#include "rows/rows.h"
+#include "sample/sampler.h"
+#include <joulemap/recording.h>
+
+/* Arrays sorted by time (boards, sensors, classes, streams by id, which is index + 1).
+ * All texts live as long as the dataset. */
+typedef struct jm__dataset {
+    const jm_board *boards;
+    size_t board_count;
+    const jm_sensor *sensors;
+    size_t sensor_count;
+    const jm_reading *readings;
+    size_t reading_count;
+    const jm__process *processes;
+    size_t process_count;
+    const jm__span *spans;
+    size_t span_count;
+    const jm__kernel_class *classes;
+    size_t class_count;
+    const jm__stream *streams;
+    size_t stream_count;
+    const jm__kernel *kernels;
+    size_t kernel_count;
+    const jm__mark *marks;
+    size_t mark_count;
+    const jm__loss *losses;
+    size_t loss_count;
+    const jm__event *events;
+    size_t event_count;
+    const char *const *names; /* [name_id]; names[0] is "" */
+    size_t name_count;
+    int64_t start_ns; /* of the run */
+    int64_t end_ns;   /* of the run, or up to where the file is complete */
+} jm__dataset;
+
+/* Read everything; what a damaged file still gives, with its damage noted in the recording. */
+jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err);
+void jm__dataset_free(jm__dataset *dataset);
+
+#endif

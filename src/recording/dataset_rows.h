@@ -1,0 +1,40 @@
+/* A dataset while it is read: one function a table. */
+#ifndef JM_RECORDING_DATASET_ROWS_H
+#define JM_RECORDING_DATASET_ROWS_H
+
+#include "base/vec.h"
+#include "recording/batch.h"
+#include "recording/dataset.h"
+
+#include <sqlite3.h>
+
+typedef struct jm__loading {
+    jm__dataset view; /* what the caller sees: pointers into the vectors below */
+    JM_VEC(jm_board) boards;
+    JM_VEC(jm_sensor) sensors;
+    jm__readings readings;
+    JM_VEC(jm__process) processes;
+    jm__spans spans;
+    JM_VEC(jm__kernel_class) classes;
+    JM_VEC(jm__stream) streams;
+    jm__kernels kernels;
+    JM_VEC(jm__mark) marks;
+    JM_VEC(jm__loss) losses;
+    JM_VEC(jm__event) events;
+    JM_VEC(const char *) names;
+    JM_VEC(char *) texts;                       /* owned */
+    jm_span_kind kinds[2 * JM_SPAN_KIND_COUNT]; /* number in the file -> ours */
+    int64_t strays;                             /* rows left out: they name a row that is not there */
+} jm__loading;
+
+/* How a table is read, in an order in which a row only names rows of earlier tables. */
+typedef struct jm__table {
+    const char *name;
+    const char *columns;
+    bool (*take)(void *loading, sqlite3_stmt *row);
+} jm__table;
+
+extern const jm__table jm__tables[];
+extern const size_t jm__table_count;
+
+#endif

@@ -1,0 +1,395 @@
+/* Opening a recording, what is wrong with it, and its table `meta`. */
+#include "recording/recording.h"
+
+#include "base/vec.h"
+#include "recording/alive.h"
+#include "recording/copy.h"
+#include "recording/recover.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define META_MAX 1000 /* keys that are read from a file */
+
+typedef struct meta_entry {
+    char *key;
+    char *value;
+} meta_entry;
+
+struct jm_recording {
+    char *path;            /* NULL: in memory */
+    jm__copy *copy;        /* of a file whose folder cannot be written but has a journal, else NULL */
+    bool immutable;        /* read as it lies, without locks */
+    bool cut;              /* its end is missing */
+    sqlite3 *recovered;    /* what a damaged file gave */
+    sqlite3 *shared;       /* in memory: the writer's */
+    pthread_mutex_t *lock; /* in memory: the writer's */
+    jm__strbuf damage;
+    JM_VEC(meta_entry) meta;
+    JM_VEC(char *) retired; /* values handed out before they changed */
+};
+
+void jm__recording_note_damage(jm_recording *recording, const char *format, ...)
+{
+    char sentence[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    if (recording->damage.text != NULL && strstr(recording->damage.text, sentence) != NULL) return;
+    if (recording->damage.length > 0) jm__strbuf_add(&recording->damage, "; ");
+    jm__strbuf_add(&recording->damage, sentence);
+}
+
+/* ---- meta */
+
+static meta_entry *find_meta(const jm_recording *recording, const char *key)
+{
+    for (size_t i = 0; i < recording->meta.count; i++)
+        if (strcmp(recording->meta.items[i].key, key) == 0) return &recording->meta.items[i];
+    return NULL;
+}
+
+static bool set_meta(jm_recording *recording, const char *key, const char *value)
+{
+    meta_entry *entry = find_meta(recording, key);
+    if (entry != NULL && strcmp(entry->value, value) == 0) return true;
+    char *copy = strdup(value);
+    if (copy == NULL) return false;
+    if (entry != NULL) { /* somebody may still hold the old one */
+        if (!jm__vec_push(&recording->retired, entry->value)) {
+            free(copy);
+            return false;
+        }
+        entry->value = copy;
+        return true;
+    }
+    meta_entry fresh = {strdup(key), copy};
+    if (fresh.key != NULL && jm__vec_push(&recording->meta, fresh)) return true;
+    free(fresh.key);
+    free(copy);
+    return false;
+}
+
+static bool take_meta(void *context, sqlite3_stmt *row)
+{
+    jm_recording *recording = context;
+    const char *key = (const char *)sqlite3_column_text(row, 0);
+    const char *value = (const char *)sqlite3_column_text(row, 1);
+    if (key == NULL || value == NULL || recording->meta.count >= META_MAX) return true;
+    return set_meta(recording, key, value);
+}
+
+jm_status jm__recording_rows(jm_recording *recording, sqlite3 *db, const char *table, const char *columns,
+                             jm__row_taker take, void *context, jm_error *err)
+{
+    char sql[512];
+    sqlite3_stmt *statement = NULL;
+    snprintf(sql, sizeof sql, "SELECT %s FROM %s ORDER BY rowid", columns, table);
+    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_ERROR) rc = SQLITE_CORRUPT; /* the table is not there */
+    if (rc != SQLITE_OK) return jm__database_fail(err, db, rc, "sqlite3_prepare_v2", recording->path);
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW)
+        if (!take(context, statement)) break;
+    jm_status status = JM_OK;
+    if (rc == SQLITE_ROW)
+        status = jm__no_memory(err, "jm__recording_rows");
+    else if (rc != SQLITE_DONE)
+        status = jm__database_fail(err, db, rc, "sqlite3_step", recording->path);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static jm_status load_meta(jm_recording *recording, sqlite3 *db, jm_error *err)
+{
+    return jm__recording_rows(recording, db, "meta", "key, value", take_meta, recording, err);
+}
+
+const char *jm_recording_meta(const jm_recording *recording, const char *key)
+{
+    meta_entry *entry = find_meta(recording, key);
+    return entry == NULL ? NULL : entry->value;
+}
+
+/* ---- opening */
+
+static const char *path_in_use(const jm_recording *recording)
+{
+    return recording->copy != NULL ? jm__copy_path(recording->copy) : recording->path;
+}
+
+/* Open it, and make sure that pages can be read; sets the marks of an SQLite file. */
+static jm_status try_open(jm_recording *recording, sqlite3 **out, int64_t *application_id, int64_t *version,
+                          jm_error *err)
+{
+    sqlite3 *db = NULL;
+    const char *path = path_in_use(recording);
+    JM_TRY(jm__database_open(&db, path, recording->immutable, err));
+    jm_status status = jm__database_integer(db, "PRAGMA application_id", application_id, path, err);
+    if (status == JM_OK) status = jm__database_integer(db, "PRAGMA user_version", version, path, err);
+    if (status != JM_OK) {
+        sqlite3_close(db);
+        return status;
+    }
+    *out = db;
+    return JM_OK;
+}
+
+static bool journal_has_content(const char *path)
+{
+    char name[4096];
+    struct stat info;
+    if ((size_t)snprintf(name, sizeof name, "%s-wal", path) >= sizeof name) return false;
+    return stat(name, &info) == 0 && info.st_size > 0;
+}
+
+/* Bytes 28..31 of an SQLite file: its size in pages; 16..17: the size of a page. */
+static int64_t size_it_should_have(sqlite3 *db)
+{
+    unsigned char header[32];
+    sqlite3_file *file = NULL;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return 0;
+    if (file->pMethods == NULL || file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK)
+        return 0;
+    int64_t page = header[16] << 8 | header[17];
+    int64_t pages = (int64_t)header[28] << 24 | header[29] << 16 | header[30] << 8 | header[31];
+    return (page == 1 ? 65536 : page) * pages;
+}
+
+/* SQLite takes a last page that is there in part for a whole one, and reads zeros. With a journal beside it
+ * the file need not be whole: its end may still be in there. */
+static jm_status check_end(const jm_recording *recording, sqlite3 *db, jm_error *err)
+{
+    struct stat info;
+    if (journal_has_content(recording->path) || stat(recording->path, &info) != 0) return JM_OK;
+    if (info.st_size >= size_it_should_have(db)) return JM_OK;
+    return jm__fail(err, JM_BAD_DATA, 0, "", "%s is cut short", recording->path);
+}
+
+/* A file in a folder that cannot be written: SQLite cannot read its journal in place. */
+static jm_status step_aside(jm_recording *recording, jm_error *err)
+{
+    if (journal_has_content(recording->path)) return jm__copy_create(&recording->copy, recording->path, err);
+    recording->immutable = true;
+    return JM_OK;
+}
+
+static jm_status find_a_way_in(jm_recording *recording, sqlite3 **db, int64_t *application_id,
+                               int64_t *version, jm_error *err)
+{
+    jm_status status = try_open(recording, db, application_id, version, err);
+    if (status == JM_NO_PERMISSION || status == JM_IO || status == JM_NOT_FOUND || status == JM_DISK_FULL) {
+        JM_TRY(step_aside(recording, err));
+        status = try_open(recording, db, application_id, version, err);
+    }
+    return status;
+}
+
+static jm_status check_marks(const char *path, int64_t application_id, int64_t version, jm_error *err)
+{
+    if (application_id != JM_RECORDING_APPLICATION_ID)
+        return jm__fail(err, JM_BAD_DATA, application_id, "",
+                        "%s is a database, but not a recording of joulemap", path);
+    if (version > JM_RECORDING_VERSION)
+        return jm__fail(err, JM_UNKNOWN_VERSION, version, "",
+                        "%s has format %" PRId64 "; this joulemap (%s) reads up to %d", path, version,
+                        jm_version(), JM_RECORDING_VERSION);
+    if (version < 1)
+        return jm__fail(err, JM_BAD_DATA, version, "", "%s is a recording that was never begun", path);
+    return JM_OK;
+}
+
+/* What SQLite would tell in less helpful words. The file is not opened here: if this process records it,
+ * closing a second descriptor would drop the locks that SQLite holds on the first. */
+static jm_status check_file(const char *path, jm_error *err)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || access(path, R_OK) != 0) {
+        int code = errno;
+        jm_status status = code == ENOENT || code == ENOTDIR ? JM_NOT_FOUND
+                           : code == EACCES                  ? JM_NO_PERMISSION
+                                                             : JM_IO;
+        return jm__fail(err, status, code, "open", "%s cannot be opened: %s", path, strerror(code));
+    }
+    if (!S_ISREG(info.st_mode)) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is not a file", path);
+    if (info.st_size == 0) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is empty: not a recording", path);
+    return JM_OK;
+}
+
+/* ---- damage */
+
+static double seconds_recorded(const jm_recording *recording)
+{
+    const char *start = jm_recording_meta(recording, "start_ns");
+    const char *complete = jm_recording_meta(recording, "complete_ns");
+    if (start == NULL || complete == NULL) return 0;
+    return (double)(strtoll(complete, NULL, 10) - strtoll(start, NULL, 10)) / 1e9;
+}
+
+static bool recorder_is_alive(const jm_recording *recording)
+{
+    const char *pid = jm_recording_meta(recording, "recorder_pid");
+    const char *ticks = jm_recording_meta(recording, "recorder_start_ticks");
+    return pid != NULL && ticks != NULL &&
+           jm__process_start_ticks(strtoll(pid, NULL, 10)) == strtoll(ticks, NULL, 10);
+}
+
+/* A recording without its end mark: its recorder is still at work, or it was killed. */
+static void note_missing_close(jm_recording *recording)
+{
+    if (jm_recording_meta(recording, "closed") != NULL || recorder_is_alive(recording)) return;
+    jm__recording_note_damage(
+        recording,
+        "the recorder ended before it could close the file: the first %.1f s are whole, "
+        "what came later is missing",
+        seconds_recorded(recording));
+}
+
+const char *jm_recording_damage(const jm_recording *recording)
+{
+    return recording->damage.length == 0 ? NULL : recording->damage.text;
+}
+
+bool jm__recording_is_cut(const jm_recording *recording)
+{
+    return recording->cut;
+}
+
+static void note_recovery(jm_recording *recording, const jm__recovery *recovery)
+{
+    recording->cut = recovery->size < recovery->expected_size;
+    if (recording->cut)
+        jm__recording_note_damage(recording,
+                                  "the file is cut short: %" PRId64 " of %" PRId64
+                                  " bytes are there, and what they hold is read",
+                                  recovery->size, recovery->expected_size);
+    if (!recording->cut || recovery->broken > 0)
+        jm__recording_note_damage(recording, "parts of the file are damaged: what can be read is read");
+}
+
+static jm_status recover(jm_recording *recording, int64_t *application_id, int64_t *version, jm_error *err)
+{
+    jm__recovery recovery;
+    JM_TRY(jm__recover(&recording->recovered, path_in_use(recording), &recovery, err));
+    *application_id = recovery.application_id;
+    *version = recovery.version;
+    note_recovery(recording, &recovery);
+    return JM_OK;
+}
+
+bool jm__recording_recover(jm_recording *recording, jm_error *err)
+{
+    int64_t application_id, version;
+    if (recording->recovered != NULL || recording->shared != NULL) return false;
+    return recover(recording, &application_id, &version, err) == JM_OK;
+}
+
+/* ---- the public face */
+
+static jm_status open_whole(jm_recording *recording, int64_t *application_id, int64_t *version, jm_error *err)
+{
+    sqlite3 *db = NULL;
+    JM_TRY(find_a_way_in(recording, &db, application_id, version, err));
+    jm_status status = check_marks(recording->path, *application_id, *version, err);
+    if (status == JM_OK) status = check_end(recording, db, err);
+    if (status == JM_OK) status = load_meta(recording, db, err);
+    sqlite3_close(db);
+    return status;
+}
+
+static jm_status open_damaged(jm_recording *recording, jm_error *err)
+{
+    int64_t application_id, version;
+    JM_TRY(recover(recording, &application_id, &version, err));
+    JM_TRY(check_marks(recording->path, application_id, version, err));
+    return load_meta(recording, recording->recovered, err);
+}
+
+jm_status jm_recording_open(jm_recording **out, const char *path, jm_error *err)
+{
+    JM_TRY(check_file(path, err));
+    jm_recording *recording = calloc(1, sizeof *recording);
+    if (recording == NULL || (recording->path = strdup(path)) == NULL) {
+        free(recording);
+        return jm__no_memory(err, "jm_recording_open");
+    }
+    int64_t application_id = -1, version = -1;
+    jm_status status = open_whole(recording, &application_id, &version, err);
+    bool foreign = application_id != -1 && application_id != JM_RECORDING_APPLICATION_ID;
+    if (status == JM_BAD_DATA && !foreign) status = open_damaged(recording, err);
+    if (status != JM_OK) {
+        jm_recording_close(recording);
+        return status;
+    }
+    if (!recording->cut) note_missing_close(recording);
+    *out = recording;
+    return JM_OK;
+}
+
+jm_status jm__recording_share(jm_recording **out, sqlite3 *db, pthread_mutex_t *lock, jm_error *err)
+{
+    jm_recording *recording = calloc(1, sizeof *recording);
+    if (recording == NULL) return jm__no_memory(err, "jm__recording_share");
+    recording->shared = db;
+    recording->lock = lock;
+    *out = recording;
+    return JM_OK;
+}
+
+jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *err)
+{
+    if (recording->shared != NULL) {
+        pthread_mutex_lock(recording->lock);
+        *db = recording->shared;
+    } else if (recording->recovered != NULL) {
+        *db = recording->recovered;
+    } else {
+        int64_t application_id, version;
+        JM_TRY(try_open(recording, db, &application_id, &version, err));
+        sqlite3_exec(*db, "BEGIN", NULL, NULL, NULL);
+    }
+    jm_status status = load_meta(recording, *db, err);
+    if (status != JM_OK) jm__recording_end(recording, *db);
+    return status;
+}
+
+void jm__recording_end(jm_recording *recording, sqlite3 *db)
+{
+    if (recording->shared != NULL)
+        pthread_mutex_unlock(recording->lock);
+    else if (recording->recovered == NULL)
+        sqlite3_close(db); /* ends the transaction, too */
+}
+
+jm_status jm__recording_complete_ns(jm_recording *recording, int64_t *complete_ns, jm_error *err)
+{
+    sqlite3 *db;
+    JM_TRY(jm__recording_begin(recording, &db, err));
+    jm__recording_end(recording, db);
+    const char *complete = jm_recording_meta(recording, "complete_ns");
+    *complete_ns = complete == NULL ? -1 : strtoll(complete, NULL, 10);
+    return JM_OK;
+}
+
+void jm_recording_close(jm_recording *recording)
+{
+    if (recording == NULL) return;
+    for (size_t i = 0; i < recording->meta.count; i++) {
+        free(recording->meta.items[i].key);
+        free(recording->meta.items[i].value);
+    }
+    for (size_t i = 0; i < recording->retired.count; i++)
+        free(recording->retired.items[i]);
+    jm__vec_free(&recording->meta);
+    jm__vec_free(&recording->retired);
+    jm__strbuf_free(&recording->damage);
+    sqlite3_close(recording->recovered);
+    jm__copy_free(recording->copy);
+    free(recording->path);
+    free(recording);
+}

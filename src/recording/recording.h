@@ -1,0 +1,39 @@
+/* The inside of a jm_recording: how the reader gets at its database. */
+#ifndef JM_RECORDING_RECORDING_H
+#define JM_RECORDING_RECORDING_H
+
+#include "base/strbuf.h"
+#include "recording/database.h"
+
+#include <joulemap/recording.h>
+#include <pthread.h>
+
+/* A recording in memory shares the writer's database; `lock` keeps both apart. Owned by the writer. */
+jm_status jm__recording_share(jm_recording **out, sqlite3 *db, pthread_mutex_t *lock, jm_error *err);
+
+/* The database, for one reading: a file is opened anew each time, so that nothing stands in the way of the
+ * recorder that may still write it. All reads up to jm__recording_end see one state of it. */
+jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *err);
+void jm__recording_end(jm_recording *recording, sqlite3 *db);
+
+/* The file turned out damaged while it was read: from now on the recording is what can be recovered of it.
+ * False if that was done before, or cannot be done (then `err` is filled). */
+bool jm__recording_recover(jm_recording *recording, jm_error *err);
+
+/* Its end is missing. */
+bool jm__recording_is_cut(const jm_recording *recording);
+
+/* Each row of a table, columns from 0, in the order in which they were written. The taker returns false if
+ * memory is out. BAD_DATA: the file is damaged. */
+typedef bool (*jm__row_taker)(void *context, sqlite3_stmt *row);
+jm_status jm__recording_rows(jm_recording *recording, sqlite3 *db, const char *table, const char *columns,
+                             jm__row_taker take, void *context, jm_error *err);
+
+/* Add a sentence to jm_recording_damage; the same one only once. */
+void jm__recording_note_damage(jm_recording *recording, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* meta.complete_ns as it stands now; -1 if nothing was committed yet. */
+jm_status jm__recording_complete_ns(jm_recording *recording, int64_t *complete_ns, jm_error *err);
+
+#endif

@@ -1,0 +1,385 @@
+/* Writing a recording: rows gather in a batch, a commit puts them into SQLite in one transaction. */
+#include "recording/writer.h"
+
+#include "base/clock.h"
+#include "recording/batch.h"
+#include "recording/claim.h"
+#include "recording/insert.h"
+#include "recording/recording.h"
+#include "timeline/names.h"
+#include "timeline/ring_format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FLUSH_BYTES    ((size_t)1 << 20) /* a batch this large goes to SQLite before the next commit */
+#define CHECKPOINT_NS  (5 * JM_NS_PER_S)
+#define CLOSE_ATTEMPTS 20
+#define CLOSE_WAIT_NS  (50 * JM_NS_PER_MS)
+
+/* Rows that are numbered here stay in memory: few, and their numbers must outlive a failed commit. */
+struct jm__writer {
+    sqlite3 *db;
+    jm__claim claim;
+    char *path; /* the claim's; NULL: in memory */
+    jm__inserter inserter;
+    jm__batch batch;
+    jm__names names;
+    JM_VEC(jm_board) boards;
+    JM_VEC(jm_sensor) sensors;
+    JM_VEC(jm__stream) streams;
+    JM_VEC(jm__kernel_class) classes;
+    size_t names_written, boards_written, sensors_written, streams_written, classes_written;
+    int64_t checkpoint_ns; /* when the journal was last emptied into the file, 0: never */
+    int64_t complete_ns;   /* of the last commit that worked, 0: none */
+    bool failing;          /* the last commit did not */
+    jm_status failure;     /* why it did not */
+    pthread_mutex_t lock;  /* the database, when a reader in this process shares it */
+    jm_recording *recording;
+};
+
+static jm_status write_span_kinds(jm__writer *writer, jm_error *err)
+{
+    int rc = sqlite3_exec(writer->db, "BEGIN", NULL, NULL, NULL);
+    for (int kind = 1; rc == SQLITE_OK && kind < JM_SPAN_KIND_COUNT; kind++)
+        rc = jm__insert_span_kind(&writer->inserter, (jm_span_kind)kind);
+    if (rc == SQLITE_OK) rc = jm__insert_meta(&writer->inserter, "joulemap_version", jm_version());
+    if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
+    return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
+}
+
+static void free_writer(jm__writer *writer)
+{
+    jm__inserter_free(&writer->inserter);
+    jm_recording_close(writer->recording);
+    sqlite3_close(writer->db);
+    jm__batch_free(&writer->batch);
+    jm__names_free(&writer->names);
+    jm__vec_free(&writer->boards);
+    jm__vec_free(&writer->sensors);
+    jm__vec_free(&writer->streams);
+    jm__vec_free(&writer->classes);
+    pthread_mutex_destroy(&writer->lock);
+    jm__claim_free(&writer->claim);
+    free(writer);
+}
+
+jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, jm_error *err)
+{
+    jm__writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL) return jm__no_memory(err, "jm__writer_create");
+    pthread_mutex_init(&writer->lock, NULL);
+    jm_status status = path == NULL ? JM_OK : jm__claim_make(&writer->claim, path, overwrite, err);
+    writer->path = writer->claim.path;
+    if (status == JM_OK) status = jm__database_create(&writer->db, path, err);
+    if (status == JM_OK) status = jm__inserter_prepare(&writer->inserter, writer->db, path, err);
+    if (status == JM_OK) status = write_span_kinds(writer, err);
+    if (status != JM_OK) {
+        jm__writer_discard(writer);
+        return status;
+    }
+    *out = writer;
+    return JM_OK;
+}
+
+/* ---- commits */
+
+/* Rows that were dropped from the batch, as rows of `losses`. */
+static int insert_dropped(jm__writer *writer)
+{
+    int rc = SQLITE_OK;
+    for (int row = 0; rc == SQLITE_OK && row < JM_BATCH_ROW_COUNT; row++) {
+        if (writer->batch.dropped[row] == 0) continue;
+        char reason[128];
+        snprintf(reason, sizeof reason, "%s while %s were to be written", jm_status_text(writer->failure),
+                 jm__batch_row_text((jm__batch_row)row));
+        jm__loss loss = {.t_ns = writer->batch.dropped_since_ns,
+                         .count = writer->batch.dropped[row],
+                         .source = "recorder",
+                         .reason = reason};
+        rc = jm__insert_loss(&writer->inserter, &loss);
+    }
+    return rc;
+}
+
+static int insert_all(jm__writer *writer, int64_t complete_ns)
+{
+    jm__inserter *inserter = &writer->inserter;
+    int rc = SQLITE_OK;
+    for (size_t i = writer->names_written; rc == SQLITE_OK && i < writer->names.count; i++)
+        rc = jm__insert_name(inserter, (int64_t)i + 1, writer->names.entries[i].text);
+    for (size_t i = writer->boards_written; rc == SQLITE_OK && i < writer->boards.count; i++)
+        rc = jm__insert_board(inserter, &writer->boards.items[i]);
+    for (size_t i = writer->sensors_written; rc == SQLITE_OK && i < writer->sensors.count; i++)
+        rc = jm__insert_sensor(inserter, &writer->sensors.items[i]);
+    for (size_t i = writer->streams_written; rc == SQLITE_OK && i < writer->streams.count; i++)
+        rc = jm__insert_stream(inserter, &writer->streams.items[i]);
+    for (size_t i = writer->classes_written; rc == SQLITE_OK && i < writer->classes.count; i++)
+        rc = jm__insert_class(inserter, &writer->classes.items[i]);
+    if (rc == SQLITE_OK) rc = jm__insert_batch(inserter, &writer->batch);
+    if (rc == SQLITE_OK) rc = insert_dropped(writer);
+    if (rc == SQLITE_OK && complete_ns > 0) {
+        char number[24];
+        snprintf(number, sizeof number, "%" PRId64, complete_ns);
+        rc = jm__insert_meta(inserter, "complete_ns", number);
+    }
+    return rc;
+}
+
+/* What may pass when there is room again, or the memory. */
+static bool may_recover(jm_status status)
+{
+    return status == JM_DISK_FULL || status == JM_IO || status == JM_BUSY || status == JM_NO_MEMORY ||
+           status == JM_NO_PERMISSION;
+}
+
+static void forget_written(jm__writer *writer)
+{
+    writer->names_written = writer->names.count;
+    writer->boards_written = writer->boards.count;
+    writer->sensors_written = writer->sensors.count;
+    writer->streams_written = writer->streams.count;
+    writer->classes_written = writer->classes.count;
+    jm__batch_clear(&writer->batch);
+    memset(writer->batch.dropped, 0, sizeof writer->batch.dropped);
+    writer->batch.dropped_since_ns = 0;
+}
+
+static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (rc == SQLITE_OK) rc = insert_all(writer, complete_ns);
+    if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
+    jm_status status = JM_OK;
+    if (rc == SQLITE_OK) {
+        forget_written(writer);
+        if (complete_ns > 0) writer->complete_ns = complete_ns;
+    } else {
+        status = jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
+        sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);       /* may have happened by itself */
+        if (!may_recover(status)) jm__batch_drop_all(&writer->batch); /* it would fail for ever */
+    }
+    writer->failing = status != JM_OK;
+    if (status != JM_OK) writer->failure = status;
+    return status;
+}
+
+/* Now and then what is in the journal goes into the file itself, the schema and the boards at once: a file
+ * whose journal was lost or cut is then worth something, too. If it fails, the journal still has all. */
+static void checkpoint_if_due(jm__writer *writer)
+{
+    int64_t now_ns = jm__now_ns();
+    if (writer->path == NULL || now_ns - writer->checkpoint_ns < CHECKPOINT_NS) return;
+    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    writer->checkpoint_ns = now_ns;
+}
+
+jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    pthread_mutex_lock(&writer->lock);
+    jm_status status = write_batch(writer, complete_ns, err);
+    if (status == JM_OK) checkpoint_if_due(writer);
+    pthread_mutex_unlock(&writer->lock);
+    return status;
+}
+
+/* Keeps the batch small. After a failure it may grow: only commits try again. */
+static void flush_if_large(jm__writer *writer)
+{
+    if (writer->batch.bytes >= FLUSH_BYTES && !writer->failing) (void)jm__writer_commit(writer, 0, NULL);
+}
+
+/* ---- rows */
+
+int64_t jm__writer_name(jm__writer *writer, const char *text)
+{
+    if (text == NULL || text[0] == '\0') return 0;
+    size_t length = strnlen(text, JM_NAME_MAX);
+    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+        length--; /* do not cut inside a UTF-8 sequence */
+    uint32_t number = jm__names_intern(&writer->names, text, length);
+    return number == 0 ? -1 : (int64_t)number;
+}
+
+jm_status jm__writer_meta(jm__writer *writer, const char *key, const char *value, jm_error *err)
+{
+    (void)err;
+    jm__batch_add_meta(&writer->batch, key, value);
+    return JM_OK;
+}
+
+jm_status jm__writer_anchor(jm__writer *writer, int64_t monotonic_ns, int64_t realtime_ns, jm_error *err)
+{
+    (void)err;
+    jm__anchor anchor = {monotonic_ns, realtime_ns};
+    jm__batch_add_anchor(&writer->batch, &anchor);
+    return JM_OK;
+}
+
+/* Number a row and keep it until it is written. */
+#define ADD_NUMBERED(vec, row, call)                                                                         \
+    do {                                                                                                     \
+        if (writer->vec.count >= JM_NUMBERED_MAX)                                                            \
+            return jm__fail(err, JM_LIMIT, 0, call, "a recording holds at most %u " #vec, JM_NUMBERED_MAX);  \
+        (row)->id = (int64_t)writer->vec.count + 1;                                                          \
+        if (!jm__vec_push(&writer->vec, *(row))) return jm__no_memory(err, call);                            \
+        return JM_OK;                                                                                        \
+    } while (0)
+
+jm_status jm__writer_board(jm__writer *writer, jm_board *board, jm_error *err)
+{
+    ADD_NUMBERED(boards, board, "jm__writer_board");
+}
+
+jm_status jm__writer_sensor(jm__writer *writer, jm_sensor *sensor, jm_error *err)
+{
+    ADD_NUMBERED(sensors, sensor, "jm__writer_sensor");
+}
+
+jm_status jm__writer_stream(jm__writer *writer, jm__stream *stream, jm_error *err)
+{
+    ADD_NUMBERED(streams, stream, "jm__writer_stream");
+}
+
+jm_status jm__writer_kernel_class(jm__writer *writer, jm__kernel_class *kernel_class, jm_error *err)
+{
+    ADD_NUMBERED(classes, kernel_class, "jm__writer_kernel_class");
+}
+
+jm_status jm__writer_readings(jm__writer *writer, const jm_reading *readings, size_t count, jm_error *err)
+{
+    (void)err;
+    jm__batch_add_readings(&writer->batch, readings, count);
+    flush_if_large(writer);
+    return JM_OK;
+}
+
+jm_status jm__writer_event(jm__writer *writer, const jm__event *event, jm_error *err)
+{
+    (void)err;
+    jm__batch_add_event(&writer->batch, event);
+    return JM_OK;
+}
+
+jm_status jm__writer_process(jm__writer *writer, const jm__process *process, jm_error *err)
+{
+    (void)err;
+    jm__batch_add_process(&writer->batch, process);
+    return JM_OK;
+}
+
+jm_status jm__writer_span_begin(jm__writer *writer, const jm__span *span, jm_error *err)
+{
+    (void)err;
+    jm__batch_add_span(&writer->batch, span);
+    flush_if_large(writer);
+    return JM_OK;
+}
+
+jm_status jm__writer_span_end(jm__writer *writer, int64_t span_id, int64_t end_ns, jm_error *err)
+{
+    (void)err;
+    jm__batch_end_span(&writer->batch, span_id, end_ns);
+    flush_if_large(writer);
+    return JM_OK;
+}
+
+jm_status jm__writer_kernels(jm__writer *writer, const jm__kernel *kernels, size_t count, jm_error *err)
+{
+    (void)err;
+    jm__batch_add_kernels(&writer->batch, kernels, count);
+    flush_if_large(writer);
+    return JM_OK;
+}
+
+jm_status jm__writer_mark(jm__writer *writer, const jm__mark *mark, jm_error *err)
+{
+    (void)err;
+    jm__batch_add_mark(&writer->batch, mark);
+    return JM_OK;
+}
+
+jm_status jm__writer_loss(jm__writer *writer, const jm__loss *loss, jm_error *err)
+{
+    (void)err;
+    jm__batch_add_loss(&writer->batch, loss);
+    return JM_OK;
+}
+
+/* ---- the end */
+
+jm_status jm__writer_recording(jm__writer *writer, jm_recording **out, jm_error *err)
+{
+    if (writer->recording == NULL) {
+        if (writer->path == NULL)
+            JM_TRY(jm__recording_share(&writer->recording, writer->db, &writer->lock, err));
+        else
+            JM_TRY(jm_recording_open(&writer->recording, writer->path, err));
+    }
+    *out = writer->recording;
+    return JM_OK;
+}
+
+/* What the file lacks at the end, in words. */
+static jm_status fail_incomplete(jm__writer *writer, jm_status status, int64_t code, jm_error *err)
+{
+    jm__strbuf lost = {0};
+    int64_t counts[JM_BATCH_ROW_COUNT];
+    jm__batch_lost(&writer->batch, counts);
+    for (int row = 0; row < JM_BATCH_ROW_COUNT; row++)
+        if (counts[row] > 0)
+            jm__strbuf_format(&lost, "%s%" PRId64 " %s", lost.length == 0 ? "" : ", ", counts[row],
+                              jm__batch_row_text((jm__batch_row)row));
+    char since[48] = "all after its start is";
+    if (writer->complete_ns != 0)
+        snprintf(since, sizeof since, "its last %.1f s are",
+                 (double)(jm__now_ns() - writer->complete_ns) / 1e9);
+    jm__fail(err, status, code, "sqlite3_step", "%s: %s: %s missing (%s); what was written before is whole",
+             writer->path, jm_status_text(status), since,
+             lost.length == 0 ? "nothing but its end mark" : lost.text);
+    jm__strbuf_free(&lost);
+    return status;
+}
+
+/* Everything into the one file, no journal beside it. Somebody may be reading just now: that passes. */
+static void leave_one_file(jm__writer *writer)
+{
+    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    for (int i = 0; i < CLOSE_ATTEMPTS; i++) {
+        int rc = sqlite3_exec(writer->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+        if ((rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED) break;
+        jm__sleep_ns(CLOSE_WAIT_NS);
+    }
+}
+
+void jm__writer_keep(jm__writer *writer)
+{
+    jm__claim_keep(&writer->claim);
+}
+
+void jm__writer_discard(jm__writer *writer)
+{
+    if (writer == NULL) return;
+    jm__claim claim = writer->claim;
+    writer->claim = (jm__claim){0};
+    writer->path = NULL;
+    free_writer(writer); /* before the files move: SQLite looks for its journal by name */
+    jm__claim_undo(&claim);
+}
+
+jm_status jm__writer_close(jm__writer *writer, jm_error *err)
+{
+    if (writer == NULL) return JM_OK;
+    jm_error cause = {0};
+    jm__batch_add_meta(&writer->batch, "closed", "1");
+    jm_status status = jm__writer_commit(writer, 0, &cause);
+    if (status != JM_OK)
+        status = fail_incomplete(writer, status, cause.code, err);
+    else if (writer->path != NULL)
+        jm__inserter_free(&writer->inserter), leave_one_file(writer);
+    jm__writer_keep(writer);
+    free_writer(writer);
+    return status;
+}

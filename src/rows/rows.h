@@ -1,0 +1,105 @@
+/* The rows of a recording, as they pass from sampler and collector to writer, reader and attribution.
+ * Boards, sensors and readings: joulemap/board.h. Times: CLOCK_MONOTONIC. */
+#ifndef JM_ROWS_ROWS_H
+#define JM_ROWS_ROWS_H
+
+#include <joulemap/board.h>
+#include <joulemap/span.h>
+
+typedef struct jm__process {
+    int64_t id; /* its pid */
+    int64_t parent_id;
+    int64_t start_ns; /* first record seen */
+    int64_t end_ns;   /* last record seen */
+    const char *command;
+} jm__process;
+
+typedef struct jm__span {
+    int64_t id; /* row id, from 1 */
+    int64_t process_id;
+    int64_t thread_id; /* tid of the thread that began it */
+    int64_t parent_id; /* span open on the same thread when it began (else the process-wide one), 0: none */
+    int64_t start_ns;
+    int64_t end_ns;  /* -1: never ended (crash, or the run was over first) */
+    int64_t name_id; /* row of `names` */
+    int64_t type_id; /* row of `names`, 0: none */
+    uint32_t samples;
+    jm_span_kind kind;
+} jm__span;
+
+typedef enum jm__work { JM_WORK_KERNEL = 1, JM_WORK_MEMCPY = 2, JM_WORK_MEMSET = 3 } jm__work;
+
+/* What kernels have in common: one row a (name, launch shape, kind of work). */
+typedef struct jm__kernel_class {
+    int64_t id; /* from 1 */
+    int64_t name_id;
+    jm__work work;
+    uint32_t grid[3];
+    uint32_t block[3];
+} jm__kernel_class;
+
+/* Where kernels ran: one row a (process, board, context, stream). */
+typedef struct jm__stream {
+    int64_t id; /* from 1 */
+    int64_t process_id;
+    int64_t board_id;
+    uint32_t context;
+    uint32_t stream;
+} jm__stream;
+
+typedef struct jm__kernel {
+    int64_t start_ns;
+    int64_t end_ns;
+    int64_t class_id;
+    int64_t stream_id;
+    int64_t span_id;   /* innermost span of the thread that launched it, 0: none */
+    int64_t launch_ns; /* when the API call began, -1: unknown */
+    int64_t bytes;     /* copies and sets; 0 for kernels */
+    int64_t calls;     /* how many launches this row stands for (imports of host-timed segments); 1 else */
+} jm__kernel;
+
+typedef struct jm__mark {
+    int64_t process_id;
+    int64_t thread_id;
+    int64_t t_ns;
+    int64_t name_id;
+    const char *meta; /* JSON or NULL */
+} jm__mark;
+
+/* Records that are not there, and why. */
+typedef struct jm__loss {
+    int64_t t_ns;
+    int64_t process_id; /* 0: none */
+    int64_t count;
+    const char *source; /* "ring", "cupti", "recorder" */
+    const char *reason;
+} jm__loss;
+
+/* Kinds of an event, also those of the table `events`: name, text */
+#define JM_EVENT_MAP(X)                                                                                      \
+    X(CLOCK_STEP, "clock_step") /* CLOCK_REALTIME was set; value: ns */                                      \
+    X(GAP, "gap")               /* readings are missing; value: ns */                                        \
+    X(BOARD_LOST, "board_lost")                                                                              \
+    X(BOARD_BACK, "board_back")                                                                              \
+    X(COUNTER_RESET, "counter_reset") /* value: J before */                                                  \
+    X(THROTTLE, "throttle")           /* value: reasons, as NVML's bits */                                   \
+    X(SENSOR_FAILED, "sensor_failed")                                                                        \
+    X(CUPTI, "cupti") /* what the injected library had to say */                                             \
+    X(RECORDER, "recorder")
+
+typedef enum jm_event_kind {
+#define X(name, text) JM_EVENT_##name,
+    JM_EVENT_MAP(X)
+#undef X
+        JM_EVENT_COUNT
+} jm_event_kind;
+
+typedef struct jm__event {
+    jm_event_kind kind;
+    int64_t t_ns;
+    int64_t board_id; /* 0: none */
+    double value;
+    char text[256];
+} jm__event;
+
+#endif

@@ -1,0 +1,80 @@
+/* The environment that lets a child join a run. */
+#include "base/strbuf.h"
+#include "run/inside.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { VARIABLES_MAX = 8 };
+
+bool jm__run_library_folder(char *folder, size_t size)
+{
+    static const char here; /* an address in this library */
+    Dl_info info;
+    char path[PATH_MAX];
+    if (dladdr(&here, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, path) == NULL)
+        return false;
+    char *slash = strrchr(path, '/');
+    if (slash == NULL || (size_t)(slash - path) >= size) return false;
+    memcpy(folder, path, (size_t)(slash - path));
+    folder[slash - path] = '\0';
+    return true;
+}
+
+static bool add(jm_run *run, size_t *count, jm__strbuf *variable)
+{
+    char *text = jm__strbuf_take(variable);
+    if (text == NULL) return false;
+    run->environment[(*count)++] = text;
+    return true;
+}
+
+/* Another tool's injection stays: taking its place would break what the user asked for. */
+static bool add_injection(jm_run *run, size_t *count, const char *name, const char *library)
+{
+    jm__strbuf variable = {0};
+    const char *present = getenv(name);
+    if ((present != NULL && present[0] != '\0') || access(library, R_OK) != 0) return true;
+    jm__strbuf_format(&variable, "%s=%s", name, library);
+    return add(run, count, &variable);
+}
+
+/* A child that asks NVML itself finds the simulated one. */
+static bool add_simulation(jm_run *run, size_t *count, const char *sim, const char *folder)
+{
+    jm__strbuf profile = {0}, libraries = {0};
+    const char *present = getenv("LD_LIBRARY_PATH");
+    if (present != NULL && present[0] == '\0')
+        present = NULL; /* an empty entry would be the working folder */
+    jm__strbuf_format(&profile, "JOULEMAP_SIM=%s", sim);
+    jm__strbuf_format(&libraries, "LD_LIBRARY_PATH=%s/sim%s%s", folder, present == NULL ? "" : ":",
+                      present == NULL ? "" : present);
+    return add(run, count, &profile) && add(run, count, &libraries);
+}
+
+jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, jm_error *err)
+{
+    char folder[PATH_MAX - 64], library[PATH_MAX];
+    size_t count = 0;
+    run->environment = calloc(VARIABLES_MAX + 1, sizeof *run->environment);
+    if (run->environment == NULL) return jm__no_memory(err, "jm_run_start");
+    bool known = jm__run_library_folder(folder, sizeof folder);
+    bool whole = true;
+    if (run->collector != NULL) {
+        jm__strbuf variable = {0};
+        jm__strbuf_format(&variable, "JOULEMAP_RUN=%s", run->folder.path);
+        whole = add(run, &count, &variable);
+        if (known) {
+            snprintf(library, sizeof library, "%s/libjoulemap_inject.so", folder);
+            if (options->kernels || options->child_kernels)
+                whole = whole && add_injection(run, &count, "CUDA_INJECTION64_PATH", library);
+            whole = whole && add_injection(run, &count, "NVTX_INJECTION64_PATH", library);
+        }
+    }
+    if (known && options->sim != NULL) whole = whole && add_simulation(run, &count, options->sim, folder);
+    return whole ? JM_OK : jm__no_memory(err, "jm_run_start");
+}

@@ -1,0 +1,15 @@
+/* Facts about a run for the table `meta`: which machine, which command. */
+#ifndef JM_RUN_FACTS_H
+#define JM_RUN_FACTS_H
+
+#include "recording/writer.h"
+
+/* `command` NULL: that of this process. */
+void jm__run_facts_write(jm__writer *writer, const char *command);
+
+/* What was found of each library and interface, and what was missing. */
+void jm__run_facts_write_findings(jm__writer *writer, const jm_inventory *inventory);
+
+void jm__run_facts_write_number(jm__writer *writer, const char *key, int64_t value);
+
+#endif

@@ -1,0 +1,203 @@
+/* The folder through which a recorder and the processes it records meet. */
+#include "run/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RUN_FILE     "run"
+#define FLUSH_FILE   "flush"
+#define RUN_TEXT_MAX (PATH_MAX + 256)
+#define YOUNG_S      60 /* a folder without its file is left alone that long: somebody may be making it */
+
+static const char *other_parent(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder == NULL || folder[0] == '\0' ? "/tmp" : folder;
+}
+
+/* false if the name does not fit */
+static bool join(char *out, size_t size, const char *folder, const char *name)
+{
+    int length = snprintf(out, size, "%s/%s", folder, name);
+    return length > 0 && (size_t)length < size;
+}
+
+/* ---- the lock */
+
+static struct flock whole_file(short type)
+{
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET};
+}
+
+/* Somebody else holds the lock on the file. */
+static bool is_locked(int file)
+{
+    struct flock lock = whole_file(F_WRLCK);
+    return fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* ---- those of the dead */
+
+static void remove_files(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    if (entries == NULL) return;
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL;)
+        if (entry->d_name[0] != '.' || strlen(entry->d_name) > 2) unlinkat(dirfd(entries), entry->d_name, 0);
+    closedir(entries);
+    rmdir(folder);
+}
+
+static bool is_stale(const char *folder)
+{
+    struct stat info;
+    if (lstat(folder, &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != getuid()) return false;
+    char name[PATH_MAX];
+    if (!join(name, sizeof name, folder, RUN_FILE)) return false;
+    int file = open(name, O_RDWR | O_CLOEXEC);
+    if (file < 0) return errno == ENOENT && time(NULL) - info.st_mtime > YOUNG_S;
+    bool locked = is_locked(file);
+    close(file);
+    return !locked;
+}
+
+/* Own runs of this process look unlocked to it, and closing their file would unlock them: skip by pid. */
+static bool is_ours(const char *name, const char *prefix)
+{
+    char own[64];
+    snprintf(own, sizeof own, "%s%d-", prefix, (int)getpid());
+    return strncmp(name, own, strlen(own)) == 0;
+}
+
+static void remove_stale(const char *parent)
+{
+    char prefix[48];
+    snprintf(prefix, sizeof prefix, "joulemap-%u-", (unsigned)getuid());
+    DIR *entries = opendir(parent);
+    if (entries == NULL) return;
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        char folder[PATH_MAX];
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || is_ours(entry->d_name, prefix)) continue;
+        if (join(folder, sizeof folder, parent, entry->d_name) && is_stale(folder)) remove_files(folder);
+    }
+    closedir(entries);
+}
+
+/* ---- making one */
+
+static bool make_in(jm__run_folder *folder, const char *parent)
+{
+    remove_stale(parent);
+    int length = snprintf(folder->path, sizeof folder->path, "%s/joulemap-%u-%d-XXXXXX", parent,
+                          (unsigned)getuid(), (int)getpid());
+    return length > 0 && (size_t)length < sizeof folder->path && mkdtemp(folder->path) != NULL;
+}
+
+static bool write_run_file(jm__run_folder *folder, const char *recording)
+{
+    char name[PATH_MAX], text[RUN_TEXT_MAX];
+    if (!join(name, sizeof name, folder->path, RUN_FILE)) return false;
+    int length = snprintf(text, sizeof text, "pid=%d\nversion=%s\nrecording=%s\n", (int)getpid(),
+                          jm_version(), recording == NULL ? "" : recording);
+    if (length < 0 || (size_t)length >= sizeof text) return false;
+    folder->lock_file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (folder->lock_file < 0) return false;
+    struct flock lock = whole_file(F_WRLCK);
+    return fcntl(folder->lock_file, F_SETLK, &lock) == 0 &&
+           write(folder->lock_file, text, (size_t)length) == length;
+}
+
+jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, jm_error *err)
+{
+    const char *const parents[] = {"/dev/shm", other_parent()};
+    int code = 0;
+    for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
+        jm__run_folder folder = {.lock_file = -1};
+        if (make_in(&folder, parents[i])) {
+            if (write_run_file(&folder, recording)) {
+                *out = folder;
+                return JM_OK;
+            }
+            code = errno;
+            jm__run_folder_remove(&folder);
+        } else {
+            code = errno;
+        }
+    }
+    jm_status status =
+        jm__fail(err, code == ENOSPC ? JM_DISK_FULL : JM_IO, code, "mkdtemp",
+                 "no folder for the run in /dev/shm or %s: %s", other_parent(), strerror(code));
+    return jm__hint(err, status, "make one of them writable, or set TMPDIR to a folder that is");
+}
+
+void jm__run_folder_remove(jm__run_folder *folder)
+{
+    if (folder->lock_file >= 0) close(folder->lock_file);
+    if (folder->path[0] != '\0') remove_files(folder->path);
+    *folder = (jm__run_folder){.lock_file = -1};
+}
+
+/* ---- joining one */
+
+/* The rest of the line that begins with `key=`, copied; false if there is none or it does not fit. */
+static bool read_value(const char *text, const char *key, char *value, size_t size)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        if (*line == '\n') line++;
+        if (strncmp(line, key, length) != 0) continue;
+        size_t count = strcspn(line + length, "\n");
+        if (count >= size) return false;
+        memcpy(value, line + length, count);
+        value[count] = '\0';
+        return true;
+    }
+    return false;
+}
+
+bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
+{
+    const char *path = getenv("JOULEMAP_RUN");
+    jm__run_folder folder = {.lock_file = -1};
+    char name[PATH_MAX], text[RUN_TEXT_MAX], pid[24];
+    if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof folder.path) return false;
+    memcpy(folder.path, path, strlen(path) + 1);
+    const char *base = strrchr(path, '/');
+    char prefix[48];
+    snprintf(prefix, sizeof prefix, "joulemap-%u-", (unsigned)getuid());
+    if (is_ours(base == NULL ? path : base + 1, prefix)) return false;
+    if (!join(name, sizeof name, path, RUN_FILE)) return false;
+    int file = open(name, O_RDWR | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t count = read(file, text, sizeof text - 1);
+    bool alive = count > 0 && is_locked(file);
+    close(file);
+    if (!alive) return false;
+    text[count] = '\0';
+    if (!read_value(text, "pid=", pid, sizeof pid)) return false;
+    if (!read_value(text, "recording=", recording, size)) return false;
+    *out = folder;
+    return true;
+}
+
+void jm__run_folder_ask_flush(const jm__run_folder *folder)
+{
+    char name[PATH_MAX];
+    if (!join(name, sizeof name, folder->path, FLUSH_FILE)) return;
+    int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (file >= 0) close(file);
+}
+
+bool jm__run_folder_flush_asked(const jm__run_folder *folder)
+{
+    char name[PATH_MAX];
+    return join(name, sizeof name, folder->path, FLUSH_FILE) && unlink(name) == 0;
+}

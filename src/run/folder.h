@@ -1,0 +1,35 @@
+/* The folder through which a recorder and the processes it records meet.
+ *
+ * Its file `run` names the recorder and the recording. The recorder holds a lock on
+ * it as long as it lives: a lock, unlike a pid, is also right across containers that share /dev/shm. */
+#ifndef JM_RUN_FOLDER_H
+#define JM_RUN_FOLDER_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define JM_RUN_FOLDER_MAX 256
+
+typedef struct jm__run_folder {
+    char path[JM_RUN_FOLDER_MAX]; /* "" if there is none */
+    int lock_file;                /* -1 if this process does not own it */
+} jm__run_folder;
+
+/* Make one in /dev/shm, or in TMPDIR (else /tmp) where that cannot be used, and lock it. Removes those
+ * that dead recorders of this user left. `recording` is an absolute path or NULL. */
+jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, jm_error *err);
+
+/* With all that is in it. */
+void jm__run_folder_remove(jm__run_folder *folder);
+
+/* The run that JOULEMAP_RUN names, if another process is recording it just now. `recording` becomes "" if
+ * it is kept in memory. */
+bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size);
+
+/* Ask the recorder to bring the recording up to date; and the recorder's look at that. */
+void jm__run_folder_ask_flush(const jm__run_folder *folder);
+bool jm__run_folder_flush_asked(const jm__run_folder *folder);
+
+#endif

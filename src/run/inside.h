@@ -1,0 +1,61 @@
+/* A run from the inside. Locks, in the order in which they are taken: `writer_lock`, then the queue's. */
+#ifndef JM_RUN_INSIDE_H
+#define JM_RUN_INSIDE_H
+
+#include "recording/writer.h"
+#include "run/folder.h"
+#include "run/queue.h"
+#include "timeline/collector.h"
+
+#include <joulemap/run.h>
+#include <sys/types.h>
+
+struct jm_run {
+    pid_t owner; /* in a forked child the run is dead: no thread came along */
+    bool attached;
+    bool stopped;
+    bool has_rings; /* this process's spans go into this run */
+    char *path;     /* absolute; NULL: in memory, or an attached run's parent keeps it in memory */
+    jm__run_folder folder;
+    char **environment;
+    jm__sampler *sampler;
+    jm__collector *collector; /* NULL without rings */
+    jm__run_queue queue;
+    jm__run_rows taken;          /* the writer thread's half of the queue */
+    pthread_mutex_t writer_lock; /* the writer and the list of boards */
+    jm__writer *writer;
+    JM_VEC(jm_board) boards; /* that the sampler told of */
+    jm_recording *recording;
+
+    void (*flush_kernels)(void); /* of the injected library in this process; NULL if it is not there */
+    void (*stop_kernels)(void);
+
+    pthread_t thread;
+    bool thread_started;
+    pthread_mutex_t lock; /* what follows */
+    pthread_cond_t changed;
+    bool stop;
+    int64_t wanted_ns;   /* somebody waits until all before this is committed */
+    int64_t complete_ns; /* all before this is committed */
+    jm_error failure;    /* of the last commit, JM_OK if it worked */
+};
+
+jm__sampler_sink jm__run_sampler_sink(jm_run *run);
+jm__collector_sink jm__run_collector_sink(jm_run *run);
+
+/* Empty queue and rings into the writer. Returns how many records came from the rings. */
+size_t jm__run_take_rows(jm_run *run);
+
+/* The writer's thread; its argument is the run. */
+void *jm__run_write(void *context);
+
+/* Trace the kernels of this very process. What stands in the way becomes an event. */
+void jm__run_kernels_start(jm_run *run);
+
+/* Environment for children; run->environment. */
+jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, jm_error *err);
+
+/* The folder of libjoulemap and what lies beside it; false if it cannot be told. */
+bool jm__run_library_folder(char *folder, size_t size);
+
+#endif

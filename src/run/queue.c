@@ -1,0 +1,68 @@
+/* What the sampler's thread hands to the writer's. */
+#include "run/queue.h"
+
+#include <string.h>
+
+void jm__run_queue_init(jm__run_queue *queue)
+{
+    *queue = (jm__run_queue){0};
+    pthread_mutex_init(&queue->lock, NULL);
+}
+
+void jm__run_queue_free(jm__run_queue *queue)
+{
+    jm__run_rows_free(&queue->rows);
+    pthread_mutex_destroy(&queue->lock);
+}
+
+void jm__run_queue_add_readings(jm__run_queue *queue, const jm_reading *readings, size_t count)
+{
+    pthread_mutex_lock(&queue->lock);
+    jm__run_rows *rows = &queue->rows;
+    size_t wanted = rows->readings.count + count;
+    if (wanted <= JM_QUEUE_READINGS_MAX && jm__vec_reserve(&rows->readings, wanted)) {
+        memcpy(rows->readings.items + rows->readings.count, readings, count * sizeof *readings);
+        rows->readings.count = wanted;
+    } else {
+        rows->lost_readings += (int64_t)count;
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void jm__run_queue_add_event(jm__run_queue *queue, const jm__event *event)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (queue->rows.events.count >= JM_QUEUE_EVENTS_MAX || !jm__vec_push(&queue->rows.events, *event))
+        queue->rows.lost_events++;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void jm__run_queue_add_anchor(jm__run_queue *queue, const jm__anchor *anchor)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (queue->rows.anchors.count >= JM_QUEUE_EVENTS_MAX || !jm__vec_push(&queue->rows.anchors, *anchor))
+        queue->rows.lost_events++;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void jm__run_queue_swap(jm__run_queue *queue, jm__run_rows *rows)
+{
+    pthread_mutex_lock(&queue->lock);
+    jm__run_rows waiting = queue->rows;
+    queue->rows = *rows;
+    *rows = waiting;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void jm__run_rows_clear(jm__run_rows *rows)
+{
+    rows->readings.count = rows->events.count = rows->anchors.count = 0;
+    rows->lost_readings = rows->lost_events = 0;
+}
+
+void jm__run_rows_free(jm__run_rows *rows)
+{
+    jm__vec_free(&rows->readings);
+    jm__vec_free(&rows->events);
+    jm__vec_free(&rows->anchors);
+}

@@ -1,0 +1,38 @@
+/* What the sampler's thread hands to the writer's: bounded, so that a disk that stands still does not eat the
+ * memory. Off the program's path; a mutex held for a copy is all it needs. */
+#ifndef JM_RUN_QUEUE_H
+#define JM_RUN_QUEUE_H
+
+#include "recording/batch.h"
+
+#include <pthread.h>
+
+#define JM_QUEUE_READINGS_MAX ((size_t)1 << 20)
+#define JM_QUEUE_EVENTS_MAX   ((size_t)1 << 14)
+
+typedef struct jm__run_rows {
+    jm__readings readings;
+    JM_VEC(jm__event) events;
+    JM_VEC(jm__anchor) anchors;
+    int64_t lost_readings;
+    int64_t lost_events;
+} jm__run_rows;
+
+typedef struct jm__run_queue {
+    pthread_mutex_t lock;
+    jm__run_rows rows;
+} jm__run_queue;
+
+void jm__run_queue_init(jm__run_queue *queue);
+void jm__run_queue_free(jm__run_queue *queue);
+
+void jm__run_queue_add_readings(jm__run_queue *queue, const jm_reading *readings, size_t count);
+void jm__run_queue_add_event(jm__run_queue *queue, const jm__event *event);
+void jm__run_queue_add_anchor(jm__run_queue *queue, const jm__anchor *anchor);
+
+/* Exchange what waits for `rows`, which must be empty: its memory is used next. */
+void jm__run_queue_swap(jm__run_queue *queue, jm__run_rows *rows);
+void jm__run_rows_clear(jm__run_rows *rows);
+void jm__run_rows_free(jm__run_rows *rows);
+
+#endif

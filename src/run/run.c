@@ -1,0 +1,368 @@
+/* A run: sampler, collector and writer at work, from start to stop. */
+#include "base/clock.h"
+#include "recording/recording.h"
+#include "run/facts.h"
+#include "run/inside.h"
+#include "timeline/timeline.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Spans of a process go into one run: there is one with rings in a process at a time. */
+static _Atomic(pid_t) ring_owner;
+
+static bool is_foreign(const jm_run *run)
+{
+    return run->owner != getpid();
+}
+
+static jm_status fail_foreign(const char *call, jm_error *err)
+{
+    return jm__fail(err, JM_NOT_SUPPORTED, 0, call,
+                    "this run belongs to the process that forked this one: only that process can use it");
+}
+
+/* ---- start */
+
+static jm_status make_path(jm_run *run, const char *path, jm_error *err)
+{
+    if (path == NULL) return JM_OK;
+    char folder[PATH_MAX];
+    jm__strbuf absolute = {0};
+    if (path[0] != '/' && getcwd(folder, sizeof folder) != NULL) jm__strbuf_format(&absolute, "%s/", folder);
+    jm__strbuf_add(&absolute, path);
+    run->path = jm__strbuf_take(&absolute);
+    return run->path == NULL ? jm__no_memory(err, "jm_run_start") : JM_OK;
+}
+
+static jm_status attach(jm_run *run, const char *recording, jm_error *err)
+{
+    run->attached = true;
+    return recording[0] == '\0' ? JM_OK : make_path(run, recording, err);
+}
+
+static const char *simulated_profile(const jm_run_options *options)
+{
+    const char *sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM");
+    return sim != NULL && sim[0] != '\0' ? sim : NULL;
+}
+
+static jm_status start_sampler(jm_run *run, const jm_run_options *options, jm_error *err)
+{
+    jm__strbuf truth = {0};
+    const char *truth_path = getenv("JOULEMAP_SIM_TRUTH");
+    if (truth_path == NULL && run->path != NULL && simulated_profile(options) != NULL) {
+        jm__strbuf_format(&truth, "%s.truth.csv", run->path);
+        truth_path = truth.text;
+    }
+    jm__sampler_options sampler_options = {.sim = options->sim,
+                                           .no_cpu = options->no_cpu,
+                                           .run_dir = run->folder.path,
+                                           .truth_path = truth_path};
+    jm__sampler_sink sink = jm__run_sampler_sink(run);
+    jm_status status = jm__sampler_create(&run->sampler, &sampler_options, &sink, err);
+    jm__strbuf_free(&truth);
+    return status;
+}
+
+static jm_status start_rings(jm_run *run, jm_error *err)
+{
+    pid_t nobody = 0;
+    if (!atomic_compare_exchange_strong(&ring_owner, &nobody, run->owner) && nobody == run->owner) {
+        jm_status status =
+            jm__fail(err, JM_BUSY, 0, "jm_run_start", "a run is at work in this process already");
+        return jm__hint(err, status, "end that one first");
+    }
+    atomic_store(&ring_owner, run->owner); /* what a forked child inherited is its parent's */
+    run->has_rings = true;
+    jm__collector_sink sink = jm__run_collector_sink(run);
+    jm_status status = jm__collector_create(&run->collector, run->folder.path, &sink, err);
+    if (status == JM_OK) status = jm__timeline_open(run->folder.path, err);
+    return status;
+}
+
+static void write_start(jm_run *run, const jm_run_options *options)
+{
+    jm__anchor anchor = jm__anchor_take();
+    bool simulated = false;
+    jm__run_facts_write(run->writer, options->command);
+    jm__run_facts_write_findings(run->writer, jm__sampler_inventory(run->sampler));
+    for (size_t i = 0; i < run->boards.count; i++)
+        simulated = simulated || run->boards.items[i].simulated;
+    jm__writer_meta(run->writer, "simulated", simulated ? "1" : "0", NULL);
+    jm__run_facts_write_number(run->writer, "start_ns", anchor.monotonic_ns);
+    jm__run_facts_write_number(run->writer, "start_unix_ns", anchor.realtime_ns);
+    jm__writer_anchor(run->writer, anchor.monotonic_ns, anchor.realtime_ns, NULL);
+}
+
+/* Without signals: those are the program's. */
+static jm_status start_thread(jm_run *run, jm_error *err)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&run->thread, NULL, jm__run_write, run);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0)
+        return jm__fail(err, JM_INTERNAL, code, "pthread_create", "no thread for the writer: %s",
+                        strerror(code));
+    pthread_setname_np(run->thread, "joulemap-write");
+    run->thread_started = true;
+    return JM_OK;
+}
+
+static jm_status start(jm_run *run, const jm_run_options *options, jm_error *err)
+{
+    JM_TRY(make_path(run, options->path, err));
+    JM_TRY(jm__writer_create(&run->writer, run->path, options->overwrite, err));
+    JM_TRY(jm__run_folder_create(&run->folder, run->path, err));
+    if (!options->sampling_only) JM_TRY(start_rings(run, err));
+    JM_TRY(start_sampler(run, options, err));
+    JM_TRY(jm__run_environment_make(run, options, err));
+    if (options->kernels && !options->sampling_only) jm__run_kernels_start(run);
+    write_start(run, options);
+    JM_TRY(jm__writer_commit(run->writer, 0,
+                             err)); /* what cannot be written is told before the program starts */
+    return start_thread(run, err);
+}
+
+static jm_run *new_run(void)
+{
+    jm_run *run = calloc(1, sizeof *run);
+    if (run == NULL) return NULL;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&run->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&run->lock, NULL);
+    pthread_mutex_init(&run->writer_lock, NULL);
+    jm__run_queue_init(&run->queue);
+    run->owner = getpid();
+    run->folder.lock_file = -1;
+    return run;
+}
+
+static void end_thread(jm_run *run)
+{
+    if (!run->thread_started) return;
+    pthread_mutex_lock(&run->lock);
+    run->stop = true;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    pthread_join(run->thread, NULL);
+    run->thread_started = false;
+}
+
+static void release_rings(jm_run *run)
+{
+    if (!run->has_rings) return;
+    jm__timeline_close();
+    atomic_store(&ring_owner, 0);
+    run->has_rings = false;
+}
+
+/* Nothing was recorded, or nothing of it is wanted. */
+static void abandon(jm_run *run)
+{
+    run->stopped = true;
+    jm__sampler_stop(run->sampler);
+    end_thread(run);
+    if (run->stop_kernels != NULL) run->stop_kernels();
+    release_rings(run);
+    jm__sampler_free(run->sampler); /* before the file goes: a simulated board writes its truth beside it */
+    run->sampler = NULL;
+    jm__writer_discard(run->writer);
+    run->writer = NULL;
+    jm_run_free(run);
+}
+
+jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *err)
+{
+    jm_run_options given = {0};
+    if (options == NULL || options->size > sizeof given || options->size < sizeof options->size)
+        return jm__fail(err, JM_USAGE, 0, "jm_run_start", "jm_run_options.size is not one of this library");
+    memcpy(&given, options, options->size);
+    jm_run *run = new_run();
+    char recording[PATH_MAX];
+    if (run == NULL) return jm__no_memory(err, "jm_run_start");
+    bool found = jm__run_folder_find(&run->folder, recording, sizeof recording);
+    jm_status status = found ? attach(run, recording, err) : start(run, &given, err);
+    if (status != JM_OK) {
+        abandon(run);
+        return status;
+    }
+    *out = run;
+    return JM_OK;
+}
+
+/* ---- while it runs */
+
+bool jm_run_attached(const jm_run *run)
+{
+    return run->attached;
+}
+
+const char *const *jm_run_environment(const jm_run *run)
+{
+    static const char *const none[] = {NULL};
+    return run->environment == NULL ? none : (const char *const *)run->environment;
+}
+
+static jm_status fail_late(int timeout_ms, jm_error *err)
+{
+    return jm__fail(err, JM_BUSY, 0, "jm_run_flush", "the recorder has not caught up within %d ms",
+                    timeout_ms);
+}
+
+static jm_status flush_own(jm_run *run, int timeout_ms, jm_error *err)
+{
+    if (run->flush_kernels != NULL) run->flush_kernels();
+    int64_t wanted_ns = jm__now_ns(), until_ns = wanted_ns + timeout_ms * JM_NS_PER_MS;
+    struct timespec until = {until_ns / JM_NS_PER_S, until_ns % JM_NS_PER_S};
+    pthread_mutex_lock(&run->lock);
+    if (run->wanted_ns < wanted_ns) run->wanted_ns = wanted_ns;
+    pthread_cond_broadcast(&run->changed);
+    int code = 0;
+    while (code == 0 && run->complete_ns < wanted_ns && run->failure.status == JM_OK)
+        code = pthread_cond_timedwait(&run->changed, &run->lock, &until);
+    bool done = run->complete_ns >= wanted_ns;
+    jm_error failure = run->failure;
+    pthread_mutex_unlock(&run->lock);
+    if (done) return JM_OK;
+    if (failure.status == JM_OK) return fail_late(timeout_ms, err);
+    if (err != NULL) *err = failure;
+    return failure.status;
+}
+
+static jm_status flush_attached(jm_run *run, int timeout_ms, jm_error *err)
+{
+    jm_recording *recording = NULL;
+    int64_t wanted_ns = jm__now_ns(), complete_ns = -1;
+    JM_TRY(jm_run_recording(run, &recording, err));
+    jm__run_folder_ask_flush(&run->folder);
+    while (jm__now_ns() - wanted_ns < timeout_ms * JM_NS_PER_MS) {
+        jm__sleep_ns(20 * JM_NS_PER_MS);
+        JM_TRY(jm__recording_complete_ns(recording, &complete_ns, err));
+        if (complete_ns >= wanted_ns) return JM_OK;
+    }
+    return fail_late(timeout_ms, err);
+}
+
+jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err)
+{
+    if (run->stopped) return JM_OK;
+    if (is_foreign(run)) return fail_foreign("jm_run_flush", err);
+    return run->attached ? flush_attached(run, timeout_ms, err) : flush_own(run, timeout_ms, err);
+}
+
+jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
+{
+    if (is_foreign(run)) return fail_foreign("jm_run_recording", err);
+    if (run->path == NULL && run->attached)
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
+                        "the recorder above this process keeps its recording in memory");
+    if (run->path == NULL) return jm__writer_recording(run->writer, out, err);
+    if (run->recording == NULL) JM_TRY(jm_recording_open(&run->recording, run->path, err));
+    *out = run->recording;
+    return JM_OK;
+}
+
+jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error *err)
+{
+    if (is_foreign(run)) return fail_foreign("jm_run_note", err);
+    if (run->attached || run->writer == NULL || run->stopped) return JM_OK;
+    pthread_mutex_lock(&run->writer_lock);
+    jm_status status = jm__writer_meta(run->writer, key, value, err);
+    pthread_mutex_unlock(&run->writer_lock);
+    return status;
+}
+
+/* ---- stop */
+
+static void write_end(jm_run *run, const jm__anchor *end)
+{
+    jm__sampler_cost cost = jm__sampler_cost_get(run->sampler);
+    jm__run_facts_write_number(run->writer, "end_ns", end->monotonic_ns);
+    jm__run_facts_write_number(run->writer, "end_unix_ns", end->realtime_ns);
+    jm__run_facts_write_number(run->writer, "sampler_cpu_ns", cost.cpu_ns);
+    jm__run_facts_write_number(run->writer, "sampler_calls", cost.calls);
+    jm__run_facts_write_number(run->writer, "sampler_call_ns", cost.call_ns);
+    jm__writer_anchor(run->writer, end->monotonic_ns, end->realtime_ns, NULL);
+}
+
+/* A recording in memory stays for its readers until jm_run_free. */
+static jm_status end_writer(jm_run *run, int64_t end_ns, jm_error *err)
+{
+    jm_status status = jm__writer_commit(run->writer, end_ns, err);
+    if (run->path == NULL) return status;
+    status = jm__writer_close(run->writer, err);
+    run->writer = NULL;
+    return status;
+}
+
+jm_status jm_run_stop(jm_run *run, jm_error *err)
+{
+    if (run->stopped || run->attached || is_foreign(run)) return JM_OK;
+    run->stopped = true;
+    jm__anchor end = jm__anchor_take();
+    jm__sampler_stop(run->sampler); /* takes the last edge readings */
+    end_thread(run);
+    if (run->stop_kernels != NULL) run->stop_kernels();
+    release_rings(run);
+    jm__run_take_rows(run);
+    if (run->collector != NULL) jm__collector_finish(run->collector, NULL);
+    write_end(run, &end);
+    jm__sampler_free(run->sampler); /* the next run of this process may want other boards */
+    run->sampler = NULL;
+    jm_status status = end_writer(run, end.monotonic_ns, err);
+    jm__run_folder_remove(&run->folder);
+    return status;
+}
+
+void jm_run_keep(jm_run *run)
+{
+    if (run->attached || is_foreign(run)) return;
+    pthread_mutex_lock(&run->writer_lock);
+    if (run->writer != NULL) jm__writer_keep(run->writer);
+    pthread_mutex_unlock(&run->writer_lock);
+}
+
+void jm_run_discard(jm_run *run)
+{
+    if (run == NULL || is_foreign(run)) return;
+    if (run->stopped || run->attached)
+        jm_run_free(run);
+    else
+        abandon(run);
+}
+
+void jm_run_free(jm_run *run)
+{
+    if (run == NULL || is_foreign(run))
+        return; /* a forked child has no right to the parent's files: it keeps
+                 * its copy of the memory, and no more */
+    jm_run_stop(run, NULL);
+    release_rings(run);
+    jm_recording_close(run->recording);
+    jm__writer_close(run->writer, NULL);
+    jm__collector_free(run->collector);
+    jm__sampler_free(run->sampler);
+    if (!run->attached) jm__run_folder_remove(&run->folder);
+    for (char **variable = run->environment; variable != NULL && *variable != NULL; variable++)
+        free(*variable);
+    free(run->environment);
+    jm__run_queue_free(&run->queue);
+    jm__run_rows_free(&run->taken);
+    jm__vec_free(&run->boards);
+    pthread_mutex_destroy(&run->writer_lock);
+    pthread_mutex_destroy(&run->lock);
+    pthread_cond_destroy(&run->changed);
+    free(run->path);
+    free(run);
+}
