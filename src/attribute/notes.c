@@ -198,14 +198,14 @@ static void say_spans(writer *w)
         say(w, "%zu spans never ended (the program stopped inside them); they last to its end.", open);
 }
 
-jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, const char *damage, jm_error *err)
+jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *err)
 {
     writer w = {.notes = notes, .a = a};
     bool simulated = false;
     for (size_t b = 0; b < a->dataset->board_count; b++)
         simulated = simulated || (a->boards[b].wanted && a->boards[b].board->simulated);
     if (simulated) say(&w, "The board is simulated: these joules were never drawn from a wall.");
-    if (damage != NULL) warn(&w, "The recording is damaged: %s", damage);
+    if (a->dataset->damage != NULL) warn(&w, "The recording is damaged: %s", a->dataset->damage);
     if (a->dataset->board_count == 0) warn(&w, "The recording has no board: no energy is known.");
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         if (!a->boards[b].wanted) continue;

@@ -11,8 +11,7 @@ typedef struct jm__note {
 
 typedef JM_VEC(jm__note) jm__notes;
 
-/* `damage`: of the recording, NULL if it is whole. */
-jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, const char *damage, jm_error *err);
+jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *err);
 void jm__notes_free(jm__notes *notes);
 
 #endif

@@ -51,32 +51,20 @@ static jm_status name_sensors(jm__quality *quality, const jm__attribution *a, jm
     return JM_OK;
 }
 
+/* The sampler's own cost, as the recorder noted it when it stopped. */
+static void take_cost(jm_report_quality *figures, const jm__sampler_cost *cost)
+{
+    figures->overhead_cpu_s = cost->cpu_ns < 0 ? NAN : (double)cost->cpu_ns * 1e-9;
+    figures->overhead_call_s = cost->call_ns < 0 ? NAN : (double)cost->call_ns * 1e-9;
+    figures->overhead_calls = cost->calls;
+}
+
 jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, jm_error *err)
 {
-    *quality = (jm__quality){
-        .figures = {.overhead_cpu_s = NAN, .overhead_call_s = NAN, .overhead_calls = -1},
-    };
+    *quality = (jm__quality){0};
+    take_cost(&quality->figures, &a->dataset->cost);
     count_events(&quality->figures, a);
     return name_sensors(quality, a, err);
-}
-
-/* A killed recorder could not note it. */
-static bool noted(const jm_recording *recording, const char *key, int64_t *value)
-{
-    const char *text = jm_recording_meta(recording, key);
-    if (text == NULL) return false;
-    char *end;
-    *value = strtoll(text, &end, 10);
-    return end != text && *end == '\0';
-}
-
-void jm__quality_read_cost(jm__quality *quality, const jm_recording *recording)
-{
-    jm_report_quality *figures = &quality->figures;
-    int64_t cpu_ns, call_ns, calls;
-    if (noted(recording, "sampler_cpu_ns", &cpu_ns)) figures->overhead_cpu_s = (double)cpu_ns * 1e-9;
-    if (noted(recording, "sampler_call_ns", &call_ns)) figures->overhead_call_s = (double)call_ns * 1e-9;
-    if (noted(recording, "sampler_calls", &calls)) figures->overhead_calls = calls;
 }
 
 void jm__quality_free(jm__quality *quality)

@@ -10,11 +10,7 @@ typedef struct jm__quality {
     char **sensors; /* NULL-terminated; what figures.sensors points to */
 } jm__quality;
 
-/* All but the cost. */
 jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, jm_error *err);
-
-/* The sampler's own cost, as the recorder noted it when it stopped. */
-void jm__quality_read_cost(jm__quality *quality, const jm_recording *recording);
 
 void jm__quality_free(jm__quality *quality);
 

@@ -36,8 +36,8 @@ static jm_status copy_options(jm_report_options *to, const jm_report_options *fr
     return JM_OK;
 }
 
-static jm_status make(jm_report *report, const jm__dataset *dataset, const char *damage,
-                      const jm_report_options *options, jm_error *err)
+static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_report_options *options,
+                      jm_error *err)
 {
     jm_report_options wishes;
     JM_TRY(copy_options(&wishes, options, err));
@@ -52,19 +52,19 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const char 
     if (status == JM_OK) status = jm__rollup_run(&report->tree, &attribution, err);
     if (status == JM_OK)
         status = jm__rows_make(&report->rows, &report->totals, &report->tree, &attribution, err);
-    if (status == JM_OK) status = jm__notes_write(&report->notes, &attribution, damage, err);
+    if (status == JM_OK) status = jm__notes_write(&report->notes, &attribution, err);
     if (status == JM_OK) status = jm__quality_make(&report->quality, &attribution, err);
     jm__attribution_free(&attribution);
     return status;
 }
 
-jm_status jm__report_from_dataset(jm_report **out, const jm__dataset *dataset, const char *damage,
+jm_status jm__report_from_dataset(jm_report **out, const jm__dataset *dataset,
                                   const jm_report_options *options, jm_error *err)
 {
     *out = NULL;
     jm_report *report = calloc(1, sizeof *report);
     if (report == NULL) return jm__no_memory(err, "jm_report_create");
-    jm_status status = make(report, dataset, damage, options, err);
+    jm_status status = make(report, dataset, options, err);
     if (status == JM_OK)
         *out = report;
     else
@@ -78,13 +78,12 @@ jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_re
     *out = NULL;
     jm__dataset *dataset = NULL;
     JM_TRY(jm__dataset_load(&dataset, recording, err));
-    jm_status status = jm__report_from_dataset(out, dataset, jm_recording_damage(recording), options, err);
+    jm_status status = jm__report_from_dataset(out, dataset, options, err);
     if (*out == NULL) {
         jm__dataset_free(dataset);
         return status;
     }
     (*out)->owned = dataset;
-    jm__quality_read_cost(&(*out)->quality, recording);
     return JM_OK;
 }
 

@@ -5,8 +5,8 @@
 #include "recording/dataset.h"
 #include <joulemap/report.h>
 
-/* The report copies nothing: `dataset` must live as long as it does. `damage` may be NULL. */
-jm_status jm__report_from_dataset(jm_report **out, const jm__dataset *dataset, const char *damage,
+/* The report copies nothing: `dataset` must live as long as it does. */
+jm_status jm__report_from_dataset(jm_report **out, const jm__dataset *dataset,
                                   const jm_report_options *options, jm_error *err);
 
 #endif

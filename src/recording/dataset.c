@@ -122,6 +122,28 @@ static void set_bounds(jm__loading *loading, const jm_recording *recording)
     if (view->end_ns < view->start_ns) view->end_ns = view->start_ns;
 }
 
+/* A killed recorder could not note it. */
+static int64_t noted(const jm_recording *recording, const char *key)
+{
+    const char *text = jm_recording_meta(recording, key);
+    char *end = NULL;
+    int64_t value = text == NULL ? -1 : strtoll(text, &end, 10);
+    return end != text && end != NULL && *end == '\0' ? value : -1;
+}
+
+/* What the recording knows of itself. False if memory is out. */
+static bool copy_facts(jm__loading *loading, const jm_recording *recording)
+{
+    const char *damage = jm_recording_damage(recording);
+    set_bounds(loading, recording);
+    loading->view.cost = (jm__sampler_cost){.cpu_ns = noted(recording, "sampler_cpu_ns"),
+                                            .calls = noted(recording, "sampler_calls"),
+                                            .call_ns = noted(recording, "sampler_call_ns")};
+    if (damage == NULL) return true;
+    loading->view.damage = jm__loading_keep(loading, damage);
+    return loading->view.damage != NULL;
+}
+
 /* ---- loading */
 
 #define SHOW(field, vec) (view->field##s = loading->vec.items, view->field##_count = loading->vec.count)
@@ -171,13 +193,15 @@ static jm_status load(jm__dataset **out, jm_recording *recording, jm_error *err)
         status = load_tables(loading, recording, db, err);
         jm__recording_end(recording, db);
     }
+    if (status == JM_OK) {
+        sort_all(loading);
+        show(loading);
+        if (!copy_facts(loading, recording)) status = jm__no_memory(err, "jm__dataset_load");
+    }
     if (status != JM_OK) {
         jm__dataset_free(&loading->view);
         return status;
     }
-    sort_all(loading);
-    show(loading);
-    set_bounds(loading, recording);
     *out = &loading->view;
     return JM_OK;
 }

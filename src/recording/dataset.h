@@ -33,11 +33,14 @@ typedef struct jm__dataset {
     size_t event_count;
     const char *const *names; /* [name_id]; names[0] is "" */
     size_t name_count;
-    int64_t start_ns; /* of the run */
-    int64_t end_ns;   /* of the run, or up to where the file is complete */
+    int64_t start_ns;   /* of the run */
+    int64_t end_ns;     /* of the run, or up to where the file is complete */
+    const char *damage; /* what of the recording is missing, in a sentence; NULL if it is whole */
+    jm__sampler_cost cost;
 } jm__dataset;
 
-/* Read everything; what a damaged file still gives, with its damage noted in the recording. */
+/* Read everything; of a damaged file what it still gives. Nothing that works on a dataset needs the recording
+ * any more. */
 jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err);
 void jm__dataset_free(jm__dataset *dataset);
 

@@ -35,8 +35,7 @@ static void copy(char *to, size_t size, sqlite3_stmt *row, int column)
     snprintf(to, size, "%s", text(row, column));
 }
 
-/* A text that lives as long as the dataset; NULL if memory is out. */
-static const char *keep(jm__loading *loading, const char *value)
+const char *jm__loading_keep(jm__loading *loading, const char *value)
 {
     if (value[0] == '\0') return "";
     char *owned = strdup(value);
@@ -167,7 +166,7 @@ static bool take_name(void *context, sqlite3_stmt *row)
     if (id < 1 || id > JM_NUMBERED_MAX) return stray(loading);
     while ((int64_t)loading->names.count <= id)
         if (!jm__vec_push(&loading->names, "")) return false;
-    const char *name = keep(loading, text(row, 1));
+    const char *name = jm__loading_keep(loading, text(row, 1));
     if (name == NULL) return false;
     loading->names.items[id] = name;
     return true;
@@ -192,7 +191,7 @@ static bool take_process(void *context, sqlite3_stmt *row)
                            .parent_id = integer(row, 1, 0),
                            .start_ns = integer(row, 2, 0),
                            .end_ns = integer(row, 3, 0),
-                           .command = keep(loading, text(row, 4))};
+                           .command = jm__loading_keep(loading, text(row, 4))};
     return process.command != NULL && jm__vec_push(&loading->processes, process);
 }
 
@@ -290,7 +289,7 @@ static bool take_mark(void *context, sqlite3_stmt *row)
                      .name_id = name_or_none(loading, integer(row, 3, 0))};
     if (!plausible(mark.t_ns)) return stray(loading);
     if (sqlite3_column_type(row, 4) != SQLITE_NULL) {
-        mark.meta = keep(loading, text(row, 4));
+        mark.meta = jm__loading_keep(loading, text(row, 4));
         if (mark.meta == NULL) return false;
     }
     return jm__vec_push(&loading->marks, mark);
@@ -302,8 +301,8 @@ static bool take_loss(void *context, sqlite3_stmt *row)
     jm__loss loss = {.t_ns = integer(row, 0, 0),
                      .process_id = integer(row, 1, 0),
                      .count = integer(row, 2, 0),
-                     .source = keep(loading, text(row, 3)),
-                     .reason = keep(loading, text(row, 4))};
+                     .source = jm__loading_keep(loading, text(row, 3)),
+                     .reason = jm__loading_keep(loading, text(row, 4))};
     return loss.source != NULL && loss.reason != NULL && jm__vec_push(&loading->losses, loss);
 }
 

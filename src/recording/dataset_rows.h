@@ -27,6 +27,9 @@ typedef struct jm__loading {
     int64_t strays;                             /* rows left out: they name a row that is not there */
 } jm__loading;
 
+/* A text that lives as long as the dataset; NULL if memory is out. */
+const char *jm__loading_keep(jm__loading *loading, const char *value);
+
 /* How a table is read, in an order in which a row only names rows of earlier tables. */
 typedef struct jm__table {
     const char *name;

@@ -102,4 +102,11 @@ typedef struct jm__event {
     char text[256];
 } jm__event;
 
+/* What the sampler cost so far. */
+typedef struct jm__sampler_cost {
+    int64_t cpu_ns;  /* CPU time of its thread; -1 in a recording that does not say it */
+    int64_t calls;   /* reads of sensors; likewise */
+    int64_t call_ns; /* time spent in them; likewise */
+} jm__sampler_cost;
+
 #endif

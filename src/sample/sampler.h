@@ -11,13 +11,6 @@
 
 typedef struct jm__sampler jm__sampler;
 
-/* What the sampler cost so far. */
-typedef struct jm__sampler_cost {
-    int64_t cpu_ns;  /* CPU time of its thread */
-    int64_t calls;   /* reads of sensors */
-    int64_t call_ns; /* time spent in them */
-} jm__sampler_cost;
-
 /* Called from the sampler's thread, but for the calls made inside create and stop.
  * `board` and `sensor` assign ids by returning them (> 0; a negative value
  * means that the sink cannot take it: the sampler goes on without). */

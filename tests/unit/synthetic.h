@@ -79,6 +79,7 @@ static inline synthetic *syn_create(uint64_t seed, size_t boards, size_t capacit
     d->streams = s->streams;
     d->processes = s->processes;
     d->names = s->names;
+    d->cost = (jm__sampler_cost){-1, -1, -1};
     syn_name(s, "");
     for (size_t b = 0; b < boards; b++) {
         jm_board *board = &s->boards[d->board_count++];

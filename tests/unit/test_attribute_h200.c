@@ -144,7 +144,7 @@ static void test_late_stamps_would_nearly_double_the_residual(void **state)
     as_read.readings = raw;
     jm_report *report = NULL;
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .phase = "mixture"};
-    assert_int_equal(jm__report_from_dataset(&report, &as_read, NULL, &options, NULL), JM_OK);
+    assert_int_equal(jm__report_from_dataset(&report, &as_read, &options, NULL), JM_OK);
     double residual_w = jm_report_totals_get(report)->residual_w;
     print_message("%zu stamps moved back: the residual without that is %.1f W\n", moved, residual_w);
     assert_true(residual_w > 35 && moved > 300);

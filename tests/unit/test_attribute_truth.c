@@ -14,8 +14,7 @@ static jm_report *report_of(const synthetic *s, jm_report_options options)
     jm_error err = {0};
     jm_report *report = NULL;
     options.size = sizeof options;
-    if (jm__report_from_dataset(&report, &s->dataset, NULL, &options, &err) != JM_OK)
-        fail_msg("%s", err.text);
+    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
     return report;
 }
 
@@ -766,12 +765,12 @@ static void test_a_phase_board_or_process_that_is_not_there_is_named(void **stat
     jm_report *report;
     jm_error err;
     jm_report_options options = {.size = sizeof options, .phase = "tarin"};
-    assert_int_equal(jm__report_from_dataset(&report, &s->dataset, NULL, &options, &err), JM_NOT_FOUND);
+    assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, &err), JM_NOT_FOUND);
     assert_non_null(strstr(err.text, "train"));
     options = (jm_report_options){.size = sizeof options, .board_id = 3};
-    assert_int_equal(jm__report_from_dataset(&report, &s->dataset, NULL, &options, &err), JM_NOT_FOUND);
+    assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, &err), JM_NOT_FOUND);
     options = (jm_report_options){.size = sizeof options, .process_id = 3};
-    assert_int_equal(jm__report_from_dataset(&report, &s->dataset, NULL, &options, &err), JM_NOT_FOUND);
+    assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, &err), JM_NOT_FOUND);
     syn_free(s);
 }
 

@@ -137,6 +137,8 @@ static void write_everything(jm__writer *writer)
     char start[24];
     snprintf(start, sizeof start, "%" PRId64, START_NS);
     jm__writer_meta(writer, "start_ns", start, NULL);
+    jm__writer_meta(writer, "sampler_cpu_ns", "5000", NULL);
+    jm__writer_meta(writer, "sampler_calls", "40", NULL);
     jm__writer_anchor(writer, START_NS, 1, NULL);
     write_board(writer, &sensor_id);
     jm_reading readings[3] = {
@@ -206,9 +208,13 @@ static void test_what_is_written_comes_back_from_a_file(void **state)
     assert_string_equal(jm_recording_meta(recording, "joulemap_version"), jm_version());
     jm__dataset *data;
     assert_int_equal(jm__dataset_load(&data, recording, &err), JM_OK);
+    jm_recording_close(recording); /* the dataset stands by itself */
     check_everything(data);
+    assert_null(data->damage);
+    assert_int_equal(data->cost.cpu_ns, 5000);
+    assert_int_equal(data->cost.calls, 40);
+    assert_int_equal(data->cost.call_ns, -1); /* not noted */
     jm__dataset_free(data);
-    jm_recording_close(recording);
 }
 
 static void test_a_recording_in_memory_is_read_while_it_is_written(void **state)

@@ -399,6 +399,7 @@ static void test_rows_that_name_what_is_not_there_are_left_out_and_told(void **s
     assert_int_equal(data->kernel_count, KERNELS_A_SECOND);
     assert_int_equal(data->board_count, 1);
     assert_non_null(strstr(jm_recording_damage(recording), "5 rows refer to what is not there"));
+    assert_string_equal(data->damage, jm_recording_damage(recording));
     jm__dataset_free(data);
     jm_recording_close(recording);
 }
