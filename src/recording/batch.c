@@ -1,6 +1,8 @@
 /* Rows that wait for the next commit, bounded: what does not fit is counted. */
 #include "recording/batch.h"
 
+#include "base/search.h"
+
 #include <string.h>
 
 static void drop(jm__batch *batch, jm__batch_row row, size_t count)
@@ -57,16 +59,10 @@ void jm__batch_add_span(jm__batch *batch, const jm__span *span)
 /* Most spans end before they are committed: their row is then written once. */
 static jm__span *find_span(jm__batch *batch, int64_t span_id)
 {
-    size_t low = 0, high = batch->spans.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (batch->spans.items[middle].id < span_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < batch->spans.count && batch->spans.items[low].id == span_id ? &batch->spans.items[low]
-                                                                             : NULL;
+    const jm__span *spans = batch->spans.items;
+    size_t at;
+    jm__search(at, batch->spans.count, spans[at].id < span_id);
+    return at < batch->spans.count && spans[at].id == span_id ? &batch->spans.items[at] : NULL;
 }
 
 void jm__batch_end_span(jm__batch *batch, int64_t span_id, int64_t end_ns)

@@ -1,4 +1,5 @@
 /* Begin, end and mark: stacks of open spans, and the histories that kernels look into. */
+#include "base/search.h"
 #include "timeline/collector_parts.h"
 
 #include <stdlib.h>
@@ -23,16 +24,9 @@ static void history_add(jm__collector *collector, collector_history *history, in
 /* How many steps were taken at t_ns or before. */
 static size_t steps_until(const collector_history *history, int64_t t_ns)
 {
-    size_t low = 0, high = history->steps.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (history->steps.items[middle].t_ns <= t_ns) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    size_t at;
+    jm__search(at, history->steps.count, history->steps.items[at].t_ns <= t_ns);
+    return at;
 }
 
 /* False if that time is not covered any more. */

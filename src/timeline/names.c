@@ -1,6 +1,7 @@
 /* Interned texts and the append-only names file. */
 #include "timeline/names.h"
 
+#include "base/search.h"
 #include "timeline/ring_format.h"
 
 #include <errno.h>
@@ -162,14 +163,7 @@ uint32_t jm__names_write_once(jm__names *names, const char *text, size_t length)
 const char *jm__names_text(const jm__names *names, uint32_t number)
 {
     /* Numbers grow with the index, with gaps where a text was written once. */
-    size_t low = 0, high = names->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (names->entries[middle].number < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < names->count && names->entries[low].number == number ? names->entries[low].text : NULL;
+    size_t at;
+    jm__search(at, names->count, names->entries[at].number < number);
+    return at < names->count && names->entries[at].number == number ? names->entries[at].text : NULL;
 }

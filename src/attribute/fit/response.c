@@ -1,6 +1,7 @@
 /* First-order response by decaying states, box by a running sum. */
 #include "attribute/fit/response.h"
 
+#include "base/search.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -31,15 +32,9 @@ void jm__design_start(jm__design *design, jm__response response)
 /* The first piece that ends after t. */
 static size_t find(const jm__pieces *pieces, int64_t t_ns)
 {
-    size_t low = 0, high = pieces->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (pieces->items[middle].end_ns <= t_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    jm__search(at, pieces->count, pieces->items[at].end_ns <= t_ns);
+    return at;
 }
 
 static void restart(jm__design *design, int64_t t_ns)

@@ -1,6 +1,7 @@
 /* Counter differences and the integral of a power sensor. */
 #include "attribute/fit/total.h"
 #include "base/clock.h"
+#include "base/search.h"
 
 #include <math.h>
 
@@ -14,15 +15,9 @@ static const double unseen_relative_u = 0.3;
 /* The first reading stamped at or after t. */
 static size_t find(const jm_reading *readings, size_t count, int64_t t_ns)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (readings[middle].t_ns < t_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    jm__search(at, count, readings[at].t_ns < t_ns);
+    return at;
 }
 
 /* Mean delay of a sensor: what it says at t was true this much earlier. */

@@ -1,6 +1,7 @@
 /* Looking spans and texts up. */
 #include "attribute/work/span_index.h"
 
+#include "base/search.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -39,18 +40,11 @@ void jm__span_index_free(jm__span_index *index)
 
 size_t jm__span_at(const jm__span_index *index, int64_t span_id)
 {
-    size_t low = 0, high = index->dataset->span_count;
+    const jm__span *spans = index->dataset->spans;
+    size_t at, count = index->dataset->span_count;
     if (span_id <= 0) return JM__NO_SPAN;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int64_t id = index->dataset->spans[index->by_id[middle]].id;
-        if (id == span_id) return index->by_id[middle];
-        if (id < span_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return JM__NO_SPAN;
+    jm__search(at, count, spans[index->by_id[at]].id < span_id);
+    return at < count && spans[index->by_id[at]].id == span_id ? index->by_id[at] : JM__NO_SPAN;
 }
 
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span)

@@ -1,6 +1,8 @@
 /* Sets of stretches of time. */
 #include "attribute/work/window.h"
 
+#include "base/search.h"
+
 #include <stdlib.h>
 
 bool jm__windows_add(jm__windows *windows, int64_t from_ns, int64_t to_ns)
@@ -66,15 +68,9 @@ bool jm__windows_subtract(jm__windows *windows, const jm__windows *other)
 /* The first window that ends after t. */
 static size_t first_after(const jm__windows *windows, int64_t t_ns)
 {
-    size_t low = 0, high = windows->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (windows->items[middle].to_ns <= t_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    jm__search(at, windows->count, windows->items[at].to_ns <= t_ns);
+    return at;
 }
 
 int64_t jm__windows_overlap_ns(const jm__windows *windows, int64_t from_ns, int64_t to_ns)
