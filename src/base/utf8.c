@@ -4,27 +4,24 @@
 #define REPLACEMENT "\xef\xbf\xbd"
 #define ELLIPSIS    "\xe2\x80\xa6"
 
-static bool continues(const char *text)
-{
-    return ((unsigned char)*text & 0xC0) == 0x80;
-}
-
 size_t jm__utf8_character(const char *text)
 {
     unsigned char first = (unsigned char)text[0];
     if (first == 0) return 0;
     if (first < 0x80) return 1;
     unsigned char second = (unsigned char)text[1];
-    if (first >= 0xC2 && first <= 0xDF) return continues(text + 1) ? 2 : 0;
+    if (first >= 0xC2 && first <= 0xDF) return jm__utf8_continues(text + 1) ? 2 : 0;
     if (first >= 0xE0 && first <= 0xEF) {
         if (first == 0xE0 && second < 0xA0) return 0;  /* longer than need be */
         if (first == 0xED && second >= 0xA0) return 0; /* half of a UTF-16 pair */
-        return continues(text + 1) && continues(text + 2) ? 3 : 0;
+        return jm__utf8_continues(text + 1) && jm__utf8_continues(text + 2) ? 3 : 0;
     }
     if (first >= 0xF0 && first <= 0xF4) {
         if (first == 0xF0 && second < 0x90) return 0;
         if (first == 0xF4 && second >= 0x90) return 0; /* past U+10FFFF */
-        return continues(text + 1) && continues(text + 2) && continues(text + 3) ? 4 : 0;
+        return jm__utf8_continues(text + 1) && jm__utf8_continues(text + 2) && jm__utf8_continues(text + 3)
+                   ? 4
+                   : 0;
     }
     return 0;
 }
@@ -54,7 +51,7 @@ size_t jm__utf8_columns(const char *text)
 {
     size_t columns = 0;
     for (; *text != '\0'; text++)
-        columns += !continues(text);
+        columns += !jm__utf8_continues(text);
     return columns;
 }
 
@@ -62,7 +59,7 @@ static const char *skip_characters(const char *text, size_t count)
 {
     while (count > 0 && *text != '\0') {
         text++;
-        while (continues(text))
+        while (jm__utf8_continues(text))
             text++;
         count--;
     }

@@ -5,6 +5,26 @@
 
 #include "base/strbuf.h"
 
+#include <string.h>
+
+/* A byte inside a character, not the first of it. */
+static inline bool jm__utf8_continues(const char *text)
+{
+    return ((unsigned char)*text & 0xC0) == 0x80;
+}
+
+/* Bytes of the beginning of `text`, at most `most`, that split no character. Here, so that the injected
+ * library has it without the rest. */
+static inline size_t jm__utf8_cut(const char *text, size_t most)
+{
+    size_t length = strnlen(text, most + 1);
+    if (length <= most) return length;
+    length = most;
+    while (length > 0 && jm__utf8_continues(text + length))
+        length--;
+    return length;
+}
+
 /* Bytes of the valid character at `text`, 0 at its end or where it is not UTF-8. */
 size_t jm__utf8_character(const char *text);
 

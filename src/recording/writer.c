@@ -2,6 +2,7 @@
 #include "recording/writer.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "recording/batch.h"
 #include "recording/claim.h"
 #include "recording/insert.h"
@@ -196,10 +197,7 @@ static void flush_if_large(jm__writer *writer)
 int64_t jm__writer_name(jm__writer *writer, const char *text)
 {
     if (text == NULL || text[0] == '\0') return 0;
-    size_t length = strnlen(text, JM_NAME_MAX);
-    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
-        length--; /* do not cut inside a UTF-8 sequence */
-    uint32_t number = jm__names_intern(&writer->names, text, length);
+    uint32_t number = jm__names_intern(&writer->names, text, jm__utf8_cut(text, JM_NAME_MAX));
     return number == 0 ? -1 : (int64_t)number;
 }
 

@@ -2,6 +2,7 @@
 #include "timeline/track.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "timeline/names.h"
 #include "timeline/ring.h"
 
@@ -254,22 +255,11 @@ void jm__track_end(uint64_t span)
     jm__ring_push_span(&mine->ring, &record, 0);
 }
 
-/* Bytes of `text`, cut to `most` without splitting a UTF-8 character. */
-static size_t cut(const char *text, size_t most)
-{
-    size_t length = strnlen(text, most + 1);
-    if (length <= most) return length;
-    length = most;
-    while (length > 0 && ((unsigned char)text[length] & 0xC0u) == 0x80u)
-        length--;
-    return length;
-}
-
 static uint32_t intern_locked(const char *text, size_t most)
 {
     if (names.file_plus_one == 0 && run_path[0] != '\0') /* after a fork */
         jm__names_open(&names, run_path, jm__track_writer);
-    return jm__names_intern(&names, text, cut(text, most));
+    return jm__names_intern(&names, text, jm__utf8_cut(text, most));
 }
 
 uint32_t jm__track_intern(const char *text, size_t most)
