@@ -58,7 +58,8 @@ JM_API const char *jm_status_name(jm_status status); /* "DISK_FULL"; never NULL 
 JM_API const char *jm_status_text(jm_status status); /* "disk full"; never NULL */
 JM_API const char *jm_status_hint(jm_status status); /* the cure or ""; never NULL */
 JM_API int jm_status_exit_code(jm_status status);    /* for a command line */
-JM_API const char *jm_version(void);                 /* "0.1.0" */
+JM_API jm_status jm_status_of_errno(int code); /* of a failed call on files; IO where nothing says more */
+JM_API const char *jm_version(void);           /* "0.1.0" */
 
 #ifdef __cplusplus
 }

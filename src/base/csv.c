@@ -155,7 +155,7 @@ jm_status jm__csv_open(jm__csv **out, const char *path, jm_error *err)
         errno = 0;
         csv->file = gzopen(path, "rbe");
         if (csv->file == NULL)
-            status = jm__fail(err, errno == ENOENT ? JM_NOT_FOUND : JM_IO, errno, "open", "%s: %s", path,
+            status = jm__fail(err, jm_status_of_errno(errno), errno, "open", "%s: %s", path,
                               errno != 0 ? strerror(errno) : "cannot be opened");
     }
     bool more = false;

@@ -4,23 +4,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t slot_of(const jm__map *map, const void *key)
+#define USED UINT32_C(0x80000000)
+
+/* Eight bytes at a time: a word is mixed in by a multiplication with 2^64 divided by the golden ratio (Knuth,
+ * The Art of Computer Programming 3, 6.4), and the upper half, the better one, is folded down. */
+uint64_t jm__map_hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
-    uint64_t hash = 0;
-    for (size_t at = 0; at < map->key_size; at += sizeof hash) {
-        uint64_t word;
-        memcpy(&word, (const char *)key + at, sizeof word);
+    for (size_t at = 0; at < count; at += sizeof hash) {
+        uint64_t word = 0;
+        memcpy(&word, (const char *)bytes + at, count - at < sizeof word ? count - at : sizeof word);
         hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 32;
     }
-    return (size_t)hash & (map->slots - 1);
+    return hash;
+}
+
+static const char *text_of(const void *key)
+{
+    const char *text;
+    memcpy(&text, key, sizeof text);
+    return text;
+}
+
+uint64_t jm__map_text_hash(const void *key)
+{
+    const char *text = text_of(key);
+    return jm__map_hash_bytes(0, text, strlen(text));
+}
+
+bool jm__map_text_equal(const void *key, const void *another)
+{
+    return strcmp(text_of(key), text_of(another)) == 0;
+}
+
+/* What a slot keeps of its key's hash: enough to pass over most others, and to grow without the keys. */
+static uint32_t mark_of(const jm__map *map, const void *key)
+{
+    uint64_t hash = map->hash != NULL ? map->hash(key) : jm__map_hash_bytes(0, key, map->key_size);
+    return (uint32_t)hash | USED;
+}
+
+static bool is_equal(const jm__map *map, const void *key, const void *another)
+{
+    return map->equal != NULL ? map->equal(key, another) : memcmp(key, another, map->key_size) == 0;
+}
+
+static size_t home_of(const jm__map *map, uint32_t mark)
+{
+    return (mark & ~USED) & (map->slots - 1);
 }
 
 /* The key's slot, or the free one where it would go. */
-static size_t probe(const jm__map *map, const void *key)
+static size_t probe(const jm__map *map, const void *key, uint32_t mark)
 {
-    size_t at = slot_of(map, key);
-    while (map->used[at] && memcmp(map->keys + at * map->key_size, key, map->key_size) != 0)
+    size_t at = home_of(map, mark);
+    while (map->marks[at] != 0 &&
+           (map->marks[at] != mark || !is_equal(map, map->keys + at * map->key_size, key)))
         at = (at + 1) & (map->slots - 1);
     return at;
 }
@@ -28,32 +67,41 @@ static size_t probe(const jm__map *map, const void *key)
 jm__map_value *jm__map_find(const jm__map *map, const void *key)
 {
     if (map->count == 0) return NULL;
-    size_t at = probe(map, key);
-    return map->used[at] ? &map->values[at] : NULL;
+    size_t at = probe(map, key, mark_of(map, key));
+    return map->marks[at] != 0 ? &map->values[at] : NULL;
 }
 
-static void set(jm__map *map, size_t at, const void *key, jm__map_value value)
+static void set(jm__map *map, size_t at, uint32_t mark, const void *key, jm__map_value value)
 {
-    map->used[at] = 1;
+    map->marks[at] = mark;
     memcpy(map->keys + at * map->key_size, key, map->key_size);
     map->values[at] = value;
+}
+
+static size_t free_slot(const jm__map *map, uint32_t mark)
+{
+    size_t at = home_of(map, mark);
+    while (map->marks[at] != 0)
+        at = (at + 1) & (map->slots - 1);
+    return at;
 }
 
 static bool grow(jm__map *map)
 {
     if (map->slots > map->count * 2) return true;
-    jm__map larger = {.key_size = map->key_size, .count = map->count};
+    jm__map larger = *map;
     larger.slots = map->slots == 0 ? 32 : map->slots * 2;
-    larger.used = calloc(larger.slots, 1);
+    larger.marks = calloc(larger.slots, sizeof *larger.marks);
     larger.keys = malloc(larger.slots * larger.key_size);
     larger.values = malloc(larger.slots * sizeof *larger.values);
-    if (larger.used == NULL || larger.keys == NULL || larger.values == NULL) {
+    if (larger.marks == NULL || larger.keys == NULL || larger.values == NULL) {
         jm__map_free(&larger);
         return false;
     }
     for (size_t i = 0; i < map->slots; i++) {
+        uint32_t mark = map->marks[i];
         const unsigned char *key = map->keys + i * map->key_size;
-        if (map->used[i]) set(&larger, probe(&larger, key), key, map->values[i]);
+        if (mark != 0) set(&larger, free_slot(&larger, mark), mark, key, map->values[i]);
     }
     jm__map_free(map);
     *map = larger;
@@ -63,34 +111,34 @@ static bool grow(jm__map *map)
 bool jm__map_put(jm__map *map, const void *key, jm__map_value value)
 {
     if (!grow(map)) return false;
-    size_t at = probe(map, key);
-    if (!map->used[at]) map->count++;
-    set(map, at, key, value);
+    uint32_t mark = mark_of(map, key);
+    size_t at = probe(map, key, mark);
+    if (map->marks[at] == 0) map->count++;
+    set(map, at, mark, key, value);
     return true;
 }
 
 void jm__map_remove(jm__map *map, const void *key)
 {
     if (map->count == 0) return;
-    size_t hole = probe(map, key);
-    if (!map->used[hole]) return;
+    size_t hole = probe(map, key, mark_of(map, key));
+    if (map->marks[hole] == 0) return;
     map->count--;
-    map->used[hole] = 0;
+    map->marks[hole] = 0;
     /* Move up what a probe would no longer find past the hole. */
-    for (size_t at = (hole + 1) & (map->slots - 1); map->used[at]; at = (at + 1) & (map->slots - 1)) {
-        const unsigned char *moved = map->keys + at * map->key_size;
-        size_t home = slot_of(map, moved);
+    for (size_t at = (hole + 1) & (map->slots - 1); map->marks[at] != 0; at = (at + 1) & (map->slots - 1)) {
+        size_t home = home_of(map, map->marks[at]);
         if (((at - home) & (map->slots - 1)) < ((at - hole) & (map->slots - 1))) continue;
-        set(map, hole, moved, map->values[at]);
-        map->used[at] = 0;
+        set(map, hole, map->marks[at], map->keys + at * map->key_size, map->values[at]);
+        map->marks[at] = 0;
         hole = at;
     }
 }
 
 void jm__map_free(jm__map *map)
 {
-    free(map->used);
+    free(map->marks);
     free(map->keys);
     free(map->values);
-    *map = (jm__map){.key_size = map->key_size};
+    *map = (jm__map){.key_size = map->key_size, .hash = map->hash, .equal = map->equal};
 }

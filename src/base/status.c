@@ -1,6 +1,7 @@
 /* Status codes as text, and the one way to fill an error. */
 #include "base/status.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,10 +42,42 @@ int jm_status_exit_code(jm_status status)
 {
     return statuses[index_of(status)].exit_code;
 }
+
+jm_status jm_status_of_errno(int code)
+{
+    switch (code) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return JM_NO_PERMISSION;
+    case ENOENT:
+    case ENOTDIR:
+        return JM_NOT_FOUND;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: /* `ulimit -f`: no room for this file */
+        return JM_DISK_FULL;
+    case ENOMEM:
+        return JM_NO_MEMORY;
+    default:
+        return JM_IO;
+    }
+}
+
 const char *jm_version(void)
 {
     return JOULEMAP_VERSION;
 }
+
+#ifdef JM_TRACE_ERRORS
+#undef jm__fail
+#undef jm__no_memory
+
+void jm__trace(const char *file, int line, const char *function, jm_status status, const char *what)
+{
+    fprintf(stderr, "error path: %s:%d: %s: %s: %s\n", file, line, function, jm_status_name(status), what);
+}
+#endif
 
 jm_status jm__fail(jm_error *err, jm_status status, int64_t code, const char *call, const char *format, ...)
 {

@@ -15,11 +15,25 @@ jm_status jm__hint(jm_error *err, jm_status status, const char *format, ...)
 
 jm_status jm__no_memory(jm_error *err, const char *call);
 
+/* With JM_TRACE_ERRORS (CMake: -DJM_TRACE_ERRORS=ON; a debug build has it) each error writes its path to
+ * stderr: where it was made, then each JM_TRY that passed it on. Else neither costs anything. */
+#ifdef JM_TRACE_ERRORS
+void jm__trace(const char *file, int line, const char *function, jm_status status, const char *what);
+#define JM_TRACE(status, what)     jm__trace(__FILE__, __LINE__, __func__, (status), (what))
+#define jm__fail(err, status, ...) (JM_TRACE((status), "made here"), (jm__fail)((err), (status), __VA_ARGS__))
+#define jm__no_memory(err, call)   (JM_TRACE(JM_NO_MEMORY, "made here"), (jm__no_memory)((err), (call)))
+#else
+#define JM_TRACE(status, what) ((void)0)
+#endif
+
 /* Pass an error on. */
 #define JM_TRY(expression)                                                                                   \
     do {                                                                                                     \
         jm_status jm_try_status_ = (expression);                                                             \
-        if (jm_try_status_ != JM_OK) return jm_try_status_;                                                  \
+        if (jm_try_status_ != JM_OK) {                                                                       \
+            JM_TRACE(jm_try_status_, #expression);                                                           \
+            return jm_try_status_;                                                                           \
+        }                                                                                                    \
     } while (0)
 
 #endif

@@ -12,11 +12,7 @@
 static jm_status fail(jm_error *err, const char *call, const char *path)
 {
     int code = errno;
-    jm_status status = code == EACCES || code == EROFS ? JM_NO_PERMISSION
-                       : code == ENOSPC                ? JM_DISK_FULL
-                       : code == ENOENT                ? JM_NOT_FOUND
-                                                       : JM_IO;
-    *err = (jm_error){.status = status, .code = code};
+    *err = (jm_error){.status = jm_status_of_errno(code), .code = code};
     snprintf(err->call, sizeof err->call, "%s", call);
     snprintf(err->text, sizeof err->text, "cannot write %s: %s", path, strerror(code));
     return err->status;

@@ -16,9 +16,8 @@ jm_status jm_export(jm_recording *recording, const char *format, const jm_report
         errno = 0;
         if (fflush(out) == 0 && !ferror(out)) return JM_OK;
         int code = errno;
-        return jm__fail(err, code == ENOSPC ? JM_DISK_FULL : JM_IO, code, "fwrite",
-                        "cannot write the export%s%s", code != 0 ? ": " : "",
-                        code != 0 ? strerror(code) : "");
+        return jm__fail(err, jm_status_of_errno(code), code, "fwrite", "cannot write the export%s%s",
+                        code != 0 ? ": " : "", code != 0 ? strerror(code) : "");
     }
     return jm__fail(err, JM_USAGE, 0, NULL, "there is no export format \"%s\"", format);
 }

@@ -20,17 +20,16 @@ static jm_status refuse_existing(const char *path, jm_error *err)
 
 static jm_status fail_to_create(const char *path, int code, jm_error *err)
 {
-    if (code == EACCES || code == EPERM || code == EROFS) {
-        jm_status status = jm__fail(err, JM_NO_PERMISSION, code, "open", "%s cannot be created: %s", path,
-                                    code == EROFS ? "its folder is read-only" : strerror(code));
+    jm_status status = jm_status_of_errno(code);
+    if (status == JM_NO_PERMISSION) {
+        jm__fail(err, status, code, "open", "%s cannot be created: %s", path,
+                 code == EROFS ? "its folder is read-only" : strerror(code));
         return jm__hint(err, status, "record into a folder that you may write to, with -o");
     }
-    if (code == ENOENT || code == ENOTDIR) {
-        jm_status status = jm__fail(err, JM_NOT_FOUND, code, "open",
-                                    "%s cannot be created: its folder does not exist", path);
+    if (status == JM_NOT_FOUND) {
+        jm__fail(err, status, code, "open", "%s cannot be created: its folder does not exist", path);
         return jm__hint(err, status, "make the folder first, or choose another with -o");
     }
-    jm_status status = code == ENOSPC || code == EDQUOT ? JM_DISK_FULL : JM_IO;
     return jm__fail(err, status, code, "open", "%s cannot be created: %s", path, strerror(code));
 }
 

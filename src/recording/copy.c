@@ -18,8 +18,7 @@ struct jm__copy {
 static jm_status fail(jm_error *err, const char *call, const char *path)
 {
     int code = errno;
-    jm_status status = code == ENOSPC || code == EDQUOT ? JM_DISK_FULL : JM_IO;
-    return jm__fail(err, status, code, call,
+    return jm__fail(err, jm_status_of_errno(code), code, call,
                     "%s lies in a read-only folder with its journal, and copying it failed: %s", path,
                     strerror(code));
 }

@@ -3,7 +3,6 @@
 
 #include "base/strbuf.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,34 +23,15 @@ static bool disk_is_full(const char *path)
     return (uint64_t)fs.f_bavail * fs.f_frsize < UINT64_C(65536);
 }
 
-static jm_status status_of_errno(int code, jm_status otherwise)
-{
-    switch (code) {
-    case EACCES:
-    case EPERM:
-    case EROFS:
-        return JM_NO_PERMISSION;
-    case ENOENT:
-        return JM_NOT_FOUND;
-    case ENOSPC:
-    case EDQUOT:
-        return JM_DISK_FULL;
-    default:
-        return otherwise;
-    }
-}
-
 static jm_status status_of_sqlite(sqlite3 *db, int rc, const char *path)
 {
-    int system = db == NULL ? 0 : sqlite3_system_errno(db);
+    jm_status system = jm_status_of_errno(db == NULL ? 0 : sqlite3_system_errno(db));
     switch (rc & 0xff) {
     case SQLITE_FULL:
         return JM_DISK_FULL;
     case SQLITE_IOERR:
-        if (disk_is_full(path)) return JM_DISK_FULL;
-        return status_of_errno(system, JM_IO);
     case SQLITE_CANTOPEN:
-        return disk_is_full(path) ? JM_DISK_FULL : status_of_errno(system, JM_IO);
+        return disk_is_full(path) ? JM_DISK_FULL : system;
     case SQLITE_READONLY:
     case SQLITE_PERM:
         return JM_NO_PERMISSION;

@@ -211,10 +211,8 @@ static jm_status check_file(const char *path, jm_error *err)
     struct stat info;
     if (stat(path, &info) != 0 || access(path, R_OK) != 0) {
         int code = errno;
-        jm_status status = code == ENOENT || code == ENOTDIR ? JM_NOT_FOUND
-                           : code == EACCES                  ? JM_NO_PERMISSION
-                                                             : JM_IO;
-        return jm__fail(err, status, code, "open", "%s cannot be opened: %s", path, strerror(code));
+        return jm__fail(err, jm_status_of_errno(code), code, "open", "%s cannot be opened: %s", path,
+                        strerror(code));
     }
     if (!S_ISREG(info.st_mode)) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is not a file", path);
     if (info.st_size == 0) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is empty: not a recording", path);

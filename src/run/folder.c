@@ -133,7 +133,7 @@ jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, jm_e
         }
     }
     jm_status status =
-        jm__fail(err, code == ENOSPC ? JM_DISK_FULL : JM_IO, code, "mkdtemp",
+        jm__fail(err, jm_status_of_errno(code), code, "mkdtemp",
                  "no folder for the run in /dev/shm or %s: %s", other_parent(), strerror(code));
     return jm__hint(err, status, "make one of them writable, or set TMPDIR to a folder that is");
 }

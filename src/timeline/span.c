@@ -6,7 +6,6 @@
 #include "timeline/timeline.h"
 #include "timeline/track.h"
 
-#include <errno.h>
 #include <string.h>
 
 const uint32_t jm__track_writer = JM_WRITER_CORE;
@@ -46,8 +45,8 @@ jm_status jm__timeline_open(const char *run_dir, jm_error *err)
 {
     int error = jm__track_open(run_dir);
     if (error == 0) return JM_OK;
-    jm_status status = error == ENOSPC ? JM_DISK_FULL : error == EACCES ? JM_NO_PERMISSION : JM_IO;
-    return jm__fail(err, status, error, "open", "cannot write spans into %s: %s", run_dir, strerror(error));
+    return jm__fail(err, jm_status_of_errno(error), error, "open", "cannot write spans into %s: %s", run_dir,
+                    strerror(error));
 }
 
 void jm__timeline_close(void)

@@ -1,12 +1,17 @@
 /* The base: errors, clocks, texts, vectors. */
 #include "base/clock.h"
+#include "base/map.h"
+#include "base/search.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -74,6 +79,146 @@ static void test_a_vector_keeps_what_was_pushed(void **state)
     assert_null(numbers.items);
 }
 
+static void test_a_map_holds_what_was_put_and_not_what_was_removed(void **state)
+{
+    (void)state;
+    jm__map map = {.key_size = 16};
+    uint64_t random = 1;
+    enum { KEYS = 5000 };
+    static int64_t truth[KEYS]; /* 0: not there */
+    for (int i = 0; i < 200000; i++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        uint64_t at = (random >> 33) % KEYS, key[2] = {at, at * 7};
+        if (random >> 63) {
+            truth[at] = i + 1;
+            assert_true(jm__map_put(&map, key, (jm__map_value){.id = i + 1}));
+        } else {
+            truth[at] = 0;
+            jm__map_remove(&map, key);
+        }
+    }
+    size_t count = 0;
+    for (uint64_t at = 0; at < KEYS; at++) {
+        uint64_t key[2] = {at, at * 7};
+        const jm__map_value *found = jm__map_find(&map, key);
+        assert_int_equal(found == NULL ? 0 : found->id, truth[at]);
+        count += truth[at] != 0;
+    }
+    assert_int_equal(map.count, count);
+    assert_true(count > KEYS / 4);
+    jm__map_free(&map);
+}
+
+/* Two texts may be one key: what counts is what they point to. */
+typedef struct place {
+    const char *folder;
+    const char *file;
+} place;
+
+static uint64_t place_hash(const void *key)
+{
+    const place *p = key;
+    return jm__map_hash_bytes(jm__map_hash_bytes(0, p->folder, strlen(p->folder)), p->file, strlen(p->file));
+}
+
+static bool place_equal(const void *key, const void *another)
+{
+    const place *a = key, *b = another;
+    return strcmp(a->folder, b->folder) == 0 && strcmp(a->file, b->file) == 0;
+}
+
+static void test_a_map_of_texts_goes_by_what_they_say(void **state)
+{
+    (void)state;
+    enum { TEXTS = 20000 };
+    static char texts[TEXTS][24];
+    jm__map map = JM_MAP_OF_TEXTS;
+    for (int i = 0; i < TEXTS; i++) {
+        snprintf(texts[i], sizeof texts[i], "layers.%d.mlp", i);
+        const char *key = texts[i];
+        assert_true(jm__map_put(&map, &key, (jm__map_value){.id = i}));
+    }
+    for (int i = 0; i < TEXTS; i += 7) {
+        char same[24];
+        snprintf(same, sizeof same, "layers.%d.mlp", i);
+        const char *key = same;
+        const jm__map_value *found = jm__map_find(&map, &key);
+        assert_non_null(found);
+        assert_int_equal(found->id, i);
+    }
+    const char *absent = "layers.7.ml";
+    assert_null(jm__map_find(&map, &absent));
+    assert_int_equal(map.count, TEXTS);
+    jm__map_free(&map);
+}
+
+static void test_a_map_takes_keys_of_several_texts(void **state)
+{
+    (void)state;
+    jm__map map = {.key_size = sizeof(place), .hash = place_hash, .equal = place_equal};
+    place first = {"a", "bc"}, second = {"ab", "c"}, other = {"a", "c"};
+    assert_true(jm__map_put(&map, &first, (jm__map_value){.number = 0.5}));
+    assert_true(jm__map_put(&map, &second, (jm__map_value){.number = 2.5}));
+    char folder[] = "ab", file[] = "c"; /* other addresses */
+    place again = {folder, file};
+    assert_true(jm__map_find(&map, &first)->number == 0.5);
+    assert_true(jm__map_find(&map, &again)->number == 2.5);
+    assert_null(jm__map_find(&map, &other));
+    jm__map_remove(&map, &again);
+    assert_null(jm__map_find(&map, &second));
+    assert_int_equal(map.count, 1);
+    jm__map_free(&map);
+}
+
+static void test_a_search_finds_the_first_that_does_not_lie_before(void **state)
+{
+    (void)state;
+    static const int64_t sorted[] = {-5, 0, 0, 3, 3, 3, 9};
+    for (size_t count = 0; count <= sizeof sorted / sizeof *sorted; count++) {
+        for (int64_t key = -7; key <= 11; key++) {
+            size_t least = 0, past = 0, at; /* by counting */
+            for (size_t i = 0; i < count; i++) {
+                least += sorted[i] < key;
+                past += sorted[i] <= key;
+            }
+            jm__search(at, count, sorted[at] < key);
+            assert_int_equal(at, least);
+            jm__search(at, count, sorted[at] <= key);
+            assert_int_equal(at, past);
+        }
+    }
+}
+
+static void test_a_cut_text_keeps_whole_characters(void **state)
+{
+    (void)state;
+    static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5z"; /* 1, 2, 3, 4 and 1 bytes */
+    static const size_t kept[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
+    for (size_t most = 0; most < sizeof kept / sizeof *kept; most++)
+        assert_int_equal(jm__utf8_cut(text, most), kept[most]);
+}
+
+static void test_an_errno_becomes_the_status_that_says_what_to_do(void **state)
+{
+    (void)state;
+    static const struct {
+        int code;
+        jm_status status;
+    } known[] = {{EACCES, JM_NO_PERMISSION},
+                 {EPERM, JM_NO_PERMISSION},
+                 {EROFS, JM_NO_PERMISSION},
+                 {ENOENT, JM_NOT_FOUND},
+                 {ENOTDIR, JM_NOT_FOUND},
+                 {ENOSPC, JM_DISK_FULL},
+                 {EDQUOT, JM_DISK_FULL},
+                 {EFBIG, JM_DISK_FULL},
+                 {ENOMEM, JM_NO_MEMORY},
+                 {EIO, JM_IO},
+                 {0, JM_IO}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        assert_int_equal(jm_status_of_errno(known[i].code), known[i].status);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -82,6 +227,12 @@ int main(void)
         cmocka_unit_test(test_an_anchor_converts_realtime_within_microseconds),
         cmocka_unit_test(test_a_text_grows_and_is_handed_over),
         cmocka_unit_test(test_a_vector_keeps_what_was_pushed),
+        cmocka_unit_test(test_a_map_holds_what_was_put_and_not_what_was_removed),
+        cmocka_unit_test(test_a_map_of_texts_goes_by_what_they_say),
+        cmocka_unit_test(test_a_map_takes_keys_of_several_texts),
+        cmocka_unit_test(test_a_search_finds_the_first_that_does_not_lie_before),
+        cmocka_unit_test(test_a_cut_text_keeps_whole_characters),
+        cmocka_unit_test(test_an_errno_becomes_the_status_that_says_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -417,40 +417,9 @@ static void test_a_run_whose_folder_is_gone_is_an_error_with_its_path(void **sta
     collected_free(all);
 }
 
-static void test_a_map_holds_what_was_put_and_not_what_was_removed(void **state)
-{
-    (void)state;
-    jm__map map = {.key_size = 16};
-    uint64_t random = 1;
-    enum { KEYS = 5000 };
-    static int64_t truth[KEYS]; /* 0: not there */
-    for (int i = 0; i < 200000; i++) {
-        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-        uint64_t at = (random >> 33) % KEYS, key[2] = {at, at * 7};
-        if (random >> 63) {
-            truth[at] = i + 1;
-            assert_true(jm__map_put(&map, key, (jm__map_value){.id = i + 1}));
-        } else {
-            truth[at] = 0;
-            jm__map_remove(&map, key);
-        }
-    }
-    size_t count = 0;
-    for (uint64_t at = 0; at < KEYS; at++) {
-        uint64_t key[2] = {at, at * 7};
-        const jm__map_value *found = jm__map_find(&map, key);
-        assert_int_equal(found == NULL ? 0 : found->id, truth[at]);
-        count += truth[at] != 0;
-    }
-    assert_int_equal(map.count, count);
-    assert_true(count > KEYS / 4);
-    jm__map_free(&map);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_map_holds_what_was_put_and_not_what_was_removed),
         cmocka_unit_test(test_a_kernel_that_comes_before_its_launch_waits_for_it),
         cmocka_unit_test(test_a_kernel_without_a_launch_goes_out_at_the_end_and_is_counted),
         cmocka_unit_test(test_a_kernel_does_not_wait_for_a_launch_that_cannot_come_any_more),
