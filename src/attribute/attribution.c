@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "rows/sensor_role.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -84,25 +85,16 @@ static jm_status find_windows(jm__attribution *a, jm_error *err)
     return JM_OK;
 }
 
-/* The ring sees all of the time, the instant channel some of it, the average smears a second. */
-static int rank_of(const jm_sensor *sensor)
-{
-    if (sensor->quantity != JM_QUANTITY_POWER || sensor->response == JM_RESPONSE_COUNTER) return 0;
-    if (strcmp(sensor->name, "power_ring") == 0) return 4;
-    if (strcmp(sensor->name, "power_instant") == 0) return 3;
-    return strcmp(sensor->name, "power_average") == 0 ? 1 : 2;
-}
-
 static void choose_sensors(jm__attribution *a, jm__board_part *part, const size_t *counts)
 {
-    int best = 0;
+    int best = JM_RANK_NONE;
     for (size_t i = 0; i < a->dataset->sensor_count; i++) {
         const jm_sensor *sensor = &a->dataset->sensors[i];
         if (sensor->board_id != part->board->id || counts[i] == 0) continue;
-        if (sensor->response == JM_RESPONSE_COUNTER && sensor->quantity == JM_QUANTITY_ENERGY) {
+        if (jm__sensor_is_counter(sensor)) {
             if (part->counter == NULL) part->counter = sensor;
-        } else if (rank_of(sensor) > best) {
-            best = rank_of(sensor);
+        } else if (jm__sensor_rank(sensor) > best) {
+            best = jm__sensor_rank(sensor);
             part->sensor = sensor;
         }
     }

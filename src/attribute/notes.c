@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "rows/sensor_role.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -50,7 +51,7 @@ static const char *missing_ring(const jm__attribution *a, const jm_board *board)
 {
     for (size_t i = 0; i < a->dataset->sensor_count; i++) {
         const jm_sensor *sensor = &a->dataset->sensors[i];
-        if (sensor->board_id == board->id && strcmp(sensor->name, "power_ring") == 0 &&
+        if (sensor->board_id == board->id && jm__sensor_is(sensor, JM_SENSOR_POWER_RING) &&
             sensor->missing[0] != '\0')
             return sensor->missing;
     }
@@ -81,7 +82,7 @@ static void say_sensor(writer *w, const jm__board_part *part)
         part->fit.readings, part->sensor->name, part->fit.residual_w, part->fit.response.lag_ns * 1e-6,
         part->sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
         part->fit.response.width_ns * 1e-6);
-    if (strcmp(part->sensor->name, "power_ring") != 0) {
+    if (!jm__sensor_is(part->sensor, JM_SENSOR_POWER_RING)) {
         const char *why = missing_ring(w->a, board);
         say(w, "Board %s: the sample ring could not be used%s%s; %s resolves less, so intervals are wider.",
             board->name, why[0] != '\0' ? ": " : "", why, part->sensor->name);

@@ -5,7 +5,7 @@
 #ifndef JM_DEVICE_DEVICE_H
 #define JM_DEVICE_DEVICE_H
 
-#include <joulemap/board.h>
+#include "rows/sensor_role.h"
 
 #define JM_DEVICE_BOARDS_MAX  64
 #define JM_DEVICE_SENSORS_MAX 16  /* a board */
@@ -33,6 +33,9 @@ typedef struct jm__device_sensor {
     jm_sensor row; /* name, source, missing, quantity; the rest is the board profile's */
     bool buffered; /* a read gives many samples with the board's own stamps */
 } jm__device_sensor;
+
+/* A sensor of this role that works and gives one value a read, until told otherwise. */
+void jm__device_sensor_init(jm__device_sensor *sensor, jm__sensor_role role, const char *source);
 
 typedef struct jm__sample {
     int64_t t_ns; /* buffered: CLOCK_REALTIME; else CLOCK_MONOTONIC, the middle of the call */

@@ -40,6 +40,13 @@ void jm__finding_add(jm__findings *findings, const char *subject, bool works, co
     (void)jm__vec_push(findings, finding);
 }
 
+void jm__device_sensor_init(jm__device_sensor *sensor, jm__sensor_role role, const char *source)
+{
+    *sensor = (jm__device_sensor){.row.quantity = jm__sensor_quantity(role)};
+    snprintf(sensor->row.name, sizeof sensor->row.name, "%s", jm__sensor_name(role));
+    snprintf(sensor->row.source, sizeof sensor->row.source, "%.95s", source);
+}
+
 /* Note each sensor that a board lacks. */
 static void missing_sensors_note(jm__devices *devices, const board_entry *board)
 {

@@ -190,19 +190,17 @@ static size_t nvml_sensors(void *context, size_t number, jm__device_sensor *sens
     nvml_state *state = context;
     nvml_board *board = &state->boards[number];
     size_t count = 0;
-    for (const jm__nvml_sensor *sensor = jm__nvml_sensors; sensor->name != NULL; sensor++) {
-        bool again = count > 0 && strcmp(sensors[count - 1].row.name, sensor->name) == 0;
+    for (const jm__nvml_sensor *sensor = jm__nvml_sensors; sensor->role != JM_SENSOR_OTHER; sensor++) {
+        bool again = count > 0 && board->sensors[count - 1]->role == sensor->role;
         if (again && sensors[count - 1].row.missing[0] == '\0') continue; /* the preferred way works */
         int result = sensor_probe(state, board, sensor);
         if (again && result != JM_NVML_SUCCESS) continue; /* keep the first reason */
         if (!again && count == capacity) break;
         size_t slot = again ? count - 1 : count++;
         jm__device_sensor *out = &sensors[slot];
-        *out = (jm__device_sensor){.buffered = sensor->buffered};
+        jm__device_sensor_init(out, sensor->role, sensor->source);
+        out->buffered = sensor->buffered;
         board->sensors[slot] = sensor;
-        out->row.quantity = sensor->quantity;
-        snprintf(out->row.name, sizeof out->row.name, "%s", sensor->name);
-        snprintf(out->row.source, sizeof out->row.source, "%s", sensor->source);
         if (result != JM_NVML_SUCCESS)
             snprintf(out->row.missing, sizeof out->row.missing, "%s", reason_text(&state->nvml, result));
     }
@@ -234,8 +232,8 @@ static jm_status nvml_read(void *context, size_t number, size_t slot, jm__sample
     if (board->lost && status != JM_OK) status = JM_DEVICE_LOST;
     board->lost = status == JM_DEVICE_LOST;
     if (status != JM_OK)
-        return jm__fail(err, status, result, sensor->source, "GPU %d: %s: %s", board->row.index, sensor->name,
-                        reason_text(&state->nvml, result));
+        return jm__fail(err, status, result, sensor->source, "GPU %d: %s: %s", board->row.index,
+                        jm__sensor_name(sensor->role), reason_text(&state->nvml, result));
     if (!sensor->buffered && out->count == 1)
         out->items[0].t_ns = before_ns + (after_call_ns - before_ns) / 2;
     return JM_OK;

@@ -1,15 +1,15 @@
-/* The sensors of NVML: what each is called, and the one call that reads it. */
+/* The sensors of NVML: the role of each, and the one call that reads it. */
 #ifndef JM_DEVICE_NVML_SENSOR_H
 #define JM_DEVICE_NVML_SENSOR_H
 
 #include "device/nvml_load.h"
+#include "rows/sensor_role.h"
 
 /* Marks a result: the call's symbol is missing. Outside of NVML's own numbers. */
 #define JM_NVML_NO_SYMBOL (-1)
 
 typedef struct jm__nvml_sensor {
-    const char *name;
-    jm_quantity quantity;
+    jm__sensor_role role;
     const char *source;
     bool buffered;
     int selector; /* ring type, field scope, clock: what `read` needs to know */
@@ -17,7 +17,7 @@ typedef struct jm__nvml_sensor {
     int (*read)(const jm__nvml *nvml, jm__nvml_device device, int selector, jm__samples *out);
 } jm__nvml_sensor;
 
-/* In order of preference where two have the same name. Ends with a NULL name. */
+/* In order of preference where two have the same role. Ends with the role OTHER. */
 extern const jm__nvml_sensor jm__nvml_sensors[];
 
 #endif

@@ -120,9 +120,7 @@ static size_t rapl_sensors(void *context, size_t number, jm__device_sensor *sens
     const rapl_state *state = context;
     const jm__rapl_domain *domain = &state->domains[number];
     if (capacity == 0) return 0;
-    sensors[0] = (jm__device_sensor){.row.quantity = JM_QUANTITY_ENERGY};
-    snprintf(sensors[0].row.name, sizeof sensors[0].row.name, "energy_counter");
-    snprintf(sensors[0].row.source, sizeof sensors[0].row.source, "%.95s", domain->path);
+    jm__device_sensor_init(&sensors[0], JM_SENSOR_ENERGY_COUNTER, domain->path);
     snprintf(sensors[0].row.missing, sizeof sensors[0].row.missing, "%s", domain->missing);
     return 1;
 }

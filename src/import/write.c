@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "import/import.h"
 #include "recording/writer.h"
+#include "rows/sensor_role.h"
 #include "sample/ring_correct.h"
 
 #include <math.h>
@@ -49,7 +50,7 @@ static jm_status write_readings(jm__writer *writer, jm__import *im, jm_board *bo
         snprintf(sensor.source, sizeof sensor.source, "imported");
         JM_TRY(jm__writer_sensor(writer, &sensor, err));
         sort_readings(im->readings[i].items, count);
-        if (strcmp(sensor.name, "power_ring") == 0)
+        if (jm__sensor_stamps_late(&sensor))
             jm__ring_correct_rows(im->readings[i].items, count, sensor.period_ns);
         for (size_t r = 0; r < count; r++)
             im->readings[i].items[r].sensor_id = sensor.id;

@@ -1,6 +1,8 @@
 /* Reading one sensor by its schedule. */
 #include "sample/channel.h"
 
+#include "rows/sensor_role.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,7 @@
 #define LIMIT_NS        (INT64_C(5) * JM_NS_PER_S)
 #define COUNTER_NS      (INT64_C(5) * JM_NS_PER_S)
 #define COUNTER_STEP_NS (INT64_C(4) * JM_NS_PER_MS)
-#define COUNTER_SLOW_NS (INT64_C(20) * JM_NS_PER_MS) /* renewed more rarely than this: wait for the tick */
+#define COUNTER_SLOW_NS (INT64_C(20) * JM_NS_PER_MS) /* updated more rarely than this: wait for the tick */
 #define FAILED_MAX_NS   (INT64_C(10) * JM_NS_PER_S)
 #define TAIL_MAX_NS     (INT64_C(200) * JM_NS_PER_MS) /* nobody waits for a mean over a second */
 #define STUCK_PERIODS   5
@@ -27,7 +29,7 @@ void jm__channel_init(jm__channel *channel, bool buffered, bool has_ring, bool m
         channel->way = JM_CHANNEL_BUFFERED;
         channel->every_ns = ring_period_ns;
         channel->ring.period_ns = row->period_ns > 0 ? row->period_ns : POLL_NS;
-        channel->ring.late_stamps = row->quantity == JM_QUANTITY_POWER;
+        channel->ring.late_stamps = jm__sensor_stamps_late(row);
         channel->ring.from_ns = now_ns - HISTORY_PERIODS * channel->ring.period_ns;
         return;
     }
@@ -171,6 +173,15 @@ static void counter_rest(jm__channel *channel, int64_t now_ns)
         channel->due_ns = low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS;
 }
 
+static void stuck_note(const jm__channel *channel, const jm__channel_context *context, int64_t t_ns)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%s: it stands still%s", channel->row.name,
+             channel->tick.known ? "; it is left out until it moves again"
+                                 : ", so its readings are stamped with the time they were read");
+    event_send(channel, context, JM_EVENT_SENSOR_FAILED, t_ns, 0, text);
+}
+
 static void counter_take(jm__channel *channel, jm__channel_context *context, int64_t begin_ns)
 {
     const jm__sample *sample = &context->samples.items[0];
@@ -196,11 +207,7 @@ static void counter_take(jm__channel *channel, jm__channel_context *context, int
             counter_rest(channel, now_ns);
         }
     } else if (now_ns - channel->search_ns > STUCK_PERIODS * channel->tick.period_ns) {
-        if (!channel->stuck && !first)
-            event_send(channel, context, JM_EVENT_SENSOR_FAILED, now_ns, 0,
-                       channel->tick.known
-                           ? "energy_counter: it stands still; it is left out until it moves again"
-                           : "energy_counter: it stands still, so its readings date from no tick");
+        if (!channel->stuck && !first) stuck_note(channel, context, now_ns);
         channel->stuck = true;
         /* One that has moved before has failed: what it says would take energy for nothing. */
         if (!channel->tick.known) reading_send(channel, context, sample->t_ns, sample->value);

@@ -36,7 +36,6 @@ static void profile_join(const jm__profile *profile, jm_sensor *row)
     const jm_sensor *known = jm__profile_sensor(profile, row->name);
     if (known == NULL) return;
     jm_sensor joined = *known;
-    joined.quantity = row->quantity;
     memcpy(joined.source, row->source, sizeof joined.source);
     memcpy(joined.missing, row->missing, sizeof joined.missing);
     *row = joined;

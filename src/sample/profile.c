@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "rows/sensor_role.h"
 #include "sample/profile_data.h"
 
 #include <fnmatch.h>
@@ -10,16 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static bool find_quantity(const char *text, jm_quantity *out)
-{
-    for (int quantity = 0; quantity < JM_QUANTITY_COUNT; quantity++) {
-        if (strcmp(text, jm_quantity_text((jm_quantity)quantity)) != 0) continue;
-        *out = (jm_quantity)quantity;
-        return true;
-    }
-    return false;
-}
 
 static bool find_response(const char *text, jm_response *out)
 {
@@ -53,8 +44,6 @@ static bool sensor_key_read(const char *key, const json_t *value, jm_sensor *sen
         }
         return true;
     }
-    if (strcmp(key, "quantity") == 0)
-        return json_is_string(value) && find_quantity(json_string_value(value), &sensor->quantity);
     if (strcmp(key, "response") == 0)
         return json_is_string(value) && find_response(json_string_value(value), &sensor->response);
     if (!json_is_number(value) || json_number_value(value) < 0) return false;
@@ -97,10 +86,12 @@ static jm_status sensors_read(jm__profile *profile, json_t *sensors, jm_error *e
     json_t *entry, *value;
     json_object_foreach(sensors, name, entry)
     {
-        jm_sensor sensor = {0};
+        jm__sensor_role role = jm__sensor_role_of(name);
         int slot = sensor_slot(profile, name);
-        if (slot < 0 || !copy_text(sensor.name, sizeof sensor.name, name) || !json_is_object(entry))
+        if (slot < 0 || role == JM_SENSOR_OTHER || !json_is_object(entry))
             return jm__fail(err, JM_BAD_DATA, 0, "", "board profile %s: bad sensor %s", profile->name, name);
+        jm_sensor sensor = {.quantity = jm__sensor_quantity(role)};
+        snprintf(sensor.name, sizeof sensor.name, "%s", name);
         json_object_foreach(entry, key, value)
         {
             if (!sensor_key_read(key, value, &sensor, profile->aliases[slot]))

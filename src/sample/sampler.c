@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "rows/sensor_role.h"
 #include "sample/channel.h"
 #include "sample/inventory.h"
 
@@ -82,33 +83,35 @@ static void event_send(const jm__sampler *sampler, jm_event_kind kind, int64_t b
 
 /* ---- set-up ---- */
 
-static const jm_sensor *sensor_named(const jm_inventory *inventory, size_t board, const char *name)
+static const jm_sensor *ring_of(const jm_inventory *inventory, size_t board)
 {
     for (size_t i = 0; i < jm_inventory_sensor_count(inventory, board); i++) {
         const jm_sensor *sensor = jm_inventory_sensor(inventory, board, i);
-        if (strcmp(sensor->name, name) == 0) return sensor;
+        if (jm__sensor_is(sensor, JM_SENSOR_POWER_RING)) return sensor;
     }
     return NULL;
 }
 
-/* The best power sensor that works: ring, else instant, else average. NULL: none (RAPL has only a counter).
- */
+/* The best power sensor that works. NULL: none (RAPL has only a counter). */
 static const jm_sensor *main_power(const jm_inventory *inventory, size_t board)
 {
-    static const char *const names[] = {"power_ring", "power_instant", "power_average"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const jm_sensor *sensor = sensor_named(inventory, board, names[i]);
-        if (sensor != NULL && sensor->missing[0] == '\0') return sensor;
+    const jm_sensor *best = NULL;
+    int best_rank = JM_RANK_NONE;
+    for (size_t i = 0; i < jm_inventory_sensor_count(inventory, board); i++) {
+        const jm_sensor *sensor = jm_inventory_sensor(inventory, board, i);
+        if (sensor->missing[0] != '\0' || jm__sensor_rank(sensor) <= best_rank) continue;
+        best = sensor;
+        best_rank = jm__sensor_rank(sensor);
     }
-    return NULL;
+    return best;
 }
 
 static void fallback_tell(const jm__sampler *sampler, size_t board, int64_t board_id, const jm_sensor *best)
 {
-    const jm_sensor *ring = sensor_named(sampler->inventory, board, "power_ring");
+    const jm_sensor *ring = ring_of(sampler->inventory, board);
     if (ring == NULL || ring == best) return;
     char text[256];
-    snprintf(text, sizeof text, "no power_ring (%.100s): power comes from %.40s", ring->missing,
+    snprintf(text, sizeof text, "no %.40s (%.100s): power comes from %.40s", ring->name, ring->missing,
              best == NULL ? "the energy counter alone" : best->name);
     event_send(sampler, JM_EVENT_SENSOR_FAILED, board_id, 0, text);
 }
@@ -118,7 +121,7 @@ static void board_announce(jm__sampler *sampler, size_t number, int64_t now_ns)
 {
     jm_inventory *inventory = sampler->inventory;
     const jm_sensor *best = main_power(inventory, number);
-    bool has_ring = best != NULL && strcmp(best->name, "power_ring") == 0;
+    bool has_ring = best != NULL && jm__sensor_is(best, JM_SENSOR_POWER_RING);
     jm_board row = *jm_inventory_board(inventory, number);
     sampled_board *board = &sampler->boards[number];
     row.id = sampler->sink.board(sampler->sink.context, &row);

@@ -290,7 +290,7 @@ static void sum_totals(jm_report_totals *t, const jm__attribution *a)
         t->simulated = t->simulated || part->board->simulated;
         t->total_energy_j += part->total.energy_j;
         variance += part->total.u_j * part->total.u_j;
-        bool counter = part->total.source != NULL && strcmp(part->total.source, "energy_counter") == 0;
+        bool counter = part->counter != NULL && part->total.source == part->counter->name;
         if (part->total.source != NULL && (t->total_source == NULL || counter))
             t->total_source = part->total.source;
         if (!part->fit.fitted) continue;
