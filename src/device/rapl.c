@@ -1,63 +1,21 @@
 /* The RAPL back end: each domain as a board, by powercap where that may be read, else by perf. */
-#include "device/rapl.h"
-
 #include "base/clock.h"
 #include "base/status.h"
+#include "device/rapl_perf.h"
+#include "device/rapl_powercap.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define DOMAINS_MAX 32
+
 typedef struct rapl_state {
-    jm__rapl_domain domains[JM_RAPL_DOMAINS_MAX];
+    jm__rapl_domain domains[DOMAINS_MAX];
     size_t count;
 } rapl_state;
-
-bool jm__rapl_line_read(const char *path, char *line, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    ssize_t length = read(fd, line, size - 1);
-    close(fd);
-    if (length <= 0) return false;
-    line[length] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    return true;
-}
-
-static bool raw_read(const jm__rapl_domain *domain, uint64_t *count)
-{
-    if (domain->binary) return read(domain->fd, count, sizeof *count) == (ssize_t)sizeof *count;
-    char text[32];
-    ssize_t length = pread(domain->fd, text, sizeof text - 1, 0);
-    if (length <= 0) return false;
-    text[length] = '\0';
-    char *end;
-    errno = 0;
-    *count = strtoull(text, &end, 10);
-    return end != text && errno == 0;
-}
-
-jm_status jm__rapl_domain_read(jm__rapl_domain *domain, double *energy_j, jm_error *err)
-{
-    uint64_t count = 0;
-    if (domain->fd < 0)
-        return jm__fail(err, JM_NO_PERMISSION, 0, "open", "%s: %s", domain->name, domain->missing);
-    errno = 0;
-    if (!raw_read(domain, &count))
-        return jm__fail(err, JM_IO, errno, "read", "%s: %s: %s", domain->name, domain->path,
-                        errno == 0 ? "not a number" : strerror(errno));
-    if (domain->read_before && count < domain->last_count) domain->wrapped_count += domain->wrap_count;
-    domain->last_count = count;
-    domain->read_before = true;
-    *energy_j = domain->joule_per_count * ((double)domain->wrapped_count + (double)count);
-    return JM_OK;
-}
 
 /* Take perf's counter for a domain that powercap lacks or may not read. */
 static void perf_merge(rapl_state *state, jm__rapl_domain *perf, size_t perf_count)
@@ -67,7 +25,7 @@ static void perf_merge(rapl_state *state, jm__rapl_domain *perf, size_t perf_cou
         while (slot < state->count && strcmp(state->domains[slot].name, perf[i].name) != 0)
             slot++;
         bool is_new = slot == state->count;
-        bool wanted = is_new ? slot < JM_RAPL_DOMAINS_MAX : state->domains[slot].fd < 0 && perf[i].fd >= 0;
+        bool wanted = is_new ? slot < DOMAINS_MAX : state->domains[slot].fd < 0 && perf[i].fd >= 0;
         if (!wanted) {
             if (perf[i].fd >= 0) close(perf[i].fd);
             continue;
@@ -81,15 +39,15 @@ static jm_status rapl_open(void **out, const jm__device_options *options, jm__fi
                            jm_error *err)
 {
     rapl_state *state = calloc(1, sizeof *state);
-    jm__rapl_domain *perf = calloc(JM_RAPL_DOMAINS_MAX, sizeof *perf);
+    jm__rapl_domain *perf = calloc(DOMAINS_MAX, sizeof *perf);
     if (state == NULL || perf == NULL) {
         free(state);
         free(perf);
         return jm__no_memory(err, "calloc");
     }
     const char *root = options->sys_root == NULL ? "" : options->sys_root;
-    state->count = jm__rapl_powercap_find(root, state->domains, JM_RAPL_DOMAINS_MAX, findings);
-    perf_merge(state, perf, jm__rapl_perf_find(root, perf, JM_RAPL_DOMAINS_MAX, findings));
+    state->count = jm__rapl_powercap_find(root, state->domains, DOMAINS_MAX, findings);
+    perf_merge(state, perf, jm__rapl_perf_find(root, perf, DOMAINS_MAX, findings));
     free(perf);
     *out = state;
     return JM_OK;

@@ -1,5 +1,5 @@
 /* RAPL through perf events: power/energy-pkg/ and power/energy-ram/, one counter a package. */
-#include "device/rapl.h"
+#include "device/rapl_perf.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* RAPL through /sys/class/powercap: Intel's and AMD's domains, packages and DRAM, at any depth. */
-#include "device/rapl.h"
+#include "device/rapl_powercap.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "inject/flusher.h"
 
 #include "base/clock.h"
-#include "inject/activity.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +14,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wakes;
 static pthread_t thread;
 static bool running, ending, kicked;
+static void (*bring_out)(bool forced);
 
 static void wait_a_period_locked(void)
 {
@@ -37,19 +37,20 @@ static void *flush_now_and_then(void *unused)
         wait_a_period_locked();
         if (ending) break;
         pthread_mutex_unlock(&mutex);
-        jm__activity_flush(false);
+        bring_out(false);
         pthread_mutex_lock(&mutex);
     }
     pthread_mutex_unlock(&mutex);
     return NULL;
 }
 
-void jm__flusher_start(void)
+void jm__flusher_start(void (*flush)(bool forced))
 {
     pthread_condattr_t attributes;
     sigset_t all, before;
     pthread_mutex_lock(&mutex);
     ending = kicked = false;
+    bring_out = flush;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&wakes, &attributes);

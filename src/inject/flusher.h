@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-void jm__flusher_start(void);
+/* `flush` brings out what is finished; called on that thread. */
+void jm__flusher_start(void (*flush)(bool forced));
 
 /* Flush soon. From any thread, CUPTI's callbacks too. */
 void jm__flusher_kick(void);

@@ -79,7 +79,7 @@ static int start_locked(const char *run_dir)
     if (jm__activity_start(run_dir, &recording) != 0) return JM_INJECT_NO_RUN;
     memcpy(run_path, run_dir, length + 1);
     owner = getpid();
-    if (recording) jm__flusher_start();
+    if (recording) jm__flusher_start(jm__activity_flush);
     last_result = recording ? JM_INJECT_OK : JM_INJECT_NO_KERNELS;
     return last_result;
 }

@@ -1,10 +1,11 @@
-/* Energy counters of CPU packages and their DRAM (Intel and AMD): one shape for both ways to them. */
-#ifndef JM_DEVICE_RAPL_H
-#define JM_DEVICE_RAPL_H
+/* One energy counter of a CPU package or its DRAM (Intel and AMD): one shape for both ways to it. */
+#ifndef JM_DEVICE_RAPL_DOMAIN_H
+#define JM_DEVICE_RAPL_DOMAIN_H
 
-#include "device/device.h"
-
-#define JM_RAPL_DOMAINS_MAX 32
+#include <joulemap/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct jm__rapl_domain {
     char name[32];          /* "package-0", "dram-0" */
@@ -18,13 +19,6 @@ typedef struct jm__rapl_domain {
     uint64_t wrapped_count; /* what passed in earlier rounds */
     bool read_before;
 } jm__rapl_domain;
-
-/* Both find what the kernel offers below `root` ("" for the real one), open what may be read, and
- * note in the findings how that went. They return how many domains they put into `domains`. */
-size_t jm__rapl_powercap_find(const char *root, jm__rapl_domain *domains, size_t capacity,
-                              jm__findings *findings);
-size_t jm__rapl_perf_find(const char *root, jm__rapl_domain *domains, size_t capacity,
-                          jm__findings *findings);
 
 /* Joules since the first read plus an unknown start; never falls when the raw counter wraps. */
 jm_status jm__rapl_domain_read(jm__rapl_domain *domain, double *energy_j, jm_error *err);
