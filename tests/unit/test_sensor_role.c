@@ -42,7 +42,7 @@ static void test_names_and_roles_are_one_to_one(void **state)
     (void)state;
     for (int role = JM_SENSOR_OTHER + 1; role < JM_SENSOR_ROLE_COUNT; role++) {
         const char *name = jm__sensor_name((jm__sensor_role)role);
-        assert_true(name[0] != '\0' && strlen(name) < sizeof ((jm_sensor *)0)->name);
+        assert_true(name[0] != '\0' && strlen(name) < sizeof((jm_sensor *)0)->name);
         assert_int_equal(jm__sensor_role_of(name), role);
         assert_true(jm__sensor_quantity((jm__sensor_role)role) < JM_QUANTITY_COUNT);
     }
