@@ -1,0 +1,87 @@
+"""Compare today's reports of a recording with what 0.1 said of it: of-0-1.py WAS.json.xz NOW.json...
+
+What stands in the file must be the same: the rows, their calls and busy times, the total, and what a whole board
+took. How a total is shared among rows is an estimate, which may become better, but not leave what 0.1 was
+95 % sure of: two honest estimates from the same readings.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import math
+import sys
+from collections import Counter
+from pathlib import Path
+
+SAME = 1e-9  # relative: the same figures, added up in another order
+failed = False
+
+
+def fail(*words: object) -> None:
+    """Go on, to show all that differs."""
+    global failed
+    failed = True
+    print(*words)
+
+
+def same(a: float | None, b: float | None) -> bool:
+    """Missing is the same as missing alone."""
+    if a is None or b is None:
+        return a is b
+    return math.isclose(a, b, rel_tol=SAME, abs_tol=SAME)
+
+
+def by_key(report: dict) -> dict[tuple, dict]:
+    """Rows by what they stand for; rows that are called alike are numbered."""
+    seen: Counter[tuple] = Counter()
+    rows = {}
+    for row in report["rows"]:
+        key = (row["path"], row["name"], row["kind"], row["depth"])
+        rows[(*key, seen[key])] = row
+        seen[key] += 1
+    return rows
+
+
+def compare(was: dict, now: dict) -> None:
+    """One view."""
+    by, total_j = was["by"], was["total_energy_j"]
+    for key in ("total_energy_j", "duration_s"):
+        if not same(was[key], now[key]):
+            fail(f"by {by}: {key} is {now[key]}, 0.1 said {was[key]}")
+    if was["total_source"] != now["total_source"]:
+        fail(f"by {by}: the total is from {now['total_source']}, 0.1 took it from {was['total_source']}")
+    for key in ("readings", "gaps", "lost_records", "throttle_events"):
+        if was["quality"][key] != now["quality"][key]:
+            fail(f"by {by}: {key} is {now['quality'][key]}, 0.1 said {was['quality'][key]}")
+    rows_were, rows_are = by_key(was), by_key(now)
+    if rows_were.keys() != rows_are.keys():
+        fail(f"by {by}: rows that came or went:", sorted(rows_were.keys() ^ rows_are.keys()))
+    for key in rows_were.keys() & rows_are.keys():
+        old, new = rows_were[key], rows_are[key]
+        for fact in ("calls", "busy_s", "boards"):
+            if old[fact] != new[fact] and not (fact == "busy_s" and same(old[fact], new[fact])):
+                fail(f"by {by}: {fact} of {key} is {new[fact]}, 0.1 said {old[fact]}")
+        if by == "board" and not same(old["energy_j"], new["energy_j"]):
+            fail(f"board {key}: {new['energy_j']} J, 0.1 said {old['energy_j']} J")
+        low_j, high_j = old["energy_low_j"] - SAME * total_j, old["energy_high_j"] + SAME * total_j
+        if not low_j <= new["energy_j"] <= high_j:
+            fail(f"by {by}: {key} has {new['energy_j']} J, 0.1 said {low_j} to {high_j} J")
+    sum_j = sum(row["energy_self_j"] for row in now["rows"])
+    if not same(sum_j, now["total_energy_j"]):
+        fail(f"by {by}: the rows add up to {sum_j} J of {now['total_energy_j']} J")
+
+
+def main() -> None:
+    """All views of one recording."""
+    with lzma.open(sys.argv[1]) as file:
+        reports = json.load(file)
+    now = {report["by"]: report for report in (json.loads(Path(path).read_text()) for path in sys.argv[2:])}
+    if [report["by"] for report in reports] != list(now):
+        sys.exit(f"not the views that 0.1 was asked for: {list(now)}")
+    for was in reports:
+        compare(was, now[was["by"]])
+    sys.exit(failed)
+
+
+main()
