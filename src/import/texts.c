@@ -1,4 +1,4 @@
-/* A hash table of texts. */
+/* Texts in the order in which they came, and a map from a text to its place there. */
 #include "import/texts.h"
 
 #include "base/status.h"
@@ -9,54 +9,28 @@
 
 enum { TEXTS_MAX = 1000000 };
 
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return hash;
-}
-
-static size_t text_slot(const jm__texts *t, const char *text)
-{
-    size_t slot = (size_t)hash_of(text) & (t->slot_count - 1);
-    while (t->slots[slot] != 0 && strcmp(t->items.items[t->slots[slot] - 1], text) != 0)
-        slot = (slot + 1) & (t->slot_count - 1);
-    return slot;
-}
-
-static jm_status texts_grow(jm__texts *t, jm_error *err)
-{
-    if (t->slot_count > 2 * (t->items.count + 1)) return JM_OK;
-    size_t count = t->slot_count == 0 ? 64 : 2 * t->slot_count;
-    size_t *slots = calloc(count, sizeof *slots);
-    if (slots == NULL) return jm__no_memory(err, "jm_recording_import");
-    free(t->slots);
-    t->slots = slots;
-    t->slot_count = count;
-    for (size_t i = 0; i < t->items.count; i++)
-        slots[text_slot(t, t->items.items[i])] = i + 1;
-    return JM_OK;
-}
-
 jm_status jm__texts_number(jm__texts *t, const char *text, size_t *number, jm_error *err)
 {
     *number = 0;
     if (text[0] == '\0') return JM_OK;
-    JM_TRY(texts_grow(t, err));
-    size_t slot = text_slot(t, text);
-    if (t->slots[slot] == 0) {
-        if (t->items.count >= TEXTS_MAX)
-            return jm__fail(err, JM_LIMIT, 0, NULL, "more than %d different names of parts or kernels",
-                            TEXTS_MAX);
-        char *copy = strdup(text);
-        if (copy == NULL || !jm__vec_push(&t->items, copy)) {
-            free(copy);
-            return jm__no_memory(err, "jm_recording_import");
-        }
-        t->slots[slot] = t->items.count;
+    if (t->items.count == 0) t->numbers = (jm__map)JM_MAP_OF_TEXTS;
+    const jm__map_value *found = jm__map_find(&t->numbers, &text);
+    if (found != NULL) {
+        *number = (size_t)found->id;
+        return JM_OK;
     }
-    *number = t->slots[slot];
+    if (t->items.count >= TEXTS_MAX)
+        return jm__fail(err, JM_LIMIT, 0, NULL, "more than %d different names of parts or kernels",
+                        TEXTS_MAX);
+    char *copy = strdup(text);
+    if (copy == NULL || !jm__vec_push(&t->items, copy)) {
+        free(copy);
+        return jm__no_memory(err, "jm_recording_import");
+    }
+    const char *key = copy;
+    if (!jm__map_put(&t->numbers, &key, (jm__map_value){.id = (int64_t)t->items.count}))
+        return jm__no_memory(err, "jm_recording_import");
+    *number = t->items.count;
     return JM_OK;
 }
 
@@ -70,5 +44,5 @@ void jm__texts_free(jm__texts *t)
     for (size_t i = 0; i < t->items.count; i++)
         free(t->items.items[i]);
     jm__vec_free(&t->items);
-    free(t->slots);
+    jm__map_free(&t->numbers);
 }

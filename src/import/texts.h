@@ -2,13 +2,13 @@
 #ifndef JM_IMPORT_TEXTS_H
 #define JM_IMPORT_TEXTS_H
 
+#include "base/map.h"
 #include "base/vec.h"
 #include <joulemap/status.h>
 
 typedef struct jm__texts {
     JM_VEC(char *) items;
-    size_t *slots; /* number, 0: empty */
-    size_t slot_count;
+    jm__map numbers; /* by text */
 } jm__texts;
 
 /* The number of a text, given to it if it is new. LIMIT beyond a million. */

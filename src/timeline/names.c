@@ -17,13 +17,22 @@
 
 #define FILES_TRIED 4096
 
-/* FNV-1a, 32 bits. */
-static uint32_t hash_of(const char *text, size_t length)
+/* A text in the map: not NUL-terminated when it is looked for. */
+typedef struct name_key {
+    const char *text;
+    size_t length;
+} name_key;
+
+static uint64_t hash_of(const void *key)
 {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-    return hash;
+    const name_key *name = key;
+    return jm__map_hash_bytes(0, name->text, name->length);
+}
+
+static bool is_equal(const void *key, const void *another)
+{
+    const name_key *a = key, *b = another;
+    return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
 }
 
 /* One write(2), whole or not at all: a torn entry would shift all that follow. */
@@ -92,29 +101,11 @@ void jm__names_free(jm__names *names)
     for (size_t i = 0; i < names->count; i++)
         free(names->entries[i].text);
     free(names->entries);
-    free(names->slots);
+    jm__map_free(&names->indices);
     memset(names, 0, sizeof *names);
 }
 
-static bool grow_slots(jm__names *names)
-{
-    if (names->slot_count > names->count * 2 + 2) return true;
-    size_t larger = names->slot_count == 0 ? 1024 : names->slot_count * 2;
-    uint32_t *slots = calloc(larger, sizeof *slots);
-    if (slots == NULL) return false;
-    for (size_t i = 0; i < names->count; i++) {
-        size_t at = names->entries[i].hash & (larger - 1);
-        while (slots[at] != 0)
-            at = (at + 1) & (larger - 1);
-        slots[at] = (uint32_t)i + 1;
-    }
-    free(names->slots);
-    names->slots = slots;
-    names->slot_count = larger;
-    return true;
-}
-
-static jm__names_entry *append(jm__names *names, const char *text, size_t length, uint32_t hash)
+static const jm__names_entry *append(jm__names *names, const char *text, size_t length)
 {
     if (names->count >= JM_NAMES_MAX) return NULL;
     if (names->count == names->capacity) {
@@ -128,27 +119,30 @@ static jm__names_entry *append(jm__names *names, const char *text, size_t length
     if (copy == NULL) return NULL;
     memcpy(copy, text, length);
     copy[length] = '\0';
+    name_key key = {copy, length};
+    if (names->count == 0) /* the struct was zeroed by its owner */
+        names->indices = (jm__map){.key_size = sizeof key, .hash = hash_of, .equal = is_equal};
+    if (!jm__map_put(&names->indices, &key, (jm__map_value){.id = (int64_t)names->count})) {
+        free(copy);
+        return NULL;
+    }
     jm__names_entry *entry = &names->entries[names->count++];
-    *entry = (jm__names_entry){++names->last_number, (uint32_t)length, hash, copy};
+    *entry = (jm__names_entry){++names->last_number, (uint32_t)length, copy};
     return entry;
 }
 
 uint32_t jm__names_intern(jm__names *names, const char *text, size_t length)
 {
-    if (length == 0 || length > JM_NAME_MAX || !grow_slots(names)) return 0;
-    uint32_t hash = hash_of(text, length);
-    size_t at = hash & (names->slot_count - 1);
-    for (; names->slots[at] != 0; at = (at + 1) & (names->slot_count - 1)) {
-        const jm__names_entry *entry = &names->entries[names->slots[at] - 1];
-        if (entry->hash == hash && entry->length == length && memcmp(entry->text, text, length) == 0) {
-            /* An earlier write may have failed (disk full): the text may still be owed. */
-            if (names->written < names->count) write_pending(names);
-            return entry->number;
-        }
+    if (length == 0 || length > JM_NAME_MAX) return 0;
+    name_key key = {text, length};
+    const jm__map_value *found = jm__map_find(&names->indices, &key);
+    if (found != NULL) {
+        /* An earlier write may have failed (disk full): the text may still be owed. */
+        if (names->written < names->count) write_pending(names);
+        return names->entries[found->id].number;
     }
-    const jm__names_entry *entry = append(names, text, length, hash);
+    const jm__names_entry *entry = append(names, text, length);
     if (entry == NULL) return 0;
-    names->slots[at] = (uint32_t)names->count;
     write_pending(names);
     return entry->number;
 }

@@ -5,6 +5,8 @@
 #ifndef JM_TIMELINE_NAMES_H
 #define JM_TIMELINE_NAMES_H
 
+#include "base/map.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,7 +15,6 @@
 typedef struct jm__names_entry {
     uint32_t number;
     uint32_t length;
-    uint32_t hash;
     char *text; /* NUL-terminated */
 } jm__names_entry;
 
@@ -21,8 +22,7 @@ typedef struct jm__names {
     jm__names_entry *entries;
     size_t count;
     size_t capacity;
-    uint32_t *slots; /* hash table of index + 1, 0: free; a power of two */
-    size_t slot_count;
+    jm__map indices; /* of entries, by text */
     uint32_t last_number;
     size_t written;    /* entries that are in the file */
     int file_plus_one; /* descriptor + 1, so that a zeroed struct has no file */
@@ -38,7 +38,7 @@ uint32_t jm__names_intern(jm__names *names, const char *text, size_t length);
 /* A number for a text used once (a mark's JSON): goes to the file and is not kept. 0 if it could not. */
 uint32_t jm__names_write_once(jm__names *names, const char *text, size_t length);
 
-/* The kept text of an index from 0, for a caller's own cache; valid for ever. */
+/* The kept text of a number that jm__names_intern gave, NULL of any other; valid for ever. */
 const char *jm__names_text(const jm__names *names, uint32_t number);
 
 void jm__names_close(jm__names *names); /* the file; texts stay */
