@@ -200,6 +200,7 @@ static jm_status fill(jm__rollup *r, jm_error *err)
 jm_status jm__rollup_run(jm__tree *tree, const jm__attribution *a, jm_error *err)
 {
     jm__rollup r = {.a = a, .tree = tree};
+    jm__tree_init(tree);
     jm_status status = fill(&r, err);
     free(r.of_span);
     free(r.of_class);

@@ -14,7 +14,7 @@ typedef struct jm__rollup {
     size_t *root_of;  /* [names]: span + 1 of the model that the layer of this name was called in */
 } jm__rollup;
 
-/* Put all work, idle time and what needs no fit of the wanted boards into the tree. */
+/* Put all work, idle time and what needs no fit of the wanted boards into a new tree. */
 jm_status jm__rollup_run(jm__tree *tree, const jm__attribution *a, jm_error *err);
 
 /* The views: the node of a span's own work. Spans are given by index. */

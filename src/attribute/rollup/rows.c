@@ -38,14 +38,11 @@ static int by_node_and_column(const void *a, const void *b)
     return (left->column > right->column) - (left->column < right->column);
 }
 
-/* The hash table's cells as one sorted list; the table is of no use afterwards. */
+/* Their numbers are of no use afterwards. */
 static void sort_cells(jm__tree *tree)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < tree->cell_slots; i++)
-        if (tree->cells[i].node != 0) tree->cells[count++] = tree->cells[i];
-    tree->cell_count = count;
-    if (count > 1) qsort(tree->cells, count, sizeof *tree->cells, by_node_and_column);
+    if (tree->cells.count > 1)
+        qsort(tree->cells.items, tree->cells.count, sizeof *tree->cells.items, by_node_and_column);
 }
 
 static bool merge(subtotal *into, const jm__cell *cells, size_t count)
@@ -87,15 +84,15 @@ static void take_whole(subtotal *sub, const jm__node *node)
 static jm_status add_up(maker *m, jm_error *err)
 {
     jm__tree *tree = m->tree;
-    size_t end = tree->cell_count;
+    size_t end = tree->cells.count;
     for (size_t n = tree->nodes.count; n-- > 0;) {
         jm__node *node = &tree->nodes.items[n];
         subtotal *sub = &m->sub[n];
         size_t first = end;
-        while (first > 0 && tree->cells[first - 1].node == (uint32_t)n + 1)
+        while (first > 0 && tree->cells.items[first - 1].node == n)
             first--;
         const jm__cell *own =
-            end > first ? &tree->cells[first] : NULL; /* a tree without cells has no array */
+            end > first ? &tree->cells.items[first] : NULL; /* a tree without cells has no array */
         jm__energy self = jm__energy_of(m->a, own, end - first);
         sub->self_j = self.energy_j + node->measured_j;
         if (!merge(sub, own, end - first)) return jm__no_memory(err, "jm__rows_make");

@@ -1,4 +1,4 @@
-/* Nodes by path and kind, cells by node and column: two open hash tables. */
+/* Nodes by path and kind, cells by node and column. */
 #include "attribute/rollup/tree.h"
 
 #include <math.h>
@@ -14,8 +14,9 @@ void jm__tree_free(jm__tree *tree)
         free(tree->texts.items[i]);
     jm__vec_free(&tree->texts);
     jm__vec_free(&tree->nodes);
-    free(tree->node_slots);
-    free(tree->cells);
+    jm__vec_free(&tree->cells);
+    jm__map_free(&tree->by_path);
+    jm__map_free(&tree->by_column);
     *tree = (jm__tree){0};
 }
 
@@ -32,45 +33,30 @@ const char *jm__tree_text(jm__tree *tree, const char *format, ...)
     return NULL;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+typedef struct node_key {
+    const char *path;
+    const char *kind;
+} node_key;
+
+static uint64_t node_hash(const void *key)
 {
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return (hash ^ 0xff) * UINT64_C(1099511628211);
+    const node_key *node = key;
+    return jm__map_hash_bytes(jm__map_hash_bytes(0, node->path, strlen(node->path)), node->kind,
+                              strlen(node->kind));
 }
 
-static uint64_t hash_key(const char *path, const char *kind)
+static bool node_equal(const void *key, const void *another)
 {
-    return hash_text(hash_text(UINT64_C(14695981039346656037), path), kind);
+    const node_key *a = key, *b = another;
+    return strcmp(a->path, b->path) == 0 && strcmp(a->kind, b->kind) == 0;
 }
 
-/* Slots hold node + 1; 0 is empty. */
-static size_t find_slot(const jm__tree *tree, const char *path, const char *kind)
+void jm__tree_init(jm__tree *tree)
 {
-    size_t slot = (size_t)hash_key(path, kind) & (tree->node_slot_count - 1);
-    for (; tree->node_slots[slot] != 0; slot = (slot + 1) & (tree->node_slot_count - 1)) {
-        const jm__node *node = &tree->nodes.items[tree->node_slots[slot] - 1];
-        if (strcmp(node->path, path) == 0 && strcmp(node->kind, kind) == 0) break;
-    }
-    return slot;
-}
-
-static bool grow_slots(jm__tree *tree)
-{
-    if (tree->node_slot_count > 2 * (tree->nodes.count + 1)) return true;
-    size_t *old = tree->node_slots, old_count = tree->node_slot_count;
-    size_t count = old_count == 0 ? 256 : 2 * old_count;
-    size_t *slots = calloc(count, sizeof *slots);
-    if (slots == NULL) return false;
-    tree->node_slots = slots;
-    tree->node_slot_count = count;
-    for (size_t i = 0; i < old_count; i++) {
-        if (old[i] == 0) continue;
-        const jm__node *node = &tree->nodes.items[old[i] - 1];
-        slots[find_slot(tree, node->path, node->kind)] = old[i];
-    }
-    free(old);
-    return true;
+    *tree = (jm__tree){
+        .by_path = {.key_size = sizeof(node_key), .hash = node_hash, .equal = node_equal},
+        .by_column = {.key_size = sizeof(uint64_t)},
+    };
 }
 
 size_t jm__tree_new(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind)
@@ -92,56 +78,31 @@ size_t jm__tree_new(jm__tree *tree, size_t parent, const char *name, const char 
 
 size_t jm__tree_node(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind)
 {
-    if (tree->failed || name == NULL || path == NULL || !grow_slots(tree)) {
+    if (tree->failed || name == NULL || path == NULL) {
         tree->failed = true;
         return JM__NO_NODE;
     }
-    size_t slot = find_slot(tree, path, kind);
-    if (tree->node_slots[slot] != 0) return tree->node_slots[slot] - 1;
+    node_key key = {path, kind};
+    const jm__map_value *found = jm__map_find(&tree->by_path, &key);
+    if (found != NULL) return (size_t)found->id;
     size_t node = jm__tree_new(tree, parent, name, path, kind);
-    if (node != JM__NO_NODE) tree->node_slots[slot] = node + 1;
-    return node;
+    if (node != JM__NO_NODE && !jm__map_put(&tree->by_path, &key, (jm__map_value){.id = (int64_t)node}))
+        tree->failed = true;
+    return tree->failed ? JM__NO_NODE : node;
 }
 
-static size_t cell_slot(const jm__cell *cells, size_t slots, uint32_t node, uint32_t column)
-{
-    uint64_t key = ((uint64_t)node << 32 | column) * UINT64_C(0x9e3779b97f4a7c15);
-    size_t slot = (size_t)(key >> 20) & (slots - 1);
-    while (cells[slot].node != 0 && (cells[slot].node != node || cells[slot].column != column))
-        slot = (slot + 1) & (slots - 1);
-    return slot;
-}
-
-static bool grow_cells(jm__tree *tree)
-{
-    if (tree->cell_slots > 2 * (tree->cell_count + 1)) return true;
-    size_t slots = tree->cell_slots == 0 ? 1024 : 2 * tree->cell_slots;
-    jm__cell *cells = calloc(slots, sizeof *cells);
-    if (cells == NULL) return false;
-    for (size_t i = 0; i < tree->cell_slots; i++) {
-        const jm__cell *cell = &tree->cells[i];
-        if (cell->node != 0) cells[cell_slot(cells, slots, cell->node, cell->column)] = *cell;
-    }
-    free(tree->cells);
-    tree->cells = cells;
-    tree->cell_slots = slots;
-    return true;
-}
-
-/* In the table a cell's node counts from 1, so that 0 is an empty slot. */
 void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds)
 {
     if (tree->failed || node == JM__NO_NODE || seconds == 0) return;
-    if (!grow_cells(tree)) {
-        tree->failed = true;
+    uint64_t key = (uint64_t)node << 32 | column;
+    const jm__map_value *found = jm__map_find(&tree->by_column, &key);
+    if (found != NULL) {
+        tree->cells.items[found->id].seconds += seconds;
         return;
     }
-    uint32_t key = (uint32_t)node + 1;
-    jm__cell *cell = &tree->cells[cell_slot(tree->cells, tree->cell_slots, key, column)];
-    if (cell->node == 0) tree->cell_count++;
-    cell->node = key;
-    cell->column = column;
-    cell->seconds += seconds;
+    jm__cell cell = {(uint32_t)node, column, seconds};
+    jm__map_value at = {.id = (int64_t)tree->cells.count};
+    if (!jm__vec_push(&tree->cells, cell) || !jm__map_put(&tree->by_column, &key, at)) tree->failed = true;
 }
 
 void jm__tree_seen(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns, size_t board)

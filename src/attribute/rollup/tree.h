@@ -2,6 +2,7 @@
 #ifndef JM_ATTRIBUTE_ROLLUP_TREE_H
 #define JM_ATTRIBUTE_ROLLUP_TREE_H
 
+#include "base/map.h"
 #include "base/vec.h"
 #include <joulemap/report.h>
 
@@ -40,16 +41,15 @@ typedef struct jm__cell {
 typedef struct jm__tree {
     JM_VEC(jm__node) nodes;
     JM_VEC(char *) texts;
-    size_t *node_slots; /* hash of (path, kind) */
-    size_t node_slot_count;
-    jm__cell *cells; /* hash of (node, column) */
-    size_t cell_slots;
-    size_t cell_count;
-    bool failed; /* memory is out, or too many nodes: checked once, at the end */
+    JM_VEC(jm__cell) cells;
+    jm__map by_path;   /* numbers of nodes */
+    jm__map by_column; /* numbers of cells */
+    bool failed;       /* memory is out, or too many nodes: checked once, at the end */
     bool full;
 } jm__tree;
 
-void jm__tree_free(jm__tree *tree);
+void jm__tree_init(jm__tree *tree);
+void jm__tree_free(jm__tree *tree); /* also of a zeroed one */
 
 /* The node of this path and kind, made if it is not there. JM__NO_NODE once the tree has failed. */
 size_t jm__tree_node(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind);
