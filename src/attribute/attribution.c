@@ -63,6 +63,17 @@ static jm_status no_such_phase(const jm__dataset *d, const char *phase, jm_error
     return JM_NOT_FOUND;
 }
 
+/* All that powers can be learnt from: the run, and what is asked for if that goes beyond it. */
+static jm_status find_learn_windows(jm__attribution *a, jm_error *err)
+{
+    jm__window run = whole_run(a->dataset);
+    bool fine = jm__windows_add(&a->learn, run.from_ns, run.to_ns);
+    for (size_t i = 0; fine && i < a->windows.count; i++)
+        fine = jm__windows_add(&a->learn, a->windows.items[i].from_ns, a->windows.items[i].to_ns);
+    jm__windows_normalise(&a->learn);
+    return fine ? JM_OK : jm__no_memory(err, "jm__attribution_build");
+}
+
 static jm_status find_windows(jm__attribution *a, jm_error *err)
 {
     const jm__dataset *d = a->dataset;
@@ -152,11 +163,16 @@ static jm_status sweep_board(jm__attribution *a, jm__board_part *part, jm__items
     jm__window range = design_range(a, part, items);
     JM_TRY(jm__sweep(&part->pieces, items, &part->columns, &part->windows, range.from_ns, range.to_ns, err));
     part->seconds = calloc(part->columns.count + 1, sizeof *part->seconds);
-    if (part->seconds == NULL) return jm__no_memory(err, "jm__attribution_build");
+    part->learn_seconds = calloc(part->columns.count + 1, sizeof *part->learn_seconds);
+    if (part->seconds == NULL || part->learn_seconds == NULL)
+        return jm__no_memory(err, "jm__attribution_build");
     for (size_t i = 0; i < items->count; i++)
         part->seconds[part->columns.of_class[items->items[i].class_index]] += items->items[i].seconds;
     for (size_t i = 0; i < part->pieces.count; i++) {
         const jm__piece *piece = &part->pieces.items[i];
+        part->learn_seconds[piece->column] +=
+            1e-9 * (double)piece->share *
+            (double)jm__windows_overlap_ns(&part->learn, piece->start_ns, piece->end_ns);
         if (piece->column < part->columns.class_columns) continue;
         int64_t inside_ns = jm__windows_overlap_ns(&part->windows, piece->start_ns, piece->end_ns);
         part->seconds[piece->column] += (double)inside_ns * 1e-9;
@@ -189,7 +205,9 @@ static jm_status fit_board(jm__attribution *a, size_t b, jm_error *err)
         .readings = part->powers.items,
         .reading_count = part->powers.count,
         .pieces = &part->pieces,
-        .windows = &part->windows,
+        .learn = &part->learn,
+        .report = &part->windows,
+        .learn_seconds = part->learn_seconds,
         .class_columns = part->columns.class_columns,
         .columns = part->columns.count,
         .seconds = part->seconds,
@@ -213,6 +231,7 @@ jm_status jm__attribution_build(jm__attribution *a, const jm__dataset *dataset,
     }
     JM_TRY(jm__span_index_init(&a->spans, dataset, err));
     JM_TRY(find_windows(a, err));
+    JM_TRY(find_learn_windows(a, err));
     JM_TRY(take_readings(a, err));
     JM_TRY(jm__work_build(&a->work, dataset, err));
     for (size_t b = 0; b < dataset->board_count; b++)
@@ -226,9 +245,11 @@ void jm__attribution_free(jm__attribution *a)
         jm__board_part *part = &a->boards[b];
         jm__vec_free(&part->lost);
         jm__vec_free(&part->windows);
+        jm__vec_free(&part->learn);
         jm__columns_free(&part->columns);
         jm__vec_free(&part->pieces);
         free(part->seconds);
+        free(part->learn_seconds);
         jm__vec_free(&part->powers);
         jm__vec_free(&part->counts);
         jm__fit_free(&part->fit);
@@ -237,5 +258,6 @@ void jm__attribution_free(jm__attribution *a)
     jm__span_index_free(&a->spans);
     jm__work_free(&a->work);
     jm__vec_free(&a->windows);
+    jm__vec_free(&a->learn);
     *a = (jm__attribution){0};
 }

@@ -10,10 +10,12 @@ typedef struct jm__board_part {
     bool wanted;
     const jm_board *board;
     jm__windows lost;    /* time in which the board did not answer: nothing is known of it */
+    jm__windows learn;   /* the run, less that: what powers are learnt from */
     jm__windows windows; /* of the report, less that */
     jm__columns columns;
     jm__pieces pieces;
     double *seconds;          /* [columns.count], inside the windows */
+    double *learn_seconds;    /* [columns.count], inside `learn` */
     size_t first_column;      /* in the numbering over all boards */
     const jm_sensor *sensor;  /* of the fit; NULL: none */
     const jm_sensor *counter; /* NULL: none */
@@ -28,7 +30,8 @@ typedef struct jm__attribution {
     jm_report_options options;
     jm__span_index spans;
     jm__work_set work;
-    jm__windows windows;
+    jm__windows learn;      /* the whole run */
+    jm__windows windows;    /* of the report, within it */
     jm__board_part *boards; /* [dataset->board_count] */
     size_t columns;         /* of all boards together */
 } jm__attribution;

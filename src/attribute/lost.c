@@ -51,6 +51,9 @@ jm_status jm__lost_find(jm__board_part *part, const jm__attribution *a, jm_error
     jm__windows_normalise(&part->lost);
     for (size_t i = 0; fine && i < a->windows.count; i++)
         fine = jm__windows_add(&part->windows, a->windows.items[i].from_ns, a->windows.items[i].to_ns);
-    return fine && jm__windows_subtract(&part->windows, &part->lost) ? JM_OK
-                                                                     : jm__no_memory(err, "jm__lost_find");
+    for (size_t i = 0; fine && i < a->learn.count; i++)
+        fine = jm__windows_add(&part->learn, a->learn.items[i].from_ns, a->learn.items[i].to_ns);
+    fine = fine && jm__windows_subtract(&part->windows, &part->lost);
+    return fine && jm__windows_subtract(&part->learn, &part->lost) ? JM_OK
+                                                                   : jm__no_memory(err, "jm__lost_find");
 }

@@ -124,7 +124,7 @@ static void say_fit(writer *w, size_t b)
             "residuals show. The intervals allow for it.",
             part->board->name, 100 * part->fit.misfit);
     bool same = part->sensor != NULL && part->total.source == part->sensor->name;
-    if (part->fit.fitted && !part->fit.forced && part->total.source != NULL)
+    if (part->fit.fitted && !part->fit.held && part->total.source != NULL)
         say(w,
             "Board %s: the fit adds up to %.1f J, %s says %.1f J, %.1f standard uncertainties apart. The "
             "rows are not "

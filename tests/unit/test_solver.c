@@ -158,15 +158,18 @@ static void test_no_power_is_negative_and_none_wants_to_rise_from_zero(void **st
 
 static void solve_with_prior(jm__posterior *posterior, const jm__qr *data, double noise_w)
 {
-    double mean[COLUMNS], u[COLUMNS];
-    for (size_t k = 0; k < data->columns; k++) {
-        mean[k] = 100;
-        u[k] = 30;
-    }
-    const jm__prior prior = {mean, u, noise_w};
     jm_error err = {0};
+    jm__belief belief;
+    jm__prior prior;
+    const jm__belief *all = &belief;
+    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_MODELLED, data->columns, &err), JM_OK);
+    for (size_t k = 0; k < data->columns; k++)
+        assert_int_equal(jm__belief_add_power(&belief, k, 100, 30, &err), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){noise_w, 2}, &err), JM_OK);
     assert_int_equal(jm__posterior_init(posterior, data->columns, &err), JM_OK);
     assert_int_equal(jm__posterior_solve(posterior, data, &prior, &err), JM_OK);
+    jm__prior_free(&prior);
+    jm__belief_free(&belief);
 }
 
 static void test_columns_that_cannot_be_told_apart_share_what_their_sum_is(void **state)

@@ -22,11 +22,17 @@ jm__calibration jm__calibration_of(const jm_sensor *sensor)
 {
     bool first_order = sensor->response == JM_RESPONSE_FIRST_ORDER;
     double width_ns = (double)(first_order ? sensor->tau_ns : sensor->window_ns);
-    if (sensor->response == JM_RESPONSE_INSTANT || width_ns < 1000) width_ns = 1000;
+    if (sensor->response == JM_RESPONSE_INSTANT || width_ns < JM_WIDTH_LEAST_NS) width_ns = JM_WIDTH_LEAST_NS;
     jm__calibration calibration = {.response = {sensor->response, (double)sensor->lag_ns, width_ns}};
     calibration.lag_variance = pow((double)sensor->lag_u_ns, 2);
-    if (width_ns > 1000) calibration.width_variance = pow((double)sensor->tau_u_ns, 2);
+    if (width_ns > JM_WIDTH_LEAST_NS) calibration.width_variance = pow((double)sensor->tau_u_ns, 2);
     return calibration;
+}
+
+jm__noise_prior jm__noise_of(const jm_sensor *sensor)
+{
+    return (jm__noise_prior){.noise_w = sensor->noise > 0 ? sensor->noise : JM_NOISE_UNKNOWN_W,
+                             .readings = 2};
 }
 
 static jm__response moved(const search *s, double lag_u, double width_u)
@@ -34,7 +40,7 @@ static jm__response moved(const search *s, double lag_u, double width_u)
     jm__response response = s->start.response;
     response.lag_ns += lag_u * sqrt(s->start.lag_variance);
     response.width_ns += width_u * sqrt(s->start.width_variance);
-    if (response.width_ns < 1000) response.width_ns = 1000;
+    if (response.width_ns < JM_WIDTH_LEAST_NS) response.width_ns = JM_WIDTH_LEAST_NS;
     return response;
 }
 
@@ -42,7 +48,7 @@ static jm__response moved(const search *s, double lag_u, double width_u)
 static jm_status evaluate(search *s, double lag_u, double width_u, double *out, jm_error *err)
 {
     JM_TRY(jm__pass_fold(s->pass, moved(s, lag_u, width_u), &s->data, err));
-    double noise_w = s->noise_w > 0 ? s->noise_w : (s->prior->noise_w > 0 ? s->prior->noise_w : 5);
+    double noise_w = s->noise_w > 0 ? s->noise_w : (s->prior->noise.noise_w);
     for (int turn = 0; turn < (s->noise_w > 0 ? 1 : 3); turn++) {
         jm__prior_append(&s->joint, &s->data, s->prior, noise_w, s->row);
         double rest =

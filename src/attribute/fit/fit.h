@@ -2,47 +2,68 @@
 #ifndef JM_ATTRIBUTE_FIT_FIT_H
 #define JM_ATTRIBUTE_FIT_FIT_H
 
-#include "attribute/fit/calibrate.h"
+#include "attribute/fit/cell.h"
+#include "attribute/fit/stretch.h"
 #include "attribute/fit/total.h"
 
+/* Powers are learnt from all of the time that something is known of; figures are of a part of it. */
 typedef struct jm__fit_input {
     const jm_sensor *sensor;    /* a power sensor, not a counter; NULL: none */
     const jm_reading *readings; /* all of it, sorted by time */
     size_t reading_count;
     const jm__pieces *pieces;
-    const jm__windows *windows;
-    size_t class_columns; /* the first idle column */
+    const jm__windows *learn;  /* the run, less the time in which the board was lost */
+    const jm__windows *report; /* within `learn` */
+    size_t class_columns;      /* the first idle column */
     size_t columns;
-    const double *seconds; /* [columns]: time of each within the windows */
-    jm__total total;
+    const double *learn_seconds;      /* [columns]: time of each within `learn` */
+    const double *seconds;            /* [columns]: time of each within `report` */
+    jm__total total;                  /* of `report` */
+    const jm__belief *const *beliefs; /* beside the weakest, which the readings give */
+    size_t belief_count;
 } jm__fit_input;
 
 typedef struct jm__fit {
     size_t columns;
     double *power_w;
-    double *covariance; /* [columns * columns], W^2: for white noise and drift as found in the residuals */
-    double *observed;   /* the same from the residuals as they are, drift and all; the larger one counts */
-    double *prior_w;    /* [columns]: what was believed before any reading */
-    double *prior_u_w;  /* [columns] */
-    double
-        *lag_shift; /* [columns]: W per standard uncertainty along the first axis of the response's error */
-    double *width_shift;
+    double *covariance; /* see jm__stretch */
+    double *observed;
+    double *shift[JM_RESPONSE_AXES];
+    jm__prior prior; /* all beliefs, but not the rest of the run */
     double quantile; /* of Student's t, for 95 % on both sides */
     jm__response response;
     bool fitted;       /* false: no reading to fit; powers are shares of the total by time */
     bool known;        /* false: neither readings nor a total; powers are 0 and mean nothing */
-    size_t readings;   /* used */
+    size_t readings;   /* of the time reported */
+    size_t learnt;     /* readings of the rest of the run that powers were learnt from */
     double residual_w; /* NAN without a fit */
     double chi2_n;     /* against the sensor's own noise; NAN if unknown */
     double noise_w;
-    double correlation; /* of neighbouring residuals */
-    double misfit;      /* how much a kind's power differs from one surrounding to the next, relative */
-    double free_j;      /* what the fit alone says of the total */
-    double closure_z;   /* NAN without an independent total */
-    bool forced;        /* the total was taken as a constraint */
+    double correlation;   /* of neighbouring residuals */
+    double misfit;        /* how much a kind's power differs from one surrounding to the next, relative */
+    double free_j;        /* what the fit alone says of the total */
+    double closure_z;     /* NAN without an independent total */
+    bool held;            /* the total was taken as one more equation */
+    double rest_variance; /* J^2: of the total less the sum of all columns */
 } jm__fit;
 
 jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err);
 void jm__fit_free(jm__fit *fit);
+
+/* The energy of some seconds in some columns, and what is known of its error. */
+typedef struct jm__fit_sum {
+    double energy_j;
+    double variance;                  /* J^2, with the larger of both opinions */
+    double shift_j[JM_RESPONSE_AXES]; /* J per standard uncertainty of the response on this axis */
+    double prior_j;                   /* what was believed of it before any reading */
+    double prior_variance;
+    jm_provenance believed; /* the belief that prior_j owes most to */
+} jm__fit_sum;
+
+/* `cells`: sorted by column, none twice, of any node; `first`: the number of this board's first column. */
+jm__fit_sum jm__fit_sum_of(const jm__fit *fit, const jm__cell *cells, size_t count, size_t first);
+
+/* Covariance of two sums, J^2: [columns] weights in seconds each, errors of the response included. */
+double jm__fit_covariance(const jm__fit *fit, const double *left_s, const double *right_s);
 
 #endif

@@ -5,7 +5,8 @@
 #include "attribute/fit/fit.h"
 
 /* Takes the total as one more, very sure equation, if it agrees with the readings within 3 standard
- * uncertainties; sets free_j, closure_z and forced in any case. */
+ * uncertainties: it moves powers, covariances and what an error of the response does to the powers. Sets
+ * free_j, closure_z, rest_variance and held in any case. */
 jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err);
 
 #endif

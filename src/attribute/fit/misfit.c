@@ -13,6 +13,7 @@
  */
 #include "attribute/fit/misfit.h"
 
+#include "attribute/fit/matrix.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -116,19 +117,6 @@ static void sum_up(surroundings *s, const jm__misfit_of *of)
     }
 }
 
-/* out = factor * left * right */
-static void multiply(double *out, double factor, const double *left, const double *right, size_t columns)
-{
-    memset(out, 0, columns * columns * sizeof *out);
-    for (size_t k = 0; k < columns; k++) {
-        for (size_t m = 0; m < columns; m++) {
-            double term = factor * left[k * columns + m];
-            for (size_t l = 0; term != 0 && l < columns; l++)
-                out[k * columns + l] += term * right[m * columns + l];
-        }
-    }
-}
-
 /* error += H_g diag(p^2) H_g'; H_g takes the place of the weight. */
 static void add_error(double *error, surroundings *s, const jm__misfit_of *of, size_t g,
                       const double *all_time)
@@ -172,8 +160,8 @@ static double spread(double *error, surroundings *s, const jm__misfit_of *of, do
         for (size_t k = 0; k < columns; k++)
             all_time[k] += s->time[g * columns + k];
     for (size_t g = 0; g < SURROUNDINGS; g++) {
-        multiply(s->weight, of->readings / count / noise_square, of->covariance,
-                 s->square + g * columns * columns, columns);
+        jm__matrix_multiply(s->weight, of->readings / count / noise_square, of->covariance,
+                            s->square + g * columns * columns, columns);
         add_error(error, s, of, g, all_time);
     }
     double relative_u =

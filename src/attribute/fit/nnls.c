@@ -13,6 +13,7 @@ typedef struct reduced {
     size_t *column; /* of each free one */
     double *row;
     double *solution;
+    double *rest; /* [columns]: what the solution leaves of the right-hand side */
     size_t count;
 } reduced;
 
@@ -22,7 +23,8 @@ static jm_status reduced_init(reduced *r, size_t columns, jm_error *err)
     r->column = calloc(columns + 1, sizeof *r->column);
     r->row = calloc(columns + 1, sizeof *r->row);
     r->solution = calloc(columns + 1, sizeof *r->solution);
-    if (r->column != NULL && r->row != NULL && r->solution != NULL) return JM_OK;
+    r->rest = calloc(columns + 1, sizeof *r->rest);
+    if (r->column != NULL && r->row != NULL && r->solution != NULL && r->rest != NULL) return JM_OK;
     return jm__no_memory(err, "jm__nnls_solve");
 }
 
@@ -32,6 +34,7 @@ static void reduced_free(reduced *r)
     free(r->column);
     free(r->row);
     free(r->solution);
+    free(r->rest);
 }
 
 static jm_status reduced_build(reduced *r, const jm__qr *full, const bool *is_free, jm_error *err)
@@ -50,26 +53,12 @@ static jm_status reduced_build(reduced *r, const jm__qr *full, const bool *is_fr
     return JM_OK;
 }
 
-static void back_substitute(const jm__qr *qr, double *x)
-{
-    const double *rhs = qr->triangle + qr->columns * qr->stride;
-    for (size_t k = qr->columns; k-- > 0;)
-        x[k] = rhs[k];
-    for (size_t k = qr->columns; k-- > 0;) {
-        const double *column = qr->triangle + k * qr->stride;
-        x[k] = column[k] != 0 ? x[k] / column[k] : 0;
-        for (size_t i = 0; i < k; i++)
-            x[i] -= column[i] * x[k];
-    }
-}
-
 /* The column at zero whose rise would lower the sum of squares most; columns if none would. */
-static size_t steepest(const jm__qr *qr, const double *x, const bool *is_free, const bool *refused)
+static size_t steepest(const jm__qr *qr, const double *x, const bool *is_free, const bool *refused,
+                       double *rest)
 {
     size_t columns = qr->columns, best = columns;
     double best_gain = 0;
-    double *rest = malloc((columns + 1) * sizeof(double));
-    if (rest == NULL) return columns;
     memcpy(rest, qr->triangle + columns * qr->stride, columns * sizeof(double));
     for (size_t k = 0; k < columns; k++)
         for (size_t i = 0; x[k] != 0 && i <= k; i++)
@@ -88,7 +77,6 @@ static size_t steepest(const jm__qr *qr, const double *x, const bool *is_free, c
             best = k;
         }
     }
-    free(rest);
     return best_gain > 1e-9 * fabs(qr->triangle[columns * qr->stride + columns]) + 1e-12 ? best : columns;
 }
 
@@ -99,7 +87,7 @@ static jm_status start(reduced *r, const jm__qr *qr, double *x, bool *is_free, j
         is_free[k] = true;
     for (bool negative = true; negative;) {
         JM_TRY(reduced_build(r, qr, is_free, err));
-        back_substitute(&r->qr, r->solution);
+        jm__qr_solve(&r->qr, r->solution);
         negative = false;
         for (size_t f = 0; f < r->count; f++) {
             if (r->solution[f] >= 0) continue;
@@ -153,14 +141,14 @@ jm_status jm__nnls_solve(const jm__qr *qr, double *x, bool *is_free, jm_error *e
     if (status == JM_OK) status = start(&r, qr, x, is_free, err);
     /* The set is finite and each turn lowers the sum; the bound only guards against rounding. */
     for (size_t turn = 0; status == JM_OK && turn < 3 * qr->columns; turn++) {
-        size_t entering = steepest(qr, x, is_free, refused);
+        size_t entering = steepest(qr, x, is_free, refused, r.rest);
         if (entering == qr->columns) break;
         is_free[entering] = true;
         bool reached = false;
         while (status == JM_OK && !reached) {
             status = reduced_build(&r, qr, is_free, err);
             if (status != JM_OK) break;
-            back_substitute(&r.qr, r.solution);
+            jm__qr_solve(&r.qr, r.solution);
             reached = step(&r, x, is_free);
         }
         if (!is_free[entering]) refused[entering] = true;
@@ -170,41 +158,25 @@ jm_status jm__nnls_solve(const jm__qr *qr, double *x, bool *is_free, jm_error *e
     return status;
 }
 
-/* In place: the inverse of an upper triangle. */
-static void invert(double *triangle, size_t columns, size_t stride)
-{
-    for (size_t k = 0; k < columns; k++) {
-        double *column = triangle + k * stride;
-        double pivot = column[k] != 0 ? 1.0 / column[k] : 0;
-        for (size_t i = 0; i < k; i++) { /* column k of the inverse, above the diagonal */
-            double sum = 0;
-            for (size_t m = i; m < k; m++)
-                sum += triangle[m * stride + i] * column[m];
-            column[i] = -sum * pivot;
-        }
-        column[k] = pivot;
-    }
-}
-
 jm_status jm__nnls_covariance(const jm__qr *qr, const bool *is_free, double *covariance, jm_error *err)
 {
     size_t columns = qr->columns;
     reduced r;
+    double *own = NULL;
     jm_status status = reduced_init(&r, columns, err);
     if (status == JM_OK) status = reduced_build(&r, qr, is_free, err);
     if (status != JM_OK) goto out;
     memset(covariance, 0, columns * columns * sizeof(double));
-    invert(r.qr.triangle, r.count, r.qr.stride);
-    /* C = U U' summed column by column of U, so that the inner loop runs along memory. */
-    for (size_t m = 0; m < r.count; m++) {
-        const double *u = r.qr.triangle + m * r.qr.stride;
-        for (size_t i = 0; i <= m; i++)
-            for (size_t j = 0; j <= i; j++)
-                covariance[r.column[i] * columns + r.column[j]] += u[i] * u[j];
+    own = calloc(r.count * r.count + 1, sizeof *own);
+    if (own == NULL) {
+        status = jm__no_memory(err, "jm__nnls_covariance");
+        goto out;
     }
+    jm__qr_covariance_take(&r.qr, own);
+    for (size_t i = 0; i < r.count; i++)
+        for (size_t j = 0; j < r.count; j++)
+            covariance[r.column[i] * columns + r.column[j]] = own[i * r.count + j];
     for (size_t k = 0; k < columns; k++) {
-        for (size_t j = 0; j < k; j++)
-            covariance[j * columns + k] = covariance[k * columns + j];
         if (is_free[k]) continue;
         double norm = 0;
         for (size_t i = 0; i <= k; i++)
@@ -212,6 +184,7 @@ jm_status jm__nnls_covariance(const jm__qr *qr, const bool *is_free, double *cov
         covariance[k * columns + k] = norm > 0 ? 1 / norm : 0;
     }
 out:
+    free(own);
     reduced_free(&r);
     return status;
 }

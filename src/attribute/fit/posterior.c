@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The profile's noise counts as this many readings: with one or two readings nothing else is known of it. */
-static const double noise_readings = 2;
-
 jm_status jm__posterior_init(jm__posterior *posterior, size_t columns, jm_error *err)
 {
     *posterior = (jm__posterior){0};
@@ -28,24 +25,6 @@ void jm__posterior_free(jm__posterior *posterior)
     *posterior = (jm__posterior){0};
 }
 
-void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row)
-{
-    jm__qr_reset(joint);
-    for (size_t i = 0; i < data->columns; i++) {
-        for (size_t k = 0; k < data->columns; k++)
-            row[k] = k >= i ? data->triangle[k * data->stride + i] : 0;
-        jm__qr_add(joint, row, data->triangle[data->columns * data->stride + i]);
-    }
-    memset(row, 0, data->columns * sizeof *row);
-    for (size_t k = 0; k < data->columns; k++) {
-        double weight = noise_w / prior->u_w[k];
-        row[k] = weight;
-        jm__qr_add(joint, row, weight * prior->power_w[k]);
-        row[k] = 0;
-    }
-    jm__qr_finish(joint);
-}
-
 /* |y - A x|^2 of the readings alone. */
 static double data_square(const jm__qr *data, const double *x)
 {
@@ -60,13 +39,17 @@ static double data_square(const jm__qr *data, const double *x)
     return square;
 }
 
-/* How many parameters the data, not the prior, decide. */
-static double decided(const jm__posterior *posterior, const jm__prior *prior, size_t columns, double noise_w)
+/* How many parameters the data, not the beliefs, decide: the trace of 1 - C I, where C is the covariance
+ * after and I the information before. */
+static double decided(const jm__posterior *posterior, const jm__prior *prior, double noise_w)
 {
+    size_t columns = prior->columns;
     double sum = 0;
     for (size_t k = 0; k < columns; k++) {
-        double share =
-            noise_w * noise_w * posterior->covariance[k * columns + k] / (prior->u_w[k] * prior->u_w[k]);
+        double share = 0;
+        for (size_t m = 0; m < columns; m++)
+            share += posterior->covariance[k * columns + m] * prior->information[m * columns + k];
+        share *= noise_w * noise_w;
         sum += share < 1 ? 1 - share : 0;
     }
     return sum;
@@ -81,15 +64,16 @@ jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data, cons
     jm__qr joint = {0};
     jm_status status = row == NULL || is_free == NULL ? jm__no_memory(err, "jm__posterior_solve") : JM_OK;
     if (status == JM_OK) status = jm__qr_init(&joint, columns, err);
-    double noise_w = prior->noise_w > 0 ? prior->noise_w : 5, profile_square = noise_w * noise_w;
+    double noise_w = prior->noise.noise_w, expected = prior->noise.readings;
+    double expected_square = expected * noise_w * noise_w;
     for (int turn = 0; status == JM_OK && turn < 4; turn++) {
         jm__prior_append(&joint, data, prior, noise_w, row);
         status = jm__nnls_solve(&joint, posterior->power_w, is_free, err);
         if (status == JM_OK) status = jm__nnls_covariance(&joint, is_free, posterior->covariance, err);
         if (status != JM_OK) break;
-        double freedom = rows - decided(posterior, prior, columns, noise_w);
-        posterior->freedom = (freedom > 0 ? freedom : 0) + noise_readings;
-        double square = data_square(data, posterior->power_w) + noise_readings * profile_square;
+        double freedom = rows - decided(posterior, prior, noise_w);
+        posterior->freedom = (freedom > 0 ? freedom : 0) + expected;
+        double square = data_square(data, posterior->power_w) + expected_square;
         noise_w = sqrt(square / posterior->freedom);
     }
     if (status == JM_OK) {

@@ -1,14 +1,8 @@
-/* Data and prior put together: powers, their covariance, and the noise that the residuals show. */
+/* Readings and beliefs put together: powers, their covariance, and the noise that the residuals show. */
 #ifndef JM_ATTRIBUTE_FIT_POSTERIOR_H
 #define JM_ATTRIBUTE_FIT_POSTERIOR_H
 
-#include "attribute/fit/qr.h"
-
-typedef struct jm__prior {
-    double *power_w; /* [columns] */
-    double *u_w;
-    double noise_w; /* what the sensor's profile says of one reading */
-} jm__prior;
+#include "attribute/fit/prior.h"
 
 typedef struct jm__posterior {
     double *power_w;    /* [columns], >= 0 */
@@ -23,8 +17,5 @@ void jm__posterior_free(jm__posterior *posterior);
 /* `data`: the finished triangle of unit-weight readings. */
 jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data, const jm__prior *prior,
                               jm_error *err);
-
-/* Start `joint` again from the rows of `data`, then the prior's, weighted for this noise. */
-void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row);
 
 #endif

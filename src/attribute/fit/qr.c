@@ -97,3 +97,48 @@ void jm__qr_add(jm__qr *qr, const double *row, double rhs)
     qr->rows++;
     if (++qr->block_rows == BLOCK_ROWS) jm__qr_finish(qr);
 }
+
+void jm__qr_solve(const jm__qr *qr, double *x)
+{
+    const double *rhs = qr->triangle + qr->columns * qr->stride;
+    for (size_t k = qr->columns; k-- > 0;)
+        x[k] = rhs[k];
+    for (size_t k = qr->columns; k-- > 0;) {
+        const double *column = qr->triangle + k * qr->stride;
+        x[k] = column[k] != 0 ? x[k] / column[k] : 0;
+        for (size_t i = 0; i < k; i++)
+            x[i] -= column[i] * x[k];
+    }
+}
+
+/* In place: the inverse of an upper triangle. */
+static void invert(double *triangle, size_t columns, size_t stride)
+{
+    for (size_t k = 0; k < columns; k++) {
+        double *column = triangle + k * stride;
+        double pivot = column[k] != 0 ? 1.0 / column[k] : 0;
+        for (size_t i = 0; i < k; i++) { /* column k of the inverse, above the diagonal */
+            double sum = 0;
+            for (size_t m = i; m < k; m++)
+                sum += triangle[m * stride + i] * column[m];
+            column[i] = -sum * pivot;
+        }
+        column[k] = pivot;
+    }
+}
+
+/* C = U U' summed column by column of U, so that the inner loop runs along memory. */
+void jm__qr_covariance_take(jm__qr *qr, double *covariance)
+{
+    size_t n = qr->columns;
+    invert(qr->triangle, n, qr->stride);
+    for (size_t m = 0; m < n; m++) {
+        const double *u = qr->triangle + m * qr->stride;
+        for (size_t i = 0; i <= m; i++)
+            for (size_t j = 0; j <= i; j++)
+                covariance[i * n + j] += u[i] * u[j];
+    }
+    for (size_t k = 0; k < n; k++)
+        for (size_t j = 0; j < k; j++)
+            covariance[j * n + k] = covariance[k * n + j];
+}

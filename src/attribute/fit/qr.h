@@ -28,4 +28,11 @@ void jm__qr_add(jm__qr *qr, const double *row, double rhs);
 /* Fold in what waits; before the triangle is read. */
 void jm__qr_finish(jm__qr *qr);
 
+/* x of a finished triangle; 0 for a column that no equation speaks of. */
+void jm__qr_solve(const jm__qr *qr, double *x);
+
+/* Add (R'R)^-1 into the lower half of `covariance`, then mirror it: columns * columns, zeroed by the caller.
+ * The triangle is used up. */
+void jm__qr_covariance_take(jm__qr *qr, double *covariance);
+
 #endif

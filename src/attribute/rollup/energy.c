@@ -1,44 +1,31 @@
-/* Quadratic forms over the columns of each board. */
+/* The energy of any mixture of columns, over all boards. */
 #include "attribute/rollup/energy.h"
+
+#include "attribute/fit/student.h"
 
 #include <math.h>
 
-typedef struct sums {
-    double energy_j, fit_variance, lag_j, width_j, prior_j, prior_variance, quantile;
-} sums;
-
-static void add_board(sums *out, const jm__board_part *part, const jm__cell *cells, size_t count)
+static void add_board(jm__energy *energy, jm__fit_sum *all, double *quantile, const jm__board_part *part,
+                      const jm__cell *cells, size_t count)
 {
-    const jm__fit *fit = &part->fit;
-    double variance = 0, observed = 0, lag_j = 0, width_j = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t k = cells[i].column - part->first_column;
-        double seconds = cells[i].seconds;
-        out->energy_j += seconds * fit->power_w[k];
-        lag_j += seconds * fit->lag_shift[k];
-        width_j += seconds * fit->width_shift[k];
-        out->prior_j += seconds * fit->prior_w[k];
-        out->prior_variance += pow(seconds * fit->prior_u_w[k], 2);
-        const double *white = fit->covariance + k * fit->columns, *seen = fit->observed + k * fit->columns;
-        double white_sum = 0, seen_sum = 0;
-        for (size_t j = 0; j < i; j++) {
-            size_t m = cells[j].column - part->first_column;
-            white_sum += white[m] * cells[j].seconds;
-            seen_sum += seen[m] * cells[j].seconds;
-        }
-        variance += seconds * (2 * white_sum + white[k] * seconds);
-        observed += seconds * (2 * seen_sum + seen[k] * seconds);
-    }
-    out->fit_variance += fmax(0, fmax(variance, observed));
-    out->lag_j = hypot(out->lag_j, lag_j);
-    out->width_j = hypot(out->width_j, width_j);
-    out->quantile = fmax(out->quantile, fit->quantile);
+    jm__fit_sum sum = jm__fit_sum_of(&part->fit, cells, count, part->first_column);
+    energy->fitted = energy->fitted && part->fit.fitted;
+    energy->known = energy->known && part->fit.known;
+    if (sum.prior_variance >= all->prior_variance) energy->believed = sum.believed;
+    all->energy_j += sum.energy_j;
+    all->prior_j += sum.prior_j;
+    all->prior_variance += sum.prior_variance;
+    all->variance += sum.variance;
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+        all->shift_j[axis] = hypot(all->shift_j[axis], sum.shift_j[axis]);
+    *quantile = fmax(*quantile, part->fit.quantile);
 }
 
 jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t count)
 {
     jm__energy energy = {.fitted = true, .known = true};
-    sums sum = {0};
+    jm__fit_sum sum = {0};
+    double quantile = 0;
     size_t i = 0;
     for (size_t b = 0; b < a->dataset->board_count && i < count; b++) {
         const jm__board_part *part = &a->boards[b];
@@ -46,19 +33,17 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
         size_t first = i;
         while (i < count && cells[i].column < part->first_column + part->columns.count)
             i++;
-        if (i == first) continue;
-        add_board(&sum, part, cells + first, i - first);
-        energy.fitted = energy.fitted && part->fit.fitted;
-        energy.known = energy.known && part->fit.known;
+        if (i > first) add_board(&energy, &sum, &quantile, part, cells + first, i - first);
     }
-    double half_j =
-        sqrt(pow(sum.quantile, 2) * sum.fit_variance + pow(1.96 * sum.lag_j, 2) + pow(1.96 * sum.width_j, 2));
-    /* Seen from the figure, the truth is no farther than the prior alone would have it. */
-    half_j = fmin(half_j, 1.96 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2)));
+    double shifts = 0; /* variance of what errors of the response do */
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+        shifts += sum.shift_j[axis] * sum.shift_j[axis];
+    double half_j = sqrt(quantile * quantile * sum.variance + JM_NORMAL_95 * JM_NORMAL_95 * shifts);
+    /* Seen from the figure, the truth is no farther than the beliefs alone would have it. */
+    half_j = fmin(half_j, JM_NORMAL_95 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2)));
     energy.energy_j = sum.energy_j;
     energy.low_j = fmax(0, sum.energy_j - half_j);
     energy.high_j = sum.energy_j + half_j;
-    double variance = sum.fit_variance + sum.lag_j * sum.lag_j + sum.width_j * sum.width_j;
-    energy.decided = sum.prior_variance > 0 ? 1 - variance / sum.prior_variance : 1;
+    energy.decided = sum.prior_variance > 0 ? 1 - (sum.variance + shifts) / sum.prior_variance : 1;
     return energy;
 }

@@ -9,9 +9,10 @@ typedef struct jm__energy {
     double energy_j;
     double low_j; /* 95 % */
     double high_j;
-    double decided; /* 1: the data's figure, 0: the prior's */
-    bool fitted;    /* all boards in it have a fit */
-    bool known;     /* all boards in it have any figure */
+    double decided;         /* 1: the readings' figure, 0: that of the beliefs */
+    jm_provenance believed; /* the belief that would decide it without readings */
+    bool fitted;            /* all boards in it have a fit */
+    bool known;             /* all boards in it have any figure */
 } jm__energy;
 
 /* Cells sorted by column, any node. */

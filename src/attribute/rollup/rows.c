@@ -1,6 +1,7 @@
 /* Adding up the tree from its leaves, then listing it from its roots. */
 #include "attribute/rollup/rows.h"
 
+#include "attribute/fit/student.h"
 #include "attribute/rollup/energy.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double two_sided_95 = 1.96;
 /* Below, the figure is more the prior's than the data's. Two equal classes that cannot be told apart reach
  * 0.5. */
 static const double least_decided = 0.6;
@@ -211,8 +211,9 @@ static jm_provenance provenance_of(const jm__node *node, const subtotal *sub)
         return node->measured || sub->measured ? JM_PROVENANCE_MEASURED : JM_PROVENANCE_FITTED;
     if (!sub->energy.known) return JM_PROVENANCE_UNRESOLVED;
     bool merged = sub->merged_s > 0.5 * sub->busy_s;
-    if (!sub->energy.fitted || merged || sub->energy.decided < least_decided) return JM_PROVENANCE_MODELLED;
-    return JM_PROVENANCE_FITTED;
+    if (merged) return JM_PROVENANCE_MODELLED;
+    return sub->energy.fitted && sub->energy.decided >= least_decided ? JM_PROVENANCE_FITTED
+                                                                      : sub->energy.believed;
 }
 
 static const char *boards_text(jm__tree *tree, const jm__attribution *a, uint64_t boards)
@@ -233,7 +234,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
 {
     const jm__node *node = &m->tree->nodes.items[n];
     const subtotal *sub = &m->sub[n];
-    double half_j = two_sided_95 * sub->measured_u_j;
+    double half_j = JM_NORMAL_95 * sub->measured_u_j;
     double low_j = sub->energy.energy_j - sub->energy.low_j,
            high_j = sub->energy.high_j - sub->energy.energy_j;
     *row = (jm_row){.name = node->name, .path = node->path, .kind = node->kind, .depth = m->depth[n]};
@@ -244,8 +245,8 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->energy_high_j = row->energy_j + hypot(high_j, half_j);
     row->energy_self_j = sub->self_j;
     if (sub->whole) {
-        row->energy_low_j = fmax(0, row->energy_j - two_sided_95 * node->whole_u_j);
-        row->energy_high_j = row->energy_j + two_sided_95 * node->whole_u_j;
+        row->energy_low_j = fmax(0, row->energy_j - JM_NORMAL_95 * node->whole_u_j);
+        row->energy_high_j = row->energy_j + JM_NORMAL_95 * node->whole_u_j;
     }
     row->provenance = provenance_of(node, sub);
     row->boards = boards_text(m->tree, m->a, node->boards);
@@ -309,8 +310,8 @@ static void sum_totals(jm_report_totals *t, const jm__attribution *a)
         }
     }
     if (t->total_source == NULL) t->total_energy_j = NAN;
-    t->total_low_j = fmax(0, t->total_energy_j - two_sided_95 * sqrt(variance));
-    t->total_high_j = t->total_energy_j + two_sided_95 * sqrt(variance);
+    t->total_low_j = fmax(0, t->total_energy_j - JM_NORMAL_95 * sqrt(variance));
+    t->total_high_j = t->total_energy_j + JM_NORMAL_95 * sqrt(variance);
     t->duration_s = covered_s(a);
     if (t->total_source == NULL) t->total_low_j = t->total_high_j = NAN;
     if (independent && held_j > 0) t->closure = (free_j - held_j) / held_j;
@@ -343,14 +344,10 @@ static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, maker *m, j
     for (size_t b = 0; b < m->a->dataset->board_count; b++) {
         const jm__board_part *part = &m->a->boards[b];
         if (!part->wanted || m->a->options.by == JM_BY_BOARD) continue;
-        variance += part->total.u_j * part->total.u_j;
-        for (size_t k = 0; k < part->columns.count; k++)
-            for (size_t j = 0; j < part->columns.count; j++)
-                variance +=
-                    part->seconds[k] * part->seconds[j] * part->fit.covariance[k * part->columns.count + j];
+        if (part->total.source != NULL) variance += part->fit.rest_variance;
     }
     t->unresolved_energy_j = t->total_energy_j - parts_j;
-    double half_j = two_sided_95 * sqrt(fmax(0, variance));
+    double half_j = JM_NORMAL_95 * sqrt(fmax(0, variance));
     jm_row row = {.name = "(unresolved)", .path = "(unresolved)", .kind = "unresolved", .boards = ""};
     row.energy_j = row.energy_self_j = t->unresolved_energy_j;
     row.energy_low_j = row.energy_j - half_j;

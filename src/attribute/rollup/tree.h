@@ -2,6 +2,7 @@
 #ifndef JM_ATTRIBUTE_ROLLUP_TREE_H
 #define JM_ATTRIBUTE_ROLLUP_TREE_H
 
+#include "attribute/fit/cell.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include <joulemap/report.h>
@@ -30,13 +31,6 @@ typedef struct jm__node {
     double whole_s;  /* that time, over all boards */
     double merged_s; /* of its own busy time: in classes that share a column with others */
 } jm__node;
-
-/* Seconds that a node spent in a column (columns of all boards, one after the other). */
-typedef struct jm__cell {
-    uint32_t node;
-    uint32_t column;
-    double seconds;
-} jm__cell;
 
 typedef struct jm__tree {
     JM_VEC(jm__node) nodes;

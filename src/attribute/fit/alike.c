@@ -1,0 +1,121 @@
+/* A kind draws x there and x + d here; d is small for most kinds and large for a few.
+ *
+ * So d has Student's t distribution, with the spread m x that kinds were seen with and few degrees of
+ * freedom. It is a normal distribution whose variance q is itself unknown, and expectation-maximisation finds
+ * each q: q = (f m^2 x^2 + E d^2) / (f + 1), where E d^2 follows from the powers solved with the last q: with
+ * V0 = C + q before and V1 after the readings, and the power moved by D, d has the mean q D / V0 and the
+ * variance q - (q / V0)^2 (V0 - V1). Readings that say nothing leave q at m^2 x^2. (Dempster, Laird, Rubin
+ * 1977; West, Biometrika 74, 1987.)
+ */
+#include "attribute/fit/alike.h"
+
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* One kind of kernel has not one power: 3 to 9 % apart from one surrounding, clock and warmth to the next
+ * (docs/accuracy.md); this is their geometric mean. */
+static const double usual_difference = 0.05;
+
+/* Idle between bursts was 122 to 148 W on one H200 (shared/attribution.md): a tenth around its middle. */
+static const double usual_idle_difference = 0.1;
+
+static const double least_u_w = 1; /* a column that was at zero there may draw something here */
+
+/* Degrees of freedom of the differences: the smallest whole number whose variance and its error are finite
+ * would be 5; fewer make it easier to give up one kind (a matrix product throttled there and not here: -26
+ * %). */
+static const double difference_freedom = 3;
+
+enum { ROUNDS = 6 }; /* q then moves by less than a tenth of itself */
+
+/* The noise of a stretch is that of the rest within a quarter: as much as 1 / (2 * 0.25^2) readings tell. */
+static const double noise_readings = 8;
+
+/* What lives while the differences are looked for. */
+typedef struct finder {
+    const jm__stretch *rest;
+    const double *covariance; /* of the rest: the larger opinion */
+    double *usual_square;     /* [columns], W^2: (m x)^2 */
+    double *square;           /* [columns], W^2: q */
+    jm__posterior here;
+    jm__qr data;
+} finder;
+
+static const double *larger(const double *a, const double *b, size_t columns)
+{
+    double difference = 0;
+    for (size_t k = 0; k < columns; k++)
+        difference += a[k * columns + k] - b[k * columns + k];
+    return difference > 0 ? a : b;
+}
+
+static jm_status finder_init(finder *f, const jm__stretch *rest, size_t class_columns, jm_error *err)
+{
+    size_t columns = rest->columns;
+    *f = (finder){.rest = rest, .covariance = larger(rest->observed, rest->covariance, columns)};
+    f->usual_square = calloc(columns + 1, sizeof(double));
+    f->square = calloc(columns + 1, sizeof(double));
+    if (f->usual_square == NULL || f->square == NULL) return jm__no_memory(err, "jm__alike_believe");
+    for (size_t k = 0; k < columns; k++) {
+        double relative = k < class_columns ? usual_difference : usual_idle_difference;
+        f->square[k] = f->usual_square[k] = pow(fmax(least_u_w, relative * rest->power_w[k]), 2);
+    }
+    JM_TRY(jm__posterior_init(&f->here, columns, err));
+    return jm__qr_init(&f->data, columns, err);
+}
+
+static void finder_free(finder *f)
+{
+    free(f->usual_square);
+    free(f->square);
+    jm__posterior_free(&f->here);
+    jm__qr_free(&f->data);
+}
+
+static jm_status believe(jm__prior *out, const finder *f, jm_error *err)
+{
+    jm__belief belief;
+    JM_TRY(jm__belief_init(&belief, JM_PROVENANCE_FITTED, f->rest->columns, err));
+    jm_status status = JM_OK;
+    for (size_t k = 0; status == JM_OK && k < f->rest->columns; k++)
+        status = jm__belief_add_power(&belief, k, f->rest->power_w[k], sqrt(f->square[k]), err);
+    if (status == JM_OK) status = jm__belief_covary(&belief, f->covariance, err);
+    const jm__belief *all = &belief;
+    const jm__noise_prior noise = {f->rest->noise_w, noise_readings};
+    if (status == JM_OK) status = jm__prior_make(out, &all, 1, noise, err);
+    jm__belief_free(&belief);
+    return status;
+}
+
+/* One round: the powers with these differences, and the differences with these powers. */
+static jm_status improve(finder *f, jm_error *err)
+{
+    size_t columns = f->rest->columns;
+    jm__prior prior;
+    JM_TRY(believe(&prior, f, err));
+    jm_status status = jm__posterior_solve(&f->here, &f->data, &prior, err);
+    for (size_t k = 0; status == JM_OK && k < columns; k++) {
+        double q = f->square[k], before = f->covariance[k * columns + k] + q;
+        double after = fmin(before, f->here.covariance[k * columns + k]);
+        double moved = q / before * (f->here.power_w[k] - f->rest->power_w[k]);
+        double seen = moved * moved + q - pow(q / before, 2) * (before - after);
+        f->square[k] = (difference_freedom * f->usual_square[k] + seen) / (difference_freedom + 1);
+    }
+    jm__prior_free(&prior);
+    return status;
+}
+
+jm_status jm__alike_believe(jm__prior *out, const jm__stretch *rest, const jm__stretch_input *here,
+                            size_t class_columns, jm_error *err)
+{
+    finder f;
+    jm_status status = finder_init(&f, rest, class_columns, err);
+    if (status == JM_OK) status = jm__stretch_fold(&f.data, here, err);
+    for (int round = 0; status == JM_OK && here->readings->count > 0 && round < ROUNDS; round++)
+        status = improve(&f, err);
+    if (status == JM_OK) status = believe(out, &f, err);
+    finder_free(&f);
+    return status;
+}

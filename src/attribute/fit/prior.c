@@ -1,0 +1,169 @@
+/* Beliefs folded into one triangle, which is solved once. */
+#include "attribute/fit/prior.h"
+
+#include "attribute/fit/matrix.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* R'R of a finished triangle. */
+static void information_of(double *out, const jm__qr *qr)
+{
+    size_t n = qr->columns;
+    for (size_t k = 0; k < n; k++) {
+        for (size_t m = k; m < n; m++) {
+            double sum = 0;
+            for (size_t i = 0; i <= k; i++)
+                sum += qr->triangle[k * qr->stride + i] * qr->triangle[m * qr->stride + i];
+            out[k * n + m] = out[m * n + k] = sum;
+        }
+    }
+}
+
+static jm_status add_part(jm__prior *prior, const jm__belief *belief, bool only, jm_error *err)
+{
+    jm__prior_part *part = &prior->parts[prior->part_count++];
+    *part = (jm__prior_part){.provenance = belief->provenance};
+    if (only) return JM_OK;
+    size_t n = prior->columns;
+    jm__qr own = {0};
+    part->information = malloc((n * n + 1) * sizeof *part->information);
+    jm_status status =
+        part->information == NULL ? jm__no_memory(err, "jm__prior_make") : jm__qr_init(&own, n, err);
+    if (status == JM_OK) status = jm__belief_fold(belief, &own, err);
+    if (status == JM_OK) {
+        jm__qr_finish(&own);
+        information_of(part->information, &own);
+    }
+    jm__qr_free(&own);
+    return status;
+}
+
+/* Mean and covariance of the folded equations. */
+static jm_status solve(jm__prior *prior, jm_error *err)
+{
+    size_t n = prior->columns;
+    jm__qr inverse = {0};
+    for (size_t k = 0; k < n; k++)
+        if (prior->equations.triangle[k * prior->equations.stride + k] == 0)
+            return jm__fail(err, JM_INTERNAL, 0, "jm__prior_make", "nothing is believed of column %zu", k);
+    JM_TRY(jm__qr_init(&inverse, n, err));
+    memcpy(inverse.triangle, prior->equations.triangle, inverse.stride * inverse.stride * sizeof(double));
+    jm__qr_solve(&inverse, prior->power_w);
+    memset(prior->covariance, 0, n * n * sizeof(double));
+    jm__qr_covariance_take(&inverse, prior->covariance);
+    information_of(prior->information, &prior->equations);
+    prior->independent = true;
+    for (size_t k = 0; k < n; k++) {
+        prior->u_w[k] = sqrt(prior->covariance[k * n + k]);
+        for (size_t m = 0; m < n; m++)
+            prior->independent = prior->independent && (m == k || prior->covariance[k * n + m] == 0);
+    }
+    jm__qr_free(&inverse);
+    return JM_OK;
+}
+
+static jm_status allocate(jm__prior *prior, size_t columns, size_t beliefs, jm_error *err)
+{
+    *prior = (jm__prior){.columns = columns};
+    prior->power_w = calloc(columns + 1, sizeof(double));
+    prior->u_w = calloc(columns + 1, sizeof(double));
+    prior->covariance = calloc(columns * columns + 1, sizeof(double));
+    prior->information = calloc(columns * columns + 1, sizeof(double));
+    prior->parts = calloc(beliefs + 1, sizeof *prior->parts);
+    bool all = prior->power_w != NULL && prior->u_w != NULL && prior->covariance != NULL &&
+               prior->information != NULL && prior->parts != NULL;
+    return all ? jm__qr_init(&prior->equations, columns, err) : jm__no_memory(err, "jm__prior_make");
+}
+
+jm_status jm__prior_make(jm__prior *prior, const jm__belief *const *beliefs, size_t count,
+                         jm__noise_prior noise, jm_error *err)
+{
+    jm_status status = allocate(prior, beliefs[0]->columns, count, err);
+    prior->noise = noise;
+    if (!(prior->noise.noise_w > 0)) prior->noise.noise_w = JM_NOISE_UNKNOWN_W;
+    for (size_t i = 0; status == JM_OK && i < count; i++) {
+        status = jm__belief_fold(beliefs[i], &prior->equations, err);
+        if (status == JM_OK) status = add_part(prior, beliefs[i], count == 1, err);
+    }
+    if (status == JM_OK) {
+        jm__qr_finish(&prior->equations);
+        status = solve(prior, err);
+    }
+    if (status != JM_OK) jm__prior_free(prior);
+    return status;
+}
+
+void jm__prior_free(jm__prior *prior)
+{
+    jm__qr_free(&prior->equations);
+    free(prior->power_w);
+    free(prior->u_w);
+    free(prior->covariance);
+    free(prior->information);
+    for (size_t i = 0; i < prior->part_count; i++)
+        free(prior->parts[i].information);
+    free(prior->parts);
+    *prior = (jm__prior){0};
+}
+
+/* The rows of a finished triangle, times `weight`. */
+static void append(jm__qr *joint, const jm__qr *from, double weight, double *row)
+{
+    for (size_t i = 0; i < from->columns; i++) {
+        for (size_t k = 0; k < from->columns; k++)
+            row[k] = k >= i ? weight * from->triangle[k * from->stride + i] : 0;
+        jm__qr_add(joint, row, weight * from->triangle[from->columns * from->stride + i]);
+    }
+}
+
+void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row)
+{
+    jm__qr_reset(joint);
+    append(joint, data, 1, row);
+    append(joint, &prior->equations, noise_w, row);
+    jm__qr_finish(joint);
+}
+
+jm_status jm__prior_equations_moved(jm__qr *out, const jm__prior *prior, const double *shift, jm_error *err)
+{
+    JM_TRY(jm__qr_init(out, prior->columns, err));
+    memcpy(out->triangle, prior->equations.triangle, out->stride * out->stride * sizeof(double));
+    double *rhs = out->triangle + out->columns * out->stride;
+    for (size_t k = 0; k < out->columns; k++)
+        for (size_t i = 0; i <= k; i++)
+            rhs[i] += out->triangle[k * out->stride + i] * shift[k];
+    return JM_OK;
+}
+
+double jm__prior_variance(const jm__prior *prior, const double *weights)
+{
+    if (!prior->independent) return jm__matrix_between(weights, prior->covariance, weights, prior->columns);
+    double sum = 0;
+    for (size_t k = 0; k < prior->columns; k++)
+        sum += pow(weights[k] * prior->u_w[k], 2);
+    return sum;
+}
+
+/* The estimate is C times the sum over beliefs of what each says in units of its variance, so each has the
+ * share w' C I C w of the variance, I being its information; the shares add up to all of it. */
+jm_provenance jm__prior_decider(const jm__prior *prior, const double *weights)
+{
+    size_t best = 0;
+    double most = -1, *moved = malloc((prior->columns + 1) * sizeof *moved);
+    if (prior->part_count == 1 || moved == NULL) {
+        free(moved);
+        return prior->parts[0].provenance;
+    }
+    jm__matrix_apply(moved, prior->covariance, weights, prior->columns);
+    for (size_t i = 0; i < prior->part_count; i++) {
+        double share = jm__matrix_between(moved, prior->parts[i].information, moved, prior->columns);
+        if (share <= most) continue;
+        most = share;
+        best = i;
+    }
+    free(moved);
+    return prior->parts[best].provenance;
+}

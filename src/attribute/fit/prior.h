@@ -1,0 +1,53 @@
+/* All beliefs together: what is expected of the powers before any reading, and how surely. */
+#ifndef JM_ATTRIBUTE_FIT_PRIOR_H
+#define JM_ATTRIBUTE_FIT_PRIOR_H
+
+#include "attribute/fit/belief.h"
+
+/* One reading of an H200's ring in steady load is off by 2 to 8 W (docs/sensors.md): where a sensor's row
+ * says nothing. */
+#define JM_NOISE_UNKNOWN_W 5.0
+
+/* The noise expected of a reading, and how many readings' worth that expectation is. */
+typedef struct jm__noise_prior {
+    double noise_w;
+    double readings;
+} jm__noise_prior;
+
+typedef struct jm__prior_part {
+    jm_provenance provenance;
+    double *information; /* [columns * columns], 1/W^2; NULL: the only part has all of it */
+} jm__prior_part;
+
+typedef struct jm__prior {
+    size_t columns;
+    jm__qr equations;    /* finished: of all beliefs, in units of their errors */
+    double *power_w;     /* [columns] */
+    double *u_w;         /* [columns] */
+    double *covariance;  /* [columns * columns], W^2 */
+    double *information; /* its inverse */
+    bool independent;    /* the covariance has nothing beside its diagonal */
+    jm__prior_part *parts;
+    size_t part_count;
+    jm__noise_prior noise;
+} jm__prior;
+
+/* INTERNAL if the beliefs leave a power open. */
+jm_status jm__prior_make(jm__prior *prior, const jm__belief *const *beliefs, size_t count,
+                         jm__noise_prior noise, jm_error *err);
+void jm__prior_free(jm__prior *prior);
+
+/* Start `joint` again from the rows of `data`, then the prior's, weighted for this noise. `row`: room for
+ * one. */
+void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row);
+
+/* The prior's equations as they were if its powers were `shift` higher; a triangle of the caller's own. */
+jm_status jm__prior_equations_moved(jm__qr *out, const jm__prior *prior, const double *shift, jm_error *err);
+
+/* Variance of the sum weights . power. */
+double jm__prior_variance(const jm__prior *prior, const double *weights);
+
+/* The belief that the prior's figure of the sum owes most to. */
+jm_provenance jm__prior_decider(const jm__prior *prior, const double *weights);
+
+#endif

@@ -1,0 +1,18 @@
+/* Which readings of a sensor a fit works on. */
+#ifndef JM_ATTRIBUTE_FIT_READINGS_H
+#define JM_ATTRIBUTE_FIT_READINGS_H
+
+#include "attribute/work/window.h"
+#include <joulemap/board.h>
+
+typedef JM_VEC(jm_reading) jm__reading_list;
+
+/* Those that speak mostly of time inside a window. At the start of a long one, those that still remember
+ * what was before are left out. Sorted by time, as `readings` are; no two of one time. */
+jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, const jm_reading *readings,
+                              size_t count, const jm__windows *windows, jm_error *err);
+
+/* At most `most` of them, in blocks of neighbours spread over all. */
+jm_status jm__readings_sample(jm__reading_list *out, const jm__reading_list *all, size_t most, jm_error *err);
+
+#endif
