@@ -3,33 +3,6 @@
 
 #include <string.h>
 
-const cli_verb *cli_verb_find(const char *name)
-{
-    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
-        if (strcmp((*verb)->name, name) == 0) return *verb;
-    }
-    return NULL;
-}
-
-static const char *verb_name(const void *context, int index)
-{
-    (void)context;
-    return cli_verbs[index]->name;
-}
-
-int cli_verb_unknown(const cli_args *args, const char *name)
-{
-    int count = 0;
-    while (cli_verbs[count] != NULL)
-        count++;
-    const char *nearest = name[0] == '-' ? NULL : cli_nearest(name, verb_name, NULL, count);
-    const char *what = name[0] == '-' ? "option" : "verb";
-    if (nearest != NULL) {
-        return cli_usage_error(args, "unknown %s \"%s\"; did you mean \"%s\"?", what, name, nearest);
-    }
-    return cli_usage_error(args, "unknown %s \"%s\"", what, name);
-}
-
 /* Is there a --help before the command? Then nothing else is looked at. */
 static bool asks_for_help(int argc, char **argv)
 {
