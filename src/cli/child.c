@@ -2,6 +2,7 @@
 #include "cli/child.h"
 
 #include <errno.h>
+#include <joulemap/run.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -14,13 +15,6 @@
 
 static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
 static sigset_t mask_before;
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void handled_set(sigset_t *set)
 {
@@ -88,7 +82,7 @@ jm_status cli_child_start(cli_child *child, char **command, const char *const *e
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setsigmask(&attributes, &mask_before);
-    child->start_ns = now_ns();
+    child->start_ns = jm_now_ns();
     int code = posix_spawnp(&child->pid, command[0], NULL, &attributes, command, merged);
     posix_spawnattr_destroy(&attributes);
     free(merged);
@@ -99,7 +93,7 @@ jm_status cli_child_start(cli_child *child, char **command, const char *const *e
 
 static void note_end(cli_child *child, int status)
 {
-    child->end_ns = now_ns();
+    child->end_ns = jm_now_ns();
     child->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     child->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

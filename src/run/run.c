@@ -27,6 +27,11 @@ static jm_status fail_foreign(const char *call, jm_error *err)
                     "this run belongs to the process that forked this one: only that process can use it");
 }
 
+int64_t jm_now_ns(void)
+{
+    return jm__now_ns();
+}
+
 /* ---- start */
 
 static jm_status make_path(jm_run *run, const char *path, jm_error *err)
