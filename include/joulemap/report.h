@@ -131,7 +131,12 @@ JM_API bool jm_report_note_is_essential(const jm_report *report, size_t note);
 JM_API jm_status jm_report_text(const jm_report *report, int width, size_t limit, char **out, jm_error *err);
 JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *err);
 
-/* `joulemap export`: "csv" or "json" into an open stream. */
+/* The formats of jm_export, by name. */
+#define JM_EXPORT_FORMAT_MAP(X)                                                                              \
+    X(csv)                                                                                                   \
+    X(json)
+
+/* `joulemap export`: one of them into an open stream. */
 JM_API jm_status jm_export(jm_recording *recording, const char *format, const jm_report_options *options,
                            FILE *out, jm_error *err);
 

@@ -25,8 +25,8 @@ extern "C" {
     X(USAGE, 2, "wrong usage", "see --help")                                                                 \
     X(NO_MEMORY, 71, "out of memory", "")                                                                    \
     X(NOT_FOUND, 66, "not found", "")                                                                        \
-    X(NO_DEVICE, 69, "no usable board", "run `joulemap doctor` to see what is missing")                      \
-    X(DEVICE_LOST, 69, "board lost", "check `dmesg` for Xid messages; the board may need a reset")           \
+    X(NO_DEVICE, 69, "no usable GPU", "run `joulemap doctor` to see what is missing")                        \
+    X(DEVICE_LOST, 69, "GPU lost", "check `dmesg` for Xid messages; the GPU may need a reset")               \
     X(NO_PERMISSION, 77, "permission denied", "")                                                            \
     X(NOT_SUPPORTED, 69, "not supported here", "run `joulemap doctor` to see what is missing")               \
     X(IO, 74, "input or output failed", "")                                                                  \

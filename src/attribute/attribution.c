@@ -21,10 +21,10 @@ static bool has_process(const jm__dataset *dataset, int64_t process_id)
 static jm_status check_options(const jm__dataset *dataset, const jm_report_options *o, jm_error *err)
 {
     if (o->board_id < 0 || (size_t)o->board_id > dataset->board_count)
-        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "the recording has no board number %lld, only 1 to %zu",
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board number %lld; this recording has 1 to %zu",
                         (long long)o->board_id, dataset->board_count);
     if (o->process_id != 0 && !has_process(dataset, o->process_id))
-        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "the recording has no process %lld",
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no process %lld in this recording",
                         (long long)o->process_id);
     if (o->to_ns < o->from_ns)
         return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
@@ -45,20 +45,30 @@ static jm__window whole_run(const jm__dataset *d)
     return run;
 }
 
+/* Is it one of those, which stand apart by ", "? */
+static bool is_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; at != NULL; at = strstr(at, ", ")) {
+        at += at == list ? 0 : 2;
+        if (strncmp(at, name, length) == 0 && (at[length] == '\0' || at[length] == ',')) return true;
+    }
+    return false;
+}
+
 static jm_status no_such_phase(const jm__dataset *d, const char *phase, jm_error *err)
 {
     jm__strbuf names = {0};
     for (size_t i = 0; i < d->span_count && names.length < 200; i++) {
         if (d->spans[i].kind != JM_SPAN_PHASE) continue;
         const char *name = jm__dataset_text(d, d->spans[i].name_id);
-        if (names.text != NULL && strstr(names.text, name) != NULL) continue;
+        if (is_listed(names.text, name)) continue;
         jm__strbuf_format(&names, "%s%s", names.length > 0 ? ", " : "", name);
     }
     if (names.length == 0)
-        jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no phase \"%s\": the recording has no phases", phase);
+        jm__fail(err, JM_NOT_FOUND, 0, NULL, "no phase \"%s\"; this recording has no phases", phase);
     else
-        jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no phase \"%s\" in the recording, but: %s", phase,
-                 names.text);
+        jm__fail(err, JM_NOT_FOUND, 0, NULL, "no phase \"%s\"; this recording has: %s", phase, names.text);
     jm__strbuf_free(&names);
     return JM_NOT_FOUND;
 }

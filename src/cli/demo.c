@@ -174,9 +174,8 @@ static int compare_with_total(const jm_report *report)
         printf("The fit alone, before it was held to that total, came to %.2f %% %s.\n",
                fabs(totals->closure) * 100, totals->closure < 0 ? "less" : "more");
     }
-    printf(
-        "On a real board the truth of a layer is not known, only the total. For layers beside their truth:\n"
-        "  joulemap demo --sim h200\n");
+    printf("On a real GPU the truth of a layer is not known, only the total. For layers beside their truth:\n"
+           "  joulemap demo --sim h200\n");
     return missed ? CLI_EXIT_MISSED : 0;
 }
 
@@ -229,7 +228,7 @@ static const cli_option options_table[] = {
     {"--keep", 'k', "FILE", "keep the recording as FILE, and the truth beside it", NULL, false},
     {"--force", 'f', NULL, "replace an existing recording", NULL, false},
     {"--sim", 0, "PROFILE",
-     "use the simulated board (h200, h100, a100, rtx3090, v100), also where there is a GPU", NULL, false},
+     "use a simulated GPU (h200, h100, a100, rtx3090, v100), also where there is a real one", NULL, false},
     {"--seconds", 0, "N", "how long the program runs (default: 20)", NULL, false},
     {0},
 };
@@ -239,15 +238,15 @@ const cli_verb cli_verb_demo = {
     .usage = "[options]",
     .summary = "record a program of ours and compare with what is known to be true",
     .description = "Records a small transformer that trains and validates, and shows the joules of its "
-                   "layers. On the simulated "
-                   "board, taken where there is no GPU, it trains on the CPU; the board knows how much each "
-                   "layer truly took, and the "
-                   "table puts that beside what joulemap found. On a real board only the total is known, "
+                   "layers. On a simulated "
+                   "GPU, taken where there is no real one, it trains on the CPU; the simulated GPU knows how "
+                   "much each layer truly took, and the "
+                   "table puts that beside what joulemap found. On a real GPU only the total is known, "
                    "from its energy counter.\n"
                    "\n"
                    "Exit code 0 says: every layer with more than 2 % of the energy is within 5 % of the "
                    "truth, and all rows add up to "
-                   "the board's total within 0.5 %. 1 says that this was missed.\n"
+                   "the GPU's total within 0.5 %. 1 says that this was missed.\n"
                    "\n"
                    "Needs Python with PyTorch and joulemap: that of the installed package, or "
                    "JOULEMAP_PYTHON, or python3.\n",

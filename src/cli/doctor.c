@@ -1,4 +1,4 @@
-/* joulemap doctor: what works here, what does not, why, and how to get it. */
+/* `joulemap doctor`: what works here, what does not, why, and how to get it. */
 #include "cli/json.h"
 
 #include <string.h>
@@ -53,10 +53,10 @@ static void print_text(const jm_inventory *inventory, const abilities *found)
 {
     printf("joulemap %s\n\n", jm_version());
     if (found->gpu_count > 0)
-        printf("  GPU energy   yes: %zu board%s%s, main sensor %s\n", found->gpu_count,
+        printf("  GPU energy   yes: %zu GPU%s%s, main sensor %s\n", found->gpu_count,
                found->gpu_count == 1 ? "" : "s", found->simulated ? " (simulated)" : "", found->gpu_sensor);
     else
-        printf("  GPU energy   no: see NVML below; --sim h200 simulates a board\n");
+        printf("  GPU energy   no: see NVML below; --sim h200 simulates a GPU\n");
     if (found->cpu_count > 0)
         printf("  CPU energy   yes: %zu domains\n", found->cpu_count);
     else
@@ -89,7 +89,7 @@ static int run(const cli_args *args)
 {
     jm_inventory *inventory;
     jm_error err;
-    cli_progress("looking at boards, drivers and libraries");
+    cli_progress("looking at GPUs, drivers and libraries");
     if (jm_inventory_create(&inventory, cli_get(args, "--sim"), &err) != JM_OK) return cli_fail(args, &err);
     abilities found = abilities_find(inventory);
     cli_progress(NULL);
@@ -104,8 +104,7 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    {"--sim", 0, "PROFILE",
-     "look at the simulated board: h200, h100, a100, rtx3090, v100, or a profile's file", NULL, false},
+    CLI_SIM_OPTION,
     {"--json", 0, NULL, "print JSON", NULL, false},
     {0},
 };

@@ -37,5 +37,5 @@ void cli_energy_print_total(FILE *out, const jm_report_totals *totals, double wa
                      totals->duration_s);
     if (isfinite(totals->total_energy_j) && totals->duration_s < 0.98 * wanted_s)
         fprintf(out, " in the %.2f s that are recorded", totals->duration_s);
-    if (totals->simulated) fputs(" (simulated board)", out);
+    if (totals->simulated) fputs(" (simulated GPU)", out);
 }

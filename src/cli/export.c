@@ -111,8 +111,13 @@ static int run(const cli_args *args)
     return code;
 }
 
+static const char formats[] =
+#define X(name) "|" #name
+    JM_EXPORT_FORMAT_MAP(X);
+#undef X
+
 static const cli_option options_table[] = {
-    {"--format", 'f', "FORMAT", "format of the export", "csv|json", true},
+    {"--format", 'f', "FORMAT", "format of the export", formats + 1, true},
     {"--output", 'o', "FILE", "write to FILE, which appears only when it is whole (default: standard output)",
      NULL, false},
     CLI_VIEW_OPTIONS,

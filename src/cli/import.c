@@ -18,13 +18,14 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    {"--output", 'o', "FILE", "The recording to write.", NULL, true},
-    {"--force", 'f', NULL, "Replace an existing file.", NULL, false},
+    {"--output", 'o', "FILE", "the recording to write", NULL, true},
+    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
     {"--board", 'b', "PROFILE",
-     "Board profile that knows the sensors (h200, h100, ...; generic if not given).", NULL, false},
-    {"--readings", 0, "CSV", "Sensor readings: sensor,t_s,value.", NULL, false},
-    {"--segments", 0, "CSV", "Host-timed work: part,kernel,t_start_s,t_end_s,kernel_launches.", NULL, false},
-    {"--kernels", 0, "CSV", "Kernels: t_start_s,duration_us,kernel,stream,part.", NULL, false},
+     "profile of the GPU that knows the sensors: h200, h100, ... (default: generic)", NULL, false},
+    {"--readings", 0, "CSV", "sensor readings: sensor,t_s,value", NULL, false},
+    {"--segments", 0, "CSV", "work timed on the host: part,kernel,t_start_s,t_end_s,kernel_launches", NULL,
+     false},
+    {"--kernels", 0, "CSV", "kernels: t_start_s,duration_us,kernel,stream,part", NULL, false},
     {0},
 };
 
@@ -35,7 +36,7 @@ const cli_verb cli_verb_import = {
     .description =
         "Files may be plain or gzipped; other columns are ignored; times are seconds from any common zero.\n"
         "\n"
-        "Sensors go by their names in the board profile. Rows of the same part that follow each other make "
+        "Sensors go by their names in the profile. Rows of the same part that follow each other make "
         "a phase of that name: see `joulemap report --phase`. A segment counts as one kernel row that "
         "stands for kernel_launches calls; with --kernels beside it, segments only tell the phases.\n"
         "\n"

@@ -6,7 +6,7 @@
 
 json_t *cli_json_number(double value)
 {
-    return isnan(value) ? json_null() : json_real(value);
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
 int cli_json_write(const cli_args *args, json_t *document_take)

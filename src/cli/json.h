@@ -5,7 +5,7 @@
 #include "cli/verb.h"
 #include <jansson.h>
 
-/* A number, null where it is NAN. */
+/* A number, null where there is none (NAN). */
 json_t *cli_json_number(double value);
 
 /* Print the document and free it; returns the exit code. */

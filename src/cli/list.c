@@ -1,4 +1,4 @@
-/* joulemap list: which boards there are, and what each of their sensors tells. */
+/* `joulemap list`: which boards there are, and what each of their sensors tells. */
 #include "cli/json.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static void sensor_print(const jm_sensor *sensor)
         snprintf(period, sizeof period, "when set");
     if (sensor->read_cost_ns > 0) time_text(cost, sizeof cost, sensor->read_cost_ns);
     response_text(response, sizeof response, sensor);
-    printf("    %-19s %-5s %-9s %-34s %s\n", sensor->name, jm_quantity_unit(sensor->quantity), period,
+    printf("    %-19s %-5s %-13s %-34s %s\n", sensor->name, jm_quantity_unit(sensor->quantity), period,
            response, cost);
 }
 
@@ -76,12 +76,12 @@ static void board_print(const jm_inventory *inventory, size_t number)
             printf("CUDA index %d\n", board->cuda_index);
         else
             printf("hidden from CUDA by CUDA_VISIBLE_DEVICES\n");
-        printf("  driver %s, board profile %s\n", board->driver[0] != '\0' ? board->driver : "unknown",
+        printf("  driver %s, profile %s\n", board->driver[0] != '\0' ? board->driver : "unknown",
                board->profile);
     }
-    if (board->mig) printf("  cut into MIG instances: power is that of the whole board\n");
+    if (board->mig) printf("  cut into MIG instances: power is that of the whole GPU\n");
     limits_print(board);
-    printf("    %-19s %-5s %-9s %-34s %s\n", "sensor", "unit", "renewed", "tells", "cost of a read");
+    printf("    %-19s %-5s %-13s %-34s %s\n", "sensor", "unit", "updates every", "tells", "cost of a read");
     for (size_t i = 0; i < jm_inventory_sensor_count(inventory, number); i++)
         sensor_print(jm_inventory_sensor(inventory, number, i));
 }
@@ -160,8 +160,8 @@ static int run(const cli_args *args)
     if (cli_has(args, "--json")) {
         code = print_json(args, inventory);
     } else if (count == 0) {
-        code = cli_error(args, JM_NO_DEVICE, "`joulemap doctor` tells why; `--sim h200` simulates a board",
-                         "no board found");
+        code = cli_error(args, JM_NO_DEVICE, "`joulemap doctor` tells why; `--sim h200` simulates a GPU",
+                         "no GPU found, and no CPU whose energy can be read");
     } else {
         for (size_t i = 0; i < count; i++)
             board_print(inventory, i);
@@ -171,8 +171,7 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    {"--sim", 0, "PROFILE", "use the simulated board: h200, h100, a100, rtx3090, v100, or a profile's file",
-     NULL, false},
+    CLI_SIM_OPTION,
     {"--json", 0, NULL, "print JSON", NULL, false},
     {0},
 };
@@ -180,11 +179,11 @@ static const cli_option options[] = {
 const cli_verb cli_verb_list = {
     .name = "list",
     .usage = "[options]",
-    .summary = "show the boards and their sensors",
+    .summary = "show GPUs, CPUs and their sensors",
     .description =
         "GPUs and, where the kernel lets us read them, CPU packages and their memory. Of each sensor: how "
-        "often its value is renewed, how it answers to the true power, and what a read cost just now. What a "
-        "sensor tells comes from the board's profile (docs/sensors.md).\n"
+        "often its value updates, how it answers to the true power, and what a read cost just now. What a "
+        "sensor tells comes from the GPU's profile (docs/sensors.md).\n"
         "\n"
         "The CUDA index is the number that a CUDA program would use, after CUDA_VISIBLE_DEVICES.\n"
         "\n"

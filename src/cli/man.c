@@ -102,7 +102,7 @@ void cli_man_print(FILE *out)
     fputs(".SH EXIT STATUS\nA verb that runs a command exits with the status of that command. Else:\n", out);
     print_exit_codes(out);
     fputs(".SH ENVIRONMENT\n"
-          ".TP\n.B JOULEMAP_SIM\nProfile (or its file) of the simulated board to use in place of real ones;\n"
+          ".TP\n.B JOULEMAP_SIM\nProfile (or its file) of the simulated GPU to use in place of real ones;\n"
           "several are separated by commas.\n"
           ".TP\n.B JOULEMAP_NVML, JOULEMAP_CUPTI\nPath of the library to load in place of the one found.\n"
           ".TP\n.B JOULEMAP_PYTHON\nThe Python that \\fBjoulemap demo\\fR runs its program with.\n"

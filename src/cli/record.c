@@ -14,8 +14,7 @@
 static const cli_option options[] = {
     {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL, false},
     {"--force", 'f', NULL, "replace an existing recording", NULL, false},
-    {"--sim", 0, "PROFILE", "use the simulated board: h200, h100, a100, rtx3090, v100, or a profile's file",
-     NULL, false},
+    CLI_SIM_OPTION,
     {"--no-kernels", 0, NULL, "do not trace GPU kernels", NULL, false},
     {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
     {NULL, 0, NULL, NULL, NULL, false},
@@ -172,7 +171,8 @@ const cli_verb cli_verb_record = {
     .usage = "[options] -- COMMAND [ARG...]",
     .summary = "run a command and record where its joules go",
     .description =
-        "Runs COMMAND and records the power of all boards, the spans and NVTX ranges of its processes, and "
+        "Runs COMMAND and records the power of all GPUs and of the CPU where it can be read, the spans and "
+        "NVTX ranges of its processes, and "
         "the kernels they launch, into one file. The exit code is COMMAND's.\n\n"
         "The file is whole up to the last second even if COMMAND or joulemap itself is killed. It is an "
         "SQLite database; docs/file-format.md describes it.\n\n"

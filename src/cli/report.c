@@ -57,7 +57,8 @@ const cli_verb cli_verb_report = {
     .name = "report",
     .usage = "FILE [options]",
     .summary = "show where the joules of a recording went",
-    .description = "Prints one row a layer, kernel, type of work, phase, board or single span. A parent's "
+    .description = "Prints one row a layer, kernel, type of work, phase, board (a GPU or a CPU) or single "
+                   "span. A parent's "
                    "row holds the energy of its "
                    "children too; the share is that of the total. Idle time, work outside of any layer, and "
                    "what the data cannot "

@@ -1,10 +1,8 @@
 /* `joulemap stat`: run a command and say what it took. */
 #include "cli/child.h"
 #include "cli/energy.h"
-#include "cli/verb.h"
+#include "cli/json.h"
 
-#include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +11,7 @@
 
 static const cli_option options[] = {
     {"--json", 0, NULL, "print a JSON object on stdout", NULL, false},
-    {"--sim", 0, "PROFILE", "use the simulated board: h200, h100, a100, rtx3090, v100, or a profile's file",
-     NULL, false},
+    CLI_SIM_OPTION,
     {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
     {NULL, 0, NULL, NULL, NULL, false},
 };
@@ -48,20 +45,16 @@ static void print_text(const jm_report *report, const cli_child *child)
 
 /* ---- JSON */
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *board_json(const jm_row *row, double duration_s)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", row->name, "kind", row->kind, "path",
-                     row->path, "boards", row->boards, "energy_j", number(row->energy_j), "energy_low_j",
-                     number(row->energy_low_j), "energy_high_j", number(row->energy_high_j), "power_w",
-                     number(row->energy_j / duration_s));
+                     row->path, "boards", row->boards, "energy_j", cli_json_number(row->energy_j),
+                     "energy_low_j", cli_json_number(row->energy_low_j), "energy_high_j",
+                     cli_json_number(row->energy_high_j), "power_w",
+                     cli_json_number(row->energy_j / duration_s));
 }
 
-static int print_json(const jm_report *report, const cli_child *child)
+static int print_json(const cli_args *args, const jm_report *report, const cli_child *child)
 {
     double duration_s = (double)(child->end_ns - child->start_ns) / 1e9;
     const jm_report_totals *totals = jm_report_totals_get(report);
@@ -72,16 +65,13 @@ static int print_json(const jm_report *report, const cli_child *child)
     for (size_t i = 0; i < jm_report_note_count(report); i++)
         json_array_append_new(notes, json_string(jm_report_note(report, i)));
     json_t *all = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:b, s:o, s:o}", "duration_s", number(duration_s), "energy_j",
-        number(totals->total_energy_j), "energy_low_j", number(totals->total_low_j), "energy_high_j",
-        number(totals->total_high_j), "power_w", number(totals->total_energy_j / totals->duration_s),
-        "source", totals->total_source == NULL ? "" : totals->total_source, "exit_code", child->exit_code,
-        "simulated", totals->simulated, "boards", boards, "notes", notes);
-    int code =
-        all == NULL || json_dumpf(all, stdout, JSON_INDENT(2)) != 0 ? jm_status_exit_code(JM_NO_MEMORY) : 0;
-    if (code == 0) fputc('\n', stdout);
-    json_decref(all);
-    return code;
+        "{s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:b, s:o, s:o}", "duration_s", cli_json_number(duration_s),
+        "energy_j", cli_json_number(totals->total_energy_j), "energy_low_j",
+        cli_json_number(totals->total_low_j), "energy_high_j", cli_json_number(totals->total_high_j),
+        "power_w", cli_json_number(totals->total_energy_j / totals->duration_s), "source",
+        totals->total_source == NULL ? "" : totals->total_source, "exit_code", child->exit_code, "simulated",
+        totals->simulated, "boards", boards, "notes", notes);
+    return cli_json_write(args, all);
 }
 
 /* ---- the run */
@@ -96,7 +86,7 @@ static int print_result(const cli_args *args, jm_run *run, const cli_child *chil
     if (status != JM_OK) return cli_fail(args, &err);
     int code = 0;
     if (cli_has(args, "--json"))
-        code = print_json(report, child);
+        code = print_json(args, report, child);
     else
         print_text(report, child);
     jm_report_free(report);
@@ -135,10 +125,10 @@ const cli_verb cli_verb_stat = {
     .summary = "run a command and say what energy it took",
     .description =
         "Runs COMMAND and prints time, energy with its 95 % interval, and mean power, then a line for each "
-        "board and, if it can be read, the CPU. Nothing is written to disk. The exit code is COMMAND's.\n\n"
+        "GPU and, if it can be read, the CPU. Nothing is written to disk. The exit code is COMMAND's.\n\n"
         "The line goes to stderr, as COMMAND's output may go to stdout; with --json an object goes to "
         "stdout.\n\n"
-        "The interval is relative to the board's own sensor; how true that sensor is in itself is told in "
+        "The interval is relative to the GPU's own sensor; how true that sensor is in itself is told in "
         "docs/accuracy.md.\n\n"
         "  joulemap stat -- python train.py",
     .options = options,

@@ -62,7 +62,8 @@ static jm_status take_line(cli_truth *truth, char *line, jm_error *err)
         fields[i] = next_field(&rest);
         if (fields[i] == NULL) return fail(err, JM_BAD_DATA, "a line is too short: ", line);
     }
-    if (fields[ENERGY][0] == '\0') return fail(err, JM_BAD_DATA, "the board lost track: ", fields[NAME]);
+    if (fields[ENERGY][0] == '\0')
+        return fail(err, JM_BAD_DATA, "the simulated GPU lost track: ", fields[NAME]);
     char *end;
     double energy_j = strtod(fields[ENERGY], &end);
     if (*end != '\0' || !isfinite(energy_j)) return fail(err, JM_BAD_DATA, "no energy: ", fields[ENERGY]);

@@ -62,7 +62,7 @@ static void judge(tally *all, const cli_layer *layer, double total_j)
 
 int cli_truth_print(const cli_truth *truth)
 {
-    char small_name[48], total_name[] = "all rows, and the board's total";
+    char small_name[48], total_name[] = "all rows, and the GPU's total";
     tally all = {.small = {.path = small_name}};
     printf("%-*s %12s %12s %10s %8s\n", name_room(), "layer, its own energy", "joulemap", "truth",
            "deviation", "share");
@@ -83,9 +83,9 @@ int cli_truth_print(const cli_truth *truth)
     } else if (all.worst != NULL) {
         printf("; furthest: %s, which only one of them knows", all.worst->path);
     }
-    printf("\n%s: the rows add up to the board's total within %.1f %% (%+.3f %%)\n",
+    printf("\n%s: the rows add up to the GPU's total within %.1f %% (%+.3f %%)\n",
            total_kept ? "ok" : "MISSED", CLI_TOTAL_WITHIN * 100, deviation(&total) * 100);
-    printf("    (the board was watched for %.2f s, of which the recording holds %.2f s: it begins and ends "
+    printf("    (the GPU was watched for %.2f s, of which the recording holds %.2f s: it begins and ends "
            "with the program)\n",
            truth->total_s, truth->found_s);
     return layers_kept && total_kept ? 0 : CLI_EXIT_MISSED;

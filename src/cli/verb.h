@@ -17,6 +17,13 @@ typedef struct cli_option {
     bool required;
 } cli_option;
 
+/* The same option of all verbs that look at GPUs. */
+#define CLI_SIM_OPTION                                                                                       \
+    {                                                                                                        \
+        "--sim", 0, "PROFILE", "use a simulated GPU: h200, h100, a100, rtx3090, v100, or a profile's file",  \
+            NULL, false                                                                                      \
+    }
+
 typedef struct cli_args cli_args;
 
 typedef struct cli_verb {

@@ -6,6 +6,11 @@
 #include <limits.h>
 #include <string.h>
 
+const char cli_view_keys[] =
+#define X(name, text) "|" text
+    JM_BY_MAP(X);
+#undef X
+
 static jm_by parse_by(const char *text)
 {
     int by = 0;

@@ -4,12 +4,13 @@
 
 #include "cli/verb.h"
 
+extern const char cli_view_keys[]; /* the texts of JM_BY_MAP, each after a "|" */
+
 /* Their options, for the table of a verb. */
 #define CLI_VIEW_OPTIONS                                                                                     \
-    {"--by", 'b', "KEY", "what a row stands for (default: layer)", "layer|kernel|type|phase|board|span",     \
-     false},                                                                                                 \
+    {"--by", 'b', "KEY", "what a row stands for (default: layer)", cli_view_keys + 1, false},                \
         {"--phase", 'p', "NAME", "only what happened inside phases of this name", NULL, false},              \
-        {"--board", 0, "N", "only the board of this index, as `joulemap list` counts", NULL, false},         \
+        {"--board", 0, "N", "only the GPU of this index, as `joulemap list` counts", NULL, false},           \
     {                                                                                                        \
         "--process", 0, "PID", "only this process of the recording", NULL, false                             \
     }

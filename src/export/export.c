@@ -5,7 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
-static const jm__export_format *const formats[] = {&jm__export_csv, &jm__export_json, NULL};
+static const jm__export_format *const formats[] = {
+#define X(name) &jm__export_##name,
+    JM_EXPORT_FORMAT_MAP(X)
+#undef X
+        NULL};
 
 jm_status jm_export(jm_recording *recording, const char *format, const jm_report_options *options, FILE *out,
                     jm_error *err)

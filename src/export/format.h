@@ -1,4 +1,4 @@
-/* The table of export formats: a format is one file here and one line in export.c. */
+/* The table of export formats: a format is one file here and one line in JM_EXPORT_FORMAT_MAP. */
 #ifndef JM_EXPORT_FORMAT_H
 #define JM_EXPORT_FORMAT_H
 
@@ -10,6 +10,8 @@ typedef struct jm__export_format {
     jm_status (*write)(jm_recording *recording, const jm_report_options *options, FILE *out, jm_error *err);
 } jm__export_format;
 
-extern const jm__export_format jm__export_csv, jm__export_json;
+#define X(name) extern const jm__export_format jm__export_##name;
+JM_EXPORT_FORMAT_MAP(X)
+#undef X
 
 #endif

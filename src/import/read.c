@@ -19,8 +19,8 @@ static jm_status take_reading(jm__import *im, jm__csv *csv, const size_t column[
 {
     const jm_sensor *sensor = jm__profile_sensor(&im->profile, jm__csv_text(csv, column[0]));
     if (sensor == NULL)
-        return jm__csv_bad(csv, column[0], err, "board profile %s knows no sensor \"%.60s\"",
-                           im->profile.name, jm__csv_text(csv, column[0]));
+        return jm__csv_bad(csv, column[0], err, "profile %s knows no sensor \"%.60s\"", im->profile.name,
+                           jm__csv_text(csv, column[0]));
     jm_reading reading = {0};
     JM_TRY(jm__csv_scaled(csv, column[1], 9, &reading.t_ns, err));
     JM_TRY(jm__csv_number(csv, column[2], &reading.value, err));

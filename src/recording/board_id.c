@@ -18,7 +18,7 @@ static jm_status find(sqlite3 *db, int index, int64_t *id, jm_error *err)
     sqlite3_finalize(rows);
     jm_status status = JM_OK;
     if (!found) {
-        status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no GPU %d in this recording, only: %s", index,
+        status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "no GPU %d; this recording has: %s", index,
                           others.length > 0 ? others.text : "none");
     }
     jm__strbuf_free(&others);

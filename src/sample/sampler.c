@@ -155,7 +155,7 @@ static jm_status no_board_fail(const jm_inventory *inventory, jm_error *err)
         /* What a single call lacks ("NVML: nvmlDevice...") is not why there is no board. */
         if (!finding->works && strchr(finding->subject, ':') == NULL) detail = finding->detail;
     }
-    return jm__fail(err, JM_NO_DEVICE, 0, "", "no board to read on this machine: %s", detail);
+    return jm__fail(err, JM_NO_DEVICE, 0, "", "no GPU to read on this machine: %s", detail);
 }
 
 /* ---- the thread ---- */

@@ -5,8 +5,8 @@ joulemap list >boards
 code=$?
 # a machine with RAPL still lists its CPU
 if grep -q '^CPU' boards; then
-    echo "joulemap list: no board found" >&2
-    echo '  `joulemap doctor` tells why; `--sim h200` simulates a board' >&2
+    echo "joulemap list: no GPU found, and no CPU whose energy can be read" >&2
+    echo '  `joulemap doctor` tells why; `--sim h200` simulates a GPU' >&2
     code=69
 fi
 exit $code
