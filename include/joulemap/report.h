@@ -3,6 +3,7 @@
 #define JOULEMAP_REPORT_H
 
 #include <joulemap/recording.h>
+#include <joulemap/report_fields.h>
 #include <joulemap/status.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,56 +55,34 @@ typedef struct jm_report_options {
     int64_t to_ns;
 } jm_report_options;
 
+/* Kinds of fields, and the type of each in C (jm_field_REAL). */
+typedef enum jm_field_kind {
+#define X(kind, type, python) JM_FIELD_##kind,
+    JM_FIELD_KIND_MAP(X)
+#undef X
+        JM_FIELD_KIND_COUNT
+} jm_field_kind;
+
+#define X(kind, type, python) typedef type jm_field_##kind;
+JM_FIELD_KIND_MAP(X)
+#undef X
+
+/* Members of the structs below: what each says stands in joulemap/report_fields.h. */
+#define JM_FIELD_MEMBER(kind, name, key, place, doc) jm_field_##kind name;
+
 /* One row. Texts live as long as the report. Rows are in pre-order of the tree:
  * a parent stands before its children, depth says where. */
 typedef struct jm_row {
-    const char *name; /* "attn" */
-    const char *path; /* "blocks.0.attn"; unique with kind among the rows of one report, but for BY_SPAN */
-    const char *kind; /* "forward", "kernel", "idle", "outside", "unresolved", ... */
-    int32_t depth;
-    int64_t calls;
-    /* Time its own kernels (or, without a GPU, its spans) took, children included; kernels that overlap share
-     * it. */
-    double busy_s;
-    double energy_j; /* inclusive: with all children; NAN if no sensor tells anything of it (unresolved) */
-    double energy_low_j; /* 95 % interval, relative to the board's own sensor */
-    double energy_high_j;
-    double energy_self_j; /* exclusive: all rows' self energies add up to total_energy_j */
-    double power_w;       /* energy_j / busy_s; NAN if busy_s is 0 */
-    double share;         /* energy_self_j's inclusive counterpart: energy_j / total_energy_j */
-    jm_provenance provenance;
-    const char *boards; /* "0", "0,1": indices */
-    int64_t start_ns;   /* BY_SPAN: when; else the first occurrence */
-    int64_t end_ns;
+    JM_ROW_FIELDS(JM_FIELD_MEMBER)
 } jm_row;
 
 typedef struct jm_report_totals {
-    double total_energy_j; /* NAN if no sensor tells */
-    double total_low_j;
-    double total_high_j;
-    const char *total_source; /* "energy_counter", "power_ring" */
-    double idle_energy_j;
-    double outside_energy_j;
-    double unresolved_energy_j;
-    double closure;   /* (sum of the free fit - independent total) / total; NAN if there is no second total */
-    double closure_z; /* the same in standard uncertainties; above 3 the total is not forced */
-    double duration_s; /* that the total is of: without the time in which the boards were lost */
-    double residual_w; /* root mean square of the fit; NAN without a fit */
-    double chi2_n;     /* reduced chi square; NAN without a fit */
-    int64_t readings;
-    bool simulated;
+    JM_TOTALS_FIELDS(JM_FIELD_MEMBER)
 } jm_report_totals;
 
 /* How good the data are, and what taking them cost. */
 typedef struct jm_report_quality {
-    int64_t gaps; /* stretches without readings */
-    double gap_s;
-    int64_t lost_records;       /* spans and kernels that did not fit */
-    int64_t throttle_events;    /* times that a board began to throttle */
-    double overhead_cpu_s;      /* CPU time of the sampler; NAN if not noted */
-    int64_t overhead_calls;     /* reads of sensors; -1 if not noted */
-    double overhead_call_s;     /* time spent in them; NAN if not noted */
-    const char *const *sensors; /* used by the fit, "NVIDIA H200: power_ring"; NULL-terminated */
+    JM_QUALITY_FIELDS(JM_FIELD_MEMBER)
 } jm_report_quality;
 
 typedef struct jm_report jm_report;

@@ -26,23 +26,51 @@ static void write_real(FILE *out, double value)
     if (isfinite(value)) fprintf(out, "%.15g", value);
 }
 
-static void write_row(FILE *out, const jm_row *row, bool simulated)
+static void write_field(FILE *out, jm_field_kind kind, const void *value)
 {
-    const char *texts[] = {row->name, row->path, row->kind};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        write_text(out, texts[i]);
-        fputc(',', out);
+    const char *text = "";
+    switch (kind) {
+    case JM_FIELD_TEXT:
+    case JM_FIELD_TEXT_OR_NONE:
+        text = *(const jm_field_TEXT *)value;
+        break;
+    case JM_FIELD_PROVENANCE:
+        text = jm_provenance_text(*(const jm_field_PROVENANCE *)value);
+        break;
+    case JM_FIELD_FLAG:
+        text = *(const jm_field_FLAG *)value ? "true" : "false";
+        break;
+    case JM_FIELD_INT32:
+        fprintf(out, "%" PRId32, *(const jm_field_INT32 *)value);
+        break;
+    case JM_FIELD_INT64:
+        fprintf(out, "%" PRId64, *(const jm_field_INT64 *)value);
+        break;
+    case JM_FIELD_COUNT_OR_NONE: {
+        jm_field_COUNT_OR_NONE count = *(const jm_field_COUNT_OR_NONE *)value;
+        if (count >= 0) fprintf(out, "%" PRId64, count);
+        break;
     }
-    fprintf(out, "%" PRId32 ",%" PRId64, row->depth, row->calls);
-    const double figures[] = {row->busy_s,        row->energy_j, row->energy_low_j, row->energy_high_j,
-                              row->energy_self_j, row->power_w,  row->share};
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        fputc(',', out);
-        write_real(out, figures[i]);
+    case JM_FIELD_REAL:
+    case JM_FIELD_REAL_OR_NONE:
+        write_real(out, *(const jm_field_REAL *)value);
+        break;
+    case JM_FIELD_TEXTS: /* not in rows */
+    case JM_FIELD_KIND_COUNT:
+        break;
     }
-    fprintf(out, ",%s,", jm_provenance_text(row->provenance));
-    write_text(out, row->boards);
-    fprintf(out, ",%" PRId64 ",%" PRId64 ",%s\n", row->start_ns, row->end_ns, simulated ? "true" : "false");
+    if (text != NULL) write_text(out, text);
+}
+
+static void write_row(FILE *out, const jm_row *row, const jm_report_totals *totals)
+{
+#define X(kind, name, key, place, doc)                                                                       \
+    write_field(out, JM_FIELD_##kind, &row->name);                                                           \
+    fputc(',', out);
+    JM_ROW_FIELDS(X)
+#undef X
+    write_field(out, JM_FIELD_FLAG, &totals->simulated);
+    fputc('\n', out);
 }
 
 static jm_status write_csv(jm_recording *recording, const jm_report_options *options, FILE *out,
@@ -50,11 +78,11 @@ static jm_status write_csv(jm_recording *recording, const jm_report_options *opt
 {
     jm_report *report = NULL;
     JM_TRY(jm_report_create(&report, recording, options, err));
-    fputs("name,path,kind,depth,calls,busy_s,energy_j,energy_low_j,energy_high_j,energy_self_j,power_w,share,"
-          "provenance,boards,start_ns,end_ns,simulated\n",
-          out);
+#define X(kind, name, key, place, doc) key ","
+    fputs(JM_ROW_FIELDS(X) "simulated\n", out);
+#undef X
     for (size_t i = 0; i < jm_report_row_count(report); i++)
-        write_row(out, jm_report_row(report, i), jm_report_totals_get(report)->simulated);
+        write_row(out, jm_report_row(report, i), jm_report_totals_get(report));
     jm_report_free(report);
     return JM_OK;
 }

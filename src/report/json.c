@@ -26,28 +26,65 @@ static json_t *text(const char *value)
     return string;
 }
 
-static json_t *row_object(const jm_row *row, bool with_times)
+static json_t *texts(const char *const *values)
 {
-    json_t *object = json_pack("{so so so si sI so so so so so so so ss so}", "name", text(row->name), "path",
-                               text(row->path), "kind", text(row->kind), "depth", (int)row->depth, "calls",
-                               (json_int_t)row->calls, "busy_s", real(row->busy_s), "energy_j",
-                               real(row->energy_j), "energy_low_j", real(row->energy_low_j), "energy_high_j",
-                               real(row->energy_high_j), "energy_self_j", real(row->energy_self_j), "power_w",
-                               real(row->power_w), "share", real(row->share), "provenance",
-                               jm_provenance_text(row->provenance), "boards", text(row->boards));
-    if (object != NULL && with_times) {
-        json_object_set_new(object, "start_ns", json_integer(row->start_ns));
-        json_object_set_new(object, "end_ns", json_integer(row->end_ns));
+    json_t *array = json_array();
+    for (; values != NULL && *values != NULL; values++)
+        json_array_append_new(array, text(*values));
+    return array;
+}
+
+static json_t *field(jm_field_kind kind, const void *value)
+{
+    switch (kind) {
+    case JM_FIELD_TEXT:
+    case JM_FIELD_TEXT_OR_NONE:
+        return text(*(const jm_field_TEXT *)value);
+    case JM_FIELD_TEXTS:
+        return texts(*(const jm_field_TEXTS *)value);
+    case JM_FIELD_INT32:
+        return json_integer(*(const jm_field_INT32 *)value);
+    case JM_FIELD_INT64:
+        return json_integer(*(const jm_field_INT64 *)value);
+    case JM_FIELD_COUNT_OR_NONE: {
+        jm_field_COUNT_OR_NONE count = *(const jm_field_COUNT_OR_NONE *)value;
+        return count < 0 ? json_null() : json_integer(count);
     }
-    return object;
+    case JM_FIELD_REAL:
+    case JM_FIELD_REAL_OR_NONE:
+        return real(*(const jm_field_REAL *)value);
+    case JM_FIELD_FLAG:
+        return json_boolean(*(const jm_field_FLAG *)value);
+    case JM_FIELD_PROVENANCE:
+        return text(jm_provenance_text(*(const jm_field_PROVENANCE *)value));
+    case JM_FIELD_KIND_COUNT:
+        break;
+    }
+    return NULL;
+}
+
+/* The fields with a place in `places`; NULL if memory is out. */
+static json_t *row_object(const jm_row *row, unsigned places)
+{
+    json_t *object = json_object();
+    bool whole = object != NULL;
+#define X(kind, name, key, place, doc)                                                                       \
+    if (whole && (places & (place)) != 0)                                                                    \
+        whole = json_object_set_new(object, key, field(JM_FIELD_##kind, &row->name)) == 0;
+    JM_ROW_FIELDS(X)
+#undef X
+    if (whole) return object;
+    json_decref(object);
+    return NULL;
 }
 
 static json_t *rows_array(const jm_report *report)
 {
-    bool with_times = jm_report_options_get(report)->by == JM_BY_SPAN;
+    bool one_by_one = jm_report_options_get(report)->by == JM_BY_SPAN;
+    unsigned places = one_by_one ? JM_IN_ROW | JM_IN_OCCURRENCE : JM_IN_ROW;
     json_t *rows = json_array();
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
-        if (json_array_append_new(rows, row_object(jm_report_row(report, i), with_times)) == 0) continue;
+        if (json_array_append_new(rows, row_object(jm_report_row(report, i), places)) == 0) continue;
         json_decref(rows);
         return NULL;
     }
@@ -62,49 +99,41 @@ static json_t *notes_array(const jm_report *report)
     return notes;
 }
 
-static json_t *sensors_array(const jm_report_quality *quality)
+/* Add the totals and qualities that have their place here. */
+static bool add_summary(json_t *object, const jm_report *report, unsigned here)
 {
-    json_t *sensors = json_array();
-    for (const char *const *sensor = quality->sensors; sensor != NULL && *sensor != NULL; sensor++)
-        json_array_append_new(sensors, text(*sensor));
-    return sensors;
-}
-
-static json_t *quality_object(const jm_report *report)
-{
-    const jm_report_quality *quality = jm_report_quality_get(report);
     const jm_report_totals *totals = jm_report_totals_get(report);
-    return json_pack("{so sI sI so sI sI so so so so}", "sensors", sensors_array(quality), "readings",
-                     (json_int_t)totals->readings, "gaps", (json_int_t)quality->gaps, "gap_s",
-                     real(quality->gap_s), "lost_records", (json_int_t)quality->lost_records,
-                     "throttle_events", (json_int_t)quality->throttle_events, "residual_w",
-                     real(totals->residual_w), "chi2_n", real(totals->chi2_n), "closure_z",
-                     real(totals->closure_z), "notes", notes_array(report));
-}
-
-static json_t *overhead_object(const jm_report *report)
-{
     const jm_report_quality *quality = jm_report_quality_get(report);
-    bool noted = quality->overhead_calls >= 0;
-    return json_pack("{so so so}", "cpu_s", real(quality->overhead_cpu_s), "calls",
-                     noted ? json_integer(quality->overhead_calls) : json_null(), "call_s",
-                     real(quality->overhead_call_s));
+    bool whole = true;
+#define T(kind, name, key, place, doc)                                                                       \
+    if (whole && (here & (place)) != 0)                                                                      \
+        whole = json_object_set_new(object, key, field(JM_FIELD_##kind, &totals->name)) == 0;
+#define Q(kind, name, key, place, doc)                                                                       \
+    if (whole && (here & (place)) != 0)                                                                      \
+        whole = json_object_set_new(object, key, field(JM_FIELD_##kind, &quality->name)) == 0;
+    JM_SUMMARY_FIELDS(T, Q)
+#undef T
+#undef Q
+    return whole;
 }
 
 static json_t *report_object(const jm_report *report)
 {
-    const jm_report_totals *totals = jm_report_totals_get(report);
     const jm_report_options *options = jm_report_options_get(report);
-    return json_pack("{ss ss so sb so so so so so so so so so so so so so}", "version", jm_version(), "by",
-                     jm_by_text(options->by), "phase", text(options->phase), "simulated",
-                     (int)totals->simulated, "duration_s", real(totals->duration_s), "total_energy_j",
-                     real(totals->total_energy_j), "total_energy_low_j", real(totals->total_low_j),
-                     "total_energy_high_j", real(totals->total_high_j), "total_source",
-                     text(totals->total_source), "idle_energy_j", real(totals->idle_energy_j),
-                     "outside_energy_j", real(totals->outside_energy_j), "unresolved_energy_j",
-                     real(totals->unresolved_energy_j), "closure", real(totals->closure), "residual_w",
-                     real(totals->residual_w), "quality", quality_object(report), "overhead",
-                     overhead_object(report), "rows", rows_array(report));
+    json_t *quality = json_object(), *overhead = json_object();
+    json_t *object = json_pack("{ss ss so}", "version", jm_version(), "by", jm_by_text(options->by), "phase",
+                               text(options->phase));
+    bool whole = add_summary(object, report, JM_IN_REPORT) && add_summary(quality, report, JM_IN_QUALITY) &&
+                 add_summary(overhead, report, JM_IN_OVERHEAD) &&
+                 json_object_set_new(quality, "notes", notes_array(report)) == 0 &&
+                 json_object_set(object, "quality", quality) == 0 &&
+                 json_object_set(object, "overhead", overhead) == 0 &&
+                 json_object_set_new(object, "rows", rows_array(report)) == 0;
+    json_decref(quality);
+    json_decref(overhead);
+    if (whole) return object;
+    json_decref(object);
+    return NULL;
 }
 
 jm_status jm_report_json(const jm_report *report, char **out, jm_error *err)

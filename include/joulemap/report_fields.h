@@ -1,0 +1,106 @@
+/* The fields of a report, each told once. What follows from these tables: the structs of joulemap/report.h,
+ * the objects of JSON, the columns of CSV, the classes Row, Totals and Quality in Python with their types and
+ * documentation; docs/report.md is held to them by a test.
+ *
+ *     X(kind, name, key, place, doc)
+ *
+ * kind   how it is kept and how it may be missing, one of JM_FIELD_KIND_MAP
+ * name   the struct's member, Python's attribute
+ * key    in JSON and CSV
+ * place  where it stands in JSON: a sum of JM_IN_...; CSV and Python have all fields of a row
+ * doc    what it says, and its unit */
+#ifndef JOULEMAP_REPORT_FIELDS_H
+#define JOULEMAP_REPORT_FIELDS_H
+
+/* kind, type in C, type in Python. What is missing is null in JSON, empty in CSV, None in Python. */
+#define JM_FIELD_KIND_MAP(X)                                                                                 \
+    X(TEXT, const char *, "str")                                                                             \
+    X(TEXT_OR_NONE, const char *, "str | None") /* missing: NULL */                                          \
+    X(TEXTS, const char *const *, "list[str]")  /* ends with NULL; NULL if there are none; not in rows */    \
+    X(INT32, int32_t, "int")                                                                                 \
+    X(INT64, int64_t, "int")                                                                                 \
+    X(COUNT_OR_NONE, int64_t, "int | None") /* missing: less than 0 */                                       \
+    X(REAL, double, "float")                                                                                 \
+    X(REAL_OR_NONE, double, "float | None") /* missing: NAN */                                               \
+    X(FLAG, bool, "bool")                                                                                    \
+    X(PROVENANCE, jm_provenance, "str")
+
+/* Places in JSON. */
+#define JM_IN_ROW        1  /* every row */
+#define JM_IN_OCCURRENCE 2  /* rows that are one occurrence (JM_BY_SPAN) */
+#define JM_IN_REPORT     4  /* the report's own object */
+#define JM_IN_QUALITY    8  /* its object "quality" */
+#define JM_IN_OVERHEAD   16 /* its object "overhead" */
+
+#define JM_QUOTED(name, text) " \"" text "\""
+
+#define JM_ROW_FIELDS(X)                                                                                     \
+    X(TEXT, name, "name", JM_IN_ROW, "\"attn\"")                                                             \
+    X(TEXT, path, "path", JM_IN_ROW, "\"blocks.0.attn\"; with kind unique in a report, but for by=\"span\"") \
+    X(TEXT, kind, "kind", JM_IN_ROW,                                                                         \
+      "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"kernel\", \"idle\", \"outside\", "         \
+      "\"unresolved\", ...")                                                                                 \
+    X(INT32, depth, "depth", JM_IN_ROW, "Depth in the tree, from 0")                                         \
+    X(INT64, calls, "calls", JM_IN_ROW, "How often it ran")                                                  \
+    X(REAL, busy_s, "busy_s", JM_IN_ROW,                                                                     \
+      "Seconds that its kernels (without a GPU: its spans) took, children included; kernels that overlap "   \
+      "share them")                                                                                          \
+    X(REAL_OR_NONE, energy_j, "energy_j", JM_IN_ROW,                                                         \
+      "Joules with all children; missing where no sensor tells")                                             \
+    X(REAL_OR_NONE, energy_low_j, "energy_low_j", JM_IN_ROW,                                                 \
+      "Lower end of the 95 % interval of energy_j, relative to the board's own sensor")                      \
+    X(REAL_OR_NONE, energy_high_j, "energy_high_j", JM_IN_ROW, "Upper end of it")                            \
+    X(REAL_OR_NONE, energy_self_j, "energy_self_j", JM_IN_ROW,                                               \
+      "Joules without children; those of all rows add up to total_energy_j")                                 \
+    X(REAL_OR_NONE, power_w, "power_w", JM_IN_ROW,                                                           \
+      "energy_j / busy_s, watts; missing where it was never busy")                                           \
+    X(REAL_OR_NONE, share, "share", JM_IN_ROW,                                                               \
+      "energy_j / total_energy_j; missing where the total is not known")                                     \
+    X(PROVENANCE, provenance, "provenance", JM_IN_ROW,                                                       \
+      "How the figure is known, the best first:" JM_PROVENANCE_MAP(JM_QUOTED))                               \
+    X(TEXT, boards, "boards", JM_IN_ROW, "Indices of the boards: \"0\", \"0,1\"")                            \
+    X(INT64, start_ns, "start_ns", JM_IN_OCCURRENCE,                                                         \
+      "CLOCK_MONOTONIC, nanoseconds: of the occurrence (by=\"span\"), else of the first one")                \
+    X(INT64, end_ns, "end_ns", JM_IN_OCCURRENCE, "The end of it")
+
+/* What the rows add up to (T: jm_report_totals) and how good the data are (Q: jm_report_quality), in one
+ * order, JSON's: its objects mix the two. */
+#define JM_SUMMARY_FIELDS(T, Q)                                                                              \
+    T(FLAG, simulated, "simulated", JM_IN_REPORT, "Any board was a simulated one")                           \
+    T(REAL_OR_NONE, duration_s, "duration_s", JM_IN_REPORT,                                                  \
+      "Seconds that the total is of: without the time in which the boards were lost")                        \
+    T(REAL_OR_NONE, total_energy_j, "total_energy_j", JM_IN_REPORT,                                          \
+      "Joules of all boards; missing if no sensor tells")                                                    \
+    T(REAL_OR_NONE, total_low_j, "total_energy_low_j", JM_IN_REPORT,                                         \
+      "Lower end of its 95 % interval, relative to the boards' own sensors")                                 \
+    T(REAL_OR_NONE, total_high_j, "total_energy_high_j", JM_IN_REPORT, "Upper end of it")                    \
+    T(TEXT_OR_NONE, total_source, "total_source", JM_IN_REPORT,                                              \
+      "The sensor behind it: \"energy_counter\", \"power_ring\"")                                            \
+    T(REAL_OR_NONE, idle_energy_j, "idle_energy_j", JM_IN_REPORT, "Joules while nothing ran")                \
+    T(REAL_OR_NONE, outside_energy_j, "outside_energy_j", JM_IN_REPORT,                                      \
+      "Joules of what ran outside of all layers")                                                            \
+    T(REAL_OR_NONE, unresolved_energy_j, "unresolved_energy_j", JM_IN_REPORT,                                \
+      "Joules that the data cannot separate")                                                                \
+    T(REAL_OR_NONE, closure, "closure", JM_IN_REPORT,                                                        \
+      "(sum of the free fit - independent total) / total; missing if there is no second total")              \
+    Q(TEXTS, sensors, "sensors", JM_IN_QUALITY, "What the fit used, one a board: \"0: power_ring\"")         \
+    T(INT64, readings, "readings", JM_IN_QUALITY, "Readings of sensors that were used")                      \
+    Q(INT64, gaps, "gaps", JM_IN_QUALITY, "Stretches without readings")                                      \
+    Q(REAL, gap_s, "gap_s", JM_IN_QUALITY, "Their length, seconds")                                          \
+    Q(INT64, lost_records, "lost_records", JM_IN_QUALITY, "Spans and kernels that did not fit")              \
+    Q(INT64, throttle_events, "throttle_events", JM_IN_QUALITY, "Times that a board began to throttle")      \
+    T(REAL_OR_NONE, residual_w, "residual_w", JM_IN_REPORT | JM_IN_QUALITY,                                  \
+      "Root mean square of the fit, watts; missing without a fit")                                           \
+    T(REAL_OR_NONE, chi2_n, "chi2_n", JM_IN_QUALITY, "Reduced chi square; missing without a fit")            \
+    T(REAL_OR_NONE, closure_z, "closure_z", JM_IN_QUALITY,                                                   \
+      "closure in standard uncertainties; above 3 the fit is not held to the total")                         \
+    Q(REAL_OR_NONE, overhead_cpu_s, "cpu_s", JM_IN_OVERHEAD,                                                 \
+      "CPU time of the sampler, seconds; missing if not noted")                                              \
+    Q(COUNT_OR_NONE, overhead_calls, "calls", JM_IN_OVERHEAD, "Reads of sensors; missing if not noted")      \
+    Q(REAL_OR_NONE, overhead_call_s, "call_s", JM_IN_OVERHEAD, "Seconds spent in them; missing if not noted")
+
+#define JM_NO_FIELD(kind, name, key, place, doc)
+#define JM_TOTALS_FIELDS(X)  JM_SUMMARY_FIELDS(X, JM_NO_FIELD)
+#define JM_QUALITY_FIELDS(X) JM_SUMMARY_FIELDS(JM_NO_FIELD, X)
+
+#endif
