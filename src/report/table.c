@@ -31,13 +31,14 @@ static void make_room(layout *at, const jm__table *table, size_t width)
 {
     size_t wanted = at->name_width < NARROWEST_NAME ? at->name_width : NARROWEST_NAME;
     while (rest_width(at) + wanted > width) {
-        size_t victim = JM_TABLE_COLUMNS;
-        for (size_t c = 0; c < JM_TABLE_COLUMNS; c++) {
+        size_t victim = table->column_count;
+        for (size_t c = 0; c < table->column_count; c++) {
             if (at->widths[c] == 0 || table->columns[c].sacrifice == 0) continue;
-            if (victim == JM_TABLE_COLUMNS || table->columns[c].sacrifice > table->columns[victim].sacrifice)
+            if (victim == table->column_count ||
+                table->columns[c].sacrifice > table->columns[victim].sacrifice)
                 victim = c;
         }
-        if (victim == JM_TABLE_COLUMNS) break;
+        if (victim == table->column_count) break;
         at->widths[victim] = 0;
     }
     size_t rest = rest_width(at);
@@ -48,13 +49,13 @@ static void make_room(layout *at, const jm__table *table, size_t width)
 static layout lay_out(const jm__table *table, size_t width)
 {
     layout at = {.name_width = strlen(table->title)};
-    for (size_t c = 0; c < JM_TABLE_COLUMNS; c++)
+    for (size_t c = 0; c < table->column_count; c++)
         at.widths[c] = strlen(table->columns[c].title);
     for (size_t i = 0; i < table->lines.count; i++) {
         const jm__table_line *line = &table->lines.items[i];
         at.name_width = larger(at.name_width, jm__utf8_columns(line->name) + strlen(line->suffix) +
                                                   (size_t)line->depth * INDENT);
-        for (size_t c = 0; c < JM_TABLE_COLUMNS; c++)
+        for (size_t c = 0; c < table->column_count; c++)
             at.widths[c] = larger(at.widths[c], jm__utf8_columns(line->cells[c]));
     }
     if (width > 0) make_room(&at, table, width);
@@ -151,7 +152,7 @@ static void add_cell(jm__strbuf *out, const jm__table_column *column, size_t wid
 
 static void add_cells(jm__strbuf *out, const jm__table *table, const layout *at, const jm__table_line *line)
 {
-    for (size_t c = 0; c < JM_TABLE_COLUMNS; c++) {
+    for (size_t c = 0; c < table->column_count; c++) {
         const char *text = line != NULL ? line->cells[c] : table->columns[c].title;
         if (at->widths[c] > 0) add_cell(out, &table->columns[c], at->widths[c], text);
     }

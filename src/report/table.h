@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "report/format.h"
 
-enum { JM_TABLE_COLUMNS = 6 };
+enum { JM_TABLE_COLUMNS = 8 }; /* at most, beside the names */
 
 typedef struct jm__table_column {
     const char *title;
@@ -23,8 +23,9 @@ typedef struct jm__table_line {
 } jm__table_line;
 
 typedef struct jm__table {
-    const char *title;               /* of the first column */
-    const jm__table_column *columns; /* JM_TABLE_COLUMNS of them */
+    const char *title; /* of the first column, the names */
+    jm__table_column columns[JM_TABLE_COLUMNS];
+    size_t column_count;
     JM_VEC(jm__table_line) lines;
 } jm__table;
 

@@ -8,12 +8,51 @@
 #include <math.h>
 #include <string.h>
 
-enum { CALLS, TIME, ENERGY, POWER, SHARE, KNOWN };
+static void write_calls(char out[JM_CELL], const jm_row *row)
+{
+    if (row->calls == 0)
+        snprintf(out, JM_CELL, "-"); /* idle time is not called */
+    else
+        jm__format_count(out, row->calls);
+}
 
-static const jm__table_column columns[JM_TABLE_COLUMNS] = {
-    [CALLS] = {"calls", false, 3}, [TIME] = {"time", false, 2},   [ENERGY] = {"energy", false, 0},
-    [POWER] = {"power", false, 1}, [SHARE] = {"share", false, 0}, [KNOWN] = {"known", true, 0},
+static void write_time(char out[JM_CELL], const jm_row *row)
+{
+    jm__format_time(out, row->busy_s > 0 ? row->busy_s : NAN);
+}
+
+static void write_energy(char out[JM_CELL], const jm_row *row)
+{
+    jm__format_energy(out, row->energy_j, row->energy_low_j, row->energy_high_j);
+}
+
+static void write_power(char out[JM_CELL], const jm_row *row)
+{
+    jm__format_power(out, row->power_w);
+}
+
+static void write_share(char out[JM_CELL], const jm_row *row)
+{
+    jm__format_share(out, row->share);
+}
+
+static void write_known(char out[JM_CELL], const jm_row *row)
+{
+    snprintf(out, JM_CELL, "%s", jm_provenance_text(row->provenance));
+}
+
+/* The columns after the name, in order: a new one is a line here and its function. */
+static const struct {
+    jm__table_column shape;
+    void (*write)(char out[JM_CELL], const jm_row *row);
+    bool adds_up; /* can be said of several rows together */
+} columns[] = {
+    {{"calls", false, 3}, write_calls, false},  {{"time", false, 2}, write_time, false},
+    {{"energy", false, 0}, write_energy, true}, {{"power", false, 1}, write_power, false},
+    {{"share", false, 0}, write_share, true},   {{"known", true, 0}, write_known, false},
 };
+enum { COLUMNS = sizeof columns / sizeof *columns };
+_Static_assert((int)COLUMNS <= (int)JM_TABLE_COLUMNS, "a table has room for its columns");
 
 /* A row at the top with less than this of the total stands back behind the inner rows that take more. */
 static const double top_share = 1e-3;
@@ -111,13 +150,8 @@ static bool add_line(jm__table *table, const jm_row *row, bool say_kind)
     if (say_kind) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
     line.name = jm__strbuf_take(&name);
     if (line.name == NULL) return false;
-    jm__format_count(line.cells[CALLS], row->calls);
-    jm__format_time(line.cells[TIME], row->busy_s > 0 ? row->busy_s : NAN);
-    if (row->calls == 0) memcpy(line.cells[CALLS], "-", sizeof "-"); /* idle time is not called */
-    jm__format_energy(line.cells[ENERGY], row->energy_j, row->energy_low_j, row->energy_high_j);
-    jm__format_power(line.cells[POWER], row->power_w);
-    jm__format_share(line.cells[SHARE], row->share);
-    snprintf(line.cells[KNOWN], JM_CELL, "%s", jm_provenance_text(row->provenance));
+    for (size_t c = 0; c < COLUMNS; c++)
+        columns[c].write(line.cells[c], row);
     if (jm__vec_push(&table->lines, line)) return true;
     free(line.name);
     return false;
@@ -144,8 +178,12 @@ static bool add_rest(jm__table *table, const jm_report *report, const bool *chos
     line.name = jm__strbuf_take(&name);
     if (line.name == NULL) return false;
     if (!inside) {
-        jm__format_energy(line.cells[ENERGY], energy_j, NAN, NAN);
-        jm__format_share(line.cells[SHARE], energy_j / jm_report_totals_get(report)->total_energy_j);
+        const jm_row rest = {.energy_j = energy_j,
+                             .energy_low_j = NAN,
+                             .energy_high_j = NAN,
+                             .share = energy_j / jm_report_totals_get(report)->total_energy_j};
+        for (size_t c = 0; c < COLUMNS; c++)
+            if (columns[c].adds_up) columns[c].write(line.cells[c], &rest);
     }
     if (jm__vec_push(&table->lines, line)) return true;
     free(line.name);
@@ -265,7 +303,9 @@ jm_status jm_report_text(const jm_report *report, int width, size_t limit, char 
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
     size_t columns_wide = width > 0 ? (size_t)width : 0;
-    jm__table table = {.title = jm_by_text(jm_report_options_get(report)->by), .columns = columns};
+    jm__table table = {.title = jm_by_text(jm_report_options_get(report)->by), .column_count = COLUMNS};
+    for (size_t c = 0; c < COLUMNS; c++)
+        table.columns[c] = columns[c].shape;
     jm__strbuf text = {0};
     bool filled = fill_table(&table, report, limit);
     if (filled) {
