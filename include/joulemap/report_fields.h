@@ -38,8 +38,8 @@
     X(TEXT, name, "name", JM_IN_ROW, "\"attn\"")                                                             \
     X(TEXT, path, "path", JM_IN_ROW, "\"blocks.0.attn\"; with kind unique in a report, but for by=\"span\"") \
     X(TEXT, kind, "kind", JM_IN_ROW,                                                                         \
-      "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"kernel\", \"idle\", \"outside\", "         \
-      "\"unresolved\", ...")                                                                                 \
+      "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"kernel\", \"phase\", \"gpu\", \"idle\", "  \
+      "\"outside\", \"unresolved\" and others")                                                              \
     X(INT32, depth, "depth", JM_IN_ROW, "Depth in the tree, from 0")                                         \
     X(INT64, calls, "calls", JM_IN_ROW, "How often it ran")                                                  \
     X(REAL, busy_s, "busy_s", JM_IN_ROW,                                                                     \
@@ -57,7 +57,7 @@
     X(REAL_OR_NONE, share, "share", JM_IN_ROW,                                                               \
       "energy_j / total_energy_j; missing where the total is not known")                                     \
     X(PROVENANCE, provenance, "provenance", JM_IN_ROW,                                                       \
-      "How the figure is known, the best first:" JM_PROVENANCE_MAP(JM_QUOTED))                               \
+      "How the figure is known, best first:" JM_PROVENANCE_MAP(JM_QUOTED))                                   \
     X(TEXT, boards, "boards", JM_IN_ROW, "Indices of the boards: \"0\", \"0,1\"")                            \
     X(INT64, start_ns, "start_ns", JM_IN_OCCURRENCE,                                                         \
       "CLOCK_MONOTONIC, nanoseconds: of the occurrence (by=\"span\"), else of the first one")                \

@@ -16,10 +16,29 @@ PyObject *core_number(double value)
     return PyFloat_FromDouble(value);
 }
 
-int core_put(PyObject *dict, const char *key, PyObject *value)
+int core_append(PyObject *list, PyObject *value)
 {
     if (!value) return -1;
-    int failed = PyDict_SetItemString(dict, key, value);
+    int failed = PyList_Append(list, value);
+    Py_DECREF(value);
+    return failed;
+}
+
+PyObject *core_dict_take(const core_item *items, size_t count)
+{
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; i < count; i++) {
+        PyObject *value = items[i].value;
+        if (dict && (!value || PyDict_SetItemString(dict, items[i].key, value) < 0)) Py_CLEAR(dict);
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
+int core_constant_add(PyObject *module, const char *name, PyObject *value)
+{
+    if (!value) return -1;
+    int failed = PyModule_AddObjectRef(module, name, value);
     Py_DECREF(value);
     return failed;
 }
@@ -90,28 +109,28 @@ static PyMethodDef module_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int names_add(PyObject *module)
+static PyObject *span_kinds(void)
 {
-    PyObject *kinds = PyDict_New();
-    if (!kinds) return -1;
+    core_item items[JM_SPAN_KIND_COUNT];
+    size_t count = 0;
     for (int kind = JM_SPAN_NONE + 1; kind < JM_SPAN_KIND_COUNT; kind++)
-        if (core_put(kinds, jm_span_kind_text((jm_span_kind)kind), PyLong_FromLong(kind)) < 0) goto failed;
-    if (PyModule_AddObject(module, "SPAN_KINDS", kinds) < 0) goto failed;
-    PyObject *by = PyDict_New();
-    if (!by) return -1;
-    for (int i = 0; i < JM_BY_COUNT; i++)
-        if (core_put(by, jm_by_text((jm_by)i), PyLong_FromLong(i)) < 0) {
-            Py_DECREF(by);
-            return -1;
-        }
-    if (PyModule_AddObject(module, "BY", by) < 0) {
-        Py_DECREF(by);
-        return -1;
-    }
-    return 0;
-failed:
-    Py_DECREF(kinds);
-    return -1;
+        items[count++] = (core_item){jm_span_kind_text((jm_span_kind)kind), PyLong_FromLong(kind)};
+    return core_dict_take(items, count);
+}
+
+static PyObject *row_keys(void)
+{
+    core_item items[JM_BY_COUNT];
+    for (int by = 0; by < JM_BY_COUNT; by++)
+        items[by] = (core_item){jm_by_text((jm_by)by), PyLong_FromLong(by)};
+    return core_dict_take(items, JM_BY_COUNT);
+}
+
+static int constants_add(PyObject *module)
+{
+    if (core_constant_add(module, "SPAN_KINDS", span_kinds()) < 0) return -1;
+    if (core_constant_add(module, "BY", row_keys()) < 0) return -1;
+    return core_report_fields_add(module);
 }
 
 static PyObject *type_add(PyObject *module, PyType_Spec *spec)
@@ -158,7 +177,7 @@ static int module_exec(PyObject *module)
     }
     state->report_type = (PyTypeObject *)type_add(module, &core_report_spec);
     if (!state->report_type) return -1;
-    return names_add(module);
+    return constants_add(module);
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)

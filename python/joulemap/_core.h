@@ -23,8 +23,19 @@ PyObject *core_text(const char *text);
 /* A number that may be missing: NaN becomes None. */
 PyObject *core_number(double value);
 
-/* Put `value` (stolen, may be NULL after an error) under `key`; -1 on error. */
-int core_put(PyObject *dict, const char *key, PyObject *value);
+/* Append `value` (stolen, may be NULL after an error); -1 on error. */
+int core_append(PyObject *list, PyObject *value);
+
+/* A dict's key and its value (stolen, may be NULL after an error). */
+typedef struct core_item {
+    const char *key;
+    PyObject *value;
+} core_item;
+
+PyObject *core_dict_take(const core_item *items, size_t count);
+
+/* A module's attribute; `value` is stolen, may be NULL after an error. */
+int core_constant_add(PyObject *module, const char *name, PyObject *value);
 
 /* Frees an instance of a heap type without references to other objects. */
 void core_object_free(PyObject *self);
@@ -32,6 +43,9 @@ void core_object_free(PyObject *self);
 /* A jm_report over `recording` from the Python arguments of report(); `owner` keeps the recording alive. */
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs);
+
+/* The module's ROW_FIELDS, TOTALS_FIELDS and QUALITY_FIELDS. */
+int core_report_fields_add(PyObject *module);
 
 /* Functions of the module, as Python calls them. */
 PyObject *core_intern(PyObject *module, PyObject *text);

@@ -8,6 +8,10 @@ from typing_extensions import Self
 
 SPAN_KINDS: Final[dict[str, int]]
 BY: Final[dict[str, int]]
+# (name, key in JSON and CSV, type, documentation) of each field of a report
+ROW_FIELDS: Final[tuple[tuple[str, str, str, str], ...]]
+TOTALS_FIELDS: Final[tuple[tuple[str, str, str, str], ...]]
+QUALITY_FIELDS: Final[tuple[tuple[str, str, str, str], ...]]
 
 class Error(RuntimeError):
     status: str

@@ -54,40 +54,57 @@ static void report_free(PyObject *object)
     core_object_free(object);
 }
 
-/* The fields of report.py's Row, in its order. */
+/* A list of texts, NULL-terminated. */
+static PyObject *text_list(const char *const *texts)
+{
+    PyObject *list = PyList_New(0);
+    for (; list && texts && *texts; texts++)
+        if (core_append(list, core_text(*texts)) < 0) Py_CLEAR(list);
+    return list;
+}
+
+static PyObject *field_value(jm_field_kind kind, const void *value)
+{
+    switch (kind) {
+    case JM_FIELD_TEXT:
+    case JM_FIELD_TEXT_OR_NONE:
+        return core_text(*(const jm_field_TEXT *)value);
+    case JM_FIELD_TEXTS:
+        return text_list(*(const jm_field_TEXTS *)value);
+    case JM_FIELD_INT32:
+        return PyLong_FromLong(*(const jm_field_INT32 *)value);
+    case JM_FIELD_INT64:
+        return PyLong_FromLongLong(*(const jm_field_INT64 *)value);
+    case JM_FIELD_COUNT_OR_NONE: {
+        jm_field_COUNT_OR_NONE count = *(const jm_field_COUNT_OR_NONE *)value;
+        if (count < 0) Py_RETURN_NONE;
+        return PyLong_FromLongLong(count);
+    }
+    case JM_FIELD_REAL:
+    case JM_FIELD_REAL_OR_NONE:
+        return core_number(*(const jm_field_REAL *)value);
+    case JM_FIELD_FLAG:
+        return PyBool_FromLong(*(const jm_field_FLAG *)value);
+    case JM_FIELD_PROVENANCE:
+        return core_text(jm_provenance_text(*(const jm_field_PROVENANCE *)value));
+    case JM_FIELD_KIND_COUNT:
+        break;
+    }
+    PyErr_SetString(PyExc_SystemError, "a field of a report has no known kind");
+    return NULL;
+}
+
+/* The fields of Row, in its order. */
 static PyObject *row_tuple(const jm_row *row)
 {
-    PyObject *fields[] = {
-        core_text(row->name),
-        core_text(row->path),
-        core_text(row->kind),
-        PyLong_FromLong(row->depth),
-        PyLong_FromLongLong(row->calls),
-        PyFloat_FromDouble(row->busy_s),
-        core_number(row->energy_j),
-        core_number(row->energy_low_j),
-        core_number(row->energy_high_j),
-        core_number(row->energy_self_j),
-        core_number(row->power_w),
-        core_number(row->share),
-        core_text(jm_provenance_text(row->provenance)),
-        core_text(row->boards),
-        PyLong_FromLongLong(row->start_ns),
-        PyLong_FromLongLong(row->end_ns),
-    };
-    const Py_ssize_t count = (Py_ssize_t)(sizeof(fields) / sizeof(fields[0]));
-    PyObject *tuple = PyTuple_New(count);
-    bool whole = tuple != NULL;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        whole = whole && fields[i];
-        if (tuple)
-            PyTuple_SetItem(tuple, i, fields[i]); /* steals, also NULL */
-        else
-            Py_XDECREF(fields[i]);
-    }
-    if (whole) return tuple;
-    Py_XDECREF(tuple);
-    return NULL;
+    PyObject *list = PyList_New(0);
+#define X(kind, name, key, place, doc)                                                                       \
+    if (list && core_append(list, field_value(JM_FIELD_##kind, &row->name)) < 0) Py_CLEAR(list);
+    JM_ROW_FIELDS(X)
+#undef X
+    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
 }
 
 static PyObject *report_rows(PyObject *object, PyObject *unused)
@@ -95,16 +112,8 @@ static PyObject *report_rows(PyObject *object, PyObject *unused)
     (void)unused;
     const jm_report *report = ((core_report *)object)->report;
     PyObject *rows = PyList_New(0);
-    if (!rows) return NULL;
-    for (size_t i = 0; i < jm_report_row_count(report); i++) {
-        PyObject *row = row_tuple(jm_report_row(report, i));
-        if (!row || PyList_Append(rows, row) < 0) {
-            Py_XDECREF(row);
-            Py_DECREF(rows);
-            return NULL;
-        }
-        Py_DECREF(row);
-    }
+    for (size_t i = 0; rows && i < jm_report_row_count(report); i++)
+        if (core_append(rows, row_tuple(jm_report_row(report, i))) < 0) Py_CLEAR(rows);
     return rows;
 }
 
@@ -112,68 +121,24 @@ static PyObject *report_totals(PyObject *object, PyObject *unused)
 {
     (void)unused;
     const jm_report_totals *totals = jm_report_totals_get(((core_report *)object)->report);
-    PyObject *dict = PyDict_New();
-    if (!dict) return NULL;
-    if (core_put(dict, "total_energy_j", core_number(totals->total_energy_j)) < 0 ||
-        core_put(dict, "total_low_j", core_number(totals->total_low_j)) < 0 ||
-        core_put(dict, "total_high_j", core_number(totals->total_high_j)) < 0 ||
-        core_put(dict, "total_source", core_text(totals->total_source)) < 0 ||
-        core_put(dict, "idle_energy_j", core_number(totals->idle_energy_j)) < 0 ||
-        core_put(dict, "outside_energy_j", core_number(totals->outside_energy_j)) < 0 ||
-        core_put(dict, "unresolved_energy_j", core_number(totals->unresolved_energy_j)) < 0 ||
-        core_put(dict, "closure", core_number(totals->closure)) < 0 ||
-        core_put(dict, "closure_z", core_number(totals->closure_z)) < 0 ||
-        core_put(dict, "duration_s", core_number(totals->duration_s)) < 0 ||
-        core_put(dict, "residual_w", core_number(totals->residual_w)) < 0 ||
-        core_put(dict, "chi2_n", core_number(totals->chi2_n)) < 0 ||
-        core_put(dict, "readings", PyLong_FromLongLong(totals->readings)) < 0 ||
-        core_put(dict, "simulated", PyBool_FromLong(totals->simulated)) < 0) {
-        Py_DECREF(dict);
-        return NULL;
-    }
-    return dict;
-}
-
-/* A list of texts, NULL-terminated. */
-static PyObject *text_list(const char *const *texts)
-{
-    PyObject *list = PyList_New(0);
-    if (!list) return NULL;
-    for (; texts && *texts; texts++) {
-        PyObject *text = core_text(*texts);
-        if (!text || PyList_Append(list, text) < 0) {
-            Py_XDECREF(text);
-            Py_DECREF(list);
-            return NULL;
-        }
-        Py_DECREF(text);
-    }
-    return list;
+    const core_item items[] = {
+#define X(kind, name, key, place, doc) {#name, field_value(JM_FIELD_##kind, &totals->name)},
+        JM_TOTALS_FIELDS(X)
+#undef X
+    };
+    return core_dict_take(items, sizeof items / sizeof *items);
 }
 
 static PyObject *report_quality(PyObject *object, PyObject *unused)
 {
     (void)unused;
     const jm_report_quality *quality = jm_report_quality_get(((core_report *)object)->report);
-    PyObject *dict = PyDict_New();
-    if (!dict) return NULL;
-    PyObject *calls = Py_None;
-    if (quality->overhead_calls >= 0)
-        calls = PyLong_FromLongLong(quality->overhead_calls);
-    else
-        Py_INCREF(calls);
-    if (core_put(dict, "overhead_calls", calls) < 0 ||
-        core_put(dict, "overhead_cpu_s", core_number(quality->overhead_cpu_s)) < 0 ||
-        core_put(dict, "overhead_call_s", core_number(quality->overhead_call_s)) < 0 ||
-        core_put(dict, "gaps", PyLong_FromLongLong(quality->gaps)) < 0 ||
-        core_put(dict, "gap_s", core_number(quality->gap_s)) < 0 ||
-        core_put(dict, "lost_records", PyLong_FromLongLong(quality->lost_records)) < 0 ||
-        core_put(dict, "throttle_events", PyLong_FromLongLong(quality->throttle_events)) < 0 ||
-        core_put(dict, "sensors", text_list(quality->sensors)) < 0) {
-        Py_DECREF(dict);
-        return NULL;
-    }
-    return dict;
+    const core_item items[] = {
+#define X(kind, name, key, place, doc) {#name, field_value(JM_FIELD_##kind, &quality->name)},
+        JM_QUALITY_FIELDS(X)
+#undef X
+    };
+    return core_dict_take(items, sizeof items / sizeof *items);
 }
 
 static PyObject *report_notes(PyObject *object, PyObject *unused)
@@ -181,17 +146,47 @@ static PyObject *report_notes(PyObject *object, PyObject *unused)
     (void)unused;
     const jm_report *report = ((core_report *)object)->report;
     PyObject *notes = PyList_New(0);
-    if (!notes) return NULL;
-    for (size_t i = 0; i < jm_report_note_count(report); i++) {
-        PyObject *note = core_text(jm_report_note(report, i));
-        if (!note || PyList_Append(notes, note) < 0) {
-            Py_XDECREF(note);
-            Py_DECREF(notes);
-            return NULL;
-        }
-        Py_DECREF(note);
-    }
+    for (size_t i = 0; notes && i < jm_report_note_count(report); i++)
+        if (core_append(notes, core_text(jm_report_note(report, i))) < 0) Py_CLEAR(notes);
     return notes;
+}
+
+/* What the fields are: (name, key, type, documentation) of each. */
+
+typedef struct field_words {
+    const char *name, *key, *type, *doc;
+} field_words;
+
+static const char *const python_types[JM_FIELD_KIND_COUNT] = {
+#define X(kind, type, python) python,
+    JM_FIELD_KIND_MAP(X)
+#undef X
+};
+
+static PyObject *words_tuple(const field_words *fields, size_t count)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < count; i++) {
+        const field_words *f = &fields[i];
+        if (core_append(list, Py_BuildValue("(ssss)", f->name, f->key, f->type, f->doc)) < 0) Py_CLEAR(list);
+    }
+    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
+}
+
+int core_report_fields_add(PyObject *module)
+{
+#define X(kind, name, key, place, doc) {#name, key, python_types[JM_FIELD_##kind], doc},
+    const field_words row[] = {JM_ROW_FIELDS(X)};
+    const field_words totals[] = {JM_TOTALS_FIELDS(X)};
+    const field_words quality[] = {JM_QUALITY_FIELDS(X)};
+#undef X
+    if (core_constant_add(module, "ROW_FIELDS", words_tuple(row, sizeof row / sizeof *row)) < 0) return -1;
+    if (core_constant_add(module, "TOTALS_FIELDS", words_tuple(totals, sizeof totals / sizeof *totals)) < 0)
+        return -1;
+    return core_constant_add(module, "QUALITY_FIELDS",
+                             words_tuple(quality, sizeof quality / sizeof *quality));
 }
 
 /* A view made by the core, or its error. */

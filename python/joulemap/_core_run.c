@@ -278,44 +278,30 @@ PyType_Spec core_recording_spec = {
 
 static PyObject *board_dict(const jm_board *board)
 {
-    PyObject *dict = PyDict_New();
-    if (!dict) return NULL;
-    if (core_put(dict, "backend", core_text(board->backend)) < 0 ||
-        core_put(dict, "name", core_text(board->name)) < 0 ||
-        core_put(dict, "uuid", core_text(board->uuid)) < 0 ||
-        core_put(dict, "pci", core_text(board->pci)) < 0 ||
-        core_put(dict, "driver", core_text(board->driver)) < 0 ||
-        core_put(dict, "profile", core_text(board->profile)) < 0 ||
-        core_put(dict, "index", PyLong_FromLong(board->index)) < 0 ||
-        core_put(dict, "cuda_index", PyLong_FromLong(board->cuda_index)) < 0 ||
-        core_put(dict, "power_limit_w", core_number(board->power_limit_w)) < 0 ||
-        core_put(dict, "simulated", PyBool_FromLong(board->simulated)) < 0) {
-        Py_DECREF(dict);
-        return NULL;
-    }
-    return dict;
+    const core_item items[] = {
+        {"backend", core_text(board->backend)},
+        {"name", core_text(board->name)},
+        {"uuid", core_text(board->uuid)},
+        {"pci", core_text(board->pci)},
+        {"driver", core_text(board->driver)},
+        {"profile", core_text(board->profile)},
+        {"index", PyLong_FromLong(board->index)},
+        {"cuda_index", PyLong_FromLong(board->cuda_index)},
+        {"power_limit_w", core_number(board->power_limit_w)},
+        {"simulated", PyBool_FromLong(board->simulated)},
+    };
+    return core_dict_take(items, sizeof items / sizeof *items);
 }
 
 static PyObject *finding_dict(const jm_finding *finding)
 {
-    PyObject *dict = PyDict_New();
-    if (!dict) return NULL;
-    if (core_put(dict, "subject", core_text(finding->subject)) < 0 ||
-        core_put(dict, "works", PyBool_FromLong(finding->works)) < 0 ||
-        core_put(dict, "detail", core_text(finding->detail)) < 0 ||
-        core_put(dict, "cure", core_text(finding->cure)) < 0) {
-        Py_DECREF(dict);
-        return NULL;
-    }
-    return dict;
-}
-
-static int list_add(PyObject *list, PyObject *item)
-{
-    if (!item) return -1;
-    int failed = PyList_Append(list, item);
-    Py_DECREF(item);
-    return failed;
+    const core_item items[] = {
+        {"subject", core_text(finding->subject)},
+        {"works", PyBool_FromLong(finding->works)},
+        {"detail", core_text(finding->detail)},
+        {"cure", core_text(finding->cure)},
+    };
+    return core_dict_take(items, sizeof items / sizeof *items);
 }
 
 PyObject *core_inventory(PyObject *module, PyObject *args)
@@ -332,9 +318,9 @@ PyObject *core_inventory(PyObject *module, PyObject *args)
     PyObject *result = NULL;
     if (!boards || !findings) goto out;
     for (size_t i = 0; i < jm_inventory_board_count(inventory); i++)
-        if (list_add(boards, board_dict(jm_inventory_board(inventory, i))) < 0) goto out;
+        if (core_append(boards, board_dict(jm_inventory_board(inventory, i))) < 0) goto out;
     for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++)
-        if (list_add(findings, finding_dict(jm_inventory_finding(inventory, i))) < 0) goto out;
+        if (core_append(findings, finding_dict(jm_inventory_finding(inventory, i))) < 0) goto out;
     result = Py_BuildValue("(OO)", boards, findings);
 out:
     Py_XDECREF(boards);

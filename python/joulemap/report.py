@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, make_dataclass
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _core
@@ -13,132 +13,37 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of a report: a layer, a kernel, a phase ..., or what belongs to none.
+if TYPE_CHECKING:
+    from joulemap._fields import Quality as Quality
+    from joulemap._fields import Row as Row
+    from joulemap._fields import Totals as Totals
+else:  # the same classes, made from the same table: include/joulemap/report_fields.h
 
-    Rows stand in pre-order of their tree: a parent before its children.
+    def _record(name: str, fields: tuple[tuple[str, str, str, str], ...], doc: str) -> type:
+        """Make a frozen dataclass with a documented attribute for each field of the core."""
+        attributes = [f"{field} : {kind.replace(' | ', ' or ')}\n    {text}." for field, _, kind, text in fields]
+        return make_dataclass(
+            name,
+            [(field, kind) for field, _, kind, _ in fields],
+            namespace={
+                "__module__": __name__,
+                "__doc__": "\n".join([doc, "", "Attributes", "----------", *attributes]),
+            },
+            frozen=True,
+            slots=True,
+        )
 
-    Attributes
-    ----------
-    name, path : str
-        "attn" and "blocks.0.attn".
-    kind : str
-        "forward", "backward", "recompute", "optimizer", "kernel", "idle", "outside", "unresolved", ...
-    depth : int
-        Depth in the tree, from 0.
-    calls : int
-        How often it ran.
-    busy_s : float
-        Seconds that its kernels (without a GPU: its spans) took, children included.
-    energy_j : float or None
-        Joules with all children; None where no sensor tells.
-    energy_low_j, energy_high_j : float or None
-        95 % interval of `energy_j`, relative to the board's own sensor.
-    energy_self_j : float or None
-        Joules without children. Those of all rows add up to the total.
-    power_w : float or None
-        `energy_j / busy_s`, None where it was never busy.
-    share : float or None
-        `energy_j` as a part of the total, None where the total is not known.
-    provenance : str
-        "measured", "fitted", "isolated", "modelled" or "unresolved".
-    boards : str
-        Indices of the boards, such as "0" or "0,1".
-    start_ns, end_ns : int
-        CLOCK_MONOTONIC; for `by="span"` the occurrence, else the first one.
-    """
+    Row = _record(
+        "Row",
+        _core.ROW_FIELDS,
+        """One row of a report: a layer, a kernel, a phase ..., or what belongs to none.
 
-    name: str
-    path: str
-    kind: str
-    depth: int
-    calls: int
-    busy_s: float
-    energy_j: float | None
-    energy_low_j: float | None
-    energy_high_j: float | None
-    energy_self_j: float | None
-    power_w: float | None
-    share: float | None
-    provenance: str
-    boards: str
-    start_ns: int
-    end_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What the rows of a report add up to, and how good the data are. None: not known.
-
-    Attributes
-    ----------
-    total_energy_j, total_low_j, total_high_j : float or None
-        Joules of all boards with their 95 % interval.
-    total_source : str or None
-        The sensor behind it: "energy_counter", "power_ring".
-    idle_energy_j, outside_energy_j, unresolved_energy_j : float or None
-        Joules of no layer: nothing ran; something ran outside all layers; not separable.
-    closure, closure_z : float or None
-        How far the parts are from the independent total: relative, and in standard uncertainties.
-    duration_s : float or None
-        Seconds covered.
-    residual_w, chi2_n : float or None
-        Root mean square and reduced chi square of the fit.
-    readings : int
-        Number of sensor readings used.
-    simulated : bool
-        True if any board was a simulated one.
-    """
-
-    total_energy_j: float | None
-    total_low_j: float | None
-    total_high_j: float | None
-    total_source: str | None
-    idle_energy_j: float | None
-    outside_energy_j: float | None
-    unresolved_energy_j: float | None
-    closure: float | None
-    closure_z: float | None
-    duration_s: float | None
-    residual_w: float | None
-    chi2_n: float | None
-    readings: int
-    simulated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """How good the data are, and what taking them cost. None: not noted.
-
-    Attributes
-    ----------
-    gaps : int
-        Stretches without readings.
-    gap_s : float
-        Their length, seconds.
-    lost_records : int
-        Spans and kernels that did not fit.
-    throttle_events : int
-        Times that a board began to throttle.
-    overhead_cpu_s : float or None
-        CPU time of the sampler, seconds.
-    overhead_calls : int or None
-        Reads of sensors.
-    overhead_call_s : float or None
-        Seconds spent in them.
-    sensors : list of str
-        What the fit used, one for each board: "0: power_ring".
-    """
-
-    gaps: int
-    gap_s: float
-    lost_records: int
-    throttle_events: int
-    overhead_cpu_s: float | None
-    overhead_calls: int | None
-    overhead_call_s: float | None
-    sensors: list[str]
+Rows stand in pre-order of their tree: a parent before its children. None: missing.""",
+    )
+    Totals = _record("Totals", _core.TOTALS_FIELDS, "What the rows of a report add up to. None: not known.")
+    Quality = _record(
+        "Quality", _core.QUALITY_FIELDS, "How good the data are, and what taking them cost. None: not noted."
+    )
 
 
 def by_number(by: str) -> int:
