@@ -87,6 +87,7 @@ typedef struct jm_report_quality {
 
 typedef struct jm_report jm_report;
 
+/* `options` may be NULL: the whole recording by layer. */
 JM_API jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_report_options *options,
                                   jm_error *err);
 JM_API void jm_report_free(jm_report *report);

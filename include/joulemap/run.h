@@ -32,8 +32,8 @@ typedef struct jm_run_options {
 /* The clock of all times here: CLOCK_MONOTONIC. */
 JM_API int64_t jm_now_ns(void);
 
-/* Start, or attach. Fails with NO_DEVICE only if there is no board at all and
- * none was simulated; a single missing sensor is a finding, not an error. */
+/* Start, or attach; `options` may be NULL: all as if 0. Fails with NO_DEVICE only if there is no board at all
+ * and none was simulated; a single missing sensor is a finding, not an error. */
 JM_API jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *err);
 
 /* True if this run belongs to a parent process. */

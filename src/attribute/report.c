@@ -6,6 +6,7 @@
 #include "attribute/quality.h"
 #include "attribute/rollup/rollup.h"
 #include "attribute/rollup/rows.h"
+#include "base/options.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -22,14 +23,9 @@ struct jm_report {
     char *phase;
 };
 
-/* Options of an older caller are shorter: what he does not know is 0. */
 static jm_status copy_options(jm_report_options *to, const jm_report_options *from, jm_error *err)
 {
-    memset(to, 0, sizeof *to);
-    if (from == NULL) return JM_OK;
-    if (from->size < offsetof(jm_report_options, by) + sizeof from->by)
-        return jm__fail(err, JM_USAGE, 0, "jm_report_create", "jm_report_options.size is not set");
-    memcpy(to, from, from->size < sizeof *to ? from->size : sizeof *to);
+    JM_TRY(jm__options_copy(to, sizeof *to, from, "jm_report_create", err));
     if ((unsigned)to->by >= JM_BY_COUNT)
         return jm__fail(err, JM_USAGE, 0, "jm_report_create", "%d is no row key", (int)to->by);
     if (to->phase != NULL && to->phase[0] == '\0') to->phase = NULL;

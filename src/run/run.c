@@ -1,5 +1,6 @@
 /* A run: sampler, collector and writer at work, from start to stop. */
 #include "base/clock.h"
+#include "base/options.h"
 #include "recording/recording.h"
 #include "run/facts.h"
 #include "run/inside.h"
@@ -189,10 +190,8 @@ static void abandon(jm_run *run)
 
 jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *err)
 {
-    jm_run_options given = {0};
-    if (options == NULL || options->size > sizeof given || options->size < sizeof options->size)
-        return jm__fail(err, JM_USAGE, 0, "jm_run_start", "jm_run_options.size is not one of this library");
-    memcpy(&given, options, options->size);
+    jm_run_options given;
+    JM_TRY(jm__options_copy(&given, sizeof given, options, "jm_run_start", err));
     jm_run *run = new_run();
     char recording[PATH_MAX];
     if (run == NULL) return jm__no_memory(err, "jm_run_start");

@@ -774,6 +774,25 @@ static void test_a_phase_board_or_process_that_is_not_there_is_named(void **stat
     syn_free(s);
 }
 
+static void test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for_more(void **state)
+{
+    (void)state;
+    synthetic *s = two_ranks();
+    jm_report *report;
+    jm_error err;
+    struct {
+        jm_report_options known;
+        int64_t wish;
+    } newer = {.known = {.size = sizeof newer, .by = JM_BY_PHASE}};
+    assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &newer.known, &err), JM_OK);
+    assert_int_equal(jm_report_options_get(report)->by, JM_BY_PHASE);
+    jm_report_free(report);
+    newer.wish = 1;
+    assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &newer.known, &err), JM_USAGE);
+    assert_non_null(strstr(err.text, "made for a newer joulemap"));
+    syn_free(s);
+}
+
 /* Without CUDA the innermost typed span of a thread is the work. */
 static void test_host_spans_stand_for_the_work_where_there_are_no_kernels(void **state)
 {
@@ -885,6 +904,7 @@ int main(void)
         cmocka_unit_test(test_one_reading_gives_wide_intervals_not_a_crash),
         cmocka_unit_test(test_a_recording_with_nothing_in_it_gives_an_empty_report),
         cmocka_unit_test(test_a_phase_board_or_process_that_is_not_there_is_named),
+        cmocka_unit_test(test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for_more),
         cmocka_unit_test(test_host_spans_stand_for_the_work_where_there_are_no_kernels),
         cmocka_unit_test(test_work_that_overlaps_shares_the_time),
         cmocka_unit_test(test_a_cpu_package_is_a_row_of_its_own),

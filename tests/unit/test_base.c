@@ -1,6 +1,7 @@
 /* The base: errors, clocks, texts, vectors. */
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/options.h"
 #include "base/search.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -219,6 +220,65 @@ static void test_an_errno_becomes_the_status_that_says_what_to_do(void **state)
         assert_int_equal(jm_status_of_errno(known[i].code), known[i].status);
 }
 
+/* What the library knows, and structs of callers who are older, or newer. */
+typedef struct known_options {
+    uint32_t size;
+    int32_t by;
+    int64_t board;
+} known_options;
+
+typedef struct newer_options {
+    known_options known;
+    int64_t wish;
+} newer_options;
+
+static void test_options_of_an_older_caller_are_0_where_he_knew_nothing(void **state)
+{
+    (void)state;
+    struct {
+        uint32_t size;
+        int32_t by;
+    } older = {sizeof older, 3};
+    known_options given = {.board = 77};
+    assert_int_equal(jm__options_copy(&given, sizeof given, &older, "jm_x", NULL), JM_OK);
+    assert_int_equal(given.size, sizeof given);
+    assert_int_equal(given.by, 3);
+    assert_int_equal(given.board, 0);
+    given.board = 77;
+    assert_int_equal(jm__options_copy(&given, sizeof given, NULL, "jm_x", NULL), JM_OK);
+    assert_int_equal(given.board, 0);
+}
+
+static void test_options_of_a_newer_caller_pass_unless_they_ask_for_something_newer(void **state)
+{
+    (void)state;
+    jm_error err;
+    newer_options newer = {.known = {sizeof newer, 3, 5}};
+    known_options given;
+    assert_int_equal(jm__options_copy(&given, sizeof given, &newer, "jm_x", &err), JM_OK);
+    assert_int_equal(given.size, sizeof given);
+    assert_int_equal(given.by, 3);
+    assert_int_equal(given.board, 5);
+    newer.wish = INT64_C(1) << 56; /* the last byte alone */
+    assert_int_equal(jm__options_copy(&given, sizeof given, &newer, "jm_x", &err), JM_USAGE);
+    assert_non_null(strstr(err.text, "made for a newer joulemap"));
+    assert_string_equal(err.call, "jm_x");
+}
+
+static void test_options_without_their_size_are_refused(void **state)
+{
+    (void)state;
+    jm_error err;
+    known_options given;
+    for (uint32_t size = 0; size < sizeof size; size++) {
+        known_options unset = {.size = size, .by = 1};
+        assert_int_equal(jm__options_copy(&given, sizeof given, &unset, "jm_x", &err), JM_USAGE);
+    }
+    known_options garbage = {.size = UINT32_MAX}; /* nobody may read that far */
+    assert_int_equal(jm__options_copy(&given, sizeof given, &garbage, "jm_x", &err), JM_USAGE);
+    assert_non_null(strstr(err.text, "size"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +292,9 @@ int main(void)
         cmocka_unit_test(test_a_map_takes_keys_of_several_texts),
         cmocka_unit_test(test_a_search_finds_the_first_that_does_not_lie_before),
         cmocka_unit_test(test_a_cut_text_keeps_whole_characters),
+        cmocka_unit_test(test_options_of_an_older_caller_are_0_where_he_knew_nothing),
+        cmocka_unit_test(test_options_of_a_newer_caller_pass_unless_they_ask_for_something_newer),
+        cmocka_unit_test(test_options_without_their_size_are_refused),
         cmocka_unit_test(test_an_errno_becomes_the_status_that_says_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -345,6 +345,22 @@ static void test_a_missing_folder_is_told_before_anything_starts(void **state)
     assert_int_equal(count_run_folders(), 0);
 }
 
+static void test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for_more(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    jm_run *run;
+    struct {
+        jm_run_options known;
+        int64_t wish;
+    } newer = {.known = {.size = sizeof newer, .path = "/nowhere/at/all.joulemap", .no_cpu = true}};
+    assert_int_equal(jm_run_start(&run, &newer.known, &err), JM_NOT_FOUND); /* as without them */
+    newer.wish = 1;
+    assert_int_equal(jm_run_start(&run, &newer.known, &err), JM_USAGE);
+    assert_non_null(strstr(err.text, "made for a newer joulemap"));
+    assert_int_equal(count_run_folders(), 0);
+}
+
 /* ---- notes from another thread while everything is at work */
 
 static void *write_notes(void *run)
@@ -465,6 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_process_below_attaches_and_reads_the_parents_recording),
         cmocka_unit_test(test_the_folder_of_a_killed_recorder_is_removed_by_the_next),
         cmocka_unit_test(test_a_missing_folder_is_told_before_anything_starts),
+        cmocka_unit_test(test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for_more),
         cmocka_unit_test(test_an_old_recording_survives_a_start_that_fails),
         cmocka_unit_test(test_an_old_recording_is_back_after_a_discard_and_gone_after_a_keep),
         cmocka_unit_test(test_notes_and_spans_of_threads_arrive),
