@@ -1,11 +1,12 @@
 /* Which libnvidia-ml to load, and its symbols. */
 #include "device/nvml_load.h"
 
+#include "base/beside.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct {
     const char *symbol, *older;
@@ -21,30 +22,6 @@ static const char *error_text_fallback(int result)
 {
     (void)result;
     return "an error that this NVML has no text for";
-}
-
-/* The simulated board beside our own library, or one folder up (build/tests beside build/sim). */
-static bool sim_path_find(char *path, size_t size)
-{
-    Dl_info info;
-    char self[4096];
-    if (dladdr((const void *)symbols, &info) == 0 || info.dli_fname == NULL) return false;
-    if (realpath(info.dli_fname, self) == NULL) {
-        /* An executable found by way of PATH carries a bare name. */
-        ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-        if (length <= 0) return false;
-        self[length] = '\0';
-    }
-    char *slash = strrchr(self, '/');
-    if (slash == NULL) return false;
-    *slash = '\0';
-    static const char *const places[] = {"sim", "../sim"};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        int length = snprintf(path, size, "%s/%s/libnvidia-ml.so.1", self, places[i]);
-        if (length > 0 && (size_t)length < size && access(path, R_OK) == 0) return true;
-    }
-    snprintf(path, size, "%.200s/sim/libnvidia-ml.so.1", self);
-    return false;
 }
 
 static bool is_set(const char *text)
@@ -64,7 +41,7 @@ static bool path_choose(const char *sim, char *path, size_t size, jm__findings *
         snprintf(path, size, "libnvidia-ml.so.1");
         return true;
     }
-    if (sim_path_find(path, size)) return true;
+    if (jm__beside("sim/libnvidia-ml.so.1", path, size)) return true;
     jm__finding_add(findings, "NVML (simulated)", false,
                     "build it (`make build`), or name the library in JOULEMAP_NVML",
                     "the simulated board is wanted (%.40s) but %s is not there", sim, path);

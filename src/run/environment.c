@@ -1,8 +1,8 @@
 /* The environment that lets a child join a run. */
+#include "base/beside.h"
 #include "base/strbuf.h"
 #include "run/inside.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,20 +10,6 @@
 #include <unistd.h>
 
 enum { VARIABLES_MAX = 8 };
-
-bool jm__run_library_folder(char *folder, size_t size)
-{
-    static const char here; /* an address in this library */
-    Dl_info info;
-    char path[PATH_MAX];
-    if (dladdr(&here, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, path) == NULL)
-        return false;
-    char *slash = strrchr(path, '/');
-    if (slash == NULL || (size_t)(slash - path) >= size) return false;
-    memcpy(folder, path, (size_t)(slash - path));
-    folder[slash - path] = '\0';
-    return true;
-}
 
 static bool add(jm_run *run, size_t *count, jm__strbuf *variable)
 {
@@ -62,7 +48,7 @@ jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, j
     size_t count = 0;
     run->environment = calloc(VARIABLES_MAX + 1, sizeof *run->environment);
     if (run->environment == NULL) return jm__no_memory(err, "jm_run_start");
-    bool known = jm__run_library_folder(folder, sizeof folder);
+    bool known = jm__own_folder(folder, sizeof folder);
     bool whole = true;
     if (run->collector != NULL) {
         jm__strbuf variable = {0};

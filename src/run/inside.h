@@ -55,7 +55,4 @@ void jm__run_kernels_start(jm_run *run);
 /* Environment for children; run->environment. */
 jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, jm_error *err);
 
-/* The folder of libjoulemap and what lies beside it; false if it cannot be told. */
-bool jm__run_library_folder(char *folder, size_t size);
-
 #endif

@@ -1,4 +1,5 @@
 /* Kernels of the process that runs the recorder itself: the injected library, loaded by hand. */
+#include "base/beside.h"
 #include "base/clock.h"
 #include "run/inside.h"
 
@@ -26,7 +27,7 @@ static void (*find(void *library, const char *name))(void)
 void jm__run_kernels_start(jm_run *run)
 {
     char folder[PATH_MAX - 64], path[PATH_MAX];
-    if (!jm__run_library_folder(folder, sizeof folder)) return;
+    if (!jm__own_folder(folder, sizeof folder)) return;
     snprintf(path, sizeof path, "%s/libjoulemap_inject.so", folder);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* for ever: CUPTI calls into it */
     if (library == NULL) {
