@@ -99,6 +99,12 @@ EXPORT uint32_t fake_call(const char *name, int64_t start_ns);
 EXPORT void fake_run(const fake_work *work);
 EXPORT void fake_drop(uint64_t count);
 EXPORT int64_t fake_buffers_out(void);
+EXPORT int fake_subscribed(void);
+
+int fake_subscribed(void)
+{
+    return subscribed;
+}
 
 uint32_t fake_call(const char *name, int64_t start_ns)
 {

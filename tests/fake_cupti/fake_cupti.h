@@ -20,6 +20,7 @@ typedef uint32_t fake_call_function(const char *name, int64_t start_ns); /* an A
 typedef void fake_run_function(const fake_work *work);
 typedef void fake_drop_function(uint64_t count);
 typedef int64_t fake_buffers_out_function(void); /* buffers that were requested and not yet completed */
+typedef int fake_subscribed_function(void);      /* 1: somebody uses this one */
 
 /* Environment: FAKE_CUPTI_VERSION (API version), FAKE_CUPTI_TAKEN=1 (another tool subscribed). */
 
