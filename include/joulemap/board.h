@@ -104,24 +104,13 @@ typedef struct jm_inventory jm_inventory;
 
 /* `sim`: profile name or path for the simulated board, NULL to follow
  * JOULEMAP_SIM or, without it, use the real ones. Never fails for want of a
- * board: an empty inventory says why in its back ends. */
+ * board: jm_doctor_create tells why there is none. No process is started. */
 JM_API jm_status jm_inventory_create(jm_inventory **out, const char *sim, jm_error *err);
 JM_API void jm_inventory_free(jm_inventory *inventory);
 JM_API size_t jm_inventory_board_count(const jm_inventory *inventory);
 JM_API const jm_board *jm_inventory_board(const jm_inventory *inventory, size_t board);
 JM_API size_t jm_inventory_sensor_count(const jm_inventory *inventory, size_t board);
 JM_API const jm_sensor *jm_inventory_sensor(const jm_inventory *inventory, size_t board, size_t sensor);
-
-/* One line of `doctor`: what was looked for, whether it works, why not, the cure. */
-typedef struct jm_finding {
-    char subject[64]; /* "NVML", "NVML: nvmlDeviceGetSamples", "RAPL (powercap)", "CUPTI" */
-    bool works;
-    char detail[256]; /* the path and version found, or the cause */
-    char cure[256];   /* "" if it works or there is none */
-} jm_finding;
-
-JM_API size_t jm_inventory_finding_count(const jm_inventory *inventory);
-JM_API const jm_finding *jm_inventory_finding(const jm_inventory *inventory, size_t finding);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #define JOULEMAP_H
 
 #include <joulemap/board.h>
+#include <joulemap/doctor.h>
 #include <joulemap/recording.h>
 #include <joulemap/report.h>
 #include <joulemap/run.h>

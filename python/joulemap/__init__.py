@@ -9,14 +9,16 @@
 """
 
 from joulemap._core import Error, NoDeviceError, version
+from joulemap.machine import Board, Finding, boards, doctor
 from joulemap.report import Quality, Report, Row, Totals
-from joulemap.session import Board, Recording, Scope, Session, boards, current_session
+from joulemap.session import Recording, Scope, Session, current_session
 
 __version__ = version()
 
 __all__ = [
     "Board",
     "Error",
+    "Finding",
     "NoDeviceError",
     "Quality",
     "Recording",
@@ -28,4 +30,5 @@ __all__ = [
     "__version__",
     "boards",
     "current_session",
+    "doctor",
 ]

@@ -103,8 +103,9 @@ static PyMethodDef module_methods[] = {
      "span_begin(kind, name, type=0, samples=0) -> int: open a span."},
     {"span_end", core_span_end, METH_O, "span_end(span): close it, from any thread."},
     {"mark", core_mark, METH_VARARGS, "mark(name, meta=None): a named instant; meta is a JSON text."},
-    {"inventory", core_inventory, METH_VARARGS,
-     "inventory(sim=None) -> (boards, findings): what there is on this machine."},
+    {"boards", core_boards, METH_VARARGS, "boards(sim=None) -> list: the boards of this machine."},
+    {"findings", core_findings, METH_VARARGS,
+     "findings(sim=None) -> list: what works here, and what does not."},
     {"version", version, METH_NOARGS, "version() -> str"},
     {NULL, NULL, 0, NULL},
 };

@@ -52,6 +52,7 @@ PyObject *core_intern(PyObject *module, PyObject *text);
 PyObject *core_span_begin(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *core_span_end(PyObject *module, PyObject *span);
 PyObject *core_mark(PyObject *module, PyObject *args);
-PyObject *core_inventory(PyObject *module, PyObject *args);
+PyObject *core_boards(PyObject *module, PyObject *args);
+PyObject *core_findings(PyObject *module, PyObject *args);
 
 #endif

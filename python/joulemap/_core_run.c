@@ -304,27 +304,34 @@ static PyObject *finding_dict(const jm_finding *finding)
     return core_dict_take(items, sizeof items / sizeof *items);
 }
 
-PyObject *core_inventory(PyObject *module, PyObject *args)
+PyObject *core_boards(PyObject *module, PyObject *args)
 {
     const char *sim = NULL;
-    if (!PyArg_ParseTuple(args, "|z:inventory", &sim)) return NULL;
+    if (!PyArg_ParseTuple(args, "|z:boards", &sim)) return NULL;
     jm_error err = {.status = JM_OK};
     jm_inventory *inventory = NULL;
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_inventory_create(&inventory, sim, &err);
     Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(PyModule_GetState(module), &err);
     PyObject *boards = PyList_New(0);
-    PyObject *findings = PyList_New(0);
-    PyObject *result = NULL;
-    if (!boards || !findings) goto out;
-    for (size_t i = 0; i < jm_inventory_board_count(inventory); i++)
-        if (core_append(boards, board_dict(jm_inventory_board(inventory, i))) < 0) goto out;
-    for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++)
-        if (core_append(findings, finding_dict(jm_inventory_finding(inventory, i))) < 0) goto out;
-    result = Py_BuildValue("(OO)", boards, findings);
-out:
-    Py_XDECREF(boards);
-    Py_XDECREF(findings);
+    for (size_t i = 0; boards && i < jm_inventory_board_count(inventory); i++)
+        if (core_append(boards, board_dict(jm_inventory_board(inventory, i))) < 0) Py_CLEAR(boards);
     jm_inventory_free(inventory);
-    return result;
+    return boards;
+}
+
+PyObject *core_findings(PyObject *module, PyObject *args)
+{
+    const char *sim = NULL;
+    if (!PyArg_ParseTuple(args, "|z:findings", &sim)) return NULL;
+    jm_error err = {.status = JM_OK};
+    jm_doctor *doctor = NULL;
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_doctor_create(&doctor, sim, &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(PyModule_GetState(module), &err);
+    PyObject *findings = PyList_New(0);
+    for (size_t i = 0; findings && i < jm_doctor_finding_count(doctor); i++)
+        if (core_append(findings, finding_dict(jm_doctor_finding(doctor, i))) < 0) Py_CLEAR(findings);
+    jm_doctor_free(doctor);
+    return findings;
 }

@@ -11,7 +11,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,46 +31,6 @@ _PHASE = _core.SPAN_KINDS["phase"]
 _EPOCH = _core.SPAN_KINDS["epoch"]
 _STEP = _core.SPAN_KINDS["step"]
 _WINDOW = _core.SPAN_KINDS["window"]
-
-
-@dataclass(frozen=True, slots=True)
-class Board:
-    """A GPU, or a CPU package or DRAM domain, as found on this machine.
-
-    Attributes
-    ----------
-    backend, name, uuid, pci, driver, profile : str
-        "nvml", "NVIDIA H200", ...; "" where unknown.
-    index, cuda_index : int
-        The back end's index, and the one after CUDA_VISIBLE_DEVICES; -1 if there is none.
-    power_limit_w : float or None
-        Enforced limit.
-    simulated : bool
-        True for the simulated board.
-    """
-
-    backend: str
-    name: str
-    uuid: str
-    pci: str
-    driver: str
-    profile: str
-    index: int
-    cuda_index: int
-    power_limit_w: float | None
-    simulated: bool
-
-
-def boards(sim: str | None = None) -> list[Board]:
-    """Return the boards of this machine.
-
-    Parameters
-    ----------
-    sim : str, optional
-        Profile of the simulated board ("h200"); without it JOULEMAP_SIM decides, else the real ones.
-    """
-    found, _ = _core.inventory(sim)
-    return [Board(**fields) for fields in found]
 
 
 class Scope(_core.Span):

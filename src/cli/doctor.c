@@ -22,17 +22,18 @@ static const char *power_sensor(const jm_inventory *inventory, size_t board)
     return NULL;
 }
 
-static bool finding_works(const jm_inventory *inventory, const char *subject)
+static bool finding_works(const jm_doctor *doctor, const char *subject)
 {
-    for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++) {
-        const jm_finding *finding = jm_inventory_finding(inventory, i);
+    for (size_t i = 0; i < jm_doctor_finding_count(doctor); i++) {
+        const jm_finding *finding = jm_doctor_finding(doctor, i);
         if (strcmp(finding->subject, subject) == 0) return finding->works;
     }
     return false;
 }
 
-static abilities abilities_find(const jm_inventory *inventory)
+static abilities abilities_find(const jm_doctor *doctor)
 {
+    const jm_inventory *inventory = jm_doctor_inventory(doctor);
     abilities found = {0};
     for (size_t i = 0; i < jm_inventory_board_count(inventory); i++) {
         const jm_board *board = jm_inventory_board(inventory, i);
@@ -45,11 +46,11 @@ static abilities abilities_find(const jm_inventory *inventory)
         if (found.gpu_count++ == 0) found.gpu_sensor = sensor;
         found.simulated = found.simulated || board->simulated;
     }
-    found.kernels = finding_works(inventory, "CUDA") && finding_works(inventory, "CUPTI");
+    found.kernels = finding_works(doctor, "CUDA") && finding_works(doctor, "CUPTI");
     return found;
 }
 
-static void print_text(const jm_inventory *inventory, const abilities *found)
+static void print_text(const jm_doctor *doctor, const abilities *found)
 {
     printf("joulemap %s\n\n", jm_version());
     if (found->gpu_count > 0)
@@ -63,18 +64,18 @@ static void print_text(const jm_inventory *inventory, const abilities *found)
         printf("  CPU energy   no: see RAPL below\n");
     printf("  GPU kernels  %s\n\n",
            found->kernels ? "yes" : "no: see CUDA and CUPTI below; energy goes to layers by their spans");
-    for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++) {
-        const jm_finding *finding = jm_inventory_finding(inventory, i);
+    for (size_t i = 0; i < jm_doctor_finding_count(doctor); i++) {
+        const jm_finding *finding = jm_doctor_finding(doctor, i);
         printf("%-8s %s: %s\n", finding->works ? "works" : "missing", finding->subject, finding->detail);
         if (finding->cure[0] != '\0') printf("         cure: %s\n", finding->cure);
     }
 }
 
-static int print_json(const cli_args *args, const jm_inventory *inventory, const abilities *found)
+static int print_json(const cli_args *args, const jm_doctor *doctor, const abilities *found)
 {
     json_t *findings = json_array();
-    for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++) {
-        const jm_finding *finding = jm_inventory_finding(inventory, i);
+    for (size_t i = 0; i < jm_doctor_finding_count(doctor); i++) {
+        const jm_finding *finding = jm_doctor_finding(doctor, i);
         json_array_append_new(findings,
                               json_pack("{s:s, s:b, s:s, s:s}", "subject", finding->subject, "works",
                                         finding->works, "detail", finding->detail, "cure", finding->cure));
@@ -87,18 +88,18 @@ static int print_json(const cli_args *args, const jm_inventory *inventory, const
 
 static int run(const cli_args *args)
 {
-    jm_inventory *inventory;
+    jm_doctor *doctor;
     jm_error err;
     cli_progress("looking at GPUs, drivers and libraries");
-    if (jm_inventory_create(&inventory, cli_get(args, "--sim"), &err) != JM_OK) return cli_fail(args, &err);
-    abilities found = abilities_find(inventory);
+    if (jm_doctor_create(&doctor, cli_get(args, "--sim"), &err) != JM_OK) return cli_fail(args, &err);
+    abilities found = abilities_find(doctor);
     cli_progress(NULL);
     int code = 0;
     if (cli_has(args, "--json"))
-        code = print_json(args, inventory, &found);
+        code = print_json(args, doctor, &found);
     else
-        print_text(inventory, &found);
-    jm_inventory_free(inventory);
+        print_text(doctor, &found);
+    jm_doctor_free(doctor);
     if (code == 0 && found.gpu_count + found.cpu_count == 0) code = jm_status_exit_code(JM_NO_DEVICE);
     return code;
 }
@@ -115,7 +116,7 @@ const cli_verb cli_verb_doctor = {
     .summary = "tell what works on this machine, what does not, and the cure",
     .description =
         "Looks for NVML and each of its calls, for CPU energy (RAPL), CUDA, CUPTI, shared memory and "
-        "SQLite. Nothing is changed. CUDA and CUPTI are loaded in a process of their own.\n"
+        "SQLite. Nothing is changed. CUDA and CUPTI are tried in processes of their own.\n"
         "\n"
         "The exit code is 0 if the energy of anything can be read here, else 69.\n"
         "\n"

@@ -41,6 +41,8 @@ int cli_run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    /* Not a verb: what doctor starts to try a driver's library, for no person to type. */
+    if (argc == 4 && strcmp(argv[1], "probe") == 0) return jm_doctor_probe(argv[2], argv[3]);
     int code = cli_run(argc > 0 ? argc - 1 : 0, argv + 1);
     cli_progress(NULL);
     return cli_output_finish(code);

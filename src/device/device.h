@@ -7,6 +7,8 @@
 
 #include "rows/sensor_role.h"
 
+#include <joulemap/doctor.h>
+
 #define JM_DEVICE_BOARDS_MAX  64
 #define JM_DEVICE_SENSORS_MAX 16  /* a board */
 #define JM_DEVICE_SAMPLES_MAX 512 /* one read */

@@ -3,6 +3,7 @@
 
 #include "base/strbuf.h"
 #include "recording/alive.h"
+#include "sample/inventory.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -82,8 +83,9 @@ void jm__run_facts_write(jm__writer *writer, const char *command)
 
 void jm__run_facts_write_findings(jm__writer *writer, const jm_inventory *inventory)
 {
-    for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++) {
-        const jm_finding *finding = jm_inventory_finding(inventory, i);
+    const jm__findings *findings = jm__devices_findings(jm__inventory_devices(inventory));
+    for (size_t i = 0; i < findings->count; i++) {
+        const jm_finding *finding = &findings->items[i];
         jm__strbuf key = {0}, value = {0};
         jm__strbuf_format(&key, "found: %s", finding->subject);
         jm__strbuf_format(&value, "%s: %s", finding->works ? "works" : "missing", finding->detail);

@@ -1,9 +1,8 @@
-/* Boards, their sensors and findings as one snapshot. */
+/* Boards and their sensors as one snapshot. */
 #include "sample/inventory.h"
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "base/vec.h"
 #include "sample/profile.h"
 
 #include <stdio.h>
@@ -20,14 +19,6 @@ struct jm_inventory {
     jm__devices *devices;
     inventory_board *boards;
     size_t board_count;
-    struct inventory_findings *findings;
-    bool of_machine; /* findings are also of what lies beside the boards */
-};
-
-/* Made when first asked for: looking for CUPTI and CUDA takes a while, and only `doctor` wants to know. */
-struct inventory_findings {
-    jm__findings list;
-    bool made;
 };
 
 /* What the profile knows, under what the device said. */
@@ -84,8 +75,7 @@ jm_status jm__inventory_open(jm_inventory **out, const jm__device_options *optio
     if (status != JM_OK) goto out;
     inventory->board_count = jm__devices_board_count(inventory->devices);
     inventory->boards = calloc(inventory->board_count + 1, sizeof *inventory->boards);
-    inventory->findings = calloc(1, sizeof *inventory->findings);
-    if (inventory->boards == NULL || inventory->findings == NULL) {
+    if (inventory->boards == NULL) {
         status = jm__no_memory(err, "calloc");
         goto out;
     }
@@ -104,17 +94,13 @@ out:
 jm_status jm_inventory_create(jm_inventory **out, const char *sim, jm_error *err)
 {
     jm__device_options options = {.sim = sim};
-    JM_TRY(jm__inventory_open(out, &options, err));
-    (*out)->of_machine = true;
-    return JM_OK;
+    return jm__inventory_open(out, &options, err);
 }
 
 void jm_inventory_free(jm_inventory *inventory)
 {
     if (inventory == NULL) return;
     jm__devices_close(inventory->devices);
-    if (inventory->findings != NULL) jm__vec_free(&inventory->findings->list);
-    free(inventory->findings);
     free(inventory->boards);
     free(inventory);
 }
@@ -143,27 +129,4 @@ const jm_sensor *jm_inventory_sensor(const jm_inventory *inventory, size_t board
 {
     if (sensor >= jm_inventory_sensor_count(inventory, board)) return NULL;
     return &inventory->boards[board].sensors[sensor];
-}
-
-static const jm__findings *findings_make(const jm_inventory *inventory)
-{
-    struct inventory_findings *findings = inventory->findings;
-    if (findings->made) return &findings->list;
-    const jm__findings *devices = jm__devices_findings(inventory->devices);
-    for (size_t i = 0; i < devices->count; i++)
-        (void)jm__vec_push(&findings->list, devices->items[i]);
-    if (inventory->of_machine) jm__machine_findings_add(&findings->list);
-    findings->made = true;
-    return &findings->list;
-}
-
-size_t jm_inventory_finding_count(const jm_inventory *inventory)
-{
-    return findings_make(inventory)->count;
-}
-
-const jm_finding *jm_inventory_finding(const jm_inventory *inventory, size_t finding)
-{
-    const jm__findings *findings = findings_make(inventory);
-    return finding < findings->count ? &findings->items[finding] : NULL;
 }

@@ -1,6 +1,7 @@
 /* Loading NVML, and what an inventory says of boards, missing calls and refusals. */
 #include "device/device.h"
 #include "device/nvml_abi.h"
+#include "sample/inventory.h"
 
 #include <joulemap/board.h>
 #include <math.h>
@@ -53,9 +54,9 @@ static const jm_sensor *sensor_find(size_t board, const char *name)
 
 static const jm_finding *finding_find(const char *subject)
 {
-    for (size_t i = 0; i < jm_inventory_finding_count(inventory); i++)
-        if (strcmp(jm_inventory_finding(inventory, i)->subject, subject) == 0)
-            return jm_inventory_finding(inventory, i);
+    const jm__findings *findings = jm__devices_findings(jm__inventory_devices(inventory));
+    for (size_t i = 0; i < findings->count; i++)
+        if (strcmp(findings->items[i].subject, subject) == 0) return &findings->items[i];
     return NULL;
 }
 

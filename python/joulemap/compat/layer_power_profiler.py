@@ -116,8 +116,7 @@ class GPUMonitor:
     POWER_SPAN_S = 0.1
 
     def __init__(self, device_index: int = 0) -> None:
-        found, _ = _core.inventory()
-        gpus = [board for board in found if board["backend"] == "nvml"]
+        gpus = [board for board in _core.boards() if board["backend"] == "nvml"]
         self.device_index = device_index
         for board in gpus:
             if device_index in (board["cuda_index"], board["index"] if board["cuda_index"] < 0 else -1):

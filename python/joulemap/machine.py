@@ -1,0 +1,81 @@
+"""What there is on this machine: its boards, and what works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from joulemap import _core
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A GPU, or a CPU package or DRAM domain, as found on this machine.
+
+    Attributes
+    ----------
+    backend, name, uuid, pci, driver, profile : str
+        "nvml", "NVIDIA H200", ...; "" where unknown.
+    index, cuda_index : int
+        The back end's index, and the one after CUDA_VISIBLE_DEVICES; -1 if there is none.
+    power_limit_w : float or None
+        Enforced limit.
+    simulated : bool
+        True for the simulated board.
+    """
+
+    backend: str
+    name: str
+    uuid: str
+    pci: str
+    driver: str
+    profile: str
+    index: int
+    cuda_index: int
+    power_limit_w: float | None
+    simulated: bool
+
+
+def boards(sim: str | None = None) -> list[Board]:
+    """Return the boards of this machine. No process is started and no CUDA library loaded.
+
+    Parameters
+    ----------
+    sim : str, optional
+        Profile of the simulated board ("h200"); without it JOULEMAP_SIM decides, else the real ones.
+    """
+    return [Board(**fields) for fields in _core.boards(sim)]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of `joulemap doctor`.
+
+    Attributes
+    ----------
+    subject : str
+        What was looked for: "NVML", "RAPL (powercap)", "CUPTI".
+    works : bool
+        Whether it works.
+    detail : str
+        The path and version found, or the cause.
+    cure : str
+        What to do; "" if it works or there is none.
+    """
+
+    subject: str
+    works: bool
+    detail: str
+    cure: str
+
+
+def doctor(sim: str | None = None) -> list[Finding]:
+    """Tell what works on this machine, what does not, and the cure; takes up to some seconds.
+
+    CUDA and CUPTI are tried in processes of their own, not in this one.
+
+    Parameters
+    ----------
+    sim : str, optional
+        As of `boards`.
+    """
+    return [Finding(**fields) for fields in _core.findings(sim)]

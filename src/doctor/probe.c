@@ -1,0 +1,163 @@
+/* The asking end of a probe: start the command, wait for its line, and for no longer than that. */
+#include "doctor/probe.h"
+
+#include "base/beside.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEATH_NS (INT64_C(1) * JM_NS_PER_S) /* a process that hangs in the kernel may outlive its SIGKILL */
+
+/* Nothing of a run shall begin in the probe, and nothing be traced. */
+static bool is_ours(const char *variable)
+{
+    static const char *const names[] = {"CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH=", "JOULEMAP_RUN="};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strncmp(variable, names[i], strlen(names[i])) == 0) return true;
+    return strncmp(variable, "LD_PRELOAD=", 11) == 0 && strstr(variable, "libjoulemap") != NULL;
+}
+
+/* Only the array is allocated. */
+static char **environment_make(void)
+{
+    size_t count = 0, kept = 0;
+    while (environ != NULL && environ[count] != NULL)
+        count++;
+    char **clean = calloc(count + 1, sizeof *clean);
+    for (size_t i = 0; clean != NULL && i < count; i++)
+        if (!is_ours(environ[i])) clean[kept++] = environ[i];
+    return clean;
+}
+
+/* 0 or an errno. The program's signals and files are not the probe's. */
+static int start(pid_t *child, const char *command, const char *what, const char *library, int answer_fd)
+{
+    char *const arguments[] = {(char[]){"joulemap"}, (char[]){"probe"}, strdup(what), strdup(library), NULL};
+    char **environment = environment_make();
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&files, answer_fd, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    int code = ENOMEM;
+    if (arguments[2] != NULL && arguments[3] != NULL && environment != NULL)
+        code = posix_spawn(child, command, &files, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    free(environment);
+    free(arguments[2]);
+    free(arguments[3]);
+    return code;
+}
+
+/* One line, without its end. False if the time is over first. */
+static bool read_line(int fd, char *line, size_t size, int64_t until_ns)
+{
+    size_t length = 0;
+    line[0] = '\0';
+    for (;;) {
+        int64_t left_ns = until_ns - jm__now_ns();
+        struct pollfd wanted = {.fd = fd, .events = POLLIN};
+        if (left_ns <= 0) return false;
+        int ready = poll(&wanted, 1, (int)(left_ns / JM_NS_PER_MS) + 1);
+        if (ready < 0 && errno != EINTR) return true;
+        if (ready <= 0) continue;
+        ssize_t count = read(fd, line + length, size - 1 - length);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return true;
+        length += (size_t)count;
+        line[length] = '\0';
+        char *end = strchr(line, '\n');
+        if (end != NULL) *end = '\0';
+        if (end != NULL || length == size - 1) return true;
+    }
+}
+
+/* False if it has not ended by then. Where the program has its children reaped by others, the status stays
+ * 0. */
+static bool reap(pid_t child, int *status, int64_t until_ns)
+{
+    const struct timespec moment = {.tv_nsec = 2 * JM_NS_PER_MS};
+    *status = 0;
+    for (;;) {
+        pid_t got = waitpid(child, status, WNOHANG);
+        if (got == child || (got < 0 && errno == ECHILD)) return true;
+        if (jm__now_ns() >= until_ns) return false;
+        nanosleep(&moment, NULL);
+    }
+}
+
+static void understand(jm__probe_answer *answer, const char *line, const char *library, int status)
+{
+    if (sscanf(line, JM_PROBE_WORD_CALLED " %u", &answer->number) == 1)
+        answer->called = true;
+    else if (strncmp(line, JM_PROBE_WORD_FAULT " ", strlen(JM_PROBE_WORD_FAULT) + 1) == 0)
+        snprintf(answer->why, sizeof answer->why, "%.255s", line + strlen(JM_PROBE_WORD_FAULT) + 1);
+    else if (strcmp(line, JM_PROBE_WORD_ABSENT) == 0)
+        answer->absent = true;
+    else if (WIFSIGNALED(status))
+        snprintf(answer->why, sizeof answer->why, "trying %.160s crashed: %.60s", library,
+                 strsignal(WTERMSIG(status)));
+    else
+        snprintf(answer->why, sizeof answer->why, "trying %.160s ended without an answer, code %d", library,
+                 WEXITSTATUS(status));
+}
+
+void jm__probe_run(jm__probe_answer *answer, const char *what, const char *library, int64_t limit_ns)
+{
+    char command[PATH_MAX], line[512];
+    int ends[2], status;
+    pid_t child;
+    *answer = (jm__probe_answer){0};
+    if (!jm__beside("joulemap", command, sizeof command)) {
+        snprintf(answer->why, sizeof answer->why,
+                 "not tried: the command that tries it, %.180s, is not there", command);
+        return;
+    }
+    int64_t until_ns = jm__now_ns() + limit_ns;
+    int code = pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
+    if (code == 0) {
+        code = start(&child, command, what, library, ends[1]);
+        close(ends[1]);
+        if (code != 0) close(ends[0]);
+    }
+    if (code != 0) {
+        snprintf(answer->why, sizeof answer->why, "not tried: %.160s cannot be started: %.60s", command,
+                 strerror(code));
+        return;
+    }
+    bool in_time = read_line(ends[0], line, sizeof line, until_ns);
+    in_time = in_time && (line[0] != '\0' || reap(child, &status, until_ns));
+    close(ends[0]);
+    if (in_time && line[0] == '\0') {
+        understand(answer, line, library, status);
+        return;
+    }
+    /* It has answered, or never will. */
+    kill(child, SIGKILL);
+    (void)reap(child, &status, jm__now_ns() + DEATH_NS);
+    if (in_time)
+        understand(answer, line, library, 0);
+    else
+        snprintf(answer->why, sizeof answer->why, "trying %.160s took longer than %.3g s", library,
+                 (double)limit_ns / (double)JM_NS_PER_S);
+}

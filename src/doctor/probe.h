@@ -1,0 +1,29 @@
+/* Trying a library that may crash or hang, in a process of ours: `joulemap probe WHAT LIBRARY`.
+ *
+ * Never a fork of the program that asks: a driver's start in the child of a program with threads, or with a
+ * driver of its own, proves nothing and may stand still for ever. */
+#ifndef JM_DOCTOR_PROBE_H
+#define JM_DOCTOR_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define JM_PROBE_CUDA  "cuda"  /* cuInit(0) of libcuda; the number is what it returned */
+#define JM_PROBE_CUPTI "cupti" /* jm__cupti_open; the number is the API's version */
+
+/* What the answering process prints: one of these words, a blank, the rest. */
+#define JM_PROBE_WORD_CALLED "called" /* NUMBER */
+#define JM_PROBE_WORD_FAULT  "fault"  /* TEXT */
+#define JM_PROBE_WORD_ABSENT "absent" /* nothing: there is no such file */
+
+typedef struct jm__probe_answer {
+    bool called; /* the library was loaded and asked */
+    bool absent;
+    uint32_t number;
+    char why[256]; /* if it was not called; "" else */
+} jm__probe_answer;
+
+/* Blocks for at most about `limit_ns`. Always gives an answer. */
+void jm__probe_run(jm__probe_answer *answer, const char *what, const char *library, int64_t limit_ns);
+
+#endif
