@@ -18,6 +18,17 @@ static void import_free(jm__import *im)
     free(im);
 }
 
+static jm_status read_file(jm__import *im, const char *path,
+                           jm_status (*source)(jm__import *, jm__csv *, jm_error *), jm_error *err)
+{
+    jm__csv *csv;
+    if (path == NULL) return JM_OK;
+    JM_TRY(jm__csv_open(&csv, path, err));
+    jm_status status = source(im, csv, err);
+    jm__csv_close(csv);
+    return status;
+}
+
 jm_status jm_recording_import(const char *out_path, bool overwrite, const char *board,
                               const char *readings_path, const char *segments_path, const char *kernels_path,
                               jm_error *err)
@@ -29,11 +40,11 @@ jm_status jm_recording_import(const char *out_path, bool overwrite, const char *
     im->first_ns = INT64_MAX;
     im->last_ns = INT64_MIN;
     /* Host-timed segments and true kernel times of the same work must not count twice. */
-    jm__import_kind segments = kernels_path == NULL ? JM_IMPORT_SEGMENTS : JM_IMPORT_SEGMENTS_AS_PARTS;
+    im->segments_are_kernels = kernels_path == NULL;
     jm_status status = jm__profile_load(&im->profile, board == NULL ? "generic" : board, err);
-    if (status == JM_OK) status = jm__import_read(im, readings_path, JM_IMPORT_READINGS, err);
-    if (status == JM_OK) status = jm__import_read(im, segments_path, segments, err);
-    if (status == JM_OK) status = jm__import_read(im, kernels_path, JM_IMPORT_KERNELS, err);
+    if (status == JM_OK) status = read_file(im, readings_path, jm__import_readings, err);
+    if (status == JM_OK) status = read_file(im, segments_path, jm__import_segments, err);
+    if (status == JM_OK) status = read_file(im, kernels_path, jm__import_kernels, err);
     if (status == JM_OK && im->last_ns < im->first_ns)
         status = jm__fail(err, JM_BAD_DATA, 0, NULL, "the files have header lines, but no rows");
     if (status == JM_OK && im->streams.count == 0) { /* segments do not tell */

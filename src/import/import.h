@@ -1,8 +1,9 @@
-/* What an import has read so far, and who does what with it: import_read.c, import_occurrences.c,
- * import_write.c. */
+/* What an import has read so far, and who does what with it: a file a source (readings.c, segments.c,
+ * kernels.c), which gather.c serves; then occurrences.c, write.c. */
 #ifndef JM_IMPORT_IMPORT_H
 #define JM_IMPORT_IMPORT_H
 
+#include "base/csv.h"
 #include "base/vec.h"
 #include "import/texts.h"
 #include "sample/profile.h"
@@ -26,6 +27,7 @@ typedef struct jm__import_stream {
 
 typedef struct jm__import {
     jm__profile profile;
+    bool segments_are_kernels; /* else kernels come from a file of their own */
     JM_VEC(jm_reading) readings[JM_PROFILE_SENSORS_MAX];
     jm__texts parts, kernels;
     JM_VEC(jm__occurrence) occurrences;
@@ -34,15 +36,20 @@ typedef struct jm__import {
     int64_t first_ns, last_ns;
 } jm__import;
 
-typedef enum jm__import_kind {
-    JM_IMPORT_READINGS,
-    JM_IMPORT_SEGMENTS,
-    JM_IMPORT_SEGMENTS_AS_PARTS, /* kernels come from a file of their own */
-    JM_IMPORT_KERNELS
-} jm__import_kind;
+/* Sources: each adds the rows of its CSV file, and names the line that is wrong. */
+jm_status jm__import_readings(jm__import *im, jm__csv *csv, jm_error *err);
+jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err);
+jm_status jm__import_kernels(jm__import *im, jm__csv *csv, jm_error *err);
 
-/* Add the rows of a CSV file; nothing if `path` is NULL. Names the line that is wrong. */
-jm_status jm__import_read(jm__import *im, const char *path, jm__import_kind kind, jm_error *err);
+/* For sources. Something was going on then. */
+void jm__import_seen(jm__import *im, int64_t start_ns, int64_t end_ns);
+
+/* Rows of one part (0: none) that follow each other are one occurrence of it. `open` is SIZE_MAX before the
+ * first row of a file. */
+jm_status jm__import_add_to_part(jm__import *im, size_t *open, size_t part, int64_t start_ns, int64_t end_ns,
+                                 jm_error *err);
+
+jm_status jm__import_add_kernel(jm__import *im, jm__import_kernel row, jm_error *err);
 
 /* The index of the stream of this number, made if it is not there. */
 jm_status jm__import_stream_find(jm__import *im, uint32_t number, size_t *index, jm_error *err);

@@ -1,0 +1,46 @@
+/* What every file of an import adds to: time, parts, kernels, streams. */
+#include "base/status.h"
+#include "import/import.h"
+
+enum { KERNELS_MAX = 100000000, STREAMS_MAX = 65536 };
+
+void jm__import_seen(jm__import *im, int64_t start_ns, int64_t end_ns)
+{
+    if (start_ns < im->first_ns) im->first_ns = start_ns;
+    if (end_ns > im->last_ns) im->last_ns = end_ns;
+}
+
+jm_status jm__import_add_to_part(jm__import *im, size_t *open, size_t part, int64_t start_ns, int64_t end_ns,
+                                 jm_error *err)
+{
+    if (*open != SIZE_MAX && im->occurrences.items[*open].part == part) {
+        jm__occurrence *last = &im->occurrences.items[*open];
+        if (start_ns < last->start_ns) last->start_ns = start_ns;
+        if (end_ns > last->end_ns) last->end_ns = end_ns;
+        return JM_OK;
+    }
+    *open = SIZE_MAX;
+    if (part == 0) return JM_OK;
+    jm__occurrence next = {part, start_ns, end_ns, 0};
+    if (!jm__vec_push(&im->occurrences, next)) return jm__no_memory(err, "jm_recording_import");
+    *open = im->occurrences.count - 1;
+    return JM_OK;
+}
+
+jm_status jm__import_add_kernel(jm__import *im, jm__import_kernel row, jm_error *err)
+{
+    if (im->rows.count >= KERNELS_MAX)
+        return jm__fail(err, JM_LIMIT, 0, NULL, "more than %d kernels", KERNELS_MAX);
+    jm__import_seen(im, row.start_ns, row.end_ns);
+    return jm__vec_push(&im->rows, row) ? JM_OK : jm__no_memory(err, "jm_recording_import");
+}
+
+jm_status jm__import_stream_find(jm__import *im, uint32_t number, size_t *index, jm_error *err)
+{
+    for (*index = 0; *index < im->streams.count; (*index)++)
+        if (im->streams.items[*index].number == number) return JM_OK;
+    jm__import_stream row = {number, 0};
+    if (im->streams.count >= STREAMS_MAX)
+        return jm__fail(err, JM_LIMIT, 0, NULL, "more than %d streams", STREAMS_MAX);
+    return jm__vec_push(&im->streams, row) ? JM_OK : jm__no_memory(err, "jm_recording_import");
+}

@@ -1,0 +1,37 @@
+/* Host-timed work: part,kernel,t_start_s,t_end_s,kernel_launches. */
+#include "base/status.h"
+#include "import/import.h"
+
+static jm_status check_order(const jm__csv *csv, size_t column, const jm__import_kernel *row, jm_error *err)
+{
+    if (row->end_ns >= row->start_ns) return JM_OK;
+    return jm__csv_bad(csv, column, err, "the end lies before the start");
+}
+
+jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
+{
+    size_t part, kernel, start, end, calls = 0, open = SIZE_MAX;
+    JM_TRY(jm__csv_column(csv, "part", &part, err));
+    JM_TRY(jm__csv_column(csv, "kernel", &kernel, err));
+    JM_TRY(jm__csv_column(csv, "t_start_s", &start, err));
+    JM_TRY(jm__csv_column(csv, "t_end_s", &end, err));
+    bool has_calls = jm__csv_has(csv, "kernel_launches");
+    if (has_calls) JM_TRY(jm__csv_column(csv, "kernel_launches", &calls, err));
+    for (;;) {
+        bool more;
+        jm__import_kernel row = {.calls = 1};
+        JM_TRY(jm__csv_next(csv, &more, err));
+        if (!more) return JM_OK;
+        JM_TRY(jm__csv_scaled(csv, start, 9, &row.start_ns, err));
+        JM_TRY(jm__csv_scaled(csv, end, 9, &row.end_ns, err));
+        JM_TRY(check_order(csv, end, &row, err));
+        if (has_calls && jm__csv_text(csv, calls)[0] != '\0')
+            JM_TRY(jm__csv_integer(csv, calls, &row.calls, err));
+        if (row.calls < 1) return jm__csv_bad(csv, calls, err, "a segment has at least one launch");
+        JM_TRY(jm__texts_number(&im->parts, jm__csv_text(csv, part), &row.part, err));
+        JM_TRY(jm__texts_number(&im->kernels, jm__csv_text(csv, kernel), &row.name, err));
+        JM_TRY(jm__import_add_to_part(im, &open, row.part, row.start_ns, row.end_ns, err));
+        jm__import_seen(im, row.start_ns, row.end_ns);
+        if (im->segments_are_kernels && row.name != 0) JM_TRY(jm__import_add_kernel(im, row, err));
+    }
+}
