@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The path of a file in this process's scratch folder (made at the first call,
- * removed at exit). Valid until the next call but three. */
+ * removed at exit). Valid until the next call but seven. */
 const char *fuzz_path(const char *name);
 
 /* Write a whole file there; returns its path. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static char folder[] = "/dev/shm/joulemap-fuzz-XXXXXX";
-static char paths[4][PATH_MAX];
+static char paths[8][PATH_MAX]; /* as many as one input may need at a time */
 static unsigned next_path;
 
 _Noreturn void fuzz_broken(const char *promise, const char *file, int line)
@@ -32,7 +32,7 @@ const char *fuzz_path(const char *name)
         FUZZ_PROMISE(mkdtemp(folder) != NULL);
         atexit(remove_folder);
     }
-    char *path = paths[next_path++ % 4];
+    char *path = paths[next_path++ % (sizeof paths / sizeof *paths)];
     int length = snprintf(path, PATH_MAX, "%s/%s", folder, name);
     FUZZ_PROMISE(length > 0 && length < PATH_MAX);
     return path;

@@ -28,14 +28,6 @@ JM_API const char *jm_recording_meta(const jm_recording *recording, const char *
 /* The id, in this recording, of the GPU with this index (jm_board.index); NOT_FOUND names those there are. */
 JM_API jm_status jm_recording_board_id(jm_recording *recording, int index, int64_t *id, jm_error *err);
 
-/* `joulemap import`: build a recording from CSV files (plain or .gz).
- * readings: `sensor,t_s,value[,...]`; segments: `part,kernel,t_start_s,t_end_s,kernel_launches`;
- * kernels: `t_start_s,duration_us,kernel,stream,part`; each may be NULL, not all. `board`: profile
- * that knows the sensors. A part becomes a phase. BAD_DATA names file, line and column. */
-JM_API jm_status jm_recording_import(const char *out_path, bool overwrite, const char *board,
-                                     const char *readings_path, const char *segments_path,
-                                     const char *kernels_path, jm_error *err);
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,32 +1,57 @@
 /* `joulemap import`: a recording from CSV files. */
 #include "cli/verb.h"
 
-#include <stddef.h>
+#include <stdio.h>
+
+static const struct {
+    const char *option, *between; /* between it and the one before, in a list of all */
+} sources[JM_IMPORT_COUNT] = {
+#define X(name, option, text)                                                                                \
+    {"--" #option, JM_IMPORT_##name == 0 ? "" : JM_IMPORT_##name + 1 == JM_IMPORT_COUNT ? " and " : ", "},
+    JM_IMPORT_MAP(X)
+#undef X
+};
+
+static int say_what_to_give(const cli_args *args)
+{
+    char all[256];
+    size_t used = 0;
+    for (size_t i = 0; i < JM_IMPORT_COUNT && used < sizeof all; i++)
+        used +=
+            (size_t)snprintf(all + used, sizeof all - used, "%s%s", sources[i].between, sources[i].option);
+    return cli_usage_error(args, "give at least one of %s", all);
+}
 
 static int run(const cli_args *args)
 {
-    const char *readings = cli_get(args, "--readings"), *segments = cli_get(args, "--segments");
-    const char *kernels = cli_get(args, "--kernels");
-    if (readings == NULL && segments == NULL && kernels == NULL)
-        return cli_usage_error(args, "give at least one of --readings, --segments and --kernels");
+    jm_import_options import_options = {
+        .size = sizeof import_options,
+        .overwrite = cli_has(args, "--force"),
+        .path = cli_get(args, "--output"),
+        .board = cli_get(args, "--board"),
+    };
+    size_t given = 0;
+    for (size_t i = 0; i < JM_IMPORT_COUNT; i++) {
+        import_options.files[i] = cli_get(args, sources[i].option);
+        given += import_options.files[i] != NULL;
+    }
+    if (given == 0) return say_what_to_give(args);
     jm_error err;
     cli_progress("reading and writing");
-    jm_status status = jm_recording_import(cli_get(args, "--output"), cli_has(args, "--force"),
-                                           cli_get(args, "--board"), readings, segments, kernels, &err);
+    jm_status status = jm_recording_import(&import_options, &err);
     cli_progress(NULL);
     return status == JM_OK ? 0 : cli_fail(args, &err);
 }
 
 static const cli_option options[] = {
-    {"--output", 'o', "FILE", "the recording to write", NULL, true},
-    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
+    {"--output", 'o', "FILE", "The recording to write.", NULL, true},
+    {"--force", 'f', NULL, "Replace an existing file.", NULL, false},
     {"--board", 'b', "PROFILE",
-     "profile of the GPU that knows the sensors: h200, h100, ... (default: generic)", NULL, false},
-    {"--readings", 0, "CSV", "sensor readings: sensor,t_s,value", NULL, false},
-    {"--segments", 0, "CSV", "work timed on the host: part,kernel,t_start_s,t_end_s,kernel_launches", NULL,
-     false},
-    {"--kernels", 0, "CSV", "kernels: t_start_s,duration_us,kernel,stream,part", NULL, false},
-    {0},
+     "Board profile that knows the sensors (h200, h100, ...; generic if not given).", NULL, false},
+#define X(name, option, text) {"--" #option, 0, "CSV", text, NULL, false},
+    JM_IMPORT_MAP(X)
+#undef X
+        {0},
 };
 
 const cli_verb cli_verb_import = {

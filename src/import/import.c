@@ -1,9 +1,9 @@
-/* `joulemap import`: a recording from CSV files of readings, segments and kernels. */
+/* `joulemap import`: a recording from CSV files. */
 #include "import/import.h"
 
+#include "base/options.h"
 #include "base/status.h"
 
-#include <joulemap/recording.h>
 #include <stdlib.h>
 
 static void import_free(jm__import *im)
@@ -18,33 +18,50 @@ static void import_free(jm__import *im)
     free(im);
 }
 
-static jm_status read_file(jm__import *im, const char *path,
-                           jm_status (*source)(jm__import *, jm__csv *, jm_error *), jm_error *err)
+typedef jm_status source_function(jm__import *im, jm__csv *csv, jm_error *err);
+
+static source_function *const sources[JM_IMPORT_COUNT] = {
+#define X(name, option, text) jm__import_##option,
+    JM_IMPORT_MAP(X)
+#undef X
+};
+
+static jm_status read_files(jm__import *im, jm_error *err)
 {
-    jm__csv *csv;
-    if (path == NULL) return JM_OK;
-    JM_TRY(jm__csv_open(&csv, path, err));
-    jm_status status = source(im, csv, err);
-    jm__csv_close(csv);
-    return status;
+    for (size_t i = 0; i < JM_IMPORT_COUNT; i++) {
+        if (im->options.files[i] == NULL) continue;
+        jm__csv *csv;
+        JM_TRY(jm__csv_open(&csv, im->options.files[i], err));
+        jm_status status = sources[i](im, csv, err);
+        jm__csv_close(csv);
+        JM_TRY(status);
+    }
+    return JM_OK;
 }
 
-jm_status jm_recording_import(const char *out_path, bool overwrite, const char *board,
-                              const char *readings_path, const char *segments_path, const char *kernels_path,
-                              jm_error *err)
+static jm_status check_options(const jm_import_options *options, jm_error *err)
 {
-    if (readings_path == NULL && segments_path == NULL && kernels_path == NULL)
-        return jm__fail(err, JM_USAGE, 0, "jm_recording_import", "there is no file to import");
+    if (options->path == NULL)
+        return jm__fail(err, JM_USAGE, 0, "jm_recording_import", "there is no path to write to");
+    for (size_t i = 0; i < JM_IMPORT_COUNT; i++)
+        if (options->files[i] != NULL) return JM_OK;
+    return jm__fail(err, JM_USAGE, 0, "jm_recording_import", "there is no file to import");
+}
+
+jm_status jm_recording_import(const jm_import_options *options, jm_error *err)
+{
     jm__import *im = calloc(1, sizeof *im);
     if (im == NULL) return jm__no_memory(err, "jm_recording_import");
     im->first_ns = INT64_MAX;
     im->last_ns = INT64_MIN;
-    /* Host-timed segments and true kernel times of the same work must not count twice. */
-    im->segments_are_kernels = kernels_path == NULL;
-    jm_status status = jm__profile_load(&im->profile, board == NULL ? "generic" : board, err);
-    if (status == JM_OK) status = read_file(im, readings_path, jm__import_readings, err);
-    if (status == JM_OK) status = read_file(im, segments_path, jm__import_segments, err);
-    if (status == JM_OK) status = read_file(im, kernels_path, jm__import_kernels, err);
+    jm_status status =
+        jm__options_copy(&im->options, sizeof im->options, options, "jm_recording_import", err);
+    if (status == JM_OK) status = check_options(&im->options, err);
+    if (status == JM_OK) {
+        const char *board = im->options.board == NULL ? "generic" : im->options.board;
+        status = jm__profile_load(&im->profile, board, err);
+    }
+    if (status == JM_OK) status = read_files(im, err);
     if (status == JM_OK && im->last_ns < im->first_ns)
         status = jm__fail(err, JM_BAD_DATA, 0, NULL, "the files have header lines, but no rows");
     if (status == JM_OK && im->streams.count == 0) { /* segments do not tell */
@@ -53,7 +70,7 @@ jm_status jm_recording_import(const char *out_path, bool overwrite, const char *
     }
     if (status == JM_OK) {
         jm__import_unite(im);
-        status = jm__import_write(im, out_path, overwrite, err);
+        status = jm__import_write(im, err);
     }
     import_free(im);
     return status;

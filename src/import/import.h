@@ -1,5 +1,5 @@
-/* What an import has read so far, and who does what with it: a file a source (readings.c, segments.c,
- * kernels.c), which gather.c serves; then occurrences.c, write.c. */
+/* What an import has read so far, and who does what with it: a file a source (JM_IMPORT_MAP),
+ * which gather.c serves; then occurrences.c, write.c. */
 #ifndef JM_IMPORT_IMPORT_H
 #define JM_IMPORT_IMPORT_H
 
@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "import/texts.h"
 #include "sample/profile.h"
+#include <joulemap/import.h>
 
 /* One stretch of a part: its rows stand together in the file. */
 typedef struct jm__occurrence {
@@ -26,8 +27,8 @@ typedef struct jm__import_stream {
 } jm__import_stream;
 
 typedef struct jm__import {
+    jm_import_options options;
     jm__profile profile;
-    bool segments_are_kernels; /* else kernels come from a file of their own */
     JM_VEC(jm_reading) readings[JM_PROFILE_SENSORS_MAX];
     jm__texts parts, kernels;
     JM_VEC(jm__occurrence) occurrences;
@@ -37,9 +38,9 @@ typedef struct jm__import {
 } jm__import;
 
 /* Sources: each adds the rows of its CSV file, and names the line that is wrong. */
-jm_status jm__import_readings(jm__import *im, jm__csv *csv, jm_error *err);
-jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err);
-jm_status jm__import_kernels(jm__import *im, jm__csv *csv, jm_error *err);
+#define X(name, option, text) jm_status jm__import_##option(jm__import *im, jm__csv *csv, jm_error *err);
+JM_IMPORT_MAP(X)
+#undef X
 
 /* For sources. Something was going on then. */
 void jm__import_seen(jm__import *im, int64_t start_ns, int64_t end_ns);
@@ -62,6 +63,6 @@ void jm__import_unite(jm__import *im);
 int64_t jm__import_span_of(const jm__import *im, const jm__import_kernel *row);
 
 /* All of it as a recording. */
-jm_status jm__import_write(jm__import *im, const char *path, bool overwrite, jm_error *err);
+jm_status jm__import_write(jm__import *im, jm_error *err);
 
 #endif

@@ -17,6 +17,8 @@ jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
     JM_TRY(jm__csv_column(csv, "t_end_s", &end, err));
     bool has_calls = jm__csv_has(csv, "kernel_launches");
     if (has_calls) JM_TRY(jm__csv_column(csv, "kernel_launches", &calls, err));
+    /* The same work must not count twice where true times of its kernels are there. */
+    bool as_kernels = im->options.files[JM_IMPORT_KERNELS] == NULL;
     for (;;) {
         bool more;
         jm__import_kernel row = {.calls = 1};
@@ -32,6 +34,6 @@ jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
         JM_TRY(jm__texts_number(&im->kernels, jm__csv_text(csv, kernel), &row.name, err));
         JM_TRY(jm__import_add_to_part(im, &open, row.part, row.start_ns, row.end_ns, err));
         jm__import_seen(im, row.start_ns, row.end_ns);
-        if (im->segments_are_kernels && row.name != 0) JM_TRY(jm__import_add_kernel(im, row, err));
+        if (as_kernels && row.name != 0) JM_TRY(jm__import_add_kernel(im, row, err));
     }
 }

@@ -149,12 +149,12 @@ static jm_status write_all(jm__writer *writer, jm__import *im, int64_t *class_id
     return jm__writer_commit(writer, im->last_ns, err);
 }
 
-jm_status jm__import_write(jm__import *im, const char *path, bool overwrite, jm_error *err)
+jm_status jm__import_write(jm__import *im, jm_error *err)
 {
     int64_t *class_ids = calloc(im->kernels.items.count + 1, sizeof *class_ids);
     if (class_ids == NULL) return jm__no_memory(err, "jm_recording_import");
     jm__writer *writer;
-    jm_status status = jm__writer_create(&writer, path, overwrite, err);
+    jm_status status = jm__writer_create(&writer, im->options.path, im->options.overwrite, err);
     if (status == JM_OK) {
         status = write_all(writer, im, class_ids, err);
         if (status == JM_OK)

@@ -50,9 +50,14 @@ static jm_recording *import_mixture(void)
 {
     jm_error err = {0};
     jm_recording *recording = NULL;
-    if (jm_recording_import(mixture_path, true, "h200", DATA "h200-mixture/readings.csv",
-                            DATA "h200-mixture/segments.csv", NULL, &err) != JM_OK)
-        fail_msg("%s", err.text);
+    const jm_import_options import_options = {
+        .size = sizeof import_options,
+        .overwrite = true,
+        .path = mixture_path,
+        .board = "h200",
+        .files = {[JM_IMPORT_READINGS] = DATA "h200-mixture/readings.csv",
+                  [JM_IMPORT_SEGMENTS] = DATA "h200-mixture/segments.csv"}};
+    if (jm_recording_import(&import_options, &err) != JM_OK) fail_msg("%s", err.text);
     if (jm_recording_open(&recording, mixture_path, &err) != JM_OK) fail_msg("%s", err.text);
     return recording;
 }
@@ -231,9 +236,14 @@ static void test_parts_of_a_gpt_draw_what_bursts_of_them_draw(void **state)
     if (!have(DATA "h200-gpt/kernels.csv.gz")) skip();
     jm_error err = {0};
     jm_recording *recording = NULL;
-    if (jm_recording_import(gpt_path, true, "h200", DATA "h200-gpt/readings.csv", NULL,
-                            DATA "h200-gpt/kernels.csv.gz", &err) != JM_OK)
-        fail_msg("%s", err.text);
+    const jm_import_options import_options = {
+        .size = sizeof import_options,
+        .overwrite = true,
+        .path = gpt_path,
+        .board = "h200",
+        .files = {[JM_IMPORT_READINGS] = DATA "h200-gpt/readings.csv",
+                  [JM_IMPORT_KERNELS] = DATA "h200-gpt/kernels.csv.gz"}};
+    if (jm_recording_import(&import_options, &err) != JM_OK) fail_msg("%s", err.text);
     if (jm_recording_open(&recording, gpt_path, &err) != JM_OK) fail_msg("%s", err.text);
     jm__dataset *dataset = NULL;
     assert_int_equal(jm__dataset_load(&dataset, recording, &err), JM_OK);

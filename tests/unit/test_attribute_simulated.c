@@ -55,9 +55,14 @@ static jm_report *simulate(int seed, const char *options)
     snprintf(command, sizeof command, SIMULATE " --out %s --seed %d --seconds 20 %s > /dev/null", folder,
              seed, options);
     assert_int_equal(system(command), 0);
-    if (jm_recording_import(path_of("r.joulemap"), true, "h200", path_of("readings.csv"), NULL,
-                            path_of("kernels.csv"), &err) != JM_OK)
-        fail_msg("%s", err.text);
+    const jm_import_options import_options = {
+        .size = sizeof import_options,
+        .overwrite = true,
+        .path = path_of("r.joulemap"),
+        .board = "h200",
+        .files = {
+            [JM_IMPORT_READINGS] = path_of("readings.csv"), [JM_IMPORT_KERNELS] = path_of("kernels.csv")}};
+    if (jm_recording_import(&import_options, &err) != JM_OK) fail_msg("%s", err.text);
     if (jm_recording_open(&recording, path_of("r.joulemap"), &err) != JM_OK) fail_msg("%s", err.text);
     const jm_report_options wishes = {.size = sizeof wishes, .by = JM_BY_KERNEL, .phase = "mixture"};
     if (jm_report_create(&report, recording, &wishes, &err) != JM_OK) fail_msg("%s", err.text);

@@ -59,6 +59,19 @@ static void put_gz(const char *path, const char *text, size_t cut)
     fclose(whole);
 }
 
+static jm_status import_into(bool overwrite, const char *board, const char *readings, const char *segments,
+                             const char *kernels, jm_error *err)
+{
+    const jm_import_options options = {
+        .size = sizeof options,
+        .overwrite = overwrite,
+        .path = out_path,
+        .board = board,
+        .files = {
+            [JM_IMPORT_READINGS] = readings, [JM_IMPORT_SEGMENTS] = segments, [JM_IMPORT_KERNELS] = kernels}};
+    return jm_recording_import(&options, err);
+}
+
 static void test_fields_may_hold_commas_quotes_and_line_ends(void **state)
 {
     (void)state;
@@ -147,9 +160,8 @@ static void test_what_is_wrong_with_a_file_is_told_by_file_line_and_column(void 
         const char *text = c->readings != NULL ? c->readings : c->segments != NULL ? c->segments : c->kernels;
         jm_error err = {0};
         put(csv_path, text);
-        jm_status status =
-            jm_recording_import(out_path, true, "h200", c->readings ? csv_path : NULL,
-                                c->segments ? csv_path : NULL, c->kernels ? csv_path : NULL, &err);
+        jm_status status = import_into(true, "h200", c->readings ? csv_path : NULL,
+                                       c->segments ? csv_path : NULL, c->kernels ? csv_path : NULL, &err);
         assert_int_equal(status, JM_BAD_DATA);
         if (strstr(err.text, c->words) == NULL) fail_msg("\"%s\" does not say: %s", err.text, c->words);
         assert_int_not_equal(access(out_path, F_OK), 0); /* nothing half made is left */
@@ -166,7 +178,7 @@ static void test_a_damaged_gzip_file_is_named(void **state)
                                  i * 7919 % 100000, i % 977);
     put_gz(gz_path, text, 2000);
     jm_error err = {0};
-    assert_int_equal(jm_recording_import(out_path, true, "h200", gz_path, NULL, NULL, &err), JM_BAD_DATA);
+    assert_int_equal(import_into(true, "h200", gz_path, NULL, NULL, &err), JM_BAD_DATA);
     assert_non_null(strstr(err.text, gz_path));
     assert_non_null(strstr(err.text, "damaged"));
 }
@@ -175,13 +187,12 @@ static void test_a_missing_file_and_an_existing_output_are_refused(void **state)
 {
     (void)state;
     jm_error err = {0};
-    assert_int_equal(jm_recording_import(out_path, false, "h200", "/nowhere/x.csv", NULL, NULL, &err),
-                     JM_NOT_FOUND);
-    assert_int_equal(jm_recording_import(out_path, false, "h200", NULL, NULL, NULL, &err), JM_USAGE);
+    assert_int_equal(import_into(false, "h200", "/nowhere/x.csv", NULL, NULL, &err), JM_NOT_FOUND);
+    assert_int_equal(import_into(false, "h200", NULL, NULL, NULL, &err), JM_USAGE);
     put(csv_path, "sensor,t_s,value\npower_ring_w,1,80\n");
-    assert_int_equal(jm_recording_import(out_path, false, "h201", csv_path, NULL, NULL, &err), JM_NOT_FOUND);
+    assert_int_equal(import_into(false, "h201", csv_path, NULL, NULL, &err), JM_NOT_FOUND);
     put(out_path, "mine");
-    assert_int_not_equal(jm_recording_import(out_path, false, "h200", csv_path, NULL, NULL, &err), JM_OK);
+    assert_int_not_equal(import_into(false, "h200", csv_path, NULL, NULL, &err), JM_OK);
     FILE *file = fopen(out_path, "r");
     char text[8] = "";
     assert_int_equal(fread(text, 1, sizeof text - 1, file), 4);
@@ -195,8 +206,7 @@ static jm__dataset *import_and_load(const char *readings, const char *segments, 
 {
     jm_error err = {0};
     jm__dataset *dataset = NULL;
-    if (jm_recording_import(out_path, true, "h200", readings, segments, kernels, &err) != JM_OK)
-        fail_msg("%s", err.text);
+    if (import_into(true, "h200", readings, segments, kernels, &err) != JM_OK) fail_msg("%s", err.text);
     if (jm_recording_open(recording, out_path, &err) != JM_OK) fail_msg("%s", err.text);
     assert_null(jm_recording_damage(*recording));
     if (jm__dataset_load(&dataset, *recording, &err) != JM_OK) fail_msg("%s", err.text);
