@@ -2,7 +2,6 @@
 #include "attribute/attribution.h"
 
 #include "attribute/lost.h"
-#include "base/clock.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "rows/sensor_role.h"
@@ -32,17 +31,16 @@ static jm_status check_options(const jm__dataset *dataset, const jm_report_optio
 }
 
 /* The whole run: as recorded, or, where that is not known, as far as rows go. */
-static jm__window whole_run(const jm__dataset *d)
+static jm_status whole_run(jm__window *run, const jm__dataset *d, jm_error *err)
 {
-    jm__window run = {d->start_ns, d->end_ns};
-    if (run.to_ns > run.from_ns) return run;
-    run = (jm__window){INT64_MAX, INT64_MIN};
-    if (d->reading_count > 0) run = (jm__window){d->readings[0].t_ns, d->readings[d->reading_count - 1].t_ns};
-    for (size_t i = 0; i < d->kernel_count; i++) {
-        if (d->kernels[i].start_ns < run.from_ns) run.from_ns = d->kernels[i].start_ns;
-        if (d->kernels[i].end_ns > run.to_ns) run.to_ns = d->kernels[i].end_ns;
-    }
-    return run;
+    *run = (jm__window){d->start_ns, d->end_ns};
+    if (run->to_ns > run->from_ns) return JM_OK;
+    JM_TRY(jm__kernels_bounds(&d->kernels, &run->from_ns, &run->to_ns, err));
+    if (d->reading_count == 0) return JM_OK;
+    int64_t first_ns = d->readings[0].t_ns, last_ns = d->readings[d->reading_count - 1].t_ns;
+    if (first_ns < run->from_ns) run->from_ns = first_ns;
+    if (last_ns > run->to_ns) run->to_ns = last_ns;
+    return JM_OK;
 }
 
 /* Is it one of those, which stand apart by ", "? */
@@ -76,29 +74,28 @@ static jm_status no_such_phase(const jm__dataset *d, const char *phase, jm_error
 /* All that powers can be learnt from: the run, and what is asked for if that goes beyond it. */
 static jm_status find_learn_windows(jm__attribution *a, jm_error *err)
 {
-    jm__window run = whole_run(a->dataset);
-    bool fine = jm__windows_add(&a->learn, run.from_ns, run.to_ns);
+    bool fine = jm__windows_add(&a->learn, a->run.from_ns, a->run.to_ns);
     for (size_t i = 0; fine && i < a->windows.count; i++)
         fine = jm__windows_add(&a->learn, a->windows.items[i].from_ns, a->windows.items[i].to_ns);
     jm__windows_normalise(&a->learn);
-    return fine ? JM_OK : jm__no_memory(err, "jm__attribution_build");
+    return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
 }
 
 static jm_status find_windows(jm__attribution *a, jm_error *err)
 {
     const jm__dataset *d = a->dataset;
     const jm_report_options *o = &a->options;
-    jm__window run = whole_run(d);
     bool found = o->phase == NULL;
-    if (o->phase == NULL && !jm__windows_add(&a->windows, run.from_ns, run.to_ns))
-        return jm__no_memory(err, "jm__attribution_build");
+    JM_TRY(whole_run(&a->run, d, err));
+    if (o->phase == NULL && !jm__windows_add(&a->windows, a->run.from_ns, a->run.to_ns))
+        return jm__no_memory(err, "jm__attribution_begin");
     for (size_t i = 0; o->phase != NULL && i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind != JM_SPAN_PHASE || strcmp(jm__dataset_text(d, span->name_id), o->phase) != 0)
             continue;
         found = true;
         if (!jm__windows_add(&a->windows, span->start_ns, jm__span_end_ns(d, span)))
-            return jm__no_memory(err, "jm__attribution_build");
+            return jm__no_memory(err, "jm__attribution_begin");
     }
     if (!found) return no_such_phase(d, o->phase, err);
     jm__windows_normalise(&a->windows);
@@ -125,7 +122,7 @@ static jm_status take_readings(jm__attribution *a, jm_error *err)
 {
     const jm__dataset *d = a->dataset;
     size_t *counts = calloc(d->sensor_count + 1, sizeof *counts);
-    if (counts == NULL) return jm__no_memory(err, "jm__attribution_build");
+    if (counts == NULL) return jm__no_memory(err, "jm__attribution_begin");
     jm_status status = JM_OK;
     for (size_t i = 0; i < d->reading_count; i++) {
         int64_t id = d->readings[i].sensor_id;
@@ -142,52 +139,10 @@ static jm_status take_readings(jm__attribution *a, jm_error *err)
         bool fine = true;
         if (sensor == part->sensor) fine = jm__vec_push(&part->powers, d->readings[i]);
         if (sensor == part->counter) fine = jm__vec_push(&part->counts, d->readings[i]);
-        if (!fine) status = jm__no_memory(err, "jm__attribution_build");
+        if (!fine) status = jm__no_memory(err, "jm__attribution_begin");
     }
     free(counts);
     return status;
-}
-
-/* The stretch that the design must know: everything, with the memory of the slowest sensor before it. */
-static jm__window design_range(const jm__attribution *a, const jm__board_part *part, const jm__items *items)
-{
-    const int64_t memory_ns = 5 * JM_NS_PER_S;
-    jm__window range = whole_run(a->dataset);
-    if (part->powers.count > 0) {
-        int64_t first = part->powers.items[0].t_ns, last = part->powers.items[part->powers.count - 1].t_ns;
-        if (first < range.from_ns) range.from_ns = first;
-        if (last > range.to_ns) range.to_ns = last;
-    }
-    for (size_t i = 0; i < items->count; i++)
-        if (items->items[i].end_ns > range.to_ns) range.to_ns = items->items[i].end_ns;
-    if (items->count > 0 && items->items[0].start_ns < range.from_ns)
-        range.from_ns = items->items[0].start_ns;
-    range.from_ns -= memory_ns;
-    return range;
-}
-
-static jm_status sweep_board(jm__attribution *a, jm__board_part *part, jm__items *items, bool from_host,
-                             jm_error *err)
-{
-    JM_TRY(jm__columns_choose(&part->columns, items, &a->work.classes, from_host, err));
-    jm__window range = design_range(a, part, items);
-    JM_TRY(jm__sweep(&part->pieces, items, &part->columns, &part->windows, range.from_ns, range.to_ns, err));
-    part->seconds = calloc(part->columns.count + 1, sizeof *part->seconds);
-    part->learn_seconds = calloc(part->columns.count + 1, sizeof *part->learn_seconds);
-    if (part->seconds == NULL || part->learn_seconds == NULL)
-        return jm__no_memory(err, "jm__attribution_build");
-    for (size_t i = 0; i < items->count; i++)
-        part->seconds[part->columns.of_class[items->items[i].class_index]] += items->items[i].seconds;
-    for (size_t i = 0; i < part->pieces.count; i++) {
-        const jm__piece *piece = &part->pieces.items[i];
-        part->learn_seconds[piece->column] +=
-            1e-9 * (double)piece->share *
-            (double)jm__windows_overlap_ns(&part->learn, piece->start_ns, piece->end_ns);
-        if (piece->column < part->columns.class_columns) continue;
-        int64_t inside_ns = jm__windows_overlap_ns(&part->windows, piece->start_ns, piece->end_ns);
-        part->seconds[piece->column] += (double)inside_ns * 1e-9;
-    }
-    return JM_OK;
 }
 
 jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows)
@@ -203,38 +158,34 @@ jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows
     return jm__total_measure(&sensors, windows);
 }
 
-static jm_status fit_board(jm__attribution *a, size_t b, jm_error *err)
+static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
 {
     jm__board_part *part = &a->boards[b];
+    part->work = &a->work.boards[b];
+    if (!part->wanted) return JM_OK;
     JM_TRY(jm__lost_find(part, a, err));
     if (part->windows.count > 0 || part->lost.count == 0) part->total = jm__board_total(part, &part->windows);
-    if (!jm__board_is_fitted(part->board)) return JM_OK;
-    JM_TRY(sweep_board(a, part, &a->work.boards[b], a->work.from_host[b], err));
-    const jm__fit_input input = {
-        .sensor = part->sensor,
-        .readings = part->powers.items,
-        .reading_count = part->powers.count,
-        .pieces = &part->pieces,
-        .learn = &part->learn,
-        .report = &part->windows,
-        .learn_seconds = part->learn_seconds,
-        .class_columns = part->columns.class_columns,
-        .columns = part->columns.count,
-        .seconds = part->seconds,
-        .total = part->total,
-    };
-    part->first_column = a->columns;
-    a->columns += part->columns.count;
-    return jm__fit_run(&part->fit, &input, err);
+    jm__window range = a->run;
+    if (part->powers.count > 0) {
+        int64_t first = part->powers.items[0].t_ns, last = part->powers.items[part->powers.count - 1].t_ns;
+        if (first < range.from_ns) range.from_ns = first;
+        if (last > range.to_ns) range.to_ns = last;
+    }
+    part->work->wanted = jm__board_is_fitted(part->board);
+    part->work->report = &part->windows;
+    part->work->learn = &part->learn;
+    part->work->from_ns = range.from_ns;
+    part->work->to_ns = range.to_ns;
+    return JM_OK;
 }
 
-jm_status jm__attribution_build(jm__attribution *a, const jm__dataset *dataset,
+jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
                                 const jm_report_options *options, jm_error *err)
 {
     *a = (jm__attribution){.dataset = dataset, .options = *options};
     JM_TRY(check_options(dataset, options, err));
     a->boards = calloc(dataset->board_count + 1, sizeof *a->boards);
-    if (a->boards == NULL) return jm__no_memory(err, "jm__attribution_build");
+    if (a->boards == NULL) return jm__no_memory(err, "jm__attribution_begin");
     for (size_t b = 0; b < dataset->board_count; b++) {
         a->boards[b].board = &dataset->boards[b];
         a->boards[b].wanted = options->board_id == 0 || options->board_id == dataset->boards[b].id;
@@ -243,9 +194,41 @@ jm_status jm__attribution_build(jm__attribution *a, const jm__dataset *dataset,
     JM_TRY(find_windows(a, err));
     JM_TRY(find_learn_windows(a, err));
     JM_TRY(take_readings(a, err));
-    JM_TRY(jm__work_build(&a->work, dataset, err));
+    JM_TRY(jm__work_init(&a->work, dataset, err));
     for (size_t b = 0; b < dataset->board_count; b++)
-        if (a->boards[b].wanted) JM_TRY(fit_board(a, b, err));
+        JM_TRY(begin_board(a, b, err));
+    return JM_OK;
+}
+
+static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *err)
+{
+    jm__board_work *work = part->work;
+    const jm__fit_input input = {
+        .sensor = part->sensor,
+        .readings = part->powers.items,
+        .reading_count = part->powers.count,
+        .pieces = &work->pieces,
+        .learn = &part->learn,
+        .report = &part->windows,
+        .learn_seconds = work->learn_seconds,
+        .class_columns = work->columns.class_columns,
+        .columns = work->columns.count,
+        .seconds = work->seconds,
+        .total = part->total,
+    };
+    part->first_column = a->columns;
+    a->columns += work->columns.count;
+    jm_status status = jm__fit_run(&part->fit, &input, err);
+    if (status == JM_OK && work->pieces.failed)
+        status = jm__fail(err, JM_IO, 0, "pread", "the temporary file of the report could not be read");
+    return status;
+}
+
+jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_error *err)
+{
+    JM_TRY(jm__work_pass(&a->work, &a->spans, &a->windows, rows, err));
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].work->wanted) JM_TRY(fit_board(a, &a->boards[b], err));
     return JM_OK;
 }
 
@@ -256,10 +239,6 @@ void jm__attribution_free(jm__attribution *a)
         jm__vec_free(&part->lost);
         jm__vec_free(&part->windows);
         jm__vec_free(&part->learn);
-        jm__columns_free(&part->columns);
-        jm__vec_free(&part->pieces);
-        free(part->seconds);
-        free(part->learn_seconds);
         jm__vec_free(&part->powers);
         jm__vec_free(&part->counts);
         jm__fit_free(&part->fit);

@@ -3,19 +3,16 @@
 #define JM_ATTRIBUTE_ATTRIBUTION_H
 
 #include "attribute/fit/fit.h"
-#include "attribute/work/span_index.h"
+#include "attribute/work/work.h"
 #include <joulemap/report.h>
 
 typedef struct jm__board_part {
     bool wanted;
     const jm_board *board;
-    jm__windows lost;    /* time in which the board did not answer: nothing is known of it */
-    jm__windows learn;   /* the run, less that: what powers are learnt from */
-    jm__windows windows; /* of the report, less that */
-    jm__columns columns;
-    jm__pieces pieces;
-    double *seconds;          /* [columns.count], inside the windows */
-    double *learn_seconds;    /* [columns.count], inside `learn` */
+    jm__windows lost;         /* time in which the board did not answer: nothing is known of it */
+    jm__windows learn;        /* the run, less that: what powers are learnt from */
+    jm__windows windows;      /* of the report, less that */
+    jm__board_work *work;     /* what it did; no columns if it is not fitted or not wanted */
     size_t first_column;      /* in the numbering over all boards */
     const jm_sensor *sensor;  /* of the fit; NULL: none */
     const jm_sensor *counter; /* NULL: none */
@@ -30,15 +27,21 @@ typedef struct jm__attribution {
     jm_report_options options;
     jm__span_index spans;
     jm__work_set work;
-    jm__windows learn;      /* the whole run */
-    jm__windows windows;    /* of the report, within it */
+    jm__window run;         /* the whole of it */
+    jm__windows learn;      /* the same, and what is asked for beyond it */
+    jm__windows windows;    /* of the report */
     jm__board_part *boards; /* [dataset->board_count] */
     size_t columns;         /* of all boards together */
 } jm__attribution;
 
-/* NOT_FOUND if the phase, board or process asked for is not in the recording. */
-jm_status jm__attribution_build(jm__attribution *a, const jm__dataset *dataset,
+/* What is asked for: windows, sensors, readings. NOT_FOUND if the phase, board or process is not in the
+ * recording. */
+jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
                                 const jm_report_options *options, jm_error *err);
+
+/* What the boards did, summed up by these rows, and with which powers. */
+jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_error *err);
+
 void jm__attribution_free(jm__attribution *a);
 
 /* The total of one board over other windows (what a phase took), none of them in time it was lost in. */

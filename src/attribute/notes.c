@@ -108,10 +108,10 @@ static void say_lost(writer *w, const jm__board_part *part)
 static void say_fit(writer *w, size_t b)
 {
     const jm__board_part *part = &w->a->boards[b];
-    if (part->columns.merged_count > 0)
+    if (part->work->columns.merged_count > 0)
         say(w, "Board %s: %zu rare kinds of work share columns of the fit; their rows are modelled.",
-            part->board->name, part->columns.merged_count);
-    if (w->a->work.from_host[b])
+            part->board->name, part->work->columns.merged_count);
+    if (part->work->from_host)
         say(w, "No kernels were recorded: the program's spans on the host stand for the work of board %s.",
             part->board->name);
     if (part->total.unseen_j > 0)

@@ -8,6 +8,7 @@
 #include "attribute/rollup/rows.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "recording/recording.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +45,12 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
         report->options.phase = report->phase;
     }
     jm__attribution attribution;
-    jm_status status = jm__attribution_build(&attribution, dataset, &wishes, err);
-    if (status == JM_OK) status = jm__rollup_run(&report->tree, &attribution, err);
+    jm__rollup rollup = {0};
+    jm_status status = jm__attribution_begin(&attribution, dataset, &wishes, err);
+    if (status == JM_OK) status = jm__rollup_begin(&rollup, &report->tree, &attribution, err);
+    if (status == JM_OK) status = jm__attribution_fit(&attribution, &rollup.rows, err);
+    if (status == JM_OK) status = jm__rollup_fill(&rollup, err);
+    jm__rollup_free(&rollup);
     if (status == JM_OK)
         status = jm__rows_make(&report->rows, &report->totals, &report->tree, &attribution, err);
     if (status == JM_OK) status = jm__notes_write(&report->notes, &attribution, err);
@@ -68,10 +73,9 @@ jm_status jm__report_from_dataset(jm_report **out, const jm__dataset *dataset,
     return status;
 }
 
-jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_report_options *options,
-                           jm_error *err)
+static jm_status create(jm_report **out, jm_recording *recording, const jm_report_options *options,
+                        jm_error *err)
 {
-    *out = NULL;
     jm__dataset *dataset = NULL;
     JM_TRY(jm__dataset_load(&dataset, recording, err));
     jm_status status = jm__report_from_dataset(out, dataset, options, err);
@@ -81,6 +85,17 @@ jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_re
     }
     (*out)->owned = dataset;
     return JM_OK;
+}
+
+jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_report_options *options,
+                           jm_error *err)
+{
+    *out = NULL;
+    jm_status status = create(out, recording, options, err);
+    /* Kernels are read last: only then is it known that the file is damaged. */
+    if (status == JM_BAD_DATA && jm__recording_recover(recording, err))
+        status = create(out, recording, options, err);
+    return status;
 }
 
 void jm_report_free(jm_report *report)

@@ -24,13 +24,6 @@ static int compare_spans(const void *left, const void *right)
     return order != 0 ? order : COMPARE(a->id, b->id);
 }
 
-static int compare_kernels(const void *left, const void *right)
-{
-    const jm__kernel *a = left, *b = right;
-    int order = COMPARE(a->start_ns, b->start_ns);
-    return order != 0 ? order : COMPARE(a->end_ns, b->end_ns);
-}
-
 static int compare_processes(const void *left, const void *right)
 {
     const jm__process *a = left, *b = right;
@@ -72,7 +65,6 @@ static void sort_all(jm__loading *loading)
 {
     SORT(loading->readings, compare_readings);
     SORT(loading->spans, compare_spans);
-    SORT(loading->kernels, compare_kernels);
     SORT(loading->processes, compare_processes);
     SORT(loading->marks, compare_marks);
     SORT(loading->losses, compare_losses);
@@ -90,8 +82,6 @@ static int64_t latest_ns(const jm__loading *loading)
         if (span->start_ns > latest) latest = span->start_ns;
         if (span->end_ns > latest) latest = span->end_ns;
     }
-    for (size_t i = 0; i < loading->kernels.count; i++)
-        if (loading->kernels.items[i].end_ns > latest) latest = loading->kernels.items[i].end_ns;
     return latest;
 }
 
@@ -101,9 +91,7 @@ static int64_t earliest_ns(const jm__loading *loading)
     if (loading->readings.count > 0) earliest = loading->readings.items[0].t_ns;
     if (loading->spans.count > 0 && loading->spans.items[0].start_ns < earliest)
         earliest = loading->spans.items[0].start_ns;
-    if (loading->kernels.count > 0 && loading->kernels.items[0].start_ns < earliest)
-        earliest = loading->kernels.items[0].start_ns;
-    return earliest == INT64_MAX ? 0 : earliest;
+    return earliest;
 }
 
 static int64_t meta_ns(const jm_recording *recording, const char *key, int64_t otherwise)
@@ -112,14 +100,24 @@ static int64_t meta_ns(const jm_recording *recording, const char *key, int64_t o
     return value == NULL ? otherwise : strtoll(value, NULL, 10);
 }
 
-static void set_bounds(jm__loading *loading, const jm_recording *recording)
+/* As noted; where that is lost, as far as rows go. */
+static jm_status set_bounds(jm__loading *loading, const jm_recording *recording, jm_error *err)
 {
     jm__dataset *view = &loading->view;
-    view->start_ns = meta_ns(recording, "start_ns", earliest_ns(loading));
-    int64_t latest = latest_ns(loading);
-    view->end_ns = meta_ns(recording, "end_ns", meta_ns(recording, "complete_ns", latest));
-    if (jm__recording_is_cut(recording) && latest > 0 && latest < view->end_ns) view->end_ns = latest;
-    if (view->end_ns < view->start_ns) view->end_ns = view->start_ns;
+    int64_t start_ns = meta_ns(recording, "start_ns", INT64_MIN);
+    int64_t end_ns = meta_ns(recording, "end_ns", meta_ns(recording, "complete_ns", INT64_MIN));
+    bool cut = jm__recording_is_cut(recording);
+    if (start_ns == INT64_MIN || end_ns == INT64_MIN || cut) {
+        int64_t earliest, latest;
+        JM_TRY(jm__kernels_bounds(&view->kernels, &earliest, &latest, err));
+        if (earliest_ns(loading) < earliest) earliest = earliest_ns(loading);
+        if (latest_ns(loading) > latest) latest = latest_ns(loading);
+        if (start_ns == INT64_MIN) start_ns = earliest == INT64_MAX ? 0 : earliest;
+        if (end_ns == INT64_MIN || (cut && latest > 0 && latest < end_ns)) end_ns = latest;
+    }
+    view->start_ns = start_ns;
+    view->end_ns = end_ns > start_ns ? end_ns : start_ns;
+    return JM_OK;
 }
 
 /* A killed recorder could not note it. */
@@ -131,17 +129,31 @@ static int64_t noted(const jm_recording *recording, const char *key)
     return end != text && end != NULL && *end == '\0' ? value : -1;
 }
 
-/* What the recording knows of itself. False if memory is out. */
-static bool copy_facts(jm__loading *loading, const jm_recording *recording)
+/* False if memory is out. */
+static bool copy_damage(jm__loading *loading, const jm_recording *recording)
 {
     const char *damage = jm_recording_damage(recording);
-    set_bounds(loading, recording);
+    if (damage != NULL) loading->view.damage = jm__loading_keep(loading, damage);
+    return damage == NULL || loading->view.damage != NULL;
+}
+
+/* What the recording knows of itself. */
+static jm_status copy_facts(jm__loading *loading, const jm_recording *recording, jm_error *err)
+{
+    JM_TRY(set_bounds(loading, recording, err));
     loading->view.cost = (jm__sampler_cost){.cpu_ns = noted(recording, "sampler_cpu_ns"),
                                             .calls = noted(recording, "sampler_calls"),
                                             .call_ns = noted(recording, "sampler_call_ns")};
-    if (damage == NULL) return true;
-    loading->view.damage = jm__loading_keep(loading, damage);
-    return loading->view.damage != NULL;
+    return copy_damage(loading, recording) ? JM_OK : jm__no_memory(err, "jm__dataset_load");
+}
+
+/* Whether kernels refer to what is not there is known once they have passed. */
+static jm_status each_kernel(void *context, bool by_time, jm__kernel_taker take, void *taker, jm_error *err)
+{
+    jm__loading *loading = context;
+    JM_TRY(jm__kernel_table_each(&loading->kernels, by_time, take, taker, err));
+    bool fine = loading->kernels.strays == 0 || copy_damage(loading, loading->kernels.recording);
+    return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
 
 /* ---- loading */
@@ -156,12 +168,12 @@ static void show(jm__loading *loading)
     SHOW(reading, readings);
     SHOW(span, spans);
     SHOW(stream, streams);
-    SHOW(kernel, kernels);
     SHOW(mark, marks);
     SHOW(event, events);
     SHOW(name, names);
     view->processes = loading->processes.items;
     view->process_count = loading->processes.count;
+    view->kernels = (jm__kernel_source){each_kernel, loading};
     view->classes = loading->classes.items;
     view->class_count = loading->classes.count;
     view->losses = loading->losses.items;
@@ -174,6 +186,9 @@ static jm_status load_tables(jm__loading *loading, jm_recording *recording, sqli
         const jm__table *table = &jm__tables[i];
         JM_TRY(jm__recording_rows(recording, db, table->name, table->columns, table->take, loading, err));
     }
+    JM_TRY(jm__kernel_table_begin(&loading->kernels, db, err));
+    loading->kernels.class_count = loading->classes.count;
+    loading->kernels.stream_count = loading->streams.count;
     if (loading->strays > 0)
         jm__recording_note_damage(recording, "%" PRId64 " rows refer to what is not there and are left out",
                                   loading->strays);
@@ -187,6 +202,7 @@ static jm_status load(jm__dataset **out, jm_recording *recording, jm_error *err)
         free(loading);
         return jm__no_memory(err, "jm__dataset_load");
     }
+    loading->kernels.recording = recording;
     sqlite3 *db;
     jm_status status = jm__recording_begin(recording, &db, err);
     if (status == JM_OK) {
@@ -196,7 +212,7 @@ static jm_status load(jm__dataset **out, jm_recording *recording, jm_error *err)
     if (status == JM_OK) {
         sort_all(loading);
         show(loading);
-        if (!copy_facts(loading, recording)) status = jm__no_memory(err, "jm__dataset_load");
+        status = copy_facts(loading, recording, err);
     }
     if (status != JM_OK) {
         jm__dataset_free(&loading->view);
@@ -227,7 +243,6 @@ void jm__dataset_free(jm__dataset *dataset)
     jm__vec_free(&loading->spans);
     jm__vec_free(&loading->classes);
     jm__vec_free(&loading->streams);
-    jm__vec_free(&loading->kernels);
     jm__vec_free(&loading->marks);
     jm__vec_free(&loading->losses);
     jm__vec_free(&loading->events);

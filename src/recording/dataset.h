@@ -2,6 +2,7 @@
 #ifndef JM_RECORDING_DATASET_H
 #define JM_RECORDING_DATASET_H
 
+#include "recording/kernel_source.h"
 #include "rows/rows.h"
 #include "sample/sampler.h"
 #include <joulemap/recording.h>
@@ -23,8 +24,7 @@ typedef struct jm__dataset {
     size_t class_count;
     const jm__stream *streams;
     size_t stream_count;
-    const jm__kernel *kernels;
-    size_t kernel_count;
+    jm__kernel_source kernels; /* not held: they pass by */
     const jm__mark *marks;
     size_t mark_count;
     const jm__loss *losses;
@@ -39,8 +39,8 @@ typedef struct jm__dataset {
     jm__sampler_cost cost;
 } jm__dataset;
 
-/* Read everything; of a damaged file what it still gives. Nothing that works on a dataset needs the recording
- * any more. */
+/* Read everything but the kernels, for which the recording must live as long as the dataset; what a damaged
+ * file still gives, with its damage noted in the recording. */
 jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err);
 void jm__dataset_free(jm__dataset *dataset);
 

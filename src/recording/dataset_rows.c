@@ -57,13 +57,6 @@ static bool in_range(int64_t id, size_t count)
     return id >= 1 && id <= (int64_t)count;
 }
 
-/* A time that a clock can have given (an import may begin before its zero). What works on a dataset may
- * subtract two of them and add a sensor's lag. */
-static bool plausible(int64_t t_ns)
-{
-    return t_ns >= -(INT64_MAX / 4) && t_ns <= INT64_MAX / 4;
-}
-
 /* A sensor's lag, window or time constant: up to an hour. */
 static bool plausible_span(int64_t duration_ns)
 {
@@ -211,8 +204,8 @@ static bool take_span(void *context, sqlite3_stmt *row)
                      .samples = (uint32_t)integer(row, 9, 0),
                      .kind = known ? loading->kinds[kind] : JM_SPAN_NONE};
     bool ended = sqlite3_column_type(row, 5) != SQLITE_NULL;
-    if (span.kind == JM_SPAN_NONE || !plausible(span.start_ns)) return stray(loading);
-    if (ended && (!plausible(span.end_ns) || span.end_ns < span.start_ns)) return stray(loading);
+    if (span.kind == JM_SPAN_NONE || !jm__time_is_plausible(span.start_ns)) return stray(loading);
+    if (ended && (!jm__time_is_plausible(span.end_ns) || span.end_ns < span.start_ns)) return stray(loading);
     return jm__vec_push(&loading->spans, span);
 }
 
@@ -251,33 +244,10 @@ static bool take_reading(void *context, sqlite3_stmt *row)
     jm__loading *loading = context;
     jm_reading reading = {
         .t_ns = integer(row, 0, 0), .sensor_id = integer(row, 1, 0), .value = real(row, 2, NAN)};
-    if (!in_range(reading.sensor_id, loading->sensors.count) || !plausible(reading.t_ns) ||
+    if (!in_range(reading.sensor_id, loading->sensors.count) || !jm__time_is_plausible(reading.t_ns) ||
         !(fabs(reading.value) <= VALUE_MAX)) /* NAN is none either */
         return stray(loading);
     return jm__vec_push(&loading->readings, reading);
-}
-
-static bool take_kernel(void *context, sqlite3_stmt *row)
-{
-    jm__loading *loading = context;
-    int64_t start_ns = integer(row, 0, 0), duration_ns = integer(row, 1, 0), queued_ns = integer(row, 5, 0);
-    jm__kernel kernel = {.start_ns = start_ns,
-                         .class_id = integer(row, 2, 0),
-                         .stream_id = integer(row, 3, 0),
-                         .span_id = integer(row, 4, 0),
-                         .launch_ns = -1,
-                         .bytes = integer(row, 6, 0),
-                         .calls = integer(row, 7, 1)};
-    bool fits = plausible(start_ns) && duration_ns >= 0 && plausible(duration_ns) &&
-                plausible(start_ns + duration_ns);
-    if (!fits || kernel.calls < 1 || !in_range(kernel.class_id, loading->classes.count) ||
-        !in_range(kernel.stream_id, loading->streams.count))
-        return stray(loading);
-    kernel.end_ns = start_ns + duration_ns;
-    if (sqlite3_column_type(row, 5) != SQLITE_NULL && queued_ns > -JM_NS_PER_S * 3600 &&
-        queued_ns <= start_ns)
-        kernel.launch_ns = start_ns - queued_ns;
-    return jm__vec_push(&loading->kernels, kernel);
 }
 
 static bool take_mark(void *context, sqlite3_stmt *row)
@@ -287,7 +257,7 @@ static bool take_mark(void *context, sqlite3_stmt *row)
                      .process_id = integer(row, 1, 0),
                      .thread_id = integer(row, 2, 0),
                      .name_id = name_or_none(loading, integer(row, 3, 0))};
-    if (!plausible(mark.t_ns)) return stray(loading);
+    if (!jm__time_is_plausible(mark.t_ns)) return stray(loading);
     if (sqlite3_column_type(row, 4) != SQLITE_NULL) {
         mark.meta = jm__loading_keep(loading, text(row, 4));
         if (mark.meta == NULL) return false;
@@ -338,7 +308,6 @@ const jm__table jm__tables[] = {
     {"kernel_classes", "id, name_id, work, grid_x, grid_y, grid_z, block_x, block_y, block_z", take_class},
     {"streams", "id, process_id, board_id, context, stream", take_stream},
     {"readings", "t_ns, sensor_id, value", take_reading},
-    {"kernels", "start_ns, duration_ns, class_id, stream_id, span_id, queued_ns, bytes, calls", take_kernel},
     {"marks", "t_ns, process_id, thread_id, name_id, meta", take_mark},
     {"losses", "t_ns, process_id, count, source, reason", take_loss},
     {"events", "t_ns, board_id, kind, value, text", take_event},

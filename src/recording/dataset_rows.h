@@ -17,7 +17,7 @@ typedef struct jm__loading {
     jm__spans spans;
     JM_VEC(jm__kernel_class) classes;
     JM_VEC(jm__stream) streams;
-    jm__kernels kernels;
+    jm__kernel_table kernels;
     JM_VEC(jm__mark) marks;
     JM_VEC(jm__loss) losses;
     JM_VEC(jm__event) events;
@@ -29,6 +29,12 @@ typedef struct jm__loading {
 
 /* A text that lives as long as the dataset; NULL if memory is out. */
 const char *jm__loading_keep(jm__loading *loading, const char *value);
+/* A time that a clock can have given (an import may begin before its zero). What works on a dataset may
+ * subtract two of them and add a sensor's lag. */
+static inline bool jm__time_is_plausible(int64_t t_ns)
+{
+    return t_ns >= -(INT64_MAX / 4) && t_ns <= INT64_MAX / 4;
+}
 
 /* How a table is read, in an order in which a row only names rows of earlier tables. */
 typedef struct jm__table {

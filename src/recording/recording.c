@@ -253,6 +253,11 @@ const char *jm_recording_damage(const jm_recording *recording)
     return recording->damage.length == 0 ? NULL : recording->damage.text;
 }
 
+const char *jm__recording_path(const jm_recording *recording)
+{
+    return recording->path;
+}
+
 bool jm__recording_is_cut(const jm_recording *recording)
 {
     return recording->cut;

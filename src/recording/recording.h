@@ -20,6 +20,9 @@ void jm__recording_end(jm_recording *recording, sqlite3 *db);
  * False if that was done before, or cannot be done (then `err` is filled). */
 bool jm__recording_recover(jm_recording *recording, jm_error *err);
 
+/* NULL: in memory. */
+const char *jm__recording_path(const jm_recording *recording);
+
 /* Its end is missing. */
 bool jm__recording_is_cut(const jm_recording *recording);
 

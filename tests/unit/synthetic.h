@@ -3,6 +3,7 @@
 #ifndef TEST_SYNTHETIC_H
 #define TEST_SYNTHETIC_H
 
+#include "all_kernels.h"
 #include "base/clock.h"
 #include "recording/dataset.h"
 
@@ -17,7 +18,7 @@ typedef struct synthetic {
     jm__dataset dataset;
     jm_board boards[SYN_BOARDS];
     jm_sensor sensors[2 * SYN_BOARDS];
-    jm__kernel *kernels;
+    all_kernels kernels;
     jm__span *spans;
     jm_reading *readings;
     jm__kernel_class classes[SYN_NAMES];
@@ -58,7 +59,7 @@ static inline int64_t syn_name(synthetic *s, const char *text)
 static inline synthetic *syn_create(uint64_t seed, size_t boards, size_t capacity)
 {
     synthetic *s = calloc(1, sizeof *s);
-    s->kernels = calloc(capacity, sizeof *s->kernels);
+    s->kernels.items = calloc(capacity, sizeof *s->kernels.items);
     s->spans = calloc(capacity, sizeof *s->spans);
     s->readings = calloc(capacity, sizeof *s->readings);
     s->capacity = capacity;
@@ -72,7 +73,7 @@ static inline synthetic *syn_create(uint64_t seed, size_t boards, size_t capacit
     jm__dataset *d = &s->dataset;
     d->boards = s->boards;
     d->sensors = s->sensors;
-    d->kernels = s->kernels;
+    d->kernels = (jm__kernel_source){all_kernels_each, &s->kernels};
     d->spans = s->spans;
     d->readings = s->readings;
     d->classes = s->classes;
@@ -114,7 +115,7 @@ static inline synthetic *syn_create(uint64_t seed, size_t boards, size_t capacit
 
 static inline void syn_free(synthetic *s)
 {
-    free(s->kernels);
+    free(s->kernels.items);
     free(s->spans);
     free(s->readings);
     free(s);
@@ -151,21 +152,21 @@ static inline int64_t syn_span(synthetic *s, jm_span_kind kind, const char *name
 static inline void syn_kernel(synthetic *s, int64_t class_id, size_t board, int64_t span_id, int64_t start_ns,
                               int64_t end_ns)
 {
-    s->kernels[s->dataset.kernel_count++] = (jm__kernel){.start_ns = start_ns,
-                                                         .end_ns = end_ns,
-                                                         .class_id = class_id,
-                                                         .stream_id = (int64_t)board + 1,
-                                                         .span_id = span_id,
-                                                         .launch_ns = -1,
-                                                         .calls = 1};
+    s->kernels.items[s->kernels.count++] = (jm__kernel){.start_ns = start_ns,
+                                                        .end_ns = end_ns,
+                                                        .class_id = class_id,
+                                                        .stream_id = (int64_t)board + 1,
+                                                        .span_id = span_id,
+                                                        .launch_ns = -1,
+                                                        .calls = 1};
 }
 
 /* The true energy of a class on all boards within [from, to]. */
 static inline double syn_energy_j(const synthetic *s, int64_t class_id, int64_t from_ns, int64_t to_ns)
 {
     double sum_ns = 0;
-    for (size_t i = 0; i < s->dataset.kernel_count; i++) {
-        const jm__kernel *k = &s->kernels[i];
+    for (size_t i = 0; i < s->kernels.count; i++) {
+        const jm__kernel *k = &s->kernels.items[i];
         int64_t from = k->start_ns > from_ns ? k->start_ns : from_ns,
                 to = k->end_ns < to_ns ? k->end_ns : to_ns;
         if (k->class_id == class_id && to > from) sum_ns += (double)(to - from);
@@ -184,15 +185,15 @@ static inline void syn_measure(synthetic *s, size_t b, int64_t start_ns, int64_t
     int64_t lag = (int64_t)s->lag_ns, counter_at = start_ns;
     for (int64_t t = start_ns; t <= end_ns + 100000000; t += 20000000) {
         while (now < t - lag) { /* filter state up to t - lag */
-            while (next < d->kernel_count &&
-                   (s->kernels[next].end_ns <= now || s->kernels[next].stream_id != (int64_t)b + 1))
+            while (next < s->kernels.count && (s->kernels.items[next].end_ns <= now ||
+                                               s->kernels.items[next].stream_id != (int64_t)b + 1))
                 next++;
-            bool busy = next < d->kernel_count && s->kernels[next].start_ns <= now;
+            bool busy = next < s->kernels.count && s->kernels.items[next].start_ns <= now;
             int64_t until = t - lag;
-            if (busy && s->kernels[next].end_ns < until) until = s->kernels[next].end_ns;
-            if (!busy && next < d->kernel_count && s->kernels[next].start_ns < until)
-                until = s->kernels[next].start_ns;
-            double power_w = busy ? s->class_w[s->kernels[next].class_id - 1] : s->idle_w;
+            if (busy && s->kernels.items[next].end_ns < until) until = s->kernels.items[next].end_ns;
+            if (!busy && next < s->kernels.count && s->kernels.items[next].start_ns < until)
+                until = s->kernels.items[next].start_ns;
+            double power_w = busy ? s->class_w[s->kernels.items[next].class_id - 1] : s->idle_w;
             double keep = exp(-(double)(until - now) / s->tau_ns);
             state = state * keep + power_w * (1 - keep);
             now = until;
@@ -207,16 +208,16 @@ static inline void syn_measure(synthetic *s, size_t b, int64_t start_ns, int64_t
     for (;; counter_at += 5000000000) {
         int64_t until_all = counter_at < end_ns ? counter_at : end_ns;
         while (now < until_all) {
-            while (next < d->kernel_count &&
-                   (s->kernels[next].end_ns <= now || s->kernels[next].stream_id != (int64_t)b + 1))
+            while (next < s->kernels.count && (s->kernels.items[next].end_ns <= now ||
+                                               s->kernels.items[next].stream_id != (int64_t)b + 1))
                 next++;
-            bool busy = next < d->kernel_count && s->kernels[next].start_ns <= now;
+            bool busy = next < s->kernels.count && s->kernels.items[next].start_ns <= now;
             int64_t until = until_all;
-            if (busy && s->kernels[next].end_ns < until) until = s->kernels[next].end_ns;
-            if (!busy && next < d->kernel_count && s->kernels[next].start_ns < until)
-                until = s->kernels[next].start_ns;
-            joules +=
-                (busy ? s->class_w[s->kernels[next].class_id - 1] : s->idle_w) * (double)(until - now) * 1e-9;
+            if (busy && s->kernels.items[next].end_ns < until) until = s->kernels.items[next].end_ns;
+            if (!busy && next < s->kernels.count && s->kernels.items[next].start_ns < until)
+                until = s->kernels.items[next].start_ns;
+            joules += (busy ? s->class_w[s->kernels.items[next].class_id - 1] : s->idle_w) *
+                      (double)(until - now) * 1e-9;
             now = until;
         }
         s->readings[d->reading_count++] = (jm_reading){2 * (int64_t)b + 2, until_all, joules};
@@ -246,7 +247,7 @@ static inline void syn_random_work(synthetic *s, size_t b, int64_t first_class, 
 {
     int64_t now = start_ns, mix_until = start_ns;
     double weight[16], sum = 0;
-    while (now < end_ns && s->dataset.kernel_count + 2 < s->capacity) {
+    while (now < end_ns && s->kernels.count + 2 < s->capacity) {
         if (now >= mix_until) {
             sum = 0;
             for (size_t c = 0; c < classes; c++)

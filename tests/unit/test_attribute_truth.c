@@ -140,8 +140,8 @@ static void take_truths(synthetic *s, double truth_j[KINDS], int64_t start_ns, i
         for (int64_t g = 1; g <= SURROUNDINGS; g++)
             truth_j[k] += syn_energy_j(s, k * SURROUNDINGS + g, start_ns, end_ns);
     }
-    for (size_t i = 0; i < s->dataset.kernel_count; i++)
-        s->kernels[i].class_id -= (s->kernels[i].class_id - 1) % SURROUNDINGS;
+    for (size_t i = 0; i < s->kernels.count; i++)
+        s->kernels.items[i].class_id -= (s->kernels.items[i].class_id - 1) % SURROUNDINGS;
 }
 
 /* Half width of a 90 % interval on the side where the truth lies. */
@@ -281,8 +281,8 @@ static void test_a_path_and_kind_stand_once_in_a_report(void **state)
 static double truth_of_spans(const synthetic *s, const char *name, jm_span_kind kind)
 {
     double sum_j = 0;
-    for (size_t i = 0; i < s->dataset.kernel_count; i++) {
-        const jm__kernel *k = &s->kernels[i];
+    for (size_t i = 0; i < s->kernels.count; i++) {
+        const jm__kernel *k = &s->kernels.items[i];
         const jm__span *span = k->span_id > 0 ? &s->spans[k->span_id - 1] : NULL;
         bool mine = span == NULL ? name == NULL
                                  : name != NULL && strcmp(s->names[span->name_id], name) == 0 &&
@@ -405,14 +405,14 @@ static void test_a_phase_alone_on_its_board_is_measured(void **state)
     int64_t first = syn_span(s, JM_SPAN_PHASE, "first", "", 0, start, middle, 100);
     int64_t second = syn_span(s, JM_SPAN_PHASE, "second", "", 0, middle, end, 100);
     syn_random_work(s, 0, 1, 1, first, start + JM_NS_PER_S, middle);
-    size_t throttled = s->dataset.kernel_count;
+    size_t throttled = s->kernels.count;
     syn_class(s, "k slower", 8, 350); /* what the board made of the same kernel later: the fit sees one k */
     syn_random_work(s, 0, 2, 1, second, middle, end - JM_NS_PER_S);
     syn_measure(s, 0, start, end);
     syn_finish(s);
     double truth_j[2] = {0, 0};
-    for (size_t i = 0; i < s->dataset.kernel_count; i++) {
-        jm__kernel *k = &s->kernels[i];
+    for (size_t i = 0; i < s->kernels.count; i++) {
+        jm__kernel *k = &s->kernels.items[i];
         double seconds = (double)(k->end_ns - k->start_ns) * 1e-9;
         truth_j[i >= throttled] += seconds * (s->class_w[k->class_id - 1] - s->idle_w);
         k->class_id = 1;
@@ -527,10 +527,10 @@ static void test_a_class_of_zero_length_gets_no_power(void **state)
     syn_class(s, "other", 8, 300);
     int64_t fake = syn_class(s, "fake", 8, 999);
     syn_random_work(s, 0, 1, 2, 0, start + JM_NS_PER_S, end - JM_NS_PER_S);
-    size_t count = s->dataset.kernel_count;
+    size_t count = s->kernels.count;
     for (size_t i = 0; i < count; i += 3) { /* an empty kernel at the start of every third */
-        s->kernels[i].start_ns += 10;
-        syn_kernel(s, fake, 0, 0, s->kernels[i].start_ns - 10, s->kernels[i].start_ns - 10);
+        s->kernels.items[i].start_ns += 10;
+        syn_kernel(s, fake, 0, 0, s->kernels.items[i].start_ns - 10, s->kernels.items[i].start_ns - 10);
     }
     syn_measure(s, 0, start, end);
     syn_finish(s);
@@ -555,8 +555,8 @@ static void test_a_kernel_split_at_random_into_two_labels_agrees_with_itself(voi
         syn_class(s, "right", 8, 600);
         syn_class(s, "other", 8, 350);
         syn_random_work(s, 0, 1, 3, 0, start + JM_NS_PER_S, end - JM_NS_PER_S);
-        for (size_t i = 0; i < s->dataset.kernel_count; i++)
-            if (s->kernels[i].class_id < 3) s->kernels[i].class_id = syn_uniform(s) < 0.5 ? 1 : 2;
+        for (size_t i = 0; i < s->kernels.count; i++)
+            if (s->kernels.items[i].class_id < 3) s->kernels.items[i].class_id = syn_uniform(s) < 0.5 ? 1 : 2;
         syn_measure(s, 0, start, end);
         syn_finish(s);
         jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
@@ -821,7 +821,7 @@ static void test_host_spans_stand_for_the_work_where_there_are_no_kernels(void *
     syn_kernel(s, wide, 0, 0, now, end - JM_NS_PER_S);
     syn_measure(s, 0, start, end);
     syn_finish(s);
-    s->dataset.kernel_count = s->dataset.class_count = 0;
+    s->kernels.count = s->dataset.class_count = 0;
     jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_LAYER});
     assert_near(row_of(report, "mlp.act", "layer")->energy_j, gelu_j, 0.02);
     assert_near(row_of(report, "mlp", "layer")->energy_self_j, linear_j, 0.02);
@@ -837,14 +837,14 @@ static void test_work_that_overlaps_shares_the_time(void **state)
 {
     (void)state;
     synthetic *s = simple();
-    size_t count = s->dataset.kernel_count;
+    size_t count = s->kernels.count;
     int64_t shadow = syn_class(s, "shadow", 8, 0);
     for (size_t i = 0; i < count; i++) /* the same stretch of time, on a second stream of the board */
-        syn_kernel(s, shadow, 0, 0, s->kernels[i].start_ns, s->kernels[i].end_ns);
+        syn_kernel(s, shadow, 0, 0, s->kernels.items[i].start_ns, s->kernels.items[i].end_ns);
     jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
     double busy_s = 0;
     for (size_t i = 0; i < count; i++)
-        busy_s += (double)(s->kernels[i].end_ns - s->kernels[i].start_ns) * 1e-9;
+        busy_s += (double)(s->kernels.items[i].end_ns - s->kernels.items[i].start_ns) * 1e-9;
     assert_near(row_of(report, "shadow", NULL)->busy_s, busy_s / 2, 1e-6);
     assert_near(row_of(report, "shadow", NULL)->busy_s + row_of(report, "a", NULL)->busy_s +
                     row_of(report, "b", NULL)->busy_s,

@@ -1,4 +1,5 @@
 /* CSV files, and recordings made from them. */
+#include "all_kernels.h"
 #include "base/csv.h"
 #include "recording/dataset.h"
 
@@ -235,10 +236,13 @@ static void test_parts_become_phases_and_segments_kernels(void **state)
         assert_int_equal(d->spans[i].kind, JM_SPAN_PHASE);
         assert_true(d->spans[i].start_ns == phases[i].start_ns && d->spans[i].end_ns == phases[i].end_ns);
     }
-    assert_int_equal(d->kernel_count, 4);
-    assert_int_equal(d->kernels[2].calls, 30);
-    assert_int_equal(d->kernels[2].span_id, d->spans[1].id);
-    assert_string_equal(d->names[d->classes[d->kernels[2].class_id - 1].name_id], "k2");
+    jm_status status;
+    all_kernels kernels = all_kernels_of(d, &status);
+    assert_int_equal(status, JM_OK);
+    assert_int_equal(kernels.count, 4);
+    assert_int_equal(kernels.items[2].calls, 30);
+    assert_int_equal(kernels.items[2].span_id, d->spans[1].id);
+    assert_string_equal(d->names[d->classes[kernels.items[2].class_id - 1].name_id], "k2");
     assert_int_equal(d->sensor_count, 3);
     assert_int_equal(d->reading_count, 8);
     int64_t late = 0; /* the fourth came 9.5 ms late: it belongs between its neighbours */
@@ -246,6 +250,7 @@ static void test_parts_become_phases_and_segments_kernels(void **state)
         if (d->readings[i].value == 83) late = d->readings[i].t_ns;
     assert_true(late == -2940000000);
     assert_true(d->start_ns == -3000000000 && d->end_ns == 4000000000);
+    free(kernels.items);
     jm__dataset_free(d);
     jm_recording_close(recording);
 }
@@ -259,13 +264,17 @@ static void test_kernels_beside_segments_count_once(void **state)
         "1.5,1,k3,7,\n");
     jm_recording *recording;
     jm__dataset *d = import_and_load(NULL, csv_path, other_path, &recording);
-    assert_int_equal(d->kernel_count, 3);
+    jm_status status;
+    all_kernels kernels = all_kernels_of(d, &status);
+    assert_int_equal(status, JM_OK);
+    assert_int_equal(kernels.count, 3);
     assert_int_equal(d->stream_count, 2);
     assert_int_equal(d->span_count, 2);
-    assert_true(d->kernels[0].end_ns - d->kernels[0].start_ns == 5250);
-    assert_int_equal(d->kernels[0].span_id, d->spans[0].id);
-    assert_int_equal(d->kernels[2].span_id, 0); /* in no part */
-    assert_int_equal(d->classes[d->kernels[1].class_id - 1].work, JM_WORK_MEMSET);
+    assert_true(kernels.items[0].end_ns - kernels.items[0].start_ns == 5250);
+    assert_int_equal(kernels.items[0].span_id, d->spans[0].id);
+    assert_int_equal(kernels.items[2].span_id, 0); /* in no part */
+    assert_int_equal(d->classes[kernels.items[1].class_id - 1].work, JM_WORK_MEMSET);
+    free(kernels.items);
     jm__dataset_free(d);
     jm_recording_close(recording);
 }

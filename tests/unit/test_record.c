@@ -1,4 +1,5 @@
 /* A recording: what is written comes back, from memory and from a file. */
+#include "all_kernels.h"
 #include "base/clock.h"
 #include "recording/database.h"
 #include "recording/dataset.h"
@@ -162,6 +163,22 @@ static void check_boards(const jm__dataset *data)
     assert_string_equal(data->sensors[1].missing, "nvmlDeviceGetTotalEnergyConsumption: not supported");
 }
 
+static void check_kernels(const jm__dataset *data)
+{
+    jm_status status;
+    all_kernels kernels = all_kernels_of(data, &status);
+    assert_int_equal(status, JM_OK);
+    assert_int_equal(kernels.count, 2);
+    assert_int_equal(kernels.items[0].start_ns, START_NS + 10); /* sorted by time */
+    assert_int_equal(kernels.items[0].launch_ns, -1);
+    assert_int_equal(kernels.items[0].bytes, 512);
+    assert_int_equal(kernels.items[0].calls, 3);
+    assert_int_equal(kernels.items[1].end_ns, START_NS + 40);
+    assert_int_equal(kernels.items[1].launch_ns, START_NS + 8);
+    assert_int_equal(kernels.items[1].span_id, 2);
+    free(kernels.items);
+}
+
 static void check_everything(const jm__dataset *data)
 {
     check_boards(data);
@@ -176,14 +193,6 @@ static void check_everything(const jm__dataset *data)
     assert_int_equal(data->spans[0].samples, 32);
     assert_int_equal(data->spans[1].end_ns, -1);
     assert_int_equal(data->spans[1].parent_id, 1);
-    assert_int_equal(data->kernel_count, 2);
-    assert_int_equal(data->kernels[0].start_ns, START_NS + 10); /* sorted by time */
-    assert_int_equal(data->kernels[0].launch_ns, -1);
-    assert_int_equal(data->kernels[0].bytes, 512);
-    assert_int_equal(data->kernels[0].calls, 3);
-    assert_int_equal(data->kernels[1].end_ns, START_NS + 40);
-    assert_int_equal(data->kernels[1].launch_ns, START_NS + 8);
-    assert_int_equal(data->kernels[1].span_id, 2);
     assert_int_equal(data->classes[0].grid[1], 2);
     assert_string_equal(data->names[data->classes[0].name_id], "gemm");
     assert_int_equal(data->streams[0].stream, 7);
@@ -208,7 +217,8 @@ static void test_what_is_written_comes_back_from_a_file(void **state)
     assert_string_equal(jm_recording_meta(recording, "joulemap_version"), jm_version());
     jm__dataset *data;
     assert_int_equal(jm__dataset_load(&data, recording, &err), JM_OK);
-    jm_recording_close(recording); /* the dataset stands by itself */
+    check_kernels(data);
+    jm_recording_close(recording); /* all else of the dataset stands by itself */
     check_everything(data);
     assert_null(data->damage);
     assert_int_equal(data->cost.cpu_ns, 5000);
@@ -230,6 +240,7 @@ static void test_a_recording_in_memory_is_read_while_it_is_written(void **state)
     assert_int_equal(jm__writer_commit(writer, START_NS + 50, &err), JM_OK);
     assert_int_equal(jm__dataset_load(&data, recording, &err), JM_OK);
     check_everything(data);
+    check_kernels(data);
     assert_int_equal(data->end_ns, START_NS + 50);
     jm__dataset_free(data);
     jm__writer_span_end(writer, 2, START_NS + 60, NULL); /* of a span that is in the file already */

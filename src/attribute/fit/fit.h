@@ -11,7 +11,7 @@ typedef struct jm__fit_input {
     const jm_sensor *sensor;    /* a power sensor, not a counter; NULL: none */
     const jm_reading *readings; /* all of it, sorted by time */
     size_t reading_count;
-    const jm__pieces *pieces;
+    jm__pieces *pieces;
     const jm__windows *learn;  /* the run, less the time in which the board was lost */
     const jm__windows *report; /* within `learn` */
     size_t class_columns;      /* the first idle column */

@@ -10,16 +10,20 @@
 
 static const double forgotten = 40; /* time constants after which nothing is left (4e-18) */
 
-jm_status jm__design_init(jm__design *design, const jm__pieces *pieces, size_t columns, jm_error *err)
+jm_status jm__design_init(jm__design *design, jm__pieces *pieces, size_t columns, jm_error *err)
 {
-    *design = (jm__design){.pieces = pieces, .columns = columns};
+    *design = (jm__design){.columns = columns};
     design->state = calloc(columns + 1, sizeof *design->state);
-    return design->state == NULL ? jm__no_memory(err, "jm__design_init") : JM_OK;
+    if (design->state == NULL) return jm__no_memory(err, "jm__design_init");
+    JM_TRY(jm__cursor_init(&design->cursor, pieces, err));
+    return jm__cursor_init(&design->tail, pieces, err);
 }
 
 void jm__design_free(jm__design *design)
 {
     free(design->state);
+    jm__cursor_free(&design->cursor);
+    jm__cursor_free(&design->tail);
     *design = (jm__design){0};
 }
 
@@ -29,56 +33,62 @@ void jm__design_start(jm__design *design, jm__response response)
     design->started = false;
 }
 
-/* The first piece that ends after t. */
-static size_t find(const jm__pieces *pieces, int64_t t_ns)
-{
-    size_t at;
-    jm__search(at, pieces->count, pieces->items[at].end_ns <= t_ns);
-    return at;
-}
-
 static void restart(jm__design *design, int64_t t_ns)
 {
     memset(design->state, 0, design->columns * sizeof *design->state);
     design->now_ns = design->tail_ns = t_ns;
-    design->cursor = design->tail_cursor = find(design->pieces, t_ns);
+    jm__cursor_seek(&design->cursor, t_ns);
+    if (design->response.kind != JM_RESPONSE_FIRST_ORDER) jm__cursor_seek(&design->tail, t_ns);
     design->started = true;
+}
+
+/* exp(x) - 1. Of the length of a kernel over a sensor's time constant, a few terms are all: the first one
+ * left out is below 1e-17. */
+static double growth(double x)
+{
+    if (x > 1.0 / 64) return expm1(x);
+    return x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7))))));
 }
 
 static void advance_first_order(jm__design *design, int64_t target_ns)
 {
     double tau = design->response.width_ns;
-    double decay = exp(-(double)(target_ns - design->now_ns) / tau);
+    double edge = exp(-(double)(target_ns - design->now_ns) / tau); /* weight of the moment's start */
     for (size_t k = 0; k < design->columns; k++)
-        design->state[k] *= decay;
-    int64_t edge_ns = design->now_ns; /* whose weight is `edge` */
-    double edge = decay;
-    const jm__pieces *pieces = design->pieces;
-    for (size_t i = design->cursor; i < pieces->count && pieces->items[i].start_ns < target_ns; i++) {
-        const jm__piece *piece = &pieces->items[i];
-        int64_t from_ns = piece->start_ns > design->now_ns ? piece->start_ns : design->now_ns;
-        int64_t to_ns = piece->end_ns < target_ns ? piece->end_ns : target_ns;
-        double from = from_ns == edge_ns ? edge : exp(-(double)(target_ns - from_ns) / tau);
-        double to = exp(-(double)(target_ns - to_ns) / tau);
-        design->state[piece->column] += (double)piece->share * (to - from);
-        edge_ns = to_ns;
-        edge = to;
-        if (piece->end_ns <= target_ns) design->cursor = i + 1;
+        design->state[k] *= edge;
+    jm__piece_cursor *cursor = &design->cursor;
+    for (int64_t from_ns = design->now_ns; from_ns < target_ns && !jm__cursor_at_end(cursor);) {
+        const jm__moment *now = &cursor->now;
+        if (now->start_ns > from_ns) { /* before all pieces there is nothing */
+            if (now->start_ns >= target_ns) break;
+            from_ns = now->start_ns;
+            edge = exp(-(double)(target_ns - from_ns) / tau);
+        }
+        int64_t to_ns = now->end_ns < target_ns ? now->end_ns : target_ns;
+        double step = edge * growth((double)(to_ns - from_ns) / tau);
+        for (size_t i = 0; i < now->count; i++)
+            design->state[jm__cursor_column(cursor, i)] += (double)now->items[i].share * step;
+        edge += step;
+        from_ns = to_ns;
+        if (now->end_ns <= target_ns) jm__cursor_next(cursor);
     }
     design->now_ns = target_ns;
 }
 
 /* Add `sign` times the column shares of [*now, target]. */
-static void advance_box(jm__design *design, int64_t *now_ns, size_t *cursor, int64_t target_ns, double sign)
+static void advance_box(jm__design *design, int64_t *now_ns, jm__piece_cursor *cursor, int64_t target_ns,
+                        double sign)
 {
-    const jm__pieces *pieces = design->pieces;
-    for (size_t i = *cursor; i < pieces->count && pieces->items[i].start_ns < target_ns; i++) {
-        const jm__piece *piece = &pieces->items[i];
-        int64_t from_ns = piece->start_ns > *now_ns ? piece->start_ns : *now_ns;
-        int64_t to_ns = piece->end_ns < target_ns ? piece->end_ns : target_ns;
-        design->state[piece->column] +=
-            sign * (double)piece->share * (double)(to_ns - from_ns) / design->response.width_ns;
-        if (piece->end_ns <= target_ns) *cursor = i + 1;
+    while (*now_ns < target_ns && !jm__cursor_at_end(cursor)) {
+        const jm__moment *now = &cursor->now;
+        if (now->start_ns >= target_ns) break;
+        if (now->start_ns > *now_ns) *now_ns = now->start_ns; /* before all pieces there is nothing */
+        int64_t to_ns = now->end_ns < target_ns ? now->end_ns : target_ns;
+        double weight = sign * (double)(to_ns - *now_ns) / design->response.width_ns;
+        for (size_t i = 0; i < now->count; i++)
+            design->state[jm__cursor_column(cursor, i)] += (double)now->items[i].share * weight;
+        *now_ns = to_ns;
+        if (now->end_ns <= target_ns) jm__cursor_next(cursor);
     }
     *now_ns = target_ns;
 }
@@ -95,6 +105,6 @@ const double *jm__design_row(jm__design *design, int64_t t_ns)
         return design->state;
     }
     advance_box(design, &design->now_ns, &design->cursor, target_ns, 1);
-    advance_box(design, &design->tail_ns, &design->tail_cursor, target_ns - (int64_t)llround(width_ns), -1);
+    advance_box(design, &design->tail_ns, &design->tail, target_ns - (int64_t)llround(width_ns), -1);
     return design->state;
 }

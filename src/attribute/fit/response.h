@@ -2,7 +2,8 @@
 #ifndef JM_ATTRIBUTE_FIT_RESPONSE_H
 #define JM_ATTRIBUTE_FIT_RESPONSE_H
 
-#include "attribute/work/sweep.h"
+#include "attribute/work/pieces.h"
+#include <joulemap/board.h>
 
 typedef struct jm__response {
     jm_response kind;
@@ -11,18 +12,17 @@ typedef struct jm__response {
 } jm__response;
 
 typedef struct jm__design {
-    const jm__pieces *pieces;
     size_t columns;
     jm__response response;
     double *state; /* [columns] */
     int64_t now_ns;
-    int64_t tail_ns;    /* BOX: start of the window */
-    size_t cursor;      /* first piece that ends after now_ns */
-    size_t tail_cursor; /* BOX: first piece that ends after tail_ns */
+    int64_t tail_ns;         /* BOX: start of the window */
+    jm__piece_cursor cursor; /* first piece that ends after now_ns */
+    jm__piece_cursor tail;   /* BOX: first piece that ends after tail_ns */
     bool started;
 } jm__design;
 
-jm_status jm__design_init(jm__design *design, const jm__pieces *pieces, size_t columns, jm_error *err);
+jm_status jm__design_init(jm__design *design, jm__pieces *pieces, size_t columns, jm_error *err);
 void jm__design_free(jm__design *design);
 
 /* Begin a pass with this response. */

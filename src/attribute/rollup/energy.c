@@ -29,9 +29,9 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
     size_t i = 0;
     for (size_t b = 0; b < a->dataset->board_count && i < count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted || part->columns.count == 0) continue;
+        if (!part->wanted || part->work->columns.count == 0) continue;
         size_t first = i;
-        while (i < count && cells[i].column < part->first_column + part->columns.count)
+        while (i < count && cells[i].column < part->first_column + part->work->columns.count)
             i++;
         if (i > first) add_board(&energy, &sum, &quantile, part, cells + first, i - first);
     }

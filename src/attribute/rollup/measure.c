@@ -1,13 +1,16 @@
 /* Phases have a time of their own, so their energy needs no fit: counter and power sensor tell it. */
-#include "attribute/rollup/rollup.h"
+#include "attribute/rollup/measure.h"
+
+#include "attribute/rollup/ancestry.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static bool has_container_around(const jm__rollup *r, size_t span)
+static bool has_container_around(const jm__views *v, size_t span)
 {
-    for (size_t s = jm__rollup_parent(r, span); s != JM__NO_SPAN; s = jm__rollup_parent(r, s))
-        if (jm__kind_is_container(r->a->dataset->spans[s].kind)) return true;
+    for (size_t s = jm__span_parent(&v->a->spans, span); s != JM__NO_SPAN;
+         s = jm__span_parent(&v->a->spans, s))
+        if (jm__kind_is_container(v->a->dataset->spans[s].kind)) return true;
     return false;
 }
 
@@ -47,19 +50,19 @@ static bool measure(const jm__attribution *a, jm__node *node, const jm__windows 
     return true;
 }
 
-bool jm__rollup_measure_phases(jm__rollup *r)
+bool jm__measure_phases(jm__views *v)
 {
-    const jm__dataset *d = r->a->dataset;
-    if (r->a->options.process_id != 0 || r->tree->failed) return true; /* boards do not know processes */
-    size_t count = r->tree->nodes.count;
+    const jm__dataset *d = v->a->dataset;
+    if (v->a->options.process_id != 0 || v->tree->failed) return true; /* boards do not know processes */
+    size_t count = v->tree->nodes.count;
     jm__windows *of_node = calloc(count + 1, sizeof *of_node), all = {0};
     int64_t sum_ns = 0;
     bool fine = of_node != NULL;
     for (size_t i = 0; fine && i < d->span_count; i++) {
-        if (d->spans[i].kind != JM_SPAN_PHASE || has_container_around(r, i)) continue;
-        size_t node = jm__rollup_container_node(r, i);
+        if (d->spans[i].kind != JM_SPAN_PHASE || has_container_around(v, i)) continue;
+        size_t node = jm__view_container_node(v, i);
         if (node >= count) continue; /* not in the report's time */
-        fine = add_inside(&of_node[node], &r->a->windows, d->spans[i].start_ns,
+        fine = add_inside(&of_node[node], &v->a->windows, d->spans[i].start_ns,
                           jm__span_end_ns(d, &d->spans[i]));
     }
     for (size_t n = 0; fine && n < count; n++) {
@@ -72,7 +75,7 @@ bool jm__rollup_measure_phases(jm__rollup *r)
     /* Phases of two processes at one time share the board: no sensor tells them apart. */
     bool apart = sum_ns == jm__windows_duration_ns(&all);
     for (size_t n = 0; fine && apart && n < count; n++)
-        if (of_node[n].count > 0) fine = measure(r->a, &r->tree->nodes.items[n], &of_node[n]);
+        if (of_node[n].count > 0) fine = measure(v->a, &v->tree->nodes.items[n], &of_node[n]);
     for (size_t n = 0; of_node != NULL && n < count; n++)
         jm__vec_free(&of_node[n]);
     free(of_node);

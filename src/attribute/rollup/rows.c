@@ -216,13 +216,13 @@ static jm_provenance provenance_of(const jm__node *node, const subtotal *sub)
                                                                       : sub->energy.believed;
 }
 
-static const char *boards_text(jm__tree *tree, const jm__attribution *a, uint64_t boards)
+static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__board_set boards)
 {
     char text[256];
     size_t used = 0;
     text[0] = '\0';
     for (size_t b = 0; b < a->dataset->board_count && b < 63 && used + 16 < sizeof text; b++) {
-        if (!(boards >> b & 1)) continue;
+        if (!(boards & jm__board_bit(b))) continue;
         int32_t index = a->dataset->boards[b].index;
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", used > 0 ? "," : "",
                                  index < 0 ? (int)b : index);
@@ -324,14 +324,13 @@ static void sum_parts(jm_report_totals *t, const jm__attribution *a)
 {
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted || part->columns.count == 0) continue;
-        for (size_t k = part->columns.class_columns; k < part->columns.count; k++)
-            t->idle_energy_j += part->seconds[k] * part->fit.power_w[k];
-        for (size_t i = 0; i < a->work.boards[b].count; i++) {
-            const jm__item *item = &a->work.boards[b].items[i];
-            if (item->seconds == 0 || jm__span_at(&a->spans, item->span_id) != JM__NO_SPAN) continue;
-            t->outside_energy_j +=
-                item->seconds * part->fit.power_w[part->columns.of_class[item->class_index]];
+        if (!part->wanted || part->work->columns.count == 0) continue;
+        for (size_t k = part->work->columns.class_columns; k < part->work->columns.count; k++)
+            t->idle_energy_j += part->work->seconds[k] * part->fit.power_w[k];
+        for (size_t c = 0; c < part->work->tally.classes.count; c++) {
+            double outside_s = part->work->tally.classes.items[c].outside_s;
+            if (outside_s > 0)
+                t->outside_energy_j += outside_s * part->fit.power_w[part->work->columns.of_class[c]];
         }
     }
 }

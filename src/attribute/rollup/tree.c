@@ -111,7 +111,7 @@ void jm__tree_seen(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns
     jm__node *item = &tree->nodes.items[node];
     if (item->start_ns == INT64_MAX || end_ns > item->end_ns) item->end_ns = end_ns;
     if (start_ns < item->start_ns) item->start_ns = start_ns;
-    item->boards |= UINT64_C(1) << (board < 63 ? board : 63);
+    item->boards |= jm__board_bit(board);
 }
 
 void jm__tree_seen_on_host(jm__tree *tree, size_t node, int64_t start_ns, int64_t end_ns)

@@ -11,6 +11,14 @@ enum { JM_NODES_MAX = 2000000 };
 
 #define JM__NO_NODE ((size_t)-1)
 
+/* A set of boards by number; the last bit stands for all from 63 on. */
+typedef uint64_t jm__board_set;
+
+static inline jm__board_set jm__board_bit(size_t board)
+{
+    return UINT64_C(1) << (board < 63 ? board : 63);
+}
+
 typedef struct jm__node {
     size_t parent;    /* JM__NO_NODE: top; always created before its children */
     const char *name; /* all texts belong to the tree or outlive it */
@@ -22,7 +30,7 @@ typedef struct jm__node {
     int64_t end_ns;        /* of the last */
     int64_t host_start_ns; /* of its first span, for rows without any work; INT64_MAX: none */
     int64_t host_end_ns;
-    uint64_t boards;   /* bit b: board number b (the last bit stands for all from 63 on) */
+    jm__board_set boards;
     double measured_j; /* energy of its own that needs no fit */
     double measured_u_j;
     bool measured;

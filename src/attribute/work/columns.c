@@ -69,10 +69,10 @@ static void merge_tail(jm__columns *columns, ranked *tail, size_t count, const j
     columns->merged_count = count;
 }
 
-jm_status jm__columns_choose(jm__columns *columns, const jm__items *items, const jm__classes *classes,
-                             bool from_host, jm_error *err)
+jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const jm__classes *classes,
+                             jm_error *err)
 {
-    *columns = (jm__columns){.one_gap = from_host};
+    *columns = (jm__columns){0};
     columns->of_class = calloc(classes->count + 1, sizeof *columns->of_class);
     columns->merged = calloc(classes->count + 1, sizeof *columns->merged);
     ranked *rank = calloc(classes->count + 1, sizeof *rank);
@@ -84,15 +84,9 @@ jm_status jm__columns_choose(jm__columns *columns, const jm__items *items, const
     double total_s = 0;
     for (size_t c = 0; c < classes->count; c++) {
         rank[c].class_index = (uint32_t)c;
-        rank[c].seconds = -1; /* never ran here */
+        rank[c].seconds = c < tally->classes.count ? tally->classes.items[c].ran_s : -1;
         columns->of_class[c] = JM_NO_COLUMN;
-    }
-    for (size_t i = 0; i < items->count; i++) {
-        const jm__item *item = &items->items[i];
-        double *seconds = &rank[item->class_index].seconds;
-        double duration_s = (double)(item->end_ns - item->start_ns) * 1e-9;
-        *seconds = (*seconds < 0 ? 0 : *seconds) + duration_s;
-        total_s += duration_s;
+        if (rank[c].seconds > 0) total_s += rank[c].seconds;
     }
     qsort(rank, classes->count, sizeof *rank, longest_first);
     size_t ran = 0;

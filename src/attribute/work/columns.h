@@ -2,19 +2,10 @@
 #ifndef JM_ATTRIBUTE_WORK_COLUMNS_H
 #define JM_ATTRIBUTE_WORK_COLUMNS_H
 
-#include "attribute/work/work.h"
+#include "attribute/work/classes.h"
+#include "attribute/work/tally.h"
 
 enum { JM_COLUMNS_MAX = 400 }; /* of classes; idle states come on top */
-
-/* Idle states by the length of the gap; BEFORE: nothing has run on the board yet. */
-typedef enum jm__idle_state {
-    JM_IDLE_BEFORE,
-    JM_IDLE_50_US,
-    JM_IDLE_1_MS,
-    JM_IDLE_20_MS,
-    JM_IDLE_LONG,
-    JM_IDLE_STATES
-} jm__idle_state;
 
 #define JM_NO_COLUMN UINT32_MAX
 
@@ -24,13 +15,12 @@ typedef struct jm__columns {
     size_t class_columns; /* first idle column */
     size_t count;         /* class_columns + JM_IDLE_STATES */
     size_t merged_count;  /* classes without a column of their own */
-    bool one_gap;         /* host spans: all gaps are one state */
 } jm__columns;
 
 /* Classes that took less than 0.1 % of the busy time together, and those beyond the maximum, share a
  * column with classes of the same name, or the last column of all. */
-jm_status jm__columns_choose(jm__columns *columns, const jm__items *items, const jm__classes *classes,
-                             bool from_host, jm_error *err);
+jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const jm__classes *classes,
+                             jm_error *err);
 void jm__columns_free(jm__columns *columns);
 
 #endif

@@ -17,9 +17,10 @@ enum {
 static const double valley_share = 0.005; /* a bin with fewer of the calls lies between groups */
 static const double group_share = 0.02;   /* a group has at least this many */
 
-typedef struct histogram {
+/* The calls of one class by duration. */
+typedef struct jm__histogram {
     uint32_t count[BINS];
-    uint32_t group[BINS]; /* class of the calls in this bin, once split */
+    uint32_t provisional[BINS]; /* class of the calls in this bin while they are counted; 0: none yet */
     uint32_t calls;
 } histogram;
 
@@ -54,85 +55,70 @@ static size_t find_groups(const histogram *h, size_t first[GROUPS_MAX + 1])
     return groups + 1;
 }
 
-static jm_status split_class(histogram *h, uint32_t class_index, jm__classes *classes, jm_error *err)
+/* Sets what the provisional classes of a histogram are in the end. */
+static bool split_class(const histogram *h, uint32_t class_index, jm__classes *classes, uint32_t *final_of)
 {
     size_t first[GROUPS_MAX + 1];
     size_t groups = h->calls >= LEAST_CALLS ? find_groups(h, first) : 1;
-    for (size_t bin = 0; bin < BINS; bin++)
-        h->group[bin] = class_index;
-    for (size_t g = 0; g < groups && groups > 1; g++) {
+    if (groups == 1) {
+        first[0] = 0;
+        first[1] = BINS;
+    }
+    for (size_t g = 0; g < groups; g++) {
         size_t longest = first[g];
         for (size_t bin = first[g]; bin < first[g + 1]; bin++)
             if (h->count[bin] > h->count[longest]) longest = bin;
         jm__class copy = classes->items[class_index];
-        copy.typical_us = exp2((double)longest / BINS_PER_OCTAVE + 0.5 / BINS_PER_OCTAVE) * 1e-3;
-        if (g > 0 && !jm__vec_push(classes, copy)) return jm__no_memory(err, "jm__work_build");
+        if (groups > 1)
+            copy.typical_us = exp2((double)longest / BINS_PER_OCTAVE + 0.5 / BINS_PER_OCTAVE) * 1e-3;
+        if (g > 0 && !jm__vec_push(classes, copy)) return false;
         uint32_t own = g > 0 ? (uint32_t)classes->count - 1 : class_index;
         classes->items[own].typical_us = copy.typical_us;
         for (size_t bin = first[g]; bin < first[g + 1]; bin++)
-            h->group[bin] = own;
+            if (h->provisional[bin] != 0) final_of[h->provisional[bin]] = own;
     }
-    return JM_OK;
+    return true;
 }
 
-static bool may_split(const jm__class *row)
+bool jm__duration_groups_begin(jm__duration_groups *groups, const jm__classes *classes)
 {
-    return row->grid[0] == 0 && strcmp(row->kind, "kernel") == 0;
+    *groups = (jm__duration_groups){.classes = classes, .count = classes->count, .next = classes->count};
+    groups->of_class = calloc(classes->count + 1, sizeof *groups->of_class);
+    return groups->of_class != NULL;
 }
 
-typedef struct splitter {
-    JM_VEC(histogram) histograms;
-    uint32_t *of_class; /* number of its histogram, from 1; 0: none */
-    size_t count;       /* classes before the split */
-} splitter;
-
-static const histogram *histogram_of(const splitter *s, const jm__item *item)
+void jm__duration_groups_free(jm__duration_groups *groups)
 {
-    if (item->calls != 1 || item->class_index >= s->count || s->of_class[item->class_index] == 0) return NULL;
-    return &s->histograms.items[s->of_class[item->class_index] - 1];
+    for (size_t c = 0; groups->of_class != NULL && c < groups->count; c++)
+        free(groups->of_class[c]);
+    free(groups->of_class);
+    *groups = (jm__duration_groups){0};
 }
 
-static jm_status count_durations(splitter *s, const jm__work_set *work, size_t b, jm_error *err)
+bool jm__duration_groups_count(jm__duration_groups *groups, jm__item *item)
 {
-    for (size_t i = 0; i < work->boards[b].count; i++) {
-        const jm__item *item = &work->boards[b].items[i];
-        if (item->calls != 1 || !may_split(&work->classes.items[item->class_index])) continue;
-        uint32_t *number = &s->of_class[item->class_index];
-        if (*number == 0) {
-            if (!jm__vec_push(&s->histograms, (histogram){0})) return jm__no_memory(err, "jm__work_build");
-            *number = (uint32_t)s->histograms.count;
-        }
-        histogram *h = &s->histograms.items[*number - 1];
-        h->count[bin_of(item->end_ns - item->start_ns)]++;
-        h->calls++;
-    }
-    return JM_OK;
+    const jm__class *row = &groups->classes->items[item->class_index];
+    if (row->grid[0] != 0 || item->calls != 1 || strcmp(row->kind, "kernel") != 0) return true;
+    histogram **h = &groups->of_class[item->class_index];
+    if (*h == NULL && (*h = calloc(1, sizeof **h)) == NULL) return false;
+    size_t bin = bin_of(item->end_ns - item->start_ns);
+    (*h)->count[bin]++;
+    (*h)->calls++;
+    if ((*h)->provisional[bin] == 0) (*h)->provisional[bin] = (uint32_t)groups->next++;
+    item->class_index = (*h)->provisional[bin];
+    return true;
 }
 
-static jm_status split(splitter *s, jm__work_set *work, jm_error *err)
+bool jm__duration_groups_split(const jm__duration_groups *groups, jm__classes *classes, uint32_t **final_of,
+                               size_t *count)
 {
-    for (size_t b = 0; b < work->board_count; b++)
-        JM_TRY(count_durations(s, work, b, err));
-    for (size_t c = 0; c < s->count; c++)
-        if (s->of_class[c] != 0)
-            JM_TRY(split_class(&s->histograms.items[s->of_class[c] - 1], (uint32_t)c, &work->classes, err));
-    for (size_t b = 0; b < work->board_count; b++) {
-        for (size_t i = 0; i < work->boards[b].count; i++) {
-            jm__item *item = &work->boards[b].items[i];
-            const histogram *h = histogram_of(s, item);
-            if (h != NULL) item->class_index = h->group[bin_of(item->end_ns - item->start_ns)];
-        }
-    }
-    return JM_OK;
-}
-
-jm_status jm__duration_groups_split(jm__work_set *work, jm_error *err)
-{
-    splitter s = {.count = work->classes.count};
-    s.of_class = calloc(s.count + 1, sizeof *s.of_class);
-    if (s.of_class == NULL) return jm__no_memory(err, "jm__work_build");
-    jm_status status = split(&s, work, err);
-    jm__vec_free(&s.histograms);
-    free(s.of_class);
-    return status;
+    *count = groups->next > classes->count ? groups->next : classes->count;
+    uint32_t *final = malloc((*count + 1) * sizeof *final);
+    bool fine = final != NULL;
+    for (size_t c = 0; fine && c < *count; c++)
+        final[c] = (uint32_t)c;
+    for (size_t c = 0; fine && c < groups->count; c++)
+        if (groups->of_class[c] != NULL) fine = split_class(groups->of_class[c], (uint32_t)c, classes, final);
+    *final_of = final;
+    return fine;
 }

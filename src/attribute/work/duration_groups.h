@@ -2,10 +2,31 @@
 #ifndef JM_ATTRIBUTE_WORK_DURATION_GROUPS_H
 #define JM_ATTRIBUTE_WORK_DURATION_GROUPS_H
 
-#include "attribute/work/work.h"
+#include "attribute/work/classes.h"
 
-/* Splits classes without a launch shape whose single calls fall into groups of clearly different length:
- * a matrix product of another size is another class, whatever its name. Appends classes, renumbers items. */
-jm_status jm__duration_groups_split(jm__work_set *work, jm_error *err);
+struct jm__histogram;
+
+/* While kernels pass, each bin of durations of a class without a launch shape is a provisional class. */
+typedef struct jm__duration_groups {
+    const jm__classes *classes;
+    struct jm__histogram **of_class; /* [count]: NULL: nothing to split */
+    size_t count;                    /* classes before the split */
+    size_t next;                     /* number of the next provisional class */
+} jm__duration_groups;
+
+/* False if memory is out. */
+bool jm__duration_groups_begin(jm__duration_groups *groups, const jm__classes *classes);
+void jm__duration_groups_free(jm__duration_groups *groups);
+
+/* Count an item, and give it its provisional class. False if memory is out. */
+bool jm__duration_groups_count(jm__duration_groups *groups, jm__item *item);
+
+/* Classes whose single calls fall into groups of clearly different length become a class a group: a matrix
+ * product of another size is another class, whatever its name. Appends classes; (*final_of)[class] tells for
+ * each of *count classes, provisional ones among them, what it is; the caller frees it. False if memory is
+ * out.
+ */
+bool jm__duration_groups_split(const jm__duration_groups *groups, jm__classes *classes, uint32_t **final_of,
+                               size_t *count);
 
 #endif

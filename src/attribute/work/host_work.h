@@ -2,7 +2,7 @@
 #ifndef JM_ATTRIBUTE_WORK_HOST_WORK_H
 #define JM_ATTRIBUTE_WORK_HOST_WORK_H
 
-#include "attribute/work/work.h"
+#include "attribute/work/classes.h"
 
 /* Adds items and the classes they need. Where a process has only phases, epochs, steps or windows open, their
  * own time is one class a kind. */

@@ -2,55 +2,40 @@
 #include "attribute/work/sweep.h"
 
 #include "base/clock.h"
-#include "base/status.h"
 
-typedef struct sweep {
-    jm__pieces *pieces;
-    jm__items *items;
-    const jm__columns *columns;
-    const jm__windows *windows;
-    size_t window; /* the first that may still matter */
-    JM_VEC(size_t) active;
-} sweep;
-
-static bool push(jm__pieces *pieces, int64_t start_ns, int64_t end_ns, uint32_t column, float share)
+void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
+                     const jm__windows *learn, int64_t from_ns)
 {
-    /* Back to back work of one class is one piece. */
-    if (pieces->count > 0) {
-        jm__piece *last = &pieces->items[pieces->count - 1];
-        if (share == 1 && last->share == 1 && last->column == column && last->end_ns == start_ns) {
-            last->end_ns = end_ns;
-            return true;
-        }
-    }
-    jm__piece piece = {start_ns, end_ns, column, share};
-    return jm__vec_push(pieces, piece);
+    *sweep = (jm__sweep){.pieces = pieces,
+                         .tally = tally,
+                         .report = report,
+                         .learn = learn,
+                         .before = true,
+                         .now_ns = from_ns};
 }
 
-static uint32_t idle_column(const sweep *s, int64_t length_ns, bool before)
+void jm__sweep_free(jm__sweep *sweep)
 {
-    jm__idle_state state = JM_IDLE_LONG;
-    if (before)
-        state = JM_IDLE_BEFORE;
-    else if (s->columns->one_gap)
-        state = JM_IDLE_LONG;
-    else if (length_ns < 50 * JM_NS_PER_US)
-        state = JM_IDLE_50_US;
-    else if (length_ns < JM_NS_PER_MS)
-        state = JM_IDLE_1_MS;
-    else if (length_ns < 20 * JM_NS_PER_MS)
-        state = JM_IDLE_20_MS;
-    return (uint32_t)(s->columns->class_columns + (size_t)state);
+    jm__vec_free(&sweep->running);
 }
 
-/* Time of [from, to] inside the windows; the sweep only moves forward. */
-static double inside_s(sweep *s, int64_t from_ns, int64_t to_ns)
+static jm__idle_state idle_state(const jm__sweep *s, int64_t length_ns)
 {
-    while (s->window < s->windows->count && s->windows->items[s->window].to_ns <= from_ns)
-        s->window++;
+    if (s->before) return JM_IDLE_BEFORE;
+    if (s->one_gap) return JM_IDLE_LONG;
+    if (length_ns < 50 * JM_NS_PER_US) return JM_IDLE_50_US;
+    if (length_ns < JM_NS_PER_MS) return JM_IDLE_1_MS;
+    return length_ns < 20 * JM_NS_PER_MS ? JM_IDLE_20_MS : JM_IDLE_LONG;
+}
+
+/* Seconds of [from, to] in the windows; calls come in order of time. */
+static double inside_s(const jm__windows *windows, size_t *first, int64_t from_ns, int64_t to_ns)
+{
+    while (*first < windows->count && windows->items[*first].to_ns <= from_ns)
+        (*first)++;
     int64_t sum_ns = 0;
-    for (size_t i = s->window; i < s->windows->count && s->windows->items[i].from_ns < to_ns; i++) {
-        const jm__window *window = &s->windows->items[i];
+    for (size_t i = *first; i < windows->count && windows->items[i].from_ns < to_ns; i++) {
+        const jm__window *window = &windows->items[i];
         int64_t from = window->from_ns > from_ns ? window->from_ns : from_ns;
         int64_t to = window->to_ns < to_ns ? window->to_ns : to_ns;
         sum_ns += to - from;
@@ -58,66 +43,89 @@ static double inside_s(sweep *s, int64_t from_ns, int64_t to_ns)
     return (double)sum_ns * 1e-9;
 }
 
-static bool emit_active(sweep *s, int64_t from_ns, int64_t to_ns)
+static jm__seconds inside(jm__sweep *s, int64_t to_ns)
 {
-    double share = 1.0 / (double)s->active.count;
-    double seconds = inside_s(s, from_ns, to_ns) * share;
-    for (size_t a = 0; a < s->active.count; a++) {
-        jm__item *item = &s->items->items[s->active.items[a]];
-        item->seconds += seconds;
-        if (!push(s->pieces, from_ns, to_ns, s->columns->of_class[item->class_index], (float)share))
-            return false;
+    return (jm__seconds){.report_s = inside_s(s->report, &s->report_at, s->now_ns, to_ns),
+                         .learn_s = inside_s(s->learn, &s->learn_at, s->now_ns, to_ns)};
+}
+
+static bool pass_idle(jm__sweep *s, int64_t to_ns)
+{
+    jm__idle_state state = idle_state(s, to_ns - s->now_ns);
+    while (s->now_ns < to_ns) {
+        int64_t then_ns = to_ns - s->now_ns > JM_PIECE_MAX_NS ? s->now_ns + JM_PIECE_MAX_NS : to_ns;
+        jm__seconds seconds = inside(s, then_ns);
+        s->tally->idle[state].report_s += seconds.report_s;
+        s->tally->idle[state].learn_s += seconds.learn_s;
+        if (!jm__pieces_add(s->pieces, then_ns, state, 1, false)) return false;
+        s->now_ns = then_ns;
     }
     return true;
 }
 
-static int64_t first_end(const sweep *s, int64_t limit_ns)
+/* What of the running work ends first, up to the limit. */
+static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
 {
-    for (size_t a = 0; a < s->active.count; a++) {
-        int64_t end_ns = s->items->items[s->active.items[a]].end_ns;
-        if (end_ns < limit_ns) limit_ns = end_ns;
-    }
+    if (limit_ns - s->now_ns > JM_PIECE_MAX_NS) limit_ns = s->now_ns + JM_PIECE_MAX_NS;
+    for (size_t i = 0; i < s->running.count; i++)
+        if (s->running.items[i].end_ns < limit_ns) limit_ns = s->running.items[i].end_ns;
     return limit_ns;
 }
 
-static void drop_ended(sweep *s, int64_t now_ns)
+static void close(jm__sweep *s, const jm__running *item)
 {
-    size_t kept = 0;
-    for (size_t a = 0; a < s->active.count; a++)
-        if (s->items->items[s->active.items[a]].end_ns > now_ns) s->active.items[kept++] = s->active.items[a];
-    s->active.count = kept;
+    jm__class_sum *sum = &s->tally->classes.items[item->class_index];
+    sum->inside.report_s += item->inside.report_s;
+    sum->inside.learn_s += item->inside.learn_s;
+    if (item->outside) sum->outside_s += item->inside.report_s;
+    if (item->cell != JM__NO_CELL) s->tally->cells.items[item->cell].seconds += item->inside.report_s;
 }
 
-static bool run(sweep *s, int64_t from_ns, int64_t to_ns)
+/* The running work, up to a change of it. */
+static bool pass_work(jm__sweep *s, int64_t to_ns)
 {
-    size_t next = 0;
-    bool before = true;
-    int64_t now_ns = from_ns;
-    for (;;) {
-        while (next < s->items->count && s->items->items[next].start_ns <= now_ns) {
-            if (s->items->items[next].end_ns > now_ns && !jm__vec_push(&s->active, next)) return false;
-            before = false;
-            next++;
-        }
-        if (now_ns >= to_ns) return true;
-        int64_t then_ns = next < s->items->count ? s->items->items[next].start_ns : to_ns;
-        if (then_ns > to_ns) then_ns = to_ns;
-        if (s->active.count > 0) {
-            then_ns = first_end(s, then_ns);
-            if (!emit_active(s, now_ns, then_ns)) return false;
-        } else if (!push(s->pieces, now_ns, then_ns, idle_column(s, then_ns - now_ns, before), 1)) {
+    double share = 1.0 / (double)s->running.count;
+    jm__seconds seconds = inside(s, to_ns);
+    size_t kept = 0, count = s->running.count;
+    for (size_t i = 0; i < count; i++) {
+        jm__running *item = &s->running.items[i];
+        item->inside.report_s += seconds.report_s * share;
+        item->inside.learn_s += seconds.learn_s * share;
+        if (!jm__pieces_add(s->pieces, to_ns, jm__piece_code(item->class_index), (float)share, i + 1 < count))
             return false;
-        }
-        now_ns = then_ns;
-        drop_ended(s, now_ns);
+        if (item->end_ns > to_ns)
+            s->running.items[kept++] = *item;
+        else
+            close(s, item);
     }
+    s->running.count = kept;
+    s->now_ns = to_ns;
+    return true;
 }
 
-jm_status jm__sweep(jm__pieces *pieces, jm__items *items, const jm__columns *columns,
-                    const jm__windows *windows, int64_t from_ns, int64_t to_ns, jm_error *err)
+static bool advance(jm__sweep *s, int64_t to_ns)
 {
-    sweep s = {.pieces = pieces, .items = items, .columns = columns, .windows = windows};
-    bool fine = run(&s, from_ns, to_ns);
-    jm__vec_free(&s.active);
-    return fine ? JM_OK : jm__no_memory(err, "jm__sweep");
+    while (s->running.count > 0 && s->now_ns < to_ns)
+        if (!pass_work(s, next_change(s, to_ns))) return false;
+    return s->now_ns >= to_ns || pass_idle(s, to_ns);
+}
+
+bool jm__sweep_take(jm__sweep *s, const jm__item *item, size_t cell, bool outside)
+{
+    if (!advance(s, item->start_ns)) return false;
+    jm__class_sum *sum = jm__tally_class(s->tally, item->class_index);
+    if (sum == NULL) return false;
+    sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
+    s->before = false;
+    if (item->end_ns <= s->now_ns) return true;
+    jm__running running = {
+        .end_ns = item->end_ns, .class_index = item->class_index, .outside = outside, .cell = cell};
+    return jm__vec_push(&s->running, running);
+}
+
+bool jm__sweep_end(jm__sweep *s, int64_t to_ns)
+{
+    while (s->running.count > 0)
+        if (!pass_work(s, next_change(s, INT64_MAX / 2))) return false;
+    return s->now_ns >= to_ns || pass_idle(s, to_ns);
 }

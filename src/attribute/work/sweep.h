@@ -1,23 +1,49 @@
-/* The activity of a board over time: pieces between two changes, each with its columns and their shares. */
+/* The sweep line over the work of one board: items come in order of start, pieces and sums go out. */
 #ifndef JM_ATTRIBUTE_WORK_SWEEP_H
 #define JM_ATTRIBUTE_WORK_SWEEP_H
 
-#include "attribute/work/columns.h"
+#include "attribute/work/classes.h"
+#include "attribute/work/pieces.h"
+#include "attribute/work/tally.h"
 #include "attribute/work/window.h"
 
-/* Pieces are sorted; those of one moment have the same ends, and their shares add up to 1. */
-typedef struct jm__piece {
-    int64_t start_ns;
+/* Codes of pieces: idle states first, then classes. */
+static inline uint32_t jm__piece_code(uint32_t class_index)
+{
+    return JM_IDLE_STATES + class_index;
+}
+
+/* Work that is running. */
+typedef struct jm__running {
     int64_t end_ns;
-    uint32_t column;
-    float share;
-} jm__piece;
+    uint32_t class_index;
+    bool outside; /* of all spans */
+    size_t cell;  /* JM__NO_CELL: nothing of it is the report's */
+    jm__seconds inside;
+} jm__running;
 
-typedef JM_VEC(jm__piece) jm__pieces;
+typedef struct jm__sweep {
+    jm__pieces *pieces;
+    jm__tally *tally;
+    const jm__windows *report; /* sorted, apart */
+    const jm__windows *learn;
+    size_t report_at, learn_at; /* the first that may still matter */
+    bool one_gap;               /* all gaps are one idle state */
+    bool before;                /* nothing has run yet */
+    int64_t now_ns;
+    JM_VEC(jm__running) running;
+} jm__sweep;
 
-/* Cover [from, to] without a hole. Work that overlaps shares the time equally. Adds to each item its
- * seconds within the windows. */
-jm_status jm__sweep(jm__pieces *pieces, jm__items *items, const jm__columns *columns,
-                    const jm__windows *windows, int64_t from_ns, int64_t to_ns, jm_error *err);
+/* Work that overlaps shares the time equally; what no work covers is idle, by the length of the gap. Covers
+ * all from from_ns on without a hole. `pieces` are begun, `tally` is empty. */
+void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
+                     const jm__windows *learn, int64_t from_ns);
+void jm__sweep_free(jm__sweep *sweep);
+
+/* The next item: none starts before the one before it. False if memory is out. */
+bool jm__sweep_take(jm__sweep *sweep, const jm__item *item, size_t cell, bool outside);
+
+/* To the end of all work, and to to_ns at least. False if memory is out. */
+bool jm__sweep_end(jm__sweep *sweep, int64_t to_ns);
 
 #endif

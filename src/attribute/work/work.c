@@ -1,131 +1,274 @@
-/* From the rows of a recording to work items, board by board. */
+/* The pass: kernels into order, through the sweep line of their board, into pieces and sums. */
 #include "attribute/work/work.h"
 
 #include "attribute/work/duration_groups.h"
 #include "attribute/work/host_work.h"
-#include "attribute/work/span_index.h"
+#include "attribute/work/sweep.h"
+#include "attribute/work/time_order.h"
+#include "base/clock.h"
 #include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* The longest memory of a sensor: the average over a second, several times over. */
+static const int64_t memory_ns = 5 * JM_NS_PER_S;
+static const size_t pieces_room = 48 << 20; /* bytes of pieces in memory, of all boards together */
 
 bool jm__board_is_fitted(const jm_board *board)
 {
     return strcmp(board->backend, "rapl") != 0;
 }
 
-static const char *work_kind(jm__work work)
+/* One board while items pass. */
+typedef struct board_pass {
+    jm__board_work *work;
+    const struct pass *pass;
+    jm__sweep sweep;
+    jm__time_order order;
+    bool begun;
+    int64_t span_id, process_id; /* of the last item: mostly those of the next one */
+    size_t span;
+    uint32_t row;
+} board_pass;
+
+typedef struct pass {
+    jm__work_set *work;
+    const jm__dataset *dataset;
+    const jm__span_index *spans;
+    const jm__windows *windows;
+    const jm__row_of *rows;
+    jm__duration_groups groups;
+    board_pass *boards;
+    size_t kernels;
+    bool late; /* a kernel came after later ones had gone out */
+} pass;
+
+static void begin_board(board_pass *b, int64_t first_ns)
 {
-    switch (work) {
-    case JM_WORK_MEMCPY:
-        return "memcpy";
-    case JM_WORK_MEMSET:
-        return "memset";
-    case JM_WORK_KERNEL:
-        break;
-    }
-    return "kernel";
+    jm__board_work *work = b->work;
+    size_t wanted = 0;
+    for (size_t i = 0; i < b->pass->work->board_count; i++)
+        wanted += b->pass->work->boards[i].wanted;
+    int64_t from_ns = (first_ns < work->from_ns ? first_ns : work->from_ns) - memory_ns;
+    jm__pieces_begin(&work->pieces, from_ns, pieces_room / wanted);
+    jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->learn, from_ns);
+    b->sweep.one_gap = work->from_host;
+    b->begun = true;
 }
 
-static jm_status add_kernel_classes(jm__work_set *work, const jm__dataset *dataset, jm_error *err)
+static void find_row(board_pass *b, const jm__item *item)
 {
-    for (size_t i = 0; i < dataset->class_count; i++) {
-        const jm__kernel_class *row = &dataset->classes[i];
-        const char *name = jm__dataset_text(dataset, row->name_id);
-        jm__class item = {.name = name[0] != '\0' ? name : "(unnamed)", .kind = work_kind(row->work)};
-        memcpy(item.grid, row->grid, sizeof item.grid);
-        memcpy(item.block, row->block, sizeof item.block);
-        if (!jm__vec_push(&work->classes, item)) return jm__no_memory(err, "jm__work_build");
-    }
-    return JM_OK;
+    if (item->span_id == b->span_id && item->process_id == b->process_id) return;
+    b->span_id = item->span_id;
+    b->process_id = item->process_id;
+    b->span = jm__span_at(b->pass->spans, item->span_id);
+    b->row = JM__NO_ROW;
 }
 
-static jm_status add_kernels(jm__work_set *work, const jm__dataset *dataset, jm_error *err)
+/* Count the item in its row; JM__NO_CELL: nothing of it is the report's. */
+static bool count_in_row(board_pass *b, const jm__item *item, size_t *cell)
 {
-    for (size_t i = 0; i < dataset->kernel_count; i++) {
-        const jm__kernel *kernel = &dataset->kernels[i];
-        if (kernel->stream_id < 1 || (size_t)kernel->stream_id > dataset->stream_count) continue;
-        if (kernel->class_id < 1 || (size_t)kernel->class_id > dataset->class_count) continue;
-        const jm__stream *stream = &dataset->streams[kernel->stream_id - 1];
-        if (stream->board_id < 1 || (size_t)stream->board_id > work->board_count) continue;
-        int64_t calls = kernel->calls < 1 ? 1 : kernel->calls;
-        jm__item item = {
-            .start_ns = kernel->start_ns,
-            .end_ns = kernel->end_ns > kernel->start_ns ? kernel->end_ns : kernel->start_ns,
-            .span_id = kernel->span_id,
-            .process_id = stream->process_id,
-            .class_index = (uint32_t)(kernel->class_id - 1),
-            .calls = calls > UINT32_MAX ? UINT32_MAX : (uint32_t)calls,
-        };
-        if (!jm__vec_push(&work->boards[stream->board_id - 1], item))
-            return jm__no_memory(err, "jm__work_build");
-    }
-    return JM_OK;
+    bool starts = jm__windows_hold(b->pass->windows, item->start_ns);
+    *cell = JM__NO_CELL;
+    if (!starts && jm__windows_overlap_ns(b->work->report, item->start_ns, item->end_ns) == 0) return true;
+    if (b->row == JM__NO_ROW) b->row = b->pass->rows->of(b->pass->rows->context, b->span, item->process_id);
+    if (b->row == JM__NO_ROW) return true;
+    *cell = jm__tally_cell(&b->work->tally, b->row, item->class_index);
+    if (*cell == JM__NO_CELL) return false;
+    jm__work_cell *sums = &b->work->tally.cells.items[*cell];
+    if (starts) sums->calls += item->calls;
+    if (item->start_ns < sums->start_ns) sums->start_ns = item->start_ns;
+    if (item->end_ns > sums->end_ns) sums->end_ns = item->end_ns;
+    return true;
 }
 
-static int by_start(const void *a, const void *b)
+static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
 {
-    const jm__item *left = a, *right = b;
-    if (left->start_ns != right->start_ns) return left->start_ns < right->start_ns ? -1 : 1;
-    return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
+    board_pass *b = taker;
+    size_t cell;
+    if (!b->begun) begin_board(b, item->start_ns);
+    find_row(b, item);
+    bool fine = count_in_row(b, item, &cell) && jm__sweep_take(&b->sweep, item, cell, b->span == JM__NO_SPAN);
+    return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
 
-static void sort_items(jm__items *items)
+static jm_status take_kernel(void *taker, const jm__kernel *kernel, jm_error *err)
 {
-    for (size_t i = 1; i < items->count; i++) {
-        if (by_start(&items->items[i - 1], &items->items[i]) <= 0) continue;
-        qsort(items->items, items->count, sizeof *items->items, by_start);
-        return;
-    }
+    pass *p = taker;
+    p->kernels++;
+    const jm__dataset *d = p->dataset;
+    if (kernel->stream_id < 1 || (size_t)kernel->stream_id > d->stream_count) return JM_OK;
+    if (kernel->class_id < 1 || (size_t)kernel->class_id > d->class_count) return JM_OK;
+    const jm__stream *stream = &d->streams[kernel->stream_id - 1];
+    if (stream->board_id < 1 || (size_t)stream->board_id > p->work->board_count) return JM_OK;
+    int64_t calls = kernel->calls < 1 ? 1 : kernel->calls;
+    jm__item item = {
+        .start_ns = kernel->start_ns,
+        .end_ns = kernel->end_ns > kernel->start_ns ? kernel->end_ns : kernel->start_ns,
+        .span_id = kernel->span_id,
+        .process_id = stream->process_id,
+        .class_index = (uint32_t)(kernel->class_id - 1),
+        .calls = calls > UINT32_MAX ? UINT32_MAX : (uint32_t)calls,
+    };
+    if (!jm__duration_groups_count(&p->groups, &item)) return jm__no_memory(err, "jm__work_pass");
+    board_pass *b = &p->boards[stream->board_id - 1];
+    if (!b->work->wanted) return JM_OK;
+    JM_TRY(jm__time_order_add(&b->order, &item, &p->late, err));
+    return p->late ? JM_LIMIT : JM_OK; /* ends the pass */
 }
 
 /* A board without a single kernel takes the host's spans as its work. */
-static jm_status add_host_work(jm__work_set *work, const jm__dataset *dataset, jm_error *err)
+static jm_status take_host_work(pass *p, jm_error *err)
 {
     jm__items host = {0};
-    jm_status status = JM_OK;
-    bool wanted = false;
-    for (size_t b = 0; b < work->board_count; b++)
-        wanted = wanted || (jm__board_is_fitted(&dataset->boards[b]) && work->boards[b].count == 0);
-    /* Kernels on one board and none on another: the other one really did nothing. */
-    if (!wanted || dataset->kernel_count > 0) return JM_OK;
-    status = jm__host_work(&host, &work->classes, dataset, err);
-    for (size_t b = 0; status == JM_OK && b < work->board_count; b++) {
-        jm__items *items = &work->boards[b];
-        if (!jm__board_is_fitted(&dataset->boards[b]) || host.count == 0) continue;
-        if (!jm__vec_reserve(items, host.count)) {
-            status = jm__no_memory(err, "jm__work_build");
-            break;
-        }
-        memcpy(items->items, host.items, host.count * sizeof *host.items);
-        items->count = host.count;
-        work->from_host[b] = true;
+    jm_status status = jm__host_work(&host, &p->work->classes, p->dataset, err);
+    if (status == JM_OK) jm__items_sort(&host);
+    for (size_t b = 0; b < p->work->board_count; b++) {
+        p->work->boards[b].from_host = p->work->boards[b].wanted && host.count > 0;
+        for (size_t i = 0; status == JM_OK && p->work->boards[b].from_host && i < host.count; i++)
+            status = take_item(&p->boards[b], &host.items[i], err);
     }
     jm__vec_free(&host);
     return status;
 }
 
-jm_status jm__work_build(jm__work_set *work, const jm__dataset *dataset, jm_error *err)
+static jm_status end_board(board_pass *b, jm_error *err)
+{
+    JM_TRY(jm__time_order_end(&b->order, err));
+    if (!b->begun) begin_board(b, b->work->to_ns);
+    bool fine = jm__sweep_end(&b->sweep, b->work->to_ns) && jm__pieces_end(&b->work->pieces);
+    return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
+}
+
+static jm_status walk(pass *p, bool by_time, jm_error *err)
+{
+    const jm__kernel_source *kernels = &p->dataset->kernels;
+    if (!jm__duration_groups_begin(&p->groups, &p->work->classes)) return jm__no_memory(err, "jm__work_pass");
+    for (size_t b = 0; b < p->work->board_count; b++) {
+        p->boards[b] =
+            (board_pass){.work = &p->work->boards[b], .pass = p, .span = JM__NO_SPAN, .row = JM__NO_ROW};
+        jm__time_order_begin(&p->boards[b].order, take_item, &p->boards[b]);
+    }
+    if (kernels->each != NULL) JM_TRY(kernels->each(kernels->context, by_time, take_kernel, p, err));
+    /* Kernels on one board and none on another: the other one really did nothing. */
+    if (p->kernels == 0) JM_TRY(take_host_work(p, err));
+    for (size_t b = 0; b < p->work->board_count; b++)
+        if (p->work->boards[b].wanted) JM_TRY(end_board(&p->boards[b], err));
+    return JM_OK;
+}
+
+/* What one walk leaves, but for its results. */
+static void end_walk(pass *p)
+{
+    jm__duration_groups_free(&p->groups);
+    for (size_t b = 0; b < p->work->board_count; b++) {
+        jm__sweep_free(&p->boards[b].sweep);
+        jm__time_order_free(&p->boards[b].order);
+    }
+}
+
+static jm_status choose_columns(jm__work_set *work, jm__board_work *board, const uint32_t *final_of,
+                                size_t count, jm_error *err)
+{
+    if (!jm__tally_renumber(&board->tally, final_of)) return jm__no_memory(err, "jm__work_pass");
+    JM_TRY(jm__columns_choose(&board->columns, &board->tally, &work->classes, err));
+    const jm__columns *columns = &board->columns;
+    board->column_of = malloc((JM_IDLE_STATES + count) * sizeof *board->column_of);
+    board->seconds = calloc(columns->count, sizeof *board->seconds);
+    board->learn_seconds = calloc(columns->count, sizeof *board->learn_seconds);
+    if (board->column_of == NULL || board->seconds == NULL || board->learn_seconds == NULL)
+        return jm__no_memory(err, "jm__work_pass");
+    for (uint32_t s = 0; s < JM_IDLE_STATES; s++) {
+        board->column_of[s] = (uint32_t)columns->class_columns + s;
+        board->seconds[columns->class_columns + s] = board->tally.idle[s].report_s;
+        board->learn_seconds[columns->class_columns + s] = board->tally.idle[s].learn_s;
+    }
+    for (uint32_t c = 0; c < count; c++)
+        board->column_of[jm__piece_code(c)] = columns->of_class[final_of[c]];
+    board->pieces.column_of = board->column_of;
+    for (size_t c = 0; c < board->tally.classes.count; c++) {
+        const jm__class_sum *sum = &board->tally.classes.items[c];
+        if (sum->ran_s < 0) continue;
+        board->seconds[columns->of_class[c]] += sum->inside.report_s;
+        board->learn_seconds[columns->of_class[c]] += sum->inside.learn_s;
+    }
+    return JM_OK;
+}
+
+static jm_status finish(pass *p, jm_error *err)
+{
+    uint32_t *final_of = NULL;
+    size_t count;
+    bool fine = jm__duration_groups_split(&p->groups, &p->work->classes, &final_of, &count);
+    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
+    for (size_t b = 0; status == JM_OK && b < p->work->board_count; b++)
+        if (p->work->boards[b].wanted)
+            status = choose_columns(p->work, &p->work->boards[b], final_of, count, err);
+    free(final_of);
+    return status;
+}
+
+static void forget(jm__board_work *board)
+{
+    jm__tally_free(&board->tally);
+    jm__pieces_free(&board->pieces);
+}
+
+static jm_status run(pass *p, jm_error *err)
+{
+    jm_status status = walk(p, false, err);
+    if (p->late) { /* far from the order of time: let the file be sorted */
+        end_walk(p);
+        p->late = false;
+        p->kernels = 0;
+        for (size_t b = 0; b < p->work->board_count; b++)
+            forget(&p->work->boards[b]);
+        status = walk(p, true, err);
+    }
+    if (status == JM_OK) status = finish(p, err);
+    end_walk(p);
+    return status;
+}
+
+jm_status jm__work_init(jm__work_set *work, const jm__dataset *dataset, jm_error *err)
 {
     *work = (jm__work_set){.board_count = dataset->board_count};
     work->boards = calloc(dataset->board_count + 1, sizeof *work->boards);
-    work->from_host = calloc(dataset->board_count + 1, sizeof *work->from_host);
-    if (work->boards == NULL || work->from_host == NULL) return jm__no_memory(err, "jm__work_build");
-    JM_TRY(add_kernel_classes(work, dataset, err));
-    JM_TRY(add_kernels(work, dataset, err));
-    JM_TRY(jm__duration_groups_split(work, err));
-    JM_TRY(add_host_work(work, dataset, err));
-    for (size_t b = 0; b < work->board_count; b++)
-        sort_items(&work->boards[b]);
-    return JM_OK;
+    bool fine = work->boards != NULL && jm__classes_of_kernels(&work->classes, dataset);
+    return fine ? JM_OK : jm__no_memory(err, "jm__work_init");
+}
+
+jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const jm__windows *windows,
+                        const jm__row_of *rows, jm_error *err)
+{
+    pass p = {.work = work, .dataset = spans->dataset, .spans = spans, .windows = windows, .rows = rows};
+    p.boards = calloc(work->board_count + 1, sizeof *p.boards);
+    if (p.boards == NULL) return jm__no_memory(err, "jm__work_pass");
+    jm_status status = run(&p, err);
+    free(p.boards);
+    return status;
+}
+
+void jm__work_drop_pieces(jm__work_set *work)
+{
+    for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
+        jm__pieces_free(&work->boards[b].pieces);
+        free(work->boards[b].column_of);
+        work->boards[b].column_of = NULL;
+    }
 }
 
 void jm__work_free(jm__work_set *work)
 {
-    for (size_t b = 0; b < work->board_count && work->boards != NULL; b++)
-        jm__vec_free(&work->boards[b]);
+    jm__work_drop_pieces(work);
+    for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
+        jm__tally_free(&work->boards[b].tally);
+        jm__columns_free(&work->boards[b].columns);
+        free(work->boards[b].seconds);
+        free(work->boards[b].learn_seconds);
+    }
     free(work->boards);
-    free(work->from_host);
     jm__vec_free(&work->classes);
     *work = (jm__work_set){0};
 }

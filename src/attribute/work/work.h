@@ -1,42 +1,55 @@
-/* What a board was doing: work items with their class, from kernels or, without any, from host spans. */
+/* What the boards were doing, in one pass over kernels or, without any, over host spans: pieces of time for
+ * the design, sums for the report. Memory follows classes, spans and rows, not kernels. */
 #ifndef JM_ATTRIBUTE_WORK_WORK_H
 #define JM_ATTRIBUTE_WORK_WORK_H
 
-#include "base/vec.h"
-#include "recording/dataset.h"
+#include "attribute/work/columns.h"
+#include "attribute/work/pieces.h"
+#include "attribute/work/span_index.h"
+#include "attribute/work/window.h"
 
-/* The unit whose power is fitted. Kernels: (name, launch shape, kind of work). Host spans: (type, kind). */
-typedef struct jm__class {
-    const char *name;
-    const char *kind; /* "kernel", "memcpy", "memset", or the kind of the spans */
-    uint32_t grid[3]; /* all 0: no launch shape */
-    uint32_t block[3];
-    double typical_us; /* of a class split by duration, for want of a launch shape; else 0 */
-} jm__class;
+/* Which row of the report work of this span and process belongs to; asked in order of time, more than once
+ * for the same. JM__NO_ROW: none. */
+typedef struct jm__row_of {
+    uint32_t (*of)(void *context, size_t span, int64_t process_id); /* span: JM__NO_SPAN for none */
+    void *context;
+} jm__row_of;
 
-typedef struct jm__item {
-    int64_t start_ns;
-    int64_t end_ns;
-    int64_t span_id;    /* innermost span it belongs to, 0: none */
-    int64_t process_id; /* 0: unknown */
-    uint32_t class_index;
-    uint32_t calls;
-    double seconds; /* its share of the time inside the report's windows; set by the sweep */
-} jm__item;
+#define JM__NO_ROW UINT32_MAX
 
-typedef JM_VEC(jm__item) jm__items;
-typedef JM_VEC(jm__class) jm__classes;
+typedef struct jm__board_work {
+    /* To be set before the pass. */
+    bool wanted;
+    const jm__windows *report; /* windows of the report */
+    const jm__windows *learn;  /* windows that powers are learnt from */
+    int64_t from_ns; /* pieces cover all from some seconds before this, and before the first work, */
+    int64_t to_ns;   /* to this, and to the end of the last work */
+    /* Set by the pass. */
+    bool from_host; /* the work is host spans: no kernel was traced */
+    jm__tally tally;
+    jm__pieces pieces;
+    jm__columns columns;
+    uint32_t *column_of;   /* [piece code] */
+    double *seconds;       /* [columns.count]: inside the windows of the report */
+    double *learn_seconds; /* [columns.count] */
+} jm__board_work;
 
-/* Classes of all boards, and the items of each board sorted by start. */
 typedef struct jm__work_set {
     jm__classes classes;
-    jm__items *boards; /* [dataset->board_count] */
+    jm__board_work *boards; /* [board_count] */
     size_t board_count;
-    bool *from_host; /* this board's items are host spans: no kernel of it was traced */
 } jm__work_set;
 
-jm_status jm__work_build(jm__work_set *work, const jm__dataset *dataset, jm_error *err);
+/* Room for the boards of a dataset. */
+jm_status jm__work_init(jm__work_set *work, const jm__dataset *dataset, jm_error *err);
 void jm__work_free(jm__work_set *work);
+
+/* `windows`: of the report; what begins in them is counted as a call. */
+jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const jm__windows *windows,
+                        const jm__row_of *rows, jm_error *err);
+
+/* What was needed to make pieces and sums, and the pieces: the sums stay. */
+void jm__work_drop_pieces(jm__work_set *work);
 
 /* Boards whose power is fitted: GPUs. CPU packages have only their counter. */
 bool jm__board_is_fitted(const jm_board *board);

@@ -1,0 +1,36 @@
+/* Which row a span or a class belongs to: one way a view. */
+#ifndef JM_ATTRIBUTE_ROLLUP_VIEWS_H
+#define JM_ATTRIBUTE_ROLLUP_VIEWS_H
+
+#include "attribute/attribution.h"
+#include "attribute/rollup/tree.h"
+
+typedef struct jm__views {
+    const jm__attribution *a;
+    jm__tree *tree;
+    size_t *of_span;      /* [spans]: node + 1; 0: not yet asked for */
+    size_t *container_of; /* [spans]: node + 1 of the container row it lies in; 0: not yet asked for */
+    size_t *of_name;      /* [names]: node + 1 of the layer of this name */
+    size_t *root_of;      /* [names]: span + 1 of the model that the layer of this name was called in */
+    bool *split;          /* [classes]: its name ran in several launch shapes */
+    size_t *of_class;     /* [classes]: node + 1 */
+} jm__views;
+
+jm_status jm__views_init(jm__views *views, jm__tree *tree, const jm__attribution *a, jm_error *err);
+void jm__views_free(jm__views *views);
+
+/* Once the pass has told the classes; before the first jm__view_kernel_node. */
+jm_status jm__views_take_classes(jm__views *views, jm_error *err);
+
+/* The node of a span's own work. Spans are given by index. JM__NO_NODE once the tree has failed. */
+size_t jm__view_layer_node(jm__views *views, size_t span);
+size_t jm__view_type_node(jm__views *views, size_t span);
+size_t jm__view_phase_node(jm__views *views, size_t span);
+size_t jm__view_span_node(jm__views *views, size_t span);
+size_t jm__view_kernel_node(jm__views *views, uint32_t class_index);
+
+/* The container part of the phase view: the row of the phase, epoch, step or window that the span is or lies
+ * in; JM__NO_NODE: in none. */
+size_t jm__view_container_node(jm__views *views, size_t span);
+
+#endif

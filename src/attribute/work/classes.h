@@ -1,0 +1,34 @@
+/* Kinds of work: the unit whose power is fitted. */
+#ifndef JM_ATTRIBUTE_WORK_CLASSES_H
+#define JM_ATTRIBUTE_WORK_CLASSES_H
+
+#include "base/vec.h"
+#include "recording/dataset.h"
+
+/* Kernels: (name, launch shape, kind of work). Host spans: (type, kind). */
+typedef struct jm__class {
+    const char *name;
+    const char *kind; /* "kernel", "memcpy", "memset", or the kind of the spans */
+    uint32_t grid[3]; /* all 0: no launch shape */
+    uint32_t block[3];
+    double typical_us; /* of a class split by duration, for want of a launch shape; else 0 */
+} jm__class;
+
+typedef JM_VEC(jm__class) jm__classes;
+
+/* One piece of work on its way through the pass. */
+typedef struct jm__item {
+    int64_t start_ns;
+    int64_t end_ns;
+    int64_t span_id;    /* innermost span it belongs to, 0: none */
+    int64_t process_id; /* 0: unknown */
+    uint32_t class_index;
+    uint32_t calls;
+} jm__item;
+
+typedef JM_VEC(jm__item) jm__items;
+
+/* The kernel classes of a recording, in its order. False if memory is out. */
+bool jm__classes_of_kernels(jm__classes *classes, const jm__dataset *dataset);
+
+#endif

@@ -1,0 +1,175 @@
+/* Packed pieces in blocks, in memory or in an unlinked file. */
+#include "attribute/work/pieces.h"
+
+#include "base/search.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BLOCK_PIECES = 4096 }; /* 48 KiB: a jump reads one block */
+
+void jm__pieces_begin(jm__pieces *pieces, int64_t start_ns, size_t room)
+{
+    *pieces = (jm__pieces){.open_ns = start_ns, .end_ns = start_ns, .room = room, .file = -1};
+}
+
+void jm__pieces_free(jm__pieces *pieces)
+{
+    for (size_t i = 0; i < pieces->blocks.count; i++)
+        free(pieces->blocks.items[i].items);
+    if (pieces->blocks.count > 0 && pieces->file >= 0) close(pieces->file);
+    jm__vec_free(&pieces->blocks);
+    jm__vec_free(&pieces->open);
+    *pieces = (jm__pieces){.file = -1};
+}
+
+static int make_file(void)
+{
+    char path[4096];
+    const char *folder = getenv("TMPDIR");
+    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
+    if ((size_t)snprintf(path, sizeof path, "%s/joulemap-XXXXXX", folder) >= sizeof path) return -1;
+    int file = mkostemp(path, O_CLOEXEC);
+    if (file >= 0) unlink(path);
+    return file;
+}
+
+/* The open block into the file; false: it stays in memory. */
+static bool write_block(jm__pieces *pieces)
+{
+    if (pieces->no_file) return false;
+    if (pieces->file < 0) pieces->file = make_file();
+    const char *bytes = (const char *)pieces->open.items;
+    size_t size = pieces->open.count * sizeof *pieces->open.items, written = 0;
+    while (pieces->file >= 0 && written < size) {
+        ssize_t now =
+            pwrite(pieces->file, bytes + written, size - written, pieces->file_size + (int64_t)written);
+        if (now < 0 && errno == EINTR) continue;
+        if (now <= 0) break;
+        written += (size_t)now;
+    }
+    pieces->no_file = written < size;
+    return !pieces->no_file;
+}
+
+static bool close_block(jm__pieces *pieces)
+{
+    size_t count = pieces->open.count, size = count * sizeof *pieces->open.items;
+    jm__piece_block block = {.start_ns = pieces->open_ns, .count = (uint32_t)count};
+    if (count == 0) return true;
+    if (size > pieces->room && write_block(pieces)) {
+        block.offset = pieces->file_size;
+        pieces->file_size += (int64_t)size;
+    } else {
+        block.items = malloc(size);
+        if (block.items == NULL) return false;
+        memcpy(block.items, pieces->open.items, size);
+        pieces->room -= size < pieces->room ? size : pieces->room;
+    }
+    if (!jm__vec_push(&pieces->blocks, block)) {
+        free(block.items);
+        return false;
+    }
+    if (count > pieces->largest) pieces->largest = count;
+    pieces->open.count = 0;
+    pieces->open_ns = pieces->end_ns;
+    return true;
+}
+
+static bool add(jm__pieces *pieces, uint32_t length_ns, uint32_t code, float share)
+{
+    jm__packed_piece piece = {length_ns, code, share};
+    if (pieces->open.count > 0) {
+        jm__packed_piece *last = &pieces->open.items[pieces->open.count - 1];
+        bool same = last->code == code && share == 1 && last->share == 1;
+        if (same && last->length_ns <= UINT32_MAX - length_ns) {
+            last->length_ns += length_ns;
+            return true;
+        }
+    }
+    return jm__vec_push(&pieces->open, piece);
+}
+
+bool jm__pieces_add(jm__pieces *pieces, int64_t end_ns, uint32_t code, float share, bool more)
+{
+    if (!add(pieces, (uint32_t)(end_ns - pieces->end_ns), more ? code | JM__PIECE_MORE : code, share))
+        return false;
+    if (more) return true;
+    pieces->end_ns = end_ns;
+    return pieces->open.count < BLOCK_PIECES || close_block(pieces);
+}
+
+bool jm__pieces_end(jm__pieces *pieces)
+{
+    bool fine = close_block(pieces);
+    jm__vec_free(&pieces->open);
+    return fine;
+}
+
+jm_status jm__cursor_init(jm__piece_cursor *cursor, jm__pieces *pieces, jm_error *err)
+{
+    *cursor = (jm__piece_cursor){.pieces = pieces};
+    if (pieces->file < 0) return JM_OK;
+    cursor->buffer = malloc(pieces->largest * sizeof *cursor->buffer);
+    return cursor->buffer == NULL ? jm__no_memory(err, "jm__cursor_init") : JM_OK;
+}
+
+void jm__cursor_free(jm__piece_cursor *cursor)
+{
+    free(cursor->buffer);
+    *cursor = (jm__piece_cursor){0};
+}
+
+static bool read_block(jm__piece_cursor *cursor, const jm__piece_block *block)
+{
+    char *bytes = (char *)cursor->buffer;
+    size_t size = block->count * sizeof *cursor->buffer, got = 0;
+    while (got < size) {
+        ssize_t now = pread(cursor->pieces->file, bytes + got, size - got, block->offset + (int64_t)got);
+        if (now < 0 && errno == EINTR) continue;
+        if (now <= 0) return false;
+        got += (size_t)now;
+    }
+    return true;
+}
+
+/* To the first moment of a block, or past the end. */
+static void enter(jm__piece_cursor *cursor, size_t number)
+{
+    jm__pieces *pieces = cursor->pieces;
+    cursor->block = number;
+    cursor->items = NULL;
+    if (number >= pieces->blocks.count) return;
+    const jm__piece_block *block = &pieces->blocks.items[number];
+    if (block->items == NULL && cursor->buffered != number + 1) {
+        cursor->buffered = 0;
+        if (!read_block(cursor, block)) {
+            pieces->failed = true;
+            return;
+        }
+        cursor->buffered = number + 1;
+    }
+    cursor->items = block->items != NULL ? block->items : cursor->buffer;
+    cursor->at = 0;
+    cursor->count = block->count;
+    cursor->now.start_ns = block->start_ns;
+    jm__cursor_show(cursor);
+}
+
+void jm__cursor_next_block(jm__piece_cursor *cursor)
+{
+    enter(cursor, cursor->block + 1);
+}
+
+void jm__cursor_seek(jm__piece_cursor *cursor, int64_t t_ns)
+{
+    size_t after;
+    jm__search(after, cursor->pieces->blocks.count, cursor->pieces->blocks.items[after].start_ns <= t_ns);
+    enter(cursor, after > 0 ? after - 1 : 0);
+    while (!jm__cursor_at_end(cursor) && cursor->now.end_ns <= t_ns)
+        jm__cursor_next(cursor);
+}

@@ -1,0 +1,120 @@
+/* The activity of a board over time, piece by piece: written once in order, read by cursors.
+ *
+ * There are as many pieces as kernels, so they are packed, and what is beyond a bound of memory lies in a
+ * file without a name (in TMPDIR, else /tmp). Where no such file can be made, all stay in memory. */
+#ifndef JM_ATTRIBUTE_WORK_PIECES_H
+#define JM_ATTRIBUTE_WORK_PIECES_H
+
+#include "base/status.h"
+#include "base/vec.h"
+
+#include <stdint.h>
+
+/* What ran at a moment, by itself or beside others. */
+typedef struct jm__packed_piece {
+    uint32_t length_ns;
+    uint32_t code; /* what ran; the highest bit: more pieces of the same moment follow */
+    float share;
+} jm__packed_piece;
+
+#define JM_PIECE_MAX_NS UINT32_MAX
+
+/* What a cursor gives: a stretch of time in which the same work ran. The shares of its pieces add up to 1.
+ * Moments are sorted and leave no hole. */
+typedef struct jm__moment {
+    int64_t start_ns;
+    int64_t end_ns;
+    const jm__packed_piece *items;
+    size_t count;
+} jm__moment;
+
+typedef JM_VEC(jm__packed_piece) jm__packed_pieces;
+
+/* Pieces that are read at once. */
+typedef struct jm__piece_block {
+    int64_t start_ns;
+    jm__packed_piece *items; /* NULL: in the file */
+    int64_t offset;          /* there */
+    uint32_t count;
+} jm__piece_block;
+
+typedef struct jm__pieces {
+    JM_VEC(jm__piece_block) blocks;
+    jm__packed_pieces open; /* the block that is being written */
+    int64_t open_ns;        /* where it starts */
+    int64_t end_ns;         /* of the last piece */
+    size_t largest;         /* most pieces in a block */
+    size_t room;            /* bytes that may still be held in memory */
+    int file;               /* -1: none */
+    int64_t file_size;
+    bool no_file;              /* it could not be made, or is full */
+    const uint32_t *column_of; /* [code]: set when the columns are chosen */
+    bool failed;               /* the file could not be read: what cursors gave is not all */
+} jm__pieces;
+
+/* `room`: bytes that may be held in memory. Pieces begin at start_ns. */
+void jm__pieces_begin(jm__pieces *pieces, int64_t start_ns, size_t room);
+void jm__pieces_free(jm__pieces *pieces);
+
+/* What ran from where the last moment ended to end_ns, JM_PIECE_MAX_NS at most. `more`: the next call is of
+ * the same moment. Work of one code back to back is one piece. False if memory is out. */
+bool jm__pieces_add(jm__pieces *pieces, int64_t end_ns, uint32_t code, float share, bool more);
+
+/* No more come. False if memory is out. */
+bool jm__pieces_end(jm__pieces *pieces);
+
+typedef struct jm__piece_cursor {
+    jm__pieces *pieces;
+    size_t block;                  /* that `items` are of */
+    const jm__packed_piece *items; /* NULL: past the end */
+    size_t at, count;
+    jm__packed_piece *buffer; /* of a block in the file */
+    size_t buffered;          /* block in the buffer, from 1; 0: none */
+    jm__moment now;           /* valid unless past the end */
+} jm__piece_cursor;
+
+jm_status jm__cursor_init(jm__piece_cursor *cursor, jm__pieces *pieces, jm_error *err);
+void jm__cursor_free(jm__piece_cursor *cursor);
+
+/* To the first moment that ends after t. */
+void jm__cursor_seek(jm__piece_cursor *cursor, int64_t t_ns);
+
+/* To the first moment of the next block: what jm__cursor_next needs now and then. */
+void jm__cursor_next_block(jm__piece_cursor *cursor);
+
+static inline bool jm__cursor_at_end(const jm__piece_cursor *cursor)
+{
+    return cursor->items == NULL;
+}
+
+#define JM__PIECE_MORE (UINT32_C(1) << 31)
+
+static inline void jm__cursor_show(jm__piece_cursor *cursor)
+{
+    const jm__packed_piece *items = &cursor->items[cursor->at];
+    size_t count = 1;
+    while (items[count - 1].code & JM__PIECE_MORE)
+        count++;
+    cursor->now.end_ns = cursor->now.start_ns + items->length_ns;
+    cursor->now.items = items;
+    cursor->now.count = count;
+}
+
+/* To the next moment. */
+static inline void jm__cursor_next(jm__piece_cursor *cursor)
+{
+    cursor->now.start_ns = cursor->now.end_ns;
+    cursor->at += cursor->now.count;
+    if (cursor->at == cursor->count)
+        jm__cursor_next_block(cursor);
+    else
+        jm__cursor_show(cursor);
+}
+
+/* The column of piece i of the moment. */
+static inline uint32_t jm__cursor_column(const jm__piece_cursor *cursor, size_t i)
+{
+    return cursor->pieces->column_of[cursor->now.items[i].code & ~JM__PIECE_MORE];
+}
+
+#endif

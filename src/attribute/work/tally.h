@@ -1,0 +1,62 @@
+/* What the pass adds up, so that no item needs to be kept: by class, and by class in each row. */
+#ifndef JM_ATTRIBUTE_WORK_TALLY_H
+#define JM_ATTRIBUTE_WORK_TALLY_H
+
+#include "attribute/work/window.h"
+#include "base/map.h"
+
+#include <stddef.h>
+
+/* Idle states by the length of the gap; BEFORE: nothing has run on the board yet. */
+typedef enum jm__idle_state {
+    JM_IDLE_BEFORE,
+    JM_IDLE_50_US,
+    JM_IDLE_1_MS,
+    JM_IDLE_20_MS,
+    JM_IDLE_LONG,
+    JM_IDLE_STATES
+} jm__idle_state;
+
+/* Seconds inside the windows of the report, and inside those that powers are learnt from. */
+typedef struct jm__seconds {
+    double report_s;
+    double learn_s;
+} jm__seconds;
+
+typedef struct jm__class_sum {
+    jm__seconds inside;
+    double outside_s; /* of the report's: in no span */
+    double ran_s;     /* sum of durations, whenever and beside whatever it ran; -1: never */
+} jm__class_sum;
+
+/* What a class did in a row of the report, inside the report's windows. */
+typedef struct jm__work_cell {
+    uint32_t row;
+    uint32_t class_index;
+    double seconds;
+    int64_t calls;    /* that began there */
+    int64_t start_ns; /* of the first item */
+    int64_t end_ns;   /* of the last */
+} jm__work_cell;
+
+typedef struct jm__tally {
+    JM_VEC(jm__class_sum) classes;
+    jm__seconds idle[JM_IDLE_STATES];
+    JM_VEC(jm__work_cell) cells; /* in order of their first item */
+    jm__map by_row;              /* numbers of cells */
+} jm__tally;
+
+void jm__tally_free(jm__tally *tally);
+
+/* The sums of a class, made if they are not there; NULL if memory is out. Valid until the next call. */
+jm__class_sum *jm__tally_class(jm__tally *tally, uint32_t class_index);
+
+#define JM__NO_CELL SIZE_MAX
+
+/* The cell of this row and class, made if it is not there; JM__NO_CELL if memory is out. */
+size_t jm__tally_cell(jm__tally *tally, uint32_t row, uint32_t class_index);
+
+/* Classes were provisional: `final_of[class]` is what they are. False if memory is out. */
+bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of);
+
+#endif
