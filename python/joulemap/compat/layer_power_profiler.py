@@ -129,7 +129,7 @@ class GPUMonitor:
 
     def get_power(self) -> float:
         """Return the board's mean power over the last 0.1 s, W. Waits for the sensor's readings of them."""
-        with _session() as session:
+        with _session(kernels=False) as session:
             begin_ns = time.monotonic_ns()
             time.sleep(self.POWER_SPAN_S)
             report = session.report("board", from_ns=begin_ns, to_ns=time.monotonic_ns())
@@ -238,7 +238,7 @@ class LayerPowerProfiler:
         modes = [(module, module.training) for module in self.model.modules()]
         self.model.eval()
         try:
-            with _session() as session, torch.no_grad():
+            with _session(kernels=True) as session, torch.no_grad():
                 # The fit sees the warm-up too: a single pass is over before the sensor has answered twice.
                 if warmup:
                     with session.phase("warmup"):
@@ -356,13 +356,13 @@ class LayerPowerProfiler:
 
 
 @contextmanager
-def _session() -> Iterator[Session]:
+def _session(*, kernels: bool) -> Iterator[Session]:
     """Give the process's open session, or one of our own for as long as it is needed."""
     session = current_session()
     if session is not None:
         yield session
         return
-    with Session(kernels=True) as session:
+    with Session(kernels=kernels) as session:
         yield session
 
 
