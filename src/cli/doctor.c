@@ -46,7 +46,8 @@ static abilities abilities_find(const jm_doctor *doctor)
         if (found.gpu_count++ == 0) found.gpu_sensor = sensor;
         found.simulated = found.simulated || board->simulated;
     }
-    found.kernels = finding_works(doctor, "CUDA") && finding_works(doctor, "CUPTI");
+    found.kernels = finding_works(doctor, "CUDA") && finding_works(doctor, "injected library") &&
+                    finding_works(doctor, "CUPTI");
     return found;
 }
 
@@ -63,7 +64,7 @@ static void print_text(const jm_doctor *doctor, const abilities *found)
     else
         printf("  CPU energy   no: see RAPL below\n");
     printf("  GPU kernels  %s\n\n",
-           found->kernels ? "yes" : "no: see CUDA and CUPTI below; energy goes to layers by their spans");
+           found->kernels ? "yes" : "no: see CUDA, injected library and CUPTI below; energy goes to layers by their spans");
     for (size_t i = 0; i < jm_doctor_finding_count(doctor); i++) {
         const jm_finding *finding = jm_doctor_finding(doctor, i);
         printf("%-8s %s: %s\n", finding->works ? "works" : "missing", finding->subject, finding->detail);

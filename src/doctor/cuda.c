@@ -1,6 +1,7 @@
 /* CUDA tried, and the search of the injected library made for a program that is not running yet. */
 #include "doctor/cuda.h"
 
+#include "base/beside.h"
 #include "base/clock.h"
 #include "cupti/search.h"
 #include "doctor/probe.h"
@@ -32,6 +33,16 @@ static void note_cuda(jm__findings *findings)
                         answer.number == CUDA_ERROR_NO_DEVICE ? " (no device)" : "");
     else
         jm__finding_add(findings, "CUDA", true, "", "cuInit works");
+}
+
+static void note_injected(jm__findings *findings)
+{
+    char path[PATH_MAX];
+    bool there = jm__beside("libjoulemap_inject.so", path, sizeof path);
+    jm__finding_add(
+        findings, "injected library", there,
+        "pip install nvidia-cuda-cupti nvidia-cuda-runtime, or a CUDA toolkit, and build joulemap again",
+        "%.200s%s", path, there ? "" : " is not there: it was built without CUPTI's headers");
 }
 
 /* The first python3 on PATH. */
@@ -108,6 +119,7 @@ void jm__doctor_cuda(jm__findings *findings)
     char program[PATH_MAX];
     jm__cupti_candidates *all = calloc(1, sizeof *all);
     note_cuda(findings);
+    note_injected(findings);
     if (all == NULL) return;
     jm__cupti_search(all, find_program(program, sizeof program));
     note_cupti(findings, all);

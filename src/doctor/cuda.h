@@ -5,8 +5,9 @@
 
 #include "device/device.h"
 
-/* "CUDA". "CUPTI": the file that would be taken, or why there is none; "CUPTI: not taken" and "CUPTI: not
- * needed": each other file that the search found, before and after it. */
+/* "CUDA". "injected library": ours, without which no kernel is recorded. "CUPTI": the file that would be
+ * taken, or why there is none; "CUPTI: not taken" and "CUPTI: not needed": each other file that the search
+ * found, before and after it. */
 void jm__doctor_cuda(jm__findings *findings);
 
 #endif
