@@ -33,7 +33,7 @@ static void identity_read(nvml_state *state, nvml_board *board, int index)
     row->simulated = nvml->simulated;
     row->power_limit_w = row->power_limit_min_w = row->power_limit_max_w = NAN;
     if (nvml->name == NULL || nvml->name(board->device, row->name, sizeof row->name) != JM_NVML_SUCCESS)
-        snprintf(row->name, sizeof row->name, "NVIDIA board %d", index);
+        snprintf(row->name, sizeof row->name, "NVIDIA GPU %d", index);
     if (nvml->uuid != NULL && nvml->uuid(board->device, row->uuid, sizeof row->uuid) != JM_NVML_SUCCESS)
         row->uuid[0] = '\0';
     jm__nvml_pci pci = {0};
@@ -90,9 +90,9 @@ static jm_status cuda_indices_fill(nvml_state *state, jm__findings *findings, jm
     const char *order = getenv("CUDA_DEVICE_ORDER");
     bool by_bus = order != NULL && strcmp(order, "PCI_BUS_ID") == 0;
     if (!by_bus && !boards_alike(state))
-        jm__finding_add(findings, "CUDA's order of boards", false,
-                        "set CUDA_DEVICE_ORDER=PCI_BUS_ID, or choose boards by UUID",
-                        "the boards differ, and CUDA puts the fastest first: the CUDA indices shown assume "
+        jm__finding_add(findings, "CUDA's order of GPUs", false,
+                        "set CUDA_DEVICE_ORDER=PCI_BUS_ID, or choose GPUs by UUID",
+                        "the GPUs differ, and CUDA puts the fastest first: the CUDA indices shown assume "
                         "the order of the PCI bus");
     return JM_OK;
 }
@@ -103,7 +103,7 @@ static void library_note(const nvml_state *state, jm__findings *findings)
     char version[80] = "unknown", driver[80] = "unknown";
     if (nvml->nvml_version != NULL) (void)nvml->nvml_version(version, sizeof version);
     if (nvml->driver_version != NULL) (void)nvml->driver_version(driver, sizeof driver);
-    jm__finding_add(findings, "NVML", true, "", "%s%.120s, version %.24s, driver %.24s, boards: %zu",
+    jm__finding_add(findings, "NVML", true, "", "%s%.120s, version %.24s, driver %.24s, GPUs: %zu",
                     nvml->simulated ? "simulated: " : "", nvml->path, version, driver, state->board_count);
 }
 
@@ -122,11 +122,11 @@ static jm_status boards_find(nvml_state *state, jm__findings *findings, jm_error
     unsigned count = 0;
     int result = state->nvml.device_count(&count);
     if (result != JM_NVML_SUCCESS)
-        jm__finding_add(findings, "NVML: boards", false, "", "nvmlDeviceGetCount_v2: %s (%d)",
+        jm__finding_add(findings, "NVML: GPUs", false, "", "nvmlDeviceGetCount_v2: %s (%d)",
                         state->nvml.error_text(result), result);
     if (count > JM_DEVICE_BOARDS_MAX) {
-        jm__finding_add(findings, "NVML: boards", false, "",
-                        "%u boards are more than joulemap's maximum of %d", count, JM_DEVICE_BOARDS_MAX);
+        jm__finding_add(findings, "NVML: GPUs", false, "", "%u GPUs are more than joulemap's maximum of %d",
+                        count, JM_DEVICE_BOARDS_MAX);
         count = JM_DEVICE_BOARDS_MAX;
     }
     state->boards = calloc(count == 0 ? 1 : count, sizeof *state->boards);

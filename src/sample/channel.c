@@ -96,7 +96,7 @@ static void buffered_take(jm__channel *channel, jm__channel_context *context)
     if (channel->edge_ns != 0) channel->due_ns = anchor.monotonic_ns + channel->ring.period_ns;
 }
 
-/* The board's main power sensor where there is no ring: a reading at each renewal. */
+/* The board's main power sensor where there is no ring: a reading at each update. */
 static void ticked_take(jm__channel *channel, jm__channel_context *context, const jm__sample *sample)
 {
     int64_t low_ns, high_ns;
@@ -108,7 +108,7 @@ static void ticked_take(jm__channel *channel, jm__channel_context *context, cons
     } else if (jm__tick_next(&channel->tick, channel->emitted_ns + channel->tick.period_ns / 2, &low_ns,
                              &high_ns) &&
                high_ns + channel->tick.period_ns / 4 < sample->t_ns) {
-        /* Renewed with the same value: it is too late for a change that only shows late. */
+        /* Updated to the same value: it is too late for a change that only shows late. */
         reading_send(channel, context, low_ns + (high_ns - low_ns) / 2, sample->value);
     } else if (!channel->has_value) {
         reading_send(channel, context, sample->t_ns, sample->value);

@@ -3,8 +3,8 @@
  * A channel belongs to the sampler's thread. Three ways to read:
  *   buffered  everything the board kept since the last read (the ring), once a second;
  *   polled    one value every so often; `ticked` ones are the board's main power sensor where there is no
- *             ring: polled five times a period and stamped with the instant of their renewal;
- *   counter   an energy counter of slow renewal: read around its tick only, on request and every few seconds.
+ *             ring: polled five times a period and stamped with the instant of their update;
+ *   counter   an energy counter of slow update: read around its tick only, on request and every few seconds.
  */
 #ifndef JM_SAMPLE_CHANNEL_H
 #define JM_SAMPLE_CHANNEL_H
@@ -33,7 +33,7 @@ typedef struct jm__channel {
     double value;       /* last read */
     int64_t value_ns;   /* when */
     int64_t emitted_ns; /* stamp of the last reading */
-    int64_t edge_ns;    /* counter: a reading renewed after this time is wanted; 0: none */
+    int64_t edge_ns;    /* counter: a reading updated after this time is wanted; 0: none */
     int64_t search_ns;  /* counter: when the search for its tick began; 0: it rests */
     bool stuck;         /* counter: already told that it stands still */
 } jm__channel;
@@ -58,7 +58,7 @@ void jm__channel_init(jm__channel *channel, bool buffered, bool has_ring, bool m
 jm_status jm__channel_serve(jm__channel *channel, jm__channel_context *context, jm_error *err);
 
 /* Fresh readings are wanted: all that tell of the time up to `wanted_ns`, of counters (with `edge`) one
- * renewed after it. */
+ * updated after it. */
 void jm__channel_hurry(jm__channel *channel, int64_t wanted_ns, bool edge);
 
 #endif

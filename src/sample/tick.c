@@ -1,7 +1,7 @@
-/* Phase of a periodic renewal by intersection of intervals. */
+/* Phase of a periodic update by intersection of intervals. */
 #include "sample/tick.h"
 
-/* A renewal may be early or late by this share of the period. */
+/* An update may be early or late by this share of the period. */
 #define JITTER_DIVISOR 32
 
 /* How far a board's period may be from its profile's, as a share of the time passed. */
@@ -24,7 +24,7 @@ int64_t jm__tick_observe(jm__tick *tick, int64_t low_ns, int64_t high_ns)
 {
     int64_t was_low_ns, was_high_ns;
     int64_t middle_ns = low_ns + (high_ns - low_ns) / 2, latest_ns = high_ns;
-    /* What is looked for is the grid, from which this renewal may be off. */
+    /* What is looked for is the grid, from which this update may be off. */
     low_ns -= tick->period_ns / JITTER_DIVISOR;
     high_ns += tick->period_ns / JITTER_DIVISOR;
     bool both = tick->known && window_at(tick, middle_ns, &was_low_ns, &was_high_ns) &&

@@ -139,7 +139,7 @@ static void test_a_refused_permission_is_the_sensors_reason(void **state)
     (void)state;
     look("h200", "nvmlDeviceGetSamples=NO_PERMISSION;nvmlDeviceGetName=UNKNOWN");
     assert_non_null(strstr(sensor_find(0, "power_ring")->missing, "ermission"));
-    assert_string_equal(jm_inventory_board(inventory, 0)->name, "NVIDIA board 0");
+    assert_string_equal(jm_inventory_board(inventory, 0)->name, "NVIDIA GPU 0");
     assert_string_equal(jm_inventory_board(inventory, 0)->profile, "generic");
 }
 
