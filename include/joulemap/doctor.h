@@ -3,18 +3,11 @@
 #define JOULEMAP_DOCTOR_H
 
 #include <joulemap/board.h>
+#include <joulemap/finding.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* One line: what was looked for, whether it works, why not, the cure. */
-typedef struct jm_finding {
-    char subject[64]; /* "NVML", "NVML: nvmlDeviceGetSamples", "RAPL (powercap)", "CUPTI" */
-    bool works;
-    char detail[256]; /* the path and version found, or the cause */
-    char cure[256];   /* "" if it works or there is none */
-} jm_finding;
 
 /* All findings of this machine, as a snapshot. */
 typedef struct jm_doctor jm_doctor;

@@ -64,7 +64,9 @@ static void print_text(const jm_doctor *doctor, const abilities *found)
     else
         printf("  CPU energy   no: see RAPL below\n");
     printf("  GPU kernels  %s\n\n",
-           found->kernels ? "yes" : "no: see CUDA, injected library and CUPTI below; energy goes to layers by their spans");
+           found->kernels
+               ? "yes"
+               : "no: see CUDA, injected library and CUPTI below; energy goes to layers by their spans");
     for (size_t i = 0; i < jm_doctor_finding_count(doctor); i++) {
         const jm_finding *finding = jm_doctor_finding(doctor, i);
         printf("%-8s %s: %s\n", finding->works ? "works" : "missing", finding->subject, finding->detail);

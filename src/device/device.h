@@ -7,7 +7,8 @@
 
 #include "rows/sensor_role.h"
 
-#include <joulemap/doctor.h>
+#include <joulemap/board.h>
+#include <joulemap/finding.h>
 
 #define JM_DEVICE_BOARDS_MAX  64
 #define JM_DEVICE_SENSORS_MAX 16  /* a board */

@@ -1,5 +1,5 @@
 /* CUDA tried, and the search of the injected library made for a program that is not running yet. */
-#include "doctor/cuda.h"
+#include "doctor/kernels.h"
 
 #include "base/beside.h"
 #include "base/clock.h"
@@ -114,7 +114,7 @@ static void note_cupti(jm__findings *findings, const jm__cupti_candidates *all)
         jm__finding_add(findings, "CUPTI", false, cupti_cure, "no libcupti was found");
 }
 
-void jm__doctor_cuda(jm__findings *findings)
+void jm__doctor_kernels(jm__findings *findings)
 {
     char program[PATH_MAX];
     jm__cupti_candidates *all = calloc(1, sizeof *all);

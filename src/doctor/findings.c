@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "base/vec.h"
-#include "doctor/cuda.h"
+#include "doctor/kernels.h"
 #include "doctor/machine.h"
 #include "sample/inventory.h"
 
@@ -27,7 +27,7 @@ jm_status jm_doctor_create(jm_doctor **out, const char *sim, jm_error *err)
     const jm__findings *devices = jm__devices_findings(jm__inventory_devices(doctor->inventory));
     for (size_t i = 0; i < devices->count; i++)
         (void)jm__vec_push(&doctor->findings, devices->items[i]);
-    jm__doctor_cuda(&doctor->findings);
+    jm__doctor_kernels(&doctor->findings);
     jm__doctor_machine(&doctor->findings);
     *out = doctor;
     return JM_OK;

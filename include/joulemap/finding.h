@@ -1,0 +1,22 @@
+/* A finding: one line of what works on this machine and what does not. */
+#ifndef JOULEMAP_FINDING_H
+#define JOULEMAP_FINDING_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What was looked for, whether it works, why not, the cure. */
+typedef struct jm_finding {
+    char subject[64]; /* "NVML", "NVML: nvmlDeviceGetSamples", "RAPL (powercap)", "CUPTI" */
+    bool works;
+    char detail[256]; /* the path and version found, or the cause */
+    char cure[256];   /* "" if it works or there is none */
+} jm_finding;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
