@@ -1,8 +1,6 @@
 /* Names, spans and marks: what a program says of itself, on its hot path. */
 #include "_core.h"
 
-#include <time.h>
-
 PyObject *core_intern(PyObject *module, PyObject *text)
 {
     (void)module;
@@ -77,13 +75,6 @@ typedef struct core_span {
     bool open;
 } core_span;
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Positional arguments alone: parsing names would cost as much as the span. */
 static PyObject *span_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -134,7 +125,7 @@ static PyObject *span_open(PyObject *object, PyObject *unused)
     }
     self->open = true;
     self->end_ns = 0;
-    self->start_ns = now_ns();
+    self->start_ns = jm_now_ns();
     self->id = jm_span_begin(self->kind, self->name, self->type, self->samples);
     Py_INCREF(object);
     return object;
@@ -146,7 +137,7 @@ static PyObject *span_close(PyObject *object, PyObject *unused)
     core_span *self = (core_span *)object;
     if (self->open) {
         jm_span_end(self->id);
-        self->end_ns = now_ns();
+        self->end_ns = jm_now_ns();
         self->id = 0;
         self->open = false;
     }

@@ -48,10 +48,10 @@ Rows stand in pre-order of their tree: a parent before its children. None: missi
 
 def by_number(by: str) -> int:
     """Return the core's number of a key of rows; ValueError lists the known ones."""
-    try:
-        return _core.BY[by]
-    except KeyError:
-        raise ValueError(f"by={by!r} is not known: use one of {', '.join(_core.BY)}") from None
+    number = _core.BY.get(by) if isinstance(by, str) else None
+    if number is None:
+        raise ValueError(f"by={by!r} is not known: use one of {', '.join(_core.BY)}")
+    return number
 
 
 class Report:

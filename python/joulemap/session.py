@@ -6,6 +6,7 @@ import atexit
 import functools
 import inspect
 import json
+import math
 import os
 import threading
 import time
@@ -14,23 +15,27 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from joulemap import _core
+from joulemap import _arguments, _core
+from joulemap._reporting import Reporting
 from joulemap._threads import unwind
-from joulemap.report import Report, by_number
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from joulemap.report import Report
     from joulemap.torch import Watch
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 FLUSH_TIMEOUT_S = 10.0
+_MAX_TIMEOUT_S = 1e6
 
 _PHASE = _core.SPAN_KINDS["phase"]
 _EPOCH = _core.SPAN_KINDS["epoch"]
 _STEP = _core.SPAN_KINDS["step"]
 _WINDOW = _core.SPAN_KINDS["window"]
+_WORDS = {_PHASE: "a phase", _EPOCH: "an epoch", _STEP: "a step", _WINDOW: "a window"}
+_MAX_SAMPLES = 2**32 - 1
 
 
 class Scope(_core.Span):
@@ -91,7 +96,7 @@ class Scope(_core.Span):
         return self._session.report(by, from_ns=self.start_ns, to_ns=self.end_ns or time.monotonic_ns())
 
 
-class Session:
+class Session(Reporting):
     """Record boards, spans and kernels of this process, in memory or into a file.
 
     A process that `joulemap record` started joins that run instead: no board is read twice, and the
@@ -135,6 +140,9 @@ class Session:
         overwrite: bool = False,
         cpu: bool = True,
     ) -> None:
+        super().__init__()
+        if sim is not None:
+            _arguments.text("sim", sim)
         self._path = path
         self._kernels = kernels
         self._sim = sim
@@ -142,7 +150,6 @@ class Session:
         self._cpu = cpu
         self._run: _core.Run | None = None
         self._running = False
-        self._lock = threading.Lock()  # one report at a time: they share the recording
         self._owner = os.getpid()
         self._watches: list[Watch] = []
 
@@ -232,7 +239,9 @@ class Session:
         return self._run
 
     def _scope(self, kind: int, name: str, samples: int = 0) -> Scope:
-        scope = Scope(kind, name, 0, samples)
+        # The core also takes the number of a name: 3 would stand for whatever was named third.
+        name = _arguments.text(f"the name of {_WORDS[kind]}", name)
+        scope = Scope(kind, name, 0, _arguments.whole("samples", samples, _MAX_SAMPLES))
         scope._session = self
         return scope
 
@@ -272,15 +281,29 @@ class Session:
             self._watches.pop().remove()
 
     def phase(self, name: str) -> Scope:
-        """Name a part of the program: "train", "validate"."""
+        """Name a part of the program: "train", "validate".
+
+        Raises
+        ------
+        TypeError
+            Here and below, if a name is no text or `samples` no whole number.
+        """
         return self._scope(_PHASE, name)
 
     def epoch(self, name: str = "epoch") -> Scope:
-        """Mark one pass over the data."""
+        """Mark one pass over the data; `report("span")` shows its name, other reports add all epochs up."""
         return self._scope(_EPOCH, name)
 
     def step(self, samples: int = 0, name: str = "step") -> Scope:
-        """Mark one step; `samples` is the size of its batch, 0 if unknown."""
+        """Mark one step.
+
+        Parameters
+        ----------
+        samples : int
+            Size of its batch, 0 if unknown.
+        name : str
+            What `report("span")` calls it; other reports add all steps up.
+        """
         return self._scope(_STEP, name, samples)
 
     def window(self, name: str) -> Scope:
@@ -288,8 +311,8 @@ class Session:
         return self._scope(_WINDOW, name)
 
     def mark(self, name: str, **meta: Any) -> None:
-        """Note a named instant, with values that JSON can hold."""
-        _core.mark(name, json.dumps(meta) if meta else None)
+        """Note a named instant, with values that JSON can hold; TypeError if it cannot."""
+        _core.mark(_arguments.text("the name of a mark", name), json.dumps(meta) if meta else None)
 
     # ---- what came out ----
 
@@ -300,58 +323,28 @@ class Session:
         -------
         bool
             False if that took longer than `timeout_s`.
-        """
-        return self._started().flush(max(0, int(timeout_s * 1000)))
 
-    def report(
-        self,
-        by: str = "layer",
-        phase: str | None = None,
-        *,
-        board_id: int = 0,
-        process_id: int = 0,
-        from_ns: int = 0,
-        to_ns: int = 0,
-    ) -> Report:
-        """Report on the run so far, or on the whole of it once it has stopped.
-
-        Parameters
-        ----------
-        by : str
-            Key of the rows: "layer", "kernel", "type", "phase", "board" or "span".
-        phase : str, optional
-            Only what happened inside phases of this name.
-        board_id : int
-            One board of the recording; 0 for all.
-        process_id : int
-            One process of the run (`os.getpid()`); 0 for all.
-        from_ns, to_ns : int
-            Only this stretch of CLOCK_MONOTONIC (`time.monotonic_ns()`); both 0 for the whole run.
+        Raises
+        ------
+        TypeError
+            If `timeout_s` is no number of seconds.
         """
-        by_number(by)
+        if not isinstance(timeout_s, int | float) or math.isnan(timeout_s):
+            raise TypeError(f"timeout_s is a number of seconds, not {timeout_s!r}")
+        return self._started().flush(int(1000 * min(max(0.0, timeout_s), _MAX_TIMEOUT_S)))
+
+    def _report_source(self) -> _core.Run:
         run = self._started()
         if not self.flush():  # also after the end: a recorder above this process may lag behind
             warnings.warn(
                 "the newest readings are not in the recording yet: the report ends before them",
                 RuntimeWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-
-        def make(number: int) -> _core.Report:
-            with self._lock:
-                return run.report(
-                    number,
-                    phase=phase,
-                    board_id=board_id,
-                    process_id=process_id,
-                    from_ns=from_ns,
-                    to_ns=to_ns,
-                )
-
-        return Report(make, by)
+        return run
 
 
-class Recording:
+class Recording(Reporting):
     """A recording file, open for reading.
 
     Parameters
@@ -366,8 +359,8 @@ class Recording:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__()
         self._recording = _core.Recording(path)
-        self._lock = threading.Lock()  # one report at a time: they share what was read of the file
 
     @property
     def damage(self) -> str | None:
@@ -376,33 +369,10 @@ class Recording:
 
     def meta(self, key: str) -> str | None:
         """Return a value of the recording's table `meta`, None if it has none."""
-        return self._recording.meta(key)
+        return self._recording.meta(_arguments.text("key", key))
 
-    def report(
-        self,
-        by: str = "layer",
-        phase: str | None = None,
-        *,
-        board_id: int = 0,
-        process_id: int = 0,
-        from_ns: int = 0,
-        to_ns: int = 0,
-    ) -> Report:
-        """Report on it; parameters as in `Session.report`, `process_id` for one process."""
-        by_number(by)
-
-        def make(number: int) -> _core.Report:
-            with self._lock:
-                return self._recording.report(
-                    number,
-                    phase=phase,
-                    board_id=board_id,
-                    process_id=process_id,
-                    from_ns=from_ns,
-                    to_ns=to_ns,
-                )
-
-        return Report(make, by)
+    def _report_source(self) -> _core.Recording:
+        return self._recording
 
 
 class _Current:

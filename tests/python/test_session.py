@@ -11,9 +11,11 @@ import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import joulemap
 import pytest
+from joulemap._cli import native_folder
 from ring_reader import Span, read_spans
 from values import known
 
@@ -206,6 +208,44 @@ def test_scopes_nest_and_carry_their_samples(session: joulemap.Session, spans: S
     assert all(span.end_ns is not None for span in found)
 
 
+class FromAnArray:
+    """A whole number as NumPy's and PyTorch's are."""
+
+    def __index__(self) -> int:
+        return 48
+
+
+def test_samples_may_come_from_an_array(session: joulemap.Session, spans: Spans) -> None:
+    with session.step(samples=FromAnArray()):  # type: ignore[arg-type]
+        pass
+    assert [span.samples for span in spans("step")] == [48]
+    for wrong, error in ((2.5, TypeError), ("32", TypeError), (-1, ValueError), (2**32, ValueError)):
+        with pytest.raises(error, match="samples is a whole number"):
+            session.step(samples=wrong)  # type: ignore[arg-type]
+
+
+def test_a_number_is_no_name(session: joulemap.Session, spans: Spans) -> None:
+    with session.phase("first"), session.phase("second"):
+        pass
+    for scope in (session.phase, session.epoch, session.window):
+        with pytest.raises(TypeError, match=r"the name of an? \w+ is a text, not 2 \(int\)"):
+            scope(2)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the name of a step is a text, not None"):
+        session.step(4, None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the name of a mark is a text"):
+        session.mark(2)  # type: ignore[arg-type]
+    assert [span.name for span in spans()] == ["first", "second"]
+
+
+def test_steps_and_epochs_have_names_of_their_own_one_by_one(session: joulemap.Session) -> None:
+    for name in ("warm", "cold"):
+        with session.epoch(f"{name} epoch"), session.step(name=name):
+            time.sleep(0.01)
+    rows = session.report("span").rows
+    assert [row.name for row in rows if row.kind == "step"] == ["warm", "cold"]
+    assert [row.name for row in rows if row.kind == "epoch"] == ["warm epoch", "cold epoch"]
+
+
 def test_a_scope_decorates_functions(session: joulemap.Session, spans: Spans) -> None:
     @session.window("add")
     def add(a: int, b: int) -> int:
@@ -323,6 +363,28 @@ def test_a_report_comes_as_text_json_and_data_frame(session: joulemap.Session) -
 def test_an_unknown_key_is_refused_with_the_known_ones(session: joulemap.Session) -> None:
     with pytest.raises(ValueError, match="layer, kernel, type, phase, board, span"):
         session.report("colour")
+
+
+def test_wrong_arguments_are_told_in_the_callers_words(session: joulemap.Session, tmp_path: Path) -> None:
+    wishes: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"by": 3}, ValueError, "by=3 is not known: use one of layer"),
+        ({"phase": 3}, TypeError, r"phase is a text, not 3 \(int\)"),
+        ({"board_id": "0"}, TypeError, r"board_id is a whole number, not '0' \(str\)"),
+        ({"process_id": 1.5}, TypeError, "process_id is a whole number, not 1.5"),
+        ({"from_ns": -1}, ValueError, "from_ns is a whole number from 0"),
+        ({"to_ns": 2**63}, ValueError, "to_ns is a whole number from 0"),
+    ]
+    path = tmp_path / "run.joulemap"
+    subprocess.run([native_folder() / "joulemap", "record", "--sim", "h200", "-o", path, "--", "true"], check=True)
+    for arguments, error, words in wishes:
+        for source in (session, joulemap.Recording(path)):
+            with pytest.raises(error, match=words):
+                source.report(**arguments)
+    with pytest.raises(TypeError, match="timeout_s is a number of seconds, not 'soon'"):
+        session.flush("soon")  # type: ignore[arg-type]
+    assert session.flush(float("inf"))
+    with pytest.raises(TypeError, match="sim is a text, not 1"):
+        joulemap.Session(sim=1)  # type: ignore[arg-type]
 
 
 def test_without_pandas_one_line_says_what_to_install() -> None:

@@ -1,0 +1,71 @@
+"""What Session and Recording share: reports on a recording, made one at a time."""
+
+from __future__ import annotations
+
+import threading
+
+from joulemap import _arguments, _core
+from joulemap.report import Report, by_number
+
+
+class Reporting:
+    """Gives reports on what `_report_source` returns."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # one report at a time: they share what was read of the recording
+
+    def _report_source(self) -> _core.Run | _core.Recording:
+        """Return whose rows are reported, as complete as they can be now."""
+        raise NotImplementedError
+
+    def report(
+        self,
+        by: str = "layer",
+        phase: str | None = None,
+        *,
+        board_id: int = 0,
+        process_id: int = 0,
+        from_ns: int = 0,
+        to_ns: int = 0,
+    ) -> Report:
+        """Report on all of it, or on a part. Of a run that goes on: on what has happened so far.
+
+        Parameters
+        ----------
+        by : str
+            Key of the rows: "layer", "kernel", "type", "phase", "board" or "span".
+        phase : str, optional
+            Only what happened inside phases of this name.
+        board_id : int
+            One board of the recording; 0 for all.
+        process_id : int
+            One process of the run (`os.getpid()`); 0 for all.
+        from_ns, to_ns : int
+            Only this stretch of CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds; both 0 for all of it.
+
+        Returns
+        -------
+        Report
+            Its rows, totals and notes. Another key of rows is computed when it is first asked for.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is none of the above.
+        Error
+            If there is no such phase, board or process, or the recording cannot be read.
+        """
+        by_number(by)
+        if phase is not None:
+            _arguments.text("phase", phase)
+        board = _arguments.whole("board_id", board_id)
+        process = _arguments.whole("process_id", process_id)
+        begin = _arguments.whole("from_ns", from_ns)
+        end = _arguments.whole("to_ns", to_ns)
+        source = self._report_source()
+
+        def make(number: int) -> _core.Report:
+            with self._lock:
+                return source.report(number, phase=phase, board_id=board, process_id=process, from_ns=begin, to_ns=end)
+
+        return Report(make, by)
