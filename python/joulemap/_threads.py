@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from joulemap import _core
 
-if TYPE_CHECKING:
-    from joulemap.torch import Backward, Frame
+
+class OpenCall(Protocol):
+    """A call of a layer that has begun and not ended."""
+
+    span: int
 
 
-class ThreadState:
+class OpenPass(Protocol):
+    """A backward pass that has begun and not ended."""
+
+    def finish(self) -> None:
+        """Close what is open of it."""
+
+
+CallT = TypeVar("CallT", bound=OpenCall)
+PassT = TypeVar("PassT", bound=OpenPass)
+
+
+class ThreadState(Generic[CallT, PassT]):
     """Open spans of watched models on one thread.
 
     Attributes
     ----------
-    frames : list[Frame]
+    frames : list of CallT
         Module calls that run, the innermost last.
-    backward : Backward or None
+    backward : PassT or None
         The backward pass that this thread works at.
-    backwards : list[Backward]
+    backwards : list of PassT
         Unfinished backward passes whose forward pass ran on this thread.
     """
 
     __slots__ = ("backward", "backwards", "frames")
 
     def __init__(self) -> None:
-        self.frames: list[Frame] = []
-        self.backward: Backward | None = None
-        self.backwards: list[Backward] = []
+        self.frames: list[CallT] = []
+        self.backward: PassT | None = None
+        self.backwards: list[PassT] = []
 
     def unwind(self, depth: int) -> None:
         """Close the module calls deeper than `depth`, whose own end never came."""
@@ -45,7 +59,7 @@ class ThreadState:
 
 class _Local(threading.local):
     def __init__(self) -> None:
-        self.state = ThreadState()
+        self.state: ThreadState[Any, Any] = ThreadState()
 
 
 local: Any = _Local()
@@ -57,7 +71,7 @@ def unwind(exc_type: type[BaseException]) -> None:
     PyTorch tells the hooks of a module that failed with an Exception, but not of KeyboardInterrupt and its
     like; and nobody tells of a backward pass that failed.
     """
-    state: ThreadState = local.state
+    state: ThreadState[Any, Any] = local.state
     if not issubclass(exc_type, Exception):
         state.unwind(0)
     if not state.frames:

@@ -17,13 +17,13 @@ import dataclasses
 import threading
 import warnings
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from joulemap import _core
+from joulemap import _arguments, _core
 from joulemap._threads import ThreadState, local
 
 _FORWARD = _core.SPAN_KINDS["forward"]
@@ -41,6 +41,8 @@ _is_grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_dynamo_compiling if hasattr(torch.compiler, "is_dynamo_compiling") else bool
 _queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 
+State: TypeAlias = "ThreadState[Frame, Backward]"
+
 
 class Backward:
     """One thread's part of one backward pass: the chain of module spans now open."""
@@ -48,7 +50,7 @@ class Backward:
     __slots__ = ("done", "frame", "home", "opened", "previous", "state", "task")
     done: bool
 
-    def __init__(self, task: int, state: ThreadState, home: ThreadState) -> None:
+    def __init__(self, task: int, state: State, home: State) -> None:
         self.task = task
         self.state = state  # of the thread that runs the nodes
         self.home = home  # of the thread that ran the forward pass
@@ -92,7 +94,7 @@ class Frame:
     __slots__ = ("depth", "home", "layer", "parent", "span")
     depth: int
 
-    def __init__(self, layer: Layer, parent: Frame | None, home: ThreadState) -> None:
+    def __init__(self, layer: Layer, parent: Frame | None, home: State) -> None:
         self.layer = layer
         self.parent = parent
         self.depth = 0 if parent is None else parent.depth + 1
@@ -110,8 +112,8 @@ class Frame:
             _enter_backward(self.home, None)
 
 
-def _enter_backward(home: ThreadState, frame: Frame | None) -> None:
-    state: ThreadState = local.state
+def _enter_backward(home: State, frame: Frame | None) -> None:
+    state: State = local.state
     task = _graph_task()
     backward = state.backward
     if backward is None or backward.done or backward.task != task:
@@ -138,7 +140,7 @@ class Layer:
         """Forward pre-hook."""
         if _is_compiling() or not self.watch.active:
             return
-        state: ThreadState = local.state
+        state: State = local.state
         frames = state.frames
         task = _graph_task()
         parent = frames[-1] if frames else None
@@ -157,7 +159,7 @@ class Layer:
         """Forward hook; also called, with None, when forward raised."""
         if _is_compiling():
             return
-        state: ThreadState = local.state
+        state: State = local.state
         frames = state.frames
         if not frames:
             return
@@ -213,7 +215,7 @@ class Watch:
             layer.handles.append(module.register_forward_pre_hook(layer.enter, with_kwargs=True, prepend=True))
             layer.handles.append(module.register_forward_hook(layer.leave, with_kwargs=True, always_call=True))
             self._layers.append(layer)
-        _optimizers.acquire()
+        _watched.acquire()
 
     def __len__(self) -> int:
         """Return the number of watched modules."""
@@ -243,7 +245,7 @@ class Watch:
                 handle.remove()
             layer.handles.clear()
         self._layers.clear()
-        _optimizers.release()
+        _watched.release()
 
 
 def _label_node(node: torch.autograd.graph.Node, hook: Any) -> None:
@@ -281,12 +283,14 @@ def watch(model: nn.Module, name: str | None = None) -> Watch:
     Raises
     ------
     TypeError
-        If `model` is no `torch.nn.Module`.
+        If `model` is no `torch.nn.Module`, or `name` no text.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"watch() takes a torch.nn.Module, not a {type(model).__name__}")
+    if name is not None:
+        _arguments.text("the name of a model", name)
     root = name or type(getattr(model, "_orig_mod", model)).__name__
-    taken = _optimizers.roots
+    taken = _watched.model_names
     first = not taken
     if root in taken:
         root = next(f"{root}_{i}" for i in range(2, len(taken) + 3) if f"{root}_{i}" not in taken)
@@ -324,11 +328,11 @@ def describe(module: nn.Module) -> str:
     return f"{cls}({', '.join(sizes)})" if sizes else cls
 
 
-class _Optimizers:
-    """Hooks on all optimizers of the process, there while any model is watched."""
+class _Watched:
+    """What all watches of the process share while there is one: their models' names, hooks on all optimizers."""
 
     def __init__(self) -> None:
-        self.roots: list[str] = []  # names of the models now watched
+        self.model_names: list[str] = []
         self._lock = threading.Lock()
         self._watches = 0
         self._handles: list[Any] = []
@@ -350,7 +354,7 @@ class _Optimizers:
                 for handle in self._handles:
                     handle.remove()
                 self._handles.clear()
-                self.roots.clear()
+                self.model_names.clear()
                 for span in self._open.values():
                     _span_end(span)
                 self._open.clear()
@@ -367,4 +371,4 @@ class _Optimizers:
             _span_end(self._open.pop(id(optimizer), 0))
 
 
-_optimizers = _Optimizers()
+_watched = _Watched()
