@@ -1,0 +1,88 @@
+/* Values and errors of the core as Python objects. */
+#include "_core.h"
+
+#include <math.h>
+
+PyObject *core_text(const char *text)
+{
+    if (!text) Py_RETURN_NONE;
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+PyObject *core_number(double value)
+{
+    if (isnan(value)) Py_RETURN_NONE;
+    return PyFloat_FromDouble(value);
+}
+
+int core_append(PyObject *list, PyObject *value)
+{
+    if (!value) return -1;
+    int failed = PyList_Append(list, value);
+    Py_DECREF(value);
+    return failed;
+}
+
+PyObject *core_dict_take(const core_item *items, size_t count)
+{
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; i < count; i++) {
+        PyObject *value = items[i].value;
+        if (dict && (!value || PyDict_SetItemString(dict, items[i].key, value) < 0)) Py_CLEAR(dict);
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
+int core_constant_add(PyObject *module, const char *name, PyObject *value)
+{
+    if (!value) return -1;
+    int failed = PyModule_AddObjectRef(module, name, value);
+    Py_DECREF(value);
+    return failed;
+}
+
+void core_object_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    union { /* C has no cast from an object pointer to a function's */
+        void *slot;
+        freefunc call;
+    } tp_free = {.slot = PyType_GetSlot(type, Py_tp_free)};
+    tp_free.call(self);
+    Py_DECREF(type);
+}
+
+static int attribute_put(PyObject *object, const char *name, PyObject *value)
+{
+    if (!value) return -1;
+    int failed = PyObject_SetAttrString(object, name, value);
+    Py_DECREF(value);
+    return failed;
+}
+
+PyObject *core_raise(const core_state *state, const jm_error *err)
+{
+    PyObject *type = err->status == JM_NO_DEVICE ? state->no_device_error : state->error;
+    PyObject *text = core_text(err->text[0] ? err->text : jm_status_text(err->status));
+    PyObject *hint = core_text(err->hint);
+    PyObject *message = NULL;
+    PyObject *error = NULL;
+    if (!text || !hint) goto out;
+    message = err->hint[0] ? PyUnicode_FromFormat("%U: %U", text, hint) : PyUnicode_FromFormat("%U", text);
+    if (!message) goto out;
+    error = PyObject_CallFunctionObjArgs(type, message, NULL);
+    if (!error) goto out;
+    if (attribute_put(error, "status", core_text(jm_status_name(err->status))) < 0 ||
+        attribute_put(error, "code", PyLong_FromLongLong(err->code)) < 0 ||
+        attribute_put(error, "call", core_text(err->call)) < 0 ||
+        attribute_put(error, "hint", core_text(err->hint)) < 0)
+        goto out;
+    PyErr_SetObject(type, error);
+out:
+    Py_XDECREF(text);
+    Py_XDECREF(hint);
+    Py_XDECREF(message);
+    Py_XDECREF(error);
+    return NULL;
+}
