@@ -219,6 +219,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
     part->first_column = a->columns;
     a->columns += work->columns.count;
     jm_status status = jm__fit_run(&part->fit, &input, err);
+    part->total = part->fit.total;
     if (status == JM_OK && work->pieces.failed)
         status = jm__fail(err, JM_IO, 0, "pread", "the temporary file of the report could not be read");
     return status;

@@ -1,7 +1,7 @@
 /* Sentences about sensors, losses, events and how far the figures go. */
 #include "attribute/notes.h"
 
-#include "base/clock.h"
+#include "base/map.h"
 #include "base/status.h"
 #include "rows/sensor_role.h"
 
@@ -14,8 +14,18 @@
 typedef struct writer {
     jm__notes *notes;
     const jm__attribution *a;
+    char label[JM_BOARD_TEXT + 32]; /* of the board that is spoken of */
     bool failed;
 } writer;
+
+/* Two equal GPUs are told apart by their index. */
+static void speak_of(writer *w, const jm_board *board)
+{
+    if (jm__board_is_fitted(board) && board->index >= 0)
+        snprintf(w->label, sizeof w->label, "GPU %d (%s)", (int)board->index, board->name);
+    else
+        snprintf(w->label, sizeof w->label, "%s", board->name);
+}
 
 __attribute__((format(printf, 3, 0))) static void add(writer *w, bool essential, const char *format,
                                                       va_list args)
@@ -58,40 +68,43 @@ static const char *missing_ring(const jm__attribution *a, const jm_board *board)
     return "";
 }
 
-static void say_sensor(writer *w, const jm__board_part *part)
+static void say_fitted(writer *w, const jm__board_part *part)
 {
-    const jm_board *board = part->board;
-    if (part->sensor == NULL && part->counter == NULL) {
-        warn(w, "Board %s has no power or energy reading in this recording: its energy is not known.",
-             board->name);
-        return;
-    }
-    if (!jm__board_is_fitted(board)) return;
-    if (part->sensor == NULL) {
-        say(w, "Board %s has no power reading: its total is shared by time, so its rows are modelled.",
-            board->name);
-        return;
-    }
-    if (!part->fit.fitted) {
-        say(w,
-            "No power reading of %s falls into the time asked for: its energy is shared by time (modelled).",
-            board->name);
-        return;
-    }
-    say(w, "Board %s: fitted to %zu readings of %s, residual %.1f W; lag %.1f ms, %s %.1f ms.", board->name,
-        part->fit.readings, part->sensor->name, part->fit.residual_w, part->fit.response.lag_ns * 1e-6,
+    const jm__fit *fit = &part->fit;
+    say(w, "%s: fitted to %zu readings of %s, residual %.1f W; lag %.1f ms, %s %.1f ms.", w->label,
+        fit->readings, part->sensor->name, fit->residual_w, fit->response.lag_ns * 1e-6,
         part->sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
-        part->fit.response.width_ns * 1e-6);
+        fit->response.width_ns * 1e-6);
+    if (fit->learnt > 0)
+        say(w,
+            "%s: powers are learnt also from %zu readings of the rest of the run, as far as the two are "
+            "alike.",
+            w->label, fit->learnt);
     if (!jm__sensor_is(part->sensor, JM_SENSOR_POWER_RING)) {
-        const char *why = missing_ring(w->a, board);
-        say(w, "Board %s: the sample ring could not be used%s%s; %s resolves less, so intervals are wider.",
-            board->name, why[0] != '\0' ? ": " : "", why, part->sensor->name);
+        const char *why = missing_ring(w->a, part->board);
+        say(w, "%s: the sample ring could not be used%s%s; %s resolves less, so intervals are wider.",
+            w->label, why[0] != '\0' ? ": " : "", why, part->sensor->name);
     }
     if (part->sensor->gain_u > 0)
         say(w,
             "Intervals are relative to the sensor of %s; its gain adds %.1f %% (standard) to absolute "
             "joules.",
-            board->name, 100 * part->sensor->gain_u);
+            w->label, 100 * part->sensor->gain_u);
+}
+
+static void say_sensor(writer *w, const jm__board_part *part)
+{
+    if (part->sensor == NULL && part->counter == NULL)
+        warn(w, "%s has no power or energy reading in this recording: its energy is not known.", w->label);
+    else if (!jm__board_is_fitted(part->board))
+        return;
+    else if (part->sensor == NULL)
+        say(w, "%s has no power reading: its total is shared by time, so its rows are modelled.", w->label);
+    else if (!part->fit.fitted)
+        say(w, "No power reading of %s falls into this run: its energy is shared by time (modelled).",
+            w->label);
+    else
+        say_fitted(w, part);
 }
 
 static void say_lost(writer *w, const jm__board_part *part)
@@ -99,62 +112,100 @@ static void say_lost(writer *w, const jm__board_part *part)
     double wanted_s = (double)jm__windows_duration_ns(&w->a->windows) * 1e-9;
     double known_s = (double)jm__windows_duration_ns(&part->windows) * 1e-9;
     if (part->lost.count > 0 && known_s == 0)
-        warn(w, "Board %s was lost all of this time: its energy is not known.", part->board->name);
+        warn(w, "%s was lost all of this time: its energy is not known.", w->label);
     else if (part->lost.count > 0 && known_s < wanted_s)
-        warn(w, "Board %s was lost for %.2f s of %.2f s: its energy is that of the other %.2f s.",
-             part->board->name, wanted_s - known_s, wanted_s, known_s);
+        warn(w, "%s was lost for %.2f s of %.2f s: its energy is that of the other %.2f s.", w->label,
+             wanted_s - known_s, wanted_s, known_s);
 }
+
+static void say_total(writer *w, const jm__board_part *part)
+{
+    const jm__fit *fit = &part->fit;
+    bool same = part->sensor != NULL && part->total.source == part->sensor->name;
+    if (fit->fitted && same)
+        warn(w,
+             "%s: no energy counter covers this time; the total is %s %s, so it is not an independent check.",
+             w->label, fit->learnt > 0 ? "the fit's, from" : "the integral of", part->total.source);
+    else if (fit->fitted && !fit->held && part->total.source != NULL)
+        say(w,
+            "%s: the fit adds up to %.1f J, %s says %.1f J, %.1f standard uncertainties apart. The rows are "
+            "not "
+            "forced to the total, which is trusted as it needs no model; the difference is unresolved.",
+            w->label, fit->free_j, part->total.source, part->total.energy_j, fabs(fit->closure_z));
+}
+
+/* Less is within what the intervals of rows show anyway. */
+static const double misfit_told = 0.005;
 
 static void say_fit(writer *w, size_t b)
 {
     const jm__board_part *part = &w->a->boards[b];
+<<<<<<< HEAD
     if (part->work->columns.merged_count > 0)
         say(w, "Board %s: %zu rare kinds of work share columns of the fit; their rows are modelled.",
             part->board->name, part->work->columns.merged_count);
     if (part->work->from_host)
         say(w, "No kernels were recorded: the program's spans on the host stand for the work of board %s.",
             part->board->name);
+=======
+    if (part->columns.merged_count > 0)
+        say(w, "%s: %zu rare kinds of work share columns of the fit; their rows are modelled.", w->label,
+            part->columns.merged_count);
+    if (w->a->work.from_host[b])
+        say(w, "No kernels were recorded: the program's spans on the host stand for the work of %s.",
+            w->label);
+>>>>>>> 7c6405f (fit: short windows from what the run has taught; notes in plain words)
     if (part->total.unseen_j > 0)
-        warn(w,
-             "Board %s: %.1f J of its %.1f J are of time without readings, as if the power around went on.",
-             part->board->name, part->total.unseen_j, part->total.energy_j);
-    if (part->fit.misfit >= 0.005)
+        warn(w, "%s: %.1f J of its %.1f J are interpolated across gaps in the readings.", w->label,
+             part->total.unseen_j, part->total.energy_j);
+    if (part->fit.misfit >= misfit_told)
         say(w,
-            "Board %s: the same kind of work did not always draw the same power: by about %.0f %%, as the "
-            "residuals show. The intervals allow for it.",
-            part->board->name, 100 * part->fit.misfit);
-    bool same = part->sensor != NULL && part->total.source == part->sensor->name;
-    if (part->fit.fitted && !part->fit.held && part->total.source != NULL)
-        say(w,
-            "Board %s: the fit adds up to %.1f J, %s says %.1f J, %.1f standard uncertainties apart. The "
-            "rows are not "
-            "forced to the total, which is trusted as it needs no model; the difference is unresolved.",
-            part->board->name, part->fit.free_j, part->total.source, part->total.energy_j,
-            fabs(part->fit.closure_z));
-    if (part->fit.fitted && same)
-        warn(w,
-             "Board %s: no energy counter covers this time; the total is the integral of %s, so it checks "
-             "nothing.",
-             part->board->name, part->total.source);
+            "%s: the same kind of work did not always draw the same power: by about %.0f %%, as the "
+            "residuals "
+            "show. The intervals allow for it.",
+            w->label, 100 * part->fit.misfit);
+    say_total(w, part);
 }
 
+/* All losses of one source and reason. */
+typedef struct loss_sum {
+    const jm__loss *first;
+    int64_t count;
+} loss_sum;
+
+static uint64_t loss_hash(const void *key)
+{
+    const jm__loss *loss = *(const jm__loss *const *)key;
+    uint64_t hash = jm__map_hash_bytes(0, loss->source, strlen(loss->source) + 1);
+    return jm__map_hash_bytes(hash, loss->reason, strlen(loss->reason));
+}
+
+static bool loss_equal(const void *key, const void *another)
+{
+    const jm__loss *left = *(const jm__loss *const *)key, *right = *(const jm__loss *const *)another;
+    return strcmp(left->source, right->source) == 0 && strcmp(left->reason, right->reason) == 0;
+}
+
+/* One sentence for all losses of a source and reason, in the order in which they were first noticed. */
 static void say_losses(writer *w)
 {
     const jm__dataset *d = w->a->dataset;
-    for (size_t i = 0; i < d->loss_count; i++) {
-        bool said = false; /* one sentence for all losses of a source and reason */
-        int64_t count = 0;
-        for (size_t j = 0; j < d->loss_count; j++) {
-            bool same = strcmp(d->losses[i].source, d->losses[j].source) == 0 &&
-                        strcmp(d->losses[i].reason, d->losses[j].reason) == 0;
-            said = said || (same && j < i);
-            if (same) count += d->losses[j].count;
-        }
-        if (!said)
-            warn(w,
-                 "Lost: %lld records (%s: %s). What they stood for is in the rows of idle or outside time.",
-                 (long long)count, d->losses[i].source, d->losses[i].reason);
+    JM_VEC(loss_sum) sums = {0};
+    jm__map numbers = {.key_size = sizeof(const jm__loss *), .hash = loss_hash, .equal = loss_equal};
+    for (size_t i = 0; i < d->loss_count && !w->failed; i++) {
+        const jm__loss *loss = &d->losses[i];
+        jm__map_value *known = jm__map_find(&numbers, &loss), number = {.id = (int64_t)sums.count};
+        const loss_sum first = {loss, loss->count};
+        if (known != NULL)
+            sums.items[known->id].count += loss->count;
+        else
+            w->failed = !jm__map_put(&numbers, &loss, number) || !jm__vec_push(&sums, first);
     }
+    for (size_t i = 0; i < sums.count; i++)
+        warn(w, "Lost: %lld records (%s: %s); their energy appears under (idle) or (outside).",
+             (long long)sums.items[i].count, sums.items[i].first->source, sums.items[i].first->reason);
+    jm__map_free(&numbers);
+    jm__vec_free(&sums);
 }
 
 static void say_events(writer *w)
@@ -163,10 +214,10 @@ static void say_events(writer *w)
     static const char *const meaning[] = {
         [JM_EVENT_CLOCK_STEP] = "the system clock was set",
         [JM_EVENT_GAP] = "readings are missing",
-        [JM_EVENT_BOARD_LOST] = "a board was lost",
-        [JM_EVENT_BOARD_BACK] = "a board came back",
+        [JM_EVENT_BOARD_LOST] = "a GPU was lost",
+        [JM_EVENT_BOARD_BACK] = "a GPU came back",
         [JM_EVENT_COUNTER_RESET] = "the energy counter was reset",
-        [JM_EVENT_THROTTLE] = "the board throttled: power at a limit is not that of the same work below it",
+        [JM_EVENT_THROTTLE] = "the GPU throttled: power at a limit is not that of the same work below it",
         [JM_EVENT_SENSOR_FAILED] = "a sensor failed",
         [JM_EVENT_CUPTI] = "CUPTI",
         [JM_EVENT_RECORDER] = "the recorder",
@@ -205,11 +256,12 @@ jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *
     bool simulated = false;
     for (size_t b = 0; b < a->dataset->board_count; b++)
         simulated = simulated || (a->boards[b].wanted && a->boards[b].board->simulated);
-    if (simulated) say(&w, "The board is simulated: these joules were never drawn from a wall.");
+    if (simulated) say(&w, "The GPU is simulated: these joules were never drawn from a wall.");
     if (a->dataset->damage != NULL) warn(&w, "The recording is damaged: %s", a->dataset->damage);
     if (a->dataset->board_count == 0) warn(&w, "The recording has no board: no energy is known.");
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         if (!a->boards[b].wanted) continue;
+        speak_of(&w, a->boards[b].board);
         say_lost(&w, &a->boards[b]);
         say_sensor(&w, &a->boards[b]);
         if (jm__board_is_fitted(a->boards[b].board)) say_fit(&w, b);

@@ -117,6 +117,8 @@ static jm_status solve_both(jm__stretch *out, jm__fit *fit, const jm__fit_input 
         report->prior = &prior;
         for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
             report->prior_shift[axis] = learnt.shift[axis];
+        if (report->readings->count < JM_NOISE_READINGS && learnt.readings >= JM_NOISE_READINGS)
+            report->noise = &learnt.noise;
         status = jm__stretch_solve(out, report, err);
     }
     jm__prior_free(&prior);
@@ -206,6 +208,18 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
     return status;
 }
 
+/* The energy of all columns, as a total. */
+static jm__total own_total(const jm__fit *fit, const jm__fit_input *input)
+{
+    double variance = jm__fit_covariance(fit, input->seconds, input->seconds), energy_j = 0;
+    for (size_t k = 0; k < fit->columns; k++)
+        energy_j += input->seconds[k] * fit->power_w[k];
+    jm__total total = input->total;
+    total.energy_j = energy_j;
+    total.u_j = hypot(fit->quantile / JM_NORMAL_95 * sqrt(variance), JM_POWER_RELATIVE_U * energy_j);
+    return total;
+}
+
 jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err)
 {
     *fit = (jm__fit){.columns = input->columns, .known = true};
@@ -216,6 +230,8 @@ jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err)
         status =
             readings.learn.count > 0 ? solve(fit, input, &readings, err) : share_by_time(fit, input, err);
     if (status == JM_OK) status = jm__fit_hold(fit, input, err);
+    bool alone = fit->fitted && fit->learnt > 0 && isnan(fit->closure_z);
+    fit->total = status == JM_OK && alone ? own_total(fit, input) : input->total;
     chosen_free(&readings);
     return status;
 }

@@ -41,12 +41,16 @@ typedef struct jm__fit {
     double noise_w;
     double correlation;   /* of neighbouring residuals */
     double misfit;        /* how much a kind's power differs from one surrounding to the next, relative */
+    jm__total total;      /* as measured, or the fit's own: see jm__fit_run */
     double free_j;        /* what the fit alone says of the total */
     double closure_z;     /* NAN without an independent total */
     bool held;            /* the total was taken as one more equation */
     double rest_variance; /* J^2: of the total less the sum of all columns */
 } jm__fit;
 
+/* Where nothing but the fitted sensor saw a part of a run, that part's total is the fit's: it knows what ran
+ * there, and takes the sensor's memory of the time before out, which the plain integral of a short window is
+ * mostly made of. */
 jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err);
 void jm__fit_free(jm__fit *fit);
 

@@ -68,8 +68,9 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     bool independent =
         fit->fitted && input->total.source != NULL && input->total.source != input->sensor->name;
     if (independent) fit->closure_z = z;
-    fit->held = input->total.source != NULL && fabs(z) <= apart_z;
-    fit->rest_variance = all;
+    bool same_readings = !independent && fit->learnt > 0; /* then its total is no equation of its own */
+    fit->held = input->total.source != NULL && fabs(z) <= apart_z && !same_readings;
+    fit->rest_variance = same_readings ? 0 : all;
     if (fit->held && total_variance + variance > 0) {
         for (size_t k = 0; k < columns; k++)
             gain[k] /= total_variance + variance;

@@ -4,6 +4,10 @@
 
 #include "attribute/fit/pass.h"
 
+/* Fewer readings cannot tell a drift: ten times as long as it is followed for, they would give its variance
+ * to a third. */
+enum { JM_NOISE_READINGS = 200 };
+
 typedef struct jm__noise {
     double white; /* variance, W^2 */
     double drift; /* variance, W^2; 0: none was seen */

@@ -163,10 +163,10 @@ static jm_status find_covariances(jm__stretch *out, const jm__stretch_input *inp
     /* Residuals are smaller than the noise by what the fit took of it. */
     double scale = residuals.rms > 0 ? 1 / (noise_square * residuals.rms * residuals.rms) : 0;
     JM_TRY(sandwich(out->observed, posterior, input->prior, scores, scale, err));
-    jm__noise noise;
-    JM_TRY(jm__noise_fit(&noise, &all, response, x, posterior->freedom, err));
+    JM_TRY(jm__noise_fit(&out->noise, &all, response, x, posterior->freedom, err));
+    const jm__noise noise = input->noise != NULL ? *input->noise : out->noise;
     memcpy(out->covariance, posterior->covariance, columns * columns * sizeof(double));
-    if (noise.drift == 0) return JM_OK;
+    if (noise.drift == 0 || all.count == 0) return JM_OK;
     JM_TRY(jm__noise_scores(&noise, part, response, scores, err));
     scale = (double)all.count / (double)part->count / ((noise.white + noise.drift) * noise_square);
     JM_TRY(sandwich(out->covariance, posterior, input->prior, scores, scale, err));

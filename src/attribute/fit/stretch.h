@@ -3,6 +3,7 @@
 #define JM_ATTRIBUTE_FIT_STRETCH_H
 
 #include "attribute/fit/calibrate.h"
+#include "attribute/fit/noise.h"
 #include "attribute/fit/readings.h"
 
 /* Errors of the response, independent of each other: along the lag (with the width that comes with it), and
@@ -16,6 +17,7 @@ typedef struct jm__stretch_input {
     const jm__calibration *calibration;
     const jm__prior *prior;
     const double *prior_shift[JM_RESPONSE_AXES]; /* [columns]: see jm__stretch.shift; NULL: does not move */
+    const jm__noise *noise; /* as found elsewhere, if these are too few to tell; NULL: they are not */
 } jm__stretch_input;
 
 typedef struct jm__stretch {
@@ -29,6 +31,7 @@ typedef struct jm__stretch {
     double freedom;     /* degrees of freedom behind noise_w */
     double residual_w;  /* root mean square */
     double correlation; /* of neighbouring residuals */
+    jm__noise noise;    /* of the readings: white and drift */
     double misfit;      /* how much a kind's power differs from one surrounding to the next, relative */
 } jm__stretch;
 

@@ -5,9 +5,9 @@
 
 #include <math.h>
 
-/* How far the counter and the ring of one board have been seen apart (0.1 % steady, up to 0.8 % throttled),
- * and what the integral of the ring alone is worth: docs/accuracy.md. */
-static const double counter_relative_u = 0.003, power_relative_u = 0.005;
+/* How far the counter and the ring of one board have been seen apart (0.1 % steady, up to 0.8 % throttled):
+ * docs/accuracy.md. */
+static const double counter_relative_u = 0.003;
 
 /* Where nothing was read, power may be that of the rest, or idle, or a limit. */
 static const double unseen_relative_u = 0.3;
@@ -62,7 +62,7 @@ typedef struct parts {
     double power_j;      /* added to the counter's, or taken off it */
     double power_used_j; /* both as magnitudes: what the power sensor's errors weigh */
     double edge_variance;
-    double unseen_j; /* of stretches without readings, as if the power around them went on */
+    double unseen_j; /* of stretches without readings, interpolated from the readings around them */
 } parts;
 
 /* How much of [from, to] lies further from every reading than the sensor's renewal explains. */
@@ -206,7 +206,7 @@ jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__windows 
                    : s.power != NULL            ? s.power->name
                                                 : s.counter->name;
     total.energy_j = p.counter_j + p.power_j;
-    total.u_j = sqrt(pow(counter_relative_u * p.counter_j, 2) + pow(power_relative_u * p.power_used_j, 2) +
+    total.u_j = sqrt(pow(counter_relative_u * p.counter_j, 2) + pow(JM_POWER_RELATIVE_U * p.power_used_j, 2) +
                      p.edge_variance + pow(unseen_relative_u * p.unseen_j, 2));
     total.unseen_j = p.unseen_j;
     return total;

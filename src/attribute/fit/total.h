@@ -9,8 +9,11 @@ typedef struct jm__total {
     const char *source; /* "energy_counter", "power_ring", ...; NULL: nothing is known */
     double energy_j;
     double u_j;      /* standard uncertainty, relative to the board's own sensors */
-    double unseen_j; /* part of energy_j from stretches that no sensor saw: as if the power around went on */
+    double unseen_j; /* part of energy_j from stretches that no sensor saw: interpolated */
 } jm__total;
+
+/* What the integral of a power sensor alone is worth, relative: docs/accuracy.md. */
+#define JM_POWER_RELATIVE_U 0.005
 
 /* The sensors a total comes from; either may be NULL. Readings are sorted by time. */
 typedef struct jm__total_sensors {

@@ -1,0 +1,253 @@
+/* The algebra of a fit against formulas: beliefs, the hold against the total, sums of columns. */
+#include "attribute/fit/fit.h"
+#include "attribute/fit/hold.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { COLUMNS = 3 };
+
+static uint64_t noise_state = 88172645463325252u;
+
+static double uniform(void)
+{
+    noise_state ^= noise_state << 13;
+    noise_state ^= noise_state >> 7;
+    noise_state ^= noise_state << 17;
+    return ((double)(noise_state >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(void)
+{
+    return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+}
+
+static jm__belief belief_of(jm_provenance provenance, const double *power_w, const double *u_w)
+{
+    jm__belief belief;
+    assert_int_equal(jm__belief_init(&belief, provenance, COLUMNS, NULL), JM_OK);
+    for (size_t k = 0; k < COLUMNS; k++)
+        assert_int_equal(jm__belief_add_power(&belief, k, power_w[k], u_w[k], NULL), JM_OK);
+    return belief;
+}
+
+static void assert_near(double value, double truth, double within)
+{
+    if (!(fabs(value - truth) <= within)) fail_msg("%.9g, not %.9g", value, truth);
+}
+
+/* ---- beliefs */
+
+static void test_an_error_that_equations_share_does_not_average_out(void **state)
+{
+    (void)state;
+    const double power_w[] = {500, 300, 90}, u_w[] = {10, 10, 5}, shared_w[] = {30, 20, 0};
+    jm__belief belief = belief_of(JM_PROVENANCE_ISOLATED, power_w, u_w);
+    assert_int_equal(jm__belief_share(&belief, shared_w, NULL), JM_OK);
+    const jm__belief *all = &belief;
+    jm__prior prior;
+    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    for (size_t k = 0; k < COLUMNS; k++)
+        assert_near(prior.power_w[k], power_w[k], 1e-9);
+    const double sum[] = {1, 1, 0}, difference[] = {1, -1, 0};
+    assert_near(jm__prior_variance(&prior, sum), 100 + 100 + 50 * 50, 1e-6);
+    assert_near(jm__prior_variance(&prior, difference), 100 + 100 + 10 * 10, 1e-6);
+    assert_false(prior.independent);
+    jm__prior_free(&prior);
+    jm__belief_free(&belief);
+}
+
+/* x0 = 500 +- 100 and x0 = 560 +- 50: the mean weighted by 1/u^2, and the surer one has decided it. */
+static void test_beliefs_of_one_power_are_weighed_by_how_sure_they_are(void **state)
+{
+    (void)state;
+    const double weak_w[] = {500, 400, 90}, weak_u_w[] = {100, 100, 30};
+    jm__belief weak = belief_of(JM_PROVENANCE_MODELLED, weak_w, weak_u_w), sure;
+    assert_int_equal(jm__belief_init(&sure, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__belief_add_power(&sure, 0, 560, 50, NULL), JM_OK);
+    const jm__belief *all[] = {&weak, &sure};
+    jm__prior prior;
+    assert_int_equal(jm__prior_make(&prior, all, 2, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_near(prior.power_w[0], 548, 1e-9);
+    assert_near(prior.u_w[0], sqrt(2000), 1e-9);
+    assert_near(prior.power_w[1], 400, 1e-9);
+    const double first[] = {1, 0, 0}, second[] = {0, 1, 0};
+    assert_int_equal(jm__prior_decider(&prior, first), JM_PROVENANCE_ISOLATED);
+    assert_int_equal(jm__prior_decider(&prior, second), JM_PROVENANCE_MODELLED);
+    jm__prior_free(&prior);
+    jm__belief_free(&weak);
+    jm__belief_free(&sure);
+}
+
+/* One equation of two powers: x0 + x1 = 1000 +- 1 after 500 +- 100 and 300 +- 50 splits the 200 W as 4 to 1.
+ */
+static void test_an_equation_of_two_powers_moves_the_less_sure_one(void **state)
+{
+    (void)state;
+    const double weak_w[] = {500, 300, 90}, weak_u_w[] = {100, 50, 30}, both[] = {1, 1, 0};
+    jm__belief weak = belief_of(JM_PROVENANCE_MODELLED, weak_w, weak_u_w), sum;
+    assert_int_equal(jm__belief_init(&sum, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__belief_add(&sum, both, 1000, 1, NULL), JM_OK);
+    const jm__belief *all[] = {&weak, &sum};
+    jm__prior prior;
+    assert_int_equal(jm__prior_make(&prior, all, 2, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    assert_near(prior.power_w[0], 660, 0.1);
+    assert_near(prior.power_w[1], 340, 0.1);
+    assert_near(jm__prior_variance(&prior, both), 1, 1e-3);
+    jm__prior_free(&prior);
+    jm__belief_free(&weak);
+    jm__belief_free(&sum);
+}
+
+static void test_a_belief_without_an_error_is_refused(void **state)
+{
+    (void)state;
+    jm__belief belief;
+    jm_error err = {0};
+    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__belief_add_power(&belief, 0, 500, 0, &err), JM_BAD_DATA);
+    assert_int_equal(jm__belief_add_power(&belief, 0, NAN, 1, &err), JM_BAD_DATA);
+    assert_int_equal(belief.rows, 0);
+    jm__belief_free(&belief);
+}
+
+/* ---- the hold */
+
+typedef struct held {
+    double power_w[COLUMNS], covariance[COLUMNS * COLUMNS], observed[COLUMNS * COLUMNS];
+    double shift[JM_RESPONSE_AXES][COLUMNS];
+    jm__fit fit;
+} held;
+
+static const double seconds[COLUMNS] = {2, 1, 0.5};
+static const jm_sensor ring = {.name = "power_ring", .noise = 5};
+
+static void make_held(held *h, const double *power_w)
+{
+    static const double covariance[] = {400, -150, 10, -150, 300, 0, 10, 0, 25};
+    static const double lag[] = {20, -5, 1}, width[] = {-3, 8, 0};
+    memset(h, 0, sizeof *h);
+    memcpy(h->power_w, power_w, sizeof h->power_w);
+    memcpy(h->covariance, covariance, sizeof covariance);
+    memcpy(h->observed, covariance, sizeof covariance);
+    memcpy(h->shift[0], lag, sizeof lag);
+    memcpy(h->shift[1], width, sizeof width);
+    h->fit = (jm__fit){.columns = COLUMNS,
+                       .power_w = h->power_w,
+                       .covariance = h->covariance,
+                       .observed = h->observed,
+                       .shift = {h->shift[0], h->shift[1]},
+                       .fitted = true,
+                       .known = true,
+                       .quantile = 1.96};
+}
+
+static void hold(held *h, double total_j, double u_j)
+{
+    const jm__fit_input input = {
+        .sensor = &ring,
+        .columns = COLUMNS,
+        .seconds = seconds,
+        .total = {.source = "energy_counter", .energy_j = total_j, .u_j = u_j},
+    };
+    assert_int_equal(jm__fit_hold(&h->fit, &input, NULL), JM_OK);
+}
+
+/* What the fit says an error of the response does to the powers must be what it does: the hold of powers
+ * that are off by it, less the hold of powers that are not. */
+static void test_a_total_takes_back_what_it_sees_of_an_error_of_the_response(void **state)
+{
+    (void)state;
+    const double right_w[] = {500, 300, 90};
+    held right, off;
+    make_held(&right, right_w);
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
+        double off_w[COLUMNS];
+        make_held(&right, right_w);
+        for (size_t k = 0; k < COLUMNS; k++)
+            off_w[k] = right_w[k] + right.shift[axis][k];
+        make_held(&off, off_w);
+        hold(&right, 1350, 2);
+        hold(&off, 1350, 2);
+        assert_true(right.fit.held && off.fit.held);
+        for (size_t k = 0; k < COLUMNS; k++)
+            assert_near(right.shift[axis][k], off.power_w[k] - right.power_w[k], 1e-9);
+    }
+}
+
+/* Truths drawn from the fit's own covariance and a total as unsure as it says: the rest varies as promised.
+ */
+static void test_what_is_left_of_the_total_varies_as_the_fit_says(void **state)
+{
+    (void)state;
+    enum { DRAWS = 20000 };
+    const double truth_w[] = {500, 300, 90}, u_j = 12;
+    double square = 0, promised = 0;
+    for (int draw = 0; draw < DRAWS; draw++) {
+        /* Rows of the lower factor of make_held's covariance. */
+        double a = normal(), b = normal(), c = normal();
+        double first = 20 * a, second = -7.5 * a + sqrt(300 - 56.25) * b;
+        double l20 = 0.5, l21 = 7.5 * 0.5 / sqrt(300 - 56.25);
+        double third = l20 * a + l21 * b + sqrt(25 - l20 * l20 - l21 * l21) * c;
+        const double power_w[] = {truth_w[0] + first, truth_w[1] + second, truth_w[2] + third};
+        double true_j = 0, sum_j = 0, total_j;
+        held h;
+        make_held(&h, power_w);
+        memset(h.shift, 0, sizeof h.shift);
+        for (size_t k = 0; k < COLUMNS; k++)
+            true_j += seconds[k] * truth_w[k];
+        total_j = true_j + u_j * normal();
+        hold(&h, total_j, u_j);
+        if (!h.fit.held) continue; /* once in 370 times: 3 sigma */
+        for (size_t k = 0; k < COLUMNS; k++)
+            sum_j += seconds[k] * h.power_w[k];
+        square += pow(total_j - sum_j, 2) / DRAWS;
+        promised = h.fit.rest_variance;
+    }
+    assert_near(square / promised, 1,
+                0.05); /* a variance from 20,000 draws: 1 %, and the tails cut off: 3 % */
+}
+
+/* ---- sums */
+
+static void test_the_covariance_of_sums_is_that_of_their_columns(void **state)
+{
+    (void)state;
+    const double power_w[] = {500, 300, 90};
+    const double left[] = {2, 0, 1}, right[] = {0, 3, 1};
+    double both[COLUMNS], expected = 0;
+    held h;
+    make_held(&h, power_w);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        both[i] = left[i] + right[i];
+        for (size_t j = 0; j < COLUMNS; j++)
+            expected += left[i] * right[j] *
+                        (h.covariance[i * COLUMNS + j] + h.shift[0][i] * h.shift[0][j] +
+                         h.shift[1][i] * h.shift[1][j]);
+    }
+    assert_near(jm__fit_covariance(&h.fit, left, right), expected, 1e-9);
+    assert_near(jm__fit_covariance(&h.fit, both, both),
+                jm__fit_covariance(&h.fit, left, left) + jm__fit_covariance(&h.fit, right, right) +
+                    2 * expected,
+                1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_error_that_equations_share_does_not_average_out),
+        cmocka_unit_test(test_beliefs_of_one_power_are_weighed_by_how_sure_they_are),
+        cmocka_unit_test(test_an_equation_of_two_powers_moves_the_less_sure_one),
+        cmocka_unit_test(test_a_belief_without_an_error_is_refused),
+        cmocka_unit_test(test_a_total_takes_back_what_it_sees_of_an_error_of_the_response),
+        cmocka_unit_test(test_what_is_left_of_the_total_varies_as_the_fit_says),
+        cmocka_unit_test(test_the_covariance_of_sums_is_that_of_their_columns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
