@@ -137,24 +137,14 @@ static void say_total(writer *w, const jm__board_part *part)
 /* Less is within what the intervals of rows show anyway. */
 static const double misfit_told = 0.005;
 
-static void say_fit(writer *w, size_t b)
+static void say_fit(writer *w, const jm__board_part *part)
 {
-    const jm__board_part *part = &w->a->boards[b];
-<<<<<<< HEAD
     if (part->work->columns.merged_count > 0)
-        say(w, "Board %s: %zu rare kinds of work share columns of the fit; their rows are modelled.",
-            part->board->name, part->work->columns.merged_count);
-    if (part->work->from_host)
-        say(w, "No kernels were recorded: the program's spans on the host stand for the work of board %s.",
-            part->board->name);
-=======
-    if (part->columns.merged_count > 0)
         say(w, "%s: %zu rare kinds of work share columns of the fit; their rows are modelled.", w->label,
-            part->columns.merged_count);
-    if (w->a->work.from_host[b])
+            part->work->columns.merged_count);
+    if (part->work->from_host)
         say(w, "No kernels were recorded: the program's spans on the host stand for the work of %s.",
             w->label);
->>>>>>> 7c6405f (fit: short windows from what the run has taught; notes in plain words)
     if (part->total.unseen_j > 0)
         warn(w, "%s: %.1f J of its %.1f J are interpolated across gaps in the readings.", w->label,
              part->total.unseen_j, part->total.energy_j);
@@ -264,7 +254,7 @@ jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *
         speak_of(&w, a->boards[b].board);
         say_lost(&w, &a->boards[b]);
         say_sensor(&w, &a->boards[b]);
-        if (jm__board_is_fitted(a->boards[b].board)) say_fit(&w, b);
+        if (jm__board_is_fitted(a->boards[b].board)) say_fit(&w, &a->boards[b]);
     }
     say_losses(&w);
     say_events(&w);

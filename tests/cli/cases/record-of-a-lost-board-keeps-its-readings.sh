@@ -4,7 +4,7 @@ JOULEMAP_SIM_FAULTS='lost@+2s' joulemap record --sim h200 -o r.joulemap -- sh -c
 [ "$(query r.joulemap "SELECT count(*) FROM events WHERE kind = 'board_lost'")" = 1 ] || die "no event"
 [ "$(query r.joulemap "SELECT max(t_s) > 1 FROM readings_named WHERE sensor = 'power_instant'")" = 1 ] || die "readings are missing"
 joulemap report r.joulemap --by board --json > report.json
-grep -q 'a board was lost' report.json || die "nothing tells of it"
+grep -q 'a GPU was lost' report.json || die "nothing tells of it"
 python3 - <<'PYTHON'
 import json
 report = json.load(open("report.json"))
