@@ -31,12 +31,16 @@ int cuInit(unsigned flags)
 #elif defined FAKE_EXITS
     _exit(3);
 #else
+    sigset_t mask;
+    struct sigaction action;
     puts("called 5");
     fflush(stdout);
     if (getenv("CUDA_INJECTION64_PATH") != NULL) return 201;
     if (getenv("JOULEMAP_RUN") != NULL) return 202;
     if (getenv("LD_PRELOAD") != NULL) return 203;
+    if (sigprocmask(SIG_BLOCK, NULL, &mask) != 0 || sigismember(&mask, SIGUSR1)) return 205;
+    if (sigaction(SIGUSR2, NULL, &action) != 0 || action.sa_handler != SIG_DFL) return 206;
     if (strangers > 1) return 204; /* the one that the answer goes to */
 #endif
-    return strangers >= 0 ? 100 : 205;
+    return strangers >= 0 ? 100 : 207;
 }

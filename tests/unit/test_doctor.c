@@ -40,6 +40,8 @@ static int be_the_program(void)
 {
     char folder[] = "/dev/shm/joulemap-test-doctor-XXXXXX", command[128];
     if (mkdtemp(folder) == NULL) return 99;
+    const char *loaded = getenv("LOADED");
+    if (loaded != NULL && dlopen(loaded, RTLD_NOW | RTLD_LOCAL) == NULL) return 97;
     void *inject = dlopen(INJECT, RTLD_NOW | RTLD_LOCAL);
     void *address = inject == NULL ? NULL : dlsym(inject, "jm_inject_start");
     if (address == NULL) return 98;
@@ -81,31 +83,50 @@ static void set(const char *variable, const char *below)
     setenv(variable, value, 1);
 }
 
-static const jm_finding *find(const char *subject, const char *words)
+static const jm_finding *find_if_any(const char *subject, const char *words)
 {
     for (size_t i = 0; i < jm_doctor_finding_count(doctor); i++) {
         const jm_finding *finding = jm_doctor_finding(doctor, i);
         if (strcmp(finding->subject, subject) == 0 && strstr(finding->detail, words) != NULL) return finding;
     }
-    fail_msg("no finding \"%s\" says \"%s\"", subject, words);
     return NULL;
+}
+
+static const jm_finding *find(const char *subject, const char *words)
+{
+    const jm_finding *finding = find_if_any(subject, words);
+    if (finding == NULL) fail_msg("no finding \"%s\" says \"%s\"", subject, words);
+    return finding;
+}
+
+static void ask_doctor(void)
+{
+    jm_error err = {0};
+    if (jm_doctor_create(&doctor, "h200", &err) != JM_OK) fail_msg("%s", err.text);
+}
+
+/* What the injected library uses in `program`; "" if none. */
+static void ask_program(const char *program, char *used, size_t size)
+{
+    char command[512];
+    snprintf(command, sizeof command, "%s --program", program);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    if (fgets(used, (int)size, out) == NULL) used[0] = '\0';
+    assert_int_equal(pclose(out), 0);
+    used[strcspn(used, "\n")] = '\0';
 }
 
 /* `program` takes `library`, and doctor says so. */
 static void assert_both_take(const char *program, const char *library)
 {
-    char command[512], used[512] = "", words[600];
-    jm_error err = {0};
-    snprintf(command, sizeof command, "%s --program", program);
-    FILE *out = popen(command, "r");
-    assert_non_null(out);
-    if (fgets(used, sizeof used, out) == NULL) fail_msg("the injected library took none");
-    assert_int_equal(pclose(out), 0);
-    used[strcspn(used, "\n")] = '\0';
+    char used[512], words[600];
+    ask_program(program, used, sizeof used);
     assert_string_equal(used, library);
-    if (jm_doctor_create(&doctor, "h200", &err) != JM_OK) fail_msg("%s", err.text);
+    ask_doctor();
     snprintf(words, sizeof words, "%s (", library);
     assert_true(find("CUPTI", words)->works);
+    assert_null(find_if_any("CUPTI: not needed", words));
 }
 
 static const char *own(void)
@@ -131,7 +152,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    static const char *const variables[] = {"JOULEMAP_CUPTI", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH"};
+    static const char *const variables[] = {"JOULEMAP_CUPTI", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH",
+                                            "LOADED"};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         unsetenv(variables[i]);
     jm_doctor_free(doctor);
@@ -208,20 +230,61 @@ static void test_the_packages_of_the_python_on_the_path_are_found(void **state)
 static void test_an_override_that_is_not_there_is_not_replaced_by_a_guess(void **state)
 {
     (void)state;
-    jm_error err = {0};
+    char used[512];
     put("env/" CU12, FAKE("12"));
     set("VIRTUAL_ENV", "env");
     set("JOULEMAP_CUPTI", "none/libcupti.so.12");
-    if (jm_doctor_create(&doctor, "h200", &err) != JM_OK) fail_msg("%s", err.text);
+    ask_program(own(), used, sizeof used);
+    assert_string_equal(used, "");
+    ask_doctor();
     const jm_finding *finding = find("CUPTI", in_tree("none/libcupti.so.12"));
     assert_false(finding->works);
     assert_string_not_equal(finding->cure, "");
 }
 
+/* A name that the loader does not find is no file that was passed over. */
+static void test_a_name_that_leads_nowhere_is_not_found(void **state)
+{
+    (void)state;
+    setenv("JOULEMAP_CUPTI", "libcupti.so.1999", 1);
+    ask_doctor();
+    assert_false(find("CUPTI", "no libcupti was found")->works);
+    assert_null(find_if_any("CUPTI: not taken", ""));
+}
+
+static void test_the_newer_file_of_a_folder_is_taken(void **state)
+{
+    (void)state;
+    put("cuda/lib64/libcupti.so.12", FAKE("12"));
+    put("cuda/lib64/libcupti.so.13", FAKE("13"));
+    set("CUDA_HOME", "cuda");
+    assert_both_take(own(), in_tree("cuda/lib64/libcupti.so.13"));
+}
+
+/* The program's own profiler has it: a second copy beside it would see nothing of the program's work. */
+static void test_beside_one_that_is_loaded_no_other_is_taken(void **state)
+{
+    (void)state;
+    char used[512];
+    put("loaded/libcupti.so.12", FAKE("broken"));
+    put("env/" CU12, FAKE("12"));
+    set("VIRTUAL_ENV", "env");
+    set("LOADED", "loaded/libcupti.so.12");
+    ask_program(own(), used, sizeof used);
+    assert_string_equal(used, "");
+    void *loaded = dlopen(getenv("LOADED"), RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(loaded);
+    ask_doctor();
+    dlclose(loaded);
+    assert_false(find("CUPTI", "loaded/libcupti.so.12 lacks")->works);
+    assert_non_null(find("CUPTI: not taken", "already loaded"));
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--program") == 0) return be_the_program();
-    static const char *const variables[] = {"JOULEMAP_CUPTI", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH"};
+    static const char *const variables[] = {"JOULEMAP_CUPTI", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH",
+                                            "LOADED"};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         unsetenv(variables[i]);
     const struct CMUnitTest tests[] = {
@@ -233,6 +296,9 @@ int main(int argc, char **argv)
         TEST(test_one_that_will_not_do_is_passed_over_with_the_reason),
         TEST(test_the_packages_of_the_python_on_the_path_are_found),
         TEST(test_an_override_that_is_not_there_is_not_replaced_by_a_guess),
+        TEST(test_a_name_that_leads_nowhere_is_not_found),
+        TEST(test_the_newer_file_of_a_folder_is_taken),
+        TEST(test_beside_one_that_is_loaded_no_other_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,12 +38,19 @@ static void test_a_driver_is_asked_in_a_clean_process(void **state)
     (void)state;
     setenv("CUDA_INJECTION64_PATH", JM_BUILD_DIR "/libjoulemap_inject.so", 1);
     setenv("JOULEMAP_RUN", "/dev/shm/no-run", 1);
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &blocked, &before);
+    signal(SIGUSR2, SIG_IGN);
     int inherited[4];
     for (int i = 0; i < 4; i++)
         inherited[i] = open("/dev/null", O_RDONLY); /* not closed by exec */
     ask(JM_PROBE_CUDA, FAKE("answers"), LIMIT_NS);
     for (int i = 0; i < 4; i++)
         close(inherited[i]);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    signal(SIGUSR2, SIG_DFL);
     unsetenv("CUDA_INJECTION64_PATH");
     unsetenv("JOULEMAP_RUN");
     assert_string_equal(answer.why, "");

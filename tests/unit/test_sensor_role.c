@@ -34,6 +34,7 @@ static void test_what_is_no_power_of_the_board_is_never_its_power(void **state)
     assert_int_equal(rank_of("memory_power", JM_QUANTITY_MEMORY_POWER, JM_RESPONSE_BOX), 0);
     assert_int_equal(rank_of("temperature", JM_QUANTITY_TEMPERATURE, JM_RESPONSE_INSTANT), 0);
     assert_int_equal(rank_of("energy_counter", JM_QUANTITY_ENERGY, JM_RESPONSE_COUNTER), 0);
+    assert_int_equal(rank_of("power_by_sum", JM_QUANTITY_POWER, JM_RESPONSE_COUNTER), 0);
     assert_int_equal(rank_of("somebody_elses_joules", JM_QUANTITY_ENERGY, JM_RESPONSE_COUNTER), 0);
 }
 
