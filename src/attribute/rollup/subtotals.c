@@ -1,0 +1,109 @@
+/* Adding up the tree from its leaves. */
+#include "attribute/rollup/subtotals.h"
+
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int by_node_and_column(const void *a, const void *b)
+{
+    const jm__cell *left = a, *right = b;
+    if (left->node != right->node) return left->node < right->node ? -1 : 1;
+    return (left->column > right->column) - (left->column < right->column);
+}
+
+/* Their numbers are of no use afterwards. */
+static void sort_cells(jm__tree *tree)
+{
+    if (tree->cells.count > 1)
+        qsort(tree->cells.items, tree->cells.count, sizeof *tree->cells.items, by_node_and_column);
+}
+
+static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
+{
+    if (count == 0) return true;
+    jm__cell *merged = malloc((into->cell_count + count) * sizeof *merged);
+    if (merged == NULL) return false;
+    size_t i = 0, j = 0, n = 0;
+    while (i < into->cell_count || j < count) {
+        bool left = j == count || (i < into->cell_count && into->cells[i].column <= cells[j].column);
+        bool both = left && j < count && into->cells[i].column == cells[j].column;
+        merged[n] = left ? into->cells[i++] : cells[j++];
+        if (both) merged[n].seconds += cells[j++].seconds;
+        n++;
+    }
+    free(into->cells);
+    into->cells = merged;
+    into->cell_count = n;
+    return true;
+}
+
+/* A row that was measured as a whole over its time: what its parts leave of it is its own. Only where work
+ * and idle time of the row are that very time: not if others worked in it, or if much of its own work ran
+ * after it. */
+static void take_whole(jm__subtotal *sub, const jm__node *node)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < sub->cell_count; i++)
+        seconds += sub->cells[i].seconds;
+    if (isnan(node->whole_j) || !sub->energy.known || fabs(seconds - node->whole_s) > 0.005 * node->whole_s)
+        return;
+    double rest_j = node->whole_j - sub->energy.energy_j - sub->measured_j;
+    sub->whole = true;
+    sub->self_j += rest_j;
+    sub->measured_j += rest_j;
+}
+
+/* Children stand after their parents, so going backwards each node is complete when its turn comes. */
+jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
+                               jm_error *err)
+{
+    sort_cells(tree);
+    size_t end = tree->cells.count;
+    for (size_t n = tree->nodes.count; n-- > 0;) {
+        jm__node *node = &tree->nodes.items[n];
+        jm__subtotal *sub = &subtotals[n];
+        size_t first = end;
+        while (first > 0 && tree->cells.items[first - 1].node == n)
+            first--;
+        const jm__cell *own =
+            end > first ? &tree->cells.items[first] : NULL; /* a tree without cells has no array */
+        jm__energy self = jm__energy_of(a, own, end - first);
+        sub->self_j = self.energy_j + node->measured_j;
+        if (!merge(sub, own, end - first)) return jm__no_memory(err, "jm__subtotals_add_up");
+        end = first;
+        sub->busy_s += node->busy_s;
+        sub->merged_s += node->merged_s;
+        sub->measured_j += node->measured_j;
+        sub->measured_u_j = hypot(sub->measured_u_j, node->measured_u_j);
+        sub->measured = sub->measured || node->measured;
+        sub->energy = jm__energy_of(a, sub->cells, sub->cell_count);
+        take_whole(sub, node);
+        sub->shown =
+            sub->shown || sub->cell_count > 0 || node->measured || node->calls > 0 || sub->busy_s > 0;
+        if (node->parent != JM__NO_NODE) {
+            jm__node *up = &tree->nodes.items[node->parent];
+            jm__subtotal *outer = &subtotals[node->parent];
+            if (!merge(outer, sub->cells, sub->cell_count)) return jm__no_memory(err, "jm__subtotals_add_up");
+            outer->busy_s += sub->busy_s;
+            outer->merged_s += sub->merged_s;
+            outer->shown = outer->shown || sub->shown;
+            outer->measured_j += sub->measured_j;
+            outer->measured_u_j = hypot(outer->measured_u_j, sub->measured_u_j);
+            up->boards |= node->boards;
+            if (node->start_ns < up->start_ns) up->start_ns = node->start_ns;
+            if (node->start_ns != INT64_MAX && node->end_ns > up->end_ns) up->end_ns = node->end_ns;
+        }
+        free(sub->cells);
+        sub->cells = NULL;
+    }
+    return JM_OK;
+}
+
+void jm__subtotals_free(jm__subtotal *subtotals, size_t count)
+{
+    for (size_t n = 0; subtotals != NULL && n < count; n++)
+        free(subtotals[n].cells);
+    free(subtotals);
+}

@@ -1,0 +1,25 @@
+/* What each node and all below it have, added up from the leaves of the tree. */
+#ifndef JM_ATTRIBUTE_ROLLUP_SUBTOTALS_H
+#define JM_ATTRIBUTE_ROLLUP_SUBTOTALS_H
+
+#include "attribute/rollup/energy.h"
+
+typedef struct jm__subtotal {
+    jm__cell *cells; /* sorted by column; while adding up */
+    size_t cell_count;
+    double measured_j, measured_u_j, busy_s, merged_s;
+    double self_j; /* of the node alone */
+    bool measured, shown;
+    bool whole; /* the energy is what sensors had over the node's own time, not the sum of its parts */
+    jm__energy energy;
+} jm__subtotal;
+
+/* Fills subtotals[tree->nodes.count], which are zero, and sorts the cells by node and column. Nodes take the
+ * boards and times of what is below them. */
+jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
+                               jm_error *err);
+
+/* What adding up left behind when it failed. */
+void jm__subtotals_free(jm__subtotal *subtotals, size_t count);
+
+#endif

@@ -1,0 +1,86 @@
+/* Over all boards. */
+#include "attribute/rollup/totals.h"
+
+#include "attribute/fit/student.h"
+
+#include <math.h>
+
+/* The time that the total is of: that of the board of which most is known. */
+static double covered_s(const jm__attribution *a)
+{
+    int64_t longest_ns = 0;
+    bool any = false;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->wanted || part->total.source == NULL) continue;
+        int64_t known_ns = jm__windows_duration_ns(&part->windows);
+        if (known_ns > longest_ns) longest_ns = known_ns;
+        any = true;
+    }
+    return (double)(any ? longest_ns : jm__windows_duration_ns(&a->windows)) * 1e-9;
+}
+
+static void sum_boards(jm_report_totals *t, const jm__attribution *a)
+{
+    double variance = 0, free_j = 0, held_j = 0, z_square = 0;
+    bool independent = false;
+    *t = (jm_report_totals){.closure = NAN, .closure_z = NAN, .residual_w = NAN, .chi2_n = NAN};
+    double square = 0, chi2 = 0, chi2_count = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->wanted) continue;
+        t->simulated = t->simulated || part->board->simulated;
+        t->total_energy_j += part->total.energy_j;
+        variance += part->total.u_j * part->total.u_j;
+        bool counter = part->counter != NULL && part->total.source == part->counter->name;
+        if (part->total.source != NULL && (t->total_source == NULL || counter))
+            t->total_source = part->total.source;
+        if (!part->fit.fitted) continue;
+        t->readings += (int64_t)part->fit.readings;
+        square += part->fit.residual_w * part->fit.residual_w * (double)part->fit.readings;
+        if (!isnan(part->fit.chi2_n)) {
+            chi2 += part->fit.chi2_n * (double)part->fit.readings;
+            chi2_count += (double)part->fit.readings;
+        }
+        if (isnan(part->fit.closure_z)) continue;
+        independent = true;
+        free_j += part->fit.free_j;
+        held_j += part->total.energy_j;
+        if (part->fit.closure_z * part->fit.closure_z > z_square) {
+            z_square = part->fit.closure_z * part->fit.closure_z;
+            t->closure_z = part->fit.closure_z;
+        } else if (isnan(t->closure_z)) {
+            t->closure_z = part->fit.closure_z;
+        }
+    }
+    if (t->total_source == NULL) t->total_energy_j = NAN;
+    t->total_low_j = fmax(0, t->total_energy_j - JM_NORMAL_95 * sqrt(variance));
+    t->total_high_j = t->total_energy_j + JM_NORMAL_95 * sqrt(variance);
+    t->duration_s = covered_s(a);
+    if (t->total_source == NULL) t->total_low_j = t->total_high_j = NAN;
+    if (independent && held_j > 0) t->closure = (free_j - held_j) / held_j;
+    if (t->readings > 0) t->residual_w = sqrt(square / (double)t->readings);
+    if (chi2_count > 0) t->chi2_n = chi2 / chi2_count;
+}
+
+/* Idle and outside do not depend on the view: they are taken from the boards. */
+static void sum_parts(jm_report_totals *t, const jm__attribution *a)
+{
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->wanted || part->work->columns.count == 0) continue;
+        for (size_t k = part->work->columns.class_columns; k < part->work->columns.count; k++)
+            t->idle_energy_j += part->work->seconds[k] * part->fit.power_w[k];
+        for (size_t c = 0; c < part->work->tally.classes.count; c++) {
+            double outside_s = part->work->tally.classes.items[c].outside_s;
+            if (outside_s > 0)
+                t->outside_energy_j += outside_s * part->fit.power_w[part->work->columns.of_class[c]];
+        }
+    }
+}
+
+void jm__totals_sum(jm_report_totals *totals, const jm__attribution *a)
+{
+    sum_boards(totals, a);
+    sum_parts(totals, a);
+}
