@@ -96,6 +96,25 @@ JM_API const jm_row *jm_report_row(const jm_report *report, size_t row);
 JM_API const jm_report_totals *jm_report_totals_get(const jm_report *report);
 JM_API const jm_report_quality *jm_report_quality_get(const jm_report *report);
 
+/* The energy of some rows together. */
+typedef struct jm_sum {
+    double energy_j; /* NAN if no sensor tells anything of a part of it */
+    double low_j;    /* 95 % interval: errors that the rows share, or that cancel, are counted as such */
+    double high_j;
+} jm_sum;
+
+/* Rows are given by number, each with all below it, and nothing is counted twice: a parent and its child are
+ * the parent. With `(unresolved)`, the sum is the total less the rows that are left out; of all rows it is
+ * the total. USAGE: no such row. */
+JM_API jm_status jm_report_sum(const jm_report *report, const size_t *rows, size_t count, jm_sum *out,
+                               jm_error *err);
+
+/* The covariance of the errors of two rows' energies, J^2, of a row and itself its variance. Not of
+ * `(unresolved)`, nor of a row of which nothing is known: NAN. What sensors had as a whole (a phase) is taken
+ * as independent of its parts. USAGE: no such row. */
+JM_API jm_status jm_report_covariance(const jm_report *report, size_t row_a, size_t row_b, double *out_j2,
+                                      jm_error *err);
+
 /* What was asked for; its texts live as long as the report. */
 JM_API const jm_report_options *jm_report_options_get(const jm_report *report);
 

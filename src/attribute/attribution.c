@@ -233,6 +233,15 @@ jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_err
     return JM_OK;
 }
 
+void jm__attribution_trim(jm__attribution *a)
+{
+    jm__work_drop_pieces(&a->work);
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        jm__vec_free(&a->boards[b].powers);
+        jm__vec_free(&a->boards[b].counts);
+    }
+}
+
 void jm__attribution_free(jm__attribution *a)
 {
     for (size_t b = 0; a->boards != NULL && b < a->dataset->board_count; b++) {

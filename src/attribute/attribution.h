@@ -42,6 +42,8 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
 /* What the boards did, summed up by these rows, and with which powers. */
 jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_error *err);
 
+/* Pieces and readings go; columns, sums and fits stay. */
+void jm__attribution_trim(jm__attribution *a);
 void jm__attribution_free(jm__attribution *a);
 
 /* The total of one board over other windows (what a phase took), none of them in time it was lost in. */

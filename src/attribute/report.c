@@ -6,6 +6,7 @@
 #include "attribute/quality.h"
 #include "attribute/rollup/rollup.h"
 #include "attribute/rollup/rows.h"
+#include "attribute/rollup/sums.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "recording/recording.h"
@@ -15,6 +16,7 @@
 
 struct jm_report {
     jm__dataset *owned; /* NULL if the caller keeps it */
+    jm__attribution attribution;
     jm__tree tree;
     jm__rows rows;
     jm__notes notes;
@@ -44,18 +46,17 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
         if (report->phase == NULL) return jm__no_memory(err, "jm_report_create");
         report->options.phase = report->phase;
     }
-    jm__attribution attribution;
+    jm__attribution *a = &report->attribution;
     jm__rollup rollup = {0};
-    jm_status status = jm__attribution_begin(&attribution, dataset, &wishes, err);
-    if (status == JM_OK) status = jm__rollup_begin(&rollup, &report->tree, &attribution, err);
-    if (status == JM_OK) status = jm__attribution_fit(&attribution, &rollup.rows, err);
+    jm_status status = jm__attribution_begin(a, dataset, &wishes, err);
+    if (status == JM_OK) status = jm__rollup_begin(&rollup, &report->tree, a, err);
+    if (status == JM_OK) status = jm__attribution_fit(a, &rollup.rows, err);
     if (status == JM_OK) status = jm__rollup_fill(&rollup, err);
     jm__rollup_free(&rollup);
-    if (status == JM_OK)
-        status = jm__rows_make(&report->rows, &report->totals, &report->tree, &attribution, err);
-    if (status == JM_OK) status = jm__notes_write(&report->notes, &attribution, err);
-    if (status == JM_OK) status = jm__quality_make(&report->quality, &attribution, err);
-    jm__attribution_free(&attribution);
+    if (status == JM_OK) status = jm__rows_make(&report->rows, &report->totals, &report->tree, a, err);
+    if (status == JM_OK) status = jm__notes_write(&report->notes, a, err);
+    if (status == JM_OK) status = jm__quality_make(&report->quality, a, err);
+    if (status == JM_OK) jm__attribution_trim(a);
     return status;
 }
 
@@ -101,13 +102,32 @@ jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_re
 void jm_report_free(jm_report *report)
 {
     if (report == NULL) return;
+    if (report->attribution.dataset != NULL) jm__attribution_free(&report->attribution);
     jm__tree_free(&report->tree);
-    jm__vec_free(&report->rows);
+    jm__rows_free(&report->rows);
     jm__notes_free(&report->notes);
     jm__quality_free(&report->quality);
     free(report->phase);
     if (report->owned != NULL) jm__dataset_free(report->owned);
     free(report);
+}
+
+static jm__sums sums_of(const jm_report *report)
+{
+    return (jm__sums){&report->attribution, &report->tree, &report->rows, &report->totals};
+}
+
+jm_status jm_report_sum(const jm_report *report, const size_t *rows, size_t count, jm_sum *out, jm_error *err)
+{
+    const jm__sums sums = sums_of(report);
+    return jm__sums_add(&sums, rows, count, out, err);
+}
+
+jm_status jm_report_covariance(const jm_report *report, size_t row_a, size_t row_b, double *out_j2,
+                               jm_error *err)
+{
+    const jm__sums sums = sums_of(report);
+    return jm__sums_covariance(&sums, row_a, row_b, out_j2, err);
 }
 
 size_t jm_report_row_count(const jm_report *report)

@@ -38,7 +38,7 @@ static bool is_unseen(const jm__attribution *a, const jm__node *node)
 
 static jm_provenance provenance_of(const jm__node *node, const jm__subtotal *sub)
 {
-    if (sub->whole) return JM_PROVENANCE_MEASURED;
+    if (node->whole) return JM_PROVENANCE_MEASURED;
     if (sub->cell_count == 0)
         return node->measured || sub->measured ? JM_PROVENANCE_MEASURED : JM_PROVENANCE_FITTED;
     if (!sub->energy.known) return JM_PROVENANCE_UNRESOLVED;
@@ -75,8 +75,8 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->energy_j = sub->energy.energy_j + sub->measured_j;
     row->energy_low_j = fmax(0, row->energy_j - hypot(low_j, half_j));
     row->energy_high_j = row->energy_j + hypot(high_j, half_j);
-    row->energy_self_j = sub->self_j;
-    if (sub->whole) {
+    row->energy_self_j = node->self_j;
+    if (node->whole) {
         row->energy_low_j = fmax(0, row->energy_j - JM_NORMAL_95 * node->whole_u_j);
         row->energy_high_j = row->energy_j + JM_NORMAL_95 * node->whole_u_j;
     }
@@ -110,7 +110,8 @@ static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__a
     row.energy_low_j = row.energy_j - half_j;
     row.energy_high_j = row.energy_j + half_j;
     row.provenance = JM_PROVENANCE_UNRESOLVED;
-    return jm__vec_push(rows, row) ? JM_OK : jm__no_memory(err, "jm__rows_make");
+    bool fine = jm__vec_push(rows, row) && jm__vec_push(&rows->nodes, JM__NO_NODE);
+    return fine ? JM_OK : jm__no_memory(err, "jm__rows_make");
 }
 
 static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_error *err)
@@ -120,7 +121,9 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_err
     if (!jm__vec_reserve(rows, m->tree->nodes.count + 1)) return jm__no_memory(err, "jm__rows_make");
     for (size_t i = 0; i < m->tree->nodes.count; i++) {
         size_t node = m->order.nodes[i];
-        if (m->sub[node].shown) fill_row(&rows->items[rows->count++], m, node);
+        if (!m->sub[node].shown) continue;
+        fill_row(&rows->items[rows->count++], m, node);
+        if (!jm__vec_push(&rows->nodes, node)) return jm__no_memory(err, "jm__rows_make");
     }
     jm__totals_sum(totals, m->a);
     JM_TRY(add_unresolved(rows, totals, m->a, err));
@@ -141,4 +144,10 @@ jm_status jm__rows_make(jm__rows *rows, jm_report_totals *totals, jm__tree *tree
     jm__subtotals_free(m.sub, tree->nodes.count);
     jm__row_order_free(&m.order);
     return status;
+}
+
+void jm__rows_free(jm__rows *rows)
+{
+    jm__vec_free(rows);
+    jm__vec_free(&rows->nodes);
 }

@@ -5,7 +5,14 @@
 #include "attribute/attribution.h"
 #include "attribute/rollup/tree.h"
 
-typedef JM_VEC(jm_row) jm__rows;
+typedef struct jm__rows {
+    jm_row *items;
+    size_t count;
+    size_t capacity;
+    JM_VEC(size_t) nodes; /* of each row; JM__NO_NODE: of `(unresolved)` */
+} jm__rows;
+
+void jm__rows_free(jm__rows *rows);
 
 /* Fills the totals too, and adds the row `(unresolved)`: what the parts leave of the total. Texts belong to
  * the tree. */

@@ -42,7 +42,7 @@ static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
 /* A row that was measured as a whole over its time: what its parts leave of it is its own. Only where work
  * and idle time of the row are that very time: not if others worked in it, or if much of its own work ran
  * after it. */
-static void take_whole(jm__subtotal *sub, const jm__node *node)
+static void take_whole(jm__subtotal *sub, jm__node *node)
 {
     double seconds = 0;
     for (size_t i = 0; i < sub->cell_count; i++)
@@ -50,8 +50,8 @@ static void take_whole(jm__subtotal *sub, const jm__node *node)
     if (isnan(node->whole_j) || !sub->energy.known || fabs(seconds - node->whole_s) > 0.005 * node->whole_s)
         return;
     double rest_j = node->whole_j - sub->energy.energy_j - sub->measured_j;
-    sub->whole = true;
-    sub->self_j += rest_j;
+    node->whole = true;
+    node->self_j += rest_j;
     sub->measured_j += rest_j;
 }
 
@@ -70,7 +70,7 @@ jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm
         const jm__cell *own =
             end > first ? &tree->cells.items[first] : NULL; /* a tree without cells has no array */
         jm__energy self = jm__energy_of(a, own, end - first);
-        sub->self_j = self.energy_j + node->measured_j;
+        node->self_j = self.energy_j + node->measured_j;
         if (!merge(sub, own, end - first)) return jm__no_memory(err, "jm__subtotals_add_up");
         end = first;
         sub->busy_s += node->busy_s;

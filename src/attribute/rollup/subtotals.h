@@ -8,14 +8,12 @@ typedef struct jm__subtotal {
     jm__cell *cells; /* sorted by column; while adding up */
     size_t cell_count;
     double measured_j, measured_u_j, busy_s, merged_s;
-    double self_j; /* of the node alone */
     bool measured, shown;
-    bool whole; /* the energy is what sensors had over the node's own time, not the sum of its parts */
     jm__energy energy;
 } jm__subtotal;
 
-/* Fills subtotals[tree->nodes.count], which are zero, and sorts the cells by node and column. Nodes take the
- * boards and times of what is below them. */
+/* Fills subtotals[tree->nodes.count], which are zero, and sorts the cells by node and column. Nodes get
+ * self_j and whole, and the boards and times of what is below them. */
 jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
                                jm_error *err);
 

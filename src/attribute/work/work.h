@@ -48,7 +48,7 @@ void jm__work_free(jm__work_set *work);
 jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const jm__windows *windows,
                         const jm__row_of *rows, jm_error *err);
 
-/* What was needed to make pieces and sums, and the pieces: the sums stay. */
+/* The pieces go, the sums stay. */
 void jm__work_drop_pieces(jm__work_set *work);
 
 /* Boards whose power is fitted: GPUs. CPU packages have only their counter. */

@@ -1,0 +1,198 @@
+/* Sets of nodes with all below them, as one mixture of columns. */
+#include "attribute/rollup/sums.h"
+
+#include "attribute/fit/student.h"
+#include "attribute/rollup/energy.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A set of nodes, and what they add up to. */
+typedef struct part_sum {
+    bool *in;        /* [nodes] */
+    bool *covered;   /* [nodes]: of a node of the set that sensors had as a whole, or below it */
+    double *seconds; /* [columns of all boards]: of what is not covered */
+    double energy_j;
+    double variance; /* of what needs no fit, J^2 */
+} part_sum;
+
+static jm_status part_init(part_sum *sum, const jm__sums *s, jm_error *err)
+{
+    *sum = (part_sum){0};
+    sum->in = calloc(s->tree->nodes.count + 1, sizeof *sum->in);
+    sum->covered = calloc(s->tree->nodes.count + 1, sizeof *sum->covered);
+    sum->seconds = calloc(s->a->columns + 1, sizeof *sum->seconds);
+    bool fine = sum->in != NULL && sum->covered != NULL && sum->seconds != NULL;
+    return fine ? JM_OK : jm__no_memory(err, "jm_report_sum");
+}
+
+static void part_free(part_sum *sum)
+{
+    free(sum->in);
+    free(sum->covered);
+    free(sum->seconds);
+}
+
+/* With a row comes all that is below it. Parents stand before their children. */
+static void take_rows(part_sum *sum, const jm__sums *s, const size_t *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t node = s->rows->nodes.items[rows[i]];
+        if (node != JM__NO_NODE) sum->in[node] = true;
+    }
+    for (size_t n = 0; n < s->tree->nodes.count; n++) {
+        size_t parent = s->tree->nodes.items[n].parent;
+        sum->in[n] = sum->in[n] || (parent != JM__NO_NODE && sum->in[parent]);
+    }
+}
+
+/* A whole that is in the set stands for all below it; what of that is not in the set is taken from it. */
+static void add_up(part_sum *sum, const jm__sums *s)
+{
+    for (size_t n = 0; n < s->tree->nodes.count; n++) {
+        const jm__node *node = &s->tree->nodes.items[n];
+        bool below = node->parent != JM__NO_NODE && sum->covered[node->parent];
+        sum->covered[n] = below || (sum->in[n] && node->whole);
+        if (sum->in[n]) sum->energy_j += node->self_j;
+        if (sum->covered[n] && !below)
+            sum->variance += pow(node->whole_u_j, 2);
+        else if (sum->in[n] != below)
+            sum->variance += pow(node->measured_u_j, 2);
+    }
+    for (size_t i = 0; i < s->tree->cells.count; i++) {
+        const jm__cell *cell = &s->tree->cells.items[i];
+        bool in = sum->in[cell->node], covered = sum->covered[cell->node];
+        if (in != covered) sum->seconds[cell->column] += in ? cell->seconds : -cell->seconds;
+    }
+}
+
+/* With `(unresolved)`, the sum is the total less the rows that are not in it. Where the fit was held to the
+ * total, what is unresolved does not depend on the errors of the rows; elsewhere the total does not. */
+static jm_status add_unresolved(part_sum *sum, const jm__sums *s, jm_error *err)
+{
+    part_sum rest;
+    jm_status status = part_init(&rest, s, err);
+    if (status == JM_OK) {
+        for (size_t n = 0; n < s->tree->nodes.count; n++)
+            rest.in[n] = !sum->in[n];
+        add_up(&rest, s);
+        sum->energy_j = s->totals->total_energy_j - rest.energy_j;
+    }
+    for (size_t b = 0; status == JM_OK && b < s->a->dataset->board_count; b++) {
+        const jm__board_part *part = &s->a->boards[b];
+        if (part->work->columns.count == 0 || s->a->options.by == JM_BY_BOARD) continue;
+        sum->variance += part->fit.held ? part->fit.rest_variance : pow(part->total.u_j, 2);
+        for (size_t k = 0; k < part->work->columns.count && !part->fit.held; k++)
+            sum->seconds[part->first_column + k] = rest.seconds[part->first_column + k];
+    }
+    part_free(&rest);
+    return status;
+}
+
+/* Half the 95 % interval; NAN if nothing is known of a part of it. */
+static jm_status find_half(const part_sum *sum, const jm__sums *s, double *half_j, jm_error *err)
+{
+    size_t count = 0;
+    jm__cell *cells = calloc(s->a->columns + 1, sizeof *cells);
+    if (cells == NULL) return jm__no_memory(err, "jm_report_sum");
+    for (size_t k = 0; k < s->a->columns; k++)
+        if (sum->seconds[k] != 0)
+            cells[count++] = (jm__cell){.column = (uint32_t)k, .seconds = sum->seconds[k]};
+    jm__energy energy = jm__energy_of(s->a, cells, count);
+    free(cells);
+    *half_j = energy.known ? hypot(energy.high_j - energy.energy_j, JM_NORMAL_95 * sqrt(sum->variance)) : NAN;
+    return JM_OK;
+}
+
+static bool holds_all(const part_sum *sum, const jm__sums *s)
+{
+    for (size_t n = 0; n < s->tree->nodes.count; n++)
+        if (!sum->in[n]) return false;
+    return true;
+}
+
+static jm_status add_rows(part_sum *sum, const jm__sums *s, const size_t *rows, size_t count, jm_sum *out,
+                          jm_error *err)
+{
+    bool unresolved = false, known = true;
+    for (size_t i = 0; i < count; i++) {
+        unresolved = unresolved || s->rows->nodes.items[rows[i]] == JM__NO_NODE;
+        known = known && !isnan(s->rows->items[rows[i]].energy_j);
+    }
+    take_rows(sum, s, rows, count);
+    if (unresolved && holds_all(sum, s)) {
+        *out = (jm_sum){s->totals->total_energy_j, s->totals->total_low_j, s->totals->total_high_j};
+        return JM_OK;
+    }
+    add_up(sum, s);
+    if (unresolved) JM_TRY(add_unresolved(sum, s, err));
+    double half_j = NAN;
+    JM_TRY(find_half(sum, s, &half_j, err));
+    if (!known) half_j = NAN;
+    out->energy_j = isnan(half_j) ? NAN : sum->energy_j;
+    out->low_j = out->energy_j - half_j;
+    out->high_j = out->energy_j + half_j;
+    if (!unresolved && out->low_j < 0) out->low_j = 0;
+    return JM_OK;
+}
+
+static jm_status check(const jm__sums *s, const size_t *rows, size_t count, const char *call, jm_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rows[i] >= s->rows->count)
+            return jm__fail(err, JM_USAGE, 0, call, "there is no row %zu: the report has %zu", rows[i],
+                            s->rows->count);
+    return JM_OK;
+}
+
+jm_status jm__sums_add(const jm__sums *s, const size_t *rows, size_t count, jm_sum *out, jm_error *err)
+{
+    part_sum sum;
+    JM_TRY(check(s, rows, count, "jm_report_sum", err));
+    jm_status status = part_init(&sum, s, err);
+    if (status == JM_OK) status = add_rows(&sum, s, rows, count, out, err);
+    part_free(&sum);
+    return status;
+}
+
+static double covariance(const part_sum *left, const part_sum *right, const jm__sums *s)
+{
+    double sum_j2 = 0;
+    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
+        const jm__board_part *part = &s->a->boards[b];
+        if (part->work->columns.count == 0) continue;
+        sum_j2 += jm__fit_covariance(&part->fit, left->seconds + part->first_column,
+                                     right->seconds + part->first_column);
+    }
+    for (size_t n = 0; n < s->tree->nodes.count; n++) { /* what sensors had is the same in both */
+        const jm__node *node = &s->tree->nodes.items[n];
+        if (!left->in[n] || !right->in[n] || left->covered[n] != right->covered[n]) continue;
+        if (!left->covered[n])
+            sum_j2 += pow(node->measured_u_j, 2);
+        else if (node->whole)
+            sum_j2 += pow(node->whole_u_j, 2);
+    }
+    return sum_j2;
+}
+
+jm_status jm__sums_covariance(const jm__sums *s, size_t row_a, size_t row_b, double *out_j2, jm_error *err)
+{
+    const size_t rows[] = {row_a, row_b};
+    JM_TRY(check(s, rows, 2, "jm_report_covariance", err));
+    part_sum parts[2] = {0};
+    bool known = true;
+    jm_status status = JM_OK;
+    for (int i = 0; i < 2 && status == JM_OK; i++) {
+        status = part_init(&parts[i], s, err);
+        if (status != JM_OK) break;
+        take_rows(&parts[i], s, &rows[i], 1);
+        add_up(&parts[i], s);
+        known =
+            known && s->rows->nodes.items[rows[i]] != JM__NO_NODE && !isnan(s->rows->items[rows[i]].energy_j);
+    }
+    if (status == JM_OK) *out_j2 = known ? covariance(&parts[0], &parts[1], s) : NAN;
+    part_free(&parts[0]);
+    part_free(&parts[1]);
+    return status;
+}
