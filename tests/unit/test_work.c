@@ -1,0 +1,223 @@
+/* The one pass over what the boards did: any order, any amount, any depth gives the same report. */
+#include "attribute/report.h"
+#include "attribute/work/pieces.h"
+#include "synthetic.h"
+
+#include <joulemap/report.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static jm_report *report_of(const jm__dataset *dataset, jm_by by)
+{
+    const jm_report_options options = {.size = sizeof options, .by = by};
+    jm_error err = {0};
+    jm_report *report = NULL;
+    if (jm__report_from_dataset(&report, dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    return report;
+}
+
+static const jm_row *row_of(const jm_report *report, const char *path)
+{
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        if (strcmp(jm_report_row(report, i)->path, path) == 0) return jm_report_row(report, i);
+    fail_msg("no row %s", path);
+    return NULL;
+}
+
+/* ---- order */
+
+static void swap(synthetic *s, size_t i, size_t j)
+{
+    jm__kernel kernel = s->kernels.items[i];
+    s->kernels.items[i] = s->kernels.items[j];
+    s->kernels.items[j] = kernel;
+}
+
+/* Two classes, kernels that overlap on two streams of a board, in a phase. */
+static synthetic *overlapping(size_t kernels)
+{
+    synthetic *s = syn_create(7, 1, kernels + 2000);
+    int64_t start = 1000000000, now = start;
+    int64_t a = syn_class(s, "a", 1, 300), b = syn_class(s, "b", 2, 500);
+    int64_t phase = syn_span(s, JM_SPAN_PHASE, "train", "", 0, start, start + 15000000000, 100);
+    for (size_t i = 0; i < kernels; i++) {
+        int64_t length = 20000 + (int64_t)(100000 * syn_uniform(s));
+        syn_kernel(s, syn_uniform(s) < 0.5 ? a : b, 0, i % 3 == 0 ? phase : 0, now, now + length);
+        now += (int64_t)((double)length * (0.5 + syn_uniform(s)));
+    }
+    for (int64_t t = start; t < now + 100000000; t += 20000000)
+        s->readings[s->dataset.reading_count++] = (jm_reading){1, t, 300 + 100 * syn_uniform(s)};
+    s->dataset.start_ns = start;
+    s->dataset.end_ns = now + 100000000;
+    return s;
+}
+
+static void assert_same_rows(const jm_report *one, const jm_report *other)
+{
+    assert_int_equal(jm_report_row_count(one), jm_report_row_count(other));
+    for (size_t i = 0; i < jm_report_row_count(one); i++) {
+        const jm_row *a = jm_report_row(one, i), *b = jm_report_row(other, i);
+        assert_string_equal(a->path, b->path);
+        assert_true(a->calls == b->calls && a->start_ns == b->start_ns && a->end_ns == b->end_ns);
+        assert_true(fabs(a->busy_s - b->busy_s) < 1e-9);
+        assert_true(fabs(a->energy_j - b->energy_j) < 1e-6 &&
+                    fabs(a->energy_high_j - b->energy_high_j) < 1e-6);
+    }
+}
+
+/* A few places off, as rings give them; farther than the buffer reaches, as no recorder does. */
+static void test_the_order_of_rows_in_a_file_does_not_matter(void **state)
+{
+    (void)state;
+    static const size_t reach[] = {40, 5000, SIZE_MAX};
+    enum { KERNELS = 150000 };
+    synthetic *s = overlapping(KERNELS);
+    jm_report *sorted[2] = {report_of(&s->dataset, JM_BY_LAYER), report_of(&s->dataset, JM_BY_KERNEL)};
+    for (size_t r = 0; r < sizeof reach / sizeof *reach; r++) {
+        for (size_t i = 0; i + 1 < KERNELS; i++) {
+            size_t room = KERNELS - i < reach[r] ? KERNELS - i : reach[r];
+            if (i % 3 == 0) swap(s, i, i + (size_t)(syn_uniform(s) * (double)room));
+        }
+        jm_report *layer = report_of(&s->dataset, JM_BY_LAYER),
+                  *kernel = report_of(&s->dataset, JM_BY_KERNEL);
+        assert_same_rows(sorted[0], layer);
+        assert_same_rows(sorted[1], kernel);
+        jm_report_free(layer);
+        jm_report_free(kernel);
+    }
+    jm_report_free(sorted[0]);
+    jm_report_free(sorted[1]);
+    syn_free(s);
+}
+
+/* ---- pieces */
+
+enum { MOMENTS = 30000 };
+
+static const uint32_t columns[] = {0, 1, 2, 3};
+
+/* Alone, then two beside each other, then alone again; lengths of 1 to 5 us. */
+static void write_pieces(jm__pieces *pieces, size_t room)
+{
+    int64_t t_ns = 1000;
+    jm__pieces_begin(pieces, t_ns, room);
+    for (int i = 0; i < MOMENTS; i++) {
+        t_ns += 1000 * (i % 5 + 1);
+        if (i % 3 == 1) assert_true(jm__pieces_add(pieces, t_ns, 1, 0.5F, true));
+        assert_true(jm__pieces_add(pieces, t_ns, i % 3 == 1 ? 2 : 3, i % 3 == 1 ? 0.5F : 1, false));
+    }
+    assert_true(jm__pieces_end(pieces));
+    pieces->column_of = columns;
+}
+
+static void check_walk(jm__pieces *pieces, bool in_file)
+{
+    jm__piece_cursor cursor;
+    assert_int_equal(jm__cursor_init(&cursor, pieces, NULL), JM_OK);
+    assert_true((pieces->file >= 0) == in_file);
+    jm__cursor_seek(&cursor, INT64_MIN);
+    int64_t t_ns = 1000, column_ns[4] = {0};
+    for (; !jm__cursor_at_end(&cursor); jm__cursor_next(&cursor)) {
+        assert_true(cursor.now.start_ns == t_ns && cursor.now.end_ns > t_ns);
+        t_ns = cursor.now.end_ns;
+        for (size_t i = 0; i < cursor.now.count; i++)
+            column_ns[jm__cursor_column(&cursor, i)] +=
+                (int64_t)((double)cursor.now.items[i].share * (double)(t_ns - cursor.now.start_ns));
+    }
+    /* 3 us each on average; a third of the moments are shared */
+    assert_true(t_ns == 1000 + MOMENTS * INT64_C(3000));
+    assert_true(column_ns[0] == 0 && column_ns[1] == MOMENTS * 500 && column_ns[1] == column_ns[2]);
+    assert_true(column_ns[3] == MOMENTS * 2000);
+    for (int64_t at = 0; at < t_ns; at += 977001) { /* jumps, also back */
+        int64_t to_ns = t_ns - at;
+        jm__cursor_seek(&cursor, to_ns - 1);
+        assert_true(cursor.now.start_ns < to_ns && cursor.now.end_ns >= to_ns);
+    }
+    jm__cursor_seek(&cursor, t_ns);
+    assert_true(jm__cursor_at_end(&cursor));
+    assert_false(pieces->failed);
+    jm__cursor_free(&cursor);
+}
+
+static void test_pieces_beyond_the_memory_lie_in_a_file_or_stay(void **state)
+{
+    (void)state;
+    jm__pieces pieces;
+    write_pieces(&pieces, 1 << 30);
+    check_walk(&pieces, false);
+    jm__pieces_free(&pieces);
+    write_pieces(&pieces, 100000);
+    check_walk(&pieces, true);
+    assert_true(pieces.blocks.items[0].items != NULL); /* the first ones, which fit */
+    assert_null(pieces.blocks.items[pieces.blocks.count - 1].items);
+    jm__pieces_free(&pieces);
+    setenv("TMPDIR", "/nonexistent", 1);
+    write_pieces(&pieces, 100000);
+    unsetenv("TMPDIR");
+    check_walk(&pieces, false);
+    jm__pieces_free(&pieces);
+}
+
+/* ---- depth and names */
+
+/* Each phase holds one kernel of its own before the next one opens inside it. */
+static void test_forty_phases_inside_each_other_keep_their_energy(void **state)
+{
+    (void)state;
+    enum { DEPTH = 40 };
+    synthetic *s = syn_create(11, 1, 20000);
+    int64_t class_id = syn_class(s, "work", 1, 400), now = 1000000000, end = 21000000000, parent = 0;
+    char name[16], path[40 * 4] = "";
+    for (int depth = 0; depth < DEPTH; depth++) {
+        snprintf(name, sizeof name, "p%d", depth);
+        snprintf(path + strlen(path), sizeof path - strlen(path), "%s%s", depth > 0 ? "/" : "", name);
+        parent = syn_span(s, JM_SPAN_PHASE, name, "", parent, now, end, 100);
+        syn_kernel(s, class_id, 0, parent, now, now + 200000000);
+        now += 250000000;
+    }
+    syn_measure(s, 0, 500000000, end + 500000000);
+    syn_finish(s);
+    jm_report *report = report_of(&s->dataset, JM_BY_PHASE);
+    const jm_row *outermost = row_of(report, "p0"), *innermost = row_of(report, path);
+    assert_int_equal(innermost->depth, DEPTH - 1);
+    assert_true(fabs(outermost->busy_s - 20) < 0.01); /* work and idle time of all of them */
+    double truth_j = syn_energy_j(s, class_id, 0, INT64_MAX) + s->idle_w * (20 - DEPTH * 0.2);
+    assert_true(fabs(outermost->energy_j - truth_j) < 0.02 * truth_j);
+    jm_report_free(report);
+    syn_free(s);
+}
+
+static void test_a_phase_with_a_slash_is_not_the_phase_inside_another(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(12, 1, 20000);
+    int64_t class_id = syn_class(s, "work", 1, 400);
+    int64_t outer = syn_span(s, JM_SPAN_PHASE, "a", "", 0, 1000000000, 5000000000, 100);
+    int64_t inner = syn_span(s, JM_SPAN_PHASE, "b", "", outer, 2000000000, 4000000000, 100);
+    int64_t slash = syn_span(s, JM_SPAN_PHASE, "a/b", "", 0, 6000000000, 7000000000, 100);
+    syn_kernel(s, class_id, 0, inner, 2000000000, 4000000000);
+    syn_kernel(s, class_id, 0, slash, 6000000000, 7000000000);
+    syn_measure(s, 0, 500000000, 8000000000);
+    syn_finish(s);
+    jm_report *report = report_of(&s->dataset, JM_BY_PHASE);
+    assert_true(fabs(row_of(report, "a/b")->busy_s - 2) < 1e-6);
+    assert_true(fabs(row_of(report, "a\\/b")->busy_s - 1) < 1e-6);
+    assert_string_equal(row_of(report, "a\\/b")->name, "a/b");
+    assert_int_equal(row_of(report, "a\\/b")->depth, 0);
+    jm_report_free(report);
+    syn_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_order_of_rows_in_a_file_does_not_matter),
+        cmocka_unit_test(test_pieces_beyond_the_memory_lie_in_a_file_or_stay),
+        cmocka_unit_test(test_forty_phases_inside_each_other_keep_their_energy),
+        cmocka_unit_test(test_a_phase_with_a_slash_is_not_the_phase_inside_another),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
