@@ -33,11 +33,6 @@ jm__anchor jm__anchor_take(void)
     return best;
 }
 
-int64_t jm__anchor_convert(const jm__anchor *anchor, int64_t realtime_ns)
-{
-    return realtime_ns - anchor->realtime_ns + anchor->monotonic_ns;
-}
-
 void jm__sleep_ns(int64_t duration_ns)
 {
     if (duration_ns <= 0) return;

@@ -2,7 +2,8 @@
  *
  * Both clocks are slewed alike, so their difference only changes when somebody
  * steps the realtime clock: an anchor pair taken near a stamp converts it, and two
- * anchors whose offsets differ by more than JM_CLOCK_STEP_NS show a step. */
+ * anchors whose offsets differ by more than JM_CLOCK_STEP_NS show a step. An anchor is right within
+ * microseconds, within a slice of the scheduler (about 1 ms) if all of its readings were interrupted. */
 #ifndef JM_BASE_CLOCK_H
 #define JM_BASE_CLOCK_H
 
@@ -22,9 +23,6 @@ int64_t jm__now_ns(void); /* CLOCK_MONOTONIC */
 
 /* Both clocks at one instant: the tightest of a few readings. */
 jm__anchor jm__anchor_take(void);
-
-/* A CLOCK_REALTIME stamp in CLOCK_MONOTONIC. */
-int64_t jm__anchor_convert(const jm__anchor *anchor, int64_t realtime_ns);
 
 void jm__sleep_ns(int64_t duration_ns);
 

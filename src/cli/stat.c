@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FLUSH_TIMEOUT_MS 5000
+#define FLUSH_TIMEOUT_MS 5000 /* a recorder commits twice a second: that late, it stands still */
 
 static const cli_option options[] = {
     {"--json", 0, NULL, "print a JSON object on stdout", NULL, false},

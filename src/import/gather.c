@@ -2,7 +2,9 @@
 #include "base/status.h"
 #include "import/import.h"
 
+/* All rows are held in memory until they are written: 4.8 GB of kernels. Streams are found one by one. */
 enum { KERNELS_MAX = 100000000, STREAMS_MAX = 65536 };
+_Static_assert(sizeof(jm__import_kernel) == 48, "what the limit above says");
 
 void jm__import_seen(jm__import *im, int64_t start_ns, int64_t end_ns)
 {

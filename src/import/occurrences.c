@@ -1,4 +1,5 @@
 /* Which stretches of time each part of a program had. */
+#include "base/search.h"
 #include "import/import.h"
 
 #include <stdlib.h>
@@ -17,7 +18,6 @@ static int by_start(const void *a, const void *b)
     return (left->end_ns < right->end_ns) - (left->end_ns > right->end_ns);
 }
 
-/* The same part out of two files, or with kernels of several streams, is one where it overlaps. */
 void jm__import_unite(jm__import *im)
 {
     jm__occurrence *o = im->occurrences.items;
@@ -35,22 +35,14 @@ void jm__import_unite(jm__import *im)
     qsort(o, im->occurrences.count, sizeof *o, by_start);
     for (size_t i = 0; i < im->occurrences.count; i++)
         o[i].span_id = (int64_t)i + 1;
-    qsort(o, im->occurrences.count, sizeof *o, by_part_and_start);
+    qsort(o, im->occurrences.count, sizeof *o, by_part_and_start); /* for jm__import_span_of */
 }
 
-/* The jm__occurrence of its part that a kernel began in; occurrences are sorted by part and start. */
 int64_t jm__import_span_of(const jm__import *im, const jm__import_kernel *row)
 {
-    size_t low = 0, high = im->occurrences.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const jm__occurrence *o = &im->occurrences.items[middle];
-        bool before = o->part != row->part ? o->part < row->part : o->start_ns <= row->start_ns;
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || im->occurrences.items[low - 1].part != row->part) return 0;
-    return im->occurrences.items[low - 1].span_id;
+    const jm__occurrence *o = im->occurrences.items;
+    size_t at;
+    jm__search(at, im->occurrences.count,
+               o[at].part != row->part ? o[at].part < row->part : o[at].start_ns <= row->start_ns);
+    return at == 0 || o[at - 1].part != row->part ? 0 : o[at - 1].span_id;
 }

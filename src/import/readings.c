@@ -2,7 +2,7 @@
 #include "base/status.h"
 #include "import/import.h"
 
-enum { READINGS_MAX = 100000000 }; /* of one sensor */
+enum { READINGS_MAX = 100000000 }; /* of one sensor: 2.4 GB, 23 days at 50 a second */
 
 static jm_status take_reading(jm__import *im, jm__csv *csv, const size_t column[3], jm_error *err)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXTS_MAX = 1000000 };
+enum { TEXTS_MAX = 1000000 }; /* as many as a recording takes: JM_NAMES_MAX */
 
 jm_status jm__texts_number(jm__texts *t, const char *text, size_t *number, jm_error *err)
 {

@@ -7,8 +7,10 @@
 
 #include <pthread.h>
 
+/* Eight boards with 150 readings a second each (docs/sensors.md) fill it in 14 minutes: 25 MB. */
 #define JM_QUEUE_READINGS_MAX ((size_t)1 << 20)
-#define JM_QUEUE_EVENTS_MAX   ((size_t)1 << 14)
+/* Events are rare, anchors come once a second: four hours of them. */
+#define JM_QUEUE_EVENTS_MAX ((size_t)1 << 14)
 
 typedef struct jm__run_rows {
     jm__readings readings;
