@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,19 @@ static jm_status fail_to_create(const char *path, int code, jm_error *err)
         return jm__hint(err, status, "make the folder first, or choose another with -o");
     }
     return jm__fail(err, status, code, "open", "%s cannot be created: %s", path, strerror(code));
+}
+
+static jm_status refuse_written(const char *path, jm_error *err)
+{
+    char command[160];
+    int64_t writer = jm__written_by(path, command, sizeof command);
+    if (writer == 0) return JM_OK;
+    command[jm__utf8_cut(command, 80)] = '\0';
+    bool own = writer == getpid();
+    jm_status status =
+        jm__fail(err, JM_BUSY, writer, "open", "%s is being written: %sprocess %lld%s%s records into it",
+                 path, own ? "this very " : "", (long long)writer, command[0] != '\0' ? " of " : "", command);
+    return jm__hint(err, status, "let that run end first, or choose another name");
 }
 
 /* Of a recording: the file, its journals, and what a simulated board says of it. */
@@ -76,6 +90,7 @@ static jm_status put_aside(jm__claim *claim, jm_error *err)
     struct stat info;
     if (stat(claim->path, &info) == 0 && !S_ISREG(info.st_mode))
         return jm__fail(err, JM_IO, 0, "open", "%s is not a regular file", claim->path);
+    JM_TRY(refuse_written(claim->path, err));
     jm__strbuf aside = {0};
     jm__strbuf_format(&aside, "%s.replaced-%d", claim->path, (int)getpid());
     claim->aside = jm__strbuf_take(&aside);
@@ -102,11 +117,13 @@ jm_status jm__claim_make(jm__claim *claim, const char *path, bool overwrite, jm_
         status = fail_to_create(path, errno, err);
         if (claim->aside != NULL) move_parts(claim->aside, path);
     }
+    if (status == JM_OK && !jm__written_add(&claim->file, file))
+        status = jm__no_memory(err, "jm__claim_make");
+    if (file >= 0) close(file); /* before SQLite opens it: closing it would drop SQLite's locks */
     if (status != JM_OK) {
         jm__claim_free(claim);
         return status;
     }
-    close(file);
     remove_parts(path, 1, JOURNALS_END); /* left by a recording of that name that somebody removed */
     return JM_OK;
 }
@@ -128,6 +145,7 @@ void jm__claim_undo(jm__claim *claim)
 
 void jm__claim_free(jm__claim *claim)
 {
+    jm__written_remove(&claim->file);
     free(claim->path);
     free(claim->aside);
     *claim = (jm__claim){0};

@@ -2,6 +2,8 @@
 #ifndef JM_RECORDING_CLAIM_H
 #define JM_RECORDING_CLAIM_H
 
+#include "recording/written.h"
+
 #include <joulemap/status.h>
 #include <stdbool.h>
 
@@ -9,10 +11,12 @@
 typedef struct jm__claim {
     char *path;
     char *aside; /* what the file replaces waits here, with the journals beside it; NULL: nothing */
+    jm__written file;
 } jm__claim;
 
 /* SQLite fills the empty file. An existing one is refused (IO) unless `overwrite`, and then put aside until
- * it is known that the new one comes to something. */
+ * it is known that the new one comes to something; one that is still being written is refused in any case
+ * (BUSY). */
 jm_status jm__claim_make(jm__claim *claim, const char *path, bool overwrite, jm_error *err);
 
 /* The new file stands: what it replaces goes. */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "recording/alive.h"
 #include "recording/batch.h"
 #include "recording/claim.h"
 #include "recording/insert.h"
@@ -41,12 +42,22 @@ struct jm__writer {
     jm_recording *recording;
 };
 
+static int insert_number(jm__writer *writer, const char *key, int64_t value)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, value);
+    return jm__insert_meta(&writer->inserter, key, number);
+}
+
 static jm_status write_span_kinds(jm__writer *writer, jm_error *err)
 {
     int rc = sqlite3_exec(writer->db, "BEGIN", NULL, NULL, NULL);
     for (int kind = 1; rc == SQLITE_OK && kind < JM_SPAN_KIND_COUNT; kind++)
         rc = jm__insert_span_kind(&writer->inserter, (jm_span_kind)kind);
     if (rc == SQLITE_OK) rc = jm__insert_meta(&writer->inserter, "joulemap_version", jm_version());
+    if (rc == SQLITE_OK) rc = insert_number(writer, "recorder_pid", getpid());
+    if (rc == SQLITE_OK)
+        rc = insert_number(writer, "recorder_start_ticks", jm__process_start_ticks(getpid()));
     if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
     return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
 }

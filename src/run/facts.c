@@ -2,7 +2,6 @@
 #include "run/facts.h"
 
 #include "base/strbuf.h"
-#include "recording/alive.h"
 #include "sample/inventory.h"
 
 #include <inttypes.h>
@@ -77,8 +76,6 @@ void jm__run_facts_write(jm__writer *writer, const char *command)
         write_own_command(writer);
     if (getcwd(folder, sizeof folder) != NULL) jm__writer_meta(writer, "folder", folder, NULL);
     write_machine(writer);
-    jm__run_facts_write_number(writer, "recorder_pid", getpid());
-    jm__run_facts_write_number(writer, "recorder_start_ticks", jm__process_start_ticks(getpid()));
 }
 
 void jm__run_facts_write_findings(jm__writer *writer, const jm_inventory *inventory)

@@ -278,6 +278,25 @@ static void test_an_existing_file_is_replaced_only_if_asked(void **state)
     assert_int_equal(access(path, F_OK), 0);
 }
 
+static void test_a_file_that_is_being_written_is_not_replaced_by_the_same_process_either(void **state)
+{
+    (void)state;
+    jm_error err;
+    jm__writer *first, *second;
+    char link[80];
+    snprintf(link, sizeof link, "%s.same", path);
+    assert_int_equal(jm__writer_create(&first, path, true, &err), JM_OK);
+    assert_int_equal(jm__writer_create(&second, path, true, &err), JM_BUSY);
+    assert_non_null(strstr(err.text, "is being written"));
+    assert_int_equal(symlink(path, link), 0); /* by another name it is the same file */
+    assert_int_equal(jm__writer_create(&second, link, true, &err), JM_BUSY);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(jm__writer_close(first, &err), JM_OK);
+    assert_int_equal(jm__writer_create(&second, path, true, &err), JM_OK);
+    jm__writer_discard(second);
+    assert_int_equal(access(path, F_OK), 0); /* the first one's, put back */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_a_recording_in_memory_is_read_while_it_is_written),
         cmocka_unit_test(test_one_single_file_is_left),
         cmocka_unit_test(test_an_existing_file_is_replaced_only_if_asked),
+        cmocka_unit_test(test_a_file_that_is_being_written_is_not_replaced_by_the_same_process_either),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

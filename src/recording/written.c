@@ -1,0 +1,86 @@
+/* Who writes a recording just now: its recorder, if that still lives and has set no end mark. Of this very
+ * process that says nothing: it may live on after a disk was full, and no end mark could be written. So it
+ * keeps a list. */
+#include "recording/written.h"
+
+#include "base/vec.h"
+#include "recording/alive.h"
+#include "recording/database.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static JM_VEC(jm__written) all;
+
+/* Its index in the list, the length of the list if it is not there. Under the lock. */
+static size_t find(jm__written file)
+{
+    size_t at = 0;
+    for (; at < all.count; at++) {
+        const jm__written *each = &all.items[at];
+        if (each->pid == file.pid && each->device == file.device && each->inode == file.inode) break;
+    }
+    return at;
+}
+
+bool jm__written_add(jm__written *written, int file)
+{
+    struct stat info;
+    *written = (jm__written){0};
+    if (fstat(file, &info) != 0) return true;
+    jm__written own = {getpid(), info.st_dev, info.st_ino};
+    pthread_mutex_lock(&lock);
+    bool added = jm__vec_push(&all, own);
+    pthread_mutex_unlock(&lock);
+    if (added) *written = own;
+    return added;
+}
+
+void jm__written_remove(jm__written *written)
+{
+    if (written->pid == 0) return;
+    pthread_mutex_lock(&lock);
+    size_t at = find(*written);
+    if (at < all.count) all.items[at] = all.items[--all.count];
+    if (all.count == 0) jm__vec_free(&all);
+    pthread_mutex_unlock(&lock);
+    *written = (jm__written){0};
+}
+
+/* A value of `meta`, "" if there is none. */
+static void read_meta(sqlite3 *db, const char *key, char *value, size_t size)
+{
+    sqlite3_stmt *row = NULL;
+    value[0] = '\0';
+    if (sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key = ?", -1, &row, NULL) != SQLITE_OK) return;
+    sqlite3_bind_text(row, 1, key, -1, SQLITE_STATIC);
+    const char *text = sqlite3_step(row) == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
+    if (text != NULL) snprintf(value, size, "%s", text);
+    sqlite3_finalize(row);
+}
+
+int64_t jm__written_by(const char *path, char *command, size_t size)
+{
+    char pid[24], ticks[24], closed[8];
+    struct stat info;
+    sqlite3 *db;
+    command[0] = '\0';
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return 0;
+    pthread_mutex_lock(&lock);
+    bool own = find((jm__written){getpid(), info.st_dev, info.st_ino}) < all.count;
+    pthread_mutex_unlock(&lock);
+    if (own) return getpid();
+    if (jm__database_open(&db, path, false, NULL) != JM_OK) return 0;
+    read_meta(db, "closed", closed, sizeof closed);
+    read_meta(db, "recorder_pid", pid, sizeof pid);
+    read_meta(db, "recorder_start_ticks", ticks, sizeof ticks);
+    read_meta(db, "command", command, size);
+    sqlite3_close(db);
+    int64_t writer = strtoll(pid, NULL, 10);
+    bool writes = closed[0] == '\0' && ticks[0] != '\0' && writer > 0 && writer != getpid() &&
+                  jm__process_start_ticks(writer) == strtoll(ticks, NULL, 10);
+    return writes ? writer : 0;
+}

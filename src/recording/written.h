@@ -1,0 +1,25 @@
+/* Who writes a recording just now: nobody else may replace it. */
+#ifndef JM_RECORDING_WRITTEN_H
+#define JM_RECORDING_WRITTEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A file that this process writes. */
+typedef struct jm__written {
+    pid_t pid; /* 0: none */
+    dev_t device;
+    ino_t inode;
+} jm__written;
+
+/* From now on this process writes the open file; false if memory is out. */
+bool jm__written_add(jm__written *written, int file);
+void jm__written_remove(jm__written *written);
+
+/* The process that writes the recording at `path`, 0 if nobody does; `command`: what it records, "" if that
+ * is not known. What cannot be read is nobody's. */
+int64_t jm__written_by(const char *path, char *command, size_t size);
+
+#endif
