@@ -6,6 +6,7 @@
 #ifndef JOULEMAP_STATUS_H
 #define JOULEMAP_STATUS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -60,6 +61,11 @@ JM_API const char *jm_status_hint(jm_status status); /* the cure or ""; never NU
 JM_API int jm_status_exit_code(jm_status status);    /* for a command line */
 JM_API jm_status jm_status_of_errno(int code); /* of a failed call on files; IO where nothing says more */
 JM_API const char *jm_version(void);           /* "0.1.0" */
+
+/* `text` as a terminal may have it, into `out` of `size` bytes: control characters, which could move its
+ * cursor or worse, and what is no UTF-8 become U+FFFD. Whole characters, as many as fit. Texts of errors,
+ * names of files and what programs call their phases come from anywhere. Returns `out`. */
+JM_API char *jm_text_printable(char *out, size_t size, const char *text);
 
 #ifdef __cplusplus
 }

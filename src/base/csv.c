@@ -210,7 +210,7 @@ jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, j
             snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", header_text(csv, i));
         used += added > 0 ? (size_t)added : 0;
     }
-    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line 1: there is no column \"%s\", only: %s", csv->path,
+    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line 1: no column \"%s\"; this file has: %s", csv->path,
                     name, names);
 }
 

@@ -1,6 +1,8 @@
 /* Whole UTF-8 out of any bytes, and cuts between characters. */
 #include "base/utf8.h"
 
+#include <joulemap/status.h>
+
 #define REPLACEMENT "\xef\xbf\xbd"
 #define ELLIPSIS    "\xe2\x80\xa6"
 
@@ -45,6 +47,22 @@ void jm__utf8_add(jm__strbuf *buffer, const char *text, bool printable)
         jm__strbuf_add_bytes(buffer, text, bytes);
         text += bytes;
     }
+}
+
+char *jm_text_printable(char *out, size_t size, const char *text)
+{
+    size_t length = 0;
+    while (*text != '\0') {
+        size_t bytes = jm__utf8_character(text);
+        bool bad = bytes == 0 || is_control(text);
+        size_t room = bad ? sizeof REPLACEMENT - 1 : bytes;
+        if (length + room >= size) break;
+        memcpy(out + length, bad ? REPLACEMENT : text, room);
+        length += room;
+        text += bytes == 0 ? 1 : bytes;
+    }
+    if (size > 0) out[length] = '\0';
+    return out;
 }
 
 size_t jm__utf8_columns(const char *text)

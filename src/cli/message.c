@@ -1,9 +1,16 @@
-/* Words on stderr: failures and wrong usage. */
+/* Words on stderr: failures, wrong usage, and what else is worth a line. Here alone texts from elsewhere are
+ * cleaned. */
 #include "cli/args.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+static void print(const char *text)
+{
+    char clean[2048];
+    fputs(jm_text_printable(clean, sizeof clean, text), stderr);
+}
 
 static void print_who(const cli_args *args)
 {
@@ -14,11 +21,41 @@ static void print_who(const cli_args *args)
     fputs(": ", stderr);
 }
 
+static void print_formatted(const char *format, va_list values)
+{
+    char text[2048];
+    vsnprintf(text, sizeof text, format, values);
+    print(text);
+}
+
+void cli_words(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    print_formatted(format, values);
+    va_end(values);
+}
+
+void cli_tell(const cli_args *args, const char *format, ...)
+{
+    print_who(args);
+    va_list values;
+    va_start(values, format);
+    print_formatted(format, values);
+    va_end(values);
+    fputc('\n', stderr);
+}
+
 int cli_fail(const cli_args *args, const jm_error *err)
 {
     print_who(args);
-    fprintf(stderr, "%s\n", err->text[0] != '\0' ? err->text : jm_status_text(err->status));
-    if (err->hint[0] != '\0') fprintf(stderr, "  %s\n", err->hint);
+    print(err->text[0] != '\0' ? err->text : jm_status_text(err->status));
+    fputc('\n', stderr);
+    if (err->hint[0] != '\0') {
+        fputs("  ", stderr);
+        print(err->hint);
+        fputc('\n', stderr);
+    }
     return jm_status_exit_code(err->status);
 }
 
@@ -38,7 +75,7 @@ int cli_usage_error(const cli_args *args, const char *format, ...)
     print_who(args);
     va_list values;
     va_start(values, format);
-    vfprintf(stderr, format, values);
+    print_formatted(format, values);
     va_end(values);
     bool verb = args != NULL && args->verb != NULL;
     fprintf(stderr, " (see joulemap%s%s --help)\n", verb ? " " : "", verb ? args->verb->name : "");

@@ -34,13 +34,15 @@ static void print_text(const jm_report *report, const cli_child *child)
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
         if (!is_board(row)) continue;
-        fprintf(stderr, "  %-24s ", row->name);
+        cli_words("  %-24s ", row->name);
         cli_energy_print(stderr, row->energy_j, row->energy_low_j, row->energy_high_j, totals->duration_s);
         fputc('\n', stderr);
     }
     for (size_t i = 0; i < jm_report_note_count(report); i++) /* `report` tells all of them */
-        if (jm_report_note_is_essential(report, i))
-            fprintf(stderr, "  note: %s\n", jm_report_note(report, i));
+        if (jm_report_note_is_essential(report, i)) {
+            cli_words("  note: %s", jm_report_note(report, i));
+            fputc('\n', stderr);
+        }
 }
 
 /* ---- JSON */

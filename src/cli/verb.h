@@ -51,7 +51,15 @@ bool cli_has(const cli_args *args, const char *name);
 const char *cli_operand(const cli_args *args, int index); /* NULL past the last */
 char **cli_command(const cli_args *args);                 /* NULL-terminated, after "--" */
 
-/* Print "joulemap VERB: TEXT" and the hint on stderr; returns the exit code for it. */
+/* All words on stderr go through these: whatever a name holds, no control character reaches the terminal. */
+
+/* Some words, as they are; the end of the line is the caller's. */
+void cli_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line "joulemap VERB: TEXT". */
+void cli_tell(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Print "joulemap VERB: TEXT" and the hint; returns the exit code for it. */
 int cli_fail(const cli_args *args, const jm_error *err);
 int cli_error(const cli_args *args, jm_status status, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -199,6 +199,17 @@ static void test_a_cut_text_keeps_whole_characters(void **state)
         assert_int_equal(jm__utf8_cut(text, most), kept[most]);
 }
 
+static void test_a_printable_text_is_cut_between_characters_and_always_ends(void **state)
+{
+    (void)state;
+    char out[8];
+    assert_string_equal(jm_text_printable(out, sizeof out, "a\x1b[1m"), "a\xef\xbf\xbd[1m");
+    assert_string_equal(jm_text_printable(out, sizeof out, "aaaaaa\xc3\xa4"),
+                        "aaaaaa"); /* 8 bytes and an end */
+    assert_string_equal(jm_text_printable(out, sizeof out, "aaaaa\xc3\xa4"), "aaaaa\xc3\xa4");
+    assert_string_equal(jm_text_printable(out, 1, "a"), "");
+}
+
 static void test_an_errno_becomes_the_status_that_says_what_to_do(void **state)
 {
     (void)state;
@@ -295,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_options_of_an_older_caller_are_0_where_he_knew_nothing),
         cmocka_unit_test(test_options_of_a_newer_caller_pass_unless_they_ask_for_something_newer),
         cmocka_unit_test(test_options_without_their_size_are_refused),
+        cmocka_unit_test(test_a_printable_text_is_cut_between_characters_and_always_ends),
         cmocka_unit_test(test_an_errno_becomes_the_status_that_says_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
