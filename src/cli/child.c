@@ -16,6 +16,13 @@
 static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
 static sigset_t mask_before;
 
+static bool file_limit_kills;
+
+void cli_child_spare_file_limit(void)
+{
+    file_limit_kills = signal(SIGXFSZ, SIG_IGN) == SIG_DFL;
+}
+
 static void handled_set(sigset_t *set)
 {
     sigemptyset(set);
@@ -80,7 +87,11 @@ jm_status cli_child_start(cli_child *child, char **command, const char *const *e
     if (merged == NULL) return fail_to_start(child, command[0], ENOMEM, err);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    sigset_t as_before;
+    sigemptyset(&as_before);
+    if (file_limit_kills) sigaddset(&as_before, SIGXFSZ);
+    posix_spawnattr_setsigdefault(&attributes, &as_before);
     posix_spawnattr_setsigmask(&attributes, &mask_before);
     child->start_ns = jm_now_ns();
     int code = posix_spawnp(&child->pid, command[0], NULL, &attributes, command, merged);

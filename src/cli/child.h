@@ -16,6 +16,10 @@ typedef struct cli_child {
     bool left_some; /* processes of its own still run */
 } cli_child;
 
+/* A file that passes its limit (`ulimit -f`) is from now on an error of the write and no end of this program;
+ * the command will have the signal as it was. First of all. */
+void cli_child_spare_file_limit(void);
+
 /* Take over the signals that end a program: from now on they wait for cli_child_wait. Threads started later
  * inherit that. */
 void cli_child_prepare(void);

@@ -1,5 +1,6 @@
 /* The command line's entry: find the verb, parse its options, run it. */
 #include "cli/args.h"
+#include "cli/child.h"
 
 #include <string.h>
 
@@ -43,6 +44,7 @@ int main(int argc, char **argv)
 {
     /* Not a verb: what doctor starts to try a driver's library, for no person to type. */
     if (argc == 4 && strcmp(argv[1], "probe") == 0) return jm_doctor_probe(argv[2], argv[3]);
+    cli_child_spare_file_limit();
     int code = cli_run(argc > 0 ? argc - 1 : 0, argv + 1);
     cli_progress(NULL);
     return cli_output_finish(code);

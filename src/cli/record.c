@@ -33,12 +33,12 @@ static const char *output_name(const cli_args *args, char *name, size_t size)
 }
 
 /* Another tool's injection stays, and with it our kernels stay away: say so. */
-static void tell_of_other_tool(const char *variable, const char *what)
+static void tell_of_other_tool(const cli_args *args, const char *variable, const char *what)
 {
     const char *present = getenv(variable);
     if (present == NULL || present[0] == '\0') return;
-    fprintf(stderr, "joulemap record: %s is set to %s already: %s are not traced; unset it to trace them\n",
-            variable, present, what);
+    cli_tell(args, "%s is set to %s already: %s are not traced; unset it to trace them", variable, present,
+             what);
 }
 
 static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
@@ -84,16 +84,14 @@ static void note_child_end(jm_run *run, const cli_child *child)
     if (child->signal != 0) note_number(run, "child_signal", child->signal);
 }
 
-static void tell_how_it_ended(const cli_child *child)
+static void tell_how_it_ended(const cli_args *args, const cli_child *child)
 {
     if (child->signal != 0)
-        fprintf(stderr,
-                "joulemap record: the command was ended by signal %d (%s); all up to then is recorded\n",
-                child->signal, strsignal(child->signal));
+        cli_tell(args, "the command was ended by signal %d (%s); all up to then is recorded", child->signal,
+                 strsignal(child->signal));
     if (child->left_some)
-        fprintf(stderr,
-                "joulemap record: processes that the command started still run; what they do from now on "
-                "is not recorded\n");
+        cli_tell(args,
+                 "processes that the command started still run; what they do from now on is not recorded");
 }
 
 static void print_size(const char *path)
@@ -121,11 +119,12 @@ static void print_summary(const char *path, const cli_child *child)
     if (status == JM_OK) {
         cli_energy_print_total(stderr, jm_report_totals_get(report), duration_s);
     } else {
-        fprintf(stderr, "joules unknown (%s)", err.text);
+        cli_words("joules unknown (%s)", err.text);
     }
     fputs(", ", stderr);
     print_size(path);
-    fprintf(stderr, " in %s; next: joulemap report %s\n", path, path);
+    cli_words(" in %s; next: joulemap report %s", path, path);
+    fputc('\n', stderr);
     jm_report_free(report);
     jm_recording_close(recording);
 }
@@ -142,8 +141,8 @@ static int run_record(const cli_args *args)
     jm_status status = start_run(&run, args, path, command, &err);
     free(command);
     if (status != JM_OK) return cli_fail(args, &err);
-    if (!cli_has(args, "--no-kernels")) tell_of_other_tool("CUDA_INJECTION64_PATH", "kernels");
-    tell_of_other_tool("NVTX_INJECTION64_PATH", "NVTX ranges");
+    if (!cli_has(args, "--no-kernels")) tell_of_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
+    tell_of_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
     if (cli_child_start(&child, cli_command(args), jm_run_environment(run), &err) != JM_OK) {
         jm_run_discard(run); /* nothing was measured */
         cli_fail(args, &err);
@@ -155,14 +154,14 @@ static int run_record(const cli_args *args)
     note_child_end(run, &child);
     status = jm_run_stop(run, &err);
     cli_child_release();
-    tell_how_it_ended(&child);
+    tell_how_it_ended(args, &child);
     int code = child.exit_code;
     if (status != JM_OK) {
         int failure_code = cli_fail(args, &err);
         if (code == 0) code = failure_code;
     }
     jm_run_free(run);
-    print_summary(path, &child);
+    if (status != JM_NOT_FOUND) print_summary(path, &child); /* else the file is gone */
     return code;
 }
 

@@ -3,9 +3,12 @@
 
 #include "base/strbuf.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #define BUSY_TIMEOUT_MS 2000
@@ -15,12 +18,32 @@ static const char schema_sql[] = {
 #include "schema_sql.inc"
 };
 
-/* SQLite says "I/O error" for some writes that failed for want of room. */
+/* SQLite says "I/O error" for some writes that failed for want of room, and has forgotten the errno. A write
+ * of its is a page of 4096 bytes, or some of them. */
+#define ROOM_BYTES UINT64_C(65536)
+
 static bool disk_is_full(const char *path)
 {
     struct statvfs fs;
     if (path == NULL || statvfs(path, &fs) != 0) return false;
-    return (uint64_t)fs.f_bavail * fs.f_frsize < UINT64_C(65536);
+    return (uint64_t)fs.f_bavail * fs.f_frsize < ROOM_BYTES;
+}
+
+/* A file cannot grow for the limit of this process (`ulimit -f`): the database or its journal. */
+static bool limit_is_reached(const char *path)
+{
+    static const char *const journals[] = {"", "-wal", "-journal"};
+    struct rlimit most;
+    if (path == NULL || getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return false;
+    for (size_t i = 0; i < sizeof journals / sizeof *journals; i++) {
+        char name[4096];
+        struct stat info;
+        if ((size_t)snprintf(name, sizeof name, "%s%s", path, journals[i]) >= sizeof name) continue;
+        if (stat(name, &info) != 0) continue;
+        uint64_t size = (uint64_t)info.st_size;
+        if (size <= most.rlim_cur && size + ROOM_BYTES > most.rlim_cur) return true;
+    }
+    return false;
 }
 
 static jm_status status_of_sqlite(sqlite3 *db, int rc, const char *path)
@@ -31,7 +54,7 @@ static jm_status status_of_sqlite(sqlite3 *db, int rc, const char *path)
         return JM_DISK_FULL;
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
-        return disk_is_full(path) ? JM_DISK_FULL : system;
+        return disk_is_full(path) || limit_is_reached(path) ? JM_DISK_FULL : system;
     case SQLITE_READONLY:
     case SQLITE_PERM:
         return JM_NO_PERMISSION;
@@ -52,8 +75,10 @@ static jm_status status_of_sqlite(sqlite3 *db, int rc, const char *path)
 jm_status jm__database_fail(jm_error *err, sqlite3 *db, int rc, const char *call, const char *path)
 {
     jm_status status = status_of_sqlite(db, rc, path);
-    return jm__fail(err, status, rc, call, "%s: %s (%s)", path == NULL ? "recording in memory" : path,
-                    jm_status_text(status), db == NULL ? sqlite3_errstr(rc) : sqlite3_errmsg(db));
+    bool limited = status == JM_DISK_FULL && !disk_is_full(path) && limit_is_reached(path);
+    jm__fail(err, status, rc, call, "%s: %s (%s)", path == NULL ? "recording in memory" : path,
+             jm_status_text(status), db == NULL ? sqlite3_errstr(rc) : sqlite3_errmsg(db));
+    return limited ? jm__hint(err, status, "raise the limit on the size of a file (`ulimit -f`)") : status;
 }
 
 jm_status jm__database_run(sqlite3 *db, const char *sql, const char *path, jm_error *err)

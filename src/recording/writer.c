@@ -332,7 +332,7 @@ jm_status jm__writer_recording(jm__writer *writer, jm_recording **out, jm_error 
 }
 
 /* What the file lacks at the end, in words. */
-static jm_status fail_incomplete(jm__writer *writer, jm_status status, int64_t code, jm_error *err)
+static jm_status fail_incomplete(jm__writer *writer, const jm_error *cause, jm_error *err)
 {
     jm__strbuf lost = {0};
     int64_t counts[JM_BATCH_ROW_COUNT];
@@ -345,11 +345,19 @@ static jm_status fail_incomplete(jm__writer *writer, jm_status status, int64_t c
     if (writer->complete_ns != 0)
         snprintf(since, sizeof since, "its last %.1f s are",
                  (double)(jm__now_ns() - writer->complete_ns) / 1e9);
-    jm__fail(err, status, code, "sqlite3_step", "%s: %s: %s missing (%s); what was written before is whole",
-             writer->path, jm_status_text(status), since,
-             lost.length == 0 ? "nothing but its end mark" : lost.text);
+    jm__fail(err, cause->status, cause->code, cause->call,
+             "%s: %s: %s missing (%s); what was written before is whole", writer->path,
+             jm_status_text(cause->status), since, lost.length == 0 ? "nothing but its end mark" : lost.text);
     jm__strbuf_free(&lost);
-    return status;
+    return jm__hint(err, cause->status, "%s", cause->hint);
+}
+
+/* Somebody removed it, or put another in its place: what was recorded is in a file without a name. */
+static jm_status fail_gone(const jm__writer *writer, jm_error *err)
+{
+    jm_status status = jm__fail(err, JM_NOT_FOUND, 0, "stat",
+                                "%s is gone: it was removed or replaced while it was recorded", writer->path);
+    return jm__hint(err, status, "leave a recording where it is until its run has ended");
 }
 
 /* Everything into the one file, no journal beside it. Somebody may be reading just now: that passes. */
@@ -385,9 +393,11 @@ jm_status jm__writer_close(jm__writer *writer, jm_error *err)
     jm__batch_add_meta(&writer->batch, "closed", "1");
     jm_status status = jm__writer_commit(writer, 0, &cause);
     if (status != JM_OK)
-        status = fail_incomplete(writer, status, cause.code, err);
+        status = fail_incomplete(writer, &cause, err);
     else if (writer->path != NULL)
         jm__inserter_free(&writer->inserter), leave_one_file(writer);
+    if (status == JM_OK && writer->path != NULL && !jm__written_is_at(&writer->claim.file, writer->path))
+        status = fail_gone(writer, err);
     jm__writer_keep(writer);
     free_writer(writer);
     return status;

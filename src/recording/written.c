@@ -50,6 +50,13 @@ void jm__written_remove(jm__written *written)
     *written = (jm__written){0};
 }
 
+bool jm__written_is_at(const jm__written *written, const char *path)
+{
+    struct stat info;
+    if (written->pid == 0) return true; /* not known */
+    return stat(path, &info) == 0 && info.st_dev == written->device && info.st_ino == written->inode;
+}
+
 /* A value of `meta`, "" if there is none. */
 static void read_meta(sqlite3 *db, const char *key, char *value, size_t size)
 {

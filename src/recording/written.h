@@ -18,6 +18,9 @@ typedef struct jm__written {
 bool jm__written_add(jm__written *written, int file);
 void jm__written_remove(jm__written *written);
 
+/* Its name still leads to it. */
+bool jm__written_is_at(const jm__written *written, const char *path);
+
 /* The process that writes the recording at `path`, 0 if nobody does; `command`: what it records, "" if that
  * is not known. What cannot be read is nobody's. */
 int64_t jm__written_by(const char *path, char *command, size_t size);
