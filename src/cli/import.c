@@ -44,10 +44,10 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options[] = {
-    {"--output", 'o', "FILE", "The recording to write.", NULL, true},
-    {"--force", 'f', NULL, "Replace an existing file.", NULL, false},
+    {"--output", 'o', "FILE", "the recording to write", NULL, true},
+    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
     {"--board", 'b', "PROFILE",
-     "Board profile that knows the sensors (h200, h100, ...; generic if not given).", NULL, false},
+     "profile of the GPU that knows the sensors: h200, h100, ... (default: generic)", NULL, false},
 #define X(name, option, text) {"--" #option, 0, "CSV", text, NULL, false},
     JM_IMPORT_MAP(X)
 #undef X

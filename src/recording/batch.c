@@ -2,6 +2,7 @@
 #include "recording/batch.h"
 
 #include "base/search.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -147,9 +148,21 @@ void jm__batch_add_anchor(jm__batch *batch, const jm__anchor *anchor)
     (void)PUSH_ONE(batch, anchors, JM_BATCH_OTHERS, row, 0);
 }
 
+/* A copy; of a text longer than a reader would take (jm__database_open), its beginning and how long it was.
+ */
+static char *copy_bounded(const char *text)
+{
+    size_t length = strlen(text);
+    if (length <= JM_META_BYTES_MAX) return strdup(text);
+    jm__strbuf cut = {0};
+    jm__strbuf_add_bytes(&cut, text, jm__utf8_cut(text, JM_META_BYTES_MAX));
+    jm__strbuf_format(&cut, "... (%zu bytes in all)", length);
+    return jm__strbuf_take(&cut);
+}
+
 void jm__batch_add_meta(jm__batch *batch, const char *key, const char *value)
 {
-    jm__meta row = {strdup(key), strdup(value)};
+    jm__meta row = {strdup(key), copy_bounded(value)};
     if (row.key != NULL && row.value != NULL &&
         PUSH_ONE(batch, meta, JM_BATCH_OTHERS, row, size_of(row.key) + size_of(row.value)))
         return;

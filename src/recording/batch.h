@@ -9,6 +9,8 @@
 
 #define JM_BATCH_BYTES_MAX ((size_t)64 << 20) /* about a million kernels */
 
+#define JM_META_BYTES_MAX ((size_t)64 << 10) /* of one fact: a command line may be megabytes long */
+
 #define JM_NUMBERED_MAX                                                                                      \
     (1u << 22) /* boards, sensors, streams, classes, names of a recording: each at most that */
 
