@@ -2,9 +2,9 @@
 #include "recording/recording.h"
 
 #include "base/vec.h"
-#include "recording/alive.h"
 #include "recording/copy.h"
 #include "recording/recover.h"
+#include "recording/written.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -229,18 +229,16 @@ static double seconds_recorded(const jm_recording *recording)
     return (double)(strtoll(complete, NULL, 10) - strtoll(start, NULL, 10)) / 1e9;
 }
 
-static bool recorder_is_alive(const jm_recording *recording)
+static bool recorder_is_at_work(const jm_recording *recording)
 {
-    const char *pid = jm_recording_meta(recording, "recorder_pid");
-    const char *ticks = jm_recording_meta(recording, "recorder_start_ticks");
-    return pid != NULL && ticks != NULL &&
-           jm__process_start_ticks(strtoll(pid, NULL, 10)) == strtoll(ticks, NULL, 10);
+    return jm__written_goes_on(recording->path, jm_recording_meta(recording, "recorder_pid"),
+                               jm_recording_meta(recording, "recorder_start_ticks"));
 }
 
 /* A recording without its end mark: its recorder is still at work, or it was killed. */
 static void note_missing_close(jm_recording *recording)
 {
-    if (jm_recording_meta(recording, "closed") != NULL || recorder_is_alive(recording)) return;
+    if (jm_recording_meta(recording, "closed") != NULL || recorder_is_at_work(recording)) return;
     jm__recording_note_damage(
         recording,
         "the recorder ended before it could close the file: the first %.1f s are whole, "

@@ -57,6 +57,26 @@ bool jm__written_is_at(const jm__written *written, const char *path)
     return stat(path, &info) == 0 && info.st_dev == written->device && info.st_ino == written->inode;
 }
 
+/* This very process writes the file. */
+static bool is_own(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0) return false;
+    pthread_mutex_lock(&lock);
+    bool own = find((jm__written){getpid(), info.st_dev, info.st_ino}) < all.count;
+    pthread_mutex_unlock(&lock);
+    return own;
+}
+
+bool jm__written_goes_on(const char *path, const char *recorder_pid, const char *recorder_start_ticks)
+{
+    if (is_own(path)) return true;
+    if (recorder_pid == NULL || recorder_start_ticks == NULL) return false;
+    int64_t pid = strtoll(recorder_pid, NULL, 10);
+    return pid > 0 && pid != getpid() &&
+           jm__process_start_ticks(pid) == strtoll(recorder_start_ticks, NULL, 10);
+}
+
 /* A value of `meta`, "" if there is none. */
 static void read_meta(sqlite3 *db, const char *key, char *value, size_t size)
 {
@@ -76,18 +96,12 @@ int64_t jm__written_by(const char *path, char *command, size_t size)
     sqlite3 *db;
     command[0] = '\0';
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return 0;
-    pthread_mutex_lock(&lock);
-    bool own = find((jm__written){getpid(), info.st_dev, info.st_ino}) < all.count;
-    pthread_mutex_unlock(&lock);
-    if (own) return getpid();
+    if (is_own(path)) return getpid();
     if (jm__database_open(&db, path, false, NULL) != JM_OK) return 0;
     read_meta(db, "closed", closed, sizeof closed);
     read_meta(db, "recorder_pid", pid, sizeof pid);
     read_meta(db, "recorder_start_ticks", ticks, sizeof ticks);
     read_meta(db, "command", command, size);
     sqlite3_close(db);
-    int64_t writer = strtoll(pid, NULL, 10);
-    bool writes = closed[0] == '\0' && ticks[0] != '\0' && writer > 0 && writer != getpid() &&
-                  jm__process_start_ticks(writer) == strtoll(ticks, NULL, 10);
-    return writes ? writer : 0;
+    return closed[0] == '\0' && jm__written_goes_on(path, pid, ticks) ? strtoll(pid, NULL, 10) : 0;
 }

@@ -21,6 +21,10 @@ void jm__written_remove(jm__written *written);
 /* Its name still leads to it. */
 bool jm__written_is_at(const jm__written *written, const char *path);
 
+/* The recorder of a file without an end mark is still at work; its pid and start as `meta` has them, or NULL.
+ */
+bool jm__written_goes_on(const char *path, const char *recorder_pid, const char *recorder_start_ticks);
+
 /* The process that writes the recording at `path`, 0 if nobody does; `command`: what it records, "" if that
  * is not known. What cannot be read is nobody's. */
 int64_t jm__written_by(const char *path, char *command, size_t size);
