@@ -112,6 +112,15 @@ JM_API const jm_board *jm_inventory_board(const jm_inventory *inventory, size_t 
 JM_API size_t jm_inventory_sensor_count(const jm_inventory *inventory, size_t board);
 JM_API const jm_sensor *jm_inventory_sensor(const jm_inventory *inventory, size_t board, size_t sensor);
 
+typedef struct jm_board_memory {
+    int64_t total_bytes;
+    int64_t free_bytes; /* at the time of the call */
+} jm_board_memory;
+
+/* A GPU's memory now. NOT_SUPPORTED: the board has none of its own, or its driver does not tell. */
+JM_API jm_status jm_inventory_memory(jm_inventory *inventory, size_t board, jm_board_memory *out,
+                                     jm_error *err);
+
 #ifdef __cplusplus
 }
 #endif

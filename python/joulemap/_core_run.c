@@ -276,8 +276,17 @@ PyType_Spec core_recording_spec = {
 
 /* ---- boards ---- */
 
-static PyObject *board_dict(const jm_board *board)
+static PyObject *bytes_or_none(bool known, int64_t bytes)
 {
+    if (!known) Py_RETURN_NONE;
+    return PyLong_FromLongLong(bytes);
+}
+
+static PyObject *board_dict(jm_inventory *inventory, size_t number)
+{
+    const jm_board *board = jm_inventory_board(inventory, number);
+    jm_board_memory memory = {0};
+    bool known = jm_inventory_memory(inventory, number, &memory, NULL) == JM_OK;
     const core_item items[] = {
         {"backend", core_text(board->backend)},
         {"name", core_text(board->name)},
@@ -289,6 +298,8 @@ static PyObject *board_dict(const jm_board *board)
         {"cuda_index", PyLong_FromLong(board->cuda_index)},
         {"power_limit_w", core_number(board->power_limit_w)},
         {"simulated", PyBool_FromLong(board->simulated)},
+        {"memory_total_bytes", bytes_or_none(known, memory.total_bytes)},
+        {"memory_free_bytes", bytes_or_none(known, memory.free_bytes)},
     };
     return core_dict_take(items, sizeof items / sizeof *items);
 }
@@ -315,7 +326,7 @@ PyObject *core_boards(PyObject *module, PyObject *args)
     Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(PyModule_GetState(module), &err);
     PyObject *boards = PyList_New(0);
     for (size_t i = 0; boards && i < jm_inventory_board_count(inventory); i++)
-        if (core_append(boards, board_dict(jm_inventory_board(inventory, i))) < 0) Py_CLEAR(boards);
+        if (core_append(boards, board_dict(inventory, i)) < 0) Py_CLEAR(boards);
     jm_inventory_free(inventory);
     return boards;
 }

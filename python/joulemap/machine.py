@@ -21,6 +21,8 @@ class Board:
         Enforced limit.
     simulated : bool
         True for the simulated board.
+    memory_total_bytes, memory_free_bytes : int or None
+        Memory of a GPU, and what of it was free when asked; None where it is not told.
     """
 
     backend: str
@@ -33,6 +35,8 @@ class Board:
     cuda_index: int
     power_limit_w: float | None
     simulated: bool
+    memory_total_bytes: int | None
+    memory_free_bytes: int | None
 
 
 def boards(sim: str | None = None) -> list[Board]:

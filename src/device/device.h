@@ -59,6 +59,8 @@ typedef struct jm__backend {
     /* One sample, or all that a buffered sensor holds, oldest first (a part of them costs as much).
      * DEVICE_LOST: the board is gone; each later read looks for it again. */
     jm_status (*read)(void *state, size_t board, size_t sensor, jm__samples *out, jm_error *err);
+    /* NULL: its boards have no memory of their own. */
+    jm_status (*memory)(void *state, size_t board, jm_board_memory *out, jm_error *err);
     void (*close)(void *state);
 } jm__backend;
 
@@ -75,6 +77,7 @@ size_t jm__devices_sensor_count(const jm__devices *devices, size_t board);
 const jm__device_sensor *jm__devices_sensor(const jm__devices *devices, size_t board, size_t sensor);
 jm_status jm__devices_read(jm__devices *devices, size_t board, size_t sensor, jm__samples *out,
                            jm_error *err);
+jm_status jm__devices_memory(jm__devices *devices, size_t board, jm_board_memory *out, jm_error *err);
 const jm__findings *jm__devices_findings(const jm__devices *devices);
 
 #endif

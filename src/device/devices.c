@@ -139,6 +139,15 @@ jm_status jm__devices_read(jm__devices *devices, size_t board, size_t sensor, jm
     return backends[entry->backend]->read(devices->states[entry->backend], entry->number, sensor, out, err);
 }
 
+jm_status jm__devices_memory(jm__devices *devices, size_t board, jm_board_memory *out, jm_error *err)
+{
+    const board_entry *entry = &devices->boards[board];
+    const jm__backend *backend = backends[entry->backend];
+    if (backend->memory == NULL)
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, NULL, "%s has no memory of its own", entry->row.name);
+    return backend->memory(devices->states[entry->backend], entry->number, out, err);
+}
+
 const jm__findings *jm__devices_findings(const jm__devices *devices)
 {
     return &devices->findings;

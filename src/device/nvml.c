@@ -239,6 +239,20 @@ static jm_status nvml_read(void *context, size_t number, size_t slot, jm__sample
     return JM_OK;
 }
 
+static jm_status nvml_memory(void *context, size_t number, jm_board_memory *out, jm_error *err)
+{
+    nvml_state *state = context;
+    const nvml_board *board = &state->boards[number];
+    jm__nvml_memory memory = {0};
+    int result = state->nvml.memory != NULL ? state->nvml.memory(board->device, &memory) : JM_NVML_NO_SYMBOL;
+    if (result != JM_NVML_SUCCESS)
+        return jm__fail(err, result == JM_NVML_NO_SYMBOL ? JM_NOT_SUPPORTED : jm__nvml_status(result), result,
+                        "nvmlDeviceGetMemoryInfo", "GPU %d: memory: %s", board->row.index,
+                        reason_text(&state->nvml, result));
+    *out = (jm_board_memory){.total_bytes = (int64_t)memory.total, .free_bytes = (int64_t)memory.free};
+    return JM_OK;
+}
+
 static void nvml_close(void *context)
 {
     nvml_state *state = context;
@@ -247,4 +261,5 @@ static void nvml_close(void *context)
     free(state);
 }
 
-const jm__backend jm__backend_nvml = {"nvml", nvml_open, nvml_boards, nvml_sensors, nvml_read, nvml_close};
+const jm__backend jm__backend_nvml = {"nvml",    nvml_open,   nvml_boards, nvml_sensors,
+                                      nvml_read, nvml_memory, nvml_close};

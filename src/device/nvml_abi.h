@@ -78,10 +78,15 @@ typedef struct jm__nvml_utilisation {
     unsigned gpu, memory; /* percent */
 } jm__nvml_utilisation;
 
+typedef struct jm__nvml_memory {
+    unsigned long long total, free, used; /* bytes */
+} jm__nvml_memory;
+
 _Static_assert(sizeof(jm__nvml_sample) == 16, "NVML layout");
 _Static_assert(sizeof(jm__nvml_field) == 40, "NVML layout");
 _Static_assert(sizeof(jm__nvml_pci) == 68, "NVML layout");
 _Static_assert(sizeof(jm__nvml_utilisation) == 8, "NVML layout");
+_Static_assert(sizeof(jm__nvml_memory) == 24, "NVML layout");
 
 /* slot, symbol, older symbol of the same shape ("" if none), what is lost without it, arguments.
  * Without what is lost for "everything", nothing works. */
@@ -105,6 +110,8 @@ _Static_assert(sizeof(jm__nvml_utilisation) == 8, "NVML layout");
       (jm__nvml_device, unsigned *))                                                                         \
     X(mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex", "",                                               \
       "boards of MIG instances in CUDA_VISIBLE_DEVICES", (jm__nvml_device, unsigned, jm__nvml_device *))     \
+    X(memory, "nvmlDeviceGetMemoryInfo", "", "how much memory a board has",                                  \
+      (jm__nvml_device, jm__nvml_memory *))                                                                  \
     X(samples, "nvmlDeviceGetSamples", "", "the ring of power samples",                                      \
       (jm__nvml_device, int, unsigned long long, int *, unsigned *, jm__nvml_sample *))                      \
     X(fields, "nvmlDeviceGetFieldValues", "", "instant power, memory power",                                 \

@@ -102,4 +102,5 @@ static void rapl_close(void *context)
     free(state);
 }
 
-const jm__backend jm__backend_rapl = {"rapl", rapl_open, rapl_boards, rapl_sensors, rapl_read, rapl_close};
+const jm__backend jm__backend_rapl = {"rapl",    rapl_open, rapl_boards, rapl_sensors,
+                                      rapl_read, NULL,      rapl_close};

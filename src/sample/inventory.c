@@ -120,6 +120,13 @@ const jm_board *jm_inventory_board(const jm_inventory *inventory, size_t board)
     return board < inventory->board_count ? &inventory->boards[board].row : NULL;
 }
 
+jm_status jm_inventory_memory(jm_inventory *inventory, size_t board, jm_board_memory *out, jm_error *err)
+{
+    if (board >= inventory->board_count)
+        return jm__fail(err, JM_USAGE, 0, "jm_inventory_memory", "there is no board %zu", board);
+    return jm__devices_memory(inventory->devices, board, out, err);
+}
+
 size_t jm_inventory_sensor_count(const jm_inventory *inventory, size_t board)
 {
     return board < inventory->board_count ? inventory->boards[board].sensor_count : 0;

@@ -176,6 +176,13 @@ def test_the_monitor_knows_power_and_name() -> None:
     assert used + free == pytest.approx(total)
 
 
+def test_memory_that_the_driver_does_not_tell_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor = GPUMonitor()
+    monkeypatch.setenv("JOULEMAP_SIM_FAULTS", "nvmlDeviceGetMemoryInfo=NOT_SUPPORTED")
+    with pytest.raises(joulemap.Error, match="does not tell the memory of NVIDIA H200"):
+        monitor.get_gpu_info()
+
+
 def test_a_board_that_is_not_there_is_an_error_with_a_cure() -> None:
     with pytest.raises(joulemap.NoDeviceError, match="doctor") as caught:
         GPUMonitor(7)

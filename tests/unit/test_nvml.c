@@ -81,6 +81,24 @@ static void test_a_board_is_known_by_name_uuid_pci_and_limits(void **state)
     assert_null(jm_inventory_sensor(inventory, 0, 99));
 }
 
+static void test_a_gpu_tells_its_memory_and_a_missing_call_is_no_zero(void **state)
+{
+    (void)state;
+    jm_error err;
+    jm_board_memory memory = {.total_bytes = -7};
+    look("h200", NULL);
+    assert_int_equal(jm_inventory_memory(inventory, 0, &memory, &err), JM_OK);
+    assert_in_range(memory.total_bytes, INT64_C(139) << 30, INT64_C(144) << 30); /* 141 GB of HBM3e */
+    assert_in_range(memory.free_bytes, memory.total_bytes / 2, memory.total_bytes);
+    assert_int_equal(jm_inventory_memory(inventory, 99, &memory, &err), JM_USAGE);
+    look_away(NULL);
+    look("h200", "missing:nvmlDeviceGetMemoryInfo");
+    memory.total_bytes = -7;
+    assert_int_equal(jm_inventory_memory(inventory, 0, &memory, &err), JM_NOT_SUPPORTED);
+    assert_int_equal(memory.total_bytes, -7);
+    assert_string_equal(err.call, "nvmlDeviceGetMemoryInfo");
+}
+
 static void test_a_sensor_joins_what_the_board_and_its_profile_know(void **state)
 {
     (void)state;
@@ -203,6 +221,7 @@ int main(void)
         unsetenv(variables[i]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_a_board_is_known_by_name_uuid_pci_and_limits, look_away),
+        cmocka_unit_test_teardown(test_a_gpu_tells_its_memory_and_a_missing_call_is_no_zero, look_away),
         cmocka_unit_test_teardown(test_a_sensor_joins_what_the_board_and_its_profile_know, look_away),
         cmocka_unit_test_teardown(test_a_missing_call_costs_one_sensor_and_is_named, look_away),
         cmocka_unit_test_teardown(test_a_call_under_its_older_name_still_serves, look_away),

@@ -7,7 +7,6 @@ sensor's one-second mean, every joule once in the totals, all boards of a model 
 from __future__ import annotations
 
 import csv
-import ctypes
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _core
-from joulemap._cli import native_folder
+from joulemap.machine import Board, boards
 from joulemap.report import Row, import_pandas
 from joulemap.session import Session, current_session
 
@@ -116,14 +115,17 @@ class GPUMonitor:
     POWER_SPAN_S = 0.1
 
     def __init__(self, device_index: int = 0) -> None:
-        gpus = [board for board in _core.boards() if board["backend"] == "nvml"]
         self.device_index = device_index
+        self._board = self._find()
+
+    def _find(self) -> Board:
+        """Return the board as it is now."""
+        gpus = [board for board in boards() if board.backend == "nvml"]
         for board in gpus:
-            if device_index in (board["cuda_index"], board["index"] if board["cuda_index"] < 0 else -1):
-                self._board = board
-                return
+            if self.device_index in (board.cuda_index, board.index if board.cuda_index < 0 else -1):
+                return board
         raise _core.NoDeviceError(
-            f"no board with index {device_index} ({len(gpus)} found): run `joulemap doctor` to see what is "
+            f"no board with index {self.device_index} ({len(gpus)} found): run `joulemap doctor` to see what is "
             "missing, or set JOULEMAP_SIM=h200 for the simulated board"
         )
 
@@ -135,10 +137,10 @@ class GPUMonitor:
             report = session.report("board", from_ns=begin_ns, to_ns=time.monotonic_ns())
             duration_s = report.totals.duration_s
             for row in report.rows:
-                if row.boards == str(self._board["index"]) and duration_s and row.energy_j is not None:
+                if row.boards == str(self._board.index) and duration_s and row.energy_j is not None:
                     return row.energy_j / duration_s
         raise _core.Error(
-            f"no power reading of {self._board['name']} came in: run `joulemap doctor` to see what is missing"
+            f"no power reading of {self._board.name} came in: run `joulemap doctor` to see what is missing"
         )
 
     def get_gpu_info(self) -> dict[str, Any]:
@@ -149,30 +151,16 @@ class GPUMonitor:
         joulemap.Error
             If the driver does not tell the board's memory.
         """
-        total, free = _memory_bytes(self._board["index"], self._board["simulated"])
+        board = self._find()
+        total, free = board.memory_total_bytes, board.memory_free_bytes
+        if total is None or free is None:
+            raise _core.Error(f"the driver does not tell the memory of {board.name}: run `joulemap doctor`")
         return {
-            "name": self._board["name"],
+            "name": board.name,
             "memory_total_gb": total / 1024**3,
             "memory_used_gb": (total - free) / 1024**3,
             "memory_free_gb": free / 1024**3,
         }
-
-
-def _memory_bytes(index: int, simulated: bool) -> tuple[int, int]:
-    """Return a board's memory and how much of it is free, as NVML tells them, byte."""
-    simulator = native_folder() / "sim" / "libnvidia-ml.so.1"
-    path = str(simulator) if simulated else os.environ.get("JOULEMAP_NVML", "libnvidia-ml.so.1")
-    numbers = (ctypes.c_ulonglong * 3)()  # nvmlMemory_t: total, free, used
-    board = ctypes.c_void_p()
-    nvml = ctypes.CDLL(path)
-    status = nvml.nvmlInit_v2()
-    if status == 0:
-        status = nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(board))
-        status = status or nvml.nvmlDeviceGetMemoryInfo(board, numbers)
-        nvml.nvmlShutdown()
-    if status != 0:
-        raise _core.Error(f"NVML does not tell the memory of board {index} (code {status}): run `joulemap doctor`")
-    return numbers[0], numbers[1]
 
 
 class LayerPowerProfiler:
