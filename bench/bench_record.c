@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     for (int64_t row = 0; row < ROWS; row += BATCH) {
         fill(kernels, row);
         int64_t begin_ns = jm__now_ns();
-        jm__writer_kernels(writer, kernels, BATCH, NULL);
+        jm__writer_kernels(writer, kernels, BATCH);
         if ((row + BATCH) % ROWS_A_COMMIT == 0 && jm__writer_commit(writer, row + 1, &err) != JM_OK) {
             fprintf(stderr, "%s\n", err.text);
             return 1;

@@ -68,7 +68,7 @@ static void check(bench *b, jm_status status)
 
 static void flush_readings(bench *b)
 {
-    check(b, jm__writer_readings(b->writer, b->readings, b->reading_count, &b->err));
+    jm__writer_readings(b->writer, b->readings, b->reading_count);
     b->reading_count = 0;
 }
 
@@ -104,7 +104,7 @@ static void pass(bench *b, int64_t until_ns, double power_w)
 
 static void flush_kernels(bench *b)
 {
-    check(b, jm__writer_kernels(b->writer, b->kernels, b->kernel_count, &b->err));
+    jm__writer_kernels(b->writer, b->kernels, b->kernel_count);
     b->kernel_count = 0;
 }
 
@@ -135,13 +135,13 @@ static int64_t begin_span(bench *b, jm_span_kind kind, int64_t parent_id, const 
                      .name_id = jm__writer_name(b->writer, name),
                      .type_id = jm__writer_name(b->writer, type),
                      .kind = kind};
-    check(b, jm__writer_span_begin(b->writer, &span, &b->err));
+    jm__writer_span_begin(b->writer, &span);
     return span.id;
 }
 
 static void end_span(bench *b, int64_t span_id)
 {
-    check(b, jm__writer_span_end(b->writer, span_id, b->now_ns, &b->err));
+    jm__writer_span_end(b->writer, span_id, b->now_ns);
 }
 
 /* A step of training. Batches differ, so each span runs half to one and a half times its kernels. */
@@ -188,9 +188,13 @@ static void describe(bench *b)
         if (strcmp(sensor.name, "power_ring") == 0) b->ring = sensor;
         if (strcmp(sensor.name, "energy_counter") == 0) b->counter = sensor;
     }
-    jm__process process = {
-        .id = PROCESS, .start_ns = BEGIN_NS, .end_ns = BEGIN_NS, .command = "bench_report"};
-    check(b, jm__writer_process(b->writer, &process, &b->err));
+    jm__process process = {.id = PROCESS,
+                           .pid = getpid(),
+                           .rank = -1,
+                           .start_ns = BEGIN_NS,
+                           .end_ns = BEGIN_NS,
+                           .command = "bench_report"};
+    jm__writer_process(b->writer, &process);
     jm__stream stream = {.process_id = PROCESS, .board_id = board.id, .context = 1, .stream = 7};
     check(b, jm__writer_stream(b->writer, &stream, &b->err));
     b->stream_id = stream.id;
@@ -214,7 +218,7 @@ static int write_recording(const char *path, int64_t kernels)
     describe(&b);
     char begin[32], end[32];
     snprintf(begin, sizeof begin, "%" PRId64, BEGIN_NS);
-    check(&b, jm__writer_meta(b.writer, "start_ns", begin, &b.err));
+    jm__writer_meta(b.writer, "start_ns", begin);
     pass(&b, b.now_ns + JM_NS_PER_S, IDLE_W);
     int64_t phase_id = begin_span(&b, JM_SPAN_PHASE, 0, "train", NULL), ran = 0, spans = 0;
     for (; ran < kernels; spans += 1 + SPANS_A_STEP) {
@@ -226,7 +230,7 @@ static int write_recording(const char *path, int64_t kernels)
     flush_kernels(&b);
     flush_readings(&b);
     snprintf(end, sizeof end, "%" PRId64, b.now_ns);
-    check(&b, jm__writer_meta(b.writer, "end_ns", end, &b.err));
+    jm__writer_meta(b.writer, "end_ns", end);
     check(&b, jm__writer_close(b.writer, &b.err));
     printf("%" PRId64 " kernels of %d classes, %" PRId64 " readings of the ring, %" PRId64
            " spans, %.0f s, %.0f J\n",

@@ -41,20 +41,20 @@ static int64_t on_name(void *context, const char *text)
 static void on_process(void *context, const jm__process *process)
 {
     counts *all = context;
-    if (all->writer != NULL) jm__writer_process(all->writer, process, &all->err);
+    if (all->writer != NULL) jm__writer_process(all->writer, process);
 }
 
 static void on_span_begin(void *context, const jm__span *span)
 {
     counts *all = context;
     all->spans++;
-    if (all->writer != NULL) jm__writer_span_begin(all->writer, span, &all->err);
+    if (all->writer != NULL) jm__writer_span_begin(all->writer, span);
 }
 
 static void on_span_end(void *context, int64_t span_id, int64_t end_ns)
 {
     counts *all = context;
-    if (all->writer != NULL) jm__writer_span_end(all->writer, span_id, end_ns, &all->err);
+    if (all->writer != NULL) jm__writer_span_end(all->writer, span_id, end_ns);
 }
 
 static void on_mark(void *context, const jm__mark *mark)
@@ -89,7 +89,7 @@ static void on_kernels(void *context, const jm__kernel *kernels, size_t count)
     all->kernels += (int64_t)count;
     for (size_t i = 0; i < count; i++)
         all->tied += kernels[i].span_id != 0;
-    if (all->writer != NULL) jm__writer_kernels(all->writer, kernels, count, &all->err);
+    if (all->writer != NULL) jm__writer_kernels(all->writer, kernels, count);
 }
 
 static void on_loss(void *context, const jm__loss *loss)
@@ -99,10 +99,10 @@ static void on_loss(void *context, const jm__loss *loss)
     printf("  lost: %" PRId64 " (%s: %s)\n", loss->count, loss->source, loss->reason);
 }
 
-static void on_note(void *context, int64_t process_id, const char *text)
+static void on_note(void *context, int64_t pid, const char *text)
 {
     (void)context;
-    (void)process_id;
+    (void)pid;
     puts(text);
 }
 

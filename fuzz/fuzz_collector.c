@@ -91,10 +91,10 @@ static void take_loss(void *context, const jm__loss *loss)
     s->bytes += strlen(loss->source) + strlen(loss->reason);
 }
 
-static void take_note(void *context, int64_t process_id, const char *text)
+static void take_note(void *context, int64_t pid, const char *text)
 {
     seen *s = context;
-    (void)process_id;
+    (void)pid;
     s->bytes += strlen(text);
 }
 

@@ -6,7 +6,7 @@
 #include "recording/writer.h"
 #include <math.h>
 
-#define PID        42
+#define PROCESS    42
 #define START_NS   (INT64_C(77) * JM_NS_PER_S)
 #define END_NS     (START_NS + 2 * JM_NS_PER_S)
 #define MUST(call) FUZZ_PROMISE((call) == JM_OK)
@@ -53,23 +53,23 @@ static void write_board(jm__writer *writer)
     for (int i = 0; i < 100; i++) {
         int64_t t_ns = START_NS + i * 20 * JM_NS_PER_MS;
         jm_reading reading = {ring.id, t_ns, i < 20 || i > 80 ? 120 : 480 + i % 5};
-        MUST(jm__writer_readings(writer, &reading, 1, NULL));
+        jm__writer_readings(writer, &reading, 1);
         if (i % 33 == 0) {
             reading = (jm_reading){counter.id, t_ns, 1000 + 7.2 * i};
-            MUST(jm__writer_readings(writer, &reading, 1, NULL));
+            jm__writer_readings(writer, &reading, 1);
         }
     }
     jm__event event = {
         .t_ns = START_NS + 5, .board_id = board.id, .kind = JM_EVENT_CLOCK_STEP, .value = 1, .text = "said"};
-    MUST(jm__writer_event(writer, &event, NULL));
+    jm__writer_event(writer, &event);
 }
 
 static void write_span(jm__writer *writer, int64_t id, int64_t parent_id, jm_span_kind kind, const char *name,
                        int64_t from_ms, int64_t to_ms)
 {
     jm__span span = {.id = id,
-                     .process_id = PID,
-                     .thread_id = PID,
+                     .process_id = PROCESS,
+                     .thread_id = PROCESS,
                      .parent_id = parent_id,
                      .start_ns = START_NS + from_ms * JM_NS_PER_MS,
                      .end_ns = -1,
@@ -77,8 +77,8 @@ static void write_span(jm__writer *writer, int64_t id, int64_t parent_id, jm_spa
                      .type_id = kind == JM_SPAN_FORWARD ? jm__writer_name(writer, "Linear(8, 8)") : 0,
                      .samples = kind == JM_SPAN_STEP ? 32 : 0,
                      .kind = kind};
-    MUST(jm__writer_span_begin(writer, &span, NULL));
-    if (to_ms >= 0) MUST(jm__writer_span_end(writer, id, START_NS + to_ms * JM_NS_PER_MS, NULL));
+    jm__writer_span_begin(writer, &span);
+    if (to_ms >= 0) jm__writer_span_end(writer, id, START_NS + to_ms * JM_NS_PER_MS);
 }
 
 static void write_kernels(jm__writer *writer)
@@ -91,7 +91,7 @@ static void write_kernels(jm__writer *writer)
                                          .block = {256, 1, 1}};
         MUST(jm__writer_kernel_class(writer, &kernel_class, NULL));
     }
-    jm__stream stream = {.process_id = PID, .board_id = 1, .context = 1, .stream = 7};
+    jm__stream stream = {.process_id = PROCESS, .board_id = 1, .context = 1, .stream = 7};
     MUST(jm__writer_stream(writer, &stream, NULL));
     for (int i = 0; i < 10; i++) {
         int64_t t_ns = START_NS + (450 + i * 100) * JM_NS_PER_MS;
@@ -102,7 +102,7 @@ static void write_kernels(jm__writer *writer)
                              .span_id = i < 5 ? 3 : 0,
                              .launch_ns = t_ns - JM_NS_PER_MS,
                              .calls = 1};
-        MUST(jm__writer_kernels(writer, &kernel, 1, NULL));
+        jm__writer_kernels(writer, &kernel, 1);
     }
 }
 
@@ -110,26 +110,33 @@ void fuzz_good_recording_write(const char *path)
 {
     jm__writer *writer = NULL;
     MUST(jm__writer_create(&writer, path, true, NULL));
-    MUST(jm__writer_anchor(writer, START_NS, INT64_C(1700000000) * JM_NS_PER_S, NULL));
-    MUST(jm__writer_meta(writer, "start_ns", "77000000000", NULL));
-    MUST(jm__writer_meta(writer, "end_ns", "79000000000", NULL));
+    jm__anchor anchor = {START_NS, INT64_C(1700000000) * JM_NS_PER_S};
+    jm__writer_anchor(writer, &anchor);
+    jm__writer_meta(writer, "start_ns", "77000000000");
+    jm__writer_meta(writer, "end_ns", "79000000000");
     write_board(writer);
-    jm__process process = {
-        .id = PID, .parent_id = 1, .start_ns = START_NS, .end_ns = END_NS, .command = "python x"};
-    MUST(jm__writer_process(writer, &process, NULL));
+    jm__process process = {.id = PROCESS,
+                           .pid = 4242,
+                           .parent_pid = 1,
+                           .rank = -1,
+                           .start_ns = START_NS,
+                           .end_ns = END_NS,
+                           .host = "node7",
+                           .command = "python x"};
+    jm__writer_process(writer, &process);
     write_span(writer, 1, 0, JM_SPAN_PHASE, "train", 100, 1900);
     write_span(writer, 2, 1, JM_SPAN_STEP, "step", 200, 1800);
     write_span(writer, 3, 2, JM_SPAN_FORWARD, "blocks.0.attn", 400, 1000);
     write_span(writer, 4, 2, JM_SPAN_BACKWARD, "blocks.0.attn", 1000, -1);
     write_kernels(writer);
-    jm__mark mark = {.process_id = PID,
-                     .thread_id = PID,
+    jm__mark mark = {.process_id = PROCESS,
+                     .thread_id = PROCESS,
                      .t_ns = START_NS + 9,
                      .name_id = jm__writer_name(writer, "saved"),
                      .meta = "{\"step\": 1}"};
-    MUST(jm__writer_mark(writer, &mark, NULL));
-    jm__loss loss = {.t_ns = END_NS, .process_id = PID, .count = 3, .source = "ring", .reason = "full"};
-    MUST(jm__writer_loss(writer, &loss, NULL));
+    jm__writer_mark(writer, &mark);
+    jm__loss loss = {.t_ns = END_NS, .process_id = PROCESS, .count = 3, .source = "ring", .reason = "full"};
+    jm__writer_loss(writer, &loss);
     MUST(jm__writer_commit(writer, END_NS, NULL));
     MUST(jm__writer_close(writer, NULL));
 }

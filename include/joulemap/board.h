@@ -54,6 +54,7 @@ typedef enum jm_response {
 /* One board: a GPU, or a CPU package or DRAM domain. */
 typedef struct jm_board {
     int64_t id;               /* number in a recording, from 1; 0 while it has none */
+    char host[65];            /* machine that it is in; "" if unknown */
     char backend[16];         /* "nvml", "rapl" */
     char name[JM_BOARD_TEXT]; /* "NVIDIA H200", "package-0" */
     char uuid[JM_BOARD_TEXT]; /* "GPU-..."; "" if unknown */

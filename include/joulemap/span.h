@@ -15,21 +15,23 @@
 extern "C" {
 #endif
 
-/* name, text in files and reports, 1 if the span speaks for all threads of the process */
+/* name, text in files and reports, 1 if the span speaks for all threads of the process, and its role: a
+ * CONTAINER says when (a phase, a step), a LAYER is a pass of a layer, WORK is work that is none, OTHER the
+ * rest */
 #define JM_SPAN_KIND_MAP(X)                                                                                  \
-    X(PHASE, "phase", 1)                                                                                     \
-    X(EPOCH, "epoch", 1)                                                                                     \
-    X(STEP, "step", 1)                                                                                       \
-    X(WINDOW, "window", 1)                                                                                   \
-    X(FORWARD, "forward", 0)                                                                                 \
-    X(BACKWARD, "backward", 0)                                                                               \
-    X(RECOMPUTE, "recompute", 0)                                                                             \
-    X(OPTIMIZER, "optimizer", 1)                                                                             \
-    X(NVTX, "nvtx", 0)
+    X(PHASE, "phase", 1, CONTAINER)                                                                          \
+    X(EPOCH, "epoch", 1, CONTAINER)                                                                          \
+    X(STEP, "step", 1, CONTAINER)                                                                            \
+    X(WINDOW, "window", 1, CONTAINER)                                                                        \
+    X(FORWARD, "forward", 0, LAYER)                                                                          \
+    X(BACKWARD, "backward", 0, LAYER)                                                                        \
+    X(RECOMPUTE, "recompute", 0, LAYER)                                                                      \
+    X(OPTIMIZER, "optimizer", 1, WORK)                                                                       \
+    X(NVTX, "nvtx", 0, OTHER)
 
 typedef enum jm_span_kind {
     JM_SPAN_NONE,
-#define X(name, text, process_wide) JM_SPAN_##name,
+#define X(name, text, process_wide, role) JM_SPAN_##name,
     JM_SPAN_KIND_MAP(X)
 #undef X
         JM_SPAN_KIND_COUNT

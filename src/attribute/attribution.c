@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_process(const jm__dataset *dataset, int64_t process_id)
+static bool has_process(const jm__dataset *dataset, int64_t pid)
 {
     for (size_t i = 0; i < dataset->process_count; i++)
-        if (dataset->processes[i].id == process_id) return true;
+        if (dataset->processes[i].pid == pid) return true;
     return false;
 }
 

@@ -30,14 +30,14 @@ static void sort_readings(jm_reading *readings, size_t count)
     }
 }
 
-static jm_status write_meta(jm__writer *writer, jm__import *im, jm_error *err)
+static void write_meta(jm__writer *writer, const jm__import *im)
 {
     char number[32];
-    JM_TRY(jm__writer_meta(writer, "source", "import", err));
+    jm__writer_meta(writer, "source", "import");
     snprintf(number, sizeof number, "%lld", (long long)im->first_ns);
-    JM_TRY(jm__writer_meta(writer, "start_ns", number, err));
+    jm__writer_meta(writer, "start_ns", number);
     snprintf(number, sizeof number, "%lld", (long long)im->last_ns);
-    return jm__writer_meta(writer, "end_ns", number, err);
+    jm__writer_meta(writer, "end_ns", number);
 }
 
 static jm_status write_readings(jm__writer *writer, jm__import *im, jm_board *board, jm_error *err)
@@ -54,7 +54,7 @@ static jm_status write_readings(jm__writer *writer, jm__import *im, jm_board *bo
             jm__ring_correct_rows(im->readings[i].items, count, sensor.period_ns);
         for (size_t r = 0; r < count; r++)
             im->readings[i].items[r].sensor_id = sensor.id;
-        JM_TRY(jm__writer_readings(writer, im->readings[i].items, count, err));
+        jm__writer_readings(writer, im->readings[i].items, count);
     }
     return JM_OK;
 }
@@ -73,8 +73,8 @@ static jm_status write_spans(jm__writer *writer, jm__import *im, jm_error *err)
         };
         span.name_id = jm__writer_name(writer, jm__texts_at(&im->parts, o->part));
         if (span.name_id < 0) return jm__no_memory(err, "jm_recording_import");
-        JM_TRY(jm__writer_span_begin(writer, &span, err));
-        JM_TRY(jm__writer_span_end(writer, span.id, o->end_ns, err));
+        jm__writer_span_begin(writer, &span);
+        jm__writer_span_end(writer, span.id, o->end_ns);
     }
     return JM_OK;
 }
@@ -98,8 +98,7 @@ static jm_status write_kernels(jm__writer *writer, jm__import *im, const int64_t
 {
     jm__kernel *batch = calloc(WRITE_BATCH, sizeof *batch);
     if (batch == NULL) return jm__no_memory(err, "jm_recording_import");
-    jm_status status = JM_OK;
-    for (size_t i = 0; status == JM_OK && i < im->rows.count; i += WRITE_BATCH) {
+    for (size_t i = 0; i < im->rows.count; i += WRITE_BATCH) {
         size_t count = im->rows.count - i < WRITE_BATCH ? im->rows.count - i : WRITE_BATCH;
         for (size_t k = 0; k < count; k++) {
             const jm__import_kernel *row = &im->rows.items[i + k];
@@ -113,10 +112,10 @@ static jm_status write_kernels(jm__writer *writer, jm__import *im, const int64_t
                 .calls = row->calls,
             };
         }
-        status = jm__writer_kernels(writer, batch, count, err);
+        jm__writer_kernels(writer, batch, count);
     }
     free(batch);
-    return status;
+    return JM_OK;
 }
 
 static jm_status write_streams(jm__writer *writer, jm__import *im, const jm_board *board, jm_error *err)
@@ -137,10 +136,15 @@ static jm_status write_all(jm__writer *writer, jm__import *im, int64_t *class_id
     snprintf(board.backend, sizeof board.backend, "import");
     snprintf(board.name, sizeof board.name, "%s", im->profile.title);
     snprintf(board.profile, sizeof board.profile, "%s", im->profile.name);
-    jm__process process = {IMPORT_PROCESS, 0, im->first_ns, im->last_ns, "joulemap import"};
-    JM_TRY(write_meta(writer, im, err));
+    jm__process process = {.id = IMPORT_PROCESS,
+                           .pid = IMPORT_PROCESS,
+                           .rank = -1,
+                           .start_ns = im->first_ns,
+                           .end_ns = im->last_ns,
+                           .command = "joulemap import"};
+    write_meta(writer, im);
     JM_TRY(jm__writer_board(writer, &board, err));
-    JM_TRY(jm__writer_process(writer, &process, err));
+    jm__writer_process(writer, &process);
     JM_TRY(write_readings(writer, im, &board, err));
     JM_TRY(write_spans(writer, im, err));
     JM_TRY(write_classes(writer, im, class_ids, err));

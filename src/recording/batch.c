@@ -4,6 +4,7 @@
 #include "base/search.h"
 #include "base/utf8.h"
 
+#include <math.h>
 #include <string.h>
 
 static void drop(jm__batch *batch, jm__batch_row row, size_t count)
@@ -35,8 +36,8 @@ void jm__batch_add_readings(jm__batch *batch, const jm_reading *readings, size_t
         drop(batch, JM_BATCH_READINGS, count);
         return;
     }
-    memcpy(batch->readings.items + batch->readings.count, readings, count * sizeof *readings);
-    batch->readings.count += count;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(readings[i].value)) batch->readings.items[batch->readings.count++] = readings[i];
 }
 
 void jm__batch_add_kernels(jm__batch *batch, const jm__kernel *kernels, size_t count)
@@ -89,13 +90,12 @@ static size_t size_of(const char *text)
     return text == NULL ? 0 : strlen(text) + 1;
 }
 
-/* Texts that rows own are const to everybody else. */
-static void free_text(const char *text)
+void jm__owned_free(const void *memory)
 {
     union {
-        const char *borrowed;
-        char *owned;
-    } cast = {text};
+        const void *borrowed;
+        void *owned;
+    } cast = {memory};
     free(cast.owned);
 }
 
@@ -114,6 +114,7 @@ void jm__batch_add_mark(jm__batch *batch, const jm__mark *mark)
 void jm__batch_add_event(jm__batch *batch, const jm__event *event)
 {
     jm__event row = *event;
+    if (!jm__event_has_value(row.kind)) row.value = NAN;
     (void)PUSH_ONE(batch, events, JM_BATCH_OTHERS, row, 0);
 }
 
@@ -133,13 +134,34 @@ void jm__batch_add_loss(jm__batch *batch, const jm__loss *loss)
 void jm__batch_add_process(jm__batch *batch, const jm__process *process)
 {
     jm__process row = *process;
-    char *command;
-    if (!copy_text(process->command, &command)) {
+    char *host = NULL, *command = NULL;
+    if (copy_text(process->host, &host) && copy_text(process->command, &command)) {
+        row.host = host;
+        row.command = command;
+        if (PUSH_ONE(batch, processes, JM_BATCH_OTHERS, row, size_of(host) + size_of(command))) return;
+    } else {
         drop(batch, JM_BATCH_OTHERS, 1);
+    }
+    free(host);
+    free(command);
+}
+
+void jm__batch_add_counter_block(jm__batch *batch, const jm__counter_block *block)
+{
+    size_t samples = (size_t)block->count;
+    jm__counter_block row = *block;
+    if (batch->bytes + sizeof row + row.data.size > JM_BATCH_BYTES_MAX) {
+        drop(batch, JM_BATCH_COUNTERS, samples);
         return;
     }
-    row.command = command;
-    if (!PUSH_ONE(batch, processes, JM_BATCH_OTHERS, row, size_of(command))) free(command);
+    void *data = malloc(row.data.size);
+    if (data != NULL) row.data.at = memcpy(data, block->data.at, row.data.size);
+    if (data == NULL || !jm__vec_push(&batch->counter_blocks, row)) {
+        free(data);
+        drop(batch, JM_BATCH_COUNTERS, samples);
+        return;
+    }
+    batch->bytes += sizeof row + row.data.size;
 }
 
 void jm__batch_add_anchor(jm__batch *batch, const jm__anchor *anchor)
@@ -162,31 +184,36 @@ static char *copy_bounded(const char *text)
 
 void jm__batch_add_meta(jm__batch *batch, const char *key, const char *value)
 {
-    jm__meta row = {strdup(key), copy_bounded(value)};
-    if (row.key != NULL && row.value != NULL &&
-        PUSH_ONE(batch, meta, JM_BATCH_OTHERS, row, size_of(row.key) + size_of(row.value)))
+    char *own_key = strdup(key), *own_value = copy_bounded(value);
+    jm__meta row = {own_key, own_value};
+    if (own_key != NULL && own_value != NULL &&
+        PUSH_ONE(batch, meta, JM_BATCH_OTHERS, row, size_of(own_key) + size_of(own_value)))
         return;
-    free(row.key);
-    free(row.value);
+    free(own_key);
+    free(own_value);
 }
 
 void jm__batch_clear(jm__batch *batch)
 {
     for (size_t i = 0; i < batch->marks.count; i++)
-        free_text(batch->marks.items[i].meta);
+        jm__owned_free(batch->marks.items[i].meta);
     for (size_t i = 0; i < batch->losses.count; i++) {
-        free_text(batch->losses.items[i].source);
-        free_text(batch->losses.items[i].reason);
+        jm__owned_free(batch->losses.items[i].source);
+        jm__owned_free(batch->losses.items[i].reason);
     }
-    for (size_t i = 0; i < batch->processes.count; i++)
-        free_text(batch->processes.items[i].command);
+    for (size_t i = 0; i < batch->processes.count; i++) {
+        jm__owned_free(batch->processes.items[i].host);
+        jm__owned_free(batch->processes.items[i].command);
+    }
     for (size_t i = 0; i < batch->meta.count; i++) {
-        free(batch->meta.items[i].key);
-        free(batch->meta.items[i].value);
+        jm__owned_free(batch->meta.items[i].key);
+        jm__owned_free(batch->meta.items[i].value);
     }
+    for (size_t i = 0; i < batch->counter_blocks.count; i++)
+        jm__owned_free(batch->counter_blocks.items[i].data.at);
     batch->readings.count = batch->spans.count = batch->span_ends.count = batch->kernels.count = 0;
     batch->marks.count = batch->events.count = batch->losses.count = batch->processes.count = 0;
-    batch->anchors.count = batch->meta.count = 0;
+    batch->anchors.count = batch->meta.count = batch->counter_blocks.count = 0;
     batch->bytes = 0;
 }
 
@@ -198,6 +225,8 @@ void jm__batch_lost(const jm__batch *batch, int64_t counts[JM_BATCH_ROW_COUNT])
     counts[JM_BATCH_SPANS] += (int64_t)(batch->spans.count + batch->span_ends.count);
     counts[JM_BATCH_KERNELS] += (int64_t)batch->kernels.count;
     counts[JM_BATCH_MARKS] += (int64_t)batch->marks.count;
+    for (size_t i = 0; i < batch->counter_blocks.count; i++)
+        counts[JM_BATCH_COUNTERS] += batch->counter_blocks.items[i].count;
     counts[JM_BATCH_OTHERS] += (int64_t)(batch->events.count + batch->losses.count);
 }
 
@@ -223,6 +252,7 @@ void jm__batch_free(jm__batch *batch)
     jm__vec_free(&batch->processes);
     jm__vec_free(&batch->anchors);
     jm__vec_free(&batch->meta);
+    jm__vec_free(&batch->counter_blocks);
 }
 
 const char *jm__batch_row_text(jm__batch_row row)

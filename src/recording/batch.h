@@ -20,6 +20,7 @@
     X(SPANS, "spans")                                                                                        \
     X(KERNELS, "kernels")                                                                                    \
     X(MARKS, "marks")                                                                                        \
+    X(COUNTERS, "samples of counters")                                                                       \
     X(OTHERS, "events and notes")
 
 typedef enum jm__batch_row {
@@ -34,11 +35,6 @@ typedef struct jm__span_end {
     int64_t end_ns;
 } jm__span_end;
 
-typedef struct jm__meta {
-    char *key;
-    char *value;
-} jm__meta;
-
 typedef JM_VEC(jm_reading) jm__readings;
 typedef JM_VEC(jm__span) jm__spans;
 typedef JM_VEC(jm__kernel) jm__kernels;
@@ -51,16 +47,17 @@ typedef struct jm__batch {
     JM_VEC(jm__mark) marks; /* own their meta */
     JM_VEC(jm__event) events;
     JM_VEC(jm__loss) losses;       /* own their texts */
-    JM_VEC(jm__process) processes; /* own their commands */
+    JM_VEC(jm__process) processes; /* own their texts */
     JM_VEC(jm__anchor) anchors;
-    JM_VEC(jm__meta) meta;
+    JM_VEC(jm__meta) meta;                    /* own their texts */
+    JM_VEC(jm__counter_block) counter_blocks; /* own their data */
     size_t bytes;
     int64_t dropped[JM_BATCH_ROW_COUNT]; /* since they were last written down as losses */
     int64_t dropped_since_ns;
 } jm__batch;
 
 /* These take what fits and count what does not. */
-void jm__batch_add_readings(jm__batch *batch, const jm_reading *readings, size_t count);
+void jm__batch_add_readings(jm__batch *batch, const jm_reading *readings, size_t count); /* NAN is no row */
 void jm__batch_add_kernels(jm__batch *batch, const jm__kernel *kernels, size_t count);
 void jm__batch_add_span(jm__batch *batch, const jm__span *span);
 void jm__batch_end_span(jm__batch *batch, int64_t span_id, int64_t end_ns);
@@ -69,6 +66,7 @@ void jm__batch_add_event(jm__batch *batch, const jm__event *event);
 void jm__batch_add_loss(jm__batch *batch, const jm__loss *loss);
 void jm__batch_add_process(jm__batch *batch, const jm__process *process);
 void jm__batch_add_anchor(jm__batch *batch, const jm__anchor *anchor);
+void jm__batch_add_counter_block(jm__batch *batch, const jm__counter_block *block);
 void jm__batch_add_meta(jm__batch *batch, const char *key, const char *value);
 
 /* Empty it, keeping its memory; `drop_all` counts the rows as dropped. */
@@ -79,6 +77,9 @@ void jm__batch_drop_all(jm__batch *batch);
 void jm__batch_lost(const jm__batch *batch, int64_t counts[JM_BATCH_ROW_COUNT]);
 
 void jm__batch_free(jm__batch *batch);
+
+/* Texts and data that a row owns are const to everybody else. */
+void jm__owned_free(const void *memory);
 
 const char *jm__batch_row_text(jm__batch_row row);
 

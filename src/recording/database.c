@@ -2,7 +2,9 @@
 #include "recording/database.h"
 
 #include "base/strbuf.h"
+#include "rows/table_sql.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +16,8 @@
 #define BUSY_TIMEOUT_MS 2000
 #define TEXT_MAX        (1 << 20) /* longest text or row that a file may make us take */
 
-static const char schema_sql[] = {
-#include "schema_sql.inc"
+static const char views_sql[] = {
+#include "views_sql.inc"
 };
 
 /* SQLite says "I/O error" for some writes that failed for want of room, and has forgotten the errno. A write
@@ -105,13 +107,42 @@ jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const
     return status;
 }
 
+jm_status jm__marks_check(const jm__marks *marks, const char *path, jm_error *err)
+{
+    if (marks->application_id != JM_RECORDING_APPLICATION_ID)
+        return jm__fail(err, JM_BAD_DATA, marks->application_id, "",
+                        "%s is a database, but not a recording of joulemap", path);
+    if (marks->version > JM_RECORDING_VERSION)
+        return jm__fail(err, JM_UNKNOWN_VERSION, marks->version, "",
+                        "%s has format %" PRId64 "; this joulemap (%s) reads up to %d", path, marks->version,
+                        jm_version(), JM_RECORDING_VERSION);
+    if (marks->version < 1)
+        return jm__fail(err, JM_BAD_DATA, marks->version, "", "%s is a recording that was never begun", path);
+    return JM_OK;
+}
+
 /* WAL: readers see a recording while it is written, and a killed recorder leaves whole commits behind.
  * NORMAL: whole after a power cut as well; one fsync a checkpoint, in a thread that nobody waits for. */
 static const char writing_pragmas[] = "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL;"
                                       "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384;"
                                       "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;";
 
-jm_status jm__database_create(sqlite3 **out, const char *path, jm_error *err)
+static jm_status create_schema(sqlite3 *db, int version, const char *path, jm_error *err)
+{
+    jm__strbuf sql = {0};
+    jm__strbuf_format(&sql, "BEGIN; PRAGMA application_id = %d; PRAGMA user_version = %d;\n",
+                      JM_RECORDING_APPLICATION_ID, version);
+    for (int table = 0; table < JM_TABLE_COUNT; table++)
+        jm__table_sql_create(&sql, &jm__tables[table], version);
+    if (version == JM_RECORDING_VERSION) jm__strbuf_add(&sql, views_sql);
+    jm__strbuf_add(&sql, "COMMIT;");
+    jm_status status =
+        sql.failed ? jm__no_memory(err, "jm__database_create") : jm__database_run(db, sql.text, path, err);
+    jm__strbuf_free(&sql);
+    return status;
+}
+
+jm_status jm__database_create(sqlite3 **out, const char *path, int version, jm_error *err)
 {
     sqlite3 *db = NULL;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -121,9 +152,7 @@ jm_status jm__database_create(sqlite3 **out, const char *path, jm_error *err)
         sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
         status = jm__database_run(db, writing_pragmas, path, err);
     }
-    if (status == JM_OK) status = jm__database_run(db, "BEGIN", path, err);
-    if (status == JM_OK) status = jm__database_run(db, schema_sql, path, err);
-    if (status == JM_OK) status = jm__database_run(db, "COMMIT", path, err);
+    if (status == JM_OK) status = create_schema(db, version, path, err);
     if (status != JM_OK) {
         sqlite3_close(db);
         return status;

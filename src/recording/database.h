@@ -8,17 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define JM_RECORDING_APPLICATION_ID 0x4a4d4150 /* 'JMAP' */
-#define JM_RECORDING_VERSION        1
-
 /* The error of the last call on `db`, concerning the file `path` (NULL: memory). */
 jm_status jm__database_fail(jm_error *err, sqlite3 *db, int rc, const char *call, const char *path);
 
 /* Connections have no locks of their own: one thread at a time uses one.
  *
- * A new recording with its schema, in WAL mode. `path` NULL: in memory. The file must not exist or be empty.
- */
-jm_status jm__database_create(sqlite3 **out, const char *path, jm_error *err);
+ * A new recording with the tables of that version of the format (what is recovered of an older file keeps its
+ * own), in WAL mode. `path` NULL: in memory. The file must not exist or be empty. */
+jm_status jm__database_create(sqlite3 **out, const char *path, int version, jm_error *err);
 
 /* An existing file, read-only, guarded against hostile content. `immutable`: nobody writes to it and no
  * journal lies beside it. */
@@ -27,6 +24,15 @@ jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_
 jm_status jm__database_run(sqlite3 *db, const char *sql, const char *path, jm_error *err);
 jm_status jm__database_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql, const char *path,
                                jm_error *err);
+
+/* What an SQLite file says that it is. */
+typedef struct jm__marks {
+    int64_t application_id;
+    int64_t version; /* of the recording's format */
+} jm__marks;
+
+/* BAD_DATA or UNKNOWN_VERSION, with words, for what is no recording that this joulemap reads. */
+jm_status jm__marks_check(const jm__marks *marks, const char *path, jm_error *err);
 
 /* First column of the first row as an integer. */
 jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const char *path, jm_error *err);

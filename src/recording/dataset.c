@@ -1,5 +1,6 @@
 /* A recording into memory: every table, sorted by time. */
 #include "base/clock.h"
+#include "base/search.h"
 #include "recording/dataset_rows.h"
 #include "recording/recording.h"
 
@@ -27,7 +28,7 @@ static int compare_spans(const void *left, const void *right)
 static int compare_processes(const void *left, const void *right)
 {
     const jm__process *a = left, *b = right;
-    return COMPARE(a->start_ns, b->start_ns);
+    return COMPARE(a->id, b->id);
 }
 
 static int compare_marks(const void *left, const void *right)
@@ -182,9 +183,9 @@ static void show(jm__loading *loading)
 
 static jm_status load_tables(jm__loading *loading, jm_recording *recording, sqlite3 *db, jm_error *err)
 {
-    for (size_t i = 0; i < jm__table_count; i++) {
-        const jm__table *table = &jm__tables[i];
-        JM_TRY(jm__recording_rows(recording, db, table->name, table->columns, table->take, loading, err));
+    for (size_t i = 0; i < jm__taken_table_count; i++) {
+        const jm__taken_table *taken = &jm__taken_tables[i];
+        JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
     }
     JM_TRY(jm__kernel_table_begin(&loading->kernels, db, err));
     loading->kernels.class_count = loading->classes.count;
@@ -248,4 +249,19 @@ void jm__dataset_free(jm__dataset *dataset)
     jm__vec_free(&loading->events);
     jm__vec_free(&loading->names);
     free(loading);
+}
+
+const jm__process *jm__dataset_process(const jm__dataset *dataset, int64_t id)
+{
+    const jm__process *processes = dataset->processes;
+    size_t at;
+    jm__search(at, dataset->process_count, processes[at].id < id);
+    return at < dataset->process_count && processes[at].id == id ? &processes[at] : NULL;
+}
+
+bool jm__dataset_process_has_pid(const jm__dataset *dataset, int64_t id, int64_t pid)
+{
+    if (pid == 0) return true;
+    const jm__process *process = jm__dataset_process(dataset, id);
+    return process != NULL && process->pid == pid;
 }

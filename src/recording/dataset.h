@@ -7,7 +7,7 @@
 #include "sample/sampler.h"
 #include <joulemap/recording.h>
 
-/* Arrays sorted by time (boards, sensors, classes, streams by id, which is index + 1).
+/* Arrays sorted by time (processes by id; boards, sensors, classes, streams by id, which is index + 1).
  * All texts live as long as the dataset. */
 typedef struct jm__dataset {
     const jm_board *boards;
@@ -43,5 +43,11 @@ typedef struct jm__dataset {
  * file still gives, with its damage noted in the recording. */
 jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err);
 void jm__dataset_free(jm__dataset *dataset);
+
+/* The process of a row id; NULL if a damaged file lost it. */
+const jm__process *jm__dataset_process(const jm__dataset *dataset, int64_t id);
+
+/* People name processes by pid; a pid that came again is several rows. True for pid 0, which names all. */
+bool jm__dataset_process_has_pid(const jm__dataset *dataset, int64_t id, int64_t pid);
 
 #endif

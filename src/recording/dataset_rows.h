@@ -5,8 +5,7 @@
 #include "base/vec.h"
 #include "recording/batch.h"
 #include "recording/dataset.h"
-
-#include <sqlite3.h>
+#include "recording/recording.h"
 
 typedef struct jm__loading {
     jm__dataset view; /* what the caller sees: pointers into the vectors below */
@@ -27,8 +26,9 @@ typedef struct jm__loading {
     int64_t strays;                             /* rows left out: they name a row that is not there */
 } jm__loading;
 
-/* A text that lives as long as the dataset; NULL if memory is out. */
+/* A text that lives as long as the dataset, "" for NULL; NULL if memory is out. */
 const char *jm__loading_keep(jm__loading *loading, const char *value);
+
 /* A time that a clock can have given (an import may begin before its zero). What works on a dataset may
  * subtract two of them and add a sensor's lag. */
 static inline bool jm__time_is_plausible(int64_t t_ns)
@@ -36,14 +36,14 @@ static inline bool jm__time_is_plausible(int64_t t_ns)
     return t_ns >= -(INT64_MAX / 4) && t_ns <= INT64_MAX / 4;
 }
 
-/* How a table is read, in an order in which a row only names rows of earlier tables. */
-typedef struct jm__table {
-    const char *name;
-    const char *columns;
-    bool (*take)(void *loading, sqlite3_stmt *row);
-} jm__table;
+/* The tables that a dataset holds and what takes their rows, in an order in which a row only names rows of
+ * earlier tables. */
+typedef struct jm__taken_table {
+    jm__table_id table;
+    jm__row_taker take;
+} jm__taken_table;
 
-extern const jm__table jm__tables[];
-extern const size_t jm__table_count;
+extern const jm__taken_table jm__taken_tables[];
+extern const size_t jm__taken_table_count;
 
 #endif

@@ -3,60 +3,27 @@
 
 #include "recording/dataset_rows.h"
 #include "recording/recording.h"
+#include "recording/row.h"
 
 #include <inttypes.h>
 
-static const char as_written[] =
-    "SELECT start_ns, duration_ns, class_id, stream_id, span_id, queued_ns, bytes, calls FROM kernels "
-    "WHERE rowid <= ?1 ORDER BY rowid";
-static const char in_order[] =
-    "SELECT start_ns, duration_ns, class_id, stream_id, span_id, queued_ns, bytes, calls FROM kernels "
-    "WHERE rowid <= ?1 ORDER BY start_ns, duration_ns, rowid";
-
 /* False: it names what is not there, or no clock gave its times. */
-static bool read_row(jm__kernel *kernel, const jm__kernel_table *table, sqlite3_stmt *row)
+static bool check_row(jm__kernel *kernel, const jm__kernel_table *table)
 {
-    int64_t duration_ns = sqlite3_column_int64(row, 1), queued_ns = sqlite3_column_int64(row, 5);
-    *kernel = (jm__kernel){.start_ns = sqlite3_column_int64(row, 0),
-                           .class_id = sqlite3_column_int64(row, 2),
-                           .stream_id = sqlite3_column_int64(row, 3),
-                           .span_id = sqlite3_column_int64(row, 4),
-                           .launch_ns = -1,
-                           .bytes = sqlite3_column_int64(row, 6),
-                           .calls = sqlite3_column_int64(row, 7)};
-    if (kernel->calls == 0 && sqlite3_column_type(row, 7) == SQLITE_NULL) kernel->calls = 1;
-    bool fits = jm__time_is_plausible(kernel->start_ns) && duration_ns >= 0 &&
-                jm__time_is_plausible(duration_ns) && jm__time_is_plausible(kernel->start_ns + duration_ns);
+    bool fits = jm__time_is_plausible(kernel->start_ns) && jm__time_is_plausible(kernel->end_ns) &&
+                kernel->end_ns >= kernel->start_ns &&
+                jm__time_is_plausible(kernel->end_ns - kernel->start_ns);
     if (!fits || kernel->calls < 1 || kernel->class_id < 1 || kernel->stream_id < 1 ||
         (uint64_t)kernel->class_id > table->class_count || (uint64_t)kernel->stream_id > table->stream_count)
         return false;
-    kernel->end_ns = kernel->start_ns + duration_ns;
-    bool queued = queued_ns != 0 || sqlite3_column_type(row, 5) != SQLITE_NULL;
-    if (queued && queued_ns > -JM_NS_PER_S * 3600 && queued_ns <= kernel->start_ns)
-        kernel->launch_ns = kernel->start_ns - queued_ns;
+    bool launched = kernel->launch_ns >= 0 && kernel->launch_ns < kernel->start_ns + 3600 * JM_NS_PER_S;
+    if (!launched) kernel->launch_ns = -1;
     return true;
-}
-
-static jm_status prepare(sqlite3_stmt **statement, const jm__kernel_table *table, sqlite3 *db,
-                         const char *sql, jm_error *err)
-{
-    int rc = sqlite3_prepare_v2(db, sql, -1, statement, NULL);
-    if (rc == SQLITE_ERROR) rc = SQLITE_CORRUPT; /* the table is not there */
-    if (rc == SQLITE_OK) return JM_OK;
-    return jm__database_fail(err, db, rc, "sqlite3_prepare_v2", jm__recording_path(table->recording));
 }
 
 jm_status jm__kernel_table_begin(jm__kernel_table *table, sqlite3 *db, jm_error *err)
 {
-    sqlite3_stmt *statement;
-    JM_TRY(prepare(&statement, table, db, "SELECT max(rowid) FROM kernels", err));
-    int rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW) table->last_row = sqlite3_column_int64(statement, 0);
-    jm_status status = JM_OK;
-    if (rc != SQLITE_ROW)
-        status = jm__database_fail(err, db, rc, "sqlite3_step", jm__recording_path(table->recording));
-    sqlite3_finalize(statement);
-    return status;
+    return jm__recording_last_row(table->recording, db, JM_TABLE_KERNELS, &table->last_row, err);
 }
 
 static jm_status pass(jm__kernel_table *table, sqlite3 *db, bool by_time, jm__kernel_taker take, void *taker,
@@ -64,14 +31,18 @@ static jm_status pass(jm__kernel_table *table, sqlite3 *db, bool by_time, jm__ke
 {
     const char *path = jm__recording_path(table->recording);
     sqlite3_stmt *statement = NULL;
-    JM_TRY(prepare(&statement, table, db, by_time ? in_order : as_written, err));
+    JM_TRY(jm__recording_select(table->recording, db, JM_TABLE_KERNELS,
+                                by_time ? "WHERE rowid <= ?1 ORDER BY start_ns, duration_ns, rowid"
+                                        : "WHERE rowid <= ?1 ORDER BY rowid",
+                                &statement, err));
     sqlite3_bind_int64(statement, 1, table->last_row);
     jm_status status = JM_OK;
     int rc = SQLITE_DONE;
     table->strays = 0;
     while (status == JM_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         jm__kernel kernel;
-        if (read_row(&kernel, table, statement))
+        jm__row_read(statement, &jm__tables[JM_TABLE_KERNELS], &kernel);
+        if (check_row(&kernel, table))
             status = take(taker, &kernel, err);
         else
             table->strays++;

@@ -4,7 +4,9 @@
 #include "base/vec.h"
 #include "recording/copy.h"
 #include "recording/recover.h"
+#include "recording/row.h"
 #include "recording/written.h"
+#include "rows/table_sql.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,6 +28,7 @@ struct jm_recording {
     jm__copy *copy;        /* of a file whose folder cannot be written but has a journal, else NULL */
     bool immutable;        /* read as it lies, without locks */
     bool cut;              /* its end is missing */
+    jm__marks marks;       /* of the file; in memory, of what we write */
     sqlite3 *recovered;    /* what a damaged file gave */
     sqlite3 *shared;       /* in memory: the writer's */
     pthread_mutex_t *lock; /* in memory: the writer's */
@@ -76,26 +79,77 @@ static bool set_meta(jm_recording *recording, const char *key, const char *value
     return false;
 }
 
-static bool take_meta(void *context, sqlite3_stmt *row)
+static bool take_meta(void *context, const void *row)
 {
     jm_recording *recording = context;
-    const char *key = (const char *)sqlite3_column_text(row, 0);
-    const char *value = (const char *)sqlite3_column_text(row, 1);
-    if (key == NULL || value == NULL || recording->meta.count >= META_MAX) return true;
-    return set_meta(recording, key, value);
+    const jm__meta *meta = row;
+    return recording->meta.count >= META_MAX || set_meta(recording, meta->key, meta->value);
 }
 
-jm_status jm__recording_rows(jm_recording *recording, sqlite3 *db, const char *table, const char *columns,
-                             jm__row_taker take, void *context, jm_error *err)
+/* Anything else by that name (a view that never ends) is not read. */
+static jm_status check_is_table(sqlite3 *db, const char *name, const char *path, jm_error *err)
 {
-    char sql[512];
+    static const char sql[] =
+        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?1";
     sqlite3_stmt *statement = NULL;
-    snprintf(sql, sizeof sql, "SELECT %s FROM %s ORDER BY rowid", columns, table);
     int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-    if (rc == SQLITE_ERROR) rc = SQLITE_CORRUPT; /* the table is not there */
-    if (rc != SQLITE_OK) return jm__database_fail(err, db, rc, "sqlite3_prepare_v2", recording->path);
-    while ((rc = sqlite3_step(statement)) == SQLITE_ROW)
-        if (!take(context, statement)) break;
+    if (rc == SQLITE_OK) rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK) rc = sqlite3_step(statement);
+    bool there = rc == SQLITE_ROW && sqlite3_column_int(statement, 0) == 1;
+    sqlite3_finalize(statement);
+    if (there) return JM_OK;
+    if (rc != SQLITE_ROW) return jm__database_fail(err, db, rc, "sqlite3_step", path);
+    return jm__fail(err, JM_BAD_DATA, 0, "", "%s has no table %s", path, name);
+}
+
+static jm_status prepare(const jm_recording *recording, sqlite3 *db, jm__strbuf *sql,
+                         sqlite3_stmt **statement, jm_error *err)
+{
+    int rc = sql->failed ? SQLITE_NOMEM : sqlite3_prepare_v2(db, sql->text, -1, statement, NULL);
+    jm__strbuf_free(sql);
+    if (rc == SQLITE_ERROR) rc = SQLITE_CORRUPT; /* a column is not there */
+    return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_prepare_v2", recording->path);
+}
+
+jm_status jm__recording_select(const jm_recording *recording, sqlite3 *db, jm__table_id table,
+                               const char *tail, sqlite3_stmt **statement, jm_error *err)
+{
+    jm__strbuf sql = {0};
+    JM_TRY(check_is_table(db, jm__tables[table].name, recording->path, err));
+    jm__table_sql_select(&sql, &jm__tables[table], (int)recording->marks.version);
+    jm__strbuf_format(&sql, " %s", tail);
+    return prepare(recording, db, &sql, statement, err);
+}
+
+jm_status jm__recording_last_row(const jm_recording *recording, sqlite3 *db, jm__table_id table, int64_t *row,
+                                 jm_error *err)
+{
+    jm__strbuf sql = {0};
+    sqlite3_stmt *statement = NULL;
+    JM_TRY(check_is_table(db, jm__tables[table].name, recording->path, err));
+    jm__strbuf_format(&sql, "SELECT max(rowid) FROM %s", jm__tables[table].name);
+    JM_TRY(prepare(recording, db, &sql, &statement, err));
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW) *row = sqlite3_column_int64(statement, 0); /* 0 of none */
+    jm_status status =
+        rc == SQLITE_ROW ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_step", recording->path);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+jm_status jm__recording_rows(const jm_recording *recording, sqlite3 *db, jm__table_id id, jm__row_taker take,
+                             void *context, jm_error *err)
+{
+    const jm__table *table = &jm__tables[id];
+    if (table->since > (int)recording->marks.version) return JM_OK;
+    jm__any_row row;
+    sqlite3_stmt *statement = NULL;
+    JM_TRY(jm__recording_select(recording, db, id, "ORDER BY rowid", &statement, err));
+    int rc;
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        jm__row_read(statement, table, &row);
+        if (!take(context, &row)) break;
+    }
     jm_status status = JM_OK;
     if (rc == SQLITE_ROW)
         status = jm__no_memory(err, "jm__recording_rows");
@@ -107,7 +161,7 @@ jm_status jm__recording_rows(jm_recording *recording, sqlite3 *db, const char *t
 
 static jm_status load_meta(jm_recording *recording, sqlite3 *db, jm_error *err)
 {
-    return jm__recording_rows(recording, db, "meta", "key, value", take_meta, recording, err);
+    return jm__recording_rows(recording, db, JM_TABLE_META, take_meta, recording, err);
 }
 
 const char *jm_recording_meta(const jm_recording *recording, const char *key)
@@ -123,15 +177,15 @@ static const char *path_in_use(const jm_recording *recording)
     return recording->copy != NULL ? jm__copy_path(recording->copy) : recording->path;
 }
 
-/* Open it, and make sure that pages can be read; sets the marks of an SQLite file. */
-static jm_status try_open(jm_recording *recording, sqlite3 **out, int64_t *application_id, int64_t *version,
-                          jm_error *err)
+/* Open it, and make sure that pages can be read. */
+static jm_status try_open(jm_recording *recording, sqlite3 **out, jm_error *err)
 {
     sqlite3 *db = NULL;
     const char *path = path_in_use(recording);
     JM_TRY(jm__database_open(&db, path, recording->immutable, err));
-    jm_status status = jm__database_integer(db, "PRAGMA application_id", application_id, path, err);
-    if (status == JM_OK) status = jm__database_integer(db, "PRAGMA user_version", version, path, err);
+    jm__marks *marks = &recording->marks;
+    jm_status status = jm__database_integer(db, "PRAGMA application_id", &marks->application_id, path, err);
+    if (status == JM_OK) status = jm__database_integer(db, "PRAGMA user_version", &marks->version, path, err);
     if (status != JM_OK) {
         sqlite3_close(db);
         return status;
@@ -179,29 +233,14 @@ static jm_status step_aside(jm_recording *recording, jm_error *err)
     return JM_OK;
 }
 
-static jm_status find_a_way_in(jm_recording *recording, sqlite3 **db, int64_t *application_id,
-                               int64_t *version, jm_error *err)
+static jm_status find_a_way_in(jm_recording *recording, sqlite3 **db, jm_error *err)
 {
-    jm_status status = try_open(recording, db, application_id, version, err);
+    jm_status status = try_open(recording, db, err);
     if (status == JM_NO_PERMISSION || status == JM_IO || status == JM_NOT_FOUND || status == JM_DISK_FULL) {
         JM_TRY(step_aside(recording, err));
-        status = try_open(recording, db, application_id, version, err);
+        status = try_open(recording, db, err);
     }
     return status;
-}
-
-static jm_status check_marks(const char *path, int64_t application_id, int64_t version, jm_error *err)
-{
-    if (application_id != JM_RECORDING_APPLICATION_ID)
-        return jm__fail(err, JM_BAD_DATA, application_id, "",
-                        "%s is a database, but not a recording of joulemap", path);
-    if (version > JM_RECORDING_VERSION)
-        return jm__fail(err, JM_UNKNOWN_VERSION, version, "",
-                        "%s has format %" PRId64 "; this joulemap (%s) reads up to %d", path, version,
-                        jm_version(), JM_RECORDING_VERSION);
-    if (version < 1)
-        return jm__fail(err, JM_BAD_DATA, version, "", "%s is a recording that was never begun", path);
-    return JM_OK;
 }
 
 /* What SQLite would tell in less helpful words. The file is not opened here: if this process records it,
@@ -273,30 +312,28 @@ static void note_recovery(jm_recording *recording, const jm__recovery *recovery)
         jm__recording_note_damage(recording, "parts of the file are damaged: what can be read is read");
 }
 
-static jm_status recover(jm_recording *recording, int64_t *application_id, int64_t *version, jm_error *err)
+static jm_status recover(jm_recording *recording, jm_error *err)
 {
     jm__recovery recovery;
     JM_TRY(jm__recover(&recording->recovered, path_in_use(recording), &recovery, err));
-    *application_id = recovery.application_id;
-    *version = recovery.version;
+    recording->marks = recovery.marks;
     note_recovery(recording, &recovery);
     return JM_OK;
 }
 
 bool jm__recording_recover(jm_recording *recording, jm_error *err)
 {
-    int64_t application_id, version;
     if (recording->recovered != NULL || recording->shared != NULL) return false;
-    return recover(recording, &application_id, &version, err) == JM_OK;
+    return recover(recording, err) == JM_OK;
 }
 
 /* ---- the public face */
 
-static jm_status open_whole(jm_recording *recording, int64_t *application_id, int64_t *version, jm_error *err)
+static jm_status open_whole(jm_recording *recording, jm_error *err)
 {
     sqlite3 *db = NULL;
-    JM_TRY(find_a_way_in(recording, &db, application_id, version, err));
-    jm_status status = check_marks(recording->path, *application_id, *version, err);
+    JM_TRY(find_a_way_in(recording, &db, err));
+    jm_status status = jm__marks_check(&recording->marks, recording->path, err);
     if (status == JM_OK) status = check_end(recording, db, err);
     if (status == JM_OK) status = load_meta(recording, db, err);
     sqlite3_close(db);
@@ -305,9 +342,7 @@ static jm_status open_whole(jm_recording *recording, int64_t *application_id, in
 
 static jm_status open_damaged(jm_recording *recording, jm_error *err)
 {
-    int64_t application_id, version;
-    JM_TRY(recover(recording, &application_id, &version, err));
-    JM_TRY(check_marks(recording->path, application_id, version, err));
+    JM_TRY(recover(recording, err));
     return load_meta(recording, recording->recovered, err);
 }
 
@@ -319,9 +354,9 @@ jm_status jm_recording_open(jm_recording **out, const char *path, jm_error *err)
         free(recording);
         return jm__no_memory(err, "jm_recording_open");
     }
-    int64_t application_id = -1, version = -1;
-    jm_status status = open_whole(recording, &application_id, &version, err);
-    bool foreign = application_id != -1 && application_id != JM_RECORDING_APPLICATION_ID;
+    recording->marks.application_id = JM_RECORDING_APPLICATION_ID; /* unless it says otherwise */
+    jm_status status = open_whole(recording, err);
+    bool foreign = recording->marks.application_id != JM_RECORDING_APPLICATION_ID;
     if (status == JM_BAD_DATA && !foreign) status = open_damaged(recording, err);
     if (status != JM_OK) {
         jm_recording_close(recording);
@@ -336,6 +371,7 @@ jm_status jm__recording_share(jm_recording **out, sqlite3 *db, pthread_mutex_t *
 {
     jm_recording *recording = calloc(1, sizeof *recording);
     if (recording == NULL) return jm__no_memory(err, "jm__recording_share");
+    recording->marks = (jm__marks){JM_RECORDING_APPLICATION_ID, JM_RECORDING_VERSION};
     recording->shared = db;
     recording->lock = lock;
     *out = recording;
@@ -350,11 +386,12 @@ jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *e
     } else if (recording->recovered != NULL) {
         *db = recording->recovered;
     } else {
-        int64_t application_id, version;
-        JM_TRY(try_open(recording, db, &application_id, &version, err));
+        JM_TRY(try_open(recording, db, err));
         sqlite3_exec(*db, "BEGIN", NULL, NULL, NULL);
     }
-    jm_status status = load_meta(recording, *db, err);
+    jm_status status =
+        jm__marks_check(&recording->marks, recording->path, err); /* it may be another by now */
+    if (status == JM_OK) status = load_meta(recording, *db, err);
     if (status != JM_OK) jm__recording_end(recording, *db);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/strbuf.h"
 #include "recording/database.h"
+#include "rows/table.h"
 
 #include <joulemap/recording.h>
 #include <pthread.h>
@@ -26,10 +27,20 @@ const char *jm__recording_path(const jm_recording *recording);
 /* Its end is missing. */
 bool jm__recording_is_cut(const jm_recording *recording);
 
-/* Each row of a table, columns from 0, in the order in which they were written. The taker returns false if
- * memory is out. BAD_DATA: the file is damaged. */
-typedef bool (*jm__row_taker)(void *context, sqlite3_stmt *row);
-jm_status jm__recording_rows(jm_recording *recording, sqlite3 *db, const char *table, const char *columns,
+/* A statement whose lines jm__row_read takes. `tail`: what stands behind FROM. BAD_DATA: the file has no such
+ * table. */
+jm_status jm__recording_select(const jm_recording *recording, sqlite3 *db, jm__table_id table,
+                               const char *tail, sqlite3_stmt **statement, jm_error *err);
+
+/* The number of its last row, 0 if it is empty. BAD_DATA as above. */
+jm_status jm__recording_last_row(const jm_recording *recording, sqlite3 *db, jm__table_id table, int64_t *row,
+                                 jm_error *err);
+
+/* Each row of a table as its struct, in the order in which they were written; none if the file is older than
+ * the table. Texts are borrowed for the call. The taker returns false if memory is out. BAD_DATA: the file is
+ * damaged. */
+typedef bool (*jm__row_taker)(void *context, const void *row);
+jm_status jm__recording_rows(const jm_recording *recording, sqlite3 *db, jm__table_id table,
                              jm__row_taker take, void *context, jm_error *err);
 
 /* Add a sentence to jm_recording_damage; the same one only once. */

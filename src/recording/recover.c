@@ -1,6 +1,8 @@
 /* The rows of a damaged file: page by page, as https://www.sqlite.org/fileformat2.html describes them. */
 #include "recording/recover.h"
 
+#include "rows/table_sql.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,41 +14,14 @@
 #define LEAF        0x0d
 #define LEAF_HEADER 8
 #define PAYLOAD_MAX ((uint64_t)1 << 20)
-#define COLUMNS_MAX 32
 #define PAGE_MAX    65536u
-
-/* Kinds of columns: n the number of the row (NULL in the record), i integer, r real, t text; a capital may be
- * NULL. */
-static const struct {
-    const char *kinds;
-    const char *insert;
-} tables[] = {
-    {"tt", "INSERT OR REPLACE INTO meta VALUES(?1,?2)"},
-    {"nttTTTTIIRRRii", "INSERT OR IGNORE INTO boards VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"},
-    {"nittTtttIiiiiiIRR",
-     "INSERT OR IGNORE INTO sensors VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)"},
-    {"iir", "INSERT INTO readings VALUES(?1,?2,?3)"},
-    {"nIiiT", "INSERT OR IGNORE INTO processes VALUES(?1,?2,?3,?4,?5)"},
-    {"nt", "INSERT OR IGNORE INTO names VALUES(?1,?2)"},
-    {"nti", "INSERT OR IGNORE INTO span_kinds VALUES(?1,?2,?3)"},
-    {"niiIiIiiII", "INSERT OR IGNORE INTO spans VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"},
-    {"iiiiT", "INSERT INTO marks VALUES(?1,?2,?3,?4,?5)"},
-    {"nitiiiiii", "INSERT OR IGNORE INTO kernel_classes VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)"},
-    {"niIii", "INSERT OR IGNORE INTO streams VALUES(?1,?2,?3,?4,?5)"},
-    {"iiiiIIIi", "INSERT INTO kernels VALUES(?1,?2,?3,?4,?5,?6,?7,?8)"},
-    {"iIitt", "INSERT INTO losses VALUES(?1,?2,?3,?4,?5)"},
-    {"iItRt", "INSERT INTO events VALUES(?1,?2,?3,?4,?5)"},
-    {"ii", "INSERT INTO anchors VALUES(?1,?2)"},
-};
-
-enum { TABLE_COUNT = sizeof tables / sizeof *tables };
 
 typedef struct scan {
     int file;
     uint32_t page_size;
     uint32_t usable; /* of a page */
     sqlite3 *db;
-    sqlite3_stmt *inserts[TABLE_COUNT];
+    sqlite3_stmt *inserts[JM_TABLE_COUNT];
     unsigned char *payload; /* PAYLOAD_MAX */
     jm__recovery *recovery;
 } scan;
@@ -107,8 +82,8 @@ static double real_of(const unsigned char *at)
 
 typedef struct record {
     int count;
-    uint64_t types[COLUMNS_MAX];
-    const unsigned char *values[COLUMNS_MAX];
+    uint64_t types[JM_COLUMNS_MAX];
+    const unsigned char *values[JM_COLUMNS_MAX];
 } record;
 
 static bool read_record(const unsigned char *payload, uint64_t size, record *out)
@@ -120,7 +95,7 @@ static bool read_record(const unsigned char *payload, uint64_t size, record *out
     const unsigned char *value = payload + header_size;
     out->count = 0;
     while (header.at < header.end) {
-        if (out->count == COLUMNS_MAX || !read_varint(&header, &type)) return false;
+        if (out->count == JM_COLUMNS_MAX || !read_varint(&header, &type)) return false;
         if (type == 10 || type == 11 || size_of_type(type) > (size_t)(payload + size - value)) return false;
         out->types[out->count] = type;
         out->values[out->count++] = value;
@@ -129,40 +104,45 @@ static bool read_record(const unsigned char *payload, uint64_t size, record *out
     return true;
 }
 
-static bool fits(char kind, uint64_t type)
+static bool fits(const jm__column *column, uint64_t type)
 {
     bool null = type == 0, integer = (type >= 1 && type <= 6) || type == 8 || type == 9;
-    bool text = type >= 13 && type % 2 == 1;
-    switch (kind) {
-    case 'n':
-        return null;
-    case 'i':
-        return integer;
-    case 'I':
-        return integer || null;
-    case 'r': /* whole numbers are stored as integers */
+    if (column->kind == JM_COLUMN_ROW_ID) return null; /* the number of the row stands beside the record */
+    if (null) return !column->required;
+    switch (column->kind) {
+    case JM_COLUMN_REAL: /* whole numbers are stored as integers */
         return integer || type == 7;
-    case 'R':
-        return integer || type == 7 || null;
-    case 't':
-        return text;
+    case JM_COLUMN_CHARS:
+    case JM_COLUMN_TEXT:
+    case JM_COLUMN_WORD:
+    case JM_COLUMN_TOLD:
+        return type >= 13 && type % 2 == 1;
+    case JM_COLUMN_BLOB:
+        return type >= 12 && type % 2 == 0;
     default:
-        return text || null;
+        return integer;
     }
 }
 
-/* -1: of none of our tables */
-static int table_of(const record *row)
+static bool is_row_of(const record *row, const jm__table *table, int version)
 {
-    for (int table = 0; table < TABLE_COUNT; table++) {
-        const char *kinds = tables[table].kinds;
-        if ((int)strlen(kinds) != row->count) continue;
-        int column = 0;
-        while (column < row->count && fits(kinds[column], row->types[column]))
-            column++;
-        if (column == row->count) return table;
+    int column = 0;
+    for (size_t i = 0; i < table->column_count; i++) {
+        if (!jm__column_in(&table->columns[i], version)) continue;
+        if (column == row->count || !fits(&table->columns[i], row->types[column])) return false;
+        column++;
     }
-    return -1;
+    return column == row->count;
+}
+
+/* JM_TABLE_COUNT: of none of our tables */
+static int table_of(const record *row, int version)
+{
+    int table = 0;
+    while (table < JM_TABLE_COUNT &&
+           (jm__tables[table].since > version || !is_row_of(row, &jm__tables[table], version)))
+        table++;
+    return table;
 }
 
 static void bind(sqlite3_stmt *insert, int column, uint64_t type, const unsigned char *value)
@@ -173,18 +153,20 @@ static void bind(sqlite3_stmt *insert, int column, uint64_t type, const unsigned
         sqlite3_bind_double(insert, column, real_of(value));
     else if (type < 12)
         sqlite3_bind_int64(insert, column, integer_of(type, value));
+    else if (type % 2 == 0)
+        sqlite3_bind_blob(insert, column, value, (int)size_of_type(type), SQLITE_STATIC);
     else
         sqlite3_bind_text(insert, column, (const char *)value, (int)size_of_type(type), SQLITE_STATIC);
 }
 
 static int insert_row(scan *s, int64_t rowid, const record *row)
 {
-    int table = table_of(row);
-    if (table < 0) return SQLITE_OK; /* SQLite's own */
+    int table = table_of(row, (int)s->recovery->marks.version);
+    if (table == JM_TABLE_COUNT) return SQLITE_OK; /* SQLite's own */
     sqlite3_stmt *insert = s->inserts[table];
     for (int column = 0; column < row->count; column++)
         bind(insert, column + 1, row->types[column], row->values[column]);
-    if (tables[table].kinds[0] == 'n') sqlite3_bind_int64(insert, 1, rowid);
+    if (jm__tables[table].columns[0].kind == JM_COLUMN_ROW_ID) sqlite3_bind_int64(insert, 1, rowid);
     int rc = sqlite3_step(insert);
     sqlite3_reset(insert);
     if (rc == SQLITE_DONE) return SQLITE_OK;
@@ -281,17 +263,32 @@ static jm_status read_header(scan *s, const char *path, jm_error *err)
         return jm__fail(err, JM_BAD_DATA, 0, "", "%s is damaged at its very beginning", path);
     s->recovery->size = info.st_size;
     s->recovery->expected_size = (int64_t)(big_endian(header + 28, 4) * s->page_size);
-    s->recovery->version = (int64_t)big_endian(header + 60, 4);
-    s->recovery->application_id = (int64_t)big_endian(header + 68, 4);
-    return JM_OK;
+    s->recovery->marks.version = (int64_t)big_endian(header + 60, 4);
+    s->recovery->marks.application_id = (int64_t)big_endian(header + 68, 4);
+    return jm__marks_check(&s->recovery->marks, path, err);
 }
 
-/* Temporary: SQLite keeps it in memory and puts on disk what does not fit there. */
+/* Of two rows of one number the first stays, of two facts of one key the last. */
+static jm_status prepare_insert(scan *s, int table, jm_error *err)
+{
+    const jm__column *first = &jm__tables[table].columns[0];
+    const char * or = first->kind == JM_COLUMN_ROW_ID ? "IGNORE" : first->is_key ? "REPLACE" : NULL;
+    jm__strbuf sql = {0};
+    jm__table_sql_insert(&sql, &jm__tables[table], (int)s->recovery->marks.version, or);
+    jm_status status = sql.failed ? jm__no_memory(err, "jm__recover")
+                                  : jm__database_prepare(s->db, &s->inserts[table], sql.text, NULL, err);
+    jm__strbuf_free(&sql);
+    return status;
+}
+
+/* Temporary, with the tables of the damaged file's version: SQLite keeps it in memory and puts on disk what
+ * does not fit there. */
 static jm_status prepare(scan *s, jm_error *err)
 {
-    JM_TRY(jm__database_create(&s->db, "", err));
-    for (int table = 0; table < TABLE_COUNT; table++)
-        JM_TRY(jm__database_prepare(s->db, &s->inserts[table], tables[table].insert, NULL, err));
+    int version = (int)s->recovery->marks.version;
+    JM_TRY(jm__database_create(&s->db, "", version, err));
+    for (int table = 0; table < JM_TABLE_COUNT; table++)
+        if (jm__tables[table].since <= version) JM_TRY(prepare_insert(s, table, err));
     return jm__database_run(s->db, "BEGIN", NULL, err);
 }
 
@@ -309,7 +306,7 @@ jm_status jm__recover(sqlite3 **out, const char *path, jm__recovery *recovery, j
         if (rc != SQLITE_OK) status = jm__database_fail(err, s.db, rc, "sqlite3_step", path);
     }
     if (status == JM_OK) status = jm__database_run(s.db, "COMMIT", NULL, err);
-    for (int table = 0; table < TABLE_COUNT; table++)
+    for (int table = 0; table < JM_TABLE_COUNT; table++)
         sqlite3_finalize(s.inserts[table]);
     free(s.payload);
     close(s.file);

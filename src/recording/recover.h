@@ -9,14 +9,14 @@
 #include "recording/database.h"
 
 typedef struct jm__recovery {
-    int64_t application_id; /* marks of the damaged file */
-    int64_t version;
+    jm__marks marks;
     int64_t size;          /* bytes that are there */
     int64_t expected_size; /* bytes that its header speaks of */
     int64_t broken;        /* pages or rows that could not be read */
 } jm__recovery;
 
-/* A temporary database with all rows that could be found. BAD_DATA if this was no SQLite file. */
+/* A temporary database of the same version, with all rows that could be found. BAD_DATA if this was no SQLite
+ * file, and what jm__marks_check says. */
 jm_status jm__recover(sqlite3 **out, const char *path, jm__recovery *recovery, jm_error *err);
 
 #endif

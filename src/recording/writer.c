@@ -8,6 +8,7 @@
 #include "recording/claim.h"
 #include "recording/insert.h"
 #include "recording/recording.h"
+#include "rows/span_kind.h"
 #include "timeline/names.h"
 #include "timeline/ring_format.h"
 
@@ -33,7 +34,9 @@ struct jm__writer {
     JM_VEC(jm_sensor) sensors;
     JM_VEC(jm__stream) streams;
     JM_VEC(jm__kernel_class) classes;
-    size_t names_written, boards_written, sensors_written, streams_written, classes_written;
+    JM_VEC(jm__counter_set) counter_sets; /* own their texts */
+    size_t names_written, boards_written, sensors_written, streams_written, classes_written,
+        counter_sets_written;
     int64_t checkpoint_ns; /* when the journal was last emptied into the file, 0: never */
     int64_t complete_ns;   /* of the last commit that worked, 0: none */
     bool failing;          /* the last commit did not */
@@ -42,22 +45,35 @@ struct jm__writer {
     jm_recording *recording;
 };
 
-static int insert_number(jm__writer *writer, const char *key, int64_t value)
+static int insert_meta(jm__inserter *inserter, const char *key, const char *value)
+{
+    jm__meta row = {key, value};
+    return jm__insert(inserter, JM_TABLE_META, &row);
+}
+
+static int insert_number(jm__inserter *inserter, const char *key, int64_t value)
 {
     char number[24];
     snprintf(number, sizeof number, "%" PRId64, value);
-    return jm__insert_meta(&writer->inserter, key, number);
+    return insert_meta(inserter, key, number);
 }
 
-static jm_status write_span_kinds(jm__writer *writer, jm_error *err)
+static int insert_span_kind(jm__inserter *inserter, jm_span_kind kind)
+{
+    jm__span_kind_row row = {(int64_t)kind, jm_span_kind_text(kind), jm__span_kind_is_wide(kind)};
+    return jm__insert(inserter, JM_TABLE_SPAN_KINDS, &row);
+}
+
+/* What stands in every recording from its start. */
+static jm_status write_first_rows(jm__writer *writer, jm_error *err)
 {
     int rc = sqlite3_exec(writer->db, "BEGIN", NULL, NULL, NULL);
     for (int kind = 1; rc == SQLITE_OK && kind < JM_SPAN_KIND_COUNT; kind++)
-        rc = jm__insert_span_kind(&writer->inserter, (jm_span_kind)kind);
-    if (rc == SQLITE_OK) rc = jm__insert_meta(&writer->inserter, "joulemap_version", jm_version());
-    if (rc == SQLITE_OK) rc = insert_number(writer, "recorder_pid", getpid());
+        rc = insert_span_kind(&writer->inserter, (jm_span_kind)kind);
+    if (rc == SQLITE_OK) rc = insert_meta(&writer->inserter, "joulemap_version", jm_version());
+    if (rc == SQLITE_OK) rc = insert_number(&writer->inserter, "recorder_pid", getpid());
     if (rc == SQLITE_OK)
-        rc = insert_number(writer, "recorder_start_ticks", jm__process_start_ticks(getpid()));
+        rc = insert_number(&writer->inserter, "recorder_start_ticks", jm__process_start_ticks(getpid()));
     if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
     return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
 }
@@ -73,6 +89,10 @@ static void free_writer(jm__writer *writer)
     jm__vec_free(&writer->sensors);
     jm__vec_free(&writer->streams);
     jm__vec_free(&writer->classes);
+    for (size_t i = 0; i < writer->counter_sets.count; i++) {
+        jm__owned_free(writer->counter_sets.items[i].metrics);
+        jm__owned_free(writer->counter_sets.items[i].units);
+    }
     pthread_mutex_destroy(&writer->lock);
     jm__claim_free(&writer->claim);
     free(writer);
@@ -85,9 +105,9 @@ jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, 
     pthread_mutex_init(&writer->lock, NULL);
     jm_status status = path == NULL ? JM_OK : jm__claim_make(&writer->claim, path, overwrite, err);
     writer->path = writer->claim.path;
-    if (status == JM_OK) status = jm__database_create(&writer->db, path, err);
+    if (status == JM_OK) status = jm__database_create(&writer->db, path, JM_RECORDING_VERSION, err);
     if (status == JM_OK) status = jm__inserter_prepare(&writer->inserter, writer->db, path, err);
-    if (status == JM_OK) status = write_span_kinds(writer, err);
+    if (status == JM_OK) status = write_first_rows(writer, err);
     if (status != JM_OK) {
         jm__writer_discard(writer);
         return status;
@@ -111,32 +131,32 @@ static int insert_dropped(jm__writer *writer)
                          .count = writer->batch.dropped[row],
                          .source = "recorder",
                          .reason = reason};
-        rc = jm__insert_loss(&writer->inserter, &loss);
+        rc = jm__insert(&writer->inserter, JM_TABLE_LOSSES, &loss);
     }
     return rc;
 }
+
+/* Numbered rows that are not in the file yet. */
+#define INSERT_NEW(vec, table)                                                                               \
+    for (size_t i = writer->vec##_written; rc == SQLITE_OK && i < writer->vec.count; i++)                    \
+    rc = jm__insert(inserter, table, &writer->vec.items[i])
 
 static int insert_all(jm__writer *writer, int64_t complete_ns)
 {
     jm__inserter *inserter = &writer->inserter;
     int rc = SQLITE_OK;
-    for (size_t i = writer->names_written; rc == SQLITE_OK && i < writer->names.count; i++)
-        rc = jm__insert_name(inserter, (int64_t)i + 1, writer->names.entries[i].text);
-    for (size_t i = writer->boards_written; rc == SQLITE_OK && i < writer->boards.count; i++)
-        rc = jm__insert_board(inserter, &writer->boards.items[i]);
-    for (size_t i = writer->sensors_written; rc == SQLITE_OK && i < writer->sensors.count; i++)
-        rc = jm__insert_sensor(inserter, &writer->sensors.items[i]);
-    for (size_t i = writer->streams_written; rc == SQLITE_OK && i < writer->streams.count; i++)
-        rc = jm__insert_stream(inserter, &writer->streams.items[i]);
-    for (size_t i = writer->classes_written; rc == SQLITE_OK && i < writer->classes.count; i++)
-        rc = jm__insert_class(inserter, &writer->classes.items[i]);
+    for (size_t i = writer->names_written; rc == SQLITE_OK && i < writer->names.count; i++) {
+        jm__name name = {(int64_t)i + 1, writer->names.entries[i].text};
+        rc = jm__insert(inserter, JM_TABLE_NAMES, &name);
+    }
+    INSERT_NEW(boards, JM_TABLE_BOARDS);
+    INSERT_NEW(sensors, JM_TABLE_SENSORS);
+    INSERT_NEW(streams, JM_TABLE_STREAMS);
+    INSERT_NEW(classes, JM_TABLE_KERNEL_CLASSES);
+    INSERT_NEW(counter_sets, JM_TABLE_COUNTER_SETS);
     if (rc == SQLITE_OK) rc = jm__insert_batch(inserter, &writer->batch);
     if (rc == SQLITE_OK) rc = insert_dropped(writer);
-    if (rc == SQLITE_OK && complete_ns > 0) {
-        char number[24];
-        snprintf(number, sizeof number, "%" PRId64, complete_ns);
-        rc = jm__insert_meta(inserter, "complete_ns", number);
-    }
+    if (rc == SQLITE_OK && complete_ns > 0) rc = insert_number(inserter, "complete_ns", complete_ns);
     return rc;
 }
 
@@ -154,6 +174,7 @@ static void forget_written(jm__writer *writer)
     writer->sensors_written = writer->sensors.count;
     writer->streams_written = writer->streams.count;
     writer->classes_written = writer->classes.count;
+    writer->counter_sets_written = writer->counter_sets.count;
     jm__batch_clear(&writer->batch);
     memset(writer->batch.dropped, 0, sizeof writer->batch.dropped);
     writer->batch.dropped_since_ns = 0;
@@ -212,19 +233,14 @@ int64_t jm__writer_name(jm__writer *writer, const char *text)
     return number == 0 ? -1 : (int64_t)number;
 }
 
-jm_status jm__writer_meta(jm__writer *writer, const char *key, const char *value, jm_error *err)
+void jm__writer_meta(jm__writer *writer, const char *key, const char *value)
 {
-    (void)err;
     jm__batch_add_meta(&writer->batch, key, value);
-    return JM_OK;
 }
 
-jm_status jm__writer_anchor(jm__writer *writer, int64_t monotonic_ns, int64_t realtime_ns, jm_error *err)
+void jm__writer_anchor(jm__writer *writer, const jm__anchor *anchor)
 {
-    (void)err;
-    jm__anchor anchor = {monotonic_ns, realtime_ns};
-    jm__batch_add_anchor(&writer->batch, &anchor);
-    return JM_OK;
+    jm__batch_add_anchor(&writer->batch, anchor);
 }
 
 /* Number a row and keep it until it is written. */
@@ -257,76 +273,91 @@ jm_status jm__writer_kernel_class(jm__writer *writer, jm__kernel_class *kernel_c
     ADD_NUMBERED(classes, kernel_class, "jm__writer_kernel_class");
 }
 
-jm_status jm__writer_readings(jm__writer *writer, const jm_reading *readings, size_t count, jm_error *err)
+jm_status jm__writer_counter_set(jm__writer *writer, jm__counter_set *set, jm_error *err)
 {
-    (void)err;
+    if (set->metric_count < 1 || set->metric_count > JM_COUNTER_METRICS_MAX)
+        return jm__fail(err, JM_LIMIT, 0, "jm__writer_counter_set", "a set of counters has 1 to %d metrics",
+                        JM_COUNTER_METRICS_MAX);
+    if (writer->counter_sets.count >= JM_NUMBERED_MAX)
+        return jm__fail(err, JM_LIMIT, 0, "jm__writer_counter_set", "a recording holds at most %u sets",
+                        JM_NUMBERED_MAX);
+    char *metrics = strdup(set->metrics), *units = strdup(set->units);
+    jm__counter_set row = *set;
+    row.id = (int64_t)writer->counter_sets.count + 1;
+    row.metrics = metrics;
+    row.units = units;
+    if (metrics == NULL || units == NULL || !jm__vec_push(&writer->counter_sets, row)) {
+        free(metrics);
+        free(units);
+        return jm__no_memory(err, "jm__writer_counter_set");
+    }
+    set->id = row.id;
+    return JM_OK;
+}
+
+jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *block, jm_error *err)
+{
+    bool known = block->set_id >= 1 && block->set_id <= (int64_t)writer->counter_sets.count;
+    if (!known ||
+        !jm__counter_block_is_sound(block, writer->counter_sets.items[block->set_id - 1].metric_count))
+        return jm__fail(err, JM_BAD_DATA, 0, "jm__writer_counter_block",
+                        "a block of %lld samples in %zu bytes is none of set %lld", (long long)block->count,
+                        block->data.size, (long long)block->set_id);
+    jm__batch_add_counter_block(&writer->batch, block);
+    flush_if_large(writer);
+    return JM_OK;
+}
+
+void jm__writer_readings(jm__writer *writer, const jm_reading *readings, size_t count)
+{
     jm__batch_add_readings(&writer->batch, readings, count);
     flush_if_large(writer);
-    return JM_OK;
 }
 
-jm_status jm__writer_event(jm__writer *writer, const jm__event *event, jm_error *err)
+void jm__writer_event(jm__writer *writer, const jm__event *event)
 {
-    (void)err;
     jm__batch_add_event(&writer->batch, event);
-    return JM_OK;
 }
 
-jm_status jm__writer_process(jm__writer *writer, const jm__process *process, jm_error *err)
+void jm__writer_process(jm__writer *writer, const jm__process *process)
 {
-    (void)err;
     jm__batch_add_process(&writer->batch, process);
-    return JM_OK;
 }
 
-jm_status jm__writer_span_begin(jm__writer *writer, const jm__span *span, jm_error *err)
+void jm__writer_span_begin(jm__writer *writer, const jm__span *span)
 {
-    (void)err;
     jm__batch_add_span(&writer->batch, span);
     flush_if_large(writer);
-    return JM_OK;
 }
 
-jm_status jm__writer_span_end(jm__writer *writer, int64_t span_id, int64_t end_ns, jm_error *err)
+void jm__writer_span_end(jm__writer *writer, int64_t span_id, int64_t end_ns)
 {
-    (void)err;
     jm__batch_end_span(&writer->batch, span_id, end_ns);
     flush_if_large(writer);
-    return JM_OK;
 }
 
-jm_status jm__writer_kernels(jm__writer *writer, const jm__kernel *kernels, size_t count, jm_error *err)
+void jm__writer_kernels(jm__writer *writer, const jm__kernel *kernels, size_t count)
 {
-    (void)err;
     jm__batch_add_kernels(&writer->batch, kernels, count);
     flush_if_large(writer);
-    return JM_OK;
 }
 
-jm_status jm__writer_mark(jm__writer *writer, const jm__mark *mark, jm_error *err)
+void jm__writer_mark(jm__writer *writer, const jm__mark *mark)
 {
-    (void)err;
     jm__batch_add_mark(&writer->batch, mark);
-    return JM_OK;
 }
 
-jm_status jm__writer_loss(jm__writer *writer, const jm__loss *loss, jm_error *err)
+void jm__writer_loss(jm__writer *writer, const jm__loss *loss)
 {
-    (void)err;
     jm__batch_add_loss(&writer->batch, loss);
-    return JM_OK;
 }
 
 /* ---- the end */
 
 jm_status jm__writer_recording(jm__writer *writer, jm_recording **out, jm_error *err)
 {
-    if (writer->recording == NULL) {
-        if (writer->path == NULL)
-            JM_TRY(jm__recording_share(&writer->recording, writer->db, &writer->lock, err));
-        else
-            JM_TRY(jm_recording_open(&writer->recording, writer->path, err));
-    }
+    if (writer->recording == NULL)
+        JM_TRY(jm__recording_share(&writer->recording, writer->db, &writer->lock, err));
     *out = writer->recording;
     return JM_OK;
 }

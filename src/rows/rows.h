@@ -3,22 +3,47 @@
 #ifndef JM_ROWS_ROWS_H
 #define JM_ROWS_ROWS_H
 
+#include "base/clock.h"
+#include "rows/counters.h"
+
 #include <joulemap/board.h>
 #include <joulemap/span.h>
 
+/* A fact about the run. */
+typedef struct jm__meta {
+    const char *key;
+    const char *value;
+} jm__meta;
+
+/* A text that repeats. */
+typedef struct jm__name {
+    int64_t id; /* from 1 */
+    const char *text;
+} jm__name;
+
+typedef struct jm__span_kind_row {
+    int64_t id; /* jm_span_kind */
+    const char *text;
+    bool process_wide;
+} jm__span_kind_row;
+
+/* A pid that comes again is another process: rows name a process by its id, people by its pid. */
 typedef struct jm__process {
-    int64_t id; /* its pid */
-    int64_t parent_id;
-    int64_t start_ns; /* first record seen */
-    int64_t end_ns;   /* last record seen */
-    const char *command;
+    int64_t id; /* row id, from 1 */
+    int64_t pid;
+    int64_t parent_pid;  /* 0: unknown */
+    int64_t rank;        /* of a parallel program, as its launcher says; -1: none */
+    int64_t start_ns;    /* first record seen */
+    int64_t end_ns;      /* last record seen */
+    const char *host;    /* NULL or "": unknown */
+    const char *command; /* likewise */
 } jm__process;
 
 typedef struct jm__span {
-    int64_t id; /* row id, from 1 */
-    int64_t process_id;
-    int64_t thread_id; /* tid of the thread that began it */
-    int64_t parent_id; /* span open on the same thread when it began (else the process-wide one), 0: none */
+    int64_t id;         /* row id, from 1 */
+    int64_t process_id; /* jm__process.id */
+    int64_t thread_id;  /* tid of the thread that began it */
+    int64_t parent_id;  /* span open on the same thread when it began (else the process-wide one), 0: none */
     int64_t start_ns;
     int64_t end_ns;  /* -1: never ended (crash, or the run was over first) */
     int64_t name_id; /* row of `names` */
@@ -27,7 +52,20 @@ typedef struct jm__span {
     jm_span_kind kind;
 } jm__span;
 
-typedef enum jm__work { JM_WORK_KERNEL = 1, JM_WORK_MEMCPY = 2, JM_WORK_MEMSET = 3 } jm__work;
+/* What a board was busy with: name, number, text in files */
+#define JM_WORK_MAP(X)                                                                                       \
+    X(KERNEL, "kernel")                                                                                      \
+    X(MEMCPY, "memcpy")                                                                                      \
+    X(MEMSET, "memset")
+
+typedef enum jm__work {
+    JM_WORK_FIRST_ = 0, /* none is 0 */
+#define X(name, text) JM_WORK_##name,
+    JM_WORK_MAP(X)
+#undef X
+} jm__work;
+
+const char *jm__work_text(jm__work work);
 
 /* What kernels have in common: one row a (name, launch shape, kind of work). */
 typedef struct jm__kernel_class {
@@ -59,7 +97,7 @@ typedef struct jm__kernel {
 } jm__kernel;
 
 typedef struct jm__mark {
-    int64_t process_id;
+    int64_t process_id; /* jm__process.id */
     int64_t thread_id;
     int64_t t_ns;
     int64_t name_id;
@@ -69,26 +107,26 @@ typedef struct jm__mark {
 /* Records that are not there, and why. */
 typedef struct jm__loss {
     int64_t t_ns;
-    int64_t process_id; /* 0: none */
+    int64_t process_id; /* jm__process.id, 0: none */
     int64_t count;
     const char *source; /* "ring", "cupti", "recorder" */
     const char *reason;
 } jm__loss;
 
-/* Kinds of an event, also those of the table `events`: name, text */
+/* Kinds of an event: name, text in files, whether it has a value */
 #define JM_EVENT_MAP(X)                                                                                      \
-    X(CLOCK_STEP, "clock_step") /* CLOCK_REALTIME was set; value: ns */                                      \
-    X(GAP, "gap")               /* readings are missing; value: ns */                                        \
-    X(BOARD_LOST, "board_lost")                                                                              \
-    X(BOARD_BACK, "board_back")                                                                              \
-    X(COUNTER_RESET, "counter_reset") /* value: J before */                                                  \
-    X(THROTTLE, "throttle")           /* value: reasons, as NVML's bits */                                   \
-    X(SENSOR_FAILED, "sensor_failed")                                                                        \
-    X(CUPTI, "cupti") /* what the injected library had to say */                                             \
-    X(RECORDER, "recorder")
+    X(CLOCK_STEP, "clock_step", true) /* CLOCK_REALTIME was set; ns */                                       \
+    X(GAP, "gap", true)               /* readings are missing; ns */                                         \
+    X(BOARD_LOST, "board_lost", false)                                                                       \
+    X(BOARD_BACK, "board_back", false)                                                                       \
+    X(COUNTER_RESET, "counter_reset", true) /* J before */                                                   \
+    X(THROTTLE, "throttle", true)           /* reasons, as NVML's bits */                                    \
+    X(SENSOR_FAILED, "sensor_failed", false)                                                                 \
+    X(CUPTI, "cupti", false) /* what the injected library had to say */                                      \
+    X(RECORDER, "recorder", false)
 
 typedef enum jm_event_kind {
-#define X(name, text) JM_EVENT_##name,
+#define X(name, text, has_value) JM_EVENT_##name,
     JM_EVENT_MAP(X)
 #undef X
         JM_EVENT_COUNT
@@ -98,9 +136,11 @@ typedef struct jm__event {
     jm_event_kind kind;
     int64_t t_ns;
     int64_t board_id; /* 0: none */
-    double value;
+    double value;     /* not kept for a kind without one */
     char text[256];
 } jm__event;
+
+bool jm__event_has_value(jm_event_kind kind);
 
 /* What the sampler cost so far. */
 typedef struct jm__sampler_cost {

@@ -2,14 +2,14 @@
 #ifndef JM_RUN_FACTS_H
 #define JM_RUN_FACTS_H
 
-#include "recording/writer.h"
+#include "run/row_sink.h"
 
 /* `command` NULL: that of this process. */
-void jm__run_facts_write(jm__writer *writer, const char *command);
+void jm__run_facts_write(jm__sinks *sinks, const char *command);
 
 /* What was found of each library and interface, and what was missing. */
-void jm__run_facts_write_findings(jm__writer *writer, const jm_inventory *inventory);
+void jm__run_facts_write_findings(jm__sinks *sinks, const jm_inventory *inventory);
 
-void jm__run_facts_write_number(jm__writer *writer, const char *key, int64_t value);
+void jm__run_facts_write_number(jm__sinks *sinks, const char *key, int64_t value);
 
 #endif

@@ -5,6 +5,7 @@
 #include "recording/writer.h"
 #include "run/folder.h"
 #include "run/queue.h"
+#include "run/row_sink.h"
 #include "timeline/collector.h"
 
 #include <joulemap/run.h>
@@ -22,8 +23,9 @@ struct jm_run {
     jm__collector *collector; /* NULL without rings */
     jm__run_queue queue;
     jm__run_rows taken;          /* the writer thread's half of the queue */
-    pthread_mutex_t writer_lock; /* the writer and the list of boards */
+    pthread_mutex_t writer_lock; /* the sinks and the list of boards */
     jm__writer *writer;
+    jm__sinks sinks;         /* the writer is the first */
     JM_VEC(jm_board) boards; /* that the sampler told of */
     jm_recording *recording;
 
@@ -43,7 +45,12 @@ struct jm_run {
 jm__sampler_sink jm__run_sampler_sink(jm_run *run);
 jm__collector_sink jm__run_collector_sink(jm_run *run);
 
-/* Empty queue and rings into the writer. Returns how many records came from the rings. */
+/* jm_run_start, with sinks beside the recording. They must stand until the run is free; an attached run tells
+ * them nothing. LIMIT: they are too many. */
+jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const jm__row_sink *more,
+                             size_t count, jm_error *err);
+
+/* Empty queue and rings into the sinks. Returns how many records came from the rings. */
 size_t jm__run_take_rows(jm_run *run);
 
 /* The writer's thread; its argument is the run. */

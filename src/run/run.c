@@ -96,14 +96,14 @@ static void write_start(jm_run *run, const jm_run_options *options)
 {
     jm__anchor anchor = jm__anchor_take();
     bool simulated = false;
-    jm__run_facts_write(run->writer, options->command);
-    jm__run_facts_write_findings(run->writer, jm__sampler_inventory(run->sampler));
+    jm__run_facts_write(&run->sinks, options->command);
+    jm__run_facts_write_findings(&run->sinks, jm__sampler_inventory(run->sampler));
     for (size_t i = 0; i < run->boards.count; i++)
         simulated = simulated || run->boards.items[i].simulated;
-    jm__writer_meta(run->writer, "simulated", simulated ? "1" : "0", NULL);
-    jm__run_facts_write_number(run->writer, "start_ns", anchor.monotonic_ns);
-    jm__run_facts_write_number(run->writer, "start_unix_ns", anchor.realtime_ns);
-    jm__writer_anchor(run->writer, anchor.monotonic_ns, anchor.realtime_ns, NULL);
+    jm__sinks_meta(&run->sinks, "simulated", simulated ? "1" : "0");
+    jm__run_facts_write_number(&run->sinks, "start_ns", anchor.monotonic_ns);
+    jm__run_facts_write_number(&run->sinks, "start_unix_ns", anchor.realtime_ns);
+    jm__sinks_anchor(&run->sinks, &anchor);
 }
 
 /* Without signals: those are the program's. */
@@ -122,18 +122,30 @@ static jm_status start_thread(jm_run *run, jm_error *err)
     return JM_OK;
 }
 
-static jm_status start(jm_run *run, const jm_run_options *options, jm_error *err)
+static jm_status add_sinks(jm_run *run, const jm__row_sink *more, size_t count, jm_error *err)
+{
+    jm__row_sink file = jm__row_sink_of_writer(run->writer);
+    bool fits = jm__sinks_add(&run->sinks, &file);
+    for (size_t i = 0; fits && i < count; i++)
+        fits = jm__sinks_add(&run->sinks, &more[i]);
+    return fits ? JM_OK
+                : jm__fail(err, JM_LIMIT, 0, "jm_run_start", "a run has at most %d sinks", JM_SINKS_MAX);
+}
+
+static jm_status start(jm_run *run, const jm_run_options *options, const jm__row_sink *more, size_t count,
+                       jm_error *err)
 {
     JM_TRY(make_path(run, options->path, err));
     JM_TRY(jm__writer_create(&run->writer, run->path, options->overwrite, err));
+    JM_TRY(add_sinks(run, more, count, err));
     JM_TRY(jm__run_folder_create(&run->folder, run->path, err));
     if (!options->sampling_only) JM_TRY(start_rings(run, err));
     JM_TRY(start_sampler(run, options, err));
     JM_TRY(jm__run_environment_make(run, options, err));
     if (options->kernels && !options->sampling_only) jm__run_kernels_start(run);
     write_start(run, options);
-    JM_TRY(jm__writer_commit(run->writer, 0,
-                             err)); /* what cannot be written is told before the program starts */
+    JM_TRY(
+        jm__sinks_commit(&run->sinks, 0, err)); /* what cannot be written is told before the program starts */
     return start_thread(run, err);
 }
 
@@ -188,7 +200,8 @@ static void abandon(jm_run *run)
     jm_run_free(run);
 }
 
-jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *err)
+jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const jm__row_sink *more,
+                             size_t count, jm_error *err)
 {
     jm_run_options given;
     JM_TRY(jm__options_copy(&given, sizeof given, options, "jm_run_start", err));
@@ -196,13 +209,18 @@ jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *er
     char recording[PATH_MAX];
     if (run == NULL) return jm__no_memory(err, "jm_run_start");
     bool found = jm__run_folder_find(&run->folder, recording, sizeof recording);
-    jm_status status = found ? attach(run, recording, err) : start(run, &given, err);
+    jm_status status = found ? attach(run, recording, err) : start(run, &given, more, count, err);
     if (status != JM_OK) {
         abandon(run);
         return status;
     }
     *out = run;
     return JM_OK;
+}
+
+jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *err)
+{
+    return jm__run_start_with(out, options, NULL, 0, err);
 }
 
 /* ---- while it runs */
@@ -282,9 +300,9 @@ jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error 
     if (is_foreign(run)) return fail_foreign("jm_run_note", err);
     if (run->attached || run->writer == NULL || run->stopped) return JM_OK;
     pthread_mutex_lock(&run->writer_lock);
-    jm_status status = jm__writer_meta(run->writer, key, value, err);
+    jm__sinks_meta(&run->sinks, key, value);
     pthread_mutex_unlock(&run->writer_lock);
-    return status;
+    return JM_OK;
 }
 
 /* ---- stop */
@@ -292,21 +310,22 @@ jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error 
 static void write_end(jm_run *run, const jm__anchor *end)
 {
     jm__sampler_cost cost = jm__sampler_cost_get(run->sampler);
-    jm__run_facts_write_number(run->writer, "end_ns", end->monotonic_ns);
-    jm__run_facts_write_number(run->writer, "end_unix_ns", end->realtime_ns);
-    jm__run_facts_write_number(run->writer, "sampler_cpu_ns", cost.cpu_ns);
-    jm__run_facts_write_number(run->writer, "sampler_calls", cost.calls);
-    jm__run_facts_write_number(run->writer, "sampler_call_ns", cost.call_ns);
-    jm__writer_anchor(run->writer, end->monotonic_ns, end->realtime_ns, NULL);
+    jm__run_facts_write_number(&run->sinks, "end_ns", end->monotonic_ns);
+    jm__run_facts_write_number(&run->sinks, "end_unix_ns", end->realtime_ns);
+    jm__run_facts_write_number(&run->sinks, "sampler_cpu_ns", cost.cpu_ns);
+    jm__run_facts_write_number(&run->sinks, "sampler_calls", cost.calls);
+    jm__run_facts_write_number(&run->sinks, "sampler_call_ns", cost.call_ns);
+    jm__sinks_anchor(&run->sinks, end);
 }
 
 /* A recording in memory stays for its readers until jm_run_free. */
 static jm_status end_writer(jm_run *run, int64_t end_ns, jm_error *err)
 {
-    jm_status status = jm__writer_commit(run->writer, end_ns, err);
+    jm_status status = jm__sinks_commit(&run->sinks, end_ns, err);
     if (run->path == NULL) return status;
     status = jm__writer_close(run->writer, err);
     run->writer = NULL;
+    run->sinks.count = 0;
     return status;
 }
 

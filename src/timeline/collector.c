@@ -21,18 +21,6 @@
 /* Longer than this nobody waits for what may still be with CUPTI: it may hold a buffer with nothing in it. */
 #define HELD_MAX_NS (INT64_C(3) * JM_NS_PER_S)
 
-void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint64_t count, const char *source,
-                             const char *reason)
-{
-    if (count == 0) return;
-    jm__loss loss = {.t_ns = collector->now_ns,
-                     .process_id = process_id,
-                     .count = count <= INT64_MAX ? (int64_t)count : INT64_MAX,
-                     .source = source,
-                     .reason = reason};
-    collector->sink.loss(collector->sink.context, &loss);
-}
-
 jm_status jm__collector_create(jm__collector **out, const char *run_dir, const jm__collector_sink *sink,
                                jm_error *err)
 {
@@ -44,6 +32,7 @@ jm_status jm__collector_create(jm__collector **out, const char *run_dir, const j
         return jm__no_memory(err, "jm__collector_create");
     }
     collector->run_dir = copy;
+    if (gethostname(collector->host, sizeof collector->host - 1) != 0) collector->host[0] = '\0';
     collector->sink = *sink;
     collector->files.key_size = sizeof(uint64_t);
     collector->classes.key_size = 40;
@@ -172,12 +161,16 @@ static void look_at_heads(jm__collector *collector)
         }
         uint64_t lost = atomic_load_explicit(&reader->header->lost, memory_order_relaxed);
         if (lost > reader->lost_told) {
-            jm__collector_tell_loss(collector, reader->process->pid, lost - reader->lost_told, "ring",
+            jm__collector_tell_loss(collector, reader->process->row_id, lost - reader->lost_told, "ring",
                                     reader->header->writer == JM_WRITER_INJECT
                                         ? "the ring of kernel records was full"
                                         : "the ring of a thread's spans was full");
         }
         reader->lost_told = lost;
+        uint64_t refused = atomic_load_explicit(&reader->header->names_refused, memory_order_relaxed);
+        if (refused > reader->names_refused_told)
+            reader->process->refused_names += refused - reader->names_refused_told;
+        reader->names_refused_told = refused;
     }
 }
 

@@ -7,24 +7,9 @@
 #ifndef JM_TIMELINE_COLLECTOR_H
 #define JM_TIMELINE_COLLECTOR_H
 
-#include "rows/rows.h"
+#include "timeline/collector_sink.h"
 
 typedef struct jm__collector jm__collector;
-
-/* Ids come from the sink (> 0; negative: it cannot take it). Texts are borrowed for the call. */
-typedef struct jm__collector_sink {
-    void *context;
-    int64_t (*name)(void *context, const char *text);
-    void (*process)(void *context, const jm__process *process); /* new, or changed */
-    void (*span_begin)(void *context, const jm__span *span);    /* its id is the collector's; end_ns is -1 */
-    void (*span_end)(void *context, int64_t span_id, int64_t end_ns);
-    void (*mark)(void *context, const jm__mark *mark);
-    int64_t (*kernel_class)(void *context, const jm__kernel_class *kernel_class);
-    int64_t (*stream)(void *context, const jm__stream *stream, const char *board_uuid);
-    void (*kernels)(void *context, const jm__kernel *kernels, size_t count);
-    void (*loss)(void *context, const jm__loss *loss);
-    void (*note)(void *context, int64_t process_id, const char *text); /* the injected library's words */
-} jm__collector_sink;
 
 jm_status jm__collector_create(jm__collector **out, const char *run_dir, const jm__collector_sink *sink,
                                jm_error *err);

@@ -43,7 +43,7 @@ static int64_t stream_of(jm__collector *collector, collector_process *process, c
     uint64_t key[2] = {record->device, (uint64_t)record->context << 32 | record->stream};
     jm__map_value *found = jm__map_find(&process->streams, key);
     if (found != NULL) return found->id;
-    jm__stream row = {.process_id = process->pid, .context = record->context, .stream = record->stream};
+    jm__stream row = {.process_id = process->row_id, .context = record->context, .stream = record->stream};
     int64_t id = collector->sink.stream(collector->sink.context, &row, process->board_uuids[record->device]);
     if (id > 0 && !jm__map_put(&process->streams, key, (jm__map_value){.id = id}))
         collector->out_of_memory = true;
@@ -111,7 +111,7 @@ static bool place(jm__collector *collector, collector_process *process, collecto
     row.class_id = class_of(collector, names, record);
     row.stream_id = stream_of(collector, process, record);
     if (row.class_id <= 0 || row.stream_id <= 0) {
-        jm__collector_tell_loss(collector, process->pid, 1, "recorder",
+        jm__collector_tell_loss(collector, process->row_id, 1, "recorder",
                                 "a kernel's class or stream was refused");
         return true;
     }
@@ -152,7 +152,7 @@ static void note_record(jm__collector *collector, collector_reader *reader, cons
 static void lost_record(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
 {
     const char *reason = jm__collector_name_text(collector, reader->names, record->name);
-    jm__collector_tell_loss(collector, reader->process->pid, record->bytes, "cupti",
+    jm__collector_tell_loss(collector, reader->process->row_id, record->bytes, "cupti",
                             reason == NULL ? "CUPTI lost these records" : reason);
 }
 

@@ -1,4 +1,4 @@
-/* What the collector is made of. Only for collector*.c.
+/* What the collector is made of. Only for collector*.c, of which collector.c stands on top of the others.
  *
  * A reader empties one ring. A process has threads, each with a stack of open spans and a history: which
  * span was innermost from when on. Kernels come later than their launch; they look into the history. */
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "timeline/collector.h"
+#include "timeline/collector_sink.h"
 #include "timeline/ring_format.h"
 
 #include <sys/types.h>
@@ -59,8 +59,10 @@ typedef struct collector_name {
     int64_t row_id; /* 0: not handed to the sink yet */
 } collector_name;
 
+typedef struct collector_process collector_process;
+
 typedef struct collector_names {
-    pid_t pid;
+    collector_process *process;
     uint32_t writer;
     uint32_t file_number;
     int fd;
@@ -74,9 +76,11 @@ typedef struct collector_launch {
     int32_t tid;
 } collector_launch;
 
-typedef struct collector_process {
+struct collector_process {
+    int64_t row_id; /* a pid that comes again is a row of its own */
     pid_t pid;
     pid_t parent;
+    int64_t rank;         /* -1: none */
     uint64_t start_ticks; /* tells a reused pid; 0: unknown */
     char *command;        /* NULL: unknown */
     bool dead;            /* seen before the drain that now takes the rest */
@@ -96,8 +100,9 @@ typedef struct collector_process {
     uint64_t no_launch;  /* kernels of unknown launch, not reported yet */
     uint64_t no_history; /* kernels whose launch was before the history kept */
     uint64_t refused_spans;
+    uint64_t refused_names; /* the sink takes no more: what bears them has none */
     uint64_t malformed;
-} collector_process;
+};
 
 typedef struct collector_reader {
     uint64_t file_key;
@@ -109,7 +114,7 @@ typedef struct collector_reader {
     uint64_t tail;      /* our own copy */
     uint64_t head;      /* as read at the beginning of this poll */
     int64_t flushed_ns; /* the header's, as read before `head` */
-    uint64_t lost_told;
+    uint64_t lost_told, names_refused_told;
     collector_process *process;
     collector_names *names;
     collector_thread *thread; /* span rings */
@@ -129,8 +134,9 @@ typedef struct collector_clock_segment {
     int64_t offset_ns; /* monotonic - realtime */
 } collector_clock_segment;
 
-struct jm__collector {
+typedef struct jm__collector {
     char *run_dir;
+    char host[65]; /* "": unknown */
     jm__collector_sink sink;
     JM_VEC(collector_process *) processes;
     JM_VEC(collector_reader *) readers;
@@ -143,6 +149,7 @@ struct jm__collector {
     collector_clock_segment segments[JM_CLOCK_SEGMENTS];
     size_t segment_count;
     int64_t clock_checked_ns; /* when the newest segment was last seen to hold */
+    int64_t last_process_id;
     int64_t last_span_id;
     int64_t now_ns;        /* of this poll */
     int64_t spans_done_ns; /* spans stamped before this are in */
@@ -151,7 +158,11 @@ struct jm__collector {
     bool final;         /* nothing will come any more: nothing waits */
     bool out_of_memory; /* in this poll */
     size_t taken;
-};
+} jm__collector;
+
+/* collector_loss.c; process_id: 0 for none */
+void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint64_t count, const char *source,
+                             const char *reason);
 
 /* collector_process.c */
 collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns);
@@ -189,9 +200,5 @@ void jm__collector_batch_flush(jm__collector *collector);
 /* collector_clock.c */
 void jm__collector_clock_update(jm__collector *collector);
 int64_t jm__collector_clock_convert(const jm__collector *collector, int64_t realtime_ns);
-
-/* collector.c */
-void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint64_t count, const char *source,
-                             const char *reason);
 
 #endif

@@ -54,6 +54,48 @@ static char *read_command(pid_t pid)
     return strdup(text);
 }
 
+/* What launchers of parallel programs call a process's number in its program. */
+static const char *const rank_variables[] = {"RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID="};
+
+/* As the environment says with which the process began; -1: it says nothing, or is not ours to read. */
+static int64_t read_rank(pid_t pid)
+{
+    enum { VARIABLES = sizeof rank_variables / sizeof *rank_variables };
+    char path[64], *variable = NULL;
+    size_t size = 0, best = VARIABLES;
+    int64_t rank = -1;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return -1;
+    while (getdelim(&variable, &size, '\0', file) > 0) {
+        for (size_t i = 0; i < best; i++) {
+            size_t length = strlen(rank_variables[i]);
+            if (strncmp(variable, rank_variables[i], length) != 0) continue;
+            char *end;
+            int64_t value = strtoll(variable + length, &end, 10);
+            if (end == variable + length || *end != '\0' || value < 0) continue;
+            rank = value;
+            best = i; /* the first of the list counts */
+        }
+    }
+    free(variable);
+    fclose(file);
+    return rank;
+}
+
+static void tell_process(const jm__collector *collector, const collector_process *process)
+{
+    jm__process row = {.id = process->row_id,
+                       .pid = process->pid,
+                       .parent_pid = process->parent,
+                       .rank = process->rank,
+                       .start_ns = process->first_ns,
+                       .end_ns = process->last_ns,
+                       .host = collector->host,
+                       .command = process->command};
+    collector->sink.process(collector->sink.context, &row);
+}
+
 collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns)
 {
     for (size_t i = 0; i < collector->processes.count; i++) {
@@ -67,18 +109,18 @@ collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid,
         return NULL;
     }
     char state;
+    process->row_id = ++collector->last_process_id;
     process->pid = pid;
+    process->rank = -1;
     process->first_ns = process->last_ns = first_ns;
     process->threads_by_tid.key_size = sizeof(int64_t);
     process->open_spans.key_size = 2 * sizeof(uint64_t);
     process->streams.key_size = 2 * sizeof(uint64_t);
-    if (read_stat(pid, &state, &process->parent, &process->start_ticks)) process->command = read_command(pid);
-    jm__process row = {.id = pid,
-                       .parent_id = process->parent,
-                       .start_ns = first_ns,
-                       .end_ns = first_ns,
-                       .command = process->command};
-    collector->sink.process(collector->sink.context, &row);
+    if (read_stat(pid, &state, &process->parent, &process->start_ticks)) {
+        process->command = read_command(pid);
+        process->rank = read_rank(pid);
+    }
+    tell_process(collector, process);
     return process;
 }
 
@@ -115,7 +157,7 @@ collector_names *jm__collector_names_of(jm__collector *collector, collector_proc
         collector->out_of_memory = true;
         return NULL;
     }
-    names->pid = process->pid;
+    names->process = process;
     names->writer = writer;
     names->file_number = file_number;
     names->fd = -1;
@@ -127,8 +169,8 @@ static bool names_path(const jm__collector *collector, const collector_names *na
 {
     char suffix[16] = "";
     if (names->file_number > 0) snprintf(suffix, sizeof suffix, "-%u", names->file_number);
-    int length = snprintf(path, size, "%s/%d-%c%s" JM_NAMES_SUFFIX, collector->run_dir, (int)names->pid,
-                          (char)names->writer, suffix);
+    int length = snprintf(path, size, "%s/%d-%c%s" JM_NAMES_SUFFIX, collector->run_dir,
+                          (int)names->process->pid, (char)names->writer, suffix);
     return length > 0 && (size_t)length < size;
 }
 
@@ -181,7 +223,10 @@ int64_t jm__collector_name_row(jm__collector *collector, collector_names *names,
     collector_name *name = find_name(collector, names, number);
     int64_t row_id =
         collector->sink.name(collector->sink.context, name == NULL ? "(name not written)" : name->text);
-    if (row_id < 0) return 0;
+    if (row_id < 0) {
+        names->process->refused_names++;
+        return 0;
+    }
     if (name != NULL) name->row_id = row_id;
     return row_id;
 }
@@ -227,10 +272,11 @@ static void tell_process_losses(jm__collector *collector, collector_process *pro
          "the launch of these kernels was not reported: they belong to no span"},
         {&process->no_history, "recorder", "these kernels came too late to find their span"},
         {&process->refused_spans, "recorder", "too many spans were open at once in this process"},
+        {&process->refused_names, "recorder", "there were too many different names: these go without theirs"},
         {&process->malformed, "ring", "these records make no sense and were dropped"},
     };
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
-        jm__collector_tell_loss(collector, process->pid, *losses[i].count, losses[i].source,
+        jm__collector_tell_loss(collector, process->row_id, *losses[i].count, losses[i].source,
                                 losses[i].reason);
         *losses[i].count = 0;
     }
@@ -243,12 +289,7 @@ void jm__collector_processes_tell(jm__collector *collector)
         tell_process_losses(collector, process);
         if (!process->changed) continue;
         process->changed = false;
-        jm__process row = {.id = process->pid,
-                           .parent_id = process->parent,
-                           .start_ns = process->first_ns,
-                           .end_ns = process->last_ns,
-                           .command = process->command};
-        collector->sink.process(collector->sink.context, &row);
+        tell_process(collector, process);
     }
 }
 

@@ -1,15 +1,10 @@
 /* Begin, end and mark: stacks of open spans, and the histories that kernels look into. */
 #include "base/search.h"
+#include "rows/span_kind.h"
 #include "timeline/collector_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const bool process_wide_kinds[JM_SPAN_KIND_COUNT] = {
-#define X(name, text, process_wide) [JM_SPAN_##name] = (process_wide),
-    JM_SPAN_KIND_MAP(X)
-#undef X
-};
 
 static void history_add(jm__collector *collector, collector_history *history, int64_t t_ns, int64_t span_id)
 {
@@ -134,7 +129,7 @@ static void begin(jm__collector *collector, collector_reader *reader, const jm_r
     }
     const collector_stack *above = reader->thread->stack.count > 0 ? &reader->thread->stack : &process->wide;
     jm__span row = {.id = collector->last_span_id + 1,
-                    .process_id = process->pid,
+                    .process_id = process->row_id,
                     .thread_id = reader->thread->tid,
                     .parent_id = top_row(above),
                     .start_ns = record->t_ns,
@@ -149,7 +144,7 @@ static void begin(jm__collector *collector, collector_reader *reader, const jm_r
                                       .start_ns = record->t_ns,
                                       .key = {key[0], key[1]},
                                       .thread = reader->thread,
-                                      .process_wide = process_wide_kinds[record->kind]};
+                                      .process_wide = jm__span_kind_is_wide(row.kind)};
     }
     if (span == NULL || !open_span(collector, process, span)) {
         free(span);
@@ -182,7 +177,7 @@ static void end(jm__collector *collector, collector_reader *reader, const jm_rin
 
 static void mark(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
 {
-    jm__mark row = {.process_id = reader->process->pid,
+    jm__mark row = {.process_id = reader->process->row_id,
                     .thread_id = reader->thread->tid,
                     .t_ns = record->t_ns,
                     .name_id = jm__collector_name_row(collector, reader->names, record->name)};

@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define JM_RING_MAGIC       0x31474e524d4a0002ull /* changes with any change below */
+#define JM_RING_MAGIC       0x31474e524d4a0003ull /* changes with any change below */
 #define JM_RING_HEADER_SIZE 4096u
 #define JM_RING_SUFFIX      ".ring"  /* <pid>-<writer>-<thread number>.ring */
 #define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names, see above */
@@ -47,6 +47,7 @@ typedef struct jm_ring_header {
     _Alignas(64) _Atomic uint32_t closed; /* 1: the producer will write no more */
     uint32_t names_file;                  /* k of the names file, 0: the plain one */
     _Atomic int64_t flushed_ns; /* writer 'i': work that ended before this is in the ring; CLOCK_MONOTONIC */
+    _Atomic uint64_t names_refused; /* texts that got no number: records may bear 0 in their place */
 } jm_ring_header;
 
 enum { /* jm_ring_span.op */

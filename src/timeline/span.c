@@ -10,17 +10,6 @@
 
 const uint32_t jm__track_writer = JM_WRITER_CORE;
 
-static const char *const kind_texts[JM_SPAN_KIND_COUNT] = {[JM_SPAN_NONE] = "none",
-#define X(name, text, process_wide) [JM_SPAN_##name] = text,
-                                                           JM_SPAN_KIND_MAP(X)
-#undef X
-};
-
-const char *jm_span_kind_text(jm_span_kind kind)
-{
-    return kind_texts[(unsigned)kind < JM_SPAN_KIND_COUNT ? (unsigned)kind : (unsigned)JM_SPAN_NONE];
-}
-
 jm_name jm_name_intern(const char *text)
 {
     return jm__track_intern(text, 4095);

@@ -262,14 +262,23 @@ static uint32_t intern_locked(const char *text, size_t most)
     return jm__names_intern(&names, text, jm__utf8_cut(text, most));
 }
 
+/* No memory, or JM_NAMES_MAX of them: what will bear this name has none. */
+static void count_refused_name(void)
+{
+    lane *mine = lane_get();
+    if (mine != NULL) atomic_fetch_add_explicit(&mine->ring.header->names_refused, 1, memory_order_relaxed);
+}
+
 uint32_t jm__track_intern(const char *text, size_t most)
 {
     if (text == NULL || text[0] == '\0') return 0;
     if (atomic_load_explicit(&generation, memory_order_relaxed) == 0) return 0;
     pthread_mutex_lock(&mutex);
     look_into_environment_locked();
-    uint32_t number = run_path[0] == '\0' ? 0 : intern_locked(text, most);
+    bool in_run = run_path[0] != '\0';
+    uint32_t number = in_run ? intern_locked(text, most) : 0;
     pthread_mutex_unlock(&mutex);
+    if (in_run && number == 0) count_refused_name();
     return number;
 }
 

@@ -124,10 +124,10 @@ static void collected_loss(void *context, const jm__loss *loss)
     snprintf(all->loss_source, sizeof all->loss_source, "%s", loss->source);
 }
 
-static void collected_note(void *context, int64_t process_id, const char *text)
+static void collected_note(void *context, int64_t pid, const char *text)
 {
     collected *all = context;
-    assert_true(process_id > 0);
+    assert_true(pid > 0);
     size_t length = strlen(all->notes);
     snprintf(all->notes + length, sizeof all->notes - length, "%s\n", text);
 }
@@ -176,6 +176,15 @@ static inline const char *collected_text(const collected *all, int64_t name_id)
 }
 
 /* The span of that name; fails if there is none, or more than one. */
+/* Of a process's row. */
+static inline int64_t collected_pid(const collected *all, int64_t process_id)
+{
+    for (size_t i = 0; i < all->process_count; i++)
+        if (all->processes[i].id == process_id) return all->processes[i].pid;
+    fail_msg("no process has the number %lld", (long long)process_id);
+    return 0;
+}
+
 static inline const jm__span *collected_span(const collected *all, const char *name)
 {
     const jm__span *found = NULL;

@@ -108,7 +108,8 @@ static inline synthetic *syn_create(uint64_t seed, size_t boards, size_t capacit
                                                     .noise = 0.1};
         s->streams[d->stream_count++] =
             (jm__stream){.id = (int64_t)b + 1, .process_id = 100 + (int64_t)b, .board_id = board->id};
-        s->processes[d->process_count++] = (jm__process){.id = 100 + (int64_t)b, .command = "synthetic"};
+        s->processes[d->process_count++] = (jm__process){
+            .id = 100 + (int64_t)b, .pid = 100 + (int64_t)b, .rank = -1, .command = "synthetic"};
     }
     return s;
 }

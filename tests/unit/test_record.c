@@ -80,11 +80,19 @@ static void write_timeline(jm__writer *writer)
     int64_t type = jm__writer_name(writer, "Attention(768)");
     assert_int_equal(jm__writer_name(writer, "blocks.0.attn"), layer);
     assert_int_equal(jm__writer_name(writer, ""), 0);
-    jm__process process = {
-        .id = 42, .parent_id = 1, .start_ns = START_NS, .end_ns = START_NS + 9, .command = "python x"};
-    jm__writer_process(writer, &process, NULL);
+    jm__process process = {.id = 1,
+                           .pid = 42,
+                           .parent_pid = 1,
+                           .rank = 3,
+                           .start_ns = START_NS,
+                           .end_ns = START_NS + 4,
+                           .host = "node7",
+                           .command = "python x"};
+    jm__writer_process(writer, &process);
+    process.end_ns = START_NS + 9; /* it was seen again */
+    jm__writer_process(writer, &process);
     jm__span span = {.id = 1,
-                     .process_id = 42,
+                     .process_id = 1,
                      .thread_id = 43,
                      .start_ns = START_NS + 5,
                      .end_ns = -1,
@@ -92,20 +100,20 @@ static void write_timeline(jm__writer *writer)
                      .type_id = type,
                      .samples = 32,
                      .kind = JM_SPAN_FORWARD};
-    jm__writer_span_begin(writer, &span, NULL);
-    jm__writer_span_end(writer, 1, START_NS + 25, NULL);
+    jm__writer_span_begin(writer, &span);
+    jm__writer_span_end(writer, 1, START_NS + 25);
     span.id = 2;
     span.parent_id = 1;
     span.start_ns = START_NS + 7;
     span.type_id = 0;
     span.samples = 0;
-    jm__writer_span_begin(writer, &span, NULL);
+    jm__writer_span_begin(writer, &span);
     jm__kernel_class kernel_class = {.name_id = jm__writer_name(writer, "gemm"),
                                      .work = JM_WORK_KERNEL,
                                      .grid = {132, 2, 1},
                                      .block = {256, 1, 1}};
     assert_int_equal(jm__writer_kernel_class(writer, &kernel_class, NULL), JM_OK);
-    jm__stream stream = {.process_id = 42, .board_id = 1, .context = 1, .stream = 7};
+    jm__stream stream = {.process_id = 1, .board_id = 1, .context = 1, .stream = 7};
     assert_int_equal(jm__writer_stream(writer, &stream, NULL), JM_OK);
     jm__kernel kernels[2] = {{.start_ns = START_NS + 30,
                               .end_ns = START_NS + 40,
@@ -121,15 +129,15 @@ static void write_timeline(jm__writer *writer)
                               .launch_ns = -1,
                               .bytes = 512,
                               .calls = 3}};
-    jm__writer_kernels(writer, kernels, 2, NULL);
+    jm__writer_kernels(writer, kernels, 2);
     jm__mark mark = {
-        .process_id = 42, .thread_id = 43, .t_ns = START_NS + 3, .name_id = layer, .meta = "{\"a\":1}"};
-    jm__writer_mark(writer, &mark, NULL);
-    jm__loss loss = {.t_ns = START_NS + 4, .process_id = 42, .count = 17, .source = "ring", .reason = "full"};
-    jm__writer_loss(writer, &loss, NULL);
+        .process_id = 1, .thread_id = 43, .t_ns = START_NS + 3, .name_id = layer, .meta = "{\"a\":1}"};
+    jm__writer_mark(writer, &mark);
+    jm__loss loss = {.t_ns = START_NS + 4, .process_id = 1, .count = 17, .source = "ring", .reason = "full"};
+    jm__writer_loss(writer, &loss);
     jm__event event = {
         .kind = JM_EVENT_GAP, .t_ns = START_NS + 6, .board_id = 1, .value = 1e9, .text = "1 s without"};
-    jm__writer_event(writer, &event, NULL);
+    jm__writer_event(writer, &event);
 }
 
 static void write_everything(jm__writer *writer)
@@ -137,14 +145,15 @@ static void write_everything(jm__writer *writer)
     int64_t sensor_id;
     char start[24];
     snprintf(start, sizeof start, "%" PRId64, START_NS);
-    jm__writer_meta(writer, "start_ns", start, NULL);
-    jm__writer_meta(writer, "sampler_cpu_ns", "5000", NULL);
-    jm__writer_meta(writer, "sampler_calls", "40", NULL);
-    jm__writer_anchor(writer, START_NS, 1, NULL);
+    jm__writer_meta(writer, "start_ns", start);
+    jm__writer_meta(writer, "sampler_cpu_ns", "5000");
+    jm__writer_meta(writer, "sampler_calls", "40");
+    jm__anchor anchor = {START_NS, 1};
+    jm__writer_anchor(writer, &anchor);
     write_board(writer, &sensor_id);
     jm_reading readings[3] = {
         {sensor_id, START_NS + 2, 101.5}, {sensor_id, START_NS + 1, 99}, {sensor_id, START_NS + 3, NAN}};
-    jm__writer_readings(writer, readings, 3, NULL);
+    jm__writer_readings(writer, readings, 3);
     write_timeline(writer);
 }
 
@@ -196,7 +205,14 @@ static void check_everything(const jm__dataset *data)
     assert_int_equal(data->classes[0].grid[1], 2);
     assert_string_equal(data->names[data->classes[0].name_id], "gemm");
     assert_int_equal(data->streams[0].stream, 7);
-    assert_string_equal(data->processes[0].command, "python x");
+    assert_int_equal(data->process_count, 1);
+    const jm__process *process = jm__dataset_process(data, data->spans[0].process_id);
+    assert_int_equal(process->pid, 42);
+    assert_int_equal(process->parent_pid, 1);
+    assert_int_equal(process->rank, 3);
+    assert_int_equal(process->end_ns, START_NS + 9);
+    assert_string_equal(process->host, "node7");
+    assert_string_equal(process->command, "python x");
     assert_string_equal(data->marks[0].meta, "{\"a\":1}");
     assert_int_equal(data->losses[0].count, 17);
     assert_int_equal(data->events[0].kind, JM_EVENT_GAP);
@@ -243,7 +259,7 @@ static void test_a_recording_in_memory_is_read_while_it_is_written(void **state)
     check_kernels(data);
     assert_int_equal(data->end_ns, START_NS + 50);
     jm__dataset_free(data);
-    jm__writer_span_end(writer, 2, START_NS + 60, NULL); /* of a span that is in the file already */
+    jm__writer_span_end(writer, 2, START_NS + 60); /* of a span that is in the file already */
     assert_int_equal(jm__writer_commit(writer, START_NS + 70, &err), JM_OK);
     assert_int_equal(jm__dataset_load(&data, recording, &err), JM_OK);
     assert_int_equal(data->spans[1].end_ns, START_NS + 60);

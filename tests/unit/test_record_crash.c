@@ -75,7 +75,7 @@ static jm__writer *begin(const char *file)
     assert_int_equal(jm__writer_stream(writer, &stream, NULL), JM_OK);
     char start[24];
     snprintf(start, sizeof start, "%" PRId64, START_NS);
-    jm__writer_meta(writer, "start_ns", start, NULL);
+    jm__writer_meta(writer, "start_ns", start);
     return writer;
 }
 
@@ -84,12 +84,12 @@ static void write_second(jm__writer *writer, int second)
     int64_t start_ns = START_NS + second * JM_NS_PER_S;
     for (int i = 0; i < READINGS_A_SECOND; i++) {
         jm_reading reading = {1, start_ns + i * (JM_NS_PER_S / READINGS_A_SECOND), 300.0 + i};
-        jm__writer_readings(writer, &reading, 1, NULL);
+        jm__writer_readings(writer, &reading, 1);
     }
     for (int i = 0; i < KERNELS_A_SECOND; i++) {
         int64_t t_ns = start_ns + i * (JM_NS_PER_S / KERNELS_A_SECOND);
         jm__kernel kernel = {t_ns, t_ns + 500000 + i, 1, 1, 0, t_ns - 9000, 0, 1};
-        jm__writer_kernels(writer, &kernel, 1, NULL);
+        jm__writer_kernels(writer, &kernel, 1);
     }
 }
 

@@ -67,12 +67,12 @@ static void test_spans_nest_and_keep_their_words(void **state)
     assert_int_equal(inner->parent_id, outer->id);
     assert_int_equal(inner->kind, JM_SPAN_FORWARD);
     assert_string_equal(collected_text(all, inner->type_id), "Linear(768, 3072)");
-    assert_int_equal(inner->process_id, getpid());
+    assert_int_equal(collected_pid(all, inner->process_id), getpid());
     assert_int_equal(inner->thread_id, syscall(SYS_gettid));
     assert_true(before <= outer->start_ns && outer->start_ns <= inner->start_ns);
     assert_true(inner->end_ns <= outer->end_ns && outer->end_ns <= after);
     assert_int_equal(all->process_count, 1);
-    assert_int_equal(all->processes[0].parent_id, getppid());
+    assert_int_equal(all->processes[0].parent_pid, getppid());
     assert_int_equal(all->lost, 0);
     stop(all);
 }
@@ -183,10 +183,10 @@ static void test_a_forked_child_has_rings_and_names_of_its_own(void **state)
     jm_span_end(jm_span_begin(JM_SPAN_PHASE, jm_name_intern("after"), 0, 0));
     collected_poll(all);
     assert_int_equal(all->span_count, 5);
-    assert_int_equal(collected_span(all, "child")->process_id, child);
+    assert_int_equal(collected_pid(all, collected_span(all, "child")->process_id), child);
     assert_int_equal(collected_span(all, "child")->parent_id, 0);
     assert_int_equal(collected_span(all, "left open")->end_ns, -1);
-    assert_int_equal(collected_span(all, "after")->process_id, getpid());
+    assert_int_equal(collected_pid(all, collected_span(all, "after")->process_id), getpid());
     assert_int_equal(all->process_count, 2);
     /* The child is gone: its rings go too, then its names; ours stay. */
     assert_int_equal(count_files(all, ".names"), 2);

@@ -1,16 +1,6 @@
 /* Spans and what they lie in. */
 #include "attribute/rollup/ancestry.h"
 
-bool jm__kind_is_layer(jm_span_kind kind)
-{
-    return kind == JM_SPAN_FORWARD || kind == JM_SPAN_BACKWARD || kind == JM_SPAN_RECOMPUTE;
-}
-
-bool jm__kind_is_container(jm_span_kind kind)
-{
-    return kind == JM_SPAN_PHASE || kind == JM_SPAN_EPOCH || kind == JM_SPAN_STEP || kind == JM_SPAN_WINDOW;
-}
-
 /* Spans began before what they hold: a parent that did not is damage, and would make a circle. */
 size_t jm__span_parent(const jm__span_index *spans, size_t span)
 {

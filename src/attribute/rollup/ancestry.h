@@ -7,7 +7,4 @@
 /* The span around a span, both by index; JM__NO_SPAN for none. */
 size_t jm__span_parent(const jm__span_index *spans, size_t span);
 
-bool jm__kind_is_layer(jm_span_kind kind);
-bool jm__kind_is_container(jm_span_kind kind);
-
 #endif

@@ -10,7 +10,7 @@ static bool has_container_around(const jm__views *v, size_t span)
 {
     for (size_t s = jm__span_parent(&v->a->spans, span); s != JM__NO_SPAN;
          s = jm__span_parent(&v->a->spans, s))
-        if (jm__kind_is_container(v->a->dataset->spans[s].kind)) return true;
+        if (jm__span_kind_is_container(v->a->dataset->spans[s].kind)) return true;
     return false;
 }
 

@@ -56,7 +56,7 @@ static uint32_t row_of(void *context, size_t span, int64_t process_id)
 {
     jm__views *v = context;
     const jm_report_options *o = &v->a->options;
-    bool mine = o->process_id == 0 || process_id == o->process_id;
+    bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
     if (o->by == JM_BY_BOARD || o->by == JM_BY_KERNEL) return mine ? ROW_MINE : ROW_OTHERS;
     size_t node;
     if (!mine)
@@ -145,8 +145,8 @@ static void count_spans(jm__views *v)
     for (size_t i = 0; i < d->span_count && !v->tree->failed; i++) {
         const jm__span *span = &d->spans[i];
         if (!jm__windows_hold(&a->windows, span->start_ns)) continue;
-        if (a->options.process_id != 0 && span->process_id != a->options.process_id) continue;
-        size_t node = a->options.by == JM_BY_PHASE && jm__kind_is_container(span->kind)
+        if (!jm__dataset_process_has_pid(d, span->process_id, a->options.process_id)) continue;
+        size_t node = a->options.by == JM_BY_PHASE && jm__span_kind_is_container(span->kind)
                           ? jm__view_container_node(v, i)
                           : node_of_span(v, i);
         if (node == JM__NO_NODE) continue;
@@ -154,7 +154,7 @@ static void count_spans(jm__views *v)
         /* A layer is called once a forward; its backward and recompute belong to the same call. */
         bool again = a->options.by == JM_BY_LAYER &&
                      (span->kind == JM_SPAN_BACKWARD || span->kind == JM_SPAN_RECOMPUTE);
-        bool inner = a->options.by == JM_BY_LAYER && jm__kind_is_container(span->kind) &&
+        bool inner = a->options.by == JM_BY_LAYER && jm__span_kind_is_container(span->kind) &&
                      strcmp(row->kind, jm_span_kind_text(span->kind)) != 0;
         if (!again && !inner) row->calls++;
         if (a->options.by != JM_BY_LAYER)

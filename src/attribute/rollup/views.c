@@ -83,7 +83,7 @@ static size_t no_layer_row(jm__views *v, size_t span)
 {
     size_t best = span;
     for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(&v->a->spans, s)) {
-        if (!jm__kind_is_container(span_of(v, s)->kind)) continue;
+        if (!jm__span_kind_is_container(span_of(v, s)->kind)) continue;
         best = s;
         if (span_of(v, s)->kind == JM_SPAN_PHASE) break;
     }
@@ -108,7 +108,7 @@ static const char *path_under(jm__views *v, size_t parent, const char *name)
 static size_t nvtx_row(jm__views *v, size_t span)
 {
     size_t outer = jm__span_parent(&v->a->spans, span), parent = JM__NO_NODE;
-    if (outer != JM__NO_SPAN && !jm__kind_is_container(span_of(v, outer)->kind))
+    if (outer != JM__NO_SPAN && !jm__span_kind_is_container(span_of(v, outer)->kind))
         parent = jm__view_layer_node(v, outer);
     const char *path = name_of(v, span);
     if (parent != JM__NO_NODE) path = path_under(v, parent, path);
@@ -120,7 +120,7 @@ size_t jm__view_layer_node(jm__views *v, size_t span)
     if (v->of_span[span] != 0 && v->a->options.by == JM_BY_LAYER) return v->of_span[span] - 1;
     jm_span_kind kind = span_of(v, span)->kind;
     size_t node;
-    if (jm__kind_is_layer(kind))
+    if (jm__span_kind_is_layer(kind))
         node = layer_row(v, span);
     else if (kind == JM_SPAN_OPTIMIZER)
         node = jm__tree_node(v->tree, JM__NO_NODE, name_of(v, span), name_of(v, span), "optimizer");
@@ -137,7 +137,7 @@ size_t jm__view_type_node(jm__views *v, size_t span)
 {
     for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(&v->a->spans, s)) {
         const jm__span *row = span_of(v, s);
-        if (row->type_id <= 0 && !jm__kind_is_layer(row->kind)) continue;
+        if (row->type_id <= 0 && !jm__span_kind_is_layer(row->kind)) continue;
         const char *type = jm__dataset_text(v->a->dataset, row->type_id);
         if (type[0] == '\0') type = "(no type)";
         return jm__tree_node(v->tree, JM__NO_NODE, type, type, jm_span_kind_text(row->kind));
@@ -175,7 +175,7 @@ size_t jm__view_container_node(jm__views *v, size_t span)
     while (chain.count > 0 && !v->tree->failed) {
         size_t s = chain.items[--chain.count];
         jm_span_kind kind = span_of(v, s)->kind;
-        if (jm__kind_is_container(kind)) {
+        if (jm__span_kind_is_container(kind)) {
             bool named = kind == JM_SPAN_PHASE || kind == JM_SPAN_WINDOW;
             const char *name = named ? name_of(v, s) : jm_span_kind_text(kind);
             node = jm__tree_node(v->tree, node, name, path_under(v, node, name), jm_span_kind_text(kind));
@@ -192,8 +192,8 @@ size_t jm__view_phase_node(jm__views *v, size_t span)
     const char *leaf = "other";
     for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(&v->a->spans, s)) {
         jm_span_kind kind = span_of(v, s)->kind;
-        if (jm__kind_is_container(kind)) break;
-        if (!jm__kind_is_layer(kind) && kind != JM_SPAN_OPTIMIZER) continue;
+        if (jm__span_kind_is_container(kind)) break;
+        if (!jm__span_kind_is_work(kind)) continue;
         leaf = jm_span_kind_text(kind);
         break;
     }
@@ -216,7 +216,7 @@ size_t jm__view_span_node(jm__views *v, size_t span)
     while (chain.count > 0 && !v->tree->failed) {
         size_t s = chain.items[--chain.count];
         const char *path = name_of(v, s), *dot = strrchr(path, '.');
-        bool layer = jm__kind_is_layer(span_of(v, s)->kind) && dot != NULL && dot[1] != '\0';
+        bool layer = jm__span_kind_is_layer(span_of(v, s)->kind) && dot != NULL && dot[1] != '\0';
         node =
             jm__tree_new(v->tree, node, layer ? dot + 1 : path, path, jm_span_kind_text(span_of(v, s)->kind));
         if (node != JM__NO_NODE) v->of_span[s] = node + 1;

@@ -4,6 +4,7 @@
 
 #include "attribute/attribution.h"
 #include "attribute/rollup/tree.h"
+#include "rows/span_kind.h"
 
 typedef struct jm__views {
     const jm__attribution *a;

@@ -4,6 +4,7 @@
 #include "attribute/work/span_index.h"
 #include "attribute/work/window.h"
 #include "base/status.h"
+#include "rows/span_kind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +23,12 @@ typedef JM_VEC(size_t) open_spans;
 
 static bool is_container(const jm__span *span)
 {
-    bool wide = span->kind == JM_SPAN_PHASE || span->kind == JM_SPAN_EPOCH || span->kind == JM_SPAN_STEP ||
-                span->kind == JM_SPAN_WINDOW;
-    return wide && span->type_id == 0;
+    return jm__span_kind_is_container(span->kind) && span->type_id == 0;
 }
 
 static bool is_work(const jm__span *span)
 {
-    return span->type_id > 0 || span->kind == JM_SPAN_FORWARD || span->kind == JM_SPAN_BACKWARD ||
-           span->kind == JM_SPAN_RECOMPUTE || span->kind == JM_SPAN_OPTIMIZER;
+    return span->type_id > 0 || jm__span_kind_is_work(span->kind);
 }
 
 static int by_lane_and_time(const void *a, const void *b)

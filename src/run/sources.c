@@ -1,9 +1,10 @@
-/* From sampler and collector into the writer. */
+/* Where rows come from: sampler and collector, on their way to the sinks. */
 #include "base/clock.h"
 #include "run/inside.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- sampler: its thread waits for the writer's only when a board or a sensor is new */
 
@@ -11,11 +12,12 @@ static int64_t take_board(void *context, const jm_board *board)
 {
     jm_run *run = context;
     jm_board row = *board;
+    if (gethostname(row.host, sizeof row.host - 1) != 0) row.host[0] = '\0';
     pthread_mutex_lock(&run->writer_lock);
-    jm_status status = jm__writer_board(run->writer, &row, NULL);
-    if (status == JM_OK && !jm__vec_push(&run->boards, row)) status = JM_NO_MEMORY;
+    int64_t id = jm__sinks_board(&run->sinks, &row);
+    if (id > 0 && !jm__vec_push(&run->boards, row)) id = -1;
     pthread_mutex_unlock(&run->writer_lock);
-    return status == JM_OK ? row.id : -1;
+    return id;
 }
 
 static int64_t take_sensor(void *context, const jm_sensor *sensor)
@@ -23,9 +25,9 @@ static int64_t take_sensor(void *context, const jm_sensor *sensor)
     jm_run *run = context;
     jm_sensor row = *sensor;
     pthread_mutex_lock(&run->writer_lock);
-    jm_status status = jm__writer_sensor(run->writer, &row, NULL);
+    int64_t id = jm__sinks_sensor(&run->sinks, &row);
     pthread_mutex_unlock(&run->writer_lock);
-    return status == JM_OK ? row.id : -1;
+    return id;
 }
 
 static void take_readings(void *context, const jm_reading *readings, size_t count)
@@ -58,33 +60,33 @@ jm__sampler_sink jm__run_sampler_sink(jm_run *run)
 
 static int64_t take_name(void *context, const char *text)
 {
-    return jm__writer_name(((jm_run *)context)->writer, text);
+    return jm__sinks_name(&((jm_run *)context)->sinks, text);
 }
 
 static void take_process(void *context, const jm__process *process)
 {
-    jm__writer_process(((jm_run *)context)->writer, process, NULL);
+    jm__sinks_process(&((jm_run *)context)->sinks, process);
 }
 
 static void take_span_begin(void *context, const jm__span *span)
 {
-    jm__writer_span_begin(((jm_run *)context)->writer, span, NULL);
+    jm__sinks_span_begin(&((jm_run *)context)->sinks, span);
 }
 
 static void take_span_end(void *context, int64_t span_id, int64_t end_ns)
 {
-    jm__writer_span_end(((jm_run *)context)->writer, span_id, end_ns, NULL);
+    jm__sinks_span_end(&((jm_run *)context)->sinks, span_id, end_ns);
 }
 
 static void take_mark(void *context, const jm__mark *mark)
 {
-    jm__writer_mark(((jm_run *)context)->writer, mark, NULL);
+    jm__sinks_mark(&((jm_run *)context)->sinks, mark);
 }
 
 static int64_t take_class(void *context, const jm__kernel_class *kernel_class)
 {
     jm__kernel_class row = *kernel_class;
-    return jm__writer_kernel_class(((jm_run *)context)->writer, &row, NULL) == JM_OK ? row.id : -1;
+    return jm__sinks_kernel_class(&((jm_run *)context)->sinks, &row);
 }
 
 static int64_t take_stream(void *context, const jm__stream *stream, const char *board_uuid)
@@ -93,24 +95,24 @@ static int64_t take_stream(void *context, const jm__stream *stream, const char *
     jm__stream row = *stream;
     for (size_t i = 0; i < run->boards.count && board_uuid != NULL && board_uuid[0] != '\0'; i++)
         if (strcmp(run->boards.items[i].uuid, board_uuid) == 0) row.board_id = run->boards.items[i].id;
-    return jm__writer_stream(run->writer, &row, NULL) == JM_OK ? row.id : -1;
+    return jm__sinks_stream(&run->sinks, &row);
 }
 
 static void take_kernels(void *context, const jm__kernel *kernels, size_t count)
 {
-    jm__writer_kernels(((jm_run *)context)->writer, kernels, count, NULL);
+    jm__sinks_kernels(&((jm_run *)context)->sinks, kernels, count);
 }
 
 static void take_loss(void *context, const jm__loss *loss)
 {
-    jm__writer_loss(((jm_run *)context)->writer, loss, NULL);
+    jm__sinks_loss(&((jm_run *)context)->sinks, loss);
 }
 
-static void take_note(void *context, int64_t process_id, const char *text)
+static void take_note(void *context, int64_t pid, const char *text)
 {
     jm__event event = {.kind = JM_EVENT_CUPTI, .t_ns = jm__now_ns()};
-    snprintf(event.text, sizeof event.text, "process %lld: %s", (long long)process_id, text);
-    jm__writer_event(((jm_run *)context)->writer, &event, NULL);
+    snprintf(event.text, sizeof event.text, "process %lld: %s", (long long)pid, text);
+    jm__sinks_event(&((jm_run *)context)->sinks, &event);
 }
 
 jm__collector_sink jm__run_collector_sink(jm_run *run)
@@ -133,19 +135,18 @@ jm__collector_sink jm__run_collector_sink(jm_run *run)
 static void write_loss(jm_run *run, int64_t count, const char *reason)
 {
     jm__loss loss = {.t_ns = jm__now_ns(), .count = count, .source = "recorder", .reason = reason};
-    if (count > 0) jm__writer_loss(run->writer, &loss, NULL);
+    if (count > 0) jm__sinks_loss(&run->sinks, &loss);
 }
 
 size_t jm__run_take_rows(jm_run *run)
 {
     jm__run_queue_swap(&run->queue, &run->taken);
     jm__run_rows *rows = &run->taken;
-    jm__writer_readings(run->writer, rows->readings.items, rows->readings.count, NULL);
+    jm__sinks_readings(&run->sinks, rows->readings.items, rows->readings.count);
     for (size_t i = 0; i < rows->events.count; i++)
-        jm__writer_event(run->writer, &rows->events.items[i], NULL);
+        jm__sinks_event(&run->sinks, &rows->events.items[i]);
     for (size_t i = 0; i < rows->anchors.count; i++)
-        jm__writer_anchor(run->writer, rows->anchors.items[i].monotonic_ns,
-                          rows->anchors.items[i].realtime_ns, NULL);
+        jm__sinks_anchor(&run->sinks, &rows->anchors.items[i]);
     write_loss(run, rows->lost_readings, "the writer did not keep up with the readings");
     write_loss(run, rows->lost_events, "the writer did not keep up with the events");
     jm__run_rows_clear(rows);
