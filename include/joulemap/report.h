@@ -35,6 +35,7 @@ typedef enum jm_by {
     X(MEASURED, "measured")                                                                                  \
     X(FITTED, "fitted")                                                                                      \
     X(ISOLATED, "isolated")                                                                                  \
+    X(GIVEN, "given") /* by who asked for the report: jm_report_options.belief */                            \
     X(MODELLED, "modelled")                                                                                  \
     X(UNRESOLVED, "unresolved")
 
@@ -53,6 +54,8 @@ typedef struct jm_report_options {
     int64_t process_id; /* one process of the recording (pid), 0 for all */
     int64_t from_ns;    /* CLOCK_MONOTONIC; both 0 for the whole recording */
     int64_t to_ns;
+    const char
+        *belief; /* CSV file of what is known of powers beside the readings, NULL for none: docs/report.md */
 } jm_report_options;
 
 /* Kinds of fields, and the type of each in C (jm_field_REAL). */

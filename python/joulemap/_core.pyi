@@ -85,6 +85,7 @@ class Run:
         process_id: int = 0,
         from_ns: int = 0,
         to_ns: int = 0,
+        belief: str | None = None,
     ) -> Report: ...
 
 class Recording:
@@ -100,4 +101,5 @@ class Recording:
         process_id: int = 0,
         from_ns: int = 0,
         to_ns: int = 0,
+        belief: str | None = None,
     ) -> Report: ...

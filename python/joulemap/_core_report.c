@@ -12,15 +12,17 @@ typedef struct core_report {
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"by", "phase", "board_id", "process_id", "from_ns", "to_ns", NULL};
+    static const char *const names[] = {"by",      "phase", "board_id", "process_id",
+                                        "from_ns", "to_ns", "belief",   NULL};
     int by = 0;
     const char *phase = NULL;
     long long board_id = 0;
     long long process_id = 0;
     long long from_ns = 0;
     long long to_ns = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "i|zLLLL:report", (char **)(uintptr_t)names, &by, &phase,
-                                     &board_id, &process_id, &from_ns, &to_ns))
+    const char *belief = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "i|zLLLLz:report", (char **)(uintptr_t)names, &by, &phase,
+                                     &board_id, &process_id, &from_ns, &to_ns, &belief))
         return NULL;
     if (by < 0 || by >= JM_BY_COUNT) {
         PyErr_Format(PyExc_ValueError, "%d is no key of rows", by);
@@ -32,7 +34,8 @@ PyObject *core_report_create(PyObject *owner, jm_recording *recording, const cor
                                  .board_id = board_id,
                                  .process_id = process_id,
                                  .from_ns = from_ns,
-                                 .to_ns = to_ns};
+                                 .to_ns = to_ns,
+                                 .belief = belief};
     core_report *self = (core_report *)PyType_GenericAlloc(state->report_type, 0);
     if (!self) return NULL;
     Py_INCREF(owner);

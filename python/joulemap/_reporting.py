@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 from joulemap import _arguments, _core
@@ -27,6 +28,7 @@ class Reporting:
         process_id: int = 0,
         from_ns: int = 0,
         to_ns: int = 0,
+        belief: str | os.PathLike[str] | None = None,
     ) -> Report:
         """Report on all of it, or on a part. Of a run that goes on: on what has happened so far.
 
@@ -42,6 +44,8 @@ class Reporting:
             One process of the run (`os.getpid()`); 0 for all.
         from_ns, to_ns : int
             Only this stretch of CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds; both 0 for all of it.
+        belief : path, optional
+            CSV file of what is known of powers beside the readings; docs/report.md has its columns.
 
         Returns
         -------
@@ -53,7 +57,7 @@ class Reporting:
         TypeError, ValueError
             If an argument is none of the above.
         Error
-            If there is no such phase, board or process, or the recording cannot be read.
+            If there is no such phase, board or process, or the recording or the beliefs cannot be read.
         """
         by_number(by)
         if phase is not None:
@@ -62,10 +66,19 @@ class Reporting:
         process = _arguments.whole("process_id", process_id)
         begin = _arguments.whole("from_ns", from_ns)
         end = _arguments.whole("to_ns", to_ns)
+        given = None if belief is None else os.fspath(belief)
         source = self._report_source()
 
         def make(number: int) -> _core.Report:
             with self._lock:
-                return source.report(number, phase=phase, board_id=board, process_id=process, from_ns=begin, to_ns=end)
+                return source.report(
+                    number,
+                    phase=phase,
+                    board_id=board,
+                    process_id=process,
+                    from_ns=begin,
+                    to_ns=end,
+                    belief=given,
+                )
 
         return Report(make, by)

@@ -200,9 +200,24 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     return JM_OK;
 }
 
+/* What was given to believe of this board; no rows if nothing was. */
+static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part, jm_error *err)
+{
+    const jm__belief_scene scene = {
+        .classes = &a->work.classes,
+        .columns = &part->work->columns,
+        .seconds = part->work->learn_seconds,
+    };
+    if (a->options.belief == NULL) return JM_OK;
+    return jm__believe_file(belief, &part->believed, a->options.belief, &scene, err);
+}
+
 static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     jm__board_work *work = part->work;
+    jm__belief given = {0};
+    const jm__belief *beliefs = &given;
+    JM_TRY(believe(&given, a, part, err));
     const jm__fit_input input = {
         .sensor = part->sensor,
         .readings = part->powers.items,
@@ -215,10 +230,13 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .columns = work->columns.count,
         .seconds = work->seconds,
         .total = part->total,
+        .beliefs = &beliefs,
+        .belief_count = given.rows > 0,
     };
     part->first_column = a->columns;
     a->columns += work->columns.count;
     jm_status status = jm__fit_run(&part->fit, &input, err);
+    jm__belief_free(&given);
     part->total = part->fit.total;
     if (status == JM_OK && work->pieces.failed)
         status = jm__fail(err, JM_IO, 0, "pread", "the temporary file of the report could not be read");

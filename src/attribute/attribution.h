@@ -2,6 +2,7 @@
 #ifndef JM_ATTRIBUTE_ATTRIBUTION_H
 #define JM_ATTRIBUTE_ATTRIBUTION_H
 
+#include "attribute/beliefs/source.h"
 #include "attribute/fit/fit.h"
 #include "attribute/work/work.h"
 #include <joulemap/report.h>
@@ -19,7 +20,8 @@ typedef struct jm__board_part {
     JM_VEC(jm_reading) powers;
     JM_VEC(jm_reading) counts;
     jm__total total;
-    jm__fit fit; /* of a fitted board */
+    jm__belief_lines believed; /* of the file of beliefs */
+    jm__fit fit;               /* of a fitted board */
 } jm__board_part;
 
 typedef struct jm__attribution {

@@ -148,6 +148,9 @@ static void say_fit(writer *w, const jm__board_part *part)
     if (part->total.unseen_j > 0)
         warn(w, "%s: %.1f J of its %.1f J are interpolated across gaps in the readings.", w->label,
              part->total.unseen_j, part->total.energy_j);
+    if (part->believed.all > 0)
+        say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->believed.used,
+            part->believed.all, w->a->options.belief);
     if (part->fit.misfit >= misfit_told)
         say(w,
             "%s: the same kind of work did not always draw the same power: by about %.0f %%, as the "

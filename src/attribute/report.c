@@ -22,8 +22,9 @@ struct jm_report {
     jm__notes notes;
     jm_report_totals totals;
     jm__quality quality;
-    jm_report_options options; /* its phase is the one below */
+    jm_report_options options; /* its texts are those below */
     char *phase;
+    char *belief;
 };
 
 static jm_status copy_options(jm_report_options *to, const jm_report_options *from, jm_error *err)
@@ -35,17 +36,23 @@ static jm_status copy_options(jm_report_options *to, const jm_report_options *fr
     return JM_OK;
 }
 
+/* The report's own copy of a text of its options. */
+static jm_status keep(char **own, const char **text, jm_error *err)
+{
+    if (*text == NULL) return JM_OK;
+    *own = strdup(*text);
+    *text = *own;
+    return *own != NULL ? JM_OK : jm__no_memory(err, "jm_report_create");
+}
+
 static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_report_options *options,
                       jm_error *err)
 {
     jm_report_options wishes;
     JM_TRY(copy_options(&wishes, options, err));
     report->options = wishes;
-    if (wishes.phase != NULL) {
-        report->phase = strdup(wishes.phase);
-        if (report->phase == NULL) return jm__no_memory(err, "jm_report_create");
-        report->options.phase = report->phase;
-    }
+    JM_TRY(keep(&report->phase, &report->options.phase, err));
+    JM_TRY(keep(&report->belief, &report->options.belief, err));
     jm__attribution *a = &report->attribution;
     jm__rollup rollup = {0};
     jm_status status = jm__attribution_begin(a, dataset, &wishes, err);
@@ -108,6 +115,7 @@ void jm_report_free(jm_report *report)
     jm__notes_free(&report->notes);
     jm__quality_free(&report->quality);
     free(report->phase);
+    free(report->belief);
     if (report->owned != NULL) jm__dataset_free(report->owned);
     free(report);
 }

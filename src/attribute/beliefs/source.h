@@ -1,0 +1,37 @@
+/* Beliefs that a person gives: CSV files, each known by its header line. */
+#ifndef JM_ATTRIBUTE_BELIEFS_SOURCE_H
+#define JM_ATTRIBUTE_BELIEFS_SOURCE_H
+
+#include "attribute/fit/belief.h"
+#include "attribute/work/columns.h"
+#include "base/csv.h"
+
+/* What can be believed: name, columns of its CSV, what it tells of. A new one is a line here and
+ * src/attribute/beliefs/NAME.c, which gives jm__believe_NAME. */
+#define JM_BELIEF_MAP(X)
+
+/* What a board did, for whoever turns words of a file into equations of its columns. */
+typedef struct jm__belief_scene {
+    const jm__classes *classes;
+    const jm__columns *columns;
+    const double *seconds; /* [columns->count]: time of each */
+} jm__belief_scene;
+
+/* How many lines there were, and how many speak of what ran on this board. */
+typedef struct jm__belief_lines {
+    size_t all;
+    size_t used;
+} jm__belief_lines;
+
+/* Sources: each adds the equations of its file, counts its lines, and names the line that is wrong. */
+#define X(name, columns, text)                                                                               \
+    jm_status jm__believe_##name(jm__belief *belief, jm__belief_lines *lines, jm__csv *csv,                  \
+                                 const jm__belief_scene *scene, jm_error *err);
+JM_BELIEF_MAP(X)
+#undef X
+
+/* The beliefs of a file about one board. BAD_DATA names file and line, or the headers that are known. */
+jm_status jm__believe_file(jm__belief *belief, jm__belief_lines *lines, const char *path,
+                           const jm__belief_scene *scene, jm_error *err);
+
+#endif
