@@ -21,7 +21,7 @@ static void print_who(const cli_args *args)
     fputs(": ", stderr);
 }
 
-static void print_formatted(const char *format, va_list values)
+__attribute__((format(printf, 1, 0))) static void print_formatted(const char *format, va_list values)
 {
     char text[2048];
     vsnprintf(text, sizeof text, format, values);
