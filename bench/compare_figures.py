@@ -12,8 +12,8 @@ reported by NEW ("gpt, imported by NEW"). Each recording is reported whole and p
     known      rows whose provenance is another
     total      difference of the total, and the ratio of its interval
 
---rows N names the N rows of a view that differ most. With --keep, recordings and what OLD said stay in FOLDER and are
-taken from there the next time: OLD is run once. The exit code is 1 if anything differs.
+--rows N names the N rows of a view that differ most, by their intervals. With --keep, recordings and what OLD said
+stay in FOLDER and are taken from there the next time: OLD is run once. The exit code is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -75,6 +75,11 @@ class Difference:
     def width(self) -> float | None:
         """Interval, new to old; None where there was none."""
         return width_j(self.new) / width_j(self.old) if width_j(self.old) > 0 else None
+
+    @property
+    def weight(self) -> float:
+        """What puts one row before another: by how much of its interval it moved, or that changed."""
+        return max(self.share or 0, abs((self.width or 1) - 1))
 
     def facts_differ(self, relative: float) -> bool:
         """Whether calls or busy time, which nobody estimates, are others."""
@@ -163,7 +168,7 @@ def compare(was: Report, now: Report, tolerance: float, show: int) -> list[str]:
     """Lines about one view; none if nothing differs."""
     old, new = by_key(was), by_key(now)
     both = [Difference(key, old[key], new[key]) for key in old if key in new]
-    both.sort(key=lambda d: -d.energy_j)
+    both.sort(key=lambda d: -d.weight)
     total = Difference((), total_row(was), total_row(now))
     limit_j = tolerance * float(was["total_energy_j"] or 0)
     differ = [d for d in both if d.energy_j > limit_j or d.facts_differ(tolerance)]
@@ -173,9 +178,11 @@ def compare(was: Report, now: Report, tolerance: float, show: int) -> list[str]:
     if not (differ or known or wider or gone or total.energy_j > limit_j):
         return []
     widths = [d.width for d in both if d.width is not None]
+    shares = [d.share for d in both if d.share is not None]
+    most_j = max((d.energy_j for d in both), default=0)
     lines = [
-        f"rows {len(old)}, {len(differ)} differ, {len(gone)} came or went; energy up to {both[0].energy_j:.3g} J, "
-        f"{max((d.share for d in both if d.share is not None), default=0):.2g} intervals; "
+        f"rows {len(old)}, {len(differ)} differ, {len(gone)} came or went; "
+        f"energy up to {most_j:.3g} J, {max(shares, default=0):.2g} intervals; "
         f"widths x{min(widths, default=1):.3g} to x{max(widths, default=1):.3g}; known otherwise {len(known)}; "
         f"total {total.new['energy_j'] - total.old['energy_j']:+.3g} J, its interval x{total.width or 1:.4g}"
     ]
