@@ -4,12 +4,13 @@
 #include "base/options.h"
 #include "base/status.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static void import_free(jm__import *im)
 {
-    for (size_t i = 0; i < JM_PROFILE_SENSORS_MAX; i++)
-        jm__vec_free(&im->readings[i]);
+    jm__import_free_boards(im);
     jm__texts_free(&im->parts);
     jm__texts_free(&im->kernels);
     jm__vec_free(&im->occurrences);
@@ -25,6 +26,22 @@ static source_function *const sources[JM_IMPORT_COUNT] = {
     JM_IMPORT_MAP(X)
 #undef X
 };
+
+/* What readings, segments and kernels are of: the profile tells. */
+static jm_status begin_gpu(jm__import *im, jm_error *err)
+{
+    JM_TRY(jm__profile_load(&im->profile, im->options.board == NULL ? "generic" : im->options.board, err));
+    jm_board board = {
+        .cuda_index = -1, .power_limit_w = NAN, .power_limit_min_w = NAN, .power_limit_max_w = NAN};
+    snprintf(board.backend, sizeof board.backend, "import");
+    snprintf(board.name, sizeof board.name, "%s", im->profile.title);
+    snprintf(board.profile, sizeof board.profile, "%s", im->profile.name);
+    size_t number;
+    JM_TRY(jm__import_add_board(im, &board, &number, err));
+    for (size_t i = 0; i < im->profile.sensor_count; i++)
+        JM_TRY(jm__import_add_sensor(im, number, &im->profile.sensors[i], err));
+    return JM_OK;
+}
 
 static jm_status read_files(jm__import *im, jm_error *err)
 {
@@ -57,10 +74,7 @@ jm_status jm_recording_import(const jm_import_options *options, jm_error *err)
     jm_status status =
         jm__options_copy(&im->options, sizeof im->options, options, "jm_recording_import", err);
     if (status == JM_OK) status = check_options(&im->options, err);
-    if (status == JM_OK) {
-        const char *board = im->options.board == NULL ? "generic" : im->options.board;
-        status = jm__profile_load(&im->profile, board, err);
-    }
+    if (status == JM_OK) status = begin_gpu(im, err);
     if (status == JM_OK) status = read_files(im, err);
     if (status == JM_OK && im->last_ns < im->first_ns)
         status = jm__fail(err, JM_BAD_DATA, 0, NULL, "the files have header lines, but no rows");

@@ -26,10 +26,20 @@ typedef struct jm__import_stream {
     int64_t id;
 } jm__import_stream;
 
+typedef struct jm__import_sensor {
+    jm_sensor row;
+    JM_VEC(jm_reading) readings;
+} jm__import_sensor;
+
+typedef struct jm__import_board {
+    jm_board row;
+    JM_VEC(jm__import_sensor) sensors;
+} jm__import_board;
+
 typedef struct jm__import {
     jm_import_options options;
     jm__profile profile;
-    JM_VEC(jm_reading) readings[JM_PROFILE_SENSORS_MAX];
+    JM_VEC(jm__import_board) boards; /* the first: the GPU, with the sensors of its profile */
     jm__texts parts, kernels;
     JM_VEC(jm__occurrence) occurrences;
     JM_VEC(jm__import_kernel) rows;
@@ -42,7 +52,13 @@ typedef struct jm__import {
 JM_IMPORT_MAP(X)
 #undef X
 
-/* For sources. Something was going on then. */
+/* For sources. What they add gets its number in the recording when that is written. */
+jm_status jm__import_add_board(jm__import *im, const jm_board *row, size_t *board, jm_error *err);
+jm_status jm__import_add_sensor(jm__import *im, size_t board, const jm_sensor *row, jm_error *err);
+jm_status jm__import_add_reading(jm__import *im, size_t board, size_t sensor, int64_t t_ns, double value,
+                                 jm_error *err);
+
+/* Something was going on then. */
 void jm__import_seen(jm__import *im, int64_t start_ns, int64_t end_ns);
 
 /* Rows of one part (0: none) that follow each other are one occurrence of it. `open` is SIZE_MAX before the
@@ -54,6 +70,8 @@ jm_status jm__import_add_kernel(jm__import *im, jm__import_kernel row, jm_error 
 
 /* The index of the stream of this number, made if it is not there. */
 jm_status jm__import_stream_find(jm__import *im, uint32_t number, size_t *index, jm_error *err);
+
+void jm__import_free_boards(jm__import *im);
 
 /* The same part out of two files, or with kernels of several streams, is one where it overlaps. Gives span
  * numbers; before jm__import_span_of. */

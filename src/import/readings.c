@@ -2,22 +2,18 @@
 #include "base/status.h"
 #include "import/import.h"
 
-enum { READINGS_MAX = 100000000 }; /* of one sensor: 2.4 GB, 23 days at 50 a second */
-
 static jm_status take_reading(jm__import *im, jm__csv *csv, const size_t column[3], jm_error *err)
 {
     const jm_sensor *sensor = jm__profile_sensor(&im->profile, jm__csv_text(csv, column[0]));
     if (sensor == NULL)
         return jm__csv_bad(csv, column[0], err, "profile %s knows no sensor \"%.60s\"", im->profile.name,
                            jm__csv_text(csv, column[0]));
-    jm_reading reading = {0};
-    JM_TRY(jm__csv_scaled(csv, column[1], 9, &reading.t_ns, err));
-    JM_TRY(jm__csv_number(csv, column[2], &reading.value, err));
-    size_t index = (size_t)(sensor - im->profile.sensors);
-    if (im->readings[index].count >= READINGS_MAX)
-        return jm__fail(err, JM_LIMIT, 0, NULL, "more than %d readings of %s", READINGS_MAX, sensor->name);
-    jm__import_seen(im, reading.t_ns, reading.t_ns);
-    return jm__vec_push(&im->readings[index], reading) ? JM_OK : jm__no_memory(err, "jm_recording_import");
+    int64_t t_ns;
+    double value;
+    JM_TRY(jm__csv_scaled(csv, column[1], 9, &t_ns, err));
+    JM_TRY(jm__csv_number(csv, column[2], &value, err));
+    jm__import_seen(im, t_ns, t_ns);
+    return jm__import_add_reading(im, 0, (size_t)(sensor - im->profile.sensors), t_ns, value, err);
 }
 
 jm_status jm__import_readings(jm__import *im, jm__csv *csv, jm_error *err)

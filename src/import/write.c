@@ -5,7 +5,6 @@
 #include "rows/sensor_role.h"
 #include "sample/ring_correct.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,22 +39,30 @@ static void write_meta(jm__writer *writer, const jm__import *im)
     jm__writer_meta(writer, "end_ns", number);
 }
 
-static jm_status write_readings(jm__writer *writer, jm__import *im, jm_board *board, jm_error *err)
+static jm_status write_readings(jm__writer *writer, jm__import_board *board, jm_error *err)
 {
-    for (size_t i = 0; i < im->profile.sensor_count; i++) {
-        size_t count = im->readings[i].count;
+    for (size_t i = 0; i < board->sensors.count; i++) {
+        jm__import_sensor *sensor = &board->sensors.items[i];
+        jm_reading *readings = sensor->readings.items;
+        size_t count = sensor->readings.count;
         if (count == 0) continue;
-        jm_sensor sensor = im->profile.sensors[i];
-        sensor.board_id = board->id;
-        snprintf(sensor.source, sizeof sensor.source, "imported");
-        JM_TRY(jm__writer_sensor(writer, &sensor, err));
-        sort_readings(im->readings[i].items, count);
-        if (jm__sensor_stamps_late(&sensor))
-            jm__ring_correct_rows(im->readings[i].items, count, sensor.period_ns);
+        sensor->row.board_id = board->row.id;
+        snprintf(sensor->row.source, sizeof sensor->row.source, "imported");
+        JM_TRY(jm__writer_sensor(writer, &sensor->row, err));
+        sort_readings(readings, count);
+        if (jm__sensor_stamps_late(&sensor->row))
+            jm__ring_correct_rows(readings, count, sensor->row.period_ns);
         for (size_t r = 0; r < count; r++)
-            im->readings[i].items[r].sensor_id = sensor.id;
-        jm__writer_readings(writer, im->readings[i].items, count);
+            readings[r].sensor_id = sensor->row.id;
+        jm__writer_readings(writer, readings, count);
     }
+    return JM_OK;
+}
+
+static jm_status write_boards(jm__writer *writer, jm__import *im, jm_error *err)
+{
+    for (size_t i = 0; i < im->boards.count; i++)
+        JM_TRY(jm__writer_board(writer, &im->boards.items[i].row, err));
     return JM_OK;
 }
 
@@ -131,11 +138,6 @@ static jm_status write_streams(jm__writer *writer, jm__import *im, const jm_boar
 
 static jm_status write_all(jm__writer *writer, jm__import *im, int64_t *class_ids, jm_error *err)
 {
-    jm_board board = {
-        .cuda_index = -1, .power_limit_w = NAN, .power_limit_min_w = NAN, .power_limit_max_w = NAN};
-    snprintf(board.backend, sizeof board.backend, "import");
-    snprintf(board.name, sizeof board.name, "%s", im->profile.title);
-    snprintf(board.profile, sizeof board.profile, "%s", im->profile.name);
     jm__process process = {.id = IMPORT_PROCESS,
                            .pid = IMPORT_PROCESS,
                            .rank = -1,
@@ -143,12 +145,13 @@ static jm_status write_all(jm__writer *writer, jm__import *im, int64_t *class_id
                            .end_ns = im->last_ns,
                            .command = "joulemap import"};
     write_meta(writer, im);
-    JM_TRY(jm__writer_board(writer, &board, err));
+    JM_TRY(write_boards(writer, im, err));
     jm__writer_process(writer, &process);
-    JM_TRY(write_readings(writer, im, &board, err));
+    for (size_t i = 0; i < im->boards.count; i++)
+        JM_TRY(write_readings(writer, &im->boards.items[i], err));
     JM_TRY(write_spans(writer, im, err));
     JM_TRY(write_classes(writer, im, class_ids, err));
-    JM_TRY(write_streams(writer, im, &board, err));
+    JM_TRY(write_streams(writer, im, &im->boards.items[0].row, err));
     JM_TRY(write_kernels(writer, im, class_ids, err));
     return jm__writer_commit(writer, im->last_ns, err);
 }
