@@ -67,7 +67,9 @@ typedef struct jm_board {
     double power_limit_min_w; /* NAN if unknown */
     double power_limit_max_w; /* NAN if unknown */
     bool simulated;
-    bool mig; /* power is that of the whole board */
+    bool mig;      /* power is that of the whole board */
+    bool upstream; /* what it measures flows on into other boards of the recording (a meter at the wall): its
+                      joules are a row of their own and in no total */
 } jm_board;
 
 /* One sensor of a board. Present, or missing with the reason. */

@@ -188,7 +188,9 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     if (a->boards == NULL) return jm__no_memory(err, "jm__attribution_begin");
     for (size_t b = 0; b < dataset->board_count; b++) {
         a->boards[b].board = &dataset->boards[b];
-        a->boards[b].wanted = options->board_id == 0 || options->board_id == dataset->boards[b].id;
+        bool asked_for = options->board_id == dataset->boards[b].id;
+        a->boards[b].wanted = options->board_id == 0 || asked_for;
+        a->boards[b].counted = asked_for || (a->boards[b].wanted && !dataset->boards[b].upstream);
     }
     JM_TRY(jm__span_index_init(&a->spans, dataset, err));
     JM_TRY(find_windows(a, err));

@@ -9,6 +9,7 @@
 
 typedef struct jm__board_part {
     bool wanted;
+    bool counted; /* wanted, and its energy is part of the total: not that of a board upstream of others */
     const jm_board *board;
     jm__windows lost;         /* time in which the board did not answer: nothing is known of it */
     jm__windows learn;        /* the run, less that: what powers are learnt from */

@@ -96,6 +96,9 @@ static void say_sensor(writer *w, const jm__board_part *part)
 {
     if (part->sensor == NULL && part->counter == NULL)
         warn(w, "%s has no power or energy reading in this recording: its energy is not known.", w->label);
+    else if (!part->counted)
+        say(w, "%s measures what flows on into others: its %.1f J are in no total.", w->label,
+            part->total.energy_j);
     else if (!jm__board_is_fitted(part->board))
         return;
     else if (part->sensor == NULL)

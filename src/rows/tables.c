@@ -97,6 +97,7 @@ static const jm__column boards[] = {
     {"power_limit_max_w", REAL(power_limit_max_w), MISSING(NAN)},
     {"simulated", REQUIRED, INTEGER(simulated)},
     {"mig", REQUIRED, INTEGER(mig)},
+    {"upstream", REQUIRED, INTEGER(upstream), SINCE(2, "0")},
 };
 #undef R
 

@@ -881,6 +881,49 @@ static void test_a_cpu_package_is_a_row_of_its_own(void **state)
     syn_free(s);
 }
 
+static void test_a_board_upstream_of_others_is_a_row_and_in_no_total(void **state)
+{
+    (void)state;
+    synthetic *s = simple();
+    s->boards[1] = (jm_board){.id = 2, .index = -1, .backend = "meter", .name = "wall", .upstream = true};
+    s->sensors[2] = (jm_sensor){.id = 3,
+                                .board_id = 2,
+                                .name = "energy_counter",
+                                .quantity = JM_QUANTITY_ENERGY,
+                                .response = JM_RESPONSE_COUNTER,
+                                .period_ns = 1000000};
+    s->dataset.sensor_count = 3;
+    s->dataset.board_count = 1;
+    s->readings[s->dataset.reading_count++] = (jm_reading){3, s->dataset.start_ns, 0};
+    s->readings[s->dataset.reading_count++] = (jm_reading){3, s->dataset.end_ns, 9000};
+    syn_finish(s);
+    for (int by = 0; by < JM_BY_COUNT; by++) {
+        s->dataset.board_count = 1;
+        jm_report *without = report_of(s, (jm_report_options){.by = (jm_by)by});
+        s->dataset.board_count = 2;
+        jm_report *report = report_of(s, (jm_report_options){.by = (jm_by)by});
+        const jm_report_totals *alone = jm_report_totals_get(without), *totals = jm_report_totals_get(report);
+        assert_true(totals->total_energy_j == alone->total_energy_j);
+        assert_true(totals->total_high_j == alone->total_high_j);
+        assert_string_equal(totals->total_source, alone->total_source);
+        assert_int_equal(jm_report_row_count(report), jm_report_row_count(without) + (by == JM_BY_BOARD));
+        assert_adds_up(report);
+        if (by == JM_BY_BOARD) {
+            const jm_row *row = row_of(report, "meter:2", "meter");
+            assert_near(row->energy_j, 9000, 1e-9);
+            assert_true(row->energy_self_j == 0 && isnan(row->share));
+            assert_true(row->provenance == JM_PROVENANCE_MEASURED);
+        }
+        jm_report_free(without);
+        jm_report_free(report);
+    }
+    jm_report *itself = report_of(s, (jm_report_options){.by = JM_BY_BOARD, .board_id = 2});
+    assert_near(jm_report_totals_get(itself)->total_energy_j, 9000, 1e-9);
+    assert_adds_up(itself);
+    jm_report_free(itself);
+    syn_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -908,6 +951,7 @@ int main(void)
         cmocka_unit_test(test_host_spans_stand_for_the_work_where_there_are_no_kernels),
         cmocka_unit_test(test_work_that_overlaps_shares_the_time),
         cmocka_unit_test(test_a_cpu_package_is_a_row_of_its_own),
+        cmocka_unit_test(test_a_board_upstream_of_others_is_a_row_and_in_no_total),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -395,7 +395,8 @@ static void test_rows_that_name_what_is_not_there_are_left_out_and_told(void **s
     change_file(
         "INSERT INTO readings VALUES(1, 4000000000, 1.0), (2, -1, 1.0), (3, 1, 'text');"
         "INSERT INTO kernels VALUES(5, 5, 77, 1, 0, 0, 0, 1), (9223372036854775807, 9, 1, 1, 0, 0, 0, 1);"
-        "INSERT INTO boards(id, backend, name, simulated, mig) VALUES(9000000000000, 'x', 'y', 0, 0)");
+        "INSERT INTO boards(id, backend, name, simulated, mig, upstream) VALUES(9000000000000, 'x', 'y', 0, "
+        "0, 0)");
     jm_recording *recording;
     jm__dataset *data = load(&recording, path);
     assert_int_equal(all_kernels_count(data), KERNELS_A_SECOND);

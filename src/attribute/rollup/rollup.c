@@ -42,7 +42,7 @@ static size_t node_of_span(jm__views *v, size_t span)
 static size_t board_node(jm__views *v, size_t b)
 {
     const jm_board *board = v->a->boards[b].board;
-    const char *kind = jm__board_is_fitted(board) ? "gpu" : "cpu";
+    const char *kind = board->upstream ? "meter" : jm__board_is_fitted(board) ? "gpu" : "cpu";
     const char *path = board->uuid[0] != '\0'
                            ? board->uuid
                            : jm__tree_text(v->tree, "%s:%lld", board->backend, (long long)board->id);
@@ -133,6 +133,7 @@ static void add_measured(jm__views *v, size_t b)
     row->measured_j += part->total.energy_j;
     row->measured_u_j = hypot(row->measured_u_j, part->total.u_j);
     row->boards |= jm__board_bit(b);
+    row->upstream = !part->counted;
     if (!jm__board_is_fitted(part->board))
         row->busy_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
 }
@@ -174,7 +175,7 @@ static jm_status add_boards(jm__views *v, jm_error *err)
             JM_TRY(jm__phase_idle(v, b, err));
         else if (fitted && by != JM_BY_BOARD)
             add_idle(v, b);
-        if (!fitted || by == JM_BY_BOARD) add_measured(v, b);
+        if (by == JM_BY_BOARD || (!fitted && a->boards[b].counted)) add_measured(v, b);
     }
     return JM_OK;
 }

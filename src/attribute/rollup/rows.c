@@ -114,6 +114,11 @@ static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__a
     return fine ? JM_OK : jm__no_memory(err, "jm__rows_make");
 }
 
+static bool is_upstream(const jm__tree *tree, size_t node)
+{
+    return node != JM__NO_NODE && tree->nodes.items[node].upstream;
+}
+
 static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_error *err)
 {
     JM_TRY(jm__subtotals_add_up(m->sub, m->tree, m->a, err));
@@ -130,7 +135,8 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_err
     for (size_t i = 0; i < rows->count; i++) {
         jm_row *row = &rows->items[i];
         row->power_w = row->busy_s > 0 ? row->energy_j / row->busy_s : NAN;
-        row->share = totals->total_energy_j > 0 ? row->energy_j / totals->total_energy_j : NAN;
+        bool shares = totals->total_energy_j > 0 && !is_upstream(m->tree, rows->nodes.items[i]);
+        row->share = shares ? row->energy_j / totals->total_energy_j : NAN;
     }
     return m->tree->failed ? jm__no_memory(err, "jm__rows_make") : JM_OK;
 }

@@ -70,7 +70,7 @@ jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm
         const jm__cell *own =
             end > first ? &tree->cells.items[first] : NULL; /* a tree without cells has no array */
         jm__energy self = jm__energy_of(a, own, end - first);
-        node->self_j = self.energy_j + node->measured_j;
+        node->self_j = node->upstream ? 0 : self.energy_j + node->measured_j;
         if (!merge(sub, own, end - first)) return jm__no_memory(err, "jm__subtotals_add_up");
         end = first;
         sub->busy_s += node->busy_s;

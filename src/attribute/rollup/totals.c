@@ -12,7 +12,7 @@ static double covered_s(const jm__attribution *a)
     bool any = false;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted || part->total.source == NULL) continue;
+        if (!part->counted || part->total.source == NULL) continue;
         int64_t known_ns = jm__windows_duration_ns(&part->windows);
         if (known_ns > longest_ns) longest_ns = known_ns;
         any = true;
@@ -28,7 +28,7 @@ static void sum_boards(jm_report_totals *t, const jm__attribution *a)
     double square = 0, chi2 = 0, chi2_count = 0;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
-        if (!part->wanted) continue;
+        if (!part->counted) continue;
         t->simulated = t->simulated || part->board->simulated;
         t->total_energy_j += part->total.energy_j;
         variance += part->total.u_j * part->total.u_j;

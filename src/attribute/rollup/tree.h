@@ -34,6 +34,7 @@ typedef struct jm__node {
     double measured_j; /* energy of its own that needs no fit */
     double measured_u_j;
     bool measured;
+    bool upstream;  /* measured, but its joules are in other rows too: none of them its own */
     double whole_j; /* with all children, measured over its own time; NAN: not */
     double whole_u_j;
     double whole_s;  /* that time, over all boards */
