@@ -15,7 +15,8 @@ extern "C" {
 #define JM_IMPORT_MAP(X)                                                                                     \
     X(READINGS, readings, "Sensor readings: sensor,t_s,value.")                                              \
     X(SEGMENTS, segments, "Host-timed work: part,kernel,t_start_s,t_end_s,kernel_launches.")                 \
-    X(KERNELS, kernels, "Kernels: t_start_s,duration_us,kernel,stream,part.")
+    X(KERNELS, kernels, "Kernels: t_start_s,duration_us,kernel,stream,part.")                                \
+    X(METER, meter, "Power at the wall or on a supply line: t_s,power_w[,meter].")
 
 typedef enum jm_import_source {
 #define X(name, option, text) JM_IMPORT_##name,

@@ -279,6 +279,69 @@ static void test_kernels_beside_segments_count_once(void **state)
     jm_recording_close(recording);
 }
 
+static jm_status import_meter(const char *readings, const char *meter, jm_error *err)
+{
+    const jm_import_options options = {.size = sizeof options,
+                                       .overwrite = true,
+                                       .path = out_path,
+                                       .board = "h200",
+                                       .files = {[JM_IMPORT_READINGS] = readings, [JM_IMPORT_METER] = meter}};
+    return jm_recording_import(&options, err);
+}
+
+static void test_each_meter_is_a_board_upstream_of_the_gpu_and_does_not_lengthen_the_run(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    put(csv_path, "sensor,t_s,value\npower_ring_w,1,80\npower_ring_w,1.02,81\n");
+    put(other_path, "t_s,power_w,meter\n-60,100,psu\n-59,101,psu\n-60,7,fan\n-58,102,psu\n60,103,psu\n");
+    if (import_meter(csv_path, other_path, &err) != JM_OK) fail_msg("%s", err.text);
+    jm_recording *recording;
+    jm__dataset *d = NULL;
+    assert_int_equal(jm_recording_open(&recording, out_path, &err), JM_OK);
+    assert_int_equal(jm__dataset_load(&d, recording, &err), JM_OK);
+    assert_int_equal(d->board_count, 3);
+    assert_string_equal(d->boards[1].name, "psu");
+    assert_string_equal(d->boards[2].name, "fan");
+    assert_true(!d->boards[0].upstream && d->boards[1].upstream && d->boards[2].upstream);
+    assert_true(d->start_ns == 1000000000 && d->end_ns == 1020000000);
+    assert_int_equal(d->reading_count, 7);
+    assert_int_equal(d->sensors[1].board_id, 2);
+    assert_true(d->sensors[1].period_ns == 1000000000); /* steps of 1, 1 and 118 s */
+    int64_t gpu;
+    assert_int_equal(jm_recording_board_id(recording, 0, &gpu, &err), JM_OK);
+    assert_int_equal(gpu, d->boards[0].id);
+    jm__dataset_free(d);
+    jm_recording_close(recording);
+}
+
+static void test_what_is_wrong_with_a_meter_is_told(void **state)
+{
+    (void)state;
+    char many[1024] = "t_s,power_w,meter\n", name[JM_BOARD_TEXT + 1];
+    for (int i = 0; i < 17; i++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), "1,1,m%d\n", i);
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    char longer[256];
+    snprintf(longer, sizeof longer, "t_s,power_w,meter\n1,1,%s\n", name);
+    const struct {
+        const char *text, *words;
+        jm_status status;
+    } cases[] = {{"t_s,watts\n1,2\n", "no column \"power_w\"; this file has: t_s, watts", JM_BAD_DATA},
+                 {"t_s,power_w\n1,inf\n", "line 2, column \"power_w\"", JM_BAD_DATA},
+                 {"t_s,power_w\n", "no rows", JM_BAD_DATA},
+                 {longer, "line 2, column \"meter\": a meter's name has at most", JM_BAD_DATA},
+                 {many, "more than 16 meters", JM_LIMIT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        jm_error err = {0};
+        put(csv_path, cases[i].text);
+        assert_int_equal(import_meter(NULL, csv_path, &err), cases[i].status);
+        if (strstr(err.text, cases[i].words) == NULL)
+            fail_msg("\"%s\" does not say: %s", err.text, cases[i].words);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +352,8 @@ int main(void)
         cmocka_unit_test(test_a_missing_file_and_an_existing_output_are_refused),
         cmocka_unit_test(test_parts_become_phases_and_segments_kernels),
         cmocka_unit_test(test_kernels_beside_segments_count_once),
+        cmocka_unit_test(test_each_meter_is_a_board_upstream_of_the_gpu_and_does_not_lengthen_the_run),
+        cmocka_unit_test(test_what_is_wrong_with_a_meter_is_told),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,98 @@
+/* A meter outside of the GPU, at the wall or on a supply line: t_s,power_w[,meter]. Each is a board of its
+ * own, upstream of the others: what it measures they have used too. */
+#include "base/status.h"
+#include "import/import.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { METERS_MAX = 16 }; /* a report tells at most 63 boards apart */
+
+static jm_status add_meter(jm__import *im, const char *name, size_t *board, jm_error *err)
+{
+    jm_board row = {.index = -1,
+                    .cuda_index = -1,
+                    .power_limit_w = NAN,
+                    .power_limit_min_w = NAN,
+                    .power_limit_max_w = NAN,
+                    .upstream = true,
+                    .backend = "meter"};
+    snprintf(row.name, sizeof row.name, "%s", name);
+    JM_TRY(jm__import_add_board(im, &row, board, err));
+    const jm_sensor sensor = {
+        .name = "meter_power", .quantity = JM_QUANTITY_POWER, .response = JM_RESPONSE_INSTANT};
+    return jm__import_add_sensor(im, *board, &sensor, err);
+}
+
+/* The board of this meter, from `first` on, made if it is not there. */
+static jm_status find_meter(jm__import *im, size_t first, const char *name, size_t *board, jm_error *err)
+{
+    for (*board = first; *board < im->boards.count; ++*board)
+        if (strcmp(im->boards.items[*board].row.name, name) == 0) return JM_OK;
+    if (im->boards.count - first == METERS_MAX)
+        return jm__fail(err, JM_LIMIT, 0, NULL, "more than %d meters", METERS_MAX);
+    return add_meter(im, name, board, err);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const int64_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+/* How often a meter speaks is not told: the usual step from one stamp to the next, by which gaps are known.
+ */
+static jm_status find_period(jm__import_sensor *sensor, jm_error *err)
+{
+    size_t count = sensor->readings.count;
+    if (count < 2) return JM_OK;
+    int64_t *steps = calloc(count - 1, sizeof *steps);
+    if (steps == NULL) return jm__no_memory(err, "jm_recording_import");
+    for (size_t i = 1; i < count; i++)
+        if (__builtin_sub_overflow(sensor->readings.items[i].t_ns, sensor->readings.items[i - 1].t_ns,
+                                   &steps[i - 1]))
+            steps[i - 1] = 0;
+    qsort(steps, count - 1, sizeof *steps, by_size);
+    if (steps[(count - 1) / 2] > 0) sensor->row.period_ns = steps[(count - 1) / 2];
+    free(steps);
+    return JM_OK;
+}
+
+/* A meter runs longer than what it is there for: it says when something was going on only if nothing else
+ * does. */
+static jm_status end_meter(jm__import *im, jm__import_sensor *sensor, bool alone, jm_error *err)
+{
+    for (size_t i = 0; alone && i < sensor->readings.count; i++)
+        jm__import_seen(im, sensor->readings.items[i].t_ns, sensor->readings.items[i].t_ns);
+    return find_period(sensor, err);
+}
+
+jm_status jm__import_meter(jm__import *im, jm__csv *csv, jm_error *err)
+{
+    bool alone = im->last_ns < im->first_ns;
+    size_t t, power, name = 0, first = im->boards.count;
+    JM_TRY(jm__csv_column(csv, "t_s", &t, err));
+    JM_TRY(jm__csv_column(csv, "power_w", &power, err));
+    bool has_name = jm__csv_has(csv, "meter");
+    if (has_name) JM_TRY(jm__csv_column(csv, "meter", &name, err));
+    for (;;) {
+        bool more;
+        int64_t t_ns;
+        double power_w;
+        size_t board;
+        JM_TRY(jm__csv_next(csv, &more, err));
+        if (!more) break;
+        JM_TRY(jm__csv_scaled(csv, t, 9, &t_ns, err));
+        JM_TRY(jm__csv_number(csv, power, &power_w, err));
+        const char *text = has_name ? jm__csv_text(csv, name) : "";
+        if (strlen(text) >= JM_BOARD_TEXT)
+            return jm__csv_bad(csv, name, err, "a meter's name has at most %d bytes", JM_BOARD_TEXT - 1);
+        JM_TRY(find_meter(im, first, text[0] != '\0' ? text : "meter", &board, err));
+        JM_TRY(jm__import_add_reading(im, board, 0, t_ns, power_w, err));
+    }
+    for (size_t b = first; b < im->boards.count; b++)
+        JM_TRY(end_meter(im, &im->boards.items[b].sensors.items[0], alone, err));
+    return JM_OK;
+}
