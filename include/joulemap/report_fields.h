@@ -25,6 +25,21 @@
     X(FLAG, bool, "bool")                                                                                    \
     X(PROVENANCE, jm_provenance, "str")
 
+/* What a field is before anybody has set it: missing, where it can be.
+ * `(jm_row){JM_ROW_FIELDS(JM_NOTHING_YET)}` */
+#define JM_NOTHING_TEXT          ""
+#define JM_NOTHING_TEXT_OR_NONE  NULL
+#define JM_NOTHING_TEXTS         NULL
+#define JM_NOTHING_INT32         0
+#define JM_NOTHING_INT64         0
+#define JM_NOTHING_COUNT_OR_NONE -1
+#define JM_NOTHING_REAL          0
+#define JM_NOTHING_REAL_OR_NONE  NAN
+#define JM_NOTHING_FLAG          false
+#define JM_NOTHING_PROVENANCE    JM_PROVENANCE_UNRESOLVED
+
+#define JM_NOTHING_YET(kind, name, key, place, doc) .name = JM_NOTHING_##kind,
+
 /* Places in JSON. */
 #define JM_IN_ROW        1  /* every row */
 #define JM_IN_OCCURRENCE 2  /* rows that are one occurrence (JM_BY_SPAN) */

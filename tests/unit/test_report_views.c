@@ -20,15 +20,16 @@
     "std::array<char*, 2ul> >(int, at::native::AddFunctor<float>, std::array<char*, 2ul>)"
 
 static const jm_row tree[] = {
-    {"blocks", "blocks", "forward", 0, 100, 2.0, 800, 790, 810, 0, 400, 0.8, JM_PROVENANCE_FITTED, "0", 10,
-     20},
-    {"attn", "blocks.attn", "forward", 1, 100, 1.0, 300, 280, 320, 300, 300, 0.3, JM_PROVENANCE_FITTED, "0",
-     10, 15},
-    {"mlp", "blocks.mlp", "forward", 1, 100, 0.75, 400, 385, 415, 400, 533, 0.4, JM_PROVENANCE_FITTED, "0",
-     15, 18},
-    {"mlp", "blocks.mlp", "backward", 1, 100, 0.25, 100, 0, 205, 100, 400, 0.1, JM_PROVENANCE_UNRESOLVED, "0",
-     15, 18},
-    {"idle", "(idle)", "idle", 0, 0, 0, 200, NAN, NAN, 200, NAN, 0.2, JM_PROVENANCE_MEASURED, "0", 0, 30},
+    FAKE_ROW("blocks", "blocks", "forward", 0, 100, 2.0, 800, 790, 810, 0, 400, 0.8, JM_PROVENANCE_FITTED,
+             "0", 10, 20),
+    FAKE_ROW("attn", "blocks.attn", "forward", 1, 100, 1.0, 300, 280, 320, 300, 300, 0.3,
+             JM_PROVENANCE_FITTED, "0", 10, 15),
+    FAKE_ROW("mlp", "blocks.mlp", "forward", 1, 100, 0.75, 400, 385, 415, 400, 533, 0.4, JM_PROVENANCE_FITTED,
+             "0", 15, 18),
+    FAKE_ROW("mlp", "blocks.mlp", "backward", 1, 100, 0.25, 100, 0, 205, 100, 400, 0.1,
+             JM_PROVENANCE_UNRESOLVED, "0", 15, 18),
+    FAKE_ROW("idle", "(idle)", "idle", 0, 0, 0, 200, NAN, NAN, 200, NAN, 0.2, JM_PROVENANCE_MEASURED, "0", 0,
+             30),
 };
 
 static int reset(void **state)
@@ -200,8 +201,8 @@ static void test_names_from_elsewhere_do_no_harm(void **state)
 {
     (void)state;
     /* a cursor movement, half a character, a quote and a comma */
-    static const jm_row rows[] = {{"\033[2Jx\xc3, \"y\"\n", "p\xff", "nvtx", 0, 1, 1, 1, 1, 1, 1, 1, 1,
-                                   JM_PROVENANCE_FITTED, "0,1", 0, 1}};
+    static const jm_row rows[] = {FAKE_ROW("\033[2Jx\xc3, \"y\"\n", "p\xff", "nvtx", 0, 1, 1, 1, 1, 1, 1, 1,
+                                           1, JM_PROVENANCE_FITTED, "0,1", 0, 1)};
     fake_report.rows = rows;
     fake_report.row_count = 1;
     char *text = text_of(80, 0), *json = NULL;
@@ -255,10 +256,10 @@ static void test_kernels_alike_but_for_template_arguments_stay_apart(void **stat
 {
     (void)state;
     static const jm_row rows[] = {
-        {GELU, GELU, "kernel", 0, 7, 1, 1, 1, 1, 1, 1, 0.5, JM_PROVENANCE_FITTED, "0", 0, 1},
-        {ADD, ADD, "kernel", 0, 7, 1, 1, 1, 1, 1, 1, 0.5, JM_PROVENANCE_FITTED, "0", 0, 1},
-        {"void foo::softmax<int, Very<Long<Template, Arguments>, Which>, Do, Not, Fit>(float*)", "s",
-         "kernel", 0, 7, 1, 1, 1, 1, 1, 1, 0.5, JM_PROVENANCE_FITTED, "0", 0, 1},
+        FAKE_ROW(GELU, GELU, "kernel", 0, 7, 1, 1, 1, 1, 1, 1, 0.5, JM_PROVENANCE_FITTED, "0", 0, 1),
+        FAKE_ROW(ADD, ADD, "kernel", 0, 7, 1, 1, 1, 1, 1, 1, 0.5, JM_PROVENANCE_FITTED, "0", 0, 1),
+        FAKE_ROW("void foo::softmax<int, Very<Long<Template, Arguments>, Which>, Do, Not, Fit>(float*)", "s",
+                 "kernel", 0, 7, 1, 1, 1, 1, 1, 1, 0.5, JM_PROVENANCE_FITTED, "0", 0, 1),
     };
     fake_report.rows = rows;
     fake_report.row_count = 3;
@@ -284,8 +285,8 @@ static void test_a_large_report_is_shown_in_full(void **state)
     enum { ROWS = 20000 };
     jm_row *rows = calloc(ROWS, sizeof *rows);
     for (size_t i = 0; i < ROWS; i++) {
-        rows[i] = (jm_row){GELU, GELU, "kernel",   (int32_t)(i % 90),    1,   1, 1, 1, 1,
-                           1,    1,    1.0 / ROWS, JM_PROVENANCE_FITTED, "0", 0, 1};
+        rows[i] = (jm_row)FAKE_ROW(GELU, GELU, "kernel", (int32_t)(i % 90), 1, 1, 1, 1, 1, 1, 1, 1.0 / ROWS,
+                                   JM_PROVENANCE_FITTED, "0", 0, 1);
     }
     fake_report.rows = rows;
     fake_report.row_count = ROWS;

@@ -22,9 +22,7 @@ static const char usual_truth[] = "board,name,type,kind,calls,busy_s,energy_j\n"
                                   "0,(total),,,,4.1,1000.0\n";
 
 #define ROW(name, kind, self_j)                                                                              \
-    {                                                                                                        \
-        name, name, kind, 0, 10, 1, 0, 0, 0, self_j, 1, 1, JM_PROVENANCE_FITTED, "0", 0, 1                   \
-    }
+    FAKE_ROW(name, name, kind, 0, 10, 1, 0, 0, 0, self_j, 1, 1, JM_PROVENANCE_FITTED, "0", 0, 1)
 
 static jm_status read_text(cli_truth *truth, const char *text, jm_error *err)
 {

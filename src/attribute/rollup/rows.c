@@ -62,6 +62,9 @@ static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__boa
     return jm__tree_text(tree, "%s", text);
 }
 
+/* A field that nobody sets is missing, not 0. */
+static const jm_row nothing_yet = {JM_ROW_FIELDS(JM_NOTHING_YET)};
+
 static void fill_row(jm_row *row, maker *m, size_t n)
 {
     const jm__node *node = &m->tree->nodes.items[n];
@@ -69,7 +72,11 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     double half_j = JM_NORMAL_95 * sub->measured_u_j;
     double low_j = sub->energy.energy_j - sub->energy.low_j,
            high_j = sub->energy.high_j - sub->energy.energy_j;
-    *row = (jm_row){.name = node->name, .path = node->path, .kind = node->kind, .depth = m->order.depth[n]};
+    *row = nothing_yet;
+    row->name = node->name;
+    row->path = node->path;
+    row->kind = node->kind;
+    row->depth = m->order.depth[n];
     row->calls = node->calls;
     row->busy_s = sub->busy_s;
     row->energy_j = sub->energy.energy_j + sub->measured_j;
@@ -105,7 +112,9 @@ static jm_status add_unresolved(jm__rows *rows, jm_report_totals *t, const jm__a
     }
     t->unresolved_energy_j = t->total_energy_j - parts_j;
     double half_j = JM_NORMAL_95 * sqrt(fmax(0, variance));
-    jm_row row = {.name = "(unresolved)", .path = "(unresolved)", .kind = "unresolved", .boards = ""};
+    jm_row row = nothing_yet;
+    row.name = row.path = "(unresolved)";
+    row.kind = "unresolved";
     row.energy_j = row.energy_self_j = t->unresolved_energy_j;
     row.energy_low_j = row.energy_j - half_j;
     row.energy_high_j = row.energy_j + half_j;
