@@ -758,6 +758,32 @@ static void test_a_recording_with_nothing_in_it_gives_an_empty_report(void **sta
     syn_free(s);
 }
 
+static bool has_row(const jm_report *report, const char *name)
+{
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        if (strcmp(jm_report_row(report, i)->name, name) == 0) return true;
+    return false;
+}
+
+static void test_a_pid_names_every_process_that_had_it(void **state)
+{
+    (void)state;
+    synthetic *s = two_ranks();
+    jm_report_options wish = {.by = JM_BY_LAYER, .process_id = 101};
+    jm_report *one = report_of(s, wish);
+    assert_true(has_row(one, "(other processes)"));
+    s->processes[0].pid = 101; /* as if the system had given it again */
+    jm_report *both = report_of(s, wish);
+    assert_false(has_row(both, "(other processes)"));
+    wish.process_id = 0;
+    jm_report *all = report_of(s, wish);
+    assert_int_equal(jm_report_row_count(both), jm_report_row_count(all));
+    jm_report_free(one);
+    jm_report_free(both);
+    jm_report_free(all);
+    syn_free(s);
+}
+
 static void test_a_phase_board_or_process_that_is_not_there_is_named(void **state)
 {
     (void)state;
@@ -946,6 +972,7 @@ int main(void)
         cmocka_unit_test(test_without_any_reading_no_energy_is_invented),
         cmocka_unit_test(test_one_reading_gives_wide_intervals_not_a_crash),
         cmocka_unit_test(test_a_recording_with_nothing_in_it_gives_an_empty_report),
+        cmocka_unit_test(test_a_pid_names_every_process_that_had_it),
         cmocka_unit_test(test_a_phase_board_or_process_that_is_not_there_is_named),
         cmocka_unit_test(test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for_more),
         cmocka_unit_test(test_host_spans_stand_for_the_work_where_there_are_no_kernels),

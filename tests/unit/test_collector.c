@@ -417,6 +417,130 @@ static void test_a_run_whose_folder_is_gone_is_an_error_with_its_path(void **sta
     collected_free(all);
 }
 
+static void make_span_ring(const collected *all, jm__ring *ring)
+{
+    jm__ring_options options = {.run_dir = all->run_dir,
+                                .writer = JM_WRITER_CORE,
+                                .record_size = sizeof(jm_ring_span),
+                                .capacity = 64,
+                                .capacity_least = 64,
+                                .share = 1};
+    assert_int_equal(jm__ring_create(ring, &options), 0);
+}
+
+static void push_begin(jm__ring *ring, int64_t t_ns, uint64_t id, uint32_t name)
+{
+    jm_ring_span record = {.t_ns = t_ns, .id = id, .name = name, .op = JM_RING_BEGIN, .kind = JM_SPAN_PHASE};
+    assert_true(jm__ring_push_span(ring, &record, 0));
+}
+
+/* What tells a pid that came again from the process that had it is when each began. */
+static void test_a_pid_that_comes_again_is_a_process_of_its_own(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    jm__ring before, after;
+    int64_t old_ns = jm__now_ns() - JM_NS_PER_S;
+    make_span_ring(all, &before);
+    before.header->created_ns = old_ns;
+    push_begin(&before, old_ns, 1, 0); /* left open */
+    collected_poll(all);
+    all->collector->processes.items[0]->start_ticks++; /* as if another had the pid before us */
+    jm__sleep_ns(300 * JM_NS_PER_MS);                  /* the collector looks four times a second */
+    collected_poll(all);
+    make_span_ring(all, &after);
+    push_begin(&after, jm__now_ns() - 10 * JM_NS_PER_MS, 1, 0);
+    collected_poll(all);
+    assert_int_equal(all->process_count, 2);
+    assert_int_equal(all->span_count, 2);
+    assert_int_equal(all->spans[0].process_id, 1);
+    assert_int_equal(all->spans[1].process_id, 2);
+    assert_int_equal(all->processes[0].pid, getpid());
+    assert_int_equal(all->processes[1].pid, getpid());
+    assert_int_equal(all->processes[0].end_ns, old_ns); /* the later one did not move it */
+    assert_true(all->processes[1].start_ns > old_ns);
+    assert_int_equal(all->spans[1].parent_id, 0); /* what the first left open holds none of it */
+    jm__ring_close(&before, true);
+    jm__ring_close(&after, true);
+    collected_free(all);
+}
+
+static void test_a_process_has_the_rank_that_its_launcher_gave_it(void **state)
+{
+    static const struct {
+        const char *environment[4];
+        int64_t rank;
+    } cases[] = {
+        {{"RANK=3", "SLURM_PROCID=9"}, 3},
+        {{"SLURM_PROCID=9", "OMPI_COMM_WORLD_RANK=5", "RANK="}, 5},
+        {{"SLURM_PROCID=0"}, 0},
+        {{"RANK=-1", "RANKS=4", "LOCAL_RANK=2"}, -1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        collected *all = collected_create();
+        jm__ring ring;
+        int ready[2];
+        char byte;
+        assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            char *const arguments[] = {"sleep", "60", NULL};
+            union {
+                const char *const *from;
+                char *const *to;
+            } environment = {cases[i].environment};
+            execve("/bin/sleep", arguments, environment.to);
+            _exit(1);
+        }
+        close(ready[1]);
+        assert_int_equal(read(ready[0], &byte, 1), 0); /* closed: it is another program now */
+        close(ready[0]);
+        make_span_ring(all, &ring);
+        ring.header->pid = child;
+        push_begin(&ring, jm__now_ns() - 10 * JM_NS_PER_MS, 1, 0);
+        collected_poll(all);
+        assert_int_equal(all->processes[0].pid, child);
+        assert_int_equal(all->processes[0].parent_pid, getpid());
+        assert_int_equal(all->processes[0].rank, cases[i].rank);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        jm__ring_close(&ring, true);
+        collected_free(all);
+    }
+}
+
+static int64_t refuse_name(void *context, const char *text)
+{
+    (void)context;
+    return text == NULL || text[0] == '\0' ? 0 : -1;
+}
+
+static void test_names_that_nobody_takes_are_counted(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    jm__names names = {0};
+    jm__ring ring;
+    assert_int_equal(jm__names_open(&names, all->run_dir, JM_WRITER_CORE), 0);
+    make_span_ring(all, &ring);
+    uint32_t name = jm__names_intern(&names, "one too many", 12);
+    all->collector->sink.name = refuse_name; /* as a recording does that has JM_NAMES_MAX of them */
+    push_begin(&ring, jm__now_ns() - 10 * JM_NS_PER_MS, 1, name);
+    push_begin(&ring, jm__now_ns() - 10 * JM_NS_PER_MS, 2, name);
+    push_begin(&ring, jm__now_ns() - 10 * JM_NS_PER_MS, 3, 0); /* has none */
+    collected_poll(all);
+    assert_int_equal(all->span_count, 3);
+    assert_int_equal(all->lost, 2);
+    atomic_store(&ring.header->names_refused, 5); /* the program itself has too many */
+    collected_poll(all);
+    collected_poll(all);
+    assert_int_equal(all->lost, 7);
+    jm__ring_close(&ring, true);
+    jm__names_free(&names);
+    collected_free(all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -433,6 +557,9 @@ int main(void)
         cmocka_unit_test(test_damaged_rings_are_left_alone),
         cmocka_unit_test(test_records_that_make_no_sense_are_counted_and_skipped),
         cmocka_unit_test(test_a_run_whose_folder_is_gone_is_an_error_with_its_path),
+        cmocka_unit_test(test_a_pid_that_comes_again_is_a_process_of_its_own),
+        cmocka_unit_test(test_a_process_has_the_rank_that_its_launcher_gave_it),
+        cmocka_unit_test(test_names_that_nobody_takes_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
