@@ -35,6 +35,7 @@ static const double noise_readings = 8;
 
 /* What lives while the differences are looked for. */
 typedef struct finder {
+    const jm__alike_input *input;
     const jm__stretch *rest;
     const double *covariance; /* of the rest: the larger opinion */
     double *usual_square;     /* [columns], W^2: (m x)^2 */
@@ -51,15 +52,17 @@ static const double *larger(const double *a, const double *b, size_t columns)
     return difference > 0 ? a : b;
 }
 
-static jm_status finder_init(finder *f, const jm__stretch *rest, size_t class_columns, jm_error *err)
+static jm_status finder_init(finder *f, const jm__alike_input *input, jm_error *err)
 {
+    const jm__stretch *rest = input->rest;
     size_t columns = rest->columns;
-    *f = (finder){.rest = rest, .covariance = larger(rest->observed, rest->covariance, columns)};
+    *f = (finder){
+        .input = input, .rest = rest, .covariance = larger(rest->observed, rest->covariance, columns)};
     f->usual_square = calloc(columns + 1, sizeof(double));
     f->square = calloc(columns + 1, sizeof(double));
     if (f->usual_square == NULL || f->square == NULL) return jm__no_memory(err, "jm__alike_believe");
     for (size_t k = 0; k < columns; k++) {
-        double relative = k < class_columns ? usual_difference : usual_idle_difference;
+        double relative = k < input->class_columns ? usual_difference : usual_idle_difference;
         f->square[k] = f->usual_square[k] = pow(fmax(least_u_w, relative * rest->power_w[k]), 2);
     }
     JM_TRY(jm__posterior_init(&f->here, columns, err));
@@ -74,18 +77,31 @@ static void finder_free(finder *f)
     jm__qr_free(&f->data);
 }
 
-static jm_status believe(jm__prior *out, const finder *f, jm_error *err)
+/* What the rest teaches, with the differences that are allowed now. */
+static jm_status teach(jm__belief *belief, const finder *f, jm_error *err)
 {
-    jm__belief belief;
-    JM_TRY(jm__belief_init(&belief, JM_PROVENANCE_FITTED, f->rest->columns, err));
+    JM_TRY(jm__belief_init(belief, JM_PROVENANCE_FITTED, f->rest->columns, err));
     jm_status status = JM_OK;
     for (size_t k = 0; status == JM_OK && k < f->rest->columns; k++)
-        status = jm__belief_add_power(&belief, k, f->rest->power_w[k], sqrt(f->square[k]), err);
-    if (status == JM_OK) status = jm__belief_covary(&belief, f->covariance, err);
-    const jm__belief *all = &belief;
+        status = jm__belief_add_power(belief, k, f->rest->power_w[k], sqrt(f->square[k]), err);
+    return status == JM_OK ? jm__belief_covary(belief, f->covariance, err) : status;
+}
+
+static jm_status believe(jm__prior *out, const finder *f, jm_error *err)
+{
+    size_t count = f->input->belief_count + 1;
     const jm__noise_prior noise = {f->rest->noise_w, noise_readings};
-    if (status == JM_OK) status = jm__prior_make(out, &all, 1, noise, err);
-    jm__belief_free(&belief);
+    jm__belief taught = {0};
+    const jm__belief **all = calloc(count, sizeof *all);
+    jm_status status = all == NULL ? jm__no_memory(err, "jm__alike_believe") : teach(&taught, f, err);
+    if (status == JM_OK) {
+        all[0] = &taught;
+        for (size_t i = 1; i < count; i++)
+            all[i] = f->input->beliefs[i - 1];
+        status = jm__prior_make(out, all, count, noise, err);
+    }
+    jm__belief_free(&taught);
+    free(all);
     return status;
 }
 
@@ -107,13 +123,12 @@ static jm_status improve(finder *f, jm_error *err)
     return status;
 }
 
-jm_status jm__alike_believe(jm__prior *out, const jm__stretch *rest, const jm__stretch_input *here,
-                            size_t class_columns, jm_error *err)
+jm_status jm__alike_believe(jm__prior *out, const jm__alike_input *input, jm_error *err)
 {
     finder f;
-    jm_status status = finder_init(&f, rest, class_columns, err);
-    if (status == JM_OK) status = jm__stretch_fold(&f.data, here, err);
-    for (int round = 0; status == JM_OK && here->readings->count > 0 && round < ROUNDS; round++)
+    jm_status status = finder_init(&f, input, err);
+    if (status == JM_OK) status = jm__stretch_fold(&f.data, input->here, err);
+    for (int round = 0; status == JM_OK && input->here->readings->count > 0 && round < ROUNDS; round++)
         status = improve(&f, err);
     if (status == JM_OK) status = believe(out, &f, err);
     finder_free(&f);

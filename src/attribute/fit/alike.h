@@ -4,9 +4,16 @@
 
 #include "attribute/fit/stretch.h"
 
-/* `rest`: solved on all readings but those of `here`, from the same beliefs as here->prior. Gives the prior
- * that takes its place. A kind that the readings of `here` show to draw otherwise is believed less for it. */
-jm_status jm__alike_believe(jm__prior *out, const jm__stretch *rest, const jm__stretch_input *here,
-                            size_t class_columns, jm_error *err);
+typedef struct jm__alike_input {
+    const jm__stretch *rest; /* solved on all readings but those of `here`, from the weakest belief */
+    const jm__stretch_input *here;
+    size_t class_columns;             /* the first idle column */
+    const jm__belief *const *beliefs; /* what holds here beside it */
+    size_t belief_count;
+} jm__alike_input;
+
+/* The prior of `here`: its first part is what the rest teaches. A kind that the readings of `here` show to
+ * draw otherwise is believed less for it. */
+jm_status jm__alike_believe(jm__prior *out, const jm__alike_input *input, jm_error *err);
 
 #endif

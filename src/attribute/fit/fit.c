@@ -54,9 +54,31 @@ static jm_status choose(chosen *out, const jm__fit_input *input, jm_error *err)
     return status;
 }
 
-/* All beliefs, the weakest first. */
-static jm_status believe(jm__prior *prior, const jm__fit_input *input, jm__design *design,
-                         const chosen *readings, jm_error *err)
+/* `own`: before any reading of the time reported; `rest`: of the rest of the run, where what was given need
+ * not hold. */
+typedef struct priors {
+    jm__prior own;
+    jm__prior rest; /* made only if there is a rest */
+} priors;
+
+static jm_status make_priors(priors *out, const jm__fit_input *input, const jm__belief *weakest,
+                             bool has_rest, jm_error *err)
+{
+    const jm__noise_prior noise = jm__noise_of(input->sensor);
+    size_t count = input->belief_count + 1;
+    const jm__belief **all = calloc(count, sizeof *all);
+    if (all == NULL) return jm__no_memory(err, "jm__fit_run");
+    all[0] = weakest;
+    for (size_t i = 1; i < count; i++)
+        all[i] = input->beliefs[i - 1];
+    jm_status status = jm__prior_make(&out->own, all, count, noise, err);
+    if (status == JM_OK && has_rest) status = jm__prior_make(&out->rest, all, 1, noise, err);
+    free(all);
+    return status;
+}
+
+static jm_status believe(priors *out, const jm__fit_input *input, jm__design *design, const chosen *readings,
+                         jm_error *err)
 {
     const jm__levels_input of = {
         .sensor = input->sensor,
@@ -67,17 +89,9 @@ static jm_status believe(jm__prior *prior, const jm__fit_input *input, jm__desig
         .columns = input->columns,
     };
     jm__belief weakest = {0};
-    const jm__belief **all = calloc(input->belief_count + 1, sizeof *all);
-    jm_status status = all == NULL ? jm__no_memory(err, "jm__fit_run") : JM_OK;
-    if (status == JM_OK) status = jm__levels_believe(&weakest, &of, &readings->learn, err);
-    if (status == JM_OK) {
-        all[0] = &weakest;
-        for (size_t i = 0; i < input->belief_count; i++)
-            all[i + 1] = input->beliefs[i];
-        status = jm__prior_make(prior, all, input->belief_count + 1, jm__noise_of(input->sensor), err);
-    }
+    jm_status status = jm__levels_believe(&weakest, &of, &readings->learn, err);
+    if (status == JM_OK) status = make_priors(out, input, &weakest, readings->rest.count > 0, err);
     jm__belief_free(&weakest);
-    free(all);
     return status;
 }
 
@@ -102,25 +116,44 @@ static jm_status find_response(jm__calibration *calibration, const jm__fit_input
     return jm__respond(calibration, &of, &readings->learn, err);
 }
 
+/* The time reported, after what the rest has taught. */
+static jm_status solve_after(jm__stretch *out, const jm__stretch *learnt, const jm__prior *prior,
+                             jm__stretch_input report, jm_error *err)
+{
+    double *moved = calloc(JM_RESPONSE_AXES * (prior->columns + 1), sizeof *moved);
+    jm_status status = moved == NULL ? jm__no_memory(err, "jm__fit_run") : JM_OK;
+    for (int axis = 0; status == JM_OK && axis < JM_RESPONSE_AXES; axis++) {
+        report.prior_shift[axis] = moved + (size_t)axis * prior->columns;
+        status =
+            jm__prior_moved_by_first(moved + (size_t)axis * prior->columns, prior, learnt->shift[axis], err);
+    }
+    report.prior = prior;
+    if (report.readings->count < JM_NOISE_READINGS && learnt->readings >= JM_NOISE_READINGS)
+        report.noise = &learnt->noise;
+    if (status == JM_OK) status = jm__stretch_solve(out, &report, err);
+    free(moved);
+    return status;
+}
+
 /* First what the rest of the run says, then the time reported with that as its prior. */
-static jm_status solve_both(jm__stretch *out, jm__fit *fit, const jm__fit_input *input,
-                            jm__stretch_input *report, const jm__reading_list *rest, jm_error *err)
+static jm_status solve_both(jm__stretch *out, const jm__fit_input *input, const jm__stretch_input *report,
+                            const jm__prior *rest_prior, const jm__reading_list *rest, jm_error *err)
 {
     jm__stretch_input elsewhere = *report;
     elsewhere.readings = rest;
+    elsewhere.prior = rest_prior;
     jm__stretch learnt = {0};
     jm__prior prior = {0};
+    const jm__alike_input alike = {
+        .rest = &learnt,
+        .here = report,
+        .class_columns = input->class_columns,
+        .beliefs = input->beliefs,
+        .belief_count = input->belief_count,
+    };
     jm_status status = jm__stretch_solve(&learnt, &elsewhere, err);
-    if (status == JM_OK) status = jm__alike_believe(&prior, &learnt, report, input->class_columns, err);
-    if (status == JM_OK) {
-        fit->learnt = rest->count;
-        report->prior = &prior;
-        for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-            report->prior_shift[axis] = learnt.shift[axis];
-        if (report->readings->count < JM_NOISE_READINGS && learnt.readings >= JM_NOISE_READINGS)
-            report->noise = &learnt.noise;
-        status = jm__stretch_solve(out, report, err);
-    }
+    if (status == JM_OK) status = jm__alike_believe(&prior, &alike, err);
+    if (status == JM_OK) status = solve_after(out, &learnt, &prior, *report, err);
     jm__prior_free(&prior);
     jm__stretch_free(&learnt);
     return status;
@@ -144,27 +177,35 @@ static void take(jm__fit *fit, jm__stretch *from, const jm_sensor *sensor)
     *from = (jm__stretch){0};
 }
 
+static jm_status solve_with(jm__fit *fit, jm__stretch *found, const jm__fit_input *input, jm__design *design,
+                            const jm__prior *rest_prior, const chosen *readings, jm_error *err)
+{
+    jm__calibration calibration;
+    JM_TRY(find_response(&calibration, input, design, &fit->prior, readings, err));
+    const jm__stretch_input report = {
+        .sensor = input->sensor,
+        .design = design,
+        .readings = &readings->report,
+        .calibration = &calibration,
+        .prior = &fit->prior,
+    };
+    fit->response = calibration.response;
+    fit->learnt = readings->rest.count;
+    if (fit->learnt == 0) return jm__stretch_solve(found, &report, err);
+    return solve_both(found, input, &report, rest_prior, &readings->rest, err);
+}
+
 static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *readings, jm_error *err)
 {
     jm__design design = {0};
-    jm__calibration calibration;
     jm__stretch found = {0};
+    priors before = {0};
     JM_TRY(jm__design_init(&design, input->pieces, input->columns, err));
-    jm_status status = believe(&fit->prior, input, &design, readings, err);
-    if (status == JM_OK) status = find_response(&calibration, input, &design, &fit->prior, readings, err);
-    if (status == JM_OK) {
-        jm__stretch_input of = {
-            .sensor = input->sensor,
-            .design = &design,
-            .readings = &readings->report,
-            .calibration = &calibration,
-            .prior = &fit->prior,
-        };
-        fit->response = calibration.response;
-        status = readings->rest.count > 0 ? solve_both(&found, fit, input, &of, &readings->rest, err)
-                                          : jm__stretch_solve(&found, &of, err);
-    }
+    jm_status status = believe(&before, input, &design, readings, err);
+    fit->prior = before.own; /* the fit's own from here on */
+    if (status == JM_OK) status = solve_with(fit, &found, input, &design, &before.rest, readings, err);
     if (status == JM_OK) take(fit, &found, input->sensor);
+    jm__prior_free(&before.rest);
     jm__stretch_free(&found);
     jm__design_free(&design);
     return status;

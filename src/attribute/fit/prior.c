@@ -127,6 +127,18 @@ void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior,
     jm__qr_finish(joint);
 }
 
+/* The mean is C times the sum over beliefs of I x, I being the information of each. */
+jm_status jm__prior_moved_by_first(double *out, const jm__prior *prior, const double *shift, jm_error *err)
+{
+    const double *first = prior->part_count == 1 ? prior->information : prior->parts[0].information;
+    double *told = malloc((prior->columns + 1) * sizeof *told);
+    if (told == NULL) return jm__no_memory(err, "jm__prior_moved_by_first");
+    jm__matrix_apply(told, first, shift, prior->columns);
+    jm__matrix_apply(out, prior->covariance, told, prior->columns);
+    free(told);
+    return JM_OK;
+}
+
 jm_status jm__prior_equations_moved(jm__qr *out, const jm__prior *prior, const double *shift, jm_error *err)
 {
     JM_TRY(jm__qr_init(out, prior->columns, err));

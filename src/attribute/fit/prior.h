@@ -41,6 +41,9 @@ void jm__prior_free(jm__prior *prior);
  * one. */
 void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row);
 
+/* out[columns]: how far the powers move if those that the first belief speaks of move by `shift`. */
+jm_status jm__prior_moved_by_first(double *out, const jm__prior *prior, const double *shift, jm_error *err);
+
 /* The prior's equations as they were if its powers were `shift` higher; a triangle of the caller's own. */
 jm_status jm__prior_equations_moved(jm__qr *out, const jm__prior *prior, const double *shift, jm_error *err);
 
