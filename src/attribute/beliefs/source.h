@@ -8,7 +8,7 @@
 
 /* What can be believed: name, columns of its CSV, what it tells of. A new one is a line here and
  * src/attribute/beliefs/NAME.c, which gives jm__believe_NAME. */
-#define JM_BELIEF_MAP(X)
+#define JM_BELIEF_MAP(X) X(kernel_powers, "kernel,power_w,u_w", "powers of kernels")
 
 /* What a board did, for whoever turns words of a file into equations of its columns. */
 typedef struct jm__belief_scene {

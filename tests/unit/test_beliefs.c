@@ -1,0 +1,154 @@
+/* What a person knows of powers, taken into the fit of a recording of known truth. */
+#include "attribute/report.h"
+#include "synthetic.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/joulemap-test-XXXXXX";
+static char path[64];
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL) return -1;
+    snprintf(path, sizeof path, "%s/known.csv", folder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(folder);
+}
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Two kernels that always run one after the other, 100 us each: nothing but their sum can be seen. */
+static synthetic *make_pair(void)
+{
+    synthetic *s = syn_create(11, 1, 100000);
+    int64_t start = JM_NS_PER_S, end = 7 * JM_NS_PER_S;
+    syn_class(s, "first", 8, 800);
+    syn_class(s, "second", 8, 400);
+    syn_class(s, "other", 8, 300);
+    for (int64_t now = start + JM_NS_PER_S; now < end - JM_NS_PER_S;) {
+        bool pair = syn_uniform(s) < (now / 300000000 % 2 == 0 ? 0.8 : 0.3);
+        syn_kernel(s, pair ? 1 : 3, 0, 0, now, now + 100000);
+        if (pair) syn_kernel(s, 2, 0, 0, now + 100000, now + 200000);
+        now += pair ? 200000 : 250000;
+    }
+    syn_measure(s, 0, start, end);
+    syn_finish(s);
+    return s;
+}
+
+static jm_report *report_of(const synthetic *s, const char *belief)
+{
+    jm_error err = {0};
+    jm_report *report = NULL;
+    const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .belief = belief};
+    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    return report;
+}
+
+static const jm_row *row_of(const jm_report *report, const char *name)
+{
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        if (strcmp(jm_report_row(report, i)->name, name) == 0) return jm_report_row(report, i);
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+static double half_w(const jm_row *row)
+{
+    return (row->energy_high_j - row->energy_low_j) / 2 / row->busy_s;
+}
+
+/* Their sum is known from the readings, so to know one is to know the other. */
+static void test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with(void **state)
+{
+    (void)state;
+    synthetic *s = make_pair();
+    write_file("kernel,power_w,u_w\nfirst,800,2\n\"never ran\",500,1\n");
+    jm_report *without = report_of(s, NULL), *with = report_of(s, path);
+    const jm_row *blind = row_of(without, "second"), *seen = row_of(with, "second");
+    assert_true(half_w(blind) > 100); /* the weakest belief: 30 % of the mean busy power, split in two */
+    assert_true(half_w(seen) < 25);
+    assert_true(fabs(seen->power_w - 400) < half_w(seen));
+    assert_int_equal(row_of(with, "first")->provenance, JM_PROVENANCE_GIVEN);
+    assert_true(fabs(row_of(with, "first")->power_w - 800) < 6);
+    assert_int_equal(row_of(with, "other")->provenance, row_of(without, "other")->provenance);
+    bool told = false;
+    for (size_t i = 0; i < jm_report_note_count(with); i++)
+        told = told || strstr(jm_report_note(with, i), "1 of the 2 lines") != NULL;
+    assert_true(told);
+    jm_report_free(without);
+    jm_report_free(with);
+    syn_free(s);
+}
+
+/* A belief that is far less sure than the readings changes next to nothing. */
+static void test_a_vague_belief_gives_way_to_the_readings(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(5, 1, 40000);
+    syn_class(s, "real", 8, 600);
+    syn_class(s, "other", 8, 300);
+    syn_random_work(s, 0, 1, 2, 0, 2 * JM_NS_PER_S, 30 * JM_NS_PER_S);
+    syn_measure(s, 0, JM_NS_PER_S, 31 * JM_NS_PER_S);
+    syn_finish(s);
+    write_file("kernel,power_w,u_w\nother,900,500\n");
+    jm_report *without = report_of(s, NULL), *with = report_of(s, path);
+    const jm_row *row = row_of(with, "other");
+    assert_true(fabs(row->power_w - row_of(without, "other")->power_w) < 3);
+    assert_int_equal(row->provenance, JM_PROVENANCE_FITTED);
+    jm_report_free(without);
+    jm_report_free(with);
+    syn_free(s);
+}
+
+static void test_a_line_that_is_wrong_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"kernel,power_w,u_w\nfirst,800,2\nsecond,-1,2\n", "line 3, column \"power_w\""},
+        {"kernel,power_w,u_w\nfirst,800,0\n", "line 2, column \"u_w\""},
+        {"kernel,power_w,u_w\nfirst,many,2\n", "\"many\" is no number"},
+        {"kernel,power_w\nfirst,800\n", "kernel,power_w,u_w (powers of kernels)"},
+    };
+    synthetic *s = make_pair();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        jm_error err = {0};
+        jm_report *report = NULL;
+        const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .belief = path};
+        write_file(cases[i].text);
+        assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, &err), JM_BAD_DATA);
+        assert_null(report);
+        if (strstr(err.text, cases[i].words) == NULL) fail_msg("%s", err.text);
+    }
+    syn_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with),
+        cmocka_unit_test(test_a_vague_belief_gives_way_to_the_readings),
+        cmocka_unit_test(test_a_line_that_is_wrong_is_named),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
