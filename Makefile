@@ -6,7 +6,8 @@
 #   make fuzz SECONDS=60   a while of fuzzing a target; make tidy: clang-tidy
 #   make wheel             dist/*.whl that carries what it links
 #   make format, clean, distclean
-# Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC.
+# Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC,
+#   JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
 
 SAN     ?=
 SECONDS ?= 60
