@@ -7,6 +7,7 @@ static jm_status find(sqlite3 *db, int index, int64_t *id, jm_error *err)
     static const char sql[] = "SELECT id, board_index FROM boards WHERE backend <> 'rapl' AND board_index "
                               "NOT NULL ORDER BY board_index";
     sqlite3_stmt *rows;
+    JM_TRY(jm__database_check_table(db, "boards", NULL, err));
     JM_TRY(jm__database_prepare(db, &rows, sql, NULL, err));
     jm__strbuf others = {0};
     bool found = false;

@@ -107,6 +107,22 @@ jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const
     return status;
 }
 
+jm_status jm__database_check_table(sqlite3 *db, const char *name, const char *path, jm_error *err)
+{
+    static const char sql[] =
+        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?1";
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK) rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK) rc = sqlite3_step(statement);
+    bool there = rc == SQLITE_ROW && sqlite3_column_int(statement, 0) == 1;
+    sqlite3_finalize(statement);
+    if (there) return JM_OK;
+    if (rc != SQLITE_ROW) return jm__database_fail(err, db, rc, "sqlite3_step", path);
+    return jm__fail(err, JM_BAD_DATA, 0, "", "%s has no table %s", path == NULL ? "the recording" : path,
+                    name);
+}
+
 jm_status jm__marks_check(const jm__marks *marks, const char *path, jm_error *err)
 {
     if (marks->application_id != JM_RECORDING_APPLICATION_ID)

@@ -25,6 +25,9 @@ jm_status jm__database_run(sqlite3 *db, const char *sql, const char *path, jm_er
 jm_status jm__database_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql, const char *path,
                                jm_error *err);
 
+/* BAD_DATA if the name is not that of an ordinary table: a view may never end. Before each read of a file. */
+jm_status jm__database_check_table(sqlite3 *db, const char *name, const char *path, jm_error *err);
+
 /* What an SQLite file says that it is. */
 typedef struct jm__marks {
     int64_t application_id;

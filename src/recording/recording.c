@@ -86,22 +86,6 @@ static bool take_meta(void *context, const void *row)
     return recording->meta.count >= META_MAX || set_meta(recording, meta->key, meta->value);
 }
 
-/* Anything else by that name (a view that never ends) is not read. */
-static jm_status check_is_table(sqlite3 *db, const char *name, const char *path, jm_error *err)
-{
-    static const char sql[] =
-        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?1";
-    sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-    if (rc == SQLITE_OK) rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK) rc = sqlite3_step(statement);
-    bool there = rc == SQLITE_ROW && sqlite3_column_int(statement, 0) == 1;
-    sqlite3_finalize(statement);
-    if (there) return JM_OK;
-    if (rc != SQLITE_ROW) return jm__database_fail(err, db, rc, "sqlite3_step", path);
-    return jm__fail(err, JM_BAD_DATA, 0, "", "%s has no table %s", path, name);
-}
-
 static jm_status prepare(const jm_recording *recording, sqlite3 *db, jm__strbuf *sql,
                          sqlite3_stmt **statement, jm_error *err)
 {
@@ -115,7 +99,7 @@ jm_status jm__recording_select(const jm_recording *recording, sqlite3 *db, jm__t
                                const char *tail, sqlite3_stmt **statement, jm_error *err)
 {
     jm__strbuf sql = {0};
-    JM_TRY(check_is_table(db, jm__tables[table].name, recording->path, err));
+    JM_TRY(jm__database_check_table(db, jm__tables[table].name, recording->path, err));
     jm__table_sql_select(&sql, &jm__tables[table], (int)recording->marks.version);
     jm__strbuf_format(&sql, " %s", tail);
     return prepare(recording, db, &sql, statement, err);
@@ -126,7 +110,7 @@ jm_status jm__recording_last_row(const jm_recording *recording, sqlite3 *db, jm_
 {
     jm__strbuf sql = {0};
     sqlite3_stmt *statement = NULL;
-    JM_TRY(check_is_table(db, jm__tables[table].name, recording->path, err));
+    JM_TRY(jm__database_check_table(db, jm__tables[table].name, recording->path, err));
     jm__strbuf_format(&sql, "SELECT max(rowid) FROM %s", jm__tables[table].name);
     JM_TRY(prepare(recording, db, &sql, &statement, err));
     int rc = sqlite3_step(statement);

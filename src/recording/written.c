@@ -98,6 +98,10 @@ int64_t jm__written_by(const char *path, char *command, size_t size)
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return 0;
     if (is_own(path)) return getpid();
     if (jm__database_open(&db, path, false, NULL) != JM_OK) return 0;
+    if (jm__database_check_table(db, "meta", path, NULL) != JM_OK) {
+        sqlite3_close(db);
+        return 0;
+    }
     read_meta(db, "closed", closed, sizeof closed);
     read_meta(db, "recorder_pid", pid, sizeof pid);
     read_meta(db, "recorder_start_ticks", ticks, sizeof ticks);

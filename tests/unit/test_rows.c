@@ -5,6 +5,7 @@
 #include "recording/recording.h"
 #include "recording/recover.h"
 #include "recording/writer.h"
+#include "recording/written.h"
 #include "rows/table_sql.h"
 
 #include <fcntl.h>
@@ -272,6 +273,31 @@ static void test_a_view_by_the_name_of_a_table_is_not_read(void **state)
     jm_recording_close(recording);
 }
 
+static void test_no_question_to_a_file_runs_into_a_view(void **state)
+{
+    (void)state;
+    jm_error err;
+    sqlite3 *db;
+    jm__writer *writer;
+    jm_recording *recording;
+    int64_t id;
+    char command[64];
+    assert_int_equal(jm__writer_create(&writer, path, true, &err), JM_OK);
+    assert_int_equal(jm__writer_close(writer, &err), JM_OK);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    run_sql(db, "DROP TABLE boards;"
+                "CREATE VIEW boards AS WITH RECURSIVE c(id, backend, board_index) AS"
+                " (SELECT 1, 'nvml', 1 UNION ALL SELECT id + 1, 'nvml', id FROM c) SELECT * FROM c");
+    assert_int_equal(jm_recording_open(&recording, path, &err), JM_OK);
+    assert_int_equal(jm_recording_board_id(recording, 0, &id, &err), JM_BAD_DATA);
+    jm_recording_close(recording);
+    run_sql(db, "DROP TABLE meta;"
+                "CREATE VIEW meta AS WITH RECURSIVE c(key, value) AS"
+                " (SELECT 'a', 1 UNION ALL SELECT 'a', value + 1 FROM c) SELECT * FROM c");
+    sqlite3_close(db);
+    assert_int_equal(jm__written_by(path, command, sizeof command), 0);
+}
+
 /* ---- counters */
 
 enum { METRICS = 3, SAMPLES = 500 };
@@ -433,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_a_file_of_format_1_names_its_processes_by_pid),
         cmocka_unit_test(test_a_damaged_file_of_format_1_is_recovered_by_its_own_tables),
         cmocka_unit_test(test_a_view_by_the_name_of_a_table_is_not_read),
+        cmocka_unit_test(test_no_question_to_a_file_runs_into_a_view),
         cmocka_unit_test(test_counters_come_back_as_they_were_written),
         cmocka_unit_test(test_counters_of_a_cut_file_are_recovered),
         cmocka_unit_test(test_a_block_that_is_not_what_it_says_is_left_out_and_told),
