@@ -38,8 +38,11 @@ void jm__qr_reset(jm__qr *qr)
     qr->rows = 0;
 }
 
+/* Inlined into both copies of fold(). */
+#define JM_INNER static inline __attribute__((always_inline))
+
 /* Independent partial sums: the compiler may not reorder a plain one into vectors. */
-static double dot(const double *restrict a, const double *restrict b)
+JM_INNER double dot(const double *restrict a, const double *restrict b)
 {
     double lane[LANES] = {0};
     for (size_t i = 0; i < BLOCK_ROWS; i += LANES)
@@ -48,14 +51,14 @@ static double dot(const double *restrict a, const double *restrict b)
     return ((lane[0] + lane[4]) + (lane[1] + lane[5])) + ((lane[2] + lane[6]) + (lane[3] + lane[7]));
 }
 
-static void subtract(double *restrict a, const double *restrict b, double factor)
+JM_INNER void subtract(double *restrict a, const double *restrict b, double factor)
 {
     for (size_t i = 0; i < BLOCK_ROWS; i++)
         a[i] -= factor * b[i];
 }
 
 /* Make column j of the block zero by a reflection that touches row j of the triangle and the block. */
-static void reflect(jm__qr *qr, size_t j)
+JM_INNER void reflect(jm__qr *qr, size_t j)
 {
     double *column = qr->block + j * BLOCK_ROWS;
     double below = dot(column, column);
@@ -80,11 +83,29 @@ static void reflect(jm__qr *qr, size_t j)
     memset(column, 0, BLOCK_ROWS * sizeof(double));
 }
 
+JM_INNER void fold(jm__qr *qr)
+{
+    for (size_t j = 0; j < qr->stride; j++)
+        reflect(qr, j);
+}
+
+/* The same sums in the same order, four at a time instead of two. */
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void fold_wide(jm__qr *qr)
+{
+    fold(qr);
+}
+#endif
+
 void jm__qr_finish(jm__qr *qr)
 {
     if (qr->block_rows == 0) return;
-    for (size_t j = 0; j < qr->stride; j++)
-        reflect(qr, j);
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2"))
+        fold_wide(qr);
+    else
+#endif
+        fold(qr);
     qr->block_rows = 0;
 }
 
