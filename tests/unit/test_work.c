@@ -1,12 +1,14 @@
 /* The one pass over what the boards did: any order, any amount, any depth gives the same report. */
 #include "attribute/report.h"
 #include "attribute/work/pieces.h"
+#include "recording/writer.h"
 #include "synthetic.h"
 
 #include <joulemap/report.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -91,6 +93,71 @@ static void test_the_order_of_rows_in_a_file_does_not_matter(void **state)
     jm_report_free(sorted[0]);
     jm_report_free(sorted[1]);
     syn_free(s);
+}
+
+/* ---- a file */
+
+static char file_path[] = "/tmp/joulemap-test-work-XXXXXX";
+
+/* A recording of which most pages are kernels. */
+static void write_kernels(size_t count)
+{
+    jm__writer *writer;
+    jm_error err = {0};
+    if (jm__writer_create(&writer, file_path, true, &err) != JM_OK) fail_msg("%s", err.text);
+    jm_board board = {.id = 1, .backend = "nvml", .name = "Synthetic", .uuid = "GPU-1"};
+    assert_int_equal(jm__writer_board(writer, &board, &err), JM_OK);
+    jm__kernel_class class = {
+        .name_id = jm__writer_name(writer, "gemm"), .work = JM_WORK_KERNEL, .grid = {1, 1, 1}};
+    jm__stream stream = {.process_id = 100, .board_id = board.id};
+    assert_int_equal(jm__writer_kernel_class(writer, &class, &err), JM_OK);
+    assert_int_equal(jm__writer_stream(writer, &stream, &err), JM_OK);
+    for (size_t i = 0; i < count; i++) {
+        int64_t start_ns = 1000000000 + (int64_t)i * 100000;
+        jm__kernel kernel = {.start_ns = start_ns,
+                             .end_ns = start_ns + 90000,
+                             .class_id = class.id,
+                             .stream_id = stream.id,
+                             .launch_ns = -1,
+                             .calls = 1};
+        jm__writer_kernels(writer, &kernel, 1);
+    }
+    assert_int_equal(jm__writer_close(writer, &err), JM_OK);
+}
+
+/* Loading the rest of the recording does not read those pages. */
+static void test_damage_among_kernels_costs_some_of_them_and_is_told(void **state)
+{
+    (void)state;
+    enum { KERNELS = 50000, PAGE = 4096 };
+    int made = mkstemp(file_path);
+    assert_true(made >= 0);
+    close(made);
+    write_kernels(KERNELS);
+    FILE *file = fopen(file_path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    assert_int_equal(fseek(file, ftell(file) / PAGE / 2 * PAGE, SEEK_SET), 0);
+    for (int i = 0; i < 3 * PAGE; i++)
+        assert_int_equal(fputc(0xff, file), 0xff);
+    assert_int_equal(fclose(file), 0);
+    jm_error err = {0};
+    jm_recording *recording = NULL;
+    if (jm_recording_open(&recording, file_path, &err) != JM_OK) fail_msg("%s", err.text);
+    assert_null(jm_recording_damage(recording));
+    const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL};
+    jm_report *report = NULL;
+    if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    assert_non_null(strstr(jm_recording_damage(recording), "parts of the file are damaged"));
+    /* Three pages of some 200 rows each. */
+    assert_in_range(row_of(report, "gemm")->calls, KERNELS - 1000, KERNELS - 100);
+    bool told = false;
+    for (size_t i = 0; i < jm_report_note_count(report); i++)
+        told = told || strstr(jm_report_note(report, i), "parts of the file are damaged") != NULL;
+    assert_true(told);
+    jm_report_free(report);
+    jm_recording_close(recording);
+    unlink(file_path);
 }
 
 /* ---- pieces */
@@ -215,6 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_order_of_rows_in_a_file_does_not_matter),
+        cmocka_unit_test(test_damage_among_kernels_costs_some_of_them_and_is_told),
         cmocka_unit_test(test_pieces_beyond_the_memory_lie_in_a_file_or_stay),
         cmocka_unit_test(test_forty_phases_inside_each_other_keep_their_energy),
         cmocka_unit_test(test_a_phase_with_a_slash_is_not_the_phase_inside_another),
