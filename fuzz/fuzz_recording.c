@@ -76,7 +76,7 @@ typedef struct passing {
     int64_t last_ns;
 } passing;
 
-static jm_status check_kernel(void *taker, const jm__kernel *kernel, jm_error *err)
+static jm_status check_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
 {
     (void)err;
     passing *now = taker;

@@ -6,8 +6,18 @@
 #include <joulemap/recording.h>
 #include <sqlite3.h>
 
+/* What attribution needs of a kernel: when it was launched and how many bytes it moved stays in the file. */
+typedef struct jm__kernel_run {
+    int64_t start_ns;
+    int64_t end_ns;
+    int64_t class_id;
+    int64_t stream_id;
+    int64_t span_id; /* innermost span of the thread that launched it, 0: none */
+    int64_t calls;   /* how many launches this row stands for, from 1 */
+} jm__kernel_run;
+
 /* Takes one; what is not JM_OK ends the pass and is what the pass returns. */
-typedef jm_status (*jm__kernel_taker)(void *taker, const jm__kernel *kernel, jm_error *err);
+typedef jm_status (*jm__kernel_taker)(void *taker, const jm__kernel_run *kernel, jm_error *err);
 
 /* Each pass gives the same kernels. `by_time`: sorted by start, which may cost a sort on disk; else as they
  * were written, which is nearly by time. BAD_DATA: the file is damaged. */

@@ -8,11 +8,11 @@
 #include <string.h>
 
 typedef struct all_kernels {
-    jm__kernel *items;
+    jm__kernel_run *items;
     size_t count;
 } all_kernels;
 
-static inline jm_status all_kernels_take(void *taker, const jm__kernel *kernel, jm_error *err)
+static inline jm_status all_kernels_take(void *taker, const jm__kernel_run *kernel, jm_error *err)
 {
     (void)err;
     all_kernels *all = taker;
@@ -40,7 +40,7 @@ static inline size_t all_kernels_count(const jm__dataset *dataset)
 
 static inline int all_kernels_by_time(const void *a, const void *b)
 {
-    const jm__kernel *left = a, *right = b;
+    const jm__kernel_run *left = a, *right = b;
     if (left->start_ns != right->start_ns) return left->start_ns < right->start_ns ? -1 : 1;
     return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
 }
@@ -50,7 +50,7 @@ static inline jm_status all_kernels_each(void *context, bool by_time, jm__kernel
                                          jm_error *err)
 {
     const all_kernels *all = context;
-    jm__kernel *items = malloc((all->count + 1) * sizeof *items);
+    jm__kernel_run *items = malloc((all->count + 1) * sizeof *items);
     if (all->count > 0) memcpy(items, all->items, all->count * sizeof *items);
     if (by_time) qsort(items, all->count, sizeof *items, all_kernels_by_time);
     jm_status status = JM_OK;

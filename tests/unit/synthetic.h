@@ -153,13 +153,12 @@ static inline int64_t syn_span(synthetic *s, jm_span_kind kind, const char *name
 static inline void syn_kernel(synthetic *s, int64_t class_id, size_t board, int64_t span_id, int64_t start_ns,
                               int64_t end_ns)
 {
-    s->kernels.items[s->kernels.count++] = (jm__kernel){.start_ns = start_ns,
-                                                        .end_ns = end_ns,
-                                                        .class_id = class_id,
-                                                        .stream_id = (int64_t)board + 1,
-                                                        .span_id = span_id,
-                                                        .launch_ns = -1,
-                                                        .calls = 1};
+    s->kernels.items[s->kernels.count++] = (jm__kernel_run){.start_ns = start_ns,
+                                                            .end_ns = end_ns,
+                                                            .class_id = class_id,
+                                                            .stream_id = (int64_t)board + 1,
+                                                            .span_id = span_id,
+                                                            .calls = 1};
 }
 
 /* The true energy of a class on all boards within [from, to]. */
@@ -167,7 +166,7 @@ static inline double syn_energy_j(const synthetic *s, int64_t class_id, int64_t 
 {
     double sum_ns = 0;
     for (size_t i = 0; i < s->kernels.count; i++) {
-        const jm__kernel *k = &s->kernels.items[i];
+        const jm__kernel_run *k = &s->kernels.items[i];
         int64_t from = k->start_ns > from_ns ? k->start_ns : from_ns,
                 to = k->end_ns < to_ns ? k->end_ns : to_ns;
         if (k->class_id == class_id && to > from) sum_ns += (double)(to - from);

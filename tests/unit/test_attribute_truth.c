@@ -282,7 +282,7 @@ static double truth_of_spans(const synthetic *s, const char *name, jm_span_kind 
 {
     double sum_j = 0;
     for (size_t i = 0; i < s->kernels.count; i++) {
-        const jm__kernel *k = &s->kernels.items[i];
+        const jm__kernel_run *k = &s->kernels.items[i];
         const jm__span *span = k->span_id > 0 ? &s->spans[k->span_id - 1] : NULL;
         bool mine = span == NULL ? name == NULL
                                  : name != NULL && strcmp(s->names[span->name_id], name) == 0 &&
@@ -412,7 +412,7 @@ static void test_a_phase_alone_on_its_board_is_measured(void **state)
     syn_finish(s);
     double truth_j[2] = {0, 0};
     for (size_t i = 0; i < s->kernels.count; i++) {
-        jm__kernel *k = &s->kernels.items[i];
+        jm__kernel_run *k = &s->kernels.items[i];
         double seconds = (double)(k->end_ns - k->start_ns) * 1e-9;
         truth_j[i >= throttled] += seconds * (s->class_w[k->class_id - 1] - s->idle_w);
         k->class_id = 1;

@@ -33,7 +33,7 @@ static const jm_row *row_of(const jm_report *report, const char *path)
 
 static void swap(synthetic *s, size_t i, size_t j)
 {
-    jm__kernel kernel = s->kernels.items[i];
+    jm__kernel_run kernel = s->kernels.items[i];
     s->kernels.items[i] = s->kernels.items[j];
     s->kernels.items[j] = kernel;
 }

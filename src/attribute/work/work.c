@@ -93,7 +93,7 @@ static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
 
-static jm_status take_kernel(void *taker, const jm__kernel *kernel, jm_error *err)
+static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
 {
     pass *p = taker;
     p->kernels++;
