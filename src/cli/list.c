@@ -132,14 +132,15 @@ static json_t *board_json(const jm_inventory *inventory, size_t number)
     json_t *sensors = json_array();
     for (size_t i = 0; i < jm_inventory_sensor_count(inventory, number); i++)
         json_array_append_new(sensors, sensor_json(jm_inventory_sensor(inventory, number, i)));
-    return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o}", "backend",
+    return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "backend",
                      board->backend, "index", index_or_null(board->index), "cuda_index",
                      index_or_null(board->cuda_index), "name", board->name, "uuid", text_or_null(board->uuid),
                      "pci", text_or_null(board->pci), "driver", text_or_null(board->driver), "profile",
                      board->profile, "simulated", board->simulated, "mig", board->mig, "power_limit_w",
                      cli_json_number(board->power_limit_w), "power_limit_min_w",
                      cli_json_number(board->power_limit_min_w), "power_limit_max_w",
-                     cli_json_number(board->power_limit_max_w), "sensors", sensors);
+                     cli_json_number(board->power_limit_max_w), "clock_limit_mhz",
+                     cli_json_number(board->clock_limit_mhz), "sensors", sensors);
 }
 
 static int print_json(const cli_args *args, const jm_inventory *inventory)

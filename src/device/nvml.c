@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "device/cuda_visible.h"
 #include "device/nvml_sensor.h"
+#include "rows/rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,10 +29,9 @@ static void identity_read(nvml_state *state, nvml_board *board, int index)
 {
     const jm__nvml *nvml = &state->nvml;
     jm_board *row = &board->row;
+    *row = jm__board_blank;
     row->index = index;
-    row->cuda_index = -1;
     row->simulated = nvml->simulated;
-    row->power_limit_w = row->power_limit_min_w = row->power_limit_max_w = NAN;
     if (nvml->name == NULL || nvml->name(board->device, row->name, sizeof row->name) != JM_NVML_SUCCESS)
         snprintf(row->name, sizeof row->name, "NVIDIA GPU %d", index);
     if (nvml->uuid != NULL && nvml->uuid(board->device, row->uuid, sizeof row->uuid) != JM_NVML_SUCCESS)
@@ -47,6 +47,10 @@ static void identity_read(nvml_state *state, nvml_board *board, int index)
         row->power_limit_min_w = 1e-3 * min_mw;
         row->power_limit_max_w = 1e-3 * max_mw;
     }
+    unsigned clock_mhz = 0;
+    if (nvml->clock_limit != NULL &&
+        nvml->clock_limit(board->device, JM_NVML_CLOCK_SM, &clock_mhz) == JM_NVML_SUCCESS)
+        row->clock_limit_mhz = clock_mhz;
 }
 
 /* The MIG instances of a board, if it is cut into such. */

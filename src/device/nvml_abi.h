@@ -124,6 +124,7 @@ _Static_assert(sizeof(jm__nvml_memory) == 24, "NVML layout");
       (jm__nvml_device, jm__nvml_utilisation *))                                                             \
     X(temperature, "nvmlDeviceGetTemperature", "", "temperature", (jm__nvml_device, int, unsigned *))        \
     X(clock, "nvmlDeviceGetClockInfo", "", "clocks", (jm__nvml_device, int, unsigned *))                     \
+    X(clock_limit, "nvmlDeviceGetMaxClockInfo", "", "the highest clock", (jm__nvml_device, int, unsigned *)) \
     X(throttle, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons",       \
       "throttle reasons", (jm__nvml_device, unsigned long long *))                                           \
     X(limit, "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit", "the power limit",      \

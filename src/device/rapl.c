@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "device/rapl_perf.h"
 #include "device/rapl_powercap.h"
+#include "rows/rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,8 +67,8 @@ static size_t rapl_boards(void *context, jm_board *boards, size_t capacity)
     size_t count = state->count < capacity ? state->count : capacity;
     for (size_t i = 0; i < count; i++) {
         jm_board *board = &boards[i];
-        *board = (jm_board){.cuda_index = -1, .index = socket_of(state->domains[i].name)};
-        board->power_limit_w = board->power_limit_min_w = board->power_limit_max_w = NAN;
+        *board = jm__board_blank;
+        board->index = socket_of(state->domains[i].name);
         snprintf(board->name, sizeof board->name, "%s", state->domains[i].name);
     }
     return count;

@@ -31,8 +31,8 @@ static source_function *const sources[JM_IMPORT_COUNT] = {
 static jm_status begin_gpu(jm__import *im, jm_error *err)
 {
     JM_TRY(jm__profile_load(&im->profile, im->options.board == NULL ? "generic" : im->options.board, err));
-    jm_board board = {
-        .cuda_index = -1, .power_limit_w = NAN, .power_limit_min_w = NAN, .power_limit_max_w = NAN};
+    jm_board board = jm__board_blank;
+    board.index = 0;
     snprintf(board.backend, sizeof board.backend, "import");
     snprintf(board.name, sizeof board.name, "%s", im->profile.title);
     snprintf(board.profile, sizeof board.profile, "%s", im->profile.name);

@@ -6,6 +6,7 @@
 #include "base/csv.h"
 #include "base/vec.h"
 #include "import/texts.h"
+#include "rows/rows.h"
 #include "sample/profile.h"
 #include <joulemap/import.h>
 

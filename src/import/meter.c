@@ -12,13 +12,9 @@ enum { METERS_MAX = 16 }; /* a report tells at most 63 boards apart */
 
 static jm_status add_meter(jm__import *im, const char *name, size_t *board, jm_error *err)
 {
-    jm_board row = {.index = -1,
-                    .cuda_index = -1,
-                    .power_limit_w = NAN,
-                    .power_limit_min_w = NAN,
-                    .power_limit_max_w = NAN,
-                    .upstream = true,
-                    .backend = "meter"};
+    jm_board row = jm__board_blank;
+    row.upstream = true;
+    snprintf(row.backend, sizeof row.backend, "meter");
     snprintf(row.name, sizeof row.name, "%s", name);
     JM_TRY(jm__import_add_board(im, &row, board, err));
     const jm_sensor sensor = {

@@ -60,11 +60,7 @@ static bool take_board(void *context, const void *row)
 {
     jm__loading *loading = context;
     const jm_board *board = row;
-    jm_board blank = {.index = -1,
-                      .cuda_index = -1,
-                      .power_limit_w = NAN,
-                      .power_limit_min_w = NAN,
-                      .power_limit_max_w = NAN};
+    jm_board blank = jm__board_blank;
     PLACE(loading->boards, *board, blank, BOARDS_MAX);
 }
 

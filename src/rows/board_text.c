@@ -1,5 +1,16 @@
-/* Quantities and responses as text. */
-#include <joulemap/board.h>
+/* Quantities and responses as text; a board of which nothing is known. */
+#include "rows/rows.h"
+
+#include <math.h>
+
+const jm_board jm__board_blank = {
+    .index = -1,
+    .cuda_index = -1,
+    .power_limit_w = NAN,
+    .power_limit_min_w = NAN,
+    .power_limit_max_w = NAN,
+    .clock_limit_mhz = NAN,
+};
 
 static const struct {
     const char *text, *unit;

@@ -9,6 +9,7 @@ board = boards[0]
 assert board["name"] == "NVIDIA A100-SXM4-80GB" and board["simulated"] is True and board["mig"] is False
 assert board["uuid"].startswith("GPU-") and board["pci"].startswith("00000000:")
 assert board["power_limit_min_w"] <= board["power_limit_w"] <= board["power_limit_max_w"]
+assert board["clock_limit_mhz"] == 1410, board["clock_limit_mhz"]
 sensors = {sensor["name"]: sensor for sensor in board["sensors"]}
 assert sensors["power_ring"]["missing"] and sensors["power_ring"]["read_cost_s"] is None
 instant = sensors["power_instant"]
