@@ -49,6 +49,10 @@
 
 #define JM_QUOTED(name, text) " \"" text "\""
 
+/* Means, over the time of a row's work, of something that is known of each kind of work. One more is a line
+ * here and src/attribute/rollup/NAME.c, which gives jm__mean_NAME; all are REAL_OR_NONE. */
+#define JM_ROW_MEANS(X)
+
 #define JM_ROW_FIELDS(X)                                                                                     \
     X(TEXT, name, "name", JM_IN_ROW, "\"attn\"")                                                             \
     X(TEXT, path, "path", JM_IN_ROW, "\"blocks.0.attn\"; with kind unique in a report, but for by=\"span\"") \
@@ -76,7 +80,8 @@
     X(TEXT, boards, "boards", JM_IN_ROW, "Indices of the boards: \"0\", \"0,1\"")                            \
     X(INT64, start_ns, "start_ns", JM_IN_OCCURRENCE,                                                         \
       "CLOCK_MONOTONIC, nanoseconds: of the occurrence (by=\"span\"), else of the first one")                \
-    X(INT64, end_ns, "end_ns", JM_IN_OCCURRENCE, "The end of it")
+    X(INT64, end_ns, "end_ns", JM_IN_OCCURRENCE, "The end of it")                                            \
+    JM_ROW_MEANS(X)
 
 /* What the rows add up to (T: jm_report_totals) and how good the data are (Q: jm_report_quality), in one
  * order, JSON's: its objects mix the two. */

@@ -18,6 +18,7 @@ typedef struct maker {
     jm__tree *tree;
     const jm__attribution *a;
     jm__subtotal *sub;
+    jm__means means;
     jm__row_order order;
 } maker;
 
@@ -87,6 +88,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
         row->energy_low_j = fmax(0, row->energy_j - JM_NORMAL_95 * node->whole_u_j);
         row->energy_high_j = row->energy_j + JM_NORMAL_95 * node->whole_u_j;
     }
+    jm__mean_sums_give(row, &sub->means);
     row->provenance = provenance_of(node, sub);
     row->boards = boards_text(m->tree, m->a, node->boards);
     bool worked = node->start_ns != INT64_MAX;
@@ -130,7 +132,8 @@ static bool is_upstream(const jm__tree *tree, size_t node)
 
 static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_error *err)
 {
-    JM_TRY(jm__subtotals_add_up(m->sub, m->tree, m->a, err));
+    JM_TRY(jm__means_find(&m->means, m->a, err));
+    JM_TRY(jm__subtotals_add_up(m->sub, m->tree, m->a, &m->means, err));
     JM_TRY(jm__row_order_find(&m->order, m->tree, m->sub, m->a->options.by, err));
     if (!jm__vec_reserve(rows, m->tree->nodes.count + 1)) return jm__no_memory(err, "jm__rows_make");
     for (size_t i = 0; i < m->tree->nodes.count; i++) {
@@ -158,6 +161,7 @@ jm_status jm__rows_make(jm__rows *rows, jm_report_totals *totals, jm__tree *tree
     jm_status status = m.sub != NULL ? make(rows, totals, &m, err) : jm__no_memory(err, "jm__rows_make");
     jm__subtotals_free(m.sub, tree->nodes.count);
     jm__row_order_free(&m.order);
+    jm__means_free(&m.means);
     return status;
 }
 

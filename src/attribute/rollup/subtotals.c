@@ -57,7 +57,7 @@ static void take_whole(jm__subtotal *sub, jm__node *node)
 
 /* Children stand after their parents, so going backwards each node is complete when its turn comes. */
 jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
-                               jm_error *err)
+                               const jm__means *means, jm_error *err)
 {
     sort_cells(tree);
     size_t end = tree->cells.count;
@@ -71,6 +71,7 @@ jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm
             end > first ? &tree->cells.items[first] : NULL; /* a tree without cells has no array */
         jm__energy self = jm__energy_of(a, own, end - first);
         node->self_j = node->upstream ? 0 : self.energy_j + node->measured_j;
+        jm__mean_sums_add_cells(&sub->means, means, own, end - first);
         if (!merge(sub, own, end - first)) return jm__no_memory(err, "jm__subtotals_add_up");
         end = first;
         sub->busy_s += node->busy_s;
@@ -86,6 +87,7 @@ jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm
             jm__node *up = &tree->nodes.items[node->parent];
             jm__subtotal *outer = &subtotals[node->parent];
             if (!merge(outer, sub->cells, sub->cell_count)) return jm__no_memory(err, "jm__subtotals_add_up");
+            jm__mean_sums_add(&outer->means, &sub->means);
             outer->busy_s += sub->busy_s;
             outer->merged_s += sub->merged_s;
             outer->shown = outer->shown || sub->shown;

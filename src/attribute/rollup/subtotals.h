@@ -3,6 +3,7 @@
 #define JM_ATTRIBUTE_ROLLUP_SUBTOTALS_H
 
 #include "attribute/rollup/energy.h"
+#include "attribute/rollup/means.h"
 
 typedef struct jm__subtotal {
     jm__cell *cells; /* sorted by column; while adding up */
@@ -10,12 +11,13 @@ typedef struct jm__subtotal {
     double measured_j, measured_u_j, busy_s, merged_s;
     bool measured, shown;
     jm__energy energy;
+    jm__mean_sums means;
 } jm__subtotal;
 
 /* Fills subtotals[tree->nodes.count], which are zero, and sorts the cells by node and column. Nodes get
  * self_j and whole, and the boards and times of what is below them. */
 jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
-                               jm_error *err);
+                               const jm__means *means, jm_error *err);
 
 /* What adding up left behind when it failed. */
 void jm__subtotals_free(jm__subtotal *subtotals, size_t count);
