@@ -51,7 +51,9 @@
 
 /* Means, over the time of a row's work, of something that is known of each kind of work. One more is a line
  * here and src/attribute/rollup/NAME.c, which gives jm__mean_NAME; all are REAL_OR_NONE. */
-#define JM_ROW_MEANS(X)
+#define JM_ROW_MEANS(X)                                                                                      \
+    X(REAL_OR_NONE, clock_limit_share, "clock_limit_share", JM_IN_ROW,                                       \
+      "Mean clock while its kernels ran, of the highest that the GPU allows; missing where not recorded")
 
 #define JM_ROW_FIELDS(X)                                                                                     \
     X(TEXT, name, "name", JM_IN_ROW, "\"attn\"")                                                             \
