@@ -265,3 +265,8 @@ bool jm__dataset_process_has_pid(const jm__dataset *dataset, int64_t id, int64_t
     const jm__process *process = jm__dataset_process(dataset, id);
     return process != NULL && process->pid == pid;
 }
+
+const char *jm__dataset_text(const jm__dataset *dataset, int64_t name_id)
+{
+    return name_id > 0 && (size_t)name_id < dataset->name_count ? dataset->names[name_id] : "";
+}

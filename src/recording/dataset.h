@@ -50,4 +50,7 @@ const jm__process *jm__dataset_process(const jm__dataset *dataset, int64_t id);
 /* People name processes by pid; a pid that came again is several rows. True for pid 0, which names all. */
 bool jm__dataset_process_has_pid(const jm__dataset *dataset, int64_t id, int64_t pid);
 
+/* A text of the recording, "" for an unknown number. */
+const char *jm__dataset_text(const jm__dataset *dataset, int64_t name_id);
+
 #endif

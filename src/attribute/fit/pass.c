@@ -1,4 +1,4 @@
-/* Streaming readings: build the row, take the noise's memory out, fold. */
+/* Streaming readings: build the row of each and fold it, or take the solution off it. */
 #include "attribute/fit/pass.h"
 
 #include "base/status.h"

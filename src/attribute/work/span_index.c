@@ -54,8 +54,3 @@ int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span)
     if (process != NULL && process->end_ns >= span->start_ns) return process->end_ns;
     return dataset->end_ns > span->start_ns ? dataset->end_ns : span->start_ns;
 }
-
-const char *jm__dataset_text(const jm__dataset *dataset, int64_t name_id)
-{
-    return name_id > 0 && (size_t)name_id < dataset->name_count ? dataset->names[name_id] : "";
-}

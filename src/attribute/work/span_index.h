@@ -20,7 +20,4 @@ size_t jm__span_at(const jm__span_index *index, int64_t span_id);
 /* The end of a span; of one that never ended, that of its process or of the recording. */
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span);
 
-/* A text of the recording, "" for an unknown number. */
-const char *jm__dataset_text(const jm__dataset *dataset, int64_t name_id);
-
 #endif

@@ -17,9 +17,10 @@ typedef JM_VEC(jm__window) jm__windows;
 bool jm__windows_add(jm__windows *windows, int64_t from_ns, int64_t to_ns);
 void jm__windows_normalise(jm__windows *windows);
 
-/* Keep only what lies within [from, to]. */
 /* Take the time of `other` (normalised) out; false if memory is out. */
 bool jm__windows_subtract(jm__windows *windows, const jm__windows *other);
+
+/* Keep only what lies within [from, to]. */
 void jm__windows_clip(jm__windows *windows, int64_t from_ns, int64_t to_ns);
 
 /* Time of [from, to] that lies in the windows. */
