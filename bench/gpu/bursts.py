@@ -4,6 +4,7 @@ The truth of a layer's forward pass is its energy in short bursts with gaps: the
 and its clock high. Over several settings, E = calls x e + gap time x P_gap gives e, the energy of a call, from the
 board's total alone. The live figure is what joulemap tells of the same layer while the model trains, from its kernels'
 times and the sensor. Training runs at a clock some percent lower, so a few percent of difference are the clock's.
+Training and bursts are recordings of their own: powers are learnt from all of a run, and a truth must not teach.
 
     python bench/gpu/bursts.py [--out bench/results/bursts.txt]
 """
@@ -164,10 +165,11 @@ def main() -> None:
         model = GPT(GPT2_SMALL, LENGTH).to("cuda")
         parts = parts_of(model)
         begin_ns, end_ns = train(model, run, args.seconds)
+        rows = run.report(by="span", from_ns=begin_ns, to_ns=end_ns).rows
+    with joulemap.Session() as run:
         for part in parts:
             time_alone(part)
             run_bursts(part)
-        rows = run.report(by="span", from_ns=begin_ns, to_ns=end_ns).rows
         for part in parts:
             energy_j, error_j = truth(part, run)
             burst_w, burst_error_w = energy_j / part.call_s, error_j / part.call_s
