@@ -238,6 +238,26 @@ static void test_the_covariance_of_sums_is_that_of_their_columns(void **state)
                 1e-9);
 }
 
+/* ---- totals */
+
+/* 100 W for a second, then 300 W: two readings of one stamp are a jump, as meters that write on a change do. */
+static void test_two_readings_of_one_stamp_are_a_jump_of_power(void **state)
+{
+    (void)state;
+    static const jm_sensor meter = {.name = "power", .response = JM_RESPONSE_INSTANT, .period_ns = 1000000000};
+    static const jm_reading readings[] = {
+        {.t_ns = 0, .value = 100},
+        {.t_ns = 1000000000, .value = 100},
+        {.t_ns = 1000000000, .value = 300},
+        {.t_ns = 2000000000, .value = 300},
+    };
+    const jm__total_sensors sensors = {.power = &meter, .powers = readings, .power_count = 4};
+    jm__windows windows = {0};
+    assert_true(jm__windows_add(&windows, 0, 2000000000));
+    assert_near(jm__total_measure(&sensors, &windows).energy_j, 400, 1e-9);
+    jm__vec_free(&windows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_a_total_takes_back_what_it_sees_of_an_error_of_the_response),
         cmocka_unit_test(test_what_is_left_of_the_total_varies_as_the_fit_says),
         cmocka_unit_test(test_the_covariance_of_sums_is_that_of_their_columns),
+        cmocka_unit_test(test_two_readings_of_one_stamp_are_a_jump_of_power),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,7 @@ static double integrate_j(const jm_reading *r, size_t count, int64_t from_ns, in
         from_ns = until;
     }
     for (size_t i = find(r, count, from_ns + 1); i > 0 && i < count && from_ns < to_ns; i++) {
+        if (r[i].t_ns == r[i - 1].t_ns) continue; /* a jump takes no time */
         int64_t until = to_ns < r[i].t_ns ? to_ns : r[i].t_ns;
         double slope = (r[i].value - r[i - 1].value) / (double)(r[i].t_ns - r[i - 1].t_ns);
         double middle = (double)(from_ns - r[i - 1].t_ns) + (double)(until - from_ns) / 2;
