@@ -195,6 +195,30 @@ static void test_errors_that_cancel_make_the_sum_surer_than_its_parts(void **sta
     assert_true(held >= RECORDINGS * 95 / 100 - 6);
 }
 
+/* Where no counter covers a window, its total is the sum of its columns: nothing is unresolved, and to add
+ * that nothing makes no row less sure. */
+static void test_nothing_unresolved_makes_no_sum_less_sure(void **state)
+{
+    (void)state;
+    synthetic *s = twins(5);
+    size_t count = 0;
+    for (size_t i = 0; i < s->dataset.reading_count; i++) /* the ring alone */
+        if (s->readings[i].sensor_id == 1) s->readings[count++] = s->readings[i];
+    s->dataset.reading_count = count;
+    const jm_report_options options = {
+        .size = sizeof options, .by = JM_BY_KERNEL, .from_ns = 8000000000, .to_ns = 9000000000};
+    jm_report *report = NULL;
+    assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
+    const size_t rows[] = {row_named(report, "alone"), row_named(report, "(unresolved)")};
+    assert_near(jm_report_row(report, rows[1])->energy_j, 0);
+    jm_sum alone = sum_of(report, rows, 1), both = sum_of(report, rows, 2);
+    assert_near(both.energy_j, alone.energy_j);
+    assert_near(both.low_j, alone.low_j);
+    assert_near(both.high_j, alone.high_j);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +227,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_there_is_refused_or_not_known),
         cmocka_unit_test(test_the_interval_of_a_sum_is_that_of_its_covariances),
         cmocka_unit_test(test_errors_that_cancel_make_the_sum_surer_than_its_parts),
+        cmocka_unit_test(test_nothing_unresolved_makes_no_sum_less_sure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

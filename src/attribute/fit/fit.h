@@ -45,6 +45,7 @@ typedef struct jm__fit {
     double free_j;        /* what the fit alone says of the total */
     double closure_z;     /* NAN without an independent total */
     bool held;            /* the total was taken as one more equation */
+    bool own;             /* the total is the sum of the columns, errors and all */
     double rest_variance; /* J^2: of the total less the sum of all columns */
 } jm__fit;
 

@@ -68,7 +68,8 @@ static void add_up(part_sum *sum, const jm__sums *s)
 }
 
 /* With `(unresolved)`, the sum is the total less the rows that are not in it. Where the fit was held to the
- * total, what is unresolved does not depend on the errors of the rows; elsewhere the total does not. */
+ * total, what is unresolved does not depend on the errors of the rows, and where the total is the fit's own,
+ * nothing is unresolved; elsewhere the total does not depend on them. */
 static jm_status add_unresolved(part_sum *sum, const jm__sums *s, jm_error *err)
 {
     part_sum rest;
@@ -82,8 +83,9 @@ static jm_status add_unresolved(part_sum *sum, const jm__sums *s, jm_error *err)
     for (size_t b = 0; status == JM_OK && b < s->a->dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
         if (part->work->columns.count == 0 || s->a->options.by == JM_BY_BOARD) continue;
-        sum->variance += part->fit.held ? part->fit.rest_variance : pow(part->total.u_j, 2);
-        for (size_t k = 0; k < part->work->columns.count && !part->fit.held; k++)
+        bool of_rows = part->fit.held || part->fit.own;
+        sum->variance += of_rows ? part->fit.rest_variance : pow(part->total.u_j, 2);
+        for (size_t k = 0; k < part->work->columns.count && !of_rows; k++)
             sum->seconds[part->first_column + k] = rest.seconds[part->first_column + k];
     }
     part_free(&rest);
