@@ -71,11 +71,16 @@ static const char *missing_ring(const jm__attribution *a, const jm_board *board)
 static void say_fitted(writer *w, const jm__board_part *part)
 {
     const jm__fit *fit = &part->fit;
-    say(w, "%s: fitted to %zu readings of %s, residual %.1f W; lag %.1f ms, %s %.1f ms.", w->label,
-        fit->readings, part->sensor->name, fit->residual_w, fit->response.lag_ns * 1e-6,
-        part->sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
-        fit->response.width_ns * 1e-6);
-    if (fit->learnt > 0)
+    if (fit->readings == 0)
+        say(w,
+            "%s: no reading of %s falls into this time; powers are learnt from %zu of the rest of the run.",
+            w->label, part->sensor->name, fit->learnt);
+    else
+        say(w, "%s: fitted to %zu readings of %s, residual %.1f W; lag %.1f ms, %s %.1f ms.", w->label,
+            fit->readings, part->sensor->name, fit->residual_w, fit->response.lag_ns * 1e-6,
+            part->sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
+            fit->response.width_ns * 1e-6);
+    if (fit->readings > 0 && fit->learnt > 0)
         say(w,
             "%s: powers are learnt also from %zu readings of the rest of the run, as far as the two are "
             "alike.",

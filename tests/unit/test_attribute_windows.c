@@ -104,11 +104,36 @@ static void test_intervals_hold_in_windows_of_any_length(void **state)
     }
 }
 
+/* Shorter than the sensor's period, between two of its readings. */
+static void test_a_window_without_a_reading_says_where_its_powers_are_from(void **state)
+{
+    (void)state;
+    synthetic *s = make_run(43);
+    const int64_t from_ns = 8 * JM_NS_PER_S + 4 * JM_NS_PER_MS, to_ns = from_ns + 5 * JM_NS_PER_MS;
+    const jm_report_options options = {
+        .size = sizeof options, .by = JM_BY_KERNEL, .from_ns = from_ns, .to_ns = to_ns};
+    jm_report *report = NULL;
+    assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    double truth = truth_j(s, from_ns, to_ns);
+    assert_int_equal(totals->readings, 0);
+    assert_true(totals->total_low_j <= truth && truth <= totals->total_high_j);
+    bool told = false;
+    for (size_t i = 0; i < jm_report_note_count(report); i++) {
+        told = told || strstr(jm_report_note(report, i), "no reading of power_ring falls into") != NULL;
+        assert_null(strstr(jm_report_note(report, i), "nan"));
+    }
+    assert_true(told);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_window_of_20_ms_is_told_from_what_the_run_has_taught),
         cmocka_unit_test(test_intervals_hold_in_windows_of_any_length),
+        cmocka_unit_test(test_a_window_without_a_reading_says_where_its_powers_are_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
