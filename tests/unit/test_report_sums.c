@@ -219,6 +219,36 @@ static void test_nothing_unresolved_makes_no_sum_less_sure(void **state)
     syn_free(s);
 }
 
+/* What a meter upstream of the boards says is theirs too: it is a sum of its own, and adds nothing to them.
+ */
+static void test_a_meter_adds_nothing_to_what_it_measures(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(6, 3, 20000);
+    syn_class(s, "work", 1, 400);
+    for (size_t b = 0; b < 3; b++) {
+        syn_random_work(s, b, 1, 1, 0, 2000000000, 8000000000);
+        syn_measure(s, b, 1000000000, 9000000000);
+    }
+    s->boards[2].upstream = true;
+    syn_finish(s);
+    jm_report *report = report_of(s, JM_BY_BOARD);
+    const size_t rows[] = {row_named(report, "GPU-2"), row_named(report, "GPU-0"),
+                           row_named(report, "GPU-1")};
+    const jm_row *meter = jm_report_row(report, rows[0]);
+    jm_sum alone = sum_of(report, rows, 1), all = sum_of(report, rows, 3), gpus = sum_of(report, rows + 1, 2);
+    assert_true(meter->energy_j > 1000);
+    assert_near(alone.energy_j, meter->energy_j);
+    assert_near(alone.low_j, meter->energy_low_j);
+    assert_near(alone.high_j, meter->energy_high_j);
+    assert_near(gpus.energy_j, jm_report_totals_get(report)->total_energy_j);
+    assert_near(all.energy_j, gpus.energy_j);
+    assert_near(all.low_j, gpus.low_j);
+    assert_near(all.high_j, gpus.high_j);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_the_interval_of_a_sum_is_that_of_its_covariances),
         cmocka_unit_test(test_errors_that_cancel_make_the_sum_surer_than_its_parts),
         cmocka_unit_test(test_nothing_unresolved_makes_no_sum_less_sure),
+        cmocka_unit_test(test_a_meter_adds_nothing_to_what_it_measures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@ typedef struct part_sum {
     double *seconds; /* [columns of all boards]: of what is not covered */
     double energy_j;
     double variance; /* of what needs no fit, J^2 */
+    bool upstream;   /* boards upstream of others and nothing else: beside others their joules are not new */
 } part_sum;
 
 static jm_status part_init(part_sum *sum, const jm__sums *s, jm_error *err)
@@ -41,9 +42,11 @@ static void take_rows(part_sum *sum, const jm__sums *s, const size_t *rows, size
         size_t node = s->rows->nodes.items[rows[i]];
         if (node != JM__NO_NODE) sum->in[node] = true;
     }
+    sum->upstream = true;
     for (size_t n = 0; n < s->tree->nodes.count; n++) {
         size_t parent = s->tree->nodes.items[n].parent;
         sum->in[n] = sum->in[n] || (parent != JM__NO_NODE && sum->in[parent]);
+        sum->upstream = sum->upstream && (!sum->in[n] || s->tree->nodes.items[n].upstream);
     }
 }
 
@@ -54,7 +57,8 @@ static void add_up(part_sum *sum, const jm__sums *s)
         const jm__node *node = &s->tree->nodes.items[n];
         bool below = node->parent != JM__NO_NODE && sum->covered[node->parent];
         sum->covered[n] = below || (sum->in[n] && node->whole);
-        if (sum->in[n]) sum->energy_j += node->self_j;
+        if (node->upstream && !sum->upstream) continue;
+        if (sum->in[n]) sum->energy_j += node->upstream ? node->measured_j : node->self_j;
         if (sum->covered[n] && !below)
             sum->variance += pow(node->whole_u_j, 2);
         else if (sum->in[n] != below)
