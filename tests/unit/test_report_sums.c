@@ -1,5 +1,6 @@
 /* Sums of rows, and what the errors of two rows have in common. */
 #include "attribute/report.h"
+#include "attribute/rollup/energy.h"
 #include "synthetic.h"
 
 #include <joulemap/report.h>
@@ -249,6 +250,46 @@ static void test_a_meter_adds_nothing_to_what_it_measures(void **state)
     syn_free(s);
 }
 
+/* Three boards of one column each: 100 W +- 20, +- 20 and +- 25 before any reading, the last one as somebody
+ * gave it. One second of each: variances of 400, 400 and 625 J^2, of which the last is the largest. */
+static void test_of_three_boards_the_least_sure_one_names_the_belief(void **state)
+{
+    (void)state;
+    static const double u_w[] = {20, 20, 25};
+    static const jm_provenance from[] = {JM_PROVENANCE_MODELLED, JM_PROVENANCE_MODELLED, JM_PROVENANCE_GIVEN};
+    double power_w[] = {100}, covariance[] = {1}, shift[] = {0};
+    jm__dataset dataset = {.board_count = 3};
+    jm__board_part parts[3] = {0};
+    jm__board_work work = {.columns = {.count = 1}};
+    jm__attribution a = {.dataset = &dataset, .boards = parts, .columns = 3};
+    jm__cell cells[3];
+    for (size_t b = 0; b < 3; b++) {
+        jm__belief belief;
+        const jm__belief *all = &belief;
+        parts[b] = (jm__board_part){.wanted = true, .work = &work, .first_column = b};
+        parts[b].fit = (jm__fit){.columns = 1,
+                                 .power_w = power_w,
+                                 .covariance = covariance,
+                                 .observed = covariance,
+                                 .shift = {shift, shift},
+                                 .fitted = true,
+                                 .known = true,
+                                 .quantile = 1.96};
+        assert_int_equal(jm__belief_init(&belief, from[b], 1, NULL), JM_OK);
+        assert_int_equal(jm__belief_add_power(&belief, 0, 100, u_w[b], NULL), JM_OK);
+        assert_int_equal(jm__prior_make(&parts[b].fit.prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+        jm__belief_free(&belief);
+        cells[b] = (jm__cell){.column = (uint32_t)b, .seconds = 1};
+    }
+    jm__energy energy = jm__energy_of(&a, cells, 3);
+    assert_int_equal(energy.believed, JM_PROVENANCE_GIVEN);
+    assert_near(energy.energy_j, 300);
+    assert_near(energy.high_j - energy.energy_j, 1.96 * sqrt(3));
+    assert_near(energy.decided, 1 - 3 / (400 + 400 + 625.0));
+    for (size_t b = 0; b < 3; b++)
+        jm__prior_free(&parts[b].fit.prior);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_errors_that_cancel_make_the_sum_surer_than_its_parts),
         cmocka_unit_test(test_nothing_unresolved_makes_no_sum_less_sure),
         cmocka_unit_test(test_a_meter_adds_nothing_to_what_it_measures),
+        cmocka_unit_test(test_of_three_boards_the_least_sure_one_names_the_belief),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,27 +5,37 @@
 
 #include <math.h>
 
-static void add_board(jm__energy *energy, jm__fit_sum *all, double *quantile, const jm__board_part *part,
+/* Sums over boards, whose errors are independent of each other. */
+typedef struct board_sum {
+    jm__fit_sum all;
+    double least_sure; /* J^2: the largest variance that one board's belief has in it */
+    double quantile;
+} board_sum;
+
+static void add_board(jm__energy *energy, board_sum *boards, const jm__board_part *part,
                       const jm__cell *cells, size_t count)
 {
+    jm__fit_sum *all = &boards->all;
     jm__fit_sum sum = jm__fit_sum_of(&part->fit, cells, count, part->first_column);
     energy->fitted = energy->fitted && part->fit.fitted;
     energy->known = energy->known && part->fit.known;
-    if (sum.prior_variance >= all->prior_variance) energy->believed = sum.believed;
+    if (sum.prior_variance >= boards->least_sure) {
+        boards->least_sure = sum.prior_variance;
+        energy->believed = sum.believed;
+    }
     all->energy_j += sum.energy_j;
     all->prior_j += sum.prior_j;
     all->prior_variance += sum.prior_variance;
     all->variance += sum.variance;
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
         all->shift_j[axis] = hypot(all->shift_j[axis], sum.shift_j[axis]);
-    *quantile = fmax(*quantile, part->fit.quantile);
+    boards->quantile = fmax(boards->quantile, part->fit.quantile);
 }
 
 jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t count)
 {
     jm__energy energy = {.fitted = true, .known = true};
-    jm__fit_sum sum = {0};
-    double quantile = 0;
+    board_sum boards = {0};
     size_t i = 0;
     for (size_t b = 0; b < a->dataset->board_count && i < count; b++) {
         const jm__board_part *part = &a->boards[b];
@@ -33,12 +43,14 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
         size_t first = i;
         while (i < count && cells[i].column < part->first_column + part->work->columns.count)
             i++;
-        if (i > first) add_board(&energy, &sum, &quantile, part, cells + first, i - first);
+        if (i > first) add_board(&energy, &boards, part, cells + first, i - first);
     }
+    const jm__fit_sum sum = boards.all;
     double shifts = 0; /* variance of what errors of the response do */
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
         shifts += sum.shift_j[axis] * sum.shift_j[axis];
-    double half_j = sqrt(quantile * quantile * sum.variance + JM_NORMAL_95 * JM_NORMAL_95 * shifts);
+    double half_j =
+        sqrt(boards.quantile * boards.quantile * sum.variance + JM_NORMAL_95 * JM_NORMAL_95 * shifts);
     /* Seen from the figure, the truth is no farther than the beliefs alone would have it. */
     half_j = fmin(half_j, JM_NORMAL_95 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2)));
     energy.energy_j = sum.energy_j;
