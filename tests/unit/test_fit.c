@@ -1,6 +1,8 @@
 /* The algebra of a fit against formulas: beliefs, the hold against the total, sums of columns. */
+#include "attribute/fit/alike.h"
 #include "attribute/fit/fit.h"
 #include "attribute/fit/hold.h"
+#include "attribute/fit/levels.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -117,6 +119,203 @@ static void test_a_belief_without_an_error_is_refused(void **state)
     jm__belief_free(&belief);
 }
 
+static void test_errors_that_no_numbers_can_have_are_refused(void **state)
+{
+    (void)state;
+    const double power_w[] = {500, 300, 90}, u_w[] = {1, 1, 1};
+    const double impossible[] = {0, 9, 0, 9, 0, 0, 0, 0, 0}; /* with u: a correlation of 9 */
+    jm__belief belief = belief_of(JM_PROVENANCE_ISOLATED, power_w, u_w);
+    const jm__belief *all = &belief;
+    jm__prior prior;
+    assert_int_equal(jm__belief_covary(&belief, impossible, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_BAD_DATA);
+    jm__belief_free(&belief);
+}
+
+static void test_what_is_believed_of_independent_powers_adds_up_by_squares(void **state)
+{
+    (void)state;
+    const double power_w[] = {500, 300, 90}, u_w[] = {0.1, 0.2, 0.3}, weights[] = {1, 2, 0};
+    jm__belief belief = belief_of(JM_PROVENANCE_ISOLATED, power_w, u_w);
+    const jm__belief *all = &belief;
+    jm__prior prior;
+    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){3, 2}, NULL), JM_OK);
+    assert_true(prior.independent);
+    assert_near(jm__prior_variance(&prior, weights), 0.01 + 0.16, 1e-12);
+    assert_near(prior.noise.noise_w, 3, 0);
+    jm__prior_free(&prior);
+    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){0, 0}, NULL), JM_OK);
+    assert_near(prior.noise.noise_w, JM_NOISE_UNKNOWN_W, 0); /* a sensor without one */
+    jm__prior_free(&prior);
+    jm__belief_free(&belief);
+}
+
+/* 500 +- 50 W beside 500 +- 100 W has 4 of 5 parts of the mean: so much of an error of the first is its own.
+ */
+static void test_a_belief_that_moves_takes_the_mean_along_by_its_weight(void **state)
+{
+    (void)state;
+    const double power_w[] = {500, 300, 90}, first_u_w[] = {50, 10, 5}, shift_w[] = {10, -4, 0};
+    jm__belief first = belief_of(JM_PROVENANCE_FITTED, power_w, first_u_w), second;
+    assert_int_equal(jm__belief_init(&second, JM_PROVENANCE_GIVEN, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__belief_add_power(&second, 0, 500, 100, NULL), JM_OK);
+    const jm__belief *all[] = {&first, &second};
+    for (size_t count = 1; count <= 2; count++) {
+        jm__prior prior;
+        jm__qr equations;
+        double moved_w[COLUMNS], solved_w[COLUMNS];
+        assert_int_equal(jm__prior_make(&prior, all, count, (jm__noise_prior){5, 2}, NULL), JM_OK);
+        assert_int_equal(jm__prior_moved_by_first(moved_w, &prior, shift_w, NULL), JM_OK);
+        assert_near(moved_w[0], count == 1 ? 10 : 8, 1e-9);
+        assert_near(moved_w[1], -4, 1e-9);
+        assert_near(moved_w[2], 0, 1e-9);
+        assert_int_equal(jm__prior_equations_moved(&equations, &prior, moved_w, NULL), JM_OK);
+        jm__qr_solve(&equations, solved_w);
+        for (size_t k = 0; k < COLUMNS; k++)
+            assert_near(solved_w[k], prior.power_w[k] + moved_w[k], 1e-9);
+        jm__qr_free(&equations);
+        jm__prior_free(&prior);
+    }
+    jm__belief_free(&first);
+    jm__belief_free(&second);
+}
+
+/* ---- stretches */
+
+/* A board of which no piece is known, and readings that therefore say nothing of any column. */
+typedef struct blank {
+    jm__pieces pieces;
+    jm__design design;
+} blank;
+
+static void blank_init(blank *b, size_t columns)
+{
+    jm__pieces_begin(&b->pieces, 0, 4096);
+    assert_true(jm__pieces_end(&b->pieces));
+    assert_int_equal(jm__design_init(&b->design, &b->pieces, columns, NULL), JM_OK);
+}
+
+static void blank_free(blank *b)
+{
+    jm__design_free(&b->design);
+    jm__pieces_free(&b->pieces);
+}
+
+static const jm_sensor steady = {.name = "power", .response = JM_RESPONSE_INSTANT, .noise = 5};
+
+/* Work starts at the mean, 300 +- 30 %; the idle level at 1.4 times the least reading, 140 W, but at most 30
+ * % of the work, 90 W +- 60 %. */
+static void test_idle_columns_start_from_the_idle_power_and_work_from_the_busy(void **state)
+{
+    (void)state;
+    static const jm_reading readings[] = {
+        {.t_ns = 1, .value = 500}, {.t_ns = 2, .value = 100}, {.t_ns = 3, .value = 300}};
+    static const double power_w[] = {300, 90, 90}, u_w[] = {90, 54, 54};
+    blank b;
+    blank_init(&b, COLUMNS);
+    jm__reading_list learn = {0};
+    for (size_t i = 0; i < 3; i++)
+        assert_true(jm__vec_push(&learn, readings[i]));
+    const jm__levels_input input = {.sensor = &steady,
+                                    .readings = readings,
+                                    .reading_count = 3,
+                                    .design = &b.design,
+                                    .class_columns = 1,
+                                    .columns = COLUMNS};
+    jm__belief belief;
+    assert_int_equal(jm__levels_believe(&belief, &input, &learn, NULL), JM_OK);
+    assert_int_equal(belief.rows, COLUMNS);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        assert_near(belief.row[k * COLUMNS + k], 1, 0);
+        assert_near(belief.value[k], power_w[k], 1e-6);
+        assert_near(belief.u[k], u_w[k], 1e-6);
+    }
+    jm__belief_free(&belief);
+    jm__vec_free(&learn);
+    blank_free(&b);
+}
+
+static void test_without_readings_a_stretch_leaves_the_beliefs_as_they_are(void **state)
+{
+    (void)state;
+    const double power_w[] = {500, 300, 90}, u_w[] = {50, 40, 5}, shared_w[] = {30, 20, 0};
+    blank b;
+    blank_init(&b, COLUMNS);
+    jm__belief belief = belief_of(JM_PROVENANCE_MODELLED, power_w, u_w);
+    assert_int_equal(jm__belief_share(&belief, shared_w, NULL), JM_OK);
+    const jm__belief *all = &belief;
+    jm__prior prior;
+    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    const jm__reading_list none = {0};
+    const jm__calibration calibration = jm__calibration_of(&steady);
+    const jm__stretch_input input = {.sensor = &steady,
+                                     .design = &b.design,
+                                     .readings = &none,
+                                     .calibration = &calibration,
+                                     .prior = &prior};
+    jm__stretch stretch;
+    assert_int_equal(jm__stretch_solve(&stretch, &input, NULL), JM_OK);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        assert_near(stretch.power_w[k], power_w[k], 1e-9);
+        for (size_t m = 0; m < COLUMNS; m++) {
+            double truth = shared_w[k] * shared_w[m] + (k == m ? u_w[k] * u_w[k] : 0);
+            assert_near(stretch.covariance[k * COLUMNS + m], truth, 1e-6);
+            assert_near(stretch.observed[k * COLUMNS + m], truth, 1e-6);
+        }
+    }
+    jm__stretch_free(&stretch);
+    jm__prior_free(&prior);
+    jm__belief_free(&belief);
+    blank_free(&b);
+}
+
+/* What the rest is unsure of, in the larger of its two opinions, and on top how much kinds differ: 5 % of
+ * work, 10 % of idle, and no less than 1 W. */
+static void test_the_rest_teaches_as_surely_as_kinds_are_alike(void **state)
+{
+    (void)state;
+    double power_w[] = {500, 0, 90}, small[COLUMNS * COLUMNS] = {0}, large[COLUMNS * COLUMNS] = {0};
+    double none_w[COLUMNS] = {0};
+    const double difference_w[] = {25, 1, 9};
+    for (size_t k = 0; k < COLUMNS; k++) {
+        small[k * COLUMNS + k] = 4;
+        large[k * COLUMNS + k] = 36;
+    }
+    blank b;
+    blank_init(&b, COLUMNS);
+    const jm__reading_list none = {0};
+    const jm__calibration calibration = jm__calibration_of(&steady);
+    jm__belief belief = belief_of(JM_PROVENANCE_MODELLED, (double[]){300, 300, 90}, (double[]){90, 90, 54});
+    const jm__belief *all = &belief;
+    jm__prior weak, taught;
+    assert_int_equal(jm__prior_make(&weak, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    const jm__stretch_input here = {.sensor = &steady,
+                                    .design = &b.design,
+                                    .readings = &none,
+                                    .calibration = &calibration,
+                                    .prior = &weak};
+    for (int turn = 0; turn < 2; turn++) {
+        const jm__stretch rest = {.columns = COLUMNS,
+                                  .power_w = power_w,
+                                  .covariance = turn == 0 ? small : large,
+                                  .observed = turn == 0 ? large : small,
+                                  .shift = {none_w, none_w},
+                                  .readings = 1000,
+                                  .noise_w = 4};
+        const jm__alike_input input = {.rest = &rest, .here = &here, .class_columns = 2};
+        assert_int_equal(jm__alike_believe(&taught, &input, NULL), JM_OK);
+        for (size_t k = 0; k < COLUMNS; k++) {
+            assert_near(taught.power_w[k], power_w[k], 1e-9);
+            assert_near(taught.u_w[k], hypot(6, difference_w[k]), 1e-9);
+        }
+        assert_near(taught.noise.noise_w, 4, 0);
+        jm__prior_free(&taught);
+    }
+    jm__prior_free(&weak);
+    jm__belief_free(&belief);
+    blank_free(&b);
+}
+
 /* ---- the hold */
 
 typedef struct held {
@@ -181,6 +380,55 @@ static void test_a_total_takes_back_what_it_sees_of_an_error_of_the_response(voi
     }
 }
 
+/* One more equation E = s'x +- u: the covariance is C - C s s'C / (s'C s + u^2) (Sherman and Morrison). The
+ * other opinion M follows the same gain g, which is not its own: (I - g s') M (I - s g') + u^2 g g'. In W,
+ * and in hundredths of it: no number of the hold has a size of its own. */
+static void test_a_total_makes_powers_surer_by_what_it_tells_of_them(void **state)
+{
+    (void)state;
+    for (double scale = 1; scale > 1e-5; scale /= 100) {
+        const double power_w[] = {500, 300, 90}, u_j = 12 * scale;
+        held before, after;
+        make_held(&before, power_w);
+        for (size_t i = 0; i < COLUMNS * COLUMNS; i++) {
+            before.covariance[i] *= scale * scale;
+            before.observed[i] *= scale * scale * (i % (COLUMNS + 1) == 0 ? 2 : 1);
+        }
+        after = before;
+        after.fit.power_w = after.power_w;
+        after.fit.covariance = after.covariance;
+        after.fit.observed = after.observed;
+        memset(after.shift, 0, sizeof after.shift);
+        after.fit.shift[0] = after.shift[0];
+        after.fit.shift[1] = after.shift[1];
+        hold(&after, 1345 + 6 * scale, u_j);
+        assert_true(after.fit.held);
+        double told[COLUMNS] = {0}, all = u_j * u_j, gain[COLUMNS];
+        for (size_t k = 0; k < COLUMNS; k++)
+            for (size_t m = 0; m < COLUMNS; m++)
+                told[k] += before.covariance[k * COLUMNS + m] * seconds[m];
+        for (size_t k = 0; k < COLUMNS; k++)
+            all += seconds[k] * told[k];
+        for (size_t k = 0; k < COLUMNS; k++) {
+            gain[k] = told[k] / all;
+            assert_near(after.power_w[k], power_w[k] + gain[k] * 6 * scale, 1e-9 * scale);
+        }
+        for (size_t k = 0; k < COLUMNS; k++) {
+            for (size_t m = 0; m < COLUMNS; m++) {
+                double other = u_j * u_j * gain[k] * gain[m];
+                for (size_t i = 0; i < COLUMNS; i++)
+                    for (size_t j = 0; j < COLUMNS; j++)
+                        other += ((i == k) - gain[k] * seconds[i]) * before.observed[i * COLUMNS + j] *
+                                 ((j == m) - gain[m] * seconds[j]);
+                assert_near(after.covariance[k * COLUMNS + m],
+                            before.covariance[k * COLUMNS + m] - told[k] * told[m] / all,
+                            1e-9 * scale * scale);
+                assert_near(after.observed[k * COLUMNS + m], other, 1e-9 * scale * scale);
+            }
+        }
+    }
+}
+
 /* Truths drawn from the fit's own covariance and a total as unsure as it says: the rest varies as promised.
  */
 static void test_what_is_left_of_the_total_varies_as_the_fit_says(void **state)
@@ -240,11 +488,13 @@ static void test_the_covariance_of_sums_is_that_of_their_columns(void **state)
 
 /* ---- totals */
 
-/* 100 W for a second, then 300 W: two readings of one stamp are a jump, as meters that write on a change do. */
+/* 100 W for a second, then 300 W: two readings of one stamp are a jump, as meters that write on a change do.
+ */
 static void test_two_readings_of_one_stamp_are_a_jump_of_power(void **state)
 {
     (void)state;
-    static const jm_sensor meter = {.name = "power", .response = JM_RESPONSE_INSTANT, .period_ns = 1000000000};
+    static const jm_sensor meter = {
+        .name = "power", .response = JM_RESPONSE_INSTANT, .period_ns = 1000000000};
     static const jm_reading readings[] = {
         {.t_ns = 0, .value = 100},
         {.t_ns = 1000000000, .value = 100},
@@ -265,6 +515,13 @@ int main(void)
         cmocka_unit_test(test_beliefs_of_one_power_are_weighed_by_how_sure_they_are),
         cmocka_unit_test(test_an_equation_of_two_powers_moves_the_less_sure_one),
         cmocka_unit_test(test_a_belief_without_an_error_is_refused),
+        cmocka_unit_test(test_errors_that_no_numbers_can_have_are_refused),
+        cmocka_unit_test(test_what_is_believed_of_independent_powers_adds_up_by_squares),
+        cmocka_unit_test(test_a_belief_that_moves_takes_the_mean_along_by_its_weight),
+        cmocka_unit_test(test_idle_columns_start_from_the_idle_power_and_work_from_the_busy),
+        cmocka_unit_test(test_without_readings_a_stretch_leaves_the_beliefs_as_they_are),
+        cmocka_unit_test(test_the_rest_teaches_as_surely_as_kinds_are_alike),
+        cmocka_unit_test(test_a_total_makes_powers_surer_by_what_it_tells_of_them),
         cmocka_unit_test(test_a_total_takes_back_what_it_sees_of_an_error_of_the_response),
         cmocka_unit_test(test_what_is_left_of_the_total_varies_as_the_fit_says),
         cmocka_unit_test(test_the_covariance_of_sums_is_that_of_their_columns),
