@@ -13,9 +13,10 @@ enum { CLASSES = 6, WINDOWS = 120 };
 static const double class_w[CLASSES] = {690, 610, 540, 420, 330, 250};
 
 /* 60 s of random work on one board, whose mix changes every half second, and a sensor that drifts. */
-static synthetic *make_run(uint64_t seed)
+static synthetic *make_late_run(uint64_t seed, double late_ns)
 {
     synthetic *s = syn_create(seed, 1, 60000);
+    s->lag_ns += late_ns;
     char name[16];
     for (size_t c = 0; c < CLASSES; c++) {
         snprintf(name, sizeof name, "class%zu", c);
@@ -26,6 +27,11 @@ static synthetic *make_run(uint64_t seed)
     syn_measure(s, 0, JM_NS_PER_S, 62 * JM_NS_PER_S);
     syn_finish(s);
     return s;
+}
+
+static synthetic *make_run(uint64_t seed)
+{
+    return make_late_run(seed, 0);
 }
 
 static double truth_j(const synthetic *s, int64_t from_ns, int64_t to_ns)
@@ -128,11 +134,36 @@ static void test_a_window_without_a_reading_says_where_its_powers_are_from(void 
     syn_free(s);
 }
 
+/* 1 ms later than its profile says, two of its standard uncertainties: the 15 readings of a window of 300 ms
+ * cannot tell, the 3000 of the run can, to a tenth of that. */
+static void test_a_short_window_knows_the_response_that_the_run_has_shown(void **state)
+{
+    (void)state;
+    synthetic *s = make_late_run(44, 1e6);
+    for (int64_t from_ns = 8 * JM_NS_PER_S; from_ns < 48 * JM_NS_PER_S; from_ns += 8 * JM_NS_PER_S) {
+        const jm_report_options options = {.size = sizeof options,
+                                           .by = JM_BY_KERNEL,
+                                           .from_ns = from_ns,
+                                           .to_ns = from_ns + 300 * JM_NS_PER_MS};
+        jm_report *report = NULL;
+        assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
+        double lag_ms = NAN;
+        for (size_t i = 0; i < jm_report_note_count(report); i++) {
+            const char *at = strstr(jm_report_note(report, i), "; lag ");
+            if (at != NULL) lag_ms = strtod(at + strlen("; lag "), NULL);
+        }
+        if (!(fabs(lag_ms - s->lag_ns * 1e-6) < 0.3)) fail_msg("lag %.1f ms", lag_ms);
+        jm_report_free(report);
+    }
+    syn_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_window_of_20_ms_is_told_from_what_the_run_has_taught),
         cmocka_unit_test(test_intervals_hold_in_windows_of_any_length),
+        cmocka_unit_test(test_a_short_window_knows_the_response_that_the_run_has_shown),
         cmocka_unit_test(test_a_window_without_a_reading_says_where_its_powers_are_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
