@@ -180,6 +180,26 @@ static void test_a_belief_that_moves_takes_the_mean_along_by_its_weight(void **s
     jm__belief_free(&second);
 }
 
+/* ---- designs */
+
+/* The sanitizer's malloc gives up where the system's says no. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+static void test_a_design_without_memory_for_its_blocks_keeps_none(void **state)
+{
+    (void)state;
+    jm__pieces pieces = {.file = 0, .largest = SIZE_MAX / 64}; /* no machine has so much */
+    jm__design design;
+    jm_error err = {0};
+    assert_int_equal(jm__design_init(&design, &pieces, COLUMNS, &err), JM_NO_MEMORY);
+    assert_null(design.state);
+    assert_null(design.cursor.buffer);
+}
+
 /* ---- stretches */
 
 /* A board of which no piece is known, and readings that therefore say nothing of any column. */
@@ -518,6 +538,7 @@ int main(void)
         cmocka_unit_test(test_errors_that_no_numbers_can_have_are_refused),
         cmocka_unit_test(test_what_is_believed_of_independent_powers_adds_up_by_squares),
         cmocka_unit_test(test_a_belief_that_moves_takes_the_mean_along_by_its_weight),
+        cmocka_unit_test(test_a_design_without_memory_for_its_blocks_keeps_none),
         cmocka_unit_test(test_idle_columns_start_from_the_idle_power_and_work_from_the_busy),
         cmocka_unit_test(test_without_readings_a_stretch_leaves_the_beliefs_as_they_are),
         cmocka_unit_test(test_the_rest_teaches_as_surely_as_kinds_are_alike),

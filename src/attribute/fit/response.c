@@ -14,9 +14,11 @@ jm_status jm__design_init(jm__design *design, jm__pieces *pieces, size_t columns
 {
     *design = (jm__design){.columns = columns};
     design->state = calloc(columns + 1, sizeof *design->state);
-    if (design->state == NULL) return jm__no_memory(err, "jm__design_init");
-    JM_TRY(jm__cursor_init(&design->cursor, pieces, err));
-    return jm__cursor_init(&design->tail, pieces, err);
+    jm_status status = design->state == NULL ? jm__no_memory(err, "jm__design_init") : JM_OK;
+    if (status == JM_OK) status = jm__cursor_init(&design->cursor, pieces, err);
+    if (status == JM_OK) status = jm__cursor_init(&design->tail, pieces, err);
+    if (status != JM_OK) jm__design_free(design);
+    return status;
 }
 
 void jm__design_free(jm__design *design)
