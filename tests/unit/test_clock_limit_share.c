@@ -1,5 +1,6 @@
 /* The clock of kinds of work, from readings of the clock beside a timeline of known truth. */
 #include "attribute/report.h"
+#include "attribute/rollup/means.h"
 #include "synthetic.h"
 
 #include <setjmp.h>
@@ -54,6 +55,58 @@ static void test_each_kind_of_work_has_the_clock_that_it_ran_at(void **state)
     syn_free(s);
 }
 
+/* One kernel, held to three quarters in the second half: each half has its own clock. A window of 10 ms
+ * between two readings of the clock has that of all the run. */
+static void test_a_window_has_the_clock_of_its_own_time(void **state)
+{
+    (void)state;
+    synthetic *s = make_run(true, 1980);
+    const int64_t middle = 11 * JM_NS_PER_S;
+    for (size_t i = 0; i < s->kernels.count; i++)
+        s->kernels.items[i].class_id = 1;
+    for (size_t i = 0; i < s->dataset.reading_count; i++)
+        if (s->readings[i].sensor_id == 3) s->readings[i].value = s->readings[i].t_ns < middle ? 1980 : 1485;
+    const struct {
+        int64_t from_ns, to_ns;
+        double share;
+    } cases[] = {
+        {JM_NS_PER_S, middle, 1},
+        {middle, 21 * JM_NS_PER_S, 0.75},
+        {middle + 60 * JM_NS_PER_MS, middle + 70 * JM_NS_PER_MS, 0.875},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const jm_report_options options = {
+            .size = sizeof options, .by = JM_BY_KERNEL, .from_ns = cases[c].from_ns, .to_ns = cases[c].to_ns};
+        jm_report *report = NULL;
+        assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
+        assert_string_equal(jm_report_row(report, 0)->name, "fast");
+        assert_true(fabs(jm_report_row(report, 0)->clock_limit_share - cases[c].share) < 1e-9);
+        jm_report_free(report);
+    }
+    syn_free(s);
+}
+
+/* A block of what ran that lies in a file, and no such file. */
+static void test_a_timeline_that_cannot_be_read_gives_no_clock(void **state)
+{
+    (void)state;
+    jm_board board = {.id = 1, .clock_limit_mhz = 1980};
+    jm_sensor clock = {.id = 1, .board_id = 1, .name = "clock_sm", .quantity = JM_QUANTITY_CLOCK_SM};
+    jm_reading reading = {1, 50 * JM_NS_PER_MS, 1980};
+    jm__piece_block block = {.start_ns = 0, .count = 1};
+    jm__board_work work = {.wanted = true, .columns = {.count = 1}, .pieces = {.file = -1}};
+    assert_true(jm__vec_push(&work.pieces.blocks, block));
+    jm__dataset dataset = {
+        .sensors = &clock, .sensor_count = 1, .readings = &reading, .reading_count = 1, .board_count = 1};
+    jm__board_part part = {.wanted = true, .board = &board, .work = &work};
+    const jm__attribution a = {.dataset = &dataset, .boards = &part, .columns = 1};
+    double value = NAN;
+    jm_error err = {0};
+    assert_int_equal(jm__mean_clock_limit_share(&value, &a, &err), JM_IO);
+    assert_true(isnan(value));
+    jm__vec_free(&work.pieces.blocks);
+}
+
 static void test_without_a_limit_or_a_reading_there_is_no_share(void **state)
 {
     (void)state;
@@ -69,6 +122,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_kind_of_work_has_the_clock_that_it_ran_at),
+        cmocka_unit_test(test_a_window_has_the_clock_of_its_own_time),
+        cmocka_unit_test(test_a_timeline_that_cannot_be_read_gives_no_clock),
         cmocka_unit_test(test_without_a_limit_or_a_reading_there_is_no_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,29 +20,48 @@ static const jm_sensor *clock_of(const jm__dataset *d, const jm_board *board)
     return NULL;
 }
 
-/* value[columns of this board] */
+/* What readings of the clock say of each column. */
+typedef struct clock_sums {
+    double *share; /* [columns]: weight times share of the limit */
+    double *seen;  /* [columns]: weight */
+} clock_sums;
+
+static void add_reading(clock_sums *sums, const double *row, double share, size_t columns)
+{
+    for (size_t k = 0; k < columns; k++) {
+        sums->share[k] += row[k] * share;
+        sums->seen[k] += row[k];
+    }
+}
+
+/* value[columns of this board]: from readings in the time reported; of a kind that none of them saw, from
+ * those of all the run. */
 static jm_status find_board(double *value, const jm__board_part *part, const jm__dataset *d,
                             const jm_sensor *sensor, jm_error *err)
 {
     size_t columns = part->work->columns.count;
     jm__design design;
-    double *share = calloc(2 * columns + 2, sizeof *share), *seen = share + columns + 1;
-    if (share == NULL) return jm__no_memory(err, "jm__mean_clock_limit_share");
+    double *room = calloc(4 * columns + 4, sizeof *room);
+    clock_sums here = {room, room + columns}, all = {room + 2 * columns, room + 3 * columns};
+    if (room == NULL) return jm__no_memory(err, "jm__mean_clock_limit_share");
     jm_status status = jm__design_init(&design, &part->work->pieces, columns, err);
     if (status == JM_OK) jm__design_start(&design, (jm__response){JM_RESPONSE_BOX, 0, window_ns});
     for (size_t i = 0; status == JM_OK && i < d->reading_count; i++) {
         const jm_reading *reading = &d->readings[i];
         if (reading->sensor_id != sensor->id) continue;
         const double *row = jm__design_row(&design, reading->t_ns);
-        for (size_t k = 0; k < columns; k++) {
-            share[k] += row[k] * reading->value / part->board->clock_limit_mhz;
-            seen[k] += row[k];
-        }
+        double share = reading->value / part->board->clock_limit_mhz;
+        add_reading(&all, row, share, columns);
+        if (jm__windows_hold(&part->windows, reading->t_ns)) add_reading(&here, row, share, columns);
     }
-    for (size_t k = 0; status == JM_OK && k < columns; k++)
-        if (seen[k] > 0) value[k] = share[k] / seen[k];
+    for (size_t k = 0; status == JM_OK && k < columns; k++) {
+        const clock_sums *told = here.seen[k] > 0 ? &here : &all;
+        if (told->seen[k] > 0) value[k] = told->share[k] / told->seen[k];
+    }
     if (status == JM_OK) jm__design_free(&design);
-    free(share);
+    free(room);
+    if (status == JM_OK && part->work->pieces.failed)
+        status = jm__fail(err, JM_IO, 0, "pread", "the temporary file of the report could not be read");
     return status;
 }
 
