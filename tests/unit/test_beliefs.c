@@ -127,6 +127,8 @@ static void test_a_line_that_is_wrong_is_named(void **state)
     } cases[] = {
         {"kernel,power_w,u_w\nfirst,800,2\nsecond,-1,2\n", "line 3, column \"power_w\""},
         {"kernel,power_w,u_w\nfirst,800,0\n", "line 2, column \"u_w\""},
+        {"kernel,power_w,u_w\nfirst,800,1e-200\n", "line 2, column \"u_w\""},
+        {"kernel,power_w,u_w\nfirst,1e300,1e-10\n", "line 2, column \"u_w\""},
         {"kernel,power_w,u_w\nfirst,many,2\n", "\"many\" is no number"},
         {"kernel,power_w\nfirst,800\n", "kernel,power_w,u_w (powers of kernels)"},
     };

@@ -115,6 +115,8 @@ static void test_a_belief_without_an_error_is_refused(void **state)
     assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
     assert_int_equal(jm__belief_add_power(&belief, 0, 500, 0, &err), JM_BAD_DATA);
     assert_int_equal(jm__belief_add_power(&belief, 0, NAN, 1, &err), JM_BAD_DATA);
+    assert_int_equal(jm__belief_add_power(&belief, 0, 500, 1e-200, &err), JM_BAD_DATA);
+    assert_int_equal(jm__belief_add_power(&belief, 0, 0, 1e-200, &err), JM_BAD_DATA);
     assert_int_equal(belief.rows, 0);
     jm__belief_free(&belief);
 }

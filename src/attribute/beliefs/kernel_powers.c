@@ -52,7 +52,8 @@ static jm_status add_line(jm__belief *belief, jm__belief_lines *lines, jm__csv *
     JM_TRY(jm__csv_number(csv, column[1], &power_w, err));
     JM_TRY(jm__csv_number(csv, column[2], &u_w, err));
     if (!(power_w >= 0) || !isfinite(power_w)) return jm__csv_bad(csv, column[1], err, "is no power");
-    if (!(u_w > 0) || !isfinite(u_w)) return jm__csv_bad(csv, column[2], err, "is no standard uncertainty");
+    if (!jm__belief_is_sane(power_w, u_w))
+        return jm__csv_bad(csv, column[2], err, "is no standard uncertainty");
     lines->all++;
     memset(row, 0, belief->columns * sizeof *row);
     if (!mean_of(n, jm__csv_text(csv, column[0]), row)) return JM_OK;

@@ -36,9 +36,14 @@ static bool grow(double **values, size_t count)
     return true;
 }
 
+bool jm__belief_is_sane(double value, double u)
+{
+    return u > 0 && isfinite(u) && isfinite(value) && fmax(1, fabs(value)) <= JM_BELIEF_SUREST * u;
+}
+
 jm_status jm__belief_add(jm__belief *belief, const double *row, double value, double u, jm_error *err)
 {
-    if (!(u > 0) || !isfinite(u) || !isfinite(value))
+    if (!jm__belief_is_sane(value, u))
         return jm__fail(err, JM_BAD_DATA, 0, "jm__belief_add",
                         "a belief of %g with the uncertainty %g is none", value, u);
     if (belief->covariance != NULL)

@@ -7,6 +7,7 @@
 
 #include "attribute/fit/qr.h"
 #include <joulemap/report.h>
+#include <stdbool.h>
 
 /* A board that reads 0 W still needs an uncertainty above 0. */
 #define JM_POWER_LEAST_W 1e-3
@@ -25,7 +26,14 @@ typedef struct jm__belief {
 jm_status jm__belief_init(jm__belief *belief, jm_provenance provenance, size_t columns, jm_error *err);
 void jm__belief_free(jm__belief *belief);
 
-/* One more equation; u > 0. */
+/* A double has 16 digits: of an equation as sure as this (in units of u, by the larger of its value and 1 W)
+ * four are left for all others, and not much beyond it the sums are no longer finite. */
+#define JM_BELIEF_SUREST 1e12
+
+/* Can it be believed that a value is known to u? Both are finite, and u is neither 0 nor next to it. */
+bool jm__belief_is_sane(double value, double u);
+
+/* One more equation. BAD_DATA if it is not sane. */
 jm_status jm__belief_add(jm__belief *belief, const double *row, double value, double u, jm_error *err);
 
 /* The power of one column. */
