@@ -6,6 +6,10 @@
  * V0 = C + q before and V1 after the readings, and the power moved by D, d has the mean q D / V0 and the
  * variance q - (q / V0)^2 (V0 - V1). Readings that say nothing leave q at m^2 x^2. (Dempster, Laird, Rubin
  * 1977; West, Biometrika 74, 1987.)
+ *
+ * C, V0 and V1 are those of one column: what the errors of columns share is left out here, so where the rest
+ * could not tell two kinds apart, q stays near m^2 x^2 although their sum may have moved. The powers
+ * themselves are solved with all of it.
  */
 #include "attribute/fit/alike.h"
 
@@ -21,14 +25,17 @@ static const double usual_difference = 0.05;
 /* Idle between bursts was 122 to 148 W on one H200 (shared/attribution.md): a tenth around its middle. */
 static const double usual_idle_difference = 0.1;
 
-static const double least_u_w = 1; /* a column that was at zero there may draw something here */
+/* A choice: a column that was at zero there may draw something here. */
+static const double least_u_w = 1;
 
-/* Degrees of freedom of the differences: the smallest whole number whose variance and its error are finite
- * would be 5; fewer make it easier to give up one kind (a matrix product throttled there and not here: -26
- * %). */
+/* Degrees of freedom of the differences, a choice: the smallest whole number whose variance and its error are
+ * finite would be 5; fewer make it easier to give up one kind (a matrix product throttled there and not here:
+ * -26 %), and 3 is the fewest with a finite variance. */
 static const double difference_freedom = 3;
 
-enum { ROUNDS = 6 }; /* q then moves by less than a tenth of itself */
+/* q then moves by less than a tenth of itself where C is below q / 2, and by less than a seventh elsewhere,
+ * for differences of up to 8 m x (the equation above for one column, on a grid of C, V1 and D). */
+enum { ROUNDS = 6 };
 
 /* The noise of a stretch is that of the rest within a quarter: as much as 1 / (2 * 0.25^2) readings tell. */
 static const double noise_readings = 8;

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double limit_u = 2; /* how far from the profile, in its standard uncertainties */
+/* How far from the profile, in its standard uncertainties: one board in 22 is further off, and a search that
+ * goes there has more often mistaken something else for a response. */
+static const double limit_u = 2;
 
 typedef struct search {
     const jm__pass *pass;
@@ -120,7 +122,7 @@ jm_status jm__calibrate(jm__calibration *calibration, const jm_sensor *sensor, c
     jm_status status = s.row == NULL ? jm__no_memory(err, "jm__calibrate") : JM_OK;
     if (status == JM_OK) status = jm__qr_init(&s.data, pass->columns, err);
     if (status == JM_OK) status = jm__qr_init(&s.joint, pass->columns, err);
-    const double steps[] = {1, 0.5, 0.25};
+    const double steps[] = {1, 0.5, 0.25}; /* a choice: from as far as the profile is unsure, by halves */
     for (size_t i = 0; status == JM_OK && i < sizeof steps / sizeof steps[0]; i++)
         status = newton(&s, &lag_u, &width_u, steps[i], calibration, err);
     if (status == JM_OK) calibration->response = moved(&s, lag_u, width_u);

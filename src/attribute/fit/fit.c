@@ -18,7 +18,8 @@ static const double shared_relative_u = 0.5;
 
 static const double certain = 1e6; /* degrees of freedom: Student's t is then the normal distribution's */
 
-/* Readings have taught something of the response if its variance is down to half of the profile's. */
+/* Readings have taught something of the response if its variance is down to half of the profile's: they tell
+ * as much as the profile does. */
 static const double surer = 0.5;
 
 /* Readings by the time that they speak of. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A choice: 0.4 s of the ring. Drift that lasts longer is in the residuals' blocks of a second (pass.c). */
 enum { LAGS = 20 };
 
 /* covariance[l] of residuals l readings apart, l from 0 to LAGS; false if there are too few. */
@@ -24,7 +25,7 @@ static bool autocovariance(const jm__pass *pass, const double *residual, double 
     }
     for (size_t l = 0; l <= LAGS; l++)
         covariance[l] = pairs[l] > 0 ? covariance[l] / (double)pairs[l] : 0;
-    return pairs[LAGS] >= (size_t)5 * LAGS;
+    return pairs[LAGS] >= (size_t)5 * LAGS; /* a choice: each lag is then known to a tenth of the variance */
 }
 
 /* The drift whose autocovariance is nearest to what was seen at lags 1 to LAGS. */

@@ -1,4 +1,4 @@
-/* Streaming readings: build the row of each and fold it, or take the solution off it. */
+/* Streaming readings: build the row, fold it, and what is left of each reading. */
 #include "attribute/fit/pass.h"
 
 #include "base/status.h"

@@ -7,8 +7,9 @@
 
 typedef JM_VEC(jm_reading) jm__reading_list;
 
-/* Those that speak mostly of time inside a window. At the start of a long one, those that still remember
- * what was before are left out. Sorted by time, as `readings` are; no two of one time. */
+/* Those stamped inside a window, their lag taken off. At the start of a long one, those that still remember
+ * what was before are left out; in a short one they stay, as the design knows what was before. Sorted by
+ * time, as `readings` are; no two of one time. */
 jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, const jm_reading *readings,
                               size_t count, const jm__windows *windows, jm_error *err);
 

@@ -93,6 +93,7 @@ static jm_status find_shifts(jm__stretch *out, const jm__stretch_input *input, c
 static void widen_shifts(jm__stretch *out, const jm__stretch_input *input)
 {
     const jm__calibration *found = input->calibration, profile = jm__calibration_of(input->sensor);
+    /* The limit is a choice: at 0.95 one in 39 readings is news. */
     double memory = fmin(0.95, fmax(0, out->correlation)), widen = (1 + memory) / (1 - memory);
     double most[JM_RESPONSE_AXES] = {
         found->lag_variance > 0 ? profile.lag_variance / found->lag_variance : 1,
@@ -105,8 +106,8 @@ static void widen_shifts(jm__stretch *out, const jm__stretch_input *input)
 
 /* ---- covariances */
 
-/* The sandwich C (S + I) C: what noise with scores S = A'SA / sigma^4, and the beliefs' errors, did to the
- * powers. `scores` is scaled and used up. */
+/* The sandwich C (S + I) C: what noise of covariance N, with scores S = A'NA / sigma^4, and the beliefs'
+ * errors (their information I) did to the powers. `scores` is scaled and used up. */
 static jm_status sandwich(double *out, const jm__posterior *posterior, const jm__prior *prior, double *scores,
                           double scale, jm_error *err)
 {

@@ -9,7 +9,8 @@
  * docs/accuracy.md. */
 static const double counter_relative_u = 0.003;
 
-/* Where nothing was read, power may be that of the rest, or idle, or a limit. */
+/* Where nothing was read, power may be that of the rest, or idle, or a limit. A choice, as wide as kinds of
+ * work differ (levels.c). */
 static const double unseen_relative_u = 0.3;
 
 /* The first reading stamped at or after t. */

@@ -43,6 +43,7 @@ static jm_provenance provenance_of(const jm__node *node, const jm__subtotal *sub
     if (sub->cell_count == 0)
         return node->measured || sub->measured ? JM_PROVENANCE_MEASURED : JM_PROVENANCE_FITTED;
     if (!sub->energy.known) return JM_PROVENANCE_UNRESOLVED;
+    /* Most of it shares columns. */
     bool merged = sub->merged_s > 0.5 * sub->busy_s;
     if (merged) return JM_PROVENANCE_MODELLED;
     return sub->energy.fitted && sub->energy.decided >= least_decided ? JM_PROVENANCE_FITTED
