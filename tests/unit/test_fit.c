@@ -338,6 +338,60 @@ static void test_the_rest_teaches_as_surely_as_kinds_are_alike(void **state)
     blank_free(&b);
 }
 
+/* One kind, 500 W in the rest to a milliwatt, and here to half a watt at 500 + d. Student's t of 3 degrees of
+ * freedom and the spread 25 W (5 %), seen as a normal distribution that made d itself, has the variance
+ * (3 * 25^2 + d^2) / 4: half a watt of doubt is a thousandth of it. */
+static void test_a_kind_seen_to_draw_otherwise_is_believed_less(void **state)
+{
+    (void)state;
+    enum { READINGS = 100 };
+    static const double differences_w[] = {0, 25, 100};
+    static const uint32_t column_of[] = {0};
+    double power_w[] = {500}, covariance[] = {1e-6}, none_w[] = {0};
+    for (size_t i = 0; i < sizeof differences_w / sizeof *differences_w; i++) {
+        double d = differences_w[i];
+        jm__reading_list readings = {0};
+        blank b;
+        jm__pieces_begin(&b.pieces, 0, 4096);
+        assert_true(jm__pieces_add(&b.pieces, 1000000000, 0, 1, false));
+        assert_true(jm__pieces_end(&b.pieces));
+        b.pieces.column_of = column_of;
+        assert_int_equal(jm__design_init(&b.design, &b.pieces, 1, NULL), JM_OK);
+        for (int r = 0; r < READINGS; r++)
+            assert_true(jm__vec_push(&readings, ((jm_reading){.t_ns = 1000000 + r * 1000000,
+                                                              .value = 500 + d + (r % 2 == 0 ? 5 : -5)})));
+        const jm__calibration calibration = jm__calibration_of(&steady);
+        jm__belief belief;
+        const jm__belief *all = &belief;
+        jm__prior weak, taught;
+        assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_MODELLED, 1, NULL), JM_OK);
+        assert_int_equal(jm__belief_add_power(&belief, 0, 500, 150, NULL), JM_OK);
+        assert_int_equal(jm__prior_make(&weak, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+        const jm__stretch_input here = {.sensor = &steady,
+                                        .design = &b.design,
+                                        .readings = &readings,
+                                        .calibration = &calibration,
+                                        .prior = &weak};
+        const jm__stretch rest = {.columns = 1,
+                                  .power_w = power_w,
+                                  .covariance = covariance,
+                                  .observed = covariance,
+                                  .shift = {none_w, none_w},
+                                  .readings = 1000,
+                                  .noise_w = 5};
+        const jm__alike_input input = {.rest = &rest, .here = &here, .class_columns = 1};
+        assert_int_equal(jm__alike_believe(&taught, &input, NULL), JM_OK);
+        double truth = (3 * 625 + d * d) / 4;
+        assert_near(taught.u_w[0] * taught.u_w[0], truth, 0.01 * truth);
+        assert_near(taught.power_w[0], 500, 1e-9);
+        jm__prior_free(&taught);
+        jm__prior_free(&weak);
+        jm__belief_free(&belief);
+        jm__vec_free(&readings);
+        blank_free(&b);
+    }
+}
+
 /* ---- the hold */
 
 typedef struct held {
@@ -544,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_idle_columns_start_from_the_idle_power_and_work_from_the_busy),
         cmocka_unit_test(test_without_readings_a_stretch_leaves_the_beliefs_as_they_are),
         cmocka_unit_test(test_the_rest_teaches_as_surely_as_kinds_are_alike),
+        cmocka_unit_test(test_a_kind_seen_to_draw_otherwise_is_believed_less),
         cmocka_unit_test(test_a_total_makes_powers_surer_by_what_it_tells_of_them),
         cmocka_unit_test(test_a_total_takes_back_what_it_sees_of_an_error_of_the_response),
         cmocka_unit_test(test_what_is_left_of_the_total_varies_as_the_fit_says),
