@@ -185,7 +185,7 @@ static void test_a_belief_that_moves_takes_the_mean_along_by_its_weight(void **s
 /* ---- designs */
 
 /* The sanitizer's malloc gives up where the system's says no. */
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "allocator_may_return_null=1";
