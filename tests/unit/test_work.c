@@ -1,6 +1,6 @@
 /* The one pass over what the boards did: any order, any amount, any depth gives the same report. */
 #include "attribute/report.h"
-#include "attribute/work/pieces.h"
+#include "attribute/work/sweep.h"
 #include "recording/writer.h"
 #include "synthetic.h"
 
@@ -228,6 +228,64 @@ static void test_pieces_beyond_the_memory_lie_in_a_file_or_stay(void **state)
     jm__pieces_free(&pieces);
 }
 
+/* A damaged file may hold a kernel years away from all others: the time between them is one piece. */
+static void test_any_length_of_time_is_one_piece(void **state)
+{
+    (void)state;
+    static const int64_t ends_ns[] = {2000, 2000000000000000000, 2000000000000005000, 2200000000000000000,
+                                      2200000000000000001};
+    enum { COUNT = sizeof ends_ns / sizeof *ends_ns };
+    for (size_t room = 0; room <= 100000; room += 100000) {
+        jm__pieces pieces;
+        jm__piece_cursor cursor;
+        jm__pieces_begin(&pieces, 1000, room);
+        for (size_t i = 0; i < COUNT; i++) {
+            if (i == 3) assert_true(jm__pieces_add(&pieces, ends_ns[i], 1, 0.5F, true));
+            assert_true(jm__pieces_add(&pieces, ends_ns[i], i == 3 ? 2 : 3, i == 3 ? 0.5F : 1, false));
+        }
+        assert_true(jm__pieces_end(&pieces));
+        pieces.column_of = columns;
+        size_t moments = 0;
+        assert_int_equal(jm__cursor_init(&cursor, &pieces, NULL), JM_OK);
+        for (jm__cursor_seek(&cursor, INT64_MIN); !jm__cursor_at_end(&cursor); jm__cursor_next(&cursor)) {
+            assert_true(moments < COUNT && cursor.now.end_ns == ends_ns[moments]);
+            assert_true(cursor.now.start_ns == (moments == 0 ? 1000 : ends_ns[moments - 1]));
+            assert_int_equal(cursor.now.count, moments == 3 ? 2 : 1);
+            assert_int_equal(jm__cursor_column(&cursor, 0), moments == 3 ? 1 : 3);
+            moments++;
+        }
+        assert_int_equal(moments, COUNT);
+        jm__cursor_seek(&cursor, 1000000000000000000);
+        assert_true(cursor.now.start_ns == ends_ns[0] && cursor.now.end_ns == ends_ns[1]);
+        jm__cursor_free(&cursor);
+        jm__pieces_free(&pieces);
+    }
+}
+
+static void test_a_kernel_far_away_costs_a_piece_and_no_more(void **state)
+{
+    (void)state;
+    static const int64_t far_ns = 1000000000000000; /* 11 days */
+    const jm__windows none = {0};
+    jm__pieces pieces;
+    jm__tally tally = {0};
+    jm__sweep sweep;
+    size_t count = 0;
+    jm__pieces_begin(&pieces, 0, 1 << 20);
+    jm__sweep_begin(&sweep, &pieces, &tally, &none, &none, 0);
+    for (int64_t i = 1; i <= 2; i++) { /* the second runs as long as it is away */
+        const jm__item item = {.start_ns = i * far_ns, .end_ns = i == 1 ? far_ns + 1000 : 4 * far_ns};
+        assert_true(jm__sweep_take(&sweep, &item, JM__NO_CELL, true));
+    }
+    assert_true(jm__sweep_end(&sweep, 5 * far_ns) && jm__pieces_end(&pieces));
+    for (size_t b = 0; b < pieces.blocks.count; b++)
+        count += pieces.blocks.items[b].count;
+    assert_in_range(count, 1, 5);
+    jm__sweep_free(&sweep);
+    jm__tally_free(&tally);
+    jm__pieces_free(&pieces);
+}
+
 /* ---- depth and names */
 
 /* Each phase holds one kernel of its own before the next one opens inside it. */
@@ -284,6 +342,8 @@ int main(void)
         cmocka_unit_test(test_the_order_of_rows_in_a_file_does_not_matter),
         cmocka_unit_test(test_damage_among_kernels_costs_some_of_them_and_is_told),
         cmocka_unit_test(test_pieces_beyond_the_memory_lie_in_a_file_or_stay),
+        cmocka_unit_test(test_any_length_of_time_is_one_piece),
+        cmocka_unit_test(test_a_kernel_far_away_costs_a_piece_and_no_more),
         cmocka_unit_test(test_forty_phases_inside_each_other_keep_their_energy),
         cmocka_unit_test(test_a_phase_with_a_slash_is_not_the_phase_inside_another),
     };

@@ -59,7 +59,8 @@ static bool write_block(jm__pieces *pieces)
 static bool close_block(jm__pieces *pieces)
 {
     size_t count = pieces->open.count, size = count * sizeof *pieces->open.items;
-    jm__piece_block block = {.start_ns = pieces->open_ns, .count = (uint32_t)count};
+    jm__piece_block block = {
+        .start_ns = pieces->open_ns, .count = (uint32_t)count, .length_ns = pieces->open_length_ns};
     if (count == 0) return true;
     if (size > pieces->room && write_block(pieces)) {
         block.offset = pieces->file_size;
@@ -77,6 +78,7 @@ static bool close_block(jm__pieces *pieces)
     if (count > pieces->largest) pieces->largest = count;
     pieces->open.count = 0;
     pieces->open_ns = pieces->end_ns;
+    pieces->open_length_ns = 0;
     return true;
 }
 
@@ -96,11 +98,17 @@ static bool add(jm__pieces *pieces, uint32_t length_ns, uint32_t code, float sha
 
 bool jm__pieces_add(jm__pieces *pieces, int64_t end_ns, uint32_t code, float share, bool more)
 {
-    if (!add(pieces, (uint32_t)(end_ns - pieces->end_ns), more ? code | JM__PIECE_MORE : code, share))
+    int64_t length_ns = end_ns - pieces->end_ns;
+    bool alone = length_ns > UINT32_MAX;
+    if (alone && pieces->open_length_ns == 0) { /* the first piece of a long moment */
+        if (!close_block(pieces)) return false;
+        pieces->open_length_ns = length_ns;
+    }
+    if (!add(pieces, alone ? 0 : (uint32_t)length_ns, more ? code | JM__PIECE_MORE : code, share))
         return false;
     if (more) return true;
     pieces->end_ns = end_ns;
-    return pieces->open.count < BLOCK_PIECES || close_block(pieces);
+    return (!alone && pieces->open.count < BLOCK_PIECES) || close_block(pieces);
 }
 
 bool jm__pieces_end(jm__pieces *pieces)
@@ -158,6 +166,7 @@ static void enter(jm__piece_cursor *cursor, size_t number)
     cursor->count = block->count;
     cursor->now.start_ns = block->start_ns;
     jm__cursor_show(cursor);
+    if (block->length_ns > 0) cursor->now.end_ns = block->start_ns + block->length_ns;
 }
 
 void jm__cursor_next_block(jm__piece_cursor *cursor)

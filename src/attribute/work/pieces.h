@@ -12,12 +12,10 @@
 
 /* What ran at a moment, by itself or beside others. */
 typedef struct jm__packed_piece {
-    uint32_t length_ns;
+    uint32_t length_ns; /* a moment that is longer has a block of its own */
     uint32_t code; /* what ran; the highest bit: more pieces of the same moment follow */
     float share;
 } jm__packed_piece;
-
-#define JM_PIECE_MAX_NS UINT32_MAX
 
 /* What a cursor gives: a stretch of time in which the same work ran. The shares of its pieces add up to 1.
  * Moments are sorted and leave no hole. */
@@ -36,12 +34,14 @@ typedef struct jm__piece_block {
     jm__packed_piece *items; /* NULL: in the file */
     int64_t offset;          /* there */
     uint32_t count;
+    int64_t length_ns; /* of the one moment that it holds; 0: its pieces tell */
 } jm__piece_block;
 
 typedef struct jm__pieces {
     JM_VEC(jm__piece_block) blocks;
     jm__packed_pieces open; /* the block that is being written */
     int64_t open_ns;        /* where it starts */
+    int64_t open_length_ns; /* as in jm__piece_block */
     int64_t end_ns;         /* of the last piece */
     size_t largest;         /* most pieces in a block */
     size_t room;            /* bytes that may still be held in memory */
@@ -56,8 +56,7 @@ typedef struct jm__pieces {
 void jm__pieces_begin(jm__pieces *pieces, int64_t start_ns, size_t room);
 void jm__pieces_free(jm__pieces *pieces);
 
-/* What ran from where the last moment ended to end_ns, JM_PIECE_MAX_NS at most. `more`: the next call is of
- * the same moment. Work of one code back to back is one piece. False if memory is out. */
+/* What ran from where the last moment ended to end_ns. `more`: the next call is of the same moment. Work of one code back to back is one piece. False if memory is out. */
 bool jm__pieces_add(jm__pieces *pieces, int64_t end_ns, uint32_t code, float share, bool more);
 
 /* No more come. False if memory is out. */

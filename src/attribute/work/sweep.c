@@ -52,21 +52,18 @@ static jm__seconds inside(jm__sweep *s, int64_t to_ns)
 static bool pass_idle(jm__sweep *s, int64_t to_ns)
 {
     jm__idle_state state = idle_state(s, to_ns - s->now_ns);
-    while (s->now_ns < to_ns) {
-        int64_t then_ns = to_ns - s->now_ns > JM_PIECE_MAX_NS ? s->now_ns + JM_PIECE_MAX_NS : to_ns;
-        jm__seconds seconds = inside(s, then_ns);
-        s->tally->idle[state].report_s += seconds.report_s;
-        s->tally->idle[state].learn_s += seconds.learn_s;
-        if (!jm__pieces_add(s->pieces, then_ns, state, 1, false)) return false;
-        s->now_ns = then_ns;
-    }
+    if (s->now_ns >= to_ns) return true;
+    jm__seconds seconds = inside(s, to_ns);
+    s->tally->idle[state].report_s += seconds.report_s;
+    s->tally->idle[state].learn_s += seconds.learn_s;
+    if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
+    s->now_ns = to_ns;
     return true;
 }
 
 /* What of the running work ends first, up to the limit. */
 static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
 {
-    if (limit_ns - s->now_ns > JM_PIECE_MAX_NS) limit_ns = s->now_ns + JM_PIECE_MAX_NS;
     for (size_t i = 0; i < s->running.count; i++)
         if (s->running.items[i].end_ns < limit_ns) limit_ns = s->running.items[i].end_ns;
     return limit_ns;
