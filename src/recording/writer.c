@@ -311,8 +311,13 @@ jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *
 
 void jm__writer_readings(jm__writer *writer, const jm_reading *readings, size_t count)
 {
-    jm__batch_add_readings(&writer->batch, readings, count);
-    flush_if_large(writer);
+    static const size_t most = FLUSH_BYTES / sizeof *readings; /* an import hands over all that it has */
+    for (size_t done = 0; done < count;) {
+        size_t part = count - done < most ? count - done : most;
+        jm__batch_add_readings(&writer->batch, readings + done, part);
+        flush_if_large(writer);
+        done += part;
+    }
 }
 
 void jm__writer_event(jm__writer *writer, const jm__event *event)

@@ -1,6 +1,7 @@
 /* A recording: what is written comes back, from memory and from a file. */
 #include "all_kernels.h"
 #include "base/clock.h"
+#include "recording/batch.h"
 #include "recording/database.h"
 #include "recording/dataset.h"
 #include "recording/writer.h"
@@ -297,6 +298,26 @@ static void test_one_single_file_is_left(void **state)
     assert_int_not_equal(access(beside, F_OK), 0);
 }
 
+static void test_more_readings_at_once_than_a_batch_holds_are_all_written(void **state)
+{
+    (void)state;
+    jm__writer *writer;
+    jm_error err;
+    int64_t sensor_id;
+    size_t count = JM_BATCH_BYTES_MAX / sizeof(jm_reading) + 1000;
+    jm_reading *readings = calloc(count, sizeof *readings);
+    assert_non_null(readings);
+    assert_int_equal(jm__writer_create(&writer, path, true, &err), JM_OK);
+    write_board(writer, &sensor_id);
+    for (size_t i = 0; i < count; i++)
+        readings[i] = (jm_reading){sensor_id, START_NS + (int64_t)i, 100};
+    jm__writer_readings(writer, readings, count);
+    free(readings);
+    assert_int_equal(jm__writer_close(writer, &err), JM_OK);
+    assert_int_equal(integer_in_file("SELECT count(*) FROM readings"), count);
+    assert_int_equal(integer_in_file("SELECT count(*) FROM losses"), 0);
+}
+
 static void test_an_existing_file_is_replaced_only_if_asked(void **state)
 {
     (void)state;
@@ -335,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_what_is_written_comes_back_from_a_file),
         cmocka_unit_test(test_a_recording_in_memory_is_read_while_it_is_written),
         cmocka_unit_test(test_one_single_file_is_left),
+        cmocka_unit_test(test_more_readings_at_once_than_a_batch_holds_are_all_written),
         cmocka_unit_test(test_an_existing_file_is_replaced_only_if_asked),
         cmocka_unit_test(test_a_file_that_is_being_written_is_not_replaced_by_the_same_process_either),
     };

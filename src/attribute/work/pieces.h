@@ -13,7 +13,7 @@
 /* What ran at a moment, by itself or beside others. */
 typedef struct jm__packed_piece {
     uint32_t length_ns; /* a moment that is longer has a block of its own */
-    uint32_t code; /* what ran; the highest bit: more pieces of the same moment follow */
+    uint32_t code;      /* what ran; the highest bit: more pieces of the same moment follow */
     float share;
 } jm__packed_piece;
 
@@ -56,7 +56,8 @@ typedef struct jm__pieces {
 void jm__pieces_begin(jm__pieces *pieces, int64_t start_ns, size_t room);
 void jm__pieces_free(jm__pieces *pieces);
 
-/* What ran from where the last moment ended to end_ns. `more`: the next call is of the same moment. Work of one code back to back is one piece. False if memory is out. */
+/* What ran from where the last moment ended to end_ns. `more`: the next call is of the same moment. Work of
+ * one code back to back is one piece. False if memory is out. */
 bool jm__pieces_add(jm__pieces *pieces, int64_t end_ns, uint32_t code, float share, bool more);
 
 /* No more come. False if memory is out. */
