@@ -35,11 +35,12 @@ static jm_status whole_run(jm__window *run, const jm__dataset *d, jm_error *err)
 {
     *run = (jm__window){d->start_ns, d->end_ns};
     if (run->to_ns > run->from_ns) return JM_OK;
-    JM_TRY(jm__kernels_bounds(&d->kernels, &run->from_ns, &run->to_ns, err));
-    if (d->reading_count == 0) return JM_OK;
-    int64_t first_ns = d->readings[0].t_ns, last_ns = d->readings[d->reading_count - 1].t_ns;
-    if (first_ns < run->from_ns) run->from_ns = first_ns;
-    if (last_ns > run->to_ns) run->to_ns = last_ns;
+    int64_t first_ns, last_ns;
+    JM_TRY(jm__kernels_bounds(&d->kernels, &first_ns, &last_ns, err));
+    if (d->reading_count > 0 && d->readings[0].t_ns < first_ns) first_ns = d->readings[0].t_ns;
+    if (d->reading_count > 0 && d->readings[d->reading_count - 1].t_ns > last_ns)
+        last_ns = d->readings[d->reading_count - 1].t_ns;
+    if (first_ns <= last_ns) *run = (jm__window){first_ns, last_ns}; /* else there are no rows */
     return JM_OK;
 }
 

@@ -98,7 +98,8 @@ static int64_t earliest_ns(const jm__loading *loading)
 static int64_t meta_ns(const jm_recording *recording, const char *key, int64_t otherwise)
 {
     const char *value = jm_recording_meta(recording, key);
-    return value == NULL ? otherwise : strtoll(value, NULL, 10);
+    int64_t t_ns = value == NULL ? otherwise : strtoll(value, NULL, 10);
+    return jm__time_is_plausible(t_ns) ? t_ns : otherwise;
 }
 
 /* As noted; where that is lost, as far as rows go. */

@@ -115,6 +115,8 @@ static bool take_process(void *context, const void *row)
 {
     jm__loading *loading = context;
     jm__process process = *(const jm__process *)row;
+    if (!jm__time_is_plausible(process.start_ns)) process.start_ns = 0;
+    if (!jm__time_is_plausible(process.end_ns)) process.end_ns = process.start_ns;
     process.host = jm__loading_keep(loading, process.host);
     process.command = jm__loading_keep(loading, process.command);
     return process.host != NULL && process.command != NULL && jm__vec_push(&loading->processes, process);
@@ -178,6 +180,9 @@ static bool take_loss(void *context, const void *row)
 {
     jm__loading *loading = context;
     jm__loss loss = *(const jm__loss *)row;
+    if (loss.count < 0 || !jm__time_is_plausible(loss.t_ns)) return stray(loading);
+    if (loss.count > INT64_MAX - loading->lost) loss.count = INT64_MAX - loading->lost;
+    loading->lost += loss.count;
     loss.source = jm__loading_keep(loading, loss.source);
     loss.reason = jm__loading_keep(loading, loss.reason);
     return loss.source != NULL && loss.reason != NULL && jm__vec_push(&loading->losses, loss);
@@ -187,7 +192,7 @@ static bool take_event(void *context, const void *row)
 {
     jm__loading *loading = context;
     jm__event event = *(const jm__event *)row;
-    if (event.kind >= JM_EVENT_COUNT) return stray(loading);
+    if (event.kind >= JM_EVENT_COUNT || !jm__time_is_plausible(event.t_ns)) return stray(loading);
     if (!in_range(event.board_id, loading->boards.count)) event.board_id = 0;
     return jm__vec_push(&loading->events, event);
 }

@@ -23,6 +23,7 @@ typedef struct jm__loading {
     JM_VEC(const char *) names;
     JM_VEC(char *) texts;                       /* owned */
     jm_span_kind kinds[2 * JM_SPAN_KIND_COUNT]; /* number in the file -> ours */
+    int64_t lost;                               /* sum of the losses' counts */
     int64_t strays;                             /* rows left out: they name a row that is not there */
 } jm__loading;
 

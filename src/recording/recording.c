@@ -249,7 +249,7 @@ static double seconds_recorded(const jm_recording *recording)
     const char *start = jm_recording_meta(recording, "start_ns");
     const char *complete = jm_recording_meta(recording, "complete_ns");
     if (start == NULL || complete == NULL) return 0;
-    return (double)(strtoll(complete, NULL, 10) - strtoll(start, NULL, 10)) / 1e9;
+    return ((double)strtoll(complete, NULL, 10) - (double)strtoll(start, NULL, 10)) / 1e9;
 }
 
 static bool recorder_is_at_work(const jm_recording *recording)

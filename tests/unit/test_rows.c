@@ -8,6 +8,8 @@
 #include "recording/written.h"
 #include "rows/table_sql.h"
 
+#include <joulemap/report.h>
+
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -252,6 +254,49 @@ static void test_a_damaged_file_of_format_1_is_recovered_by_its_own_tables(void 
     jm_recording_close(recording);
 }
 
+/* Every way to a time or a count that a report reckons with. The sanitizers see what overflows. */
+static void test_numbers_that_no_clock_gives_are_not_reckoned_with(void **state)
+{
+    (void)state;
+    static const char *const damages[] = {
+        "UPDATE meta SET value = '-9223372036854775807' WHERE key = 'start_ns';"
+        "UPDATE meta SET value = '9223372036854775807' WHERE key = 'end_ns'",
+        "UPDATE meta SET value = '-9223372036854775807' WHERE key = 'start_ns';"
+        "DELETE FROM meta WHERE key IN ('end_ns', 'closed');"
+        "INSERT INTO meta VALUES('complete_ns', '9223372036854775807')",
+        "UPDATE spans SET start_ns = -2000000000000000000, end_ns = NULL;"
+        "UPDATE processes SET end_ns = 9223372036854775807",
+        "INSERT INTO losses VALUES(1, 77, 9223372036854775807, 'a', 'b'), (2, 77, 9223372036854775807, 'a', "
+        "'b')",
+        "INSERT INTO events VALUES(9223372036854775807, 1, 'board_lost', NULL, ''),"
+        " (-9223372036854775807 - 1, 1, 'board_lost', NULL, '')",
+        "DELETE FROM spans; DELETE FROM readings; DELETE FROM meta", /* nothing at all */
+    };
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        sqlite3 *db;
+        jm_error err;
+        jm_recording *recording;
+        jm_report *report;
+        make_old_file();
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        run_sql(db, "INSERT INTO sensors VALUES(1, 1, 'power_instant', '', NULL, 'power', 'W', 'instant', 0,"
+                    " 0, 0, 0, 0, 0, 0, 1, 0);"
+                    "INSERT INTO readings VALUES(200, 1, 100), (250, 1, 100)");
+        run_sql(db, damages[i]);
+        sqlite3_close(db);
+        assert_int_equal(jm_recording_open(&recording, path, &err), JM_OK);
+        for (int by = 0; by < JM_BY_COUNT; by++) {
+            for (int phase = 0; phase < (i == 5 ? 1 : 2); phase++) {
+                const jm_report_options options = {
+                    .size = sizeof options, .by = (jm_by)by, .phase = phase ? "train" : NULL};
+                if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
+                jm_report_free(report);
+            }
+        }
+        jm_recording_close(recording);
+    }
+}
+
 static void test_a_view_by_the_name_of_a_table_is_not_read(void **state)
 {
     (void)state;
@@ -458,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_recovery_cannot_take_a_row_of_one_table_for_one_of_another),
         cmocka_unit_test(test_a_file_of_format_1_names_its_processes_by_pid),
         cmocka_unit_test(test_a_damaged_file_of_format_1_is_recovered_by_its_own_tables),
+        cmocka_unit_test(test_numbers_that_no_clock_gives_are_not_reckoned_with),
         cmocka_unit_test(test_a_view_by_the_name_of_a_table_is_not_read),
         cmocka_unit_test(test_no_question_to_a_file_runs_into_a_view),
         cmocka_unit_test(test_counters_come_back_as_they_were_written),
