@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -228,6 +229,22 @@ static void test_pieces_beyond_the_memory_lie_in_a_file_or_stay(void **state)
     jm__pieces_free(&pieces);
 }
 
+static void test_pieces_beyond_a_file_limit_stay_in_memory(void **state)
+{
+    (void)state;
+    jm__pieces pieces;
+    struct rlimit before, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 200000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    write_pieces(&pieces, 100000); /* the signal of a limit that is passed would kill */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    check_walk(&pieces, true);
+    assert_non_null(pieces.blocks.items[pieces.blocks.count - 1].items);
+    jm__pieces_free(&pieces);
+}
+
 /* A damaged file may hold a kernel years away from all others: the time between them is one piece. */
 static void test_any_length_of_time_is_one_piece(void **state)
 {
@@ -342,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_the_order_of_rows_in_a_file_does_not_matter),
         cmocka_unit_test(test_damage_among_kernels_costs_some_of_them_and_is_told),
         cmocka_unit_test(test_pieces_beyond_the_memory_lie_in_a_file_or_stay),
+        cmocka_unit_test(test_pieces_beyond_a_file_limit_stay_in_memory),
         cmocka_unit_test(test_any_length_of_time_is_one_piece),
         cmocka_unit_test(test_a_kernel_far_away_costs_a_piece_and_no_more),
         cmocka_unit_test(test_forty_phases_inside_each_other_keep_their_energy),

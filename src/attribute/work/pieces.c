@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { BLOCK_PIECES = 4096 }; /* 48 KiB: a jump reads one block */
@@ -38,6 +39,13 @@ static int make_file(void)
     return file;
 }
 
+/* Passing the limit of this process would be a SIGXFSZ, which kills. */
+static bool may_grow_to(int64_t size)
+{
+    struct rlimit most;
+    return getrlimit(RLIMIT_FSIZE, &most) != 0 || (rlim_t)size <= most.rlim_cur;
+}
+
 /* The open block into the file; false: it stays in memory. */
 static bool write_block(jm__pieces *pieces)
 {
@@ -45,7 +53,8 @@ static bool write_block(jm__pieces *pieces)
     if (pieces->file < 0) pieces->file = make_file();
     const char *bytes = (const char *)pieces->open.items;
     size_t size = pieces->open.count * sizeof *pieces->open.items, written = 0;
-    while (pieces->file >= 0 && written < size) {
+    bool fits = may_grow_to(pieces->file_size + (int64_t)size);
+    while (fits && pieces->file >= 0 && written < size) {
         ssize_t now =
             pwrite(pieces->file, bytes + written, size - written, pieces->file_size + (int64_t)written);
         if (now < 0 && errno == EINTR) continue;
