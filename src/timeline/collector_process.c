@@ -96,11 +96,22 @@ static void tell_process(const jm__collector *collector, const collector_process
     collector->sink.process(collector->sink.context, &row);
 }
 
+/* Another process has its pid by now. Where nobody has it, a ring that is found late was its own. */
+static bool is_followed(const collector_process *process)
+{
+    char state;
+    pid_t parent;
+    uint64_t start_ticks;
+    return read_stat(process->pid, &state, &parent, &start_ticks) && start_ticks != process->start_ticks;
+}
+
 collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns)
 {
-    for (size_t i = 0; i < collector->processes.count; i++) {
-        collector_process *known = collector->processes.items[i];
-        if (known->pid == pid && !known->dead) return known;
+    for (size_t i = collector->processes.count; i > 0; i--) {
+        collector_process *known = collector->processes.items[i - 1];
+        if (known->pid != pid) continue;
+        if (!known->dead || !is_followed(known)) return known;
+        break;
     }
     collector_process *process = calloc(1, sizeof *process);
     if (process == NULL || !jm__vec_push(&collector->processes, process)) {

@@ -465,6 +465,37 @@ static void test_a_pid_that_comes_again_is_a_process_of_its_own(void **state)
     collected_free(all);
 }
 
+/* A thread may begin between the last poll and the end of its program. */
+static void test_a_ring_found_after_the_end_of_its_process_is_of_that_process(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    jm__ring first, last;
+    pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    make_span_ring(all, &first);
+    first.header->pid = child;
+    push_begin(&first, jm__now_ns() - 10 * JM_NS_PER_MS, 1, 0);
+    collected_poll(all);
+    make_span_ring(all, &last);
+    last.header->pid = child;
+    push_begin(&last, jm__now_ns(), 2, 0);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    jm__sleep_ns(300 * JM_NS_PER_MS); /* the collector looks four times a second */
+    collected_poll(all);
+    assert_int_equal(all->process_count, 1);
+    assert_int_equal(all->span_count, 2);
+    assert_int_equal(all->spans[1].process_id, 1);
+    assert_int_equal(all->spans[1].parent_id, 1);
+    jm__ring_close(&first, true);
+    jm__ring_close(&last, true);
+    collected_free(all);
+}
+
 static void test_a_process_has_the_rank_that_its_launcher_gave_it(void **state)
 {
     static const struct {
@@ -558,6 +589,7 @@ int main(void)
         cmocka_unit_test(test_records_that_make_no_sense_are_counted_and_skipped),
         cmocka_unit_test(test_a_run_whose_folder_is_gone_is_an_error_with_its_path),
         cmocka_unit_test(test_a_pid_that_comes_again_is_a_process_of_its_own),
+        cmocka_unit_test(test_a_ring_found_after_the_end_of_its_process_is_of_that_process),
         cmocka_unit_test(test_a_process_has_the_rank_that_its_launcher_gave_it),
         cmocka_unit_test(test_names_that_nobody_takes_are_counted),
     };
