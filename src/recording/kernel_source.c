@@ -5,6 +5,7 @@
 #include "recording/recording.h"
 
 #include <inttypes.h>
+#include <sys/stat.h>
 
 /* Two columns less than the whole row, which nothing here needs: of ten million rows that is felt. They are
  * the same in all versions of the format. */
@@ -29,8 +30,29 @@ static bool read_row(jm__kernel_run *kernel, const jm__kernel_table *table, sqli
            (uint64_t)kernel->stream_id <= table->stream_count;
 }
 
+/* Of the file that its name leads to now; 0 in memory. */
+static void find_file(const jm__kernel_table *table, dev_t *device, ino_t *inode)
+{
+    struct stat info;
+    const char *path = jm__recording_path(table->recording);
+    bool there = path != NULL && stat(path, &info) == 0;
+    *device = there ? info.st_dev : 0;
+    *inode = there ? info.st_ino : 0;
+}
+
+static jm_status check_file(const jm__kernel_table *table, jm_error *err)
+{
+    dev_t device;
+    ino_t inode;
+    find_file(table, &device, &inode);
+    if (device == table->device && inode == table->inode) return JM_OK;
+    return jm__fail(err, JM_BUSY, 0, "stat", "%s was replaced or removed while it was read",
+                    jm__recording_path(table->recording));
+}
+
 jm_status jm__kernel_table_begin(jm__kernel_table *table, sqlite3 *db, jm_error *err)
 {
+    find_file(table, &table->device, &table->inode);
     return jm__recording_last_row(table->recording, db, JM_TABLE_KERNELS, &table->last_row, err);
 }
 
@@ -69,7 +91,8 @@ jm_status jm__kernel_table_each(jm__kernel_table *table, bool by_time, jm__kerne
 {
     sqlite3 *db;
     JM_TRY(jm__recording_begin(table->recording, &db, err));
-    jm_status status = pass(table, db, by_time, take, taker, err);
+    jm_status status = check_file(table, err);
+    if (status == JM_OK) status = pass(table, db, by_time, take, taker, err);
     jm__recording_end(table->recording, db);
     return status;
 }

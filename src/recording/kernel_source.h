@@ -5,6 +5,7 @@
 #include "rows/rows.h"
 #include <joulemap/recording.h>
 #include <sqlite3.h>
+#include <sys/types.h>
 
 /* What attribution needs of a kernel: when it was launched and how many bytes it moved stays in the file. */
 typedef struct jm__kernel_run {
@@ -30,6 +31,8 @@ typedef struct jm__kernel_source {
 typedef struct jm__kernel_table {
     jm_recording *recording;
     int64_t last_row;
+    dev_t device; /* of the file: another of its name is another recording */
+    ino_t inode;
     size_t class_count;
     size_t stream_count;
     int64_t strays; /* of the last pass: rows left out, since they name a row that is not there */

@@ -298,6 +298,31 @@ static void test_one_single_file_is_left(void **state)
     assert_int_not_equal(access(beside, F_OK), 0);
 }
 
+/* Kernels are read later than all else: they may not be those of another recording. */
+static void test_a_file_that_is_replaced_while_it_is_read_gives_no_kernels_of_another(void **state)
+{
+    (void)state;
+    jm__writer *writer;
+    jm_recording *recording;
+    jm__dataset *data;
+    jm_status status;
+    jm_error err;
+    for (int file = 0; file < 2; file++) {
+        assert_int_equal(jm__writer_create(&writer, path, true, &err), JM_OK);
+        write_everything(writer);
+        assert_int_equal(jm__writer_close(writer, &err), JM_OK);
+        if (file > 0) break;
+        assert_int_equal(jm_recording_open(&recording, path, &err), JM_OK);
+        assert_int_equal(jm__dataset_load(&data, recording, &err), JM_OK);
+    }
+    all_kernels kernels = all_kernels_of(data, &status);
+    assert_int_equal(status, JM_BUSY);
+    assert_int_equal(kernels.count, 0);
+    free(kernels.items);
+    jm__dataset_free(data);
+    jm_recording_close(recording);
+}
+
 static void test_more_readings_at_once_than_a_batch_holds_are_all_written(void **state)
 {
     (void)state;
@@ -356,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_what_is_written_comes_back_from_a_file),
         cmocka_unit_test(test_a_recording_in_memory_is_read_while_it_is_written),
         cmocka_unit_test(test_one_single_file_is_left),
+        cmocka_unit_test(test_a_file_that_is_replaced_while_it_is_read_gives_no_kernels_of_another),
         cmocka_unit_test(test_more_readings_at_once_than_a_batch_holds_are_all_written),
         cmocka_unit_test(test_an_existing_file_is_replaced_only_if_asked),
         cmocka_unit_test(test_a_file_that_is_being_written_is_not_replaced_by_the_same_process_either),
