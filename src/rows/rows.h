@@ -27,10 +27,10 @@ typedef struct jm__span_kind_row {
     bool process_wide;
 } jm__span_kind_row;
 
-/* A pid that comes again is another process: rows name a process by its id, people by its pid. */
 /* A board of which nothing is known. */
 extern const jm_board jm__board_blank;
 
+/* A pid that comes again is another process: rows name a process by its id, people by its pid. */
 typedef struct jm__process {
     int64_t id; /* row id, from 1 */
     int64_t pid;
