@@ -50,6 +50,17 @@ static void bind_integer(sqlite3_stmt *insert, int at, const jm__column *column,
     int64_t value = integer_in(row, column);
     if (!column->required && value == (int64_t)column->missing)
         sqlite3_bind_null(insert, at);
+    else
+        sqlite3_bind_int64(insert, at, value);
+}
+
+/* What kernels are made of, a million a second: without a look at what else an integer can be. */
+static void bind_int64(sqlite3_stmt *insert, int at, const jm__column *column, const void *row)
+{
+    int64_t value;
+    GET(int64_t, row, column, value);
+    if (!column->required && value == (int64_t)column->missing)
+        sqlite3_bind_null(insert, at);
     else if (column->kind == JM_COLUMN_AFTER)
         sqlite3_bind_int64(insert, at, value - base_in(row, column));
     else if (column->kind == JM_COLUMN_BEFORE)
@@ -95,6 +106,12 @@ static void bind_column(sqlite3_stmt *insert, int at, const jm__column *column, 
 {
     const char *text;
     switch (column->kind) {
+    case JM_COLUMN_ROW_ID:
+    case JM_COLUMN_INT64:
+    case JM_COLUMN_AFTER:
+    case JM_COLUMN_BEFORE:
+        bind_int64(insert, at, column, row);
+        break;
     case JM_COLUMN_REAL:
         bind_real(insert, at, column, row);
         break;
