@@ -153,7 +153,7 @@ def main() -> None:
     if options.device == "cuda" and not torch.cuda.is_available():
         print(
             f"joulemap demo: PyTorch {torch.__version__} cannot use the GPU; install a build for CUDA, "
-            "or run the demo on the simulated board: joulemap demo --sim h200",
+            "or run the demo on the simulated GPU: joulemap demo --sim h200",
             file=sys.stderr,
         )
         sys.exit(EXIT_NOT_SUPPORTED)

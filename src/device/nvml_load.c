@@ -44,7 +44,7 @@ static bool path_choose(const char *sim, char *path, size_t size, jm__findings *
     if (jm__beside("sim/libnvidia-ml.so.1", path, size)) return true;
     jm__finding_add(findings, "NVML (simulated)", false,
                     "build it (`make build`), or name the library in JOULEMAP_NVML",
-                    "the simulated board is wanted (%.40s) but %s is not there", sim, path);
+                    "the simulated GPU is wanted (%.40s) but %s is not there", sim, path);
     return false;
 }
 
@@ -91,7 +91,7 @@ static void sim_attach(jm__nvml *nvml, const jm__device_options *options, jm__fi
     nvml->attached = result == 0;
     if (!nvml->attached)
         jm__finding_add(findings, "NVML (simulated): attach", false, "",
-                        "the simulated board cannot follow %s (code %d)",
+                        "the simulated GPU cannot follow %s (code %d)",
                         options->run_dir == NULL ? "a run" : options->run_dir, result);
 }
 
@@ -120,8 +120,8 @@ static void library_open(jm__nvml *nvml, const char *path, bool sim, jm__finding
     if (nvml->library == NULL) {
         jm__finding_add(findings, "NVML", false,
                         is_set(getenv("JOULEMAP_NVML")) ? "check the path in JOULEMAP_NVML"
-                        : sim ? "build joulemap again: the simulated board comes with it"
-                              : "install the NVIDIA driver, or use the simulated board: --sim h200",
+                        : sim ? "build joulemap again: the simulated GPU comes with it"
+                              : "install the NVIDIA driver, or use the simulated GPU: --sim h200",
                         "%.240s", dlerror());
         return;
     }

@@ -216,7 +216,7 @@ static void add_title(jm__strbuf *out, const jm_report *report)
         jm__utf8_add(out, options->phase, true);
     }
     if (options->process_id != 0) jm__strbuf_format(out, ", process %lld", (long long)options->process_id);
-    if (jm_report_totals_get(report)->simulated) jm__strbuf_add(out, ", SIMULATED board");
+    if (jm_report_totals_get(report)->simulated) jm__strbuf_add(out, ", SIMULATED GPU");
     jm__strbuf_add(out, "\n\n");
 }
 
@@ -316,8 +316,7 @@ jm_status jm_report_text(const jm_report *report, int width, size_t limit, char 
         add_fit(&text, totals, columns_wide);
         for (size_t i = 0; i < jm_report_note_count(report); i++)
             add_fact(&text, "note", jm_report_note(report, i), columns_wide);
-        jm__strbuf_add(&text,
-                       "\n\302\261 is half of the 95 % interval, relative to the board's own sensor.\n");
+        jm__strbuf_add(&text, "\n\302\261 is half of the 95 % interval, relative to the GPU's own sensor.\n");
     }
     jm__table_free(&table);
     *out = filled ? jm__strbuf_take(&text) : NULL;

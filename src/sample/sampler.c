@@ -191,7 +191,7 @@ static void board_lose(jm__sampler *sampler, sampled_board *board, const jm_erro
 static void board_regain(jm__sampler *sampler, sampled_board *board)
 {
     board->lost = false;
-    event_send(sampler, JM_EVENT_BOARD_BACK, board->id, 0, "the board answers again");
+    event_send(sampler, JM_EVENT_BOARD_BACK, board->id, 0, "it answers again");
     for (size_t i = 0; i < board->channel_count; i++)
         sampler->channels[board->first_channel + i].due_ns = jm__now_ns();
 }

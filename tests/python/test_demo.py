@@ -30,7 +30,7 @@ def test_demo_finds_the_true_joules_of_each_layer(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "SIMULATED board" in done.stdout
+    assert "SIMULATED GPU" in done.stdout
     # What the verdict rests on: layers were there, and the figures printed are what it says.
     layers = LAYER.findall(done.stdout)
     assert len(layers) >= 10, done.stdout

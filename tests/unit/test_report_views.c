@@ -97,7 +97,7 @@ static void test_table_reads_as_told(void **state)
     (void)state;
     char *text = text_of(80, 0);
     assert_string_equal(text,
-                        "Energy by layer, SIMULATED board\n"
+                        "Energy by layer, SIMULATED GPU\n"
                         "\n"
                         "layer             calls    time      energy  power   share  known\n"
                         "blocks              100  2.00 s   800 ±10 J  400 W  80.0 %  fitted\n"
@@ -114,7 +114,7 @@ static void test_table_reads_as_told(void **state)
                         "note      3 records were lost because a ring was full; the rows of process 12\n"
                         "          may lack up to 3 kernels\n"
                         "\n"
-                        "± is half of the 95 % interval, relative to the board's own sensor.\n");
+                        "± is half of the 95 % interval, relative to the GPU's own sensor.\n");
     free(text);
 }
 
