@@ -184,11 +184,20 @@ static void test_a_belief_that_moves_takes_the_mean_along_by_its_weight(void **s
 
 /* ---- designs */
 
-/* The sanitizer's malloc gives up where the system's says no. */
+/* The malloc of a sanitizer gives up where the system's says no. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+
+static const char say_no[] = "allocator_may_return_null=1";
+
 const char *__asan_default_options(void)
 {
-    return "allocator_may_return_null=1";
+    return say_no;
+}
+
+const char *__tsan_default_options(void)
+{
+    return say_no;
 }
 
 static void test_a_design_without_memory_for_its_blocks_keeps_none(void **state)
