@@ -75,9 +75,8 @@ static jm_status no_such_phase(const jm__dataset *d, const char *phase, jm_error
 /* All that powers can be learnt from: the run, and what is asked for if that goes beyond it. */
 static jm_status find_learn_windows(jm__attribution *a, jm_error *err)
 {
-    bool fine = jm__windows_add(&a->learn, a->run.from_ns, a->run.to_ns);
-    for (size_t i = 0; fine && i < a->windows.count; i++)
-        fine = jm__windows_add(&a->learn, a->windows.items[i].from_ns, a->windows.items[i].to_ns);
+    bool fine = jm__windows_add(&a->learn, a->run.from_ns, a->run.to_ns) &&
+                jm__windows_add_all(&a->learn, &a->windows);
     jm__windows_normalise(&a->learn);
     return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
 }
@@ -241,9 +240,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
     jm_status status = jm__fit_run(&part->fit, &input, err);
     jm__belief_free(&given);
     part->total = part->fit.total;
-    if (status == JM_OK && work->pieces.failed)
-        status = jm__fail(err, JM_IO, 0, "pread", "the temporary file of the report could not be read");
-    return status;
+    return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
 }
 
 jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_error *err)

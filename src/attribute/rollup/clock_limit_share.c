@@ -60,9 +60,7 @@ static jm_status find_board(double *value, const jm__board_part *part, const jm_
     }
     if (status == JM_OK) jm__design_free(&design);
     free(room);
-    if (status == JM_OK && part->work->pieces.failed)
-        status = jm__fail(err, JM_IO, 0, "pread", "the temporary file of the report could not be read");
-    return status;
+    return status == JM_OK ? jm__pieces_check(&part->work->pieces, err) : status;
 }
 
 jm_status jm__mean_clock_limit_share(double *value, const jm__attribution *a, jm_error *err)

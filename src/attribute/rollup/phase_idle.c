@@ -87,5 +87,6 @@ jm_status jm__phase_idle(jm__views *v, size_t b, jm_error *err)
     jm__vec_free(&edges);
     jm__vec_free(&open);
     jm__cursor_free(&cursor);
-    return fine ? JM_OK : jm__no_memory(err, "jm__phase_idle");
+    if (!fine) return jm__no_memory(err, "jm__phase_idle");
+    return jm__pieces_check(&v->a->boards[b].work->pieces, err);
 }

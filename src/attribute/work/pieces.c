@@ -191,3 +191,9 @@ void jm__cursor_seek(jm__piece_cursor *cursor, int64_t t_ns)
     while (!jm__cursor_at_end(cursor) && cursor->now.end_ns <= t_ns)
         jm__cursor_next(cursor);
 }
+
+jm_status jm__pieces_check(const jm__pieces *pieces, jm_error *err)
+{
+    if (!pieces->failed) return JM_OK;
+    return jm__fail(err, JM_IO, 0, "pread", "the temporary file of the report could not be read");
+}

@@ -117,4 +117,7 @@ static inline uint32_t jm__cursor_column(const jm__piece_cursor *cursor, size_t 
     return cursor->pieces->column_of[cursor->now.items[i].code & ~JM__PIECE_MORE];
 }
 
+/* JM_IO if the file could not be read somewhere: what was made of the pieces since is wrong. */
+jm_status jm__pieces_check(const jm__pieces *pieces, jm_error *err);
+
 #endif

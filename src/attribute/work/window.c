@@ -12,6 +12,14 @@ bool jm__windows_add(jm__windows *windows, int64_t from_ns, int64_t to_ns)
     return jm__vec_push(windows, window);
 }
 
+bool jm__windows_add_all(jm__windows *windows, const jm__windows *others)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < others->count; i++)
+        fine = jm__windows_add(windows, others->items[i].from_ns, others->items[i].to_ns);
+    return fine;
+}
+
 static int by_start(const void *a, const void *b)
 {
     const jm__window *left = a, *right = b;

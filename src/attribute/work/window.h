@@ -15,6 +15,7 @@ typedef JM_VEC(jm__window) jm__windows;
 
 /* Add one in any order; jm__windows_normalise then sorts and unites. False if memory is out. */
 bool jm__windows_add(jm__windows *windows, int64_t from_ns, int64_t to_ns);
+bool jm__windows_add_all(jm__windows *windows, const jm__windows *others);
 void jm__windows_normalise(jm__windows *windows);
 
 /* Take the time of `other` (normalised) out; false if memory is out. */
