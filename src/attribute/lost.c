@@ -49,11 +49,8 @@ jm_status jm__lost_find(jm__board_part *part, const jm__attribution *a, jm_error
         fine = jm__windows_add(&part->lost, last_reading_ns(part, event->t_ns), back_ns(d, part, event));
     }
     jm__windows_normalise(&part->lost);
-    for (size_t i = 0; fine && i < a->windows.count; i++)
-        fine = jm__windows_add(&part->windows, a->windows.items[i].from_ns, a->windows.items[i].to_ns);
-    for (size_t i = 0; fine && i < a->learn.count; i++)
-        fine = jm__windows_add(&part->learn, a->learn.items[i].from_ns, a->learn.items[i].to_ns);
-    fine = fine && jm__windows_subtract(&part->windows, &part->lost);
-    return fine && jm__windows_subtract(&part->learn, &part->lost) ? JM_OK
-                                                                   : jm__no_memory(err, "jm__lost_find");
+    fine = fine && jm__windows_add_all(&part->windows, &a->windows) &&
+           jm__windows_subtract(&part->windows, &part->lost) &&
+           jm__windows_add_all(&part->learn, &a->learn) && jm__windows_subtract(&part->learn, &part->lost);
+    return fine ? JM_OK : jm__no_memory(err, "jm__lost_find");
 }

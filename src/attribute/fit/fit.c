@@ -5,6 +5,7 @@
 #include "attribute/fit/alike.h"
 #include "attribute/fit/hold.h"
 #include "attribute/fit/levels.h"
+#include "attribute/fit/matrix.h"
 #include "attribute/fit/respond.h"
 #include "attribute/fit/student.h"
 #include "base/status.h"
@@ -39,10 +40,7 @@ static void chosen_free(chosen *c)
 static jm_status choose(chosen *out, const jm__fit_input *input, jm_error *err)
 {
     jm__windows rest = {0};
-    bool fine = true;
-    for (size_t i = 0; fine && i < input->learn->count; i++)
-        fine = jm__windows_add(&rest, input->learn->items[i].from_ns, input->learn->items[i].to_ns);
-    fine = fine && jm__windows_subtract(&rest, input->report);
+    bool fine = jm__windows_add_all(&rest, input->learn) && jm__windows_subtract(&rest, input->report);
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__fit_run");
     const struct {
         jm__reading_list *list;
@@ -160,13 +158,18 @@ static jm_status solve_both(jm__stretch *out, const jm__fit_input *input, const 
     return status;
 }
 
-/* What the stretch found is now the fit's. */
-static void take(jm__fit *fit, jm__stretch *from, const jm_sensor *sensor)
+/* The stretch's powers are now the fit's. */
+static void take_powers(jm__fit *fit, jm__stretch *from)
 {
     fit->power_w = from->power_w;
     fit->covariance = from->covariance;
     fit->observed = from->observed;
     memcpy(fit->shift, from->shift, sizeof fit->shift);
+    *from = (jm__stretch){0};
+}
+
+static void take(jm__fit *fit, jm__stretch *from, const jm_sensor *sensor)
+{
     fit->readings = from->readings;
     fit->residual_w = from->readings > 0 ? from->residual_w : NAN;
     fit->noise_w = from->noise_w;
@@ -175,7 +178,7 @@ static void take(jm__fit *fit, jm__stretch *from, const jm_sensor *sensor)
     if (sensor->noise > 0 && from->readings > 0) fit->chi2_n = pow(from->noise_w / sensor->noise, 2);
     fit->quantile = jm__student_quantile(0.95, from->freedom);
     fit->fitted = true;
-    *from = (jm__stretch){0};
+    take_powers(fit, from);
 }
 
 static jm_status solve_with(jm__fit *fit, jm__stretch *found, const jm__fit_input *input, jm__design *design,
@@ -212,23 +215,13 @@ static jm_status solve(jm__fit *fit, const jm__fit_input *input, const chosen *r
     return status;
 }
 
-static jm_status allocate(jm__fit *fit, size_t columns, jm_error *err)
-{
-    fit->power_w = calloc(columns + 1, sizeof(double));
-    fit->covariance = calloc(columns * columns + 1, sizeof(double));
-    fit->observed = calloc(columns * columns + 1, sizeof(double));
-    bool all = fit->power_w != NULL && fit->covariance != NULL && fit->observed != NULL;
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        fit->shift[axis] = calloc(columns + 1, sizeof(double));
-        all = all && fit->shift[axis] != NULL;
-    }
-    return all ? JM_OK : jm__no_memory(err, "jm__fit_run");
-}
-
 /* Without readings the total is shared by time, busy and idle alike: a model, and said to be one. */
 static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_error *err)
 {
-    JM_TRY(allocate(fit, input->columns, err));
+    jm__stretch none;
+    jm_status status = jm__stretch_init(&none, input->columns, err);
+    take_powers(fit, &none);
+    if (status != JM_OK) return status;
     double seconds = 0;
     for (size_t k = 0; k < input->columns; k++)
         seconds += input->seconds[k];
@@ -238,7 +231,6 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
     double power_w = input->total.energy_j / seconds, u_w = shared_relative_u * fabs(power_w);
     jm__belief shared;
     JM_TRY(jm__belief_init(&shared, JM_PROVENANCE_MODELLED, input->columns, err));
-    jm_status status = JM_OK;
     for (size_t k = 0; status == JM_OK && k < input->columns; k++) {
         fit->power_w[k] = power_w;
         fit->covariance[k * input->columns + k] = u_w * u_w;
@@ -253,9 +245,8 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
 /* The energy of all columns, as a total. */
 static jm__total own_total(const jm__fit *fit, const jm__fit_input *input)
 {
-    double variance = jm__fit_covariance(fit, input->seconds, input->seconds), energy_j = 0;
-    for (size_t k = 0; k < fit->columns; k++)
-        energy_j += input->seconds[k] * fit->power_w[k];
+    double variance = jm__fit_covariance(fit, input->seconds, input->seconds);
+    double energy_j = jm__matrix_dot(input->seconds, fit->power_w, fit->columns);
     jm__total total = input->total;
     total.energy_j = energy_j;
     total.u_j = hypot(fit->quantile / JM_NORMAL_95 * sqrt(variance), JM_POWER_RELATIVE_U * energy_j);

@@ -14,20 +14,12 @@
 /* Further apart, one of the two is wrong rather than unsure: by chance once in 370 times. */
 static const double apart_z = 3;
 
-static double dot(const double *a, const double *b, size_t n)
-{
-    double sum = 0;
-    for (size_t k = 0; k < n; k++)
-        sum += a[k] * b[k];
-    return sum;
-}
-
 /* M becomes (I - g e') M (I - e g') + u^2 g g': right for any gain g, so for both covariances. */
 static void update(double *matrix, const double *gain, const double *seconds, double variance, size_t columns,
                    double *product)
 {
     jm__matrix_apply(product, matrix, seconds, columns);
-    double inner = fmax(0, dot(product, seconds, columns));
+    double inner = fmax(0, jm__matrix_dot(product, seconds, columns));
     for (size_t k = 0; k < columns; k++)
         for (size_t m = 0; m < columns; m++)
             matrix[k * columns + m] +=
@@ -43,7 +35,7 @@ static void take_total(jm__fit *fit, const double *gain, const double *seconds, 
     update(fit->covariance, gain, seconds, total_variance, columns, product);
     update(fit->observed, gain, seconds, total_variance, columns, product);
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        double seen_j = dot(seconds, fit->shift[axis], columns);
+        double seen_j = jm__matrix_dot(seconds, fit->shift[axis], columns);
         for (size_t k = 0; k < columns; k++)
             fit->shift[axis][k] -= gain[k] * seen_j;
     }
@@ -56,13 +48,13 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     double *gain = calloc(2 * columns + 2, sizeof *gain), *product = gain + columns + 1;
     if (gain == NULL) return jm__no_memory(err, "jm__fit_hold");
     jm__matrix_apply(gain, fit->covariance, seconds, columns);
-    double variance = fmax(0, dot(gain, seconds, columns));
+    double variance = fmax(0, jm__matrix_dot(gain, seconds, columns));
     double observed = fmax(0, jm__matrix_between(seconds, fit->observed, seconds, columns));
     double total_variance = input->total.u_j * input->total.u_j;
     double all = total_variance + fmax(variance, observed);
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        all += pow(dot(seconds, fit->shift[axis], columns), 2);
-    fit->free_j = dot(seconds, fit->power_w, columns);
+        all += pow(jm__matrix_dot(seconds, fit->shift[axis], columns), 2);
+    fit->free_j = jm__matrix_dot(seconds, fit->power_w, columns);
     double difference_j = input->total.energy_j - fit->free_j;
     double z = all > 0 ? difference_j / sqrt(all) : 0;
     bool independent =
@@ -74,7 +66,7 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     if (fit->held && total_variance + variance > 0) {
         for (size_t k = 0; k < columns; k++)
             gain[k] /= total_variance + variance;
-        fit->rest_variance = all * pow(1 - dot(gain, seconds, columns), 2);
+        fit->rest_variance = all * pow(1 - jm__matrix_dot(gain, seconds, columns), 2);
         take_total(fit, gain, seconds, difference_j, total_variance, product);
     }
     free(gain);

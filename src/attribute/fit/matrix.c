@@ -3,6 +3,14 @@
 
 #include <string.h>
 
+double jm__matrix_dot(const double *left, const double *right, size_t n)
+{
+    double sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += left[k] * right[k];
+    return sum;
+}
+
 void jm__matrix_multiply(double *out, double factor, const double *left, const double *right, size_t n)
 {
     memset(out, 0, n * n * sizeof *out);
@@ -17,12 +25,8 @@ void jm__matrix_multiply(double *out, double factor, const double *left, const d
 
 void jm__matrix_apply(double *out, const double *matrix, const double *vector, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        double sum = 0;
-        for (size_t j = 0; j < n; j++)
-            sum += matrix[i * n + j] * vector[j];
-        out[i] = sum;
-    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = jm__matrix_dot(matrix + i * n, vector, n);
 }
 
 double jm__matrix_between(const double *left, const double *matrix, const double *right, size_t n)
@@ -30,10 +34,7 @@ double jm__matrix_between(const double *left, const double *matrix, const double
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         if (left[i] == 0) continue;
-        double product = 0;
-        for (size_t j = 0; j < n; j++)
-            product += matrix[i * n + j] * right[j];
-        sum += left[i] * product;
+        sum += left[i] * jm__matrix_dot(matrix + i * n, right, n);
     }
     return sum;
 }

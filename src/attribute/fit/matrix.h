@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 
+/* left' right */
+double jm__matrix_dot(const double *left, const double *right, size_t n);
+
 /* out = factor * left * right, n * n; out is neither of them. */
 void jm__matrix_multiply(double *out, double factor, const double *left, const double *right, size_t n);
 

@@ -22,23 +22,41 @@ static void information_of(double *out, const jm__qr *qr)
     }
 }
 
-static jm_status add_part(jm__prior *prior, const jm__belief *belief, bool only, jm_error *err)
+/* The rows of a finished triangle, times `weight`. */
+static void append(jm__qr *joint, const jm__qr *from, double weight, double *row)
 {
-    jm__prior_part *part = &prior->parts[prior->part_count++];
-    *part = (jm__prior_part){.provenance = belief->provenance};
-    if (only) return JM_OK;
+    for (size_t i = 0; i < from->columns; i++) {
+        for (size_t k = 0; k < from->columns; k++)
+            row[k] = k >= i ? weight * from->triangle[k * from->stride + i] : 0;
+        jm__qr_add(joint, row, weight * from->triangle[from->columns * from->stride + i]);
+    }
+}
+
+/* A belief among others: by itself first, for what it alone tells. */
+static jm_status fold_part(jm__prior *prior, jm__prior_part *part, const jm__belief *belief, jm_error *err)
+{
     size_t n = prior->columns;
     jm__qr own = {0};
+    double *row = malloc((n + 1) * sizeof *row);
     part->information = malloc((n * n + 1) * sizeof *part->information);
-    jm_status status =
-        part->information == NULL ? jm__no_memory(err, "jm__prior_make") : jm__qr_init(&own, n, err);
+    jm_status status = row == NULL || part->information == NULL ? jm__no_memory(err, "jm__prior_make")
+                                                                : jm__qr_init(&own, n, err);
     if (status == JM_OK) status = jm__belief_fold(belief, &own, err);
     if (status == JM_OK) {
         jm__qr_finish(&own);
         information_of(part->information, &own);
+        append(&prior->equations, &own, 1, row);
     }
     jm__qr_free(&own);
+    free(row);
     return status;
+}
+
+static jm_status add_part(jm__prior *prior, const jm__belief *belief, bool only, jm_error *err)
+{
+    jm__prior_part *part = &prior->parts[prior->part_count++];
+    *part = (jm__prior_part){.provenance = belief->provenance};
+    return only ? jm__belief_fold(belief, &prior->equations, err) : fold_part(prior, part, belief, err);
 }
 
 /* Mean and covariance of the folded equations. */
@@ -84,10 +102,8 @@ jm_status jm__prior_make(jm__prior *prior, const jm__belief *const *beliefs, siz
     jm_status status = allocate(prior, beliefs[0]->columns, count, err);
     prior->noise = noise;
     if (!(prior->noise.noise_w > 0)) prior->noise.noise_w = JM_NOISE_UNKNOWN_W;
-    for (size_t i = 0; status == JM_OK && i < count; i++) {
-        status = jm__belief_fold(beliefs[i], &prior->equations, err);
-        if (status == JM_OK) status = add_part(prior, beliefs[i], count == 1, err);
-    }
+    for (size_t i = 0; status == JM_OK && i < count; i++)
+        status = add_part(prior, beliefs[i], count == 1, err);
     if (status == JM_OK) {
         jm__qr_finish(&prior->equations);
         status = solve(prior, err);
@@ -107,16 +123,6 @@ void jm__prior_free(jm__prior *prior)
         free(prior->parts[i].information);
     free(prior->parts);
     *prior = (jm__prior){0};
-}
-
-/* The rows of a finished triangle, times `weight`. */
-static void append(jm__qr *joint, const jm__qr *from, double weight, double *row)
-{
-    for (size_t i = 0; i < from->columns; i++) {
-        for (size_t k = 0; k < from->columns; k++)
-            row[k] = k >= i ? weight * from->triangle[k * from->stride + i] : 0;
-        jm__qr_add(joint, row, weight * from->triangle[from->columns * from->stride + i]);
-    }
 }
 
 void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row)

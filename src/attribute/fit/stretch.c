@@ -176,7 +176,7 @@ static jm_status find_covariances(jm__stretch *out, const jm__stretch_input *inp
 
 /* ---- the whole */
 
-static jm_status allocate(jm__stretch *out, size_t columns, jm_error *err)
+jm_status jm__stretch_init(jm__stretch *out, size_t columns, jm_error *err)
 {
     *out = (jm__stretch){.columns = columns};
     out->power_w = calloc(columns + 1, sizeof(double));
@@ -187,7 +187,7 @@ static jm_status allocate(jm__stretch *out, size_t columns, jm_error *err)
         out->shift[axis] = calloc(columns + 1, sizeof(double));
         all = all && out->shift[axis] != NULL;
     }
-    return all ? JM_OK : jm__no_memory(err, "jm__stretch_solve");
+    return all ? JM_OK : jm__no_memory(err, "jm__stretch_init");
 }
 
 static jm_status solve_all(jm__stretch *out, const jm__stretch_input *input, const jm__pass *part,
@@ -210,7 +210,7 @@ jm_status jm__stretch_solve(jm__stretch *out, const jm__stretch_input *input, jm
     jm__reading_list sample = {0};
     jm__posterior here = {0}, there = {0};
     double *scores = malloc((columns * columns + 1) * sizeof *scores);
-    jm_status status = allocate(out, columns, err);
+    jm_status status = jm__stretch_init(out, columns, err);
     if (status == JM_OK && scores == NULL) status = jm__no_memory(err, "jm__stretch_solve");
     if (status == JM_OK) status = jm__posterior_init(&here, columns, err);
     if (status == JM_OK) status = jm__posterior_init(&there, columns, err);

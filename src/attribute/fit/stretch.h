@@ -35,6 +35,8 @@ typedef struct jm__stretch {
     double misfit;      /* how much a kind's power differs from one surrounding to the next, relative */
 } jm__stretch;
 
+/* Powers of nothing, without any error. */
+jm_status jm__stretch_init(jm__stretch *stretch, size_t columns, jm_error *err);
 jm_status jm__stretch_solve(jm__stretch *out, const jm__stretch_input *input, jm_error *err);
 void jm__stretch_free(jm__stretch *stretch);
 

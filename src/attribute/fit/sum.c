@@ -70,13 +70,7 @@ double jm__fit_covariance(const jm__fit *fit, const double *left_s, const double
         most = both;
         best = between;
     }
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        double left = 0, right = 0;
-        for (size_t k = 0; k < n; k++) {
-            left += left_s[k] * fit->shift[axis][k];
-            right += right_s[k] * fit->shift[axis][k];
-        }
-        best += left * right;
-    }
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+        best += jm__matrix_dot(left_s, fit->shift[axis], n) * jm__matrix_dot(right_s, fit->shift[axis], n);
     return best;
 }

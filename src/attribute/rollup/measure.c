@@ -68,8 +68,7 @@ bool jm__measure_phases(jm__views *v)
     for (size_t n = 0; fine && n < count; n++) {
         jm__windows_normalise(&of_node[n]);
         sum_ns += jm__windows_duration_ns(&of_node[n]);
-        for (size_t i = 0; fine && i < of_node[n].count; i++)
-            fine = jm__windows_add(&all, of_node[n].items[i].from_ns, of_node[n].items[i].to_ns);
+        fine = jm__windows_add_all(&all, &of_node[n]);
     }
     jm__windows_normalise(&all);
     /* Phases of two processes at one time share the board: no sensor tells them apart. */
