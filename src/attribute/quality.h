@@ -1,5 +1,5 @@
 /* How good the data of a report are, and what taking them cost: counts, for programs; the sentences are
- * notes.h. */
+ * notes/. */
 #ifndef JM_ATTRIBUTE_QUALITY_H
 #define JM_ATTRIBUTE_QUALITY_H
 

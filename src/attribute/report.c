@@ -2,7 +2,7 @@
 #include "attribute/report.h"
 
 #include "attribute/attribution.h"
-#include "attribute/notes.h"
+#include "attribute/notes/notes.h"
 #include "attribute/quality.h"
 #include "attribute/rollup/rollup.h"
 #include "attribute/rollup/rows.h"

@@ -1,6 +1,6 @@
 /* What a reader of a report must know besides its figures. */
-#ifndef JM_ATTRIBUTE_NOTES_H
-#define JM_ATTRIBUTE_NOTES_H
+#ifndef JM_ATTRIBUTE_NOTES_NOTES_H
+#define JM_ATTRIBUTE_NOTES_NOTES_H
 
 #include "attribute/attribution.h"
 

@@ -1,0 +1,129 @@
+/* Sentences about one board: its time, its sensor, its total, its fit. */
+#include "attribute/notes/note_writer.h"
+#include "rows/sensor_role.h"
+
+#include <math.h>
+
+static const char *missing_ring(const jm__attribution *a, const jm_board *board)
+{
+    for (size_t i = 0; i < a->dataset->sensor_count; i++) {
+        const jm_sensor *sensor = &a->dataset->sensors[i];
+        if (sensor->board_id == board->id && jm__sensor_is(sensor, JM_SENSOR_POWER_RING) &&
+            sensor->missing[0] != '\0')
+            return sensor->missing;
+    }
+    return "";
+}
+
+static void say_fitted(jm__note_writer *w, const jm__board_part *part)
+{
+    const jm__fit *fit = &part->fit;
+    if (fit->readings == 0)
+        jm__say(
+            w,
+            "%s: no reading of %s falls into this time; powers are learnt from %zu of the rest of the run.",
+            w->label, part->sensor->name, fit->learnt);
+    else
+        jm__say(w, "%s: fitted to %zu readings of %s, residual %.1f W; lag %.1f ms, %s %.1f ms.", w->label,
+                fit->readings, part->sensor->name, fit->residual_w, fit->response.lag_ns * 1e-6,
+                part->sensor->response == JM_RESPONSE_FIRST_ORDER ? "time constant" : "window",
+                fit->response.width_ns * 1e-6);
+    if (fit->readings > 0 && fit->learnt > 0)
+        jm__say(w,
+                "%s: powers are learnt also from %zu readings of the rest of the run, as far as the two are "
+                "alike.",
+                w->label, fit->learnt);
+    if (!jm__sensor_is(part->sensor, JM_SENSOR_POWER_RING)) {
+        const char *why = missing_ring(w->a, part->board);
+        jm__say(w, "%s: the sample ring could not be used%s%s; %s resolves less, so intervals are wider.",
+                w->label, why[0] != '\0' ? ": " : "", why, part->sensor->name);
+    }
+    if (part->sensor->gain_u > 0)
+        jm__say(w,
+                "Intervals are relative to the sensor of %s; its gain adds %.1f %% (standard) to absolute "
+                "joules.",
+                w->label, 100 * part->sensor->gain_u);
+}
+
+static void say_sensor(jm__note_writer *w, const jm__board_part *part)
+{
+    if (part->sensor == NULL && part->counter == NULL)
+        jm__warn(w, "%s has no power or energy reading in this recording: its energy is not known.",
+                 w->label);
+    else if (!part->counted)
+        jm__say(w, "%s measures what flows on into others: its %.1f J are in no total.", w->label,
+                part->total.energy_j);
+    else if (!jm__board_is_fitted(part->board))
+        return;
+    else if (part->sensor == NULL)
+        jm__say(w, "%s has no power reading: its total is shared by time, so its rows are modelled.",
+                w->label);
+    else if (!part->fit.fitted)
+        jm__say(w, "No power reading of %s falls into this run: its energy is shared by time (modelled).",
+                w->label);
+    else
+        say_fitted(w, part);
+}
+
+static void say_lost(jm__note_writer *w, const jm__board_part *part)
+{
+    double wanted_s = (double)jm__windows_duration_ns(&w->a->windows) * 1e-9;
+    double known_s = (double)jm__windows_duration_ns(&part->windows) * 1e-9;
+    if (part->lost.count > 0 && known_s == 0)
+        jm__warn(w, "%s was lost all of this time: its energy is not known.", w->label);
+    else if (part->lost.count > 0 && known_s < wanted_s)
+        jm__warn(w, "%s was lost for %.2f s of %.2f s: its energy is that of the other %.2f s.", w->label,
+                 wanted_s - known_s, wanted_s, known_s);
+}
+
+static void say_total(jm__note_writer *w, const jm__board_part *part)
+{
+    const jm__fit *fit = &part->fit;
+    bool same = part->sensor != NULL && part->total.source == part->sensor->name;
+    if (fit->fitted && same)
+        jm__warn(
+            w,
+            "%s: no energy counter covers this time; the total is %s %s, so it is not an independent check.",
+            w->label, fit->learnt > 0 ? "the fit's, from" : "the integral of", part->total.source);
+    else if (fit->fitted && !fit->held && part->total.source != NULL)
+        jm__say(
+            w,
+            "%s: the fit adds up to %.1f J, %s says %.1f J, %.1f standard uncertainties apart. The rows are "
+            "not "
+            "forced to the total, which is trusted as it needs no model; the difference is unresolved.",
+            w->label, fit->free_j, part->total.source, part->total.energy_j, fabs(fit->closure_z));
+}
+
+/* Less is within what the intervals of rows show anyway. */
+static const double misfit_told = 0.005;
+
+static void say_fit(jm__note_writer *w, const jm__board_part *part)
+{
+    if (part->work->columns.merged_count > 0)
+        jm__say(w, "%s: %zu rare kinds of work share columns of the fit; their rows are modelled.", w->label,
+                part->work->columns.merged_count);
+    if (part->work->from_host)
+        jm__say(w, "No kernels were recorded: the program's spans on the host stand for the work of %s.",
+                w->label);
+    if (part->total.unseen_j > 0)
+        jm__warn(w, "%s: %.1f J of its %.1f J are interpolated across gaps in the readings.", w->label,
+                 part->total.unseen_j, part->total.energy_j);
+    if (part->believed.all > 0)
+        jm__say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->believed.used,
+                part->believed.all, w->a->options.belief);
+    if (part->fit.misfit >= misfit_told)
+        jm__say(w,
+                "%s: the same kind of work did not always draw the same power: by about %.0f %%, as the "
+                "residuals "
+                "show. The intervals allow for it.",
+                w->label, 100 * part->fit.misfit);
+    say_total(w, part);
+}
+
+void jm__notes_of_board(jm__note_writer *w, const jm__board_part *part)
+{
+    jm__note_writer_speak_of(w, part->board);
+    say_lost(w, part);
+    say_sensor(w, part);
+    if (jm__board_is_fitted(part->board)) say_fit(w, part);
+}

@@ -1,0 +1,95 @@
+/* Sentences about the recording: what was lost, what happened, what never ended. */
+#include "attribute/notes/note_writer.h"
+#include "base/map.h"
+
+#include <string.h>
+
+/* All losses of one source and reason. */
+typedef struct loss_sum {
+    const jm__loss *first;
+    int64_t count;
+} loss_sum;
+
+static uint64_t loss_hash(const void *key)
+{
+    const jm__loss *loss = *(const jm__loss *const *)key;
+    uint64_t hash = jm__map_hash_bytes(0, loss->source, strlen(loss->source) + 1);
+    return jm__map_hash_bytes(hash, loss->reason, strlen(loss->reason));
+}
+
+static bool loss_equal(const void *key, const void *another)
+{
+    const jm__loss *left = *(const jm__loss *const *)key, *right = *(const jm__loss *const *)another;
+    return strcmp(left->source, right->source) == 0 && strcmp(left->reason, right->reason) == 0;
+}
+
+/* One sentence for all losses of a source and reason, in the order in which they were first noticed. */
+static void say_losses(jm__note_writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    JM_VEC(loss_sum) sums = {0};
+    jm__map numbers = {.key_size = sizeof(const jm__loss *), .hash = loss_hash, .equal = loss_equal};
+    for (size_t i = 0; i < d->loss_count && !w->failed; i++) {
+        const jm__loss *loss = &d->losses[i];
+        jm__map_value *known = jm__map_find(&numbers, &loss), number = {.id = (int64_t)sums.count};
+        const loss_sum first = {loss, loss->count};
+        if (known != NULL)
+            sums.items[known->id].count += loss->count;
+        else
+            w->failed = !jm__map_put(&numbers, &loss, number) || !jm__vec_push(&sums, first);
+    }
+    for (size_t i = 0; i < sums.count; i++)
+        jm__warn(w, "Lost: %lld records (%s: %s); their energy appears under (idle) or (outside).",
+                 (long long)sums.items[i].count, sums.items[i].first->source, sums.items[i].first->reason);
+    jm__map_free(&numbers);
+    jm__vec_free(&sums);
+}
+
+static void say_events(jm__note_writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    static const char *const meaning[] = {
+        [JM_EVENT_CLOCK_STEP] = "the system clock was set",
+        [JM_EVENT_GAP] = "readings are missing",
+        [JM_EVENT_BOARD_LOST] = "a GPU was lost",
+        [JM_EVENT_BOARD_BACK] = "a GPU came back",
+        [JM_EVENT_COUNTER_RESET] = "the energy counter was reset",
+        [JM_EVENT_THROTTLE] = "the GPU throttled: power at a limit is not that of the same work below it",
+        [JM_EVENT_SENSOR_FAILED] = "a sensor failed",
+        [JM_EVENT_CUPTI] = "CUPTI",
+        [JM_EVENT_RECORDER] = "the recorder",
+    };
+    for (int kind = 0; kind < JM_EVENT_COUNT; kind++) {
+        size_t count = 0;
+        const char *text = "";
+        for (size_t i = 0; i < d->event_count; i++) {
+            if ((int)d->events[i].kind != kind) continue;
+            if (kind == JM_EVENT_THROTTLE && d->events[i].value == 0) continue; /* the end of it */
+            if (count++ == 0) text = d->events[i].text;
+        }
+        if (count == 0) continue;
+        size_t length = strlen(text);
+        if (length > 0 && text[length - 1] == '.') length--; /* the sentence has its own */
+        void (*tell)(jm__note_writer *, const char *, ...) =
+            kind == JM_EVENT_GAP || kind == JM_EVENT_RECORDER ? jm__warn : jm__say;
+        tell(w, "%zu time%s: %s%s%.*s.", count, count > 1 ? "s" : "", meaning[kind], length > 0 ? ": " : "",
+             (int)length, text);
+    }
+}
+
+static void say_spans(jm__note_writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    size_t open = 0;
+    for (size_t i = 0; i < d->span_count; i++)
+        open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0;
+    if (open > 0)
+        jm__say(w, "%zu spans never ended (the program stopped inside them); they last to its end.", open);
+}
+
+void jm__notes_of_recording(jm__note_writer *w)
+{
+    say_losses(w);
+    say_events(w);
+    say_spans(w);
+}
