@@ -36,7 +36,7 @@ typedef enum jm_by {
     X(FITTED, "fitted")                                                                                      \
     X(ISOLATED, "isolated")                                                                                  \
     X(GIVEN, "given") /* by who asked for the report: jm_report_options.belief */                            \
-    X(MODELLED, "modelled")                                                                                  \
+    X(WEAK, "weak")                                                                                          \
     X(UNRESOLVED, "unresolved")
 
 typedef enum jm_provenance {

@@ -599,7 +599,7 @@ static void test_a_layer_is_known_better_than_its_inseparable_kernels(void **sta
     double kernel_share = (first->energy_high_j - first->energy_low_j) / first->energy_j;
     double layer_share = (pair->energy_high_j - pair->energy_low_j) / pair->energy_j;
     assert_true(kernel_share > 5 * layer_share);
-    assert_true(first->provenance == JM_PROVENANCE_MODELLED); /* more the prior's than the data's */
+    assert_true(first->provenance == JM_PROVENANCE_WEAK); /* more the prior's than the data's */
     jm_report_free(kernels);
     jm_report_free(layers);
     syn_free(s);
@@ -699,7 +699,7 @@ static void test_without_power_readings_the_counter_is_shared_by_time_and_says_s
         if (s->readings[i].sensor_id == 2) s->readings[kept++] = s->readings[i];
     s->dataset.reading_count = kept;
     jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
-    assert_true(row_of(report, "a", NULL)->provenance == JM_PROVENANCE_MODELLED);
+    assert_true(row_of(report, "a", NULL)->provenance == JM_PROVENANCE_WEAK);
     assert_near(row_of(report, "a", NULL)->power_w, row_of(report, "b", NULL)->power_w, 1e-9);
     assert_true(isnan(jm_report_totals_get(report)->residual_w));
     assert_true(has_note(report, "shared by time"));
@@ -740,7 +740,7 @@ static void test_one_reading_gives_wide_intervals_not_a_crash(void **state)
     const jm_row *row = row_of(report, "a", NULL);
     assert_int_equal(jm_report_totals_get(report)->readings, 1);
     assert_true(row->energy_high_j - row->energy_low_j > 0.3 * row->energy_j);
-    assert_true(row->provenance == JM_PROVENANCE_MODELLED);
+    assert_true(row->provenance == JM_PROVENANCE_WEAK);
     assert_adds_up(report);
     jm_report_free(report);
     syn_free(s);

@@ -70,7 +70,7 @@ static void test_beliefs_of_one_power_are_weighed_by_how_sure_they_are(void **st
 {
     (void)state;
     const double weak_w[] = {500, 400, 90}, weak_u_w[] = {100, 100, 30};
-    jm__belief weak = belief_of(JM_PROVENANCE_MODELLED, weak_w, weak_u_w), sure;
+    jm__belief weak = belief_of(JM_PROVENANCE_WEAK, weak_w, weak_u_w), sure;
     assert_int_equal(jm__belief_init(&sure, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
     assert_int_equal(jm__belief_add_power(&sure, 0, 560, 50, NULL), JM_OK);
     const jm__belief *all[] = {&weak, &sure};
@@ -81,7 +81,7 @@ static void test_beliefs_of_one_power_are_weighed_by_how_sure_they_are(void **st
     assert_near(prior.power_w[1], 400, 1e-9);
     const double first[] = {1, 0, 0}, second[] = {0, 1, 0};
     assert_int_equal(jm__prior_decider(&prior, first), JM_PROVENANCE_ISOLATED);
-    assert_int_equal(jm__prior_decider(&prior, second), JM_PROVENANCE_MODELLED);
+    assert_int_equal(jm__prior_decider(&prior, second), JM_PROVENANCE_WEAK);
     jm__prior_free(&prior);
     jm__belief_free(&weak);
     jm__belief_free(&sure);
@@ -93,7 +93,7 @@ static void test_an_equation_of_two_powers_moves_the_less_sure_one(void **state)
 {
     (void)state;
     const double weak_w[] = {500, 300, 90}, weak_u_w[] = {100, 50, 30}, both[] = {1, 1, 0};
-    jm__belief weak = belief_of(JM_PROVENANCE_MODELLED, weak_w, weak_u_w), sum;
+    jm__belief weak = belief_of(JM_PROVENANCE_WEAK, weak_w, weak_u_w), sum;
     assert_int_equal(jm__belief_init(&sum, JM_PROVENANCE_ISOLATED, COLUMNS, NULL), JM_OK);
     assert_int_equal(jm__belief_add(&sum, both, 1000, 1, NULL), JM_OK);
     const jm__belief *all[] = {&weak, &sum};
@@ -272,7 +272,7 @@ static void test_without_readings_a_stretch_leaves_the_beliefs_as_they_are(void 
     const double power_w[] = {500, 300, 90}, u_w[] = {50, 40, 5}, shared_w[] = {30, 20, 0};
     blank b;
     blank_init(&b, COLUMNS);
-    jm__belief belief = belief_of(JM_PROVENANCE_MODELLED, power_w, u_w);
+    jm__belief belief = belief_of(JM_PROVENANCE_WEAK, power_w, u_w);
     assert_int_equal(jm__belief_share(&belief, shared_w, NULL), JM_OK);
     const jm__belief *all = &belief;
     jm__prior prior;
@@ -316,7 +316,7 @@ static void test_the_rest_teaches_as_surely_as_kinds_are_alike(void **state)
     blank_init(&b, COLUMNS);
     const jm__reading_list none = {0};
     const jm__calibration calibration = jm__calibration_of(&steady);
-    jm__belief belief = belief_of(JM_PROVENANCE_MODELLED, (double[]){300, 300, 90}, (double[]){90, 90, 54});
+    jm__belief belief = belief_of(JM_PROVENANCE_WEAK, (double[]){300, 300, 90}, (double[]){90, 90, 54});
     const jm__belief *all = &belief;
     jm__prior weak, taught;
     assert_int_equal(jm__prior_make(&weak, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
@@ -373,7 +373,7 @@ static void test_a_kind_seen_to_draw_otherwise_is_believed_less(void **state)
         jm__belief belief;
         const jm__belief *all = &belief;
         jm__prior weak, taught;
-        assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_MODELLED, 1, NULL), JM_OK);
+        assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, 1, NULL), JM_OK);
         assert_int_equal(jm__belief_add_power(&belief, 0, 500, 150, NULL), JM_OK);
         assert_int_equal(jm__prior_make(&weak, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
         const jm__stretch_input here = {.sensor = &steady,

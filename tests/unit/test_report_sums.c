@@ -250,44 +250,98 @@ static void test_a_meter_adds_nothing_to_what_it_measures(void **state)
     syn_free(s);
 }
 
-/* Three boards of one column each: 100 W +- 20, +- 20 and +- 25 before any reading, the last one as somebody
- * gave it. One second of each: variances of 400, 400 and 625 J^2, of which the last is the largest. */
+enum { BOARDS_MOST = 3 };
+
+/* Boards of one column each, 100 W, and a second of each. */
+typedef struct one_column {
+    double power_w[BOARDS_MOST], variance[BOARDS_MOST], shift[BOARDS_MOST];
+    jm__dataset dataset;
+    jm__board_part parts[BOARDS_MOST];
+    jm__board_work work;
+    jm__attribution a;
+    jm__cell cells[BOARDS_MOST];
+} one_column;
+
+static void add_one_column(one_column *c, jm_provenance from, double u_before_w, double variance_after,
+                           double shift_w)
+{
+    static const jm__fit fitted = {.columns = 1, .fitted = true, .known = true, .quantile = 1.96};
+    size_t b = c->dataset.board_count++;
+    jm__belief belief;
+    const jm__belief *all = &belief;
+    jm__fit *fit = &c->parts[b].fit;
+    c->work.columns.count = 1;
+    c->a = (jm__attribution){.dataset = &c->dataset, .boards = c->parts, .columns = b + 1};
+    c->parts[b] = (jm__board_part){.wanted = true, .work = &c->work, .first_column = b};
+    c->power_w[b] = 100;
+    c->variance[b] = variance_after;
+    c->shift[b] = shift_w;
+    *fit = fitted;
+    fit->power_w = &c->power_w[b];
+    fit->covariance = fit->observed = &c->variance[b];
+    fit->shift[0] = fit->shift[1] = &c->shift[b];
+    assert_int_equal(jm__belief_init(&belief, from, 1, NULL), JM_OK);
+    assert_int_equal(jm__belief_add_power(&belief, 0, 100, u_before_w, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&fit->prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    jm__belief_free(&belief);
+    c->cells[b] = (jm__cell){.column = (uint32_t)b, .seconds = 1};
+}
+
+static jm__energy energy_of(one_column *c)
+{
+    jm__energy energy = jm__energy_of(&c->a, c->cells, c->dataset.board_count);
+    for (size_t b = 0; b < c->dataset.board_count; b++)
+        jm__prior_free(&c->parts[b].fit.prior);
+    return energy;
+}
+
+/* Three boards, +- 20, +- 20 and +- 25 W before any reading, the last one as somebody gave it. One second of
+ * each: variances of 400, 400 and 625 J^2, of which the last is the largest. */
 static void test_of_three_boards_the_least_sure_one_names_the_belief(void **state)
 {
     (void)state;
-    static const double u_w[] = {20, 20, 25};
-    static const jm_provenance from[] = {JM_PROVENANCE_MODELLED, JM_PROVENANCE_MODELLED, JM_PROVENANCE_GIVEN};
-    double power_w[] = {100}, covariance[] = {1}, shift[] = {0};
-    jm__dataset dataset = {.board_count = 3};
-    jm__board_part parts[3] = {0};
-    jm__board_work work = {.columns = {.count = 1}};
-    jm__attribution a = {.dataset = &dataset, .boards = parts, .columns = 3};
-    jm__cell cells[3];
-    for (size_t b = 0; b < 3; b++) {
-        jm__belief belief;
-        const jm__belief *all = &belief;
-        parts[b] = (jm__board_part){.wanted = true, .work = &work, .first_column = b};
-        parts[b].fit = (jm__fit){.columns = 1,
-                                 .power_w = power_w,
-                                 .covariance = covariance,
-                                 .observed = covariance,
-                                 .shift = {shift, shift},
-                                 .fitted = true,
-                                 .known = true,
-                                 .quantile = 1.96};
-        assert_int_equal(jm__belief_init(&belief, from[b], 1, NULL), JM_OK);
-        assert_int_equal(jm__belief_add_power(&belief, 0, 100, u_w[b], NULL), JM_OK);
-        assert_int_equal(jm__prior_make(&parts[b].fit.prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
-        jm__belief_free(&belief);
-        cells[b] = (jm__cell){.column = (uint32_t)b, .seconds = 1};
-    }
-    jm__energy energy = jm__energy_of(&a, cells, 3);
+    one_column c = {0};
+    add_one_column(&c, JM_PROVENANCE_WEAK, 20, 1, 0);
+    add_one_column(&c, JM_PROVENANCE_WEAK, 20, 1, 0);
+    add_one_column(&c, JM_PROVENANCE_GIVEN, 25, 1, 0);
+    jm__energy energy = energy_of(&c);
     assert_int_equal(energy.believed, JM_PROVENANCE_GIVEN);
     assert_near(energy.energy_j, 300);
     assert_near(energy.high_j - energy.energy_j, 1.96 * sqrt(3));
-    assert_near(energy.decided, 1 - 3 / (400 + 400 + 625.0));
-    for (size_t b = 0; b < 3; b++)
-        jm__prior_free(&parts[b].fit.prior);
+    assert_near(energy.shrinkage, 1 - 3 / (400 + 400 + 625.0));
+    assert_true(energy.decided);
+}
+
+/* 400 J^2 before: the readings decide if they leave no more than half of it, errors of the response, one an
+ * axis, included. */
+static void test_the_readings_decide_where_they_took_half_of_the_variance(void **state)
+{
+    (void)state;
+    static const struct {
+        double variance_after, shift_w, shrinkage;
+        bool decided;
+    } cases[] = {
+        {200, 0, 0.5, true},       {200.4, 0, 0.499, false},   {199.6, 0, 0.501, true},
+        {100, 7, 0.505, true},     {100, 7.1, 0.49795, false}, {399, 0, 0.0025, false},
+        {0.01, 0, 0.999975, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        one_column c = {0};
+        add_one_column(&c, JM_PROVENANCE_WEAK, 20, cases[i].variance_after, cases[i].shift_w);
+        jm__energy energy = energy_of(&c);
+        assert_near(energy.shrinkage, cases[i].shrinkage);
+        assert_true(energy.decided == cases[i].decided);
+    }
+}
+
+/* Shares by time are no readings' figure, whatever their variance. */
+static void test_without_a_fit_nothing_is_decided_by_readings(void **state)
+{
+    (void)state;
+    one_column c = {0};
+    add_one_column(&c, JM_PROVENANCE_WEAK, 20, 1, 0);
+    c.parts[0].fit.fitted = false;
+    assert_false(energy_of(&c).decided);
 }
 
 int main(void)
@@ -301,6 +355,8 @@ int main(void)
         cmocka_unit_test(test_nothing_unresolved_makes_no_sum_less_sure),
         cmocka_unit_test(test_a_meter_adds_nothing_to_what_it_measures),
         cmocka_unit_test(test_of_three_boards_the_least_sure_one_names_the_belief),
+        cmocka_unit_test(test_the_readings_decide_where_they_took_half_of_the_variance),
+        cmocka_unit_test(test_without_a_fit_nothing_is_decided_by_readings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

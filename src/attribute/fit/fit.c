@@ -230,7 +230,7 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
     if (!fit->known) return JM_OK;
     double power_w = input->total.energy_j / seconds, u_w = shared_relative_u * fabs(power_w);
     jm__belief shared;
-    JM_TRY(jm__belief_init(&shared, JM_PROVENANCE_MODELLED, input->columns, err));
+    JM_TRY(jm__belief_init(&shared, JM_PROVENANCE_WEAK, input->columns, err));
     for (size_t k = 0; status == JM_OK && k < input->columns; k++) {
         fit->power_w[k] = power_w;
         fit->covariance[k * input->columns + k] = u_w * u_w;

@@ -44,7 +44,7 @@ static double least_of(const jm__levels_input *input, double mean_w)
 static jm_status start(jm__prior *prior, const jm_sensor *sensor, double mean_w, jm_error *err)
 {
     jm__belief belief;
-    JM_TRY(jm__belief_init(&belief, JM_PROVENANCE_MODELLED, 2, err));
+    JM_TRY(jm__belief_init(&belief, JM_PROVENANCE_WEAK, 2, err));
     const jm__belief *all = &belief;
     jm_status status = jm__belief_add_power(&belief, 0, mean_w, mean_w, err);
     if (status == JM_OK) status = jm__belief_add_power(&belief, 1, idle_of_mean * mean_w, mean_w, err);
@@ -99,7 +99,7 @@ jm_status jm__levels_believe(jm__belief *belief, const jm__levels_input *input, 
     jm__reading_list sample = {0};
     jm__posterior levels = {0};
     uint32_t *group = calloc(input->columns + 1, sizeof *group);
-    jm_status status = jm__belief_init(belief, JM_PROVENANCE_MODELLED, input->columns, err);
+    jm_status status = jm__belief_init(belief, JM_PROVENANCE_WEAK, input->columns, err);
     if (status == JM_OK && group == NULL) status = jm__no_memory(err, "jm__levels_believe");
     if (status == JM_OK) status = jm__readings_sample(&sample, learn, JM_CALIBRATE_READINGS, err);
     if (status == JM_OK) status = believe(belief, input, &sample, group, &levels, err);

@@ -100,7 +100,7 @@ static jm_status group_prior(jm__prior *out, const uint32_t *group, size_t group
                              jm_error *err)
 {
     jm__belief belief;
-    JM_TRY(jm__belief_init(&belief, JM_PROVENANCE_MODELLED, groups, err));
+    JM_TRY(jm__belief_init(&belief, JM_PROVENANCE_WEAK, groups, err));
     jm_status status = JM_OK;
     for (size_t g = 0; status == JM_OK && g < groups; g++) {
         size_t member = 0;

@@ -56,10 +56,11 @@ static void say_sensor(jm__note_writer *w, const jm__board_part *part)
     else if (!jm__board_is_fitted(part->board))
         return;
     else if (part->sensor == NULL)
-        jm__say(w, "%s has no power reading: its total is shared by time, so its rows are modelled.",
-                w->label);
+        jm__say(w, "%s has no power reading: its total is shared by time, so its rows are weak.", w->label);
     else if (!part->fit.fitted)
-        jm__say(w, "No power reading of %s falls into this run: its energy is shared by time (modelled).",
+        jm__say(w,
+                "No power reading of %s falls into this run: its energy is shared by time, and its rows are "
+                "weak.",
                 w->label);
     else
         say_fitted(w, part);
@@ -100,7 +101,7 @@ static const double misfit_told = 0.005;
 static void say_fit(jm__note_writer *w, const jm__board_part *part)
 {
     if (part->work->columns.merged_count > 0)
-        jm__say(w, "%s: %zu rare kinds of work share columns of the fit; their rows are modelled.", w->label,
+        jm__say(w, "%s: %zu rare kinds of work share columns of the fit; their rows are weak.", w->label,
                 part->work->columns.merged_count);
     if (part->work->from_host)
         jm__say(w, "No kernels were recorded: the program's spans on the host stand for the work of %s.",

@@ -5,6 +5,11 @@
 
 #include <math.h>
 
+/* Below, the figure is the prior's, not the data's (shared/attribution.md, "Before a figure is believed").
+ * Two equal kinds of independent priors, of which the readings tell no more than their sum, come near it from
+ * below. */
+static const double least_shrinkage = 0.5;
+
 /* Sums over boards, whose errors are independent of each other. */
 typedef struct board_sum {
     jm__fit_sum all;
@@ -56,6 +61,7 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
     energy.energy_j = sum.energy_j;
     energy.low_j = fmax(0, sum.energy_j - half_j);
     energy.high_j = sum.energy_j + half_j;
-    energy.decided = sum.prior_variance > 0 ? 1 - (sum.variance + shifts) / sum.prior_variance : 1;
+    energy.shrinkage = sum.prior_variance > 0 ? 1 - (sum.variance + shifts) / sum.prior_variance : 1;
+    energy.decided = energy.fitted && energy.shrinkage >= least_shrinkage;
     return energy;
 }

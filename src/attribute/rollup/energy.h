@@ -9,7 +9,8 @@ typedef struct jm__energy {
     double energy_j;
     double low_j; /* 95 % */
     double high_j;
-    double decided;         /* 1: the readings' figure, 0: that of the beliefs */
+    double shrinkage;       /* of the variance by the readings. 1: they decide all, 0: the beliefs do */
+    bool decided;           /* the figure is the readings', not the beliefs' */
     jm_provenance believed; /* the belief that would decide it without readings */
     bool fitted;            /* all boards in it have a fit */
     bool known;             /* all boards in it have any figure */

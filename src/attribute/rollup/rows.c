@@ -10,10 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Below, the figure is more the prior's than the data's. Two equal classes that cannot be told apart reach
- * 0.5. */
-static const double least_decided = 0.6;
-
 typedef struct maker {
     jm__tree *tree;
     const jm__attribution *a;
@@ -45,9 +41,8 @@ static jm_provenance provenance_of(const jm__node *node, const jm__subtotal *sub
     if (!sub->energy.known) return JM_PROVENANCE_UNRESOLVED;
     /* Most of it shares columns. */
     bool merged = sub->merged_s > 0.5 * sub->busy_s;
-    if (merged) return JM_PROVENANCE_MODELLED;
-    return sub->energy.fitted && sub->energy.decided >= least_decided ? JM_PROVENANCE_FITTED
-                                                                      : sub->energy.believed;
+    if (merged) return JM_PROVENANCE_WEAK;
+    return sub->energy.decided ? JM_PROVENANCE_FITTED : sub->energy.believed;
 }
 
 static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__board_set boards)
