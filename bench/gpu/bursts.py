@@ -1,35 +1,49 @@
-"""Layers of a live training run against the same layers alone, on a real board.
+"""Layers of a live training run against the same layers alone, on a real board: energy of a forward call.
 
-The truth of a layer's forward pass is its energy in short bursts with gaps: they keep the board under its power limit
-and its clock high. Over several settings, E = calls x e + gap time x P_gap gives e, the energy of a call, from the
-board's total alone. The live figure is what joulemap tells of the same layer while the model trains, from its kernels'
-times and the sensor. Training runs at a clock some percent lower, so a few percent of difference are the clock's.
+The truth of a layer is its energy in short bursts with gaps: they keep the board under its power limit and its clock
+high. Over several settings, E = calls x e + gap time x P_gap gives e, the energy of a call, from the board's total
+alone; the whole series is taken twice, as a truth moves by up to 2 % from one time to the next. What goes into the
+layer is what the model gave it in training (layout, type, autocast), and gradients are recorded as there. The live
+figure is what joulemap tells of the same layer while the model trains, from its kernels' times and the sensor.
+The clocks of both are printed: training may run at a lower one, which is worth a few percent.
 Training and bursts are recordings of their own: powers are learnt from all of a run, and a truth must not teach.
 
-    python bench/gpu/bursts.py [--out bench/results/bursts.txt]
+    python bench/gpu/bursts.py --model torchvision:efficientnet_v2_m --batch 128 --size 224
+    python bench/gpu/bursts.py --model transformers:bert --batch 16 --size 512 --set hidden_size=1024
+
+Layers are drawn at random (--seed), up to two from each half decade of call time from 100 us on (launches and the
+sensor's own errors blur shorter ones), or named: --layers blocks.5,blocks.5.mlp.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import datetime
+import math
+import random
+import shlex
+import sqlite3
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import joulemap
 import numpy as np
 import torch
+from subjects import Subject, make
+from torch import nn
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "examples"))
-
-from gpt_train import GPT, GPT2_SMALL, Block  # noqa: E402  (the example's model, found through the line above)
-
-BATCH, LENGTH = 16, 1024
 SETTINGS_MS = [(2, 8), (4, 4), (4, 8), (8, 8), (8, 16)]  # burst, gap
-WINDOW_S = 1.5
+SERIES = 2
+LEAST_CALL_S = 100e-6
+PER_BIN = 2
+NORMAL_95 = 1.96
 
 
 @dataclass
@@ -37,30 +51,103 @@ class Part:
     """A layer, what goes into it, and the windows of bursts it ran in."""
 
     path: str
-    module: torch.nn.Module
-    example: torch.Tensor
+    module: nn.Module
+    call: Callable[[], Any] | None = None
     call_s: float = 0.0
     windows: list[tuple[int, int, int]] = field(default_factory=list)  # from_ns, to_ns, calls
 
 
-def forward(part: Part) -> None:
-    # As in training, each call casts its weights anew.
-    with torch.no_grad(), torch.autocast("cuda", dtype=torch.bfloat16, cache_enabled=False):
-        part.module(part.example)
+@dataclass
+class Figure:
+    """Energy of a call with the half of its 95 % interval, J, and the clock, MHz."""
+
+    energy_j: float
+    half_j: float
+    clock_mhz: float
+
+
+# ---- which layers
+
+
+def time_modules(subject: Subject) -> dict[str, float]:
+    """Seconds of a forward call of each module that runs once a step, launch gaps included."""
+    names = {module: name for name, module in subject.model.named_modules() if name}
+    events: dict[str, list[torch.cuda.Event]] = {}
+
+    def note(module: nn.Module, *_: Any) -> None:
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        events.setdefault(names[module], []).append(event)
+
+    hooks = [
+        hook(note) for module in names for hook in (module.register_forward_pre_hook, module.register_forward_hook)
+    ]
+    subject.forward()
+    torch.cuda.synchronize()
+    for hook in hooks:
+        hook.remove()
+    return {name: pair[0].elapsed_time(pair[1]) / 1e3 for name, pair in events.items() if len(pair) == 2}
+
+
+def draw_layers(subject: Subject, seed: int) -> list[str]:
+    bins: dict[int, list[str]] = {}
+    for name, call_s in sorted(time_modules(subject).items()):
+        if call_s >= LEAST_CALL_S:
+            bins.setdefault(math.floor(2 * math.log10(call_s)), []).append(name)
+    chance = random.Random(seed)
+    return [name for _, names in sorted(bins.items()) for name in chance.sample(names, min(PER_BIN, len(names)))]
+
+
+def take_inputs(subject: Subject, parts: list[Part]) -> None:
+    """Give each part a call with what the model gives it in training."""
+
+    def keep(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value.detach().clone().requires_grad_(value.requires_grad)
+        if isinstance(value, (tuple, list)):
+            return type(value)(keep(item) for item in value)
+        return value
+
+    def note(part: Part, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        kept, named = keep(args), {key: keep(value) for key, value in kwargs.items()}
+
+        def call() -> None:
+            # As in training, each call casts its weights anew.
+            with torch.autocast("cuda", dtype=torch.bfloat16, cache_enabled=False):
+                part.module(*kept, **named)
+
+        part.call = part.call or call
+
+    hooks = [
+        part.module.register_forward_pre_hook(
+            lambda _, args, kwargs, part=part: note(part, args, kwargs), with_kwargs=True
+        )
+        for part in parts
+    ]
+    subject.forward()
+    for hook in hooks:
+        hook.remove()
+
+
+# ---- the truth: the layer alone, in bursts
 
 
 def captured(part: Part, calls: int) -> torch.cuda.CUDAGraph:
     """Return a graph of so many calls: a burst must not wait for launches."""
+    assert part.call is not None
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for _ in range(calls):
-            forward(part)
+            part.call()
     return graph
 
 
 def time_alone(part: Part) -> None:
-    for _ in range(3):
-        forward(part)
+    assert part.call is not None
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            part.call()
     torch.cuda.synchronize()
     graph = captured(part, 20)
     graph.replay()
@@ -74,13 +161,13 @@ def time_alone(part: Part) -> None:
     part.call_s = begin.elapsed_time(end) / 1e3 / 20
 
 
-def run_bursts(part: Part) -> None:
+def run_bursts(part: Part, window_s: float) -> None:
     for burst_ms, gap_ms in SETTINGS_MS:
         calls = max(1, round(burst_ms / 1e3 / part.call_s))
         graph = captured(part, calls)
         done = 0
         begin_ns = time.monotonic_ns()
-        while time.monotonic_ns() - begin_ns < WINDOW_S * 1e9:
+        while time.monotonic_ns() - begin_ns < window_s * 1e9:
             graph.replay()
             torch.cuda.synchronize()
             time.sleep(gap_ms / 1e3)
@@ -88,10 +175,10 @@ def run_bursts(part: Part) -> None:
         part.windows.append((begin_ns, time.monotonic_ns(), done))
 
 
-def truth(part: Part, run: joulemap.Session) -> tuple[float, float]:
+def one_series(part: Part, run: joulemap.Session, windows: list[tuple[int, int, int]]) -> tuple[float, float]:
     """Energy of a call, J, and its standard error, from the board's totals over the windows."""
     energy_j, calls, gap_s = [], [], []
-    for from_ns, to_ns, done in part.windows:
+    for from_ns, to_ns, done in windows:
         totals = run.report(by="board", from_ns=from_ns, to_ns=to_ns).totals
         if totals.total_energy_j is None:
             raise SystemExit("the board gave no readings")
@@ -104,84 +191,146 @@ def truth(part: Part, run: joulemap.Session) -> tuple[float, float]:
     return float(solution[0]), float(np.sqrt(variance * np.linalg.inv(design.T @ design)[0, 0]))
 
 
-def live(part: Part, rows: list[joulemap.Row]) -> tuple[float, float, float]:
-    """Power of the layer's forward calls in training, W, and the ends of its 95 % interval."""
-    own = [row for row in rows if row.kind == "forward" and row.path == part.path]
-    busy_s = sum(row.busy_s for row in own)
-    sums_j = (
-        sum(row.energy_j or 0.0 for row in own),
-        sum(row.energy_low_j or 0.0 for row in own),
-        sum(row.energy_high_j or 0.0 for row in own),
-    )
-    return sums_j[0] / busy_s, sums_j[1] / busy_s, sums_j[2] / busy_s
+def truth(part: Part, run: joulemap.Session, path: str) -> Figure:
+    count = len(SETTINGS_MS)
+    series = [one_series(part, run, part.windows[i : i + count]) for i in range(0, len(part.windows), count)]
+    energies = [energy_j for energy_j, _ in series]
+    # The larger of what each series says of itself and of how far they are apart.
+    own_j = math.sqrt(sum(error_j**2 for _, error_j in series)) / len(series)
+    apart_j = float(np.std(energies, ddof=1)) / math.sqrt(len(series)) if len(series) > 1 else 0.0
+    mean_j = sum(energies) / len(series)
+    return Figure(mean_j, NORMAL_95 * max(own_j, apart_j), clock_mhz(path, [window[:2] for window in part.windows]))
 
 
-def parts_of(model: GPT) -> list[Part]:
-    block = model.blocks[5]
-    assert isinstance(block, Block)
-    wide = torch.randn(BATCH, LENGTH, GPT2_SMALL.width, device="cuda")
-    return [
-        Part("blocks.5", block, wide),
-        Part("blocks.5.attn", block.attn, wide),
-        Part("blocks.5.mlp", block.mlp, wide),
-        Part("blocks.5.ln_1", block.ln_1, wide),
-        Part("head", model.head, wide),
-    ]
+# ---- the live run
 
 
-def train(model: GPT, run: joulemap.Session, seconds: float) -> tuple[int, int]:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
-    tokens = torch.randint(GPT2_SMALL.vocabulary, (BATCH, LENGTH + 1), device="cuda")
-    watch = run.watch(model)
+def train(subject: Subject, run: joulemap.Session, seconds: float) -> tuple[int, int]:
+    for _ in range(3):
+        subject.step()
+    torch.cuda.synchronize()
+    watch = run.watch(subject.model)
     begin_ns = time.monotonic_ns()
     with run.phase("train"):
         while time.monotonic_ns() - begin_ns < seconds * 1e9:
-            with torch.autocast("cuda", dtype=torch.bfloat16):
-                logits = model(tokens[:, :-1])
-                loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
+            subject.step()
             torch.cuda.synchronize()
     end_ns = time.monotonic_ns()
     watch.remove()
     return begin_ns, end_ns
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of training")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results" / "bursts.txt")
-    parser.add_argument("--record", help="keep the recording in this file")
-    args = parser.parse_args()
-    torch.manual_seed(0)
+def live(part: Part, rows: list[joulemap.Row], mhz: float) -> tuple[Figure, joulemap.Row]:
+    row = next(row for row in rows if row.kind == "forward" and row.path.endswith(part.path))
+    if row.energy_j is None or row.energy_low_j is None or row.energy_high_j is None:
+        raise SystemExit(f"{part.path}: its energy is not known")
+    half_j = max(row.energy_high_j - row.energy_j, row.energy_j - row.energy_low_j)
+    return Figure(row.energy_j / row.calls, half_j / row.calls, mhz), row
+
+
+def clock_mhz(path: str, windows: list[tuple[int, int]]) -> float:
+    """Mean clock of the GPU in these times, from the recording (docs/file-format.md)."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as file:
+        values = [
+            value
+            for from_ns, to_ns in windows
+            for (value,) in file.execute(
+                "SELECT r.value FROM readings r JOIN sensors s ON s.id = r.sensor_id"
+                " WHERE s.name = 'clock_sm' AND r.t_ns BETWEEN ? AND ?",
+                (from_ns, to_ns),
+            )
+        ]
+    return float(np.mean(values)) if values else math.nan
+
+
+# ---- both, side by side
+
+
+def table(parts: list[Part], truths: list[Figure], lives: list[tuple[Figure, joulemap.Row]]) -> list[str]:
     lines = [
-        f"bursts: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {torch.cuda.get_device_name()}",
-        f"$ python bench/gpu/bursts.py --seconds {args.seconds:g}",
-        "",
-        f"{'part (forward)':16} {'bursts':>14} {'training':>9} {'95 % interval':>16} {'difference':>11}",
+        f"{'layer (forward call)':34} {'alone':>9} {'energy, bursts':>20} {'MHz':>5} {'in training':>24} {'MHz':>5} "
+        f"{'known':>10} {'difference':>11} {'held':>5}"
     ]
-    with joulemap.Session(path=args.record, overwrite=True, kernels=True) as run:
-        model = GPT(GPT2_SMALL, LENGTH).to("cuda")
-        parts = parts_of(model)
-        begin_ns, end_ns = train(model, run, args.seconds)
-        rows = run.report(by="span", from_ns=begin_ns, to_ns=end_ns).rows
-    with joulemap.Session() as run:
+    compared = []
+    for part, true, (found, row) in zip(parts, truths, lives, strict=True):
+        # The truth has an error of its own.
+        held = abs(found.energy_j - true.energy_j) <= math.hypot(found.half_j, true.half_j)
+        compared.append((abs(found.energy_j / true.energy_j - 1), part, true, found, row, held))
+    for _, part, true, found, row, held in sorted(compared, key=lambda entry: -entry[0]):
+        lines.append(
+            f"{part.path:34} {1e6 * part.call_s:6.0f} us {1e3 * true.energy_j:10.2f} ±{1e3 * true.half_j:5.2f} mJ"
+            f" {true.clock_mhz:5.0f} {1e3 * found.energy_j:12.2f} ±{1e3 * found.half_j:7.2f} mJ {found.clock_mhz:5.0f}"
+            f" {row.provenance:>10} {100 * (found.energy_j / true.energy_j - 1):+9.1f} % {'yes' if held else 'NO':>5}"
+        )
+    count = sum(held for *_, held in compared)
+    lines.append(f"{count} of {len(compared)} 95 % intervals hold the truth (its own interval added in quadrature)")
+    return lines
+
+
+def setting(text: str) -> tuple[str, Any]:
+    key, _, value = text.partition("=")
+    try:
+        return key, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return key, value
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="gpt", help="gpt, torchvision:NAME or transformers:TYPE")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--size", type=int, default=1024, help="tokens of a sequence, or pixels of an image's edge")
+    parser.add_argument("--set", type=setting, action="append", default=[], metavar="KEY=VALUE", help="of the config")
+    parser.add_argument("--layers", help="paths with commas between them; without it they are drawn")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw of layers")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of training")
+    parser.add_argument("--window", type=float, default=1.2, help="seconds of bursts at each setting")
+    parser.add_argument("--out", type=Path, help="append the table to this file")
+    parser.add_argument("--record", type=Path, help="keep the recording of the training in this file")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
+    torch.manual_seed(0)
+    subject = make(args.model, args.batch, args.size, dict(args.set))
+    for _ in range(3):  # cuDNN and cuBLAS have chosen their kernels
+        subject.step()
+    paths = args.layers.split(",") if args.layers else draw_layers(subject, args.seed)
+    parts = [Part(path, subject.model.get_submodule(path)) for path in paths]
+    folder = tempfile.TemporaryDirectory()
+    kept = str(args.record or Path(folder.name) / "train.joulemap")
+    with joulemap.Session(path=kept, overwrite=True, kernels=True) as run:
+        begin_ns, end_ns = train(subject, run, args.seconds)
+        report = run.report(by="layer", from_ns=begin_ns, to_ns=end_ns)
+        rows, totals, quality, notes = report.rows, report.totals, report.quality, report.notes
+    live_mhz = clock_mhz(kept, [(begin_ns, end_ns)])
+    take_inputs(subject, parts)
+    alone = str(Path(folder.name) / "bursts.joulemap")
+    with joulemap.Session(path=alone) as run:
         for part in parts:
             time_alone(part)
-            run_bursts(part)
-        for part in parts:
-            energy_j, error_j = truth(part, run)
-            burst_w, burst_error_w = energy_j / part.call_s, error_j / part.call_s
-            live_w, low_w, high_w = live(part, rows)
-            lines.append(
-                f"{part.path:16} {burst_w:7.0f} ±{2 * burst_error_w:3.0f} W {live_w:7.0f} W "
-                f"{low_w:6.0f} to {high_w:4.0f} W {100 * (live_w / burst_w - 1):+9.1f} %"
-            )
-    text = "\n".join(lines) + "\n"
-    print(text, end="")
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(text)
+        for _ in range(SERIES):
+            for part in parts:
+                run_bursts(part, args.window)
+        run.flush()
+        truths = [truth(part, run, alone) for part in parts]
+    lines = [
+        f"bursts: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {torch.cuda.get_device_name()}, "
+        f"PyTorch {torch.__version__}",
+        "$ python " + shlex.join(["bench/gpu/bursts.py", *sys.argv[1:]]),
+        f"training: {totals.duration_s:.1f} s, {totals.total_energy_j:.0f} J, residual {totals.residual_w:.1f} W, "
+        f"chi2/n {totals.chi2_n:.1f}, {quality.throttle_events} times throttled",
+        *(f"note: {note}" for note in notes),
+        "",
+        *table(parts, truths, [live(part, rows, live_mhz) for part in parts]),
+    ]
+    text = "\n".join(lines) + "\n\n"
+    print(text, end="", flush=True)
+    if args.out:
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        with args.out.open("a") as file:
+            file.write(text)
 
 
 if __name__ == "__main__":
