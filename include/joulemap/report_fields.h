@@ -111,6 +111,12 @@
     Q(REAL, gap_s, "gap_s", JM_IN_QUALITY, "Their length, seconds")                                          \
     Q(INT64, lost_records, "lost_records", JM_IN_QUALITY, "Spans and kernels that did not fit")              \
     Q(INT64, throttle_events, "throttle_events", JM_IN_QUALITY, "Times that a board began to throttle")      \
+    Q(REAL_OR_NONE, throttled_share, "throttled_share", JM_IN_QUALITY,                                       \
+      "Share of the time in which the boards were throttled; missing where not recorded")                    \
+    Q(REAL_OR_NONE, clock_mhz, "clock_mhz", JM_IN_QUALITY,                                                   \
+      "Mean clock of the boards while kernels ran, MHz; missing where not recorded")                         \
+    Q(REAL_OR_NONE, power_limit_w, "power_limit_w", JM_IN_QUALITY,                                           \
+      "Power limit of a board, the mean of all, watts; missing where not recorded")                          \
     T(REAL_OR_NONE, residual_w, "residual_w", JM_IN_REPORT | JM_IN_QUALITY,                                  \
       "Root mean square of the fit, watts; missing without a fit")                                           \
     T(REAL_OR_NONE, chi2_n, "chi2_n", JM_IN_QUALITY, "Reduced chi square; missing without a fit")            \

@@ -1,6 +1,7 @@
 /* From a dataset and the wishes for a report to fitted boards. */
 #include "attribute/attribution.h"
 
+#include "attribute/clocks.h"
 #include "attribute/lost.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -246,8 +247,11 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
 jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_error *err)
 {
     JM_TRY(jm__work_pass(&a->work, &a->spans, &a->windows, rows, err));
-    for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (a->boards[b].work->wanted) JM_TRY(fit_board(a, &a->boards[b], err));
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        if (!a->boards[b].work->wanted) continue;
+        JM_TRY(fit_board(a, &a->boards[b], err));
+        JM_TRY(jm__clocks_find(&a->boards[b], a->dataset, err));
+    }
     return JM_OK;
 }
 
@@ -270,6 +274,7 @@ void jm__attribution_free(jm__attribution *a)
         jm__vec_free(&part->powers);
         jm__vec_free(&part->counts);
         jm__fit_free(&part->fit);
+        free(part->clock_mhz);
     }
     free(a->boards);
     jm__span_index_free(&a->spans);

@@ -1,6 +1,8 @@
 /* Gaps, losses, throttling, sensors in use, and the sampler's own cost. */
 #include "attribute/quality.h"
 
+#include "attribute/conditions.h"
+#include "attribute/events.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -8,20 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_wanted(const jm__attribution *a, int64_t board_id)
-{
-    if (board_id == 0) return true; /* it concerns all of them */
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
-        if (a->boards[b].board->id == board_id) return a->boards[b].wanted;
-    }
-    return false;
-}
-
 static void count_events(jm_report_quality *figures, const jm__attribution *a)
 {
     for (size_t i = 0; i < a->dataset->event_count; i++) {
         const jm__event *event = &a->dataset->events[i];
-        if (!is_wanted(a, event->board_id)) continue;
+        if (!jm__event_concerns(a, event)) continue;
         if (event->kind == JM_EVENT_GAP) {
             figures->gaps++;
             figures->gap_s += event->value * 1e-9;
@@ -30,6 +23,43 @@ static void count_events(jm_report_quality *figures, const jm__attribution *a)
     }
     for (size_t i = 0; i < a->dataset->loss_count; i++)
         figures->lost_records += a->dataset->losses[i].count;
+}
+
+/* A mean while it is added up. */
+typedef struct mean {
+    double weighted;
+    double weight;
+} mean;
+
+static void mean_add(mean *m, double value, double weight)
+{
+    if (isnan(value)) return;
+    m->weighted += weight * value;
+    m->weight += weight;
+}
+
+static double mean_of(const mean *m)
+{
+    return m->weight > 0 ? m->weighted / m->weight : NAN;
+}
+
+/* Over all boards asked for: the clock by busy time, the limit one board as much as the other. */
+static void take_conditions(jm_report_quality *figures, const jm__attribution *a)
+{
+    mean throttled = {0}, clock = {0}, limit = {0};
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->wanted) continue;
+        jm__conditions conditions = jm__conditions_of(a->dataset, part);
+        throttled.weighted += conditions.throttled_s;
+        throttled.weight += conditions.told_s;
+        mean_add(&limit, conditions.power_limit_w, 1);
+        for (size_t k = 0; part->clock_mhz != NULL && k < part->work->columns.class_columns; k++)
+            mean_add(&clock, part->clock_mhz[k], part->work->seconds[k]);
+    }
+    figures->throttled_share = mean_of(&throttled);
+    figures->clock_mhz = mean_of(&clock);
+    figures->power_limit_w = mean_of(&limit);
 }
 
 static jm_status name_sensors(jm__quality *quality, const jm__attribution *a, jm_error *err)
@@ -64,6 +94,7 @@ jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, jm_er
     *quality = (jm__quality){0};
     take_cost(&quality->figures, &a->dataset->cost);
     count_events(&quality->figures, a);
+    take_conditions(&quality->figures, a);
     return name_sensors(quality, a, err);
 }
 

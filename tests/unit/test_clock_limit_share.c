@@ -1,6 +1,6 @@
 /* The clock of kinds of work, from readings of the clock beside a timeline of known truth. */
+#include "attribute/clocks.h"
 #include "attribute/report.h"
-#include "attribute/rollup/means.h"
 #include "synthetic.h"
 
 #include <setjmp.h>
@@ -99,11 +99,9 @@ static void test_a_timeline_that_cannot_be_read_gives_no_clock(void **state)
     jm__dataset dataset = {
         .sensors = &clock, .sensor_count = 1, .readings = &reading, .reading_count = 1, .board_count = 1};
     jm__board_part part = {.wanted = true, .board = &board, .work = &work};
-    const jm__attribution a = {.dataset = &dataset, .boards = &part, .columns = 1};
-    double value = NAN;
     jm_error err = {0};
-    assert_int_equal(jm__mean_clock_limit_share(&value, &a, &err), JM_IO);
-    assert_true(isnan(value));
+    assert_int_equal(jm__clocks_find(&part, &dataset, &err), JM_IO);
+    free(part.clock_mhz);
     jm__vec_free(&work.pieces.blocks);
 }
 

@@ -1,8 +1,10 @@
 /* Sentences about one board: its time, its sensor, its total, its fit. */
+#include "attribute/conditions.h"
 #include "attribute/notes/note_writer.h"
 #include "rows/sensor_role.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const char *missing_ring(const jm__attribution *a, const jm_board *board)
 {
@@ -121,10 +123,31 @@ static void say_fit(jm__note_writer *w, const jm__board_part *part)
     say_total(w, part);
 }
 
+/* A reason that held for less of the throttled time is not worth a word. */
+static const double reason_told = 0.1;
+
+static void say_throttled(jm__note_writer *w, const jm__board_part *part)
+{
+    const jm__conditions c = jm__conditions_of(w->a->dataset, part);
+    char why[160] = "";
+    size_t length = 0;
+    if (c.throttled_s <= 0) return;
+    for (int bit = 0; bit < JM_REASONS && length < sizeof why; bit++)
+        if (c.reason_s[bit] >= reason_told * c.throttled_s)
+            length += (size_t)snprintf(why + length, sizeof why - length, "%s%s", length > 0 ? ", " : "",
+                                       jm__throttle_reason_text(bit));
+    double percent = 100 * c.throttled_s / c.told_s;
+    jm__say(
+        w,
+        "%s throttled for %.*f %% of this time (%s): power at a limit is not that of the same work below it.",
+        w->label, percent < 1 ? 1 : 0, percent, length > 0 ? why : "a reason without a name");
+}
+
 void jm__notes_of_board(jm__note_writer *w, const jm__board_part *part)
 {
     jm__note_writer_speak_of(w, part->board);
     say_lost(w, part);
     say_sensor(w, part);
     if (jm__board_is_fitted(part->board)) say_fit(w, part);
+    say_throttled(w, part);
 }

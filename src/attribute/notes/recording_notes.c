@@ -1,4 +1,5 @@
 /* Sentences about the recording: what was lost, what happened, what never ended. */
+#include "attribute/events.h"
 #include "attribute/notes/note_writer.h"
 #include "base/map.h"
 
@@ -54,7 +55,6 @@ static void say_events(jm__note_writer *w)
         [JM_EVENT_BOARD_LOST] = "a GPU was lost",
         [JM_EVENT_BOARD_BACK] = "a GPU came back",
         [JM_EVENT_COUNTER_RESET] = "the energy counter was reset",
-        [JM_EVENT_THROTTLE] = "the GPU throttled: power at a limit is not that of the same work below it",
         [JM_EVENT_SENSOR_FAILED] = "a sensor failed",
         [JM_EVENT_CUPTI] = "CUPTI",
         [JM_EVENT_RECORDER] = "the recorder",
@@ -62,9 +62,9 @@ static void say_events(jm__note_writer *w)
     for (int kind = 0; kind < JM_EVENT_COUNT; kind++) {
         size_t count = 0;
         const char *text = "";
+        if (kind == JM_EVENT_THROTTLE) continue; /* how long it did is a note of its board */
         for (size_t i = 0; i < d->event_count; i++) {
-            if ((int)d->events[i].kind != kind) continue;
-            if (kind == JM_EVENT_THROTTLE && d->events[i].value == 0) continue; /* the end of it */
+            if ((int)d->events[i].kind != kind || !jm__event_concerns(w->a, &d->events[i])) continue;
             if (count++ == 0) text = d->events[i].text;
         }
         if (count == 0) continue;

@@ -1,0 +1,72 @@
+/* The mean clock of each kind of work, from what ran around the readings of the clock. */
+#include "attribute/clocks.h"
+
+#include "attribute/fit/response.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "rows/sensor_role.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What ran in the 20 ms before a reading of the clock ran at about that clock: it changes slower
+ * (docs/sensors.md), and a kind is seen in many readings. */
+static const double window_ns = 20.0 * (double)JM_NS_PER_MS;
+
+static const jm_sensor *clock_of(const jm__dataset *d, const jm_board *board)
+{
+    for (size_t i = 0; i < d->sensor_count; i++)
+        if (d->sensors[i].board_id == board->id && jm__sensor_is(&d->sensors[i], JM_SENSOR_CLOCK_SM))
+            return &d->sensors[i];
+    return NULL;
+}
+
+/* What readings of the clock say of each column. */
+typedef struct clock_sums {
+    double *mhz;  /* [columns]: weight times clock */
+    double *seen; /* [columns]: weight */
+} clock_sums;
+
+static void add_reading(clock_sums *sums, const double *row, double mhz, size_t columns)
+{
+    for (size_t k = 0; k < columns; k++) {
+        sums->mhz[k] += row[k] * mhz;
+        sums->seen[k] += row[k];
+    }
+}
+
+/* From readings in the time reported; of a kind that none of them saw, from those of all the run. */
+static jm_status find(double *mhz, const jm__board_part *part, const jm__dataset *d, const jm_sensor *sensor,
+                      jm_error *err)
+{
+    size_t columns = part->work->columns.count;
+    jm__design design;
+    double *room = calloc(4 * columns + 4, sizeof *room);
+    clock_sums here = {room, room + columns}, all = {room + 2 * columns, room + 3 * columns};
+    if (room == NULL) return jm__no_memory(err, "jm__clocks_find");
+    jm_status status = jm__design_init(&design, &part->work->pieces, columns, err);
+    if (status == JM_OK) jm__design_start(&design, (jm__response){JM_RESPONSE_BOX, 0, window_ns});
+    for (size_t i = 0; status == JM_OK && i < d->reading_count; i++) {
+        const jm_reading *reading = &d->readings[i];
+        if (reading->sensor_id != sensor->id) continue;
+        const double *row = jm__design_row(&design, reading->t_ns);
+        add_reading(&all, row, reading->value, columns);
+        if (jm__windows_hold(&part->windows, reading->t_ns)) add_reading(&here, row, reading->value, columns);
+    }
+    for (size_t k = 0; status == JM_OK && k < columns; k++) {
+        const clock_sums *told = here.seen[k] > 0 ? &here : &all;
+        mhz[k] = told->seen[k] > 0 ? told->mhz[k] / told->seen[k] : NAN;
+    }
+    if (status == JM_OK) jm__design_free(&design);
+    free(room);
+    return status == JM_OK ? jm__pieces_check(&part->work->pieces, err) : status;
+}
+
+jm_status jm__clocks_find(jm__board_part *part, const jm__dataset *dataset, jm_error *err)
+{
+    const jm_sensor *sensor = clock_of(dataset, part->board);
+    if (sensor == NULL) return JM_OK;
+    part->clock_mhz = calloc(part->work->columns.count + 1, sizeof *part->clock_mhz);
+    if (part->clock_mhz == NULL) return jm__no_memory(err, "jm__clocks_find");
+    return find(part->clock_mhz, part, dataset, sensor, err);
+}

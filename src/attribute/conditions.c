@@ -1,0 +1,91 @@
+/* Throttling and the limit as shares of time: what is read now and then holds around its reading. */
+#include "attribute/conditions.h"
+
+#include "base/clock.h"
+#include "rows/sensor_role.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* nvml.h, nvmlClocksEventReason*. Idle and the clocks that somebody asked for hold nothing back. */
+static const uint64_t held_by_nothing = 0x3;
+static const char *const reasons[JM_REASONS] = {
+    "idle",
+    "clocks asked for",
+    "power limit",
+    "hardware slowdown",
+    "sync boost",
+    "temperature, by the driver",
+    "temperature, by the hardware",
+    "power brake",
+    "display clock",
+};
+
+const char *jm__throttle_reason_text(int bit)
+{
+    return reasons[bit];
+}
+
+/* A reason is read ten times a second; half a second without it is not known. */
+static const int64_t reasons_reach_ns = JM_NS_PER_S / 2;
+/* A limit is read every five seconds, and is what somebody set. */
+static const int64_t limit_reach_ns = INT64_MAX / 4;
+
+/* Told one reading after the other: each speaks of the time nearer to it than to its neighbours. */
+typedef void (*taker)(void *sums, double value, double seconds);
+
+static void each_reading(const jm__dataset *d, const jm__board_part *part, jm__sensor_role role,
+                         int64_t reach_ns, taker take, void *sums)
+{
+    const jm_reading *now = NULL;
+    int64_t from_ns = 0, sensor_id = 0;
+    for (size_t i = 0; i < d->sensor_count && sensor_id == 0; i++)
+        if (d->sensors[i].board_id == part->board->id && jm__sensor_is(&d->sensors[i], role))
+            sensor_id = d->sensors[i].id;
+    for (size_t i = 0; sensor_id != 0 && i <= d->reading_count; i++) {
+        const jm_reading *next = i < d->reading_count ? &d->readings[i] : NULL;
+        if (next != NULL && next->sensor_id != sensor_id) continue;
+        int64_t to_ns = now != NULL ? now->t_ns + reach_ns : 0;
+        if (now != NULL && next != NULL && (next->t_ns - now->t_ns) / 2 < reach_ns)
+            to_ns = now->t_ns + (next->t_ns - now->t_ns) / 2;
+        if (now != NULL)
+            take(sums, now->value, (double)jm__windows_overlap_ns(&part->windows, from_ns, to_ns) * 1e-9);
+        if (next != NULL)
+            from_ns = now != NULL && to_ns > next->t_ns - reach_ns ? to_ns : next->t_ns - reach_ns;
+        now = next;
+    }
+}
+
+static void take_reasons(void *sums, double value, double seconds)
+{
+    jm__conditions *c = sums;
+    if (!(value >= 0 && value < 0x1p63)) return;
+    uint64_t bits = (uint64_t)value & ~held_by_nothing;
+    c->told_s += seconds;
+    if (bits != 0) c->throttled_s += seconds;
+    for (int bit = 0; bit < JM_REASONS; bit++)
+        if (bits >> bit & 1) c->reason_s[bit] += seconds;
+}
+
+typedef struct mean {
+    double weighted;
+    double seconds;
+} mean;
+
+static void take_limit(void *sums, double value, double seconds)
+{
+    mean *limit = sums;
+    if (!isfinite(value)) return;
+    limit->weighted += seconds * value;
+    limit->seconds += seconds;
+}
+
+jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_part *part)
+{
+    jm__conditions c = {.power_limit_w = NAN};
+    mean limit = {0};
+    each_reading(dataset, part, JM_SENSOR_THROTTLE, reasons_reach_ns, take_reasons, &c);
+    each_reading(dataset, part, JM_SENSOR_POWER_LIMIT, limit_reach_ns, take_limit, &limit);
+    if (limit.seconds > 0) c.power_limit_w = limit.weighted / limit.seconds;
+    return c;
+}

@@ -1,0 +1,26 @@
+/* Events by board and time. */
+#include "attribute/events.h"
+
+static bool is_of_wanted_board(const jm__attribution *a, int64_t board_id)
+{
+    if (board_id == 0) return true; /* it concerns all of them */
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].board->id == board_id) return a->boards[b].wanted;
+    return false;
+}
+
+/* What a sensor that failed, CUPTI or the recorder had to say holds from then on. */
+static bool lasts(jm_event_kind kind)
+{
+    return kind == JM_EVENT_SENSOR_FAILED || kind == JM_EVENT_CUPTI || kind == JM_EVENT_RECORDER;
+}
+
+bool jm__event_concerns(const jm__attribution *a, const jm__event *event)
+{
+    const jm_report_options *o = &a->options;
+    bool all_time = o->phase == NULL && o->from_ns == 0 && o->to_ns == 0;
+    if (!is_of_wanted_board(a, event->board_id)) return false;
+    if (all_time || lasts(event->kind) || jm__windows_hold(&a->windows, event->t_ns)) return true;
+    int64_t length_ns = event->kind == JM_EVENT_GAP ? (int64_t)event->value : 0;
+    return jm__windows_overlap_ns(&a->windows, event->t_ns, event->t_ns + length_ns) > 0;
+}
