@@ -63,6 +63,7 @@ def language(kind: str, batch: int, length: int, settings: dict[str, Any]) -> tu
     import transformers
 
     config = transformers.AutoConfig.for_model(kind, **settings)
+    config.use_cache = False  # in training nothing is kept for the next token
     known = [transformers.AutoModelForCausalLM, transformers.AutoModelForMaskedLM, transformers.AutoModelForSeq2SeqLM]
     # A type may be of several of these: an encoder that could also generate is trained as the encoder it is.
     if type(config) in transformers.AutoModelForMaskedLM._model_mapping:
