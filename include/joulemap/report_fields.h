@@ -105,6 +105,11 @@
       "Joules that the data cannot separate")                                                                \
     T(REAL_OR_NONE, closure, "closure", JM_IN_REPORT,                                                        \
       "(sum of the free fit - independent total) / total; missing if there is no second total")              \
+    Q(TEXT, verdict, "verdict", JM_IN_QUALITY,                                                               \
+      "\"good\": the parts can be printed with their intervals; \"fair\": with verdict_reason beside them; " \
+      "\"poor\": not the parts, and the total only if verdict_reason spares it")                             \
+    Q(TEXT, verdict_reason, "verdict_reason", JM_IN_QUALITY, "The worst that stands against the figures")    \
+    Q(TEXTS, verdict_more, "verdict_more", JM_IN_QUALITY, "What else stands against them, worst first")      \
     Q(TEXTS, sensors, "sensors", JM_IN_QUALITY, "What the fit used, one a board: \"0: power_ring\"")         \
     T(INT64, readings, "readings", JM_IN_QUALITY, "Readings of sensors that were used")                      \
     Q(INT64, gaps, "gaps", JM_IN_QUALITY, "Stretches without readings")                                      \

@@ -95,6 +95,11 @@ class Report:
         return Quality(**self._core(None).quality())
 
     @property
+    def verdict(self) -> str:
+        """How far the figures can be trusted: "good", "fair" or "poor"; `quality.verdict_reason` says why."""
+        return self.quality.verdict
+
+    @property
     def notes(self) -> list[str]:
         """Sentences that a reader must know: losses, gaps, throttling, the sensor used."""
         return self._core(None).notes()
@@ -141,7 +146,7 @@ class Report:
     def __repr__(self) -> str:
         totals = self.totals
         energy = "unknown" if totals.total_energy_j is None else f"{totals.total_energy_j:.6g} J"
-        return f"<joulemap.Report by={self._by!r}: {energy}, {len(self.rows)} rows>"
+        return f"<joulemap.Report by={self._by!r}: {energy}, {len(self.rows)} rows, {self.quality.verdict}>"
 
 
 def import_pandas() -> Any:

@@ -3,6 +3,7 @@
 
 #include "attribute/conditions.h"
 #include "attribute/events.h"
+#include "attribute/verdict/facts.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -89,13 +90,26 @@ static void take_cost(jm_report_quality *figures, const jm__sampler_cost *cost)
     figures->overhead_calls = cost->calls;
 }
 
-jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, jm_error *err)
+static jm_status judge(jm__quality *quality, const jm__facts *facts, jm_error *err)
+{
+    if (!jm__verdict_find(&quality->verdict, facts)) return jm__no_memory(err, "jm__quality_make");
+    char *const *sentences = quality->verdict.sentences.items;
+    quality->figures.verdict = jm__grade_text(quality->verdict.grade);
+    quality->figures.verdict_reason = sentences[0];
+    quality->figures.verdict_more = (const char *const *)&sentences[1];
+    return JM_OK;
+}
+
+jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const jm__rows *rows,
+                           const jm_report_totals *totals, jm_error *err)
 {
     *quality = (jm__quality){0};
     take_cost(&quality->figures, &a->dataset->cost);
     count_events(&quality->figures, a);
     take_conditions(&quality->figures, a);
-    return name_sensors(quality, a, err);
+    JM_TRY(name_sensors(quality, a, err));
+    const jm__facts facts = jm__facts_find(a, rows, totals, &quality->figures);
+    return judge(quality, &facts, err);
 }
 
 void jm__quality_free(jm__quality *quality)
@@ -103,5 +117,6 @@ void jm__quality_free(jm__quality *quality)
     for (char **sensor = quality->sensors; sensor != NULL && *sensor != NULL; sensor++)
         free(*sensor);
     free(quality->sensors);
+    jm__verdict_free(&quality->verdict);
     *quality = (jm__quality){0};
 }

@@ -4,13 +4,17 @@
 #define JM_ATTRIBUTE_QUALITY_H
 
 #include "attribute/attribution.h"
+#include "attribute/rollup/rows.h"
+#include "attribute/verdict/checks.h"
 
 typedef struct jm__quality {
     jm_report_quality figures;
     char **sensors; /* NULL-terminated; what figures.sensors points to */
+    jm__verdict verdict;
 } jm__quality;
 
-jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, jm_error *err);
+jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const jm__rows *rows,
+                           const jm_report_totals *totals, jm_error *err);
 
 void jm__quality_free(jm__quality *quality);
 

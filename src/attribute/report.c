@@ -62,7 +62,7 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
     jm__rollup_free(&rollup);
     if (status == JM_OK) status = jm__rows_make(&report->rows, &report->totals, &report->tree, a, err);
     if (status == JM_OK) status = jm__notes_write(&report->notes, a, err);
-    if (status == JM_OK) status = jm__quality_make(&report->quality, a, err);
+    if (status == JM_OK) status = jm__quality_make(&report->quality, a, &report->rows, &report->totals, err);
     if (status == JM_OK) jm__attribution_trim(a);
     return status;
 }

@@ -249,6 +249,18 @@ static void add_fact(jm__strbuf *out, const char *name, const char *text, size_t
     jm__strbuf_free(&clean);
 }
 
+/* What a reader has to know first: how far the figures can be trusted, and why no further. */
+static void add_verdict(jm__strbuf *out, const jm_report_quality *quality, size_t width)
+{
+    jm__strbuf text = {0};
+    jm__strbuf_format(&text, "%s: %s", quality->verdict, quality->verdict_reason);
+    add_fact(out, "verdict", text.text != NULL ? text.text : "", width);
+    for (const char *const *more = quality->verdict_more; more != NULL && *more != NULL; more++)
+        add_fact(out, "also", *more, width);
+    if (text.failed) out->failed = true;
+    jm__strbuf_free(&text);
+}
+
 /* A part of the total; what is nothing beside it is 0. */
 static void format_part(char out[JM_CELL], double energy_j, const jm_report_totals *totals)
 {
@@ -312,6 +324,7 @@ jm_status jm_report_text(const jm_report *report, int width, size_t limit, char 
         add_title(&text, report);
         jm__table_print(&text, &table, columns_wide);
         jm__strbuf_add(&text, "\n");
+        add_verdict(&text, jm_report_quality_get(report), columns_wide);
         add_total(&text, totals, columns_wide);
         add_fit(&text, totals, columns_wide);
         for (size_t i = 0; i < jm_report_note_count(report); i++)

@@ -353,8 +353,12 @@ def test_a_report_comes_as_text_json_and_data_frame(session: joulemap.Session) -
     report = session.report("phase")
     assert "work" in report.table()
     assert "work" in str(report)
+    assert f"\nverdict   {report.verdict}: {report.quality.verdict_reason}" in report.table()
+    assert report.verdict in ("good", "fair", "poor")
+    assert f"rows, {report.verdict}>" in repr(report)
     parsed = report.to_dict()
     assert parsed["simulated"] is True
+    assert parsed["quality"]["verdict"] == report.verdict
     assert {row["name"] for row in parsed["rows"]} == {row.name for row in report.rows}
     frame = report.dataframe()
     assert list(frame["name"]) == [row.name for row in report.rows]

@@ -38,7 +38,7 @@ static int reset(void **state)
     static const char *const notes[] = {
         "3 records were lost because a ring was full; the rows of process 12 may lack "
         "up to 3 kernels"};
-    static const char *const sensors[] = {"0: power_ring", NULL};
+    static const char *const sensors[] = {"0: power_ring", NULL}, *const more[] = {"another", NULL};
     fake_report = (jm_report){
         .rows = tree,
         .row_count = sizeof tree / sizeof *tree,
@@ -56,7 +56,11 @@ static int reset(void **state)
                    .chi2_n = NAN,
                    .readings = 200,
                    .simulated = true},
-        .quality = {.lost_records = 3,
+        .quality = {.verdict = "fair",
+                    .verdict_reason =
+                        "a reason that is long enough to be wrapped in a table of eighty columns",
+                    .verdict_more = more,
+                    .lost_records = 3,
                     .overhead_calls = -1,
                     .overhead_cpu_s = NAN,
                     .overhead_call_s = NAN,
@@ -106,6 +110,9 @@ static void test_table_reads_as_told(void **state)
                         "  mlp (backward)    100  250 ms  100 ±102 J  400 W  10.0 %  unresolved\n"
                         "idle                  -       -     200.0 J      -  20.0 %  measured\n"
                         "\n"
+                        "verdict   fair: a reason that is long enough to be wrapped in a table of eighty\n"
+                        "          columns\n"
+                        "also      another\n"
                         "total     1.0000 ±0.0050 kJ in 4.00 s, 250 W, from energy_counter\n"
                         "of it     idle 200.0 J, outside 0 J, unresolved 0 J\n"
                         "fit       root mean square residual 21.5 W over 200 readings\n"

@@ -226,6 +226,7 @@ static jm_status run(pass *p, jm_error *err)
             forget(&p->work->boards[b]);
         status = walk(p, true, err);
     }
+    p->work->kernels = p->kernels;
     if (status == JM_OK) status = finish(p, err);
     end_walk(p);
     return status;

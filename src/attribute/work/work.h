@@ -38,6 +38,7 @@ typedef struct jm__work_set {
     jm__classes classes;
     jm__board_work *boards; /* [board_count] */
     size_t board_count;
+    size_t kernels; /* that passed by, of all boards */
 } jm__work_set;
 
 /* Room for the boards of a dataset. */
