@@ -79,9 +79,11 @@ static void test_beliefs_of_one_power_are_weighed_by_how_sure_they_are(void **st
     assert_near(prior.power_w[0], 548, 1e-9);
     assert_near(prior.u_w[0], sqrt(2000), 1e-9);
     assert_near(prior.power_w[1], 400, 1e-9);
-    const double first[] = {1, 0, 0}, second[] = {0, 1, 0};
-    assert_int_equal(jm__prior_decider(&prior, first), JM_PROVENANCE_ISOLATED);
-    assert_int_equal(jm__prior_decider(&prior, second), JM_PROVENANCE_WEAK);
+    assert_near(prior.parts[0].share[0], 0.2 * 2000,
+                1e-9); /* (1/100^2) / (1/100^2 + 1/50^2) of the variance */
+    assert_near(prior.parts[1].share[0], 0.8 * 2000, 1e-9);
+    assert_near(prior.parts[0].share[COLUMNS + 1], 100 * 100, 1e-6);
+    assert_near(prior.parts[1].share[COLUMNS + 1], 0, 1e-9);
     jm__prior_free(&prior);
     jm__belief_free(&weak);
     jm__belief_free(&sure);

@@ -59,6 +59,26 @@ static jm_status add_part(jm__prior *prior, const jm__belief *belief, bool only,
     return only ? jm__belief_fold(belief, &prior->equations, err) : fold_part(prior, part, belief, err);
 }
 
+/* The estimate is C times the sum over beliefs of what each says in units of its variance, so each has the
+ * share C I C of the covariance, I being its information; the shares add up to all of it. */
+static jm_status share_out(jm__prior *prior, jm_error *err)
+{
+    size_t n = prior->columns;
+    if (prior->part_count == 1) return JM_OK;
+    double *told = malloc((n * n + 1) * sizeof *told);
+    bool all = told != NULL;
+    for (size_t i = 0; all && i < prior->part_count; i++) {
+        jm__prior_part *part = &prior->parts[i];
+        part->share = malloc((n * n + 1) * sizeof *part->share);
+        all = part->share != NULL;
+        if (!all) break;
+        jm__matrix_multiply(told, 1, part->information, prior->covariance, n);
+        jm__matrix_multiply(part->share, 1, prior->covariance, told, n);
+    }
+    free(told);
+    return all ? JM_OK : jm__no_memory(err, "jm__prior_make");
+}
+
 /* Mean and covariance of the folded equations. */
 static jm_status solve(jm__prior *prior, jm_error *err)
 {
@@ -108,6 +128,7 @@ jm_status jm__prior_make(jm__prior *prior, const jm__belief *const *beliefs, siz
         jm__qr_finish(&prior->equations);
         status = solve(prior, err);
     }
+    if (status == JM_OK) status = share_out(prior, err);
     if (status != JM_OK) jm__prior_free(prior);
     return status;
 }
@@ -119,8 +140,10 @@ void jm__prior_free(jm__prior *prior)
     free(prior->u_w);
     free(prior->covariance);
     free(prior->information);
-    for (size_t i = 0; i < prior->part_count; i++)
+    for (size_t i = 0; i < prior->part_count; i++) {
         free(prior->parts[i].information);
+        free(prior->parts[i].share);
+    }
     free(prior->parts);
     *prior = (jm__prior){0};
 }
@@ -163,25 +186,4 @@ double jm__prior_variance(const jm__prior *prior, const double *weights)
     for (size_t k = 0; k < prior->columns; k++)
         sum += pow(weights[k] * prior->u_w[k], 2);
     return sum;
-}
-
-/* The estimate is C times the sum over beliefs of what each says in units of its variance, so each has the
- * share w' C I C w of the variance, I being its information; the shares add up to all of it. */
-jm_provenance jm__prior_decider(const jm__prior *prior, const double *weights)
-{
-    size_t best = 0;
-    double most = -1, *moved = malloc((prior->columns + 1) * sizeof *moved);
-    if (prior->part_count == 1 || moved == NULL) {
-        free(moved);
-        return prior->parts[0].provenance;
-    }
-    jm__matrix_apply(moved, prior->covariance, weights, prior->columns);
-    for (size_t i = 0; i < prior->part_count; i++) {
-        double share = jm__matrix_between(moved, prior->parts[i].information, moved, prior->columns);
-        if (share <= most) continue;
-        most = share;
-        best = i;
-    }
-    free(moved);
-    return prior->parts[best].provenance;
 }

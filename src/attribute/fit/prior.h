@@ -17,6 +17,7 @@ typedef struct jm__noise_prior {
 typedef struct jm__prior_part {
     jm_provenance provenance;
     double *information; /* [columns * columns], 1/W^2; NULL: the only part has all of it */
+    double *share;       /* [columns * columns], W^2: of the covariance, what is owed to it; NULL likewise */
 } jm__prior_part;
 
 typedef struct jm__prior {
@@ -49,8 +50,5 @@ jm_status jm__prior_equations_moved(jm__qr *out, const jm__prior *prior, const d
 
 /* Variance of the sum weights . power. */
 double jm__prior_variance(const jm__prior *prior, const double *weights);
-
-/* The belief that the prior's figure of the sum owes most to. */
-jm_provenance jm__prior_decider(const jm__prior *prior, const double *weights);
 
 #endif

@@ -3,7 +3,6 @@
 #include "attribute/fit/matrix.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* s' M s of the cells' seconds s. */
 static double quadratic(const double *matrix, size_t columns, const jm__cell *cells, size_t count,
@@ -20,17 +19,18 @@ static double quadratic(const double *matrix, size_t columns, const jm__cell *ce
     return fmax(0, sum);
 }
 
+/* The belief that the prior's figure of the sum owes most to. */
 static jm_provenance decider(const jm__prior *prior, const jm__cell *cells, size_t count, size_t first)
 {
-    if (prior->part_count == 1) return prior->parts[0].provenance;
-    double *weights = calloc(prior->columns + 1, sizeof *weights);
-    if (weights == NULL)
-        return prior->parts[0].provenance; /* the weakest: a word too modest, no wrong figure */
-    for (size_t i = 0; i < count; i++)
-        weights[cells[i].column - first] = cells[i].seconds;
-    jm_provenance found = jm__prior_decider(prior, weights);
-    free(weights);
-    return found;
+    size_t best = 0;
+    double most = -1;
+    for (size_t i = 0; prior->part_count > 1 && i < prior->part_count; i++) {
+        double share = quadratic(prior->parts[i].share, prior->columns, cells, count, first);
+        if (share <= most) continue;
+        most = share;
+        best = i;
+    }
+    return prior->parts[best].provenance;
 }
 
 jm__fit_sum jm__fit_sum_of(const jm__fit *fit, const jm__cell *cells, size_t count, size_t first)
