@@ -23,10 +23,13 @@ static void load(void)
     }
 }
 
-char *jm__demangle(const char *name)
+bool jm__demangle(char **plain, const char *name)
 {
-    if (strncmp(name, "_Z", 2) != 0) return NULL;
-    pthread_once(&once, load);
+    enum { NO_MEMORY = -1 };
     int status = 0;
-    return demangle != NULL ? demangle(name, NULL, NULL, &status) : NULL;
+    *plain = NULL;
+    if (strncmp(name, "_Z", 2) != 0) return true;
+    pthread_once(&once, load);
+    if (demangle != NULL) *plain = demangle(name, NULL, NULL, &status);
+    return status != NO_MEMORY;
 }

@@ -100,7 +100,8 @@ static const char *path_under(jm__views *v, size_t parent, const char *name)
         jm__strbuf_format(&text, "%.*s\\/", (int)part, name);
         name += part + 1;
     }
-    const char *path = jm__tree_text(v->tree, "%s%s", text.text != NULL ? text.text : "", name);
+    jm__strbuf_add(&text, name);
+    const char *path = text.failed ? NULL : jm__tree_text(v->tree, "%s", text.text);
     jm__strbuf_free(&text);
     return path;
 }
@@ -228,11 +229,12 @@ size_t jm__view_span_node(jm__views *v, size_t span)
 /* CUPTI gives C++ names as the linker sees them. The path keeps that one: it is the same on every machine. */
 static const char *readable_name(jm__views *v, const char *name)
 {
-    char *plain = jm__demangle(name);
+    char *plain;
+    if (!jm__demangle(&plain, name)) v->tree->failed = true;
     if (plain == NULL) return name;
     const char *kept = jm__tree_text(v->tree, "%s", plain);
     free(plain);
-    return kept != NULL ? kept : name;
+    return kept;
 }
 
 static bool has_shape(const jm__class *row)
