@@ -1,22 +1,30 @@
 /* JSON on stdout. */
 #include "cli/json.h"
 
+#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 json_t *cli_json_number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static int write_bytes(const char *bytes, size_t count, void *context)
+{
+    (void)context;
+    errno = 0;
+    if (fwrite(bytes, 1, count, stdout) != count) cli_write_failed(errno);
+    return 0; /* stdout remembers */
+}
+
+/* As it is made: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14). */
 int cli_json_write(const cli_args *args, json_t *document_take)
 {
-    char *text =
-        document_take == NULL ? NULL : json_dumps(document_take, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    static const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(12);
+    bool whole = document_take != NULL && json_dump_callback(document_take, write_bytes, NULL, flags) == 0;
     json_decref(document_take);
-    if (text == NULL) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
-    cli_write(text);
+    if (!whole) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
     cli_write("\n");
-    free(text);
     return 0;
 }

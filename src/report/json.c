@@ -26,11 +26,20 @@ static json_t *text(const char *value)
     return string;
 }
 
+/* Takes the item. False, and the array is gone, if there is no memory for one of the two. */
+static bool append(json_t **array, json_t *item)
+{
+    if (json_array_append_new(*array, item) == 0) return true;
+    json_decref(*array);
+    *array = NULL;
+    return false;
+}
+
 static json_t *texts(const char *const *values)
 {
     json_t *array = json_array();
     for (; values != NULL && *values != NULL; values++)
-        json_array_append_new(array, text(*values));
+        if (!append(&array, text(*values))) break;
     return array;
 }
 
@@ -83,11 +92,8 @@ static json_t *rows_array(const jm_report *report)
     bool one_by_one = jm_report_options_get(report)->by == JM_BY_SPAN;
     unsigned places = one_by_one ? JM_IN_ROW | JM_IN_OCCURRENCE : JM_IN_ROW;
     json_t *rows = json_array();
-    for (size_t i = 0; i < jm_report_row_count(report); i++) {
-        if (json_array_append_new(rows, row_object(jm_report_row(report, i), places)) == 0) continue;
-        json_decref(rows);
-        return NULL;
-    }
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        if (!append(&rows, row_object(jm_report_row(report, i), places))) break;
     return rows;
 }
 
@@ -95,7 +101,7 @@ static json_t *notes_array(const jm_report *report)
 {
     json_t *notes = json_array();
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        json_array_append_new(notes, text(jm_report_note(report, i)));
+        if (!append(&notes, text(jm_report_note(report, i)))) break;
     return notes;
 }
 
@@ -136,18 +142,26 @@ static json_t *report_object(const jm_report *report)
     return NULL;
 }
 
+static int add_bytes(const char *bytes, size_t count, void *buffer)
+{
+    jm__strbuf_add_bytes(buffer, bytes, count);
+    return 0; /* the buffer remembers */
+}
+
+/* Into a buffer of our own: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14).
+ */
 jm_status jm_report_json(const jm_report *report, char **out, jm_error *err)
 {
     enum { DIGITS = 15 };
+    jm__strbuf text = {0};
     json_t *root = report_object(report);
-    char *whole = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) : NULL;
+    bool whole = root != NULL && json_dump_callback(root, add_bytes, &text,
+                                                    JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) == 0;
     json_decref(root);
+    jm__strbuf_add(&text, "\n");
+    *out = jm__strbuf_take(&text);
+    if (*out != NULL && whole) return JM_OK;
+    free(*out);
     *out = NULL;
-    if (whole == NULL) return jm__no_memory(err, "jm_report_json");
-    jm__strbuf line = {0};
-    jm__strbuf_add(&line, whole);
-    jm__strbuf_add(&line, "\n");
-    free(whole);
-    *out = jm__strbuf_take(&line);
-    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_report_json");
+    return jm__no_memory(err, "jm_report_json");
 }

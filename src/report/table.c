@@ -117,6 +117,7 @@ static void add_name(jm__strbuf *out, const jm__table_line *line, const short_na
         if (jm__utf8_columns(best.text) <= room) break;
         jm__strbuf shorter = {0};
         jm__kernel_name_add(&shorter, line->name, b);
+        out->failed = out->failed || shorter.failed;
         if (shorter.text != NULL && !shorter.failed &&
             (b != JM_BREVITY_TEMPLATES || is_alone(names, shorter.text))) {
             jm__strbuf_free(&best);
