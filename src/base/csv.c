@@ -35,6 +35,7 @@ static jm_status read_failed(jm__csv *csv, jm_error *err)
     int code = 0;
     const char *text = gzerror(csv->file, &code);
     if (code == Z_ERRNO) return jm__fail(err, JM_IO, errno, "read", "%s: %s", csv->path, strerror(errno));
+    if (code == Z_MEM_ERROR) return jm__no_memory(err, "gzread");
     return jm__fail(err, JM_BAD_DATA, code, "gzread",
                     "%s, near line %lld: the compressed file is damaged (%s)", csv->path,
                     (long long)csv->line, text);
