@@ -1,0 +1,163 @@
+/* Memory that runs out while a report is made and shown: an error, or the report as it is. */
+#include "attribute/report.h"
+#include "base/strbuf.h"
+#include "failing_each.h"
+#include "small_run.h"
+
+#include <joulemap/report.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/joulemap-test-XXXXXX";
+static char belief[64];
+static synthetic *run;
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL) return -1;
+    snprintf(belief, sizeof belief, "%s/known.csv", folder);
+    FILE *file = fopen(belief, "w");
+    if (file == NULL) return -1;
+    fputs("kernel,power_w,u_w\nattention,500,10\nno such,500,10\n", file);
+    run = small_run_make();
+    return fclose(file);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    syn_free(run);
+    unlink(belief);
+    return rmdir(folder);
+}
+
+typedef struct wish {
+    jm_report_options options;
+    jm_report *report;
+    char *text;
+} wish;
+
+/* ---- the report */
+
+static jm_status make_report(void *context, jm_error *err)
+{
+    wish *w = context;
+    return jm__report_from_dataset(&w->report, &run->dataset, &w->options, err);
+}
+
+/* All figures of a report: those of JSON, and how rows hang together. */
+static char *tell_report(void *context)
+{
+    const wish *w = context;
+    jm__strbuf all = {0};
+    char *json;
+    assert_int_equal(jm_report_json(w->report, &json, NULL), JM_OK);
+    jm__strbuf_add(&all, json);
+    free(json);
+    for (size_t i = 0; i < jm_report_row_count(w->report); i++) {
+        double shared_j2;
+        jm_sum sum;
+        size_t pair[] = {0, i};
+        assert_int_equal(jm_report_sum(w->report, pair, 2, &sum, NULL), JM_OK);
+        assert_int_equal(jm_report_covariance(w->report, 0, i, &shared_j2, NULL), JM_OK);
+        jm__strbuf_format(&all, "%zu: %a %a %a %a\n", i, sum.energy_j, sum.low_j, sum.high_j, shared_j2);
+    }
+    return jm__strbuf_take(&all);
+}
+
+static void drop_report(void *context)
+{
+    wish *w = context;
+    jm_report_free(w->report);
+    w->report = NULL;
+}
+
+static void fail_each_report(const char *name, jm_report_options options)
+{
+    wish w = {.options = options};
+    w.options.size = sizeof w.options;
+    const failing_trial trial = {name, &w, make_report, tell_report, drop_report, failing_for_memory};
+    failing_each(&trial, FAILING_MEMORY);
+}
+
+static void test_a_report_without_memory_is_an_error_or_the_same_report(void **state)
+{
+    (void)state;
+    fail_each_report("by layer", (jm_report_options){.by = JM_BY_LAYER});
+    fail_each_report(
+        "by kernel, of a phase, with a belief",
+        (jm_report_options){.by = JM_BY_KERNEL, .belief = belief, .phase = "train", .board_id = 2});
+    fail_each_report("by type", (jm_report_options){.by = JM_BY_TYPE, .board_id = 2});
+    fail_each_report("by phase", (jm_report_options){.by = JM_BY_PHASE, .board_id = 2});
+    fail_each_report("by board", (jm_report_options){.by = JM_BY_BOARD, .board_id = 2});
+    fail_each_report("by span", (jm_report_options){.by = JM_BY_SPAN, .board_id = 2});
+}
+
+/* ---- what is made of it */
+
+static jm_status make_text(void *context, jm_error *err)
+{
+    wish *w = context;
+    return jm_report_text(w->report, 80, 8, &w->text, err);
+}
+
+static jm_status make_json(void *context, jm_error *err)
+{
+    wish *w = context;
+    return jm_report_json(w->report, &w->text, err);
+}
+
+static jm_status make_sums(void *context, jm_error *err)
+{
+    wish *w = context;
+    double shared_j2 = 0;
+    jm_sum sum;
+    const size_t rows[] = {0, 1, jm_report_row_count(w->report) - 1};
+    JM_TRY(jm_report_sum(w->report, rows, 3, &sum, err));
+    JM_TRY(jm_report_covariance(w->report, 0, 1, &shared_j2, err));
+    char text[128];
+    int length = snprintf(text, sizeof text, "%a %a %a %a", sum.energy_j, sum.low_j, sum.high_j, shared_j2);
+    w->text = malloc((size_t)length + 1);
+    if (w->text == NULL) return jm__no_memory(err, "the test");
+    memcpy(w->text, text, (size_t)length + 1);
+    return JM_OK;
+}
+
+static char *tell_text(void *context)
+{
+    return strdup(((wish *)context)->text);
+}
+
+static void drop_text(void *context)
+{
+    free(((wish *)context)->text);
+}
+
+static void fail_each_view(jm_by by)
+{
+    wish w = {.options = {.size = sizeof w.options, .by = by, .phase = "train"}};
+    assert_int_equal(make_report(&w, NULL), JM_OK);
+    const failing_trial text = {"as text", &w, make_text, tell_text, drop_text, failing_for_memory};
+    const failing_trial json = {"as JSON", &w, make_json, tell_text, drop_text, failing_for_memory};
+    const failing_trial sums = {"sums", &w, make_sums, tell_text, drop_text, failing_for_memory};
+    failing_each(&text, FAILING_MEMORY);
+    failing_each(&json, FAILING_MEMORY);
+    failing_each(&sums, FAILING_MEMORY);
+    drop_report(&w);
+}
+
+static void test_a_view_without_memory_is_an_error_or_the_same_view(void **state)
+{
+    (void)state;
+    fail_each_view(JM_BY_KERNEL);
+    fail_each_view(JM_BY_SPAN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_report_without_memory_is_an_error_or_the_same_report),
+        cmocka_unit_test(test_a_view_without_memory_is_an_error_or_the_same_view),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
