@@ -1,6 +1,8 @@
 /* JSON on stdout. */
 #include "cli/json.h"
 
+#include "cli/args.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
