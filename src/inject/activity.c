@@ -6,6 +6,7 @@
 #include "inject/convert.h"
 #include "inject/devices.h"
 #include "inject/flusher.h"
+#include "timeline/lost.h"
 #include "timeline/names.h"
 #include "timeline/ring.h"
 
@@ -56,6 +57,13 @@ static void push_lost_locked(uint64_t count, const char *reason)
     jm__ring_push_kernel(&ring, &record);
 }
 
+/* Records that go without their name. */
+static void count_refused_locked(void)
+{
+    if (ring.header != NULL) atomic_fetch_add(&ring.header->names_refused, names.refused);
+    names.refused = 0;
+}
+
 static void CUPTIAPI on_request(uint8_t **buffer, size_t *size, size_t *records_max)
 {
     *buffer = jm__buffers_take();
@@ -77,6 +85,7 @@ static void push_records(CUpti_Activity *const *records, size_t count)
         if (converted.op != JM_RING_LAUNCH && jm__devices_saw(converted.device)) jm__flusher_kick();
     }
     push_lost_locked(unfinished, "this work had not ended when the program did");
+    count_refused_locked();
     pthread_mutex_unlock(&mutex);
 }
 
@@ -232,7 +241,10 @@ int jm__activity_start(const char *run_dir, bool *recording)
     char why[512] = "";
     *recording = false;
     int error = open_ring(run_dir);
-    if (error != 0) return error;
+    if (error != 0) {
+        jm__lost_add(JM_LOST_PROGRAMS, 1);
+        return error;
+    }
     *recording = begin(why, sizeof why);
     active = *recording;
     if (!*recording) {

@@ -3,7 +3,9 @@
 
 #include "inject/activity.h"
 #include "inject/flusher.h"
+#include "timeline/lost.h"
 #include "timeline/ring_format.h"
+#include "timeline/run_variable.h"
 #include "timeline/track.h"
 
 #include <limits.h>
@@ -68,7 +70,10 @@ static int start_locked(const char *run_dir)
     if (strcmp(run_path, run_dir) == 0) return last_result;
     if (length == 0 || length >= sizeof run_path) return JM_INJECT_NO_RUN;
     stop_locked(false);
-    if (jm__track_open(run_dir) != 0) return JM_INJECT_NO_RUN;
+    if (jm__track_open(run_dir) != 0) {
+        if (jm__lost_join(run_dir)) jm__lost_add(JM_LOST_PROGRAMS, 1);
+        return JM_INJECT_NO_RUN;
+    }
     if (!registered) {
         registered = true;
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
@@ -109,7 +114,8 @@ void jm_inject_stop(void)
  * the program goes on with us or without. */
 int InitializeInjection(void)
 {
-    const char *run_dir = getenv("JOULEMAP_RUN");
+    char buffer[PATH_MAX];
+    const char *run_dir = jm__run_variable(buffer, sizeof buffer);
     /* Held: a start is under way, perhaps on this very thread, and woke the driver. */
     if (run_dir == NULL || pthread_mutex_trylock(&mutex) != 0) return 1;
     start_locked(run_dir);

@@ -1,6 +1,9 @@
 /* The folder through which a recorder and the processes it records meet. */
 #include "run/folder.h"
 
+#include "timeline/lost.h"
+#include "timeline/run_variable.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -122,11 +125,11 @@ jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, jm_e
     for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
         jm__run_folder folder = {.lock_file = -1};
         if (make_in(&folder, parents[i])) {
-            if (write_run_file(&folder, recording)) {
+            code = write_run_file(&folder, recording) ? jm__lost_create(folder.path) : errno;
+            if (code == 0) {
                 *out = folder;
                 return JM_OK;
             }
-            code = errno;
             jm__run_folder_remove(&folder);
         } else {
             code = errno;
@@ -165,7 +168,8 @@ static bool read_value(const char *text, const char *key, char *value, size_t si
 
 bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
 {
-    const char *path = getenv("JOULEMAP_RUN");
+    char variable[PATH_MAX];
+    const char *path = jm__run_variable(variable, sizeof variable);
     jm__run_folder folder = {.lock_file = -1};
     char name[PATH_MAX], text[RUN_TEXT_MAX], pid[24];
     if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof folder.path) return false;

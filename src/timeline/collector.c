@@ -294,6 +294,7 @@ static jm_status take_all(jm__collector *collector, size_t *records, jm_error *e
     find_complete(collector);
     jm__collector_batch_flush(collector);
     jm__collector_histories_prune(collector);
+    jm__collector_tell_unplaced(collector);
     jm__collector_processes_tell(collector);
     jm__collector_processes_reap(collector);
     if (records != NULL) *records = collector->taken;

@@ -100,7 +100,8 @@ struct collector_process {
     uint64_t no_launch;  /* kernels of unknown launch, not reported yet */
     uint64_t no_history; /* kernels whose launch was before the history kept */
     uint64_t refused_spans;
-    uint64_t refused_names; /* the sink takes no more: what bears them has none */
+    uint64_t refused_names;   /* the sink takes no more: what bears them has none */
+    uint64_t unwritten_names; /* numbers that the names file does not have */
     uint64_t malformed;
 };
 
@@ -155,14 +156,17 @@ typedef struct jm__collector {
     int64_t spans_done_ns; /* spans stamped before this are in */
     int64_t complete_ns;
     int64_t life_checked_ns;
-    bool final;         /* nothing will come any more: nothing waits */
-    bool out_of_memory; /* in this poll */
+    uint64_t lost_told[JM_LOST_KINDS]; /* of the page `lost` */
+    bool final;                        /* nothing will come any more: nothing waits */
+    bool out_of_memory;                /* in this poll */
     size_t taken;
 } jm__collector;
 
 /* collector_loss.c; process_id: 0 for none */
 void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint64_t count, const char *source,
                              const char *reason);
+
+void jm__collector_tell_unplaced(jm__collector *collector); /* what found no ring: the page `lost` */
 
 /* collector_process.c */
 collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns);

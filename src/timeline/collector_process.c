@@ -232,6 +232,7 @@ int64_t jm__collector_name_row(jm__collector *collector, collector_names *names,
     if (number < names->names.count && names->names.items[number].row_id > 0)
         return names->names.items[number].row_id;
     collector_name *name = find_name(collector, names, number);
+    if (name == NULL) names->process->unwritten_names++;
     int64_t row_id =
         collector->sink.name(collector->sink.context, name == NULL ? "(name not written)" : name->text);
     if (row_id < 0) {
@@ -284,6 +285,8 @@ static void tell_process_losses(jm__collector *collector, collector_process *pro
         {&process->no_history, "recorder", "these kernels came too late to find their span"},
         {&process->refused_spans, "recorder", "too many spans were open at once in this process"},
         {&process->refused_names, "recorder", "there were too many different names: these go without theirs"},
+        {&process->unwritten_names, "recorder",
+         "a name or note of these could not be written by their program: no room in the run's folder"},
         {&process->malformed, "ring", "these records make no sense and were dropped"},
     };
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {

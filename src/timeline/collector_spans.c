@@ -181,7 +181,10 @@ static void mark(jm__collector *collector, collector_reader *reader, const jm_ri
                     .thread_id = reader->thread->tid,
                     .t_ns = record->t_ns,
                     .name_id = jm__collector_name_row(collector, reader->names, record->name)};
-    if (record->type != 0) row.meta = jm__collector_name_text(collector, reader->names, record->type);
+    if (record->type != 0) {
+        row.meta = jm__collector_name_text(collector, reader->names, record->type);
+        if (row.meta == NULL) reader->process->unwritten_names++;
+    }
     collector->sink.mark(collector->sink.context, &row);
     if (record->type != 0) jm__collector_name_forget(reader->names, record->type);
 }

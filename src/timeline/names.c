@@ -133,7 +133,11 @@ static const jm__names_entry *append(jm__names *names, const char *text, size_t 
 
 uint32_t jm__names_intern(jm__names *names, const char *text, size_t length)
 {
-    if (length == 0 || length > JM_NAME_MAX) return 0;
+    if (length == 0) return 0;
+    if (length > JM_NAME_MAX) {
+        names->refused++;
+        return 0;
+    }
     name_key key = {text, length};
     const jm__map_value *found = jm__map_find(&names->indices, &key);
     if (found != NULL) {
@@ -142,7 +146,10 @@ uint32_t jm__names_intern(jm__names *names, const char *text, size_t length)
         return names->entries[found->id].number;
     }
     const jm__names_entry *entry = append(names, text, length);
-    if (entry == NULL) return 0;
+    if (entry == NULL) {
+        names->refused++;
+        return 0;
+    }
     write_pending(names);
     return entry->number;
 }

@@ -24,6 +24,7 @@ typedef struct jm__names {
     size_t capacity;
     jm__map indices; /* of entries, by text */
     uint32_t last_number;
+    uint64_t refused;  /* asked for and without a number; the owner takes the count away */
     size_t written;    /* entries that are in the file */
     int file_plus_one; /* descriptor + 1, so that a zeroed struct has no file */
     uint32_t file_number;

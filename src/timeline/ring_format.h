@@ -94,6 +94,20 @@ typedef struct jm_ring_kernel {
     uint8_t device; /* CUDA ordinal in that process */
 } jm_ring_kernel;
 
+/* `lost`: one page that the recorder makes and all processes of the run share, for what found no ring. */
+#define JM_LOST_FILE "lost"
+
+typedef enum jm_lost_kind {
+    JM_LOST_SPANS,    /* begins and marks of threads without a ring */
+    JM_LOST_NAMES,    /* texts that got no number where no ring counts them */
+    JM_LOST_PROGRAMS, /* programs without a ring for their kernels */
+    JM_LOST_KINDS
+} jm_lost_kind;
+
+typedef struct jm_lost_counts {
+    _Atomic uint64_t of[JM_LOST_KINDS];
+} jm_lost_counts;
+
 _Static_assert(sizeof(jm_ring_span) == 32, "ring layout");
 _Static_assert(sizeof(jm_ring_kernel) == 64, "ring layout");
 _Static_assert(sizeof(jm_ring_header) <= JM_RING_HEADER_SIZE, "ring layout");

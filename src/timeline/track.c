@@ -3,8 +3,10 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "timeline/lost.h"
 #include "timeline/names.h"
 #include "timeline/ring.h"
+#include "timeline/run_variable.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,6 +21,7 @@
 #define SPAN_CAPACITY_LEAST 256u
 #define SPAN_SHARE          16u /* of /dev/shm: many threads must fit */
 #define NAME_BYTES_MOST     4095u
+#define MISSES_BETWEEN      1024u /* of a thread without a ring, before it asks for one again: 20 us */
 
 /* A begin is refused while an end still fits: an open span whose end was lost would take all that follows. */
 #define KEPT_FOR_ENDS(capacity) ((capacity) / 8)
@@ -39,6 +42,7 @@ typedef struct lane {
 static _Atomic uint32_t generation = GENERATION_UNKNOWN;
 static _Thread_local lane *own_lane;
 static _Thread_local uint32_t own_generation;
+static _Thread_local uint32_t own_misses; /* records of this thread without a ring */
 
 /* Guards all below. Taken by the first record of a thread in a run, by names and marks, never by begin and
  * end. */
@@ -50,7 +54,6 @@ static lane *free_lanes;
 static pthread_key_t exit_key;
 static int exit_key_error;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Atomic uint64_t lost_without_ring; /* handed to the next ring that can be made */
 
 static void lane_drop(lane *gone)
 {
@@ -98,7 +101,7 @@ static void after_fork_in_child(void)
 {
     free_lanes = NULL; /* the parent's: its threads go on with them */
     jm__names_close(&names);
-    atomic_store(&lost_without_ring, 0);
+    jm__lost_forget();
     if (run_path[0] != '\0') {
         atomic_store_explicit(&generation, ++last_generation, memory_order_relaxed);
     }
@@ -111,16 +114,25 @@ static void set_up_once(void)
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-static int open_locked(const char *run_dir)
+/* The folder is there and ours to write into: it is full, or this process has no descriptor left. */
+static bool may_come_back(const char *run_dir)
+{
+    return access(run_dir, W_OK | X_OK) == 0;
+}
+
+/* `patient`: a run whose names file cannot be made goes on, and what it loses is counted. */
+static int open_locked(const char *run_dir, bool patient)
 {
     pthread_once(&once, set_up_once);
     size_t length = strlen(run_dir);
     if (length == 0 || length >= sizeof run_path) return length == 0 ? ENOENT : ENAMETOOLONG;
     if (strcmp(run_dir, run_path) == 0) return 0; /* in it already: what is open goes on */
     int error = jm__names_open(&names, run_dir, jm__track_writer);
-    if (error != 0) return error;
+    if (error != 0 && !(patient && may_come_back(run_dir))) return error;
     drop_free_lanes();
     memcpy(run_path, run_dir, length + 1);
+    jm__lost_leave();
+    jm__lost_join(run_path);
     atomic_store_explicit(&generation, ++last_generation, memory_order_relaxed);
     return 0;
 }
@@ -131,20 +143,22 @@ static void close_locked(void)
     run_path[0] = '\0';
     drop_free_lanes();
     jm__names_close(&names);
+    jm__lost_leave();
 }
 
 /* The first one to ask finds out whether a recorder above us made a run. */
 static void look_into_environment_locked(void)
 {
     if (atomic_load_explicit(&generation, memory_order_relaxed) != GENERATION_UNKNOWN) return;
-    const char *run_dir = getenv("JOULEMAP_RUN");
-    if (run_dir == NULL || open_locked(run_dir) != 0) close_locked();
+    char buffer[PATH_MAX];
+    const char *run_dir = jm__run_variable(buffer, sizeof buffer);
+    if (run_dir == NULL || open_locked(run_dir, true) != 0) close_locked();
 }
 
 int jm__track_open(const char *run_dir)
 {
     pthread_mutex_lock(&mutex);
-    int error = open_locked(run_dir);
+    int error = open_locked(run_dir, false);
     pthread_mutex_unlock(&mutex);
     return error;
 }
@@ -194,8 +208,6 @@ static lane *make_lane_locked(void)
     }
     made->pid = getpid();
     made->next_id = ((uint64_t)made->ring.number + 1) << 40;
-    uint64_t lost = atomic_exchange(&lost_without_ring, 0);
-    if (lost > 0) atomic_fetch_add(&made->ring.header->lost, lost);
     return made;
 }
 
@@ -208,6 +220,7 @@ static __attribute__((noinline)) lane *lane_attach(void)
     if (own_lane != NULL) lane_drop(own_lane);
     own_lane = NULL;
     if (now != 0) {
+        jm__lost_join(run_path);
         if (names.file_plus_one == 0) jm__names_open(&names, run_path, jm__track_writer); /* after a fork */
         own_lane = take_free_lane_locked();
         if (own_lane == NULL) own_lane = make_lane_locked();
@@ -219,15 +232,23 @@ static __attribute__((noinline)) lane *lane_attach(void)
     return own_lane;
 }
 
+/* No ring for this record: count it. Now and then ask again, there may be room by now. */
+static __attribute__((noinline)) lane *lane_miss(void)
+{
+    own_misses++;
+    bool again = (own_misses & (own_misses - 1)) == 0 || own_misses % MISSES_BETWEEN == 0;
+    lane *mine = again && own_misses > 1 ? lane_attach() : NULL;
+    if (mine == NULL) jm__lost_add(JM_LOST_SPANS, 1);
+    return mine;
+}
+
 static inline lane *lane_get(void)
 {
     uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
     if (now == 0) return NULL;
     lane *mine = own_lane;
     if (__builtin_expect(own_generation != now, 0)) mine = lane_attach();
-    if (__builtin_expect(mine == NULL, 0) && own_generation != 0) {
-        atomic_fetch_add_explicit(&lost_without_ring, 1, memory_order_relaxed);
-    }
+    if (__builtin_expect(mine == NULL, 0) && own_generation != 0) mine = lane_miss();
     return mine;
 }
 
@@ -265,8 +286,11 @@ static uint32_t intern_locked(const char *text, size_t most)
 /* No memory, or JM_NAMES_MAX of them: what will bear this name has none. */
 static void count_refused_name(void)
 {
-    lane *mine = lane_get();
-    if (mine != NULL) atomic_fetch_add_explicit(&mine->ring.header->names_refused, 1, memory_order_relaxed);
+    lane *mine = own_generation == atomic_load(&generation) ? own_lane : NULL;
+    if (mine != NULL)
+        atomic_fetch_add_explicit(&mine->ring.header->names_refused, 1, memory_order_relaxed);
+    else
+        jm__lost_add(JM_LOST_NAMES, 1);
 }
 
 uint32_t jm__track_intern(const char *text, size_t most)
@@ -289,6 +313,7 @@ uint32_t jm__track_register(const char *text, size_t most)
     look_into_environment_locked();
     uint32_t number = intern_locked(text, most);
     pthread_mutex_unlock(&mutex);
+    if (number == 0) count_refused_name();
     return number;
 }
 
@@ -308,6 +333,7 @@ void jm__track_mark(const char *name, const char *meta)
         pthread_mutex_lock(&mutex);
         meta_number = jm__names_write_once(&names, meta, strlen(meta));
         pthread_mutex_unlock(&mutex);
+        if (meta_number == 0 && meta[0] != '\0') count_refused_name();
     }
     push_mark(mine, t_ns, name_number, meta_number);
 }

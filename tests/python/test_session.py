@@ -481,3 +481,24 @@ def test_under_joulemap_record_a_session_attaches(tmp_path: Path) -> None:
     assert done.stdout == "True ['inner']\n['last']\n"
     rows = joulemap.Recording(path).report("phase").rows
     assert "inner" in [row.name for row in rows]
+
+
+@pytest.mark.parametrize("clean", ["before", "after"])
+def test_a_program_that_cleans_its_environment_is_in_the_recording(tmp_path: Path, clean: str) -> None:
+    path = tmp_path / "run.joulemap"
+    lines = ["import os", "os.environ.clear()", "import joulemap"]
+    if clean == "after":
+        lines = [lines[0], lines[2], lines[1]]
+    lines += ["with joulemap.Session() as run, run.phase('in a clean room'): print(run.attached)"]
+    command = ["-m", "joulemap._cli", "record", "--sim", "h200", "-o", str(path)]
+    # The package is found by PYTHONPATH or where it is installed, both before the program begins.
+    done = subprocess.run(
+        [sys.executable, *command, "--", sys.executable, "-c", "\n".join(lines)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "True\n"
+    assert "in a clean room" in [row.name for row in joulemap.Recording(path).report("phase").rows]

@@ -3,6 +3,7 @@
 #define JM_TESTS_COLLECTED_H
 
 #include "timeline/collector.h"
+#include "timeline/lost.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ typedef struct collected {
     jm__process processes[64];
     size_t process_count;
     int64_t lost;
-    char loss_source[32];
+    char loss_source[32], loss_reasons[1024];
     char notes[4096];
 } collected;
 
@@ -122,6 +123,8 @@ static void collected_loss(void *context, const jm__loss *loss)
     assert_true(loss->count > 0 && strlen(loss->reason) > 0);
     all->lost += loss->count;
     snprintf(all->loss_source, sizeof all->loss_source, "%s", loss->source);
+    size_t length = strlen(all->loss_reasons);
+    snprintf(all->loss_reasons + length, sizeof all->loss_reasons - length, "%s\n", loss->reason);
 }
 
 static void collected_note(void *context, int64_t pid, const char *text)
@@ -139,6 +142,7 @@ static collected *collected_create(void)
     assert_non_null(all);
     strcpy(all->run_dir, "/dev/shm/joulemap-test-XXXXXX");
     assert_non_null(mkdtemp(all->run_dir));
+    assert_int_equal(jm__lost_create(all->run_dir), 0);
     jm__collector_sink sink = {.context = all,
                                .name = collected_name,
                                .process = collected_process,

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -158,6 +159,16 @@ static int program_spans_only(void)
     return again == 1 ? 0 : 1;
 }
 
+static int program_without_room(void)
+{
+    struct rlimit small = {8192, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &small);
+    initialise_cuda();
+    launch_kernel("kernel");
+    jm_span_end(begin(JM_SPAN_PHASE, "phase"));
+    return 0;
+}
+
 static int program_killed(void)
 {
     initialise_cuda();
@@ -277,9 +288,9 @@ static const struct {
     const char *name;
     int (*run)(void);
 } programs[] = {
-    {"kernels", program_kernels},   {"many", program_many},     {"lossy", program_lossy},
-    {"spans", program_spans_only},  {"killed", program_killed}, {"forking", program_forking},
-    {"two runs", program_two_runs}, {"nvtx", program_nvtx},
+    {"kernels", program_kernels},  {"many", program_many},         {"lossy", program_lossy},
+    {"spans", program_spans_only}, {"killed", program_killed},     {"without_room", program_without_room},
+    {"forking", program_forking},  {"two runs", program_two_runs}, {"nvtx", program_nvtx},
 };
 
 static int be_the_program(const char *name)
@@ -508,6 +519,17 @@ static void test_a_killed_program_loses_nothing_that_was_flushed(void **state)
     collected_free(all);
 }
 
+static void test_a_program_without_room_for_its_kernels_is_told(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "without_room", FAKE("13"), NULL));
+    assert_int_equal(all->kernel_count, 0);
+    assert_int_equal(all->lost, 2); /* the program's kernels, and a span */
+    assert_non_null(strstr(all->loss_reasons, "kernels"));
+    collected_free(all);
+}
+
 static void test_the_child_of_a_fork_leaves_cupti_alone(void **state)
 {
     (void)state;
@@ -571,6 +593,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_an_unknown_cupti_is_refused_with_its_version),
         cmocka_unit_test(test_a_missing_symbol_is_named),
         cmocka_unit_test(test_a_killed_program_loses_nothing_that_was_flushed),
+        cmocka_unit_test(test_a_program_without_room_for_its_kernels_is_told),
         cmocka_unit_test(test_the_child_of_a_fork_leaves_cupti_alone),
         cmocka_unit_test(test_a_second_run_in_the_same_process_gets_its_own_records),
         cmocka_unit_test(test_nvtx_ranges_are_spans_between_ours),

@@ -2,7 +2,9 @@
 #include <joulemap/span.h>
 
 #include "base/clock.h"
+#include "timeline/names.h"
 #include "timeline/timeline.h"
+#include "timeline/track.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -198,6 +200,15 @@ static void test_a_forked_child_has_rings_and_names_of_its_own(void **state)
     stop(all);
 }
 
+/* Wait for a child that must end with 0. */
+static void await(pid_t child)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void test_a_child_finds_the_run_in_its_environment(void **state)
 {
     (void)state;
@@ -208,9 +219,7 @@ static void test_a_child_finds_the_run_in_its_environment(void **state)
         execl("/proc/self/exe", "test_span", "--child", (char *)NULL);
         _exit(127);
     }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    await(child);
     collected_poll(all);
     assert_int_equal(all->span_count, 2);
     /* The child replaced itself once: the first program's open span never ends and holds nothing. */
@@ -220,14 +229,33 @@ static void test_a_child_finds_the_run_in_its_environment(void **state)
     collected_free(all);
 }
 
-static int be_the_child(const char *what)
+static void test_a_child_that_cleans_its_environment_keeps_its_spans(void **state)
 {
-    if (strcmp(what, "--child") == 0) {
-        jm_span_begin(JM_SPAN_PHASE, jm_name_intern("first program"), 0, 0);
-        execl("/proc/self/exe", "test_span", "--second", (char *)NULL);
-        return 127;
+    (void)state;
+    const char *const ways[] = {"--cleaned", "--overwritten"};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        collected *all = collected_create();
+        pid_t child = fork();
+        if (child == 0) {
+            setenv("JOULEMAP_RUN", all->run_dir, 1);
+            execl("/proc/self/exe", "test_span", ways[i], (char *)NULL);
+            _exit(127);
+        }
+        await(child);
+        collected_poll(all);
+        assert_int_equal(all->span_count, 1);
+        assert_true(collected_span(all, "cleaned")->end_ns > 0);
+        collected_free(all);
     }
-    jm_span_end(jm_span_begin(JM_SPAN_PHASE, jm_name_intern("second program"), 0, 0));
+}
+
+/* `overwrite`: as programs do that write a title for `ps` over their arguments and what follows them. */
+static int be_the_child_that_cleans(bool overwrite)
+{
+    for (char **entry = environ; overwrite && *entry != NULL; entry++)
+        memset(*entry, 'x', strlen(*entry));
+    clearenv();
+    jm_span_end(jm_span_begin(JM_SPAN_PHASE, jm_name_intern("cleaned"), 0, 0));
     return 0;
 }
 
@@ -330,14 +358,157 @@ static void test_without_room_for_a_ring_spans_are_counted_as_lost(void **state)
         pthread_join(thread, NULL);
         _exit(0);
     }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    await(child);
     collected_poll(all);
     assert_int_equal(all->span_count, 1);
     assert_true(collected_span(all, "with room")->end_ns > 0);
     assert_int_equal(all->lost, 10);
+    collected_free(all);
+}
+
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit = {bytes, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static void begin_and_end(int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        jm_span_end(jm_span_begin(JM_SPAN_FORWARD, jm_name_intern(name), 0, 0));
+}
+
+static void test_spans_of_a_program_that_never_gets_a_ring_are_counted(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    pid_t child = fork();
+    if (child == 0) {
+        jm_error err;
+        limit_files(8192);
+        if (jm__timeline_open(all->run_dir, &err) != JM_OK) _exit(1);
+        begin_and_end(5000, "no room");
+        _exit(0);
+    }
+    await(child);
+    collected_poll(all);
+    collected_poll(all);
+    assert_int_equal(all->span_count, 0);
+    assert_int_equal(all->lost, 5000);
+    assert_non_null(strstr(all->loss_reasons, "no ring"));
+    collected_free(all);
+}
+
+static void test_a_thread_without_a_ring_gets_one_when_there_is_room_again(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    pid_t child = fork();
+    if (child == 0) {
+        jm_error err;
+        limit_files(8192);
+        if (jm__timeline_open(all->run_dir, &err) != JM_OK) _exit(1);
+        begin_and_end(1000, "no room");
+        limit_files(RLIM_INFINITY);
+        begin_and_end(2000, "room again");
+        _exit(0);
+    }
+    await(child);
+    collected_poll(all);
+    assert_in_range(all->span_count, 900, 1999);
+    assert_int_equal(all->span_count + all->lost, 3000);
+    collected_free(all);
+}
+
+/* Without a descriptor nothing can be opened, the page of counts neither: they wait for it in the program. */
+static void test_spans_of_a_program_out_of_descriptors_are_counted(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("JOULEMAP_RUN", all->run_dir, 1);
+        execl("/proc/self/exe", "test_span", "--no-descriptors", (char *)NULL);
+        _exit(127);
+    }
+    await(child);
+    collected_poll(all);
+    assert_true(collected_span(all, "with room")->end_ns > 0);
+    assert_int_equal(all->lost, 10);
+    collected_free(all);
+}
+
+static int be_the_child_without_descriptors(void)
+{
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    rlim_t usual = files.rlim_cur;
+    files.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &files);
+    begin_and_end(10, "no descriptor");
+    files.rlim_cur = usual;
+    setrlimit(RLIMIT_NOFILE, &files);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, one_more, NULL) != 0) return 1;
+    pthread_join(thread, NULL);
+    return 0;
+}
+
+static void test_names_past_the_most_that_are_kept_are_counted(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "test_span", "--names", all->run_dir, (char *)NULL);
+        _exit(127);
+    }
+    await(child);
+    collected_poll(all);
+    assert_int_equal(all->span_count, 2);
+    assert_int_equal(all->mark_count, 1);
+    assert_string_equal(collected_text(all, all->marks[0].name_id), "name 0");
+    assert_int_equal(all->lost, 3);
+    assert_non_null(strstr(all->loss_reasons, "too many different names"));
+    collected_free(all);
+}
+
+static int be_the_child_of_many_names(const char *run_dir)
+{
+    jm_error err;
+    char text[24];
+    for (uint32_t i = 0; i < JM_NAMES_MAX; i++) {
+        snprintf(text, sizeof text, "name %u", i);
+        if (jm__track_register(text, 100) == 0) return 1;
+    }
+    limit_files(3u << 20); /* the file need not have so many */
+    if (jm__timeline_open(run_dir, &err) != JM_OK) return 2;
+    if (jm_name_intern("one too many") != 0) return 3; /* before there is a ring */
+    begin_and_end(1, "two too many");
+    begin_and_end(1, "three too many");
+    jm_mark("name 0", NULL);
+    return 0;
+}
+
+static void test_names_and_notes_that_could_not_be_written_are_counted(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    pid_t child = fork();
+    if (child == 0) {
+        jm_error err;
+        if (jm__timeline_open(all->run_dir, &err) != JM_OK) _exit(1);
+        begin_and_end(1, "with room");
+        limit_files(1);
+        begin_and_end(2, "without room");
+        jm_mark("with room", "{\"lost\": 1}");
+        _exit(0);
+    }
+    await(child);
+    collected_poll(all);
+    assert_int_equal(all->span_count, 3);
+    assert_int_equal(all->mark_count, 1);
+    assert_int_equal(all->lost, 3);
     collected_free(all);
 }
 
@@ -382,9 +553,24 @@ static void test_threads_write_while_the_collector_reads(void **state)
     stop(all);
 }
 
+static int be_the_child(const char *what, const char *run_dir)
+{
+    if (strcmp(what, "--names") == 0) return be_the_child_of_many_names(run_dir);
+    if (strcmp(what, "--no-descriptors") == 0) return be_the_child_without_descriptors();
+    if (strcmp(what, "--cleaned") == 0) return be_the_child_that_cleans(false);
+    if (strcmp(what, "--overwritten") == 0) return be_the_child_that_cleans(true);
+    if (strcmp(what, "--child") == 0) {
+        jm_span_begin(JM_SPAN_PHASE, jm_name_intern("first program"), 0, 0);
+        execl("/proc/self/exe", "test_span", "--second", (char *)NULL);
+        return 127;
+    }
+    jm_span_end(jm_span_begin(JM_SPAN_PHASE, jm_name_intern("second program"), 0, 0));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc > 1) return be_the_child(argv[1]);
+    if (argc > 1) return be_the_child(argv[1], argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_a_run_nothing_is_recorded),
         cmocka_unit_test(test_spans_nest_and_keep_their_words),
@@ -393,11 +579,17 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_thousands_of_short_threads_share_few_rings),
         cmocka_unit_test(test_a_forked_child_has_rings_and_names_of_its_own),
         cmocka_unit_test(test_a_child_finds_the_run_in_its_environment),
+        cmocka_unit_test(test_a_child_that_cleans_its_environment_keeps_its_spans),
         cmocka_unit_test(test_names_keep_their_numbers_across_runs),
         cmocka_unit_test(test_a_mark_carries_its_words),
         cmocka_unit_test(test_an_overlong_name_is_cut_between_characters),
         cmocka_unit_test(test_a_full_ring_counts_its_losses_and_never_loses_an_end),
         cmocka_unit_test(test_without_room_for_a_ring_spans_are_counted_as_lost),
+        cmocka_unit_test(test_spans_of_a_program_that_never_gets_a_ring_are_counted),
+        cmocka_unit_test(test_a_thread_without_a_ring_gets_one_when_there_is_room_again),
+        cmocka_unit_test(test_spans_of_a_program_out_of_descriptors_are_counted),
+        cmocka_unit_test(test_names_past_the_most_that_are_kept_are_counted),
+        cmocka_unit_test(test_names_and_notes_that_could_not_be_written_are_counted),
         cmocka_unit_test(test_threads_write_while_the_collector_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
