@@ -207,10 +207,10 @@ static jm__energy part_energy(const jm__attribution *a, const char *part, double
     *busy_s = 0;
     for (size_t k = 0; k < columns->count; k++)
         cells[k].column = (uint32_t)k;
-    const jm__tally *tally = &there.work.boards[0].tally; /* classes do not depend on what is asked for */
-    for (size_t c = 0; c < tally->classes.count; c++) {
-        double seconds = tally->classes.items[c].inside.report_s;
-        if (seconds > 0) cells[columns->of_class[c]].seconds += seconds;
+    const jm__tally *tally = &there.work.boards[0].tally; /* uses do not depend on what is asked for */
+    for (size_t u = 0; u < tally->uses.count; u++) {
+        double seconds = tally->uses.items[u].inside.report_s;
+        if (seconds > 0) cells[columns->of_use[u]].seconds += seconds;
         *busy_s += seconds;
     }
     jm__attribution_free(&there);

@@ -1,8 +1,6 @@
 /* Phases have a time of their own, so their energy needs no fit: counter and power sensor tell it. */
 #include "attribute/rollup/measure.h"
 
-#include "attribute/rollup/ancestry.h"
-
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 /* The walk over work, spans and idle time that fills the tree of any view. */
 #include "attribute/rollup/rollup.h"
 
-#include "attribute/rollup/ancestry.h"
 #include "attribute/rollup/measure.h"
 #include "attribute/rollup/phase_idle.h"
 #include "base/status.h"
@@ -74,7 +73,7 @@ static size_t node_of_cell(jm__views *v, size_t b, const jm__work_cell *cell)
     if (v->a->options.by != JM_BY_KERNEL) return cell->row;
     if (cell->row == ROW_OTHERS)
         return jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
-    return jm__view_kernel_node(v, cell->class_index);
+    return jm__view_kernel_node(v, v->a->work.uses.items.items[cell->use].class_index);
 }
 
 /* Host spans count as work of each board; their time is shown once. */
@@ -100,10 +99,10 @@ static void add_work(jm__views *v, size_t b)
         if (counts) row->busy_s += cell->seconds;
         for (size_t n = node; calls && n != JM__NO_NODE; n = v->tree->nodes.items[n].parent)
             v->tree->nodes.items[n].calls += cell->calls; /* a kernel's shapes are calls of the kernel */
-        if (columns->merged[cell->class_index]) row->merged_s += cell->seconds;
+        if (columns->merged[a->work.uses.items.items[cell->use].class_index]) row->merged_s += cell->seconds;
         jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
         if (a->options.by == JM_BY_BOARD) continue;
-        size_t column = part->first_column + columns->of_class[cell->class_index];
+        size_t column = part->first_column + columns->of_use[cell->use];
         jm__tree_add(v->tree, node, (uint32_t)column, cell->seconds);
     }
 }

@@ -71,10 +71,10 @@ static void sum_parts(jm_report_totals *t, const jm__attribution *a)
         if (!part->wanted || part->work->columns.count == 0) continue;
         for (size_t k = part->work->columns.class_columns; k < part->work->columns.count; k++)
             t->idle_energy_j += part->work->seconds[k] * part->fit.power_w[k];
-        for (size_t c = 0; c < part->work->tally.classes.count; c++) {
-            double outside_s = part->work->tally.classes.items[c].outside_s;
+        for (size_t u = 0; u < part->work->tally.uses.count; u++) {
+            double outside_s = part->work->tally.uses.items[u].outside_s;
             if (outside_s > 0)
-                t->outside_energy_j += outside_s * part->fit.power_w[part->work->columns.of_class[c]];
+                t->outside_energy_j += outside_s * part->fit.power_w[part->work->columns.of_use[u]];
         }
     }
 }

@@ -1,8 +1,6 @@
 /* The node of a span or a class in each view. */
 #include "attribute/rollup/views.h"
 
-#include "attribute/rollup/ancestry.h"
-
 #include "base/demangle.h"
 #include "base/status.h"
 #include "base/strbuf.h"

@@ -69,8 +69,35 @@ static void merge_tail(jm__columns *columns, ranked *tail, size_t count, const j
     columns->merged_count = count;
 }
 
-jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const jm__classes *classes,
-                             jm_error *err)
+/* How long each class ran, whatever it was used for; -1: never. */
+static void rank_classes(ranked *rank, const jm__tally *tally, const jm__uses *uses, size_t classes)
+{
+    for (size_t c = 0; c < classes; c++)
+        rank[c] = (ranked){.seconds = -1, .class_index = (uint32_t)c};
+    for (size_t u = 0; u < tally->uses.count; u++) {
+        ranked *of = &rank[uses->items.items[u].class_index];
+        double ran_s = tally->uses.items[u].ran_s;
+        if (ran_s >= 0) of->seconds = (of->seconds < 0 ? 0 : of->seconds) + ran_s;
+    }
+}
+
+/* Before any split a use has the column of its class. */
+static jm_status take_uses(jm__columns *columns, const jm__uses *uses, jm_error *err)
+{
+    columns->of_use = calloc(uses->items.count + 1, sizeof *columns->of_use);
+    columns->split_from = calloc(columns->count + 1, sizeof *columns->split_from);
+    columns->differs_w = calloc(columns->count + 1, sizeof *columns->differs_w);
+    if (columns->of_use == NULL || columns->split_from == NULL || columns->differs_w == NULL)
+        return jm__no_memory(err, "jm__columns_choose");
+    for (size_t u = 0; u < uses->items.count; u++)
+        columns->of_use[u] = columns->of_class[uses->items.items[u].class_index];
+    for (size_t k = 0; k < columns->count; k++)
+        columns->split_from[k] = (uint32_t)k;
+    return JM_OK;
+}
+
+jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const jm__uses *uses,
+                             const jm__classes *classes, jm_error *err)
 {
     *columns = (jm__columns){0};
     columns->of_class = calloc(classes->count + 1, sizeof *columns->of_class);
@@ -82,9 +109,8 @@ jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const
         goto out;
     }
     double total_s = 0;
+    rank_classes(rank, tally, uses, classes->count);
     for (size_t c = 0; c < classes->count; c++) {
-        rank[c].class_index = (uint32_t)c;
-        rank[c].seconds = c < tally->classes.count ? tally->classes.items[c].ran_s : -1;
         columns->of_class[c] = JM_NO_COLUMN;
         if (rank[c].seconds > 0) total_s += rank[c].seconds;
     }
@@ -98,13 +124,37 @@ jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const
     columns->class_columns = kept;
     if (kept < ran) merge_tail(columns, rank + kept, ran - kept, classes);
     columns->count = columns->class_columns + JM_IDLE_STATES;
+    status = take_uses(columns, uses, err);
 out:
     free(rank);
     return status;
 }
 
+jm_status jm__columns_split(jm__columns *columns, const jm__column_split *split, size_t uses, jm_error *err)
+{
+    size_t old = columns->class_columns, count = columns->count + split->count;
+    uint32_t *from = realloc(columns->split_from, (count + 1) * sizeof *from);
+    if (from != NULL) columns->split_from = from;
+    double *differs_w = realloc(columns->differs_w, (count + 1) * sizeof *differs_w);
+    if (differs_w != NULL) columns->differs_w = differs_w;
+    if (from == NULL || differs_w == NULL) return jm__no_memory(err, "jm__columns_split");
+    columns->class_columns += split->count;
+    columns->count = count;
+    for (size_t k = old; k < count; k++) {
+        bool is_new = k < columns->class_columns;
+        from[k] = is_new ? split->from[k - old] : (uint32_t)k;
+        differs_w[k] = 0;
+    }
+    memcpy(differs_w, split->differs_w, columns->class_columns * sizeof *differs_w);
+    memcpy(columns->of_use, split->of_use, uses * sizeof *columns->of_use);
+    return JM_OK;
+}
+
 void jm__columns_free(jm__columns *columns)
 {
+    free(columns->of_use);
+    free(columns->split_from);
+    free(columns->differs_w);
     free(columns->of_class);
     free(columns->merged);
     *columns = (jm__columns){0};

@@ -1,16 +1,22 @@
-/* Which unknown power each class of a board is fitted with: a bounded number of columns. */
+/* Which unknown power each class of a board, and each use of it, is fitted with: a bounded number of columns.
+ */
 #ifndef JM_ATTRIBUTE_WORK_COLUMNS_H
 #define JM_ATTRIBUTE_WORK_COLUMNS_H
 
 #include "attribute/work/classes.h"
 #include "attribute/work/tally.h"
+#include "attribute/work/uses.h"
 
 enum { JM_COLUMNS_MAX = 400 }; /* of classes; idle states come on top */
 
 #define JM_NO_COLUMN UINT32_MAX
 
 typedef struct jm__columns {
-    uint32_t *of_class;   /* [classes]: JM_NO_COLUMN if the class did not run on this board */
+    uint32_t *of_class; /* [classes]: JM_NO_COLUMN if the class did not run on this board; of a class that is
+                           split, the column of what is left of it */
+    uint32_t *of_use;   /* [uses] */
+    uint32_t *split_from; /* [count]: the column of what is left of the class; itself if it is that */
+    double *differs_w;    /* [count]: how far it may be from the power of its class; 0: the class is whole */
     bool *merged;         /* [classes]: shares its column with other classes */
     size_t class_columns; /* first idle column */
     size_t count;         /* class_columns + JM_IDLE_STATES */
@@ -19,8 +25,19 @@ typedef struct jm__columns {
 
 /* Classes that took less than 0.1 % of the busy time together, and those beyond the maximum, share a
  * column with classes of the same name, or the last column of all. */
-jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const jm__classes *classes,
-                             jm_error *err);
+jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const jm__uses *uses,
+                             const jm__classes *classes, jm_error *err);
+
+/* New columns for some uses, between those of classes and the idle ones, which move up. */
+typedef struct jm__column_split {
+    uint32_t *of_use;  /* [uses]: class_columns + i for a use that goes to new column i */
+    double *differs_w; /* [class_columns + count] */
+    uint32_t *from;    /* [count]: the column that it leaves */
+    size_t count;
+} jm__column_split;
+
+jm_status jm__columns_split(jm__columns *columns, const jm__column_split *split, size_t uses, jm_error *err);
+
 void jm__columns_free(jm__columns *columns);
 
 #endif

@@ -17,6 +17,9 @@ void jm__span_index_free(jm__span_index *index);
 /* Index into dataset->spans, JM__NO_SPAN for 0 or an unknown id. */
 size_t jm__span_at(const jm__span_index *index, int64_t span_id);
 
+/* The span around a span, both by index; JM__NO_SPAN for none. */
+size_t jm__span_parent(const jm__span_index *spans, size_t span);
+
 /* The end of a span; of one that never ended, that of its process or of the recording. */
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span);
 

@@ -71,7 +71,7 @@ static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
 
 static void close(jm__sweep *s, const jm__running *item)
 {
-    jm__class_sum *sum = &s->tally->classes.items[item->class_index];
+    jm__use_sum *sum = &s->tally->uses.items[item->use];
     sum->inside.report_s += item->inside.report_s;
     sum->inside.learn_s += item->inside.learn_s;
     if (item->outside) sum->outside_s += item->inside.report_s;
@@ -88,7 +88,7 @@ static bool pass_work(jm__sweep *s, int64_t to_ns)
         jm__running *item = &s->running.items[i];
         item->inside.report_s += seconds.report_s * share;
         item->inside.learn_s += seconds.learn_s * share;
-        if (!jm__pieces_add(s->pieces, to_ns, jm__piece_code(item->class_index), (float)share, i + 1 < count))
+        if (!jm__pieces_add(s->pieces, to_ns, jm__piece_code(item->use), (float)share, i + 1 < count))
             return false;
         if (item->end_ns > to_ns)
             s->running.items[kept++] = *item;
@@ -107,16 +107,15 @@ static bool advance(jm__sweep *s, int64_t to_ns)
     return s->now_ns >= to_ns || pass_idle(s, to_ns);
 }
 
-bool jm__sweep_take(jm__sweep *s, const jm__item *item, size_t cell, bool outside)
+bool jm__sweep_take(jm__sweep *s, const jm__item *item, uint32_t use, size_t cell, bool outside)
 {
     if (!advance(s, item->start_ns)) return false;
-    jm__class_sum *sum = jm__tally_class(s->tally, item->class_index);
+    jm__use_sum *sum = jm__tally_use(s->tally, use);
     if (sum == NULL) return false;
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
     s->before = false;
     if (item->end_ns <= s->now_ns) return true;
-    jm__running running = {
-        .end_ns = item->end_ns, .class_index = item->class_index, .outside = outside, .cell = cell};
+    jm__running running = {.end_ns = item->end_ns, .use = use, .outside = outside, .cell = cell};
     return jm__vec_push(&s->running, running);
 }
 

@@ -7,16 +7,16 @@
 #include "attribute/work/tally.h"
 #include "attribute/work/window.h"
 
-/* Codes of pieces: idle states first, then classes. */
-static inline uint32_t jm__piece_code(uint32_t class_index)
+/* Codes of pieces: idle states first, then uses. */
+static inline uint32_t jm__piece_code(uint32_t use)
 {
-    return JM_IDLE_STATES + class_index;
+    return JM_IDLE_STATES + use;
 }
 
 /* Work that is running. */
 typedef struct jm__running {
     int64_t end_ns;
-    uint32_t class_index;
+    uint32_t use;
     bool outside; /* of all spans */
     size_t cell;  /* JM__NO_CELL: nothing of it is the report's */
     jm__seconds inside;
@@ -40,8 +40,8 @@ void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, con
                      const jm__windows *learn, int64_t from_ns);
 void jm__sweep_free(jm__sweep *sweep);
 
-/* The next item: none starts before the one before it. False if memory is out. */
-bool jm__sweep_take(jm__sweep *sweep, const jm__item *item, size_t cell, bool outside);
+/* The next item, of this use: none starts before the one before it. False if memory is out. */
+bool jm__sweep_take(jm__sweep *sweep, const jm__item *item, uint32_t use, size_t cell, bool outside);
 
 /* To the end of all work, and to to_ns at least. False if memory is out. */
 bool jm__sweep_end(jm__sweep *sweep, int64_t to_ns);

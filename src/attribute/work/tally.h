@@ -1,4 +1,4 @@
-/* What the pass adds up, so that no item needs to be kept: by class, and by class in each row. */
+/* What the pass adds up, so that no item needs to be kept: by use (uses.h), and by use in each row. */
 #ifndef JM_ATTRIBUTE_WORK_TALLY_H
 #define JM_ATTRIBUTE_WORK_TALLY_H
 
@@ -23,16 +23,16 @@ typedef struct jm__seconds {
     double learn_s;
 } jm__seconds;
 
-typedef struct jm__class_sum {
+typedef struct jm__use_sum {
     jm__seconds inside;
     double outside_s; /* of the report's: in no span */
     double ran_s;     /* sum of durations, whenever and beside whatever it ran; -1: never */
-} jm__class_sum;
+} jm__use_sum;
 
-/* What a class did in a row of the report, inside the report's windows. */
+/* What a use did in a row of the report, inside the report's windows. */
 typedef struct jm__work_cell {
     uint32_t row;
-    uint32_t class_index;
+    uint32_t use;
     double seconds;
     int64_t calls;    /* that began there */
     int64_t start_ns; /* of the first item */
@@ -40,7 +40,7 @@ typedef struct jm__work_cell {
 } jm__work_cell;
 
 typedef struct jm__tally {
-    JM_VEC(jm__class_sum) classes;
+    JM_VEC(jm__use_sum) uses;
     jm__seconds idle[JM_IDLE_STATES];
     JM_VEC(jm__work_cell) cells; /* in order of their first item */
     jm__map by_row;              /* numbers of cells */
@@ -48,15 +48,15 @@ typedef struct jm__tally {
 
 void jm__tally_free(jm__tally *tally);
 
-/* The sums of a class, made if they are not there; NULL if memory is out. Valid until the next call. */
-jm__class_sum *jm__tally_class(jm__tally *tally, uint32_t class_index);
+/* The sums of a use, made if they are not there; NULL if memory is out. Valid until the next call. */
+jm__use_sum *jm__tally_use(jm__tally *tally, uint32_t use);
 
 #define JM__NO_CELL SIZE_MAX
 
-/* The cell of this row and class, made if it is not there; JM__NO_CELL if memory is out. */
-size_t jm__tally_cell(jm__tally *tally, uint32_t row, uint32_t class_index);
+/* The cell of this row and use, made if it is not there; JM__NO_CELL if memory is out. */
+size_t jm__tally_cell(jm__tally *tally, uint32_t row, uint32_t use);
 
-/* Classes were provisional: `final_of[class]` is what they are. False if memory is out. */
+/* Uses were provisional: `final_of[use]` is what they are. False if memory is out. */
 bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct board_pass {
     int64_t span_id, process_id; /* of the last item: mostly those of the next one */
     size_t span;
     uint32_t row;
+    uint32_t context;
 } board_pass;
 
 typedef struct pass {
@@ -57,24 +58,26 @@ static void begin_board(board_pass *b, int64_t first_ns)
     b->begun = true;
 }
 
-static void find_row(board_pass *b, const jm__item *item)
+/* The span of the item, and what follows from it. False if memory is out. */
+static bool find_span(board_pass *b, const jm__item *item)
 {
-    if (item->span_id == b->span_id && item->process_id == b->process_id) return;
+    if (item->span_id == b->span_id && item->process_id == b->process_id) return true;
     b->span_id = item->span_id;
     b->process_id = item->process_id;
     b->span = jm__span_at(b->pass->spans, item->span_id);
     b->row = JM__NO_ROW;
+    return jm__context_of(&b->pass->work->contexts, b->span, &b->context);
 }
 
 /* Count the item in its row; JM__NO_CELL: nothing of it is the report's. */
-static bool count_in_row(board_pass *b, const jm__item *item, size_t *cell)
+static bool count_in_row(board_pass *b, const jm__item *item, uint32_t use, size_t *cell)
 {
     bool starts = jm__windows_hold(b->pass->windows, item->start_ns);
     *cell = JM__NO_CELL;
     if (!starts && jm__windows_overlap_ns(b->work->report, item->start_ns, item->end_ns) == 0) return true;
     if (b->row == JM__NO_ROW) b->row = b->pass->rows->of(b->pass->rows->context, b->span, item->process_id);
     if (b->row == JM__NO_ROW) return true;
-    *cell = jm__tally_cell(&b->work->tally, b->row, item->class_index);
+    *cell = jm__tally_cell(&b->work->tally, b->row, use);
     if (*cell == JM__NO_CELL) return false;
     jm__work_cell *sums = &b->work->tally.cells.items[*cell];
     if (starts) sums->calls += item->calls;
@@ -87,9 +90,12 @@ static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
 {
     board_pass *b = taker;
     size_t cell;
+    uint32_t use;
     if (!b->begun) begin_board(b, item->start_ns);
-    find_row(b, item);
-    bool fine = count_in_row(b, item, &cell) && jm__sweep_take(&b->sweep, item, cell, b->span == JM__NO_SPAN);
+    bool fine = find_span(b, item) &&
+                jm__use_number(&b->pass->work->uses, item->class_index, b->context, &use) &&
+                count_in_row(b, item, use, &cell) &&
+                jm__sweep_take(&b->sweep, item, use, cell, b->span == JM__NO_SPAN);
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
 
@@ -168,43 +174,59 @@ static void end_walk(pass *p)
     }
 }
 
-static jm_status choose_columns(jm__work_set *work, jm__board_work *board, const uint32_t *final_of,
-                                size_t count, jm_error *err)
+/* What follows from the columns of uses: those of pieces, and how long each ran. */
+static jm_status count_columns(const jm__work_set *work, jm__board_work *board, jm_error *err)
 {
-    if (!jm__tally_renumber(&board->tally, final_of)) return jm__no_memory(err, "jm__work_pass");
-    JM_TRY(jm__columns_choose(&board->columns, &board->tally, &work->classes, err));
     const jm__columns *columns = &board->columns;
-    board->column_of = malloc((JM_IDLE_STATES + count) * sizeof *board->column_of);
-    board->seconds = calloc(columns->count, sizeof *board->seconds);
-    board->learn_seconds = calloc(columns->count, sizeof *board->learn_seconds);
-    if (board->column_of == NULL || board->seconds == NULL || board->learn_seconds == NULL)
-        return jm__no_memory(err, "jm__work_pass");
+    double *seconds = calloc(2 * columns->count, sizeof *seconds);
+    uint32_t *column_of = malloc((JM_IDLE_STATES + work->pass_uses) * sizeof *column_of);
+    free(board->seconds);
+    free(board->column_of);
+    board->seconds = seconds;
+    board->learn_seconds = seconds + columns->count;
+    board->pieces.column_of = board->column_of = column_of;
+    if (seconds == NULL || column_of == NULL) return jm__no_memory(err, "jm__work_pass");
     for (uint32_t s = 0; s < JM_IDLE_STATES; s++) {
-        board->column_of[s] = (uint32_t)columns->class_columns + s;
-        board->seconds[columns->class_columns + s] = board->tally.idle[s].report_s;
-        board->learn_seconds[columns->class_columns + s] = board->tally.idle[s].learn_s;
+        column_of[s] = (uint32_t)columns->class_columns + s;
+        board->seconds[column_of[s]] = board->tally.idle[s].report_s;
+        board->learn_seconds[column_of[s]] = board->tally.idle[s].learn_s;
     }
-    for (uint32_t c = 0; c < count; c++)
-        board->column_of[jm__piece_code(c)] = columns->of_class[final_of[c]];
-    board->pieces.column_of = board->column_of;
-    for (size_t c = 0; c < board->tally.classes.count; c++) {
-        const jm__class_sum *sum = &board->tally.classes.items[c];
+    for (uint32_t u = 0; u < work->pass_uses; u++)
+        column_of[jm__piece_code(u)] = columns->of_use[work->use_of[u]];
+    for (size_t u = 0; u < board->tally.uses.count; u++) {
+        const jm__use_sum *sum = &board->tally.uses.items[u];
         if (sum->ran_s < 0) continue;
-        board->seconds[columns->of_class[c]] += sum->inside.report_s;
-        board->learn_seconds[columns->of_class[c]] += sum->inside.learn_s;
+        board->seconds[columns->of_use[u]] += sum->inside.report_s;
+        board->learn_seconds[columns->of_use[u]] += sum->inside.learn_s;
     }
     return JM_OK;
+}
+
+static jm_status choose_columns(jm__work_set *work, jm__board_work *board, jm_error *err)
+{
+    if (!jm__tally_renumber(&board->tally, work->use_of)) return jm__no_memory(err, "jm__work_pass");
+    JM_TRY(jm__columns_choose(&board->columns, &board->tally, &work->uses, &work->classes, err));
+    return count_columns(work, board, err);
+}
+
+jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
+                         jm_error *err)
+{
+    JM_TRY(jm__columns_split(&board->columns, split, work->uses.items.count, err));
+    return count_columns(work, board, err);
 }
 
 static jm_status finish(pass *p, jm_error *err)
 {
     uint32_t *final_of = NULL;
     size_t count;
-    bool fine = jm__duration_groups_split(&p->groups, &p->work->classes, &final_of, &count);
+    jm__work_set *work = p->work;
+    work->pass_uses = work->uses.items.count;
+    bool fine = jm__duration_groups_split(&p->groups, &work->classes, &final_of, &count) &&
+                jm__uses_renumber(&work->uses, final_of, &work->use_of);
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
-    for (size_t b = 0; status == JM_OK && b < p->work->board_count; b++)
-        if (p->work->boards[b].wanted)
-            status = choose_columns(p->work, &p->work->boards[b], final_of, count, err);
+    for (size_t b = 0; status == JM_OK && b < work->board_count; b++)
+        if (work->boards[b].wanted) status = choose_columns(work, &work->boards[b], err);
     free(final_of);
     return status;
 }
@@ -224,6 +246,7 @@ static jm_status run(pass *p, jm_error *err)
         p->kernels = 0;
         for (size_t b = 0; b < p->work->board_count; b++)
             forget(&p->work->boards[b]);
+        jm__uses_free(&p->work->uses);
         status = walk(p, true, err);
     }
     p->work->kernels = p->kernels;
@@ -246,7 +269,8 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
     pass p = {.work = work, .dataset = spans->dataset, .spans = spans, .windows = windows, .rows = rows};
     p.boards = calloc(work->board_count + 1, sizeof *p.boards);
     if (p.boards == NULL) return jm__no_memory(err, "jm__work_pass");
-    jm_status status = run(&p, err);
+    bool fine = jm__contexts_init(&work->contexts, spans);
+    jm_status status = fine ? run(&p, err) : jm__no_memory(err, "jm__work_pass");
     free(p.boards);
     return status;
 }
@@ -267,9 +291,11 @@ void jm__work_free(jm__work_set *work)
         jm__tally_free(&work->boards[b].tally);
         jm__columns_free(&work->boards[b].columns);
         free(work->boards[b].seconds);
-        free(work->boards[b].learn_seconds);
     }
     free(work->boards);
     jm__vec_free(&work->classes);
+    jm__contexts_free(&work->contexts);
+    jm__uses_free(&work->uses);
+    free(work->use_of);
     *work = (jm__work_set){0};
 }

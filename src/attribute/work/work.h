@@ -4,6 +4,7 @@
 #define JM_ATTRIBUTE_WORK_WORK_H
 
 #include "attribute/work/columns.h"
+#include "attribute/work/contexts.h"
 #include "attribute/work/pieces.h"
 #include "attribute/work/span_index.h"
 #include "attribute/work/window.h"
@@ -31,11 +32,15 @@ typedef struct jm__board_work {
     jm__columns columns;
     uint32_t *column_of;   /* [piece code] */
     double *seconds;       /* [columns.count]: inside the windows of the report */
-    double *learn_seconds; /* [columns.count] */
+    double *learn_seconds; /* [columns.count]: behind them */
 } jm__board_work;
 
 typedef struct jm__work_set {
     jm__classes classes;
+    jm__contexts contexts;
+    jm__uses uses;
+    uint32_t *use_of; /* [pass_uses]: what a use as the pass counted it is */
+    size_t pass_uses;
     jm__board_work *boards; /* [board_count] */
     size_t board_count;
     size_t kernels; /* that passed by, of all boards */
@@ -48,6 +53,10 @@ void jm__work_free(jm__work_set *work);
 /* `windows`: of the report; what begins in them is counted as a call. */
 jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const jm__windows *windows,
                         const jm__row_of *rows, jm_error *err);
+
+/* Some uses of a board get columns of their own; after the pass, while the pieces are there. */
+jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
+                         jm_error *err);
 
 /* The pieces go, the sums stay. */
 void jm__work_drop_pieces(jm__work_set *work);
