@@ -13,7 +13,9 @@ class Reporting:
     """Gives reports on what `_report_source` returns."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # one report at a time: they share what was read of the recording
+        # One at a time: reports share what was read of the recording. A signal's handler may ask for one while
+        # its own thread is at another.
+        self._lock = threading.RLock()
 
     def _report_source(self) -> _core.Run | _core.Recording:
         """Return whose rows are reported, as complete as they can be now."""

@@ -365,11 +365,13 @@ class Recording(Reporting):
     @property
     def damage(self) -> str | None:
         """What is missing of a file that was cut short; None if it is whole."""
-        return self._recording.damage
+        with self._lock:
+            return self._recording.damage
 
     def meta(self, key: str) -> str | None:
         """Return a value of the recording's table `meta`, None if it has none."""
-        return self._recording.meta(_arguments.text("key", key))
+        with self._lock:
+            return self._recording.meta(_arguments.text("key", key))
 
     def _report_source(self) -> _core.Recording:
         return self._recording
@@ -379,12 +381,12 @@ class _Current:
     """The one session of this process."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal's handler may stop the session that is just starting
         self.session: Session | None = None
 
 
 _current = _Current()
-os.register_at_fork(after_in_child=lambda: setattr(_current, "lock", threading.Lock()))
+os.register_at_fork(after_in_child=lambda: setattr(_current, "lock", threading.RLock()))
 
 
 def current_session() -> Session | None:

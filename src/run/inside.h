@@ -14,9 +14,9 @@
 struct jm_run {
     pid_t owner; /* in a forked child the run is dead: no thread came along */
     bool attached;
-    bool stopped;
-    bool has_rings; /* this process's spans go into this run */
-    char *path;     /* absolute; NULL: in memory, or an attached run's parent keeps it in memory */
+    _Atomic bool stopped; /* the stop has begun; `ended`: it is done */
+    bool has_rings;       /* this process's spans go into this run */
+    char *path;           /* absolute; NULL: in memory, or an attached run's parent keeps it in memory */
     jm__run_folder folder;
     char **environment;
     jm__sampler *sampler;
@@ -36,7 +36,8 @@ struct jm_run {
     bool thread_started;
     pthread_mutex_t lock; /* what follows */
     pthread_cond_t changed;
-    bool stop;
+    bool stop;           /* the writer's thread is to end */
+    bool ended;          /* nothing more will be committed; `failure` is that of the last of it */
     int64_t wanted_ns;   /* somebody waits until all before this is committed */
     int64_t complete_ns; /* all before this is committed */
     jm_error failure;    /* of the last commit, JM_OK if it worked */

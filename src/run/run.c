@@ -185,10 +185,21 @@ static void release_rings(jm_run *run)
     run->has_rings = false;
 }
 
+/* All is in the recording, or never will be: whoever waits for it need not. */
+static void tell_end(jm_run *run, const jm_error *failure)
+{
+    pthread_mutex_lock(&run->lock);
+    run->ended = true;
+    if (failure != NULL) run->failure = *failure;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+}
+
 /* Nothing was recorded, or nothing of it is wanted. */
 static void abandon(jm_run *run)
 {
-    run->stopped = true;
+    atomic_store(&run->stopped, true);
+    tell_end(run, NULL);
     jm__sampler_stop(run->sampler);
     end_thread(run);
     if (run->stop_kernels != NULL) run->stop_kernels();
@@ -248,15 +259,16 @@ static jm_status flush_own(jm_run *run, int timeout_ms, jm_error *err)
     int64_t wanted_ns = jm__now_ns(), until_ns = wanted_ns + timeout_ms * JM_NS_PER_MS;
     struct timespec until = {until_ns / JM_NS_PER_S, until_ns % JM_NS_PER_S};
     pthread_mutex_lock(&run->lock);
+    bool late = run->ended; /* the stop has told how it went */
     if (run->wanted_ns < wanted_ns) run->wanted_ns = wanted_ns;
     pthread_cond_broadcast(&run->changed);
     int code = 0;
-    while (code == 0 && run->complete_ns < wanted_ns && run->failure.status == JM_OK)
+    while (code == 0 && run->complete_ns < wanted_ns && run->failure.status == JM_OK && !run->ended)
         code = pthread_cond_timedwait(&run->changed, &run->lock, &until);
-    bool done = run->complete_ns >= wanted_ns;
+    bool done = run->complete_ns >= wanted_ns || run->ended;
     jm_error failure = run->failure;
     pthread_mutex_unlock(&run->lock);
-    if (done) return JM_OK;
+    if (late || (done && failure.status == JM_OK)) return JM_OK;
     if (failure.status == JM_OK) return fail_late(timeout_ms, err);
     if (err != NULL) *err = failure;
     return failure.status;
@@ -278,8 +290,7 @@ static jm_status flush_attached(jm_run *run, int timeout_ms, jm_error *err)
 
 jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err)
 {
-    if (run->stopped) return JM_OK;
-    if (is_foreign(run)) return fail_foreign("jm_run_flush", err);
+    if (is_foreign(run)) return atomic_load(&run->stopped) ? JM_OK : fail_foreign("jm_run_flush", err);
     return run->attached ? flush_attached(run, timeout_ms, err) : flush_own(run, timeout_ms, err);
 }
 
@@ -289,18 +300,23 @@ jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
     if (run->path == NULL && run->attached)
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
                         "the recorder above this process keeps its recording in memory");
-    if (run->path == NULL) return jm__writer_recording(run->writer, out, err);
-    if (run->recording == NULL) JM_TRY(jm_recording_open(&run->recording, run->path, err));
-    *out = run->recording;
-    return JM_OK;
+    pthread_mutex_lock(&run->writer_lock);
+    jm_status status = JM_OK;
+    if (run->path == NULL)
+        status = jm__writer_recording(run->writer, out, err);
+    else if (run->recording == NULL)
+        status = jm_recording_open(&run->recording, run->path, err);
+    if (status == JM_OK && run->path != NULL) *out = run->recording;
+    pthread_mutex_unlock(&run->writer_lock);
+    return status;
 }
 
 jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error *err)
 {
     if (is_foreign(run)) return fail_foreign("jm_run_note", err);
-    if (run->attached || run->writer == NULL || run->stopped) return JM_OK;
+    if (run->attached) return JM_OK;
     pthread_mutex_lock(&run->writer_lock);
-    jm__sinks_meta(&run->sinks, key, value);
+    if (run->writer != NULL && !atomic_load(&run->stopped)) jm__sinks_meta(&run->sinks, key, value);
     pthread_mutex_unlock(&run->writer_lock);
     return JM_OK;
 }
@@ -329,23 +345,46 @@ static jm_status end_writer(jm_run *run, int64_t end_ns, jm_error *err)
     return status;
 }
 
+/* Another thread is at it. */
+static void await_end(jm_run *run)
+{
+    pthread_mutex_lock(&run->lock);
+    while (!run->ended)
+        pthread_cond_wait(&run->changed, &run->lock);
+    pthread_mutex_unlock(&run->lock);
+}
+
+static jm_status write_rest(jm_run *run, const jm__anchor *end, jm_error *err)
+{
+    pthread_mutex_lock(&run->writer_lock);
+    jm__run_take_rows(run);
+    if (run->collector != NULL) jm__collector_finish(run->collector, NULL);
+    write_end(run, end);
+    jm_status status = end_writer(run, end->monotonic_ns, err);
+    pthread_mutex_unlock(&run->writer_lock);
+    return status;
+}
+
 jm_status jm_run_stop(jm_run *run, jm_error *err)
 {
-    if (run->stopped || run->attached || is_foreign(run)) return JM_OK;
-    run->stopped = true;
+    if (run->attached || is_foreign(run)) return JM_OK;
+    if (atomic_exchange(&run->stopped, true)) {
+        await_end(run);
+        return JM_OK;
+    }
     jm__anchor end = jm__anchor_take();
     jm__sampler_stop(run->sampler); /* takes the last edge readings */
     end_thread(run);
     if (run->stop_kernels != NULL) run->stop_kernels();
     release_rings(run);
-    jm__run_take_rows(run);
-    if (run->collector != NULL) jm__collector_finish(run->collector, NULL);
-    write_end(run, &end);
+    jm_error failure = {0};
+    failure.status = write_rest(run, &end, &failure);
     jm__sampler_free(run->sampler); /* the next run of this process may want other boards */
     run->sampler = NULL;
-    jm_status status = end_writer(run, end.monotonic_ns, err);
     jm__run_folder_remove(&run->folder);
-    return status;
+    tell_end(run, &failure);
+    if (failure.status != JM_OK && err != NULL) *err = failure;
+    return failure.status;
 }
 
 void jm_run_keep(jm_run *run)
@@ -359,7 +398,7 @@ void jm_run_keep(jm_run *run)
 void jm_run_discard(jm_run *run)
 {
     if (run == NULL || is_foreign(run)) return;
-    if (run->stopped || run->attached)
+    if (atomic_load(&run->stopped) || run->attached)
         jm_run_free(run);
     else
         abandon(run);

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,14 +23,14 @@ from values import known
 Spans = Callable[..., list[Span]]
 
 
-def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_python(code: str, *, timeout: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program of its own; its output is what the test looks at."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout,
         check=False,
     )
 
@@ -502,3 +503,52 @@ def test_a_program_that_cleans_its_environment_is_in_the_recording(tmp_path: Pat
     assert done.returncode == 0, done.stderr
     assert done.stdout == "True\n"
     assert "in a clean room" in [row.name for row in joulemap.Recording(path).report("phase").rows]
+
+
+# ---- signals and threads ----
+
+
+def test_a_signal_during_a_report_may_ask_for_another() -> None:
+    done = run_python(
+        """
+        import joulemap, signal, time
+
+        run = joulemap.Session(sim="h200").start()
+        time.sleep(0.1)
+        core = run._report_source()
+        reports = []
+
+        class Interrupted:  # the signal comes while the first report is being made
+            def report(self, *args, **options):
+                if not reports:
+                    signal.raise_signal(signal.SIGALRM)
+                return core.report(*args, **options)
+
+        run._report_source = Interrupted
+        signal.signal(signal.SIGALRM, lambda *_: reports.append(None) or reports.append(run.report()))
+        reports.append(run.report())
+        print(len(reports), reports[-1].totals.total_energy_j > 0)
+        signal.signal(signal.SIGALRM, lambda *_: run.stop())
+        reports.clear()
+        run.report()
+        print(run.running)
+        """,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, "3 True\nFalse\n"), done.stderr
+
+
+def test_what_a_recording_says_of_itself_waits_for_its_reports(tmp_path: Path) -> None:
+    path = tmp_path / "run.joulemap"
+    with joulemap.Session(path, sim="h200"):
+        time.sleep(0.05)
+    recording = joulemap.Recording(path)
+    answers: list[object] = []
+    for ask in (lambda: recording.damage, lambda: recording.meta("simulated")):
+        with recording._lock:
+            thread = threading.Thread(target=lambda ask=ask: answers.append(ask()))
+            thread.start()
+            thread.join(0.2)
+            assert thread.is_alive()
+        thread.join()
+    assert answers == [None, "1"]

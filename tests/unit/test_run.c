@@ -13,6 +13,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -449,6 +450,116 @@ static void test_an_old_recording_is_back_after_a_discard_and_gone_after_a_keep(
     assert_int_equal(count_files(), files);
 }
 
+/* A stop that another thread has begun and that cannot go on: the writer's thread is held up. */
+typedef struct held_stop {
+    jm_run *run;
+    pthread_t stopper;
+    jm_status status;
+} held_stop;
+
+static void *stop_it(void *context)
+{
+    held_stop *stop = context;
+    stop->status = jm_run_stop(stop->run, NULL);
+    return NULL;
+}
+
+static void hold_stop(held_stop *stop, jm_run *run)
+{
+    stop->run = run;
+    pthread_mutex_lock(&run->writer_lock);
+    assert_int_equal(pthread_create(&stop->stopper, NULL, stop_it, stop), 0);
+    for (bool begun = false; !begun; jm__sleep_ns(JM_NS_PER_MS)) {
+        pthread_mutex_lock(&run->lock);
+        begun = run->stop;
+        pthread_mutex_unlock(&run->lock);
+    }
+}
+
+static void release_stop(held_stop *stop)
+{
+    pthread_mutex_unlock(&stop->run->writer_lock);
+    pthread_join(stop->stopper, NULL);
+    assert_int_equal(stop->status, JM_OK);
+}
+
+/* What a thread found when its call came back. */
+typedef struct waiter {
+    jm_run *run;
+    jm_status (*wait)(jm_run *run);
+    jm_status status;
+    bool closed; /* the file had its end mark */
+} waiter;
+
+static jm_status wait_by_flush(jm_run *run)
+{
+    return jm_run_flush(run, 600 * 1000, NULL);
+}
+
+static jm_status wait_by_stop(jm_run *run)
+{
+    return jm_run_stop(run, NULL);
+}
+
+static void *wait_and_look(void *context)
+{
+    waiter *all = context;
+    jm_recording *recording = NULL;
+    all->status = all->wait(all->run);
+    if (jm_recording_open(&recording, path, NULL) != JM_OK) return NULL;
+    all->closed = jm_recording_meta(recording, "closed") != NULL;
+    jm_recording_close(recording);
+    return NULL;
+}
+
+static void test_who_waits_while_another_thread_stops_the_run_waits_for_its_end(void **state)
+{
+    (void)state;
+    jm_status (*const ways[])(jm_run *) = {wait_by_flush, wait_by_stop};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        held_stop stop;
+        pthread_t thread;
+        waiter waits = {.run = start(path), .wait = ways[i]};
+        hold_stop(&stop, waits.run);
+        assert_int_equal(pthread_create(&thread, NULL, wait_and_look, &waits), 0);
+        jm__sleep_ns(20 * JM_NS_PER_MS);
+        release_stop(&stop);
+        pthread_join(thread, NULL);
+        assert_int_equal(waits.status, JM_OK);
+        assert_true(waits.closed);
+        assert_int_equal(jm_run_flush(waits.run, 0, NULL), JM_OK);
+        jm_run_free(waits.run);
+    }
+}
+
+static void *note_on_and_on(void *context)
+{
+    held_stop *stop = context;
+    while (stop->status == JM_OK && !atomic_load(&stop->run->stopped))
+        stop->status = jm_run_note(stop->run, "noted", "again", NULL);
+    for (int i = 0; stop->status == JM_OK && i < 1000; i++)
+        stop->status = jm_run_note(stop->run, "noted", "too late", NULL);
+    return NULL;
+}
+
+static void test_a_note_may_come_while_another_thread_stops_the_run(void **state)
+{
+    (void)state;
+    held_stop noting = {.run = start(path)};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, note_on_and_on, &noting), 0);
+    jm__sleep_ns(20 * JM_NS_PER_MS);
+    assert_int_equal(jm_run_stop(noting.run, NULL), JM_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(noting.status, JM_OK);
+    jm_run_free(noting.run);
+    jm_recording *recording;
+    assert_int_equal(jm_recording_open(&recording, path, NULL), JM_OK);
+    assert_null(jm_recording_damage(recording));
+    assert_string_equal(jm_recording_meta(recording, "noted"), "again");
+    jm_recording_close(recording);
+}
+
 static void test_notes_and_spans_of_threads_arrive(void **state)
 {
     (void)state;
@@ -653,6 +764,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for_more),
         cmocka_unit_test(test_an_old_recording_survives_a_start_that_fails),
         cmocka_unit_test(test_an_old_recording_is_back_after_a_discard_and_gone_after_a_keep),
+        cmocka_unit_test(test_who_waits_while_another_thread_stops_the_run_waits_for_its_end),
+        cmocka_unit_test(test_a_note_may_come_while_another_thread_stops_the_run),
         cmocka_unit_test(test_notes_and_spans_of_threads_arrive),
         cmocka_unit_test(test_a_second_sink_is_told_the_rows_of_the_file),
         cmocka_unit_test(test_a_sink_that_fails_harms_neither_the_run_nor_the_file),
