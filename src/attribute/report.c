@@ -100,10 +100,10 @@ jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_re
 {
     *out = NULL;
     jm_status status = create(out, recording, options, err);
+    if (status == JM_OK) return JM_OK;
     /* Kernels are read last: only then is it known that the file is damaged. */
-    if (status == JM_BAD_DATA && jm__recording_recover(recording, err))
-        status = create(out, recording, options, err);
-    return status;
+    JM_TRY(jm__recording_recover(recording, status, err));
+    return create(out, recording, options, err);
 }
 
 void jm_report_free(jm_report *report)

@@ -66,8 +66,9 @@ static jm_status load(jm__counters **out, jm_recording *recording, jm_error *err
         jm__recording_end(recording, db);
     }
     if (status == JM_OK && all->strays > 0)
-        jm__recording_note_damage(
-            recording, "%" PRId64 " blocks of counters are not what they say and are left out", all->strays);
+        status = jm__recording_note_damage(
+            recording, err, "%" PRId64 " blocks of counters are not what they say and are left out",
+            all->strays);
     all->view = (jm__counters){all->sets.items, all->sets.count, all->blocks.items, all->blocks.count};
     if (status == JM_OK)
         *out = &all->view;
@@ -79,8 +80,9 @@ static jm_status load(jm__counters **out, jm_recording *recording, jm_error *err
 jm_status jm__counters_load(jm__counters **out, jm_recording *recording, jm_error *err)
 {
     jm_status status = load(out, recording, err);
-    if (status == JM_BAD_DATA && jm__recording_recover(recording, err)) status = load(out, recording, err);
-    return status;
+    if (status == JM_OK) return JM_OK;
+    JM_TRY(jm__recording_recover(recording, status, err));
+    return load(out, recording, err);
 }
 
 void jm__counters_free(jm__counters *counters)

@@ -51,6 +51,7 @@ static bool limit_is_reached(const char *path)
 static jm_status status_of_sqlite(sqlite3 *db, int rc, const char *path)
 {
     jm_status system = jm_status_of_errno(db == NULL ? 0 : sqlite3_system_errno(db));
+    if (rc == SQLITE_IOERR_NOMEM) return JM_NO_MEMORY;
     switch (rc & 0xff) {
     case SQLITE_FULL:
         return JM_DISK_FULL;

@@ -191,10 +191,9 @@ static jm_status load_tables(jm__loading *loading, jm_recording *recording, sqli
     JM_TRY(jm__kernel_table_begin(&loading->kernels, db, err));
     loading->kernels.class_count = loading->classes.count;
     loading->kernels.stream_count = loading->streams.count;
-    if (loading->strays > 0)
-        jm__recording_note_damage(recording, "%" PRId64 " rows refer to what is not there and are left out",
-                                  loading->strays);
-    return JM_OK;
+    if (loading->strays == 0) return JM_OK;
+    return jm__recording_note_damage(
+        recording, err, "%" PRId64 " rows refer to what is not there and are left out", loading->strays);
 }
 
 static jm_status load(jm__dataset **out, jm_recording *recording, jm_error *err)
@@ -227,8 +226,9 @@ static jm_status load(jm__dataset **out, jm_recording *recording, jm_error *err)
 jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err)
 {
     jm_status status = load(out, recording, err);
-    if (status == JM_BAD_DATA && jm__recording_recover(recording, err)) status = load(out, recording, err);
-    return status;
+    if (status == JM_OK) return JM_OK;
+    JM_TRY(jm__recording_recover(recording, status, err));
+    return load(out, recording, err);
 }
 
 void jm__dataset_free(jm__dataset *dataset)

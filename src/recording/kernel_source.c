@@ -80,9 +80,9 @@ static jm_status pass(jm__kernel_table *table, sqlite3 *db, bool by_time, jm__ke
     if (status == JM_OK && rc != SQLITE_DONE) status = jm__database_fail(err, db, rc, "sqlite3_step", path);
     sqlite3_finalize(statement);
     if (status == JM_OK && table->strays > 0)
-        jm__recording_note_damage(table->recording,
-                                  "%" PRId64 " kernels refer to what is not there and are left out",
-                                  table->strays);
+        status = jm__recording_note_damage(table->recording, err,
+                                           "%" PRId64 " kernels refer to what is not there and are left out",
+                                           table->strays);
     return status;
 }
 

@@ -37,16 +37,19 @@ struct jm_recording {
     JM_VEC(char *) retired; /* values handed out before they changed */
 };
 
-void jm__recording_note_damage(jm_recording *recording, const char *format, ...)
+jm_status jm__recording_note_damage(jm_recording *recording, jm_error *err, const char *format, ...)
 {
+    jm__strbuf *damage = &recording->damage;
     char sentence[512];
     va_list args;
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    if (recording->damage.text != NULL && strstr(recording->damage.text, sentence) != NULL) return;
-    if (recording->damage.length > 0) jm__strbuf_add(&recording->damage, "; ");
-    jm__strbuf_add(&recording->damage, sentence);
+    if (damage->text != NULL && strstr(damage->text, sentence) != NULL) return JM_OK;
+    jm__strbuf_format(damage, "%s%s", damage->length > 0 ? "; " : "", sentence);
+    if (!damage->failed) return JM_OK;
+    damage->failed = false; /* what is there stays, and the next one may find memory */
+    return jm__no_memory(err, "jm__recording_note_damage");
 }
 
 /* ---- meta */
@@ -132,7 +135,7 @@ jm_status jm__recording_rows(const jm_recording *recording, sqlite3 *db, jm__tab
     int rc;
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
         jm__row_read(statement, table, &row);
-        if (!take(context, &row)) break;
+        if (sqlite3_errcode(db) == SQLITE_NOMEM || !take(context, &row)) break; /* a text may be missing */
     }
     jm_status status = JM_OK;
     if (rc == SQLITE_ROW)
@@ -187,16 +190,17 @@ static bool journal_has_content(const char *path)
 }
 
 /* Bytes 28..31 of an SQLite file: its size in pages; 16..17: the size of a page. */
-static int64_t size_it_should_have(sqlite3 *db)
+static int size_it_should_have(sqlite3 *db, int64_t *size)
 {
     unsigned char header[32];
     sqlite3_file *file = NULL;
-    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return 0;
-    if (file->pMethods == NULL || file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK)
-        return 0;
+    int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (rc == SQLITE_OK && file->pMethods == NULL) rc = SQLITE_CANTOPEN;
+    if (rc == SQLITE_OK) rc = file->pMethods->xRead(file, header, sizeof header, 0);
     int64_t page = header[16] << 8 | header[17];
     int64_t pages = (int64_t)header[28] << 24 | header[29] << 16 | header[30] << 8 | header[31];
-    return (page == 1 ? 65536 : page) * pages;
+    if (rc == SQLITE_OK) *size = (page == 1 ? 65536 : page) * pages;
+    return rc;
 }
 
 /* SQLite takes a last page that is there in part for a whole one, and reads zeros. With a journal beside it
@@ -204,8 +208,12 @@ static int64_t size_it_should_have(sqlite3 *db)
 static jm_status check_end(const jm_recording *recording, sqlite3 *db, jm_error *err)
 {
     struct stat info;
+    int64_t size = 0;
     if (journal_has_content(recording->path) || stat(recording->path, &info) != 0) return JM_OK;
-    if (info.st_size >= size_it_should_have(db)) return JM_OK;
+    int rc = size_it_should_have(db, &size);
+    if (rc != SQLITE_OK && rc != SQLITE_IOERR_SHORT_READ)
+        return jm__database_fail(err, db, rc, "xRead", recording->path);
+    if (rc == SQLITE_OK && info.st_size >= size) return JM_OK;
     return jm__fail(err, JM_BAD_DATA, 0, "", "%s is cut short", recording->path);
 }
 
@@ -259,11 +267,11 @@ static bool recorder_is_at_work(const jm_recording *recording)
 }
 
 /* A recording without its end mark: its recorder is still at work, or it was killed. */
-static void note_missing_close(jm_recording *recording)
+static jm_status note_missing_close(jm_recording *recording, jm_error *err)
 {
-    if (jm_recording_meta(recording, "closed") != NULL || recorder_is_at_work(recording)) return;
-    jm__recording_note_damage(
-        recording,
+    if (jm_recording_meta(recording, "closed") != NULL || recorder_is_at_work(recording)) return JM_OK;
+    return jm__recording_note_damage(
+        recording, err,
         "the recorder ended before it could close the file: the first %.1f s are whole, "
         "what came later is missing",
         seconds_recorded(recording));
@@ -284,31 +292,39 @@ bool jm__recording_is_cut(const jm_recording *recording)
     return recording->cut;
 }
 
-static void note_recovery(jm_recording *recording, const jm__recovery *recovery)
+static jm_status note_recovery(jm_recording *recording, const jm__recovery *recovery, jm_error *err)
 {
-    recording->cut = recovery->size < recovery->expected_size;
-    if (recording->cut)
-        jm__recording_note_damage(recording,
-                                  "the file is cut short: %" PRId64 " of %" PRId64
-                                  " bytes are there, and what they hold is read",
-                                  recovery->size, recovery->expected_size);
-    if (!recording->cut || recovery->broken > 0)
-        jm__recording_note_damage(recording, "parts of the file are damaged: what can be read is read");
+    bool cut = recovery->size < recovery->expected_size;
+    if (cut)
+        JM_TRY(jm__recording_note_damage(recording, err,
+                                         "the file is cut short: %" PRId64 " of %" PRId64
+                                         " bytes are there, and what they hold is read",
+                                         recovery->size, recovery->expected_size));
+    if (cut && recovery->broken == 0) return JM_OK;
+    return jm__recording_note_damage(recording, err,
+                                     "parts of the file are damaged: what can be read is read");
 }
 
 static jm_status recover(jm_recording *recording, jm_error *err)
 {
     jm__recovery recovery;
-    JM_TRY(jm__recover(&recording->recovered, path_in_use(recording), &recovery, err));
+    sqlite3 *recovered;
+    JM_TRY(jm__recover(&recovered, path_in_use(recording), &recovery, err));
+    jm_status status = note_recovery(recording, &recovery, err);
+    if (status != JM_OK) {
+        sqlite3_close(recovered);
+        return status;
+    }
+    recording->recovered = recovered;
     recording->marks = recovery.marks;
-    note_recovery(recording, &recovery);
+    recording->cut = recovery.size < recovery.expected_size;
     return JM_OK;
 }
 
-bool jm__recording_recover(jm_recording *recording, jm_error *err)
+jm_status jm__recording_recover(jm_recording *recording, jm_status failure, jm_error *err)
 {
-    if (recording->recovered != NULL || recording->shared != NULL) return false;
-    return recover(recording, err) == JM_OK;
+    bool curable = failure == JM_BAD_DATA && recording->recovered == NULL && recording->shared == NULL;
+    return curable ? recover(recording, err) : failure;
 }
 
 /* ---- the public face */
@@ -342,11 +358,11 @@ jm_status jm_recording_open(jm_recording **out, const char *path, jm_error *err)
     jm_status status = open_whole(recording, err);
     bool foreign = recording->marks.application_id != JM_RECORDING_APPLICATION_ID;
     if (status == JM_BAD_DATA && !foreign) status = open_damaged(recording, err);
+    if (status == JM_OK && !recording->cut) status = note_missing_close(recording, err);
     if (status != JM_OK) {
         jm_recording_close(recording);
         return status;
     }
-    if (!recording->cut) note_missing_close(recording);
     *out = recording;
     return JM_OK;
 }
@@ -364,6 +380,7 @@ jm_status jm__recording_share(jm_recording **out, sqlite3 *db, pthread_mutex_t *
 
 jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *err)
 {
+    jm_status status = JM_OK;
     if (recording->shared != NULL) {
         pthread_mutex_lock(recording->lock);
         *db = recording->shared;
@@ -371,10 +388,10 @@ jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *e
         *db = recording->recovered;
     } else {
         JM_TRY(try_open(recording, db, err));
-        sqlite3_exec(*db, "BEGIN", NULL, NULL, NULL);
+        status = jm__database_run(*db, "BEGIN", recording->path, err);
     }
-    jm_status status =
-        jm__marks_check(&recording->marks, recording->path, err); /* it may be another by now */
+    if (status == JM_OK)
+        status = jm__marks_check(&recording->marks, recording->path, err); /* it may be another by now */
     if (status == JM_OK) status = load_meta(recording, *db, err);
     if (status != JM_OK) jm__recording_end(recording, *db);
     return status;

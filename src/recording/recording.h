@@ -17,9 +17,10 @@ jm_status jm__recording_share(jm_recording **out, sqlite3 *db, pthread_mutex_t *
 jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *err);
 void jm__recording_end(jm_recording *recording, sqlite3 *db);
 
-/* The file turned out damaged while it was read: from now on the recording is what can be recovered of it.
- * False if that was done before, or cannot be done (then `err` is filled). */
-bool jm__recording_recover(jm_recording *recording, jm_error *err);
+/* After a reading that ended with `failure`. OK: the file turned out damaged, and from now on the recording
+ * is what can be recovered of it: read again. Else the error that stands: `failure`, which recovery does not
+ * cure, or why there could be none. */
+jm_status jm__recording_recover(jm_recording *recording, jm_status failure, jm_error *err);
 
 /* NULL: in memory. */
 const char *jm__recording_path(const jm_recording *recording);
@@ -44,8 +45,8 @@ jm_status jm__recording_rows(const jm_recording *recording, sqlite3 *db, jm__tab
                              jm__row_taker take, void *context, jm_error *err);
 
 /* Add a sentence to jm_recording_damage; the same one only once. */
-void jm__recording_note_damage(jm_recording *recording, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+jm_status jm__recording_note_damage(jm_recording *recording, jm_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* meta.complete_ns as it stands now; -1 if nothing was committed yet. */
 jm_status jm__recording_complete_ns(jm_recording *recording, int64_t *complete_ns, jm_error *err);
