@@ -125,6 +125,22 @@ static inline void small_run_tell_facts(jm__writer *writer, const synthetic *s)
         jm__writer_loss(writer, &d->losses[i]);
 }
 
+static inline jm_status small_run_tell_counters(jm__writer *writer, jm_error *err)
+{
+    enum { METRICS = 2, SAMPLES = 3 };
+    jm__counter_set set = {
+        .board_id = 1, .metric_count = METRICS, .metrics = "[\"a\", \"b\"]", .units = "[\"\", \"%\"]"};
+    jm__counter_sample samples[SAMPLES];
+    unsigned char data[SAMPLES * 8 * (2 + METRICS)];
+    for (int i = 0; i < SAMPLES; i++)
+        samples[i] = (jm__counter_sample){SMALL_START_NS + i, SMALL_START_NS + i + 1, {i, NAN}};
+    jm__counter_block_pack(data, SMALL_START_NS, samples, SAMPLES, METRICS);
+    JM_TRY(jm__writer_counter_set(writer, &set, err));
+    const jm__counter_block block = {
+        set.id, SMALL_START_NS, SMALL_START_NS + SAMPLES, SAMPLES, {data, sizeof data}};
+    return jm__writer_counter_block(writer, &block, err);
+}
+
 /* Part `part` of two, by number of row. */
 static inline size_t small_run_first(size_t count, int part)
 {
@@ -156,6 +172,18 @@ static inline void small_run_tell_rows(jm__writer *writer, const synthetic *s, i
                              .calls = run->calls};
         jm__writer_kernels(writer, &kernel, 1);
     }
+}
+
+/* All of it, and two commits. */
+static inline jm_status small_run_tell(jm__writer *writer, const synthetic *s, jm_error *err)
+{
+    JM_TRY(small_run_tell_boards(writer, s, err));
+    small_run_tell_facts(writer, s);
+    JM_TRY(small_run_tell_counters(writer, err));
+    small_run_tell_rows(writer, s, 0);
+    JM_TRY(jm__writer_commit(writer, s->dataset.start_ns, err));
+    small_run_tell_rows(writer, s, 1);
+    return jm__writer_commit(writer, s->dataset.end_ns, err);
 }
 
 #endif
