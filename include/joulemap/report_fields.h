@@ -115,6 +115,8 @@
     Q(INT64, gaps, "gaps", JM_IN_QUALITY, "Stretches without readings")                                      \
     Q(REAL, gap_s, "gap_s", JM_IN_QUALITY, "Their length, seconds")                                          \
     Q(INT64, lost_records, "lost_records", JM_IN_QUALITY, "Spans and kernels that did not fit")              \
+    Q(REAL_OR_NONE, no_layer_share, "no_layer_share", JM_IN_QUALITY,                                         \
+      "Share of the kernels' energy in no layer; missing for programs without layers")                       \
     Q(INT64, throttle_events, "throttle_events", JM_IN_QUALITY, "Times that a board began to throttle")      \
     Q(REAL_OR_NONE, throttled_share, "throttled_share", JM_IN_QUALITY,                                       \
       "Share of the time in which the boards were throttled; missing where not recorded")                    \

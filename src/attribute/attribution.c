@@ -198,6 +198,7 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     JM_TRY(find_learn_windows(a, err));
     JM_TRY(take_readings(a, err));
     JM_TRY(jm__work_init(&a->work, dataset, err));
+    a->work.pid = options->process_id;
     for (size_t b = 0; b < dataset->board_count; b++)
         JM_TRY(begin_board(a, b, err));
     return JM_OK;

@@ -108,7 +108,9 @@ jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const
     count_events(&quality->figures, a);
     take_conditions(&quality->figures, a);
     JM_TRY(name_sensors(quality, a, err));
-    const jm__facts facts = jm__facts_find(a, rows, totals, &quality->figures);
+    const jm__no_layer no_layer = jm__no_layer_of(a);
+    quality->figures.no_layer_share = no_layer.share;
+    const jm__facts facts = jm__facts_find(a, rows, totals, &quality->figures, &no_layer);
     return judge(quality, &facts, err);
 }
 

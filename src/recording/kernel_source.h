@@ -7,14 +7,15 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-/* What attribution needs of a kernel: when it was launched and how many bytes it moved stays in the file. */
+/* What attribution needs of a kernel: how many bytes it moved stays in the file. */
 typedef struct jm__kernel_run {
     int64_t start_ns;
     int64_t end_ns;
     int64_t class_id;
     int64_t stream_id;
-    int64_t span_id; /* innermost span of the thread that launched it, 0: none */
-    int64_t calls;   /* how many launches this row stands for, from 1 */
+    int64_t span_id;   /* innermost span of the thread that launched it, 0: none */
+    int64_t launch_ns; /* when the API call that launched it began, -1: unknown */
+    int64_t calls;     /* how many launches this row stands for, from 1 */
 } jm__kernel_run;
 
 /* Takes one; what is not JM_OK ends the pass and is what the pass returns. */

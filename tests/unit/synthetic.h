@@ -158,6 +158,7 @@ static inline void syn_kernel(synthetic *s, int64_t class_id, size_t board, int6
                                                             .class_id = class_id,
                                                             .stream_id = (int64_t)board + 1,
                                                             .span_id = span_id,
+                                                            .launch_ns = start_ns,
                                                             .calls = 1};
 }
 

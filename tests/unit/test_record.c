@@ -182,6 +182,8 @@ static void check_kernels(const jm__dataset *data)
     assert_int_equal(kernels.items[0].start_ns, START_NS + 10); /* sorted by time */
     assert_int_equal(kernels.items[0].calls, 3);
     assert_int_equal(kernels.items[1].end_ns, START_NS + 40);
+    assert_int_equal(kernels.items[0].launch_ns, -1); /* not known */
+    assert_int_equal(kernels.items[1].launch_ns, START_NS + 8);
     assert_int_equal(kernels.items[1].span_id, 2);
     free(kernels.items);
 }

@@ -72,8 +72,14 @@ static double gap_share(const jm__attribution *a, const jm_report_quality *quali
     return fmin(1, share_of(quality->gap_s, wanted_s * (double)boards));
 }
 
+/* A table of kernels or boards says nothing of layers. */
+static bool goes_by_layer(jm_by by)
+{
+    return by != JM_BY_KERNEL && by != JM_BY_BOARD;
+}
+
 jm__facts jm__facts_find(const jm__attribution *a, const jm__rows *rows, const jm_report_totals *totals,
-                         const jm_report_quality *quality)
+                         const jm_report_quality *quality, const jm__no_layer *no_layer)
 {
     jm__facts facts = {0};
     for (jm__check check = 0; check < JM_CHECK_COUNT; check++)
@@ -84,6 +90,8 @@ jm__facts jm__facts_find(const jm__attribution *a, const jm__rows *rows, const j
     if (isnan(totals->total_energy_j)) facts.figures[JM_CHECK_boards_missing] = NAN; /* said already */
     check_fit(facts.figures, totals);
     facts.figures[JM_CHECK_lost_records] = lost_share(a, quality);
+    if (goes_by_layer(a->options.by)) facts.figures[JM_CHECK_no_layer] = no_layer->share;
+    facts.no_layer_why = no_layer->why;
     facts.figures[JM_CHECK_gaps] = gap_share(a, quality);
     facts.figures[JM_CHECK_weak] = weak_share(rows, totals->total_energy_j);
     facts.figures[JM_CHECK_throttled] = quality->throttled_share;

@@ -5,8 +5,9 @@
 #include "attribute/attribution.h"
 #include "attribute/rollup/rows.h"
 #include "attribute/verdict/checks.h"
+#include "attribute/verdict/no_layer.h"
 
 jm__facts jm__facts_find(const jm__attribution *a, const jm__rows *rows, const jm_report_totals *totals,
-                         const jm_report_quality *quality);
+                         const jm_report_quality *quality, const jm__no_layer *no_layer);
 
 #endif

@@ -16,6 +16,9 @@ typedef struct jm__class {
 
 typedef JM_VEC(jm__class) jm__classes;
 
+/* What is known of the API call that launched it. SHARED: it launched others too. */
+typedef enum jm__launch { JM_LAUNCH_SEEN, JM_LAUNCH_SHARED, JM_LAUNCH_UNSEEN } jm__launch;
+
 /* One piece of work on its way through the pass. */
 typedef struct jm__item {
     int64_t start_ns;
@@ -24,6 +27,7 @@ typedef struct jm__item {
     int64_t process_id; /* 0: unknown */
     uint32_t class_index;
     uint32_t calls;
+    jm__launch launch;
 } jm__item;
 
 typedef JM_VEC(jm__item) jm__items;

@@ -75,6 +75,7 @@ static void close(jm__sweep *s, const jm__running *item)
     sum->inside.report_s += item->inside.report_s;
     sum->inside.learn_s += item->inside.learn_s;
     if (item->outside) sum->outside_s += item->inside.report_s;
+    sum->place_s[item->place] += item->inside.report_s;
     if (item->cell != JM__NO_CELL) s->tally->cells.items[item->cell].seconds += item->inside.report_s;
 }
 
@@ -107,7 +108,8 @@ static bool advance(jm__sweep *s, int64_t to_ns)
     return s->now_ns >= to_ns || pass_idle(s, to_ns);
 }
 
-bool jm__sweep_take(jm__sweep *s, const jm__item *item, uint32_t use, size_t cell, bool outside)
+bool jm__sweep_take(jm__sweep *s, const jm__item *item, uint32_t use, size_t cell, bool outside,
+                    jm__place place)
 {
     if (!advance(s, item->start_ns)) return false;
     jm__use_sum *sum = jm__tally_use(s->tally, use);
@@ -115,7 +117,8 @@ bool jm__sweep_take(jm__sweep *s, const jm__item *item, uint32_t use, size_t cel
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
     s->before = false;
     if (item->end_ns <= s->now_ns) return true;
-    jm__running running = {.end_ns = item->end_ns, .use = use, .outside = outside, .cell = cell};
+    jm__running running = {
+        .end_ns = item->end_ns, .use = use, .outside = outside, .place = place, .cell = cell};
     return jm__vec_push(&s->running, running);
 }
 

@@ -18,7 +18,8 @@ typedef struct jm__running {
     int64_t end_ns;
     uint32_t use;
     bool outside; /* of all spans */
-    size_t cell;  /* JM__NO_CELL: nothing of it is the report's */
+    jm__place place;
+    size_t cell; /* JM__NO_CELL: nothing of it is the report's */
     jm__seconds inside;
 } jm__running;
 
@@ -41,7 +42,8 @@ void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, con
 void jm__sweep_free(jm__sweep *sweep);
 
 /* The next item, of this use: none starts before the one before it. False if memory is out. */
-bool jm__sweep_take(jm__sweep *sweep, const jm__item *item, uint32_t use, size_t cell, bool outside);
+bool jm__sweep_take(jm__sweep *sweep, const jm__item *item, uint32_t use, size_t cell, bool outside,
+                    jm__place place);
 
 /* To the end of all work, and to to_ns at least. False if memory is out. */
 bool jm__sweep_end(jm__sweep *sweep, int64_t to_ns);

@@ -49,6 +49,8 @@ static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)
     sum->inside.report_s += from->inside.report_s;
     sum->inside.learn_s += from->inside.learn_s;
     sum->outside_s += from->outside_s;
+    for (size_t place = 0; place < JM_PLACES; place++)
+        sum->place_s[place] += from->place_s[place];
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + from->ran_s;
     return true;
 }

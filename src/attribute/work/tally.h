@@ -2,6 +2,7 @@
 #ifndef JM_ATTRIBUTE_WORK_TALLY_H
 #define JM_ATTRIBUTE_WORK_TALLY_H
 
+#include "attribute/work/places.h"
 #include "attribute/work/window.h"
 #include "base/map.h"
 
@@ -25,8 +26,9 @@ typedef struct jm__seconds {
 
 typedef struct jm__use_sum {
     jm__seconds inside;
-    double outside_s; /* of the report's: in no span */
-    double ran_s;     /* sum of durations, whenever and beside whatever it ran; -1: never */
+    double outside_s;          /* of the report's: in no span */
+    double place_s[JM_PLACES]; /* of the report's, by where it lies */
+    double ran_s;              /* sum of durations, whenever and beside whatever it ran; -1: never */
 } jm__use_sum;
 
 /* What a use did in a row of the report, inside the report's windows. */

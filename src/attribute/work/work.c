@@ -31,6 +31,10 @@ typedef struct board_pass {
     size_t span;
     uint32_t row;
     uint32_t context;
+    jm__place place;
+    jm__item held; /* the last kernel read: the next one tells whether they share their launch */
+    int64_t held_launch_ns;
+    bool holds;
 } board_pass;
 
 typedef struct pass {
@@ -39,6 +43,7 @@ typedef struct pass {
     const jm__span_index *spans;
     const jm__windows *windows;
     const jm__row_of *rows;
+    jm__places places;
     jm__duration_groups groups;
     board_pass *boards;
     size_t kernels;
@@ -66,7 +71,15 @@ static bool find_span(board_pass *b, const jm__item *item)
     b->process_id = item->process_id;
     b->span = jm__span_at(b->pass->spans, item->span_id);
     b->row = JM__NO_ROW;
+    b->place = jm__place_of(&b->pass->places, b->span, item->process_id);
     return jm__context_of(&b->pass->work->contexts, b->span, &b->context);
+}
+
+/* Why an item is in no layer is told by its launch. */
+static jm__place place_of(const board_pass *b, const jm__item *item)
+{
+    if (b->place != JM_PLACE_ELSEWHERE || item->launch == JM_LAUNCH_SEEN) return b->place;
+    return item->launch == JM_LAUNCH_SHARED ? JM_PLACE_BY_GRAPH : JM_PLACE_NO_LAUNCH;
 }
 
 /* Count the item in its row; JM__NO_CELL: nothing of it is the report's. */
@@ -95,8 +108,29 @@ static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
     bool fine = find_span(b, item) &&
                 jm__use_number(&b->pass->work->uses, item->class_index, b->context, &use) &&
                 count_in_row(b, item, use, &cell) &&
-                jm__sweep_take(&b->sweep, item, use, cell, b->span == JM__NO_SPAN);
+                jm__sweep_take(&b->sweep, item, use, cell, b->span == JM__NO_SPAN, place_of(b, item));
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
+}
+
+static jm_status let_go(pass *p, board_pass *b, jm_error *err)
+{
+    if (!b->holds) return JM_OK;
+    b->holds = false;
+    JM_TRY(jm__time_order_add(&b->order, &b->held, &p->late, err));
+    return p->late ? JM_LIMIT : JM_OK; /* ends the pass */
+}
+
+static jm_status hold(pass *p, board_pass *b, jm__item *item, int64_t launch_ns, jm_error *err)
+{
+    if (launch_ns < 0)
+        item->launch = JM_LAUNCH_UNSEEN;
+    else if (b->holds && launch_ns == b->held_launch_ns)
+        item->launch = b->held.launch = JM_LAUNCH_SHARED;
+    JM_TRY(let_go(p, b, err));
+    b->held = *item;
+    b->held_launch_ns = launch_ns;
+    b->holds = true;
+    return JM_OK;
 }
 
 static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
@@ -120,8 +154,7 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
     if (!jm__duration_groups_count(&p->groups, &item)) return jm__no_memory(err, "jm__work_pass");
     board_pass *b = &p->boards[stream->board_id - 1];
     if (!b->work->wanted) return JM_OK;
-    JM_TRY(jm__time_order_add(&b->order, &item, &p->late, err));
-    return p->late ? JM_LIMIT : JM_OK; /* ends the pass */
+    return hold(p, b, &item, kernel->launch_ns, err);
 }
 
 /* A board without a single kernel takes the host's spans as its work. */
@@ -152,11 +185,16 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
     const jm__kernel_source *kernels = &p->dataset->kernels;
     if (!jm__duration_groups_begin(&p->groups, &p->work->classes)) return jm__no_memory(err, "jm__work_pass");
     for (size_t b = 0; b < p->work->board_count; b++) {
-        p->boards[b] =
-            (board_pass){.work = &p->work->boards[b], .pass = p, .span = JM__NO_SPAN, .row = JM__NO_ROW};
+        p->boards[b] = (board_pass){.work = &p->work->boards[b],
+                                    .pass = p,
+                                    .span = JM__NO_SPAN,
+                                    .row = JM__NO_ROW,
+                                    .place = JM_PLACE_UNLAYERED};
         jm__time_order_begin(&p->boards[b].order, take_item, &p->boards[b]);
     }
     if (kernels->each != NULL) JM_TRY(kernels->each(kernels->context, by_time, take_kernel, p, err));
+    for (size_t b = 0; b < p->work->board_count; b++)
+        JM_TRY(let_go(p, &p->boards[b], err));
     /* Kernels on one board and none on another: the other one really did nothing. */
     if (p->kernels == 0) JM_TRY(take_host_work(p, err));
     for (size_t b = 0; b < p->work->board_count; b++)
@@ -269,8 +307,9 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
     pass p = {.work = work, .dataset = spans->dataset, .spans = spans, .windows = windows, .rows = rows};
     p.boards = calloc(work->board_count + 1, sizeof *p.boards);
     if (p.boards == NULL) return jm__no_memory(err, "jm__work_pass");
-    bool fine = jm__contexts_init(&work->contexts, spans);
+    bool fine = jm__contexts_init(&work->contexts, spans) && jm__places_init(&p.places, spans, work->pid);
     jm_status status = fine ? run(&p, err) : jm__no_memory(err, "jm__work_pass");
+    jm__places_free(&p.places);
     free(p.boards);
     return status;
 }

@@ -43,6 +43,7 @@ typedef struct jm__work_set {
     size_t pass_uses;
     jm__board_work *boards; /* [board_count] */
     size_t board_count;
+    int64_t pid; /* the process whose kernels in no layer are summed up, 0: all; to be set before the pass */
     size_t kernels; /* that passed by, of all boards */
 } jm__work_set;
 
