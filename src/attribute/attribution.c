@@ -1,6 +1,7 @@
 /* From a dataset and the wishes for a report to fitted boards. */
 #include "attribute/attribution.h"
 
+#include "attribute/beliefs/family_power.h"
 #include "attribute/clocks.h"
 #include "attribute/lost.h"
 #include "base/status.h"
@@ -222,6 +223,11 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
     jm__belief given = {0};
     const jm__belief *beliefs = &given;
     JM_TRY(believe(&given, a, part, err));
+    jm__expectation *expected = jm__family_power(part->board, work, &a->work);
+    if (expected == NULL) {
+        jm__belief_free(&given);
+        return jm__no_memory(err, "jm__attribution_fit");
+    }
     const jm__fit_input input = {
         .sensor = part->sensor,
         .readings = part->powers.items,
@@ -234,6 +240,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .columns = work->columns.count,
         .seconds = work->seconds,
         .total = part->total,
+        .expected = expected,
         .beliefs = &beliefs,
         .belief_count = given.rows > 0,
     };
@@ -241,6 +248,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
     a->columns += work->columns.count;
     jm_status status = jm__fit_run(&part->fit, &input, err);
     jm__belief_free(&given);
+    free(expected);
     part->total = part->fit.total;
     return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
 }

@@ -86,6 +86,7 @@ static jm_status believe(priors *out, const jm__fit_input *input, jm__design *de
         .design = design,
         .class_columns = input->class_columns,
         .columns = input->columns,
+        .expected = input->expected,
     };
     jm__belief weakest = {0};
     jm_status status = jm__levels_believe(&weakest, &of, &readings->learn, err);

@@ -3,6 +3,7 @@
 #define JM_ATTRIBUTE_FIT_FIT_H
 
 #include "attribute/fit/cell.h"
+#include "attribute/fit/expectation.h"
 #include "attribute/fit/stretch.h"
 #include "attribute/fit/total.h"
 
@@ -19,6 +20,7 @@ typedef struct jm__fit_input {
     const double *learn_seconds;      /* [columns]: time of each within `learn` */
     const double *seconds;            /* [columns]: time of each within `report` */
     jm__total total;                  /* of `report` */
+    const jm__expectation *expected;  /* [class_columns]: see jm__levels_input */
     const jm__belief *const *beliefs; /* beside the weakest, which the readings give */
     size_t belief_count;
 } jm__fit_input;

@@ -1,4 +1,6 @@
-/* Two powers, busy and idle, from a fit of two columns; every column then starts from one of them. */
+/* Two powers, busy and idle, from a fit of two columns; every column then starts from its share of one of
+ * them.
+ */
 #include "attribute/fit/levels.h"
 
 #include "attribute/fit/calibrate.h"
@@ -6,10 +8,11 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Kinds of kernels spread around the mean busy power by 25 to 30 % (shared/attribution.md; on an H200, from
- * 417 to 940 W around 690). */
-static const double busy_relative_u = 0.3;
+/* Where nothing is expected of a kind: kinds of kernels spread around the mean busy power by 25 to 30 %
+ * (shared/attribution.md; on an H200, from 417 to 940 W around 690). */
+static const jm__expectation nothing_expected = {.share = 1, .own_u = 0.3};
 
 /* Gaps between bursts draw more than the board at rest (H200: 77 W without a context, 123 with one, 130 to
  * 165 in gaps) and far less than work: loose, but it keeps an idle state that was hardly seen below the work.
@@ -53,16 +56,31 @@ static jm_status start(jm__prior *prior, const jm_sensor *sensor, double mean_w,
     return status;
 }
 
-static jm_status fit_two(jm__posterior *levels, const jm__levels_input *input, const jm__reading_list *sample,
-                         uint32_t *group, double mean_w, jm_error *err)
+static const jm__expectation *expected_of(const jm__levels_input *input, size_t column)
 {
-    for (size_t k = 0; k < input->columns; k++)
-        group[k] = k >= input->class_columns;
+    return input->expected != NULL ? &input->expected[column] : &nothing_expected;
+}
+
+/* What lives while the two powers are looked for, [columns] each. */
+typedef struct room {
+    uint32_t *group;
+    double *scale;
+    double *error;
+} room;
+
+static jm_status fit_two(jm__posterior *levels, const jm__levels_input *input, const jm__reading_list *sample,
+                         room *r, double mean_w, jm_error *err)
+{
+    for (size_t k = 0; k < input->columns; k++) {
+        r->group[k] = k >= input->class_columns;
+        r->scale[k] = k < input->class_columns ? expected_of(input, k)->share : 1;
+    }
     const jm__pass pass = {
         .design = input->design,
         .readings = sample->items,
         .count = sample->count,
-        .group = group,
+        .group = r->group,
+        .scale = r->scale,
         .columns = 2,
     };
     jm__qr qr = {0};
@@ -76,21 +94,70 @@ static jm_status fit_two(jm__posterior *levels, const jm__levels_input *input, c
     return status;
 }
 
+/* Columns whose errors go together: a family, or a kin. */
+typedef struct together {
+    uint32_t name;
+    double relative_u;
+} together;
+
+static together family_of(const jm__expectation *expected)
+{
+    return (together){expected->family, expected->family_u};
+}
+
+static together kin_of(const jm__expectation *expected)
+{
+    return (together){expected->kin, expected->kin_u};
+}
+
+/* The error that the columns together with column `first` share. The mean of all is known, so a family that
+ * draws more than expected leaves less for all: a family that is all of the run has no error. False if
+ * `first` is not the first of them. */
+static bool shared_error(double *error, const jm__belief *belief, const jm__levels_input *input, size_t first,
+                         together (*of)(const jm__expectation *expected))
+{
+    const together mine = of(&input->expected[first]);
+    double weight = 0;
+    for (size_t k = 0; k < input->class_columns; k++) {
+        if (of(&input->expected[k]).name != mine.name) continue;
+        if (k < first) return false;
+        weight += input->expected[k].weight;
+    }
+    for (size_t k = 0; k < input->class_columns; k++) {
+        bool in = of(&input->expected[k]).name == mine.name;
+        error[k] = mine.relative_u * belief->value[k] * ((in ? 1 : 0) - weight);
+    }
+    return true;
+}
+
+static jm_status share_errors(jm__belief *belief, const jm__levels_input *input, double *error, jm_error *err)
+{
+    memset(error, 0, input->columns * sizeof *error); /* idle states have no part in it */
+    for (size_t k = 0; k < input->class_columns && input->expected != NULL; k++) {
+        if (input->expected[k].family_u > 0 && shared_error(error, belief, input, k, family_of))
+            JM_TRY(jm__belief_share(belief, error, err));
+        if (input->expected[k].kin_u > 0 && shared_error(error, belief, input, k, kin_of))
+            JM_TRY(jm__belief_share(belief, error, err));
+    }
+    return JM_OK;
+}
+
 static jm_status believe(jm__belief *belief, const jm__levels_input *input, const jm__reading_list *sample,
-                         uint32_t *group, jm__posterior *levels, jm_error *err)
+                         room *r, jm__posterior *levels, jm_error *err)
 {
     double mean_w = mean_of(sample), least_w = least_of(input, mean_w);
     JM_TRY(jm__posterior_init(levels, 2, err));
-    JM_TRY(fit_two(levels, input, sample, group, mean_w, err));
+    JM_TRY(fit_two(levels, input, sample, r, mean_w, err));
     double busy_w = levels->power_w[0] > busy_least_of_mean * mean_w ? levels->power_w[0] : mean_w;
     double idle_w = fmin(idle_over_least * least_w, idle_share * busy_w);
     double idle_u_w = fmax(idle_relative_u * idle_w, idle_u_share * busy_w);
     for (size_t k = 0; k < input->columns; k++) {
         bool idle = k >= input->class_columns;
-        JM_TRY(jm__belief_add_power(belief, k, idle ? idle_w : busy_w,
-                                    idle ? idle_u_w : busy_relative_u * busy_w, err));
+        double power_w = idle ? idle_w : expected_of(input, k)->share * busy_w;
+        double u_w = idle ? idle_u_w : expected_of(input, k)->own_u * power_w;
+        JM_TRY(jm__belief_add_power(belief, k, power_w, u_w, err));
     }
-    return JM_OK;
+    return share_errors(belief, input, r->error, err);
 }
 
 jm_status jm__levels_believe(jm__belief *belief, const jm__levels_input *input, const jm__reading_list *learn,
@@ -98,13 +165,20 @@ jm_status jm__levels_believe(jm__belief *belief, const jm__levels_input *input, 
 {
     jm__reading_list sample = {0};
     jm__posterior levels = {0};
-    uint32_t *group = calloc(input->columns + 1, sizeof *group);
+    room r = {
+        .group = calloc(input->columns + 1, sizeof *r.group),
+        .scale = calloc(input->columns + 1, sizeof *r.scale),
+        .error = calloc(input->columns + 1, sizeof *r.error),
+    };
+    bool fine = r.group != NULL && r.scale != NULL && r.error != NULL;
     jm_status status = jm__belief_init(belief, JM_PROVENANCE_WEAK, input->columns, err);
-    if (status == JM_OK && group == NULL) status = jm__no_memory(err, "jm__levels_believe");
+    if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__levels_believe");
     if (status == JM_OK) status = jm__readings_sample(&sample, learn, JM_CALIBRATE_READINGS, err);
-    if (status == JM_OK) status = believe(belief, input, &sample, group, &levels, err);
+    if (status == JM_OK) status = believe(belief, input, &sample, &r, &levels, err);
     jm__posterior_free(&levels);
     jm__vec_free(&sample);
-    free(group);
+    free(r.group);
+    free(r.scale);
+    free(r.error);
     return status;
 }

@@ -16,7 +16,7 @@ void jm__pass_row(const jm__pass *pass, size_t i, double *row)
     }
     memset(row, 0, pass->columns * sizeof *row);
     for (size_t k = 0; k < pass->design->columns; k++)
-        row[pass->group[k]] += weights[k];
+        row[pass->group[k]] += pass->scale != NULL ? pass->scale[k] * weights[k] : weights[k];
 }
 
 bool jm__pass_are_neighbours(const jm__pass *pass, size_t i)

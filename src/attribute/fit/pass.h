@@ -12,6 +12,7 @@ typedef struct jm__pass {
     size_t count;
     int64_t period_ns;     /* readings farther apart than 1.5 of it are not neighbours */
     const uint32_t *group; /* [design->columns]: column of the fit; NULL: each its own */
+    const double *scale;   /* [design->columns]: power of each, of that of its group; NULL: all 1 */
     size_t columns;        /* of the fit */
 } jm__pass;
 

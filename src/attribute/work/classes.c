@@ -3,17 +3,32 @@
 
 #include "attribute/work/span_index.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* Launch shapes of one kernel have one name, which is looked at once. [names]: family + 1; 0: not yet. */
+static jm__kernel_family family_of(unsigned char *families, const jm__dataset *dataset, int64_t name_id)
+{
+    bool known = name_id > 0 && (size_t)name_id < dataset->name_count;
+    if (!known) return JM_KERNEL_FAMILY_OTHER;
+    if (families[name_id] == 0)
+        families[name_id] = (unsigned char)(1 + jm__kernel_family_of(jm__dataset_text(dataset, name_id)));
+    return (jm__kernel_family)(families[name_id] - 1);
+}
 
 bool jm__classes_of_kernels(jm__classes *classes, const jm__dataset *dataset)
 {
-    for (size_t i = 0; i < dataset->class_count; i++) {
+    unsigned char *families = calloc(dataset->name_count + 1, sizeof *families);
+    bool fine = families != NULL;
+    for (size_t i = 0; fine && i < dataset->class_count; i++) {
         const jm__kernel_class *row = &dataset->classes[i];
         const char *name = jm__dataset_text(dataset, row->name_id);
         jm__class item = {.name = name[0] != '\0' ? name : "(unnamed)", .kind = jm__work_text(row->work)};
         memcpy(item.grid, row->grid, sizeof item.grid);
         memcpy(item.block, row->block, sizeof item.block);
-        if (!jm__vec_push(classes, item)) return false;
+        item.family = family_of(families, dataset, row->name_id);
+        fine = jm__vec_push(classes, item);
     }
-    return true;
+    free(families);
+    return fine;
 }

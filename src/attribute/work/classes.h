@@ -2,6 +2,7 @@
 #ifndef JM_ATTRIBUTE_WORK_CLASSES_H
 #define JM_ATTRIBUTE_WORK_CLASSES_H
 
+#include "attribute/work/kernel_family.h"
 #include "base/vec.h"
 #include "recording/dataset.h"
 
@@ -11,7 +12,8 @@ typedef struct jm__class {
     const char *kind; /* "kernel", "memcpy", "memset", or the kind of the spans */
     uint32_t grid[3]; /* all 0: no launch shape */
     uint32_t block[3];
-    double typical_us; /* of a class split by duration, for want of a launch shape; else 0 */
+    double typical_us;        /* of a class split by duration, for want of a launch shape; else 0 */
+    jm__kernel_family family; /* OTHER of host spans */
 } jm__class;
 
 typedef JM_VEC(jm__class) jm__classes;

@@ -115,6 +115,7 @@ bool jm__sweep_take(jm__sweep *s, const jm__item *item, uint32_t use, size_t cel
     jm__use_sum *sum = jm__tally_use(s->tally, use);
     if (sum == NULL) return false;
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
+    sum->calls += item->calls;
     s->before = false;
     if (item->end_ns <= s->now_ns) return true;
     jm__running running = {

@@ -52,6 +52,7 @@ static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)
     for (size_t place = 0; place < JM_PLACES; place++)
         sum->place_s[place] += from->place_s[place];
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + from->ran_s;
+    sum->calls += from->calls;
     return true;
 }
 

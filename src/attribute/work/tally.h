@@ -29,6 +29,7 @@ typedef struct jm__use_sum {
     double outside_s;          /* of the report's: in no span */
     double place_s[JM_PLACES]; /* of the report's, by where it lies */
     double ran_s;              /* sum of durations, whenever and beside whatever it ran; -1: never */
+    int64_t calls;             /* whenever */
 } jm__use_sum;
 
 /* What a use did in a row of the report, inside the report's windows. */

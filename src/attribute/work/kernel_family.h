@@ -1,0 +1,35 @@
+/* What a kernel does, told by its name: kernels of a family draw alike. */
+#ifndef JM_ATTRIBUTE_WORK_KERNEL_FAMILY_H
+#define JM_ATTRIBUTE_WORK_KERNEL_FAMILY_H
+
+/* name, words for people */
+#define JM_KERNEL_FAMILY_MAP(X)                                                                              \
+    X(OTHER, "other")                                                                                        \
+    X(COLLECTIVE, "collective")                                                                              \
+    X(MATRIX, "matrix product")                                                                              \
+    X(PLAIN_MATRIX, "matrix product without tensor cores")                                                   \
+    X(ATTENTION, "attention")                                                                                \
+    X(CONVOLUTION, "convolution")                                                                            \
+    X(DEPTHWISE, "depthwise convolution")                                                                    \
+    X(REDUCTION, "norm or reduction")                                                                        \
+    X(ELEMENTWISE, "elementwise")                                                                            \
+    X(TRANSCENDENTAL, "elementwise with exponentials")                                                       \
+    X(COPY, "copy")                                                                                          \
+    X(FILL, "fill")                                                                                          \
+    X(TRANSFER, "transfer between host and board")                                                           \
+    X(INDEX, "gather, scatter or sort")
+
+typedef enum jm__kernel_family {
+#define X(name, text) JM_KERNEL_FAMILY_##name,
+    JM_KERNEL_FAMILY_MAP(X)
+#undef X
+        JM_KERNEL_FAMILY_COUNT
+} jm__kernel_family;
+
+/* `name`: of a kernel as CUPTI gives it or in plain C++, or of a copy ("[memcpy DtoD]"). OTHER if its name
+ * tells nothing. Only the first thousand bytes of a name are looked at. */
+jm__kernel_family jm__kernel_family_of(const char *name);
+
+const char *jm__kernel_family_text(jm__kernel_family family);
+
+#endif
