@@ -3,6 +3,7 @@
 
 #include "attribute/beliefs/family_power.h"
 #include "attribute/clocks.h"
+#include "attribute/fit/split.h"
 #include "attribute/lost.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -217,40 +218,65 @@ static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board
     return jm__believe_file(belief, &part->believed, a->options.belief, &scene, err);
 }
 
-static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *err)
+/* With the columns as they are now. */
+static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_input *input, jm_error *err)
 {
-    jm__board_work *work = part->work;
+    const jm__board_work *work = part->work;
     jm__belief given = {0};
     const jm__belief *beliefs = &given;
     JM_TRY(believe(&given, a, part, err));
     jm__expectation *expected = jm__family_power(part->board, work, &a->work);
-    if (expected == NULL) {
-        jm__belief_free(&given);
-        return jm__no_memory(err, "jm__attribution_fit");
+    input->learn_seconds = work->learn_seconds;
+    input->class_columns = work->columns.class_columns;
+    input->columns = work->columns.count;
+    input->seconds = work->seconds;
+    input->expected = expected;
+    input->beliefs = &beliefs;
+    input->belief_count = given.rows > 0;
+    jm__fit_free(&part->fit);
+    jm_status status =
+        expected == NULL ? jm__no_memory(err, "jm__attribution_fit") : jm__fit_run(&part->fit, input, err);
+    jm__belief_free(&given);
+    free(expected);
+    input->expected = NULL;
+    input->beliefs = NULL;
+    input->belief_count = 0;
+    return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
+}
+
+/* Once more, where some classes need a power for each place that they ran in. */
+static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit_input *input, jm_error *err)
+{
+    jm__column_split split;
+    const jm__split_input of = {.fit = &part->fit, .fit_input = input, .set = &a->work, .work = part->work};
+    JM_TRY(jm__split_find(&split, &of, err));
+    jm_status status = JM_OK;
+    if (split.count > 0) {
+        status = jm__work_split(&a->work, part->work, &split, err);
+        if (status == JM_OK) status = fit_columns(a, part, input, err);
     }
-    const jm__fit_input input = {
+    jm__split_free(&split);
+    return status;
+}
+
+static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *err)
+{
+    jm__fit_input input = {
         .sensor = part->sensor,
         .readings = part->powers.items,
         .reading_count = part->powers.count,
-        .pieces = &work->pieces,
+        .pieces = &part->work->pieces,
         .learn = &part->learn,
         .report = &part->windows,
-        .learn_seconds = work->learn_seconds,
-        .class_columns = work->columns.class_columns,
-        .columns = work->columns.count,
-        .seconds = work->seconds,
+        .split = &part->work->columns,
         .total = part->total,
-        .expected = expected,
-        .beliefs = &beliefs,
-        .belief_count = given.rows > 0,
     };
+    JM_TRY(fit_columns(a, part, &input, err));
+    if (part->fit.fitted) JM_TRY(split_columns(a, part, &input, err));
     part->first_column = a->columns;
-    a->columns += work->columns.count;
-    jm_status status = jm__fit_run(&part->fit, &input, err);
-    jm__belief_free(&given);
-    free(expected);
+    a->columns += part->work->columns.count;
     part->total = part->fit.total;
-    return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
+    return JM_OK;
 }
 
 jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_error *err)

@@ -30,19 +30,28 @@ static jm_status index_names(named *n, const jm__belief_scene *scene, jm_error *
     return JM_OK;
 }
 
+/* Seconds of all columns of a class, into `row` too. */
+static double add_class(const jm__belief_scene *scene, uint32_t column, double *row)
+{
+    double sum_s = 0;
+    for (size_t k = 0; k < scene->columns->class_columns; k++) {
+        if (scene->columns->split_from[k] != column) continue;
+        row[k] += scene->seconds[k];
+        sum_s += scene->seconds[k];
+    }
+    return sum_s;
+}
+
 /* The mean over the time that each shape of the kernel took; false if none ran in a column of its own. */
 static bool mean_of(const named *n, const char *name, double *row)
 {
     const jm__map_value *first = jm__map_find(&n->first, &name);
     double all_s = 0;
     for (uint32_t c = first != NULL ? (uint32_t)first->id : 0; c != 0; c = n->next[c - 1])
-        all_s += n->scene->seconds[n->scene->columns->of_class[c - 1]];
-    if (all_s <= 0) return false;
-    for (uint32_t c = (uint32_t)first->id; c != 0; c = n->next[c - 1]) {
-        uint32_t column = n->scene->columns->of_class[c - 1];
-        row[column] = n->scene->seconds[column] / all_s;
-    }
-    return true;
+        all_s += add_class(n->scene, n->scene->columns->of_class[c - 1], row);
+    for (size_t k = 0; all_s > 0 && k < n->scene->columns->count; k++)
+        row[k] /= all_s;
+    return all_s > 0;
 }
 
 static jm_status add_line(jm__belief *belief, jm__belief_lines *lines, jm__csv *csv, const size_t column[3],

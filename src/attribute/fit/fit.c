@@ -8,6 +8,7 @@
 #include "attribute/fit/matrix.h"
 #include "attribute/fit/respond.h"
 #include "attribute/fit/student.h"
+#include "attribute/fit/ties.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -90,6 +91,7 @@ static jm_status believe(priors *out, const jm__fit_input *input, jm__design *de
     };
     jm__belief weakest = {0};
     jm_status status = jm__levels_believe(&weakest, &of, &readings->learn, err);
+    if (status == JM_OK && input->split != NULL) status = jm__ties_believe(&weakest, input->split, err);
     if (status == JM_OK) status = make_priors(out, input, &weakest, readings->rest.count > 0, err);
     jm__belief_free(&weakest);
     return status;

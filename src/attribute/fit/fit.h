@@ -6,6 +6,7 @@
 #include "attribute/fit/expectation.h"
 #include "attribute/fit/stretch.h"
 #include "attribute/fit/total.h"
+#include "attribute/work/columns.h"
 
 /* Powers are learnt from all of the time that something is known of; figures are of a part of it. */
 typedef struct jm__fit_input {
@@ -17,6 +18,7 @@ typedef struct jm__fit_input {
     const jm__windows *report; /* within `learn` */
     size_t class_columns;      /* the first idle column */
     size_t columns;
+    const jm__columns *split;         /* which of them belong to one class; NULL: each is its own */
     const double *learn_seconds;      /* [columns]: time of each within `learn` */
     const double *seconds;            /* [columns]: time of each within `report` */
     jm__total total;                  /* of `report` */

@@ -51,19 +51,25 @@ static void fit_drift(jm__noise *noise, const double covariance[LAGS + 1], doubl
     noise->white = covariance[0] - noise->drift;
 }
 
+void jm__noise_of_residuals(jm__noise *noise, const jm__pass *pass, const double *residual, double freedom)
+{
+    double covariance[LAGS + 1];
+    *noise = (jm__noise){0};
+    if (!autocovariance(pass, residual, covariance)) return;
+    double taken = (double)pass->count / fmax(1, fmin(freedom, (double)pass->count));
+    for (size_t l = 0; l <= LAGS; l++)
+        covariance[l] *= taken;
+    fit_drift(noise, covariance, (double)pass->count);
+}
+
 jm_status jm__noise_fit(jm__noise *noise, const jm__pass *pass, jm__response response, const double *x,
                         double freedom, jm_error *err)
 {
-    double *residual = calloc(pass->count + 1, sizeof *residual), covariance[LAGS + 1];
+    double *residual = calloc(pass->count + 1, sizeof *residual);
     *noise = (jm__noise){0};
     if (residual == NULL) return jm__no_memory(err, "jm__noise_fit");
     jm_status status = jm__pass_residual_each(pass, response, x, residual, err);
-    if (status == JM_OK && autocovariance(pass, residual, covariance)) {
-        double taken = (double)pass->count / fmax(1, fmin(freedom, (double)pass->count));
-        for (size_t l = 0; l <= LAGS; l++)
-            covariance[l] *= taken;
-        fit_drift(noise, covariance, (double)pass->count);
-    }
+    if (status == JM_OK) jm__noise_of_residuals(noise, pass, residual, freedom);
     free(residual);
     return status;
 }

@@ -18,6 +18,9 @@ typedef struct jm__noise {
 jm_status jm__noise_fit(jm__noise *noise, const jm__pass *pass, jm__response response, const double *x,
                         double freedom, jm_error *err);
 
+/* The same of residuals that are there already, [pass->count]; all 0 if they are too few. */
+void jm__noise_of_residuals(jm__noise *noise, const jm__pass *pass, const double *residual, double freedom);
+
 /* A' S A of the pass's readings, S being the noise's covariance: columns * columns. */
 jm_status jm__noise_scores(const jm__noise *noise, const jm__pass *pass, jm__response response,
                            double *scores, jm_error *err);

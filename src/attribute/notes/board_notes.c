@@ -100,11 +100,24 @@ static void say_total(jm__note_writer *w, const jm__board_part *part)
 /* Less is within what the intervals of rows show anyway. */
 static const double misfit_told = 0.005;
 
+static size_t split_count(const jm__columns *columns)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < columns->class_columns; k++)
+        count += columns->split_from[k] != k;
+    return count;
+}
+
 static void say_fit(jm__note_writer *w, const jm__board_part *part)
 {
     if (part->work->columns.merged_count > 0)
         jm__say(w, "%s: %zu rare kinds of work share columns of the fit; their rows are weak.", w->label,
                 part->work->columns.merged_count);
+    if (split_count(&part->work->columns) > 0)
+        jm__say(w,
+                "%s: some kinds of work draw otherwise in one layer or phase than in another; %zu have a "
+                "power of their own there.",
+                w->label, split_count(&part->work->columns));
     if (part->work->from_host)
         jm__say(w, "No kernels were recorded: the program's spans on the host stand for the work of %s.",
                 w->label);

@@ -1,0 +1,157 @@
+/* One kernel in two places: it has a power for each where the readings ask for it, and one where they do not.
+ */
+#include "attribute/report.h"
+#include "synthetic.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum {
+    HERE = 1,
+    THERE,
+    OTHERS,
+    CLASSES = OTHERS + 5
+}; /* classes of the truth; HERE and THERE are recorded as one */
+
+static const int64_t start_ns = JM_NS_PER_S;
+
+/* The same kernel draws `here_w` in layer "here" and `there_w` in layer "there", beside six others in layer
+ * "others", all in random turn. By phase, "there" is a phase that follows "here". */
+typedef struct scene {
+    uint64_t seed;
+    double here_w, there_w, drift_w;
+    int seconds;
+    bool by_phase;
+} scene;
+
+static double truth_j[CLASSES + 1]; /* of the last recording */
+
+static synthetic *make(const scene *of)
+{
+    synthetic *s = syn_create(of->seed, 1, 400000);
+    int64_t end_ns = start_ns + of->seconds * JM_NS_PER_S, middle_ns = start_ns + (end_ns - start_ns) / 2;
+    s->drift_w = of->drift_w;
+    syn_class(s, "mm", 8, of->here_w);
+    syn_class(s, "mm (in truth another)", 8, of->there_w);
+    for (int c = OTHERS; c <= CLASSES; c++) {
+        char name[16];
+        snprintf(name, sizeof name, "other%d", c);
+        syn_class(s, name, 8, 250 + 90 * (c - OTHERS));
+    }
+    jm_span_kind kind = of->by_phase ? JM_SPAN_PHASE : JM_SPAN_FORWARD;
+    int64_t here = syn_span(s, kind, "here", "", 0, start_ns, of->by_phase ? middle_ns : end_ns, 100);
+    int64_t there = syn_span(s, kind, "there", "", 0, of->by_phase ? middle_ns : start_ns, end_ns, 100);
+    int64_t others = syn_span(s, JM_SPAN_FORWARD, "others", "", 0, start_ns, end_ns, 100);
+    for (int64_t now = start_ns; now < end_ns - 20 * JM_NS_PER_MS;) {
+        double pick = syn_uniform(s);
+        int class = pick < 0.25 ? HERE : pick < 0.5 ? THERE : OTHERS + (int)(5.999 * (2 * pick - 1));
+        if (of->by_phase && class <= THERE) class = now < middle_ns ? HERE : THERE;
+        int64_t length = (int64_t)(0.2e6 * pow(100, syn_uniform(s)));
+        int64_t span = class == HERE ? here : class == THERE ? there : others;
+        syn_kernel(s, class, 0, span, now, now + length);
+        now += length + (int64_t)(3e6 * pow(syn_uniform(s), 4));
+    }
+    syn_measure(s, 0, start_ns, end_ns);
+    for (int c = 1; c <= CLASSES; c++)
+        truth_j[c] = syn_energy_j(s, c, 0, INT64_MAX);
+    for (size_t i = 0; i < s->kernels.count; i++)
+        if (s->kernels.items[i].class_id == THERE) s->kernels.items[i].class_id = HERE;
+    syn_finish(s);
+    return s;
+}
+
+static jm_report *report_of(const synthetic *s, jm_by by)
+{
+    const jm_report_options options = {.size = sizeof options, .by = by};
+    jm_error err = {0};
+    jm_report *report = NULL;
+    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    return report;
+}
+
+static const jm_row *row_of(const jm_report *report, const char *path)
+{
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        if (strcmp(jm_report_row(report, i)->path, path) == 0) return jm_report_row(report, i);
+    fail_msg("no row %s", path);
+    return NULL;
+}
+
+static void assert_near(const jm_report *report, const char *path, double energy_j, double relative)
+{
+    const jm_row *row = row_of(report, path);
+    if (row->energy_low_j > energy_j || row->energy_high_j < energy_j)
+        fail_msg("%s: %.1f to %.1f J, true are %.1f", path, row->energy_low_j, row->energy_high_j, energy_j);
+    assert_true(fabs(row->energy_j / energy_j - 1) < relative);
+}
+
+static void test_a_kernel_that_draws_less_in_one_layer_is_split(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        const scene of = {.seed = seed, .here_w = 700, .there_w = 350, .drift_w = 3, .seconds = 20};
+        synthetic *s = make(&of);
+        jm_report *report = report_of(s, JM_BY_LAYER);
+        assert_near(report, "here", truth_j[HERE], 0.03);
+        assert_near(report, "there", truth_j[THERE], 0.03);
+        jm_report_free(report);
+        syn_free(s);
+    }
+}
+
+static void test_a_kernel_that_draws_less_in_one_phase_is_split(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        const scene of = {
+            .seed = seed, .here_w = 700, .there_w = 350, .drift_w = 3, .seconds = 20, .by_phase = true};
+        synthetic *s = make(&of);
+        jm_report *report = report_of(s, JM_BY_PHASE);
+        assert_near(report, "here/other", truth_j[HERE], 0.03);
+        assert_near(report, "there/other", truth_j[THERE], 0.03);
+        jm_report_free(report);
+        syn_free(s);
+    }
+}
+
+/* Has the kernel two powers? */
+static bool is_split(const synthetic *s, bool by_phase)
+{
+    jm_report *report = report_of(s, JM_BY_LAYER);
+    const jm_row *here = row_of(report, by_phase ? "here (no layer)" : "here"),
+                 *there = row_of(report, by_phase ? "there (no layer)" : "there");
+    bool split = fabs(here->power_w - there->power_w) > 0.01;
+    jm_report_free(report);
+    return split;
+}
+
+static void test_a_kernel_that_draws_the_same_everywhere_stays_one(void **state)
+{
+    (void)state;
+    int split = 0;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        const scene of = {.seed = seed,
+                          .here_w = 500,
+                          .there_w = 500,
+                          .drift_w = 3,
+                          .seconds = 10,
+                          .by_phase = seed % 2 == 0};
+        synthetic *s = make(&of);
+        split += is_split(s, of.by_phase);
+        syn_free(s);
+    }
+    assert_true(split <= 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_kernel_that_draws_less_in_one_layer_is_split),
+        cmocka_unit_test(test_a_kernel_that_draws_the_same_everywhere_stays_one),
+        cmocka_unit_test(test_a_kernel_that_draws_less_in_one_phase_is_split),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
