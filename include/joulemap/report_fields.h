@@ -57,7 +57,9 @@
 
 #define JM_ROW_FIELDS(X)                                                                                     \
     X(TEXT, name, "name", JM_IN_ROW, "\"attn\"")                                                             \
-    X(TEXT, path, "path", JM_IN_ROW, "\"blocks.0.attn\"; with kind unique in a report, but for by=\"span\"") \
+    X(TEXT, path, "path", JM_IN_ROW,                                                                         \
+      "\"blocks.0.attn\"; with kind unique in a report, but for by=\"span\"; far inside others a number "    \
+      "stands for its beginning: \".../8c6f3ab2d10f9e47/attn\"")                                             \
     X(TEXT, kind, "kind", JM_IN_ROW,                                                                         \
       "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"kernel\", \"phase\", \"gpu\", \"idle\", "  \
       "\"outside\", \"unresolved\" and others")                                                              \

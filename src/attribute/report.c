@@ -60,6 +60,7 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
     if (status == JM_OK) status = jm__attribution_fit(a, &rollup.rows, err);
     if (status == JM_OK) status = jm__rollup_fill(&rollup, err);
     jm__rollup_free(&rollup);
+    jm__work_drop_cells(&a->work);
     if (status == JM_OK) status = jm__rows_make(&report->rows, &report->totals, &report->tree, a, err);
     if (status == JM_OK) status = jm__notes_write(&report->notes, a, err);
     if (status == JM_OK) status = jm__quality_make(&report->quality, a, &report->rows, &report->totals, err);

@@ -235,9 +235,7 @@ void jm__dataset_free(jm__dataset *dataset)
 {
     if (dataset == NULL) return;
     jm__loading *loading = (jm__loading *)dataset; /* `view` is its first member */
-    for (size_t i = 0; i < loading->texts.count; i++)
-        free(loading->texts.items[i]);
-    jm__vec_free(&loading->texts);
+    jm__text_store_free(&loading->texts);
     jm__vec_free(&loading->boards);
     jm__vec_free(&loading->sensors);
     jm__vec_free(&loading->readings);

@@ -12,12 +12,7 @@
 const char *jm__loading_keep(jm__loading *loading, const char *value)
 {
     if (value == NULL || value[0] == '\0') return "";
-    char *owned = strdup(value);
-    if (owned != NULL && !jm__vec_push(&loading->texts, owned)) {
-        free(owned);
-        owned = NULL;
-    }
-    return owned;
+    return jm__text_store_add(&loading->texts, value, strlen(value));
 }
 
 static bool stray(jm__loading *loading)

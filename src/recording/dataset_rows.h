@@ -2,6 +2,7 @@
 #ifndef JM_RECORDING_DATASET_ROWS_H
 #define JM_RECORDING_DATASET_ROWS_H
 
+#include "base/text_store.h"
 #include "base/vec.h"
 #include "recording/batch.h"
 #include "recording/dataset.h"
@@ -21,7 +22,7 @@ typedef struct jm__loading {
     JM_VEC(jm__loss) losses;
     JM_VEC(jm__event) events;
     JM_VEC(const char *) names;
-    JM_VEC(char *) texts;                       /* owned */
+    jm__text_store texts;
     jm_span_kind kinds[2 * JM_SPAN_KIND_COUNT]; /* number in the file -> ours */
     int64_t lost;                               /* sum of the losses' counts */
     int64_t strays;                             /* rows left out: they name a row that is not there */

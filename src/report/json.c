@@ -87,14 +87,52 @@ static json_t *row_object(const jm_row *row, unsigned places)
     return NULL;
 }
 
-static json_t *rows_array(const jm_report *report)
+/* Where a value's text goes, and how deep inside others it stands. */
+typedef struct place {
+    jm__strbuf *out;
+    int spaces;
+} place;
+
+enum { INDENT = 2 };
+
+/* A line's end stands for itself: in a text it is written as two characters. */
+static int add_bytes(const char *bytes, size_t count, void *to)
 {
-    bool one_by_one = jm_report_options_get(report)->by == JM_BY_SPAN;
+    const place *at = to;
+    for (size_t used = 0, part; used < count; used += part) {
+        const char *end = memchr(bytes + used, '\n', count - used);
+        part = end != NULL ? (size_t)(end - bytes) + 1 - used : count - used;
+        jm__strbuf_add_bytes(at->out, bytes + used, part);
+        if (end != NULL) jm__strbuf_format(at->out, "%*s", at->spaces, "");
+    }
+    return 0; /* the buffer remembers */
+}
+
+/* Into a buffer of our own: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14).
+ */
+static bool add_value(jm__strbuf *out, const json_t *value, int depth)
+{
+    enum { DIGITS = 15 };
+    place at = {out, depth * INDENT};
+    return value != NULL &&
+           json_dump_callback(value, add_bytes, &at, JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS)) == 0;
+}
+
+/* Each row by itself: as JSON in memory, a row takes ten times as much as its text. */
+static bool add_rows(jm__strbuf *out, const jm_report *report)
+{
+    bool one_by_one = jm_report_options_get(report)->by == JM_BY_SPAN, whole = true;
     unsigned places = one_by_one ? JM_IN_ROW | JM_IN_OCCURRENCE : JM_IN_ROW;
-    json_t *rows = json_array();
-    for (size_t i = 0; i < jm_report_row_count(report); i++)
-        if (!append(&rows, row_object(jm_report_row(report, i), places))) break;
-    return rows;
+    size_t count = jm_report_row_count(report);
+    jm__strbuf_add(out, "[");
+    for (size_t i = 0; whole && i < count; i++) {
+        json_t *row = row_object(jm_report_row(report, i), places);
+        jm__strbuf_add(out, i == 0 ? "\n    " : ",\n    ");
+        whole = add_value(out, row, 2);
+        json_decref(row);
+    }
+    jm__strbuf_add(out, count > 0 ? "\n  ]" : "]");
+    return whole;
 }
 
 static json_t *notes_array(const jm_report *report)
@@ -123,6 +161,7 @@ static bool add_summary(json_t *object, const jm_report *report, unsigned here)
     return whole;
 }
 
+/* All but the rows. */
 static json_t *report_object(const jm_report *report)
 {
     const jm_report_options *options = jm_report_options_get(report);
@@ -133,8 +172,7 @@ static json_t *report_object(const jm_report *report)
                  add_summary(overhead, report, JM_IN_OVERHEAD) &&
                  json_object_set_new(quality, "notes", notes_array(report)) == 0 &&
                  json_object_set(object, "quality", quality) == 0 &&
-                 json_object_set(object, "overhead", overhead) == 0 &&
-                 json_object_set_new(object, "rows", rows_array(report)) == 0;
+                 json_object_set(object, "overhead", overhead) == 0;
     json_decref(quality);
     json_decref(overhead);
     if (whole) return object;
@@ -142,26 +180,21 @@ static json_t *report_object(const jm_report *report)
     return NULL;
 }
 
-static int add_bytes(const char *bytes, size_t count, void *buffer)
-{
-    jm__strbuf_add_bytes(buffer, bytes, count);
-    return 0; /* the buffer remembers */
-}
-
-/* Into a buffer of our own: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14).
- */
 jm_status jm_report_json(const jm_report *report, char **out, jm_error *err)
 {
-    enum { DIGITS = 15 };
-    jm__strbuf text = {0};
+    static const char end[] = "\n}";
     json_t *root = report_object(report);
-    bool whole = root != NULL && json_dump_callback(root, add_bytes, &text,
-                                                    JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) == 0;
+    jm__strbuf text = {0};
+    bool whole = add_value(&text, root, 0) && !text.failed;
     json_decref(root);
-    jm__strbuf_add(&text, "\n");
-    *out = jm__strbuf_take(&text);
-    if (*out != NULL && whole) return JM_OK;
-    free(*out);
-    *out = NULL;
-    return jm__no_memory(err, "jm_report_json");
+    if (whole) {
+        text.length -= strlen(end); /* its last member is still to come */
+        jm__strbuf_add(&text, ",\n  \"rows\": ");
+        whole = add_rows(&text, report);
+        jm__strbuf_add(&text, end);
+        jm__strbuf_add(&text, "\n");
+    }
+    *out = whole ? jm__strbuf_take(&text) : NULL;
+    jm__strbuf_free(&text);
+    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_report_json");
 }

@@ -198,7 +198,9 @@ jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err)
         return jm__fail(err, JM_LIMIT, 0, NULL,
                         "the report would have more than %d rows; ask for a shorter time or one phase",
                         JM_NODES_MAX);
-    return v->tree->failed ? jm__no_memory(err, "jm__rollup_fill") : JM_OK;
+    if (v->tree->failed) return jm__no_memory(err, "jm__rollup_fill");
+    jm__tree_close(v->tree);
+    return JM_OK;
 }
 
 void jm__rollup_free(jm__rollup *rollup)

@@ -16,6 +16,8 @@ typedef struct maker {
     jm__subtotal *sub;
     jm__means means;
     jm__row_order order;
+    jm__board_set boards; /* of the last row: mostly those of the next one */
+    const char *boards_text;
 } maker;
 
 /* All of it lies in time in which every board was lost. */
@@ -86,7 +88,10 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     }
     jm__mean_sums_give(row, &sub->means);
     row->provenance = provenance_of(node, sub);
-    row->boards = boards_text(m->tree, m->a, node->boards);
+    if (m->boards_text == NULL || m->boards != node->boards)
+        m->boards_text = boards_text(m->tree, m->a, node->boards);
+    m->boards = node->boards;
+    row->boards = m->boards_text;
     bool worked = node->start_ns != INT64_MAX;
     row->start_ns = jm__node_start_ns(node) == INT64_MAX ? 0 : jm__node_start_ns(node);
     row->end_ns = worked ? node->end_ns : node->host_end_ns;

@@ -10,27 +10,31 @@
 
 void jm__tree_free(jm__tree *tree)
 {
-    for (size_t i = 0; i < tree->texts.count; i++)
-        free(tree->texts.items[i]);
-    jm__vec_free(&tree->texts);
+    jm__tree_close(tree);
+    jm__text_store_free(&tree->texts);
     jm__vec_free(&tree->nodes);
     jm__vec_free(&tree->cells);
+    *tree = (jm__tree){0};
+}
+
+void jm__tree_close(jm__tree *tree)
+{
     jm__map_free(&tree->by_path);
     jm__map_free(&tree->by_column);
-    *tree = (jm__tree){0};
 }
 
 const char *jm__tree_text(jm__tree *tree, const char *format, ...)
 {
-    char *text = NULL;
-    va_list args;
+    va_list args, again;
     va_start(args, format);
-    int length = vasprintf(&text, format, args);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    char *text = length < 0 ? NULL : jm__text_store_room(&tree->texts, (size_t)length + 1);
+    if (text != NULL) vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
     va_end(args);
-    if (length >= 0 && jm__vec_push(&tree->texts, text)) return text;
-    if (length >= 0) free(text);
-    tree->failed = true;
-    return NULL;
+    if (text == NULL) tree->failed = true;
+    return text;
 }
 
 typedef struct node_key {
@@ -76,16 +80,23 @@ size_t jm__tree_new(jm__tree *tree, size_t parent, const char *name, const char 
     return tree->nodes.count - 1;
 }
 
+size_t jm__tree_find(const jm__tree *tree, const char *path, const char *kind)
+{
+    const node_key key = {path, kind};
+    const jm__map_value *found = jm__map_find(&tree->by_path, &key);
+    return found != NULL ? (size_t)found->id : JM__NO_NODE;
+}
+
 size_t jm__tree_node(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind)
 {
     if (tree->failed || name == NULL || path == NULL) {
         tree->failed = true;
         return JM__NO_NODE;
     }
-    node_key key = {path, kind};
-    const jm__map_value *found = jm__map_find(&tree->by_path, &key);
-    if (found != NULL) return (size_t)found->id;
-    size_t node = jm__tree_new(tree, parent, name, path, kind);
+    size_t known = jm__tree_find(tree, path, kind), node;
+    if (known != JM__NO_NODE) return known;
+    const node_key key = {path, kind};
+    node = jm__tree_new(tree, parent, name, path, kind);
     if (node != JM__NO_NODE && !jm__map_put(&tree->by_path, &key, (jm__map_value){.id = (int64_t)node}))
         tree->failed = true;
     return tree->failed ? JM__NO_NODE : node;

@@ -4,6 +4,7 @@
 
 #include "attribute/fit/cell.h"
 #include "base/map.h"
+#include "base/text_store.h"
 #include "base/vec.h"
 #include <joulemap/report.h>
 
@@ -45,9 +46,9 @@ typedef struct jm__node {
 
 typedef struct jm__tree {
     JM_VEC(jm__node) nodes;
-    JM_VEC(char *) texts;
+    jm__text_store texts;
     JM_VEC(jm__cell) cells;
-    jm__map by_path;   /* numbers of nodes */
+    jm__map by_path;   /* numbers of nodes; these two until the tree is full */
     jm__map by_column; /* numbers of cells */
     bool failed;       /* memory is out, or too many nodes: checked once, at the end */
     bool full;
@@ -55,6 +56,12 @@ typedef struct jm__tree {
 
 void jm__tree_init(jm__tree *tree);
 void jm__tree_free(jm__tree *tree); /* also of a zeroed one */
+
+/* It is full: no node is looked for any more, and none is added. */
+void jm__tree_close(jm__tree *tree);
+
+/* The node of this path and kind; JM__NO_NODE if there is none. */
+size_t jm__tree_find(const jm__tree *tree, const char *path, const char *kind);
 
 /* The node of this path and kind, made if it is not there. JM__NO_NODE once the tree has failed. */
 size_t jm__tree_node(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind);

@@ -2,9 +2,11 @@
 #include "attribute/rollup/views.h"
 
 #include "base/demangle.h"
+#include "base/map.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,38 +29,50 @@ static size_t first_segment(const char *path)
     return strcspn(path, ".");
 }
 
+static size_t outermost_forward(const jm__dataset *d, size_t span, size_t outer)
+{
+    return outer == JM__NO_SPAN && d->spans[span].kind == JM_SPAN_FORWARD ? span : outer;
+}
+
 /* A model's own module is watched by its name ("GPT"), its layers by their path in it ("blocks.0"): what
  * lies between them is only told by the calls. */
-static void find_roots(jm__views *v)
+static bool find_roots(jm__views *v)
 {
     const jm__dataset *d = v->a->dataset;
-    for (size_t i = 0; i < d->span_count; i++) {
+    size_t *top_of = jm__span_speakers(&v->a->spans, outermost_forward);
+    for (size_t i = 0; top_of != NULL && i < d->span_count; i++) {
         if (d->spans[i].kind != JM_SPAN_FORWARD || d->spans[i].name_id <= 0) continue;
         if ((size_t)d->spans[i].name_id >= d->name_count || v->root_of[d->spans[i].name_id] != 0) continue;
-        size_t top = i; /* the outermost forward around it */
-        for (size_t outer = jm__span_parent(&v->a->spans, i); outer != JM__NO_SPAN;
-             outer = jm__span_parent(&v->a->spans, outer)) {
-            if (d->spans[outer].kind == JM_SPAN_FORWARD) top = outer;
-        }
+        size_t top = top_of[i];
         const char *mine = name_of(v, i), *root = name_of(v, top);
         size_t length = first_segment(root);
         bool apart = strncmp(mine, root, length) != 0 || (mine[length] != '.' && mine[length] != '\0');
         if (top != i && root[length] == '\0' && apart) v->root_of[d->spans[i].name_id] = top + 1;
     }
+    free(top_of);
+    return top_of != NULL;
+}
+
+/* The node of the first `end` bytes of a module's path; its name begins at `start`. */
+static size_t layer_node(jm__views *v, size_t parent, const char *path, size_t start, size_t end)
+{
+    if (path[end] == '\0') return jm__tree_node(v->tree, parent, path + start, path, "layer");
+    char *prefix = strndup(path, end);
+    size_t node = prefix != NULL ? jm__tree_find(v->tree, prefix, "layer") : JM__NO_NODE;
+    free(prefix);
+    if (node != JM__NO_NODE) return node;
+    const char *kept = jm__tree_text(v->tree, "%.*s", (int)end, path);
+    return jm__tree_node(v->tree, parent, kept == NULL ? NULL : kept + start, kept, "layer");
 }
 
 /* Make the chain of nodes of a module path: "blocks", "blocks.0", "blocks.0.attn". */
 static size_t layer_chain(jm__views *v, const char *path, size_t root)
 {
     size_t node = root;
-    for (size_t end = first_segment(path);; end += 1 + first_segment(path + end + 1)) {
-        const char *start = path + end;
-        while (start > path && start[-1] != '.')
-            start--;
-        const char *prefix = jm__tree_text(v->tree, "%.*s", (int)end, path);
-        const char *name = prefix == NULL ? NULL : prefix + (start - path);
-        node = jm__tree_node(v->tree, node, name, prefix, "layer");
+    for (size_t start = 0, end = first_segment(path);; end = start + first_segment(path + start)) {
+        node = layer_node(v, node, path, start, end);
         if (path[end] == '\0' || node == JM__NO_NODE) return node;
+        start = end + 1;
     }
 }
 
@@ -76,77 +90,121 @@ static size_t layer_row(jm__views *v, size_t span)
     return node;
 }
 
-/* Work in a phase, step or window, but in no layer: one row a phase. */
-static size_t no_layer_row(jm__views *v, size_t span)
+/* Work in a phase, step or window, but in no layer, goes by its phase, or by the outermost of those. */
+static size_t container_around(const jm__dataset *d, size_t span, size_t outer)
 {
-    size_t best = span;
-    for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(&v->a->spans, s)) {
-        if (!jm__span_kind_is_container(span_of(v, s)->kind)) continue;
-        best = s;
-        if (span_of(v, s)->kind == JM_SPAN_PHASE) break;
-    }
-    const char *text = jm__tree_text(v->tree, "%s (no layer)", name_of(v, best));
-    return jm__tree_node(v->tree, JM__NO_NODE, text, text, jm_span_kind_text(span_of(v, best)->kind));
+    bool around = outer != JM__NO_SPAN && jm__span_kind_is_container(d->spans[outer].kind);
+    return around && d->spans[span].kind != JM_SPAN_PHASE ? outer : span;
 }
 
-/* A path under another: "phase/step". A name that holds a slash is written so that no two rows meet. */
-static const char *path_under(jm__views *v, size_t parent, const char *name)
+static size_t no_layer_row(jm__views *v, size_t speaker)
 {
-    jm__strbuf text = {0};
-    if (parent != JM__NO_NODE) jm__strbuf_format(&text, "%s/", v->tree->nodes.items[parent].path);
+    const char *name = name_of(v, speaker), *kind = jm_span_kind_text(span_of(v, speaker)->kind);
+    const char *text = jm__tree_text(v->tree, "%s (no layer)", name);
+    return jm__tree_node(v->tree, JM__NO_NODE, text, text, kind);
+}
+
+/* A path that is longer is not written out again in those below it: each of 30,000 ranges inside each other
+ * would hold all before it. */
+enum { LONG_PATH = 200 };
+
+/* A path under another, NULL for none: "phase/step". A name that holds a slash is written so that no two rows
+ * meet; of a long path, its number stands for it: ".../8c6f3ab2d10f9e47/step". */
+static void write_path(jm__strbuf *text, const char *above, const char *name)
+{
+    size_t length = above == NULL ? 0 : strlen(above);
+    if (length > LONG_PATH)
+        jm__strbuf_format(text, ".../%016" PRIx64 "/", jm__map_hash_bytes(0, above, length));
+    else if (above != NULL)
+        jm__strbuf_format(text, "%s/", above);
     for (size_t part = strcspn(name, "/"); name[part] != '\0'; part = strcspn(name, "/")) {
-        jm__strbuf_format(&text, "%.*s\\/", (int)part, name);
+        jm__strbuf_format(text, "%.*s\\/", (int)part, name);
         name += part + 1;
     }
-    jm__strbuf_add(&text, name);
-    const char *path = text.failed ? NULL : jm__tree_text(v->tree, "%s", text.text);
-    jm__strbuf_free(&text);
-    return path;
+    jm__strbuf_add(text, name);
 }
 
-static size_t nvtx_row(jm__views *v, size_t span)
+static size_t node_under(jm__views *v, size_t parent, const char *name, const char *kind)
 {
-    size_t outer = jm__span_parent(&v->a->spans, span), parent = JM__NO_NODE;
-    if (outer != JM__NO_SPAN && !jm__span_kind_is_container(span_of(v, outer)->kind))
-        parent = jm__view_layer_node(v, outer);
-    const char *path = name_of(v, span);
-    if (parent != JM__NO_NODE) path = path_under(v, parent, path);
-    return jm__tree_node(v->tree, parent, name_of(v, span), path, "nvtx");
-}
-
-size_t jm__view_layer_node(jm__views *v, size_t span)
-{
-    if (v->of_span[span] != 0 && v->a->options.by == JM_BY_LAYER) return v->of_span[span] - 1;
-    jm_span_kind kind = span_of(v, span)->kind;
-    size_t node;
-    if (jm__span_kind_is_layer(kind))
-        node = layer_row(v, span);
-    else if (kind == JM_SPAN_OPTIMIZER)
-        node = jm__tree_node(v->tree, JM__NO_NODE, name_of(v, span), name_of(v, span), "optimizer");
-    else if (kind == JM_SPAN_NVTX)
-        node = nvtx_row(v, span);
-    else
-        node = no_layer_row(v, span);
-    if (node != JM__NO_NODE) v->of_span[span] = node + 1;
+    jm__strbuf path = {0};
+    write_path(&path, parent == JM__NO_NODE ? NULL : v->tree->nodes.items[parent].path, name);
+    size_t node = path.failed ? JM__NO_NODE : jm__tree_find(v->tree, path.text, kind);
+    if (node == JM__NO_NODE) {
+        const char *kept = path.failed ? NULL : jm__tree_text(v->tree, "%s", path.text);
+        node = jm__tree_node(v->tree, parent, name, kept, kind);
+    }
+    jm__strbuf_free(&path);
     return node;
 }
 
-/* The innermost span around it that has a type. */
+/* The range or pass around an NVTX range; JM__NO_SPAN if there is none. */
+static size_t around_range(const jm__views *v, size_t span)
+{
+    size_t outer = jm__span_parent(&v->a->spans, span);
+    bool inside = outer != JM__NO_SPAN && !jm__span_kind_is_container(span_of(v, outer)->kind);
+    return inside ? outer : JM__NO_SPAN;
+}
+
+/* The row of a span inside that of the span around it, which has one already. */
+static size_t layer_view_row(jm__views *v, size_t span)
+{
+    jm_span_kind kind = span_of(v, span)->kind;
+    const char *name = name_of(v, span);
+    if (jm__span_kind_is_layer(kind)) return layer_row(v, span);
+    if (kind == JM_SPAN_OPTIMIZER) return jm__tree_node(v->tree, JM__NO_NODE, name, name, "optimizer");
+    if (kind != JM_SPAN_NVTX) return no_layer_row(v, v->speaker_of[span]);
+    size_t outer = around_range(v, span);
+    if (outer == JM__NO_SPAN) return jm__tree_node(v->tree, JM__NO_NODE, name, name, "nvtx");
+    return node_under(v, v->of_span[outer] - 1, name, "nvtx");
+}
+
+/* A range is a row inside that of the range or pass around it, which is made first. */
+size_t jm__view_layer_node(jm__views *v, size_t span)
+{
+    span_chain chain = {0};
+    for (size_t s = span; s != JM__NO_SPAN && v->of_span[s] == 0;
+         s = span_of(v, s)->kind == JM_SPAN_NVTX ? around_range(v, s) : JM__NO_SPAN)
+        if (!jm__vec_push(&chain, s)) v->tree->failed = true;
+    while (chain.count > 0 && !v->tree->failed) {
+        size_t s = chain.items[--chain.count], node = layer_view_row(v, s);
+        if (node != JM__NO_NODE) v->of_span[s] = node + 1;
+    }
+    jm__vec_free(&chain);
+    return v->tree->failed ? JM__NO_NODE : v->of_span[span] - 1;
+}
+
+static bool has_type(const jm__span *span)
+{
+    return span->type_id > 0 || jm__span_kind_is_layer(span->kind);
+}
+
+static bool stands_alone(const jm__span *span)
+{
+    return span->kind == JM_SPAN_OPTIMIZER || span->kind == JM_SPAN_NVTX;
+}
+
+/* The innermost span around it that has a type, or else is an optimizer or a range; else a container. */
+static size_t innermost_type(const jm__dataset *d, size_t span, size_t outer)
+{
+    const jm__span *mine = &d->spans[span], *around = outer == JM__NO_SPAN ? NULL : &d->spans[outer];
+    if (has_type(mine)) return span;
+    if (around != NULL && has_type(around)) return outer;
+    if (stands_alone(mine)) return span;
+    if (around != NULL && stands_alone(around)) return outer;
+    return container_around(d, span, outer);
+}
+
 size_t jm__view_type_node(jm__views *v, size_t span)
 {
-    for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(&v->a->spans, s)) {
-        const jm__span *row = span_of(v, s);
-        if (row->type_id <= 0 && !jm__span_kind_is_layer(row->kind)) continue;
-        const char *type = jm__dataset_text(v->a->dataset, row->type_id);
-        if (type[0] == '\0') type = "(no type)";
-        return jm__tree_node(v->tree, JM__NO_NODE, type, type, jm_span_kind_text(row->kind));
+    size_t speaker = v->speaker_of[span];
+    const jm__span *row = span_of(v, speaker);
+    const char *text = stands_alone(row) ? name_of(v, speaker) : NULL;
+    if (has_type(row)) {
+        text = jm__dataset_text(v->a->dataset, row->type_id);
+        if (text[0] == '\0') text = "(no type)";
     }
-    for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(&v->a->spans, s)) {
-        jm_span_kind kind = span_of(v, s)->kind;
-        if (kind == JM_SPAN_OPTIMIZER || kind == JM_SPAN_NVTX)
-            return jm__tree_node(v->tree, JM__NO_NODE, name_of(v, s), name_of(v, s), jm_span_kind_text(kind));
-    }
-    return no_layer_row(v, span);
+    if (text == NULL) return no_layer_row(v, speaker);
+    return jm__tree_node(v->tree, JM__NO_NODE, text, text, jm_span_kind_text(row->kind));
 }
 
 /* The container span at or around `span` that has a node already or is the outermost; those before it are
@@ -170,34 +228,34 @@ size_t jm__view_container_node(jm__views *v, size_t span)
     span_chain chain = {0};
     size_t known;
     if (!open_containers(v, span, &chain, &known)) v->tree->failed = true;
-    size_t node = known == JM__NO_SPAN ? JM__NO_NODE : v->container_of[known] - 1;
+    size_t node = known == JM__NO_SPAN ? JM__NO_NODE : v->container_of[known] - 2;
     while (chain.count > 0 && !v->tree->failed) {
         size_t s = chain.items[--chain.count];
         jm_span_kind kind = span_of(v, s)->kind;
         if (jm__span_kind_is_container(kind)) {
             bool named = kind == JM_SPAN_PHASE || kind == JM_SPAN_WINDOW;
             const char *name = named ? name_of(v, s) : jm_span_kind_text(kind);
-            node = jm__tree_node(v->tree, node, name, path_under(v, node, name), jm_span_kind_text(kind));
+            node = node_under(v, node, name, jm_span_kind_text(kind));
         }
-        if (node != JM__NO_NODE) v->container_of[s] = node + 1;
+        v->container_of[s] = node + 2; /* JM__NO_NODE: 1 */
     }
     jm__vec_free(&chain);
     return v->tree->failed ? JM__NO_NODE : node;
 }
 
+static size_t innermost_work(const jm__dataset *d, size_t span, size_t outer)
+{
+    jm_span_kind kind = d->spans[span].kind;
+    if (jm__span_kind_is_container(kind)) return JM__NO_SPAN;
+    return jm__span_kind_is_work(kind) ? span : outer;
+}
+
 /* Under its phase: forward, backward, recompute, optimizer or other. */
 size_t jm__view_phase_node(jm__views *v, size_t span)
 {
-    const char *leaf = "other";
-    for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(&v->a->spans, s)) {
-        jm_span_kind kind = span_of(v, s)->kind;
-        if (jm__span_kind_is_container(kind)) break;
-        if (!jm__span_kind_is_work(kind)) continue;
-        leaf = jm_span_kind_text(kind);
-        break;
-    }
-    size_t container = jm__view_container_node(v, span);
-    return jm__tree_node(v->tree, container, leaf, path_under(v, container, leaf), leaf);
+    size_t work = v->speaker_of[span], container = jm__view_container_node(v, span);
+    const char *leaf = work == JM__NO_SPAN ? "other" : jm_span_kind_text(span_of(v, work)->kind);
+    return node_under(v, container, leaf, leaf);
 }
 
 /* One row an occurrence, inside the row of the span around it. */
@@ -296,6 +354,13 @@ size_t jm__view_kernel_node(jm__views *v, uint32_t class_index)
     return node;
 }
 
+static jm__span_choice *choice_of(jm_by by)
+{
+    if (by == JM_BY_LAYER) return container_around;
+    if (by == JM_BY_TYPE) return innermost_type;
+    return by == JM_BY_PHASE ? innermost_work : NULL;
+}
+
 jm_status jm__views_init(jm__views *v, jm__tree *tree, const jm__attribution *a, jm_error *err)
 {
     const jm__dataset *d = a->dataset;
@@ -304,16 +369,18 @@ jm_status jm__views_init(jm__views *v, jm__tree *tree, const jm__attribution *a,
     v->container_of = calloc(d->span_count + 1, sizeof *v->container_of);
     v->of_name = calloc(d->name_count + 1, sizeof *v->of_name);
     v->root_of = calloc(d->name_count + 1, sizeof *v->root_of);
-    if (v->of_span == NULL || v->container_of == NULL || v->of_name == NULL || v->root_of == NULL)
-        return jm__no_memory(err, "jm__views_init");
-    if (a->options.by == JM_BY_LAYER) find_roots(v);
-    return JM_OK;
+    bool fine = v->of_span != NULL && v->container_of != NULL && v->of_name != NULL && v->root_of != NULL;
+    jm__span_choice *choice = choice_of(a->options.by);
+    if (fine && choice != NULL) fine = (v->speaker_of = jm__span_speakers(&a->spans, choice)) != NULL;
+    if (fine && a->options.by == JM_BY_LAYER) fine = find_roots(v);
+    return fine ? JM_OK : jm__no_memory(err, "jm__views_init");
 }
 
 void jm__views_free(jm__views *v)
 {
     free(v->of_span);
     free(v->container_of);
+    free(v->speaker_of);
     free(v->of_name);
     free(v->root_of);
     free(v->split);

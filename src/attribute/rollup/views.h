@@ -9,12 +9,14 @@
 typedef struct jm__views {
     const jm__attribution *a;
     jm__tree *tree;
-    size_t *of_span;      /* [spans]: node + 1; 0: not yet asked for */
-    size_t *container_of; /* [spans]: node + 1 of the container row it lies in; 0: not yet asked for */
-    size_t *of_name;      /* [names]: node + 1 of the layer of this name */
-    size_t *root_of;      /* [names]: span + 1 of the model that the layer of this name was called in */
-    bool *split;          /* [classes]: its name ran in several launch shapes */
-    size_t *of_class;     /* [classes]: node + 1 */
+    size_t *of_span; /* [spans]: node + 1; 0: not yet asked for */
+    size_t
+        *container_of;  /* [spans]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
+    size_t *speaker_of; /* [spans]: the span around it that its row is named after; JM__NO_SPAN: none */
+    size_t *of_name;    /* [names]: node + 1 of the layer of this name */
+    size_t *root_of;    /* [names]: span + 1 of the model that the layer of this name was called in */
+    bool *split;        /* [classes]: its name ran in several launch shapes */
+    size_t *of_class;   /* [classes]: node + 1 */
 } jm__views;
 
 jm_status jm__views_init(jm__views *views, jm__tree *tree, const jm__attribution *a, jm_error *err);

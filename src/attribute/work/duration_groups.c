@@ -18,11 +18,32 @@ static const double valley_share = 0.005; /* a bin with fewer of the calls lies 
 static const double group_share = 0.02;   /* a group has at least this many */
 
 /* The calls of one class by duration. */
-typedef struct jm__histogram {
+typedef struct histogram {
     uint32_t count[BINS];
     uint32_t provisional[BINS]; /* class of the calls in this bin while they are counted; 0: none yet */
     uint32_t calls;
 } histogram;
+
+/* The bins that have any, in the order in which they came: few, and there may be a million classes. */
+typedef struct used_bin {
+    uint32_t count, provisional, bin;
+} used_bin;
+
+typedef struct jm__used_bins {
+    JM_VEC(used_bin) bins;
+} used_bins;
+
+static histogram histogram_of(const used_bins *used)
+{
+    histogram h = {0};
+    for (size_t i = 0; i < used->bins.count; i++) {
+        const used_bin *bin = &used->bins.items[i];
+        h.count[bin->bin] = bin->count;
+        h.provisional[bin->bin] = bin->provisional;
+        h.calls += bin->count;
+    }
+    return h;
+}
 
 static size_t bin_of(int64_t duration_ns)
 {
@@ -90,7 +111,7 @@ bool jm__duration_groups_begin(jm__duration_groups *groups, const jm__classes *c
 void jm__duration_groups_free(jm__duration_groups *groups)
 {
     for (size_t c = 0; groups->of_class != NULL && c < groups->count; c++)
-        free(groups->of_class[c]);
+        jm__vec_free(&groups->of_class[c].bins);
     free(groups->of_class);
     *groups = (jm__duration_groups){0};
 }
@@ -99,13 +120,18 @@ bool jm__duration_groups_count(jm__duration_groups *groups, jm__item *item)
 {
     const jm__class *row = &groups->classes->items[item->class_index];
     if (row->grid[0] != 0 || item->calls != 1 || strcmp(row->kind, "kernel") != 0) return true;
-    histogram **h = &groups->of_class[item->class_index];
-    if (*h == NULL && (*h = calloc(1, sizeof **h)) == NULL) return false;
-    size_t bin = bin_of(item->end_ns - item->start_ns);
-    (*h)->count[bin]++;
-    (*h)->calls++;
-    if ((*h)->provisional[bin] == 0) (*h)->provisional[bin] = (uint32_t)groups->next++;
-    item->class_index = (*h)->provisional[bin];
+    used_bins *used = &groups->of_class[item->class_index];
+    uint32_t bin = (uint32_t)bin_of(item->end_ns - item->start_ns);
+    size_t at = 0;
+    while (at < used->bins.count && used->bins.items[at].bin != bin)
+        at++;
+    if (at == used->bins.count) {
+        const used_bin fresh = {.provisional = (uint32_t)groups->next, .bin = bin};
+        if (!jm__vec_push(&used->bins, fresh)) return false;
+        groups->next++;
+    }
+    used->bins.items[at].count++;
+    item->class_index = used->bins.items[at].provisional;
     return true;
 }
 
@@ -117,8 +143,11 @@ bool jm__duration_groups_split(const jm__duration_groups *groups, jm__classes *c
     bool fine = final != NULL;
     for (size_t c = 0; fine && c < *count; c++)
         final[c] = (uint32_t)c;
-    for (size_t c = 0; fine && c < groups->count; c++)
-        if (groups->of_class[c] != NULL) fine = split_class(groups->of_class[c], (uint32_t)c, classes, final);
+    for (size_t c = 0; fine && c < groups->count; c++) {
+        if (groups->of_class[c].bins.count == 0) continue;
+        const histogram h = histogram_of(&groups->of_class[c]);
+        fine = split_class(&h, (uint32_t)c, classes, final);
+    }
     *final_of = final;
     return fine;
 }

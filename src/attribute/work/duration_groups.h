@@ -4,14 +4,14 @@
 
 #include "attribute/work/classes.h"
 
-struct jm__histogram;
+struct jm__used_bins;
 
 /* While kernels pass, each bin of durations of a class without a launch shape is a provisional class. */
 typedef struct jm__duration_groups {
     const jm__classes *classes;
-    struct jm__histogram **of_class; /* [count]: NULL: nothing to split */
-    size_t count;                    /* classes before the split */
-    size_t next;                     /* number of the next provisional class */
+    struct jm__used_bins *of_class; /* [count]: none used: nothing to split */
+    size_t count;                   /* classes before the split */
+    size_t next;                    /* number of the next provisional class */
 } jm__duration_groups;
 
 /* False if memory is out. */

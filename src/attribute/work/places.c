@@ -3,9 +3,17 @@
 
 #include "rows/span_kind.h"
 
+#include <stdlib.h>
+
 static bool is_layer(jm_span_kind kind)
 {
     return jm__span_kind_is_layer(kind) || kind == JM_SPAN_NVTX;
+}
+
+static size_t layer_around(const jm__dataset *d, size_t span, size_t outer)
+{
+    jm_span_kind kind = d->spans[span].kind;
+    return is_layer(kind) || jm__span_kind_is_work(kind) ? span : outer;
 }
 
 bool jm__places_init(jm__places *places, const jm__span_index *spans, int64_t pid)
@@ -19,12 +27,15 @@ bool jm__places_init(jm__places *places, const jm__span_index *spans, int64_t pi
         last = span->process_id;
         if (!jm__map_put(&places->layered, &last, (jm__map_value){.id = 1})) return false;
     }
-    return true;
+    places->layer_of = jm__span_speakers(spans, layer_around);
+    return places->layer_of != NULL;
 }
 
 void jm__places_free(jm__places *places)
 {
     jm__map_free(&places->layered);
+    free(places->layer_of);
+    places->layer_of = NULL;
 }
 
 jm__place jm__place_of(const jm__places *places, size_t span, int64_t process_id)
@@ -32,7 +43,6 @@ jm__place jm__place_of(const jm__places *places, size_t span, int64_t process_id
     const jm__dataset *d = places->spans->dataset;
     if (!jm__dataset_process_has_pid(d, process_id, places->pid)) return JM_PLACE_UNLAYERED;
     if (jm__map_find(&places->layered, &process_id) == NULL) return JM_PLACE_UNLAYERED;
-    for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(places->spans, s))
-        if (is_layer(d->spans[s].kind) || jm__span_kind_is_work(d->spans[s].kind)) return JM_PLACE_IN_LAYER;
-    return JM_PLACE_ELSEWHERE;
+    bool inside = span != JM__NO_SPAN && places->layer_of[span] != JM__NO_SPAN;
+    return inside ? JM_PLACE_IN_LAYER : JM_PLACE_ELSEWHERE;
 }

@@ -17,8 +17,9 @@ typedef enum jm__place {
 
 typedef struct jm__places {
     const jm__span_index *spans;
-    int64_t pid;     /* the process asked for, 0: all */
-    jm__map layered; /* rows of processes that have layers: modules or NVTX ranges */
+    size_t *layer_of; /* [spans]: the layer or optimizer that it is or lies in; JM__NO_SPAN: none */
+    int64_t pid;      /* the process asked for, 0: all */
+    jm__map layered;  /* rows of processes that have layers: modules or NVTX ranges */
 } jm__places;
 
 /* False if memory is out. To be freed in any case. */

@@ -66,3 +66,15 @@ size_t jm__span_parent(const jm__span_index *spans, size_t span)
         outer->start_ns < inner->start_ns || (outer->start_ns == inner->start_ns && outer->id < inner->id);
     return before ? parent : JM__NO_SPAN;
 }
+
+/* A dataset's spans are sorted as jm__span_parent wants them: what is around a span comes before it. */
+size_t *jm__span_speakers(const jm__span_index *spans, jm__span_choice *choose)
+{
+    const jm__dataset *d = spans->dataset;
+    size_t *speakers = calloc(d->span_count + 1, sizeof *speakers);
+    for (size_t s = 0; speakers != NULL && s < d->span_count; s++) {
+        size_t outer = jm__span_parent(spans, s);
+        speakers[s] = choose(d, s, outer < s ? speakers[outer] : JM__NO_SPAN);
+    }
+    return speakers;
+}

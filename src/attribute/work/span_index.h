@@ -20,6 +20,14 @@ size_t jm__span_at(const jm__span_index *index, int64_t span_id);
 /* The span around a span, both by index; JM__NO_SPAN for none. */
 size_t jm__span_parent(const jm__span_index *spans, size_t span);
 
+/* Which span, at `span` or around it, speaks for it: `outer` speaks for the span around it, JM__NO_SPAN if
+ * there is none. */
+typedef size_t jm__span_choice(const jm__dataset *dataset, size_t span, size_t outer);
+
+/* [spans]: what speaks for each, in one pass, however deep they lie; the caller frees it. NULL if memory is
+ * out. */
+size_t *jm__span_speakers(const jm__span_index *spans, jm__span_choice *choose);
+
 /* The end of a span; of one that never ended, that of its process or of the recording. */
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span);
 

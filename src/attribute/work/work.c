@@ -314,6 +314,14 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
     return status;
 }
 
+void jm__work_drop_cells(jm__work_set *work)
+{
+    for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
+        jm__vec_free(&work->boards[b].tally.cells);
+        jm__map_free(&work->boards[b].tally.by_row);
+    }
+}
+
 void jm__work_drop_pieces(jm__work_set *work)
 {
     for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {

@@ -59,6 +59,9 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
 jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
                          jm_error *err);
 
+/* The sums by row and class go: the report's tree has them. */
+void jm__work_drop_cells(jm__work_set *work);
+
 /* The pieces go, the sums stay. */
 void jm__work_drop_pieces(jm__work_set *work);
 
