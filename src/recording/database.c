@@ -2,6 +2,7 @@
 #include "recording/database.h"
 
 #include "base/strbuf.h"
+#include "recording/guard.h"
 #include "rows/table_sql.h"
 
 #include <inttypes.h>
@@ -159,17 +160,22 @@ static jm_status create_schema(sqlite3 *db, int version, const char *path, jm_er
     return status;
 }
 
+static jm_status create(sqlite3 **db, const char *path, int version, jm_error *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int rc = sqlite3_open_v2(path == NULL ? ":memory:" : path, db, flags, NULL);
+    if (rc != SQLITE_OK) return jm__database_fail(err, *db, rc, "sqlite3_open_v2", path);
+    sqlite3_busy_timeout(*db, BUSY_TIMEOUT_MS);
+    JM_TRY(jm__database_run(*db, writing_pragmas, path, err));
+    return create_schema(*db, version, path, err);
+}
+
 jm_status jm__database_create(sqlite3 **out, const char *path, int version, jm_error *err)
 {
     sqlite3 *db = NULL;
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    int rc = sqlite3_open_v2(path == NULL ? ":memory:" : path, &db, flags, NULL);
-    jm_status status = rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_open_v2", path);
-    if (status == JM_OK) {
-        sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
-        status = jm__database_run(db, writing_pragmas, path, err);
-    }
-    if (status == JM_OK) status = create_schema(db, version, path, err);
+    if (path != NULL) jm__guard_opening(); /* the schema opens journal and index */
+    jm_status status = create(&db, path, version, err);
+    if (path != NULL) jm__guard_opened();
     if (status != JM_OK) {
         sqlite3_close(db);
         return status;
@@ -196,10 +202,13 @@ static char *uri_of(const char *path, bool immutable)
 jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_error *err)
 {
     sqlite3 *db = NULL;
+    JM_TRY(jm__guard_check_path(path, err));
     char *uri = uri_of(path, immutable);
     if (uri == NULL) return jm__no_memory(err, "jm__database_open");
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    jm__guard_opening();
     int rc = sqlite3_open_v2(uri, &db, flags, NULL);
+    jm__guard_opened();
     free(uri);
     if (rc != SQLITE_OK) {
         jm_status status = jm__database_fail(err, db, rc, "sqlite3_open_v2", path);

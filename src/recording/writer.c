@@ -6,6 +6,7 @@
 #include "recording/alive.h"
 #include "recording/batch.h"
 #include "recording/claim.h"
+#include "recording/guard.h"
 #include "recording/insert.h"
 #include "recording/recording.h"
 #include "rows/span_kind.h"
@@ -27,6 +28,7 @@ struct jm__writer {
     sqlite3 *db;
     jm__claim claim;
     char *path; /* the claim's; NULL: in memory */
+    jm__guard *guard;
     jm__inserter inserter;
     jm__batch batch;
     jm__names names;
@@ -80,9 +82,12 @@ static jm_status write_first_rows(jm__writer *writer, jm_error *err)
 
 static void free_writer(jm__writer *writer)
 {
-    jm__inserter_free(&writer->inserter);
     jm_recording_close(writer->recording);
-    sqlite3_close(writer->db);
+    if (jm__guard_check(writer->guard, NULL) == JM_OK) { /* else SQLite would close what is not its own */
+        jm__inserter_free(&writer->inserter);
+        sqlite3_close(writer->db);
+    }
+    jm__guard_free(writer->guard);
     jm__batch_free(&writer->batch);
     jm__names_free(&writer->names);
     jm__vec_free(&writer->boards);
@@ -106,6 +111,8 @@ jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, 
     pthread_mutex_init(&writer->lock, NULL);
     jm_status status = path == NULL ? JM_OK : jm__claim_make(&writer->claim, path, overwrite, err);
     writer->path = writer->claim.path;
+    if (status == JM_OK && path != NULL && (writer->guard = jm__guard_create(path)) == NULL)
+        status = jm__no_memory(err, "jm__writer_create");
     if (status == JM_OK) status = jm__database_create(&writer->db, path, JM_RECORDING_VERSION, err);
     if (status == JM_OK) status = jm__inserter_prepare(&writer->inserter, writer->db, path, err);
     if (status == JM_OK) status = write_first_rows(writer, err);
@@ -181,7 +188,7 @@ static void forget_written(jm__writer *writer)
     writer->batch.dropped_since_ns = 0;
 }
 
-static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
+static jm_status put_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
 {
     int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = insert_all(writer, complete_ns);
@@ -195,6 +202,13 @@ static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *
         sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);       /* may have happened by itself */
         if (!may_recover(status)) jm__batch_drop_all(&writer->batch); /* it would fail for ever */
     }
+    return status;
+}
+
+static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    jm_status status = jm__guard_check(writer->guard, err);
+    if (status == JM_OK) status = put_batch(writer, complete_ns, err);
     writer->failing = status != JM_OK;
     if (status != JM_OK) writer->failure = status;
     return status;
@@ -406,6 +420,7 @@ static void leave_one_file(jm__writer *writer)
         if ((rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED) break;
         jm__sleep_ns(CLOSE_WAIT_NS);
     }
+    jm__guard_forget_journal(writer->guard);
 }
 
 void jm__writer_keep(jm__writer *writer)

@@ -111,11 +111,10 @@ static bool write_run_file(jm__run_folder *folder, const char *recording)
     int length = snprintf(text, sizeof text, "pid=%d\nversion=%s\nrecording=%s\n", (int)getpid(),
                           jm_version(), recording == NULL ? "" : recording);
     if (length < 0 || (size_t)length >= sizeof text) return false;
-    folder->lock_file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (folder->lock_file < 0) return false;
+    int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0 || !jm__kept_file_set(&folder->lock_file, file)) return false;
     struct flock lock = whole_file(F_WRLCK);
-    return fcntl(folder->lock_file, F_SETLK, &lock) == 0 &&
-           write(folder->lock_file, text, (size_t)length) == length;
+    return fcntl(file, F_SETLK, &lock) == 0 && write(file, text, (size_t)length) == length;
 }
 
 jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, jm_error *err)
@@ -123,7 +122,7 @@ jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, jm_e
     const char *const parents[] = {"/dev/shm", other_parent()};
     int code = 0;
     for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
-        jm__run_folder folder = {.lock_file = -1};
+        jm__run_folder folder = {0};
         if (make_in(&folder, parents[i])) {
             code = write_run_file(&folder, recording) ? jm__lost_create(folder.path) : errno;
             if (code == 0) {
@@ -141,11 +140,20 @@ jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, jm_e
     return jm__hint(err, status, "make one of them writable, or set TMPDIR to a folder that is");
 }
 
+void jm__run_folder_keep(jm__run_folder *folder)
+{
+    char name[PATH_MAX];
+    if (jm__kept_file_is_ours(&folder->lock_file) || !join(name, sizeof name, folder->path, RUN_FILE)) return;
+    int file = jm__kept_file_fd(&folder->lock_file, name, O_RDWR);
+    struct flock lock = whole_file(F_WRLCK);
+    if (file >= 0) fcntl(file, F_SETLK, &lock);
+}
+
 void jm__run_folder_remove(jm__run_folder *folder)
 {
-    if (folder->lock_file >= 0) close(folder->lock_file);
+    jm__kept_file_close(&folder->lock_file);
     if (folder->path[0] != '\0') remove_files(folder->path);
-    *folder = (jm__run_folder){.lock_file = -1};
+    *folder = (jm__run_folder){0};
 }
 
 /* ---- joining one */
@@ -170,7 +178,7 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
 {
     char variable[PATH_MAX];
     const char *path = jm__run_variable(variable, sizeof variable);
-    jm__run_folder folder = {.lock_file = -1};
+    jm__run_folder folder = {0};
     char name[PATH_MAX], text[RUN_TEXT_MAX], pid[24];
     if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof folder.path) return false;
     memcpy(folder.path, path, strlen(path) + 1);

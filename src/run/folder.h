@@ -5,6 +5,7 @@
 #ifndef JM_RUN_FOLDER_H
 #define JM_RUN_FOLDER_H
 
+#include "base/kept_file.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -14,12 +15,15 @@
 
 typedef struct jm__run_folder {
     char path[JM_RUN_FOLDER_MAX]; /* "" if there is none */
-    int lock_file;                /* -1 if this process does not own it */
+    jm__kept_file lock_file;      /* none if this process does not own it */
 } jm__run_folder;
 
 /* Make one in /dev/shm, or in TMPDIR (else /tmp) where that cannot be used, and lock it. Removes those
  * that dead recorders of this user left. `recording` is an absolute path or NULL. */
 jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, jm_error *err);
+
+/* Now and then, by its owner: a program may have closed the file that holds the lock. */
+void jm__run_folder_keep(jm__run_folder *folder);
 
 /* With all that is in it. */
 void jm__run_folder_remove(jm__run_folder *folder);

@@ -162,7 +162,6 @@ static jm_run *new_run(void)
     pthread_mutex_init(&run->writer_lock, NULL);
     jm__run_queue_init(&run->queue);
     run->owner = getpid();
-    run->folder.lock_file = -1;
     return run;
 }
 

@@ -6,6 +6,7 @@
 #define JM_TIMELINE_COLLECTOR_PARTS_H
 
 #include "base/clock.h"
+#include "base/kept_file.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "timeline/collector_sink.h"
@@ -65,7 +66,7 @@ typedef struct collector_names {
     collector_process *process;
     uint32_t writer;
     uint32_t file_number;
-    int fd;
+    jm__kept_file file;
     off_t offset;
     JM_VEC(collector_name) names; /* by number */
 } collector_names;

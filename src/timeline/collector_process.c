@@ -171,7 +171,6 @@ collector_names *jm__collector_names_of(jm__collector *collector, collector_proc
     names->process = process;
     names->writer = writer;
     names->file_number = file_number;
-    names->fd = -1;
     return names;
 }
 
@@ -185,23 +184,25 @@ static bool names_path(const jm__collector *collector, const collector_names *na
     return length > 0 && (size_t)length < size;
 }
 
-static bool open_names(const jm__collector *collector, collector_names *names)
+/* -1: it is not there, or not yet. */
+static int open_names(const jm__collector *collector, collector_names *names)
 {
     char path[4096];
-    if (names->fd >= 0) return true;
-    if (!names_path(collector, names, path, sizeof path)) return false;
-    names->fd = open(path, O_RDONLY | O_CLOEXEC);
-    return names->fd >= 0;
+    if (jm__kept_file_is_ours(&names->file)) return names->file.fd_plus_one - 1;
+    if (!names_path(collector, names, path, sizeof path)) return -1;
+    if (names->file.fd_plus_one != 0) return jm__kept_file_fd(&names->file, path, O_RDONLY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && jm__kept_file_set(&names->file, fd) ? fd : -1;
 }
 
 /* One entry of the file; false if there is no whole one. */
-static bool read_entry(collector_names *names)
+static bool read_entry(collector_names *names, int fd)
 {
     uint32_t head[2];
     char text[JM_NAME_MAX + 1];
-    if (pread(names->fd, head, sizeof head, names->offset) != (ssize_t)sizeof head) return false;
+    if (pread(fd, head, sizeof head, names->offset) != (ssize_t)sizeof head) return false;
     if (head[0] == 0 || head[0] >= JM_NAMES_READ_MAX || head[1] > JM_NAME_MAX) return false;
-    if (pread(names->fd, text, head[1], names->offset + (off_t)sizeof head) != (ssize_t)head[1]) return false;
+    if (pread(fd, text, head[1], names->offset + (off_t)sizeof head) != (ssize_t)head[1]) return false;
     size_t wanted = (size_t)head[0] + 1;
     if (!jm__vec_reserve(&names->names, wanted)) return false;
     while (names->names.count < wanted)
@@ -219,8 +220,8 @@ static collector_name *find_name(jm__collector *collector, collector_names *name
     if (number == 0 || number >= JM_NAMES_READ_MAX) return NULL;
     if (number < names->names.count && names->names.items[number].text != NULL)
         return &names->names.items[number];
-    if (!open_names(collector, names)) return NULL;
-    while (read_entry(names)) {
+    int fd = open_names(collector, names);
+    while (fd >= 0 && read_entry(names, fd)) {
     }
     bool there = number < names->names.count && names->names.items[number].text != NULL;
     return there ? &names->names.items[number] : NULL;
@@ -342,7 +343,7 @@ static void names_free(collector_names *names)
     for (size_t i = 0; i < names->names.count; i++)
         free(names->names.items[i].text);
     jm__vec_free(&names->names);
-    if (names->fd >= 0) close(names->fd);
+    jm__kept_file_close(&names->file);
     free(names);
 }
 

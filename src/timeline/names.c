@@ -58,12 +58,19 @@ static bool write_entry(int fd, uint32_t number, const char *text, uint32_t leng
     return false;
 }
 
+/* -1: there is none, or none any more. */
+static int file_of(jm__names *names)
+{
+    return names->path == NULL ? -1 : jm__kept_file_fd(&names->file, names->path, O_WRONLY | O_APPEND);
+}
+
 static bool write_pending(jm__names *names)
 {
-    if (names->file_plus_one == 0) return false;
+    int fd = file_of(names);
+    if (fd < 0) return false;
     for (; names->written < names->count; names->written++) {
         const jm__names_entry *entry = &names->entries[names->written];
-        if (!write_entry(names->file_plus_one - 1, entry->number, entry->text, entry->length)) return false;
+        if (!write_entry(fd, entry->number, entry->text, entry->length)) return false;
     }
     return true;
 }
@@ -80,7 +87,12 @@ int jm__names_open(jm__names *names, const char *run_dir, uint32_t writer)
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
         if (fd < 0 && errno == EEXIST) continue;
         if (fd < 0) return errno;
-        names->file_plus_one = fd + 1;
+        bool kept = jm__kept_file_set(&names->file, fd);
+        names->path = strdup(path);
+        if (!kept || names->path == NULL) {
+            jm__names_close(names);
+            return ENOMEM;
+        }
         names->file_number = k;
         write_pending(names);
         return 0;
@@ -90,8 +102,9 @@ int jm__names_open(jm__names *names, const char *run_dir, uint32_t writer)
 
 void jm__names_close(jm__names *names)
 {
-    if (names->file_plus_one != 0) close(names->file_plus_one - 1);
-    names->file_plus_one = 0;
+    jm__kept_file_close(&names->file);
+    free(names->path);
+    names->path = NULL;
     names->written = 0;
 }
 
@@ -156,9 +169,10 @@ uint32_t jm__names_intern(jm__names *names, const char *text, size_t length)
 
 uint32_t jm__names_write_once(jm__names *names, const char *text, size_t length)
 {
-    if (length == 0 || length > JM_NAME_MAX || names->file_plus_one == 0) return 0;
+    int fd = file_of(names);
+    if (length == 0 || length > JM_NAME_MAX || fd < 0) return 0;
     uint32_t number = ++names->last_number;
-    return write_entry(names->file_plus_one - 1, number, text, (uint32_t)length) ? number : 0;
+    return write_entry(fd, number, text, (uint32_t)length) ? number : 0;
 }
 
 const char *jm__names_text(const jm__names *names, uint32_t number)

@@ -5,6 +5,7 @@
 #ifndef JM_TIMELINE_NAMES_H
 #define JM_TIMELINE_NAMES_H
 
+#include "base/kept_file.h"
 #include "base/map.h"
 
 #include <stddef.h>
@@ -24,9 +25,10 @@ typedef struct jm__names {
     size_t capacity;
     jm__map indices; /* of entries, by text */
     uint32_t last_number;
-    uint64_t refused;  /* asked for and without a number; the owner takes the count away */
-    size_t written;    /* entries that are in the file */
-    int file_plus_one; /* descriptor + 1, so that a zeroed struct has no file */
+    uint64_t refused; /* asked for and without a number; the owner takes the count away */
+    size_t written;   /* entries that are in the file */
+    jm__kept_file file;
+    char *path; /* of the file, NULL: there is none */
     uint32_t file_number;
 } jm__names;
 

@@ -221,7 +221,7 @@ static __attribute__((noinline)) lane *lane_attach(void)
     own_lane = NULL;
     if (now != 0) {
         jm__lost_join(run_path);
-        if (names.file_plus_one == 0) jm__names_open(&names, run_path, jm__track_writer); /* after a fork */
+        if (names.path == NULL) jm__names_open(&names, run_path, jm__track_writer); /* after a fork */
         own_lane = take_free_lane_locked();
         if (own_lane == NULL) own_lane = make_lane_locked();
         if (own_lane != NULL) own_lane->generation = now;
@@ -278,7 +278,7 @@ void jm__track_end(uint64_t span)
 
 static uint32_t intern_locked(const char *text, size_t most)
 {
-    if (names.file_plus_one == 0 && run_path[0] != '\0') /* after a fork */
+    if (names.path == NULL && run_path[0] != '\0') /* after a fork */
         jm__names_open(&names, run_path, jm__track_writer);
     return jm__names_intern(&names, text, jm__utf8_cut(text, most));
 }
