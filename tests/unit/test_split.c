@@ -146,12 +146,57 @@ static void test_a_kernel_that_draws_the_same_everywhere_stays_one(void **state)
     assert_true(split <= 2);
 }
 
+/* Always in turn, so that no reading tells one from the other: what they differ by is not known. */
+static synthetic *make_in_turn(uint64_t seed, double here_w, double there_w, double *here_j, double *there_j)
+{
+    synthetic *s = syn_create(seed, 1, 400000);
+    const int64_t end_ns = start_ns + 10 * JM_NS_PER_S, length_ns = 500 * JM_NS_PER_US;
+    syn_class(s, "mm", 8, here_w);
+    syn_class(s, "mm (in truth another)", 8, there_w);
+    syn_class(s, "other", 8, 400);
+    int64_t here = syn_span(s, JM_SPAN_FORWARD, "here", "", 0, start_ns, end_ns, 100);
+    int64_t there = syn_span(s, JM_SPAN_FORWARD, "there", "", 0, start_ns, end_ns, 100);
+    for (int64_t now = start_ns; now < end_ns - 20 * JM_NS_PER_MS;) {
+        bool other = syn_uniform(s) < 0.5;
+        syn_kernel(s, other ? 3 : 1, 0, here, now, now + length_ns);
+        syn_kernel(s, other ? 3 : 2, 0, there, now + length_ns, now + 2 * length_ns);
+        now += 2 * length_ns;
+    }
+    syn_measure(s, 0, start_ns, end_ns);
+    *here_j = syn_energy_j(s, 1, 0, INT64_MAX) + syn_energy_j(s, 3, 0, INT64_MAX) / 2;
+    *there_j = syn_energy_j(s, 2, 0, INT64_MAX) + syn_energy_j(s, 3, 0, INT64_MAX) / 2;
+    for (size_t i = 0; i < s->kernels.count; i++)
+        if (s->kernels.items[i].class_id == 2) s->kernels.items[i].class_id = 1;
+    syn_finish(s);
+    return s;
+}
+
+static void test_a_difference_that_nothing_tells_makes_a_wide_interval(void **state)
+{
+    (void)state;
+    int held = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        double here_j, there_j;
+        synthetic *s = make_in_turn(seed, 615, 585, &here_j, &there_j);
+        jm_report *report = report_of(s, JM_BY_LAYER);
+        const jm_row *here = row_of(report, "here"), *there = row_of(report, "there");
+        assert_true(fabs(here->power_w / there->power_w - 1) < 0.01); /* no guess which is which */
+        assert_true(here->energy_high_j - here->energy_low_j > 0.05 * here->energy_j);
+        held += here->energy_low_j <= here_j && here_j <= here->energy_high_j;
+        held += there->energy_low_j <= there_j && there_j <= there->energy_high_j;
+        jm_report_free(report);
+        syn_free(s);
+    }
+    assert_true(held >= 38);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_kernel_that_draws_less_in_one_layer_is_split),
         cmocka_unit_test(test_a_kernel_that_draws_the_same_everywhere_stays_one),
         cmocka_unit_test(test_a_kernel_that_draws_less_in_one_phase_is_split),
+        cmocka_unit_test(test_a_difference_that_nothing_tells_makes_a_wide_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

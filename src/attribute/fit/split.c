@@ -27,9 +27,17 @@ static const double log_odds = 3;
 enum {
     PICKS_MAX = 24,
     REFUSALS_MAX = 8,    /* candidates that do not hold what they promised */
-    ROOM = 1500000,      /* numbers of the design that are kept: 12 MB */
+    ROOM = 1000000,      /* numbers of the design that are kept: 8 MB */
     LEAST_READINGS = 200 /* fewer tell no drift, so nothing is told from drift */
 };
+
+/* A choice: what a type of layer with less of the busy time differs by is small beside what is known of the
+ * whole. */
+static const double untold_part = 0.02;
+
+/* Readings tell a difference if they take its standard uncertainty to a third of the usual one, its variance
+ * to 1 / (1 + 8). */
+static const double told_information = 8;
 
 typedef struct pick {
     jm__part_set set;
@@ -330,6 +338,42 @@ static void pick_likely(selection *s, size_t most)
     }
 }
 
+/* A type of layer that the readings cannot tell from the others may differ as usual, and its rows must not
+ * look surer than that. */
+static bool is_untold(const selection *s, const jm__part_set *set)
+{
+    double information, score, usual = usual_square(s, set);
+    if (would_take_all(s, set)) return false;
+    seen_of(s, set, &information, &score);
+    return information * usual < told_information * lasting(&s->noise);
+}
+
+static double seconds_of(const selection *s, const jm__part_set *set)
+{
+    double sum = 0;
+    for (size_t p = 0; p < s->parts.count; p++)
+        if (holds(set, p)) sum += s->parts.items[p].seconds;
+    return sum;
+}
+
+static void pick_untold(selection *s, size_t most)
+{
+    for (size_t i = 0, largest = 0; i < s->sets.count; i++) {
+        const jm__part_set *set = &s->sets.items[i];
+        if (i == 0 || set->first != set[-1].first) { /* a class begins */
+            largest = i;
+            for (size_t j = i; j < s->sets.count && s->sets.items[j].first == set->first; j++)
+                if (s->sets.items[j].is_type &&
+                    seconds_of(s, &s->sets.items[j]) > seconds_of(s, &s->sets.items[largest]))
+                    largest = j;
+        }
+        if (i == largest || !set->is_type || s->count == most) continue;
+        if (seconds_of(s, set) < untold_part * s->parts.busy_s || !is_untold(s, set)) continue;
+        s->picks[s->count++] = (pick){*set, usual_square(s, set) / 2};
+        factor_picks(s, s->noise.white + s->noise.drift);
+    }
+}
+
 /* ---- the result */
 
 static uint32_t signature(const selection *s, size_t part)
@@ -405,7 +449,9 @@ static jm_status select_sets(selection *s, jm__column_split *out, jm_error *err)
     fold_prior(s);
     take_corner(s);
     find_noise(s);
-    pick_likely(s, most < PICKS_MAX ? most : PICKS_MAX);
+    if (most > PICKS_MAX) most = PICKS_MAX;
+    pick_likely(s, most);
+    pick_untold(s, most);
     return s->count > 0 ? make(out, s, err) : JM_OK;
 }
 
