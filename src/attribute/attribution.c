@@ -1,6 +1,7 @@
 /* From a dataset and the wishes for a report to fitted boards. */
 #include "attribute/attribution.h"
 
+#include "attribute/beliefs/board_limits.h"
 #include "attribute/beliefs/family_power.h"
 #include "attribute/clocks.h"
 #include "attribute/fit/split.h"
@@ -206,7 +207,20 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     return JM_OK;
 }
 
-/* What was given to believe of this board; no rows if nothing was. */
+/* What is known of the powers of a board's columns before any reading. */
+typedef struct knowledge {
+    jm__belief given; /* no rows if nothing was */
+    jm__expectation *expected;
+    double *most_w; /* NULL: no limit is known */
+} knowledge;
+
+static void forget(knowledge *known)
+{
+    jm__belief_free(&known->given);
+    free(known->expected);
+    free(known->most_w);
+}
+
 static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     const jm__belief_scene scene = {
@@ -218,27 +232,34 @@ static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board
     return jm__believe_file(belief, &part->believed, a->options.belief, &scene, err);
 }
 
+static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part *part, jm_error *err)
+{
+    JM_TRY(believe(&known->given, a, part, err));
+    known->expected = jm__family_power(part->board, part->work, &a->work);
+    if (known->expected == NULL) return jm__no_memory(err, "jm__attribution_fit");
+    return jm__board_limits(&known->most_w, part->board, part->work, err);
+}
+
 /* With the columns as they are now. */
 static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_input *input, jm_error *err)
 {
     const jm__board_work *work = part->work;
-    jm__belief given = {0};
-    const jm__belief *beliefs = &given;
-    JM_TRY(believe(&given, a, part, err));
-    jm__expectation *expected = jm__family_power(part->board, work, &a->work);
+    knowledge known = {0};
+    jm_status status = know(&known, a, part, err);
+    const jm__belief *beliefs = &known.given;
     input->learn_seconds = work->learn_seconds;
     input->class_columns = work->columns.class_columns;
     input->columns = work->columns.count;
     input->seconds = work->seconds;
-    input->expected = expected;
+    input->expected = known.expected;
+    input->most_w = known.most_w;
     input->beliefs = &beliefs;
-    input->belief_count = given.rows > 0;
+    input->belief_count = known.given.rows > 0;
     jm__fit_free(&part->fit);
-    jm_status status =
-        expected == NULL ? jm__no_memory(err, "jm__attribution_fit") : jm__fit_run(&part->fit, input, err);
-    jm__belief_free(&given);
-    free(expected);
+    if (status == JM_OK) status = jm__fit_run(&part->fit, input, err);
+    forget(&known);
     input->expected = NULL;
+    input->most_w = NULL;
     input->beliefs = NULL;
     input->belief_count = 0;
     return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;

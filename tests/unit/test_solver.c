@@ -1,4 +1,4 @@
-/* The solver against LAPACK, and where it must not break. */
+/* The solver against LAPACK and by trying all, and where it must not break. */
 #include "attribute/fit/nnls.h"
 #include "attribute/fit/posterior.h"
 #include "attribute/fit/student.h"
@@ -72,7 +72,7 @@ static void test_rows_folded_one_by_one_give_lapacks_solution(void **state)
         jm__qr qr = fold(p);
         double x[COLUMNS];
         bool is_free[COLUMNS];
-        assert_int_equal(jm__nnls_solve(&qr, x, is_free, NULL), JM_OK);
+        assert_int_equal(jm__nnls_solve(&qr, NULL, x, is_free, NULL), JM_OK);
         double *a = malloc(ROWS * COLUMNS * sizeof *a), b[ROWS];
         memcpy(a, p.rows, ROWS * COLUMNS * sizeof *a);
         memcpy(b, p.rhs, sizeof b);
@@ -98,12 +98,13 @@ static void test_the_covariance_is_lapacks(void **state)
     (void)state;
     problem p = make(0.5, false);
     jm__qr qr = fold(p);
+    double x[COLUMNS] = {0};
     bool is_free[COLUMNS];
     for (size_t k = 0; k < COLUMNS; k++)
         is_free[k] = true;
     double *covariance = malloc(COLUMNS * COLUMNS * sizeof *covariance);
     double *gram = calloc(COLUMNS * COLUMNS, sizeof *gram);
-    assert_int_equal(jm__nnls_covariance(&qr, is_free, covariance, NULL), JM_OK);
+    assert_int_equal(jm__nnls_covariance(&qr, x, is_free, 1, covariance, NULL), JM_OK);
     for (size_t i = 0; i < ROWS; i++)
         for (size_t k = 0; k < COLUMNS; k++)
             for (size_t m = 0; m < COLUMNS; m++)
@@ -132,7 +133,7 @@ static void test_no_power_is_negative_and_none_wants_to_rise_from_zero(void **st
         double x[COLUMNS], scale = 0;
         bool is_free[COLUMNS];
         size_t zeros = 0;
-        assert_int_equal(jm__nnls_solve(&qr, x, is_free, NULL), JM_OK);
+        assert_int_equal(jm__nnls_solve(&qr, NULL, x, is_free, NULL), JM_OK);
         for (size_t i = 0; i < ROWS; i++)
             scale += p.rhs[i] * p.rhs[i];
         for (size_t k = 0; k < COLUMNS; k++) {
@@ -153,6 +154,202 @@ static void test_no_power_is_negative_and_none_wants_to_rise_from_zero(void **st
         assert_true(zeros >= 3 && zeros < COLUMNS); /* the truth has a dozen negative ones */
         jm__qr_free(&qr);
         free_problem(p);
+    }
+}
+
+/* ---- limits at both ends */
+
+enum { FEW = 5 };
+
+/* The sum of squares of 5 columns with each of them at 0, at its limit or free, by LAPACK; INFINITY if a free
+ * one lies beyond a limit. */
+static double square_of(const double *rows, const double *rhs, const double *most, size_t choice, double *x)
+{
+    double a[ROWS * FEW], b[ROWS], rest = 0;
+    size_t column[FEW], count = 0;
+    for (size_t k = 0; k < FEW; k++, choice /= 3) {
+        x[k] = choice % 3 == 1 ? most[k] : 0;
+        if (choice % 3 == 2) column[count++] = k;
+    }
+    for (size_t i = 0; i < ROWS; i++) {
+        b[i] = rhs[i];
+        for (size_t k = 0; k < FEW; k++)
+            b[i] -= rows[i * FEW + k] * x[k];
+        for (size_t f = 0; f < count; f++)
+            a[i * count + f] = rows[i * FEW + column[f]];
+    }
+    if (count > 0)
+        assert_int_equal(
+            LAPACKE_dgels(LAPACK_ROW_MAJOR, 'N', ROWS, (lapack_int)count, 1, a, (lapack_int)count, b, 1), 0);
+    for (size_t f = 0; f < count; f++) {
+        if (b[f] < 0 || b[f] > most[column[f]]) return INFINITY;
+        x[column[f]] = b[f];
+    }
+    for (size_t i = count; i < ROWS; i++)
+        rest += b[i] * b[i];
+    return rest;
+}
+
+/* The best of all 3^5 ways to put columns at their limits. */
+static void test_between_limits_the_solution_is_the_best_of_all_ways_to_keep_them(void **state)
+{
+    (void)state;
+    double rows[ROWS * FEW], rhs[ROWS], most[FEW], x[FEW], best[FEW], tried[FEW];
+    bool is_free[FEW];
+    size_t at_most = 0, at_zero = 0;
+    for (int turn = 0; turn < 40; turn++) {
+        jm__qr qr;
+        assert_int_equal(jm__qr_init(&qr, FEW, NULL), JM_OK);
+        for (size_t k = 0; k < FEW; k++)
+            most[k] = turn % 4 == 3 && k == 2 ? INFINITY : 5 + 10 * uniform();
+        for (size_t i = 0; i < ROWS; i++) {
+            rhs[i] = 4 * (uniform() - 0.5);
+            for (size_t k = 0; k < FEW; k++) {
+                rows[i * FEW + k] = k % 2 == 1 ? rows[i * FEW + k - 1] + 0.1 * uniform() : uniform();
+                rhs[i] += rows[i * FEW + k] * (double)((turn * 7 + (int)k * 11) % 31 - 8);
+            }
+            jm__qr_add(&qr, rows + i * FEW, rhs[i]);
+        }
+        jm__qr_finish(&qr);
+        double square = INFINITY;
+        for (size_t choice = 0; choice < 243; choice++) {
+            bool open = false; /* infinity is no place to be */
+            for (size_t k = 0, rest = choice; k < FEW; k++, rest /= 3)
+                open = open || (rest % 3 == 1 && isinf(most[k]));
+            double here = open ? INFINITY : square_of(rows, rhs, most, choice, tried);
+            if (here >= square) continue;
+            square = here;
+            memcpy(best, tried, sizeof best);
+        }
+        assert_int_equal(jm__nnls_solve(&qr, most, x, is_free, NULL), JM_OK);
+        for (size_t k = 0; k < FEW; k++) {
+            assert_true(fabs(x[k] - best[k]) < 1e-7 * (1 + fabs(best[k])));
+            assert_true(is_free[k] || x[k] == 0 || x[k] == most[k]);
+            at_most += !is_free[k] && x[k] > 0;
+            at_zero += !is_free[k] && x[k] == 0;
+        }
+        jm__qr_free(&qr);
+    }
+    assert_true(at_most > 20 && at_zero > 20);
+}
+
+/* Karush-Kuhn-Tucker: none at its limit would lower the sum by falling. */
+static void test_no_power_is_above_its_limit_and_none_wants_to_fall_from_it(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 20; turn++) {
+        problem p = make(turn % 2 ? 0.05 : 1, true);
+        jm__qr qr = fold(p);
+        double x[COLUMNS], most[COLUMNS], scale = 0;
+        bool is_free[COLUMNS];
+        size_t limited = 0;
+        for (size_t k = 0; k < COLUMNS; k++)
+            most[k] = 25; /* the truth goes up to 46 */
+        assert_int_equal(jm__nnls_solve(&qr, most, x, is_free, NULL), JM_OK);
+        for (size_t i = 0; i < ROWS; i++)
+            scale += p.rhs[i] * p.rhs[i];
+        for (size_t k = 0; k < COLUMNS; k++) {
+            double gradient = 0;
+            for (size_t i = 0; i < ROWS; i++) {
+                double rest = p.rhs[i];
+                for (size_t m = 0; m < COLUMNS; m++)
+                    rest -= p.rows[i * COLUMNS + m] * x[m];
+                gradient += p.rows[i * COLUMNS + k] * rest;
+            }
+            assert_true(x[k] >= 0 && x[k] <= 25);
+            if (is_free[k])
+                assert_true(fabs(gradient) < 1e-7 * scale);
+            else if (x[k] > 0)
+                assert_true(x[k] == 25 && gradient > -1e-7 * scale);
+            else
+                assert_true(gradient < 1e-7 * scale);
+            limited += x[k] == 25;
+        }
+        assert_true(limited >= 3 && limited < COLUMNS);
+        jm__qr_free(&qr);
+        free_problem(p);
+    }
+}
+
+static double normal(void)
+{
+    return sqrt(-2 * log(uniform() + 1e-300)) * cos(6.283185307179586 * uniform());
+}
+
+/* Powers of 3 columns are normal before a limit is known, and those of them that keep it are what is known
+ * after: their mean square around the solution, by drawing 300,000 and leaving out what does not keep it. */
+static void check_spread(const double *rows, const double *rhs, const double *most, size_t column,
+                         double noise)
+{
+    enum { N = 3, DRAWS = 300000 };
+    jm__qr qr;
+    double x[N], covariance[N * N], drawn[N * N] = {0}, kept = 0;
+    bool is_free[N];
+    assert_int_equal(jm__qr_init(&qr, N, NULL), JM_OK);
+    for (size_t i = 0; i < N; i++)
+        jm__qr_add(&qr, rows + i * N, rhs[i]);
+    jm__qr_finish(&qr);
+    assert_int_equal(jm__nnls_solve(&qr, most, x, is_free, NULL), JM_OK);
+    assert_false(is_free[column]);
+    assert_int_equal(jm__nnls_covariance(&qr, x, is_free, noise, covariance, NULL), JM_OK);
+    for (int draw = 0; draw < DRAWS; draw++) {
+        jm__qr other = qr; /* the same triangle, a right-hand side of its own */
+        double y[N];
+        for (size_t i = 0; i < N; i++) {
+            y[i] = qr.triangle[N * qr.stride + i];
+            other.triangle[N * qr.stride + i] += noise * normal();
+        }
+        double z[N];
+        jm__qr_solve(&other, z);
+        for (size_t i = 0; i < N; i++)
+            other.triangle[N * qr.stride + i] = y[i];
+        if (x[column] > 0 ? z[column] > most[column] : z[column] < 0) continue;
+        kept++;
+        for (size_t k = 0; k < N; k++)
+            for (size_t m = 0; m < N; m++)
+                drawn[k * N + m] += (z[k] - x[k]) * (z[m] - x[m]);
+    }
+    assert_true(kept > 20000);
+    for (size_t k = 0; k < N; k++)
+        for (size_t m = 0; m < N; m++) {
+            double said = noise * noise * covariance[k * N + m], seen = drawn[k * N + m] / kept;
+            double scale = noise * noise * sqrt(covariance[k * N + k] * covariance[m * N + m]);
+            if (fabs(said - seen) > 0.04 * scale) /* 20,000 draws tell a variance to 1 % */
+                fail_msg("%zu, %zu: said %.4g, drawn %.4g", k, m, said, seen);
+        }
+    jm__qr_free(&qr);
+}
+
+static void test_a_column_at_a_limit_is_as_unsure_as_what_keeps_the_limit_spreads(void **state)
+{
+    (void)state;
+    /* The first two are known by their sum more than by themselves. */
+    static const double rows[] = {1, 1, 0, 0.3, -0.2, 0.1, 0, 0.4, 1};
+    static const double high[] = {110, 14, 58.4}, low[] = {48, -6.6, 70.8};
+    const double most[] = {60, 1000, 1000};
+    check_spread(rows, high, most, 0, 2); /* 64 +- 3.8 without a limit */
+    check_spread(rows, low, most, 0, 2);  /* -4 +- 3.8 */
+}
+
+/* A unit of its own: known to 1, cut off at its middle, it is off by 1 in the mean square; cut off 20 away,
+ * by the square root of 2 / 20^2. */
+static void test_a_column_far_beyond_its_limit_lies_at_it(void **state)
+{
+    (void)state;
+    const double most[] = {100};
+    const double wants[] = {100.000001, 120}, variance[] = {1, 2 / 400.0 - 10 / 160000.0};
+    for (int i = 0; i < 2; i++) {
+        jm__qr qr;
+        double x, covariance;
+        bool is_free;
+        assert_int_equal(jm__qr_init(&qr, 1, NULL), JM_OK);
+        jm__qr_add(&qr, (double[]){1}, wants[i]);
+        jm__qr_finish(&qr);
+        assert_int_equal(jm__nnls_solve(&qr, most, &x, &is_free, NULL), JM_OK);
+        assert_true(x == 100 && !is_free);
+        assert_int_equal(jm__nnls_covariance(&qr, &x, &is_free, 1, &covariance, NULL), JM_OK);
+        assert_true(fabs(covariance / variance[i] - 1) < 1e-4);
+        jm__qr_free(&qr);
     }
 }
 
@@ -241,7 +438,7 @@ static void test_next_to_nothing_in_a_column_spoils_no_other(void **state)
         jm__qr_add(&qr, row, 500 * row[0] + 700 * row[1]);
     }
     jm__qr_finish(&qr);
-    assert_int_equal(jm__nnls_solve(&qr, x, is_free, NULL), JM_OK);
+    assert_int_equal(jm__nnls_solve(&qr, NULL, x, is_free, NULL), JM_OK);
     assert_true(fabs(x[0] - 500) < 1e-9 && fabs(x[1] - 700) < 1e-9);
     jm__qr_free(&qr);
 }
@@ -257,7 +454,7 @@ static void test_equations_that_are_no_numbers_are_an_error_not_zero_watts(void 
     jm__qr_add(&qr, (double[]){1, 0}, 300);
     jm__qr_add(&qr, (double[]){0, NAN}, 300);
     jm__qr_finish(&qr);
-    assert_int_equal(jm__nnls_solve(&qr, x, is_free, &err), JM_INTERNAL);
+    assert_int_equal(jm__nnls_solve(&qr, NULL, x, is_free, &err), JM_INTERNAL);
     jm__qr_free(&qr);
 }
 
@@ -279,6 +476,10 @@ int main(void)
         cmocka_unit_test(test_rows_folded_one_by_one_give_lapacks_solution),
         cmocka_unit_test(test_the_covariance_is_lapacks),
         cmocka_unit_test(test_no_power_is_negative_and_none_wants_to_rise_from_zero),
+        cmocka_unit_test(test_between_limits_the_solution_is_the_best_of_all_ways_to_keep_them),
+        cmocka_unit_test(test_no_power_is_above_its_limit_and_none_wants_to_fall_from_it),
+        cmocka_unit_test(test_a_column_at_a_limit_is_as_unsure_as_what_keeps_the_limit_spreads),
+        cmocka_unit_test(test_a_column_far_beyond_its_limit_lies_at_it),
         cmocka_unit_test(test_columns_that_cannot_be_told_apart_share_what_their_sum_is),
         cmocka_unit_test(test_no_rows_leave_the_prior_as_it_was),
         cmocka_unit_test(test_rows_of_zeros_say_nothing),

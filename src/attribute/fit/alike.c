@@ -106,6 +106,7 @@ static jm_status believe(jm__prior *out, const finder *f, jm_error *err)
         for (size_t i = 1; i < count; i++)
             all[i] = f->input->beliefs[i - 1];
         status = jm__prior_make(out, all, count, noise, err);
+        if (status == JM_OK) status = jm__prior_limit(out, f->input->here->prior->most_w, err);
     }
     jm__belief_free(&taught);
     free(all);

@@ -73,6 +73,8 @@ static jm_status make_priors(priors *out, const jm__fit_input *input, const jm__
         all[i] = input->beliefs[i - 1];
     jm_status status = jm__prior_make(&out->own, all, count, noise, err);
     if (status == JM_OK && has_rest) status = jm__prior_make(&out->rest, all, 1, noise, err);
+    if (status == JM_OK) status = jm__prior_limit(&out->own, input->most_w, err);
+    if (status == JM_OK && has_rest) status = jm__prior_limit(&out->rest, input->most_w, err);
     free(all);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Non-negative least squares with a prior; the noise is found by turns with the powers. */
+/* Least squares within limits, with a prior; the noise is found by turns with the powers. */
 #include "attribute/fit/posterior.h"
 
 #include "attribute/fit/nnls.h"
@@ -68,8 +68,10 @@ jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data, cons
     double expected_square = expected * noise_w * noise_w;
     for (int turn = 0; status == JM_OK && turn < 4; turn++) {
         jm__prior_append(&joint, data, prior, noise_w, row);
-        status = jm__nnls_solve(&joint, posterior->power_w, is_free, err);
-        if (status == JM_OK) status = jm__nnls_covariance(&joint, is_free, posterior->covariance, err);
+        status = jm__nnls_solve(&joint, prior->most_w, posterior->power_w, is_free, err);
+        if (status == JM_OK)
+            status =
+                jm__nnls_covariance(&joint, posterior->power_w, is_free, noise_w, posterior->covariance, err);
         if (status != JM_OK) break;
         double freedom = rows - decided(posterior, prior, noise_w);
         posterior->freedom = (freedom > 0 ? freedom : 0) + expected;

@@ -5,7 +5,7 @@
 #include "attribute/fit/prior.h"
 
 typedef struct jm__posterior {
-    double *power_w;    /* [columns], >= 0 */
+    double *power_w;    /* [columns], >= 0, and within the prior's limits */
     double *covariance; /* [columns * columns], W^2 */
     double noise_w;     /* standard deviation of one reading */
     double freedom;     /* degrees of freedom behind it */

@@ -145,7 +145,17 @@ void jm__prior_free(jm__prior *prior)
         free(prior->parts[i].share);
     }
     free(prior->parts);
+    free(prior->most_w);
     *prior = (jm__prior){0};
+}
+
+jm_status jm__prior_limit(jm__prior *prior, const double *most_w, jm_error *err)
+{
+    if (most_w == NULL) return JM_OK;
+    prior->most_w = calloc(prior->columns + 1, sizeof *prior->most_w);
+    if (prior->most_w == NULL) return jm__no_memory(err, "jm__prior_limit");
+    memcpy(prior->most_w, most_w, prior->columns * sizeof *most_w);
+    return JM_OK;
 }
 
 void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row)

@@ -27,6 +27,7 @@ typedef struct jm__prior {
     double *u_w;         /* [columns] */
     double *covariance;  /* [columns * columns], W^2 */
     double *information; /* its inverse */
+    double *most_w;      /* [columns]: no power is higher; NULL: there is no limit */
     bool independent;    /* the covariance has nothing beside its diagonal */
     jm__prior_part *parts;
     size_t part_count;
@@ -37,6 +38,9 @@ typedef struct jm__prior {
 jm_status jm__prior_make(jm__prior *prior, const jm__belief *const *beliefs, size_t count,
                          jm__noise_prior noise, jm_error *err);
 void jm__prior_free(jm__prior *prior);
+
+/* No power can be above most_w[columns], whatever readings say; NULL: no limit. Copied. */
+jm_status jm__prior_limit(jm__prior *prior, const double *most_w, jm_error *err);
 
 /* Start `joint` again from the rows of `data`, then the prior's, weighted for this noise. `row`: room for
  * one. */

@@ -132,6 +132,22 @@ void jm__qr_solve(const jm__qr *qr, double *x)
     }
 }
 
+void jm__qr_rest(const jm__qr *qr, const double *x, double *rest)
+{
+    memcpy(rest, qr->triangle + qr->columns * qr->stride, qr->columns * sizeof(double));
+    for (size_t k = 0; k < qr->columns; k++)
+        for (size_t i = 0; x[k] != 0 && i <= k; i++)
+            rest[i] -= qr->triangle[k * qr->stride + i] * x[k];
+}
+
+double jm__qr_column_dot(const jm__qr *qr, size_t column, const double *v)
+{
+    double sum = 0;
+    for (size_t i = 0; i <= column; i++)
+        sum += qr->triangle[column * qr->stride + i] * v[i];
+    return sum;
+}
+
 /* In place: the inverse of an upper triangle. */
 static void invert(double *triangle, size_t columns, size_t stride)
 {

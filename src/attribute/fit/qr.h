@@ -31,6 +31,12 @@ void jm__qr_finish(jm__qr *qr);
 /* x of a finished triangle; 0 for a column that no equation speaks of. */
 void jm__qr_solve(const jm__qr *qr, double *x);
 
+/* rest[columns]: what x leaves of the right-hand side of a finished triangle. */
+void jm__qr_rest(const jm__qr *qr, const double *x, double *rest);
+
+/* A column of R times v[columns]. */
+double jm__qr_column_dot(const jm__qr *qr, size_t column, const double *v);
+
 /* Add (R'R)^-1 into the lower half of `covariance`, then mirror it: columns * columns, zeroed by the caller.
  * The triangle is used up. */
 void jm__qr_covariance_take(jm__qr *qr, double *covariance);
