@@ -1,7 +1,9 @@
 """Modules of a PyTorch model as layers: which module each stretch of forward and backward belongs to.
 
-Forward: a pre-hook and a hook on every module open and close a span. A forward that runs inside a
-backward pass is activation checkpointing at work, and gets the kind "recompute".
+Forward: a pre-hook and a hook open and close a span. They are hooks of all modules of the process, which look
+the called one up: a hook in a module's own state would be copied, pickled and scripted with it, and
+`torch.cuda.make_graphed_callables` would refuse the module. A forward that runs inside a backward pass is
+activation checkpointing at work, and gets the kind "recompute".
 
 Backward: no `full_backward_hook`, which would put nodes into the graph and forbid in-place operations on a
 module's output. Instead the autograd nodes are labelled while the graph grows: the node that made a
@@ -16,11 +18,13 @@ from __future__ import annotations
 import dataclasses
 import threading
 import warnings
+import weakref
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
 import torch
 from torch import nn
+from torch.nn.modules import module as _all_modules
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from joulemap import _arguments, _core
@@ -32,6 +36,12 @@ _RECOMPUTE = _core.SPAN_KINDS["recompute"]
 _OPTIMIZER = _core.SPAN_KINDS["optimizer"]
 
 _LABEL = "joulemap"
+# Key of the pre-hook of all modules. A watched module has it in `_forward_pre_hooks_with_kwargs` too, which is how it
+# asks for keyword arguments; a text, as no number of another hook is, so in a saved module it means nothing.
+_KEY = "joulemap"
+_FLAGS = "_forward_pre_hooks_with_kwargs"
+_GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks"
+_COMPILED = "torch.compile: "  # begins the name of a mark: src/attribute/verdict/no_layer.h
 _MAX_NESTING = 6  # of tuples, dicts and dataclasses around a module's tensors
 
 _span_begin = _core.span_begin
@@ -126,26 +136,43 @@ def _enter_backward(home: State, frame: Frame | None) -> None:
 
 
 class Layer:
-    """A watched module: its two forward hooks."""
+    """A watched module: what happens when it is called."""
 
-    __slots__ = ("handles", "name", "type", "watch")
+    __slots__ = ("_flags", "inner", "module", "name", "path", "type", "watch")
 
-    def __init__(self, watch: Watch, name: str, type_text: str) -> None:
+    def __init__(self, watch: Watch, module: nn.Module, path: str, type_text: str) -> None:
         self.watch = watch
-        self.name = _core.intern(name)
+        self.module = weakref.ref(module)
+        self.path = path
+        self.name = _core.intern(path)
         self.type = _core.intern(type_text)
-        self.handles: list[Any] = []
+        self.inner: Layer | None = None  # of what torch.compile made of a watched module: that module
+        flags = module.__dict__[_FLAGS]
+        key = id(flags)
+        self._flags = weakref.ref(flags, lambda _: _layers.pop(key, None))
+        flags[_KEY] = True
+        _layers[key] = self
 
-    def enter(self, _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Forward pre-hook."""
-        if _is_compiling() or not self.watch.active:
+    def forget(self) -> None:
+        """Take away what marks the module as watched."""
+        flags = self._flags()
+        if flags is not None:
+            flags.pop(_KEY, None)
+            _layers.pop(id(flags), None)
+
+    def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> None:
+        """Before forward."""
+        if not self.watch.active:
             return
         state: State = local.state
         frames = state.frames
         task = _graph_task()
         parent = frames[-1] if frames else None
-        if parent is None and task == -1 and state.backwards:
-            state.finish_backwards()
+        if parent is None:
+            if task == -1 and state.backwards:
+                state.finish_backwards()
+        elif parent.layer.inner is self:
+            return  # compiled, but run as it is: the call around it stands for it
         frame = Frame(self, parent, state)
         if _is_grad_enabled():
             hook = frame.outside if parent is None else parent.backward
@@ -155,10 +182,8 @@ class Layer:
         frames.append(frame)
         frame.span = _span_begin(_FORWARD if task == -1 else _RECOMPUTE, self.name, self.type)
 
-    def leave(self, _module: nn.Module, _args: Any, _kwargs: Any, output: Any) -> None:
-        """Forward hook; also called, with None, when forward raised."""
-        if _is_compiling():
-            return
+    def leave(self, output: Any) -> None:
+        """After forward; also, with None, when it raised."""
         state: State = local.state
         frames = state.frames
         if not frames:
@@ -176,50 +201,90 @@ class Layer:
         if output is not None and self.watch.active and _is_grad_enabled():
             self.watch.label(output, frame.backward)
 
-    def __deepcopy__(self, _memo: Any) -> Layer:
-        """Let copies of a watched model (moving averages, replicas) report as the same layer."""
-        return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Let a model that is saved whole while watched load without the watch."""
-        return Unwatched, ()
+# By the id of its flags, not of the module: replicas that nn.DataParallel makes have a module's own.
+_layers: dict[int, Layer] = {}
 
 
-class Unwatched:
-    """What the hooks of a model saved while watched become: they do nothing."""
+def _layer_of(module: nn.Module) -> Layer | None:
+    return _layers.get(id(module.__dict__.get(_FLAGS)))
 
-    def enter(self, *_: Any) -> None:
-        """Do nothing."""
 
-    def leave(self, *_: Any) -> None:
-        """Do nothing."""
+def _enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+    """Forward pre-hook of all modules. Only one that is watched, or a copy of it, gives its keyword arguments."""
+    if _is_compiling():
+        return
+    layer = None
+    if kwargs is not None:
+        layer = _layer_of(module)
+    elif _is_compiled(module):
+        inner = _layer_of(cast(nn.Module, module._orig_mod))
+        layer = None if inner is None else inner.watch.add_compiled(module, inner)
+    if layer is not None:
+        layer.enter(args, kwargs)
+
+
+def _leave(module: nn.Module, _args: Any, output: Any) -> None:
+    """Forward hook of all modules, also called when forward raised."""
+    if _is_compiling():
+        return
+    layer = _layer_of(module)
+    if layer is not None:
+        layer.leave(output)
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    """Is it what `torch.compile(module)` gives? By name: its class comes with a package that loads for a second."""
+    return type(module).__name__ == "OptimizedModule"
 
 
 class Watch:
-    """The hooks on one model; `remove()` takes them away."""
+    """The layers of one model; `remove()` takes them away."""
 
     def __init__(self, model: nn.Module, root: str, prefix: str) -> None:
         self.active = True
         self._layers: list[Layer] = []
         self._warned = False
+        self._told: set[str] = set()  # paths of modules that are compiled
         for path, module in model.named_modules():
-            path = path.removeprefix("_orig_mod").removeprefix(".")
-            if not path and module is not model:
+            parts = path.split(".")
+            if parts[-1] == "_orig_mod":
                 continue  # torch.compile's inner module: the outer one speaks for it
             if isinstance(module, torch.jit.ScriptModule):
-                continue  # takes no hooks: its work is that of the module around it
-            if any(isinstance(getattr(hook, "__self__", None), Layer) for hook in module._forward_hooks.values()):
+                continue  # calls no hooks: its work is that of the module around it
+            if _layer_of(module) is not None:
                 continue  # watched already
+            path = ".".join(part for part in parts if part != "_orig_mod")
             named = module if module is not model else getattr(model, "_orig_mod", model)
-            layer = Layer(self, prefix + path if path else root, describe(named))
-            layer.handles.append(module.register_forward_pre_hook(layer.enter, with_kwargs=True, prepend=True))
-            layer.handles.append(module.register_forward_hook(layer.leave, with_kwargs=True, always_call=True))
-            self._layers.append(layer)
+            self._layers.append(Layer(self, module, prefix + path if path else root, describe(named)))
+        self._tell_compiled()
         _watched.acquire()
 
     def __len__(self) -> int:
         """Return the number of watched modules."""
         return len(self._layers)
+
+    def add_compiled(self, outer: nn.Module, inner: Layer) -> Layer:
+        """Let what torch.compile made of a watched module speak for it."""
+        layer = Layer(self, outer, inner.path, describe(cast(nn.Module, inner.module())))
+        layer.inner = inner
+        self._layers.append(layer)
+        self._tell(inner.path)
+        return layer
+
+    def _tell_compiled(self) -> None:
+        """Note which modules are compiled: what they hold calls no hooks, so reports have no rows of it."""
+        for layer in self._layers:
+            module = layer.module()
+            compiled = getattr(module, "_compiled_call_impl", None) is not None
+            if module is not None and (compiled or _is_compiled(module)):
+                self._tell(layer.path)
+
+    def _tell(self, path: str) -> None:
+        inside = any(path == told or path.startswith(f"{told}.") for told in self._told)
+        if not inside:
+            self._told.add(path)
+            _core.mark(_COMPILED + path, None)
 
     def label(self, value: Any, hook: Any) -> None:
         """Label the autograd nodes of all tensors in `value`; never fails the program."""
@@ -236,14 +301,13 @@ class Watch:
                 )
 
     def remove(self) -> None:
-        """Take all hooks away. Labels that live on in an old graph do nothing any more."""
+        """Take all layers away. Labels that live on in an old graph do nothing any more."""
         if not self.active:
             return
         self.active = False
+        self._tell_compiled()
         for layer in self._layers:
-            for handle in layer.handles:
-                handle.remove()
-            layer.handles.clear()
+            layer.forget()
         self._layers.clear()
         _watched.release()
 
@@ -278,7 +342,7 @@ def _label(value: Any, hook: Any, nesting: int) -> None:
 
 
 def watch(model: nn.Module, name: str | None = None) -> Watch:
-    """Put hooks on all modules of `model`; `Session.watch` is the way to it.
+    """Make layers of all modules of `model`; `Session.watch` is the way to it.
 
     Raises
     ------
@@ -329,7 +393,7 @@ def describe(module: nn.Module) -> str:
 
 
 class _Watched:
-    """What all watches of the process share while there is one: their models' names, hooks on all optimizers."""
+    """What all watches of the process share while there is one: names of models, hooks of modules and optimizers."""
 
     def __init__(self) -> None:
         self.model_names: list[str] = []
@@ -345,7 +409,11 @@ class _Watched:
                 self._handles = [
                     register_optimizer_step_pre_hook(self._enter),
                     register_optimizer_step_post_hook(self._leave),
+                    _all_modules.register_module_forward_hook(_leave, always_call=True),
                 ]
+                _all_modules._global_forward_pre_hooks[_KEY] = _enter  # type: ignore[index]
+                # The second call of which it warns is the one by which a compiled module is known: add_compiled.
+                warnings.filterwarnings("ignore", _GLOBAL_HOOKS, UserWarning)
 
     def release(self) -> None:
         with self._lock:
@@ -354,6 +422,7 @@ class _Watched:
                 for handle in self._handles:
                     handle.remove()
                 self._handles.clear()
+                _all_modules._global_forward_pre_hooks.pop(_KEY, None)  # type: ignore[call-overload]
                 self.model_names.clear()
                 for span in self._open.values():
                     _span_end(span)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from typing import Any
 
 import joulemap
 import pytest
@@ -81,10 +82,9 @@ def test_stop_takes_all_hooks_away_and_leaves_weights_alone() -> None:
     with joulemap.Session(sim="h200", cpu=False) as run:
         run.watch(model)
         out = model(torch.randn(2, 64))
-    for module in model.modules():
-        assert not module._forward_hooks
-        assert not module._forward_pre_hooks
-        assert not module._backward_hooks
+    for module in (model, *model.modules()):
+        assert not [name for name, hooks in vars(module).items() if "hooks" in name and hooks]
+    assert not [name for name, hooks in vars(torch.nn.modules.module).items() if name.endswith("_hooks") and hooks]
     for name, weight in model.state_dict().items():
         assert torch.equal(weight, before[name])
     out.sum().backward()  # labels that outlive the watch do nothing
@@ -92,6 +92,25 @@ def test_stop_takes_all_hooks_away_and_leaves_weights_alone() -> None:
     torch.save(model, file)
     file.seek(0)
     assert torch.load(file, weights_only=False)(torch.randn(2, 64)).shape == (2, 8)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("how", ["torch.compile", "module.compile"])
+def test_a_report_names_what_is_compiled(when: str, how: str) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    called: Any = model
+    with joulemap.Session(sim="h200", cpu=False) as run:
+        if when == "after":
+            run.watch(model)
+        if how == "torch.compile":
+            called = torch.compile(model, backend="eager")
+        else:
+            model.compile(backend="eager")
+        if when == "before":
+            run.watch(called)
+        called(torch.randn(2, 4))
+    notes = [note for note in run.report().notes if "torch.compile" in note]
+    assert notes == ["Sequential is compiled by torch.compile, which calls no hooks: the modules inside have no rows."]
 
 
 def test_optimizer_hooks_go_with_the_watch() -> None:

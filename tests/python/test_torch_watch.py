@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import joulemap
 import pytest
 import torch
-from joulemap.torch import describe
+from joulemap.torch import _layers, describe
 from ring_reader import Span
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -421,16 +425,112 @@ def test_a_users_failing_hook_leaves_nothing_open(watching: joulemap.Session, sp
 # ---- coming and going ----
 
 
-def test_a_watched_model_can_be_copied_and_saved_whole(watching: joulemap.Session, spans: Spans) -> None:
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def assert_no_hooks(model: nn.Module) -> None:
+    for module in model.modules():
+        for hooks in HOOKS:
+            assert not getattr(module, hooks), f"{hooks} of {module}"
+
+
+def test_a_watched_model_has_no_hooks_of_its_own(watching: joulemap.Session) -> None:
+    # torch.jit.script, copies, quantization and torch.cuda.make_graphed_callables take a module's own hooks along.
+    model = Net()
+    watching.watch(model)
+    assert_no_hooks(model)
+
+
+def test_a_copy_of_a_watched_model_is_not_watched(watching: joulemap.Session, spans: Spans) -> None:
+    model = Net()
+    watching.watch(model)
+    twin = copy.deepcopy(model)
+    twin(torch.randn(2, 5, 8)).sum().backward()
+    assert_no_hooks(twin)
+    assert not spans()
+    watching.watch(twin)
+    twin(torch.randn(2, 5, 8))
+    assert len(spans("forward")) == NET_CALLS
+
+
+# What a program without joulemap does with the files: every attempt to import joulemap fails there.
+LOADER = """
+import sys
+sys.modules["joulemap"] = None
+import torch
+whole = torch.load(sys.argv[1], weights_only=False)
+plain = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+plain.load_state_dict(torch.load(sys.argv[2], weights_only=True))
+x = torch.arange(8.0).reshape(2, 4)
+assert torch.equal(whole(x), plain(x))
+whole(x).sum().backward()
+assert not whole._forward_hooks and not whole[0]._forward_hooks
+"""
+
+
+def test_a_model_saved_while_watched_loads_without_joulemap(watching: joulemap.Session, tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    watching.watch(model)
+    model(torch.randn(2, 4)).sum().backward()
+    torch.save(model, tmp_path / "whole.pt")
+    torch.save(model.state_dict(), tmp_path / "weights.pt")
+    assert b"joulemap.torch" not in (tmp_path / "whole.pt").read_bytes()
+    command = [sys.executable, "-c", LOADER, str(tmp_path / "whole.pt"), str(tmp_path / "weights.pt")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_model_loaded_where_another_is_watched_has_no_layers(watching: joulemap.Session, spans: Spans) -> None:
     model = nn.Sequential(nn.Linear(4, 4))
     watching.watch(model)
-    copy.deepcopy(model)(torch.randn(2, 4))
     file = io.BytesIO()
     torch.save(model, file)
     file.seek(0)
-    count = len(spans())
     torch.load(file, weights_only=False)(torch.randn(2, 4))
-    assert len(spans()) == count > 0
+    assert not spans()
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_a_watched_model_can_be_scripted(watching: joulemap.Session, spans: Spans) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    watching.watch(model)
+    scripted = torch.jit.script(model)
+    x = torch.randn(2, 4)
+    before = len(spans())
+    result = scripted(x)
+    assert len(spans()) == before
+    assert torch.equal(result, model(x))
+    assert len(spans("forward")) == before + 3
+
+
+def test_replicas_of_a_watched_model_are_the_same_layers(watching: joulemap.Session, spans: Spans) -> None:
+    model = nn.Linear(4, 4)
+    watching.watch(model)
+    replica = model._replicate_for_data_parallel()  # as nn.DataParallel makes one for each GPU
+    replica.weight, replica.bias = model.weight, model.bias
+    replica(torch.randn(2, 4)).sum().backward()
+    assert names(spans("forward")) == names(spans("backward")) == ["Linear"]
+
+
+def test_a_watched_model_that_is_gone_leaves_nothing(watching: joulemap.Session) -> None:
+    before = len(_layers)
+    watching.watch(Net())
+    gc.collect()
+    assert len(_layers) == before
+
+
+def test_other_models_run_beside_a_watched_one_unseen(watching: joulemap.Session, spans: Spans) -> None:
+    class Keyword(nn.Module):
+        def forward(self, x: Tensor, *, factor: float) -> Tensor:
+            return x * factor
+
+    watching.watch(nn.Linear(4, 4))
+    other = Keyword()
+    assert torch.equal(other(torch.ones(2), factor=3.0), torch.full((2,), 3.0))
+    assert not spans()
+    watching.watch(other)
+    other(torch.ones(2), factor=3.0)
+    assert names(spans("forward")) == ["Keyword"]
 
 
 def test_watching_twice_does_not_double_the_spans(watching: joulemap.Session, spans: Spans) -> None:
@@ -509,11 +609,33 @@ def test_compiled_model_still_trains(watching: joulemap.Session, spans: Spans) -
     assert_all_closed(spans())
 
 
+@pytest.mark.filterwarnings("error")
 def test_compiling_a_watched_model_breaks_no_graph(watching: joulemap.Session) -> None:
     model = Net()
     watching.watch(model)
     compiled = torch.compile(model, backend="eager", fullgraph=True)
     assert compiled(torch.ones(2, 5, 8)).shape == (2, 5, 4)
+
+
+def test_a_model_compiled_after_it_was_watched_is_one_layer(watching: joulemap.Session, spans: Spans) -> None:
+    model = Net()
+    watching.watch(model)
+    compiled = torch.compile(model, backend="aot_eager")
+    for _ in range(2):
+        compiled(torch.ones(2, 5, 8)).sum().backward()
+    assert names(spans("forward")) == ["Net", "Net"]
+    assert set(names(spans("backward"))) == {"Net"}
+    assert_all_closed(spans())
+
+
+def test_what_runs_uncompiled_inside_a_compiled_model_has_its_layers(watching: joulemap.Session, spans: Spans) -> None:
+    model = Net()
+    watching.watch(model)
+    compiled = torch.compile(model, backend="eager")
+    with torch.compiler.set_stance("force_eager"):
+        compiled(torch.ones(2, 5, 8))
+    assert len(spans("forward")) == NET_CALLS
+    assert names(spans("forward")).count("Net") == 1
 
 
 def test_scripted_parts_work_and_count_as_their_container(watching: joulemap.Session, spans: Spans) -> None:

@@ -95,6 +95,14 @@ static void test_what_torch_compile_has_compiled_is_the_reason_where_it_was_mark
     jm__mark mark = {.process_id = 100, .t_ns = 2 * second, .name_id = syn_name(s, "torch.compile: GPT")};
     s->dataset.marks = &mark;
     s->dataset.mark_count = 1;
+    jm_report *report = report_of(s, JM_BY_LAYER, 0);
+    bool noted = false;
+    for (size_t i = 0; i < jm_report_note_count(report); i++)
+        noted = noted || strcmp(jm_report_note(report, i),
+                                "GPT is compiled by torch.compile, which calls no hooks: the modules "
+                                "inside have no rows.") == 0;
+    assert_true(noted);
+    jm_report_free(report);
     expect(s, 0.1, "torch.compile has compiled");
 }
 

@@ -1,6 +1,7 @@
 /* Sentences about the recording: what was lost, what happened, what never ended. */
 #include "attribute/events.h"
 #include "attribute/notes/note_writer.h"
+#include "attribute/verdict/no_layer.h"
 #include "base/map.h"
 
 #include <string.h>
@@ -87,9 +88,32 @@ static void say_spans(jm__note_writer *w)
         jm__say(w, "%zu spans never ended (the program stopped inside them); they last to its end.", open);
 }
 
+/* Marks that watch() of Python sets. */
+static void say_compiled(jm__note_writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    const size_t prefix = strlen(JM_COMPILED_MARK);
+    const char *first = NULL;
+    int64_t last = 0;
+    size_t others = 0;
+    for (size_t i = 0; i < d->mark_count; i++) {
+        const char *name = jm__dataset_text(d, d->marks[i].name_id);
+        if (strncmp(name, JM_COMPILED_MARK, prefix) != 0 || d->marks[i].name_id == last) continue;
+        last = d->marks[i].name_id;
+        if (first == NULL)
+            first = name + prefix;
+        else
+            others += strcmp(first, name + prefix) != 0;
+    }
+    if (first == NULL) return;
+    jm__say(w, "%s%s compiled by torch.compile, which calls no hooks: the modules inside have no rows.",
+            first, others > 0 ? " and others are" : " is");
+}
+
 void jm__notes_of_recording(jm__note_writer *w)
 {
     say_losses(w);
     say_events(w);
     say_spans(w);
+    say_compiled(w);
 }
