@@ -6,18 +6,14 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Between reading the clock and publishing the record a thread may be put aside: records younger than this
  * wait for the next poll, so that those of several threads can be taken in the order of time. */
 #define SETTLING_NS JM_NS_PER_MS
-#define TAIL_EVERY  4096u /* records between two releases of room to the producer */
 /* Longer than this nobody waits for what may still be with CUPTI: it may hold a buffer with nothing in it. */
 #define HELD_MAX_NS (INT64_C(3) * JM_NS_PER_S)
 
@@ -43,50 +39,10 @@ jm_status jm__collector_create(jm__collector **out, const char *run_dir, const j
     return JM_OK;
 }
 
-static bool header_makes_sense(const jm_ring_header *header, off_t file_bytes)
+static bool attach_reader(jm__collector *collector, collector_reader *reader, const jm_ring_header *header)
 {
-    bool spans = header->writer == JM_WRITER_CORE || header->writer == JM_WRITER_NVTX;
-    size_t record_size = spans ? sizeof(jm_ring_span) : sizeof(jm_ring_kernel);
-    uint64_t capacity = header->capacity;
-    return (spans || header->writer == JM_WRITER_INJECT) && header->record_size == record_size &&
-           capacity > 0 && (capacity & (capacity - 1)) == 0 && header->pid > 0 &&
-           (uint64_t)file_bytes >= JM_RING_HEADER_SIZE + capacity * record_size;
-}
-
-/* Map a ring; false if it is none, or none yet. */
-static bool map_ring(collector_reader *reader)
-{
-    int fd = open(reader->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) return false;
-    struct stat file;
-    void *map = MAP_FAILED;
-    if (fstat(fd, &file) == 0 && file.st_size >= (off_t)JM_RING_HEADER_SIZE)
-        map = mmap(NULL, (size_t)file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (map == MAP_FAILED) return false;
-    reader->header = map;
-    reader->mapped_bytes = (size_t)file.st_size;
-    reader->records = (const char *)map + JM_RING_HEADER_SIZE;
-    if (atomic_load_explicit(&reader->header->magic, memory_order_acquire) != JM_RING_MAGIC ||
-        !header_makes_sense(reader->header, file.st_size)) {
-        munmap(map, reader->mapped_bytes);
-        return false;
-    }
-    reader->capacity = reader->header->capacity;
-    reader->tail = atomic_load_explicit(&reader->header->tail, memory_order_relaxed);
-    return true;
-}
-
-static void reader_free(collector_reader *reader)
-{
-    if (reader->header != NULL) munmap(reader->header, reader->mapped_bytes);
-    free(reader->path);
-    free(reader);
-}
-
-static bool attach_reader(jm__collector *collector, collector_reader *reader)
-{
-    const jm_ring_header *header = reader->header;
+    reader->writer = header->writer;
+    reader->realtime = header->realtime != 0;
     reader->process = jm__collector_process_of(collector, header->pid, header->created_ns);
     if (reader->process == NULL) return false;
     reader->names = jm__collector_names_of(collector, reader->process, header->writer, header->names_file);
@@ -122,11 +78,12 @@ static void look_at_file(jm__collector *collector, const char *name)
     }
     snprintf(reader->path, size, "%s/%s", collector->run_dir, name);
     reader->file_key = key;
-    if (!map_ring(reader)) {
-        reader_free(reader);
-    } else if (!attach_reader(collector, reader)) {
+    jm_ring_header first;
+    if (!jm__collector_ring_map(reader, &first)) {
+        jm__collector_ring_free(reader);
+    } else if (!attach_reader(collector, reader, &first)) {
         jm__map_remove(&collector->files, &key);
-        reader_free(reader);
+        jm__collector_ring_free(reader);
         collector->out_of_memory = true;
     }
 }
@@ -143,48 +100,9 @@ static jm_status scan(jm__collector *collector, jm_error *err)
     return JM_OK;
 }
 
-/* Note down how far each ring goes now, and tell what was lost since. */
-static void look_at_heads(jm__collector *collector)
-{
-    for (size_t i = 0; i < collector->readers.count; i++) {
-        collector_reader *reader = collector->readers.items[i];
-        reader->ended =
-            reader->process->dead || atomic_load_explicit(&reader->header->closed, memory_order_acquire) != 0;
-        /* before `head`: what it promises is below that head */
-        reader->flushed_ns = atomic_load_explicit(&reader->header->flushed_ns, memory_order_acquire);
-        if (reader->flushed_ns > reader->process->flushed_ns)
-            reader->process->flushed_ns = reader->flushed_ns;
-        reader->head = atomic_load_explicit(&reader->header->head, memory_order_acquire);
-        if (reader->head - reader->tail > reader->capacity) { /* not ours: a damaged file */
-            reader->process->malformed++;
-            reader->tail = reader->head;
-        }
-        uint64_t lost = atomic_load_explicit(&reader->header->lost, memory_order_relaxed);
-        if (lost > reader->lost_told) {
-            jm__collector_tell_loss(collector, reader->process->row_id, lost - reader->lost_told, "ring",
-                                    reader->header->writer == JM_WRITER_INJECT
-                                        ? "the ring of kernel records was full"
-                                        : "the ring of a thread's spans was full");
-        }
-        reader->lost_told = lost;
-        uint64_t refused = atomic_load_explicit(&reader->header->names_refused, memory_order_relaxed);
-        if (refused > reader->names_refused_told)
-            reader->process->refused_names += refused - reader->names_refused_told;
-        reader->names_refused_told = refused;
-    }
-}
-
-static void advance(jm__collector *collector, collector_reader *reader)
-{
-    reader->tail++;
-    collector->taken++;
-    if (reader->tail % TAIL_EVERY == 0)
-        atomic_store_explicit(&reader->header->tail, reader->tail, memory_order_release);
-}
-
 static const jm_ring_span *next_span(const collector_reader *reader)
 {
-    return (const jm_ring_span *)reader->records + (reader->tail & (reader->capacity - 1));
+    return jm__collector_ring_next(reader);
 }
 
 /* Restore the heap from `at` down. */
@@ -209,7 +127,7 @@ static void drain_spans(jm__collector *collector, int64_t limit_ns)
     collector->heap.count = 0;
     for (size_t i = 0; i < collector->readers.count; i++) {
         collector_reader *reader = collector->readers.items[i];
-        if (reader->thread == NULL || reader->tail == reader->head) continue;
+        if (reader->thread == NULL || !jm__collector_ring_has_record(collector, reader)) continue;
         if (!jm__vec_push(&collector->heap, reader)) collector->out_of_memory = true;
     }
     for (size_t i = collector->heap.count / 2; i > 0; i--)
@@ -219,8 +137,8 @@ static void drain_spans(jm__collector *collector, int64_t limit_ns)
         jm_ring_span record = *next_span(reader);
         if (record.t_ns > limit_ns) break;
         jm__collector_span_record(collector, reader, &record);
-        advance(collector, reader);
-        if (reader->tail == reader->head)
+        jm__collector_ring_advance(collector, reader);
+        if (!jm__collector_ring_has_record(collector, reader))
             collector->heap.items[0] = collector->heap.items[--collector->heap.count];
         sift(collector, 0);
     }
@@ -231,10 +149,9 @@ static void drain_kernels(jm__collector *collector)
     for (size_t i = 0; i < collector->readers.count; i++) {
         collector_reader *reader = collector->readers.items[i];
         if (reader->thread != NULL) continue;
-        const jm_ring_kernel *records = reader->records;
-        while (reader->tail != reader->head) {
-            jm__collector_kernel_record(collector, reader, &records[reader->tail & (reader->capacity - 1)]);
-            advance(collector, reader);
+        while (jm__collector_ring_has_record(collector, reader)) {
+            jm__collector_kernel_record(collector, reader, jm__collector_ring_next(reader));
+            jm__collector_ring_advance(collector, reader);
         }
     }
 }
@@ -245,7 +162,7 @@ static void release(jm__collector *collector)
     size_t kept = 0;
     for (size_t i = 0; i < collector->readers.count; i++) {
         collector_reader *reader = collector->readers.items[i];
-        atomic_store_explicit(&reader->header->tail, reader->tail, memory_order_release);
+        jm__collector_ring_release(reader);
         if (!reader->ended || reader->tail != reader->head) {
             collector->readers.items[kept++] = reader;
             continue;
@@ -253,7 +170,7 @@ static void release(jm__collector *collector)
         if (unlink(reader->path) == 0) jm__map_remove(&collector->files, &reader->file_key);
         reader->process->readers--;
         if (reader->thread != NULL) reader->thread->readers--;
-        reader_free(reader);
+        jm__collector_ring_free(reader);
     }
     collector->readers.count = kept;
 }
@@ -285,7 +202,8 @@ static jm_status take_all(jm__collector *collector, size_t *records, jm_error *e
     jm__collector_processes_check(collector);
     jm_status status = scan(collector, err);
     int64_t limit_ns = collector->final ? INT64_MAX : collector->now_ns - SETTLING_NS;
-    look_at_heads(collector);
+    for (size_t i = 0; i < collector->readers.count; i++)
+        jm__collector_ring_look(collector, collector->readers.items[i]);
     drain_spans(collector, limit_ns);
     collector->spans_done_ns = collector->final ? collector->now_ns : limit_ns;
     drain_kernels(collector);
@@ -322,7 +240,7 @@ void jm__collector_free(jm__collector *collector)
 {
     if (collector == NULL) return;
     for (size_t i = 0; i < collector->readers.count; i++)
-        reader_free(collector->readers.items[i]);
+        jm__collector_ring_free(collector->readers.items[i]);
     for (size_t i = 0; i < collector->processes.count; i++)
         jm__collector_process_free(collector->processes.items[i]);
     jm__vec_free(&collector->readers);

@@ -171,7 +171,7 @@ void jm__collector_kernel_record(jm__collector *collector, collector_reader *rea
         return;
     }
     jm_ring_kernel converted = *record;
-    if (reader->header->realtime && record->start_ns > 0) {
+    if (reader->realtime && record->start_ns > 0) {
         converted.start_ns = jm__collector_clock_convert(collector, record->start_ns);
         /* One offset for both ends: a step in between must not bend the duration. */
         converted.end_ns = converted.start_ns + (record->end_ns - record->start_ns);

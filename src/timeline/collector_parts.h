@@ -109,14 +109,18 @@ struct collector_process {
 typedef struct collector_reader {
     uint64_t file_key;
     char *path;
-    jm_ring_header *header;
-    const void *records;
+    jm_ring_header *header; /* here and in `records` nobody looks but through base/mapped.h */
+    const char *records;
     size_t mapped_bytes;
-    uint64_t capacity;
+    uint64_t capacity, record_size;
+    char *chunk; /* copies of records; NULL: none */
+    uint64_t chunk_from, chunk_count;
     uint64_t tail;      /* our own copy */
     uint64_t head;      /* as read at the beginning of this poll */
     int64_t flushed_ns; /* the header's, as read before `head` */
     uint64_t lost_told, names_refused_told;
+    uint32_t writer; /* JM_WRITER_* */
+    bool realtime;   /* its stamps are CLOCK_REALTIME */
     collector_process *process;
     collector_names *names;
     collector_thread *thread; /* span rings */
@@ -168,6 +172,18 @@ void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint6
                              const char *reason);
 
 void jm__collector_tell_unplaced(jm__collector *collector); /* what found no ring: the page `lost` */
+
+/* collector_ring.c */
+/* Map a ring and copy its header; false if it is none, or none yet. */
+bool jm__collector_ring_map(collector_reader *reader, jm_ring_header *first);
+/* Note down how far it goes now, and tell what was lost since. */
+void jm__collector_ring_look(jm__collector *collector, collector_reader *reader);
+/* There is a record at `tail`, and ring_next has it. False: none, or no memory for it in this poll. */
+bool jm__collector_ring_has_record(jm__collector *collector, collector_reader *reader);
+const void *jm__collector_ring_next(const collector_reader *reader);
+void jm__collector_ring_advance(jm__collector *collector, collector_reader *reader);
+void jm__collector_ring_release(collector_reader *reader); /* the end of a poll: give back the room */
+void jm__collector_ring_free(collector_reader *reader);
 
 /* collector_process.c */
 collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns);

@@ -9,10 +9,12 @@
 
 #include <joulemap/span.h>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -374,6 +376,79 @@ static void test_damaged_rings_are_left_alone(void **state)
     collected_free(all);
 }
 
+static void make_span_ring(const collected *all, jm__ring *ring)
+{
+    jm__ring_options options = {.run_dir = all->run_dir,
+                                .writer = JM_WRITER_CORE,
+                                .record_size = sizeof(jm_ring_span),
+                                .capacity = 64,
+                                .capacity_least = 64,
+                                .share = 1};
+    assert_int_equal(jm__ring_create(ring, &options), 0);
+}
+
+static void push_begin(jm__ring *ring, int64_t t_ns, uint64_t id, uint32_t name)
+{
+    jm_ring_span record = {.t_ns = t_ns, .id = id, .name = name, .op = JM_RING_BEGIN, .kind = JM_SPAN_PHASE};
+    assert_true(jm__ring_push_span(ring, &record, 0));
+}
+
+/* What tells a pid that came again from the process that had it is when each began. */
+static char *ring_path(const collected *all, char *path, size_t size)
+{
+    DIR *folder = opendir(all->run_dir);
+    assert_non_null(folder);
+    path[0] = '\0';
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        if (strstr(entry->d_name, JM_RING_SUFFIX) != NULL)
+            snprintf(path, size, "%s/%s", all->run_dir, entry->d_name);
+    closedir(folder);
+    return path;
+}
+
+static void push_sequence(jm__ring *ring, int count)
+{
+    for (int i = 0; i < count; i++) {
+        jm_ring_span record = {
+            .t_ns = jm__now_ns(), .id = ring->head + 1, .op = JM_RING_BEGIN, .kind = JM_SPAN_NVTX};
+        assert_true(jm__ring_push_span(ring, &record, 0));
+    }
+}
+
+/* Somebody cleans up /dev/shm with `truncate`: the recorder goes on, and says what is gone. */
+static void test_a_ring_that_is_cut_short_costs_its_records_and_no_more(void **state)
+{
+    (void)state;
+    enum { CAPACITY = 65536, KEPT = 16384 / 32 };
+    const off_t sizes[] = {0, JM_RING_HEADER_SIZE, JM_RING_HEADER_SIZE + 16384};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        collected *all = collected_create();
+        char path[512];
+        jm__ring ring, other;
+        jm__ring_options options = {.run_dir = all->run_dir,
+                                    .writer = JM_WRITER_NVTX,
+                                    .record_size = sizeof(jm_ring_span),
+                                    .capacity = CAPACITY,
+                                    .capacity_least = CAPACITY,
+                                    .share = 1};
+        assert_int_equal(jm__ring_create(&ring, &options), 0);
+        collected_poll(all); /* it is mapped */
+        push_sequence(&ring, 2000);
+        assert_int_equal(truncate(ring_path(all, path, sizeof path), sizes[i]), 0);
+        make_span_ring(all, &other);
+        push_begin(&other, jm__now_ns() - 10 * JM_NS_PER_MS, 1, 0);
+        for (int poll = 0; poll < 3; poll++)
+            collected_poll(all);
+        /* One of the other ring, and what the cut has left. */
+        assert_int_equal(all->span_count, 1 + (sizes[i] > JM_RING_HEADER_SIZE ? KEPT : 0));
+        assert_non_null(strstr(all->loss_reasons, "cut short"));
+        if (sizes[i] > 0) assert_int_equal(all->span_count - 1 + all->lost, 2000);
+        munmap(ring.header, ring.mapped_bytes); /* its program would die of the next record */
+        jm__ring_close(&other, true);
+        collected_free(all);
+    }
+}
+
 static void test_records_that_make_no_sense_are_counted_and_skipped(void **state)
 {
     (void)state;
@@ -420,24 +495,6 @@ static void test_a_run_whose_folder_is_gone_is_an_error_with_its_path(void **sta
     collected_free(all);
 }
 
-static void make_span_ring(const collected *all, jm__ring *ring)
-{
-    jm__ring_options options = {.run_dir = all->run_dir,
-                                .writer = JM_WRITER_CORE,
-                                .record_size = sizeof(jm_ring_span),
-                                .capacity = 64,
-                                .capacity_least = 64,
-                                .share = 1};
-    assert_int_equal(jm__ring_create(ring, &options), 0);
-}
-
-static void push_begin(jm__ring *ring, int64_t t_ns, uint64_t id, uint32_t name)
-{
-    jm_ring_span record = {.t_ns = t_ns, .id = id, .name = name, .op = JM_RING_BEGIN, .kind = JM_SPAN_PHASE};
-    assert_true(jm__ring_push_span(ring, &record, 0));
-}
-
-/* What tells a pid that came again from the process that had it is when each began. */
 static void test_a_pid_that_comes_again_is_a_process_of_its_own(void **state)
 {
     (void)state;
@@ -589,6 +646,7 @@ int main(void)
         cmocka_unit_test(test_complete_follows_what_the_injected_library_has_flushed),
         cmocka_unit_test(test_threads_long_gone_take_no_memory),
         cmocka_unit_test(test_damaged_rings_are_left_alone),
+        cmocka_unit_test(test_a_ring_that_is_cut_short_costs_its_records_and_no_more),
         cmocka_unit_test(test_records_that_make_no_sense_are_counted_and_skipped),
         cmocka_unit_test(test_a_run_whose_folder_is_gone_is_an_error_with_its_path),
         cmocka_unit_test(test_a_pid_that_comes_again_is_a_process_of_its_own),

@@ -1,0 +1,13 @@
+/* Copies out of and into a mapped file that somebody else may cut short at any time: the kernel copies, so
+ * what is gone is an error and not a SIGBUS. Where a sandbox forbids it, plain copies. */
+#ifndef JM_BASE_MAPPED_H
+#define JM_BASE_MAPPED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* False: (part of) it is gone. */
+bool jm__mapped_read(void *to, const void *mapped, size_t size);
+bool jm__mapped_write(void *mapped, const void *from, size_t size);
+
+#endif
