@@ -27,6 +27,15 @@ static bool read_time(const char **text, int64_t *ns)
     return true;
 }
 
+static bool read_number(const char **text, unsigned long long *number)
+{
+    char *end;
+    if (!isdigit((unsigned char)**text)) return false;
+    *number = strtoull(*text, &end, 10);
+    *text = end;
+    return true;
+}
+
 static bool read_error(const char *name, size_t length, nvmlReturn_t *error)
 {
     static const struct {
@@ -91,6 +100,7 @@ static bool read_item(const char *text, sim_fault *fault)
         bool amount;
     } forms[] = {
         {"missing:", SIM_FAULT_MISSING, true, false}, {"slow:", SIM_FAULT_SLOW, true, true},
+        {"stuck:", SIM_FAULT_HELD, true, false},      {"glitch:", SIM_FAULT_GLITCH, true, false},
         {"lost", SIM_FAULT_LOST, false, false},       {"stuck", SIM_FAULT_STUCK, false, false},
         {"reset", SIM_FAULT_RESET, false, false},     {"step", SIM_FAULT_STEP, false, true},
     };
@@ -105,6 +115,8 @@ static bool read_item(const char *text, sim_fault *fault)
         if (forms[i].amount) {
             if (*text++ != '=' || !read_time(&text, &fault->amount_ns)) return false;
         }
+        if (fault->kind == SIM_FAULT_GLITCH && (*text++ != '=' || !read_number(&text, &fault->number)))
+            return false;
         return read_window(text, fault);
     }
     if (!read_call(&text, fault->call, sizeof fault->call) || *text++ != '=') return false;

@@ -18,6 +18,8 @@ typedef enum sim_fault_kind {
     SIM_FAULT_STUCK,   /* the energy counter stands still */
     SIM_FAULT_RESET,   /* the energy counter begins at 0 again */
     SIM_FAULT_STEP,    /* stamps are `amount_ns` off */
+    SIM_FAULT_HELD,    /* the call's numbers stay what they were; a ring has nothing new */
+    SIM_FAULT_GLITCH,  /* the call's numbers are all `number` */
 } sim_fault_kind;
 
 typedef struct sim_fault {
@@ -25,6 +27,7 @@ typedef struct sim_fault {
     char call[64]; /* a '*' at its end stands for any rest */
     nvmlReturn_t error;
     int64_t amount_ns;
+    unsigned long long number;
     int64_t from_ns;
     int64_t until_ns;
     int board; /* -1: all */

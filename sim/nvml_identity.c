@@ -44,7 +44,7 @@ static nvmlReturn_t get_count(const char *call, unsigned int *count)
     sim_world *world;
     nvmlReturn_t result = sim_enter(call, &world);
     if (result != NVML_SUCCESS) return result;
-    if (count != NULL) *count = (unsigned)world->board_count;
+    if (count != NULL) *count = (unsigned)sim_number(world, call, NULL, 0, (unsigned)world->board_count);
     sim_leave();
     return count != NULL ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }

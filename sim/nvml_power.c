@@ -10,7 +10,8 @@ static unsigned int milliwatts(double watts)
 }
 
 /* Lock held on entry, not on return: reading may take long. */
-static nvmlReturn_t read_power(const sim_board *board, int channel, unsigned int *mw)
+static nvmlReturn_t read_power(const char *call, sim_world *world, const sim_board *board, int channel,
+                               unsigned int *mw)
 {
     int64_t now_ns = sim_world_settle();
     nvmlReturn_t result = NVML_SUCCESS;
@@ -20,7 +21,7 @@ static nvmlReturn_t read_power(const sim_board *board, int channel, unsigned int
         result = NVML_ERROR_NOT_SUPPORTED;
     const sim_sample *sample = result == NVML_SUCCESS ? sim_board_newest(board, channel, now_ns) : NULL;
     if (sample != NULL)
-        *mw = milliwatts(sample->value);
+        *mw = (unsigned)sim_number(world, call, board, 0, milliwatts(sample->value));
     else if (result == NVML_SUCCESS)
         result = NVML_ERROR_NO_DATA;
     sim_leave();
@@ -35,7 +36,7 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw)
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(__func__, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    return read_power(board,
+    return read_power(__func__, world, board,
                       board->profile->power_usage_is_average ? SIM_CHANNEL_AVERAGE : SIM_CHANNEL_INSTANT, mw);
 }
 
@@ -52,6 +53,8 @@ nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned l
         result = NVML_ERROR_INVALID_ARGUMENT;
     else if (!sim_energy_mj(world, board, now_ns, mj, &grid_ns))
         result = NVML_ERROR_NO_DATA;
+    else
+        *mj = sim_number(world, __func__, board, 0, *mj);
     sim_leave();
     if (result == NVML_SUCCESS) sim_spend(board, SIM_CHANNEL_COUNTER);
     return result;
@@ -86,7 +89,7 @@ static nvmlReturn_t get_limit(const char *call, nvmlDevice_t device, enum limit 
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(call, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    if (mw != NULL) *mw = limit_mw(world, board, which);
+    if (mw != NULL) *mw = (unsigned)sim_number(world, call, board, which, limit_mw(world, board, which));
     sim_leave();
     return mw != NULL ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
@@ -162,19 +165,22 @@ static int field_channel(const nvmlFieldValue_t *field)
     }
 }
 
-static nvmlReturn_t read_sensor_field(const sim_world *world, const sim_board *board, int channel,
-                                      int64_t now_ns, nvmlFieldValue_t *field)
+static nvmlReturn_t read_sensor_field(sim_world *world, const sim_board *board, int channel, int64_t now_ns,
+                                      nvmlFieldValue_t *field)
 {
     int64_t grid_ns = 0;
     if (board->profile->channels[channel].response == SIM_RESPONSE_NONE) return NVML_ERROR_NOT_SUPPORTED;
     if (channel == SIM_CHANNEL_COUNTER) {
         field->valueType = NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
         if (!sim_energy_mj(world, board, now_ns, &field->value.ullVal, &grid_ns)) return NVML_ERROR_NO_DATA;
+        field->value.ullVal =
+            sim_number(world, "nvmlDeviceGetFieldValues", board, (unsigned)channel, field->value.ullVal);
     } else {
         const sim_sample *sample = sim_board_newest(board, channel, now_ns);
         if (sample == NULL) return NVML_ERROR_NO_DATA;
         field->valueType = NVML_VALUE_TYPE_UNSIGNED_INT;
-        field->value.uiVal = milliwatts(sample->value);
+        field->value.uiVal = (unsigned)sim_number(world, "nvmlDeviceGetFieldValues", board, (unsigned)channel,
+                                                  milliwatts(sample->value));
         grid_ns = sample->stamp_ns;
     }
     field->timestamp = sim_stamp_us(world, board, grid_ns);
@@ -182,7 +188,7 @@ static nvmlReturn_t read_sensor_field(const sim_world *world, const sim_board *b
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t read_field(const sim_world *world, const sim_board *board, int64_t now_ns,
+static nvmlReturn_t read_field(sim_world *world, const sim_board *board, int64_t now_ns,
                                nvmlFieldValue_t *field)
 {
     int channel = field_channel(field);
@@ -254,12 +260,24 @@ static int sample_channel(unsigned int type)
     }
 }
 
-static unsigned int sample_value(unsigned int type, double value)
+static unsigned int sample_number(unsigned int type, double value)
 {
     if (type == NVML_TOTAL_POWER_SAMPLES) return milliwatts(value);
     /* No work here encodes or decodes video. */
     if (type == NVML_ENC_UTILIZATION_SAMPLES || type == NVML_DEC_UTILIZATION_SAMPLES) return 0;
     return (unsigned int)lround(value);
+}
+
+/* Faults strike samples by the time at which they are taken. False: the board had nothing new by then. */
+static bool sample_value(const sim_world *world, const sim_board *board, unsigned int type,
+                         const sim_sample *sample, unsigned int *value)
+{
+    const char *call = "nvmlDeviceGetSamples";
+    int64_t t_ns = sample->grid_ns - board->epoch_ns;
+    if (sim_fault_find(&world->faults, SIM_FAULT_HELD, call, board->index, t_ns) != NULL) return false;
+    const sim_fault *glitch = sim_fault_find(&world->faults, SIM_FAULT_GLITCH, call, board->index, t_ns);
+    *value = glitch != NULL ? (unsigned)glitch->number : sample_number(type, sample->value);
+    return true;
 }
 
 /* The oldest that are newer than `seen_us` and fit. */
@@ -279,7 +297,7 @@ static unsigned int copy_samples(const sim_world *world, const sim_board *board,
         if (stamp_us <= seen_us) continue;
         memset(&samples[count], 0, sizeof samples[count]);
         samples[count].timeStamp = stamp_us;
-        samples[count].sampleValue.uiVal = sample_value(type, sample->value);
+        if (!sample_value(world, board, type, sample, &samples[count].sampleValue.uiVal)) continue;
         count++;
     }
     return count;

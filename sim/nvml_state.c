@@ -22,7 +22,9 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
     else if (gpu == NULL || memory == NULL)
         result = NVML_ERROR_NOT_SUPPORTED;
     else
-        *rates = (nvmlUtilization_t){(unsigned)lround(gpu->value), (unsigned)lround(memory->value)};
+        *rates = (nvmlUtilization_t){
+            (unsigned)sim_number(world, __func__, board, 0, (unsigned)lround(gpu->value)),
+            (unsigned)sim_number(world, __func__, board, 1, (unsigned)lround(memory->value))};
     sim_leave();
     return result;
 }
@@ -94,7 +96,7 @@ nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, unsigned int sensor, 
     if (sensor != 0 || celsius == NULL)
         result = NVML_ERROR_INVALID_ARGUMENT;
     else
-        *celsius = (unsigned)temperature_c(board);
+        *celsius = (unsigned)sim_number(world, __func__, board, 0, (unsigned)temperature_c(board));
     sim_leave();
     return result;
 }
@@ -133,7 +135,7 @@ static nvmlReturn_t get_clock(const char *call, nvmlDevice_t device, unsigned in
     else if (type == NVML_CLOCK_VIDEO)
         result = NVML_ERROR_NOT_SUPPORTED;
     else
-        *mhz = (unsigned)lround(clock);
+        *mhz = (unsigned)sim_number(world, call, board, type, (unsigned)lround(clock));
     sim_leave();
     return result;
 }
@@ -265,7 +267,7 @@ static nvmlReturn_t get_reasons(const char *call, nvmlDevice_t device, unsigned 
     if (power->now.capped) now |= NVML_CLOCKS_EVENT_POWER_CAP;
     if (power->setting.lock_mhz < board->profile->clock_max_mhz) now |= NVML_CLOCKS_EVENT_SETTING;
     if (power->load_count == 0 && !power->context) now |= NVML_CLOCKS_EVENT_IDLE;
-    if (reasons != NULL) *reasons = now;
+    if (reasons != NULL) *reasons = sim_number(world, call, board, 0, now);
     sim_leave();
     return reasons != NULL ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }

@@ -20,6 +20,12 @@ typedef struct sim_world {
     uint64_t setting_cursor; /* of shared settings */
     sim_faults faults;
     double mark_j[SIM_FAULTS_MAX][SIM_BOARDS]; /* the counter where a stuck or reset fault sets in */
+    struct {
+        const sim_fault *fault; /* NULL: free */
+        int board;
+        unsigned int part;
+        unsigned long long number;
+    } held[64]; /* what calls said when a fault began to hold them */
     uint64_t reads;
     char error[512];
 } sim_world;
@@ -54,6 +60,10 @@ nvmlReturn_t sim_copy_text(char *to, unsigned int size, const char *text);
 
 /* A stamp as the board's driver gives it: us of CLOCK_REALTIME. */
 long long sim_stamp_us(const sim_world *of, const sim_board *board, int64_t t_ns);
+
+/* A number as this call gives it, faults included. `part` tells those apart that one call can give. */
+unsigned long long sim_number(sim_world *of, const char *call, const sim_board *board, unsigned int part,
+                              unsigned long long number);
 
 /* The energy counter in mJ, faults included; false: not yet. */
 bool sim_energy_mj(const sim_world *of, const sim_board *board, int64_t now_ns, unsigned long long *mj,

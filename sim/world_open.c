@@ -113,6 +113,7 @@ static bool open_live(bool fresh)
 bool sim_world_open(void)
 {
     sim_the_world.error[0] = '\0';
+    memset(sim_the_world.held, 0, sizeof sim_the_world.held);
     bool good = load_profiles() && sim_faults_parse(&sim_the_world.faults, getenv("JOULEMAP_SIM_FAULTS"),
                                                     sim_the_world.error, sizeof sim_the_world.error);
     if (!good) return false;

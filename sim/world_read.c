@@ -45,6 +45,33 @@ long long sim_stamp_us(const sim_world *of, const sim_board *board, int64_t t_ns
     return realtime_ns / 1000;
 }
 
+static unsigned long long hold(sim_world *of, const sim_fault *fault, int board, unsigned int part,
+                               unsigned long long number)
+{
+    for (size_t i = 0; i < sizeof of->held / sizeof *of->held; i++) {
+        if (of->held[i].fault == NULL) {
+            of->held[i].fault = fault;
+            of->held[i].board = board;
+            of->held[i].part = part;
+            of->held[i].number = number;
+        }
+        if (of->held[i].fault == fault && of->held[i].board == board && of->held[i].part == part)
+            return of->held[i].number;
+    }
+    return number;
+}
+
+unsigned long long sim_number(sim_world *of, const char *call, const sim_board *board, unsigned int part,
+                              unsigned long long number)
+{
+    int index = board == NULL ? -1 : board->index;
+    int64_t t_ns = sim_monotonic_ns() - of->shared.state->epoch_monotonic_ns;
+    const sim_fault *fault = sim_fault_find(&of->faults, SIM_FAULT_GLITCH, call, index, t_ns);
+    if (fault != NULL) return fault->number;
+    fault = sim_fault_find(&of->faults, SIM_FAULT_HELD, call, index, t_ns);
+    return fault == NULL ? number : hold(of, fault, index, part, number);
+}
+
 bool sim_energy_mj(const sim_world *of, const sim_board *board, int64_t now_ns, unsigned long long *mj,
                    int64_t *grid_ns)
 {

@@ -98,6 +98,47 @@ static void test_the_counter_sticks_and_goes_on(void **state)
     assert_true(fabs(counter_j(device, &tick_s) - start_j - 500 * tick_s) < 0.01);
 }
 
+static void test_a_call_says_one_number_for_a_while(void **state)
+{
+    (void)state;
+    nvmlDevice_t device = open_with("glitch:nvmlDeviceGetPowerUsage=7@0.1s-0.3s");
+    unsigned int mw;
+    assert_int_equal(nvml.power(device, &mw), NVML_SUCCESS);
+    assert_true(mw > 10000);
+    sleep_to(0.15);
+    assert_int_equal(nvml.power(device, &mw), NVML_SUCCESS);
+    assert_int_equal(mw, 7);
+    sleep_to(0.35);
+    assert_int_equal(nvml.power(device, &mw), NVML_SUCCESS);
+    assert_true(mw > 10000);
+}
+
+static void test_a_call_says_for_a_while_what_it_said(void **state)
+{
+    (void)state;
+    nvmlDevice_t device = open_with("stuck:nvmlDeviceGetPowerUsage@0.1s-0.6s");
+    unsigned int held, mw;
+    sleep_to(0.15);
+    assert_int_equal(nvml.power(device, &held), NVML_SUCCESS);
+    sleep_to(0.5);
+    assert_int_equal(nvml.power(device, &mw), NVML_SUCCESS);
+    assert_int_equal(mw, held);
+    sleep_to(0.8);
+    assert_int_equal(nvml.power(device, &mw), NVML_SUCCESS);
+    assert_true(mw > held + 10000); /* the mean over a second has gone on to rise */
+}
+
+static void test_a_ring_can_have_nothing_new(void **state)
+{
+    (void)state;
+    nvmlDevice_t device = open_with("stuck:nvmlDeviceGetSamples@0.1s");
+    nvmlSample_t samples[200];
+    unsigned int type, count = 200;
+    sleep_to(0.4);
+    assert_int_equal(nvml.samples(device, 0, 0, &type, &count, samples), NVML_SUCCESS);
+    assert_true(seconds_of_stamp(samples[count - 1].timeStamp) < 0.13);
+}
+
 static void test_the_counter_begins_at_zero_again(void **state)
 {
     (void)state;
@@ -163,6 +204,9 @@ int main(void)
         TEST(test_a_symbol_can_be_missing),
         TEST(test_a_board_is_lost_and_comes_back),
         TEST(test_the_counter_sticks_and_goes_on),
+        TEST(test_a_call_says_one_number_for_a_while),
+        TEST(test_a_call_says_for_a_while_what_it_said),
+        TEST(test_a_ring_can_have_nothing_new),
         TEST(test_the_counter_begins_at_zero_again),
         TEST(test_stamps_step),
         TEST(test_a_call_can_be_slow),
