@@ -3,12 +3,12 @@
 
 #include "attribute/beliefs/board_limits.h"
 #include "attribute/beliefs/family_power.h"
+#include "attribute/board_readings.h"
 #include "attribute/clocks.h"
 #include "attribute/fit/split.h"
 #include "attribute/lost.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "rows/sensor_role.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -107,57 +107,14 @@ static jm_status find_windows(jm__attribution *a, jm_error *err)
     return JM_OK;
 }
 
-static void choose_sensors(jm__attribution *a, jm__board_part *part, const size_t *counts)
-{
-    int best = JM_RANK_NONE;
-    for (size_t i = 0; i < a->dataset->sensor_count; i++) {
-        const jm_sensor *sensor = &a->dataset->sensors[i];
-        if (sensor->board_id != part->board->id || counts[i] == 0) continue;
-        if (jm__sensor_is_counter(sensor)) {
-            if (part->counter == NULL) part->counter = sensor;
-        } else if (jm__sensor_rank(sensor) > best) {
-            best = jm__sensor_rank(sensor);
-            part->sensor = sensor;
-        }
-    }
-}
-
-static jm_status take_readings(jm__attribution *a, jm_error *err)
-{
-    const jm__dataset *d = a->dataset;
-    size_t *counts = calloc(d->sensor_count + 1, sizeof *counts);
-    if (counts == NULL) return jm__no_memory(err, "jm__attribution_begin");
-    jm_status status = JM_OK;
-    for (size_t i = 0; i < d->reading_count; i++) {
-        int64_t id = d->readings[i].sensor_id;
-        if (id >= 1 && (size_t)id <= d->sensor_count) counts[id - 1]++;
-    }
-    for (size_t b = 0; status == JM_OK && b < d->board_count; b++)
-        choose_sensors(a, &a->boards[b], counts);
-    for (size_t i = 0; status == JM_OK && i < d->reading_count; i++) {
-        int64_t id = d->readings[i].sensor_id;
-        if (id < 1 || (size_t)id > d->sensor_count) continue;
-        const jm_sensor *sensor = &d->sensors[id - 1];
-        if (sensor->board_id < 1 || (size_t)sensor->board_id > d->board_count) continue;
-        jm__board_part *part = &a->boards[sensor->board_id - 1];
-        bool fine = true;
-        if (sensor == part->sensor) fine = jm__vec_push(&part->powers, d->readings[i]);
-        if (sensor == part->counter) fine = jm__vec_push(&part->counts, d->readings[i]);
-        if (!fine) status = jm__no_memory(err, "jm__attribution_begin");
-    }
-    free(counts);
-    return status;
-}
-
 jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows)
 {
     const jm__total_sensors sensors = {
         .counter = part->counter,
-        .counts = part->counts.items,
-        .count_count = part->counts.count,
-        .power = part->sensor,
-        .powers = part->powers.items,
-        .power_count = part->powers.count,
+        .counts = part->counts,
+        .count_count = part->count_count,
+        .powers = part->powers,
+        .power_count = part->power_count,
     };
     return jm__total_measure(&sensors, windows);
 }
@@ -168,10 +125,12 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     part->work = &a->work.boards[b];
     if (!part->wanted) return JM_OK;
     JM_TRY(jm__lost_find(part, a, err));
+    jm__board_series_choose(part);
     if (part->windows.count > 0 || part->lost.count == 0) part->total = jm__board_total(part, &part->windows);
     jm__window range = a->run;
-    if (part->powers.count > 0) {
-        int64_t first = part->powers.items[0].t_ns, last = part->powers.items[part->powers.count - 1].t_ns;
+    const jm__power_series *fitted = jm__board_series(part);
+    if (fitted != NULL) {
+        int64_t first = fitted->readings[0].t_ns, last = fitted->readings[fitted->count - 1].t_ns;
         if (first < range.from_ns) range.from_ns = first;
         if (last > range.to_ns) range.to_ns = last;
     }
@@ -199,7 +158,7 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     JM_TRY(jm__span_index_init(&a->spans, dataset, err));
     JM_TRY(find_windows(a, err));
     JM_TRY(find_learn_windows(a, err));
-    JM_TRY(take_readings(a, err));
+    JM_TRY(jm__board_readings_take(a, err));
     JM_TRY(jm__work_init(&a->work, dataset, err));
     a->work.pid = options->process_id;
     for (size_t b = 0; b < dataset->board_count; b++)
@@ -282,10 +241,11 @@ static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit
 
 static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
+    const jm__power_series *series = jm__board_series(part);
     jm__fit_input input = {
         .sensor = part->sensor,
-        .readings = part->powers.items,
-        .reading_count = part->powers.count,
+        .readings = series == NULL ? NULL : series->readings,
+        .reading_count = series == NULL ? 0 : series->count,
         .pieces = &part->work->pieces,
         .learn = &part->learn,
         .report = &part->windows,
@@ -315,8 +275,7 @@ void jm__attribution_trim(jm__attribution *a)
 {
     jm__work_drop_pieces(&a->work);
     for (size_t b = 0; b < a->dataset->board_count; b++) {
-        jm__vec_free(&a->boards[b].powers);
-        jm__vec_free(&a->boards[b].counts);
+        jm__board_readings_free(&a->boards[b]);
     }
 }
 
@@ -327,8 +286,7 @@ void jm__attribution_free(jm__attribution *a)
         jm__vec_free(&part->lost);
         jm__vec_free(&part->windows);
         jm__vec_free(&part->learn);
-        jm__vec_free(&part->powers);
-        jm__vec_free(&part->counts);
+        jm__board_readings_free(part);
         jm__fit_free(&part->fit);
         free(part->clock_mhz);
     }

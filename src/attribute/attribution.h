@@ -18,8 +18,12 @@ typedef struct jm__board_part {
     size_t first_column;      /* in the numbering over all boards */
     const jm_sensor *sensor;  /* of the fit; NULL: none */
     const jm_sensor *counter; /* NULL: none */
-    JM_VEC(jm_reading) powers;
-    JM_VEC(jm_reading) counts;
+    jm__power_series powers[JM_POWER_SERIES_MAX]; /* of the board's power sensors, the best first */
+    size_t power_count;
+    jm_reading *readings; /* those of all its series and of the counter */
+    jm_reading *counts;   /* of the counter */
+    size_t count_count;
+    size_t refused; /* readings of power that no board can draw, left out */
     jm__total total;
     jm__belief_lines believed; /* of the file of beliefs */
     jm__fit fit;               /* of a fitted board */

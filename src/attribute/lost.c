@@ -2,27 +2,42 @@
  * invent joules. */
 #include "attribute/lost.h"
 
+#include "base/search.h"
 #include "base/status.h"
+
+static int64_t last_ns_of(const jm_reading *readings, size_t count, int64_t t_ns)
+{
+    size_t after;
+    jm__search(after, count, readings[after].t_ns <= t_ns);
+    return after > 0 ? readings[after - 1].t_ns : INT64_MIN;
+}
+
+static int64_t first_ns_of(const jm_reading *readings, size_t count, int64_t t_ns)
+{
+    size_t at;
+    jm__search(at, count, readings[at].t_ns < t_ns);
+    return at < count ? readings[at].t_ns : INT64_MAX;
+}
 
 /* The newest of the part's readings up to t; INT64_MIN: there is none. */
 static int64_t last_reading_ns(const jm__board_part *part, int64_t t_ns)
 {
-    int64_t last_ns = INT64_MIN;
-    for (size_t i = 0; i < part->powers.count && part->powers.items[i].t_ns <= t_ns; i++)
-        last_ns = part->powers.items[i].t_ns;
-    for (size_t i = 0; i < part->counts.count && part->counts.items[i].t_ns <= t_ns; i++)
-        if (part->counts.items[i].t_ns > last_ns) last_ns = part->counts.items[i].t_ns;
+    int64_t last_ns = last_ns_of(part->counts, part->count_count, t_ns);
+    for (size_t k = 0; k < part->power_count; k++) {
+        int64_t own_ns = last_ns_of(part->powers[k].readings, part->powers[k].count, t_ns);
+        if (own_ns > last_ns) last_ns = own_ns;
+    }
     return last_ns;
 }
 
 /* The oldest from t on; INT64_MAX: there is none. */
 static int64_t first_reading_ns(const jm__board_part *part, int64_t t_ns)
 {
-    int64_t first_ns = INT64_MAX;
-    for (size_t i = part->powers.count; i > 0 && part->powers.items[i - 1].t_ns >= t_ns; i--)
-        first_ns = part->powers.items[i - 1].t_ns;
-    for (size_t i = part->counts.count; i > 0 && part->counts.items[i - 1].t_ns >= t_ns; i--)
-        if (part->counts.items[i - 1].t_ns < first_ns) first_ns = part->counts.items[i - 1].t_ns;
+    int64_t first_ns = first_ns_of(part->counts, part->count_count, t_ns);
+    for (size_t k = 0; k < part->power_count; k++) {
+        int64_t own_ns = first_ns_of(part->powers[k].readings, part->powers[k].count, t_ns);
+        if (own_ns < first_ns) first_ns = own_ns;
+    }
     return first_ns;
 }
 

@@ -27,6 +27,11 @@ typedef struct jm__span_kind_row {
     bool process_wide;
 } jm__span_kind_row;
 
+/* No board draws less or more: a reading beyond is none. Choices: the smallest idle of a board with NVML is a
+ * watt, the largest limit of 2026 a quarter of this. */
+#define JM_BOARD_LEAST_W 0.1
+#define JM_BOARD_MOST_W  10e3
+
 /* A board of which nothing is known. */
 extern const jm_board jm__board_blank;
 
@@ -122,6 +127,7 @@ typedef struct jm__loss {
     X(GAP, "gap", true)               /* readings are missing; ns */                                         \
     X(BOARD_LOST, "board_lost", false)                                                                       \
     X(BOARD_BACK, "board_back", false)                                                                       \
+    X(BOARD_ABSENT, "board_absent", false)  /* it is in the machine, and nothing of it is recorded */        \
     X(COUNTER_RESET, "counter_reset", true) /* J before */                                                   \
     X(THROTTLE, "throttle", true)           /* reasons, as NVML's bits */                                    \
     X(SENSOR_FAILED, "sensor_failed", false)                                                                 \

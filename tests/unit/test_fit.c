@@ -588,7 +588,8 @@ static void test_two_readings_of_one_stamp_are_a_jump_of_power(void **state)
         {.t_ns = 1000000000, .value = 300},
         {.t_ns = 2000000000, .value = 300},
     };
-    const jm__total_sensors sensors = {.power = &meter, .powers = readings, .power_count = 4};
+    const jm__power_series powers = {&meter, readings, 4};
+    const jm__total_sensors sensors = {.powers = &powers, .power_count = 1};
     jm__windows windows = {0};
     assert_true(jm__windows_add(&windows, 0, 2000000000));
     assert_near(jm__total_measure(&sensors, &windows).energy_j, 400, 1e-9);

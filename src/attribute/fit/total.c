@@ -1,7 +1,10 @@
-/* Counter differences and the integral of a power sensor. */
+/* Counter differences and the integral of the power sensors. */
 #include "attribute/fit/total.h"
+
+#include "attribute/fit/counts.h"
 #include "base/clock.h"
 #include "base/search.h"
+#include "rows/sensor_role.h"
 
 #include <math.h>
 
@@ -13,203 +16,272 @@ static const double counter_relative_u = 0.003;
  * work differ (levels.c). */
 static const double unseen_relative_u = 0.3;
 
-/* The first reading stamped at or after t. */
-static size_t find(const jm_reading *readings, size_t count, int64_t t_ns)
-{
-    size_t at;
-    jm__search(at, count, readings[at].t_ns < t_ns);
-    return at;
-}
-
-/* Mean delay of a sensor: what it says at t was true this much earlier. */
-static int64_t delay_ns(const jm_sensor *sensor)
-{
-    switch (sensor->response) {
-    case JM_RESPONSE_FIRST_ORDER:
-        return sensor->lag_ns + sensor->tau_ns;
-    case JM_RESPONSE_BOX:
-        return sensor->lag_ns + sensor->window_ns / 2;
-    case JM_RESPONSE_INSTANT:
-    case JM_RESPONSE_COUNTER:
-    case JM_RESPONSE_COUNT:
-        break;
-    }
-    return sensor->lag_ns;
-}
-
-/* Linear between readings, constant before the first and after the last. */
-static double integrate_j(const jm_reading *r, size_t count, int64_t from_ns, int64_t to_ns)
-{
-    if (count == 0 || to_ns <= from_ns) return 0;
-    double sum = 0;
-    if (from_ns < r[0].t_ns) {
-        int64_t until = to_ns < r[0].t_ns ? to_ns : r[0].t_ns;
-        sum += r[0].value * (double)(until - from_ns);
-        from_ns = until;
-    }
-    for (size_t i = find(r, count, from_ns + 1); i > 0 && i < count && from_ns < to_ns; i++) {
-        if (r[i].t_ns == r[i - 1].t_ns) continue; /* a jump takes no time */
-        int64_t until = to_ns < r[i].t_ns ? to_ns : r[i].t_ns;
-        double slope = (r[i].value - r[i - 1].value) / (double)(r[i].t_ns - r[i - 1].t_ns);
-        double middle = (double)(from_ns - r[i - 1].t_ns) + (double)(until - from_ns) / 2;
-        sum += (r[i - 1].value + slope * middle) * (double)(until - from_ns);
-        from_ns = until;
-    }
-    if (to_ns > from_ns) sum += r[count - 1].value * (double)(to_ns - from_ns);
-    return sum * 1e-9;
-}
+/* Counter and power sensors of one board that are further apart over a second and more are not both right:
+ * four times what they were ever seen to be. A choice. */
+static const double apart_relative = 0.03;
+static const int64_t apart_least_ns = JM_NS_PER_S;
+enum {
+    APART_STEPS = 2
+}; /* one wrong reading of the counter; over more steps it is their gains: the fit's closure */
 
 typedef struct parts {
     double counter_j;
-    double power_j;      /* added to the counter's, or taken off it */
-    double power_used_j; /* both as magnitudes: what the power sensor's errors weigh */
-    double edge_variance;
+    double power_j;               /* added to the counter's, or taken off it */
+    double power_used_j;          /* as a magnitude: what the power sensors' errors weigh */
+    const jm__power_series *most; /* the power sensor behind the largest part of it */
+    double most_j;
+    size_t readings; /* of power sensors */
+    double variance; /* of edges, seams and shares of steps */
     double unseen_j; /* of stretches without readings, interpolated from the readings around them */
+    double apart_j;
 } parts;
 
-/* How much of [from, to] lies further from every reading than the sensor's renewal explains. */
-static int64_t unseen_ns(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
+/* The time that a reading of the counter speaks of. */
+static int64_t count_ns(const jm__total_sensors *s, size_t i)
 {
-    int64_t period_ns = s->power->period_ns > 0 ? s->power->period_ns : 100 * JM_NS_PER_MS; /* not known */
-    int64_t delay = delay_ns(s->power), usual_ns = delay + 5 * period_ns, sum_ns = 0;
-    int64_t before_ns = from_ns; /* where what is known ends; a reading tells of the time before it */
-    size_t first = find(s->powers, s->power_count, from_ns + delay);
-    if (first > 0 && s->powers[first - 1].t_ns - delay < from_ns)
-        before_ns = s->powers[first - 1].t_ns - delay;
-    for (size_t i = first; i <= s->power_count && before_ns < to_ns; i++) {
-        int64_t next_ns = i < s->power_count ? s->powers[i].t_ns - delay : to_ns;
-        if (next_ns > to_ns) next_ns = to_ns;
-        int64_t from = before_ns > from_ns ? before_ns : from_ns;
-        if (next_ns - before_ns > usual_ns && next_ns > from) sum_ns += next_ns - from;
-        before_ns = next_ns;
+    return s->counts[i].t_ns - s->counter->lag_ns;
+}
+
+/* The first reading of the counter that speaks of t or later. */
+static size_t count_find(const jm__total_sensors *s, int64_t t_ns)
+{
+    size_t at;
+    jm__search(at, s->count_count, count_ns(s, at) < t_ns);
+    return at;
+}
+
+static void use(parts *p, const jm__power_series *by, double energy_j)
+{
+    p->power_j += energy_j;
+    p->power_used_j += energy_j;
+    if (energy_j <= p->most_j) return;
+    p->most = by;
+    p->most_j = energy_j;
+}
+
+/* ---- what the power sensors say ---- */
+
+/* Of the energy at one edge of what a sensor saw, J: it still tells of the time before, or was read late. The
+ * ring's delay is short and its stamps are its own. */
+static double seam_j(const jm__power_piece *piece)
+{
+    const jm_sensor *sensor = piece->by->sensor;
+    int64_t late_ns = jm__sensor_is(sensor, JM_SENSOR_POWER_RING) ? 0 : sensor->period_ns;
+    double length_s = (double)(jm__power_delay_ns(sensor) + late_ns) * 1e-9;
+    return length_s * jm__power_spread_w(piece->by, piece->from_ns, piece->to_ns);
+}
+
+static void add_seen(parts *p, const jm__power_piece *piece)
+{
+    double energy_j = jm__power_energy_j(piece->by, piece->from_ns, piece->to_ns);
+    use(p, piece->by, energy_j);
+    p->variance +=
+        2 * pow(seam_j(piece), 2) + jm__power_missed_variance(piece->by, piece->from_ns, piece->to_ns);
+    p->readings += jm__power_readings(piece->by, piece->from_ns, piece->to_ns);
+}
+
+/* No sensor saw it: as the readings around it have it. */
+static void add_unseen(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
+{
+    const jm__power_series *nearest = jm__power_nearest(s->powers, s->power_count, from_ns, to_ns);
+    double energy_j = 0;
+    if (nearest != NULL) {
+        energy_j = jm__power_energy_j(nearest, from_ns, to_ns);
+        use(p, nearest, energy_j);
+    } else if (s->counter != NULL) {
+        const jm_reading *first = &s->counts[0], *last = &s->counts[s->count_count - 1];
+        energy_j = fmax(0, last->value - first->value) / (double)(last->t_ns - first->t_ns) *
+                   (double)(to_ns - from_ns);
+        p->counter_j += energy_j;
     }
-    return sum_ns;
+    p->unseen_j += energy_j;
 }
 
-/* What the power sensor says of [from, to], taken off if `to` lies before `from`. */
-static void add_power(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
+/* What of the counter's step that ends with reading i no power sensor saw: its joules and its length. */
+static double left_of_step_j(const jm__total_sensors *s, size_t i, int64_t *left_ns)
 {
-    if (s->power == NULL || to_ns == from_ns) return;
-    int64_t delay = delay_ns(s->power);
-    bool off = to_ns < from_ns;
-    int64_t low_ns = off ? to_ns : from_ns, high_ns = off ? from_ns : to_ns;
-    double part_j = integrate_j(s->powers, s->power_count, low_ns + delay, high_ns + delay);
-    p->power_j += off ? -part_j : part_j;
-    p->power_used_j += part_j;
-    p->unseen_j += part_j * (double)unseen_ns(s, low_ns, high_ns) / (double)(high_ns - low_ns);
+    jm__power_piece piece = {.to_ns = count_ns(s, i - 1)};
+    double seen_j = 0;
+    *left_ns = 0;
+    while (jm__power_next(&piece, s->powers, s->power_count, count_ns(s, i))) {
+        if (piece.by == NULL)
+            *left_ns += piece.to_ns - piece.from_ns;
+        else
+            seen_j += jm__power_energy_j(piece.by, piece.from_ns, piece.to_ns);
+    }
+    return fmax(0, s->counts[i].value - s->counts[i - 1].value - seen_j);
 }
 
-/* The power sensor has readings around t: it can fill the time between t and a window's edge. */
-static bool power_knows(const jm__total_sensors *s, int64_t t_ns)
+/* Power sensors missed it: the counter's step over it is shared by time. */
+static void add_missed(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
 {
-    if (s->power == NULL) return false;
-    int64_t slack = delay_ns(s->power) + 5 * s->power->period_ns;
-    return t_ns >= s->powers[0].t_ns - slack && t_ns <= s->powers[s->power_count - 1].t_ns + slack;
+    for (size_t i = s->counter == NULL ? 0 : count_find(s, from_ns + 1); from_ns < to_ns;) {
+        bool before = s->counter == NULL || i == s->count_count || i == 0;
+        int64_t until_ns = s->counter == NULL || i == s->count_count ? to_ns : count_ns(s, i);
+        if (until_ns > to_ns) until_ns = to_ns;
+        if (before || !jm__counts_step(&s->counts[i - 1], &s->counts[i])) {
+            add_unseen(p, s, from_ns, until_ns);
+        } else {
+            int64_t left_ns;
+            double left_j = left_of_step_j(s, i, &left_ns);
+            double share = left_ns > 0 ? fmin(1, (double)(until_ns - from_ns) / (double)left_ns) : 0;
+            p->counter_j += share * left_j;
+            p->variance += pow(unseen_relative_u * fmin(share, 1 - share) * left_j, 2);
+        }
+        from_ns = until_ns;
+        i++;
+    }
 }
+
+/* Joules of [from, to], taken off if `to` lies before `from`. */
+static void add_stretch(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
+{
+    if (to_ns < from_ns) {
+        parts off = {0};
+        add_stretch(&off, s, to_ns, from_ns);
+        p->counter_j -= off.counter_j;
+        p->power_j -= off.power_j;
+        p->power_used_j += off.power_used_j;
+        p->variance += off.variance;
+        p->unseen_j += off.unseen_j;
+        return;
+    }
+    jm__power_piece piece = {.to_ns = from_ns};
+    while (jm__power_next(&piece, s->powers, s->power_count, to_ns)) {
+        if (piece.by != NULL)
+            add_seen(p, &piece);
+        else
+            add_missed(p, s, piece.from_ns, piece.to_ns);
+    }
+}
+
+/* ---- what the counter says ---- */
+
+/* Counter readings [first, end) that a window goes by. */
+typedef struct span {
+    size_t first, end;
+} span;
 
 /* The counter is read at the edges of a run: a little outside of its window, but nearer than what is inside.
  */
-static void widen(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, size_t *first, size_t *end)
+static span find_counts(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
 {
-    const jm_reading *counts = s->counts;
-    int64_t lag = s->counter->lag_ns;
-    bool none_inside = *end <= *first;
-    if (*first > 0 && power_knows(s, counts[*first - 1].t_ns)) {
-        int64_t outside_ns = from_ns + lag - counts[*first - 1].t_ns;
-        if (none_inside || outside_ns < counts[*first].t_ns - from_ns - lag) --*first;
-    }
-    if (*end < s->count_count && power_knows(s, counts[*end].t_ns)) {
-        int64_t outside_ns = counts[*end].t_ns - to_ns - lag;
-        if (none_inside || outside_ns < to_ns + lag - counts[*end - 1].t_ns) ++*end;
-    }
+    span c = {count_find(s, from_ns), count_find(s, to_ns + 1)};
+    bool none_inside = c.end <= c.first;
+    if (c.first > 0 && (none_inside || from_ns - count_ns(s, c.first - 1) < count_ns(s, c.first) - from_ns))
+        c.first--;
+    if (c.end < s->count_count &&
+        (none_inside || count_ns(s, c.end) - to_ns < to_ns - count_ns(s, c.end - 1)))
+        c.end++;
+    return c;
 }
 
-/* The power sensor would have to make up for more time than the window has: then it can do without the
+/* The power sensors would have to make up for more time than the window has: then they can do without the
  * counter. */
-static bool is_worth_it(const jm__total_sensors *s, size_t first, size_t end, int64_t from_ns, int64_t to_ns)
+static bool is_worth_it(const jm__total_sensors *s, span c, int64_t from_ns, int64_t to_ns)
 {
-    int64_t lag = s->counter->lag_ns;
-    int64_t before_ns = from_ns - (s->counts[first].t_ns - lag),
-            after_ns = s->counts[end - 1].t_ns - lag - to_ns;
+    if (c.end < c.first + 2) return false;
+    int64_t before_ns = from_ns - count_ns(s, c.first), after_ns = count_ns(s, c.end - 1) - to_ns;
     return (before_ns > 0 ? before_ns : 0) + (after_ns > 0 ? after_ns : 0) < to_ns - from_ns;
 }
 
-/* The counter where it covers [from, to]; false if it has fewer than two readings in or around it. */
-static bool add_counter(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, double mean_w)
+/* All of [from, to] was seen by power sensors: then their joules of it, else NAN. */
+static double seen_j(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, double *variance)
 {
-    if (s->counter == NULL) return false;
-    int64_t lag = s->counter->lag_ns;
-    size_t first = find(s->counts, s->count_count, from_ns + lag);
-    size_t end = find(s->counts, s->count_count, to_ns + lag + 1);
-    widen(s, from_ns, to_ns, &first, &end);
-    if (end < first + 2 || !is_worth_it(s, first, end, from_ns, to_ns)) return false;
-    add_power(p, s, from_ns, s->counts[first].t_ns - lag);
-    for (size_t i = first + 1; i < end; i++) {
-        double step_j = s->counts[i].value - s->counts[i - 1].value;
-        if (step_j >= 0)
-            p->counter_j += step_j;
-        else /* the counter was reset */
-            add_power(p, s, s->counts[i - 1].t_ns - lag, s->counts[i].t_ns - lag);
+    parts p = {0};
+    jm__power_piece piece = {.to_ns = from_ns};
+    while (jm__power_next(&piece, s->powers, s->power_count, to_ns)) {
+        if (piece.by == NULL) return NAN;
+        add_seen(&p, &piece);
     }
-    add_power(p, s, s->counts[end - 1].t_ns - lag, to_ns);
-    double edge_j = mean_w * (double)s->counter->lag_u_ns * 1e-9;
-    p->edge_variance += 2 * edge_j * edge_j;
+    *variance += p.variance;
+    return p.power_j;
+}
+
+/* Whether counter and power sensors contradict each other over the counter's steps. */
+static bool is_apart(parts *p, const jm__total_sensors *s, span c)
+{
+    double steps_j = 0, powers_j = 0, variance = 0;
+    int64_t length_ns = 0;
+    if (c.end > c.first + 1 + APART_STEPS) return false;
+    for (size_t i = c.first + 1; i < c.end; i++) {
+        if (!jm__counts_step(&s->counts[i - 1], &s->counts[i])) continue;
+        steps_j += s->counts[i].value - s->counts[i - 1].value;
+        powers_j += seen_j(s, count_ns(s, i - 1), count_ns(s, i), &variance);
+        length_ns += count_ns(s, i) - count_ns(s, i - 1);
+    }
+    double apart_j = steps_j - powers_j; /* NAN: there is nothing to compare with */
+    if (!(fabs(apart_j) > apart_relative * powers_j + 4 * sqrt(variance)) || length_ns < apart_least_ns)
+        return false;
+    p->apart_j += apart_j;
     return true;
 }
 
-static double spread(const jm_reading *r, size_t first, size_t end)
+/* The ring sees all of the time, so it is believed; others do not. The interval holds both. */
+static bool ring_is_believed(const jm__total_sensors *s)
 {
-    double sum = 0, square = 0, count = (double)(end - first);
-    for (size_t i = first; i < end; i++)
-        sum += r[i].value;
-    for (size_t i = first; i < end; i++)
-        square += (r[i].value - sum / count) * (r[i].value - sum / count);
-    return end > first + 1 ? sqrt(square / count) : 0;
+    return s->power_count > 0 && jm__sensor_is(s->powers[0].sensor, JM_SENSOR_POWER_RING);
+}
+
+/* The counter over [from, to]; false if it cannot tell. */
+static bool add_counter(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, double mean_w)
+{
+    if (s->counter == NULL) return false;
+    span c = find_counts(s, from_ns, to_ns);
+    if (!is_worth_it(s, c, from_ns, to_ns) || (is_apart(p, s, c) && ring_is_believed(s))) return false;
+    add_stretch(p, s, from_ns, count_ns(s, c.first));
+    for (size_t i = c.first + 1; i < c.end; i++) {
+        if (jm__counts_step(&s->counts[i - 1], &s->counts[i]))
+            p->counter_j += s->counts[i].value - s->counts[i - 1].value;
+        else /* it was reset, or said what cannot be */
+            add_stretch(p, s, count_ns(s, i - 1), count_ns(s, i));
+    }
+    add_stretch(p, s, count_ns(s, c.end - 1), to_ns);
+    double edge_j = mean_w * (double)(s->counter->lag_u_ns + s->counter->read_cost_ns / 2) * 1e-9;
+    p->variance += 2 * edge_j * edge_j;
+    return true;
+}
+
+/* ---- windows ---- */
+
+static void add_parts(parts *to, const parts *from)
+{
+    to->counter_j += from->counter_j;
+    to->power_j += from->power_j;
+    to->power_used_j += from->power_used_j;
+    to->variance += from->variance;
+    to->unseen_j += from->unseen_j;
+    if (from->most_j <= to->most_j) return;
+    to->most = from->most;
+    to->most_j = from->most_j;
 }
 
 static void add_window(parts *p, const jm__total_sensors *s, jm__window window)
 {
     double seconds = (double)(window.to_ns - window.from_ns) * 1e-9;
-    parts power = {0};
-    add_power(&power, s, window.from_ns, window.to_ns);
-    double mean_w = power.power_j / seconds;
-    /* Without a power sensor the counter stands for the whole window. */
-    if (s->power == NULL && s->counter != NULL && s->count_count >= 2) {
-        double all_s = (double)(s->counts[s->count_count - 1].t_ns - s->counts[0].t_ns) * 1e-9;
-        mean_w = (s->counts[s->count_count - 1].value - s->counts[0].value) / (all_s > 0 ? all_s : 1);
-    }
-    if (add_counter(p, s, window.from_ns, window.to_ns, mean_w)) return;
-    p->power_j += power.power_j;
-    p->power_used_j += power.power_used_j;
-    if (s->power == NULL) return;
-    /* At its ends the sensor still tells of the time before. */
-    size_t first = find(s->powers, s->power_count, window.from_ns);
-    size_t end = find(s->powers, s->power_count, window.to_ns + delay_ns(s->power) + 1);
-    double edge_j = spread(s->powers, first, end) * (double)delay_ns(s->power) * 1e-9;
-    p->edge_variance += 2 * edge_j * edge_j;
-    if (end <= first + 1)
-        p->edge_variance += pow(unseen_relative_u * power.power_j, 2); /* none of its own */
-    else
-        p->unseen_j += power.unseen_j;
+    parts alone = {0};
+    add_stretch(&alone, s, window.from_ns, window.to_ns);
+    double mean_w = (alone.counter_j + alone.power_j) / seconds;
+    if (alone.readings < 2) alone.variance += pow(unseen_relative_u * alone.power_j, 2); /* none of its own */
+    if (!add_counter(p, s, window.from_ns, window.to_ns, mean_w)) add_parts(p, &alone);
 }
 
 jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__windows *windows)
 {
     jm__total total = {0};
     jm__total_sensors s = *sensors;
-    if (s.power_count == 0) s.power = NULL;
     if (s.count_count < 2) s.counter = NULL;
-    if (s.power == NULL && s.counter == NULL) return total;
+    if (s.power_count == 0 && s.counter == NULL) return total;
     parts p = {0};
     for (size_t i = 0; i < windows->count; i++)
         add_window(&p, &s, windows->items[i]);
-    if (p.counter_j == 0 && s.power == NULL) return total;
-    total.source = p.counter_j > p.power_used_j ? s.counter->name
-                   : s.power != NULL            ? s.power->name
-                                                : s.counter->name;
+    if (p.counter_j == 0 && s.power_count == 0) return total;
+    const jm__power_series *most = p.most != NULL || s.power_count == 0 ? p.most : &s.powers[0];
+    total.source = most == NULL || p.counter_j > p.power_used_j ? s.counter->name : most->sensor->name;
     total.energy_j = p.counter_j + p.power_j;
     total.u_j = sqrt(pow(counter_relative_u * p.counter_j, 2) + pow(JM_POWER_RELATIVE_U * p.power_used_j, 2) +
-                     p.edge_variance + pow(unseen_relative_u * p.unseen_j, 2));
+                     p.variance + pow(unseen_relative_u * p.unseen_j, 2) + pow(p.apart_j / 2, 2));
     total.unseen_j = p.unseen_j;
+    total.apart_j = p.apart_j;
     return total;
 }

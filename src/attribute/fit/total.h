@@ -2,30 +2,31 @@
 #ifndef JM_ATTRIBUTE_FIT_TOTAL_H
 #define JM_ATTRIBUTE_FIT_TOTAL_H
 
+#include "attribute/fit/power_series.h"
 #include "attribute/work/window.h"
-#include <joulemap/board.h>
 
 typedef struct jm__total {
     const char *source; /* "energy_counter", "power_ring", ...; NULL: nothing is known */
     double energy_j;
     double u_j;      /* standard uncertainty, relative to the board's own sensors */
     double unseen_j; /* part of energy_j from stretches that no sensor saw: interpolated */
+    double apart_j;  /* the counter says so much more than the power sensors; 0: they agree */
 } jm__total;
 
 /* What the integral of a power sensor alone is worth, relative: docs/accuracy.md. */
 #define JM_POWER_RELATIVE_U 0.005
 
-/* The sensors a total comes from; either may be NULL. Readings are sorted by time. */
+/* The sensors a total comes from. */
 typedef struct jm__total_sensors {
-    const jm_sensor *counter;
-    const jm_reading *counts;
+    const jm_sensor *counter; /* NULL: none */
+    const jm_reading *counts; /* sorted by time, cleaned (counts.h) */
     size_t count_count;
-    const jm_sensor *power;
-    const jm_reading *powers;
+    const jm__power_series *powers; /* the best first */
     size_t power_count;
 } jm__total_sensors;
 
-/* The counter between its readings inside each window, the power sensor's integral for the rest. */
+/* The counter between its readings inside each window, the power sensors for the rest; what they did not see
+ * is shared out of the counter's step over it. */
 jm__total jm__total_measure(const jm__total_sensors *sensors, const jm__windows *windows);
 
 #endif

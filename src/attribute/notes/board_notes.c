@@ -72,11 +72,25 @@ static void say_lost(jm__note_writer *w, const jm__board_part *part)
 {
     double wanted_s = (double)jm__windows_duration_ns(&w->a->windows) * 1e-9;
     double known_s = (double)jm__windows_duration_ns(&part->windows) * 1e-9;
-    if (part->lost.count > 0 && known_s == 0)
+    if (part->lost.count > 0 && known_s == 0 && wanted_s > 0)
         jm__warn(w, "%s was lost all of this time: its energy is not known.", w->label);
     else if (part->lost.count > 0 && known_s < wanted_s)
         jm__warn(w, "%s was lost for %.2f s of %.2f s: its energy is that of the other %.2f s.", w->label,
                  wanted_s - known_s, wanted_s, known_s);
+}
+
+/* What was read and cannot be right. */
+static void say_refused(jm__note_writer *w, const jm__board_part *part)
+{
+    if (part->refused > 0)
+        jm__warn(w, "%s: %zu readings of power are left out: no board can draw that.", w->label,
+                 part->refused);
+    if (part->total.apart_j != 0)
+        jm__warn(
+            w,
+            "%s: %s says %.1f J more than the power sensors do: one of the two is wrong. The total is %s's, "
+            "and its interval holds both.",
+            w->label, part->counter->name, part->total.apart_j, part->total.source);
 }
 
 static void say_total(jm__note_writer *w, const jm__board_part *part)
@@ -161,6 +175,7 @@ void jm__notes_of_board(jm__note_writer *w, const jm__board_part *part)
     jm__note_writer_speak_of(w, part->board);
     say_lost(w, part);
     say_sensor(w, part);
+    say_refused(w, part);
     if (jm__board_is_fitted(part->board)) say_fit(w, part);
     say_throttled(w, part);
 }

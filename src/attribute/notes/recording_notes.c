@@ -55,6 +55,7 @@ static void say_events(jm__note_writer *w)
         [JM_EVENT_GAP] = "readings are missing",
         [JM_EVENT_BOARD_LOST] = "a GPU was lost",
         [JM_EVENT_BOARD_BACK] = "a GPU came back",
+        [JM_EVENT_BOARD_ABSENT] = "a GPU could not be opened, its energy is in no total",
         [JM_EVENT_COUNTER_RESET] = "the energy counter was reset",
         [JM_EVENT_SENSOR_FAILED] = "a sensor failed",
         [JM_EVENT_CUPTI] = "CUPTI",
@@ -72,7 +73,8 @@ static void say_events(jm__note_writer *w)
         size_t length = strlen(text);
         if (length > 0 && text[length - 1] == '.') length--; /* the sentence has its own */
         void (*tell)(jm__note_writer *, const char *, ...) =
-            kind == JM_EVENT_GAP || kind == JM_EVENT_RECORDER ? jm__warn : jm__say;
+            kind == JM_EVENT_GAP || kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_RECORDER ? jm__warn
+                                                                                               : jm__say;
         tell(w, "%zu time%s: %s%s%.*s.", count, count > 1 ? "s" : "", meaning[kind], length > 0 ? ": " : "",
              (int)length, text);
     }

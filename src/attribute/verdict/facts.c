@@ -1,6 +1,8 @@
 /* The figures that the checks look at. */
 #include "attribute/verdict/facts.h"
 
+#include "attribute/events.h"
+
 /* A fit that misses the readings by less than this share of the mean power is good enough whatever the
  * sensor's noise makes of it: a very quiet sensor has a high chi2/n beside figures that nothing better. A
  * choice: an error of this size in single powers is within what their intervals show. */
@@ -28,6 +30,10 @@ static void check_boards(double *figures, const jm__attribution *a)
         if (part->lost.count > 0) lost_ns = fmax(lost_ns, board_lost_ns);
         unseen_j += part->total.unseen_j;
         known_j += part->total.energy_j;
+    }
+    for (size_t i = 0; i < a->dataset->event_count; i++) {
+        const jm__event *event = &a->dataset->events[i];
+        missing += event->kind == JM_EVENT_BOARD_ABSENT && jm__event_concerns(a, event);
     }
     figures[JM_CHECK_boards_missing] = missing;
     figures[JM_CHECK_lost_time] = share_of(lost_ns, wanted_ns);

@@ -1,0 +1,45 @@
+/* What the power sensors of a board saw: of each moment, the best sensor that has readings around it. */
+#ifndef JM_ATTRIBUTE_FIT_POWER_SERIES_H
+#define JM_ATTRIBUTE_FIT_POWER_SERIES_H
+
+#include <joulemap/board.h>
+
+enum { JM_POWER_SERIES_MAX = 4 }; /* ring, instant, average and one of another maker */
+
+/* Readings of one power sensor, sorted by time. */
+typedef struct jm__power_series {
+    const jm_sensor *sensor;
+    const jm_reading *readings;
+    size_t count;
+} jm__power_series;
+
+/* Time that one sensor saw, or none. */
+typedef struct jm__power_piece {
+    int64_t from_ns, to_ns;
+    const jm__power_series *by; /* NULL: no sensor saw it */
+} jm__power_piece;
+
+/* The next piece of the time up to `to_ns`, after that which ends at piece->to_ns; false: there is none.
+ * `series`: the best first. */
+bool jm__power_next(jm__power_piece *piece, const jm__power_series *series, size_t count, int64_t to_ns);
+
+/* Mean delay of a sensor: what it says at t was true this much earlier. */
+int64_t jm__power_delay_ns(const jm_sensor *sensor);
+
+/* Joules of [from, to]: linear between readings, constant before the first and after the last. */
+double jm__power_energy_j(const jm__power_series *series, int64_t from_ns, int64_t to_ns);
+
+/* Standard deviation of what it says of [from, to]; 0: fewer than two readings. */
+double jm__power_spread_w(const jm__power_series *series, int64_t from_ns, int64_t to_ns);
+
+/* J^2: a sensor that looks for only a part of its period may have missed what lies between. */
+double jm__power_missed_variance(const jm__power_series *series, int64_t from_ns, int64_t to_ns);
+
+/* How many readings speak of [from, to]. */
+size_t jm__power_readings(const jm__power_series *series, int64_t from_ns, int64_t to_ns);
+
+/* The one with a reading nearest to [from, to]; NULL: no sensor has any. */
+const jm__power_series *jm__power_nearest(const jm__power_series *series, size_t count, int64_t from_ns,
+                                          int64_t to_ns);
+
+#endif
