@@ -26,6 +26,8 @@ typedef struct jm__device_options {
 typedef struct jm__findings {
     jm_finding *items;
     size_t count, capacity;
+    char (*absent)[160]; /* GPUs that are in the machine and cannot be read at all: which, and why */
+    size_t absent_count;
 } jm__findings;
 
 /* Out of memory loses the finding: it is a word to a human, not a result. */
@@ -36,6 +38,10 @@ typedef struct jm__device_sensor {
     jm_sensor row; /* name, source, missing, quantity; the rest is the board profile's */
     bool buffered; /* a read gives many samples with the board's own stamps */
 } jm__device_sensor;
+
+/* A board that cannot be opened is a finding, and absent. */
+void jm__finding_add_absent(jm__findings *findings, const char *board, const char *cure, const char *format,
+                            ...) __attribute__((format(printf, 4, 5)));
 
 /* A sensor of this role that works and gives one value a read, until told otherwise. */
 void jm__device_sensor_init(jm__device_sensor *sensor, jm__sensor_role role, const char *source);

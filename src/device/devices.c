@@ -40,6 +40,21 @@ void jm__finding_add(jm__findings *findings, const char *subject, bool works, co
     (void)jm__vec_push(findings, finding);
 }
 
+void jm__finding_add_absent(jm__findings *findings, const char *board, const char *cure, const char *format,
+                            ...)
+{
+    char why[120], (*grown)[sizeof *findings->absent];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    jm__finding_add(findings, board, false, cure, "%s", why);
+    grown = realloc(findings->absent, (findings->absent_count + 1) * sizeof *grown);
+    if (grown == NULL) return;
+    findings->absent = grown;
+    snprintf(grown[findings->absent_count++], sizeof *grown, "%.32s: %s", board, why);
+}
+
 void jm__device_sensor_init(jm__device_sensor *sensor, jm__sensor_role role, const char *source)
 {
     *sensor = (jm__device_sensor){.row.quantity = jm__sensor_quantity(role)};
@@ -107,6 +122,7 @@ void jm__devices_close(jm__devices *devices)
     for (size_t i = 0; i < BACKEND_COUNT; i++)
         if (devices->states[i] != NULL) backends[i]->close(devices->states[i]);
     jm__vec_free(&devices->findings);
+    free(devices->findings.absent);
     free(devices->boards);
     free(devices);
 }

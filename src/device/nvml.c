@@ -126,11 +126,11 @@ static jm_status boards_find(nvml_state *state, jm__findings *findings, jm_error
     unsigned count = 0;
     int result = state->nvml.device_count(&count);
     if (result != JM_NVML_SUCCESS)
-        jm__finding_add(findings, "NVML: GPUs", false, "", "nvmlDeviceGetCount_v2: %s (%d)",
-                        state->nvml.error_text(result), result);
+        jm__finding_add_absent(findings, "all GPUs", jm_status_hint(jm__nvml_status(result)),
+                               "nvmlDeviceGetCount_v2: %.80s (%d)", state->nvml.error_text(result), result);
     if (count > JM_DEVICE_BOARDS_MAX) {
-        jm__finding_add(findings, "NVML: GPUs", false, "", "%u GPUs are more than joulemap's maximum of %d",
-                        count, JM_DEVICE_BOARDS_MAX);
+        jm__finding_add_absent(findings, "some GPUs", "", "%u GPUs are more than joulemap's maximum of %d",
+                               count, JM_DEVICE_BOARDS_MAX);
         count = JM_DEVICE_BOARDS_MAX;
     }
     state->boards = calloc(count == 0 ? 1 : count, sizeof *state->boards);
@@ -145,8 +145,9 @@ static jm_status boards_find(nvml_state *state, jm__findings *findings, jm_error
         }
         char subject[64];
         snprintf(subject, sizeof subject, "GPU %u", i);
-        jm__finding_add(findings, subject, false, jm_status_hint(jm__nvml_status(result)),
-                        "nvmlDeviceGetHandleByIndex_v2: %s (%d)", state->nvml.error_text(result), result);
+        jm__finding_add_absent(findings, subject, jm_status_hint(jm__nvml_status(result)),
+                               "nvmlDeviceGetHandleByIndex_v2: %.60s (%d)", state->nvml.error_text(result),
+                               result);
     }
     return cuda_indices_fill(state, findings, err);
 }

@@ -1,6 +1,7 @@
 /* Reading one sensor by its schedule. */
 #include "sample/channel.h"
 
+#include "rows/rows.h"
 #include "rows/sensor_role.h"
 
 #include <stdio.h>
@@ -16,14 +17,17 @@
 #define FAILED_MAX_NS   (INT64_C(10) * JM_NS_PER_S)
 #define TAIL_MAX_NS     (INT64_C(200) * JM_NS_PER_MS) /* nobody waits for a mean over a second */
 #define STUCK_PERIODS   5
+#define SHARP_DIVISOR   4  /* a counter's update is dated well within a quarter of its period, */
+#define BLURRED_DIVISOR 2  /* and not at all beyond half of it */
+#define SILENT_PERIODS  10 /* a ring whose newest sample is older has nothing new to say */
 #define COST_SHARE      50 /* a slow sensor may take 1/50 of the time */
 #define HISTORY_PERIODS 5  /* of a ring's samples from before the start */
 
-void jm__channel_init(jm__channel *channel, bool buffered, bool has_ring, bool main_power, int64_t now_ns,
+void jm__channel_init(jm__channel *channel, bool buffered, bool has_power, bool main_power, int64_t now_ns,
                       int64_t ring_period_ns)
 {
     const jm_sensor *row = &channel->row;
-    channel->due_ns = now_ns;
+    channel->due_ns = channel->born_ns = now_ns;
     channel->power = main_power || row->quantity == JM_QUANTITY_ENERGY;
     if (buffered) {
         channel->way = JM_CHANNEL_BUFFERED;
@@ -36,17 +40,33 @@ void jm__channel_init(jm__channel *channel, bool buffered, bool has_ring, bool m
     channel->tick.period_ns = row->period_ns;
     if (row->quantity == JM_QUANTITY_ENERGY && row->period_ns >= COUNTER_SLOW_NS) {
         channel->way = JM_CHANNEL_COUNTER;
+        channel->lone = !has_power;
         channel->every_ns = COUNTER_NS;
         return;
     }
     channel->way = JM_CHANNEL_POLLED;
-    channel->ticked = main_power && !has_ring && row->quantity == JM_QUANTITY_POWER && row->period_ns > 0;
     channel->every_ns = row->quantity == JM_QUANTITY_POWER_LIMIT ? LIMIT_NS : POLL_NS;
     if (row->quantity == JM_QUANTITY_UTIL_GPU || row->quantity == JM_QUANTITY_UTIL_MEMORY)
         channel->every_ns = row->period_ns > POLL_NS ? row->period_ns : POLL_NS;
+    if (main_power) jm__channel_promote(channel);
+}
+
+void jm__channel_promote(jm__channel *channel)
+{
+    const jm_sensor *row = &channel->row;
+    channel->power = true;
+    if (channel->way != JM_CHANNEL_POLLED || row->quantity != JM_QUANTITY_POWER || row->period_ns == 0)
+        return;
+    channel->ticked = true;
     /* Not a whole share of the period: polls then fall on ever new places of it, which narrows the tick. */
-    if (channel->ticked) channel->every_ns = row->period_ns * 19 / 100;
-    if (channel->ticked && channel->every_ns < POLL_MIN_NS) channel->every_ns = POLL_MIN_NS;
+    channel->every_ns = row->period_ns * 19 / 100;
+    if (channel->every_ns < POLL_MIN_NS) channel->every_ns = POLL_MIN_NS;
+    channel->due_ns = jm__now_ns();
+}
+
+bool jm__channel_is_silent(const jm__channel *channel)
+{
+    return channel->failures > 0 || (channel->way == JM_CHANNEL_BUFFERED && channel->stuck);
 }
 
 static void event_send(const jm__channel *channel, const jm__channel_context *context, jm_event_kind kind,
@@ -74,6 +94,20 @@ static void gap_send(const jm__channel *channel, const jm__channel_context *cont
     event_send(channel, context, JM_EVENT_GAP, t_ns, (double)gap_ns, text);
 }
 
+/* A ring that answers, but with nothing new: told once. */
+static void silence_note(jm__channel *channel, const jm__channel_context *context, int64_t now_ns)
+{
+    int64_t newest_ns = channel->ring.started ? channel->ring.last_ns : channel->born_ns;
+    bool silent = now_ns - newest_ns > SILENT_PERIODS * channel->ring.period_ns;
+    if (silent && !channel->stuck) {
+        char text[160];
+        snprintf(text, sizeof text, "%s: it has had nothing new for %.0f ms", channel->row.name,
+                 (double)(now_ns - newest_ns) / (double)JM_NS_PER_MS);
+        event_send(channel, context, JM_EVENT_SENSOR_FAILED, now_ns, 0, text);
+    }
+    channel->stuck = silent;
+}
+
 /* Buffered: everything new since the last read. */
 static void buffered_take(jm__channel *channel, jm__channel_context *context)
 {
@@ -90,8 +124,10 @@ static void buffered_take(jm__channel *channel, jm__channel_context *context)
         event_send(channel, context, JM_EVENT_CLOCK_STEP, anchor.monotonic_ns, (double)result->step_ns,
                    "the board's time stamps jumped; they were put back on their grid");
     channel->fresh_ns = jm__ring_stream_fresh_ns(&channel->ring);
-    channel->due_ns = anchor.monotonic_ns + channel->every_ns;
-    if (channel->edge_ns != 0 && channel->fresh_ns >= channel->edge_ns) channel->edge_ns = 0;
+    silence_note(channel, context, anchor.monotonic_ns);
+    channel->due_ns = anchor.monotonic_ns + (channel->stuck ? POLL_NS : channel->every_ns);
+    if (channel->edge_ns != 0 && (channel->fresh_ns >= channel->edge_ns || channel->stuck))
+        channel->edge_ns = 0;
     /* Hurried: what is wanted needs its right neighbour, which needs two periods more. */
     if (channel->edge_ns != 0) channel->due_ns = anchor.monotonic_ns + channel->ring.period_ns;
 }
@@ -133,13 +169,17 @@ static void throttle_note(const jm__channel *channel, const jm__channel_context 
     event_send(channel, context, JM_EVENT_THROTTLE, sample->t_ns, (double)now, text);
 }
 
-static bool reset_note(const jm__channel *channel, const jm__channel_context *context,
+/* What no energy leads to: the counter fell, or rose faster than any board draws. */
+static bool break_note(const jm__channel *channel, const jm__channel_context *context,
                        const jm__sample *sample)
 {
-    if (!channel->has_value || sample->value >= channel->value) return false;
+    if (!channel->has_value) return false;
+    double step_j = sample->value - channel->value;
+    double seconds = (double)(sample->t_ns - channel->value_ns) / (double)JM_NS_PER_S;
+    if (step_j >= 0 && step_j <= JM_BOARD_MOST_W * (seconds + 1)) return false;
     char text[160];
-    snprintf(text, sizeof text, "%s fell from %.3f J to %.3f J: energy between the two is not in it",
-             channel->row.name, channel->value, sample->value);
+    snprintf(text, sizeof text, "%s %s from %.3f J to %.3f J: energy between the two is not in it",
+             channel->row.name, step_j < 0 ? "fell" : "jumped", channel->value, sample->value);
     event_send(channel, context, JM_EVENT_COUNTER_RESET, sample->t_ns, channel->value, text);
     return true;
 }
@@ -149,7 +189,7 @@ static void polled_take(jm__channel *channel, jm__channel_context *context)
     const jm__sample *sample = &context->samples.items[0];
     if (context->samples.count == 0) return;
     if (channel->row.quantity == JM_QUANTITY_THROTTLE) throttle_note(channel, context, sample);
-    if (channel->row.quantity == JM_QUANTITY_ENERGY) (void)reset_note(channel, context, sample);
+    if (channel->row.quantity == JM_QUANTITY_ENERGY) (void)break_note(channel, context, sample);
     if (channel->ticked) {
         ticked_take(channel, context, sample);
     } else {
@@ -173,13 +213,48 @@ static void counter_rest(jm__channel *channel, int64_t now_ns)
         channel->due_ns = low_ns - channel->row.read_cost_ns - COUNTER_STEP_NS;
 }
 
-static void stuck_note(const jm__channel *channel, const jm__channel_context *context, int64_t t_ns)
+static void counter_note(const jm__channel *channel, const jm__channel_context *context, int64_t t_ns,
+                         const char *what)
 {
-    char text[160];
-    snprintf(text, sizeof text, "%s: it stands still%s", channel->row.name,
-             channel->tick.known ? "; it is left out until it moves again"
-                                 : ", so its readings are stamped with the time they were read");
+    char text[200];
+    snprintf(text, sizeof text, "%s: %s%s", channel->row.name, what,
+             channel->lone ? ", so its readings are stamped with the time they were read"
+                           : "; it is left out until that changes");
     event_send(channel, context, JM_EVENT_SENSOR_FAILED, t_ns, 0, text);
+}
+
+/* The search found no update, or none whose time is known: the board has better than a guess, if it can. */
+static void counter_give_up(jm__channel *channel, const jm__channel_context *context, bool moved,
+                            int64_t now_ns)
+{
+    const jm__sample *sample = &context->samples.items[0];
+    bool *told = moved ? &channel->blurred : &channel->stuck;
+    if (!*told)
+        counter_note(channel, context, now_ns,
+                     moved ? "reads take too long to tell when it was updated" : "it stands still");
+    *told = true;
+    if (channel->lone) reading_send(channel, context, sample->t_ns, sample->value);
+    channel->edge_ns = 0;
+    counter_rest(channel, now_ns);
+}
+
+/* A change of the counter between two reads dates an update. */
+static void counter_change(jm__channel *channel, const jm__channel_context *context, int64_t low_ns,
+                           int64_t now_ns, bool late)
+{
+    const jm__sample *sample = &context->samples.items[0];
+    channel->moved = true;
+    if (now_ns - low_ns >= channel->tick.period_ns) return; /* which of several updates? */
+    int64_t t_ns = jm__tick_observe(&channel->tick, low_ns, now_ns);
+    int64_t width_ns = channel->tick.high_ns - channel->tick.low_ns;
+    if (width_ns > channel->tick.period_ns / (late ? BLURRED_DIVISOR : SHARP_DIVISOR))
+        return; /* the next may be seen better */
+    channel->stuck = channel->blurred = false;
+    reading_send(channel, context, t_ns, sample->value);
+    channel->fresh_ns = channel->emitted_ns + 1;
+    if (channel->edge_ns != 0 && channel->emitted_ns < channel->edge_ns) return;
+    channel->edge_ns = 0;
+    counter_rest(channel, now_ns);
 }
 
 static void counter_take(jm__channel *channel, jm__channel_context *context, int64_t begin_ns)
@@ -187,33 +262,22 @@ static void counter_take(jm__channel *channel, jm__channel_context *context, int
     const jm__sample *sample = &context->samples.items[0];
     int64_t now_ns = jm__now_ns();
     if (context->samples.count == 0) return;
-    if (channel->search_ns == 0) channel->search_ns = begin_ns;
-    bool reset = reset_note(channel, context, sample);
-    bool changed = channel->has_value && sample->value != channel->value;
-    /* Only a change between two reads of one search dates a tick; a reset is no tick. */
-    bool dated = changed && !reset && channel->value_ns >= channel->search_ns;
-    bool first = !channel->has_value;
+    if (channel->search_ns == 0) {
+        channel->search_ns = begin_ns;
+        channel->moved = false;
+    }
+    bool broke = break_note(channel, context, sample);
+    /* Only a change between two reads of one search dates an update; a break is none. */
+    bool dated = channel->has_value && sample->value != channel->value && !broke &&
+                 channel->value_ns >= channel->search_ns;
     int64_t low_ns = channel->value_ns;
+    bool late = now_ns - channel->search_ns > STUCK_PERIODS * channel->tick.period_ns;
     channel->has_value = true;
     channel->value = sample->value;
     channel->value_ns = begin_ns;
     channel->due_ns = now_ns + COUNTER_STEP_NS;
-    if (dated) {
-        channel->stuck = false;
-        reading_send(channel, context, jm__tick_observe(&channel->tick, low_ns, now_ns), sample->value);
-        channel->fresh_ns = channel->emitted_ns + 1;
-        if (channel->edge_ns == 0 || channel->emitted_ns >= channel->edge_ns) {
-            channel->edge_ns = 0;
-            counter_rest(channel, now_ns);
-        }
-    } else if (now_ns - channel->search_ns > STUCK_PERIODS * channel->tick.period_ns) {
-        if (!channel->stuck && !first) stuck_note(channel, context, now_ns);
-        channel->stuck = true;
-        /* One that has moved before has failed: what it says would take energy for nothing. */
-        if (!channel->tick.known) reading_send(channel, context, sample->t_ns, sample->value);
-        channel->edge_ns = 0;
-        counter_rest(channel, now_ns);
-    }
+    if (dated) counter_change(channel, context, low_ns, now_ns, late);
+    if (late && channel->search_ns != 0) counter_give_up(channel, context, channel->moved, now_ns);
 }
 
 static void failure_note(jm__channel *channel, const jm__channel_context *context, const jm_error *err)
@@ -224,7 +288,8 @@ static void failure_note(jm__channel *channel, const jm__channel_context *contex
         snprintf(text, sizeof text, "%.240s", err->text);
         event_send(channel, context, JM_EVENT_SENSOR_FAILED, now_ns, (double)err->code, text);
     }
-    int64_t wait_ns = channel->every_ns << (channel->failures < 8 ? channel->failures : 8);
+    /* Soon at first: a ring still has what was missed. */
+    int64_t wait_ns = POLL_NS << (channel->failures < 8 ? channel->failures - 1 : 7);
     channel->due_ns = now_ns + (wait_ns < FAILED_MAX_NS ? wait_ns : FAILED_MAX_NS);
     channel->edge_ns = 0; /* nobody waits for a sensor that fails */
     channel->search_ns = 0;
@@ -271,8 +336,12 @@ static int64_t tail_ns(const jm_sensor *row)
 
 void jm__channel_hurry(jm__channel *channel, int64_t wanted_ns, bool edge)
 {
-    if (!channel->power || channel->failures > 0) return;
+    if (!channel->power) return;
     if (channel->way == JM_CHANNEL_COUNTER && !edge) return;
+    if (jm__channel_is_silent(channel)) { /* perhaps it is back; nobody waits for it */
+        channel->due_ns = jm__now_ns();
+        return;
+    }
     int64_t edge_ns = wanted_ns + tail_ns(&channel->row);
     if (channel->edge_ns < edge_ns) channel->edge_ns = edge_ns;
     int64_t low_ns, high_ns;

@@ -23,8 +23,10 @@ typedef struct jm__channel {
     jm__channel_way way;
     bool ticked;
     bool power;       /* main power sensor or counter: counts for how fresh the recording is */
+    bool lone;        /* counter: nothing else tells of the board's energy */
     int64_t every_ns; /* how often it is read */
     int64_t due_ns;   /* CLOCK_MONOTONIC */
+    int64_t born_ns;  /* when sampling began */
     int64_t fresh_ns; /* all its readings before this time are out */
     int64_t failures; /* reads in a row */
     jm__ring_stream ring;
@@ -35,7 +37,9 @@ typedef struct jm__channel {
     int64_t emitted_ns; /* stamp of the last reading */
     int64_t edge_ns;    /* counter: a reading updated after this time is wanted; 0: none */
     int64_t search_ns;  /* counter: when the search for its tick began; 0: it rests */
-    bool stuck;         /* counter: already told that it stands still */
+    bool moved;         /* counter: it has, in this search */
+    bool stuck;         /* already told that it stands still */
+    bool blurred;       /* counter: already told that its updates cannot be dated */
 } jm__channel;
 
 /* What a channel needs of its sampler. */
@@ -48,14 +52,20 @@ typedef struct jm__channel_context {
     jm__sampler_cost *cost; /* calls and call_ns are added to */
 } jm__channel_context;
 
-/* Fill in way and schedule. `has_ring`: the board has a power ring; `main_power`: this sensor is the board's
- * best. */
-void jm__channel_init(jm__channel *channel, bool buffered, bool has_ring, bool main_power, int64_t now_ns,
+/* Fill in way and schedule. `has_power`: the board has a power sensor; `main_power`: this sensor is the
+ * board's best. */
+void jm__channel_init(jm__channel *channel, bool buffered, bool has_power, bool main_power, int64_t now_ns,
                       int64_t ring_period_ns);
 
 /* Read, hand over, set the next due time. DEVICE_LOST is passed on with `err`; other errors are an event
  * here. */
 jm_status jm__channel_serve(jm__channel *channel, jm__channel_context *context, jm_error *err);
+
+/* The board's main power sensor is silent: this one takes its place. */
+void jm__channel_promote(jm__channel *channel);
+
+/* It fails, or has nothing new to say: nobody waits for it. */
+bool jm__channel_is_silent(const jm__channel *channel);
 
 /* Fresh readings are wanted: all that tell of the time up to `wanted_ns`, of counters (with `edge`) one
  * updated after it. */

@@ -121,7 +121,6 @@ static void board_announce(jm__sampler *sampler, size_t number, int64_t now_ns)
 {
     jm_inventory *inventory = sampler->inventory;
     const jm_sensor *best = main_power(inventory, number);
-    bool has_ring = best != NULL && jm__sensor_is(best, JM_SENSOR_POWER_RING);
     jm_board row = *jm_inventory_board(inventory, number);
     sampled_board *board = &sampler->boards[number];
     row.id = sampler->sink.board(sampler->sink.context, &row);
@@ -139,10 +138,18 @@ static void board_announce(jm__sampler *sampler, size_t number, int64_t now_ns)
         *channel = (jm__channel){
             .board = number, .sensor = i, .sensor_id = told.id, .board_id = row.id, .row = told};
         bool buffered = jm__devices_sensor(sampler->context.devices, number, i)->buffered;
-        jm__channel_init(channel, buffered, has_ring, sensor == best, now_ns,
+        jm__channel_init(channel, buffered, best != NULL, sensor == best, now_ns,
                          sampler->context.ring_period_ns);
     }
     board->channel_count = sampler->channel_count - board->first_channel;
+}
+
+/* What is in the machine and will not be in the recording. */
+static void absent_tell(const jm__sampler *sampler)
+{
+    const jm__findings *findings = jm__devices_findings(sampler->context.devices);
+    for (size_t i = 0; i < findings->absent_count; i++)
+        event_send(sampler, JM_EVENT_BOARD_ABSENT, 0, 0, findings->absent[i]);
 }
 
 /* Nothing to sample at all: say what NVML said. */
@@ -204,8 +211,22 @@ static void power_follow(jm__sampler *sampler, const sampled_board *board, int64
         jm__channel_hurry(&sampler->channels[board->first_channel + i], t_ns, false);
 }
 
+/* A main power sensor fell silent: the best of the board's others takes its place. */
+static void power_replace(jm__sampler *sampler, const sampled_board *board)
+{
+    jm__channel *best = NULL;
+    for (size_t i = 0; i < board->channel_count; i++) {
+        jm__channel *channel = &sampler->channels[board->first_channel + i];
+        int rank = jm__sensor_rank(&channel->row);
+        if (rank == JM_RANK_NONE || jm__channel_is_silent(channel)) continue;
+        if (best == NULL || rank > jm__sensor_rank(&best->row)) best = channel;
+    }
+    if (best != NULL && !best->power) jm__channel_promote(best);
+}
+
 static void channel_serve(jm__sampler *sampler, jm__channel *channel)
 {
+    bool was_silent = jm__channel_is_silent(channel);
     jm_error err;
     sampled_board *board = &sampler->boards[channel->board];
     bool edge_wanted = channel->way == JM_CHANNEL_COUNTER && channel->edge_ns != 0;
@@ -215,6 +236,7 @@ static void channel_serve(jm__sampler *sampler, jm__channel *channel)
         return;
     }
     if (board->lost) board_regain(sampler, board);
+    if (channel->power && !was_silent && jm__channel_is_silent(channel)) power_replace(sampler, board);
     /* At the start the next read of the ring brings it anyway. */
     if (sampler->begun && edge_wanted && channel->edge_ns == 0)
         power_follow(sampler, board, channel->emitted_ns);
@@ -260,7 +282,8 @@ static int64_t fresh_find(const jm__sampler *sampler, awaited *awaits)
     awaits->edge = awaits->reading = false;
     for (size_t i = 0; i < sampler->channel_count; i++) {
         const jm__channel *channel = &sampler->channels[i];
-        if (!channel->power || channel->failures > 0 || sampler->boards[channel->board].lost) continue;
+        if (!channel->power || jm__channel_is_silent(channel) || sampler->boards[channel->board].lost)
+            continue;
         bool energy = channel->row.quantity == JM_QUANTITY_ENERGY;
         if (channel->edge_ns != 0) awaits->reading = true;
         if (channel->edge_ns != 0 && energy) awaits->edge = true;
@@ -417,6 +440,7 @@ jm_status jm__sampler_create(jm__sampler **out, const jm__sampler_options *optio
     sampler->context.ring_period_ns = options->ring_period_ns > 0 ? options->ring_period_ns : JM_NS_PER_S;
     for (size_t i = 0; i < sampler->board_count; i++)
         board_announce(sampler, i, jm__now_ns());
+    absent_tell(sampler);
     status = thread_start(sampler, err);
     if (status != JM_OK) goto fail;
     first_edge_wait(sampler, FIRST_NS);
