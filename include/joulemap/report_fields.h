@@ -61,8 +61,8 @@
       "\"blocks.0.attn\"; with kind unique in a report, but for by=\"span\"; far inside others a number "    \
       "stands for its beginning: \".../8c6f3ab2d10f9e47/attn\"")                                             \
     X(TEXT, kind, "kind", JM_IN_ROW,                                                                         \
-      "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"kernel\", \"phase\", \"gpu\", \"idle\", "  \
-      "\"outside\", \"unresolved\" and others")                                                              \
+      "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"collective\", \"kernel\", \"phase\", "     \
+      "\"gpu\", \"idle\", \"outside\", \"unresolved\" and others")                                           \
     X(INT32, depth, "depth", JM_IN_ROW, "Depth in the tree, from 0")                                         \
     X(INT64, calls, "calls", JM_IN_ROW, "How often it ran")                                                  \
     X(REAL, busy_s, "busy_s", JM_IN_ROW,                                                                     \

@@ -201,7 +201,7 @@ static jm__energy part_energy(const jm__attribution *a, const char *part, double
     jm__attribution there;
     assert_int_equal(jm__attribution_begin(&there, a->dataset, &options, NULL), JM_OK);
     assert_int_equal(
-        jm__work_pass(&there.work, &there.spans, &there.windows, &(jm__row_of){one_row, NULL}, NULL), JM_OK);
+        jm__work_pass(&there.work, &there.spans, &there.windows, &(jm__row_of){.of = one_row}, NULL), JM_OK);
     jm__cell *cells = calloc(columns->count, sizeof *cells);
     assert_non_null(cells);
     *busy_s = 0;
@@ -264,7 +264,7 @@ static void test_parts_of_a_gpt_draw_what_bursts_of_them_draw(void **state)
             .size = sizeof options, .by = JM_BY_KERNEL, .phase = gpt_truths[i].phase};
         if (strcmp(phase, options.phase) != 0) {
             if (i > 0) jm__attribution_free(&a);
-            const jm__row_of rows = {one_row, NULL};
+            const jm__row_of rows = {.of = one_row};
             if (jm__attribution_begin(&a, dataset, &options, &err) != JM_OK ||
                 jm__attribution_fit(&a, &rows, &err) != JM_OK)
                 fail_msg("%s", err.text);

@@ -67,6 +67,16 @@ static uint32_t row_of(void *context, size_t span, int64_t process_id)
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
+static uint32_t row_of_collective(void *context, size_t span, int64_t process_id, uint32_t class_index)
+{
+    jm__views *v = context;
+    const jm_report_options *o = &v->a->options;
+    bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
+    if (!mine || o->by == JM_BY_BOARD || o->by == JM_BY_KERNEL) return row_of(context, span, process_id);
+    size_t node = jm__view_collective_node(v, span, class_index);
+    return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
+}
+
 static size_t node_of_cell(jm__views *v, size_t b, const jm__work_cell *cell)
 {
     if (v->a->options.by == JM_BY_BOARD) return board_node(v, b);
@@ -90,14 +100,16 @@ static void add_work(jm__views *v, size_t b)
     const jm__board_part *part = &a->boards[b];
     const jm__columns *columns = &part->work->columns;
     bool counts = !part->work->from_host || first_of_host(a, b);
-    bool calls = counts && (a->options.by == JM_BY_KERNEL || a->options.by == JM_BY_BOARD);
+    bool kernels = a->options.by == JM_BY_KERNEL || a->options.by == JM_BY_BOARD;
     for (size_t i = 0; i < part->work->tally.cells.count && !v->tree->failed; i++) {
         const jm__work_cell *cell = &part->work->tally.cells.items[i];
         size_t node = node_of_cell(v, b, cell);
         if (node == JM__NO_NODE) continue;
         jm__node *row = &v->tree->nodes.items[node];
         if (counts) row->busy_s += cell->seconds;
-        for (size_t n = node; calls && n != JM__NO_NODE; n = v->tree->nodes.items[n].parent)
+        bool calls = counts && (kernels || jm__view_is_collective(v, node));
+        for (size_t n = node; calls && n != JM__NO_NODE;
+             n = kernels ? v->tree->nodes.items[n].parent : JM__NO_NODE)
             v->tree->nodes.items[n].calls += cell->calls; /* a kernel's shapes are calls of the kernel */
         if (columns->merged[a->work.uses.items.items[cell->use].class_index]) row->merged_s += cell->seconds;
         jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
@@ -181,7 +193,7 @@ static jm_status add_boards(jm__views *v, jm_error *err)
 
 jm_status jm__rollup_begin(jm__rollup *rollup, jm__tree *tree, const jm__attribution *a, jm_error *err)
 {
-    rollup->rows = (jm__row_of){row_of, &rollup->views};
+    rollup->rows = (jm__row_of){row_of, row_of_collective, &rollup->views};
     jm__tree_init(tree);
     return jm__views_init(&rollup->views, tree, a, err);
 }

@@ -124,7 +124,7 @@ static void write_path(jm__strbuf *text, const char *above, const char *name)
     jm__strbuf_add(text, name);
 }
 
-static size_t node_under(jm__views *v, size_t parent, const char *name, const char *kind)
+size_t jm__view_node_under(jm__views *v, size_t parent, const char *name, const char *kind)
 {
     jm__strbuf path = {0};
     write_path(&path, parent == JM__NO_NODE ? NULL : v->tree->nodes.items[parent].path, name);
@@ -155,7 +155,7 @@ static size_t layer_view_row(jm__views *v, size_t span)
     if (kind != JM_SPAN_NVTX) return no_layer_row(v, v->speaker_of[span]);
     size_t outer = around_range(v, span);
     if (outer == JM__NO_SPAN) return jm__tree_node(v->tree, JM__NO_NODE, name, name, "nvtx");
-    return node_under(v, v->of_span[outer] - 1, name, "nvtx");
+    return jm__view_node_under(v, v->of_span[outer] - 1, name, "nvtx");
 }
 
 /* A range is a row inside that of the range or pass around it, which is made first. */
@@ -235,7 +235,7 @@ size_t jm__view_container_node(jm__views *v, size_t span)
         if (jm__span_kind_is_container(kind)) {
             bool named = kind == JM_SPAN_PHASE || kind == JM_SPAN_WINDOW;
             const char *name = named ? name_of(v, s) : jm_span_kind_text(kind);
-            node = node_under(v, node, name, jm_span_kind_text(kind));
+            node = jm__view_node_under(v, node, name, jm_span_kind_text(kind));
         }
         v->container_of[s] = node + 2; /* JM__NO_NODE: 1 */
     }
@@ -255,7 +255,7 @@ size_t jm__view_phase_node(jm__views *v, size_t span)
 {
     size_t work = v->speaker_of[span], container = jm__view_container_node(v, span);
     const char *leaf = work == JM__NO_SPAN ? "other" : jm_span_kind_text(span_of(v, work)->kind);
-    return node_under(v, container, leaf, leaf);
+    return jm__view_node_under(v, container, leaf, leaf);
 }
 
 /* One row an occurrence, inside the row of the span around it. */
@@ -282,8 +282,8 @@ size_t jm__view_span_node(jm__views *v, size_t span)
     return v->tree->failed ? JM__NO_NODE : node;
 }
 
-/* CUPTI gives C++ names as the linker sees them. The path keeps that one: it is the same on every machine. */
-static const char *readable_name(jm__views *v, const char *name)
+/* The path keeps the linker's name: it is the same on every machine. */
+const char *jm__view_readable_name(jm__views *v, const char *name)
 {
     char *plain;
     if (!jm__demangle(&plain, name)) v->tree->failed = true;
@@ -344,7 +344,8 @@ size_t jm__view_kernel_node(jm__views *v, uint32_t class_index)
 {
     if (v->of_class[class_index] != 0) return v->of_class[class_index] - 1;
     const jm__class *mine = &v->a->work.classes.items[class_index];
-    size_t node = jm__tree_node(v->tree, JM__NO_NODE, readable_name(v, mine->name), mine->name, mine->kind);
+    size_t node =
+        jm__tree_node(v->tree, JM__NO_NODE, jm__view_readable_name(v, mine->name), mine->name, mine->kind);
     if (v->split[class_index]) {
         const char *shape = shape_text(v->tree, mine);
         const char *path = jm__tree_text(v->tree, "%s %s", mine->name, shape == NULL ? "" : shape);
@@ -385,5 +386,6 @@ void jm__views_free(jm__views *v)
     free(v->root_of);
     free(v->split);
     free(v->of_class);
+    jm__map_free(&v->collectives);
     *v = (jm__views){0};
 }

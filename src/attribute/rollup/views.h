@@ -11,12 +11,13 @@ typedef struct jm__views {
     jm__tree *tree;
     size_t *of_span; /* [spans]: node + 1; 0: not yet asked for */
     size_t
-        *container_of;  /* [spans]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
-    size_t *speaker_of; /* [spans]: the span around it that its row is named after; JM__NO_SPAN: none */
-    size_t *of_name;    /* [names]: node + 1 of the layer of this name */
-    size_t *root_of;    /* [names]: span + 1 of the model that the layer of this name was called in */
-    bool *split;        /* [classes]: its name ran in several launch shapes */
-    size_t *of_class;   /* [classes]: node + 1 */
+        *container_of;   /* [spans]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
+    size_t *speaker_of;  /* [spans]: the span around it that its row is named after; JM__NO_SPAN: none */
+    size_t *of_name;     /* [names]: node + 1 of the layer of this name */
+    size_t *root_of;     /* [names]: span + 1 of the model that the layer of this name was called in */
+    bool *split;         /* [classes]: its name ran in several launch shapes */
+    size_t *of_class;    /* [classes]: node + 1 */
+    jm__map collectives; /* by="span": nodes of (node around it, name) */
 } jm__views;
 
 jm_status jm__views_init(jm__views *views, jm__tree *tree, const jm__attribution *a, jm_error *err);
@@ -31,6 +32,17 @@ size_t jm__view_type_node(jm__views *views, size_t span);
 size_t jm__view_phase_node(jm__views *views, size_t span);
 size_t jm__view_span_node(jm__views *views, size_t span);
 size_t jm__view_kernel_node(jm__views *views, uint32_t class_index);
+
+/* The node of a collective's kernel that was launched in `span`, or in none: kind "collective". In no layer,
+ * also where a layer's backward pass launched it; in the phase it ran in, where phases are rows. */
+size_t jm__view_collective_node(jm__views *views, size_t span, uint32_t class_index);
+bool jm__view_is_collective(const jm__views *views, size_t node);
+
+/* CUPTI gives C++ names as the linker sees them; this is how people write them. */
+const char *jm__view_readable_name(jm__views *views, const char *name);
+
+/* A node under another: "phase/step". A name that holds a slash is written so that no two rows meet. */
+size_t jm__view_node_under(jm__views *views, size_t parent, const char *name, const char *kind);
 
 /* The container part of the phase view: the row of the phase, epoch, step or window that the span is or lies
  * in; JM__NO_NODE: in none. */

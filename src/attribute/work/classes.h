@@ -30,6 +30,7 @@ typedef struct jm__item {
     uint32_t class_index;
     uint32_t calls;
     jm__launch launch;
+    uint32_t collective; /* of a collective: its kernel's class as recorded, + 1; else 0 */
 } jm__item;
 
 typedef JM_VEC(jm__item) jm__items;

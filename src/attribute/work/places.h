@@ -7,7 +7,7 @@
 
 /* BY_GRAPH and what follows are in no layer of a program that has layers. */
 typedef enum jm__place {
-    JM_PLACE_IN_LAYER,  /* or in an optimizer's step, which is a row of its own */
+    JM_PLACE_IN_LAYER,  /* or an optimizer's step or a collective, which are rows of their own */
     JM_PLACE_UNLAYERED, /* of a program without layers, or not of the process asked for */
     JM_PLACE_BY_GRAPH,  /* shares its launch with other kernels: replayed by a CUDA graph */
     JM_PLACE_NO_LAUNCH, /* its launch was not seen, so nobody knows where it was made */

@@ -78,8 +78,18 @@ static bool find_span(board_pass *b, const jm__item *item)
 /* Why an item is in no layer is told by its launch. */
 static jm__place place_of(const board_pass *b, const jm__item *item)
 {
+    if (item->collective != 0) return JM_PLACE_IN_LAYER;
     if (b->place != JM_PLACE_ELSEWHERE || item->launch == JM_LAUNCH_SEEN) return b->place;
     return item->launch == JM_LAUNCH_SHARED ? JM_PLACE_BY_GRAPH : JM_PLACE_NO_LAUNCH;
+}
+
+static uint32_t find_row(board_pass *b, const jm__item *item)
+{
+    const jm__row_of *rows = b->pass->rows;
+    if (item->collective != 0)
+        return rows->of_collective(rows->context, b->span, item->process_id, item->collective - 1);
+    if (b->row == JM__NO_ROW) b->row = rows->of(rows->context, b->span, item->process_id);
+    return b->row;
 }
 
 /* Count the item in its row; JM__NO_CELL: nothing of it is the report's. */
@@ -88,9 +98,9 @@ static bool count_in_row(board_pass *b, const jm__item *item, uint32_t use, size
     bool starts = jm__windows_hold(b->pass->windows, item->start_ns);
     *cell = JM__NO_CELL;
     if (!starts && jm__windows_overlap_ns(b->work->report, item->start_ns, item->end_ns) == 0) return true;
-    if (b->row == JM__NO_ROW) b->row = b->pass->rows->of(b->pass->rows->context, b->span, item->process_id);
-    if (b->row == JM__NO_ROW) return true;
-    *cell = jm__tally_cell(&b->work->tally, b->row, use);
+    uint32_t row = find_row(b, item);
+    if (row == JM__NO_ROW) return true;
+    *cell = jm__tally_cell(&b->work->tally, row, use);
     if (*cell == JM__NO_CELL) return false;
     jm__work_cell *sums = &b->work->tally.cells.items[*cell];
     if (starts) sums->calls += item->calls;
@@ -105,10 +115,11 @@ static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
     size_t cell;
     uint32_t use;
     if (!b->begun) begin_board(b, item->start_ns);
-    bool fine = find_span(b, item) &&
-                jm__use_number(&b->pass->work->uses, item->class_index, b->context, &use) &&
-                count_in_row(b, item, use, &cell) &&
-                jm__sweep_take(&b->sweep, item, use, cell, b->span == JM__NO_SPAN, place_of(b, item));
+    bool fine = find_span(b, item);
+    bool outside = b->span == JM__NO_SPAN && item->collective == 0;
+    fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, b->context, &use) &&
+           count_in_row(b, item, use, &cell) &&
+           jm__sweep_take(&b->sweep, item, use, cell, outside, place_of(b, item));
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
 
@@ -151,6 +162,8 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
         .class_index = (uint32_t)(kernel->class_id - 1),
         .calls = calls > UINT32_MAX ? UINT32_MAX : (uint32_t)calls,
     };
+    if (p->work->classes.items[item.class_index].family == JM_KERNEL_FAMILY_COLLECTIVE)
+        item.collective = item.class_index + 1;
     if (!jm__duration_groups_count(&p->groups, &item)) return jm__no_memory(err, "jm__work_pass");
     board_pass *b = &p->boards[stream->board_id - 1];
     if (!b->work->wanted) return JM_OK;

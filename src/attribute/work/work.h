@@ -13,6 +13,8 @@
  * for the same. JM__NO_ROW: none. */
 typedef struct jm__row_of {
     uint32_t (*of)(void *context, size_t span, int64_t process_id); /* span: JM__NO_SPAN for none */
+    /* The same for a kernel of a collective: most of its time is waiting, for others than who launched it. */
+    uint32_t (*of_collective)(void *context, size_t span, int64_t process_id, uint32_t class_index);
     void *context;
 } jm__row_of;
 
