@@ -4,13 +4,17 @@
 #   make build             build/joulemap, and .venv with the package in it
 #   make bench             speed of the parts; make gpu-check: the physics, on a machine with a board
 #   make fuzz SECONDS=60   a while of fuzzing a target; make tidy: clang-tidy
+#   make mutants COUNT=20  change a line of src/ at random, so often, and see whether a test notices
 #   make wheel             dist/*.whl that carries what it links
 #   make format, clean, distclean
 # Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC,
-#   JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
+#   COUNT, SEED, UNDER (a folder), ALL_TESTS=1: of make mutants; JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
 
 SAN     ?=
 SECONDS ?= 60
+COUNT   ?= 20
+SEED    ?= 1
+UNDER   ?= src
 comma   := ,
 BUILD   := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 PYTHON_IN_VENV := .venv/bin/python
@@ -19,7 +23,7 @@ PYTHON_IN_VENV := .venv/bin/python
 PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md LICENSE cmake include src sim python -type f \
                      -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: build native demo check bench gpu-check fuzz tidy wheel format clean distclean bootstrap bootstrap-check help
+.PHONY: build native demo check bench gpu-check fuzz mutants tidy wheel format clean distclean bootstrap bootstrap-check help
 .DELETE_ON_ERROR:
 
 build: native $(if $(wildcard pyproject.toml),.venv/.package)
@@ -72,6 +76,9 @@ gpu-check: build
 fuzz: .venv/.stage-build
 	@scripts/bootstrap deep
 	@scripts/fuzz $(SECONDS)
+
+mutants: .venv/.stage-check
+	@scripts/mutants --count $(COUNT) --seed $(SEED) --under $(UNDER) $(if $(ALL_TESTS),--all-tests)
 
 tidy: native
 	@scripts/bootstrap deep
