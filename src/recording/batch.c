@@ -126,6 +126,8 @@ void jm__batch_add_loss(jm__batch *batch, const jm__loss *loss)
         row.source = source;
         row.reason = reason;
         if (PUSH_ONE(batch, losses, JM_BATCH_OTHERS, row, size_of(source) + size_of(reason))) return;
+    } else {
+        drop(batch, JM_BATCH_OTHERS, 1);
     }
     free(source);
     free(reason);
@@ -186,8 +188,9 @@ void jm__batch_add_meta(jm__batch *batch, const char *key, const char *value)
 {
     char *own_key = strdup(key), *own_value = copy_bounded(value);
     jm__meta row = {own_key, own_value};
-    if (own_key != NULL && own_value != NULL &&
-        PUSH_ONE(batch, meta, JM_BATCH_OTHERS, row, size_of(own_key) + size_of(own_value)))
+    if (own_key == NULL || own_value == NULL)
+        drop(batch, JM_BATCH_OTHERS, 1);
+    else if (PUSH_ONE(batch, meta, JM_BATCH_OTHERS, row, size_of(own_key) + size_of(own_value)))
         return;
     free(own_key);
     free(own_value);

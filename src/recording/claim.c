@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,36 +52,31 @@ static jm_status refuse_written(const char *path, jm_error *err)
 static const char *const parts[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
 enum { PARTS = sizeof parts / sizeof *parts, JOURNALS_END = PARTS - 1 };
 
-/* NULL: no memory. */
-static char *part_name(const char *path, int part)
+/* Without asking for memory: what stood there comes back also when that is out. False: no file has a name
+ * that long. */
+static bool name_part(char name[PATH_MAX], const char *path, int part)
 {
-    jm__strbuf name = {0};
-    jm__strbuf_format(&name, "%s%s", path, parts[part]);
-    return jm__strbuf_take(&name);
+    return (size_t)snprintf(name, PATH_MAX, "%s%s", path, parts[part]) < PATH_MAX;
 }
 
 static void remove_parts(const char *path, int first, int end)
 {
-    for (int part = first; part < end; part++) {
-        char *name = part_name(path, part);
-        if (name != NULL) unlink(name);
-        free(name);
-    }
+    char name[PATH_MAX];
+    for (int part = first; part < end; part++)
+        if (name_part(name, path, part)) unlink(name);
 }
 
 /* The journals with their file: a recorder that was killed leaves the last seconds there. 0 or an errno: of
  * the file itself, which goes last, so that there is no moment with a file and another one's journal. */
 static int move_parts(const char *from, const char *to)
 {
+    char source[PATH_MAX], target[PATH_MAX];
     int error = 0;
     for (int part = PARTS - 1; part >= 0; part--) {
-        char *source = part_name(from, part), *target = part_name(to, part);
-        if (source == NULL || target == NULL)
-            error = ENOMEM;
+        if (!name_part(source, from, part) || !name_part(target, to, part))
+            error = ENAMETOOLONG;
         else if (rename(source, target) != 0 && part == 0)
             error = errno;
-        free(source);
-        free(target);
     }
     return error;
 }
@@ -121,7 +117,10 @@ jm_status jm__claim_make(jm__claim *claim, const char *path, bool overwrite, jm_
         status = jm__no_memory(err, "jm__claim_make");
     if (file >= 0) close(file); /* before SQLite opens it: closing it would drop SQLite's locks */
     if (status != JM_OK) {
-        jm__claim_free(claim);
+        if (file >= 0)
+            jm__claim_undo(claim);
+        else
+            jm__claim_free(claim);
         return status;
     }
     remove_parts(path, 1, JOURNALS_END); /* left by a recording of that name that somebody removed */

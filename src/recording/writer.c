@@ -41,8 +41,8 @@ struct jm__writer {
         counter_sets_written;
     int64_t checkpoint_ns; /* when the journal was last emptied into the file, 0: never */
     int64_t complete_ns;   /* of the last commit that worked, 0: none */
-    bool failing;          /* the last commit did not */
-    jm_status failure;     /* why it did not */
+    bool closing;          /* the next commit sets the end mark */
+    jm_status failure;     /* of the last commit, JM_OK if it worked */
     pthread_mutex_t lock;  /* the database, when a reader in this process shares it */
     jm_recording *recording;
 };
@@ -126,14 +126,16 @@ jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, 
 
 /* ---- commits */
 
-/* Rows that were dropped from the batch, as rows of `losses`. */
+/* Rows that were dropped from the batch, as rows of `losses`: it was full as commits failed, or there was no
+ * memory for them. */
 static int insert_dropped(jm__writer *writer)
 {
     int rc = SQLITE_OK;
+    jm_status cause = writer->failure == JM_OK ? JM_NO_MEMORY : writer->failure;
     for (int row = 0; rc == SQLITE_OK && row < JM_BATCH_ROW_COUNT; row++) {
         if (writer->batch.dropped[row] == 0) continue;
         char reason[128];
-        snprintf(reason, sizeof reason, "%s while %s were to be written", jm_status_text(writer->failure),
+        snprintf(reason, sizeof reason, "%s while %s were to be written", jm_status_text(cause),
                  jm__batch_row_text((jm__batch_row)row));
         jm__loss loss = {.t_ns = writer->batch.dropped_since_ns,
                          .count = writer->batch.dropped[row],
@@ -165,6 +167,7 @@ static int insert_all(jm__writer *writer, int64_t complete_ns)
     if (rc == SQLITE_OK) rc = jm__insert_batch(inserter, &writer->batch);
     if (rc == SQLITE_OK) rc = insert_dropped(writer);
     if (rc == SQLITE_OK && complete_ns > 0) rc = insert_number(inserter, "complete_ns", complete_ns);
+    if (rc == SQLITE_OK && writer->closing) rc = insert_meta(inserter, "closed", "1");
     return rc;
 }
 
@@ -209,8 +212,7 @@ static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *
 {
     jm_status status = jm__guard_check(writer->guard, err);
     if (status == JM_OK) status = put_batch(writer, complete_ns, err);
-    writer->failing = status != JM_OK;
-    if (status != JM_OK) writer->failure = status;
+    writer->failure = status;
     return status;
 }
 
@@ -236,7 +238,8 @@ jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *e
 /* Keeps the batch small. After a failure it may grow: only commits try again. */
 static void flush_if_large(jm__writer *writer)
 {
-    if (writer->batch.bytes >= FLUSH_BYTES && !writer->failing) (void)jm__writer_commit(writer, 0, NULL);
+    if (writer->batch.bytes >= FLUSH_BYTES && writer->failure == JM_OK)
+        (void)jm__writer_commit(writer, 0, NULL);
 }
 
 /* ---- rows */
@@ -411,16 +414,51 @@ static jm_status fail_gone(const jm__writer *writer, jm_error *err)
     return jm__hint(err, status, "leave a recording where it is until its run has ended");
 }
 
-/* Everything into the one file, no journal beside it. Somebody may be reading just now: that passes. */
-static void leave_one_file(jm__writer *writer)
+/* SQLite tells the mode that holds now in a row, which may be the old one without an error; and that it could
+ * not be kept, in the step after that. */
+static jm_status set_journal(jm__writer *writer, const char *mode, jm_error *err)
 {
+    char sql[48];
+    snprintf(sql, sizeof sql, "PRAGMA journal_mode = %s", mode);
+    sqlite3_stmt *change = NULL;
+    JM_TRY(jm__database_prepare(writer->db, &change, sql, writer->path, err));
+    int rc = sqlite3_step(change);
+    const char *now = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(change, 0) : NULL;
+    bool changed = now != NULL && strcmp(now, mode) == 0;
+    if (rc == SQLITE_ROW) rc = changed ? sqlite3_step(change) : SQLITE_BUSY;
+    jm_status status =
+        rc == SQLITE_DONE ? JM_OK : jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
+    sqlite3_finalize(change);
+    return status;
+}
+
+/* Once more after a failure: then the file has the old mode again, while SQLite believes in the new one. */
+static jm_status end_journal(jm__writer *writer, jm_error *err)
+{
+    jm_status status = set_journal(writer, "delete", err);
+    if (status == JM_OK || status == JM_BUSY) return status;
+    return set_journal(writer, "wal", NULL) == JM_OK ? set_journal(writer, "delete", err) : status;
+}
+
+/* Everything into the one file, no journal beside it. Somebody may be reading just now: that passes. */
+static jm_status leave_one_file(jm__writer *writer, jm_error *err)
+{
+    jm_error cause = {0};
+    jm__inserter_free(&writer->inserter); /* no statement may stand in the way */
     sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    for (int i = 0; i < CLOSE_ATTEMPTS; i++) {
-        int rc = sqlite3_exec(writer->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
-        if ((rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED) break;
+    jm_status status = end_journal(writer, &cause);
+    for (int i = 1; i < CLOSE_ATTEMPTS && status == JM_BUSY; i++) {
         jm__sleep_ns(CLOSE_WAIT_NS);
+        status = end_journal(writer, &cause);
     }
-    jm__guard_forget_journal(writer->guard);
+    if (status == JM_OK) {
+        jm__guard_forget_journal(writer->guard);
+        return JM_OK;
+    }
+    jm__fail(err, status, cause.code, cause.call,
+             "%s: %s: all of the run is there, but a part of it may lie in %s-wal", writer->path,
+             jm_status_text(status), writer->path);
+    return jm__hint(err, status, "keep the two files together: whoever reads the first needs the second");
 }
 
 void jm__writer_keep(jm__writer *writer)
@@ -442,13 +480,14 @@ jm_status jm__writer_close(jm__writer *writer, jm_error *err)
 {
     if (writer == NULL) return JM_OK;
     jm_error cause = {0};
-    jm__batch_add_meta(&writer->batch, "closed", "1");
+    writer->closing = true;
     jm_status status = jm__writer_commit(writer, 0, &cause);
     if (status != JM_OK)
         status = fail_incomplete(writer, &cause, err);
     else if (writer->path != NULL)
-        jm__inserter_free(&writer->inserter), leave_one_file(writer);
-    if (status == JM_OK && writer->path != NULL && !jm__written_is_at(&writer->claim.file, writer->path))
+        status = leave_one_file(writer, err);
+    if (cause.status == JM_OK && writer->path != NULL &&
+        !jm__written_is_at(&writer->claim.file, writer->path))
         status = fail_gone(writer, err);
     jm__writer_keep(writer);
     free_writer(writer);
