@@ -237,6 +237,18 @@ jm_status jm__csv_bad(const jm__csv *csv, size_t column, jm_error *err, const ch
                     (long long)csv->record_at, name, text);
 }
 
+bool jm__csv_looks_like_a_formula(const char *text)
+{
+    char first = text[strspn(text, "'")];
+    return first != '\0' && strchr("=+-@\t\r", first) != NULL;
+}
+
+const char *jm__csv_name(const jm__csv *csv, size_t column)
+{
+    const char *text = jm__csv_text(csv, column);
+    return text[0] == '\'' && jm__csv_looks_like_a_formula(text) ? text + 1 : text;
+}
+
 jm_status jm__csv_number(const jm__csv *csv, size_t column, double *value, jm_error *err)
 {
     const char *text = jm__csv_text(csv, column);

@@ -26,6 +26,12 @@ jm_status jm__csv_next(jm__csv *csv, bool *more, jm_error *err);
 /* A field of the current record, valid until the next; "" past its end. */
 const char *jm__csv_text(const jm__csv *csv, size_t column);
 
+/* A spreadsheet takes a text that begins with = + - @, a tab or a carriage return for a formula, and runs it
+ * (https://owasp.org/www-community/attacks/CSV_Injection). Names in our own CSV that do, also behind
+ * apostrophes, are written with one more apostrophe before them; jm__csv_name takes it away again. */
+bool jm__csv_looks_like_a_formula(const char *text);
+const char *jm__csv_name(const jm__csv *csv, size_t column);
+
 jm_status jm__csv_number(const jm__csv *csv, size_t column, double *value, jm_error *err);
 jm_status jm__csv_integer(const jm__csv *csv, size_t column, int64_t *value, jm_error *err);
 

@@ -1,5 +1,7 @@
 /* The rows as CSV (RFC 4180, lines end in "\n"): a header with units in names, an empty field
- * where there is no figure. Each row says if its board is simulated: rows travel without their header. */
+ * where there is no figure. A name that a spreadsheet would take for a formula has an apostrophe before it.
+ * Each row says if its board is simulated: rows travel without their header. */
+#include "base/csv.h"
 #include "base/status.h"
 #include "export/format.h"
 
@@ -9,11 +11,12 @@
 
 static void write_text(FILE *out, const char *text)
 {
+    const char *guard = jm__csv_looks_like_a_formula(text) ? "'" : "";
     if (text[strcspn(text, ",\"\r\n")] == '\0') {
-        fputs(text, out);
+        fprintf(out, "%s%s", guard, text);
         return;
     }
-    fputc('"', out);
+    fprintf(out, "\"%s", guard);
     for (; *text != '\0'; text++) {
         if (*text == '"') fputc('"', out);
         fputc(*text, out);

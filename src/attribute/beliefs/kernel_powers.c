@@ -65,7 +65,7 @@ static jm_status add_line(jm__belief *belief, jm__belief_lines *lines, jm__csv *
         return jm__csv_bad(csv, column[2], err, "is no standard uncertainty");
     lines->all++;
     memset(row, 0, belief->columns * sizeof *row);
-    if (!mean_of(n, jm__csv_text(csv, column[0]), row)) return JM_OK;
+    if (!mean_of(n, jm__csv_name(csv, column[0]), row)) return JM_OK;
     lines->used++;
     return jm__belief_add(belief, row, power_w, u_w, err);
 }
