@@ -22,8 +22,9 @@ size_t jm__counts_clean(jm_reading *readings, size_t count)
         if (!isfinite(now->value)) continue;
         if (kept > 0 && now->value == readings[kept - 1].value) continue;
         bool last = kept == 0 || i + 1 == count;
-        bool strays = !last && !jm__counts_step(&readings[kept - 1], now) && !jm__counts_step(now, now + 1) &&
-                      jm__counts_step(&readings[kept - 1], now + 1);
+        bool ignored = !last && (now->value == 0 || !jm__counts_step(now, now + 1)) &&
+                       jm__counts_step(&readings[kept - 1], now + 1);
+        bool strays = ignored && !jm__counts_step(&readings[kept - 1], now);
         if (!strays) readings[kept++] = *now;
     }
     return kept;
