@@ -495,6 +495,9 @@ static void test_time_in_which_a_board_was_lost_is_no_part_of_its_energy(void **
     assert_true(isnan(jm_report_totals_get(report)->total_energy_j));
     assert_true(has_note(report, "was lost all of this time"));
     jm_report_free(report);
+    report = report_of(s, (jm_report_options){.by = JM_BY_BOARD, .from_ns = lost / 2, .to_ns = lost / 2});
+    assert_false(has_note(report, "was lost all of this time")); /* of no time nothing was */
+    jm_report_free(report);
     syn_free(s);
 }
 
@@ -648,6 +651,46 @@ static synthetic *simple(void)
     syn_measure(s, 0, start, end);
     syn_finish(s);
     return s;
+}
+
+static void test_a_reading_that_is_no_number_spoils_no_figure(void **state)
+{
+    (void)state;
+    for (int64_t sensor = 1; sensor <= 2; sensor++) {
+        synthetic *s = simple();
+        for (size_t i = 200; i < s->dataset.reading_count; i++) {
+            if (s->readings[i].sensor_id != sensor) continue;
+            s->readings[i].value = NAN;
+            break;
+        }
+        jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_BOARD});
+        const jm_report_totals *totals = jm_report_totals_get(report);
+        double truth_j = 15 * s->idle_w + syn_energy_j(s, 1, 0, INT64_MAX) * (1 - s->idle_w / 700) +
+                         syn_energy_j(s, 2, 0, INT64_MAX) * (1 - s->idle_w / 300);
+        assert_true(totals->total_low_j <= truth_j && truth_j <= totals->total_high_j);
+        jm_report_free(report);
+        syn_free(s);
+    }
+}
+
+static void test_no_power_that_no_board_can_draw_is_counted(void **state)
+{
+    (void)state;
+    static const double impossible_w[] = {0, 4294967.295, -5};
+    for (size_t k = 0; k < sizeof impossible_w / sizeof *impossible_w; k++) {
+        synthetic *s = simple();
+        jm_report *plain = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+        for (size_t i = 300; i < 400; i += 7)
+            if (s->readings[i].sensor_id == 1) s->readings[i].value = impossible_w[k];
+        jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+        assert_near(jm_report_totals_get(report)->total_energy_j, jm_report_totals_get(plain)->total_energy_j,
+                    0.005);
+        assert_near(row_of(report, "a", NULL)->power_w, 700, 0.02);
+        assert_true(has_note(report, "no board can draw"));
+        jm_report_free(plain);
+        jm_report_free(report);
+        syn_free(s);
+    }
 }
 
 static void test_a_total_that_contradicts_the_readings_is_not_forced_on_them(void **state)
@@ -966,6 +1009,8 @@ int main(void)
         cmocka_unit_test(test_a_kernel_split_at_random_into_two_labels_agrees_with_itself),
         cmocka_unit_test(test_a_layer_is_known_better_than_its_inseparable_kernels),
         cmocka_unit_test(test_a_hundred_classes_do_not_blur_the_response),
+        cmocka_unit_test(test_a_reading_that_is_no_number_spoils_no_figure),
+        cmocka_unit_test(test_no_power_that_no_board_can_draw_is_counted),
         cmocka_unit_test(test_a_total_that_contradicts_the_readings_is_not_forced_on_them),
         cmocka_unit_test(test_without_a_counter_the_ring_is_the_total_and_nothing_checks_it),
         cmocka_unit_test(test_without_power_readings_the_counter_is_shared_by_time_and_says_so),

@@ -59,7 +59,7 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
     /* Seen from the figure, the truth is no farther than the beliefs alone would have it. */
     half_j = fmin(half_j, JM_NORMAL_95 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2)));
     energy.energy_j = sum.energy_j;
-    energy.low_j = fmax(0, sum.energy_j - half_j);
+    energy.low_j = jm__energy_floor(sum.energy_j - half_j);
     energy.high_j = sum.energy_j + half_j;
     energy.shrinkage = sum.prior_variance > 0 ? 1 - (sum.variance + shifts) / sum.prior_variance : 1;
     energy.decided = energy.fitted && energy.shrinkage >= least_shrinkage;

@@ -19,4 +19,10 @@ typedef struct jm__energy {
 /* Cells sorted by column, any node. */
 jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t count);
 
+/* The lower end of an interval is not below zero; NAN, of which fmax would make 0, stays missing. */
+static inline double jm__energy_floor(double energy_j)
+{
+    return energy_j < 0 ? 0 : energy_j;
+}
+
 #endif

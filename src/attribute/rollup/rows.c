@@ -79,11 +79,11 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->calls = node->calls;
     row->busy_s = sub->busy_s;
     row->energy_j = sub->energy.energy_j + sub->measured_j;
-    row->energy_low_j = fmax(0, row->energy_j - hypot(low_j, half_j));
+    row->energy_low_j = jm__energy_floor(row->energy_j - hypot(low_j, half_j));
     row->energy_high_j = row->energy_j + hypot(high_j, half_j);
     row->energy_self_j = node->self_j;
     if (node->whole) {
-        row->energy_low_j = fmax(0, row->energy_j - JM_NORMAL_95 * node->whole_u_j);
+        row->energy_low_j = jm__energy_floor(row->energy_j - JM_NORMAL_95 * node->whole_u_j);
         row->energy_high_j = row->energy_j + JM_NORMAL_95 * node->whole_u_j;
     }
     jm__mean_sums_give(row, &sub->means);

@@ -2,6 +2,7 @@
 #include "attribute/rollup/totals.h"
 
 #include "attribute/fit/student.h"
+#include "attribute/rollup/energy.h"
 
 #include <math.h>
 
@@ -54,7 +55,7 @@ static void sum_boards(jm_report_totals *t, const jm__attribution *a)
         }
     }
     if (t->total_source == NULL) t->total_energy_j = NAN;
-    t->total_low_j = fmax(0, t->total_energy_j - JM_NORMAL_95 * sqrt(variance));
+    t->total_low_j = jm__energy_floor(t->total_energy_j - JM_NORMAL_95 * sqrt(variance));
     t->total_high_j = t->total_energy_j + JM_NORMAL_95 * sqrt(variance);
     t->duration_s = covered_s(a);
     if (t->total_source == NULL) t->total_low_j = t->total_high_j = NAN;
