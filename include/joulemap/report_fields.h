@@ -85,7 +85,10 @@
     X(INT64, start_ns, "start_ns", JM_IN_OCCURRENCE,                                                         \
       "CLOCK_MONOTONIC, nanoseconds: of the occurrence (by=\"span\"), else of the first one")                \
     X(INT64, end_ns, "end_ns", JM_IN_OCCURRENCE, "The end of it")                                            \
-    JM_ROW_MEANS(X)
+    JM_ROW_MEANS(X)                                                                                          \
+    X(COUNT_OR_NONE, samples, "samples", JM_IN_ROW,                                                          \
+      "Samples of the steps in it, as the program told them (by=\"phase\" and \"span\"); missing where "     \
+      "none")
 
 /* What the rows add up to (T: jm_report_totals) and how good the data are (Q: jm_report_quality), in one
  * order, JSON's: its objects mix the two. */
@@ -93,6 +96,8 @@
     T(FLAG, simulated, "simulated", JM_IN_REPORT, "Any board was a simulated one")                           \
     T(REAL_OR_NONE, duration_s, "duration_s", JM_IN_REPORT,                                                  \
       "Seconds that the total is of: without the time in which the boards were lost")                        \
+    T(COUNT_OR_NONE, samples, "samples", JM_IN_REPORT,                                                       \
+      "Samples of all steps, as the program told them; missing where none")                                  \
     T(REAL_OR_NONE, total_energy_j, "total_energy_j", JM_IN_REPORT,                                          \
       "Joules of all boards; missing if no sensor tells")                                                    \
     T(REAL_OR_NONE, total_low_j, "total_energy_low_j", JM_IN_REPORT,                                         \

@@ -126,8 +126,9 @@ class Session(Reporting):
     --------
     >>> with joulemap.Session(kernels=True) as run:  # doctest: +SKIP
     ...     run.watch(model)
-    ...     with run.step(samples=len(batch)):
-    ...         train_step(batch)
+    ...     for x, y in loader:
+    ...         with run.step(samples=len(x)):
+    ...             train_step(x, y)
     >>> print(run.report().table())  # doctest: +SKIP
     """
 
@@ -300,7 +301,8 @@ class Session(Reporting):
         Parameters
         ----------
         samples : int
-            Size of its batch, 0 if unknown.
+            Samples of its batch: `len(x)` of an input x (`len(batch)` of a pair is 2). 0 if unknown. Rows of phases and
+            steps add them up.
         name : str
             What `report("span")` calls it; other reports add all steps up.
         """

@@ -225,6 +225,37 @@ def test_samples_may_come_from_an_array(session: joulemap.Session, spans: Spans)
             session.step(samples=wrong)  # type: ignore[arg-type]
 
 
+def test_samples_of_steps_add_up_in_reports(session: joulemap.Session) -> None:
+    assert session.report().totals.samples is None
+    with session.phase("train"):
+        for _ in range(2):
+            with session.step(samples=32):
+                for _ in range(4):  # of the same 32
+                    with session.step(samples=8, name="part"):
+                        pass
+        with session.step():
+            pass
+    with session.phase("validate"), session.step(samples=5):
+        pass
+    with session.phase("idle"):
+        pass
+    report = session.report("phase")
+    told = {row.path: row.samples for row in report.rows if row.kind in ("phase", "step")}
+    assert told == {
+        "train": 64,
+        "train/step": 64,
+        "train/step/step": 64,
+        "validate": 5,
+        "validate/step": 5,
+        "idle": None,
+    }
+    assert report.totals.samples == report.to_dict()["samples"] == 69
+    assert session.report("phase", phase="validate").totals.samples == 5
+    single = [row.samples for row in session.report("span").rows if row.kind == "step"]
+    assert sorted(single, key=lambda samples: samples or 0) == [None, 5] + 8 * [8] + 2 * [32]
+    assert {row.samples for row in session.report("layer").rows} == {None}
+
+
 def test_a_number_is_no_name(session: joulemap.Session, spans: Spans) -> None:
     with session.phase("first"), session.phase("second"):
         pass

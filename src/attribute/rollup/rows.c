@@ -77,6 +77,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->kind = node->kind;
     row->depth = m->order.depth[n];
     row->calls = node->calls;
+    if (node->samples > 0) row->samples = node->samples;
     row->busy_s = sub->busy_s;
     row->energy_j = sub->energy.energy_j + sub->measured_j;
     row->energy_low_j = jm__energy_floor(row->energy_j - hypot(low_j, half_j));

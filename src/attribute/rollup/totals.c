@@ -3,6 +3,7 @@
 
 #include "attribute/fit/student.h"
 #include "attribute/rollup/energy.h"
+#include "attribute/rollup/samples.h"
 
 #include <math.h>
 
@@ -84,4 +85,5 @@ void jm__totals_sum(jm_report_totals *totals, const jm__attribution *a)
 {
     sum_boards(totals, a);
     sum_parts(totals, a);
+    totals->samples = jm__samples_sum(a);
 }

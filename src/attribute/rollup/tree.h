@@ -26,6 +26,7 @@ typedef struct jm__node {
     const char *path;
     const char *kind;
     int64_t calls;
+    int64_t samples;       /* of the steps in it, 0: none told */
     double busy_s;         /* its own */
     int64_t start_ns;      /* of the first work; INT64_MAX: none yet */
     int64_t end_ns;        /* of the last */
