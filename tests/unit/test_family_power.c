@@ -112,15 +112,18 @@ static void test_kernels_of_unknown_names_draw_the_mean(void **state)
     free(e);
 }
 
-/* Half of what is above a gap (140 W) at 6.1 us: 140 + (922 - 140) / 2 = 531 W, and nearly all at 6.1 ms. */
+/* Half of what is above a gap (140 W) at 3.9 us: 140 + (922 - 140) / 2 = 531 W, and nearly all at 10 ms. What
+ * waits for memory has half of it at 15 us: 140 + (555 - 140) / 2 = 347.5 W. */
 static void test_a_short_kernel_is_believed_to_draw_less_than_a_long_one(void **state)
 {
     (void)state;
-    static const ran classes[] = {{"nvjet_short", 0, 1, 163934}, {"nvjet_long", 1, 1, 164}};
+    static const ran classes[] = {
+        {"nvjet_short", 0, 3.9, 1000000}, {"nvjet_long", 1, 1, 100}, {"layer_norm", 2, 15, 1000000}};
     scene s;
-    make_scene(&s, "h200", classes, 2, 2);
+    make_scene(&s, "h200", classes, 3, 3);
     jm__expectation *e = expect(&s);
-    assert_near(e[0].share / e[1].share, 531 / 921.2, 1e-3);
+    assert_near(e[0].share / e[1].share, 531 / 921.7, 1e-4);
+    assert_near(e[2].share / e[1].share, 347.5 / 921.7, 1e-4);
     free(e);
 }
 
@@ -250,16 +253,16 @@ static void test_where_all_is_one_family_the_mean_of_the_run_decides(void **stat
 
 /* ---- in a report */
 
-/* 10 s of two kernels in turns of 100 us, 400 and 550 W: the sensor, which remembers 13 ms and is read each
+/* 10 s of two kernels in turns of 400 us, 400 and 550 W: the sensor, which remembers 13 ms and is read each
  * 20, sees nothing but their mean, 475 W. */
 static synthetic *twins(const char *first, const char *second)
 {
     synthetic *s = syn_create(11, 1, 120000);
     snprintf(s->boards[0].profile, sizeof s->boards[0].profile, "h200");
     int64_t a = syn_class(s, first, 1, 400), b = syn_class(s, second, 2, 550);
-    for (int64_t now = 1000000000; now < 11000000000; now += 200000) {
-        syn_kernel(s, a, 0, 0, now, now + 100000);
-        syn_kernel(s, b, 0, 0, now + 100000, now + 200000);
+    for (int64_t now = 1000000000; now < 11000000000; now += 800000) {
+        syn_kernel(s, a, 0, 0, now, now + 400000);
+        syn_kernel(s, b, 0, 0, now + 400000, now + 800000);
     }
     syn_measure(s, 0, 500000000, 11500000000);
     syn_finish(s);

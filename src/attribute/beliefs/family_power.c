@@ -18,55 +18,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* power_w: of an H200; own_u: standard deviation of the members, relative. */
+/* power_w: of an H200; own_u: standard deviation of the members, relative; does it wait for memory? */
 typedef struct family_power {
     double power_w;
     double own_u;
+    bool memory;
 } family_power;
 
 static const family_power families[JM_KERNEL_FAMILY_COUNT] = {
     /* Any kernel: 25 to 30 % around the mean busy power (shared/attribution.md), the mean being that of the
      * families from MATRIX to COPY. */
-    [JM_KERNEL_FAMILY_OTHER] = {690, 0.30},
+    [JM_KERNEL_FAMILY_OTHER] = {690, 0.30, false},
     /* Waiting for others, for the most part: 218 W (shared/findings.md, 12). A choice: half as much again
      * when they do not wait. */
-    [JM_KERNEL_FAMILY_COLLECTIVE] = {270, 0.35},
+    [JM_KERNEL_FAMILY_COLLECTIVE] = {270, 0.35, false},
     /* suite: 978, 962, 926, 855 (fp16), 853; mixture: 953; bursts: 925 (head, one product): 922 +- 5 %. One
      * of zeros draws half (suite: 468): numbers of a program are seldom random, a choice between the two. */
-    [JM_KERNEL_FAMILY_MATRIX] = {922, 0.12},
+    [JM_KERNEL_FAMILY_MATRIX] = {922, 0.12, false},
     /* suite: 629 (single precision), 658 (double); mixture: 612 (single). */
-    [JM_KERNEL_FAMILY_PLAIN_MATRIX] = {633, 0.10},
+    [JM_KERNEL_FAMILY_PLAIN_MATRIX] = {633, 0.10, false},
     /* suite: 938 (heads of 128), 618 (of 64); bursts: 860, the 878 of attn less 57 % of its time at 922 W. */
-    [JM_KERNEL_FAMILY_ATTENTION] = {805, 0.20},
+    [JM_KERNEL_FAMILY_ATTENTION] = {805, 0.20, false},
     /* suite: 970 (3x3). Those of few channels wait for memory as a copy does (620); a choice between the two.
      */
-    [JM_KERNEL_FAMILY_CONVOLUTION] = {860, 0.20},
+    [JM_KERNEL_FAMILY_CONVOLUTION] = {860, 0.20, false},
     /* None was measured. No tensor cores, so a plain product at most (633), a cumulative sum at least (500).
      */
-    [JM_KERNEL_FAMILY_DEPTHWISE] = {565, 0.25},
+    [JM_KERNEL_FAMILY_DEPTHWISE] = {565, 0.25, false},
     /* suite: layer norm 720, sums 639 and 596, softmax 541, row means 511, cumulative sum 501, pooling 470,
      * batch norm 456; mixture: softmax 565. */
-    [JM_KERNEL_FAMILY_REDUCTION] = {555, 0.16},
+    [JM_KERNEL_FAMILY_REDUCTION] = {555, 0.16, true},
     /* suite: addcdiv 697, add 681 and 654, relu 663, pow 660 and 647, lerp 610, int_mod 550, int_mul 519,
      * cast_up 519; bursts: AdamW 470. */
-    [JM_KERNEL_FAMILY_ELEMENTWISE] = {606, 0.13},
+    [JM_KERNEL_FAMILY_ELEMENTWISE] = {606, 0.13, true},
     /* suite: gelu 793 and 722, exp 740 and 685; mixture: sin 774. */
-    [JM_KERNEL_FAMILY_TRANSCENDENTAL] = {743, 0.08},
+    [JM_KERNEL_FAMILY_TRANSCENDENTAL] = {743, 0.08, false},
     /* suite: copy 662 and 640, cat 610, transpose 558; mixture: 621. */
-    [JM_KERNEL_FAMILY_COPY] = {618, 0.08},
+    [JM_KERNEL_FAMILY_COPY] = {618, 0.08, true},
     /* suite: 493 and 427. */
-    [JM_KERNEL_FAMILY_FILL] = {460, 0.10},
+    [JM_KERNEL_FAMILY_FILL] = {460, 0.10, true},
     /* No core works, memory hardly: as in gaps between work, suite 160 W, mixture 126, bursts 122 to 148. */
-    [JM_KERNEL_FAMILY_TRANSFER] = {160, 0.25},
+    [JM_KERNEL_FAMILY_TRANSFER] = {160, 0.25, false},
     /* suite: sort 408, gather 304. */
-    [JM_KERNEL_FAMILY_INDEX] = {356, 0.20},
+    [JM_KERNEL_FAMILY_INDEX] = {356, 0.20, true},
 };
 
-/* A short kernel has not filled the board before it ends, and its data lie in the cache: it draws this of a
- * gap (120 to 160 W), and half of what is left once it runs so long. mixture: a matrix product of 5.4 us a
- * launch 654 W, half at 3.1 us; gelu of 2.6 us 339 W, 4.9 us; bursts: layer norm of 36 us 544 W where large
- * ones draw 720, 15 us. The geometric mean of the three. */
-static const double gap_w = 140, half_us = 6.1;
+/* A short kernel has not filled the board before it ends: it draws this of a gap (120 to 160 W), and half of
+ * what is left once it runs so long. mixture: a matrix product of 5.4 us a launch 654 W, half at 3.1 us; gelu
+ * of 2.6 us 339 W, half at 4.9 us; the geometric mean. Where memory is what a kernel waits for, the data of a
+ * short one lie in the cache as well. bursts: layer norm of 36 us, 50 MB in and out, 544 W where large ones
+ * draw 720. */
+static const double gap_w = 140, half_us = 3.9, memory_half_us = 15;
 
 /* One family as a whole, from one program to the next on boards of this kind: attention 778 W in the suite
  * and 860 in bursts, elementwise 620 and 470 (AdamW). On others the order holds but not the figures: a V100's
@@ -84,8 +86,8 @@ static bool is_known(const jm_board *board)
 
 static double power_of(jm__kernel_family family, double mean_us)
 {
-    double most_w = families[family].power_w;
-    return gap_w + (most_w - gap_w) * mean_us / (mean_us + half_us);
+    double most_w = families[family].power_w, half = families[family].memory ? memory_half_us : half_us;
+    return gap_w + (most_w - gap_w) * mean_us / (mean_us + half);
 }
 
 /* What the classes of a column come to. */
