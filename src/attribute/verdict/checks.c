@@ -60,6 +60,8 @@ static bool add_sentence(jm__verdict *verdict, jm__check check, const jm__facts 
     jm__strbuf_add(&text, checks[check].after);
     if (check == JM_CHECK_no_layer && facts->no_layer_why != NULL)
         jm__strbuf_format(&text, ": %s", facts->no_layer_why);
+    if ((check == JM_CHECK_chi2_n || check == JM_CHECK_residual) && facts->total_is_measured)
+        jm__strbuf_add(&text, ", the total is sound");
     char *whole = jm__strbuf_take(&text);
     if (whole != NULL && jm__vec_push(&verdict->sentences, whole)) return true;
     free(whole);

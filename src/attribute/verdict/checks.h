@@ -29,10 +29,10 @@ typedef enum jm__figure_form {
 #define JM_CHECK_MAP(X)                                                                                      \
     X(no_energy, 1, 1, "no sensor gave a reading of power or energy: no energy is known", HIDDEN, "")        \
     X(boards_missing, 1, 1, "the energy of ", COUNT,                                                         \
-      " of the boards is not known: the total is that of the others")                                        \
+      " of the GPUs and CPUs is not known: the total is that of the others")                                 \
     X(damaged, 1, 1, "the recording is damaged: figures are of what could still be read", HIDDEN, "")        \
     X(lost_time, 0.001, 0.05, "", PERCENT,                                                                   \
-      " of the time a board did not answer: its energy is that of the rest of the time")                     \
+      " of the time a GPU did not answer: its energy is that of the rest of the time")                       \
     X(unseen, 0.01, 0.1, "", PERCENT, " of the energy is interpolated across gaps in the readings")          \
     X(lost_records, 0.001, 0.02, "", PERCENT,                                                                \
       " of the spans and kernels were lost: their energy stands at other rows")                              \
@@ -61,6 +61,7 @@ typedef enum jm__check {
 /* Shares are of 1. NAN: not known, or does not apply; that stands against nothing. */
 typedef struct jm__facts {
     double figures[JM_CHECK_COUNT];
+    bool total_is_measured;   /* and no sum of the fit */
     const char *no_layer_why; /* goes on with that sentence; NULL: nothing is known */
 } jm__facts;
 

@@ -51,6 +51,13 @@ static void check_fit(double *figures, const jm_report_totals *totals)
     figures[JM_CHECK_unresolved] = share_of(fabs(totals->unresolved_energy_j), totals->total_energy_j);
 }
 
+static bool total_is_measured(const jm__attribution *a)
+{
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].counted && a->boards[b].fit.own) return false;
+    return true;
+}
+
 static double weak_share(const jm__rows *rows, double total_j)
 {
     double weak_j = 0;
@@ -98,6 +105,7 @@ jm__facts jm__facts_find(const jm__attribution *a, const jm__rows *rows, const j
     facts.figures[JM_CHECK_lost_records] = lost_share(a, quality);
     if (goes_by_layer(a->options.by)) facts.figures[JM_CHECK_no_layer] = no_layer->share;
     facts.no_layer_why = no_layer->why;
+    facts.total_is_measured = total_is_measured(a);
     facts.figures[JM_CHECK_gaps] = gap_share(a, quality);
     facts.figures[JM_CHECK_weak] = weak_share(rows, totals->total_energy_j);
     facts.figures[JM_CHECK_throttled] = quality->throttled_share;
