@@ -41,6 +41,9 @@ static void test_kernels_of_pytorch_on_an_h200_are_told_by_their_names(void **st
         IS(MATRIX, "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"),
         IS(MATRIX, "nvjet_sm90_tst_192x192_64x3_1x2_h_bz_coopB_splitK_NTN"),
         IS(PLAIN_MATRIX, "_ZN7cutlass7Kernel2I42cutlass_80_simt_sgemm_128x32_8x5_nn_align1EEvNT_6ParamsE"),
+        IS(PLAIN_MATRIX,
+           "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x32_stage3_warpsize4x2x1_tensor16x8x16_"
+           "execute_kernel__5x_cublas"),
         IS(REDUCTION, "void cublasLt::splitKreduce_kernel<32, 16, int, float, __nv_bfloat16, float>"),
         IS(ATTENTION,
            "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_"
@@ -127,6 +130,7 @@ static void test_kernels_of_cublas_cudnn_and_cutlass_are_told_by_their_names(voi
         IS(PLAIN_MATRIX, "ampere_sgemm_128x64_nn"),
         IS(PLAIN_MATRIX, "volta_sgemm_32x128_tn"),
         IS(PLAIN_MATRIX, "cutlass_80_simt_sgemm_256x128_8x4_tn_align1"),
+        IS(PLAIN_MATRIX, "void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(Params)"),
         IS(PLAIN_MATRIX, "ampere_dgemm_64x64_nn"),
         IS(REDUCTION,
            "void gemv2T_kernel_val<int, int, __nv_bfloat16, __nv_bfloat16, __nv_bfloat16, float, 128>"),

@@ -7,7 +7,7 @@
     X(OTHER, "other")                                                                                        \
     X(COLLECTIVE, "collective")                                                                              \
     X(MATRIX, "matrix product")                                                                              \
-    X(PLAIN_MATRIX, "matrix product without tensor cores")                                                   \
+    X(PLAIN_MATRIX, "matrix product in single or double precision")                                          \
     X(ATTENTION, "attention")                                                                                \
     X(CONVOLUTION, "convolution")                                                                            \
     X(DEPTHWISE, "depthwise convolution")                                                                    \
