@@ -57,22 +57,22 @@ const cli_verb cli_verb_report = {
     .name = "report",
     .usage = "FILE [options]",
     .summary = "show where the joules of a recording went",
-    .description = "Prints one row a layer, kernel, type of work, phase, board (a GPU or a CPU) or single "
-                   "span. A parent's "
-                   "row holds the energy of its "
-                   "children too; the share is that of the total. Idle time, work outside of any layer, and "
-                   "what the data cannot "
-                   "separate are rows of their own, so that nothing is missing from the total.\n"
-                   "\n"
-                   "The column \"known\" tells how: measured, fitted (found by the fit of the sensor's "
-                   "readings to what ran), "
-                   "isolated, given (by --belief), weak (the data say less than what was believed before), "
-                   "or unresolved (the data cannot tell it from its "
-                   "neighbours).\n"
-                   "\n"
-                   "  joulemap report gpt.joulemap\n"
-                   "  joulemap report gpt.joulemap --by kernel --phase train --limit 20\n"
-                   "  joulemap report gpt.joulemap --json | jq '.rows[] | [.path, .energy_j]'\n",
+    .description =
+        "Prints one row a layer, kernel, type of work, phase, board (a GPU or a CPU) or single "
+        "span. A parent's row holds the energy of its children too; the share is that of the "
+        "total. Idle time, kernels of collectives (NCCL, NVSHMEM, RCCL), work outside of any layer, "
+        "and what the data cannot separate are rows of their own, so that nothing is missing from "
+        "the total.\n"
+        "\n"
+        "The column \"known\" tells how: measured, fitted (found by the fit of the sensor's "
+        "readings to what ran), "
+        "isolated, given (by --belief), weak (the data say less than what was believed before), "
+        "or unresolved (the data cannot tell it from its "
+        "neighbours).\n"
+        "\n"
+        "  joulemap report gpt.joulemap\n"
+        "  joulemap report gpt.joulemap --by kernel --phase train --limit 20\n"
+        "  joulemap report gpt.joulemap --json | jq '.rows[] | [.path, .energy_j]'\n",
     .options = options_table,
     .min_operands = 1,
     .max_operands = 1,

@@ -160,6 +160,7 @@ static void test_a_collective_in_no_span_has_its_row_too(void **state)
     assert_near(gather->energy_j, 120, 0.05);
     assert_int_equal(count_of(report, "outside", &outside), 0);
     assert_near(jm_report_totals_get(report)->outside_energy_j + 1, 1, 1e-9);
+    assert_near(jm_report_quality_get(report)->no_layer_share + 1, 1, 1e-9); /* it is not missing from one */
     jm_report_free(report);
     syn_free(s);
 }
