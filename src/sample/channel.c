@@ -8,22 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_NS         (INT64_C(100) * JM_NS_PER_MS)
-#define POLL_MIN_NS     (INT64_C(4) * JM_NS_PER_MS)
-#define LIMIT_NS        (INT64_C(5) * JM_NS_PER_S)
-#define COUNTER_NS      (INT64_C(5) * JM_NS_PER_S)
-#define COUNTER_STEP_NS (INT64_C(4) * JM_NS_PER_MS)
-#define COUNTER_SLOW_NS (INT64_C(20) * JM_NS_PER_MS) /* updated more rarely than this: wait for the tick */
-#define FAILED_MAX_NS   (INT64_C(10) * JM_NS_PER_S)
-#define TAIL_MAX_NS     (INT64_C(200) * JM_NS_PER_MS) /* nobody waits for a mean over a second */
-#define STUCK_PERIODS   5
-#define SHARP_DIVISOR   4  /* a counter's update is dated well within a quarter of its period, */
-#define BLURRED_DIVISOR 2  /* and not at all beyond half of it */
-#define SILENT_PERIODS  10 /* a ring whose newest sample is older has nothing new to say */
-#define COST_SHARE      50 /* a slow sensor may take 1/50 of the time */
-#define HISTORY_PERIODS 5  /* of a ring's samples from before the start */
+#define POLL_NS     (INT64_C(100) * JM_NS_PER_MS)
+#define POLL_MIN_NS (INT64_C(4) * JM_NS_PER_MS)
+#define LIMIT_NS    (INT64_C(5) * JM_NS_PER_S)
+#define COUNTER_NS  (INT64_C(5) * JM_NS_PER_S) /* beside a ring; */
+/* beside a sensor that sees some of the time, and where there is no more than a mean over a second: 6 ms of
+ * the driver's time each */
+#define COUNTER_OFTEN_NS      (INT64_C(1) * JM_NS_PER_S)
+#define COUNTER_MOST_OFTEN_NS (INT64_C(500) * JM_NS_PER_MS)
+#define COUNTER_STEP_NS       (INT64_C(4) * JM_NS_PER_MS)
+#define COUNTER_SLOW_NS       (INT64_C(20) * JM_NS_PER_MS) /* updated more rarely than this: wait for the tick */
+#define FAILED_MAX_NS         (INT64_C(10) * JM_NS_PER_S)
+#define TAIL_MAX_NS           (INT64_C(200) * JM_NS_PER_MS) /* nobody waits for a mean over a second */
+#define STUCK_PERIODS         5
+#define SHARP_DIVISOR         4  /* a counter's update is dated well within a quarter of its period, */
+#define BLURRED_DIVISOR       2  /* and not at all beyond half of it */
+#define SILENT_PERIODS        10 /* a ring whose newest sample is older has nothing new to say */
+#define COST_SHARE            50 /* a slow sensor may take 1/50 of the time */
+#define HISTORY_PERIODS       5  /* of a ring's samples from before the start */
 
-void jm__channel_init(jm__channel *channel, bool buffered, bool has_power, bool main_power, int64_t now_ns,
+void jm__channel_init(jm__channel *channel, bool buffered, int best_rank, bool main_power, int64_t now_ns,
                       int64_t ring_period_ns)
 {
     const jm_sensor *row = &channel->row;
@@ -40,8 +44,8 @@ void jm__channel_init(jm__channel *channel, bool buffered, bool has_power, bool 
     channel->tick.period_ns = row->period_ns;
     if (row->quantity == JM_QUANTITY_ENERGY && row->period_ns >= COUNTER_SLOW_NS) {
         channel->way = JM_CHANNEL_COUNTER;
-        channel->lone = !has_power;
-        channel->every_ns = COUNTER_NS;
+        channel->lone = best_rank == JM_RANK_NONE;
+        jm__channel_back_up(channel, best_rank);
         return;
     }
     channel->way = JM_CHANNEL_POLLED;
@@ -49,6 +53,16 @@ void jm__channel_init(jm__channel *channel, bool buffered, bool has_power, bool 
     if (row->quantity == JM_QUANTITY_UTIL_GPU || row->quantity == JM_QUANTITY_UTIL_MEMORY)
         channel->every_ns = row->period_ns > POLL_NS ? row->period_ns : POLL_NS;
     if (main_power) jm__channel_promote(channel);
+}
+
+void jm__channel_back_up(jm__channel *channel, int best_rank)
+{
+    if (channel->way != JM_CHANNEL_COUNTER) return;
+    channel->every_ns = best_rank == JM_RANK_RING     ? COUNTER_NS
+                        : best_rank > JM_RANK_AVERAGE ? COUNTER_OFTEN_NS
+                                                      : COUNTER_MOST_OFTEN_NS;
+    int64_t due_ns = jm__now_ns() + channel->every_ns;
+    if (channel->search_ns == 0 && channel->due_ns > due_ns) channel->due_ns = due_ns;
 }
 
 void jm__channel_promote(jm__channel *channel)

@@ -52,9 +52,9 @@ typedef struct jm__channel_context {
     jm__sampler_cost *cost; /* calls and call_ns are added to */
 } jm__channel_context;
 
-/* Fill in way and schedule. `has_power`: the board has a power sensor; `main_power`: this sensor is the
- * board's best. */
-void jm__channel_init(jm__channel *channel, bool buffered, bool has_power, bool main_power, int64_t now_ns,
+/* Fill in way and schedule. `best_rank`: of the power sensors of the board that work; `main_power`: this is
+ * the one. */
+void jm__channel_init(jm__channel *channel, bool buffered, int best_rank, bool main_power, int64_t now_ns,
                       int64_t ring_period_ns);
 
 /* Read, hand over, set the next due time. DEVICE_LOST is passed on with `err`; other errors are an event
@@ -63,6 +63,10 @@ jm_status jm__channel_serve(jm__channel *channel, jm__channel_context *context, 
 
 /* The board's main power sensor is silent: this one takes its place. */
 void jm__channel_promote(jm__channel *channel);
+
+/* The rank of the best power sensor that the board still has: the worse, the more often its counter is read.
+ */
+void jm__channel_back_up(jm__channel *channel, int best_rank);
 
 /* It fails, or has nothing new to say: nobody waits for it. */
 bool jm__channel_is_silent(const jm__channel *channel);

@@ -121,6 +121,7 @@ static void board_announce(jm__sampler *sampler, size_t number, int64_t now_ns)
 {
     jm_inventory *inventory = sampler->inventory;
     const jm_sensor *best = main_power(inventory, number);
+    int best_rank = best == NULL ? JM_RANK_NONE : jm__sensor_rank(best);
     jm_board row = *jm_inventory_board(inventory, number);
     sampled_board *board = &sampler->boards[number];
     row.id = sampler->sink.board(sampler->sink.context, &row);
@@ -138,7 +139,7 @@ static void board_announce(jm__sampler *sampler, size_t number, int64_t now_ns)
         *channel = (jm__channel){
             .board = number, .sensor = i, .sensor_id = told.id, .board_id = row.id, .row = told};
         bool buffered = jm__devices_sensor(sampler->context.devices, number, i)->buffered;
-        jm__channel_init(channel, buffered, best != NULL, sensor == best, now_ns,
+        jm__channel_init(channel, buffered, best_rank, sensor == best, now_ns,
                          sampler->context.ring_period_ns);
     }
     board->channel_count = sampler->channel_count - board->first_channel;
@@ -222,6 +223,9 @@ static void power_replace(jm__sampler *sampler, const sampled_board *board)
         if (best == NULL || rank > jm__sensor_rank(&best->row)) best = channel;
     }
     if (best != NULL && !best->power) jm__channel_promote(best);
+    for (size_t i = 0; i < board->channel_count; i++)
+        jm__channel_back_up(&sampler->channels[board->first_channel + i],
+                            best == NULL ? JM_RANK_NONE : jm__sensor_rank(&best->row));
 }
 
 static void channel_serve(jm__sampler *sampler, jm__channel *channel)

@@ -268,7 +268,6 @@ jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err)
         status =
             readings.learn.count > 0 ? solve(fit, input, &readings, err) : share_by_time(fit, input, err);
     if (status == JM_OK) status = jm__fit_hold(fit, input, err);
-    fit->own = status == JM_OK && fit->fitted && fit->learnt > 0 && isnan(fit->closure_z);
     fit->total = fit->own ? own_total(fit, input) : input->total;
     chosen_free(&readings);
     return status;

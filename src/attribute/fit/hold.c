@@ -14,6 +14,10 @@
 /* Further apart, one of the two is wrong rather than unsure: by chance once in 370 times. */
 static const double apart_z = 3;
 
+/* Variance of the fit, in that of the integral of its own readings, from which on the integral is the better
+ * total. A choice: the integral of a short window errs by more than it knows, five times as much at 20 ms. */
+static const double far_less = 25;
+
 /* M becomes (I - g e') M (I - e g') + u^2 g g': right for any gain g, so for both covariances. */
 static void update(double *matrix, const double *gain, const double *seconds, double variance, size_t columns,
                    double *product)
@@ -60,7 +64,10 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     bool independent =
         fit->fitted && input->total.source != NULL && input->total.source != input->sensor->name;
     if (independent) fit->closure_z = z;
-    bool same_readings = !independent && fit->learnt > 0; /* then its total is no equation of its own */
+    /* Then its total is no equation of its own; unless the fit, of work that is not alike, knows far less. */
+    bool surer = input->total.source == NULL || all - total_variance < far_less * total_variance;
+    bool same_readings = !independent && fit->learnt > 0 && surer;
+    fit->own = fit->fitted && same_readings;
     fit->held = input->total.source != NULL && fabs(z) <= apart_z && !same_readings;
     fit->rest_variance = same_readings ? 0 : all;
     if (fit->held && total_variance + variance > 0) {

@@ -130,6 +130,8 @@ double jm__power_missed_variance(const jm__power_series *s, int64_t from_ns, int
     double missed = 1 - (double)sensor->window_ns / (double)sensor->period_ns;
     size_t first = find(s, from_ns), end = find(s, to_ns + jm__power_delay_ns(sensor) + 1);
     double square = 0, seconds = (double)(to_ns - from_ns) * 1e-9;
+    if (first > 0) first--; /* what is interpolated from its neighbours too */
+    if (end < s->count) end++;
     if (end <= first + 1) return 0;
     /* What neighbours differ by is what changes faster than the sensor looks. */
     for (size_t i = first + 1; i < end; i++)

@@ -24,6 +24,10 @@ enum {
     APART_STEPS = 2
 }; /* one wrong reading of the counter; over more steps it is their gains: the fit's closure */
 
+/* A sensor that smears over more than this tells less of an edge than a step of the counter can. A choice:
+ * between the ring and the instant sensor on one side, the mean of a second on the other. */
+static const int64_t sharp_ns = 200 * JM_NS_PER_MS;
+
 typedef struct parts {
     double counter_j;
     double power_j;               /* added to the counter's, or taken off it */
@@ -97,39 +101,64 @@ static void add_unseen(parts *p, const jm__total_sensors *s, int64_t from_ns, in
     p->unseen_j += energy_j;
 }
 
-/* What of the counter's step that ends with reading i no power sensor saw: its joules and its length. */
-static double left_of_step_j(const jm__total_sensors *s, size_t i, int64_t *left_ns)
+/* Sensors that smear no more than a step of the counter is long; they come first. */
+static size_t sharp_count(const jm__total_sensors *s)
+{
+    size_t count = 0;
+    while (count < s->power_count && jm__power_delay_ns(s->powers[count].sensor) <= sharp_ns)
+        count++;
+    return count;
+}
+
+/* A share of the counter's step that ends with reading i: of what the sharp sensors did not see of it. */
+static void add_share(parts *p, const jm__total_sensors *s, size_t i, int64_t length_ns)
 {
     jm__power_piece piece = {.to_ns = count_ns(s, i - 1)};
     double seen_j = 0;
-    *left_ns = 0;
-    while (jm__power_next(&piece, s->powers, s->power_count, count_ns(s, i))) {
+    int64_t left_ns = 0;
+    while (jm__power_next(&piece, s->powers, sharp_count(s), count_ns(s, i))) {
         if (piece.by == NULL)
-            *left_ns += piece.to_ns - piece.from_ns;
+            left_ns += piece.to_ns - piece.from_ns;
         else
             seen_j += jm__power_energy_j(piece.by, piece.from_ns, piece.to_ns);
     }
-    return fmax(0, s->counts[i].value - s->counts[i - 1].value - seen_j);
+    double left_j = fmax(0, s->counts[i].value - s->counts[i - 1].value - seen_j);
+    double share = left_ns > 0 ? fmin(1, (double)length_ns / (double)left_ns) : 0;
+    p->counter_j += share * left_j;
+    p->variance += pow(unseen_relative_u * fmin(share, 1 - share) * left_j, 2);
 }
 
-/* Power sensors missed it: the counter's step over it is shared by time. */
+/* Sharp sensors missed it, and it lies between two readings of the counter, of which i is the later one (0:
+ * beyond all). */
+static void add_between(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns, size_t i)
+{
+    size_t sharp = sharp_count(s);
+    bool stepped = i > 0 && jm__counts_step(&s->counts[i - 1], &s->counts[i]);
+    bool is_short = stepped && sharp < s->power_count &&
+                    count_ns(s, i) - count_ns(s, i - 1) < 2 * jm__power_delay_ns(s->powers[sharp].sensor);
+    jm__power_piece piece = {.to_ns = from_ns};
+    if (is_short) {
+        add_share(p, s, i, to_ns - from_ns);
+        return;
+    }
+    while (jm__power_next(&piece, s->powers + sharp, s->power_count - sharp, to_ns)) {
+        if (piece.by != NULL)
+            add_seen(p, &piece);
+        else if (stepped)
+            add_share(p, s, i, piece.to_ns - piece.from_ns);
+        else
+            add_unseen(p, s, piece.from_ns, piece.to_ns);
+    }
+}
+
+/* Sharp sensors missed it: step of the counter by step. */
 static void add_missed(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
 {
-    for (size_t i = s->counter == NULL ? 0 : count_find(s, from_ns + 1); from_ns < to_ns;) {
-        bool before = s->counter == NULL || i == s->count_count || i == 0;
-        int64_t until_ns = s->counter == NULL || i == s->count_count ? to_ns : count_ns(s, i);
-        if (until_ns > to_ns) until_ns = to_ns;
-        if (before || !jm__counts_step(&s->counts[i - 1], &s->counts[i])) {
-            add_unseen(p, s, from_ns, until_ns);
-        } else {
-            int64_t left_ns;
-            double left_j = left_of_step_j(s, i, &left_ns);
-            double share = left_ns > 0 ? fmin(1, (double)(until_ns - from_ns) / (double)left_ns) : 0;
-            p->counter_j += share * left_j;
-            p->variance += pow(unseen_relative_u * fmin(share, 1 - share) * left_j, 2);
-        }
+    size_t count = s->counter == NULL ? 0 : s->count_count;
+    for (size_t i = count == 0 ? 0 : count_find(s, from_ns + 1); from_ns < to_ns; i++) {
+        int64_t until_ns = i < count && count_ns(s, i) < to_ns ? count_ns(s, i) : to_ns;
+        add_between(p, s, from_ns, until_ns, i < count ? i : 0);
         from_ns = until_ns;
-        i++;
     }
 }
 
@@ -147,7 +176,7 @@ static void add_stretch(parts *p, const jm__total_sensors *s, int64_t from_ns, i
         return;
     }
     jm__power_piece piece = {.to_ns = from_ns};
-    while (jm__power_next(&piece, s->powers, s->power_count, to_ns)) {
+    while (jm__power_next(&piece, s->powers, sharp_count(s), to_ns)) {
         if (piece.by != NULL)
             add_seen(p, &piece);
         else

@@ -101,7 +101,7 @@ static void say_total(jm__note_writer *w, const jm__board_part *part)
         jm__warn(
             w,
             "%s: no energy counter covers this time; the total is %s %s, so it is not an independent check.",
-            w->label, fit->learnt > 0 ? "the fit's, from" : "the integral of", part->total.source);
+            w->label, fit->own ? "the fit's, from" : "the integral of", part->total.source);
     else if (fit->fitted && !fit->held && part->total.source != NULL)
         jm__say(
             w,
