@@ -400,6 +400,7 @@ class _Watched:
         self._lock = threading.Lock()
         self._watches = 0
         self._handles: list[Any] = []
+        self._filter: Any = None
         self._open: dict[int, int] = {}  # id of the optimizer -> its span
 
     def acquire(self) -> None:
@@ -414,6 +415,7 @@ class _Watched:
                 _all_modules._global_forward_pre_hooks[_KEY] = _enter  # type: ignore[index]
                 # The second call of which it warns is the one by which a compiled module is known: add_compiled.
                 warnings.filterwarnings("ignore", _GLOBAL_HOOKS, UserWarning)
+                self._filter = warnings.filters[0]
 
     def release(self) -> None:
         with self._lock:
@@ -423,6 +425,8 @@ class _Watched:
                     handle.remove()
                 self._handles.clear()
                 _all_modules._global_forward_pre_hooks.pop(_KEY, None)  # type: ignore[call-overload]
+                if self._filter in warnings.filters:
+                    cast(list[Any], warnings.filters).remove(self._filter)
                 self.model_names.clear()
                 for span in self._open.values():
                     _span_end(span)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
 from typing import Any
 
 import joulemap
@@ -79,12 +80,14 @@ def test_a_watched_forward_in_a_forked_child_is_recorded_there(session: joulemap
 def test_stop_takes_all_hooks_away_and_leaves_weights_alone() -> None:
     model = make_model()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    filters = list(warnings.filters)
     with joulemap.Session(sim="h200", cpu=False) as run:
         run.watch(model)
         out = model(torch.randn(2, 64))
     for module in (model, *model.modules()):
         assert not [name for name, hooks in vars(module).items() if "hooks" in name and hooks]
     assert not [name for name, hooks in vars(torch.nn.modules.module).items() if name.endswith("_hooks") and hooks]
+    assert warnings.filters == filters
     for name, weight in model.state_dict().items():
         assert torch.equal(weight, before[name])
     out.sum().backward()  # labels that outlive the watch do nothing
