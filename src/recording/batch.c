@@ -16,7 +16,8 @@ static void drop(jm__batch *batch, jm__batch_row row, size_t count)
 /* How many of `wanted` rows still fit; the others are dropped here. */
 static size_t admit(jm__batch *batch, jm__batch_row row, size_t wanted, size_t row_bytes)
 {
-    size_t room = (JM_BATCH_BYTES_MAX - batch->bytes) / row_bytes;
+    size_t most = JM_BATCH_BYTES_MAX - (row == JM_BATCH_READINGS ? 0 : JM_BATCH_READINGS_BYTES);
+    size_t room = batch->bytes < most ? (most - batch->bytes) / row_bytes : 0;
     size_t fits = wanted < room ? wanted : room;
     if (fits < wanted) drop(batch, row, wanted - fits);
     batch->bytes += fits * row_bytes;
@@ -152,7 +153,7 @@ void jm__batch_add_counter_block(jm__batch *batch, const jm__counter_block *bloc
 {
     size_t samples = (size_t)block->count;
     jm__counter_block row = *block;
-    if (batch->bytes + sizeof row + row.data.size > JM_BATCH_BYTES_MAX) {
+    if (batch->bytes + sizeof row + row.data.size > JM_BATCH_BYTES_MAX - JM_BATCH_READINGS_BYTES) {
         drop(batch, JM_BATCH_COUNTERS, samples);
         return;
     }
@@ -196,24 +197,98 @@ void jm__batch_add_meta(jm__batch *batch, const char *key, const char *value)
     free(own_value);
 }
 
+/* ---- what has been written goes */
+
+#define BORROW(vec_, most_)                                                                                  \
+    (part->vec_.items = batch->vec_.items,                                                                   \
+     part->vec_.count = batch->vec_.count < (most_) ? batch->vec_.count : (most_))
+
+size_t jm__batch_first(const jm__batch *batch, jm__batch_row row, size_t most, jm__batch *part)
+{
+    *part = (jm__batch){0};
+    switch (row) {
+    case JM_BATCH_READINGS:
+        return BORROW(readings, most);
+    case JM_BATCH_SPANS:
+        return BORROW(spans, most) + BORROW(span_ends, most);
+    case JM_BATCH_KERNELS:
+        return BORROW(kernels, most);
+    case JM_BATCH_MARKS:
+        return BORROW(marks, most);
+    case JM_BATCH_COUNTERS:
+        return BORROW(counter_blocks, most);
+    case JM_BATCH_OTHERS:
+        return BORROW(events, SIZE_MAX) + BORROW(losses, SIZE_MAX) + BORROW(processes, SIZE_MAX) +
+               BORROW(anchors, SIZE_MAX) + BORROW(meta, SIZE_MAX);
+    case JM_BATCH_ROW_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* Without the first rows of one kind. */
+#define FORGET(vec_)                                                                                         \
+    do {                                                                                                     \
+        size_t gone_ = part->vec_.count, left_ = batch->vec_.count - gone_;                                  \
+        if (gone_ == 0) break;                                                                               \
+        memmove(batch->vec_.items, batch->vec_.items + gone_, left_ * sizeof batch->vec_.items[0]);          \
+        batch->vec_.count = left_;                                                                           \
+        freed += gone_ * sizeof batch->vec_.items[0];                                                        \
+    } while (0)
+
+/* Texts and data that the rows own go, and are told in bytes. */
+static size_t free_owned(const jm__batch *part)
+{
+    size_t freed = 0;
+    for (size_t i = 0; i < part->marks.count; i++) {
+        freed += size_of(part->marks.items[i].meta);
+        jm__owned_free(part->marks.items[i].meta);
+    }
+    for (size_t i = 0; i < part->losses.count; i++) {
+        const jm__loss *loss = &part->losses.items[i];
+        freed += size_of(loss->source) + size_of(loss->reason);
+        jm__owned_free(loss->source);
+        jm__owned_free(loss->reason);
+    }
+    for (size_t i = 0; i < part->processes.count; i++) {
+        const jm__process *process = &part->processes.items[i];
+        freed += size_of(process->host) + size_of(process->command);
+        jm__owned_free(process->host);
+        jm__owned_free(process->command);
+    }
+    for (size_t i = 0; i < part->meta.count; i++) {
+        const jm__meta *fact = &part->meta.items[i];
+        freed += size_of(fact->key) + size_of(fact->value);
+        jm__owned_free(fact->key);
+        jm__owned_free(fact->value);
+    }
+    for (size_t i = 0; i < part->counter_blocks.count; i++) {
+        freed += part->counter_blocks.items[i].data.size;
+        jm__owned_free(part->counter_blocks.items[i].data.at);
+    }
+    return freed;
+}
+
+void jm__batch_forget(jm__batch *batch, const jm__batch *part)
+{
+    size_t freed = free_owned(part);
+    FORGET(readings);
+    FORGET(spans);
+    FORGET(span_ends);
+    FORGET(kernels);
+    FORGET(marks);
+    FORGET(events);
+    FORGET(losses);
+    FORGET(processes);
+    FORGET(anchors);
+    FORGET(meta);
+    FORGET(counter_blocks);
+    batch->bytes -= freed < batch->bytes ? freed : batch->bytes;
+}
+
 void jm__batch_clear(jm__batch *batch)
 {
-    for (size_t i = 0; i < batch->marks.count; i++)
-        jm__owned_free(batch->marks.items[i].meta);
-    for (size_t i = 0; i < batch->losses.count; i++) {
-        jm__owned_free(batch->losses.items[i].source);
-        jm__owned_free(batch->losses.items[i].reason);
-    }
-    for (size_t i = 0; i < batch->processes.count; i++) {
-        jm__owned_free(batch->processes.items[i].host);
-        jm__owned_free(batch->processes.items[i].command);
-    }
-    for (size_t i = 0; i < batch->meta.count; i++) {
-        jm__owned_free(batch->meta.items[i].key);
-        jm__owned_free(batch->meta.items[i].value);
-    }
-    for (size_t i = 0; i < batch->counter_blocks.count; i++)
-        jm__owned_free(batch->counter_blocks.items[i].data.at);
+    free_owned(batch);
     batch->readings.count = batch->spans.count = batch->span_ends.count = batch->kernels.count = 0;
     batch->marks.count = batch->events.count = batch->losses.count = batch->processes.count = 0;
     batch->anchors.count = batch->meta.count = batch->counter_blocks.count = 0;

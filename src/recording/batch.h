@@ -9,6 +9,10 @@
 
 #define JM_BATCH_BYTES_MAX ((size_t)64 << 20) /* about a million kernels */
 
+/* Of it for readings alone: a total needs them more than it needs another span or kernel. A quarter is
+ * 700,000 of them, hours of a board. */
+#define JM_BATCH_READINGS_BYTES (JM_BATCH_BYTES_MAX / 4)
+
 #define JM_META_BYTES_MAX ((size_t)64 << 10) /* of one fact: a command line may be megabytes long */
 
 #define JM_NUMBERED_MAX                                                                                      \
@@ -72,6 +76,11 @@ void jm__batch_add_meta(jm__batch *batch, const char *key, const char *value);
 /* Empty it, keeping its memory; `drop_all` counts the rows as dropped. */
 void jm__batch_clear(jm__batch *batch);
 void jm__batch_drop_all(jm__batch *batch);
+
+/* The first rows of a kind, at most `most` (of OTHERS all there are), borrowed; their count. And the batch
+ * without them. */
+size_t jm__batch_first(const jm__batch *batch, jm__batch_row row, size_t most, jm__batch *part);
+void jm__batch_forget(jm__batch *batch, const jm__batch *part);
 
 /* What would be missing if nothing more were written: rows that wait and rows that were dropped. */
 void jm__batch_lost(const jm__batch *batch, int64_t counts[JM_BATCH_ROW_COUNT]);

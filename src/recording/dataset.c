@@ -107,7 +107,9 @@ static jm_status set_bounds(jm__loading *loading, const jm_recording *recording,
 {
     jm__dataset *view = &loading->view;
     int64_t start_ns = meta_ns(recording, "start_ns", INT64_MIN);
-    int64_t end_ns = meta_ns(recording, "end_ns", meta_ns(recording, "complete_ns", INT64_MIN));
+    int64_t complete_ns = meta_ns(recording, "complete_ns", INT64_MIN);
+    int64_t readings_ns = meta_ns(recording, "readings_ns", INT64_MIN); /* later where the disk was full */
+    int64_t end_ns = meta_ns(recording, "end_ns", complete_ns > readings_ns ? complete_ns : readings_ns);
     bool cut = jm__recording_is_cut(recording);
     if (start_ns == INT64_MIN || end_ns == INT64_MIN || cut) {
         int64_t earliest, latest;

@@ -252,12 +252,13 @@ static jm_status check_file(const char *path, jm_error *err)
 
 /* ---- damage */
 
-static double seconds_recorded(const jm_recording *recording)
+/* From the start to what that fact says; 0: it says nothing. */
+static double seconds_until(const jm_recording *recording, const char *key)
 {
     const char *start = jm_recording_meta(recording, "start_ns");
-    const char *complete = jm_recording_meta(recording, "complete_ns");
-    if (start == NULL || complete == NULL) return 0;
-    return ((double)strtoll(complete, NULL, 10) - (double)strtoll(start, NULL, 10)) / 1e9;
+    const char *end = jm_recording_meta(recording, key);
+    if (start == NULL || end == NULL) return 0;
+    return ((double)strtoll(end, NULL, 10) - (double)strtoll(start, NULL, 10)) / 1e9;
 }
 
 static bool recorder_is_at_work(const jm_recording *recording)
@@ -270,11 +271,17 @@ static bool recorder_is_at_work(const jm_recording *recording)
 static jm_status note_missing_close(jm_recording *recording, jm_error *err)
 {
     if (jm_recording_meta(recording, "closed") != NULL || recorder_is_at_work(recording)) return JM_OK;
+    double whole_s = seconds_until(recording, "complete_ns");
+    double readings_s = seconds_until(recording, "readings_ns");
+    char but[80] = "";
+    if (readings_s > whole_s)
+        snprintf(but, sizeof but, " but for what a full disk had room for: readings until %.1f s",
+                 readings_s);
     return jm__recording_note_damage(
         recording, err,
         "the recorder ended before it could close the file: the first %.1f s are whole, "
-        "what came later is missing",
-        seconds_recorded(recording));
+        "what came later is missing%s",
+        whole_s, but);
 }
 
 const char *jm_recording_damage(const jm_recording *recording)

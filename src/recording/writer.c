@@ -7,6 +7,7 @@
 #include "recording/batch.h"
 #include "recording/claim.h"
 #include "recording/guard.h"
+#include "recording/in_parts.h"
 #include "recording/insert.h"
 #include "recording/recording.h"
 #include "rows/span_kind.h"
@@ -16,10 +17,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define FLUSH_BYTES    ((size_t)1 << 20) /* a batch this large goes to SQLite before the next commit */
 #define CHECKPOINT_NS  (5 * JM_NS_PER_S)
+#define RESERVE_BYTES  ((size_t)1 << 20)  /* of a disk, for readings alone: some minutes of two boards */
+#define RESERVE_SHARE  8                  /* of a small disk */
+#define PART_BYTES     ((size_t)32 << 10) /* a part of other rows takes at most (in_parts.c) */
 #define CLOSE_ATTEMPTS 20
 #define CLOSE_WAIT_NS  (50 * JM_NS_PER_MS)
 
@@ -151,19 +158,53 @@ static int insert_dropped(jm__writer *writer)
     for (size_t i = writer->vec##_written; rc == SQLITE_OK && i < writer->vec.count; i++)                    \
     rc = jm__insert(inserter, table, &writer->vec.items[i])
 
-static int insert_all(jm__writer *writer, int64_t complete_ns)
+static int insert_boards(void *context)
 {
+    jm__writer *writer = context;
+    jm__inserter *inserter = &writer->inserter;
+    int rc = SQLITE_OK;
+    INSERT_NEW(boards, JM_TABLE_BOARDS);
+    INSERT_NEW(sensors, JM_TABLE_SENSORS);
+    return rc;
+}
+
+static void boards_written(void *context)
+{
+    jm__writer *writer = context;
+    writer->boards_written = writer->boards.count;
+    writer->sensors_written = writer->sensors.count;
+}
+
+/* What spans, kernels, marks and counters name. */
+static int insert_work(void *context)
+{
+    jm__writer *writer = context;
     jm__inserter *inserter = &writer->inserter;
     int rc = SQLITE_OK;
     for (size_t i = writer->names_written; rc == SQLITE_OK && i < writer->names.count; i++) {
         jm__name name = {(int64_t)i + 1, writer->names.entries[i].text};
         rc = jm__insert(inserter, JM_TABLE_NAMES, &name);
     }
-    INSERT_NEW(boards, JM_TABLE_BOARDS);
-    INSERT_NEW(sensors, JM_TABLE_SENSORS);
     INSERT_NEW(streams, JM_TABLE_STREAMS);
     INSERT_NEW(classes, JM_TABLE_KERNEL_CLASSES);
     INSERT_NEW(counter_sets, JM_TABLE_COUNTER_SETS);
+    return rc;
+}
+
+static void work_written(void *context)
+{
+    jm__writer *writer = context;
+    writer->names_written = writer->names.count;
+    writer->streams_written = writer->streams.count;
+    writer->classes_written = writer->classes.count;
+    writer->counter_sets_written = writer->counter_sets.count;
+}
+
+static int insert_all(jm__writer *writer, int64_t complete_ns)
+{
+    jm__inserter *inserter = &writer->inserter;
+    int rc = insert_boards(writer);
+    if (rc == SQLITE_OK) rc = insert_work(writer);
     if (rc == SQLITE_OK) rc = jm__insert_batch(inserter, &writer->batch);
     if (rc == SQLITE_OK) rc = insert_dropped(writer);
     if (rc == SQLITE_OK && complete_ns > 0) rc = insert_number(inserter, "complete_ns", complete_ns);
@@ -180,12 +221,8 @@ static bool may_recover(jm_status status)
 
 static void forget_written(jm__writer *writer)
 {
-    writer->names_written = writer->names.count;
-    writer->boards_written = writer->boards.count;
-    writer->sensors_written = writer->sensors.count;
-    writer->streams_written = writer->streams.count;
-    writer->classes_written = writer->classes.count;
-    writer->counter_sets_written = writer->counter_sets.count;
+    boards_written(writer);
+    work_written(writer);
     jm__batch_clear(&writer->batch);
     memset(writer->batch.dropped, 0, sizeof writer->batch.dropped);
     writer->batch.dropped_since_ns = 0;
@@ -196,24 +233,99 @@ static jm_status put_batch(jm__writer *writer, int64_t complete_ns, jm_error *er
     int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = insert_all(writer, complete_ns);
     if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
-    jm_status status = JM_OK;
     if (rc == SQLITE_OK) {
         forget_written(writer);
         if (complete_ns > 0) writer->complete_ns = complete_ns;
-    } else {
-        status = jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
-        sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);       /* may have happened by itself */
-        if (!may_recover(status)) jm__batch_drop_all(&writer->batch); /* it would fail for ever */
+        return JM_OK;
     }
+    jm_status status = jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
+    sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL); /* may have happened by itself */
     return status;
+}
+
+/* How far the file may still grow, on its file system and by the limit of this process (`ulimit -f`), when
+ * what lies in the journal is in it; and how much of that is for readings alone. False: nobody knows. */
+static bool find_room(const jm__writer *writer, uint64_t *room, uint64_t *reserve)
+{
+    struct statvfs fs;
+    struct stat file;
+    struct rlimit most;
+    int64_t pages = 0;
+    if (writer->path == NULL || statvfs(writer->path, &fs) != 0 || stat(writer->path, &file) != 0)
+        return false;
+    if (jm__database_integer(writer->db, "PRAGMA page_count", &pages, writer->path, NULL) != JM_OK)
+        return false;
+    uint64_t all = (uint64_t)fs.f_blocks * fs.f_frsize, free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    uint64_t size = (uint64_t)file.st_size, wanted = (uint64_t)pages * JM_PAGE_BYTES;
+    uint64_t most_size = size + free_bytes;
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < most_size) all = most_size = most.rlim_cur;
+    *room = wanted < most_size ? most_size - wanted : 0;
+    *reserve = all / RESERVE_SHARE < RESERVE_BYTES ? all / RESERVE_SHARE : RESERVE_BYTES;
+    return true;
+}
+
+/* At the end no readings come any more. */
+static bool has_room(void *context)
+{
+    uint64_t room, reserve;
+    const jm__writer *writer = context;
+    return writer->closing || !find_room(writer, &room, &reserve) || room >= reserve + PART_BYTES;
+}
+
+/* A batch needs its room in the journal and in the file. */
+static bool is_short_of_room(const jm__writer *writer)
+{
+    uint64_t room, reserve;
+    return !writer->closing && find_room(writer, &room, &reserve) && room < reserve + 2 * writer->batch.bytes;
+}
+
+static bool has_work(const jm__writer *writer)
+{
+    int64_t waiting[JM_BATCH_ROW_COUNT];
+    jm__batch_lost(&writer->batch, waiting);
+    for (int row = 0; row < JM_BATCH_ROW_COUNT; row++)
+        if (row != JM_BATCH_READINGS && row != JM_BATCH_OTHERS && waiting[row] > writer->batch.dropped[row])
+            return true;
+    return false;
+}
+
+/* Before a disk is full, it is full for all but readings: what they tell nothing else does. */
+static jm_status put_rows(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    jm__in_parts all = {.db = writer->db,
+                        .inserter = &writer->inserter,
+                        .batch = &writer->batch,
+                        .writer = writer,
+                        .boards = {insert_boards, boards_written},
+                        .work = {insert_work, work_written},
+                        .has_room = has_room};
+    if (!is_short_of_room(writer)) {
+        jm_status status = put_batch(writer, complete_ns, err);
+        if (status != JM_DISK_FULL || writer->path == NULL) return status;
+    }
+    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    jm__in_parts_write(&all);
+    if (!writer->closing && has_work(writer))
+        return jm__database_fail(err, NULL, SQLITE_FULL, "statvfs", writer->path);
+    return put_batch(writer, complete_ns, err); /* the rest, and that it is all */
 }
 
 static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
 {
     jm_status status = jm__guard_check(writer->guard, err);
-    if (status == JM_OK) status = put_batch(writer, complete_ns, err);
+    if (status == JM_OK) status = put_rows(writer, complete_ns, err);
+    if (status != JM_OK && !may_recover(status))
+        jm__batch_drop_all(&writer->batch); /* it would fail for ever */
     writer->failure = status;
     return status;
+}
+
+/* What is in the journal takes its room twice while it goes into the file: soon there may be no more of that.
+ */
+static bool room_is_scarce(const jm__writer *writer)
+{
+    uint64_t room, reserve;
+    return find_room(writer, &room, &reserve) && room < 2 * FLUSH_BYTES + 2 * RESERVE_BYTES;
 }
 
 /* Now and then what is in the journal goes into the file itself, the schema and the boards at once: a file
@@ -221,7 +333,8 @@ static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *
 static void checkpoint_if_due(jm__writer *writer)
 {
     int64_t now_ns = jm__now_ns();
-    if (writer->path == NULL || now_ns - writer->checkpoint_ns < CHECKPOINT_NS) return;
+    if (writer->path == NULL) return;
+    if (now_ns - writer->checkpoint_ns < CHECKPOINT_NS && !room_is_scarce(writer)) return;
     sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     writer->checkpoint_ns = now_ns;
 }
@@ -445,16 +558,14 @@ static jm_status leave_one_file(jm__writer *writer, jm_error *err)
 {
     jm_error cause = {0};
     jm__inserter_free(&writer->inserter); /* no statement may stand in the way */
+    jm__guard_forget_journal(writer->guard);
     sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     jm_status status = end_journal(writer, &cause);
     for (int i = 1; i < CLOSE_ATTEMPTS && status == JM_BUSY; i++) {
         jm__sleep_ns(CLOSE_WAIT_NS);
         status = end_journal(writer, &cause);
     }
-    if (status == JM_OK) {
-        jm__guard_forget_journal(writer->guard);
-        return JM_OK;
-    }
+    if (status == JM_OK) return JM_OK;
     jm__fail(err, status, cause.code, cause.call,
              "%s: %s: all of the run is there, but a part of it may lie in %s-wal", writer->path,
              jm_status_text(status), writer->path);
@@ -482,9 +593,11 @@ jm_status jm__writer_close(jm__writer *writer, jm_error *err)
     jm_error cause = {0};
     writer->closing = true;
     jm_status status = jm__writer_commit(writer, 0, &cause);
-    if (status != JM_OK)
+    if (status != JM_OK) {
         status = fail_incomplete(writer, &cause, err);
-    else if (writer->path != NULL)
+        jm__batch_drop_all(&writer->batch);
+        (void)jm__writer_commit(writer, 0, NULL); /* that they are missing may fit where they did not */
+    } else if (writer->path != NULL)
         status = leave_one_file(writer, err);
     if (cause.status == JM_OK && writer->path != NULL &&
         !jm__written_is_at(&writer->claim.file, writer->path))

@@ -345,6 +345,55 @@ static void test_more_readings_at_once_than_a_batch_holds_are_all_written(void *
     assert_int_equal(integer_in_file("SELECT count(*) FROM losses"), 0);
 }
 
+static void test_readings_find_room_in_memory_where_kernels_have_taken_theirs(void **state)
+{
+    (void)state;
+    jm__batch batch = {0};
+    enum { KERNELS = 100000, READINGS = 500000 };
+    jm__kernel *kernels = calloc(KERNELS, sizeof *kernels);
+    jm_reading *readings = calloc(READINGS, sizeof *readings);
+    assert_non_null(kernels);
+    assert_non_null(readings);
+    while (batch.dropped[JM_BATCH_KERNELS] == 0)
+        jm__batch_add_kernels(&batch, kernels, KERNELS);
+    jm__batch_add_readings(&batch, readings, READINGS);
+    assert_int_equal(batch.readings.count, READINGS);
+    assert_int_equal(batch.dropped[JM_BATCH_READINGS], 0);
+    jm__batch_free(&batch);
+    free(readings);
+    free(kernels);
+}
+
+static void test_what_is_written_of_a_batch_goes_from_its_front(void **state)
+{
+    (void)state;
+    jm__batch batch = {0}, part;
+    for (int i = 0; i < 5; i++) {
+        jm__mark mark = {.t_ns = i, .meta = "{}"};
+        jm_reading reading = {1, i, 100.0 + i};
+        jm__span span = {.id = i + 1, .start_ns = i, .end_ns = -1};
+        jm__batch_add_mark(&batch, &mark);
+        jm__batch_add_readings(&batch, &reading, 1);
+        jm__batch_add_span(&batch, &span);
+    }
+    assert_int_equal(jm__batch_first(&batch, JM_BATCH_READINGS, 3, &part), 3);
+    jm__batch_forget(&batch, &part);
+    assert_int_equal(jm__batch_first(&batch, JM_BATCH_MARKS, SIZE_MAX, &part), 5);
+    jm__batch_forget(&batch, &part);
+    assert_int_equal(jm__batch_first(&batch, JM_BATCH_SPANS, 2, &part), 2);
+    jm__batch_forget(&batch, &part);
+    jm__batch_end_span(&batch, 1, 50); /* it is in the file by now */
+    jm__batch_end_span(&batch, 3, 60);
+    assert_int_equal(batch.readings.count, 2);
+    assert_int_equal(batch.readings.items[0].t_ns, 3);
+    assert_int_equal(batch.marks.count, 0);
+    assert_int_equal(batch.spans.count, 3);
+    assert_int_equal(batch.spans.items[0].end_ns, 60);
+    assert_int_equal(batch.span_ends.count, 1);
+    assert_int_equal(batch.bytes, 2 * sizeof(jm_reading) + 3 * sizeof(jm__span) + sizeof(jm__span_end));
+    jm__batch_free(&batch);
+}
+
 static void test_an_existing_file_is_replaced_only_if_asked(void **state)
 {
     (void)state;
@@ -385,6 +434,8 @@ int main(void)
         cmocka_unit_test(test_one_single_file_is_left),
         cmocka_unit_test(test_a_file_that_is_replaced_while_it_is_read_gives_no_kernels_of_another),
         cmocka_unit_test(test_more_readings_at_once_than_a_batch_holds_are_all_written),
+        cmocka_unit_test(test_readings_find_room_in_memory_where_kernels_have_taken_theirs),
+        cmocka_unit_test(test_what_is_written_of_a_batch_goes_from_its_front),
         cmocka_unit_test(test_an_existing_file_is_replaced_only_if_asked),
         cmocka_unit_test(test_a_file_that_is_being_written_is_not_replaced_by_the_same_process_either),
     };
