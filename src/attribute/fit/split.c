@@ -12,6 +12,7 @@
 #include "attribute/fit/split.h"
 
 #include "attribute/fit/parts.h"
+#include "attribute/fit/sampled.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -26,9 +27,7 @@ static const double log_odds = 3;
 
 enum {
     PICKS_MAX = 24,
-    REFUSALS_MAX = 8,    /* candidates that do not hold what they promised */
-    ROOM = 1000000,      /* numbers of the design that are kept: 8 MB */
-    LEAST_READINGS = 200 /* fewer tell no drift, so nothing is told from drift */
+    REFUSALS_MAX = 8 /* candidates that do not hold what they promised */
 };
 
 /* A choice: what a type of layer with less of the busy time differs by is small beside what is known of the
@@ -48,13 +47,9 @@ typedef struct selection {
     const jm__split_input *in;
     jm__parts parts;
     jm__part_sets sets;
-    size_t columns; /* of classes and idle states */
-    jm__reading_list readings;
-    double *rows;        /* [readings * (columns + parts)] */
-    jm__qr qr;           /* columns, then parts */
+    jm__sampled sampled; /* with the parts behind the columns */
     double *information; /* [parts * parts]: I */
     double *score;       /* [parts]: g */
-    double *room;        /* [columns + parts + readings] */
     pick picks[PICKS_MAX];
     size_t count;
     double lower[PICKS_MAX * PICKS_MAX]; /* the factor of I + v / q of the picks */
@@ -67,7 +62,8 @@ typedef struct selection {
 static jm_status fill_rows(selection *s, jm_error *err)
 {
     jm__board_work *work = s->in->work;
-    size_t all = s->columns + s->parts.count, codes = JM_IDLE_STATES + s->in->set->pass_uses;
+    jm__sampled *sampled = &s->sampled;
+    size_t codes = JM_IDLE_STATES + s->in->set->pass_uses;
     const uint32_t *usual = work->pieces.column_of, *use_of = s->in->set->use_of;
     uint32_t *column_of = malloc(codes * sizeof *column_of);
     jm__design design = {0};
@@ -75,17 +71,16 @@ static jm_status fill_rows(selection *s, jm_error *err)
     memcpy(column_of, usual, codes * sizeof *column_of);
     for (size_t i = JM_IDLE_STATES; i < codes; i++) {
         uint32_t part = s->parts.of_use[use_of[i - JM_IDLE_STATES]];
-        if (part != JM_NO_PART) column_of[i] = (uint32_t)s->columns + part;
+        if (part != JM_NO_PART) column_of[i] = (uint32_t)sampled->columns + part;
     }
     work->pieces.column_of = column_of;
-    jm_status status = jm__design_init(&design, &work->pieces, all, err);
+    jm_status status = jm__design_init(&design, &work->pieces, sampled->width, err);
     if (status == JM_OK) jm__design_start(&design, s->in->fit->response);
-    for (size_t i = 0; status == JM_OK && i < s->readings.count; i++) {
-        double *row = s->rows + i * all;
-        memcpy(row, jm__design_row(&design, s->readings.items[i].t_ns), all * sizeof *row);
+    for (size_t i = 0; status == JM_OK && i < sampled->readings.count; i++) {
+        double *row = sampled->rows + i * sampled->width;
+        memcpy(row, jm__design_row(&design, sampled->readings.items[i].t_ns), sampled->width * sizeof *row);
         for (size_t p = 0; p < s->parts.count; p++)
-            row[s->parts.items[p].column] += row[s->columns + p];
-        jm__qr_add(&s->qr, row, s->readings.items[i].value);
+            row[s->parts.items[p].column] += row[sampled->columns + p];
     }
     jm__design_free(&design);
     work->pieces.column_of = usual;
@@ -93,24 +88,10 @@ static jm_status fill_rows(selection *s, jm_error *err)
     return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
 }
 
-/* The classes' powers as believed beforehand, weighed for the sensor's own noise: what the residuals show on
- * top of it may be what is looked for. Of the parts nothing is believed. */
-static void fold_prior(selection *s)
-{
-    const jm__qr *from = &s->in->fit->prior.equations;
-    double noise_w = s->in->fit->prior.noise.noise_w, *row = s->room;
-    memset(row, 0, (s->columns + s->parts.count) * sizeof *row);
-    for (size_t i = 0; i < s->columns; i++) {
-        for (size_t k = 0; k < s->columns; k++)
-            row[k] = k >= i ? noise_w * from->triangle[k * from->stride + i] : 0;
-        jm__qr_add(&s->qr, row, noise_w * from->triangle[s->columns * from->stride + i]);
-    }
-    jm__qr_finish(&s->qr);
-}
-
 static const double *corner(const selection *s, size_t part)
 {
-    return s->qr.triangle + (s->columns + part) * s->qr.stride + s->columns;
+    const jm__sampled *sampled = &s->sampled;
+    return sampled->qr.triangle + (sampled->columns + part) * sampled->qr.stride + sampled->columns;
 }
 
 static void take_corner(selection *s)
@@ -241,34 +222,9 @@ static void differences(const selection *s, double *out)
 /* The noise of what the classes and the picks leave of the readings. */
 static void find_noise(selection *s)
 {
-    size_t all = s->columns + s->parts.count;
-    double *x = s->room, *residual = s->room + all, square = 0;
-    differences(s, x + s->columns);
-    for (size_t i = s->columns; i-- > 0;) {
-        x[i] = s->qr.triangle[all * s->qr.stride + i];
-        for (size_t k = i + 1; k < all; k++)
-            x[i] -= s->qr.triangle[k * s->qr.stride + i] * x[k];
-        x[i] /= s->qr.triangle[i * s->qr.stride + i];
-    }
-    for (size_t i = 0; i < s->readings.count; i++) {
-        residual[i] = s->readings.items[i].value;
-        for (size_t k = 0; k < all; k++)
-            residual[i] -= s->rows[i * all + k] * x[k];
-        square += residual[i] * residual[i];
-    }
-    double count = (double)s->readings.count, freedom = fmax(count / 2, count - (double)s->columns);
-    const jm__pass pass = {.readings = s->readings.items,
-                           .count = s->readings.count,
-                           .period_ns = s->in->fit_input->sensor->period_ns};
-    jm__noise_of_residuals(&s->noise, &pass, residual, freedom);
-    if (s->noise.white + s->noise.drift <= 0) s->noise = (jm__noise){.white = fmax(1e-9, square / freedom)};
+    differences(s, s->sampled.x + s->sampled.columns);
+    s->noise = jm__sampled_noise(&s->sampled);
     factor_picks(s, s->noise.white + s->noise.drift);
-}
-
-/* The variance that a difference between long stretches of time sees. */
-static double lasting(const jm__noise *noise)
-{
-    return noise->white + noise->drift * (1 + noise->keep) / (1 - noise->keep);
 }
 
 /* With it nothing would be left of its class to compare it with. */
@@ -319,7 +275,7 @@ static bool try(selection *s, const jm__part_set *set)
     const jm__noise left = s->noise;
     s->count--;
     factor_picks(s, left.white + left.drift);
-    double gain = gain_of(s, set, lasting(&left), &new->q);
+    double gain = gain_of(s, set, jm__noise_lasting(&left), &new->q);
     bool worth = gain > log_odds + log((double)s->sets.count);
     s->noise = worth ? left : before;
     s->count += worth;
@@ -345,7 +301,7 @@ static bool is_untold(const selection *s, const jm__part_set *set)
     double information, score, usual = usual_square(s, set);
     if (would_take_all(s, set)) return false;
     seen_of(s, set, &information, &score);
-    return information * usual < told_information * lasting(&s->noise);
+    return information * usual < told_information * jm__noise_lasting(&s->noise);
 }
 
 static double seconds_of(const selection *s, const jm__part_set *set)
@@ -419,34 +375,25 @@ static jm_status make(jm__column_split *out, const selection *s, jm_error *err)
     return JM_OK;
 }
 
-static jm_status begin(selection *s, const jm__split_input *in, jm_error *err)
+static jm_status begin(selection *s, jm_error *err)
 {
-    const jm__fit_input *of = in->fit_input;
-    jm__reading_list all = {0};
-    s->columns = in->fit->columns;
-    size_t width = s->columns + s->parts.count, most = ROOM / width;
-    if (most < 4 * width) most = 4 * width;
-    jm_status status = jm__readings_choose(&all, of->sensor, of->readings, of->reading_count, of->learn, err);
-    if (status == JM_OK) status = jm__readings_sample(&s->readings, &all, most, err);
-    jm__vec_free(&all);
-    if (status != JM_OK) return status;
-    s->rows = malloc((s->readings.count * width + 1) * sizeof *s->rows);
-    s->room = calloc(width + s->readings.count + 1, sizeof *s->room);
-    s->information = calloc(s->parts.count * s->parts.count + 1, sizeof *s->information);
-    s->score = calloc(s->parts.count + 1, sizeof *s->score);
-    bool fine = s->rows != NULL && s->room != NULL && s->information != NULL && s->score != NULL &&
-                jm__parts_list_sets(&s->sets, &s->parts, in->work);
-    return fine ? jm__qr_init(&s->qr, width, err) : jm__no_memory(err, "jm__split_find");
+    size_t parts = s->parts.count;
+    JM_TRY(jm__sampled_init(&s->sampled, s->in->fit, s->in->fit_input, parts, err));
+    s->information = calloc(parts * parts + 1, sizeof *s->information);
+    s->score = calloc(parts + 1, sizeof *s->score);
+    bool fine =
+        s->information != NULL && s->score != NULL && jm__parts_list_sets(&s->sets, &s->parts, s->in->work);
+    return fine ? JM_OK : jm__no_memory(err, "jm__split_find");
 }
 
 static jm_status select_sets(selection *s, jm__column_split *out, jm_error *err)
 {
     size_t taken = s->in->work->columns.class_columns;
     size_t most = taken < JM_COLUMNS_MAX ? JM_COLUMNS_MAX - taken : 0;
-    JM_TRY(begin(s, s->in, err));
-    if (s->readings.count < LEAST_READINGS || s->sets.count == 0) return JM_OK;
+    JM_TRY(begin(s, err));
+    if (s->sampled.readings.count < JM_SAMPLED_LEAST || s->sets.count == 0) return JM_OK;
     JM_TRY(fill_rows(s, err));
-    fold_prior(s);
+    jm__sampled_fold(&s->sampled);
     take_corner(s);
     find_noise(s);
     if (most > PICKS_MAX) most = PICKS_MAX;
@@ -466,10 +413,7 @@ jm_status jm__split_find(jm__column_split *out, const jm__split_input *input, jm
     if (status != JM_OK) jm__split_free(out);
     jm__parts_free(&s->parts);
     jm__vec_free(&s->sets);
-    jm__vec_free(&s->readings);
-    jm__qr_free(&s->qr);
-    free(s->rows);
-    free(s->room);
+    jm__sampled_free(&s->sampled);
     free(s->information);
     free(s->score);
     free(s);

@@ -1,0 +1,36 @@
+/* A sample of the readings with their rows of the design, and columns of one's own behind those of the fit:
+ * to ask of something what more of the readings it would explain. */
+#ifndef JM_ATTRIBUTE_FIT_SAMPLED_H
+#define JM_ATTRIBUTE_FIT_SAMPLED_H
+
+#include "attribute/fit/fit.h"
+
+enum { JM_SAMPLED_LEAST = 200 }; /* fewer readings tell no drift, so nothing is told from drift */
+
+typedef struct jm__sampled {
+    const jm__fit *fit;
+    size_t columns; /* of the fit */
+    size_t width;   /* with those behind */
+    int64_t period_ns;
+    jm__reading_list readings;
+    double *rows; /* [readings.count * width], for the caller to fill */
+    double *x;    /* [width] */
+    double *residual;
+    jm__qr qr;
+} jm__sampled;
+
+/* Readings of what powers are learnt from; rows are 0. */
+jm_status jm__sampled_init(jm__sampled *sampled, const jm__fit *fit, const jm__fit_input *input,
+                           size_t behind, jm_error *err);
+void jm__sampled_free(jm__sampled *sampled);
+
+/* The rows as a finished triangle, with what was believed of the powers beforehand. */
+void jm__sampled_fold(jm__sampled *sampled);
+
+/* The noise that is left, given x[columns] to x[width - 1]; fills the others. */
+jm__noise jm__sampled_noise(jm__sampled *sampled);
+
+/* The variance of noise that a difference between long stretches of time sees. */
+double jm__noise_lasting(const jm__noise *noise);
+
+#endif
