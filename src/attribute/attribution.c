@@ -5,6 +5,7 @@
 #include "attribute/beliefs/family_power.h"
 #include "attribute/board_readings.h"
 #include "attribute/clocks.h"
+#include "attribute/fit/clock_scale.h"
 #include "attribute/fit/split.h"
 #include "attribute/lost.h"
 #include "base/status.h"
@@ -224,11 +225,27 @@ static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_i
     return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
 }
 
+/* Once more, where power went with the clock. */
+static jm_status scale_by_clock(jm__attribution *a, jm__board_part *part, jm__fit_input *input, jm_error *err)
+{
+    jm__clock_scale scale;
+    const jm__refine_input of = {.fit = &part->fit, .fit_input = input, .set = &a->work, .work = part->work};
+    JM_TRY(jm__clock_scale_find(&scale, &of, err));
+    jm_status status = JM_OK;
+    part->clock_exponent = scale.exponent;
+    if (scale.of_use != NULL) {
+        status = jm__work_scale(&a->work, part->work, scale.of_use, err);
+        if (status == JM_OK) status = fit_columns(a, part, input, err);
+    }
+    jm__clock_scale_free(&scale);
+    return status;
+}
+
 /* Once more, where some classes need a power for each place that they ran in. */
 static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit_input *input, jm_error *err)
 {
     jm__column_split split;
-    const jm__split_input of = {.fit = &part->fit, .fit_input = input, .set = &a->work, .work = part->work};
+    const jm__refine_input of = {.fit = &part->fit, .fit_input = input, .set = &a->work, .work = part->work};
     JM_TRY(jm__split_find(&split, &of, err));
     jm_status status = JM_OK;
     if (split.count > 0) {
@@ -253,7 +270,9 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .total = part->total,
     };
     JM_TRY(fit_columns(a, part, &input, err));
+    if (part->fit.fitted) JM_TRY(scale_by_clock(a, part, &input, err));
     if (part->fit.fitted) JM_TRY(split_columns(a, part, &input, err));
+    part->work->pieces.scale_of = NULL; /* what comes asks for time */
     part->first_column = a->columns;
     a->columns += part->work->columns.count;
     part->total = part->fit.total;

@@ -27,6 +27,7 @@ typedef struct jm__board_part {
     jm__total total;
     jm__belief_lines believed; /* of the file of beliefs */
     jm__fit fit;               /* of a fitted board */
+    double clock_exponent;     /* power goes with the clock to the power of this; 0: not seen to */
     double *clock_mhz;         /* [columns]: mean while each ran, NAN: not seen; NULL: no clock is recorded */
 } jm__board_part;
 

@@ -2,9 +2,9 @@
 #include "attribute/clocks.h"
 
 #include "attribute/fit/response.h"
+#include "attribute/work/clock_track.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "rows/sensor_role.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,14 +12,6 @@
 /* What ran in the 20 ms before a reading of the clock ran at about that clock: it changes slower
  * (docs/sensors.md), and a kind is seen in many readings. */
 static const double window_ns = 20.0 * (double)JM_NS_PER_MS;
-
-static const jm_sensor *clock_of(const jm__dataset *d, const jm_board *board)
-{
-    for (size_t i = 0; i < d->sensor_count; i++)
-        if (d->sensors[i].board_id == board->id && jm__sensor_is(&d->sensors[i], JM_SENSOR_CLOCK_SM))
-            return &d->sensors[i];
-    return NULL;
-}
 
 /* What readings of the clock say of each column. */
 typedef struct clock_sums {
@@ -64,7 +56,7 @@ static jm_status find(double *mhz, const jm__board_part *part, const jm__dataset
 
 jm_status jm__clocks_find(jm__board_part *part, const jm__dataset *dataset, jm_error *err)
 {
-    const jm_sensor *sensor = clock_of(dataset, part->board);
+    const jm_sensor *sensor = jm__clock_sensor(dataset, part->board);
     if (sensor == NULL) return JM_OK;
     part->clock_mhz = calloc(part->work->columns.count + 1, sizeof *part->clock_mhz);
     if (part->clock_mhz == NULL) return jm__no_memory(err, "jm__clocks_find");

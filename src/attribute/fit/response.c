@@ -69,7 +69,7 @@ static void advance_first_order(jm__design *design, int64_t target_ns)
         int64_t to_ns = now->end_ns < target_ns ? now->end_ns : target_ns;
         double step = edge * growth((double)(to_ns - from_ns) / tau);
         for (size_t i = 0; i < now->count; i++)
-            design->state[jm__cursor_column(cursor, i)] += (double)now->items[i].share * step;
+            design->state[jm__cursor_column(cursor, i)] += jm__cursor_share(cursor, i) * step;
         edge += step;
         from_ns = to_ns;
         if (now->end_ns <= target_ns) jm__cursor_next(cursor);
@@ -88,7 +88,7 @@ static void advance_box(jm__design *design, int64_t *now_ns, jm__piece_cursor *c
         int64_t to_ns = now->end_ns < target_ns ? now->end_ns : target_ns;
         double weight = sign * (double)(to_ns - *now_ns) / design->response.width_ns;
         for (size_t i = 0; i < now->count; i++)
-            design->state[jm__cursor_column(cursor, i)] += (double)now->items[i].share * weight;
+            design->state[jm__cursor_column(cursor, i)] += jm__cursor_share(cursor, i) * weight;
         *now_ns = to_ns;
         if (now->end_ns <= target_ns) jm__cursor_next(cursor);
     }

@@ -22,9 +22,6 @@
 /* As alike.c has it: two places of one kind are as alike as two stretches of a run. */
 static const double usual_difference = 0.05, difference_freedom = 3, least_u_w = 1;
 
-/* A set must be twenty times likelier than none, and there are many to choose from. */
-static const double log_odds = 3;
-
 enum {
     PICKS_MAX = 24,
     REFUSALS_MAX = 8 /* candidates that do not hold what they promised */
@@ -44,7 +41,7 @@ typedef struct pick {
 } pick;
 
 typedef struct selection {
-    const jm__split_input *in;
+    const jm__refine_input *in;
     jm__parts parts;
     jm__part_sets sets;
     jm__sampled sampled; /* with the parts behind the columns */
@@ -276,7 +273,7 @@ static bool try(selection *s, const jm__part_set *set)
     s->count--;
     factor_picks(s, left.white + left.drift);
     double gain = gain_of(s, set, jm__noise_lasting(&left), &new->q);
-    bool worth = gain > log_odds + log((double)s->sets.count);
+    bool worth = gain > JM_REFINE_LOG_ODDS + log((double)s->sets.count);
     s->noise = worth ? left : before;
     s->count += worth;
     factor_picks(s, s->noise.white + s->noise.drift);
@@ -402,7 +399,7 @@ static jm_status select_sets(selection *s, jm__column_split *out, jm_error *err)
     return s->count > 0 ? make(out, s, err) : JM_OK;
 }
 
-jm_status jm__split_find(jm__column_split *out, const jm__split_input *input, jm_error *err)
+jm_status jm__split_find(jm__column_split *out, const jm__refine_input *input, jm_error *err)
 {
     *out = (jm__column_split){0};
     selection *s = calloc(1, sizeof *s);

@@ -2,19 +2,11 @@
 #ifndef JM_ATTRIBUTE_FIT_SPLIT_H
 #define JM_ATTRIBUTE_FIT_SPLIT_H
 
-#include "attribute/fit/fit.h"
-#include "attribute/work/work.h"
-
-typedef struct jm__split_input {
-    const jm__fit *fit;             /* with a column a class */
-    const jm__fit_input *fit_input; /* that it came from */
-    const jm__work_set *set;
-    jm__board_work *work; /* only its pieces are walked */
-} jm__split_input;
+#include "attribute/fit/refine.h"
 
 /* Where the likelihood asks for it, and where the readings cannot tell a layer's own power at all.
  * `out->count` is 0 where all may stay as it is; free with jm__split_free. */
-jm_status jm__split_find(jm__column_split *out, const jm__split_input *input, jm_error *err);
+jm_status jm__split_find(jm__column_split *out, const jm__refine_input *input, jm_error *err);
 void jm__split_free(jm__column_split *split);
 
 #endif

@@ -116,7 +116,7 @@ static void add_work(jm__views *v, size_t b)
         jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
         if (a->options.by == JM_BY_BOARD) continue;
         size_t column = part->first_column + columns->of_use[cell->use];
-        jm__tree_add(v->tree, node, (uint32_t)column, cell->seconds);
+        jm__tree_add(v->tree, node, (uint32_t)column, jm__use_scale(part->work, cell->use) * cell->seconds);
     }
 }
 

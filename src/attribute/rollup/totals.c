@@ -76,7 +76,8 @@ static void sum_parts(jm_report_totals *t, const jm__attribution *a)
         for (size_t u = 0; u < part->work->tally.uses.count; u++) {
             double outside_s = part->work->tally.uses.items[u].outside_s;
             if (outside_s > 0)
-                t->outside_energy_j += outside_s * part->fit.power_w[part->work->columns.of_use[u]];
+                t->outside_energy_j += outside_s * jm__use_scale(part->work, u) *
+                                       part->fit.power_w[part->work->columns.of_use[u]];
         }
     }
 }

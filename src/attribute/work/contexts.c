@@ -63,3 +63,10 @@ bool jm__context_of(jm__contexts *contexts, size_t span, uint32_t *number)
     }
     return true;
 }
+
+bool jm__context_at_clock(jm__contexts *contexts, uint32_t place, int64_t clock, uint32_t *number)
+{
+    jm__context at = contexts->items.items[place];
+    at.clock = clock;
+    return number_of(contexts, &at, number);
+}

@@ -1,4 +1,5 @@
-/* Where work ran: in which layer, in which phase. One kind of work may draw otherwise in another place. */
+/* Where work ran: in which layer, in which phase, at which clock. One kind of work may draw otherwise in
+ * another place. */
 #ifndef JM_ATTRIBUTE_WORK_CONTEXTS_H
 #define JM_ATTRIBUTE_WORK_CONTEXTS_H
 
@@ -15,6 +16,7 @@ typedef struct jm__context {
     int64_t layer; /* the innermost span that is work itself: a pass of a layer, a range */
     int64_t type;  /* of that span */
     int64_t kind;  /* jm_span_kind of it */
+    int64_t clock; /* step of the board's clock (clock_track.h), 0: any */
 } jm__context;
 
 typedef struct jm__contexts {
@@ -31,5 +33,8 @@ void jm__contexts_free(jm__contexts *contexts);
 
 /* The number of the place that a span, by its index, is. False if memory is out. */
 bool jm__context_of(jm__contexts *contexts, size_t span, uint32_t *number);
+
+/* The number of a place at a step of the clock. False if memory is out. */
+bool jm__context_at_clock(jm__contexts *contexts, uint32_t place, int64_t clock, uint32_t *number);
 
 #endif

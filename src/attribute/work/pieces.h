@@ -49,6 +49,7 @@ typedef struct jm__pieces {
     int64_t file_size;
     bool no_file;              /* it could not be made, or is full */
     const uint32_t *column_of; /* [code]: set when the columns are chosen */
+    const double *scale_of;    /* [code]: what a share counts for; NULL: itself */
     bool failed;               /* the file could not be read: what cursors gave is not all */
 } jm__pieces;
 
@@ -115,6 +116,15 @@ static inline void jm__cursor_next(jm__piece_cursor *cursor)
 static inline uint32_t jm__cursor_column(const jm__piece_cursor *cursor, size_t i)
 {
     return cursor->pieces->column_of[cursor->now.items[i].code & ~JM__PIECE_MORE];
+}
+
+/* The share of piece i, as much as it counts for. */
+static inline double jm__cursor_share(const jm__piece_cursor *cursor, size_t i)
+{
+    const jm__packed_piece *piece = &cursor->now.items[i];
+    const double *scale_of = cursor->pieces->scale_of;
+    return scale_of == NULL ? (double)piece->share
+                            : (double)piece->share * scale_of[piece->code & ~JM__PIECE_MORE];
 }
 
 /* JM_IO if the file could not be read somewhere: what was made of the pieces since is wrong. */

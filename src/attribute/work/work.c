@@ -1,6 +1,7 @@
 /* The pass: kernels into order, through the sweep line of their board, into pieces and sums. */
 #include "attribute/work/work.h"
 
+#include "attribute/work/clock_track.h"
 #include "attribute/work/duration_groups.h"
 #include "attribute/work/host_work.h"
 #include "attribute/work/sweep.h"
@@ -31,6 +32,10 @@ typedef struct board_pass {
     size_t span;
     uint32_t row;
     uint32_t context;
+    jm__clock_track clock;
+    int64_t clock_step;        /* of the last item */
+    uint32_t context_of_clock; /* what `context` was then */
+    uint32_t context_at_clock; /* and what it is at that step */
     jm__place place;
     jm__item held; /* the last kernel read: the next one tells whether they share their launch */
     int64_t held_launch_ns;
@@ -75,6 +80,19 @@ static bool find_span(board_pass *b, const jm__item *item)
     return jm__context_of(&b->pass->work->contexts, b->span, &b->context);
 }
 
+/* Where the item ran, at which clock. False if memory is out. */
+static bool find_context(board_pass *b, const jm__item *item, uint32_t *context)
+{
+    int64_t step = jm__clock_track_step(&b->clock, item->start_ns, item->end_ns);
+    *context = step == 0 ? b->context : b->context_at_clock;
+    if (step == 0 || (step == b->clock_step && b->context == b->context_of_clock)) return true;
+    b->clock_step = step;
+    b->context_of_clock = b->context;
+    if (!jm__context_at_clock(&b->pass->work->contexts, b->context, step, context)) return false;
+    b->context_at_clock = *context;
+    return true;
+}
+
 /* Why an item is in no layer is told by its launch. */
 static jm__place place_of(const board_pass *b, const jm__item *item)
 {
@@ -113,11 +131,11 @@ static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
 {
     board_pass *b = taker;
     size_t cell;
-    uint32_t use;
+    uint32_t use, context;
     if (!b->begun) begin_board(b, item->start_ns);
-    bool fine = find_span(b, item);
+    bool fine = find_span(b, item) && find_context(b, item, &context);
     bool outside = b->span == JM__NO_SPAN && item->collective == 0;
-    fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, b->context, &use) &&
+    fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, context, &use) &&
            count_in_row(b, item, use, &cell) &&
            jm__sweep_take(&b->sweep, item, use, cell, outside, place_of(b, item));
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
@@ -204,6 +222,8 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
                                     .row = JM__NO_ROW,
                                     .place = JM_PLACE_UNLAYERED};
         jm__time_order_begin(&p->boards[b].order, take_item, &p->boards[b]);
+        if (!jm__clock_track_begin(&p->boards[b].clock, p->dataset, &p->dataset->boards[b]))
+            return jm__no_memory(err, "jm__work_pass");
     }
     if (kernels->each != NULL) JM_TRY(kernels->each(kernels->context, by_time, take_kernel, p, err));
     for (size_t b = 0; b < p->work->board_count; b++)
@@ -222,6 +242,7 @@ static void end_walk(pass *p)
     for (size_t b = 0; b < p->work->board_count; b++) {
         jm__sweep_free(&p->boards[b].sweep);
         jm__time_order_free(&p->boards[b].order);
+        jm__clock_track_free(&p->boards[b].clock);
     }
 }
 
@@ -247,8 +268,9 @@ static jm_status count_columns(const jm__work_set *work, jm__board_work *board, 
     for (size_t u = 0; u < board->tally.uses.count; u++) {
         const jm__use_sum *sum = &board->tally.uses.items[u];
         if (sum->ran_s < 0) continue;
-        board->seconds[columns->of_use[u]] += sum->inside.report_s;
-        board->learn_seconds[columns->of_use[u]] += sum->inside.learn_s;
+        double scale = jm__use_scale(board, u);
+        board->seconds[columns->of_use[u]] += scale * sum->inside.report_s;
+        board->learn_seconds[columns->of_use[u]] += scale * sum->inside.learn_s;
     }
     return JM_OK;
 }
@@ -264,6 +286,24 @@ jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__co
                          jm_error *err)
 {
     JM_TRY(jm__columns_split(&board->columns, split, work->uses.items.count, err));
+    return count_columns(work, board, err);
+}
+
+jm_status jm__work_scale(jm__work_set *work, jm__board_work *board, const double *use_scale, jm_error *err)
+{
+    size_t uses = work->uses.items.count;
+    double *of_code = malloc((JM_IDLE_STATES + work->pass_uses) * sizeof *of_code);
+    double *of_use = malloc((uses + 1) * sizeof *of_use);
+    free(board->use_scale);
+    free(board->scale_of);
+    board->use_scale = of_use;
+    board->pieces.scale_of = board->scale_of = of_code;
+    if (of_code == NULL || of_use == NULL) return jm__no_memory(err, "jm__work_scale");
+    memcpy(of_use, use_scale, uses * sizeof *of_use);
+    for (size_t s = 0; s < JM_IDLE_STATES; s++)
+        of_code[s] = 1;
+    for (uint32_t u = 0; u < work->pass_uses; u++)
+        of_code[jm__piece_code(u)] = use_scale[work->use_of[u]];
     return count_columns(work, board, err);
 }
 
@@ -340,7 +380,9 @@ void jm__work_drop_pieces(jm__work_set *work)
     for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
         jm__pieces_free(&work->boards[b].pieces);
         free(work->boards[b].column_of);
+        free(work->boards[b].scale_of);
         work->boards[b].column_of = NULL;
+        work->boards[b].scale_of = NULL;
     }
 }
 
@@ -351,6 +393,7 @@ void jm__work_free(jm__work_set *work)
         jm__tally_free(&work->boards[b].tally);
         jm__columns_free(&work->boards[b].columns);
         free(work->boards[b].seconds);
+        free(work->boards[b].use_scale);
     }
     free(work->boards);
     jm__vec_free(&work->classes);

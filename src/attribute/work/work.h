@@ -33,7 +33,9 @@ typedef struct jm__board_work {
     jm__pieces pieces;
     jm__columns columns;
     uint32_t *column_of;   /* [piece code] */
-    double *seconds;       /* [columns.count]: inside the windows of the report */
+    double *scale_of;      /* [piece code]: see jm__work_scale; NULL: all 1 */
+    double *use_scale;     /* [uses]; NULL: all 1 */
+    double *seconds;       /* [columns.count]: inside the windows of the report, times the scale */
     double *learn_seconds; /* [columns.count]: behind them */
 } jm__board_work;
 
@@ -60,6 +62,14 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
 /* Some uses of a board get columns of their own; after the pass, while the pieces are there. */
 jm_status jm__work_split(jm__work_set *work, jm__board_work *board, const jm__column_split *split,
                          jm_error *err);
+
+/* A second of a use counts for so many seconds of its column's power: its clock was another than usual. */
+jm_status jm__work_scale(jm__work_set *work, jm__board_work *board, const double *use_scale, jm_error *err);
+
+static inline double jm__use_scale(const jm__board_work *board, size_t use)
+{
+    return board->use_scale != NULL ? board->use_scale[use] : 1;
+}
 
 /* The sums by row and class go: the report's tree has them. */
 void jm__work_drop_cells(jm__work_set *work);

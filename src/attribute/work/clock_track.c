@@ -1,0 +1,73 @@
+/* Readings of the clock, and the mean of those around some work. */
+#include "attribute/work/clock_track.h"
+
+#include "base/clock.h"
+#include "rows/sensor_role.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Of the logarithm. A choice: power goes with the clock to the power of 1 to 3, so within a step of 2 % it
+ * differs by 1 to 3 % from the middle at most, and by both signs. */
+static const double step_size = 0.02;
+
+/* A power limit moves the clock within a few kernels, faster than it is read: what a kind does to the clock
+ * is part of the kind's own power. What lasts half a second is the board's: its warmth, what is asked of it.
+ */
+static const int64_t around_ns = 250 * JM_NS_PER_MS;
+
+const jm_sensor *jm__clock_sensor(const jm__dataset *dataset, const jm_board *board)
+{
+    for (size_t i = 0; i < dataset->sensor_count; i++)
+        if (dataset->sensors[i].board_id == board->id &&
+            jm__sensor_is(&dataset->sensors[i], JM_SENSOR_CLOCK_SM))
+            return &dataset->sensors[i];
+    return NULL;
+}
+
+bool jm__clock_track_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board)
+{
+    *track = (jm__clock_track){0};
+    const jm_sensor *sensor = jm__clock_sensor(dataset, board);
+    size_t count = 0;
+    double least = INFINITY, most = 0;
+    for (size_t i = 0; sensor != NULL && i < dataset->reading_count; i++)
+        count += dataset->readings[i].sensor_id == sensor->id;
+    if (count == 0) return true;
+    track->readings = malloc(count * sizeof *track->readings);
+    if (track->readings == NULL) return false;
+    for (size_t i = 0; i < dataset->reading_count; i++) {
+        const jm_reading *reading = &dataset->readings[i];
+        if (reading->sensor_id != sensor->id || !(reading->value > 0)) continue;
+        track->readings[track->count++] = *reading;
+        least = fmin(least, reading->value);
+        most = fmax(most, reading->value);
+    }
+    if (most < least * exp(step_size)) track->count = 0;
+    return true;
+}
+
+void jm__clock_track_free(jm__clock_track *track)
+{
+    free(track->readings);
+    *track = (jm__clock_track){0};
+}
+
+int64_t jm__clock_track_step(jm__clock_track *track, int64_t start_ns, int64_t end_ns)
+{
+    const jm_reading *readings = track->readings;
+    size_t count = track->count;
+    if (count == 0) return 0;
+    while (track->at + 1 < count && readings[track->at].t_ns < start_ns - around_ns)
+        track->at++;
+    double sum = readings[track->at].value;
+    size_t last = track->at;
+    while (last + 1 < count && readings[last + 1].t_ns <= end_ns + around_ns)
+        sum += readings[++last].value;
+    return 1 + llround(log(sum / (double)(last + 1 - track->at)) / step_size);
+}
+
+double jm__clock_step_mhz(int64_t step)
+{
+    return exp((double)(step - 1) * step_size);
+}

@@ -1,0 +1,27 @@
+/* The clock of a board over time, in steps: at which of them a piece of work ran. */
+#ifndef JM_ATTRIBUTE_WORK_CLOCK_TRACK_H
+#define JM_ATTRIBUTE_WORK_CLOCK_TRACK_H
+
+#include "recording/dataset.h"
+
+typedef struct jm__clock_track {
+    jm_reading *readings; /* of the clock, by time */
+    size_t count;
+    size_t at; /* the first that is near the last work */
+} jm__clock_track;
+
+/* False if memory is out. */
+bool jm__clock_track_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board);
+void jm__clock_track_free(jm__clock_track *track);
+
+/* The step that it ran at, from 1; 0: the clock is not recorded or did not move. None starts before the one
+ * asked for before it. */
+int64_t jm__clock_track_step(jm__clock_track *track, int64_t start_ns, int64_t end_ns);
+
+/* The middle of a step. */
+double jm__clock_step_mhz(int64_t step);
+
+/* The sensor of a board's clock; NULL: none is recorded. */
+const jm_sensor *jm__clock_sensor(const jm__dataset *dataset, const jm_board *board);
+
+#endif
