@@ -27,13 +27,14 @@ static inline bool grown_write_apart(const char *path, grown_kind kind, size_t c
     return waitpid(writer, &status, 0) == writer && status == 0;
 }
 
-/* Of `joulemap report`; the exit status, 0 if it went well. */
-static inline int grown_report_once(const char *path, const char *by, bool json, grown_cost *cost)
+enum { GROWN_WORDS = 16 };
+
+/* Of joulemap with these words; the exit status, 0 if it went well. */
+static inline int grown_run(const char *const words[GROWN_WORDS], grown_cost *cost)
 {
     static const char command[] = JM_BUILD_DIR "/joulemap";
-    const char *const words[] = {command, "report", path, "--by", by, json ? "--json" : NULL, NULL};
-    char *argv[sizeof words / sizeof *words];
-    memcpy(argv, words, sizeof words);
+    char *argv[GROWN_WORDS];
+    memcpy(argv, words, sizeof argv);
     posix_spawn_file_actions_t quiet;
     posix_spawn_file_actions_init(&quiet);
     posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
@@ -46,6 +47,12 @@ static inline int grown_report_once(const char *path, const char *by, bool json,
                   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
     cost->memory_mb = (double)usage.ru_maxrss / 1024;
     return status;
+}
+
+static inline int grown_report_once(const char *path, const char *by, bool json, grown_cost *cost)
+{
+    const char *const words[GROWN_WORDS] = {"joulemap", "report", path, "--by", by, json ? "--json" : NULL};
+    return grown_run(words, cost);
 }
 
 /* The least of so many runs: others use the machine too. */

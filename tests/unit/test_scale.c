@@ -1,5 +1,5 @@
-/* A report on twice as much takes about twice as much, whatever there is much of. `make bench` has the
- * figures at full size (bench_grown). */
+/* A recording of, and a report on, twice as much takes about twice as much, whatever there is much of. `make
+ * bench` has the figures at full size (bench_grown). */
 #include "grown_report.h"
 
 #include <setjmp.h>
@@ -13,6 +13,8 @@ enum { KERNELS = 2000, RUNS = 3 };
 /* Twice is the promise; a machine that is busy with others may say 2.6. What is quadratic says 4. */
 static const double most_growth = 2.6;
 static const double idle_s = 0.03, idle_mb = 8; /* of a report on next to nothing, which is not doubled */
+
+static const char *self; /* this program */
 
 typedef struct growth {
     grown_kind kind;
@@ -109,6 +111,62 @@ static void json_needs_little_more_memory_than_the_table(void **state)
         fail_msg("a table takes %.0f MB, JSON %.0f MB", table.memory_mb, json.memory_mb);
 }
 
+/* ---- recording: this program is the one that is recorded, too */
+
+static int be_recorded(const char *how, long count)
+{
+    jm_span_id *open = calloc((size_t)count + 1, sizeof *open);
+    if (open == NULL) return 1;
+    for (long i = 0; i < count; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "name %ld", i);
+        open[i] = jm_span_begin(JM_SPAN_NVTX, jm_name_intern(text), 0, 0);
+        if (strcmp(how, "apart") == 0) jm_span_end(open[i]);
+    }
+    for (long i = count; i-- > 0 && strcmp(how, "nested") == 0;)
+        jm_span_end(open[i]);
+    free(open);
+    return 0;
+}
+
+/* Names are many in both; in the one, ranges lie inside each other. */
+static void check_recording(const char *how)
+{
+    enum { RANGES = 12000 }; /* twice as many fit into a ring, whatever else the machine does */
+    char path[] = "/tmp/joulemap-grown-XXXXXX", count[2][16];
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    grown_cost costs[2] = {{INFINITY, INFINITY}, {INFINITY, INFINITY}};
+    for (int run = 0; run == 0 || (run < RUNS && grew_too_much(&costs[0], &costs[1])); run++) {
+        for (int i = 0; i < 2; i++) {
+            grown_cost once = {0};
+            snprintf(count[i], sizeof count[i], "%d", RANGES << i);
+            const char *const words[GROWN_WORDS] = {"joulemap", "record", "-f", "-o", path,    "--sim",
+                                                    "h200",     "--",     self, how,  count[i]};
+            assert_int_equal(grown_run(words, &once), 0);
+            costs[i].cpu_s = fmin(costs[i].cpu_s, once.cpu_s);
+            costs[i].memory_mb = fmin(costs[i].memory_mb, once.memory_mb);
+        }
+    }
+    unlink(path);
+    if (grew_too_much(&costs[0], &costs[1]))
+        fail_msg("%s: %s take %.2f s and %.0f MB, %s %.2f s and %.0f MB", how, count[0], costs[0].cpu_s,
+                 costs[0].memory_mb, count[1], costs[1].cpu_s, costs[1].memory_mb);
+}
+
+static void recording_grows_as_names_are_many(void **state)
+{
+    (void)state;
+    check_recording("apart");
+}
+
+static void recording_grows_as_ranges_inside_each_other_are_many(void **state)
+{
+    (void)state;
+    check_recording("nested");
+}
+
 /* As many as the recorder takes: no walk may need stack for each. */
 static void ranges_as_deep_as_the_recorder_takes_are_reported(void **state)
 {
@@ -125,8 +183,10 @@ static void ranges_as_deep_as_the_recorder_takes_are_reported(void **state)
     assert_int_equal(status, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 3) return be_recorded(argv[1], atol(argv[2]));
+    self = argv[0];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_grow_as_they_are_many),
         cmocka_unit_test(classes_grow_as_they_are_many),
@@ -135,6 +195,8 @@ int main(void)
         cmocka_unit_test(calls_inside_each_other_grow_as_they_are_many),
         cmocka_unit_test(phases_inside_each_other_grow_as_they_are_many),
         cmocka_unit_test(json_needs_little_more_memory_than_the_table),
+        cmocka_unit_test(recording_grows_as_names_are_many),
+        cmocka_unit_test(recording_grows_as_ranges_inside_each_other_are_many),
         cmocka_unit_test(ranges_as_deep_as_the_recorder_takes_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
