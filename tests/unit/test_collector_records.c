@@ -1,0 +1,268 @@
+/* Which launch a kernel is tied to, what is kept of copies, and which records are refused. */
+#include "base/clock.h"
+#include "timeline/collector_parts.h"
+
+#include <joulemap/span.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "collected.h"
+#include "injected.h"
+
+/* Everything that was pushed, handed on. */
+static void collect(collected *all)
+{
+    collected_poll(all);
+    collected_finish(all);
+}
+
+/* The kernel that began then. */
+static const jm__kernel *kernel_at(const collected *all, int64_t start_ns)
+{
+    for (size_t i = 0; i < all->kernel_count; i++)
+        if (all->kernels[i].start_ns == start_ns) return &all->kernels[i];
+    fail_msg("no kernel began at %lld", (long long)start_ns);
+    return NULL;
+}
+
+static void test_of_calls_inside_each_other_the_outer_one_launched(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    int64_t now_ns = jm__now_ns();
+    push_launch(side, 5, now_ns - 1000); /* the driver's call inside the runtime's is told after it */
+    push_launch(side, 5, now_ns - 900);
+    push_launch(side, 6, now_ns - 700); /* or before it */
+    push_launch(side, 6, now_ns - 800);
+    push_launch(side, 7, now_ns - 600); /* with one stamp, in another thread: the first that was told */
+    push(side, (jm_ring_kernel){.op = JM_RING_LAUNCH, .correlation = 7, .start_ns = now_ns - 600});
+    push_kernel(side, 5, now_ns + 5);
+    push_kernel(side, 6, now_ns + 6);
+    push_kernel(side, 7, now_ns + 7);
+    collect(all);
+    assert_int_equal(all->kernel_count, 3);
+    assert_int_equal(kernel_at(all, now_ns + 5)->launch_ns, now_ns - 1000);
+    assert_int_equal(kernel_at(all, now_ns + 6)->launch_ns, now_ns - 800);
+    assert_int_equal(kernel_at(all, now_ns + 7)->launch_ns, now_ns - 600);
+    assert_int_equal(all->collector->processes.items[0]->launches[7].tid, (int32_t)syscall(SYS_gettid));
+    assert_int_equal(all->lost, 0);
+    injected_free(side);
+    collected_free(all);
+}
+
+static void test_an_id_that_comes_again_is_another_launch(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    int64_t now_ns = jm__now_ns();
+    push_launch(side, 5, now_ns - 2000);
+    push_launch(side, 5 + JM_LAUNCHES, now_ns - 1000); /* takes its place */
+    push_launch(side, 6, now_ns - 61 * JM_NS_PER_S);   /* ids have gone round since */
+    push_launch(side, 6, now_ns - 500);
+    push_kernel(side, 5, now_ns + 5);
+    push_kernel(side, 5 + JM_LAUNCHES, now_ns + 15);
+    push_kernel(side, 6, now_ns + 6);
+    collect(all);
+    assert_int_equal(kernel_at(all, now_ns + 5)->launch_ns, -1); /* forgotten: not that of another */
+    assert_int_equal(kernel_at(all, now_ns + 15)->launch_ns, now_ns - 1000);
+    assert_int_equal(kernel_at(all, now_ns + 6)->launch_ns, now_ns - 500);
+    assert_int_equal(all->lost, 1);
+    injected_free(side);
+    collected_free(all);
+}
+
+/* The place of an id in the table is empty, but for zeros. */
+static void test_a_kernel_of_an_id_that_nobody_launched_has_no_launch(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    int64_t now_ns = jm__now_ns();
+    push_launch(side, 5, now_ns - 1000);
+    push_kernel(side, 0, now_ns + 10);
+    push_kernel(side, 4, now_ns + 14);
+    collect(all);
+    assert_int_equal(kernel_at(all, now_ns + 10)->launch_ns, -1);
+    assert_int_equal(kernel_at(all, now_ns + 14)->launch_ns, -1);
+    assert_int_equal(all->lost, 2);
+    injected_free(side);
+    collected_free(all);
+}
+
+static void check_class(const collected *all, const jm__kernel *kernel, jm__work work, uint32_t grid,
+                        uint32_t block)
+{
+    const jm__kernel_class *row = &all->classes[kernel->class_id - 1];
+    assert_int_equal(row->work, work);
+    assert_int_equal(row->grid[0], grid);
+    assert_int_equal(row->block[0], block);
+}
+
+static void test_copies_and_sets_are_classes_with_bytes_and_kernels_with_shapes(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    int64_t now_ns = jm__now_ns();
+    static const uint8_t ops[] = {JM_RING_KERNEL, JM_RING_MEMCPY, JM_RING_MEMSET};
+    uint32_t name = number_of(side, "all of one name");
+    for (int i = 0; i < 3; i++) {
+        bool kernel = ops[i] == JM_RING_KERNEL;
+        push_launch(side, 1 + (uint32_t)i, now_ns - 1000);
+        push(side, (jm_ring_kernel){.op = ops[i],
+                                    .name = name,
+                                    .correlation = 1 + (uint32_t)i,
+                                    .start_ns = now_ns + i,
+                                    .end_ns = now_ns + 100,
+                                    .context = 1,
+                                    .bytes = 4096,
+                                    .grid = {kernel ? 7 : 0, 0, 0},
+                                    .block = {kernel ? 64 : 0, 0, 0}});
+    }
+    collect(all);
+    assert_int_equal(all->class_count, 3);
+    assert_int_equal(kernel_at(all, now_ns)->bytes, 0); /* of a kernel it is a graph's node */
+    assert_int_equal(kernel_at(all, now_ns + 1)->bytes, 4096);
+    assert_int_equal(kernel_at(all, now_ns + 2)->bytes, 4096);
+    check_class(all, kernel_at(all, now_ns), JM_WORK_KERNEL, 7, 64);
+    check_class(all, kernel_at(all, now_ns + 1), JM_WORK_MEMCPY, 0, 0);
+    check_class(all, kernel_at(all, now_ns + 2), JM_WORK_MEMSET, 0, 0);
+    injected_free(side);
+    collected_free(all);
+}
+
+static void test_stamps_that_no_clock_gives_are_refused_and_counted(void **state)
+{
+    (void)state;
+    const int64_t late_ns = INT64_MAX / 2 + 1, now_ns = jm__now_ns();
+    const int64_t stamps[][2] = {{-1, now_ns},      {now_ns, -1},         {late_ns, late_ns},
+                                 {now_ns, late_ns}, {now_ns, now_ns - 1}, {0, now_ns}};
+    enum { BAD = sizeof stamps / sizeof *stamps };
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    push_launch(side, 5, now_ns - 1000);
+    for (size_t i = 0; i < BAD; i++)
+        push(side,
+             (jm_ring_kernel){
+                 .op = JM_RING_KERNEL, .correlation = 5, .start_ns = stamps[i][0], .end_ns = stamps[i][1]});
+    push_kernel(side, 5, now_ns);
+    collect(all);
+    assert_int_equal(all->kernel_count, 1);
+    assert_int_equal(all->lost, BAD);
+    assert_non_null(strstr(all->loss_reasons, "make no sense"));
+    injected_free(side);
+    collected_free(all);
+}
+
+/* ---- spans */
+
+static void make_ring(const collected *all, jm__ring *ring, uint32_t writer, uint32_t names_file)
+{
+    jm__ring_options options = {.run_dir = all->run_dir,
+                                .writer = writer,
+                                .names_file = names_file,
+                                .record_size = sizeof(jm_ring_span),
+                                .capacity = 64,
+                                .capacity_least = 64,
+                                .share = 1};
+    assert_int_equal(jm__ring_create(ring, &options), 0);
+}
+
+static void push_span(jm__ring *ring, uint8_t op, uint8_t kind, uint64_t id, int64_t t_ns)
+{
+    const jm_ring_span record = {.t_ns = t_ns, .id = id, .op = op, .kind = kind};
+    assert_true(jm__ring_push_span(ring, &record, 0));
+}
+
+static void test_what_a_program_left_open_holds_nothing_of_the_one_that_took_its_place(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    int64_t now_ns = jm__now_ns();
+    jm__ring before, ranges, after;
+    make_ring(all, &before, JM_WRITER_CORE, 0);
+    make_ring(all, &ranges, JM_WRITER_NVTX, 0);
+    push_span(&ranges, JM_RING_BEGIN, JM_SPAN_NVTX, 1, now_ns - 4000);
+    push_span(&before, JM_RING_BEGIN, JM_SPAN_FORWARD, 1, now_ns - 3000);
+    collected_poll(all);
+    make_ring(all, &after, JM_WRITER_CORE, 1);
+    push_span(&after, JM_RING_BEGIN, JM_SPAN_FORWARD, 1, now_ns - 2000);
+    push_span(&after, JM_RING_BEGIN, JM_SPAN_FORWARD, 2, now_ns - 1000);
+    collected_poll(all);
+    assert_int_equal(all->span_count, 4);
+    assert_int_equal(all->spans[1].parent_id, 1);
+    assert_int_equal(all->spans[1].end_ns, -1);
+    assert_int_equal(all->spans[2].parent_id, 1); /* the range is of another library: it is open still */
+    assert_int_equal(all->spans[3].parent_id, 3);
+    assert_int_equal(all->lost, 0);
+    jm__ring_close(&before, true);
+    jm__ring_close(&ranges, true);
+    jm__ring_close(&after, true);
+    collected_free(all);
+}
+
+static void test_a_span_of_no_kind_is_refused_and_counted(void **state)
+{
+    (void)state;
+    static const uint8_t kinds[] = {JM_SPAN_NONE, JM_SPAN_KIND_COUNT, 255};
+    collected *all = collected_create();
+    jm__ring ring;
+    make_ring(all, &ring, JM_WRITER_CORE, 0);
+    for (uint64_t i = 0; i < 3; i++)
+        push_span(&ring, JM_RING_BEGIN, kinds[i], 1 + i, jm__now_ns());
+    collect(all);
+    assert_int_equal(all->span_count, 0);
+    assert_int_equal(all->lost, 3);
+    jm__ring_close(&ring, true);
+    collected_free(all);
+}
+
+/* In any order, as threads of Python's generators do. */
+static void test_spans_that_cross_end_each_by_itself(void **state)
+{
+    (void)state;
+    enum { SPANS = 4 };
+    static const uint64_t ends[SPANS] = {2, 1, 4, 3};
+    collected *all = collected_create();
+    int64_t now_ns = jm__now_ns(), id;
+    jm__ring ring;
+    make_ring(all, &ring, JM_WRITER_CORE, 0);
+    for (uint64_t i = 1; i <= SPANS; i++)
+        push_span(&ring, JM_RING_BEGIN, JM_SPAN_FORWARD, i, now_ns - 10000 + (int64_t)i * 100);
+    for (uint64_t i = 0; i < SPANS; i++)
+        push_span(&ring, JM_RING_END, 0, ends[i], now_ns - 9000 + (int64_t)i * 100);
+    collected_poll(all);
+    for (uint64_t i = 0; i < SPANS; i++)
+        assert_int_equal(all->spans[ends[i] - 1].end_ns, now_ns - 9000 + (int64_t)i * 100);
+    /* innermost after each step, by the time of it: 1 2 3 4 | 4 4 3 none */
+    static const int64_t innermost[2 * SPANS] = {1, 2, 3, 4, 4, 4, 3, 0};
+    int32_t tid = (int32_t)syscall(SYS_gettid);
+    for (int i = 0; i < 2 * SPANS; i++) {
+        int64_t at_ns = i < SPANS ? now_ns - 10000 + (i + 1) * 100 : now_ns - 9000 + (i - SPANS) * 100;
+        assert_true(jm__collector_innermost(all->collector->processes.items[0], tid, at_ns + 50, &id));
+        assert_int_equal(id, innermost[i]);
+    }
+    jm__ring_close(&ring, true);
+    collected_free(all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_of_calls_inside_each_other_the_outer_one_launched),
+        cmocka_unit_test(test_an_id_that_comes_again_is_another_launch),
+        cmocka_unit_test(test_a_kernel_of_an_id_that_nobody_launched_has_no_launch),
+        cmocka_unit_test(test_copies_and_sets_are_classes_with_bytes_and_kernels_with_shapes),
+        cmocka_unit_test(test_stamps_that_no_clock_gives_are_refused_and_counted),
+        cmocka_unit_test(test_what_a_program_left_open_holds_nothing_of_the_one_that_took_its_place),
+        cmocka_unit_test(test_a_span_of_no_kind_is_refused_and_counted),
+        cmocka_unit_test(test_spans_that_cross_end_each_by_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
