@@ -15,11 +15,9 @@ first label of a node, which stays, is the innermost one.
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import warnings
 import weakref
-from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
 import torch
@@ -28,6 +26,8 @@ from torch.nn.modules import module as _all_modules
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from joulemap import _arguments, _core
+from joulemap._describe import describe
+from joulemap._labels import label
 from joulemap._threads import ThreadState, local
 
 _FORWARD = _core.SPAN_KINDS["forward"]
@@ -35,14 +35,12 @@ _BACKWARD = _core.SPAN_KINDS["backward"]
 _RECOMPUTE = _core.SPAN_KINDS["recompute"]
 _OPTIMIZER = _core.SPAN_KINDS["optimizer"]
 
-_LABEL = "joulemap"
 # Key of the pre-hook of all modules. A watched module has it in `_forward_pre_hooks_with_kwargs` too, which is how it
 # asks for keyword arguments; a text, as no number of another hook is, so in a saved module it means nothing.
 _KEY = "joulemap"
 _FLAGS = "_forward_pre_hooks_with_kwargs"
 _GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks"
 _COMPILED = "torch.compile: "  # begins the name of a mark: src/attribute/verdict/no_layer.h
-_MAX_NESTING = 6  # of tuples, dicts and dataclasses around a module's tensors
 
 _span_begin = _core.span_begin
 _span_end = _core.span_end
@@ -289,7 +287,7 @@ class Watch:
     def label(self, value: Any, hook: Any) -> None:
         """Label the autograd nodes of all tensors in `value`; never fails the program."""
         try:
-            _label(value, hook, _MAX_NESTING)
+            label(value, hook)
         except Exception as error:
             if not self._warned:
                 self._warned = True
@@ -312,35 +310,6 @@ class Watch:
         _watched.release()
 
 
-def _label_node(node: torch.autograd.graph.Node, hook: Any) -> None:
-    metadata: dict[Any, Any] = node.metadata  # type: ignore[assignment]
-    if _LABEL not in metadata:
-        metadata[_LABEL] = True
-        node.register_prehook(hook)
-
-
-def _label(value: Any, hook: Any, nesting: int) -> None:
-    if isinstance(value, torch.Tensor):
-        node = value.grad_fn
-        if node is not None:
-            _label_node(node, hook)
-            if value._is_view():  # an in-place operation that follows would put its own node in place of this one
-                node = cast(torch.Tensor, value._base).grad_fn
-                if node is not None:
-                    _label_node(node, hook)
-    elif nesting == 0 or value is None or isinstance(value, str | int | float):
-        return
-    elif isinstance(value, tuple | list):
-        for item in value:
-            _label(item, hook, nesting - 1)
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            _label(item, hook, nesting - 1)
-    elif dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            _label(getattr(value, field.name, None), hook, nesting - 1)
-
-
 def watch(model: nn.Module, name: str | None = None) -> Watch:
     """Make layers of all modules of `model`; `Session.watch` is the way to it.
 
@@ -360,36 +329,6 @@ def watch(model: nn.Module, name: str | None = None) -> Watch:
         root = next(f"{root}_{i}" for i in range(2, len(taken) + 3) if f"{root}_{i}" not in taken)
     taken.append(root)
     return Watch(model, root, "" if first and name is None else f"{root}.")
-
-
-def describe(module: nn.Module) -> str:
-    """Return a module's class of work: its class, and the sizes that decide what a call costs.
-
-    >>> describe(nn.Linear(768, 3072))
-    'Linear(768, 3072)'
-    >>> describe(nn.Conv2d(64, 128, 3))
-    'Conv2d(64, 128, 3x3)'
-    """
-    cls = type(module).__name__
-    sizes: list[str]
-    if isinstance(module, nn.modules.conv._ConvNd):
-        sizes = [str(module.in_channels), str(module.out_channels), "x".join(map(str, module.kernel_size))]
-        if any(stride != 1 for stride in module.stride):
-            sizes.append("stride " + "x".join(map(str, module.stride)))
-        if module.groups != 1:
-            sizes.append(f"groups {module.groups}")
-    elif isinstance(module, nn.Linear):
-        sizes = [str(module.in_features), str(module.out_features)]
-    elif isinstance(module, nn.MultiheadAttention):
-        sizes = [str(module.embed_dim), f"{module.num_heads} heads"]
-    elif isinstance(module, nn.modules.batchnorm._NormBase):
-        sizes = [str(module.num_features)]
-    elif isinstance(module, nn.LayerNorm):
-        sizes = ["x".join(map(str, module.normalized_shape))]
-    else:  # those of its own weight, without its children's
-        weight = module._parameters.get("weight")
-        sizes = [] if weight is None else [str(size) for size in weight.shape]
-    return f"{cls}({', '.join(sizes)})" if sizes else cls
 
 
 class _Watched:

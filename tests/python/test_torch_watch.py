@@ -17,7 +17,8 @@ from typing import Any
 import joulemap
 import pytest
 import torch
-from joulemap.torch import _layers, describe
+from joulemap._describe import describe
+from joulemap.torch import _layers
 from ring_reader import Span
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
