@@ -336,7 +336,9 @@ static void write_end(jm_run *run, const jm__anchor *end)
 /* A recording in memory stays for its readers until jm_run_free. */
 static jm_status end_writer(jm_run *run, int64_t end_ns, jm_error *err)
 {
-    jm_status status = jm__sinks_commit(&run->sinks, end_ns, err);
+    /* What was promised last may reach beyond the end: readings came in while the writer was waited for. */
+    int64_t complete_ns = end_ns > run->complete_ns ? end_ns : run->complete_ns;
+    jm_status status = jm__sinks_commit(&run->sinks, complete_ns, err);
     if (run->path == NULL) return status;
     status = jm__writer_close(run->writer, err);
     run->writer = NULL;
