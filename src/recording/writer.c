@@ -9,7 +9,9 @@
 #include "recording/guard.h"
 #include "recording/in_parts.h"
 #include "recording/insert.h"
+#include "recording/journal.h"
 #include "recording/recording.h"
+#include "recording/room.h"
 #include "rows/span_kind.h"
 #include "timeline/names.h"
 #include "timeline/ring_format.h"
@@ -17,18 +19,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
-#define FLUSH_BYTES    ((size_t)1 << 20) /* a batch this large goes to SQLite before the next commit */
-#define CHECKPOINT_NS  (5 * JM_NS_PER_S)
-#define RESERVE_BYTES  ((size_t)1 << 20)  /* of a disk, for readings alone: some minutes of two boards */
-#define RESERVE_SHARE  8                  /* of a small disk */
-#define PART_BYTES     ((size_t)32 << 10) /* a part of other rows takes at most (in_parts.c) */
-#define CLOSE_ATTEMPTS 20
-#define CLOSE_WAIT_NS  (50 * JM_NS_PER_MS)
+#define FLUSH_BYTES   ((size_t)1 << 20) /* a batch this large goes to SQLite before the next commit */
+#define CHECKPOINT_NS (5 * JM_NS_PER_S)
+#define PART_BYTES    ((size_t)32 << 10) /* a part of other rows takes at most (in_parts.c) */
 
 /* Rows that are numbered here stay in memory: few, and their numbers must outlive a failed commit. */
 struct jm__writer {
@@ -243,40 +238,21 @@ static jm_status put_batch(jm__writer *writer, int64_t complete_ns, jm_error *er
     return status;
 }
 
-/* How far the file may still grow, on its file system and by the limit of this process (`ulimit -f`), when
- * what lies in the journal is in it; and how much of that is for readings alone. False: nobody knows. */
-static bool find_room(const jm__writer *writer, uint64_t *room, uint64_t *reserve)
-{
-    struct statvfs fs;
-    struct stat file;
-    struct rlimit most;
-    int64_t pages = 0;
-    if (writer->path == NULL || statvfs(writer->path, &fs) != 0 || stat(writer->path, &file) != 0)
-        return false;
-    if (jm__database_integer(writer->db, "PRAGMA page_count", &pages, writer->path, NULL) != JM_OK)
-        return false;
-    uint64_t all = (uint64_t)fs.f_blocks * fs.f_frsize, free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-    uint64_t size = (uint64_t)file.st_size, wanted = (uint64_t)pages * JM_PAGE_BYTES;
-    uint64_t most_size = size + free_bytes;
-    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < most_size) all = most_size = most.rlim_cur;
-    *room = wanted < most_size ? most_size - wanted : 0;
-    *reserve = all / RESERVE_SHARE < RESERVE_BYTES ? all / RESERVE_SHARE : RESERVE_BYTES;
-    return true;
-}
-
 /* At the end no readings come any more. */
 static bool has_room(void *context)
 {
     uint64_t room, reserve;
     const jm__writer *writer = context;
-    return writer->closing || !find_room(writer, &room, &reserve) || room >= reserve + PART_BYTES;
+    return writer->closing || !jm__room_find(writer->db, writer->path, &room, &reserve) ||
+           room >= reserve + PART_BYTES;
 }
 
 /* A batch needs its room in the journal and in the file. */
 static bool is_short_of_room(const jm__writer *writer)
 {
     uint64_t room, reserve;
-    return !writer->closing && find_room(writer, &room, &reserve) && room < reserve + 2 * writer->batch.bytes;
+    return !writer->closing && jm__room_find(writer->db, writer->path, &room, &reserve) &&
+           room < reserve + 2 * writer->batch.bytes;
 }
 
 static bool has_work(const jm__writer *writer)
@@ -325,7 +301,8 @@ static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *
 static bool room_is_scarce(const jm__writer *writer)
 {
     uint64_t room, reserve;
-    return find_room(writer, &room, &reserve) && room < 2 * FLUSH_BYTES + 2 * RESERVE_BYTES;
+    return jm__room_find(writer->db, writer->path, &room, &reserve) &&
+           room < 2 * FLUSH_BYTES + 2 * JM_RESERVE_BYTES;
 }
 
 /* Now and then what is in the journal goes into the file itself, the schema and the boards at once: a file
@@ -527,49 +504,11 @@ static jm_status fail_gone(const jm__writer *writer, jm_error *err)
     return jm__hint(err, status, "leave a recording where it is until its run has ended");
 }
 
-/* SQLite tells the mode that holds now in a row, which may be the old one without an error; and that it could
- * not be kept, in the step after that. */
-static jm_status set_journal(jm__writer *writer, const char *mode, jm_error *err)
-{
-    char sql[48];
-    snprintf(sql, sizeof sql, "PRAGMA journal_mode = %s", mode);
-    sqlite3_stmt *change = NULL;
-    JM_TRY(jm__database_prepare(writer->db, &change, sql, writer->path, err));
-    int rc = sqlite3_step(change);
-    const char *now = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(change, 0) : NULL;
-    bool changed = now != NULL && strcmp(now, mode) == 0;
-    if (rc == SQLITE_ROW) rc = changed ? sqlite3_step(change) : SQLITE_BUSY;
-    jm_status status =
-        rc == SQLITE_DONE ? JM_OK : jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
-    sqlite3_finalize(change);
-    return status;
-}
-
-/* Once more after a failure: then the file has the old mode again, while SQLite believes in the new one. */
-static jm_status end_journal(jm__writer *writer, jm_error *err)
-{
-    jm_status status = set_journal(writer, "delete", err);
-    if (status == JM_OK || status == JM_BUSY) return status;
-    return set_journal(writer, "wal", NULL) == JM_OK ? set_journal(writer, "delete", err) : status;
-}
-
-/* Everything into the one file, no journal beside it. Somebody may be reading just now: that passes. */
 static jm_status leave_one_file(jm__writer *writer, jm_error *err)
 {
-    jm_error cause = {0};
-    jm__inserter_free(&writer->inserter); /* no statement may stand in the way */
+    jm__inserter_free(&writer->inserter);
     jm__guard_forget_journal(writer->guard);
-    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    jm_status status = end_journal(writer, &cause);
-    for (int i = 1; i < CLOSE_ATTEMPTS && status == JM_BUSY; i++) {
-        jm__sleep_ns(CLOSE_WAIT_NS);
-        status = end_journal(writer, &cause);
-    }
-    if (status == JM_OK) return JM_OK;
-    jm__fail(err, status, cause.code, cause.call,
-             "%s: %s: all of the run is there, but a part of it may lie in %s-wal", writer->path,
-             jm_status_text(status), writer->path);
-    return jm__hint(err, status, "keep the two files together: whoever reads the first needs the second");
+    return jm__journal_end(writer->db, writer->path, err);
 }
 
 void jm__writer_keep(jm__writer *writer)
