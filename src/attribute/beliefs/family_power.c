@@ -72,7 +72,8 @@ static const double gap_w = 140, half_us = 3.9, memory_half_us = 15;
 
 /* One family as a whole, from one program to the next on boards of this kind: attention 778 W in the suite
  * and 860 in bursts, elementwise 620 and 470 (AdamW). On others the order holds but not the figures: a V100's
- * sgemm draws 1.35 times the mean of its 26 kernels (shared/data/accelwattch-volta), where the table has 0.9.
+ * sgemm draws 1.3 times the mean of its 26 kernels, which spread by 20 % (shared/data/accelwattch-volta),
+ * where the table has 0.9.
  */
 static const double known_family_u = 0.1, other_family_u = 0.25;
 
