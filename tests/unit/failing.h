@@ -9,6 +9,7 @@
 /* name, the word a test prints */
 #define FAILING_MAP(X)                                                                                       \
     X(MEMORY, "allocation")                                                                                  \
+    X(OWN_MEMORY, "allocation of our own code") /* not of the libraries under it */                          \
     X(READ, "read")                                                                                          \
     X(WRITE, "write")                                                                                        \
     X(WRITE_FULL, "write to a full disk")                                                                    \
@@ -27,6 +28,13 @@ typedef enum failing_what {
 #undef X
         FAILING_COUNT
 } failing_what;
+
+/* Of allocations, every so many is tried: all, and fewer where the sanitizers take many times as long. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FAILING_STEP(what) ((what) <= FAILING_OWN_MEMORY ? 7 : 1)
+#else
+#define FAILING_STEP(what) 1
+#endif
 
 const char *failing_text(failing_what what);
 

@@ -64,7 +64,7 @@ static inline bool failing_try(const failing_trial *trial, failing_what what, lo
 }
 
 /* Of the n from which on all fail, at most about this many are tried: the errors are those of the first. */
-enum { FAILING_FOR_GOOD_MOST = 500 };
+enum { FAILING_FOR_GOOD_MOST = 200 };
 
 /* Every `step`-th n. */
 static inline void failing_each_of(const failing_trial *trial, failing_what what, long step)
@@ -75,7 +75,7 @@ static inline void failing_each_of(const failing_trial *trial, failing_what what
     trial->drop(trial->context);
     long n = 1;
     while (failing_try(trial, what, n, false, want))
-        n += step;
+        n += step * FAILING_STEP(what);
     assert_true(n > 1 || what != FAILING_MEMORY); /* else nothing was tried */
     for (long m = 1; m < n; m += 1 + n / FAILING_FOR_GOOD_MOST)
         failing_try(trial, what, m, true, want);

@@ -17,28 +17,33 @@ extern void *__interceptor_malloc(size_t size) __attribute__((weak));
 extern void *__interceptor_calloc(size_t count, size_t size) __attribute__((weak));
 extern void *__interceptor_realloc(void *memory, size_t size) __attribute__((weak));
 
-static bool out_of_memory(void)
+/* Of the program itself, by the linker's symbols. */
+extern const char __executable_start, etext;
+
+static bool out_of_memory(const void *caller)
 {
-    if (!failing_now(FAILING_MEMORY)) return false;
+    const char *from = caller;
+    bool own = from >= &__executable_start && from < &etext;
+    if (!failing_now(FAILING_MEMORY) && !(own && failing_now(FAILING_OWN_MEMORY))) return false;
     errno = ENOMEM;
     return true;
 }
 
 ALLOCATOR void *malloc(size_t size)
 {
-    if (out_of_memory()) return NULL;
+    if (out_of_memory(__builtin_return_address(0))) return NULL;
     return __interceptor_malloc != NULL ? __interceptor_malloc(size) : __libc_malloc(size);
 }
 
 ALLOCATOR void *calloc(size_t count, size_t size)
 {
-    if (out_of_memory()) return NULL;
+    if (out_of_memory(__builtin_return_address(0))) return NULL;
     return __interceptor_calloc != NULL ? __interceptor_calloc(count, size) : __libc_calloc(count, size);
 }
 
 ALLOCATOR void *realloc(void *memory, size_t size)
 {
-    if (out_of_memory()) return NULL;
+    if (out_of_memory(__builtin_return_address(0))) return NULL;
     return __interceptor_realloc != NULL ? __interceptor_realloc(memory, size) : __libc_realloc(memory, size);
 }
 

@@ -153,11 +153,61 @@ static void test_a_view_without_memory_is_an_error_or_the_same_view(void **state
     fail_each_view(JM_BY_SPAN);
 }
 
+/* ---- what goes out of a recording */
+
+typedef struct outlet {
+    jm_recording *recording;
+    const char *format;
+    char *text;
+    size_t size;
+} outlet;
+
+static void drop_outlet(void *context)
+{
+    outlet *o = context;
+    free(o->text);
+    o->text = NULL;
+}
+
+static jm_status export(void *context, jm_error *err)
+{
+    outlet *o = context;
+    const jm_report_options options = {.size = sizeof options, .by = JM_BY_LAYER, .board_id = 2};
+    FILE *out = open_memstream(&o->text, &o->size);
+    if (out == NULL) return jm__no_memory(err, "open_memstream");
+    jm_status status = jm_export(o->recording, o->format, &options, out, err);
+    fclose(out);
+    if (status == JM_OK && o->text == NULL) status = jm__no_memory(err, "fclose"); /* of the test's stream */
+    if (status != JM_OK) drop_outlet(o);
+    return status;
+}
+
+static char *tell_outlet(void *context)
+{
+    return strdup(((outlet *)context)->text);
+}
+
+static void test_an_export_without_memory_is_an_error_or_the_same_export(void **state)
+{
+    (void)state;
+    jm__writer *writer;
+    outlet o = {.format = "csv"};
+    assert_int_equal(jm__writer_create(&writer, NULL, false, NULL), JM_OK);
+    assert_int_equal(small_run_tell(writer, run, NULL), JM_OK);
+    assert_int_equal(jm__writer_recording(writer, &o.recording, NULL), JM_OK);
+    const failing_trial trial = {"export", &o, export, tell_outlet, drop_outlet, failing_for_memory};
+    failing_each(&trial, FAILING_MEMORY);
+    o.format = "json";
+    failing_each(&trial, FAILING_OWN_MEMORY);
+    assert_int_equal(jm__writer_close(writer, NULL), JM_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_report_without_memory_is_an_error_or_the_same_report),
         cmocka_unit_test(test_a_view_without_memory_is_an_error_or_the_same_view),
+        cmocka_unit_test(test_an_export_without_memory_is_an_error_or_the_same_export),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

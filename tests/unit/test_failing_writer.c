@@ -6,6 +6,7 @@
 #include "told.h"
 
 #include <dirent.h>
+#include <joulemap/import.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,6 +91,20 @@ typedef enum ending {
     CLOSED_WITH_ERROR
 } ending;
 
+/* In one go, from other people's data. */
+static ending import_run(jm_error *err)
+{
+    const jm_import_options options = {
+        .size = sizeof options,
+        .overwrite = true,
+        .path = path,
+        .board = "h200",
+        .files = {[JM_IMPORT_READINGS] = JM_SOURCE_DIR "/tests/data/small/readings.csv",
+                  [JM_IMPORT_SEGMENTS] = JM_SOURCE_DIR "/tests/data/small/segments.csv"}};
+    if (jm_recording_import(&options, err) == JM_OK) return CLOSED;
+    return old_file_is_back() ? GIVEN_UP : CLOSED_WITH_ERROR;
+}
+
 /* As a recorder does: a failed commit is tried again with the next. */
 static ending write_run(jm_error *err)
 {
@@ -172,7 +187,8 @@ static void check_left(const char *which, ending end, const jm_error *err)
 
 /* ---- all n */
 
-static bool try_one(failing_what what, long n, bool for_good, size_t counts[4])
+static bool try_one(ending (*write)(jm_error *err), failing_what what, long n, bool for_good,
+                    size_t counts[4])
 {
     jm_error err = {0};
     char which[80];
@@ -180,7 +196,7 @@ static bool try_one(failing_what what, long n, bool for_good, size_t counts[4])
              for_good ? ", and all after it" : "");
     put_old_file();
     failing_begin(what, n, for_good);
-    ending end = write_run(&err);
+    ending end = write(&err);
     bool failed = failing_end();
     counts[end]++;
     if (end != CLOSED && (!failed || err.text[0] == '\0')) fail_msg("%s: an error without words", which);
@@ -195,25 +211,25 @@ static bool try_one(failing_what what, long n, bool for_good, size_t counts[4])
     return failed;
 }
 
-static void write_whole(void)
+static void write_whole(ending (*write)(jm_error *err))
 {
     jm_error err = {0};
-    assert_int_equal(write_run(&err), CLOSED);
+    assert_int_equal(write(&err), CLOSED);
     free(told_whole);
     told_whole = read_back(&err);
     assert_non_null(told_whole);
     assert_int_equal(empty_folder(), 1);
 }
 
-static void fail_each(failing_what what)
+static void fail_each(ending (*write)(jm_error *err), failing_what what, long step)
 {
     long n = 1;
     size_t counts[4] = {0};
-    write_whole();
-    while (try_one(what, n, false, counts))
-        n++;
+    write_whole(write);
+    while (try_one(write, what, n, false, counts))
+        n += step * FAILING_STEP(what);
     for (long m = 1; m < n; m += 1 + n / FAILING_FOR_GOOD_MOST)
-        try_one(what, m, true, counts);
+        try_one(write, what, m, true, counts);
     if (n == 1) return;
     print_message(
         "each %s of %ld failed: refused at once %zu times, told of a failure %zu, all or its losses "
@@ -225,14 +241,24 @@ static void fail_each(failing_what what)
 static void test_a_recording_written_without_memory_tells_what_it_lacks(void **state)
 {
     (void)state;
-    fail_each(FAILING_MEMORY);
+    fail_each(write_run, FAILING_MEMORY, 1);
 }
 
 static void test_a_recording_on_a_disk_that_fails_tells_what_it_lacks(void **state)
 {
     (void)state;
     for (failing_what what = FAILING_READ; what < FAILING_COUNT; what++)
-        fail_each(what);
+        fail_each(write_run, what, 1);
+}
+
+/* What making the file asks SQLite for is done one by one above. */
+static void test_an_import_that_fails_leaves_what_was_there_or_tells_what_it_lacks(void **state)
+{
+    (void)state;
+    fail_each(import_run, FAILING_OWN_MEMORY, 1);
+    fail_each(import_run, FAILING_MEMORY, 10);
+    for (failing_what what = FAILING_READ; what < FAILING_COUNT; what++)
+        fail_each(import_run, what, 1);
 }
 
 int main(void)
@@ -240,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_recording_written_without_memory_tells_what_it_lacks),
         cmocka_unit_test(test_a_recording_on_a_disk_that_fails_tells_what_it_lacks),
+        cmocka_unit_test(test_an_import_that_fails_leaves_what_was_there_or_tells_what_it_lacks),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -130,7 +130,7 @@ static inline char *told_text(const told_file *file)
     jm__strbuf_format(&out, "damage of the dataset %s\n", d->damage != NULL ? d->damage : "none");
     jm__strbuf_format(&out, "run %" PRId64 " %" PRId64 " %" PRId64 "\n", d->start_ns, d->end_ns,
                       d->cost.calls);
-    static const char *const facts[] = {"start_ns", "end_ns", "closed"};
+    static const char *const facts[] = {"start_ns", "end_ns", "closed", "source"};
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         const char *value = jm_recording_meta(file->recording, facts[i]);
         if (value != NULL) jm__strbuf_format(&out, "fact %s %s\n", facts[i], value);
