@@ -1,6 +1,9 @@
 /* Events by board and time. */
 #include "attribute/events.h"
 
+/* A century: longer than that no recorder waits. */
+#define JM_GAP_MAX_NS (INT64_C(3155760000) * JM_NS_PER_S)
+
 static bool is_of_wanted_board(const jm__attribution *a, int64_t board_id)
 {
     if (board_id == 0) return true; /* it concerns all of them */
@@ -16,12 +19,17 @@ static bool lasts(jm_event_kind kind)
            kind == JM_EVENT_RECORDER;
 }
 
+int64_t jm__event_gap_ns(const jm__event *event)
+{
+    bool told = event->kind == JM_EVENT_GAP && event->value > 0 && event->value < (double)JM_GAP_MAX_NS;
+    return told ? (int64_t)event->value : 0;
+}
+
 bool jm__event_concerns(const jm__attribution *a, const jm__event *event)
 {
     const jm_report_options *o = &a->options;
     bool all_time = o->phase == NULL && o->from_ns == 0 && o->to_ns == 0;
     if (!is_of_wanted_board(a, event->board_id)) return false;
     if (all_time || lasts(event->kind) || jm__windows_hold(&a->windows, event->t_ns)) return true;
-    int64_t length_ns = event->kind == JM_EVENT_GAP ? (int64_t)event->value : 0;
-    return jm__windows_overlap_ns(&a->windows, event->t_ns, event->t_ns + length_ns) > 0;
+    return jm__windows_overlap_ns(&a->windows, event->t_ns, event->t_ns + jm__event_gap_ns(event)) > 0;
 }

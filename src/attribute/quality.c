@@ -18,7 +18,7 @@ static void count_events(jm_report_quality *figures, const jm__attribution *a)
         if (!jm__event_concerns(a, event)) continue;
         if (event->kind == JM_EVENT_GAP) {
             figures->gaps++;
-            figures->gap_s += event->value * 1e-9;
+            figures->gap_s += (double)jm__event_gap_ns(event) * 1e-9;
         }
         figures->throttle_events += event->kind == JM_EVENT_THROTTLE && event->value != 0;
     }
