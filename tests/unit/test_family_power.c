@@ -79,6 +79,57 @@ static void test_families_are_believed_beside_the_mean_of_the_run(void **state)
     free(e);
 }
 
+/* What was measured of each family on an H200, W: where from, src/attribute/beliefs/family_power.c tells. */
+static void test_a_family_draws_what_was_measured_of_its_members(void **state)
+{
+    (void)state;
+    enum { MOST = 11, FAMILIES = 9 };
+    static const struct {
+        const char *name;
+        double power_w[MOST];
+    } measured[FAMILIES] = {
+        {"nvjet_sm90_tst", {978, 962, 926, 855, 853, 953, 925}},
+        {"ampere_sgemm_128x64_nn", {629, 658, 612}},
+        {"flash_fwd_kernel", {938, 618, 860}},
+        {"reduce_kernel", {720, 639, 596, 541, 511, 501, 470, 456, 565}},
+        {"vectorized_elementwise_kernel", {697, 681, 654, 663, 660, 647, 610, 550, 519, 519, 470}},
+        {"vectorized_elementwise_kernel<GeluCUDAKernelImpl>", {793, 722, 740, 685, 774}},
+        {"[memcpy DtoD]", {662, 640, 610, 558, 621}},
+        {"[memset]", {493, 427}},
+        {"vectorized_gather_kernel", {408, 304}},
+    };
+    double matrix_w = 0;
+    for (size_t f = 0; f < FAMILIES; f++) {
+        const ran classes[] = {{measured[f].name, 0, 1, 1}, {measured[0].name, 1, 1, 1}};
+        double sum_w = 0, square = 0, count = 0;
+        for (; count < MOST && measured[f].power_w[(int)count] > 0; count++)
+            sum_w += measured[f].power_w[(int)count];
+        for (int i = 0; i < (int)count; i++)
+            square += pow(measured[f].power_w[i] - sum_w / count, 2);
+        if (f == 0) matrix_w = sum_w / count;
+        scene s;
+        make_scene(&s, "h200", classes, 2, 2);
+        jm__expectation *e = expect(&s);
+        assert_near(e[0].share / e[1].share * matrix_w, sum_w / count, 1);
+        double spread = sqrt(square / (count - 1)) / (sum_w / count), said = hypot(e[0].own_u, e[0].kin_u);
+        assert_true(said > 0.9 * spread); /* three measurements do not tell a spread to a tenth */
+        free(e);
+    }
+}
+
+static void test_a_class_that_never_ran_is_passed_over(void **state)
+{
+    (void)state;
+    static const ran classes[] = {
+        {"nvjet_sm90_tst", 0, 3, 3}, {"idle_kernel", 1, -1, 0}, {"[memcpy DtoD]", 1, 1, 1}};
+    scene s;
+    make_scene(&s, "h200", classes, 3, 2);
+    jm__expectation *e = expect(&s);
+    assert_near(e[0].share, 922 / 846.0, 1e-4);
+    assert_near(e[1].share, 618 / 846.0, 1e-4);
+    free(e);
+}
+
 static void test_a_family_on_another_board_is_believed_less(void **state)
 {
     (void)state;
@@ -304,6 +355,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_families_are_believed_beside_the_mean_of_the_run),
+        cmocka_unit_test(test_a_family_draws_what_was_measured_of_its_members),
+        cmocka_unit_test(test_a_class_that_never_ran_is_passed_over),
         cmocka_unit_test(test_a_family_on_another_board_is_believed_less),
         cmocka_unit_test(test_kernels_of_unknown_names_draw_the_mean),
         cmocka_unit_test(test_a_short_kernel_is_believed_to_draw_less_than_a_long_one),
