@@ -1,31 +1,17 @@
-/* Forward selection among sets of parts, by what each would explain of the readings.
+/* Forward selection among sets of parts, by what each would explain of the readings (picks.h).
  *
- * With the classes' weights A (as believed beforehand) and the parts' weights W folded into one triangle, its
- * lower right corner R and right-hand side z have W'W and W'y with all that the classes explain taken out:
- * I = R'R, g = R'z. A set s of parts that draws d more than the rest of its class, d ~ N(0, q), then makes
- * the readings likelier by (g_s^2 q / (v (v + I_s q)) - ln(1 + I_s q / v)) / 2, v being the noise's variance;
- * what is picked already is taken out of I_s and g_s likewise. As differences have long tails, q is found
- * with d (alike.c), and pays for being larger than usual by the tail of its distribution.
- *
- * Noise that drifts looks like a difference between two long stretches of time: v is that of a mean over
- * long stretches, of the residuals that are left once the set is picked. */
+ * Noise that drifts looks like a difference between two long stretches of time: its variance is that of a
+ * mean over long stretches, of the residuals that are left once the set is picked. */
 #include "attribute/fit/split.h"
 
-#include "attribute/fit/parts.h"
-#include "attribute/fit/sampled.h"
+#include "attribute/fit/picks.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* As alike.c has it: two places of one kind are as alike as two stretches of a run. */
-static const double usual_difference = 0.05, difference_freedom = 3, least_u_w = 1;
-
-enum {
-    PICKS_MAX = 24,
-    REFUSALS_MAX = 8 /* candidates that do not hold what they promised */
-};
+enum { REFUSALS_MAX = 8 }; /* candidates that do not hold what they promised */
 
 /* A choice: what a type of layer with less of the busy time differs by is small beside what is known of the
  * whole. */
@@ -35,23 +21,13 @@ static const double untold_part = 0.02;
  * to 1 / (1 + 8). */
 static const double told_information = 8;
 
-typedef struct pick {
-    jm__part_set set;
-    double q; /* W^2 */
-} pick;
-
 typedef struct selection {
     const jm__refine_input *in;
     jm__parts parts;
     jm__part_sets sets;
     jm__sampled sampled; /* with the parts behind the columns */
-    double *information; /* [parts * parts]: I */
-    double *score;       /* [parts]: g */
-    pick picks[PICKS_MAX];
-    size_t count;
-    double lower[PICKS_MAX * PICKS_MAX]; /* the factor of I + v / q of the picks */
-    double told[PICKS_MAX];              /* lower^-1 g of the picks */
-    jm__noise noise;
+    jm__picks picks;
+    jm__noise noise; /* that the classes and the picks leave */
 } selection;
 
 /* ---- the design by part */
@@ -85,159 +61,38 @@ static jm_status fill_rows(selection *s, jm_error *err)
     return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
 }
 
-static const double *corner(const selection *s, size_t part)
-{
-    const jm__sampled *sampled = &s->sampled;
-    return sampled->qr.triangle + (sampled->columns + part) * sampled->qr.stride + sampled->columns;
-}
-
-static void take_corner(selection *s)
-{
-    size_t count = s->parts.count;
-    for (size_t p = 0; p < count; p++) {
-        s->score[p] = 0;
-        for (size_t i = 0; i <= p; i++)
-            s->score[p] += corner(s, p)[i] * corner(s, count)[i];
-        for (size_t q = p; q < count; q++) {
-            double sum = 0;
-            for (size_t i = 0; i <= p; i++)
-                sum += corner(s, p)[i] * corner(s, q)[i];
-            s->information[p * count + q] = s->information[q * count + p] = sum;
-        }
-    }
-}
-
-/* ---- sets */
-
 static bool holds(const jm__part_set *set, size_t part)
 {
     return part >= set->first && part - set->first < 64 && (set->bits >> (part - set->first) & 1);
 }
 
-static double score_of(const selection *s, const jm__part_set *set)
+static double now(const jm__noise *noise)
 {
-    double sum = 0;
-    for (size_t p = 0; p < s->parts.count; p++)
-        if (holds(set, p)) sum += s->score[p];
-    return sum;
-}
-
-static double information_of(const selection *s, const jm__part_set *a, const jm__part_set *b)
-{
-    double sum = 0;
-    for (size_t p = 0; p < s->parts.count; p++)
-        for (size_t q = 0; holds(a, p) && q < s->parts.count; q++)
-            if (holds(b, q)) sum += s->information[p * s->parts.count + q];
-    return sum;
-}
-
-/* What a set differs by usually: it and the rest of its class, each from what they have in common. */
-static double usual_square(const selection *s, const jm__part_set *set)
-{
-    double power_w = s->in->fit->power_w[s->parts.items[set->first].column];
-    return 2 * pow(fmax(least_u_w, usual_difference * power_w), 2);
-}
-
-/* lower^-1 of what a set shares with the picks. */
-static void shared_with_picks(double *out, const selection *s, const jm__part_set *set)
-{
-    for (size_t i = 0; i < s->count; i++) {
-        out[i] = information_of(s, &s->picks[i].set, set);
-        for (size_t j = 0; j < i; j++)
-            out[i] -= s->lower[i * PICKS_MAX + j] * out[j];
-        out[i] /= s->lower[i * PICKS_MAX + i];
-    }
-}
-
-/* I and g of a set, the picks taken out. */
-static void seen_of(const selection *s, const jm__part_set *set, double *information, double *score)
-{
-    double shared[PICKS_MAX];
-    shared_with_picks(shared, s, set);
-    *information = information_of(s, set, set);
-    *score = score_of(s, set);
-    for (size_t i = 0; i < s->count; i++) {
-        *information -= shared[i] * shared[i];
-        *score -= shared[i] * s->told[i];
-    }
-    *information = fmax(0, *information);
-}
-
-/* By how much the logarithm of the likelihood rises with noise of this variance, and the q of it. */
-static double gain_of(const selection *s, const jm__part_set *set, double variance, double *q)
-{
-    double usual = usual_square(s, set), information, score;
-    seen_of(s, set, &information, &score);
-    *q = usual;
-    for (int round = 0; round < 12; round++) {
-        double v = 1 / (information / variance + 1 / *q), d = score / variance * v;
-        *q = (difference_freedom * usual + d * d + v) / (difference_freedom + 1);
-    }
-    double gain = score * score * *q / (variance * (variance + information * *q));
-    double tail = difference_freedom * log(fmax(1, *q / usual));
-    return (gain - log1p(information * *q / variance) - tail) / 2;
-}
-
-/* ---- picking */
-
-/* The factor anew, for noise of this variance. */
-static void factor_picks(selection *s, double variance)
-{
-    size_t count = s->count;
-    for (size_t i = 0; i < count; i++) {
-        s->count = i;
-        double *row = s->lower + i * PICKS_MAX, square = variance / s->picks[i].q;
-        const jm__part_set *set = &s->picks[i].set;
-        shared_with_picks(row, s, set);
-        square += information_of(s, set, set);
-        s->told[i] = score_of(s, set);
-        for (size_t j = 0; j < i; j++) {
-            square -= row[j] * row[j];
-            s->told[i] -= row[j] * s->told[j];
-        }
-        row[i] = sqrt(fmax(square, variance / s->picks[i].q));
-        s->told[i] /= row[i];
-    }
-    s->count = count;
-}
-
-/* How much more each part draws than its class, by the picks. */
-static void differences(const selection *s, double *out)
-{
-    double d[PICKS_MAX];
-    memset(out, 0, s->parts.count * sizeof *out);
-    for (size_t i = s->count; i-- > 0;) {
-        d[i] = s->told[i];
-        for (size_t j = i + 1; j < s->count; j++)
-            d[i] -= s->lower[j * PICKS_MAX + i] * d[j];
-        d[i] /= s->lower[i * PICKS_MAX + i];
-        for (size_t p = 0; p < s->parts.count; p++)
-            if (holds(&s->picks[i].set, p)) out[p] += d[i];
-    }
+    return noise->white + noise->drift;
 }
 
 /* The noise of what the classes and the picks leave of the readings. */
 static void find_noise(selection *s)
 {
-    differences(s, s->sampled.x + s->sampled.columns);
+    jm__picks_differences(&s->picks, s->sampled.x + s->sampled.columns);
     s->noise = jm__sampled_noise(&s->sampled);
-    factor_picks(s, s->noise.white + s->noise.drift);
+    jm__picks_factor(&s->picks, now(&s->noise));
 }
 
 /* With it nothing would be left of its class to compare it with. */
 static bool would_take_all(const selection *s, const jm__part_set *set)
 {
     uint64_t taken = set->bits;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->picks[i].set.first == set->first) taken |= s->picks[i].set.bits;
+    for (size_t i = 0; i < s->picks.count; i++)
+        if (s->picks.items[i].set.first == set->first) taken |= s->picks.items[i].set.bits;
     return set->whole != 0 && taken == set->whole;
 }
 
 static bool is_out(const selection *s, const jm__part_set *set, const jm__part_set *refused, size_t count)
 {
     bool out = would_take_all(s, set);
-    for (size_t i = 0; i < s->count; i++)
-        out = out || (s->picks[i].set.first == set->first && s->picks[i].set.bits == set->bits);
+    for (size_t i = 0; i < s->picks.count; i++)
+        out = out || (s->picks.items[i].set.first == set->first && s->picks.items[i].set.bits == set->bits);
     for (size_t i = 0; i < count; i++)
         out = out || (refused[i].first == set->first && refused[i].bits == set->bits);
     return out;
@@ -251,7 +106,7 @@ static const jm__part_set *best_of(const selection *s, const jm__part_set *refus
     for (size_t i = 0; i < s->sets.count; i++) {
         const jm__part_set *set = &s->sets.items[i];
         if (is_out(s, set, refused, refusals)) continue;
-        double gain = gain_of(s, set, s->noise.white + s->noise.drift, &q);
+        double gain = jm__picks_gain(&s->picks, set, now(&s->noise), &q);
         if (gain <= most) continue;
         most = gain;
         best = set;
@@ -263,20 +118,20 @@ static const jm__part_set *best_of(const selection *s, const jm__part_set *refus
 static bool try(selection *s, const jm__part_set *set)
 {
     const jm__noise before = s->noise;
-    pick *new = &s->picks[s->count];
+    jm__pick *new = &s->picks.items[s->picks.count];
     new->set = *set;
-    (void)gain_of(s, set, before.white + before.drift, &new->q);
-    s->count++;
-    factor_picks(s, before.white + before.drift);
+    (void)jm__picks_gain(&s->picks, set, now(&before), &new->q);
+    s->picks.count++;
+    jm__picks_factor(&s->picks, now(&before));
     find_noise(s);
     const jm__noise left = s->noise;
-    s->count--;
-    factor_picks(s, left.white + left.drift);
-    double gain = gain_of(s, set, jm__noise_lasting(&left), &new->q);
+    s->picks.count--;
+    jm__picks_factor(&s->picks, now(&left));
+    double gain = jm__picks_gain(&s->picks, set, jm__noise_lasting(&left), &new->q);
     bool worth = gain > JM_REFINE_LOG_ODDS + log((double)s->sets.count);
     s->noise = worth ? left : before;
-    s->count += worth;
-    factor_picks(s, s->noise.white + s->noise.drift);
+    s->picks.count += worth;
+    jm__picks_factor(&s->picks, now(&s->noise));
     return worth;
 }
 
@@ -284,7 +139,7 @@ static void pick_likely(selection *s, size_t most)
 {
     jm__part_set refused[REFUSALS_MAX];
     size_t refusals = 0;
-    while (s->count < most && refusals < REFUSALS_MAX) {
+    while (s->picks.count < most && refusals < REFUSALS_MAX) {
         const jm__part_set *best = best_of(s, refused, refusals);
         if (best == NULL) return;
         if (!try(s, best)) refused[refusals++] = *best;
@@ -295,10 +150,9 @@ static void pick_likely(selection *s, size_t most)
  * look surer than that. */
 static bool is_untold(const selection *s, const jm__part_set *set)
 {
-    double information, score, usual = usual_square(s, set);
-    if (would_take_all(s, set)) return false;
-    seen_of(s, set, &information, &score);
-    return information * usual < told_information * jm__noise_lasting(&s->noise);
+    double information = jm__picks_information(&s->picks, set);
+    return !would_take_all(s, set) && information * jm__picks_usual_square(&s->picks, set) <
+                                          told_information * jm__noise_lasting(&s->noise);
 }
 
 static double seconds_of(const selection *s, const jm__part_set *set)
@@ -309,21 +163,27 @@ static double seconds_of(const selection *s, const jm__part_set *set)
     return sum;
 }
 
+/* The type that takes most of the class whose sets begin at `first`. */
+static size_t largest_of(const selection *s, size_t first)
+{
+    const jm__part_set *sets = s->sets.items;
+    size_t largest = first;
+    for (size_t i = first; i < s->sets.count && sets[i].first == sets[first].first; i++)
+        if (sets[i].is_type && seconds_of(s, &sets[i]) > seconds_of(s, &sets[largest])) largest = i;
+    return largest;
+}
+
+/* The largest is what the others are told from. */
 static void pick_untold(selection *s, size_t most)
 {
-    for (size_t i = 0, largest = 0; i < s->sets.count; i++) {
+    size_t largest = 0;
+    for (size_t i = 0; i < s->sets.count; i++) {
         const jm__part_set *set = &s->sets.items[i];
-        if (i == 0 || set->first != set[-1].first) { /* a class begins */
-            largest = i;
-            for (size_t j = i; j < s->sets.count && s->sets.items[j].first == set->first; j++)
-                if (s->sets.items[j].is_type &&
-                    seconds_of(s, &s->sets.items[j]) > seconds_of(s, &s->sets.items[largest]))
-                    largest = j;
-        }
-        if (i == largest || !set->is_type || s->count == most) continue;
+        if (i == 0 || set->first != set[-1].first) largest = largest_of(s, i);
+        if (i == largest || !set->is_type || s->picks.count == most) continue;
         if (seconds_of(s, set) < untold_part * s->parts.busy_s || !is_untold(s, set)) continue;
-        s->picks[s->count++] = (pick){*set, usual_square(s, set) / 2};
-        factor_picks(s, s->noise.white + s->noise.drift);
+        s->picks.items[s->picks.count++] = (jm__pick){*set, jm__picks_usual_square(&s->picks, set) / 2};
+        jm__picks_factor(&s->picks, now(&s->noise));
     }
 }
 
@@ -332,18 +192,9 @@ static void pick_untold(selection *s, size_t most)
 static uint32_t signature(const selection *s, size_t part)
 {
     uint32_t bits = 0;
-    for (size_t i = 0; i < s->count; i++)
-        if (holds(&s->picks[i].set, part)) bits |= UINT32_C(1) << i;
+    for (size_t i = 0; i < s->picks.count; i++)
+        if (holds(&s->picks.items[i].set, part)) bits |= UINT32_C(1) << i;
     return bits;
-}
-
-/* How far a part may be from its class. */
-static double differs_w(const selection *s, uint32_t column, uint32_t bits)
-{
-    double square = pow(fmax(least_u_w, usual_difference * s->in->fit->power_w[column]), 2);
-    for (size_t i = 0; i < s->count; i++)
-        if (bits >> i & 1) square += s->picks[i].q;
-    return sqrt(square);
 }
 
 static jm_status make(jm__column_split *out, const selection *s, jm_error *err)
@@ -364,8 +215,8 @@ static jm_status make(jm__column_split *out, const selection *s, jm_error *err)
         column_of[p] = bits == 0 ? from : same < p ? column_of[same] : (uint32_t)(class_columns + out->count);
         if (bits == 0 || same < p) continue;
         out->from[out->count] = from;
-        out->differs_w[class_columns + out->count++] = differs_w(s, from, bits);
-        out->differs_w[from] = differs_w(s, from, 0);
+        out->differs_w[class_columns + out->count++] = jm__picks_differ_w(&s->picks, from, bits);
+        out->differs_w[from] = jm__picks_differ_w(&s->picks, from, 0);
     }
     for (size_t u = 0; u < uses; u++)
         if (s->parts.of_use[u] != JM_NO_PART) out->of_use[u] = column_of[s->parts.of_use[u]];
@@ -374,13 +225,10 @@ static jm_status make(jm__column_split *out, const selection *s, jm_error *err)
 
 static jm_status begin(selection *s, jm_error *err)
 {
-    size_t parts = s->parts.count;
-    JM_TRY(jm__sampled_init(&s->sampled, s->in->fit, s->in->fit_input, parts, err));
-    s->information = calloc(parts * parts + 1, sizeof *s->information);
-    s->score = calloc(parts + 1, sizeof *s->score);
-    bool fine =
-        s->information != NULL && s->score != NULL && jm__parts_list_sets(&s->sets, &s->parts, s->in->work);
-    return fine ? JM_OK : jm__no_memory(err, "jm__split_find");
+    const jm__refine_input *in = s->in;
+    JM_TRY(jm__sampled_init(&s->sampled, in->fit, in->fit_input, s->parts.count, err));
+    JM_TRY(jm__picks_init(&s->picks, &s->parts, in->fit->power_w, err));
+    return jm__parts_list_sets(&s->sets, &s->parts, in->work) ? JM_OK : jm__no_memory(err, "jm__split_find");
 }
 
 static jm_status select_sets(selection *s, jm__column_split *out, jm_error *err)
@@ -391,12 +239,12 @@ static jm_status select_sets(selection *s, jm__column_split *out, jm_error *err)
     if (s->sampled.readings.count < JM_SAMPLED_LEAST || s->sets.count == 0) return JM_OK;
     JM_TRY(fill_rows(s, err));
     jm__sampled_fold(&s->sampled);
-    take_corner(s);
+    jm__picks_take_corner(&s->picks, &s->sampled);
     find_noise(s);
-    if (most > PICKS_MAX) most = PICKS_MAX;
+    if (most > JM_PICKS_MAX) most = JM_PICKS_MAX;
     pick_likely(s, most);
     pick_untold(s, most);
-    return s->count > 0 ? make(out, s, err) : JM_OK;
+    return s->picks.count > 0 ? make(out, s, err) : JM_OK;
 }
 
 jm_status jm__split_find(jm__column_split *out, const jm__refine_input *input, jm_error *err)
@@ -411,8 +259,7 @@ jm_status jm__split_find(jm__column_split *out, const jm__refine_input *input, j
     jm__parts_free(&s->parts);
     jm__vec_free(&s->sets);
     jm__sampled_free(&s->sampled);
-    free(s->information);
-    free(s->score);
+    jm__picks_free(&s->picks);
     free(s);
     return status;
 }

@@ -1,0 +1,57 @@
+/* Sets of parts that are picked, and what another one would explain beside them.
+ *
+ * With the classes' weights A (as believed beforehand) and the parts' weights W folded into one triangle, its
+ * lower right corner R and right-hand side z have W'W and W'y with all that the classes explain taken out:
+ * I = R'R, g = R'z. A set s of parts that draws d more than the rest of its class, d ~ N(0, q), then makes
+ * the readings likelier by (g_s^2 q / (v (v + I_s q)) - ln(1 + I_s q / v)) / 2, v being the noise's variance;
+ * what is picked already is taken out of I_s and g_s likewise. As differences have long tails, q is found
+ * with d (alike.c), and pays for being larger than usual by the tail of its distribution. */
+#ifndef JM_ATTRIBUTE_FIT_PICKS_H
+#define JM_ATTRIBUTE_FIT_PICKS_H
+
+#include "attribute/fit/parts.h"
+#include "attribute/fit/sampled.h"
+
+enum { JM_PICKS_MAX = 24 };
+
+typedef struct jm__pick {
+    jm__part_set set;
+    double q; /* W^2 */
+} jm__pick;
+
+typedef struct jm__picks {
+    const jm__parts *parts;
+    const double *power_w; /* [columns]: of the classes */
+    double *information;   /* [parts * parts]: I */
+    double *score;         /* [parts]: g */
+    jm__pick items[JM_PICKS_MAX];
+    size_t count;
+    double lower[JM_PICKS_MAX * JM_PICKS_MAX]; /* the factor of I + v / q of the picks */
+    double told[JM_PICKS_MAX];                 /* lower^-1 g of the picks */
+} jm__picks;
+
+jm_status jm__picks_init(jm__picks *picks, const jm__parts *parts, const double *power_w, jm_error *err);
+void jm__picks_free(jm__picks *picks);
+
+/* I and g of a folded sample with the parts behind its columns. */
+void jm__picks_take_corner(jm__picks *picks, const jm__sampled *sampled);
+
+/* After a change of the picks, and for noise of another variance. */
+void jm__picks_factor(jm__picks *picks, double variance);
+
+/* What a set differs by usually, W^2: it and the rest of its class, each from what they have in common. */
+double jm__picks_usual_square(const jm__picks *picks, const jm__part_set *set);
+
+/* I of a set, the picks taken out. */
+double jm__picks_information(const jm__picks *picks, const jm__part_set *set);
+
+/* By how much the logarithm of the likelihood rises with noise of this variance, and the q of it. */
+double jm__picks_gain(const jm__picks *picks, const jm__part_set *set, double variance, double *q);
+
+/* How much more each part draws than its class, by the picks: [parts]. */
+void jm__picks_differences(const jm__picks *picks, double *out);
+
+/* How far parts that are in these picks, by their bits, may be from what their class has in common, W. */
+double jm__picks_differ_w(const jm__picks *picks, uint32_t column, uint32_t bits);
+
+#endif
