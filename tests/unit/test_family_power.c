@@ -1,7 +1,7 @@
 /* What is expected of work by the families of its kernels, against sums by hand. */
 #include "attribute/beliefs/family_power.h"
 #include "attribute/fit/levels.h"
-#include "attribute/fit/prior.h"
+#include "attribute/fit/posterior.h"
 #include "attribute/report.h"
 #include "synthetic.h"
 
@@ -302,6 +302,36 @@ static void test_where_all_is_one_family_the_mean_of_the_run_decides(void **stat
     jm__prior_free(&prior);
 }
 
+/* Readings tell that column 0 draws 20 % more than believed, and nothing of the others: column 1, of its
+ * family, is believed to draw more too, by their covariance over the variance of column 0, and column 2 to
+ * draw less. */
+static void test_one_kernel_that_is_found_off_takes_its_family_along(void **state)
+{
+    (void)state;
+    static const jm__expectation expected[IDLE] = {
+        {.share = 1, .weight = 0.4, .family = 1, .kin = 0, .family_u = 0.1, .own_u = 0.05},
+        {.share = 1, .weight = 0.2, .family = 1, .kin = 1, .family_u = 0.1, .own_u = 0.05},
+        {.share = 1, .weight = 0.4, .family = 2, .kin = 2, .family_u = 0.1, .own_u = 0.05},
+    };
+    jm__prior prior = prior_of(expected);
+    jm__posterior posterior;
+    jm__qr data;
+    assert_int_equal(jm__qr_init(&data, COLUMNS, NULL), JM_OK);
+    for (int i = 0; i < 4000; i++)
+        jm__qr_add(&data, (double[COLUMNS]){1}, 360 + (i % 2 ? 5 : -5));
+    jm__qr_finish(&data);
+    assert_int_equal(jm__posterior_init(&posterior, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__posterior_solve(&posterior, &data, &prior, NULL), JM_OK);
+    for (size_t k = 0; k < IDLE; k++) {
+        double moved_w = 60 * prior.covariance[k] / prior.covariance[0];
+        assert_near(posterior.power_w[k], 300 + moved_w, 0.1);
+    }
+    assert_true(posterior.power_w[1] > 310 && posterior.power_w[2] < 290);
+    jm__posterior_free(&posterior);
+    jm__qr_free(&data);
+    jm__prior_free(&prior);
+}
+
 /* ---- in a report */
 
 /* 10 s of two kernels in turns of 400 us, 400 and 550 W: the sensor, which remembers 13 ms and is read each
@@ -364,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_a_column_of_several_kernels_is_their_mean),
         cmocka_unit_test(test_a_priors_covariance_is_that_of_its_families),
         cmocka_unit_test(test_where_all_is_one_family_the_mean_of_the_run_decides),
+        cmocka_unit_test(test_one_kernel_that_is_found_off_takes_its_family_along),
         cmocka_unit_test(test_kernels_that_always_follow_each_other_are_told_apart_by_their_families),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
