@@ -8,16 +8,21 @@
  * choice: an error of this size in single powers is within what their intervals show. */
 static const double residual_told = 0.02;
 
-static const double closure_z_told = 3; /* where the fit is not held to the total */
-
 static double share_of(double part, double whole)
 {
     return whole > 0 ? part / whole : NAN;
 }
 
+/* Joules between the fit of a board and its total, where the fit is not held to it. */
+static double apart(const jm__board_part *part)
+{
+    bool told = part->fit.fitted && !part->fit.held && isfinite(part->fit.closure_z);
+    return told ? fabs(part->fit.free_j - part->total.energy_j) : 0;
+}
+
 static void check_boards(double *figures, const jm__attribution *a)
 {
-    double missing = 0, lost_ns = 0, unseen_j = 0, known_j = 0;
+    double missing = 0, lost_ns = 0, unseen_j = 0, apart_j = 0, known_j = 0;
     double wanted_ns = (double)jm__windows_duration_ns(&a->windows);
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
@@ -29,6 +34,7 @@ static void check_boards(double *figures, const jm__attribution *a)
         }
         if (part->lost.count > 0) lost_ns = fmax(lost_ns, board_lost_ns);
         unseen_j += part->total.unseen_j;
+        apart_j += apart(part);
         known_j += part->total.energy_j;
     }
     for (size_t i = 0; i < a->dataset->event_count; i++) {
@@ -38,16 +44,15 @@ static void check_boards(double *figures, const jm__attribution *a)
     figures[JM_CHECK_boards_missing] = missing;
     figures[JM_CHECK_lost_time] = share_of(lost_ns, wanted_ns);
     figures[JM_CHECK_unseen] = share_of(unseen_j, known_j);
+    figures[JM_CHECK_closure] = share_of(apart_j, known_j);
 }
 
 static void check_fit(double *figures, const jm_report_totals *totals)
 {
     double mean_w = totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN;
     double residual = totals->residual_w / mean_w;
-    bool apart = fabs(totals->closure_z) > closure_z_told;
     figures[JM_CHECK_residual] = isnan(totals->chi2_n) ? residual : NAN; /* the noise is not known */
     figures[JM_CHECK_chi2_n] = residual < residual_told ? NAN : totals->chi2_n;
-    figures[JM_CHECK_closure] = apart ? fabs(totals->closure) : NAN;
     figures[JM_CHECK_unresolved] = share_of(fabs(totals->unresolved_energy_j), totals->total_energy_j);
 }
 
