@@ -35,7 +35,7 @@ static bool is_unseen(const jm__attribution *a, const jm__node *node)
     return lost;
 }
 
-static jm_provenance provenance_of(const jm__node *node, const jm__subtotal *sub)
+jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub)
 {
     if (node->whole) return JM_PROVENANCE_MEASURED;
     if (sub->cell_count == 0)
@@ -88,7 +88,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
         row->energy_high_j = row->energy_j + JM_NORMAL_95 * node->whole_u_j;
     }
     jm__mean_sums_give(row, &sub->means);
-    row->provenance = provenance_of(node, sub);
+    row->provenance = jm__row_provenance(node, sub);
     if (m->boards_text == NULL || m->boards != node->boards)
         m->boards_text = boards_text(m->tree, m->a, node->boards);
     m->boards = node->boards;

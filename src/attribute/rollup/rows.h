@@ -3,6 +3,7 @@
 #define JM_ATTRIBUTE_ROLLUP_ROWS_H
 
 #include "attribute/attribution.h"
+#include "attribute/rollup/subtotals.h"
 #include "attribute/rollup/tree.h"
 
 typedef struct jm__rows {
@@ -13,6 +14,9 @@ typedef struct jm__rows {
 } jm__rows;
 
 void jm__rows_free(jm__rows *rows);
+
+/* How the figure of a row is known. */
+jm_provenance jm__row_provenance(const jm__node *node, const jm__subtotal *sub);
 
 /* Fills the totals too, and adds the row `(unresolved)`: what the parts leave of the total. Texts belong to
  * the tree. */
