@@ -10,6 +10,9 @@
 
 static const char *const beside[] = {"", "-wal", "-shm"}; /* what SQLite may keep: the last is made anew */
 
+#define ATTEMPTS                                                                                             \
+    8 /* a recorder empties its journal every 5 s: more than one is for those who do so all the time */
+
 struct jm__copy {
     char folder[1024];
     char path[1100];
@@ -50,6 +53,53 @@ static int copy_file(const char *from, const char *to)
     return count == 0 ? 0 : -1;
 }
 
+/* The header of a journal, which changes whenever the journal begins anew:
+ * https://www.sqlite.org/walformat.html. */
+typedef struct journal_header {
+    ssize_t size; /* of what is there of it; -1: no journal */
+    char bytes[32];
+} journal_header;
+
+static journal_header read_header(const char *database)
+{
+    journal_header header = {.size = -1};
+    char name[4096];
+    snprintf(name, sizeof name, "%s%s", database, beside[1]);
+    int file = open(name, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return header;
+    header.size = read(file, header.bytes, sizeof header.bytes);
+    close(file);
+    return header;
+}
+
+static jm_status copy_part(const jm__copy *copy, const char *path, size_t part, jm_error *err)
+{
+    char from[4096], to[1200];
+    snprintf(from, sizeof from, "%s%s", path, beside[part]);
+    snprintf(to, sizeof to, "%s%s", copy->path, beside[part]);
+    unlink(to);
+    return copy_file(from, to) == 0 ? JM_OK : fail(err, "copy", path);
+}
+
+/* Its recorder may be at work, on the other side of a mount that is read-only here. A checkpoint that writes
+ * into the file while it is copied does no harm: the journal, copied after it, has all that it changes. But a
+ * journal that begins anew in between has no longer what a page copied before should have had: then once
+ * more. */
+static jm_status copy_both(const jm__copy *copy, const char *path, jm_error *err)
+{
+    for (int i = 0; i < ATTEMPTS; i++) {
+        journal_header before = read_header(path);
+        JM_TRY(copy_part(copy, path, 0, err));
+        jm_status status = copy_part(copy, path, 1, err);
+        journal_header after = read_header(copy->path);
+        if (before.size == after.size &&
+            (before.size <= 0 || memcmp(before.bytes, after.bytes, sizeof before.bytes) == 0))
+            return status;
+    }
+    jm_status status = jm__fail(err, JM_BUSY, 0, "copy", "%s changes faster than it can be copied", path);
+    return jm__hint(err, status, "read it where its folder can be written, or when its run has ended");
+}
+
 jm_status jm__copy_create(jm__copy **out, const char *path, jm_error *err)
 {
     const char *parent = getenv("TMPDIR");
@@ -63,15 +113,10 @@ jm_status jm__copy_create(jm__copy **out, const char *path, jm_error *err)
         return status;
     }
     snprintf(copy->path, sizeof copy->path, "%s/recording", copy->folder);
-    for (size_t i = 0; i < 2; i++) {
-        char from[4096], to[1200];
-        snprintf(from, sizeof from, "%s%s", path, beside[i]);
-        snprintf(to, sizeof to, "%s%s", copy->path, beside[i]);
-        if (copy_file(from, to) != 0) {
-            jm_status status = fail(err, "copy", path);
-            jm__copy_free(copy);
-            return status;
-        }
+    jm_status status = copy_both(copy, path, err);
+    if (status != JM_OK) {
+        jm__copy_free(copy);
+        return status;
     }
     *out = copy;
     return JM_OK;

@@ -2,6 +2,7 @@
  * file is cut: all that was written before, with a word on what is missing. */
 #include "all_kernels.h"
 #include "base/clock.h"
+#include "recording/copy.h"
 #include "recording/database.h"
 #include "recording/dataset.h"
 #include "recording/writer.h"
@@ -190,6 +191,75 @@ static void test_what_a_killed_recorder_left_opens_from_a_read_only_folder(void 
     jm__dataset_free(data);
     jm_recording_close(recording);
     assert_int_equal(umount(mount_point), 0);
+}
+
+/* A database whose first row counts on, then its last, far behind; its journal begins anew after each. In
+ * bursts: in between a copy comes to something. */
+static void count_on_and_on(const char *file)
+{
+    sqlite3 *db;
+    if (sqlite3_open(file, &db) != SQLITE_OK) _exit(1);
+    sqlite3_exec(db, "PRAGMA synchronous = OFF", NULL, NULL, NULL);
+    for (int i = 1;; i++) {
+        sqlite3_exec(db, "UPDATE counts SET value = value + 1 WHERE rowid = 1", NULL, NULL, NULL);
+        sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+        sqlite3_exec(db, "UPDATE counts SET value = value + 1 WHERE rowid = 2002", NULL, NULL, NULL);
+        sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+        if (i % 20 == 0) usleep(30000);
+    }
+}
+
+/* By how much the first is ahead of the last; -1: it cannot be read. */
+static int64_t count_ahead(const char *file)
+{
+    static const char sql[] =
+        "SELECT a.value - b.value FROM counts a, counts b WHERE a.rowid = 1 AND b.rowid = 2002";
+    sqlite3 *db;
+    int64_t ahead;
+    if (sqlite3_open(file, &db) != SQLITE_OK || jm__database_integer(db, sql, &ahead, file, NULL) != JM_OK)
+        ahead = -1;
+    sqlite3_close(db);
+    return ahead;
+}
+
+static void test_a_copy_of_what_is_being_written_is_of_one_moment(void **state)
+{
+    (void)state;
+    sqlite3 *db;
+    char file[128], command[512];
+    snprintf(file, sizeof file, "%s/counts", folder);
+    assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db,
+                     "PRAGMA journal_mode = WAL; CREATE TABLE counts(value INTEGER, room BLOB);"
+                     "INSERT INTO counts VALUES(0, NULL);"
+                     "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+                     "INSERT INTO counts SELECT 0, zeroblob(4000) FROM n;"
+                     "INSERT INTO counts VALUES(0, NULL);",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(db);
+    pid_t child = fork();
+    if (child == 0) count_on_and_on(file);
+    int whole = 0, torn = 0, failed = 0;
+    for (int tries = 0; whole < 20 && tries < 2000; tries++) {
+        jm__copy *copy;
+        jm_error err;
+        jm_status status = jm__copy_create(&copy, file, &err);
+        if (status == JM_BUSY) continue;
+        if (status != JM_OK && ++failed) break;
+        int64_t ahead = count_ahead(jm__copy_path(copy));
+        torn += ahead < 0 || ahead > 1;
+        jm__copy_free(copy);
+        whole++;
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    snprintf(command, sizeof command, "rm -f %s %s-wal %s-shm", file, file, file);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(failed, 0);
+    assert_int_equal(torn, 0);
+    assert_true(whole > 0);
 }
 
 static void test_a_whole_recording_opens_from_a_read_only_folder(void **state)
@@ -425,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_a_killed_recorder_leaves_all_that_was_committed),
         cmocka_unit_test(test_the_journal_of_a_killed_recorder_may_be_cut),
         cmocka_unit_test(test_what_a_killed_recorder_left_opens_from_a_read_only_folder),
+        cmocka_unit_test(test_a_copy_of_what_is_being_written_is_of_one_moment),
         cmocka_unit_test(test_a_whole_recording_opens_from_a_read_only_folder),
         cmocka_unit_test(test_a_recording_cut_in_half_gives_its_first_half),
         cmocka_unit_test(test_a_recording_cut_anywhere_never_crashes_the_reader),
