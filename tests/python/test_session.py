@@ -23,7 +23,7 @@ from values import known
 Spans = Callable[..., list[Span]]
 
 
-def run_python(code: str, *, timeout: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_python(code: str, timeout: float = 120, /, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program of its own; its output is what the test looks at."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
@@ -564,7 +564,7 @@ def test_a_signal_during_a_report_may_ask_for_another() -> None:
         run.report()
         print(run.running)
         """,
-        timeout=60,
+        60,
     )
     assert (done.returncode, done.stdout) == (0, "3 True\nFalse\n"), done.stderr
 
