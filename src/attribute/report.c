@@ -7,6 +7,7 @@
 #include "attribute/rollup/rollup.h"
 #include "attribute/rollup/rows.h"
 #include "attribute/rollup/sums.h"
+#include "attribute/rollup/uneven.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "recording/recording.h"
@@ -61,6 +62,7 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
     if (status == JM_OK) status = jm__rollup_fill(&rollup, err);
     jm__rollup_free(&rollup);
     jm__work_drop_cells(&a->work);
+    if (status == JM_OK) status = jm__uneven_find(a, &report->tree, err);
     if (status == JM_OK) status = jm__rows_make(&report->rows, &report->totals, &report->tree, a, err);
     if (status == JM_OK) status = jm__notes_write(&report->notes, a, err);
     if (status == JM_OK) status = jm__quality_make(&report->quality, a, &report->rows, &report->totals, err);

@@ -23,6 +23,7 @@ typedef struct synthetic {
     jm_reading *readings;
     jm__kernel_class classes[SYN_NAMES];
     double class_w[SYN_NAMES];
+    double *kernel_w; /* [capacity]: of each kernel; its class's unless the test has changed it */
     jm__stream streams[SYN_BOARDS];
     jm__process processes[SYN_BOARDS];
     const char *names[SYN_NAMES];
@@ -60,6 +61,7 @@ static inline synthetic *syn_create(uint64_t seed, size_t boards, size_t capacit
 {
     synthetic *s = calloc(1, sizeof *s);
     s->kernels.items = calloc(capacity, sizeof *s->kernels.items);
+    s->kernel_w = calloc(capacity, sizeof *s->kernel_w);
     s->spans = calloc(capacity, sizeof *s->spans);
     s->readings = calloc(capacity, sizeof *s->readings);
     s->capacity = capacity;
@@ -117,6 +119,7 @@ static inline synthetic *syn_create(uint64_t seed, size_t boards, size_t capacit
 static inline void syn_free(synthetic *s)
 {
     free(s->kernels.items);
+    free(s->kernel_w);
     free(s->spans);
     free(s->readings);
     free(s);
@@ -153,6 +156,7 @@ static inline int64_t syn_span(synthetic *s, jm_span_kind kind, const char *name
 static inline void syn_kernel(synthetic *s, int64_t class_id, size_t board, int64_t span_id, int64_t start_ns,
                               int64_t end_ns)
 {
+    s->kernel_w[s->kernels.count] = s->class_w[class_id - 1];
     s->kernels.items[s->kernels.count++] = (jm__kernel_run){.start_ns = start_ns,
                                                             .end_ns = end_ns,
                                                             .class_id = class_id,
@@ -165,14 +169,14 @@ static inline void syn_kernel(synthetic *s, int64_t class_id, size_t board, int6
 /* The true energy of a class on all boards within [from, to]. */
 static inline double syn_energy_j(const synthetic *s, int64_t class_id, int64_t from_ns, int64_t to_ns)
 {
-    double sum_ns = 0;
+    double sum_j = 0;
     for (size_t i = 0; i < s->kernels.count; i++) {
         const jm__kernel_run *k = &s->kernels.items[i];
         int64_t from = k->start_ns > from_ns ? k->start_ns : from_ns,
                 to = k->end_ns < to_ns ? k->end_ns : to_ns;
-        if (k->class_id == class_id && to > from) sum_ns += (double)(to - from);
+        if (k->class_id == class_id && to > from) sum_j += (double)(to - from) * 1e-9 * s->kernel_w[i];
     }
-    return sum_ns * 1e-9 * s->class_w[class_id - 1];
+    return sum_j;
 }
 
 /* Ring every 20 ms and counter every 5 s and at the ends, from kernels that do not overlap and are sorted on
@@ -194,7 +198,7 @@ static inline void syn_measure(synthetic *s, size_t b, int64_t start_ns, int64_t
             if (busy && s->kernels.items[next].end_ns < until) until = s->kernels.items[next].end_ns;
             if (!busy && next < s->kernels.count && s->kernels.items[next].start_ns < until)
                 until = s->kernels.items[next].start_ns;
-            double power_w = busy ? s->class_w[s->kernels.items[next].class_id - 1] : s->idle_w;
+            double power_w = busy ? s->kernel_w[next] : s->idle_w;
             double keep = exp(-(double)(until - now) / s->tau_ns);
             state = state * keep + power_w * (1 - keep);
             now = until;
@@ -217,8 +221,7 @@ static inline void syn_measure(synthetic *s, size_t b, int64_t start_ns, int64_t
             if (busy && s->kernels.items[next].end_ns < until) until = s->kernels.items[next].end_ns;
             if (!busy && next < s->kernels.count && s->kernels.items[next].start_ns < until)
                 until = s->kernels.items[next].start_ns;
-            joules += (busy ? s->class_w[s->kernels.items[next].class_id - 1] : s->idle_w) *
-                      (double)(until - now) * 1e-9;
+            joules += (busy ? s->kernel_w[next] : s->idle_w) * (double)(until - now) * 1e-9;
             now = until;
         }
         s->readings[d->reading_count++] = (jm_reading){2 * (int64_t)b + 2, until_all, joules};

@@ -44,27 +44,17 @@ static const double noise_readings = 8;
 typedef struct finder {
     const jm__alike_input *input;
     const jm__stretch *rest;
-    const double *covariance; /* of the rest: the larger opinion */
-    double *usual_square;     /* [columns], W^2: (m x)^2 */
-    double *square;           /* [columns], W^2: q */
+    double *usual_square; /* [columns], W^2: (m x)^2 */
+    double *square;       /* [columns], W^2: q */
     jm__posterior here;
-    jm__qr data;
+    jm__weighed data;
 } finder;
-
-static const double *larger(const double *a, const double *b, size_t columns)
-{
-    double difference = 0;
-    for (size_t k = 0; k < columns; k++)
-        difference += a[k * columns + k] - b[k * columns + k];
-    return difference > 0 ? a : b;
-}
 
 static jm_status finder_init(finder *f, const jm__alike_input *input, jm_error *err)
 {
     const jm__stretch *rest = input->rest;
     size_t columns = rest->columns;
-    *f = (finder){
-        .input = input, .rest = rest, .covariance = larger(rest->observed, rest->covariance, columns)};
+    *f = (finder){.input = input, .rest = rest};
     f->usual_square = calloc(columns + 1, sizeof(double));
     f->square = calloc(columns + 1, sizeof(double));
     if (f->usual_square == NULL || f->square == NULL) return jm__no_memory(err, "jm__alike_believe");
@@ -72,8 +62,7 @@ static jm_status finder_init(finder *f, const jm__alike_input *input, jm_error *
         double relative = k < input->class_columns ? usual_difference : usual_idle_difference;
         f->square[k] = f->usual_square[k] = pow(fmax(least_u_w, relative * rest->power_w[k]), 2);
     }
-    JM_TRY(jm__posterior_init(&f->here, columns, err));
-    return jm__qr_init(&f->data, columns, err);
+    return jm__posterior_init(&f->here, columns, err);
 }
 
 static void finder_free(finder *f)
@@ -81,7 +70,7 @@ static void finder_free(finder *f)
     free(f->usual_square);
     free(f->square);
     jm__posterior_free(&f->here);
-    jm__qr_free(&f->data);
+    jm__weighed_free(&f->data);
 }
 
 /* What the rest teaches, with the differences that are allowed now. */
@@ -91,7 +80,7 @@ static jm_status teach(jm__belief *belief, const finder *f, jm_error *err)
     jm_status status = JM_OK;
     for (size_t k = 0; status == JM_OK && k < f->rest->columns; k++)
         status = jm__belief_add_power(belief, k, f->rest->power_w[k], sqrt(f->square[k]), err);
-    return status == JM_OK ? jm__belief_covary(belief, f->covariance, err) : status;
+    return status == JM_OK ? jm__belief_covary(belief, f->rest->covariance, err) : status;
 }
 
 static jm_status believe(jm__prior *out, const finder *f, jm_error *err)
@@ -119,9 +108,9 @@ static jm_status improve(finder *f, jm_error *err)
     size_t columns = f->rest->columns;
     jm__prior prior;
     JM_TRY(believe(&prior, f, err));
-    jm_status status = jm__posterior_solve(&f->here, &f->data, &prior, err);
+    jm_status status = jm__stretch_update(&f->here, &f->data, &prior, err);
     for (size_t k = 0; status == JM_OK && k < columns; k++) {
-        double q = f->square[k], before = f->covariance[k * columns + k] + q;
+        double q = f->square[k], before = f->rest->covariance[k * columns + k] + q;
         double after = fmin(before, f->here.covariance[k * columns + k]);
         double moved = q / before * (f->here.power_w[k] - f->rest->power_w[k]);
         double seen = moved * moved + q - pow(q / before, 2) * (before - after);
@@ -135,7 +124,8 @@ jm_status jm__alike_believe(jm__prior *out, const jm__alike_input *input, jm_err
 {
     finder f;
     jm_status status = finder_init(&f, input, err);
-    if (status == JM_OK) status = jm__stretch_fold(&f.data, input->here, err);
+    jm__stretch seen;
+    if (status == JM_OK) status = jm__stretch_weigh(&f.data, &seen, input->here, err);
     for (int round = 0; status == JM_OK && input->here->readings->count > 0 && round < ROUNDS; round++)
         status = improve(&f, err);
     if (status == JM_OK) status = believe(out, &f, err);

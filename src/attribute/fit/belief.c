@@ -1,6 +1,7 @@
 /* Equations with shared errors, made independent by the Cholesky factor of their covariance. */
 #include "attribute/fit/belief.h"
 
+#include "attribute/fit/matrix.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -95,41 +96,6 @@ jm_status jm__belief_covary(jm__belief *belief, const double *covariance, jm_err
     return JM_OK;
 }
 
-/* The lower factor of a covariance, in place; false if it has none. */
-static bool factor(double *matrix, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j <= i; j++) {
-            double sum = matrix[i * n + j];
-            for (size_t k = 0; k < j; k++)
-                sum -= matrix[i * n + k] * matrix[j * n + k];
-            if (i != j)
-                matrix[i * n + j] = sum / matrix[j * n + j];
-            else if (sum > 0)
-                matrix[i * n + i] = sqrt(sum);
-            else
-                return false;
-        }
-    }
-    return true;
-}
-
-/* Row i of L^-1 (rows | values), the rows before it being done. */
-static void whiten(double *rows, double *values, const double *lower, size_t i, const jm__belief *belief)
-{
-    size_t n = belief->rows, columns = belief->columns;
-    double *row = rows + i * columns;
-    for (size_t j = 0; j < i; j++) {
-        double part = lower[i * n + j];
-        for (size_t k = 0; part != 0 && k < columns; k++)
-            row[k] -= part * rows[j * columns + k];
-        values[i] -= part * values[j];
-    }
-    for (size_t k = 0; k < columns; k++)
-        row[k] /= lower[i * n + i];
-    values[i] /= lower[i * n + i];
-}
-
 static jm_status fold_shared(const jm__belief *belief, jm__qr *qr, jm_error *err)
 {
     size_t n = belief->rows, columns = belief->columns;
@@ -145,12 +111,13 @@ static jm_status fold_shared(const jm__belief *belief, jm__qr *qr, jm_error *err
     memcpy(rows, belief->row, n * columns * sizeof *rows);
     for (size_t i = 0; i < n; i++)
         lower[i * n + i] += belief->u[i] * belief->u[i];
-    if (!factor(lower, n)) {
+    if (!jm__matrix_factor(lower, n)) {
         status = jm__fail(err, JM_BAD_DATA, 0, "jm__belief_fold", "the errors of a belief are no covariance");
         goto out;
     }
     for (size_t i = 0; i < n; i++) {
-        whiten(rows, values, lower, i, belief);
+        jm__matrix_whiten(rows, columns, lower, i, n);
+        jm__matrix_whiten(values, 1, lower, i, n);
         jm__qr_add(qr, rows + i * columns, values[i]);
     }
 out:

@@ -11,6 +11,10 @@
 /* Readings on which lag and width are looked for: two minutes of the ring, each folded about twenty times. */
 enum { JM_CALIBRATE_READINGS = 6000 };
 
+/* Errors of the response, independent of each other: along the lag (with the width that comes with it), and
+ * of the width. */
+enum { JM_RESPONSE_AXES = 2 };
+
 /* What was found: the response, and the covariance of (lag, width), ns^2. */
 typedef struct jm__calibration {
     jm__response response;

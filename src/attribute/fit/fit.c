@@ -168,9 +168,7 @@ static void take_powers(jm__fit *fit, jm__stretch *from)
 {
     fit->power_w = from->power_w;
     fit->covariance = from->covariance;
-    fit->observed = from->observed;
-    memcpy(fit->shift, from->shift, sizeof fit->shift);
-    *from = (jm__stretch){0};
+    from->power_w = from->covariance = NULL;
 }
 
 static void take(jm__fit *fit, jm__stretch *from, const jm_sensor *sensor)
@@ -226,6 +224,7 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
     jm__stretch none;
     jm_status status = jm__stretch_init(&none, input->columns, err);
     take_powers(fit, &none);
+    jm__stretch_free(&none);
     if (status != JM_OK) return status;
     double seconds = 0;
     for (size_t k = 0; k < input->columns; k++)
@@ -250,7 +249,7 @@ static jm_status share_by_time(jm__fit *fit, const jm__fit_input *input, jm_erro
 /* The energy of all columns, as a total. */
 static jm__total own_total(const jm__fit *fit, const jm__fit_input *input)
 {
-    double variance = jm__fit_covariance(fit, input->seconds, input->seconds);
+    double variance = jm__fit_covariance(fit, input->seconds, input->seconds, input->seconds);
     double energy_j = jm__matrix_dot(input->seconds, fit->power_w, fit->columns);
     jm__total total = input->total;
     total.energy_j = energy_j;
@@ -277,9 +276,7 @@ void jm__fit_free(jm__fit *fit)
 {
     free(fit->power_w);
     free(fit->covariance);
-    free(fit->observed);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        free(fit->shift[axis]);
+    free(fit->uneven);
     jm__prior_free(&fit->prior);
     *fit = (jm__fit){0};
 }

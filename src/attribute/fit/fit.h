@@ -28,14 +28,18 @@ typedef struct jm__fit_input {
     size_t belief_count;
 } jm__fit_input;
 
+/* How much rows that hold a part of a column's time may differ from its mean: rollup/uneven.c. */
+typedef struct jm__uneven {
+    double seconds; /* of the column, in all rows */
+    double square;  /* W^2 */
+} jm__uneven;
+
 typedef struct jm__fit {
     size_t columns;
     double *power_w;
     double *covariance; /* see jm__stretch */
-    double *observed;
-    double *shift[JM_RESPONSE_AXES];
-    jm__prior prior; /* all beliefs, but not the rest of the run */
-    double quantile; /* of Student's t, for 95 % on both sides */
+    jm__prior prior;    /* all beliefs, but not the rest of the run */
+    double quantile;    /* of Student's t, for 95 % on both sides */
     jm__response response;
     bool fitted;       /* false: no reading to fit; powers are shares of the total by time */
     bool known;        /* false: neither readings nor a total; powers are 0 and mean nothing */
@@ -51,6 +55,7 @@ typedef struct jm__fit {
     double closure_z;     /* NAN without an independent total */
     bool held;            /* the total was taken as one more equation */
     bool own;             /* the total is the sum of the columns, errors and all */
+    jm__uneven *uneven;   /* [columns]; NULL: rows are not known yet */
     double rest_variance; /* J^2: of the total less the sum of all columns */
 } jm__fit;
 
@@ -63,9 +68,8 @@ void jm__fit_free(jm__fit *fit);
 /* The energy of some seconds in some columns, and what is known of its error. */
 typedef struct jm__fit_sum {
     double energy_j;
-    double variance;                  /* J^2, with the larger of both opinions */
-    double shift_j[JM_RESPONSE_AXES]; /* J per standard uncertainty of the response on this axis */
-    double prior_j;                   /* what was believed of it before any reading */
+    double variance; /* J^2 */
+    double prior_j;  /* what was believed of it before any reading */
     double prior_variance;
     jm_provenance believed; /* the belief that prior_j owes most to */
 } jm__fit_sum;
@@ -73,7 +77,9 @@ typedef struct jm__fit_sum {
 /* `cells`: sorted by column, none twice, of any node; `first`: the number of this board's first column. */
 jm__fit_sum jm__fit_sum_of(const jm__fit *fit, const jm__cell *cells, size_t count, size_t first);
 
-/* Covariance of two sums, J^2: [columns] weights in seconds each, errors of the response included. */
-double jm__fit_covariance(const jm__fit *fit, const double *left_s, const double *right_s);
+/* Covariance of two sums, J^2: [columns] weights in seconds each; `both_s`: of what is in both;
+ * NULL: nothing is. */
+double jm__fit_covariance(const jm__fit *fit, const double *left_s, const double *right_s,
+                          const double *both_s);
 
 #endif

@@ -5,7 +5,7 @@
 #include "attribute/fit/fit.h"
 
 /* Takes the total as one more, very sure equation, if it agrees with the readings within 3 standard
- * uncertainties: it moves powers, covariances and what an error of the response does to the powers. Sets
+ * uncertainties: it moves powers and their covariance. Sets
  * free_j, closure_z, rest_variance and held in any case. */
 jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err);
 

@@ -1,6 +1,7 @@
 /* Products of square matrices whose rows often hold zeros. */
 #include "attribute/fit/matrix.h"
 
+#include <math.h>
 #include <string.h>
 
 double jm__matrix_dot(const double *left, const double *right, size_t n)
@@ -37,4 +38,32 @@ double jm__matrix_between(const double *left, const double *matrix, const double
         sum += left[i] * jm__matrix_dot(matrix + i * n, right, n);
     }
     return sum;
+}
+
+bool jm__matrix_factor(double *matrix, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double sum = matrix[i * n + j] - jm__matrix_dot(matrix + i * n, matrix + j * n, j);
+            if (i != j)
+                matrix[i * n + j] = sum / matrix[j * n + j];
+            else if (sum > 0)
+                matrix[i * n + i] = sqrt(sum);
+            else
+                return false;
+        }
+    }
+    return true;
+}
+
+void jm__matrix_whiten(double *rows, size_t width, const double *lower, size_t i, size_t n)
+{
+    double *row = rows + i * width;
+    for (size_t j = 0; j < i; j++) {
+        double part = lower[i * n + j];
+        for (size_t k = 0; part != 0 && k < width; k++)
+            row[k] -= part * rows[j * width + k];
+    }
+    for (size_t k = 0; k < width; k++)
+        row[k] /= lower[i * n + i];
 }

@@ -1,15 +1,18 @@
 /* Powers that differ by what runs around them: a fit weighs these surroundings otherwise than time does.
  *
- * Let kind l draw p_l + d_l(g) in surroundings g, with independent d_l(g) of variance q_l. The least squares
- * estimate is C A'y / s^2, so the error d_l(g) reaches power k with the weight (C T_g / s^2)_kl, where T_g is
- * A'A of the readings in g. The truth that is asked for is the mean over time, where d_l(g) has the share of
- * its time that l spent in g. With H_g the difference of both, the error's covariance is the sum over g of
- * H_g diag(q) H_g'. It vanishes where a kind runs alone, and where there is one g.
+ * Let kind l draw p_l + d_l(g) in surroundings g, with independent d_l(g) of variance q_l = (u p_l)^2. With
+ * T_g = A'A of the readings in g and G their sum, the scores are A'y = G p + sum_g T_g d(g) + noise. The
+ * power that is asked for is the mean over time, m_l = p_l + sum_g w_l(g) d_l(g), w_l(g) being the share of
+ * its time that l spent in g. So A'y = G m + sum_g (T_g - G W_g) d(g) + noise, with W_g = diag(w(g)): an
+ * error of covariance sum_g (T_g - G W_g) diag(q) (T_g - G W_g)'. It vanishes where a kind runs alone, and
+ * where there is one g, and does not average out with more readings.
  *
- * q_l = (u p_l)^2, with u so large that the parts p_l a_il of the readings, each off by its own d_l, give the
- * residuals as they are seen. Residuals show less than that where the fit could take the misfit into its
- * powers, so u is rather small; they show more where other things changed. On a real board it came out right
- * (docs/accuracy.md).
+ * How large u is the residuals tell in part. The parts p_l a_l of a reading, each off by u of itself, give it
+ * a variance of u^2 sum_l (p_l a_l)^2 where a power changes with the surroundings. Where it changes from call
+ * to call, and n calls share a reading, it is a part 1 / n of that; from layer to layer, say n^-1/2. And of
+ * any of these the fit may have taken a share into its powers. Which of these holds is not known: each is as
+ * likely as the others, and u^2 is its mean after what was seen, with what kinds were seen to differ by
+ * elsewhere before it. So a u that residuals cannot show stays as large as usual.
  */
 #include "attribute/fit/misfit.h"
 
@@ -22,10 +25,18 @@
 
 enum { SURROUNDINGS = 12 }; /* the most frequent ones; the last holds all others */
 
+/* What a power changes with: its surroundings, layers, calls. */
+enum { WAYS = 3 };
+
+/* One kind of kernel draws 3 to 9 % more or less from one surrounding, clock and warmth to the next
+ * (docs/accuracy.md): their geometric mean, and as much around it as leaves one in six outside on each side.
+ * Half of the programs, a choice, show nothing of the kind. */
+static const double usual_u = 0.05, usual_spread = 0.3, even_share = 0.4;
+
 /* A profile's noise is typical: boards in steady load have shown 2 to 8 W for 5 W (docs/sensors.md), a
- * variance of up to 2.6 times. Between that and the profile's own: their geometric mean. */
-static const double noise_slack = 1.6;
-static const double most_relative_u = 0.3; /* as wide as the prior */
+ * variance of up to 2.6 times, by ratio 1.6 in the middle. What is beyond half of that is called misfit, and
+ * is known to a quarter of it. */
+static const double noise_slack = 1.3, noise_doubt = 0.15;
 
 /* Surroundings change within a few readings: of the drift only what is new in each reading can be theirs.
  * What lasts longer is drift, and is counted as such. */
@@ -38,13 +49,17 @@ double jm__misfit_seen(const jm__noise *noise, double sensor_noise_w)
 
 typedef struct surroundings {
     size_t columns;
-    size_t *rank;    /* [columns]: surroundings of the readings in which this column is the largest part */
-    double *row;     /* [columns] */
-    double *time;    /* [SURROUNDINGS * columns]: weight of each column in each */
-    double *square;  /* [SURROUNDINGS * columns * columns]: A'A of each */
-    double *weight;  /* [columns * columns]: C T_g / s^2 */
-    double *product; /* [columns * columns] */
-    double parts_square; /* W^2: mean over readings of the sum of squares of the parts that make it up */
+    size_t *rank;     /* [columns]: surroundings of the readings in which this column is the largest part */
+    double *row;      /* [columns] */
+    double *room;     /* [columns] */
+    double *length_s; /* [columns]: mean of its pieces */
+    double *time;     /* [SURROUNDINGS * columns]: weight of each column in each */
+    double *all_time; /* [columns] */
+    double *square;   /* [SURROUNDINGS * columns * columns]: T_g */
+    double *whole;    /* [columns * columns]: G */
+    double *weight;   /* [columns * columns] */
+    double parts_square[WAYS]; /* W^2: variance of a reading for u = 1 */
+    double shown;              /* what residuals keep of that, if the powers take the rest */
 } surroundings;
 
 static jm_status surroundings_init(surroundings *s, size_t columns, jm_error *err)
@@ -52,24 +67,27 @@ static jm_status surroundings_init(surroundings *s, size_t columns, jm_error *er
     size_t square = columns * columns;
     *s = (surroundings){.columns = columns};
     s->rank = calloc(columns + 1, sizeof *s->rank);
-    s->row = calloc(columns + 1, sizeof(double));
-    s->time = calloc(SURROUNDINGS * columns + 1, sizeof(double));
-    s->square = calloc(SURROUNDINGS * square + 1, sizeof(double));
-    s->weight = calloc(square + 1, sizeof(double));
-    s->product = calloc(square + 1, sizeof(double));
-    bool all = s->rank != NULL && s->row != NULL && s->time != NULL && s->square != NULL &&
-               s->weight != NULL && s->product != NULL;
-    return all ? JM_OK : jm__no_memory(err, "jm__misfit_find");
+    const struct {
+        double **values;
+        size_t count;
+    } arrays[] = {{&s->row, columns},      {&s->room, columns},
+                  {&s->length_s, columns}, {&s->time, SURROUNDINGS * columns},
+                  {&s->all_time, columns}, {&s->square, SURROUNDINGS * square},
+                  {&s->whole, square},     {&s->weight, square}};
+    bool all = s->rank != NULL;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        *arrays[i].values = calloc(arrays[i].count + 1, sizeof(double));
+        all = all && *arrays[i].values != NULL;
+    }
+    return all ? JM_OK : jm__no_memory(err, "jm__misfit_add");
 }
 
 static void surroundings_free(surroundings *s)
 {
+    double *arrays[] = {s->row, s->room, s->length_s, s->time, s->all_time, s->square, s->whole, s->weight};
     free(s->rank);
-    free(s->row);
-    free(s->time);
-    free(s->square);
-    free(s->weight);
-    free(s->product);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
 }
 
 static size_t largest(const double *values, size_t count)
@@ -83,7 +101,7 @@ static size_t largest(const double *values, size_t count)
 /* What is the largest part of a reading names its surroundings. */
 static void name_surroundings(surroundings *s, const jm__misfit_of *of)
 {
-    double *readings = s->product; /* as room for counts */
+    double *readings = s->room;
     memset(readings, 0, s->columns * sizeof *readings);
     jm__design_start(of->pass->design, of->response);
     for (size_t i = 0; i < of->pass->count; i++) {
@@ -100,6 +118,39 @@ static void name_surroundings(surroundings *s, const jm__misfit_of *of)
     }
 }
 
+static void find_lengths(surroundings *s, const jm__misfit_of *of)
+{
+    double *pieces = s->room;
+    jm__piece_cursor *cursor = &of->pass->design->cursor;
+    memset(pieces, 0, s->columns * sizeof *pieces);
+    for (jm__cursor_seek(cursor, INT64_MIN); !jm__cursor_at_end(cursor); jm__cursor_next(cursor)) {
+        const jm__moment *now = &cursor->now;
+        for (size_t i = 0; i < now->count; i++) {
+            uint32_t k = jm__cursor_column(cursor, i);
+            pieces[k]++;
+            s->length_s[k] += (double)now->items[i].share * (double)(now->end_ns - now->start_ns) * 1e-9;
+        }
+    }
+    for (size_t k = 0; k < s->columns; k++)
+        if (pieces[k] > 0) s->length_s[k] /= pieces[k];
+}
+
+/* Seconds of a reading's memory, if they all counted alike: the square of its integral over that of its
+ * square. */
+static double memory_s(jm__response response)
+{
+    return 1e-9 * (response.kind == JM_RESPONSE_FIRST_ORDER ? 2 * response.width_ns : response.width_ns);
+}
+
+static void add_part(surroundings *s, const jm__misfit_of *of, size_t k, double share)
+{
+    double square = pow(share * of->power_w[k], 2) / (double)of->pass->count;
+    double calls = s->length_s[k] > 0 ? fmax(1, share * memory_s(of->response) / s->length_s[k]) : 1;
+    const double hidden[WAYS] = {1, sqrt(calls), calls};
+    for (int way = 0; way < WAYS; way++)
+        s->parts_square[way] += square / hidden[way];
+}
+
 static void sum_up(surroundings *s, const jm__misfit_of *of)
 {
     size_t columns = s->columns;
@@ -110,79 +161,125 @@ static void sum_up(surroundings *s, const jm__misfit_of *of)
         double *square = s->square + g * columns * columns;
         for (size_t k = 0; k < columns; k++) {
             double share = s->row[k];
-            s->parts_square += pow(share * of->power_w[k], 2) / (double)of->pass->count;
+            if (share == 0) continue;
+            add_part(s, of, k, share);
             s->time[g * columns + k] += share;
-            for (size_t m = 0; share != 0 && m < columns; m++)
+            s->all_time[k] += share;
+            for (size_t m = 0; m < columns; m++)
                 square[k * columns + m] += share * s->row[m];
         }
     }
+    for (size_t g = 0; g < SURROUNDINGS; g++)
+        for (size_t i = 0; i < columns * columns; i++)
+            s->whole[i] += s->square[g * columns * columns + i];
 }
 
-/* error += H_g diag(p^2) H_g'; H_g takes the place of the weight. */
-static void add_error(double *error, surroundings *s, const jm__misfit_of *of, size_t g,
-                      const double *all_time)
+static bool coin(uint64_t *random)
 {
-    size_t columns = s->columns;
-    for (size_t k = 0; k < columns; k++)
-        if (all_time[k] > 0) s->weight[k * columns + k] -= s->time[g * columns + k] / all_time[k];
-    for (size_t k = 0; k < columns; k++)
-        for (size_t l = 0; l < columns; l++)
-            s->product[l * columns + k] = pow(of->power_w[l], 2) * s->weight[k * columns + l];
-    for (size_t k = 0; k < columns; k++) {
-        for (size_t l = 0; l < columns; l++) {
-            double term = s->weight[k * columns + l];
-            for (size_t m = 0; term != 0 && m < columns; m++)
-                error[k * columns + m] += term * s->product[l * columns + m];
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return *random & 1;
+}
+
+/* Of what powers that differ with the surroundings do to readings, the share that stays in the residuals: the
+ * mean of 1 - b'C b / m'm, with m what it does to them and b = A'm, over differences of either sign. */
+static double find_shown(surroundings *s, const jm__misfit_of *of)
+{
+    enum { DRAWS = 16 };
+    static const double least = 0.01; /* of sums that cancel, rounding and the prior leave something */
+    size_t n = s->columns;
+    double ratio = of->readings / (double)of->pass->count / (of->noise_w * of->noise_w);
+    double *difference = s->weight, left = 0, all = 0;
+    uint64_t random = UINT64_C(88172645463325252); /* any but 0 */
+    for (int draw = 0; draw < DRAWS; draw++) {
+        double square = 0;
+        memset(s->room, 0, n * sizeof *s->room);
+        for (size_t g = 0; g < SURROUNDINGS; g++) {
+            for (size_t l = 0; l < n; l++)
+                difference[l] = coin(&random) ? of->power_w[l] : -of->power_w[l];
+            jm__matrix_apply(s->row, s->square + g * n * n, difference, n);
+            square += jm__matrix_dot(s->row, difference, n);
+            for (size_t l = 0; l < n; l++)
+                s->room[l] += s->row[l];
+        }
+        all += square;
+        left += square - ratio * jm__matrix_between(s->room, of->covariance, s->room, n);
+    }
+    return all > 0 ? fmax(least, left / all) : 1;
+}
+
+static double likelihood(const surroundings *s, const jm__misfit_of *of, double u_square)
+{
+    double sum = 0, doubt = noise_doubt * of->sensor_square;
+    for (int way = 0; way < WAYS; way++) {
+        for (int taken = 0; taken < 2; taken++) {
+            double expected = u_square * s->parts_square[way] * (taken ? s->shown : 1);
+            sum += exp(-pow((of->seen_square - expected) / doubt, 2) / 2);
+        }
+    }
+    return sum;
+}
+
+/* The mean of u^2 after the residuals, summed over how usual each u is. */
+static double mean_u_square(const surroundings *s, const jm__misfit_of *of)
+{
+    static const double most = 4, step = 0.1; /* in standard deviations of what is usual */
+    double sum = 0, all = 0, usual = 0;
+    for (double z = -most; z <= most; z += step) {
+        double square = pow(usual_u * exp(z * usual_spread), 2), weight = exp(-z * z / 2);
+        double likely = weight * likelihood(s, of, square);
+        usual += weight;
+        all += likely;
+        sum += likely * square;
+    }
+    all = (1 - even_share) * all / usual + even_share * likelihood(s, of, 0);
+    if (all <= 0) return pow(usual_u * exp(most * usual_spread), 2); /* more than any u that is summed over */
+    return (1 - even_share) * sum / usual / all;
+}
+
+/* scores += (T_g - G W_g) diag(q) (T_g - G W_g)' */
+static void add_scores(double *scores, surroundings *s, const double *q, size_t g)
+{
+    size_t n = s->columns;
+    const double *square = s->square + g * n * n, *time = s->time + g * n;
+    for (size_t k = 0; k < n; k++) {
+        for (size_t l = 0; l < n; l++) {
+            double share = s->all_time[l] > 0 ? time[l] / s->all_time[l] : 0;
+            s->weight[k * n + l] = sqrt(q[l]) * (square[k * n + l] - share * s->whole[k * n + l]);
+        }
+    }
+    for (size_t k = 0; k < n; k++) {
+        for (size_t m = 0; m <= k; m++) {
+            double sum = jm__matrix_dot(s->weight + k * n, s->weight + m * n, n);
+            scores[k * n + m] += sum;
+            if (m != k) scores[m * n + k] += sum;
         }
     }
 }
 
-/* From u = 1 to u^2 = `square`; no power is known worse than before there was any reading. */
-static void scale_and_limit(double *error, double square, const jm__misfit_of *of, double *limit,
-                            size_t columns)
+static double spread(double *scores, surroundings *s, const jm__misfit_of *of)
 {
-    for (size_t k = 0; k < columns; k++) {
-        double own = square * error[k * columns + k];
-        double room = pow(of->prior_u_w[k], 2) - of->covariance[k * columns + k];
-        limit[k] = own > 0 && room < own ? sqrt(fmax(0, room) / own) : 1;
-    }
-    for (size_t k = 0; k < columns; k++)
-        for (size_t m = 0; m < columns; m++)
-            error[k * columns + m] *= square * limit[k] * limit[m];
-}
-
-static double spread(double *error, surroundings *s, const jm__misfit_of *of, double *all_time)
-{
-    size_t columns = s->columns;
-    double noise_square = of->noise_w * of->noise_w, count = (double)of->pass->count;
     name_surroundings(s, of);
+    find_lengths(s, of);
     sum_up(s, of);
+    s->shown = find_shown(s, of);
+    double u = s->parts_square[0] > 0 ? sqrt(mean_u_square(s, of)) : 0;
+    double scale = u * of->readings / (double)of->pass->count;
+    for (size_t k = 0; k < s->columns; k++)
+        s->row[k] = pow(scale * of->power_w[k], 2);
     for (size_t g = 0; g < SURROUNDINGS; g++)
-        for (size_t k = 0; k < columns; k++)
-            all_time[k] += s->time[g * columns + k];
-    for (size_t g = 0; g < SURROUNDINGS; g++) {
-        jm__matrix_multiply(s->weight, of->readings / count / noise_square, of->covariance,
-                            s->square + g * columns * columns, columns);
-        add_error(error, s, of, g, all_time);
-    }
-    double relative_u =
-        s->parts_square > 0 ? fmin(most_relative_u, sqrt(of->seen_square / s->parts_square)) : 0;
-    scale_and_limit(error, relative_u * relative_u, of, s->row, columns);
-    return relative_u;
+        add_scores(scores, s, s->row, g);
+    return u;
 }
 
-jm_status jm__misfit_find(double *error, double *relative_u, const jm__misfit_of *of, jm_error *err)
+jm_status jm__misfit_add(double *scores, double *relative_u, const jm__misfit_of *of, jm_error *err)
 {
-    size_t columns = of->pass->columns;
-    memset(error, 0, columns * columns * sizeof *error);
     *relative_u = 0;
-    if (of->seen_square <= 0 || of->pass->count == 0) return JM_OK;
+    if (of->pass->count == 0) return JM_OK;
     surroundings s;
-    double *all_time = calloc(columns + 1, sizeof *all_time);
-    jm_status status = surroundings_init(&s, columns, err);
-    if (status == JM_OK && all_time == NULL) status = jm__no_memory(err, "jm__misfit_find");
-    if (status == JM_OK) *relative_u = spread(error, &s, of, all_time);
+    jm_status status = surroundings_init(&s, of->pass->columns, err);
+    if (status == JM_OK) *relative_u = spread(scores, &s, of);
     surroundings_free(&s);
-    free(all_time);
     return status;
 }

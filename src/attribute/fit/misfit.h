@@ -1,4 +1,4 @@
-/* A kind of work does not have one power: what that does to the powers of a fit. */
+/* A kind of work does not have one power: what that does to the scores of a fit. */
 #ifndef JM_ATTRIBUTE_FIT_MISFIT_H
 #define JM_ATTRIBUTE_FIT_MISFIT_H
 
@@ -9,20 +9,20 @@ typedef struct jm__misfit_of {
     const jm__pass *pass; /* a sample of the readings will do */
     jm__response response;
     const double *power_w;    /* [columns] */
-    const double *covariance; /* [columns * columns] for white noise */
-    const double *prior_u_w;  /* [columns]: a power is never known worse than that */
-    double noise_w;           /* standard deviation of one reading behind `covariance` */
+    const double *covariance; /* [columns * columns], W^2, for white noise */
+    double noise_w;           /* standard deviation of one reading behind it */
     double readings;          /* all that were fitted */
-    double seen_square;       /* W^2: variance of the residuals that is to be explained so */
+    double seen_square;       /* W^2: variance of the residuals that may be misfit */
+    double sensor_square;     /* W^2: variance of a reading by the sensor's profile */
 } jm__misfit_of;
 
 /* What of the residuals' variance may come of uneven powers: what neighbours share, is new in each reading,
  * and is more than the sensor's own noise. */
 double jm__misfit_seen(const jm__noise *noise, double sensor_noise_w);
 
-/* `relative_u`: how much, relative to itself, the power of a kind differs from one surrounding to the next,
- * so that the residuals are as large as seen. `error`: what that makes of (fitted power - mean power over the
- * time the kind ran), a covariance, columns * columns. */
-jm_status jm__misfit_find(double *error, double *relative_u, const jm__misfit_of *of, jm_error *err);
+/* `relative_u`: how much, relative to itself, the power of a kind differs from one surrounding to the next.
+ * Adds to `scores` (columns * columns) the covariance that this gives to A'y around A'A times the mean powers
+ * over time. */
+jm_status jm__misfit_add(double *scores, double *relative_u, const jm__misfit_of *of, jm_error *err);
 
 #endif

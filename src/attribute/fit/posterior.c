@@ -88,3 +88,24 @@ jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data, cons
     free(is_free);
     return status;
 }
+
+jm_status jm__posterior_update(jm__posterior *posterior, const jm__qr *equations, const jm__prior *prior,
+                               double weight, jm_error *err)
+{
+    size_t columns = prior->columns;
+    double *row = calloc(columns + 1, sizeof *row);
+    bool *is_free = calloc(columns + 1, sizeof *is_free);
+    jm__qr joint = {0};
+    jm_status status = row == NULL || is_free == NULL ? jm__no_memory(err, "jm__posterior_update") : JM_OK;
+    if (status == JM_OK) status = jm__qr_init(&joint, columns, err);
+    if (status == JM_OK) {
+        jm__prior_append(&joint, equations, prior, weight, row);
+        status = jm__nnls_solve(&joint, prior->most_w, posterior->power_w, is_free, err);
+    }
+    if (status == JM_OK)
+        status = jm__nnls_covariance(&joint, posterior->power_w, is_free, 1, posterior->covariance, err);
+    jm__qr_free(&joint);
+    free(row);
+    free(is_free);
+    return status;
+}

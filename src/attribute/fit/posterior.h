@@ -18,4 +18,9 @@ void jm__posterior_free(jm__posterior *posterior);
 jm_status jm__posterior_solve(jm__posterior *posterior, const jm__qr *data, const jm__prior *prior,
                               jm_error *err);
 
+/* The same with `equations` of unit error, whose noise is known; `weight`: of the prior's. Leaves noise_w and
+ * freedom as they are. */
+jm_status jm__posterior_update(jm__posterior *posterior, const jm__qr *equations, const jm__prior *prior,
+                               double weight, jm_error *err);
+
 #endif

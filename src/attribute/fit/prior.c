@@ -158,6 +158,11 @@ jm_status jm__prior_limit(jm__prior *prior, const double *most_w, jm_error *err)
     return JM_OK;
 }
 
+void jm__prior_add(jm__qr *qr, const jm__prior *prior, double weight, double *row)
+{
+    append(qr, &prior->equations, weight, row);
+}
+
 void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row)
 {
     jm__qr_reset(joint);
@@ -175,17 +180,6 @@ jm_status jm__prior_moved_by_first(double *out, const jm__prior *prior, const do
     jm__matrix_apply(told, first, shift, prior->columns);
     jm__matrix_apply(out, prior->covariance, told, prior->columns);
     free(told);
-    return JM_OK;
-}
-
-jm_status jm__prior_equations_moved(jm__qr *out, const jm__prior *prior, const double *shift, jm_error *err)
-{
-    JM_TRY(jm__qr_init(out, prior->columns, err));
-    memcpy(out->triangle, prior->equations.triangle, out->stride * out->stride * sizeof(double));
-    double *rhs = out->triangle + out->columns * out->stride;
-    for (size_t k = 0; k < out->columns; k++)
-        for (size_t i = 0; i <= k; i++)
-            rhs[i] += out->triangle[k * out->stride + i] * shift[k];
     return JM_OK;
 }
 

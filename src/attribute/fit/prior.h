@@ -42,15 +42,15 @@ void jm__prior_free(jm__prior *prior);
 /* No power can be above most_w[columns], whatever readings say; NULL: no limit. Copied. */
 jm_status jm__prior_limit(jm__prior *prior, const double *most_w, jm_error *err);
 
+/* The prior's equations, each in units of its error times `weight`. `row`: room for one. */
+void jm__prior_add(jm__qr *qr, const jm__prior *prior, double weight, double *row);
+
 /* Start `joint` again from the rows of `data`, then the prior's, weighted for this noise. `row`: room for
  * one. */
 void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior, double noise_w, double *row);
 
 /* out[columns]: how far the powers move if those that the first belief speaks of move by `shift`. */
 jm_status jm__prior_moved_by_first(double *out, const jm__prior *prior, const double *shift, jm_error *err);
-
-/* The prior's equations as they were if its powers were `shift` higher; a triangle of the caller's own. */
-jm_status jm__prior_equations_moved(jm__qr *out, const jm__prior *prior, const double *shift, jm_error *err);
 
 /* Variance of the sum weights . power. */
 double jm__prior_variance(const jm__prior *prior, const double *weights);

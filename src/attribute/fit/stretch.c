@@ -37,141 +37,208 @@ static jm__pass pass_of(const jm__stretch_input *input, const jm__reading_list *
     return pass;
 }
 
-jm_status jm__stretch_fold(jm__qr *qr, const jm__stretch_input *input, jm_error *err)
+static jm_status solve(jm__posterior *posterior, jm__qr *qr, const jm__stretch_input *input, jm_error *err)
 {
-    jm__pass pass = pass_of(input, input->readings);
-    return jm__pass_fold(&pass, input->calibration->response, qr, err);
+    jm__pass all = pass_of(input, input->readings);
+    JM_TRY(jm__pass_fold(&all, input->calibration->response, qr, err));
+    return jm__posterior_solve(posterior, qr, input->prior, err);
 }
 
-static jm_status solve(jm__posterior *posterior, const jm__pass *pass, jm__response response,
-                       const jm__prior *prior, jm_error *err)
-{
-    jm__qr qr = {0};
-    JM_TRY(jm__qr_init(&qr, pass->columns, err));
-    jm_status status = jm__pass_fold(pass, response, &qr, err);
-    if (status == JM_OK) status = jm__posterior_solve(posterior, &qr, prior, err);
-    jm__qr_free(&qr);
-    return status;
-}
+/* ---- what may be wrong with the readings, as covariance of their scores */
 
-/* ---- an error of the response */
+/* What is being found out, and what it is found from. */
+typedef struct search {
+    const jm__stretch_input *input;
+    jm__pass all, part; /* all readings, and a sample of them for what costs columns^2 a reading */
+    jm__qr data;
+    jm__posterior first; /* as if the noise were white */
+    double *scores;
+    double *observed; /* the scores' covariance from blocks of residuals */
+    double *response[JM_RESPONSE_AXES];
+} search;
 
-/* What was learnt elsewhere with the same response moves with it. */
-static jm_status solve_moved(jm__posterior *posterior, const jm__pass *pass, jm__response response,
-                             const jm__stretch_input *input, int axis, jm_error *err)
+/* The response one standard uncertainty off on an axis; false if nothing is unsure there. */
+static bool move(jm__response *out, const jm__calibration *c, int axis)
 {
-    if (input->prior_shift[axis] == NULL) return solve(posterior, pass, response, input->prior, err);
-    jm__prior moved = *input->prior;
-    JM_TRY(jm__prior_equations_moved(&moved.equations, input->prior, input->prior_shift[axis], err));
-    jm_status status = solve(posterior, pass, response, &moved, err);
-    jm__qr_free(&moved.equations);
-    return status;
-}
-
-static jm_status find_shifts(jm__stretch *out, const jm__stretch_input *input, const jm__pass *part,
-                             jm__posterior *here, jm__posterior *there, jm_error *err)
-{
-    const jm__calibration *c = input->calibration;
-    JM_TRY(solve(here, part, c->response, input->prior, err));
-    double lag_u = sqrt(c->lag_variance);
-    double along = lag_u > 0 ? c->covariance / lag_u : 0;
+    double lag_u = sqrt(c->lag_variance), along = lag_u > 0 ? c->covariance / lag_u : 0;
     double width_u = sqrt(fmax(0, c->width_variance - along * along));
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        jm__response response = c->response;
-        response.lag_ns += axis == 0 ? lag_u : 0;
-        response.width_ns = fmax(JM_WIDTH_LEAST_NS, response.width_ns + (axis == 0 ? along : width_u));
-        if ((axis == 0 ? lag_u : width_u) <= 0) continue;
-        JM_TRY(solve_moved(there, part, response, input, axis, err));
-        for (size_t k = 0; k < out->columns; k++)
-            out->shift[axis][k] = there->power_w[k] - here->power_w[k];
-    }
-    return JM_OK;
+    *out = c->response;
+    out->lag_ns += axis == 0 ? lag_u : 0;
+    out->width_ns = fmax(JM_WIDTH_LEAST_NS, out->width_ns + (axis == 0 ? along : width_u));
+    return (axis == 0 ? lag_u : width_u) > 0;
 }
 
 /* Correlated residuals tell less of the response than the likelihood believed, but never less than the
  * sensor's profile knew. */
-static void widen_shifts(jm__stretch *out, const jm__stretch_input *input)
+static double widening(const jm__stretch_input *input, double correlation, int axis)
 {
     const jm__calibration *found = input->calibration, profile = jm__calibration_of(input->sensor);
     /* The limit is a choice: at 0.95 one in 39 readings is news. */
-    double memory = fmin(0.95, fmax(0, out->correlation)), widen = (1 + memory) / (1 - memory);
-    double most[JM_RESPONSE_AXES] = {
-        found->lag_variance > 0 ? profile.lag_variance / found->lag_variance : 1,
-        found->width_variance > 0 ? profile.width_variance / found->width_variance : 1,
-    };
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        for (size_t k = 0; k < out->columns; k++)
-            out->shift[axis][k] *= sqrt(fmin(widen, most[axis]));
+    double memory = fmin(0.95, fmax(0, correlation)), widen = (1 + memory) / (1 - memory);
+    double before = axis == 0 ? profile.lag_variance : profile.width_variance;
+    double after = axis == 0 ? found->lag_variance : found->width_variance;
+    return sqrt(fmin(widen, after > 0 ? before / after : 1));
 }
 
-/* ---- covariances */
-
-/* The sandwich C (S + I) C: what noise of covariance N, with scores S = A'NA / sigma^4, and the beliefs'
- * errors (their information I) did to the powers. `scores` is scaled and used up. */
-static jm_status sandwich(double *out, const jm__posterior *posterior, const jm__prior *prior, double *scores,
-                          double scale, jm_error *err)
+/* A' (A_moved - A) x, for all readings. */
+static jm_status find_response_scores(search *s, int axis, double correlation, jm_error *err)
 {
-    size_t columns = prior->columns;
-    double *half = malloc((columns * columns + 1) * sizeof *half);
-    if (half == NULL) return jm__no_memory(err, "jm__stretch_solve");
-    for (size_t i = 0; i < columns * columns; i++)
-        scores[i] = scale * scores[i] + prior->information[i];
-    jm__matrix_multiply(half, 1, posterior->covariance, scores, columns);
-    jm__matrix_multiply(out, 1, half, posterior->covariance, columns);
-    free(half);
-    return JM_OK;
-}
-
-/* Added to both opinions of the covariance: each takes the power of a kind to be the same everywhere. */
-static jm_status add_misfit(jm__stretch *out, const jm__stretch_input *input, const jm__posterior *posterior,
-                            const jm__pass *part, const jm__noise *noise, jm_error *err)
-{
-    size_t square = out->columns * out->columns;
-    double *error = malloc((square + 1) * sizeof *error);
-    if (error == NULL) return jm__no_memory(err, "jm__stretch_solve");
-    const jm__misfit_of of = {
-        .pass = part,
-        .response = input->calibration->response,
-        .power_w = posterior->power_w,
-        .covariance = posterior->covariance,
-        .prior_u_w = input->prior->u_w,
-        .noise_w = posterior->noise_w,
-        .readings = (double)out->readings,
-        .seen_square = jm__misfit_seen(noise, input->sensor->noise),
-    };
-    jm_status status = jm__misfit_find(error, &out->misfit, &of, err);
-    for (size_t i = 0; status == JM_OK && i < square; i++) {
-        out->covariance[i] += error[i];
-        out->observed[i] += error[i];
+    const jm__calibration *c = s->input->calibration;
+    const jm__pass *pass = &s->part;
+    size_t count = pass->count, columns = pass->columns;
+    jm__response moved;
+    if (!move(&moved, c, axis) || count == 0) return JM_OK;
+    double *here = calloc(2 * count + columns + 1, sizeof *here), *there = here + count, *row = there + count;
+    if (here == NULL) return jm__no_memory(err, "jm__stretch_weigh");
+    jm_status status = jm__pass_residual_each(pass, c->response, s->first.power_w, here, err);
+    if (status == JM_OK) status = jm__pass_residual_each(pass, moved, s->first.power_w, there, err);
+    double scale = widening(s->input, correlation, axis) * (double)s->all.count / (double)count;
+    if (status == JM_OK) jm__design_start(pass->design, c->response);
+    for (size_t i = 0; status == JM_OK && i < count; i++) {
+        jm__pass_row(pass, i, row);
+        for (size_t k = 0; k < columns; k++)
+            s->response[axis][k] += scale * row[k] * (here[i] - there[i]);
     }
-    free(error);
+    free(here);
     return status;
 }
 
-/* Two opinions of the powers' covariance: from a model of the noise, and from the residuals as they are. */
-static jm_status find_covariances(jm__stretch *out, const jm__stretch_input *input, const jm__pass *part,
-                                  const jm__posterior *posterior, double *scores, jm_error *err)
+/* How much larger the scores of the residuals are than the noise explains: the mean over powers of both
+ * variances of what they do to a power. */
+static double excess(const search *s, double *product)
 {
-    size_t columns = out->columns;
-    jm__pass all = pass_of(input, input->readings);
-    jm__response response = input->calibration->response;
-    const double *x = posterior->power_w;
-    double noise_square = posterior->noise_w * posterior->noise_w;
+    size_t n = s->part.columns;
+    double sum = 0, powers = 0;
+    for (size_t k = 0; k < n; k++) {
+        const double *row = s->first.covariance + k * n;
+        jm__matrix_apply(product, s->observed, row, n);
+        double seen = jm__matrix_dot(product, row, n);
+        jm__matrix_apply(product, s->scores, row, n);
+        double expected = jm__matrix_dot(product, row, n);
+        if (expected <= 0) continue;
+        sum += seen / expected;
+        powers++;
+    }
+    return powers > 0 ? sum / powers : 1;
+}
+
+/* The noise as it is modelled, made larger where blocks of a second show more. */
+static jm_status find_noise_scores(search *s, jm__stretch *out, const jm__noise *noise, jm_error *err)
+{
+    size_t square = s->part.columns * s->part.columns;
+    JM_TRY(jm__noise_scores(noise, &s->part, s->input->calibration->response, s->scores, err));
+    double scale = (double)s->all.count / (double)s->part.count;
+    for (size_t i = 0; i < square; i++)
+        s->scores[i] *= scale;
+    if (s->all.count < JM_NOISE_READINGS) return JM_OK;
+    double taken = s->first.noise_w / out->residual_w; /* the fit took some of the residuals */
+    double larger = fmax(1, taken * taken * excess(s, s->response[0]));
+    memset(s->response[0], 0, s->part.columns * sizeof(double));
+    for (size_t i = 0; i < square; i++)
+        s->scores[i] *= larger;
+    return JM_OK;
+}
+
+static jm_status find_scores(search *s, jm__stretch *out, jm_error *err)
+{
+    const jm__stretch_input *input = s->input;
+    const jm__response response = input->calibration->response;
     jm__residuals residuals;
-    JM_TRY(jm__pass_residuals(&all, response, x, &residuals, scores, err));
+    JM_TRY(jm__pass_residuals(&s->all, response, s->first.power_w, &residuals, s->observed, err));
     out->residual_w = residuals.rms;
     out->correlation = residuals.correlation;
-    /* Residuals are smaller than the noise by what the fit took of it. */
-    double scale = residuals.rms > 0 ? 1 / (noise_square * residuals.rms * residuals.rms) : 0;
-    JM_TRY(sandwich(out->observed, posterior, input->prior, scores, scale, err));
-    JM_TRY(jm__noise_fit(&out->noise, &all, response, x, posterior->freedom, err));
-    const jm__noise noise = input->noise != NULL ? *input->noise : out->noise;
-    memcpy(out->covariance, posterior->covariance, columns * columns * sizeof(double));
-    if (noise.drift == 0 || all.count == 0) return JM_OK;
-    JM_TRY(jm__noise_scores(&noise, part, response, scores, err));
-    scale = (double)all.count / (double)part->count / ((noise.white + noise.drift) * noise_square);
-    JM_TRY(sandwich(out->covariance, posterior, input->prior, scores, scale, err));
-    return add_misfit(out, input, posterior, part, &noise, err);
+    JM_TRY(jm__noise_fit(&out->noise, &s->all, response, s->first.power_w, s->first.freedom, err));
+    jm__noise noise = input->noise != NULL ? *input->noise : out->noise;
+    if (noise.white + noise.drift <= 0) noise = (jm__noise){.white = pow(s->first.noise_w, 2)};
+    JM_TRY(find_noise_scores(s, out, &noise, err));
+    double sensor_w = jm__noise_of(input->sensor).noise_w;
+    const jm__misfit_of of = {
+        .pass = &s->part,
+        .response = response,
+        .power_w = s->first.power_w,
+        .readings = (double)s->all.count,
+        .covariance = s->first.covariance,
+        .noise_w = s->first.noise_w,
+        .sensor_square = pow(sensor_w, 2),
+        .seen_square = jm__misfit_seen(&noise, sensor_w),
+    };
+    JM_TRY(jm__misfit_add(s->scores, &out->misfit, &of, err));
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+        JM_TRY(find_response_scores(s, axis, out->correlation, err));
+    return JM_OK;
+}
+
+/* ---- readings as equations */
+
+/* A thousandth of what is believed goes with the readings: of what none of them tells, the scores alone could
+ * not be solved for. The prior then counts for the rest. */
+static const double lent = 1e-3;
+
+static void lend(search *s, double *row)
+{
+    const jm__prior *prior = s->input->prior;
+    size_t square = prior->columns * prior->columns;
+    double noise_square = pow(s->first.noise_w, 2);
+    jm__prior_add(&s->data, prior, sqrt(lent) * s->first.noise_w, row);
+    jm__qr_finish(&s->data);
+    for (size_t i = 0; i < square; i++)
+        s->scores[i] += lent * noise_square * noise_square * prior->information[i];
+}
+
+static jm_status weigh(jm__weighed *equations, jm__stretch *out, search *s, jm_error *err)
+{
+    const jm__stretch_input *input = s->input;
+    JM_TRY(solve(&s->first, &s->data, input, err));
+    out->readings = s->all.count;
+    out->noise_w = s->first.noise_w;
+    out->freedom = s->first.freedom;
+    if (s->all.count > 0) JM_TRY(find_scores(s, out, err));
+    lend(s, s->observed); /* used up: room for a row */
+    const jm__weigh_of of = {
+        .data = &s->data,
+        .prior = input->prior,
+        .scores = s->scores,
+        .response = {s->response[0], s->response[1]},
+        .prior_shift = {input->prior_shift[0], input->prior_shift[1]},
+    };
+    return jm__weigh(equations, &of, err);
+}
+
+jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__stretch_input *input,
+                            jm_error *err)
+{
+    size_t columns = input->prior->columns;
+    jm__reading_list sample = {0};
+    search s = {.input = input, .all = pass_of(input, input->readings)};
+    *equations = (jm__weighed){0};
+    s.scores = calloc(columns * columns + 1, sizeof(double));
+    s.observed = calloc(columns * columns + columns + 1, sizeof(double));
+    bool fine = s.scores != NULL && s.observed != NULL;
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
+        s.response[axis] = calloc(columns + 1, sizeof(double));
+        fine = fine && s.response[axis] != NULL;
+    }
+    jm_status status =
+        fine ? jm__posterior_init(&s.first, columns, err) : jm__no_memory(err, "jm__stretch_weigh");
+    if (status == JM_OK) status = jm__qr_init(&s.data, columns, err);
+    if (status == JM_OK)
+        status = jm__readings_sample(&sample, input->readings, jm__stretch_sample_size(columns), err);
+    s.part = pass_of(input, &sample);
+    if (status == JM_OK) status = weigh(equations, out, &s, err);
+    jm__vec_free(&sample);
+    jm__posterior_free(&s.first);
+    jm__qr_free(&s.data);
+    free(s.scores);
+    free(s.observed);
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+        free(s.response[axis]);
+    return status;
+}
+
+jm_status jm__stretch_update(jm__posterior *posterior, const jm__weighed *equations, const jm__prior *prior,
+                             jm_error *err)
+{
+    return jm__posterior_update(posterior, &equations->equations, prior, sqrt(1 - lent), err);
 }
 
 /* ---- the whole */
@@ -181,8 +248,7 @@ jm_status jm__stretch_init(jm__stretch *out, size_t columns, jm_error *err)
     *out = (jm__stretch){.columns = columns};
     out->power_w = calloc(columns + 1, sizeof(double));
     out->covariance = calloc(columns * columns + 1, sizeof(double));
-    out->observed = calloc(columns * columns + 1, sizeof(double));
-    bool all = out->power_w != NULL && out->covariance != NULL && out->observed != NULL;
+    bool all = out->power_w != NULL && out->covariance != NULL;
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
         out->shift[axis] = calloc(columns + 1, sizeof(double));
         all = all && out->shift[axis] != NULL;
@@ -190,39 +256,23 @@ jm_status jm__stretch_init(jm__stretch *out, size_t columns, jm_error *err)
     return all ? JM_OK : jm__no_memory(err, "jm__stretch_init");
 }
 
-static jm_status solve_all(jm__stretch *out, const jm__stretch_input *input, const jm__pass *part,
-                           jm__posterior *posterior, double *scores, jm_error *err)
-{
-    jm__pass all = pass_of(input, input->readings);
-    JM_TRY(solve(posterior, &all, input->calibration->response, input->prior, err));
-    out->readings = all.count;
-    out->noise_w = posterior->noise_w;
-    out->freedom = posterior->freedom;
-    memcpy(out->power_w, posterior->power_w, out->columns * sizeof(double));
-    JM_TRY(find_covariances(out, input, part, posterior, scores, err));
-    widen_shifts(out, input);
-    return JM_OK;
-}
-
 jm_status jm__stretch_solve(jm__stretch *out, const jm__stretch_input *input, jm_error *err)
 {
     size_t columns = input->prior->columns;
-    jm__reading_list sample = {0};
-    jm__posterior here = {0}, there = {0};
-    double *scores = malloc((columns * columns + 1) * sizeof *scores);
-    jm_status status = jm__stretch_init(out, columns, err);
-    if (status == JM_OK && scores == NULL) status = jm__no_memory(err, "jm__stretch_solve");
-    if (status == JM_OK) status = jm__posterior_init(&here, columns, err);
-    if (status == JM_OK) status = jm__posterior_init(&there, columns, err);
-    if (status == JM_OK)
-        status = jm__readings_sample(&sample, input->readings, jm__stretch_sample_size(columns), err);
-    jm__pass part = pass_of(input, &sample);
-    if (status == JM_OK) status = find_shifts(out, input, &part, &here, &there, err);
-    if (status == JM_OK) status = solve_all(out, input, &part, &here, scores, err);
-    jm__posterior_free(&here);
-    jm__posterior_free(&there);
-    jm__vec_free(&sample);
-    free(scores);
+    jm__weighed equations = {0};
+    jm__posterior found = {0};
+    JM_TRY(jm__stretch_init(out, columns, err));
+    jm_status status = jm__stretch_weigh(&equations, out, input, err);
+    if (status == JM_OK) status = jm__posterior_init(&found, columns, err);
+    if (status == JM_OK) status = jm__stretch_update(&found, &equations, input->prior, err);
+    if (status == JM_OK) {
+        memcpy(out->power_w, found.power_w, columns * sizeof(double));
+        memcpy(out->covariance, found.covariance, columns * columns * sizeof(double));
+        for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+            jm__matrix_apply(out->shift[axis], found.covariance, equations.told[axis], columns);
+    }
+    jm__posterior_free(&found);
+    jm__weighed_free(&equations);
     return status;
 }
 
@@ -230,7 +280,6 @@ void jm__stretch_free(jm__stretch *stretch)
 {
     free(stretch->power_w);
     free(stretch->covariance);
-    free(stretch->observed);
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
         free(stretch->shift[axis]);
     *stretch = (jm__stretch){0};

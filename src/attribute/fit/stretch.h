@@ -5,10 +5,7 @@
 #include "attribute/fit/calibrate.h"
 #include "attribute/fit/noise.h"
 #include "attribute/fit/readings.h"
-
-/* Errors of the response, independent of each other: along the lag (with the width that comes with it), and
- * of the width. */
-enum { JM_RESPONSE_AXES = 2 };
+#include "attribute/fit/weigh.h"
 
 typedef struct jm__stretch_input {
     const jm_sensor *sensor;
@@ -23,9 +20,8 @@ typedef struct jm__stretch_input {
 typedef struct jm__stretch {
     size_t columns;
     double *power_w;
-    double *covariance; /* [columns * columns], W^2: for white noise and drift as found in the residuals */
-    double *observed;   /* the same from the residuals as they are, drift and all; the larger one counts */
-    double *shift[JM_RESPONSE_AXES]; /* [columns]: W per standard uncertainty of the response on this axis */
+    double *covariance;              /* [columns * columns], W^2: of all errors */
+    double *shift[JM_RESPONSE_AXES]; /* [columns]: covariance with an error of the response of variance 1 */
     size_t readings;
     double noise_w;
     double freedom;     /* degrees of freedom behind noise_w */
@@ -40,8 +36,14 @@ jm_status jm__stretch_init(jm__stretch *stretch, size_t columns, jm_error *err);
 jm_status jm__stretch_solve(jm__stretch *out, const jm__stretch_input *input, jm_error *err);
 void jm__stretch_free(jm__stretch *stretch);
 
-/* The readings as a finished triangle, for what looks at them before they are solved. */
-jm_status jm__stretch_fold(jm__qr *qr, const jm__stretch_input *input, jm_error *err);
+/* The readings as equations of unit error, and what their residuals show (in `out`, of which the powers and
+ * their errors stay as they are). The caller frees `equations` in any case. */
+jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__stretch_input *input,
+                            jm_error *err);
+
+/* The powers after these equations and the input's beliefs. */
+jm_status jm__stretch_update(jm__posterior *posterior, const jm__weighed *equations, const jm__prior *prior,
+                             jm_error *err);
 
 /* How many readings a step may take that costs columns^2 for each. */
 size_t jm__stretch_sample_size(size_t columns);

@@ -41,36 +41,31 @@ jm__fit_sum jm__fit_sum_of(const jm__fit *fit, const jm__cell *cells, size_t cou
         size_t k = cells[i].column - first;
         double seconds = cells[i].seconds;
         sum.energy_j += seconds * fit->power_w[k];
-        for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-            sum.shift_j[axis] += seconds * fit->shift[axis][k];
         if (!fit->known) continue;
         sum.prior_j += seconds * prior->power_w[k];
         if (prior->independent) sum.prior_variance += pow(seconds * prior->u_w[k], 2);
     }
-    sum.variance = fmax(quadratic(fit->covariance, fit->columns, cells, count, first),
-                        quadratic(fit->observed, fit->columns, cells, count, first));
+    sum.variance = quadratic(fit->covariance, fit->columns, cells, count, first);
+    double uneven = 0;
+    for (size_t i = 0; fit->uneven != NULL && i < count; i++) {
+        const jm__uneven *column = &fit->uneven[cells[i].column - first];
+        uneven += column->square * cells[i].seconds * fmax(0, column->seconds - cells[i].seconds);
+    }
+    sum.variance += uneven;
     if (!fit->known) return sum;
     if (!prior->independent)
         sum.prior_variance = quadratic(prior->covariance, fit->columns, cells, count, first);
+    sum.prior_variance += uneven;
     sum.believed = decider(prior, cells, count, first);
     return sum;
 }
 
-/* The opinion that is larger for the sum of both is taken for the two of them. */
-double jm__fit_covariance(const jm__fit *fit, const double *left_s, const double *right_s)
+double jm__fit_covariance(const jm__fit *fit, const double *left_s, const double *right_s,
+                          const double *both_s)
 {
-    size_t n = fit->columns;
-    const double *opinions[] = {fit->covariance, fit->observed};
-    double best = 0, most = -1;
-    for (size_t i = 0; i < sizeof opinions / sizeof *opinions; i++) {
-        double between = jm__matrix_between(left_s, opinions[i], right_s, n);
-        double both = jm__matrix_between(left_s, opinions[i], left_s, n) +
-                      jm__matrix_between(right_s, opinions[i], right_s, n) + 2 * between;
-        if (both <= most) continue;
-        most = both;
-        best = between;
-    }
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        best += jm__matrix_dot(left_s, fit->shift[axis], n) * jm__matrix_dot(right_s, fit->shift[axis], n);
-    return best;
+    double sum = jm__matrix_between(left_s, fit->covariance, right_s, fit->columns);
+    for (size_t k = 0; fit->uneven != NULL && k < fit->columns; k++)
+        sum += fit->uneven[k].square *
+               ((both_s != NULL ? both_s[k] * fit->uneven[k].seconds : 0) - left_s[k] * right_s[k]);
+    return sum;
 }

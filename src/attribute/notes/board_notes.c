@@ -147,11 +147,11 @@ static void say_fit(jm__note_writer *w, const jm__board_part *part)
         jm__say(w, "%s: %zu of the %zu lines of %s speak of what ran there.", w->label, part->believed.used,
                 part->believed.all, w->a->options.belief);
     if (part->fit.misfit >= misfit_told)
-        jm__say(w,
-                "%s: the same kind of work did not always draw the same power: by about %.0f %%, as the "
-                "residuals "
-                "show. The intervals allow for it.",
-                w->label, 100 * part->fit.misfit);
+        jm__say(
+            w,
+            "%s: the same kind of work does not always draw the same power: about %.0f %% more or less, by "
+            "what is usual and what residuals show. The intervals allow for it.",
+            w->label, 100 * part->fit.misfit);
     say_total(w, part);
 }
 

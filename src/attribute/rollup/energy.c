@@ -6,9 +6,9 @@
 #include <math.h>
 
 /* Below, the figure is the prior's, not the data's (shared/attribution.md, "Before a figure is believed").
- * Two equal kinds of independent priors, of which the readings tell no more than their sum, come near it from
- * below. */
-static const double least_shrinkage = 0.5;
+ * Of two equal kinds, of which the readings tell no more than their sum, they take half; a little more where
+ * the kinds' priors share an error. */
+static const double least_shrinkage = 0.55;
 
 /* Sums over boards, whose errors are independent of each other. */
 typedef struct board_sum {
@@ -32,8 +32,6 @@ static void add_board(jm__energy *energy, board_sum *boards, const jm__board_par
     all->prior_j += sum.prior_j;
     all->prior_variance += sum.prior_variance;
     all->variance += sum.variance;
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        all->shift_j[axis] = hypot(all->shift_j[axis], sum.shift_j[axis]);
     boards->quantile = fmax(boards->quantile, part->fit.quantile);
 }
 
@@ -51,17 +49,13 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
         if (i > first) add_board(&energy, &boards, part, cells + first, i - first);
     }
     const jm__fit_sum sum = boards.all;
-    double shifts = 0; /* variance of what errors of the response do */
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        shifts += sum.shift_j[axis] * sum.shift_j[axis];
-    double half_j =
-        sqrt(boards.quantile * boards.quantile * sum.variance + JM_NORMAL_95 * JM_NORMAL_95 * shifts);
+    double half_j = boards.quantile * sqrt(sum.variance);
     /* Seen from the figure, the truth is no farther than the beliefs alone would have it. */
     half_j = fmin(half_j, JM_NORMAL_95 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2)));
     energy.energy_j = sum.energy_j;
     energy.low_j = jm__energy_floor(sum.energy_j - half_j);
     energy.high_j = sum.energy_j + half_j;
-    energy.shrinkage = sum.prior_variance > 0 ? 1 - (sum.variance + shifts) / sum.prior_variance : 1;
+    energy.shrinkage = sum.prior_variance > 0 ? 1 - sum.variance / sum.prior_variance : 1;
     energy.decided = energy.fitted && energy.shrinkage >= least_shrinkage;
     return energy;
 }

@@ -162,14 +162,24 @@ jm_status jm__sums_add(const jm__sums *s, const size_t *rows, size_t count, jm_s
     return status;
 }
 
+static bool is_within(const part_sum *inner, const part_sum *outer, const jm__sums *s)
+{
+    for (size_t n = 0; n < s->tree->nodes.count; n++)
+        if (inner->in[n] && !outer->in[n]) return false;
+    return true;
+}
+
+/* Two rows have one of them in common, or nothing. */
 static double covariance(const part_sum *left, const part_sum *right, const jm__sums *s)
 {
     double sum_j2 = 0;
+    const part_sum *inner = is_within(left, right, s) ? left : is_within(right, left, s) ? right : NULL;
     for (size_t b = 0; b < s->a->dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
         if (part->work->columns.count == 0) continue;
         sum_j2 += jm__fit_covariance(&part->fit, left->seconds + part->first_column,
-                                     right->seconds + part->first_column);
+                                     right->seconds + part->first_column,
+                                     inner != NULL ? inner->seconds + part->first_column : NULL);
     }
     for (size_t n = 0; n < s->tree->nodes.count; n++) { /* what sensors had is the same in both */
         const jm__node *node = &s->tree->nodes.items[n];

@@ -1,0 +1,146 @@
+/* Of many intervals that say 90 %, how many hold the truth: four programs, each for itself, whose kinds of
+ * work draw one power or many.
+ *
+ * JOULEMAP_TEST_RECORDINGS: how many of each program and spread (12 without it, whose rows err together: then
+ * the limits are two standard deviations of chance wider). */
+#include "attribute/fit/student.h"
+#include "attribute/report.h"
+#include "programs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static const double spreads[] = {0, 0.03, 0.08};
+
+enum { SPREADS = sizeof spreads / sizeof *spreads };
+
+static int recordings(void)
+{
+    const char *text = getenv("JOULEMAP_TEST_RECORDINGS");
+    return text != NULL ? atoi(text) : 12;
+}
+
+typedef struct held {
+    int inside, all;
+    double error_square, half_sum, z_square;
+} held;
+
+/* [provenance is fitted][view is by layer] */
+typedef struct outcome {
+    held rows[2][2];
+} outcome;
+
+static held together(const outcome *o, bool fitted_only)
+{
+    held sum = {0};
+    for (int fitted = fitted_only; fitted < 2; fitted++)
+        for (int layer = 0; layer < 2; layer++) {
+            const held *h = &o->rows[fitted][layer];
+            sum.inside += h->inside;
+            sum.all += h->all;
+            sum.error_square += h->error_square;
+            sum.half_sum += h->half_sum;
+            sum.z_square += h->z_square;
+        }
+    return sum;
+}
+
+static void take_row(outcome *out, const jm_row *row, double truth_j, bool layer)
+{
+    double narrower = jm__student_quantile(0.90, 1e6) / jm__student_quantile(0.95, 1e6);
+    double half_j = narrower * (truth_j < row->energy_j ? row->energy_j - row->energy_low_j
+                                                        : row->energy_high_j - row->energy_j);
+    held *h = &out->rows[row->provenance == JM_PROVENANCE_FITTED][layer];
+    h->all++;
+    h->inside += fabs(truth_j - row->energy_j) <= half_j;
+    h->error_square += pow(row->energy_j / truth_j - 1, 2);
+    h->half_sum += half_j / truth_j;
+    h->z_square += pow((truth_j - row->energy_j) / half_j, 2);
+}
+
+static void take_view(outcome *out, const synthetic *s, jm_by by)
+{
+    const jm_report_options options = {.size = sizeof options, .by = by};
+    jm_report *report = NULL;
+    jm_error err = {0};
+    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    for (size_t i = 0; i < jm_report_row_count(report); i++) {
+        const jm_row *row = jm_report_row(report, i);
+        int number;
+        if (by == JM_BY_KERNEL && sscanf(row->path, "kind%d", &number) == 1)
+            take_row(out, row, prog_truth_j(s, number + 1, 0), false);
+        else if (by == JM_BY_LAYER && sscanf(row->path, "net.%d", &number) == 1)
+            take_row(out, row, prog_truth_j(s, 0, number + 2), true);
+        else if (by == JM_BY_LAYER && strcmp(row->path, "net") == 0)
+            take_row(out, row, prog_truth_j(s, 0, 0), true);
+    }
+    jm_report_free(report);
+}
+
+static void add(outcome *to, const outcome *from)
+{
+    for (int i = 0; i < 4; i++) {
+        held *t = &to->rows[i / 2][i % 2];
+        const held *f = &from->rows[i / 2][i % 2];
+        t->inside += f->inside;
+        t->all += f->all;
+        t->error_square += f->error_square;
+        t->half_sum += f->half_sum;
+        t->z_square += f->z_square;
+    }
+}
+
+static void print_outcome(const char *name, const char *spread, const outcome *o)
+{
+    held fitted = together(o, true), all = together(o, false);
+    print_message(
+        "%-12s %5s: fitted %5.1f %% of %4d, all %5.1f %% of %4d; error %4.1f %%, half width %4.1f %%", name,
+        spread, 100.0 * fitted.inside / fitted.all, fitted.all, 100.0 * all.inside / all.all, all.all,
+        100 * sqrt(all.error_square / all.all), 100 * all.half_sum / all.all);
+    for (int layer = 0; layer < 2; layer++) {
+        held h = o->rows[1][layer];
+        print_message("; %s %5.1f %%", layer ? "layers" : "kernels", 100.0 * h.inside / h.all);
+    }
+    print_message("\n");
+}
+
+static void test_intervals_hold_as_often_as_they_say_in_each_program(void **state)
+{
+    (void)state;
+    bool fine = true;
+    double slack = recordings() < 40 ? 0.02 : 0;
+    for (int p = 0; p < PROGRAMS; p++) {
+        outcome whole = {0};
+        for (int m = 0; m < SPREADS; m++) {
+            outcome out = {0};
+            char spread[16];
+            snprintf(spread, sizeof spread, "%g %%", 100 * spreads[m]);
+            for (int r = 0; r < recordings(); r++) {
+                synthetic *s =
+                    prog_record(&programs[p], spreads[m], (uint64_t)(1000 * p + 100000 * m + r + 1), 12);
+                take_view(&out, s, JM_BY_KERNEL);
+                take_view(&out, s, JM_BY_LAYER);
+                syn_free(s);
+            }
+            print_outcome(programs[p].name, spread, &out);
+            add(&whole, &out);
+        }
+        print_outcome(programs[p].name, "all", &whole);
+        held fitted = together(&whole, true), all = together(&whole, false);
+        fine = fine && fitted.inside >= (0.86 - slack) * fitted.all &&
+               fitted.inside <= (0.94 + slack) * fitted.all && all.inside >= (0.86 - slack) * all.all &&
+               all.inside <= (0.97 + slack) * all.all;
+    }
+    assert_true(fine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_intervals_hold_as_often_as_they_say_in_each_program),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
