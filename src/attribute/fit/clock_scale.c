@@ -149,7 +149,7 @@ static void take_corner(finder *f)
     const jm__sampled *s = &f->sampled;
     const double *corner[UNKNOWNS + 1];
     for (size_t i = 0; i <= UNKNOWNS; i++)
-        corner[i] = s->qr.triangle + (s->columns + i) * s->qr.stride + s->columns;
+        corner[i] = s->qr.triangle + (s->behind + i) * s->qr.stride + s->behind;
     const double *rest = corner[UNKNOWNS];
     f->square = rest[UNKNOWNS] * rest[UNKNOWNS];
     for (size_t i = 0; i < UNKNOWNS; i++) {
@@ -172,13 +172,16 @@ static jm_status look(finder *f, jm_error *err)
     uint32_t *one = calloc(f->codes, sizeof *one);
     if (one == NULL) return jm__no_memory(err, "jm__clock_scale_find");
     jm_status status = fill(f, f->in->work->pieces.column_of, 0, s->columns, scale_of, 1, err);
-    if (status == JM_OK) status = fill(f, one, s->columns + EXPONENT, 1, by_exponent, 0, err);
-    if (status == JM_OK) status = fill(f, one, s->columns + STILL, 1, by_still, 0, err);
+    f->in->work->pieces.scale_of = f->scale;
+    if (status == JM_OK) status = jm__sampled_add_response(s, &f->in->work->pieces, err);
+    f->in->work->pieces.scale_of = NULL;
+    if (status == JM_OK) status = fill(f, one, s->behind + EXPONENT, 1, by_exponent, 0, err);
+    if (status == JM_OK) status = fill(f, one, s->behind + STILL, 1, by_still, 0, err);
     free(one);
     if (status != JM_OK) return status;
     jm__sampled_fold(s);
     take_corner(f);
-    s->x[s->columns + EXPONENT] = s->x[s->columns + STILL] = 0;
+    s->x[s->behind + EXPONENT] = s->x[s->behind + STILL] = 0;
     f->noise = jm__sampled_noise(s);
     memcpy(f->power_w, s->x, s->columns * sizeof *f->power_w);
     return JM_OK;

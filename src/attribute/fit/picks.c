@@ -28,7 +28,7 @@ void jm__picks_free(jm__picks *picks)
 
 static const double *corner(const jm__sampled *sampled, size_t part)
 {
-    return sampled->qr.triangle + (sampled->columns + part) * sampled->qr.stride + sampled->columns;
+    return sampled->qr.triangle + (sampled->behind + part) * sampled->qr.stride + sampled->behind;
 }
 
 void jm__picks_take_corner(jm__picks *s, const jm__sampled *sampled)

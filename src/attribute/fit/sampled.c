@@ -7,15 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 1000000 }; /* numbers of rows that are kept: 8 MB */
+enum {
+    ROOM = 1000000, /* numbers of rows that are kept: 8 MB */
+    LAG = 0,
+    WIDTH,
+    RESPONSES
+};
 
 jm_status jm__sampled_init(jm__sampled *s, const jm__fit *fit, const jm__fit_input *input, size_t behind,
                            jm_error *err)
 {
     *s = (jm__sampled){.fit = fit,
                        .columns = fit->columns,
-                       .width = fit->columns + behind,
-                       .period_ns = input->sensor->period_ns};
+                       .behind = fit->columns + RESPONSES,
+                       .width = fit->columns + RESPONSES + behind,
+                       .sensor = input->sensor};
     jm__reading_list all = {0};
     size_t most = ROOM / s->width;
     if (most < 4 * s->width) most = 4 * s->width;
@@ -41,6 +47,38 @@ void jm__sampled_free(jm__sampled *s)
     *s = (jm__sampled){0};
 }
 
+/* `sign` times what the readings should say with this response, into a column of the rows. */
+static void add_expected(jm__sampled *s, jm__design *design, jm__response response, size_t column,
+                         double sign)
+{
+    jm__design_start(design, response);
+    for (size_t i = 0; i < s->readings.count; i++) {
+        const double *row = jm__design_row(design, s->readings.items[i].t_ns);
+        double *to = s->rows + i * s->width + column;
+        for (size_t k = 0; k < s->columns; k++)
+            *to += sign * row[k] * s->fit->power_w[k];
+    }
+}
+
+/* A column is the change by one standard uncertainty of the profile. */
+jm_status jm__sampled_add_response(jm__sampled *s, jm__pieces *pieces, jm_error *err)
+{
+    const jm__calibration profile = jm__calibration_of(s->sensor);
+    jm__design design = {0};
+    JM_TRY(jm__design_init(&design, pieces, s->columns, err));
+    for (size_t way = LAG; way < RESPONSES; way++) {
+        jm__response response = s->fit->response;
+        if (way == LAG) response.lag_ns += sqrt(profile.lag_variance);
+        if (way == WIDTH) response.width_ns += sqrt(profile.width_variance);
+        for (size_t i = 0; i < s->readings.count; i++)
+            s->rows[i * s->width + s->columns + way] = 0;
+        add_expected(s, &design, response, s->columns + way, 1);
+        add_expected(s, &design, s->fit->response, s->columns + way, -1);
+    }
+    jm__design_free(&design);
+    return jm__pieces_check(pieces, err);
+}
+
 /* Beliefs are weighed for the sensor's own noise: what the residuals show on top of it may be what is looked
  * for. */
 void jm__sampled_fold(jm__sampled *s)
@@ -56,12 +94,18 @@ void jm__sampled_fold(jm__sampled *s)
             row[k] = k >= i ? noise_w * from->triangle[k * from->stride + i] : 0;
         jm__qr_add(&s->qr, row, noise_w * from->triangle[s->columns * from->stride + i]);
     }
+    memset(row, 0, s->width * sizeof *row);
+    for (size_t k = s->columns; k < s->behind; k++) {
+        row[k] = noise_w;
+        jm__qr_add(&s->qr, row, 0);
+        row[k] = 0;
+    }
     jm__qr_finish(&s->qr);
 }
 
 static void solve_given_those_behind(jm__sampled *s)
 {
-    for (size_t i = s->columns; i-- > 0;) {
+    for (size_t i = s->behind; i-- > 0;) {
         s->x[i] = s->qr.triangle[s->width * s->qr.stride + i];
         for (size_t k = i + 1; k < s->width; k++)
             s->x[i] -= s->qr.triangle[k * s->qr.stride + i] * s->x[k];
@@ -82,7 +126,7 @@ jm__noise jm__sampled_noise(jm__sampled *s)
         square += s->residual[i] * s->residual[i];
     }
     const jm__pass pass = {
-        .readings = s->readings.items, .count = s->readings.count, .period_ns = s->period_ns};
+        .readings = s->readings.items, .count = s->readings.count, .period_ns = s->sensor->period_ns};
     jm__noise noise;
     jm__noise_of_residuals(&noise, &pass, s->residual, freedom);
     if (noise.white + noise.drift <= 0) noise = (jm__noise){.white = fmax(1e-9, square / freedom)};

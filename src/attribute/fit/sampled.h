@@ -1,5 +1,6 @@
-/* A sample of the readings with their rows of the design, and columns of one's own behind those of the fit:
- * to ask of something what more of the readings it would explain. */
+/* A sample of the readings with their rows of the design, two columns for errors of the sensor's response,
+ * and columns of one's own behind them: to ask of something what more of the readings it would explain, that
+ * powers and another response do not. */
 #ifndef JM_ATTRIBUTE_FIT_SAMPLED_H
 #define JM_ATTRIBUTE_FIT_SAMPLED_H
 
@@ -9,9 +10,10 @@ enum { JM_SAMPLED_LEAST = 200 }; /* fewer readings tell no drift, so nothing is 
 
 typedef struct jm__sampled {
     const jm__fit *fit;
+    const jm_sensor *sensor;
     size_t columns; /* of the fit */
-    size_t width;   /* with those behind */
-    int64_t period_ns;
+    size_t behind;  /* where one's own begin */
+    size_t width;   /* of all */
     jm__reading_list readings;
     double *rows; /* [readings.count * width], for the caller to fill */
     double *x;    /* [width] */
@@ -24,10 +26,14 @@ jm_status jm__sampled_init(jm__sampled *sampled, const jm__fit *fit, const jm__f
                            size_t behind, jm_error *err);
 void jm__sampled_free(jm__sampled *sampled);
 
+/* Once the rows have what the fit's columns weigh: what another lag or width of the response would change.
+ * The pieces give the fit's columns. */
+jm_status jm__sampled_add_response(jm__sampled *sampled, jm__pieces *pieces, jm_error *err);
+
 /* The rows as a finished triangle, with what was believed of the powers beforehand. */
 void jm__sampled_fold(jm__sampled *sampled);
 
-/* The noise that is left, given x[columns] to x[width - 1]; fills the others. */
+/* The noise that is left, given x[behind] to x[width - 1]; fills the others. */
 jm__noise jm__sampled_noise(jm__sampled *sampled);
 
 /* The variance of noise that a difference between long stretches of time sees. */

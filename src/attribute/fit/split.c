@@ -44,7 +44,7 @@ static jm_status fill_rows(selection *s, jm_error *err)
     memcpy(column_of, usual, codes * sizeof *column_of);
     for (size_t i = JM_IDLE_STATES; i < codes; i++) {
         uint32_t part = s->parts.of_use[use_of[i - JM_IDLE_STATES]];
-        if (part != JM_NO_PART) column_of[i] = (uint32_t)sampled->columns + part;
+        if (part != JM_NO_PART) column_of[i] = (uint32_t)sampled->behind + part;
     }
     work->pieces.column_of = column_of;
     jm_status status = jm__design_init(&design, &work->pieces, sampled->width, err);
@@ -53,12 +53,13 @@ static jm_status fill_rows(selection *s, jm_error *err)
         double *row = sampled->rows + i * sampled->width;
         memcpy(row, jm__design_row(&design, sampled->readings.items[i].t_ns), sampled->width * sizeof *row);
         for (size_t p = 0; p < s->parts.count; p++)
-            row[s->parts.items[p].column] += row[sampled->columns + p];
+            row[s->parts.items[p].column] += row[sampled->behind + p];
     }
     jm__design_free(&design);
     work->pieces.column_of = usual;
     free(column_of);
-    return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
+    if (status == JM_OK) status = jm__sampled_add_response(sampled, &work->pieces, err);
+    return status;
 }
 
 static bool holds(const jm__part_set *set, size_t part)
@@ -74,7 +75,7 @@ static double now(const jm__noise *noise)
 /* The noise of what the classes and the picks leave of the readings. */
 static void find_noise(selection *s)
 {
-    jm__picks_differences(&s->picks, s->sampled.x + s->sampled.columns);
+    jm__picks_differences(&s->picks, s->sampled.x + s->sampled.behind);
     s->noise = jm__sampled_noise(&s->sampled);
     jm__picks_factor(&s->picks, now(&s->noise));
 }
@@ -114,6 +115,14 @@ static const jm__part_set *best_of(const selection *s, const jm__part_set *refus
     return best;
 }
 
+/* What readings tell less of than is known without them, a small fault of the response or of the stamps tells
+ * as much of: a difference seen there may be larger than any power. */
+static bool is_told(const selection *s, const jm__part_set *set, const jm__noise *noise)
+{
+    double information = jm__picks_information(&s->picks, set);
+    return information * jm__picks_usual_square(&s->picks, set) > jm__noise_lasting(noise);
+}
+
 /* Try it: it stays if it is worth it with the noise that it leaves. */
 static bool try(selection *s, const jm__part_set *set)
 {
@@ -128,7 +137,7 @@ static bool try(selection *s, const jm__part_set *set)
     s->picks.count--;
     jm__picks_factor(&s->picks, now(&left));
     double gain = jm__picks_gain(&s->picks, set, jm__noise_lasting(&left), &new->q);
-    bool worth = gain > JM_REFINE_LOG_ODDS + log((double)s->sets.count);
+    bool worth = gain > JM_REFINE_LOG_ODDS + log((double)s->sets.count) && is_told(s, set, &left);
     s->noise = worth ? left : before;
     s->picks.count += worth;
     jm__picks_factor(&s->picks, now(&s->noise));
