@@ -129,6 +129,48 @@ static void test_a_row_holds_all_below_it(void **state)
     jm__tree_free(&tree);
 }
 
+static void test_a_row_is_weak_if_most_below_it_shares_columns(void **state)
+{
+    (void)state;
+    jm__tree tree;
+    jm__tree_init(&tree);
+    size_t top = add(&tree, JM__NO_NODE, "top", "forward");
+    size_t shared = add(&tree, top, "shared", "forward"), own = add(&tree, top, "own", "forward");
+    jm__tree_add(&tree, shared, 1, 3);
+    jm__tree_add(&tree, own, 2, 2);
+    tree.nodes.items[shared].busy_s = tree.nodes.items[shared].merged_s = 3;
+    tree.nodes.items[own].busy_s = 2;
+    jm__rows rows = rows_of(&tree);
+    assert_int_equal(row_of(&rows, "top")->provenance, JM_PROVENANCE_WEAK);
+    assert_int_equal(row_of(&rows, "shared")->provenance, JM_PROVENANCE_WEAK);
+    assert_int_not_equal(row_of(&rows, "own")->provenance, JM_PROVENANCE_WEAK);
+    jm__rows_free(&rows);
+    jm__tree_free(&tree);
+}
+
+static void test_a_row_is_shown_if_it_or_what_is_below_has_anything(void **state)
+{
+    (void)state;
+    jm__tree tree;
+    jm__tree_init(&tree);
+    size_t top = add(&tree, JM__NO_NODE, "top", "forward"), called = add(&tree, top, "called", "forward"),
+           empty = add(&tree, JM__NO_NODE, "empty", "forward"),
+           busy = add(&tree, JM__NO_NODE, "busy", "forward"),
+           worked = add(&tree, JM__NO_NODE, "worked", "forward");
+    add(&tree, empty, "as empty", "forward");
+    add_measured(&tree, JM__NO_NODE, "measured", 0, 1, 0);
+    tree.nodes.items[called].calls = 1;
+    tree.nodes.items[busy].busy_s = 0.5;
+    jm__tree_add(&tree, worked, 1, 1);
+    jm__rows rows = rows_of(&tree);
+    static const char *const shown[] = {"top", "called", "busy", "worked", "measured"};
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        (void)row_of(&rows, shown[i]);
+    assert_int_equal(rows.count, sizeof shown / sizeof *shown + 1); /* and what is unresolved */
+    jm__rows_free(&rows);
+    jm__tree_free(&tree);
+}
+
 /* Of a span without work, the first occurrence on the host. */
 static void test_a_row_without_work_has_the_time_of_its_span(void **state)
 {
@@ -259,6 +301,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_row_says_how_it_is_known),
         cmocka_unit_test(test_a_row_holds_all_below_it),
+        cmocka_unit_test(test_a_row_is_weak_if_most_below_it_shares_columns),
+        cmocka_unit_test(test_a_row_is_shown_if_it_or_what_is_below_has_anything),
         cmocka_unit_test(test_a_row_without_work_has_the_time_of_its_span),
         cmocka_unit_test(test_what_was_measured_as_a_whole_is_told_as_such_if_its_parts_are_that_time),
         cmocka_unit_test(test_rows_stand_as_the_program_ran_or_by_their_energy),
