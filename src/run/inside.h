@@ -27,6 +27,7 @@ struct jm_run {
     jm__writer *writer;
     jm__sinks sinks;         /* the writer is the first */
     JM_VEC(jm_board) boards; /* that the sampler told of */
+    bool refused;            /* there was no memory for a board or a sensor */
     jm_recording *recording;
 
     void (*flush_kernels)(void); /* of the injected library in this process; NULL if it is not there */
@@ -53,6 +54,9 @@ jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const 
 
 /* Empty queue and rings into the sinks. Returns how many records came from the rings. */
 size_t jm__run_take_rows(jm_run *run);
+
+/* What rings still hold when all has ended. */
+void jm__run_take_last(jm_run *run);
 
 /* The writer's thread; its argument is the run. */
 void *jm__run_write(void *context);

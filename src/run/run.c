@@ -73,6 +73,7 @@ static jm_status start_sampler(jm_run *run, const jm_run_options *options, jm_er
     jm__sampler_sink sink = jm__run_sampler_sink(run);
     jm_status status = jm__sampler_create(&run->sampler, &sampler_options, &sink, err);
     jm__strbuf_free(&truth);
+    if (status == JM_OK && run->refused) return jm__no_memory(err, "jm__sampler_create");
     return status;
 }
 
@@ -359,7 +360,7 @@ static jm_status write_rest(jm_run *run, const jm__anchor *end, jm_error *err)
 {
     pthread_mutex_lock(&run->writer_lock);
     jm__run_take_rows(run);
-    if (run->collector != NULL) jm__collector_finish(run->collector, NULL);
+    jm__run_take_last(run);
     write_end(run, end);
     jm_status status = end_writer(run, end->monotonic_ns, err);
     pthread_mutex_unlock(&run->writer_lock);

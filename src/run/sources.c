@@ -6,6 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Without it the figures lack something, so this is told. */
+static void tell_refused(jm_run *run, int64_t board_id, const char *name)
+{
+    jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = jm__now_ns(), .board_id = board_id};
+    snprintf(event.text, sizeof event.text, "no room in memory for %.40s: none of its readings are here",
+             name);
+    run->refused = true;
+    jm__run_queue_add_event(&run->queue, &event);
+}
+
 /* ---- sampler: its thread waits for the writer's only when a board or a sensor is new */
 
 static int64_t take_board(void *context, const jm_board *board)
@@ -17,6 +27,7 @@ static int64_t take_board(void *context, const jm_board *board)
     int64_t id = jm__sinks_board(&run->sinks, &row);
     if (id > 0 && !jm__vec_push(&run->boards, row)) id = -1;
     pthread_mutex_unlock(&run->writer_lock);
+    if (id < 0) tell_refused(run, 0, row.name);
     return id;
 }
 
@@ -27,6 +38,7 @@ static int64_t take_sensor(void *context, const jm_sensor *sensor)
     pthread_mutex_lock(&run->writer_lock);
     int64_t id = jm__sinks_sensor(&run->sinks, &row);
     pthread_mutex_unlock(&run->writer_lock);
+    if (id < 0) tell_refused(run, row.board_id, row.name);
     return id;
 }
 
@@ -138,8 +150,25 @@ static void write_loss(jm_run *run, int64_t count, const char *reason)
     if (count > 0) jm__sinks_loss(&run->sinks, &loss);
 }
 
+/* Where one of its steps failed, spans may be missing, and kernels may belong to the span around theirs. */
+static void tell_collector(jm_run *run, jm_status status, const jm_error *cause)
+{
+    if (status == JM_OK) return;
+    jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = jm__now_ns()};
+    snprintf(event.text, sizeof event.text,
+             "spans and kernels of this moment may be missing or misplaced: %.160s", cause->text);
+    jm__sinks_event(&run->sinks, &event);
+}
+
+void jm__run_take_last(jm_run *run)
+{
+    jm_error cause = {0};
+    if (run->collector != NULL) tell_collector(run, jm__collector_finish(run->collector, &cause), &cause);
+}
+
 size_t jm__run_take_rows(jm_run *run)
 {
+    jm_error cause = {0};
     jm__run_queue_swap(&run->queue, &run->taken);
     jm__run_rows *rows = &run->taken;
     jm__sinks_readings(&run->sinks, rows->readings.items, rows->readings.count);
@@ -151,6 +180,7 @@ size_t jm__run_take_rows(jm_run *run)
     write_loss(run, rows->lost_events, "the writer did not keep up with the events");
     jm__run_rows_clear(rows);
     size_t records = 0;
-    if (run->collector != NULL) jm__collector_poll(run->collector, &records, NULL);
+    if (run->collector != NULL)
+        tell_collector(run, jm__collector_poll(run->collector, &records, &cause), &cause);
     return records;
 }

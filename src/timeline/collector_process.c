@@ -207,9 +207,11 @@ static bool read_entry(collector_names *names, int fd)
     if (!jm__vec_reserve(&names->names, wanted)) return false;
     while (names->names.count < wanted)
         names->names.items[names->names.count++] = (collector_name){NULL, 0};
+    char *copy = strndup(text, head[1]);
+    if (copy == NULL) return false; /* it is read again when it is next asked for */
     collector_name *name = &names->names.items[head[0]];
     free(name->text);
-    name->text = strndup(text, head[1]);
+    name->text = copy;
     name->row_id = 0;
     names->offset += (off_t)(sizeof head + head[1]);
     return true;
