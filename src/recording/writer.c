@@ -238,13 +238,13 @@ static jm_status put_batch(jm__writer *writer, int64_t complete_ns, jm_error *er
     return status;
 }
 
-/* At the end no readings come any more. */
+/* At the end no readings come any more, but what is missing is to be told. */
 static bool has_room(void *context)
 {
     uint64_t room, reserve;
     const jm__writer *writer = context;
-    return writer->closing || !jm__room_find(writer->db, writer->path, &room, &reserve) ||
-           room >= reserve + PART_BYTES;
+    if (!jm__room_find(writer->db, writer->path, &room, &reserve)) return true;
+    return room >= PART_BYTES + (writer->closing ? PART_BYTES : reserve);
 }
 
 /* A batch needs its room in the journal and in the file. */
@@ -281,8 +281,7 @@ static jm_status put_rows(jm__writer *writer, int64_t complete_ns, jm_error *err
     }
     sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     jm__in_parts_write(&all);
-    if (!writer->closing && has_work(writer))
-        return jm__database_fail(err, NULL, SQLITE_FULL, "statvfs", writer->path);
+    if (has_work(writer)) return jm__database_fail(err, NULL, SQLITE_FULL, "statvfs", writer->path);
     return put_batch(writer, complete_ns, err); /* the rest, and that it is all */
 }
 
