@@ -24,6 +24,7 @@ typedef struct jm__board_part {
     jm_reading *counts;   /* of the counter */
     size_t count_count;
     size_t refused; /* readings of power that no board can draw, left out */
+    const jm_sensor *refused_of[JM_POWER_SERIES_MAX + 1]; /* whose; ends with NULL */
     jm__total total;
     jm__belief_lines believed; /* of the file of beliefs */
     jm__fit fit;               /* of a fitted board */

@@ -70,10 +70,15 @@ static void put(jm__board_part *part, const jm_sensor *sensor, const jm_reading 
     for (size_t k = 0; k < part->power_count; k++) {
         jm__power_series *series = &part->powers[k];
         if (sensor != series->sensor) continue;
-        if (is_power(part, reading->value))
+        if (is_power(part, reading->value)) {
             part->readings[(size_t)(series->readings - part->readings) + series->count++] = *reading;
-        else
-            part->refused++;
+            continue;
+        }
+        size_t known = 0;
+        while (part->refused_of[known] != NULL && part->refused_of[known] != sensor)
+            known++;
+        part->refused_of[known] = sensor;
+        part->refused++;
     }
 }
 

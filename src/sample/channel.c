@@ -24,7 +24,9 @@
 #define SHARP_DIVISOR         4  /* a counter's update is dated well within a quarter of its period, */
 #define BLURRED_DIVISOR       2  /* and not at all beyond half of it */
 #define SILENT_PERIODS        10 /* a ring whose newest sample is older has nothing new to say */
-#define COST_SHARE            50 /* a slow sensor may take 1/50 of the time */
+#define SAME_PERIODS          10 /* a polled power sensor that says the same for longer */
+#define COST_SHARE            50 /* a slow sensor may take 1/50 of the time, */
+#define MAIN_COST_SHARE       2  /* and half of it if the board has no better */
 #define HISTORY_PERIODS       5  /* of a ring's samples from before the start */
 
 void jm__channel_init(jm__channel *channel, bool buffered, int best_rank, bool main_power, int64_t now_ns,
@@ -112,7 +114,7 @@ static void gap_send(const jm__channel *channel, const jm__channel_context *cont
 static void silence_note(jm__channel *channel, const jm__channel_context *context, int64_t now_ns)
 {
     int64_t newest_ns = channel->ring.started ? channel->ring.last_ns : channel->born_ns;
-    bool silent = now_ns - newest_ns > SILENT_PERIODS * channel->ring.period_ns;
+    bool silent = context->result.count == 0 && now_ns - newest_ns > SILENT_PERIODS * channel->ring.period_ns;
     if (silent && !channel->stuck) {
         char text[160];
         snprintf(text, sizeof text, "%s: it has had nothing new for %.0f ms", channel->row.name,
@@ -146,12 +148,29 @@ static void buffered_take(jm__channel *channel, jm__channel_context *context)
     if (channel->edge_ns != 0) channel->due_ns = anchor.monotonic_ns + channel->ring.period_ns;
 }
 
+/* Power that stays the same to the last digit for so long is rather a sensor that stands still: told once. */
+static void same_note(jm__channel *channel, const jm__channel_context *context, int64_t t_ns, bool changed)
+{
+    if (changed) {
+        channel->changed_ns = t_ns;
+        channel->stuck = false;
+        return;
+    }
+    if (channel->stuck || t_ns - channel->changed_ns < SAME_PERIODS * channel->tick.period_ns) return;
+    channel->stuck = true;
+    char text[160];
+    snprintf(text, sizeof text, "%s: it has said the same for %.1f s, to the last digit: it may stand still",
+             channel->row.name, (double)(t_ns - channel->changed_ns) / (double)JM_NS_PER_S);
+    event_send(channel, context, JM_EVENT_SENSOR_FAILED, t_ns, 0, text);
+}
+
 /* The board's main power sensor where there is no ring: a reading at each update. */
 static void ticked_take(jm__channel *channel, jm__channel_context *context, const jm__sample *sample)
 {
     int64_t low_ns, high_ns;
     bool changed = channel->has_value && sample->value != channel->value;
     int64_t last_ns = channel->emitted_ns;
+    same_note(channel, context, sample->t_ns, changed || !channel->has_value);
     if (changed) {
         reading_send(channel, context, jm__tick_observe(&channel->tick, channel->value_ns, sample->t_ns),
                      sample->value);
@@ -336,8 +355,8 @@ jm_status jm__channel_serve(jm__channel *channel, jm__channel_context *context, 
     int64_t now_ns = begin_ns + took_ns;
     channel->due_ns =
         channel->ticked ? begin_ns + channel->every_ns : (now_ns / channel->every_ns + 1) * channel->every_ns;
-    if (channel->due_ns < now_ns + COST_SHARE * took_ns && took_ns > JM_NS_PER_MS)
-        channel->due_ns = now_ns + COST_SHARE * took_ns;
+    int64_t rest_ns = (channel->ticked ? MAIN_COST_SHARE - 1 : COST_SHARE) * took_ns;
+    if (channel->due_ns < now_ns + rest_ns && took_ns > JM_NS_PER_MS) channel->due_ns = now_ns + rest_ns;
     return JM_OK;
 }
 

@@ -34,6 +34,7 @@ typedef struct jm__channel {
     bool has_value;
     double value;       /* last read */
     int64_t value_ns;   /* when */
+    int64_t changed_ns; /* ticked: when it last changed */
     int64_t emitted_ns; /* stamp of the last reading */
     int64_t edge_ns;    /* counter: a reading updated after this time is wanted; 0: none */
     int64_t search_ns;  /* counter: when the search for its tick began; 0: it rests */

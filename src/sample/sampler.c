@@ -15,7 +15,10 @@
 #include <string.h>
 #include <time.h>
 
-#define RETRY_NS   (INT64_C(2) * JM_NS_PER_S)    /* how often a lost board is tried */
+/* How soon a lost board is tried again, as a ring may still have what was missed; then ever more rarely. */
+#define RETRY_NS      (INT64_C(100) * JM_NS_PER_MS)
+#define RETRY_MOST_NS (INT64_C(2) * JM_NS_PER_S)
+
 #define REST_NS    (INT64_C(1) * JM_NS_PER_S)    /* longest sleep */
 #define SILENCE_NS (INT64_C(3) * JM_NS_PER_S)    /* a sensor silent for so long holds nothing up */
 #define FIRST_NS   (INT64_C(700) * JM_NS_PER_MS) /* longest wait for the first edge readings */
@@ -25,6 +28,8 @@ typedef struct sampled_board {
     int64_t id;
     bool lost;
     int64_t retry_ns;
+    int64_t pause_ns; /* before it */
+    int64_t lost_ns;  /* when it was lost last, or tried in vain */
     size_t first_channel, channel_count;
 } sampled_board;
 
@@ -188,8 +193,14 @@ static void board_lose(jm__sampler *sampler, sampled_board *board, const jm_erro
         snprintf(text, sizeof text, "%.240s", err->text);
         event_send(sampler, JM_EVENT_BOARD_LOST, board->id, (double)err->code, text);
     }
+    /* One that comes and goes is tried as rarely as one that stays away. */
+    int64_t now_ns = jm__now_ns();
+    bool again = board->pause_ns != 0 && now_ns - board->lost_ns < 2 * RETRY_MOST_NS;
+    board->pause_ns = again ? 2 * board->pause_ns : RETRY_NS;
+    if (board->pause_ns > RETRY_MOST_NS) board->pause_ns = RETRY_MOST_NS;
     board->lost = true;
-    board->retry_ns = jm__now_ns() + RETRY_NS;
+    board->lost_ns = now_ns;
+    board->retry_ns = now_ns + board->pause_ns;
     for (size_t i = 0; i < board->channel_count; i++) {
         jm__channel *channel = &sampler->channels[board->first_channel + i];
         channel->edge_ns = channel->search_ns = 0;

@@ -369,13 +369,21 @@ static void test_a_counter_that_begins_again_is_told_with_what_it_had(void **sta
     jm__sleep_ns(600 * MS);
     jm__sampler_kick(b.sampler, true);
     event_wait(JM_EVENT_COUNTER_RESET);
+    bool fell = false;
+    /* A machine under load may not see the next update well enough to date it. */
+    for (int i = 0; i < 100 && !fell; i++) {
+        size_t count;
+        jm__sampler_kick(b.sampler, true);
+        jm__sleep_ns(200 * MS);
+        pthread_mutex_lock(&b.heard.lock);
+        jm_reading *counter = readings_of(0, "energy_counter", &count);
+        pthread_mutex_unlock(&b.heard.lock);
+        fell = counter[count - 1].value < counter[0].value;
+        assert_true(event_find(JM_EVENT_COUNTER_RESET, 1)->value >= counter[0].value);
+        free(counter);
+    }
     jm__sampler_stop(b.sampler);
-    const jm__event *event = event_find(JM_EVENT_COUNTER_RESET, 1);
-    size_t count;
-    jm_reading *counter = readings_of(0, "energy_counter", &count);
-    assert_true(event->value >= counter[0].value);
-    assert_true(counter[count - 1].value < counter[0].value);
-    free(counter);
+    assert_true(fell);
 }
 
 static void test_a_counter_that_stands_still_holds_nobody_up(void **state)
@@ -386,9 +394,10 @@ static void test_a_counter_that_stands_still_holds_nobody_up(void **state)
     jm__sampler_kick(b.sampler, true);
     fresh_wait(t_ns);
     jm__sampler_stop(b.sampler);
-    const jm__event *event = event_find(JM_EVENT_SENSOR_FAILED, 1);
-    assert_non_null(event);
-    assert_non_null(strstr(event->text, "stands still"));
+    size_t told = 0;
+    for (size_t i = 0; i < b.heard.events.count; i++)
+        told += strstr(b.heard.events.items[i].text, "energy_counter: it stands still") != NULL;
+    assert_int_equal(told, 1);
 }
 
 static void test_a_failing_sensor_is_told_once_and_the_others_go_on(void **state)

@@ -14,10 +14,6 @@
 /* Further apart, one of the two is wrong rather than unsure: by chance once in 370 times. */
 static const double apart_z = 3;
 
-/* Variance of the fit, in that of the integral of its own readings, from which on the integral is the better
- * total. A choice: the integral of a short window errs by more than it knows, five times as much at 20 ms. */
-static const double far_less = 25;
-
 static void take_total(jm__fit *fit, const double *told, double variance, double difference_j)
 {
     size_t columns = fit->columns;
@@ -43,8 +39,8 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     bool independent =
         fit->fitted && input->total.source != NULL && input->total.source != input->sensor->name;
     if (independent) fit->closure_z = z;
-    /* Then its total is no equation of its own; unless the fit, of work that is not alike, knows far less. */
-    bool surer = input->total.source == NULL || all - total_variance < far_less * total_variance;
+    /* Then its total is no equation of its own; unless the fit, of work that is not alike, knows less. */
+    bool surer = input->total.source == NULL || all - total_variance < total_variance;
     bool same_readings = !independent && fit->learnt > 0 && surer;
     fit->own = fit->fitted && same_readings;
     fit->held = input->total.source != NULL && fabs(z) <= apart_z && !same_readings;

@@ -6,6 +6,11 @@
 
 #include <math.h>
 
+/* Choices: what changes at an edge shows within a tenth of a second of it, and six readings tell it without.
+ */
+enum { FEW_READINGS = 6 };
+static const int64_t near_ns = 100 * JM_NS_PER_MS;
+
 /* The first reading stamped at or after t. */
 static size_t find(const jm__power_series *s, int64_t t_ns)
 {
@@ -29,11 +34,23 @@ int64_t jm__power_delay_ns(const jm_sensor *sensor)
     return sensor->lag_ns;
 }
 
+static int64_t period_ns(const jm_sensor *sensor)
+{
+    return sensor->period_ns > 0 ? sensor->period_ns : 100 * JM_NS_PER_MS; /* not known */
+}
+
 /* The distance of two readings that the sensor's renewal explains: further apart, some are missing. */
 static int64_t usual_ns(const jm_sensor *sensor)
 {
-    int64_t period_ns = sensor->period_ns > 0 ? sensor->period_ns : 100 * JM_NS_PER_MS; /* not known */
-    return jm__power_delay_ns(sensor) + 5 * period_ns;
+    return jm__power_delay_ns(sensor) + 5 * period_ns(sensor);
+}
+
+/* For so long a reading stands beyond the first and the last: until the next should have come, and what is
+ * still on its way. */
+static int64_t beyond_ns(const jm_sensor *sensor)
+{
+    int64_t delay = jm__power_delay_ns(sensor), most = 100 * JM_NS_PER_MS;
+    return period_ns(sensor) * 3 / 2 + (delay < most ? delay : most);
 }
 
 /* Up to when the series saw the time from t on without a break; t: it did not see it. A reading tells of the
@@ -42,23 +59,23 @@ static int64_t seen_until_ns(const jm__power_series *s, int64_t t_ns, int64_t to
 {
     int64_t delay = jm__power_delay_ns(s->sensor), usual = usual_ns(s->sensor), seen_ns = t_ns;
     size_t i = find(s, t_ns + delay);
-    if (i < s->count && i == 0 && s->readings[0].t_ns - delay - t_ns > usual) return t_ns;
+    if (i < s->count && i == 0 && s->readings[0].t_ns - delay - t_ns > beyond_ns(s->sensor)) return t_ns;
     for (; i < s->count && seen_ns < to_ns; i++) {
         if (i > 0 && s->readings[i].t_ns - s->readings[i - 1].t_ns > usual) return seen_ns;
         seen_ns = s->readings[i].t_ns - delay;
     }
     if (i < s->count || s->count == 0 || seen_ns >= to_ns) return seen_ns;
-    int64_t last_ns = s->readings[s->count - 1].t_ns - delay + usual;
+    int64_t last_ns = s->readings[s->count - 1].t_ns - delay + beyond_ns(s->sensor);
     return last_ns > seen_ns ? last_ns : seen_ns;
 }
 
 /* When the series begins to see again, of a moment t that it did not. */
 static int64_t seen_from_ns(const jm__power_series *s, int64_t t_ns)
 {
-    int64_t delay = jm__power_delay_ns(s->sensor), usual = usual_ns(s->sensor);
+    int64_t delay = jm__power_delay_ns(s->sensor);
     size_t i = find(s, t_ns + delay);
     if (i == s->count) return INT64_MAX;
-    int64_t from_ns = s->readings[i].t_ns - delay - (i == 0 ? usual : 0);
+    int64_t from_ns = s->readings[i].t_ns - delay - (i == 0 ? beyond_ns(s->sensor) : 0);
     return from_ns > t_ns ? from_ns : t_ns;
 }
 
@@ -109,6 +126,14 @@ double jm__power_spread_w(const jm__power_series *s, int64_t from_ns, int64_t to
 {
     size_t first = find(s, from_ns), end = find(s, to_ns + jm__power_delay_ns(s->sensor) + 1);
     double sum = 0, square = 0;
+    /* Of so short a stretch the neighbours tell how much power changes there. */
+    if (end < first + FEW_READINGS) {
+        int64_t late_ns = to_ns + jm__power_delay_ns(s->sensor) + near_ns;
+        while (first > 0 && s->readings[first - 1].t_ns >= from_ns - near_ns)
+            first--;
+        while (end < s->count && s->readings[end].t_ns <= late_ns)
+            end++;
+    }
     if (end <= first + 1) return 0;
     double count = (double)(end - first);
     for (size_t i = first; i < end; i++)

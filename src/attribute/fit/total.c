@@ -20,9 +20,8 @@ static const double unseen_relative_u = 0.3;
  * four times what they were ever seen to be. A choice. */
 static const double apart_relative = 0.03;
 static const int64_t apart_least_ns = JM_NS_PER_S;
-enum {
-    APART_STEPS = 2
-}; /* one wrong reading of the counter; over more steps it is their gains: the fit's closure */
+/* With a ring, over more steps than one wrong reading spoils, it is their gains: the fit's closure tells. */
+enum { APART_STEPS = 2 };
 
 /* A sensor that smears over more than this tells less of an edge than a step of the counter can. A choice:
  * between the ring and the instant sensor on one side, the mean of a second on the other. */
@@ -84,6 +83,18 @@ static void add_seen(parts *p, const jm__power_piece *piece)
     p->readings += jm__power_readings(piece->by, piece->from_ns, piece->to_ns);
 }
 
+/* Over all that the counter counted; 0: nothing. */
+static double mean_of_steps_w(const jm__total_sensors *s)
+{
+    double sum_j = 0, sum_s = 0;
+    for (size_t i = 1; i < s->count_count; i++) {
+        if (!jm__counts_step(&s->counts[i - 1], &s->counts[i])) continue;
+        sum_j += s->counts[i].value - s->counts[i - 1].value;
+        sum_s += (double)(s->counts[i].t_ns - s->counts[i - 1].t_ns) * 1e-9;
+    }
+    return sum_s > 0 ? sum_j / sum_s : 0;
+}
+
 /* No sensor saw it: as the readings around it have it. */
 static void add_unseen(parts *p, const jm__total_sensors *s, int64_t from_ns, int64_t to_ns)
 {
@@ -93,9 +104,7 @@ static void add_unseen(parts *p, const jm__total_sensors *s, int64_t from_ns, in
         energy_j = jm__power_energy_j(nearest, from_ns, to_ns);
         use(p, nearest, energy_j);
     } else if (s->counter != NULL) {
-        const jm_reading *first = &s->counts[0], *last = &s->counts[s->count_count - 1];
-        energy_j = fmax(0, last->value - first->value) / (double)(last->t_ns - first->t_ns) *
-                   (double)(to_ns - from_ns);
+        energy_j = mean_of_steps_w(s) * (double)(to_ns - from_ns) * 1e-9;
         p->counter_j += energy_j;
     }
     p->unseen_j += energy_j;
@@ -227,12 +236,18 @@ static double seen_j(const jm__total_sensors *s, int64_t from_ns, int64_t to_ns,
     return p.power_j;
 }
 
+/* The ring sees all of the time, so it is believed; others do not. The interval holds both. */
+static bool ring_is_believed(const jm__total_sensors *s)
+{
+    return s->power_count > 0 && jm__sensor_is(s->powers[0].sensor, JM_SENSOR_POWER_RING);
+}
+
 /* Whether counter and power sensors contradict each other over the counter's steps. */
 static bool is_apart(parts *p, const jm__total_sensors *s, span c)
 {
     double steps_j = 0, powers_j = 0, variance = 0;
     int64_t length_ns = 0;
-    if (c.end > c.first + 1 + APART_STEPS) return false;
+    if (ring_is_believed(s) && c.end > c.first + 1 + APART_STEPS) return false;
     for (size_t i = c.first + 1; i < c.end; i++) {
         if (!jm__counts_step(&s->counts[i - 1], &s->counts[i])) continue;
         steps_j += s->counts[i].value - s->counts[i - 1].value;
@@ -244,12 +259,6 @@ static bool is_apart(parts *p, const jm__total_sensors *s, span c)
         return false;
     p->apart_j += apart_j;
     return true;
-}
-
-/* The ring sees all of the time, so it is believed; others do not. The interval holds both. */
-static bool ring_is_believed(const jm__total_sensors *s)
-{
-    return s->power_count > 0 && jm__sensor_is(s->powers[0].sensor, JM_SENSOR_POWER_RING);
 }
 
 /* The counter over [from, to]; false if it cannot tell. */

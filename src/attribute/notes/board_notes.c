@@ -82,9 +82,14 @@ static void say_lost(jm__note_writer *w, const jm__board_part *part)
 /* What was read and cannot be right. */
 static void say_refused(jm__note_writer *w, const jm__board_part *part)
 {
-    if (part->refused > 0)
-        jm__warn(w, "%s: %zu readings of power are left out: no board can draw that.", w->label,
-                 part->refused);
+    if (part->refused > 0) {
+        char names[160] = "";
+        for (size_t k = 0, length = 0; part->refused_of[k] != NULL && length < sizeof names; k++)
+            length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", k > 0 ? ", " : "",
+                                       part->refused_of[k]->name);
+        jm__warn(w, "%s: %zu readings of power (%s) are left out: no board can draw that.", w->label,
+                 part->refused, names);
+    }
     if (part->total.apart_j != 0)
         jm__warn(
             w,

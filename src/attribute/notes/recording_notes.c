@@ -3,6 +3,7 @@
 #include "attribute/notes/note_writer.h"
 #include "attribute/verdict/no_layer.h"
 #include "base/map.h"
+#include "base/strbuf.h"
 
 #include <string.h>
 
@@ -47,9 +48,54 @@ static void say_losses(jm__note_writer *w)
     jm__vec_free(&sums);
 }
 
-static void say_events(jm__note_writer *w)
+enum { TEXTS_TOLD = 4 }; /* of one kind of event; a choice: a note is no list */
+
+/* Which sensor failed, and which board is absent, matters one by one; of other kinds the first stands for
+ * all. */
+static bool is_told_one_by_one(int kind)
+{
+    return kind == JM_EVENT_SENSOR_FAILED || kind == JM_EVENT_BOARD_ABSENT;
+}
+
+/* Adds an event's text to those told, but no text twice. */
+static void add_text(jm__strbuf *texts, size_t *told, size_t *untold, const char *text, bool one_by_one)
+{
+    size_t length = strlen(text);
+    if (length > 0 && text[length - 1] == '.') length--; /* the sentence has its own */
+    if (length == 0 || (*told > 0 && !one_by_one)) return;
+    for (const char *at = texts->text; at != NULL; at = strstr(at, "; ")) {
+        at += at == texts->text ? 0 : 2;
+        if (strncmp(at, text, length) == 0 && (at[length] == '\0' || at[length] == ';')) return;
+    }
+    if (*told == TEXTS_TOLD) {
+        ++*untold;
+        return;
+    }
+    jm__strbuf_format(texts, "%s%.*s", (*told)++ > 0 ? "; " : "", (int)length, text);
+}
+
+static void say_events_of(jm__note_writer *w, int kind, const char *meaning)
 {
     const jm__dataset *d = w->a->dataset;
+    jm__strbuf texts = {0};
+    size_t count = 0, told = 0, untold = 0;
+    bool warns = kind == JM_EVENT_GAP || kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_RECORDER;
+    void (*tell)(jm__note_writer *, const char *, ...) = warns ? jm__warn : jm__say;
+    for (size_t i = 0; i < d->event_count; i++) {
+        if ((int)d->events[i].kind != kind || !jm__event_concerns(w->a, &d->events[i])) continue;
+        count++;
+        add_text(&texts, &told, &untold, d->events[i].text, is_told_one_by_one(kind));
+    }
+    if (untold > 0) jm__strbuf_format(&texts, "; and %zu more", untold);
+    w->failed = w->failed || texts.failed;
+    if (count > 0)
+        tell(w, "%zu time%s: %s%s%s.", count, count > 1 ? "s" : "", meaning, told > 0 ? ": " : "",
+             told > 0 && !texts.failed ? texts.text : "");
+    jm__strbuf_free(&texts);
+}
+
+static void say_events(jm__note_writer *w)
+{
     static const char *const meaning[] = {
         [JM_EVENT_CLOCK_STEP] = "the system clock was set",
         [JM_EVENT_GAP] = "readings are missing",
@@ -61,23 +107,9 @@ static void say_events(jm__note_writer *w)
         [JM_EVENT_CUPTI] = "CUPTI",
         [JM_EVENT_RECORDER] = "the recorder",
     };
-    for (int kind = 0; kind < JM_EVENT_COUNT; kind++) {
-        size_t count = 0;
-        const char *text = "";
-        if (kind == JM_EVENT_THROTTLE) continue; /* how long it did is a note of its board */
-        for (size_t i = 0; i < d->event_count; i++) {
-            if ((int)d->events[i].kind != kind || !jm__event_concerns(w->a, &d->events[i])) continue;
-            if (count++ == 0) text = d->events[i].text;
-        }
-        if (count == 0) continue;
-        size_t length = strlen(text);
-        if (length > 0 && text[length - 1] == '.') length--; /* the sentence has its own */
-        void (*tell)(jm__note_writer *, const char *, ...) =
-            kind == JM_EVENT_GAP || kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_RECORDER ? jm__warn
-                                                                                               : jm__say;
-        tell(w, "%zu time%s: %s%s%.*s.", count, count > 1 ? "s" : "", meaning[kind], length > 0 ? ": " : "",
-             (int)length, text);
-    }
+    for (int kind = 0; kind < JM_EVENT_COUNT; kind++)
+        if (kind != JM_EVENT_THROTTLE) /* how long it did is a note of its board */
+            say_events_of(w, kind, meaning[kind]);
 }
 
 static void say_spans(jm__note_writer *w)
