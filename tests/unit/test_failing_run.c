@@ -124,7 +124,7 @@ static bool is_whole(const jm__dataset *data, jm_recording *recording)
 static jm__dataset *load(jm_recording **recording)
 {
     jm_error err = {0};
-    jm__dataset *data;
+    jm__dataset *data = NULL;
     if (jm_recording_open(recording, path, &err) != JM_OK ||
         jm__dataset_load(&data, *recording, &err) != JM_OK)
         fail_msg("%s", err.text);
