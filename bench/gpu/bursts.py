@@ -228,16 +228,16 @@ def train(subject: Subject, run: joulemap.Session, seconds: float) -> tuple[int,
     return begin_ns, end_ns
 
 
-def live(part: Part, rows: list[joulemap.Row], mhz: float) -> tuple[Figure, str]:
-    """Energy of a forward call in training, and how most of its calls are known.
+def live(part: Part, report: joulemap.Report, rows: list[joulemap.Row], mhz: float) -> tuple[Figure, str]:
+    """Energy of a forward call in training, and how most of its calls are known."""
 
-    All calls of a layer are made of the same kinds of kernels, so their errors are one error: intervals add up.
-    """
-    own = [row for row in rows if row.kind == "forward" and row.path == part.path]
-    energy_j, low_j, high_j = (
-        sum(value or 0.0 for value in values)
-        for values in zip(*((row.energy_j, row.energy_low_j, row.energy_high_j) for row in own), strict=True)
-    )
+    def is_own(row: joulemap.Row) -> bool:
+        return row.kind == "forward" and row.path == part.path
+
+    own = [row for row in rows if is_own(row)]
+    energy_j, low_j, high_j = report.sum(is_own)
+    if energy_j is None or low_j is None or high_j is None:
+        raise SystemExit(f"{part.path}: its energy is not known")
     half_j = max(high_j - energy_j, energy_j - low_j)
     words = [row.provenance for row in own]
     call_s = sum(row.busy_s for row in own) / len(own)
@@ -356,7 +356,7 @@ def main() -> None:
             for part in parts:
                 run_bursts(part, args.window)
         run.flush()
-        compared = [Compared(part.path, truth(part, run, alone), *live(part, rows, live_mhz)) for part in parts]
+        compared = [Compared(part.path, truth(part, run, alone), *live(part, report, rows, live_mhz)) for part in parts]
     lines = [
         f"bursts: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {torch.cuda.get_device_name()}, "
         f"PyTorch {torch.__version__}",

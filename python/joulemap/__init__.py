@@ -10,7 +10,7 @@
 
 from joulemap._core import Error, NoDeviceError, version
 from joulemap.machine import Board, Finding, boards, doctor
-from joulemap.report import Quality, Report, Row, Totals
+from joulemap.report import Quality, Report, Row, Sum, Totals
 from joulemap.session import Recording, Scope, Session, current_session
 
 __version__ = version()
@@ -26,6 +26,7 @@ __all__ = [
     "Row",
     "Scope",
     "Session",
+    "Sum",
     "Totals",
     "__version__",
     "boards",

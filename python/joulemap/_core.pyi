@@ -1,6 +1,7 @@
 """Types of the extension module."""
 
 import os
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final
 
@@ -60,6 +61,7 @@ class Report:
     def notes(self) -> list[str]: ...
     def text(self, width: int = 0, limit: int = 0, /) -> str: ...
     def json(self) -> str: ...
+    def sum(self, rows: Sequence[int], /) -> tuple[float | None, float | None, float | None]: ...
 
 class Run:
     def __new__(

@@ -225,6 +225,48 @@ static PyObject *report_json(PyObject *object, PyObject *unused)
     return view_take(object, status, text, &err);
 }
 
+/* Numbers of rows out of any sequence of int; NULL with an exception, which no rows at all are not. */
+static size_t *row_numbers(PyObject *sequence, size_t *count)
+{
+    Py_ssize_t length = PySequence_Size(sequence);
+    if (length < 0) return NULL;
+    size_t *rows = malloc(((size_t)length + 1) * sizeof *rows);
+    if (!rows) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < length; i++) {
+        PyObject *item = PySequence_GetItem(sequence, i);
+        rows[i] = item ? PyLong_AsSize_t(item) : 0;
+        Py_XDECREF(item);
+        if (PyErr_Occurred()) {
+            free(rows);
+            return NULL;
+        }
+    }
+    *count = (size_t)length;
+    return rows;
+}
+
+static PyObject *report_sum(PyObject *object, PyObject *sequence)
+{
+    size_t count = 0, *rows = row_numbers(sequence, &count);
+    if (!rows) return NULL;
+    jm_sum sum;
+    jm_error err = {.status = JM_OK};
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_report_sum(((core_report *)object)->report, rows, count, &sum, &err);
+    Py_END_ALLOW_THREADS free(rows);
+    if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
+    PyObject *list = PyList_New(0);
+    const double figures[] = {sum.energy_j, sum.low_j, sum.high_j};
+    for (size_t i = 0; list && i < sizeof figures / sizeof *figures; i++)
+        if (core_append(list, core_number(figures[i])) < 0) Py_CLEAR(list);
+    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
+}
+
 static PyMethodDef report_methods[] = {
     {"rows", report_rows, METH_NOARGS, "rows() -> list[tuple]: the fields of joulemap.Row."},
     {"totals", report_totals, METH_NOARGS, "totals() -> dict: the fields of joulemap.Totals."},
@@ -232,6 +274,7 @@ static PyMethodDef report_methods[] = {
     {"notes", report_notes, METH_NOARGS, "notes() -> list[str]: what a reader must know."},
     {"text", report_text, METH_VARARGS, "text(width=0, limit=0) -> str: a table; 0 does not cut."},
     {"json", report_json, METH_NOARGS, "json() -> str"},
+    {"sum", report_sum, METH_O, "sum(rows) -> tuple: energy of rows by number, and its 95 % interval."},
     {NULL, NULL, 0, NULL},
 };
 

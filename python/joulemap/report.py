@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, make_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _core
 
@@ -44,6 +44,17 @@ Rows stand in pre-order of their tree: a parent before its children. None: missi
     Quality = _record(
         "Quality", _core.QUALITY_FIELDS, "How good the data are, and what taking them cost. None: not noted."
     )
+
+
+class Sum(NamedTuple):
+    """The energy of some rows together, joules. None: no sensor tells.
+
+    The interval is one of 95 %; errors that the rows share, or that cancel, are counted as such.
+    """
+
+    energy_j: float | None
+    energy_low_j: float | None
+    energy_high_j: float | None
 
 
 def by_number(by: str) -> int:
@@ -103,6 +114,20 @@ class Report:
     def notes(self) -> list[str]:
         """Sentences that a reader must know: losses, gaps, throttling, the sensor used."""
         return self._core(None).notes()
+
+    def sum(self, of: Callable[[Row], bool]) -> Sum:
+        """Return the energy of some rows together, each with all below it, nothing counted twice.
+
+        Parameters
+        ----------
+        of : callable
+            Takes a `Row`, tells whether it belongs to the sum.
+
+        Examples
+        --------
+        >>> report.sum(lambda row: row.path.endswith(".attn"))  # doctest: +SKIP
+        """
+        return Sum(*self._core(None).sum([number for number, row in enumerate(self.rows) if of(row)]))
 
     def table(self, by: str | None = None, *, width: int = 0, limit: int = 0) -> str:
         """Return a table as text.

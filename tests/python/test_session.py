@@ -539,6 +539,25 @@ def test_a_program_that_cleans_its_environment_is_in_the_recording(tmp_path: Pat
 # ---- signals and threads ----
 
 
+def test_the_sum_of_rows_is_each_with_all_below_it_once() -> None:
+    with joulemap.Session(sim="h200") as run:
+        for name in ("one", "two"):
+            with run.phase(name):
+                time.sleep(0.3)
+    report = run.report(by="phase")
+    everything = report.sum(lambda row: True)
+    assert everything.energy_j == pytest.approx(report.totals.total_energy_j, rel=1e-9)
+    one = next(row for row in report.rows if row.path == "one")
+    alone = report.sum(lambda row: row.path == "one")
+    assert alone.energy_j == pytest.approx(one.energy_j, rel=1e-9)
+    assert known(alone.energy_low_j) <= known(alone.energy_j) <= known(alone.energy_high_j)
+    assert report.sum(lambda row: False).energy_j == 0
+    with pytest.raises(joulemap.Error, match="row"):
+        report._core(None).sum([10**6])
+    with pytest.raises(TypeError):
+        report._core(None).sum(["one"])  # type: ignore[list-item]
+
+
 def test_a_signal_during_a_report_may_ask_for_another() -> None:
     done = run_python(
         """
