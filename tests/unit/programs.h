@@ -160,11 +160,14 @@ static inline synthetic *prog_record(const prog_kind *which, double spread, uint
         snprintf(name, sizeof name, "kind%d", k);
         syn_class(s, name, 8, 550 * fmax(0.3, 1 + 0.3 * syn_normal(s)));
     }
-    int64_t net = syn_span(s, JM_SPAN_FORWARD, "net", "Net", 0, start, p.end, 100);
+    /* A phase that holds a step that holds nearly all of it. */
+    int64_t phase = syn_span(s, JM_SPAN_PHASE, "run", "", 0, start + JM_NS_PER_S, p.end, 100);
+    int64_t step = syn_span(s, JM_SPAN_STEP, "step", "", phase, start + JM_NS_PER_S, p.end, 100);
+    int64_t net = syn_span(s, JM_SPAN_FORWARD, "net", "Net", step, start + JM_NS_PER_S, p.end, 100);
     for (int l = 0; l < p.layers; l++) {
         char name[16];
         snprintf(name, sizeof name, "net.%d", l);
-        p.layer_span[l] = syn_span(s, JM_SPAN_FORWARD, name, "Part", net, start, p.end, 100);
+        p.layer_span[l] = syn_span(s, JM_SPAN_FORWARD, name, "Part", net, start + JM_NS_PER_S, p.end, 100);
     }
     prog_draw_causes(&p);
     while (p.now < p.end)

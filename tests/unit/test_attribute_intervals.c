@@ -73,7 +73,7 @@ static void take_view(outcome *out, const synthetic *s, jm_by by)
         if (by == JM_BY_KERNEL && sscanf(row->path, "kind%d", &number) == 1)
             take_row(out, row, prog_truth_j(s, number + 1, 0), false);
         else if (by == JM_BY_LAYER && sscanf(row->path, "net.%d", &number) == 1)
-            take_row(out, row, prog_truth_j(s, 0, number + 2), true);
+            take_row(out, row, prog_truth_j(s, 0, number + 4), true);
         else if (by == JM_BY_LAYER && strcmp(row->path, "net") == 0)
             take_row(out, row, prog_truth_j(s, 0, 0), true);
     }
@@ -137,9 +137,50 @@ static void test_intervals_hold_as_often_as_they_say_in_each_program(void **stat
     assert_true(fine);
 }
 
+/* A row with all that is below it, which comes after it. */
+static void check_row(const jm_report *report, size_t i)
+{
+    const jm_row *row = jm_report_row(report, i);
+    double sum_j = row->energy_self_j, half_j = row->energy_high_j - row->energy_j;
+    for (size_t c = i + 1; c < jm_report_row_count(report) && jm_report_row(report, c)->depth > row->depth;
+         c++) {
+        const jm_row *child = jm_report_row(report, c);
+        sum_j += child->energy_self_j;
+        if (!(child->energy_j <= row->energy_j * (1 + 1e-9)))
+            fail_msg("%s has %.9g J of %s's %.9g J", child->path, child->energy_j, row->path, row->energy_j);
+    }
+    assert_true(fabs(sum_j - row->energy_j) <= 1e-9 * row->energy_j);
+    if (!(row->energy_self_j >= -half_j)) fail_msg("%s itself: %g J", row->path, row->energy_self_j);
+}
+
+static void test_no_part_of_a_phase_takes_more_than_the_phase(void **state)
+{
+    (void)state;
+    static const jm_by views[] = {JM_BY_PHASE, JM_BY_LAYER, JM_BY_KERNEL};
+    for (int r = 0; r < 24; r++) {
+        synthetic *s = prog_record(&programs[r % PROGRAMS], spreads[r % SPREADS], (uint64_t)(7000 + r), 6);
+        for (size_t i = 0; i < s->dataset.reading_count; i++) /* the counter says less than the ring */
+            if (s->readings[i].sensor_id == 2) s->readings[i].value *= 0.985;
+        for (size_t v = 0; v < sizeof views / sizeof *views; v++) {
+            const jm_report_options options = {.size = sizeof options, .by = views[v]};
+            jm_report *report = NULL;
+            int measured = 0;
+            assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
+            for (size_t i = 0; i + 1 < jm_report_row_count(report); i++) { /* the last is `(unresolved)` */
+                check_row(report, i);
+                measured += jm_report_row(report, i)->provenance == JM_PROVENANCE_MEASURED;
+            }
+            assert_int_equal(measured, views[v] == JM_BY_PHASE);
+            jm_report_free(report);
+        }
+        syn_free(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_part_of_a_phase_takes_more_than_the_phase),
         cmocka_unit_test(test_intervals_hold_as_often_as_they_say_in_each_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

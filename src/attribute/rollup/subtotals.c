@@ -1,6 +1,7 @@
 /* Adding up the tree from its leaves. */
 #include "attribute/rollup/subtotals.h"
 
+#include "attribute/rollup/wholes.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -39,9 +40,9 @@ static bool merge(jm__subtotal *into, const jm__cell *cells, size_t count)
     return true;
 }
 
-/* A row that was measured as a whole over its time: what its parts leave of it is its own. Only where work
- * and idle time of the row are that very time: not if others worked in it, or if much of its own work ran
- * after it. */
+/* A row that was measured as a whole over its time: what its parts leave of it is shared among them. Only
+ * where work and idle time of the row are that very time: not if others worked in it, or if much of its own
+ * work ran after it. */
 static void take_whole(jm__subtotal *sub, jm__node *node)
 {
     double seconds = 0;
@@ -51,7 +52,7 @@ static void take_whole(jm__subtotal *sub, jm__node *node)
         return;
     double rest_j = node->whole_j - sub->energy.energy_j - sub->measured_j;
     node->whole = true;
-    node->self_j += rest_j;
+    sub->rest_j = rest_j;
     sub->measured_j += rest_j;
 }
 
@@ -100,7 +101,7 @@ jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm
         free(sub->cells);
         sub->cells = NULL;
     }
-    return JM_OK;
+    return jm__wholes_share(subtotals, tree, a, err);
 }
 
 void jm__subtotals_free(jm__subtotal *subtotals, size_t count)
