@@ -64,7 +64,7 @@ static inline bool failing_try(const failing_trial *trial, failing_what what, lo
 }
 
 /* Of the n from which on all fail, at most about this many are tried: the errors are those of the first. */
-enum { FAILING_FOR_GOOD_MOST = 200 };
+enum { FAILING_FOR_GOOD_MOST = 100 };
 
 /* Every `step`-th n. */
 static inline void failing_each_of(const failing_trial *trial, failing_what what, long step)

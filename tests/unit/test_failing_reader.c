@@ -205,7 +205,7 @@ static void fail_each_step(reading *r, int steps, failing_what what, bool (*may_
 
 static void fail_each_in_files(failing_what what, bool (*may_end_so)(const jm_error *err))
 {
-    enum { KERNELS_MAX = 1000, STEP = 10 };
+    enum { KERNELS_MAX = 1000, STEP = 50 };
     long step = what == FAILING_MEMORY ? STEP : 1;
     static jm__kernel_run kernels[KERNELS_MAX];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

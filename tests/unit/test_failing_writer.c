@@ -256,7 +256,7 @@ static void test_an_import_that_fails_leaves_what_was_there_or_tells_what_it_lac
 {
     (void)state;
     fail_each(import_run, FAILING_OWN_MEMORY, 1);
-    fail_each(import_run, FAILING_MEMORY, 10);
+    fail_each(import_run, FAILING_MEMORY, 50);
     for (failing_what what = FAILING_READ; what < FAILING_COUNT; what++)
         fail_each(import_run, what, 1);
 }
