@@ -74,6 +74,7 @@ void jm__channel_promote(jm__channel *channel)
     if (channel->way != JM_CHANNEL_POLLED || row->quantity != JM_QUANTITY_POWER || row->period_ns == 0)
         return;
     channel->ticked = true;
+    channel->changed_ns = jm__now_ns();
     /* Not a whole share of the period: polls then fall on ever new places of it, which narrows the tick. */
     channel->every_ns = row->period_ns * 19 / 100;
     if (channel->every_ns < POLL_MIN_NS) channel->every_ns = POLL_MIN_NS;

@@ -9,4 +9,5 @@ low_j, energy_j, high_j = (stat[key] for key in ("energy_low_j", "energy_j", "en
 true_j = 400 * stat["duration_s"]  # and as much as 200 J the more or less of it beyond whole periods
 beyond_j = 200 * (stat["duration_s"] - 2)
 assert low_j - beyond_j <= true_j <= high_j + beyond_j and high_j - low_j < 0.4 * energy_j, stat
-assert any("power_ring" in note for note in stat["notes"]), stat["notes"]'
+assert any("power_ring" in note for note in stat["notes"]), stat["notes"]
+assert not any("stand still" in note for note in stat["notes"]), stat["notes"]'
