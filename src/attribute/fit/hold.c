@@ -14,6 +14,20 @@
 /* Further apart, one of the two is wrong rather than unsure: by chance once in 370 times. */
 static const double apart_z = 3;
 
+/* Readings whose errors are as one, where they drift: as far as noise.c follows a drift. */
+static const double one_error = 20;
+
+/* J^2: what noise and drift of its readings do to the integral of a sensor. */
+static double noise_of_integral(const jm__fit *fit, const jm__fit_input *input)
+{
+    double seconds = 0;
+    for (size_t k = 0; k < input->columns; k++)
+        seconds += input->seconds[k];
+    if (!fit->fitted) return 0;
+    double noise_j = jm__noise_of(input->sensor).noise_w * seconds; /* that of the fit has the misfit in it */
+    return noise_j * noise_j / fmax(1, (double)fit->readings / one_error);
+}
+
 static void take_total(jm__fit *fit, const double *told, double variance, double difference_j)
 {
     size_t columns = fit->columns;
@@ -40,7 +54,8 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
         fit->fitted && input->total.source != NULL && input->total.source != input->sensor->name;
     if (independent) fit->closure_z = z;
     /* Then its total is no equation of its own; unless the fit, of work that is not alike, knows less. */
-    bool surer = input->total.source == NULL || all - total_variance < total_variance;
+    bool surer =
+        input->total.source == NULL || all - total_variance < total_variance + noise_of_integral(fit, input);
     bool same_readings = !independent && fit->learnt > 0 && surer;
     fit->own = fit->fitted && same_readings;
     fit->held = input->total.source != NULL && fabs(z) <= apart_z && !same_readings;
