@@ -17,8 +17,8 @@ void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint6
 void jm__collector_tell_unplaced(jm__collector *collector)
 {
     static const char *const reasons[JM_LOST_KINDS] = {
-        [JM_LOST_SPANS] = "a thread had no ring for its spans and marks: no room in the run's folder, "
-                          "or no descriptor left in its program",
+        [JM_LOST_SPANS] = ("a thread had no ring for its spans and marks: no room in the run's folder, or no "
+                           "descriptor left in its program"),
         [JM_LOST_NAMES] = "there were too many different names: these go without theirs",
         [JM_LOST_PROGRAMS] = "a program had no ring for its kernels: none of them are here",
     };
