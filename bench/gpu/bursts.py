@@ -2,7 +2,8 @@
 
 The truth of a layer is its energy in short bursts with gaps: they keep the board under its power limit and its clock
 high. Over several settings, E = calls x e + gap time x P_gap gives e, the energy of a call, from the board's total
-alone; the whole series is taken twice, as a truth moves by up to 2 % from one time to the next. What goes into the
+alone; the whole series is taken twice, as a truth moves by up to 2 % from one time to the next. P_gap is printed: in a
+program that waits for its host, what idle time is taken to draw decides what is left for the layers. What goes into the
 layer is what the model gave it in training (layout, type, autocast), and gradients are recorded as there. The live
 figure is what joulemap tells of the same layer while the model trains, from its kernels' times and the sensor.
 The clocks of both are printed: training may run at a lower one, which is worth a few percent.
@@ -47,7 +48,7 @@ LEAST_CALL_S = 100e-6
 PER_BIN = 2
 SAME_WORK = 0.15  # difference of busy time, alone and in training, up to which both are taken for the same work
 AHEAD_CYCLES = 1_000_000_000  # half a second in which the host can launch ahead of the GPU
-NORMAL_95 = 1.96
+STUDENT_95 = 2.36  # Student's t, two series of five settings less three unknowns: seven degrees of freedom
 
 
 @dataclass
@@ -182,32 +183,25 @@ def run_bursts(part: Part, window_s: float) -> None:
         part.windows.append((begin_ns, time.monotonic_ns(), done))
 
 
-def one_series(part: Part, run: joulemap.Session, windows: list[tuple[int, int, int]]) -> tuple[float, float]:
-    """Energy of a call, J, and its standard error, from the board's totals over the windows."""
-    energy_j, calls, gap_s = [], [], []
-    for from_ns, to_ns, done in windows:
-        totals = run.report(by="board", from_ns=from_ns, to_ns=to_ns).totals
-        if totals.total_energy_j is None:
+def truth(part: Part, run: joulemap.Session, path: str) -> tuple[Figure, float]:
+    """Energy of a call, and the power of the gaps, W, from the board's totals over the windows.
+
+    Each series has gaps of its own power (the board is warmer in the second); the energy of a call is one.
+    """
+    design = np.zeros((len(part.windows), 1 + SERIES))
+    energy_j = np.zeros(len(part.windows))
+    for i, (from_ns, to_ns, calls) in enumerate(part.windows):
+        total_j = run.report(by="board", from_ns=from_ns, to_ns=to_ns).totals.total_energy_j
+        if total_j is None:
             raise SystemExit("the board gave no readings")
-        energy_j.append(totals.total_energy_j)
-        calls.append(done)
-        gap_s.append((to_ns - from_ns) / 1e9 - done * part.call_s)
-    design = np.column_stack([calls, gap_s])
-    solution, residuals, _, _ = np.linalg.lstsq(design, np.array(energy_j), rcond=None)
-    variance = float(residuals[0]) / (len(calls) - 2)
-    return float(solution[0]), float(np.sqrt(variance * np.linalg.inv(design.T @ design)[0, 0]))
-
-
-def truth(part: Part, run: joulemap.Session, path: str) -> Figure:
-    count = len(SETTINGS_MS)
-    series = [one_series(part, run, part.windows[i : i + count]) for i in range(0, len(part.windows), count)]
-    energies = [energy_j for energy_j, _ in series]
-    # The larger of what each series says of itself and of how far they are apart.
-    own_j = math.sqrt(sum(error_j**2 for _, error_j in series)) / len(series)
-    apart_j = float(np.std(energies, ddof=1)) / math.sqrt(len(series)) if len(series) > 1 else 0.0
-    mean_j = sum(energies) / len(series)
+        energy_j[i] = total_j
+        design[i, 0] = calls
+        design[i, 1 + i // len(SETTINGS_MS)] = (to_ns - from_ns) / 1e9 - calls * part.call_s
+    solution, residuals, _, _ = np.linalg.lstsq(design, energy_j, rcond=None)
+    variance = float(residuals[0]) / (len(energy_j) - design.shape[1])
+    error_j = math.sqrt(variance * float(np.linalg.inv(design.T @ design)[0, 0]))
     mhz = clock_mhz(path, [window[:2] for window in part.windows])
-    return Figure(mean_j, NORMAL_95 * max(own_j, apart_j), part.call_s, mhz)
+    return Figure(float(solution[0]), STUDENT_95 * error_j, part.call_s, mhz), float(solution[1:].mean())
 
 
 # ---- the live run
@@ -268,6 +262,7 @@ class Compared:
 
     path: str
     alone: Figure
+    gap_w: float  # between bursts
     training: Figure
     known: str
 
@@ -291,15 +286,15 @@ class Compared:
             return f"{1e6 * of.call_s:7.0f} us {text:>22} {of.clock_mhz:5.0f}"
 
         held = ("yes" if self.held else "NO") if self.same_work else "other work"
-        both = f"{figure(self.alone)} {figure(self.training)}"
+        both = f"{figure(self.alone)} {self.gap_w:5.0f} {figure(self.training)}"
         return f"{self.path:34} {both} {self.known:>10} {100 * self.off:+7.1f} % {held}"
 
 
 def table(compared: list[Compared]) -> list[str]:
     head = f"{'time':>10} {'energy':>22} {'MHz':>5}"
     lines = [
-        f"{'':34} {'alone, in bursts':^39} {'in training':^39}",
-        f"{'layer (forward call)':34} {head} {head} {'known':>10} {'off by':>9} held",
+        f"{'':34} {'alone, in bursts':^45} {'in training':^39}",
+        f"{'layer (forward call)':34} {head} {'gap W':>5} {head} {'known':>10} {'off by':>9} held",
     ]
     lines += [entry.line() for entry in sorted(compared, key=lambda entry: -abs(entry.off))]
     counted = [entry for entry in compared if entry.same_work]
@@ -356,13 +351,16 @@ def main() -> None:
             for part in parts:
                 run_bursts(part, args.window)
         run.flush()
-        compared = [Compared(part.path, truth(part, run, alone), *live(part, report, rows, live_mhz)) for part in parts]
+        compared = [
+            Compared(part.path, *truth(part, run, alone), *live(part, report, rows, live_mhz)) for part in parts
+        ]
     lines = [
         f"bursts: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {torch.cuda.get_device_name()}, "
         f"PyTorch {torch.__version__}",
         "$ python " + shlex.join(["bench/gpu/bursts.py", *sys.argv[1:]]),
         f"training: {totals.duration_s:.1f} s, {totals.total_energy_j:.0f} J, residual {totals.residual_w:.1f} W, "
-        f"chi2/n {totals.chi2_n:.1f}, {quality.throttle_events} times throttled",
+        f"chi2/n {totals.chi2_n:.1f}, {quality.throttle_events} times throttled; "
+        f"idle {totals.idle_energy_j:.0f} J; verdict {quality.verdict}",
         *(f"note: {note}" for note in notes),
         "",
         *table(compared),

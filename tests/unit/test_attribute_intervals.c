@@ -17,10 +17,21 @@ static const double spreads[] = {0, 0.03, 0.08};
 
 enum { SPREADS = sizeof spreads / sizeof *spreads };
 
+static int number_of(const char *variable, int usual)
+{
+    const char *text = getenv(variable);
+    return text != NULL ? atoi(text) : usual;
+}
+
 static int recordings(void)
 {
-    const char *text = getenv("JOULEMAP_TEST_RECORDINGS");
-    return text != NULL ? atoi(text) : 12;
+    return number_of("JOULEMAP_TEST_RECORDINGS", 12);
+}
+
+/* Of the first recording: others than those which the estimator was made with. */
+static int first_seed(void)
+{
+    return number_of("JOULEMAP_TEST_SEED", 1);
 }
 
 typedef struct held {
@@ -119,8 +130,8 @@ static void test_intervals_hold_as_often_as_they_say_in_each_program(void **stat
             char spread[16];
             snprintf(spread, sizeof spread, "%g %%", 100 * spreads[m]);
             for (int r = 0; r < recordings(); r++) {
-                synthetic *s =
-                    prog_record(&programs[p], spreads[m], (uint64_t)(1000 * p + 100000 * m + r + 1), 12);
+                synthetic *s = prog_record(&programs[p], spreads[m],
+                                           (uint64_t)(1000 * p + 100000 * m + r + first_seed()), 12);
                 take_view(&out, s, JM_BY_KERNEL);
                 take_view(&out, s, JM_BY_LAYER);
                 syn_free(s);
