@@ -145,9 +145,8 @@ void sim_board_load(sim_board *board, const sim_load *loads, int count, bool con
 void sim_board_shift(sim_board *board, double energy_j)
 {
     sim_power *power = &board->power;
-    uint64_t kept = power->history_count < power->history_size ? power->history_count : power->history_size;
-    for (uint64_t i = 0; i < kept; i++)
-        power->history[i].energy_j += energy_j;
+    for (uint64_t i = power->history_first; i < power->history_count; i++)
+        power->history[i & (power->history_size - 1)].energy_j += energy_j;
     power->now.energy_j += energy_j;
     sim_channel *counter = &board->channels[SIM_CHANNEL_COUNTER];
     for (int64_t i = 0; i < counter->profile.depth + SIM_UNSEEN; i++)

@@ -57,16 +57,16 @@ static void remember(sim_power *power)
             return;
         }
     }
-    if (power->history_count >= power->history_size) {
+    if (power->history_count - power->history_first >= power->history_size) {
         /* The one after the oldest must be old enough for the oldest to go. */
-        const sim_stretch *second = &power->history[(power->history_count + 1) & (power->history_size - 1)];
+        const sim_stretch *second = &power->history[(power->history_first + 1) & (power->history_size - 1)];
         if (second->t_ns > power->t_ns - SIM_HISTORY_NS) {
             uint64_t size = power->history_size < 1024 ? 1024 : power->history_size * 2;
             sim_stretch *grown = malloc(size * sizeof *grown);
             if (grown == NULL) {
                 power->failed = true;
             } else {
-                for (uint64_t i = power->history_count - power->history_size; i < power->history_count; i++)
+                for (uint64_t i = power->history_first; i < power->history_count; i++)
                     grown[i & (size - 1)] = power->history[i & (power->history_size - 1)];
                 free(power->history);
                 power->history = grown;
@@ -76,6 +76,7 @@ static void remember(sim_power *power)
     }
     power->history[power->history_count & (power->history_size - 1)] = power->now;
     power->history_count++;
+    if (power->history_count - power->history_first > power->history_size) power->history_first++;
 }
 
 bool sim_power_open(sim_power *power, const sim_profile *profile, int64_t start_ns)
@@ -202,8 +203,7 @@ void sim_power_advance(sim_power *power, int64_t t_ns)
 
 sim_stretch sim_power_at(const sim_power *power, int64_t t_ns)
 {
-    uint64_t low =
-        power->history_count > power->history_size ? power->history_count - power->history_size : 0;
+    uint64_t low = power->history_first;
     uint64_t high = power->history_count;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;

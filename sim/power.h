@@ -44,7 +44,8 @@ typedef struct sim_account {
 
 typedef struct sim_power {
     const sim_profile *profile;
-    sim_stretch *history; /* the last `history_count` stretches, a ring of `history_size` */
+    sim_stretch *history;   /* stretches `history_first` to `history_count`, in a ring of `history_size` */
+    uint64_t history_first; /* the oldest that is kept */
     uint64_t history_count;
     uint64_t history_size;
     int64_t t_ns; /* P is known up to here */
