@@ -24,7 +24,7 @@ typedef struct sharing {
     bool *within;       /* [nodes] */
     double *seconds;    /* [columns of all boards]: of the whole */
     double *covariance; /* [columns of all boards]: of a second of each with the whole */
-    double *weight;     /* [nodes]: covariance of a node's own energy with the whole */
+    double *weight;     /* [nodes]: covariance of a node's own energy with the whole; then its part, J */
 } sharing;
 
 static void add_up(sharing *s)
@@ -82,10 +82,13 @@ static void share(sharing *s, double rest_j)
     }
     for (size_t n = 0; n < s->tree->nodes.count; n++) {
         if (!s->within[n]) continue;
-        double part_j = sum > 0 ? rest_j * s->weight[n] / sum : n == s->whole ? rest_j : 0;
-        s->tree->nodes.items[n].self_j += part_j;
-        for (size_t up = n; up != s->whole; up = s->tree->nodes.items[up].parent)
-            s->subtotals[up].measured_j += part_j; /* the whole has it already */
+        s->weight[n] = sum > 0 ? rest_j * s->weight[n] / sum : n == s->whole ? rest_j : 0; /* now in J */
+        s->tree->nodes.items[n].self_j += s->weight[n];
+    }
+    for (size_t n = s->tree->nodes.count; n-- > 0;) { /* the whole has it already */
+        if (!s->within[n] || n == s->whole) continue;
+        s->subtotals[n].measured_j += s->weight[n];
+        s->weight[s->tree->nodes.items[n].parent] += s->weight[n];
     }
 }
 
