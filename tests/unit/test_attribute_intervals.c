@@ -6,6 +6,7 @@
 #include "attribute/fit/student.h"
 #include "attribute/report.h"
 #include "programs.h"
+#include "synthetic_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,10 +75,7 @@ static void take_row(outcome *out, const jm_row *row, double truth_j, bool layer
 
 static void take_view(outcome *out, const synthetic *s, jm_by by)
 {
-    const jm_report_options options = {.size = sizeof options, .by = by};
-    jm_report *report = NULL;
-    jm_error err = {0};
-    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    jm_report *report = syn_report(s, (jm_report_options){.by = by});
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
         int number;

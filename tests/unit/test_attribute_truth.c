@@ -1,22 +1,13 @@
 /* Attribution of generated recordings, whose truth is known to the joule. */
 #include "attribute/fit/student.h"
 #include "attribute/report.h"
-#include "synthetic.h"
+#include "synthetic_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
-
-static jm_report *report_of(const synthetic *s, jm_report_options options)
-{
-    jm_error err = {0};
-    jm_report *report = NULL;
-    options.size = sizeof options;
-    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
-    return report;
-}
 
 static const jm_row *find_row(const jm_report *report, const char *path, const char *kind)
 {
@@ -86,7 +77,7 @@ static void test_intervals_hold_the_truth_as_often_as_they_say(void **state)
         syn_random_work(s, 0, 1, CLASSES, 0, start + second, end - second);
         syn_measure(s, 0, start, end);
         syn_finish(s);
-        jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+        jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
         assert_adds_up(report);
         for (int64_t c = 1; c <= CLASSES; c++) {
             const jm_row *row = row_of(report, s->names[s->classes[c - 1].name_id], NULL);
@@ -167,7 +158,7 @@ static void test_intervals_hold_where_power_depends_on_what_runs_around(void **s
         syn_finish(s);
         double truth_j[KINDS];
         take_truths(s, truth_j, start, end);
-        jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+        jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
         assert_adds_up(report);
         for (int k = 0; k < KINDS; k++) {
             const jm_row *row = row_of(report, s->names[s->classes[k * SURROUNDINGS].name_id], NULL);
@@ -245,7 +236,7 @@ static void test_rows_add_up_to_the_total_in_every_view_with_several_boards(void
             {.by = (jm_by)by, .process_id = 101},
             {.by = (jm_by)by, .from_ns = 8 * JM_NS_PER_S, .to_ns = 9 * JM_NS_PER_S}};
         for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
-            jm_report *report = report_of(s, wishes[i]);
+            jm_report *report = syn_report(s, wishes[i]);
             assert_adds_up(report);
             assert_tree_adds_up(report);
             const jm_report_totals *totals = jm_report_totals_get(report);
@@ -266,7 +257,7 @@ static void test_a_path_and_kind_stand_once_in_a_report(void **state)
     (void)state;
     synthetic *s = two_ranks();
     for (int by = 0; by < JM_BY_SPAN; by++) {
-        jm_report *report = report_of(s, (jm_report_options){.by = (jm_by)by});
+        jm_report *report = syn_report(s, (jm_report_options){.by = (jm_by)by});
         for (size_t i = 0; i < jm_report_row_count(report); i++)
             for (size_t j = 0; j < i; j++) {
                 const jm_row *a = jm_report_row(report, i), *b = jm_report_row(report, j);
@@ -312,7 +303,7 @@ static void test_a_layer_holds_forward_backward_and_its_children_once(void **sta
 {
     (void)state;
     synthetic *s = two_ranks();
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_LAYER});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_LAYER});
     double attn_j = truth_of_spans(s, "blocks.0.attn", JM_SPAN_NONE),
            block_j = truth_of_spans(s, "blocks.0", JM_SPAN_NONE);
     double net_j = truth_of_spans(s, "Net", JM_SPAN_NONE);
@@ -337,18 +328,18 @@ static void test_a_layer_holds_forward_backward_and_its_children_once(void **sta
                 0.02);
     assert_true(attn->provenance == JM_PROVENANCE_FITTED);
     jm_report_free(report);
-    report = report_of(s, (jm_report_options){.by = JM_BY_TYPE});
+    report = syn_report(s, (jm_report_options){.by = JM_BY_TYPE});
     assert_holds(row_of(report, "Attention", "forward"), truth_of_spans(s, "blocks.0.attn", JM_SPAN_FORWARD));
     assert_holds(row_of(report, "Attention", "backward"),
                  truth_of_spans(s, "blocks.0.attn", JM_SPAN_BACKWARD));
     jm_report_free(report);
-    report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+    report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     assert_holds(row_of(report, "gemm", "kernel"),
                  syn_energy_j(s, 1, 0, INT64_MAX) + syn_energy_j(s, 2, 0, INT64_MAX));
     assert_holds(row_of(report, "gemm grid 16x1x1 block 128x1x1", "kernel"),
                  syn_energy_j(s, 2, 0, INT64_MAX));
     jm_report_free(report);
-    report = report_of(s, (jm_report_options){.by = JM_BY_PHASE});
+    report = syn_report(s, (jm_report_options){.by = JM_BY_PHASE});
     assert_holds(row_of(report, "train/step/optimizer", "optimizer"),
                  truth_of_spans(s, "AdamW", JM_SPAN_NONE));
     const jm_row *train = row_of(report, "train", "phase");
@@ -378,7 +369,7 @@ static void test_a_call_lasts_as_long_as_its_kernels_or_those_inside(void **stat
     }
     syn_measure(s, 0, start, end);
     syn_finish(s);
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_SPAN});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_SPAN});
     size_t worked = 0, idle = 0;
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
@@ -417,7 +408,7 @@ static void test_a_phase_alone_on_its_board_is_measured(void **state)
         truth_j[i >= throttled] += seconds * (s->class_w[k->class_id - 1] - s->idle_w);
         k->class_id = 1;
     }
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_PHASE});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_PHASE});
     const char *const names[] = {"first", "second"};
     for (int i = 0; i < 2; i++) {
         const jm_row *row = row_of(report, names[i], "phase");
@@ -475,7 +466,7 @@ static void test_time_in_which_a_board_was_lost_is_no_part_of_its_energy(void **
     jm__event events[2];
     syn_lose(s, events, lost, back);
     const double mean_w = 0.6 * 500 + 0.4 * s->idle_w;
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_PHASE});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_PHASE});
     const jm_report_totals *totals = jm_report_totals_get(report);
     assert_near(totals->duration_s, 18, 0.01);
     assert_near(totals->total_energy_j, 18 * mean_w, 0.02);
@@ -490,12 +481,12 @@ static void test_time_in_which_a_board_was_lost_is_no_part_of_its_energy(void **
     assert_adds_up(report);
     jm_report_free(report);
     /* A time all of which was lost has no energy at all. */
-    report = report_of(
+    report = syn_report(
         s, (jm_report_options){.by = JM_BY_BOARD, .from_ns = 10 * JM_NS_PER_S, .to_ns = 12 * JM_NS_PER_S});
     assert_true(isnan(jm_report_totals_get(report)->total_energy_j));
     assert_true(has_note(report, "was lost all of this time"));
     jm_report_free(report);
-    report = report_of(s, (jm_report_options){.by = JM_BY_BOARD, .from_ns = lost / 2, .to_ns = lost / 2});
+    report = syn_report(s, (jm_report_options){.by = JM_BY_BOARD, .from_ns = lost / 2, .to_ns = lost / 2});
     assert_false(has_note(report, "was lost all of this time")); /* of no time nothing was */
     jm_report_free(report);
     syn_free(s);
@@ -505,7 +496,7 @@ static void test_every_single_call_has_its_energy(void **state)
 {
     (void)state;
     synthetic *s = two_ranks();
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_SPAN});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_SPAN});
     double attn_j = 0;
     int64_t calls = 0;
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
@@ -537,7 +528,7 @@ static void test_a_class_of_zero_length_gets_no_power(void **state)
     }
     syn_measure(s, 0, start, end);
     syn_finish(s);
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     const jm_row *row = row_of(report, "fake", NULL);
     assert_true(row->energy_j == 0 && row->energy_high_j == 0 && isnan(row->power_w));
     assert_true(row->calls > 100);
@@ -562,7 +553,7 @@ static void test_a_kernel_split_at_random_into_two_labels_agrees_with_itself(voi
             if (s->kernels.items[i].class_id < 3) s->kernels.items[i].class_id = syn_uniform(s) < 0.5 ? 1 : 2;
         syn_measure(s, 0, start, end);
         syn_finish(s);
-        jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+        jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
         const jm_row *left = row_of(report, "left", NULL), *right = row_of(report, "right", NULL);
         double left_u = (left->energy_high_j - left->energy_low_j) / 3.92 / left->busy_s;
         double right_u = (right->energy_high_j - right->energy_low_j) / 3.92 / right->busy_s;
@@ -593,8 +584,8 @@ static void test_a_layer_is_known_better_than_its_inseparable_kernels(void **sta
     }
     syn_measure(s, 0, start, end);
     syn_finish(s);
-    jm_report *kernels = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
-    jm_report *layers = report_of(s, (jm_report_options){.by = JM_BY_LAYER});
+    jm_report *kernels = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
+    jm_report *layers = syn_report(s, (jm_report_options){.by = JM_BY_LAYER});
     const jm_row *first = row_of(kernels, "first", NULL), *pair = row_of(layers, "pair", NULL);
     double truth_j = truth_of_spans(s, "pair", JM_SPAN_NONE);
     assert_near(pair->energy_j, truth_j, 0.02);
@@ -628,7 +619,7 @@ static void test_a_hundred_classes_do_not_blur_the_response(void **state)
     }
     syn_measure(s, 0, start, end);
     syn_finish(s);
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     assert_near(jm_report_totals_get(report)->residual_w, s->noise_w, 0.1);
     assert_near(row_of(report, "k0", NULL)->energy_j, syn_energy_j(s, 1, start, end), 0.005);
     double square = 0;
@@ -663,7 +654,7 @@ static void test_a_reading_that_is_no_number_spoils_no_figure(void **state)
             s->readings[i].value = NAN;
             break;
         }
-        jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_BOARD});
+        jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_BOARD});
         const jm_report_totals *totals = jm_report_totals_get(report);
         double truth_j = 15 * s->idle_w + syn_energy_j(s, 1, 0, INT64_MAX) * (1 - s->idle_w / 700) +
                          syn_energy_j(s, 2, 0, INT64_MAX) * (1 - s->idle_w / 300);
@@ -679,10 +670,10 @@ static void test_no_power_that_no_board_can_draw_is_counted(void **state)
     static const double impossible_w[] = {0, 4294967.295, -5};
     for (size_t k = 0; k < sizeof impossible_w / sizeof *impossible_w; k++) {
         synthetic *s = simple();
-        jm_report *plain = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+        jm_report *plain = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
         for (size_t i = 300; i < 400; i += 7)
             if (s->readings[i].sensor_id == 1) s->readings[i].value = impossible_w[k];
-        jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+        jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
         assert_near(jm_report_totals_get(report)->total_energy_j, jm_report_totals_get(plain)->total_energy_j,
                     0.005);
         assert_near(row_of(report, "a", NULL)->power_w, 700, 0.02);
@@ -699,7 +690,7 @@ static void test_a_total_that_contradicts_the_readings_is_not_forced_on_them(voi
     synthetic *s = simple();
     for (size_t i = 0; i < s->dataset.reading_count; i++)
         if (s->readings[i].sensor_id == 2) s->readings[i].value *= 1.1;
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     const jm_report_totals *totals = jm_report_totals_get(report);
     assert_true(fabs(totals->closure_z) > 3);
     assert_near(totals->closure, 1 / 1.1 - 1, 0.1);
@@ -716,12 +707,12 @@ static void test_without_a_counter_the_ring_is_the_total_and_nothing_checks_it(v
 {
     (void)state;
     synthetic *s = simple();
-    jm_report *with = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+    jm_report *with = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     size_t kept = 0;
     for (size_t i = 0; i < s->dataset.reading_count; i++)
         if (s->readings[i].sensor_id == 1) s->readings[kept++] = s->readings[i];
     s->dataset.reading_count = kept;
-    jm_report *without = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+    jm_report *without = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     const jm_report_totals *totals = jm_report_totals_get(without);
     assert_string_equal(totals->total_source, "power_ring");
     assert_true(isnan(totals->closure) && isnan(totals->closure_z));
@@ -741,7 +732,7 @@ static void test_without_power_readings_the_counter_is_shared_by_time_and_says_s
     for (size_t i = 0; i < s->dataset.reading_count; i++)
         if (s->readings[i].sensor_id == 2) s->readings[kept++] = s->readings[i];
     s->dataset.reading_count = kept;
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     assert_true(row_of(report, "a", NULL)->provenance == JM_PROVENANCE_WEAK);
     assert_near(row_of(report, "a", NULL)->power_w, row_of(report, "b", NULL)->power_w, 1e-9);
     assert_true(isnan(jm_report_totals_get(report)->residual_w));
@@ -757,7 +748,7 @@ static void test_without_any_reading_no_energy_is_invented(void **state)
     synthetic *s = simple();
     s->dataset.reading_count = 0;
     for (int by = 0; by < JM_BY_COUNT; by++) {
-        jm_report *report = report_of(s, (jm_report_options){.by = (jm_by)by});
+        jm_report *report = syn_report(s, (jm_report_options){.by = (jm_by)by});
         assert_true(isnan(jm_report_totals_get(report)->total_energy_j));
         if (by == JM_BY_KERNEL) {
             const jm_row *row = row_of(report, "a", NULL);
@@ -779,7 +770,7 @@ static void test_one_reading_gives_wide_intervals_not_a_crash(void **state)
         if (s->readings[i].sensor_id == 1 && s->readings[i].t_ns > 5 * JM_NS_PER_S)
             s->readings[kept++] = s->readings[i];
     s->dataset.reading_count = kept;
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     const jm_row *row = row_of(report, "a", NULL);
     assert_int_equal(jm_report_totals_get(report)->readings, 1);
     assert_true(row->energy_high_j - row->energy_low_j > 0.3 * row->energy_j);
@@ -794,7 +785,7 @@ static void test_a_recording_with_nothing_in_it_gives_an_empty_report(void **sta
     (void)state;
     synthetic *s = syn_create(1, 0, 16);
     for (int by = 0; by < JM_BY_COUNT; by++) {
-        jm_report *report = report_of(s, (jm_report_options){.by = (jm_by)by});
+        jm_report *report = syn_report(s, (jm_report_options){.by = (jm_by)by});
         assert_true(has_note(report, "no board"));
         jm_report_free(report);
     }
@@ -813,13 +804,13 @@ static void test_a_pid_names_every_process_that_had_it(void **state)
     (void)state;
     synthetic *s = two_ranks();
     jm_report_options wish = {.by = JM_BY_LAYER, .process_id = 101};
-    jm_report *one = report_of(s, wish);
+    jm_report *one = syn_report(s, wish);
     assert_true(has_row(one, "(other processes)"));
     s->processes[0].pid = 101; /* as if the system had given it again */
-    jm_report *both = report_of(s, wish);
+    jm_report *both = syn_report(s, wish);
     assert_false(has_row(both, "(other processes)"));
     wish.process_id = 0;
-    jm_report *all = report_of(s, wish);
+    jm_report *all = syn_report(s, wish);
     assert_int_equal(jm_report_row_count(both), jm_report_row_count(all));
     jm_report_free(one);
     jm_report_free(both);
@@ -891,7 +882,7 @@ static void test_host_spans_stand_for_the_work_where_there_are_no_kernels(void *
     syn_measure(s, 0, start, end);
     syn_finish(s);
     s->kernels.count = s->dataset.class_count = 0;
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_LAYER});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_LAYER});
     assert_near(row_of(report, "mlp.act", "layer")->energy_j, gelu_j, 0.02);
     assert_near(row_of(report, "mlp", "layer")->energy_self_j, linear_j, 0.02);
     assert_near(row_of(report, "train (no layer)", "phase")->energy_j, wide_j, 0.03);
@@ -910,7 +901,7 @@ static void test_work_that_overlaps_shares_the_time(void **state)
     int64_t shadow = syn_class(s, "shadow", 8, 0);
     for (size_t i = 0; i < count; i++) /* the same stretch of time, on a second stream of the board */
         syn_kernel(s, shadow, 0, 0, s->kernels.items[i].start_ns, s->kernels.items[i].end_ns);
-    jm_report *report = report_of(s, (jm_report_options){.by = JM_BY_KERNEL});
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
     double busy_s = 0;
     for (size_t i = 0; i < count; i++)
         busy_s += (double)(s->kernels.items[i].end_ns - s->kernels.items[i].start_ns) * 1e-9;
@@ -940,7 +931,7 @@ static void test_a_cpu_package_is_a_row_of_its_own(void **state)
     s->readings[s->dataset.reading_count++] = (jm_reading){3, s->dataset.end_ns, 400};
     syn_finish(s);
     for (int by = 0; by < JM_BY_COUNT; by++) {
-        jm_report *report = report_of(s, (jm_report_options){.by = (jm_by)by});
+        jm_report *report = syn_report(s, (jm_report_options){.by = (jm_by)by});
         const jm_row *row = row_of(report, "rapl:2", "cpu");
         assert_near(row->energy_j, 300, 1e-9);
         assert_true(row->provenance == JM_PROVENANCE_MEASURED);
@@ -968,9 +959,9 @@ static void test_a_board_upstream_of_others_is_a_row_and_in_no_total(void **stat
     syn_finish(s);
     for (int by = 0; by < JM_BY_COUNT; by++) {
         s->dataset.board_count = 1;
-        jm_report *without = report_of(s, (jm_report_options){.by = (jm_by)by});
+        jm_report *without = syn_report(s, (jm_report_options){.by = (jm_by)by});
         s->dataset.board_count = 2;
-        jm_report *report = report_of(s, (jm_report_options){.by = (jm_by)by});
+        jm_report *report = syn_report(s, (jm_report_options){.by = (jm_by)by});
         const jm_report_totals *alone = jm_report_totals_get(without), *totals = jm_report_totals_get(report);
         assert_true(totals->total_energy_j == alone->total_energy_j);
         assert_true(totals->total_high_j == alone->total_high_j);
@@ -986,7 +977,7 @@ static void test_a_board_upstream_of_others_is_a_row_and_in_no_total(void **stat
         jm_report_free(without);
         jm_report_free(report);
     }
-    jm_report *itself = report_of(s, (jm_report_options){.by = JM_BY_BOARD, .board_id = 2});
+    jm_report *itself = syn_report(s, (jm_report_options){.by = JM_BY_BOARD, .board_id = 2});
     assert_near(jm_report_totals_get(itself)->total_energy_j, 9000, 1e-9);
     assert_adds_up(itself);
     jm_report_free(itself);

@@ -1,6 +1,6 @@
 /* Short windows of a run of known truth: learnt from all of it, told for themselves. */
 #include "attribute/report.h"
-#include "synthetic.h"
+#include "synthetic_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,11 +53,8 @@ typedef struct outcome {
 
 static void add_window(outcome *out, const synthetic *s, int64_t from_ns, int64_t to_ns)
 {
-    const jm_report_options options = {
-        .size = sizeof options, .by = JM_BY_KERNEL, .from_ns = from_ns, .to_ns = to_ns};
-    jm_report *report = NULL;
-    jm_error err = {0};
-    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    jm_report *report =
+        syn_report(s, (jm_report_options){.by = JM_BY_KERNEL, .from_ns = from_ns, .to_ns = to_ns});
     const jm_report_totals *totals = jm_report_totals_get(report);
     double truth = truth_j(s, from_ns, to_ns), sum_j = 0;
     out->totals_held += truth >= totals->total_low_j && truth <= totals->total_high_j;

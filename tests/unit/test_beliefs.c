@@ -1,6 +1,6 @@
 /* What a person knows of powers, taken into the fit of a recording of known truth. */
 #include "attribute/report.h"
-#include "synthetic.h"
+#include "synthetic_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,11 +56,7 @@ static synthetic *make_pair(void)
 
 static jm_report *report_of(const synthetic *s, const char *belief)
 {
-    jm_error err = {0};
-    jm_report *report = NULL;
-    const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .belief = belief};
-    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
-    return report;
+    return syn_report(s, (jm_report_options){.by = JM_BY_KERNEL, .belief = belief});
 }
 
 static const jm_row *row_of(const jm_report *report, const char *name)

@@ -1,7 +1,7 @@
 /* The clock of kinds of work, from readings of the clock beside a timeline of known truth. */
 #include "attribute/clocks.h"
 #include "attribute/report.h"
-#include "synthetic.h"
+#include "synthetic_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,10 +33,7 @@ static synthetic *make_run(bool with_clock, double limit_mhz)
 
 static double share_of(const synthetic *s, jm_by by, const char *name)
 {
-    jm_error err = {0};
-    jm_report *report = NULL;
-    const jm_report_options options = {.size = sizeof options, .by = by};
-    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    jm_report *report = syn_report(s, (jm_report_options){.by = by});
     double share = -1;
     for (size_t i = 0; i < jm_report_row_count(report); i++)
         if (strcmp(jm_report_row(report, i)->name, name) == 0)

@@ -1,6 +1,5 @@
 /* A board whose clock moves while it works: power of all kinds goes with it, where the readings say so. */
-#include "attribute/report.h"
-#include "synthetic.h"
+#include "synthetic_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,11 +72,7 @@ static synthetic *make(const scene *of)
 
 static jm_report *report_of(const synthetic *s)
 {
-    const jm_report_options options = {.size = sizeof options, .by = JM_BY_LAYER};
-    jm_error err = {0};
-    jm_report *report = NULL;
-    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
-    return report;
+    return syn_report(s, (jm_report_options){.by = JM_BY_LAYER});
 }
 
 static const jm_row *row_of(const jm_report *report, const char *path)

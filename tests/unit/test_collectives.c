@@ -1,7 +1,6 @@
 /* DDP's all-reduce is launched by the hook of some layer's backward pass, and waits for other processes: its
  * joules are of no layer. */
-#include "attribute/report.h"
-#include "synthetic.h"
+#include "synthetic_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,11 +43,7 @@ static synthetic *ddp(void)
 
 static jm_report *report_of(const synthetic *s, jm_by by)
 {
-    const jm_report_options options = {.size = sizeof options, .by = by};
-    jm_report *report = NULL;
-    jm_error err = {0};
-    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
-    return report;
+    return syn_report(s, (jm_report_options){.by = by});
 }
 
 static size_t count_of(const jm_report *report, const char *kind, const jm_row **first)

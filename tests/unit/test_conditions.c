@@ -1,6 +1,5 @@
 /* Throttling, clock and power limit of a report: of its boards and its time, as shares of that time. */
-#include "attribute/report.h"
-#include "synthetic.h"
+#include "synthetic_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,12 +66,8 @@ static synthetic *make_run(void)
 
 static jm_report *report_of(const synthetic *s, int64_t board_id, int64_t from_ns, int64_t to_ns)
 {
-    jm_error err = {0};
-    jm_report *report = NULL;
-    const jm_report_options options = {
-        .size = sizeof options, .by = JM_BY_KERNEL, .board_id = board_id, .from_ns = from_ns, .to_ns = to_ns};
-    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
-    return report;
+    return syn_report(
+        s, (jm_report_options){.by = JM_BY_KERNEL, .board_id = board_id, .from_ns = from_ns, .to_ns = to_ns});
 }
 
 static const char *throttle_note(const jm_report *report)

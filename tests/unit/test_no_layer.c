@@ -1,6 +1,5 @@
 /* Kernels in no layer: how much of the energy is theirs, and why, in the first lines of a report. */
-#include "attribute/report.h"
-#include "synthetic.h"
+#include "synthetic_report.h"
 
 #include <joulemap/report.h>
 #include <setjmp.h>
@@ -43,11 +42,7 @@ static synthetic *program(jm_span_kind kind, int nth, launched how)
 
 static jm_report *report_of(const synthetic *s, jm_by by, int64_t process_id)
 {
-    const jm_report_options options = {.size = sizeof options, .by = by, .process_id = process_id};
-    jm_error err = {0};
-    jm_report *report = NULL;
-    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
-    return report;
+    return syn_report(s, (jm_report_options){.by = by, .process_id = process_id});
 }
 
 /* What the verdict says of it, its reason or what comes after; NULL: nothing. */

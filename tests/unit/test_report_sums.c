@@ -1,7 +1,7 @@
 /* Sums of rows, and what the errors of two rows have in common. */
 #include "attribute/report.h"
 #include "attribute/rollup/energy.h"
-#include "synthetic.h"
+#include "synthetic_report.h"
 
 #include <joulemap/report.h>
 #include <setjmp.h>
@@ -14,11 +14,7 @@ enum { RECORDINGS = 60 };
 
 static jm_report *report_of(const synthetic *s, jm_by by)
 {
-    const jm_report_options options = {.size = sizeof options, .by = by};
-    jm_error err = {0};
-    jm_report *report = NULL;
-    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
-    return report;
+    return syn_report(s, (jm_report_options){.by = by});
 }
 
 static size_t row_named(const jm_report *report, const char *path)

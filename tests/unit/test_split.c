@@ -1,7 +1,7 @@
 /* One kernel in two places: it has a power for each where the readings ask for it, and one where they do not.
  */
 #include "attribute/report.h"
-#include "synthetic.h"
+#include "synthetic_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,11 +66,7 @@ static synthetic *make(const scene *of)
 
 static jm_report *report_of(const synthetic *s, jm_by by)
 {
-    const jm_report_options options = {.size = sizeof options, .by = by};
-    jm_error err = {0};
-    jm_report *report = NULL;
-    if (jm__report_from_dataset(&report, &s->dataset, &options, &err) != JM_OK) fail_msg("%s", err.text);
-    return report;
+    return syn_report(s, (jm_report_options){.by = by});
 }
 
 static const jm_row *row_of(const jm_report *report, const char *path)
