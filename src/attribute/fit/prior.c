@@ -182,12 +182,3 @@ jm_status jm__prior_moved_by_first(double *out, const jm__prior *prior, const do
     free(told);
     return JM_OK;
 }
-
-double jm__prior_variance(const jm__prior *prior, const double *weights)
-{
-    if (!prior->independent) return jm__matrix_between(weights, prior->covariance, weights, prior->columns);
-    double sum = 0;
-    for (size_t k = 0; k < prior->columns; k++)
-        sum += pow(weights[k] * prior->u_w[k], 2);
-    return sum;
-}

@@ -52,7 +52,4 @@ void jm__prior_append(jm__qr *joint, const jm__qr *data, const jm__prior *prior,
 /* out[columns]: how far the powers move if those that the first belief speaks of move by `shift`. */
 jm_status jm__prior_moved_by_first(double *out, const jm__prior *prior, const double *shift, jm_error *err);
 
-/* Variance of the sum weights . power. */
-double jm__prior_variance(const jm__prior *prior, const double *weights);
-
 #endif

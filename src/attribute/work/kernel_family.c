@@ -231,13 +231,3 @@ jm__kernel_family jm__kernel_family_of(const char *name)
     }
     return JM_KERNEL_FAMILY_OTHER;
 }
-
-const char *jm__kernel_family_text(jm__kernel_family family)
-{
-    static const char *const texts[] = {
-#define X(name, text) text,
-        JM_KERNEL_FAMILY_MAP(X)
-#undef X
-    };
-    return texts[family];
-}

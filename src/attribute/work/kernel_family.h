@@ -2,25 +2,25 @@
 #ifndef JM_ATTRIBUTE_WORK_KERNEL_FAMILY_H
 #define JM_ATTRIBUTE_WORK_KERNEL_FAMILY_H
 
-/* name, words for people */
+/* What a name tells. */
 #define JM_KERNEL_FAMILY_MAP(X)                                                                              \
-    X(OTHER, "other")                                                                                        \
-    X(COLLECTIVE, "collective")                                                                              \
-    X(MATRIX, "matrix product")                                                                              \
-    X(PLAIN_MATRIX, "matrix product in single or double precision")                                          \
-    X(ATTENTION, "attention")                                                                                \
-    X(CONVOLUTION, "convolution")                                                                            \
-    X(DEPTHWISE, "depthwise convolution")                                                                    \
-    X(REDUCTION, "norm or reduction")                                                                        \
-    X(ELEMENTWISE, "elementwise")                                                                            \
-    X(TRANSCENDENTAL, "elementwise with exponentials")                                                       \
-    X(COPY, "copy")                                                                                          \
-    X(FILL, "fill")                                                                                          \
-    X(TRANSFER, "transfer between host and board")                                                           \
-    X(INDEX, "gather, scatter or sort")
+    X(OTHER)                                                                                                 \
+    X(COLLECTIVE)                                                                                            \
+    X(MATRIX)                                                                                                \
+    X(PLAIN_MATRIX) /* matrix product in single or double precision */                                       \
+    X(ATTENTION)                                                                                             \
+    X(CONVOLUTION)                                                                                           \
+    X(DEPTHWISE)                                                                                             \
+    X(REDUCTION) /* norm or reduction */                                                                     \
+    X(ELEMENTWISE)                                                                                           \
+    X(TRANSCENDENTAL) /* elementwise with exponentials */                                                    \
+    X(COPY)                                                                                                  \
+    X(FILL)                                                                                                  \
+    X(TRANSFER) /* transfer between host and board */                                                        \
+    X(INDEX)    /* gather, scatter or sort */
 
 typedef enum jm__kernel_family {
-#define X(name, text) JM_KERNEL_FAMILY_##name,
+#define X(name) JM_KERNEL_FAMILY_##name,
     JM_KERNEL_FAMILY_MAP(X)
 #undef X
         JM_KERNEL_FAMILY_COUNT
@@ -29,7 +29,5 @@ typedef enum jm__kernel_family {
 /* `name`: of a kernel as CUPTI gives it or in plain C++, or of a copy ("[memcpy DtoD]"). OTHER if its name
  * tells nothing. Only the first thousand bytes of a name are looked at. */
 jm__kernel_family jm__kernel_family_of(const char *name);
-
-const char *jm__kernel_family_text(jm__kernel_family family);
 
 #endif
