@@ -1,10 +1,10 @@
 /* Scores into equations.
  *
- * An error of the response, t of variance 1, adds b t to the errors of Q'y, and the prior's powers may know
- * of it already: they covary with t by s, as they were learnt with the same response. Then t = w'(x - x0) + r
- * with w = P^-1 s, P being the prior's covariance, and r of variance v = 1 - s'w independent of x. So
- * Q'y = (T + b w') x - b w'x0 + b r + the other errors: equations of x alone. After them x covaries with t by
- * C (w - v T' N^-1 b), T and N being the new ones. */
+ * Errors of the response t, each of variance 1, add B t to the errors of Q'y, and the prior's powers may know
+ * of them already: they covary with t by S, as they were learnt with the same response. Then t = W'(x - x0) +
+ * r with W = P^-1 S, P being the prior's covariance, and r of covariance R = 1 - S'W independent of x. So Q'y
+ * = (T + B W') x - B W'x0 + B r + the other errors: equations of x alone. After them x covaries with t by C
+ * (W - T' N^-1 B R), T and N being the new ones. */
 #include "attribute/fit/weigh.h"
 
 #include "attribute/fit/matrix.h"
@@ -17,11 +17,11 @@
 typedef struct weigher {
     const jm__weigh_of *of;
     size_t columns;
-    double *errors;                  /* N, then L */
-    double *rows;                    /* columns * (columns + 1): T and Q'y */
-    double *moved[JM_RESPONSE_AXES]; /* b */
-    double *known[JM_RESPONSE_AXES]; /* w */
-    double rest[JM_RESPONSE_AXES];   /* v */
+    double *errors;                                  /* N, then L */
+    double *rows;                                    /* columns * (columns + 1): T and Q'y */
+    double *moved[JM_RESPONSE_AXES];                 /* B */
+    double *known[JM_RESPONSE_AXES];                 /* W */
+    double rest[JM_RESPONSE_AXES][JM_RESPONSE_AXES]; /* R */
 } weigher;
 
 static jm_status weigher_init(weigher *w, const jm__weigh_of *of, jm_error *err)
@@ -82,26 +82,50 @@ static void take_triangle(weigher *w)
         to_basis(w->errors + i * n, data);
 }
 
-static void take_response(weigher *w, int axis)
+static void take_axis(weigher *w, int axis)
 {
     const jm__weigh_of *of = w->of;
     size_t n = w->columns;
     double *b = w->moved[axis], *known = w->known[axis];
     to_basis(memcpy(b, of->response[axis], n * sizeof *b), of->data);
-    w->rest[axis] = 1;
-    if (of->prior_shift[axis] != NULL) {
-        jm__matrix_apply(known, of->prior->information, of->prior_shift[axis], n);
-        w->rest[axis] = fmax(0, 1 - jm__matrix_dot(known, of->prior_shift[axis], n));
-    }
+    if (of->prior_shift[axis] == NULL) return;
+    jm__matrix_apply(known, of->prior->information, of->prior_shift[axis], n);
     double before = jm__matrix_dot(known, of->prior->power_w, n);
     for (size_t i = 0; i < n; i++) {
         double *row = w->rows + i * (n + 1);
-        for (size_t k = 0; k < n; k++) {
+        for (size_t k = 0; k < n; k++)
             row[k] += b[i] * known[k];
-            w->errors[i * n + k] += w->rest[axis] * b[i] * b[k];
-        }
         row[n] += b[i] * before;
     }
+}
+
+/* What the prior's powers leave of the errors of the response: a covariance, whatever rounding and powers at
+ * their limits make of it. */
+static void find_rest(weigher *w)
+{
+    for (int a = 0; a < JM_RESPONSE_AXES; a++) {
+        const double *shift = w->of->prior_shift[a];
+        w->rest[a][a] = 1;
+        if (shift != NULL) w->rest[a][a] = fmax(0, 1 - jm__matrix_dot(w->known[a], shift, w->columns));
+        for (int b = 0; shift != NULL && b < a; b++) {
+            double most = sqrt(w->rest[a][a] * w->rest[b][b]);
+            double both = -jm__matrix_dot(w->known[b], shift, w->columns);
+            w->rest[a][b] = w->rest[b][a] = fmax(-most, fmin(most, both));
+        }
+    }
+}
+
+static void take_response(weigher *w)
+{
+    size_t n = w->columns;
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+        take_axis(w, axis);
+    find_rest(w);
+    for (int a = 0; a < JM_RESPONSE_AXES; a++)
+        for (int b = 0; b < JM_RESPONSE_AXES; b++)
+            for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; k < n; k++)
+                    w->errors[i * n + k] += w->rest[a][b] * w->moved[a][i] * w->moved[b][k];
 }
 
 static jm_status whiten(weigher *w, jm_error *err)
@@ -119,26 +143,34 @@ static jm_status whiten(weigher *w, jm_error *err)
     return JM_OK;
 }
 
+/* W - T' N^-1 B R */
+static jm_status tell(jm__weighed *out, const weigher *w, jm_error *err)
+{
+    size_t n = w->columns;
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
+        out->told[axis] = malloc((n + 1) * sizeof(double));
+        if (out->told[axis] == NULL) return jm__no_memory(err, "jm__weigh");
+        memcpy(out->told[axis], w->known[axis], n * sizeof(double));
+        for (int other = 0; other < JM_RESPONSE_AXES; other++)
+            for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; k < n; k++)
+                    out->told[axis][k] -=
+                        w->rest[axis][other] * w->moved[other][i] * w->rows[i * (n + 1) + k];
+    }
+    return JM_OK;
+}
+
 static jm_status weigh(jm__weighed *out, weigher *w, jm_error *err)
 {
     size_t n = w->columns;
     take_triangle(w);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-        take_response(w, axis);
+    take_response(w);
     JM_TRY(whiten(w, err));
     JM_TRY(jm__qr_init(&out->equations, n, err));
     for (size_t i = 0; i < n; i++)
         jm__qr_add(&out->equations, w->rows + i * (n + 1), w->rows[i * (n + 1) + n]);
     jm__qr_finish(&out->equations);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        out->told[axis] = malloc((n + 1) * sizeof(double));
-        if (out->told[axis] == NULL) return jm__no_memory(err, "jm__weigh");
-        memcpy(out->told[axis], w->known[axis], n * sizeof(double));
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < n; k++)
-                out->told[axis][k] -= w->rest[axis] * w->moved[axis][i] * w->rows[i * (n + 1) + k];
-    }
-    return JM_OK;
+    return tell(out, w, err);
 }
 
 jm_status jm__weigh(jm__weighed *out, const jm__weigh_of *of, jm_error *err)
