@@ -1,0 +1,178 @@
+/* Memory that runs out while the collector follows a program: it says so, and what comes later is right. */
+#include "base/clock.h"
+#include "failing.h"
+#include "timeline/collector.h"
+#include "timeline/names.h"
+#include "timeline/ring.h"
+
+#include <joulemap/span.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "collected.h"
+#include "injected.h"
+
+/* More levels than any array has room for at first. */
+enum { LEVELS = 40, KERNELS_MAX = 1000 };
+
+#define STEP_NS (10 * JM_NS_PER_US)
+
+/* A program of one thread: its spans' ring, its kernels' ring, and when it began. */
+typedef struct program {
+    collected *all;
+    jm__ring spans;
+    injected *side;
+    int64_t start_ns;
+} program;
+
+static void push_span(program *one, uint8_t op, uint64_t id, int64_t t_ns)
+{
+    bool wide = id % 2 == 0; /* every other level is of the whole process */
+    jm_ring_span record = {
+        .t_ns = t_ns, .id = id, .op = op, .kind = wide ? (uint8_t)JM_SPAN_PHASE : (uint8_t)JM_SPAN_FORWARD};
+    assert_true(jm__ring_push_span(&one->spans, &record, 0));
+}
+
+static void program_start(program *one)
+{
+    one->all = collected_create();
+    one->start_ns = jm__now_ns() - 500 * JM_NS_PER_MS;
+    /* The sink itself needs no memory. */
+    collected_name(one->all, "kernel");
+    collected_name(one->all, "GPU-0");
+    collected_name(one->all, "(name not written)");
+    one->all->kernel_capacity = KERNELS_MAX;
+    one->all->kernels = calloc(KERNELS_MAX, sizeof *one->all->kernels);
+    assert_non_null(one->all->kernels);
+    jm__ring_options options = {.run_dir = one->all->run_dir,
+                                .writer = JM_WRITER_CORE,
+                                .record_size = sizeof(jm_ring_span),
+                                .capacity = 512,
+                                .capacity_least = 512,
+                                .share = 1};
+    assert_int_equal(jm__ring_create(&one->spans, &options), 0);
+    one->side = inject(one->all, false, 512);
+}
+
+/* Level after level, a launch in each; then the kernels. */
+static void go_down(program *one)
+{
+    for (uint32_t i = 1; i <= LEVELS; i++) {
+        push_span(one, JM_RING_BEGIN, i, one->start_ns + i * STEP_NS);
+        push_launch(one->side, i, one->start_ns + i * STEP_NS + STEP_NS / 2);
+    }
+    for (uint32_t i = 1; i <= LEVELS; i++)
+        push_kernel(one->side, i, one->start_ns + (LEVELS + i) * STEP_NS);
+}
+
+static int64_t later_ns(const program *one)
+{
+    return one->start_ns + 10 * LEVELS * STEP_NS;
+}
+
+/* Out of all levels; then a span of its own with a kernel. */
+static void come_up(program *one)
+{
+    for (uint32_t i = LEVELS; i > 0; i--)
+        push_span(one, JM_RING_END, i, later_ns(one) - i * STEP_NS);
+    push_span(one, JM_RING_BEGIN, LEVELS + 1, later_ns(one));
+    push_launch(one->side, LEVELS + 1, later_ns(one) + STEP_NS);
+    push_kernel(one->side, LEVELS + 1, later_ns(one) + 3 * STEP_NS);
+    push_span(one, JM_RING_END, LEVELS + 1, later_ns(one) + 2 * STEP_NS);
+}
+
+static void program_end(program *one)
+{
+    jm__ring_close(&one->spans, true);
+    injected_free(one->side);
+    collected_free(one->all);
+}
+
+/* The level of a row that was handed on. */
+static int64_t level_of(const program *one, int64_t span_id)
+{
+    return span_id == 0 ? 0 : (one->all->spans[span_id - 1].start_ns - one->start_ns) / STEP_NS;
+}
+
+/* Of what came while memory was out, each row is right: parents are the next level that is there, kernels are
+ * in a level that was open when they were launched. */
+static void check_levels(const program *one, bool whole)
+{
+    int64_t before = 0;
+    for (int64_t i = 0; i < one->all->span_count && one->all->spans[i].start_ns < later_ns(one); i++) {
+        const jm__span *span = &one->all->spans[i];
+        assert_int_equal(span->parent_id, before);
+        assert_int_equal(span->end_ns, later_ns(one) - level_of(one, span->id) * STEP_NS);
+        before = span->id;
+    }
+    assert_true(!whole || before == LEVELS);
+    for (size_t i = 0; i < one->all->kernel_count; i++) {
+        const jm__kernel *kernel = &one->all->kernels[i];
+        int64_t level = (kernel->start_ns - one->start_ns) / STEP_NS - LEVELS;
+        if (level > LEVELS) continue;
+        assert_true(level_of(one, kernel->span_id) <= level);
+        assert_true(!whole || level_of(one, kernel->span_id) == level);
+    }
+    assert_true(!whole || one->all->kernel_count == LEVELS + 1);
+}
+
+/* What came after that is as if nothing had been. */
+static void check_later(const program *one)
+{
+    const jm__span *last = &one->all->spans[one->all->span_count - 1];
+    const jm__kernel *kernel = NULL;
+    assert_int_equal(last->start_ns, later_ns(one));
+    assert_int_equal(last->parent_id, 0);
+    assert_int_equal(last->end_ns, later_ns(one) + 2 * STEP_NS);
+    for (size_t i = 0; i < one->all->kernel_count; i++)
+        if (one->all->kernels[i].start_ns == later_ns(one) + 3 * STEP_NS) kernel = &one->all->kernels[i];
+    assert_non_null(kernel);
+    assert_int_equal(kernel->span_id, last->id);
+    assert_int_equal(kernel->launch_ns, later_ns(one) + STEP_NS);
+}
+
+/* False: nothing failed any more. */
+static bool try_failing(long n, bool for_good)
+{
+    program one = {0};
+    jm_error err = {0};
+    size_t records;
+    program_start(&one);
+    go_down(&one);
+    failing_begin(FAILING_MEMORY, n, for_good);
+    jm_status status = jm__collector_poll(one.all->collector, &records, &err);
+    bool failed = failing_end();
+    bool told = status == JM_NO_MEMORY || (status == JM_IO && err.code == ENOMEM); /* a folder's reader */
+    if (status != JM_OK && !(failed && told)) fail_msg("%ld: %s: %s", n, jm_status_name(status), err.text);
+    come_up(&one);
+    collected_poll(one.all);
+    collected_finish(one.all);
+    check_levels(&one, status == JM_OK);
+    check_later(&one);
+    program_end(&one);
+    return failed;
+}
+
+static void test_what_comes_after_memory_was_out_is_right_and_that_it_was_is_told(void **state)
+{
+    (void)state;
+    long n = 1;
+    while (try_failing(n, false))
+        n += FAILING_STEP(FAILING_MEMORY);
+    assert_true(n > 20); /* else nothing was tried */
+    for (long m = 1; m < n; m += FAILING_STEP(FAILING_MEMORY))
+        try_failing(m, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_comes_after_memory_was_out_is_right_and_that_it_was_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
