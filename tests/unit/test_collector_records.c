@@ -245,9 +245,134 @@ static void test_spans_that_cross_end_each_by_itself(void **state)
     int32_t tid = (int32_t)syscall(SYS_gettid);
     for (int i = 0; i < 2 * SPANS; i++) {
         int64_t at_ns = i < SPANS ? now_ns - 10000 + (i + 1) * 100 : now_ns - 9000 + (i - SPANS) * 100;
-        assert_true(jm__collector_innermost(all->collector->processes.items[0], tid, at_ns + 50, &id));
-        assert_int_equal(id, innermost[i]);
+        for (int64_t later_ns = 0; later_ns < 100; later_ns += 99) { /* from its very time on */
+            assert_true(
+                jm__collector_innermost(all->collector->processes.items[0], tid, at_ns + later_ns, &id));
+            assert_int_equal(id, innermost[i]);
+        }
     }
+    jm__ring_close(&ring, true);
+    collected_free(all);
+}
+
+static void test_a_thread_without_spans_is_in_those_of_the_whole_process(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    int64_t now_ns = jm__now_ns(), id;
+    jm__ring ring;
+    make_ring(all, &ring, JM_WRITER_CORE, 0);
+    push_span(&ring, JM_RING_BEGIN, JM_SPAN_FORWARD, 1, now_ns - 4000); /* of its own thread alone */
+    push_span(&ring, JM_RING_BEGIN, JM_SPAN_PHASE, 2, now_ns - 3000);
+    collected_poll(all);
+    const collector_process *process = all->collector->processes.items[0];
+    assert_true(jm__collector_innermost(process, 7, now_ns - 3500, &id));
+    assert_int_equal(id, 0);
+    assert_true(jm__collector_innermost(process, 7, now_ns - 2500, &id));
+    assert_int_equal(id, 2);
+    jm__ring_close(&ring, true);
+    collected_free(all);
+}
+
+/* Short spans for a minute and more, long ago; then one of the thread and one of the process that stay open.
+ */
+static void test_of_what_was_innermost_long_ago_only_what_still_holds_is_kept(void **state)
+{
+    (void)state;
+    enum { OLD = 1000 };
+    collected *all = collected_create();
+    int64_t now_ns = jm__now_ns(), old_ns = now_ns - JM_HISTORY_KEPT_NS - 60 * JM_NS_PER_S, id;
+    int32_t tid = (int32_t)syscall(SYS_gettid);
+    jm__ring ring;
+    jm__ring_options options = {.run_dir = all->run_dir,
+                                .writer = JM_WRITER_CORE,
+                                .record_size = sizeof(jm_ring_span),
+                                .capacity = 8192,
+                                .capacity_least = 8192,
+                                .share = 1};
+    assert_int_equal(jm__ring_create(&ring, &options), 0);
+    for (uint64_t i = 1; i <= OLD; i++) {
+        push_span(&ring, JM_RING_BEGIN, JM_SPAN_PHASE, i, old_ns + (int64_t)i * 1000);
+        push_span(&ring, JM_RING_END, 0, i, old_ns + (int64_t)i * 1000 + 500);
+    }
+    push_span(&ring, JM_RING_BEGIN, JM_SPAN_PHASE, OLD + 1, old_ns + JM_NS_PER_S);
+    push_span(&ring, JM_RING_BEGIN, JM_SPAN_FORWARD, OLD + 2, now_ns - JM_NS_PER_S);
+    injected *side = inject(all, false, 64);
+    push_launch(side, 1, old_ns + 1200); /* in the first of them, but who knows that by now? */
+    push_launch(side, 2, now_ns - 2 * JM_NS_PER_S);
+    collected_poll(all);
+    const collector_process *process = all->collector->processes.items[0];
+    assert_true(process->threads.items[0]->history.steps.count < 4);
+    assert_true(process->wide_history.steps.count < 4);
+    assert_false(jm__collector_innermost(process, tid, old_ns + 1200, &id));
+    assert_true(jm__collector_innermost(process, tid, now_ns - 100 * JM_NS_PER_S, &id));
+    assert_int_equal(id, OLD + 1);
+    assert_true(jm__collector_innermost(process, 7, now_ns - 100 * JM_NS_PER_S, &id));
+    assert_int_equal(id, OLD + 1);
+    assert_true(jm__collector_innermost(process, tid, now_ns, &id));
+    assert_int_equal(id, OLD + 2);
+    push_kernel(side, 1, now_ns + 1);
+    push_kernel(side, 2, now_ns + 2);
+    collect(all);
+    assert_int_equal(kernel_at(all, now_ns + 1)->span_id, 0);
+    assert_int_equal(kernel_at(all, now_ns + 2)->span_id, OLD + 1);
+    assert_int_equal(all->lost, 1);
+    assert_non_null(strstr(all->loss_reasons, "came too late to find their span"));
+    injected_free(side);
+    jm__ring_close(&ring, true);
+    collected_free(all);
+}
+
+static void test_a_note_that_its_program_could_not_write_is_counted(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    jm__ring ring;
+    make_ring(all, &ring, JM_WRITER_CORE, 0);
+    jm_ring_span record = {.t_ns = jm__now_ns(), .type = 5, .op = JM_RING_MARK};
+    assert_true(jm__ring_push_span(&ring, &record, 0));
+    record.type = 0; /* has no note */
+    assert_true(jm__ring_push_span(&ring, &record, 0));
+    collect(all);
+    assert_int_equal(all->mark_count, 2);
+    assert_int_equal(all->processes[0].end_ns, record.t_ns); /* it was alive then */
+    assert_int_equal(all->lost, 1);
+    assert_non_null(strstr(all->loss_reasons, "a name or note"));
+    jm__ring_close(&ring, true);
+    collected_free(all);
+}
+
+static int64_t begun;
+
+static void count_begin(void *context, const jm__span *span)
+{
+    (void)context;
+    (void)span;
+    begun++;
+}
+
+static void test_spans_that_nobody_ends_do_not_fill_memory(void **state)
+{
+    (void)state;
+    enum { MORE = 3 };
+    collected *all = collected_create();
+    jm__ring ring;
+    jm__ring_options options = {.run_dir = all->run_dir,
+                                .writer = JM_WRITER_CORE,
+                                .record_size = sizeof(jm_ring_span),
+                                .capacity = 2 * JM_OPEN_SPANS_MAX,
+                                .capacity_least = 2 * JM_OPEN_SPANS_MAX,
+                                .share = 1};
+    assert_int_equal(jm__ring_create(&ring, &options), 0);
+    all->collector->sink.span_begin = count_begin;
+    int64_t now_ns = jm__now_ns() - JM_NS_PER_S;
+    for (uint64_t i = 1; i <= JM_OPEN_SPANS_MAX + MORE; i++)
+        push_span(&ring, JM_RING_BEGIN, JM_SPAN_FORWARD, i, now_ns + (int64_t)i);
+    begun = 0;
+    collected_poll(all);
+    assert_int_equal(begun, JM_OPEN_SPANS_MAX);
+    assert_int_equal(all->lost, MORE);
+    assert_non_null(strstr(all->loss_reasons, "too many spans were open"));
     jm__ring_close(&ring, true);
     collected_free(all);
 }
@@ -263,6 +388,10 @@ int main(void)
         cmocka_unit_test(test_what_a_program_left_open_holds_nothing_of_the_one_that_took_its_place),
         cmocka_unit_test(test_a_span_of_no_kind_is_refused_and_counted),
         cmocka_unit_test(test_spans_that_cross_end_each_by_itself),
+        cmocka_unit_test(test_a_thread_without_spans_is_in_those_of_the_whole_process),
+        cmocka_unit_test(test_of_what_was_innermost_long_ago_only_what_still_holds_is_kept),
+        cmocka_unit_test(test_a_note_that_its_program_could_not_write_is_counted),
+        cmocka_unit_test(test_spans_that_nobody_ends_do_not_fill_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 #include "injected.h"
 
 /* More levels than any array has room for at first. */
-enum { LEVELS = 40, KERNELS_MAX = 1000 };
+enum { LEVELS = 48, KERNELS_MAX = 1000 };
 
 #define STEP_NS (10 * JM_NS_PER_US)
 
@@ -32,7 +32,7 @@ typedef struct program {
 
 static void push_span(program *one, uint8_t op, uint64_t id, int64_t t_ns)
 {
-    bool wide = id % 2 == 0; /* every other level is of the whole process */
+    bool wide = id % 4 < 2; /* of the whole process: also those for which an array or a map grows */
     jm_ring_span record = {
         .t_ns = t_ns, .id = id, .op = op, .kind = wide ? (uint8_t)JM_SPAN_PHASE : (uint8_t)JM_SPAN_FORWARD};
     assert_true(jm__ring_push_span(&one->spans, &record, 0));
