@@ -58,7 +58,7 @@ static int64_t beyond_ns(const jm_sensor *sensor)
 static int64_t seen_until_ns(const jm__power_series *s, int64_t t_ns, int64_t to_ns)
 {
     int64_t delay = jm__power_delay_ns(s->sensor), usual = usual_ns(s->sensor), seen_ns = t_ns;
-    size_t i = find(s, t_ns + delay);
+    size_t i = find(s, t_ns + delay + 1); /* one of t itself does not tell of the time after it */
     if (i < s->count && i == 0 && s->readings[0].t_ns - delay - t_ns > beyond_ns(s->sensor)) return t_ns;
     for (; i < s->count && seen_ns < to_ns; i++) {
         if (i > 0 && s->readings[i].t_ns - s->readings[i - 1].t_ns > usual) return seen_ns;
