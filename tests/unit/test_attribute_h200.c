@@ -282,14 +282,14 @@ static void test_parts_of_a_gpt_draw_what_bursts_of_them_draw(void **state)
         double gap_s = fmax(0, gpt_truths[i].call_s - busy_s / calls), gap_w = 135; /* P_gap: 122-148 W */
         double call_s = fmax(gpt_truths[i].call_s, busy_s / calls), truth_w = gpt_truths[i].truth_w;
         double power_w = (energy.energy_j / calls + gap_s * gap_w) / call_s;
-        double low_w = (energy.low_j / calls + gap_s * gap_w) / call_s,
-               high_w = (energy.high_j / calls + gap_s * gap_w) / call_s;
+        double low_w = ((energy.energy_j - energy.half_j) / calls + gap_s * gap_w) / call_s,
+               high_w = ((energy.energy_j + energy.half_j) / calls + gap_s * gap_w) / call_s;
         held += truth_w > low_w && truth_w < high_w;
         clocked += truth_w > low_w && (1 - clock_worth) * truth_w < high_w;
         print_message("%-8s %-10s %6.1f W (busy: %6.1f, %6.1f to %6.1f), truth %5.0f W: %+.1f %%\n", phase,
-                      gpt_truths[i].part, power_w, energy.energy_j / busy_s, energy.low_j / busy_s,
-                      energy.high_j / busy_s, gpt_truths[i].truth_w,
-                      100 * (power_w / gpt_truths[i].truth_w - 1));
+                      gpt_truths[i].part, power_w, energy.energy_j / busy_s,
+                      (energy.energy_j - energy.half_j) / busy_s, (energy.energy_j + energy.half_j) / busy_s,
+                      gpt_truths[i].truth_w, 100 * (power_w / gpt_truths[i].truth_w - 1));
         assert_true(fabs(power_w / gpt_truths[i].truth_w - 1) < gpt_truths[i].within);
     }
     print_message(

@@ -467,6 +467,22 @@ static void test_a_total_makes_powers_surer_by_what_it_tells_of_them(void **stat
     }
 }
 
+static void test_a_total_takes_no_power_beyond_its_limits(void **state)
+{
+    (void)state;
+    const double power_w[] = {500, 300, 0.5}, u_j = 12;
+    double most_w[] = {505, INFINITY, INFINITY};
+    for (double sign = -1; sign <= 1; sign += 2) {
+        held h;
+        make_held(&h, power_w);
+        h.fit.prior.most_w = most_w;
+        hold(&h, 1300.25 + sign * 80, u_j);
+        assert_true(h.fit.held);
+        assert_true(sign < 0 ? h.power_w[0] < 495 : h.power_w[0] == 505);
+        assert_true(sign < 0 ? h.power_w[2] == 0 : h.power_w[2] > 0.5);
+    }
+}
+
 /* Truths drawn from the fit's own covariance and a total as unsure as it says: the rest varies as promised.
  */
 static void test_what_is_left_of_the_total_varies_as_the_fit_says(void **state)
@@ -560,6 +576,7 @@ int main(void)
         cmocka_unit_test(test_the_rest_teaches_as_surely_as_kinds_are_alike),
         cmocka_unit_test(test_a_kind_seen_to_draw_otherwise_is_believed_less),
         cmocka_unit_test(test_a_total_makes_powers_surer_by_what_it_tells_of_them),
+        cmocka_unit_test(test_a_total_takes_no_power_beyond_its_limits),
         cmocka_unit_test(test_what_is_left_of_the_total_varies_as_the_fit_says),
         cmocka_unit_test(test_the_covariance_of_sums_is_that_of_their_columns),
         cmocka_unit_test(test_two_readings_of_one_stamp_are_a_jump_of_power),

@@ -301,7 +301,7 @@ static void test_of_three_boards_the_least_sure_one_names_the_belief(void **stat
     jm__energy energy = energy_of(&c);
     assert_int_equal(energy.believed, JM_PROVENANCE_GIVEN);
     assert_near(energy.energy_j, 300);
-    assert_near(energy.high_j - energy.energy_j, 1.96 * sqrt(3));
+    assert_near(energy.half_j, 1.96 * sqrt(3));
     assert_near(energy.shrinkage, 1 - 3 / (400 + 400 + 625.0));
     assert_true(energy.decided);
 }

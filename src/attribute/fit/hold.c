@@ -32,7 +32,8 @@ static void take_total(jm__fit *fit, const double *told, double variance, double
 {
     size_t columns = fit->columns;
     for (size_t k = 0; k < columns; k++) {
-        fit->power_w[k] = fmax(0, fit->power_w[k] + told[k] / variance * difference_j);
+        double most_w = fit->prior.most_w != NULL ? fit->prior.most_w[k] : INFINITY;
+        fit->power_w[k] = fmin(most_w, fmax(0, fit->power_w[k] + told[k] / variance * difference_j));
         for (size_t m = 0; m < columns; m++)
             fit->covariance[k * columns + m] -= told[k] * told[m] / variance;
     }

@@ -48,13 +48,19 @@ jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t
         if (i > first) add_board(&energy, &boards, part, cells + first, i - first);
     }
     const jm__fit_sum sum = boards.all;
-    double half_j = boards.quantile * sqrt(sum.variance);
-    /* Seen from the figure, the truth is no farther than the beliefs alone would have it. */
-    half_j = fmin(half_j, JM_NORMAL_95 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2)));
     energy.energy_j = sum.energy_j;
-    energy.low_j = jm__energy_floor(sum.energy_j - half_j);
-    energy.high_j = sum.energy_j + half_j;
-    energy.shrinkage = sum.prior_variance > 0 ? 1 - sum.variance / sum.prior_variance : 1;
-    energy.decided = energy.fitted && energy.shrinkage >= least_shrinkage;
+    energy.prior_variance = sum.prior_variance;
+    energy.quantile = boards.quantile;
+    /* Seen from the figure, the truth is no farther than the beliefs alone would have it. */
+    energy.most_j = JM_NORMAL_95 * sqrt(sum.prior_variance + pow(sum.energy_j - sum.prior_j, 2));
+    jm__energy_set_variance(&energy, sum.variance);
     return energy;
+}
+
+void jm__energy_set_variance(jm__energy *energy, double variance)
+{
+    energy->variance = fmax(0, variance);
+    energy->half_j = fmin(energy->quantile * sqrt(energy->variance), energy->most_j);
+    energy->shrinkage = energy->prior_variance > 0 ? 1 - energy->variance / energy->prior_variance : 1;
+    energy->decided = energy->fitted && energy->shrinkage >= least_shrinkage;
 }

@@ -7,8 +7,11 @@
 
 typedef struct jm__energy {
     double energy_j;
-    double low_j; /* 95 % */
-    double high_j;
+    double half_j;          /* of the 95 % interval */
+    double variance;        /* J^2 */
+    double prior_variance;  /* of what was believed before any reading */
+    double most_j;          /* the beliefs alone would have no wider half */
+    double quantile;        /* standard deviations in a half */
     double shrinkage;       /* of the variance by the readings. 1: they decide all, 0: the beliefs do */
     bool decided;           /* the figure is the readings', not the beliefs' */
     jm_provenance believed; /* the belief that would decide it without readings */
@@ -18,6 +21,9 @@ typedef struct jm__energy {
 
 /* Cells sorted by column, any node. */
 jm__energy jm__energy_of(const jm__attribution *a, const jm__cell *cells, size_t count);
+
+/* After something else has told of it, too: the interval and how it is known follow the variance. */
+void jm__energy_set_variance(jm__energy *energy, double variance);
 
 /* The lower end of an interval is not below zero; NAN, of which fmax would make 0, stays missing. */
 static inline double jm__energy_floor(double energy_j)

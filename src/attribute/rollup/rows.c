@@ -68,9 +68,8 @@ static void fill_row(jm_row *row, maker *m, size_t n)
 {
     const jm__node *node = &m->tree->nodes.items[n];
     const jm__subtotal *sub = &m->sub[n];
-    double half_j = JM_NORMAL_95 * sub->measured_u_j;
-    double low_j = sub->energy.energy_j - sub->energy.low_j,
-           high_j = sub->energy.high_j - sub->energy.energy_j;
+    double half_j = hypot(sub->energy.half_j, JM_NORMAL_95 * hypot(sub->measured_u_j, sub->whole_u_j));
+    if (node->whole) half_j = JM_NORMAL_95 * node->whole_u_j;
     *row = nothing_yet;
     row->name = node->name;
     row->path = node->path;
@@ -80,13 +79,9 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     if (node->samples > 0) row->samples = node->samples;
     row->busy_s = sub->busy_s;
     row->energy_j = sub->energy.energy_j + sub->measured_j;
-    row->energy_low_j = jm__energy_floor(row->energy_j - hypot(low_j, half_j));
-    row->energy_high_j = row->energy_j + hypot(high_j, half_j);
+    row->energy_low_j = jm__energy_floor(row->energy_j - half_j);
+    row->energy_high_j = row->energy_j + half_j;
     row->energy_self_j = node->self_j;
-    if (node->whole) {
-        row->energy_low_j = jm__energy_floor(row->energy_j - JM_NORMAL_95 * node->whole_u_j);
-        row->energy_high_j = row->energy_j + JM_NORMAL_95 * node->whole_u_j;
-    }
     jm__mean_sums_give(row, &sub->means);
     row->provenance = jm__row_provenance(node, sub);
     if (m->boards_text == NULL || m->boards != node->boards)

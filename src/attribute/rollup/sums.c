@@ -1,4 +1,4 @@
-/* Sets of nodes with all below them, as one mixture of columns. */
+/* Sets of nodes with all below them: what they have in each column, and what of each node's error. */
 #include "attribute/rollup/sums.h"
 
 #include "attribute/fit/student.h"
@@ -7,12 +7,17 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A set of nodes, and what they add up to. */
 typedef struct part_sum {
-    bool *in;        /* [nodes] */
-    bool *covered;   /* [nodes]: of a node of the set that sensors had as a whole, or below it */
-    double *seconds; /* [columns of all boards]: of what is not covered */
+    bool *in;         /* [nodes] */
+    size_t *whole;    /* [nodes]: around each, or itself; JM__NO_NODE: none */
+    double *factor;   /* [nodes]: what of a node's error is in the sum's: see add_up */
+    double *taken;    /* [nodes]: of a whole, the part of what it is off by that is in the sum */
+    double *inside_s; /* [columns of all boards]: of the nodes in the set */
+    double *seconds;  /* [columns of all boards]: of all nodes by their factors */
+    double *square_s; /* [columns of all boards]: the same by their squares */
     double energy_j;
     double variance; /* of what needs no fit, J^2 */
     bool upstream;   /* boards upstream of others and nothing else: beside others their joules are not new */
@@ -22,17 +27,23 @@ static jm_status part_init(part_sum *sum, const jm__sums *s, jm_error *err)
 {
     *sum = (part_sum){0};
     sum->in = calloc(s->tree->nodes.count + 1, sizeof *sum->in);
-    sum->covered = calloc(s->tree->nodes.count + 1, sizeof *sum->covered);
-    sum->seconds = calloc(s->a->columns + 1, sizeof *sum->seconds);
-    bool fine = sum->in != NULL && sum->covered != NULL && sum->seconds != NULL;
+    double **const arrays[] = {&sum->factor, &sum->taken, &sum->inside_s, &sum->seconds, &sum->square_s};
+    sum->whole = calloc(s->tree->nodes.count + 1, sizeof *sum->whole);
+    bool fine = sum->in != NULL && sum->whole != NULL;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        *arrays[i] = calloc((i < 2 ? s->tree->nodes.count : s->a->columns) + 1, sizeof(double));
+        fine = fine && *arrays[i] != NULL;
+    }
     return fine ? JM_OK : jm__no_memory(err, "jm_report_sum");
 }
 
 static void part_free(part_sum *sum)
 {
+    double *const arrays[] = {sum->factor, sum->taken, sum->inside_s, sum->seconds, sum->square_s};
     free(sum->in);
-    free(sum->covered);
-    free(sum->seconds);
+    free(sum->whole);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
 }
 
 /* With a row comes all that is below it. Parents stand before their children. */
@@ -50,24 +61,39 @@ static void take_rows(part_sum *sum, const jm__sums *s, const size_t *rows, size
     }
 }
 
-/* A whole that is in the set stands for all below it; what of that is not in the set is taken from it. */
+/* Parts of a whole took g of what the whole's measured energy and the sum of its parts differ by (wholes.c).
+ * So their error is their own, less g times that of all the whole's nodes, and g times that of the
+ * measurement. The whole has a g of 1: the measurement's error, and nothing else. */
+static void find_factors(part_sum *sum, const jm__sums *s)
+{
+    const jm__node *nodes = s->tree->nodes.items;
+    for (size_t n = 0; n < s->tree->nodes.count; n++) { /* parents stand before their children */
+        size_t parent = nodes[n].parent;
+        sum->whole[n] = nodes[n].whole ? n : parent != JM__NO_NODE ? sum->whole[parent] : JM__NO_NODE;
+        if (sum->in[n] && sum->whole[n] != JM__NO_NODE) sum->taken[sum->whole[n]] += nodes[n].taken;
+    }
+    for (size_t n = 0; n < s->tree->nodes.count; n++) {
+        double taken = sum->whole[n] != JM__NO_NODE ? sum->taken[sum->whole[n]] : 0;
+        sum->factor[n] = (sum->in[n] ? 1 : 0) - taken;
+    }
+}
+
 static void add_up(part_sum *sum, const jm__sums *s)
 {
+    find_factors(sum, s);
     for (size_t n = 0; n < s->tree->nodes.count; n++) {
         const jm__node *node = &s->tree->nodes.items[n];
-        bool below = node->parent != JM__NO_NODE && sum->covered[node->parent];
-        sum->covered[n] = below || (sum->in[n] && node->whole);
         if (node->upstream && !sum->upstream) continue;
         if (sum->in[n]) sum->energy_j += node->upstream ? node->measured_j : node->self_j;
-        if (sum->covered[n] && !below)
-            sum->variance += pow(node->whole_u_j, 2);
-        else if (sum->in[n] != below)
-            sum->variance += pow(node->measured_u_j, 2);
+        sum->variance += pow(sum->factor[n] * node->measured_u_j, 2);
+        if (node->whole) sum->variance += pow(sum->taken[n] * node->whole_u_j, 2);
     }
     for (size_t i = 0; i < s->tree->cells.count; i++) {
         const jm__cell *cell = &s->tree->cells.items[i];
-        bool in = sum->in[cell->node], covered = sum->covered[cell->node];
-        if (in != covered) sum->seconds[cell->column] += in ? cell->seconds : -cell->seconds;
+        double factor = sum->factor[cell->node];
+        if (sum->in[cell->node]) sum->inside_s[cell->column] += cell->seconds;
+        sum->seconds[cell->column] += factor * cell->seconds;
+        sum->square_s[cell->column] += factor * factor * cell->seconds;
     }
 }
 
@@ -89,11 +115,29 @@ static jm_status add_unresolved(part_sum *sum, const jm__sums *s, jm_error *err)
         if (part->work->columns.count == 0 || s->a->options.by == JM_BY_BOARD) continue;
         bool of_rows = part->fit.held || part->fit.own;
         sum->variance += of_rows ? part->fit.rest_variance : pow(part->total.u_j, 2);
-        for (size_t k = 0; k < part->work->columns.count && !of_rows; k++)
-            sum->seconds[part->first_column + k] = rest.seconds[part->first_column + k];
+        if (of_rows) continue;
+        size_t first = part->first_column, bytes = part->work->columns.count * sizeof(double);
+        memcpy(sum->inside_s + first, rest.inside_s + first, bytes);
+        memcpy(sum->seconds + first, rest.seconds + first, bytes);
+        memcpy(sum->square_s + first, rest.square_s + first, bytes);
     }
     part_free(&rest);
     return status;
+}
+
+/* What the fits' errors do to two sums; `both_s`: of what is in both. */
+static double fit_covariance(const part_sum *left, const part_sum *right, const double *both_s,
+                             const jm__sums *s)
+{
+    double sum_j2 = 0;
+    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
+        const jm__board_part *part = &s->a->boards[b];
+        size_t first = part->first_column;
+        if (part->work->columns.count == 0) continue;
+        sum_j2 +=
+            jm__fit_covariance(&part->fit, left->seconds + first, right->seconds + first, both_s + first);
+    }
+    return sum_j2;
 }
 
 /* Half the 95 % interval; NAN if nothing is known of a part of it. */
@@ -103,11 +147,12 @@ static jm_status find_half(const part_sum *sum, const jm__sums *s, double *half_
     jm__cell *cells = calloc(s->a->columns + 1, sizeof *cells);
     if (cells == NULL) return jm__no_memory(err, "jm_report_sum");
     for (size_t k = 0; k < s->a->columns; k++)
-        if (sum->seconds[k] != 0)
-            cells[count++] = (jm__cell){.column = (uint32_t)k, .seconds = sum->seconds[k]};
+        if (sum->inside_s[k] != 0)
+            cells[count++] = (jm__cell){.column = (uint32_t)k, .seconds = sum->inside_s[k]};
     jm__energy energy = jm__energy_of(s->a, cells, count);
     free(cells);
-    *half_j = energy.known ? hypot(energy.high_j - energy.energy_j, JM_NORMAL_95 * sqrt(sum->variance)) : NAN;
+    jm__energy_set_variance(&energy, fit_covariance(sum, sum, sum->square_s, s));
+    *half_j = energy.known ? hypot(energy.half_j, JM_NORMAL_95 * sqrt(sum->variance)) : NAN;
     return JM_OK;
 }
 
@@ -162,34 +207,24 @@ jm_status jm__sums_add(const jm__sums *s, const size_t *rows, size_t count, jm_s
     return status;
 }
 
-static bool is_within(const part_sum *inner, const part_sum *outer, const jm__sums *s)
+static jm_status covariance(const part_sum *left, const part_sum *right, const jm__sums *s, double *out_j2,
+                            jm_error *err)
 {
-    for (size_t n = 0; n < s->tree->nodes.count; n++)
-        if (inner->in[n] && !outer->in[n]) return false;
-    return true;
-}
-
-/* Two rows have one of them in common, or nothing. */
-static double covariance(const part_sum *left, const part_sum *right, const jm__sums *s)
-{
-    double sum_j2 = 0;
-    const part_sum *inner = is_within(left, right, s) ? left : is_within(right, left, s) ? right : NULL;
-    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
-        const jm__board_part *part = &s->a->boards[b];
-        if (part->work->columns.count == 0) continue;
-        sum_j2 += jm__fit_covariance(&part->fit, left->seconds + part->first_column,
-                                     right->seconds + part->first_column,
-                                     inner != NULL ? inner->seconds + part->first_column : NULL);
+    double *both_s = calloc(s->a->columns + 1, sizeof *both_s);
+    if (both_s == NULL) return jm__no_memory(err, "jm_report_covariance");
+    for (size_t i = 0; i < s->tree->cells.count; i++) {
+        const jm__cell *cell = &s->tree->cells.items[i];
+        both_s[cell->column] += left->factor[cell->node] * right->factor[cell->node] * cell->seconds;
     }
+    double sum_j2 = fit_covariance(left, right, both_s, s);
     for (size_t n = 0; n < s->tree->nodes.count; n++) { /* what sensors had is the same in both */
         const jm__node *node = &s->tree->nodes.items[n];
-        if (!left->in[n] || !right->in[n] || left->covered[n] != right->covered[n]) continue;
-        if (!left->covered[n])
-            sum_j2 += pow(node->measured_u_j, 2);
-        else if (node->whole)
-            sum_j2 += pow(node->whole_u_j, 2);
+        sum_j2 += left->factor[n] * right->factor[n] * pow(node->measured_u_j, 2);
+        if (node->whole) sum_j2 += left->taken[n] * right->taken[n] * pow(node->whole_u_j, 2);
     }
-    return sum_j2;
+    free(both_s);
+    *out_j2 = sum_j2;
+    return JM_OK;
 }
 
 jm_status jm__sums_covariance(const jm__sums *s, size_t row_a, size_t row_b, double *out_j2, jm_error *err)
@@ -207,7 +242,8 @@ jm_status jm__sums_covariance(const jm__sums *s, size_t row_a, size_t row_b, dou
         known =
             known && s->rows->nodes.items[rows[i]] != JM__NO_NODE && !isnan(s->rows->items[rows[i]].energy_j);
     }
-    if (status == JM_OK) *out_j2 = known ? covariance(&parts[0], &parts[1], s) : NAN;
+    if (status == JM_OK) status = covariance(&parts[0], &parts[1], s, out_j2, err);
+    if (!known) *out_j2 = NAN;
     part_free(&parts[0]);
     part_free(&parts[1]);
     return status;

@@ -40,8 +40,9 @@ typedef struct jm__node {
     double whole_j; /* with all children, measured over its own time; NAN: not */
     double whole_u_j;
     double whole_s;  /* that time, over all boards */
-    bool whole;      /* that is what its rows show; set when rows are made, as self_j */
+    bool whole;      /* that is what its rows show; set when rows are made, as the next two */
     double self_j;   /* of the node alone */
+    double taken;    /* part of what the whole around it is off by that is in self_j */
     double merged_s; /* of its own busy time: in classes that share a column with others */
 } jm__node;
 
