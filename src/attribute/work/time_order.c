@@ -43,9 +43,9 @@ static jm_status give(jm__time_order *order, size_t count, jm_error *err)
 
 jm_status jm__time_order_add(jm__time_order *order, const jm__item *item, bool *late, jm_error *err)
 {
-    *late = item->start_ns < order->gone_ns;
-    if (*late) return JM_OK;
     if (order->items.count == 2 * JM_ORDER_REACH) JM_TRY(give(order, JM_ORDER_REACH, err));
+    *late = item->start_ns < order->gone_ns; /* what has just made room counts too */
+    if (*late) return JM_OK;
     if (!jm__vec_push(&order->items, *item)) return jm__no_memory(err, "jm__time_order_add");
     jm__item *items = order->items.items;
     size_t at = order->items.count - 1, least = at > NEAR ? at - NEAR : 0;

@@ -1,0 +1,525 @@
+/* What the pass adds up, against the same reckoned tick by tick: who shared which time, which classes have a
+ * column, what lengths of calls tell of shapes, the clock around some work. */
+#include "attribute/work/clock_track.h"
+#include "attribute/work/columns.h"
+#include "attribute/work/duration_groups.h"
+#include "attribute/work/sweep.h"
+#include "attribute/work/time_order.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define US JM_NS_PER_US
+#define MS JM_NS_PER_MS
+
+static uint64_t seed = 1;
+
+static uint32_t dice(uint32_t sides)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(seed >> 33) % sides;
+}
+
+static void assert_near(double value, double truth, double within)
+{
+    if (!(fabs(value - truth) <= within)) fail_msg("%.12g, not %.12g", value, truth);
+}
+
+/* ---- the sweep line */
+
+enum { USES = 4, ITEMS = 300, TICKS = 40000, FROM = 100 }; /* a tick is 10 us */
+
+#define TICK_NS (10 * US)
+
+typedef struct told {
+    double report_s, learn_s, outside_s, ran_s, place_s[JM_PLACES], cell_s;
+    int64_t calls;
+} told;
+
+static jm__item items[ITEMS];
+static uint32_t use_of[ITEMS];
+static bool outside_of[ITEMS];
+
+static void make_items(void)
+{
+    int64_t at = FROM + 700;
+    for (size_t i = 0; i < ITEMS; i++) {
+        int64_t length = dice(10) == 0 ? 0 : 1 + dice(120);
+        items[i] =
+            (jm__item){.start_ns = at * TICK_NS, .end_ns = (at + length) * TICK_NS, .calls = 1 + dice(3)};
+        use_of[i] = dice(USES);
+        outside_of[i] = dice(2);
+        at += i % 60 == 59 ? 2500 : i % 20 == 19 ? 150 : dice(100);
+    }
+}
+
+static bool is_in(const jm__windows *windows, int64_t tick)
+{
+    for (size_t i = 0; i < windows->count; i++)
+        if (tick * TICK_NS >= windows->items[i].from_ns && tick * TICK_NS < windows->items[i].to_ns)
+            return true;
+    return false;
+}
+
+static size_t running_at(int64_t tick, size_t *running)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < ITEMS; i++)
+        if (items[i].start_ns <= tick * TICK_NS && tick * TICK_NS < items[i].end_ns) running[count++] = i;
+    return count;
+}
+
+static jm__idle_state idle_of(int64_t ticks, bool before)
+{
+    if (before) return JM_IDLE_BEFORE;
+    return ticks < 5      ? JM_IDLE_50_US
+           : ticks < 100  ? JM_IDLE_1_MS
+           : ticks < 2000 ? JM_IDLE_20_MS
+                          : JM_IDLE_LONG;
+}
+
+static void reckon(told *uses, jm__seconds *idle, const jm__windows *report, const jm__windows *learn)
+{
+    const double tick_s = 1e-9 * (double)TICK_NS;
+    size_t running[ITEMS];
+    bool before = true;
+    for (size_t i = 0; i < ITEMS; i++) {
+        uses[use_of[i]].ran_s += 1e-9 * (double)(items[i].end_ns - items[i].start_ns);
+        uses[use_of[i]].calls += items[i].calls;
+    }
+    for (int64_t tick = FROM; tick < TICKS; tick++) {
+        double report_s = is_in(report, tick) ? tick_s : 0, learn_s = is_in(learn, tick) ? tick_s : 0;
+        size_t count = running_at(tick, running);
+        for (size_t r = 0; r < count; r++) {
+            told *use = &uses[use_of[running[r]]];
+            use->report_s += report_s / (double)count;
+            use->learn_s += learn_s / (double)count;
+            use->place_s[running[r] % JM_PLACES] += report_s / (double)count;
+            if (outside_of[running[r]]) use->outside_s += report_s / (double)count;
+            if (running[r] % 3 == 0) use->cell_s += report_s / (double)count;
+        }
+        if (count > 0) continue;
+        /* A gap: to the next item, of no length too, which parts it. */
+        int64_t first = tick, end = TICKS;
+        for (size_t i = 0; i < ITEMS; i++) {
+            int64_t start = items[i].start_ns / TICK_NS;
+            before = before && start > first;
+            if (start > first && start < end) end = start;
+        }
+        jm__idle_state state = idle_of(end - first, before);
+        for (; tick < end; tick++) {
+            idle[state].report_s += is_in(report, tick) ? tick_s : 0;
+            idle[state].learn_s += is_in(learn, tick) ? tick_s : 0;
+        }
+        tick--;
+    }
+}
+
+static void test_time_is_shared_by_what_ran_in_it(void **state)
+{
+    (void)state;
+    jm__windows report = {0}, learn = {0};
+    jm__pieces pieces;
+    jm__tally tally = {0};
+    jm__sweep sweep;
+    told wanted[USES] = {0};
+    jm__seconds idle[JM_IDLE_STATES] = {0};
+    make_items();
+    assert_true(jm__windows_add(&report, 3000 * TICK_NS, 9000 * TICK_NS));
+    assert_true(jm__windows_add(&report, 15000 * TICK_NS, 30000 * TICK_NS));
+    assert_true(jm__windows_add(&learn, 0, TICKS * TICK_NS));
+    reckon(wanted, idle, &report, &learn);
+    jm__pieces_begin(&pieces, FROM * TICK_NS, SIZE_MAX);
+    jm__sweep_begin(&sweep, &pieces, &tally, &report, &learn, FROM * TICK_NS);
+    for (size_t i = 0; i < ITEMS; i++) {
+        size_t cell = i % 3 == 0 ? jm__tally_cell(&tally, 7, use_of[i]) : JM__NO_CELL;
+        assert_true(
+            jm__sweep_take(&sweep, &items[i], use_of[i], cell, outside_of[i], (jm__place)(i % JM_PLACES)));
+    }
+    assert_true(jm__sweep_end(&sweep, TICKS * TICK_NS));
+    assert_true(jm__pieces_end(&pieces));
+    assert_int_equal(pieces.end_ns, TICKS * TICK_NS);
+    for (uint32_t u = 0; u < USES; u++) {
+        const jm__use_sum *sum = jm__tally_use(&tally, u);
+        assert_near(sum->inside.report_s, wanted[u].report_s, 1e-9);
+        assert_near(sum->inside.learn_s, wanted[u].learn_s, 1e-9);
+        assert_near(sum->outside_s, wanted[u].outside_s, 1e-9);
+        assert_near(sum->ran_s, wanted[u].ran_s, 1e-9);
+        assert_int_equal(sum->calls, wanted[u].calls);
+        for (size_t p = 0; p < JM_PLACES; p++)
+            assert_near(sum->place_s[p], wanted[u].place_s[p], 1e-9);
+        size_t at = jm__tally_cell(&tally, 7, u);
+        assert_near(tally.cells.items[at].seconds, wanted[u].cell_s, 1e-9);
+    }
+    for (size_t s = 0; s < JM_IDLE_STATES; s++) {
+        assert_true(idle[s].learn_s > 0); /* all of them are there */
+        assert_near(tally.idle[s].report_s, idle[s].report_s, 1e-9);
+        assert_near(tally.idle[s].learn_s, idle[s].learn_s, 1e-9);
+    }
+    jm__sweep_free(&sweep);
+    jm__tally_free(&tally);
+    jm__pieces_free(&pieces);
+    jm__vec_free(&report);
+    jm__vec_free(&learn);
+}
+
+/* Uses 0 and 2 become 1, use 1 becomes 0; use 3 was never counted. */
+static void test_sums_of_uses_that_become_one_are_added_up(void **state)
+{
+    (void)state;
+    static const uint32_t final_of[] = {1, 0, 1, 5};
+    jm__tally tally = {.idle[JM_IDLE_LONG] = {3, 4}};
+    for (uint32_t u = 0; u < 4; u++) {
+        double one = u + 1;
+        jm__use_sum *sum = jm__tally_use(&tally, u);
+        assert_true(sum->ran_s == -1);
+        if (u == 3) break;
+        *sum = (jm__use_sum){{one, 10 * one}, 100 * one, {0}, 1000 * one, u + 1};
+        for (size_t p = 0; p < JM_PLACES; p++)
+            sum->place_s[p] = one * (double)(p + 1);
+        size_t at = jm__tally_cell(&tally, 9, u);
+        jm__work_cell *cell = &tally.cells.items[at];
+        assert_true(cell->start_ns == INT64_MAX && cell->end_ns == INT64_MIN);
+        *cell = (jm__work_cell){9, u, one, u + 1, 50 - u, 60 + u};
+        assert_int_equal(jm__tally_cell(&tally, 9, u), u); /* the same again */
+    }
+    assert_true(jm__tally_renumber(&tally, final_of));
+    assert_int_equal(tally.uses.count, 2);
+    const jm__use_sum *both = jm__tally_use(&tally, 1), *alone = jm__tally_use(&tally, 0);
+    assert_true(both->inside.report_s == 4 && both->inside.learn_s == 40 && both->outside_s == 400);
+    assert_true(both->ran_s == 4000 && both->calls == 4 && both->place_s[2] == 12);
+    assert_true(alone->ran_s == 2000 && alone->calls == 2 && alone->place_s[0] == 2);
+    assert_int_equal(tally.cells.count, 2);
+    size_t at = jm__tally_cell(&tally, 9, 1);
+    const jm__work_cell *cell = &tally.cells.items[at];
+    assert_true(cell->seconds == 4 && cell->calls == 4 && cell->start_ns == 48 && cell->end_ns == 62);
+    assert_true(tally.idle[JM_IDLE_LONG].report_s == 3 && tally.idle[JM_IDLE_LONG].learn_s == 4);
+    jm__tally_free(&tally);
+}
+
+/* ---- columns */
+
+typedef struct program {
+    jm__classes classes;
+    jm__uses uses;
+    jm__tally tally;
+    char names[3000][16];
+} program;
+
+/* A class of this name that ran for so long, in two uses. */
+static void add_class(program *p, const char *name, double seconds)
+{
+    size_t c = p->classes.count;
+    snprintf(p->names[c], sizeof p->names[c], "%s", name);
+    assert_true(jm__vec_push(&p->classes, ((jm__class){.name = p->names[c], .kind = "kernel"})));
+    for (uint32_t context = 0; context < 2; context++) {
+        uint32_t use;
+        assert_true(jm__use_number(&p->uses, (uint32_t)c, context, &use));
+        jm__use_sum *sum = jm__tally_use(&p->tally, use);
+        if (seconds >= 0) sum->ran_s = seconds / 2;
+    }
+}
+
+static void program_free(program *p)
+{
+    jm__vec_free(&p->classes);
+    jm__uses_free(&p->uses);
+    jm__tally_free(&p->tally);
+    free(p);
+}
+
+static jm__columns choose(const program *p)
+{
+    jm__columns columns;
+    assert_int_equal(jm__columns_choose(&columns, &p->tally, &p->uses, &p->classes, NULL), JM_OK);
+    assert_int_equal(columns.count, columns.class_columns + JM_IDLE_STATES);
+    for (size_t u = 0; u < p->uses.items.count; u++)
+        assert_int_equal(columns.of_use[u], columns.of_class[p->uses.items.items[u].class_index]);
+    for (size_t k = 0; k < columns.count; k++)
+        assert_true(columns.split_from[k] == k && columns.differs_w[k] == 0);
+    return columns;
+}
+
+static void test_classes_that_take_next_to_no_time_share_columns(void **state)
+{
+    (void)state;
+    program *p = calloc(1, sizeof *p);
+    add_class(p, "rare", 0.2);
+    add_class(p, "gemm", 600);
+    add_class(p, "never", -1);
+    add_class(p, "norm", 399);
+    add_class(p, "odd", 0.25);
+    add_class(p, "rare", 0.3);
+    add_class(p, "just", 0.3);
+    jm__columns columns = choose(p);
+    /* The tail is what is under a thousandth together: 0.2 + 0.25 + 0.3 = 0.75; the next would make it 1.05.
+     */
+    assert_int_equal(columns.of_class[1], 0);
+    assert_int_equal(columns.of_class[3], 1);
+    assert_int_equal(columns.of_class[2], JM_NO_COLUMN);
+    assert_int_equal(columns.merged_count, 3);
+    size_t kept_of_three_tenths = 0;
+    for (size_t c = 5; c <= 6; c++)
+        kept_of_three_tenths += !columns.merged[c];
+    assert_int_equal(kept_of_three_tenths, 1);
+    assert_true(columns.merged[0] && columns.merged[4] && !columns.merged[1] && !columns.merged[3]);
+    jm__columns_free(&columns);
+    program_free(p);
+}
+
+/* Classes of one name have one column, those alone of their name the last one of all. */
+static void test_merged_classes_go_by_name(void **state)
+{
+    (void)state;
+    program *p = calloc(1, sizeof *p);
+    add_class(p, "gemm", 1000);
+    for (int i = 0; i < 4; i++)
+        add_class(p, i % 2 == 0 ? "a" : "b", 0.01);
+    add_class(p, "c", 0.01);
+    add_class(p, "d", 0.01);
+    jm__columns columns = choose(p);
+    assert_int_equal(columns.class_columns, 4);
+    assert_int_equal(columns.merged_count, 6);
+    static const uint32_t wanted[] = {0, 1, 2, 1, 2, 3, 3};
+    for (size_t c = 0; c < 7; c++)
+        assert_int_equal(columns.of_class[c], wanted[c]);
+    /* A tail of one class needs no merging. */
+    jm__columns_free(&columns);
+    program_free(p);
+    p = calloc(1, sizeof *p);
+    add_class(p, "gemm", 1000);
+    add_class(p, "a", 0.01);
+    columns = choose(p);
+    assert_int_equal(columns.class_columns, 2);
+    assert_int_equal(columns.merged_count, 0);
+    jm__columns_free(&columns);
+    program_free(p);
+}
+
+static void test_there_are_no_more_columns_than_a_fit_can_bear(void **state)
+{
+    (void)state;
+    enum { CLASSES = 2000 };
+    program *p = calloc(1, sizeof *p);
+    for (int i = 0; i < CLASSES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "kernel %d", i / 4);
+        add_class(p, name, 1 + 1e-3 * (CLASSES - i));
+    }
+    jm__columns columns = choose(p);
+    /* 359 of their own, 40 for names and one for the rest. */
+    assert_int_equal(columns.class_columns, JM_COLUMNS_MAX);
+    assert_int_equal(columns.merged_count, CLASSES - 359);
+    for (size_t c = 0; c < CLASSES; c++) {
+        assert_true(columns.merged[c] == (c >= 359));
+        if (c < 359) assert_int_equal(columns.of_class[c], c);
+        assert_true(columns.of_class[c] < JM_COLUMNS_MAX);
+    }
+    jm__columns_free(&columns);
+    program_free(p);
+}
+
+static void test_a_split_puts_new_columns_before_the_idle_ones(void **state)
+{
+    (void)state;
+    program *p = calloc(1, sizeof *p);
+    add_class(p, "gemm", 600);
+    add_class(p, "norm", 400);
+    jm__columns columns = choose(p);
+    uint32_t of_use[] = {0, 2, 1, 1}, from[] = {0};
+    double differs_w[] = {25, 0, 30};
+    const jm__column_split split = {of_use, differs_w, from, 1};
+    assert_int_equal(jm__columns_split(&columns, &split, 4, NULL), JM_OK);
+    assert_int_equal(columns.class_columns, 3);
+    assert_int_equal(columns.count, 3 + JM_IDLE_STATES);
+    for (size_t u = 0; u < 4; u++)
+        assert_int_equal(columns.of_use[u], of_use[u]);
+    for (size_t k = 0; k < columns.count; k++) {
+        assert_int_equal(columns.split_from[k], k == 2 ? 0 : k);
+        assert_true(columns.differs_w[k] == (k < 3 ? differs_w[k] : 0));
+    }
+    jm__columns_free(&columns);
+    program_free(p);
+}
+
+/* ---- lengths of calls */
+
+/* Calls of a class, each of about `us`; returns the provisional class of the last. */
+static uint32_t count_calls(jm__duration_groups *groups, uint32_t class_index, int calls, double us)
+{
+    jm__item item = {0};
+    for (int i = 0; i < calls; i++) {
+        double length_ns = 1e3 * us * (1 + 0.02 * (double)(i % 3));
+        item = (jm__item){.start_ns = 5 * MS,
+                          .end_ns = 5 * MS + (int64_t)length_ns,
+                          .class_index = class_index,
+                          .calls = 1};
+        assert_true(jm__duration_groups_count(groups, &item));
+    }
+    return item.class_index;
+}
+
+static void test_calls_of_plainly_different_length_are_classes_of_their_own(void **state)
+{
+    (void)state;
+    jm__classes classes = {0};
+    jm__duration_groups groups;
+    uint32_t *final_of;
+    size_t count;
+    assert_true(jm__vec_push(&classes, ((jm__class){.name = "known", .kind = "kernel", .grid = {1, 1, 1}})));
+    assert_true(jm__vec_push(&classes, ((jm__class){.name = "two", .kind = "kernel"})));
+    assert_true(jm__vec_push(&classes, ((jm__class){.name = "few", .kind = "kernel"})));
+    assert_true(jm__vec_push(&classes, ((jm__class){.name = "copy", .kind = "memcpy"})));
+    assert_true(jm__duration_groups_begin(&groups, &classes));
+    assert_int_equal(count_calls(&groups, 0, 100, 10), 0); /* has a shape */
+    assert_int_equal(count_calls(&groups, 3, 100, 10), 3); /* is no kernel */
+    uint32_t brief = count_calls(&groups, 1, 60, 10), stray = count_calls(&groups, 1, 1, 90);
+    uint32_t lengthy = count_calls(&groups, 1, 140, 1000), late = count_calls(&groups, 1, 1, 80000);
+    uint32_t few = count_calls(&groups, 2, 24, 10), many = count_calls(&groups, 2, 25, 1000);
+    jm__item merged = {.end_ns = 7, .class_index = 1, .calls = 2};
+    assert_true(jm__duration_groups_count(&groups, &merged));
+    assert_int_equal(merged.class_index, 1); /* of several calls nobody knows the lengths */
+    assert_true(brief >= 4 && lengthy >= 4 && stray >= 4 && brief != lengthy && stray != brief);
+    assert_true(jm__duration_groups_split(&groups, &classes, &final_of, &count));
+    assert_int_equal(classes.count, 5);
+    assert_true(count > late && count > many);
+    assert_int_equal(final_of[0], 0);
+    assert_int_equal(final_of[3], 3);
+    assert_int_equal(final_of[brief], 1);
+    assert_int_equal(final_of[lengthy], 4);
+    assert_int_equal(final_of[stray], 1); /* 90 us are nearer to 10 than to 1000, on a scale of octaves */
+    assert_int_equal(final_of[late], 4);
+    assert_int_equal(final_of[few], 2); /* 49 calls tell nothing */
+    assert_int_equal(final_of[many], 2);
+    assert_true(classes.items[0].typical_us == 0 && classes.items[2].typical_us == 0);
+    assert_near(log2(classes.items[1].typical_us / 10), 0, 0.25); /* a bin is a quarter of an octave */
+    assert_near(log2(classes.items[4].typical_us / 1000), 0, 0.25);
+    assert_string_equal(classes.items[4].name, "two");
+    free(final_of);
+    jm__duration_groups_free(&groups);
+    jm__vec_free(&classes);
+}
+
+/* ---- the clock */
+
+static void test_work_ran_at_the_mean_clock_around_it(void **state)
+{
+    (void)state;
+    enum { READINGS = 100 };
+    static jm_reading readings[2 * READINGS];
+    jm_board board = {.id = 1};
+    const jm_sensor sensors[] = {
+        {.id = 5, .board_id = 2, .name = "clock_sm", .quantity = JM_QUANTITY_CLOCK_SM},
+        {.id = 6, .board_id = 1, .name = "power", .quantity = JM_QUANTITY_POWER},
+        {.id = 7, .board_id = 1, .name = "clock_sm", .quantity = JM_QUANTITY_CLOCK_SM}};
+    for (int i = 0; i < READINGS; i++) { /* 1980 MHz up to 5 s, then 1200 */
+        readings[2 * i] = (jm_reading){7, i * 100 * MS, i < 50 ? 1980 : 1200};
+        readings[2 * i + 1] = (jm_reading){5, i * 100 * MS, 100};
+    }
+    readings[20].value = 0; /* at 1 s: no clock */
+    const jm__dataset dataset = {
+        .sensors = sensors, .sensor_count = 3, .readings = readings, .reading_count = 2 * READINGS};
+    jm__clock_track track;
+    assert_ptr_equal(jm__clock_sensor(&dataset, &board), &sensors[2]);
+    assert_true(jm__clock_track_begin(&track, &dataset, &board));
+    const struct {
+        double from_ms, to_ms, mhz;
+    } cases[] = {{0, 1, 1980},       {990, 1010, 1980},
+                 {4600, 4640, 1980}, {4751, 4752, (4 * 1980 + 1200) / 5.0}, /* 4600 to 5000 ms */
+                 {5300, 5310, 1200}, {9990, 10500, 1200}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t step =
+            jm__clock_track_step(&track, (int64_t)(cases[i].from_ms * 1e6), (int64_t)(cases[i].to_ms * 1e6));
+        assert_near(log(jm__clock_step_mhz(step) / cases[i].mhz), 0, 0.0101); /* a step is 2 % */
+    }
+    jm__clock_track_free(&track);
+    /* One that did not move by a step, and a board without: 0. */
+    for (int i = 0; i < READINGS; i++)
+        readings[2 * i].value = i == 3 ? 2000 : 1980;
+    assert_true(jm__clock_track_begin(&track, &dataset, &board));
+    assert_int_equal(jm__clock_track_step(&track, 0, 1), 0);
+    jm__clock_track_free(&track);
+    readings[6].value = 2021;
+    assert_true(jm__clock_track_begin(&track, &dataset, &board));
+    assert_true(jm__clock_track_step(&track, 0, 1) > 0);
+    jm__clock_track_free(&track);
+    board.id = 3;
+    assert_null(jm__clock_sensor(&dataset, &board));
+    assert_true(jm__clock_track_begin(&track, &dataset, &board));
+    assert_int_equal(jm__clock_track_step(&track, 0, 1), 0);
+    jm__clock_track_free(&track);
+}
+
+/* ---- order */
+
+typedef struct taken {
+    int64_t last_ns;
+    size_t count;
+} taken;
+
+static jm_status take(void *taker, const jm__item *item, jm_error *err)
+{
+    taken *t = taker;
+    (void)err;
+    if (item->start_ns < t->last_ns)
+        fail_msg("%lld after %lld", (long long)item->start_ns, (long long)t->last_ns);
+    t->last_ns = item->start_ns;
+    t->count++;
+    return JM_OK;
+}
+
+static void test_items_go_out_in_order_and_what_is_too_late_is_told(void **state)
+{
+    (void)state;
+    enum { COUNT = 5 * JM_ORDER_REACH };
+    taken t = {.last_ns = -1};
+    jm__time_order order;
+    bool late;
+    jm__time_order_begin(&order, take, &t);
+    for (int64_t i = 0; i < COUNT; i++) {
+        /* Pairs a place off, now and then one that is as far off as may be. */
+        int64_t at = i % 1000 == 999 && i >= JM_ORDER_REACH ? i - JM_ORDER_REACH + 1 : i ^ 1;
+        jm__item item = {.start_ns = at * 10, .end_ns = at * 10 + 5};
+        assert_int_equal(jm__time_order_add(&order, &item, &late, NULL), JM_OK);
+        assert_false(late);
+    }
+    /* The buffer is full: the next one makes room first, and is late if it began before what went out for it.
+     */
+    assert_int_equal(t.count, COUNT - 2 * JM_ORDER_REACH);
+    jm__item item = {.start_ns = t.last_ns, .end_ns = t.last_ns};
+    assert_int_equal(jm__time_order_add(&order, &item, &late, NULL), JM_OK);
+    assert_true(late);
+    assert_int_equal(t.count, COUNT - JM_ORDER_REACH);
+    item.start_ns = t.last_ns - 1;
+    assert_int_equal(jm__time_order_add(&order, &item, &late, NULL), JM_OK);
+    assert_true(late);
+    item.start_ns = t.last_ns; /* here there is still room */
+    assert_int_equal(jm__time_order_add(&order, &item, &late, NULL), JM_OK);
+    assert_false(late);
+    assert_int_equal(jm__time_order_end(&order, NULL), JM_OK);
+    assert_int_equal(t.count, COUNT + 1);
+    jm__time_order_free(&order);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_time_is_shared_by_what_ran_in_it),
+        cmocka_unit_test(test_sums_of_uses_that_become_one_are_added_up),
+        cmocka_unit_test(test_classes_that_take_next_to_no_time_share_columns),
+        cmocka_unit_test(test_merged_classes_go_by_name),
+        cmocka_unit_test(test_there_are_no_more_columns_than_a_fit_can_bear),
+        cmocka_unit_test(test_a_split_puts_new_columns_before_the_idle_ones),
+        cmocka_unit_test(test_calls_of_plainly_different_length_are_classes_of_their_own),
+        cmocka_unit_test(test_work_ran_at_the_mean_clock_around_it),
+        cmocka_unit_test(test_items_go_out_in_order_and_what_is_too_late_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
