@@ -2,6 +2,7 @@
 #include "attribute/board_readings.h"
 
 #include "attribute/fit/counts.h"
+#include "attribute/ring_grid.h"
 #include "base/status.h"
 #include "rows/sensor_role.h"
 
@@ -82,6 +83,18 @@ static void put(jm__board_part *part, const jm_sensor *sensor, const jm_reading 
     }
 }
 
+/* Late stamps go back to the grid of the board's own clock. */
+static jm_status put_on_grid(jm__board_part *part, jm_error *err)
+{
+    for (size_t k = 0; k < part->power_count; k++) {
+        const jm__power_series *series = &part->powers[k];
+        if (!jm__sensor_stamps_late(series->sensor)) continue;
+        jm_reading *first = part->readings + (series->readings - part->readings);
+        JM_TRY(jm__ring_grid(first, series->count, series->sensor->period_ns, err));
+    }
+    return JM_OK;
+}
+
 /* Series of which nothing is left are none. */
 static void drop_empty(jm__board_part *part)
 {
@@ -113,6 +126,7 @@ jm_status jm__board_readings_take(jm__attribution *a, jm_error *err)
     for (size_t b = 0; status == JM_OK && b < d->board_count; b++) {
         a->boards[b].count_count = jm__counts_clean(a->boards[b].counts, a->boards[b].count_count);
         drop_empty(&a->boards[b]);
+        status = put_on_grid(&a->boards[b], err);
     }
     free(counts);
     return status;

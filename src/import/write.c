@@ -2,8 +2,6 @@
 #include "base/status.h"
 #include "import/import.h"
 #include "recording/writer.h"
-#include "rows/sensor_role.h"
-#include "sample/ring_correct.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +48,6 @@ static jm_status write_readings(jm__writer *writer, jm__import_board *board, jm_
         snprintf(sensor->row.source, sizeof sensor->row.source, "imported");
         JM_TRY(jm__writer_sensor(writer, &sensor->row, err));
         sort_readings(readings, count);
-        if (jm__sensor_stamps_late(&sensor->row))
-            jm__ring_correct_rows(readings, count, sensor->row.period_ns);
         for (size_t r = 0; r < count; r++)
             readings[r].sensor_id = sensor->row.id;
         jm__writer_readings(writer, readings, count);

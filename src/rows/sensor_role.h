@@ -12,7 +12,8 @@
  * of the time, the instant channel some of it, the average smears a second. */
 enum { JM_RANK_NONE = 0, JM_RANK_AVERAGE = 1, JM_RANK_OTHER = 2, JM_RANK_INSTANT = 3, JM_RANK_RING = 4 };
 
-/* Stamps: a ring of power puts a late stamp on some of its samples; its grid tells which (ring_correct.h). */
+/* Stamps: a ring of power puts a late stamp on some of its samples; its grid tells which
+ * (attribute/ring_grid.h). */
 #define JM_STAMPS_LATE  true
 #define JM_STAMPS_EXACT false
 

@@ -39,7 +39,6 @@ void jm__channel_init(jm__channel *channel, bool buffered, int best_rank, bool m
         channel->way = JM_CHANNEL_BUFFERED;
         channel->every_ns = ring_period_ns;
         channel->ring.period_ns = row->period_ns > 0 ? row->period_ns : POLL_NS;
-        channel->ring.late_stamps = jm__sensor_stamps_late(row);
         channel->ring.from_ns = now_ns - HISTORY_PERIODS * channel->ring.period_ns;
         return;
     }

@@ -1,7 +1,5 @@
-/* New samples of a ring, on the one clock, late stamps put right. */
+/* New samples of a ring, on the one clock. */
 #include "sample/ring_stream.h"
-
-#include "sample/ring_correct.h"
 
 #include <stdlib.h>
 
@@ -71,20 +69,7 @@ static void take(jm__ring_stream *stream, jm_reading reading, jm__ring_result *o
     int64_t missing_ns = reading.t_ns - stream->last_ns - stream->period_ns;
     if (stream->started && stream->last_ns >= stream->from_ns && missing_ns >= 2 * stream->period_ns)
         gap_note(out, stream->last_ns, missing_ns);
-    if (!stream->late_stamps) {
-        emit(stream, reading, out);
-        return;
-    }
-    if (stream->has_held) {
-        jm_reading held = stream->held;
-        if (stream->has_before)
-            held.t_ns = jm__ring_correct(stream->before_ns, held.t_ns, reading.t_ns, stream->period_ns);
-        emit(stream, held, out);
-        stream->before_ns = stream->held.t_ns;
-        stream->has_before = true;
-    }
-    stream->held = reading;
-    stream->has_held = true;
+    emit(stream, reading, out);
 }
 
 void jm__ring_stream_push(jm__ring_stream *stream, const jm__samples *samples, const jm__anchor *anchor,
@@ -123,7 +108,5 @@ void jm__ring_stream_push(jm__ring_stream *stream, const jm__samples *samples, c
 
 int64_t jm__ring_stream_fresh_ns(const jm__ring_stream *stream)
 {
-    if (!stream->started) return 0;
-    if (!stream->late_stamps) return stream->last_ns + 1;
-    return stream->has_before ? stream->before_ns + 1 : 0;
+    return stream->started ? stream->last_ns + 1 : 0;
 }

@@ -13,15 +13,12 @@
 
 typedef struct jm__ring_stream {
     int64_t period_ns;
-    bool late_stamps;         /* correct them: the newest sample then waits for its right neighbour */
     int64_t from_ns;          /* samples from before this time are dropped */
     int64_t offset_ns;        /* the board's stamps minus CLOCK_MONOTONIC */
     int64_t anchor_offset_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC when offset_ns was found */
     int64_t last_raw_ns;      /* newest sample taken, as stamped */
     int64_t last_ns;          /* the same, in CLOCK_MONOTONIC */
-    int64_t before_ns;        /* the sample before the held one, as read */
-    jm_reading held;          /* waits for its right neighbour */
-    bool started, has_held, has_before;
+    bool started;
 } jm__ring_stream;
 
 typedef struct jm__ring_gap {

@@ -120,43 +120,30 @@ static void test_kernels_of_a_mixture_have_their_steady_power(void **state)
     jm_recording_close(recording);
 }
 
-/* The same fit on the ring's stamps as they were read: about one in six is 10 ms late. */
+/* The same fit on the ring's stamps as they were read: about one in six is 10 ms late. A sensor of another
+ * name has no grid that is known. */
 static void test_late_stamps_would_nearly_double_the_residual(void **state)
 {
     (void)state;
     if (!have(DATA "h200-mixture/readings.csv")) skip();
     jm_recording *recording = import_mixture();
     jm__dataset *dataset = NULL;
-    jm__csv *csv;
-    bool more;
     assert_int_equal(jm__dataset_load(&dataset, recording, NULL), JM_OK);
-    jm_reading *raw = calloc(dataset->reading_count, sizeof *raw);
-    assert_non_null(raw);
-    memcpy(raw, dataset->readings, dataset->reading_count * sizeof *raw);
-    size_t next = 0, ring = 0, moved = 0;
-    while (strcmp(dataset->sensors[ring].name, "power_ring") != 0)
-        ring++;
-    assert_int_equal(jm__csv_open(&csv, DATA "h200-mixture/readings.csv", NULL), JM_OK);
-    while (jm__csv_next(csv, &more, NULL) == JM_OK &&
-           more) { /* sensor,t_s,value: the ring's rows are in order */
-        if (strcmp(jm__csv_text(csv, 0), "power_ring_w") != 0) continue;
-        while (raw[next].sensor_id != dataset->sensors[ring].id)
-            next++;
-        int64_t corrected_ns = raw[next].t_ns;
-        assert_int_equal(jm__csv_scaled(csv, 1, 9, &raw[next].t_ns, NULL), JM_OK);
-        moved += raw[next++].t_ns != corrected_ns;
-    }
-    jm__csv_close(csv);
+    jm_sensor *sensors = calloc(dataset->sensor_count, sizeof *sensors);
+    assert_non_null(sensors);
+    memcpy(sensors, dataset->sensors, dataset->sensor_count * sizeof *sensors);
+    for (size_t i = 0; i < dataset->sensor_count; i++)
+        if (strcmp(sensors[i].name, "power_ring") == 0) strcpy(sensors[i].name, "as_stamped");
     jm__dataset as_read = *dataset;
-    as_read.readings = raw;
+    as_read.sensors = sensors;
     jm_report *report = NULL;
     const jm_report_options options = {.size = sizeof options, .by = JM_BY_KERNEL, .phase = "mixture"};
     assert_int_equal(jm__report_from_dataset(&report, &as_read, &options, NULL), JM_OK);
     double residual_w = jm_report_totals_get(report)->residual_w;
-    print_message("%zu stamps moved back: the residual without that is %.1f W\n", moved, residual_w);
-    assert_true(residual_w > 35 && moved > 300);
+    print_message("the residual with stamps as read is %.1f W\n", residual_w);
+    assert_true(residual_w > 35);
     jm_report_free(report);
-    free(raw);
+    free(sensors);
     jm__dataset_free(dataset);
     jm_recording_close(recording);
 }
@@ -237,7 +224,7 @@ static const struct {
     {"train", "comp_mlp", 488, 0.000279884, 924, 0.06},
     {"train", "comp_attn", 680, 0.000204190, 878, 0.08},
     {"train", "comp_ln", 3648, 0.000036694, 544, 0.10},
-    {"excited", "comp_block", 232, 0.000683900, 744, 0.03},
+    {"excited", "comp_block", 232, 0.000683900, 744, 0.04},
     {"excited", "comp_head", 80, 0.001815340, 925, 0.06},
     {"excited", "comp_mlp", 488, 0.000279884, 924, 0.08},
     {"excited", "comp_attn", 680, 0.000204190, 878, 0.10},

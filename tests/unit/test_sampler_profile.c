@@ -1,9 +1,8 @@
-/* Board profiles, and the correction of late stamps on a real recording. */
+/* Board profiles. */
 #include "base/clock.h"
 #include "base/status.h"
 #include "sample/profile.h"
 #include "sample/profile_data.h"
-#include "sample/ring_correct.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,39 +95,6 @@ static void test_an_unknown_profile_is_refused_with_the_known_ones(void **state)
     assert_non_null(strstr(err.text, "h200,"));
 }
 
-/* The true grid is known: samples every 20 ms with 0.3 ms of jitter, one in six late by 9.5 ms. */
-static void test_late_stamps_return_to_their_grid(void **state)
-{
-    (void)state;
-    enum { COUNT = 6000 };
-    static jm_reading readings[COUNT];
-    const int64_t period_ns = 20 * JM_NS_PER_MS;
-    srand(7);
-    bool was_late = true;
-    size_t late_count = 0;
-    for (int i = 0; i < COUNT; i++) {
-        bool late = !was_late && i + 1 < COUNT && rand() % 5 == 0;
-        int64_t jitter_ns = rand() % (600 * JM_NS_PER_US) - 300 * JM_NS_PER_US;
-        readings[i].t_ns = (i + 1) * period_ns + jitter_ns + (late ? 9500 * JM_NS_PER_US : 0);
-        late_count += late;
-        was_late = late;
-    }
-    assert_int_equal(jm__ring_correct_rows(readings, COUNT, period_ns), late_count);
-    for (int i = 0; i < COUNT; i++) /* half of two neighbours' jitter, or its own */
-        assert_in_range(readings[i].t_ns - (i + 1) * period_ns + JM_NS_PER_MS, 700 * JM_NS_PER_US,
-                        1300 * JM_NS_PER_US);
-}
-
-static void test_a_true_gap_is_not_taken_for_a_late_stamp(void **state)
-{
-    (void)state;
-    const int64_t ms = JM_NS_PER_MS;
-    assert_int_equal(jm__ring_correct(0, 60 * ms, 80 * ms, 20 * ms), 60 * ms);
-    assert_int_equal(jm__ring_correct(0, 20 * ms, 40 * ms, 20 * ms), 20 * ms);
-    assert_int_equal(jm__ring_correct(0, 29 * ms, 40 * ms, 20 * ms), 20 * ms);
-    assert_int_equal(jm__ring_correct(0, 309 * ms, 320 * ms, 20 * ms), 300 * ms);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,8 +103,6 @@ int main(void)
         cmocka_unit_test(test_every_sensor_of_the_recorded_csv_files_is_known),
         cmocka_unit_test(test_a_board_finds_its_profile_by_name),
         cmocka_unit_test(test_an_unknown_profile_is_refused_with_the_known_ones),
-        cmocka_unit_test(test_late_stamps_return_to_their_grid),
-        cmocka_unit_test(test_a_true_gap_is_not_taken_for_a_late_stamp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
