@@ -310,13 +310,6 @@ void jm__collector_processes_tell(jm__collector *collector)
     }
 }
 
-static bool waits_for(const jm__collector *collector, const collector_process *process)
-{
-    for (size_t i = 0; i < collector->waiting.count; i++)
-        if (collector->waiting.items[i].process == process) return true;
-    return false;
-}
-
 /* Nobody reads it any more: a run of a week may have a million processes. */
 static void remove_names(const jm__collector *collector, const collector_process *process)
 {
@@ -325,12 +318,13 @@ static void remove_names(const jm__collector *collector, const collector_process
         if (names_path(collector, process->names.items[i], path, sizeof path)) unlink(path);
 }
 
+/* None of their kernels waits any more: jm__collector_waiting_retry has sent them out. */
 void jm__collector_processes_reap(jm__collector *collector)
 {
     size_t kept = 0;
     for (size_t i = 0; i < collector->processes.count; i++) {
         collector_process *process = collector->processes.items[i];
-        if (process->dead && process->readers == 0 && !process->changed && !waits_for(collector, process)) {
+        if (process->dead && process->readers == 0 && !process->changed) {
             remove_names(collector, process);
             jm__collector_process_free(process);
         } else {

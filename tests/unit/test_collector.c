@@ -54,6 +54,27 @@ static void test_a_kernel_that_comes_before_its_launch_waits_for_it(void **state
     collected_free(all);
 }
 
+static void test_nothing_is_complete_beyond_a_kernel_that_waits(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    int64_t kernel_ns = jm__now_ns();
+    push_kernel(side, 5, kernel_ns);
+    jm__sleep_ns(10 * JM_NS_PER_MS);
+    int64_t flushed_ns = jm__now_ns();
+    atomic_store(&side->ring.header->flushed_ns, flushed_ns);
+    collected_poll(all);
+    assert_int_equal(all->kernel_count, 0);
+    assert_int_equal(jm__collector_complete_ns(all->collector), kernel_ns);
+    push_launch(side, 5, kernel_ns - 1000);
+    collected_poll(all);
+    assert_int_equal(all->kernel_count, 1);
+    assert_int_equal(jm__collector_complete_ns(all->collector), flushed_ns);
+    injected_free(side);
+    collected_free(all);
+}
+
 static void test_a_kernel_without_a_launch_goes_out_at_the_end_and_is_counted(void **state)
 {
     (void)state;
@@ -575,6 +596,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_kernel_that_comes_before_its_launch_waits_for_it),
+        cmocka_unit_test(test_nothing_is_complete_beyond_a_kernel_that_waits),
         cmocka_unit_test(test_a_kernel_without_a_launch_goes_out_at_the_end_and_is_counted),
         cmocka_unit_test(test_a_kernel_does_not_wait_for_a_launch_that_cannot_come_any_more),
         cmocka_unit_test(test_a_kernel_is_charged_to_what_was_innermost_at_its_launch),

@@ -43,6 +43,7 @@ static void test_indices_choose_and_reorder(void **state)
     check("2", -1, -1, 0, -1);
     check("3,0", 1, -1, -1, 0);
     check(" 1 , 2 ", -1, 0, 1, -1);
+    check("00002", -1, -1, 0, -1);
 }
 
 static void test_the_list_ends_at_its_first_invalid_entry(void **state)

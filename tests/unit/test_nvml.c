@@ -81,6 +81,25 @@ static void test_a_board_is_known_by_name_uuid_pci_and_limits(void **state)
     assert_null(jm_inventory_sensor(inventory, 0, 99));
 }
 
+static void test_gpus_that_cuda_may_count_otherwise_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *boards, *order;
+        bool told;
+    } cases[] = {{"h200,v100", NULL, true},
+                 {"h200,v100", "FASTEST_FIRST", true},
+                 {"h200,v100", "PCI_BUS_ID", false},
+                 {"h200,h200", NULL, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (cases[i].order != NULL) setenv("CUDA_DEVICE_ORDER", cases[i].order, 1);
+        look(cases[i].boards, NULL);
+        unsetenv("CUDA_DEVICE_ORDER");
+        assert_int_equal(finding_find("CUDA's order of GPUs") != NULL, cases[i].told);
+        look_away(state);
+    }
+}
+
 static void test_a_gpu_tells_its_memory_and_a_missing_call_is_no_zero(void **state)
 {
     (void)state;
@@ -221,6 +240,7 @@ int main(void)
         unsetenv(variables[i]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_a_board_is_known_by_name_uuid_pci_and_limits, look_away),
+        cmocka_unit_test_teardown(test_gpus_that_cuda_may_count_otherwise_are_told, look_away),
         cmocka_unit_test_teardown(test_a_gpu_tells_its_memory_and_a_missing_call_is_no_zero, look_away),
         cmocka_unit_test_teardown(test_a_sensor_joins_what_the_board_and_its_profile_know, look_away),
         cmocka_unit_test_teardown(test_a_missing_call_costs_one_sensor_and_is_named, look_away),

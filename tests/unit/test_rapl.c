@@ -217,12 +217,17 @@ static void test_a_perf_event_is_read_with_its_scale(void **state)
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         snprintf(path, sizeof path, "%s/%s", pmu, files[i][0]);
         put(path, files[i][1]);
+        if (i > 1) continue;
+        jm__devices *empty = tree_open(); /* a PMU without events so far */
+        assert_true(finding_says(empty, "RAPL (perf events)", "the power PMU has no energy events"));
+        jm__devices_close(empty);
     }
     put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "5\n");
     jm__devices *devices = tree_open();
     size_t board = board_find(devices, "package-5");
     bool allowed = jm__devices_sensor(devices, board, 0)->row.missing[0] == '\0';
     if (allowed) {
+        assert_true(finding_says(devices, "RAPL (perf events)", "1 counters of "));
         int64_t before_ns = jm__now_ns();
         double first_j = energy_read(devices, "package-5");
         jm__sleep_ns(50 * JM_NS_PER_MS);

@@ -254,7 +254,7 @@ static void test_export_that_does_not_reach_the_disk_is_an_error(void **state)
     assert_non_null(full);
     jm_error err = {0};
     assert_int_equal(jm_export(NULL, "json", &fake_report.options, full, &err), JM_DISK_FULL);
-    assert_non_null(strstr(err.text, "No space left"));
+    assert_string_equal(err.text, "cannot write the export: No space left on device");
     fclose(full);
     assert_int_equal(jm_export(NULL, "xls", &fake_report.options, stdout, &err), JM_USAGE);
     assert_non_null(strstr(err.text, "\"xls\""));

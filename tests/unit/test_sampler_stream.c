@@ -169,6 +169,28 @@ static void check_skew(int64_t skew_ns)
     assert_int_equal(w.last_value, (30 * S - 18 * MS) / PERIOD);
 }
 
+/* Anchors are noisy, and small differences of the clocks add up: no sample may be moved by them for good. */
+static void test_clocks_that_drift_apart_slowly_move_no_sample(void **state)
+{
+    (void)state;
+    jm__ring_stream stream = {.period_ns = PERIOD};
+    static jm__ring_result result;
+    static jm__samples ring;
+    int64_t next = 0, apart_ns = 0;
+    for (int64_t read = 1; read <= 50; read++, apart_ns += MS / 2) { /* half a millisecond a read */
+        int64_t now_ns = read * S;
+        ring.count = 0;
+        for (; next * PERIOD < now_ns - 20 * MS; next++)
+            ring.items[ring.count++] = (jm__sample){next * PERIOD + REALTIME + apart_ns, (double)next};
+        const jm__anchor anchor = {now_ns, now_ns + REALTIME + apart_ns};
+        jm__ring_stream_push(&stream, &ring, &anchor, 1, &result);
+        assert_int_equal(result.step_ns, 0);
+        for (size_t i = 0; i < result.count; i++)
+            assert_true(llabs(result.readings[i].t_ns - (int64_t)result.readings[i].value * PERIOD) <=
+                        MS / 2);
+    }
+}
+
 static void test_stamps_that_jump_alone_are_put_back_on_their_grid_and_told(void **state)
 {
     (void)state;
@@ -223,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_missing_samples_are_a_gap_of_their_length),
         cmocka_unit_test(test_a_sampler_that_slept_too_long_counts_what_fell_out_of_the_ring),
         cmocka_unit_test(test_no_sample_is_lost_or_misplaced_when_the_clock_is_set),
+        cmocka_unit_test(test_clocks_that_drift_apart_slowly_move_no_sample),
         cmocka_unit_test(test_stamps_that_jump_alone_are_put_back_on_their_grid_and_told),
         cmocka_unit_test(test_polls_find_the_tick_better_than_their_distance),
         cmocka_unit_test(test_a_tick_that_moved_is_found_again),

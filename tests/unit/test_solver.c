@@ -467,7 +467,8 @@ static void test_students_quantiles_are_those_of_the_tables(void **state)
     static const struct {
         double probability, freedom, t;
     } table[] = {{0.95, 1, 12.7062},   {0.95, 2, 4.30265},  {0.95, 5, 2.57058}, {0.95, 30, 2.04227},
-                 {0.95, 1e6, 1.95996}, {0.90, 10, 1.81246}, {0.99, 3, 5.84091}};
+                 {0.95, 1e6, 1.95996}, {0.90, 10, 1.81246}, {0.99, 3, 5.84091}, {0.50, 1, 1.0},
+                 {0.50, 5, 0.726687},  {0.20, 2, 0.288675}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         assert_true(fabs(jm__student_quantile(table[i].probability, table[i].freedom) / table[i].t - 1) <
                     1e-5);

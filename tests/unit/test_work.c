@@ -353,9 +353,64 @@ static void test_a_phase_with_a_slash_is_not_the_phase_inside_another(void **sta
     syn_free(s);
 }
 
+/* Two steps of 8 and 4 samples; the first is cut into two of 4 that are no more samples. */
+static void test_samples_are_counted_once(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(13, 1, 20000);
+    int64_t class_id = syn_class(s, "work", 1, 400);
+    int64_t epoch = syn_span(s, JM_SPAN_PHASE, "epoch", "", 0, 1000000000, 5000000000, 100);
+    int64_t step = syn_span(s, JM_SPAN_STEP, "step", "", epoch, 1000000000, 3000000000, 100);
+    int64_t half = syn_span(s, JM_SPAN_STEP, "half", "", step, 1000000000, 2000000000, 100);
+    int64_t rest = syn_span(s, JM_SPAN_STEP, "half", "", step, 2000000000, 3000000000, 100);
+    int64_t next = syn_span(s, JM_SPAN_STEP, "step", "", epoch, 3000000000, 5000000000, 100);
+    s->spans[step - 1].samples = 8;
+    s->spans[half - 1].samples = s->spans[rest - 1].samples = s->spans[next - 1].samples = 4;
+    syn_kernel(s, class_id, 0, half, 1000000000, 2000000000);
+    syn_kernel(s, class_id, 0, next, 3000000000, 5000000000);
+    syn_measure(s, 0, 500000000, 5500000000);
+    syn_finish(s);
+    jm_report *report = report_of(&s->dataset, JM_BY_PHASE);
+    assert_int_equal(jm_report_totals_get(report)->samples, 12);
+    assert_int_equal(row_of(report, "epoch")->samples, 12);
+    assert_int_equal(row_of(report, "(idle)")->samples, -1);
+    jm_report_free(report);
+    for (size_t i = 0; i < s->dataset.span_count; i++)
+        s->spans[i].samples = 0;
+    report = report_of(&s->dataset, JM_BY_PHASE);
+    assert_int_equal(jm_report_totals_get(report)->samples, -1);
+    assert_int_equal(row_of(report, "epoch")->samples, -1);
+    jm_report_free(report);
+    syn_free(s);
+}
+
+/* By span: a layer by the last part of its path, all others by their whole name. */
+static void test_rows_of_spans_have_short_names_of_layers(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        {"blocks.0.mlp", "mlp"}, {"GPT", "GPT"}, {"odd.", "odd."}, {"load.data", "load.data"}};
+    synthetic *s = syn_create(14, 1, 20000);
+    int64_t class_id = syn_class(s, "work", 1, 400), now = 1000000000;
+    for (size_t i = 0; i < 4; i++, now += 1000000000) {
+        int64_t span = syn_span(s, i < 3 ? JM_SPAN_FORWARD : JM_SPAN_NVTX, names[i][0], "", 0, now,
+                                now + 900000000, 100);
+        syn_kernel(s, class_id, 0, span, now, now + 900000000);
+    }
+    syn_measure(s, 0, 500000000, now + 500000000);
+    syn_finish(s);
+    jm_report *report = report_of(&s->dataset, JM_BY_SPAN);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(row_of(report, names[i][0])->name, names[i][1]);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples_are_counted_once),
+        cmocka_unit_test(test_rows_of_spans_have_short_names_of_layers),
         cmocka_unit_test(test_the_order_of_rows_in_a_file_does_not_matter),
         cmocka_unit_test(test_damage_among_kernels_costs_some_of_them_and_is_told),
         cmocka_unit_test(test_pieces_beyond_the_memory_lie_in_a_file_or_stay),
