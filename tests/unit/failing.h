@@ -33,7 +33,7 @@ typedef enum failing_what {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FAILING_STEP(what) ((what) <= FAILING_OWN_MEMORY ? 7 : 1)
 #else
-#define FAILING_STEP(what) 1
+#define FAILING_STEP(what) ((void)(what), 1)
 #endif
 
 const char *failing_text(failing_what what);

@@ -41,6 +41,25 @@ static inline void failing_compare(const failing_trial *trial, const char *which
              (int)strcspn(want + at, "\n") + (int)(at - line), want + line);
 }
 
+/* Which n are tried. */
+typedef struct failing_range {
+    long first, step;
+} failing_range;
+
+/* Every `step`-th n, or those of JOULEMAP_TEST_FIRST and JOULEMAP_TEST_STEP, by which several processes can
+ * share all of them. */
+static inline failing_range failing_some(failing_what what, long step)
+{
+    const char *first = getenv("JOULEMAP_TEST_FIRST"), *every = getenv("JOULEMAP_TEST_STEP");
+    return (failing_range){.first = first != NULL ? atol(first) : 1,
+                           .step = (every != NULL ? atol(every) : step) * FAILING_STEP(what)};
+}
+
+static inline failing_range failing_all(failing_what what)
+{
+    return (failing_range){.first = 1, .step = FAILING_STEP(what)};
+}
+
 /* One n. False: nothing failed any more. */
 static inline bool failing_try(const failing_trial *trial, failing_what what, long n, bool for_good,
                                const char *want)
@@ -66,26 +85,25 @@ static inline bool failing_try(const failing_trial *trial, failing_what what, lo
 /* Of the n from which on all fail, at most about this many are tried: the errors are those of the first. */
 enum { FAILING_FOR_GOOD_MOST = 100 };
 
-/* Every `step`-th n. */
-static inline void failing_each_of(const failing_trial *trial, failing_what what, long step)
+static inline void failing_each_of(const failing_trial *trial, failing_what what, failing_range range)
 {
     jm_error err = {0};
     if (trial->work(trial->context, &err) != JM_OK) fail_msg("%s: %s", trial->name, err.text);
     char *want = trial->tell(trial->context);
     trial->drop(trial->context);
-    long n = 1;
+    long n = range.first;
     while (failing_try(trial, what, n, false, want))
-        n += step * FAILING_STEP(what);
-    assert_true(n > 1 || what != FAILING_MEMORY); /* else nothing was tried */
+        n += range.step;
+    assert_true(n > range.first || what != FAILING_MEMORY); /* else nothing was tried */
     for (long m = 1; m < n; m += 1 + n / FAILING_FOR_GOOD_MOST)
         failing_try(trial, what, m, true, want);
-    if (n > 1) print_message("%s: each %s of %ld failed\n", trial->name, failing_text(what), n - 1);
+    if (n > range.first) print_message("%s: each %s of %ld failed\n", trial->name, failing_text(what), n - 1);
     free(want);
 }
 
 static inline void failing_each(const failing_trial *trial, failing_what what)
 {
-    failing_each_of(trial, what, 1);
+    failing_each_of(trial, what, failing_all(what));
 }
 
 #endif

@@ -603,6 +603,54 @@ static void test_the_covariance_of_sums_is_that_of_their_columns(void **state)
                 1e-9);
 }
 
+/* 700 W +- 20 for the first power and 90 W +- 30 for the third one, each given, beside 500, 300 and 90 W +-
+ * 100, 50, 10: of the prior's figure of a sum, each belief has a share of its variance. */
+static void test_a_sum_owes_most_to_the_belief_that_has_most_of_its_variance(void **state)
+{
+    (void)state;
+    const double weak_w[] = {500, 300, 90}, weak_u_w[] = {100, 50, 10}, power_w[] = {500, 300, 90};
+    jm__belief weak = belief_of(JM_PROVENANCE_WEAK, weak_w, weak_u_w), given;
+    assert_int_equal(jm__belief_init(&given, JM_PROVENANCE_GIVEN, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__belief_add_power(&given, 0, 700, 20, NULL), JM_OK);
+    assert_int_equal(jm__belief_add_power(&given, 2, 90, 30, NULL), JM_OK);
+    const struct {
+        double seconds[COLUMNS];
+        jm_provenance believed;
+    } sums[] = {{{1, 0, 0}, JM_PROVENANCE_GIVEN},
+                {{0, 1, 0}, JM_PROVENANCE_WEAK},
+                {{0, 0, 1}, JM_PROVENANCE_WEAK},
+                {{2, 0.5, 0}, JM_PROVENANCE_GIVEN}, /* 4 * 370 of 4 * 385 J^2, and 0.25 * 2500 */
+                {{1, 0.5, 0}, JM_PROVENANCE_WEAK}};
+    for (int order = 0; order < 2; order++) {
+        const jm__belief *all[] = {order == 0 ? &weak : &given, order == 0 ? &given : &weak};
+        held h;
+        make_held(&h, power_w);
+        assert_int_equal(jm__prior_make(&h.fit.prior, all, 2, (jm__noise_prior){5, 2}, NULL), JM_OK);
+        for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+            jm__cell cells[COLUMNS];
+            size_t count = 0;
+            double prior_j = 0, variance = 0;
+            for (uint32_t k = 0; k < COLUMNS; k++) {
+                const double each_w[] = {(500 / 1e4 + 700 / 400.0) / (1 / 1e4 + 1 / 400.0), 300, 90};
+                const double each_w2[] = {1 / (1 / 1e4 + 1 / 400.0), 2500, 90};
+                if (sums[i].seconds[k] > 0)
+                    cells[count++] = (jm__cell){.column = 7 + k, .seconds = sums[i].seconds[k]};
+                prior_j += sums[i].seconds[k] * each_w[k];
+                variance += pow(sums[i].seconds[k], 2) * each_w2[k];
+            }
+            jm__fit_sum sum = jm__fit_sum_of(&h.fit, cells, count, 7);
+            assert_int_equal(sum.believed, sums[i].believed);
+            assert_near(sum.prior_j, prior_j, 1e-9);
+            assert_near(sum.prior_variance, variance, 1e-6);
+            assert_near(sum.variance, jm__fit_covariance(&h.fit, sums[i].seconds, sums[i].seconds, NULL),
+                        1e-9);
+        }
+        jm__prior_free(&h.fit.prior);
+    }
+    jm__belief_free(&weak);
+    jm__belief_free(&given);
+}
+
 /* ---- totals */
 
 /* 100 W for a second, then 300 W: two readings of one stamp are a jump, as meters that write on a change do.
@@ -647,6 +695,7 @@ int main(void)
         cmocka_unit_test(test_a_total_takes_no_power_beyond_its_limits),
         cmocka_unit_test(test_what_is_left_of_the_total_varies_as_the_fit_says),
         cmocka_unit_test(test_the_covariance_of_sums_is_that_of_their_columns),
+        cmocka_unit_test(test_a_sum_owes_most_to_the_belief_that_has_most_of_its_variance),
         cmocka_unit_test(test_two_readings_of_one_stamp_are_a_jump_of_power),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

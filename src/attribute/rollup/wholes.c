@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One whole, and room for what its rows have in common with it. */
+/* One whole, and room for what its rows have in common with it; no row is in two. */
 typedef struct sharing {
     jm__subtotal *subtotals;
     jm__tree *tree;
@@ -36,8 +36,6 @@ typedef struct sharing {
 static void add_up(sharing *s)
 {
     memset(s->seconds, 0, s->a->columns * sizeof *s->seconds);
-    memset(s->shared, 0, s->tree->nodes.count * sizeof *s->shared);
-    memset(s->most_j, 0, s->tree->nodes.count * sizeof *s->most_j);
     for (size_t n = 0; n < s->tree->nodes.count; n++) { /* parents stand before their children */
         size_t parent = s->tree->nodes.items[n].parent;
         s->within[n] = n == s->whole || (parent != JM__NO_NODE && s->within[parent]);
