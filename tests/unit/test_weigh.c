@@ -210,6 +210,80 @@ static void test_what_is_known_after_weighed_readings_is_what_their_scores_tell(
     }
 }
 
+/* A prior that is said to know more of the response than its own errors allow (rounding, powers at their
+ * limits) knows all of it: nothing but what the powers tell of t is left. */
+static void test_more_than_all_of_the_response_cannot_be_known(void **state)
+{
+    (void)state;
+    problem p = make(true, true);
+    make_noise(&p, 16, 30, 0.04);
+    factors f = factors_of(&p);
+    jm__prior prior = prior_of(&p);
+    double truth[ALL], y[READINGS], z[COLUMNS] = {0}, h[COLUMNS * COLUMNS] = {0}, r[COLUMNS * COLUMNS];
+    double known[COLUMNS * AXES], inverse[COLUMNS * COLUMNS], mean[COLUMNS], covariance[COLUMNS * COLUMNS];
+    draw(&p, f.before, f.noise, truth, y);
+    for (size_t k = 0; k < COLUMNS; k++)
+        for (size_t axis = 0; axis < AXES; axis++)
+            p.before[k * ALL + COLUMNS + axis] *= 4;
+    answer said = estimate(&p, &prior, y);
+    memcpy(inverse, prior.covariance, sizeof inverse);
+    memcpy(covariance, prior.covariance, sizeof covariance);
+    memcpy(mean, p.power_w, sizeof mean);
+    dense_invert(inverse, COLUMNS);
+    for (size_t axis = 0; axis < AXES; axis++) {
+        double told = 0;
+        for (size_t k = 0; k < COLUMNS; k++) {
+            known[k * AXES + axis] = 0;
+            for (size_t m = 0; m < COLUMNS; m++)
+                known[k * AXES + axis] += inverse[k * COLUMNS + m] * p.before[m * ALL + COLUMNS + axis];
+            told += known[k * AXES + axis] * p.before[k * ALL + COLUMNS + axis];
+        }
+        assert_true(told > 1);
+    }
+    for (size_t i = 0; i < READINGS; i++) { /* y = (A + D W') x - D W' x0 + e */
+        double row[COLUMNS], value = y[i];
+        for (size_t k = 0; k < COLUMNS; k++) {
+            row[k] = p.rows[i * COLUMNS + k];
+            for (size_t axis = 0; axis < AXES; axis++) {
+                row[k] += p.moved[i * AXES + axis] * known[k * AXES + axis];
+                value += p.moved[i * AXES + axis] * known[k * AXES + axis] * p.power_w[k];
+            }
+        }
+        for (size_t k = 0; k < COLUMNS; k++) {
+            z[k] += p.rows[i * COLUMNS + k] * value;
+            for (size_t m = 0; m < COLUMNS; m++)
+                h[k * COLUMNS + m] += p.rows[i * COLUMNS + k] * row[m];
+        }
+    }
+    dense_around(r, p.rows, p.noise, READINGS, COLUMNS);
+    dense_condition(mean, covariance, COLUMNS, h, z, r, COLUMNS);
+    for (size_t k = 0; k < COLUMNS; k++)
+        assert_true(fabs(said.power_w[k] - mean[k]) < 1e-4);
+    dense_assert_covariance("powers", said.covariance, covariance, COLUMNS, 1e-6);
+    jm__prior_free(&prior);
+}
+
+static void test_errors_that_no_readings_can_have_are_an_error(void **state)
+{
+    (void)state;
+    problem p = make(false, false);
+    jm__prior prior = prior_of(&p);
+    const double none[COLUMNS] = {0}, scores[COLUMNS * COLUMNS] = {[0] = -1};
+    jm__qr data;
+    jm__weighed weighed;
+    jm_error err = {0};
+    assert_int_equal(jm__qr_init(&data, COLUMNS, NULL), JM_OK);
+    for (size_t i = 0; i < READINGS; i++)
+        jm__qr_add(&data, p.rows + i * COLUMNS, 500);
+    jm__qr_finish(&data);
+    const jm__weigh_of of = {.data = &data, .prior = &prior, .scores = scores, .response = {none, none}};
+    assert_int_equal(jm__weigh(&weighed, &of, &err), JM_INTERNAL);
+    assert_non_null(strstr(err.text, "no covariance"));
+    assert_null(weighed.told[0]);
+    jm__qr_free(&data);
+    jm__prior_free(&prior);
+}
+
 /* Of white noise and a response that is right the scores tell all that the readings do: generalised least
  * squares of all readings with their own covariance comes to the same. */
 static void test_with_white_noise_the_scores_tell_all_that_the_readings_do(void **state)
@@ -271,6 +345,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_known_after_weighed_readings_is_what_their_scores_tell),
+        cmocka_unit_test(test_more_than_all_of_the_response_cannot_be_known),
+        cmocka_unit_test(test_errors_that_no_readings_can_have_are_an_error),
         cmocka_unit_test(test_with_white_noise_the_scores_tell_all_that_the_readings_do),
         cmocka_unit_test(test_weighed_powers_are_off_as_they_say),
     };
