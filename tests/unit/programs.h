@@ -143,12 +143,23 @@ static inline void prog_draw_causes(program_run *p)
     }
 }
 
-/* `spread`: how much a kind's power differs, relative. The sensor's response differs from its profile as the
- * profile admits, a fifth more than that; its noise drifts. */
-static inline synthetic *prog_record(const prog_kind *which, double spread, uint64_t seed, double seconds)
+typedef struct prog_wish {
+    const prog_kind *which;
+    double spread;      /* how much a kind's power differs, relative */
+    double idle_spread; /* what the board draws at rest, from one half second to the next */
+    double seconds;     /* of the program */
+    double rest_s;      /* after it */
+    uint64_t seed;
+} prog_wish;
+
+/* The sensor's response differs from its profile as the profile admits, a fifth more than that; its noise
+ * drifts. */
+static inline synthetic *prog_make(prog_wish wish)
 {
-    synthetic *s = syn_create(seed, 1, (size_t)(seconds * 12000));
-    program_run p = {.s = s, .spread = spread, .kinds = which->kinds, .layers = which->layers};
+    const prog_kind *which = wish.which;
+    double seconds = wish.seconds;
+    synthetic *s = syn_create(wish.seed, 1, (size_t)(seconds * 12000));
+    program_run p = {.s = s, .spread = wish.spread, .kinds = which->kinds, .layers = which->layers};
     int64_t start = 10 * JM_NS_PER_S;
     s->lag_ns += 1.2 * 0.5e6 * syn_normal(s);
     s->tau_ns += 1.2 * 1e6 * syn_normal(s);
@@ -172,12 +183,20 @@ static inline synthetic *prog_record(const prog_kind *which, double spread, uint
     prog_draw_causes(&p);
     while (p.now < p.end)
         which->round(&p);
-    syn_measure(s, 0, start, p.end + JM_NS_PER_S);
+    for (int i = 0; i < SYN_IDLE_STEPS && wish.idle_spread > 0; i++)
+        s->idle_off_w[i] = s->idle_w * wish.idle_spread * fmax(-3, fmin(3, syn_normal(s)));
+    syn_measure(s, 0, start, p.end + (int64_t)(wish.rest_s * 1e9));
     double gain = 1 + 0.003 * syn_normal(s); /* the counter's against the ring's: docs/accuracy.md */
     for (size_t i = 0; i < s->dataset.reading_count; i++)
         if (s->readings[i].sensor_id == 2) s->readings[i].value *= gain;
     syn_finish(s);
     return s;
+}
+
+static inline synthetic *prog_record(const prog_kind *which, double spread, uint64_t seed, double seconds)
+{
+    return prog_make(
+        (prog_wish){.which = which, .spread = spread, .seconds = seconds, .rest_s = 1, .seed = seed});
 }
 
 /* True energy of a kind (0: any) in a layer's span (0: any). */

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYN_NAMES = 256, SYN_BOARDS = 4 };
+enum { SYN_NAMES = 256, SYN_BOARDS = 4, SYN_IDLE_STEPS = 64 };
+
+static const int64_t syn_idle_step_ns = 500 * JM_NS_PER_MS;
 
 typedef struct synthetic {
     jm__dataset dataset;
@@ -28,8 +30,9 @@ typedef struct synthetic {
     jm__process processes[SYN_BOARDS];
     const char *names[SYN_NAMES];
     char texts[SYN_NAMES][48];
-    double idle_w, noise_w, drift_w; /* drift: first-order noise with a memory of 10 readings */
-    double lag_ns, tau_ns;           /* the true ones */
+    double idle_off_w[SYN_IDLE_STEPS]; /* what the board at rest draws more or less, step by step */
+    double idle_w, noise_w, drift_w;   /* drift: first-order noise with a memory of 10 readings */
+    double lag_ns, tau_ns;             /* the true ones */
     uint64_t random;
     size_t capacity;
 } synthetic;
@@ -179,6 +182,44 @@ static inline double syn_energy_j(const synthetic *s, int64_t class_id, int64_t 
     return sum_j;
 }
 
+/* What the board draws at rest, and when that changes next. */
+static inline double syn_idle_w(const synthetic *s, int64_t t_ns, int64_t *until_ns)
+{
+    int64_t step = t_ns / syn_idle_step_ns - (t_ns % syn_idle_step_ns < 0);
+    *until_ns = (step + 1) * syn_idle_step_ns;
+    return s->idle_w + s->idle_off_w[(size_t)(step % SYN_IDLE_STEPS + SYN_IDLE_STEPS) % SYN_IDLE_STEPS];
+}
+
+/* The power of board b at `now`, constant until *until, which it brings forward; *next: the kernel that runs
+ * or comes. */
+static inline double syn_power_w(const synthetic *s, size_t b, int64_t now, size_t *next, int64_t *until)
+{
+    while (*next < s->kernels.count &&
+           (s->kernels.items[*next].end_ns <= now || s->kernels.items[*next].stream_id != (int64_t)b + 1))
+        (*next)++;
+    const jm__kernel_run *k = *next < s->kernels.count ? &s->kernels.items[*next] : NULL;
+    int64_t changes = INT64_MAX;
+    double power_w = k != NULL && k->start_ns <= now ? s->kernel_w[*next] : syn_idle_w(s, now, &changes);
+    if (k != NULL && k->start_ns <= now) changes = k->end_ns;
+    if (k != NULL && k->start_ns > now && k->start_ns < changes) changes = k->start_ns;
+    if (changes < *until) *until = changes;
+    return power_w;
+}
+
+/* The true energy of a board within [from, to]. */
+static inline double syn_total_j(const synthetic *s, size_t b, int64_t from_ns, int64_t to_ns)
+{
+    double sum_j = 0;
+    size_t next = 0;
+    while (from_ns < to_ns) {
+        int64_t until = to_ns;
+        double power_w = syn_power_w(s, b, from_ns, &next, &until);
+        sum_j += power_w * (double)(until - from_ns) * 1e-9;
+        from_ns = until;
+    }
+    return sum_j;
+}
+
 /* Ring every 20 ms and counter every 5 s and at the ends, from kernels that do not overlap and are sorted on
  * each board. Exact for power that is constant between changes. */
 static inline void syn_measure(synthetic *s, size_t b, int64_t start_ns, int64_t end_ns)
@@ -187,18 +228,11 @@ static inline void syn_measure(synthetic *s, size_t b, int64_t start_ns, int64_t
     size_t next = 0;
     int64_t now = start_ns - 1000000000;
     jm__dataset *d = &s->dataset;
-    int64_t lag = (int64_t)s->lag_ns, counter_at = start_ns;
+    int64_t lag = (int64_t)s->lag_ns;
     for (int64_t t = start_ns; t <= end_ns + 100000000; t += 20000000) {
         while (now < t - lag) { /* filter state up to t - lag */
-            while (next < s->kernels.count && (s->kernels.items[next].end_ns <= now ||
-                                               s->kernels.items[next].stream_id != (int64_t)b + 1))
-                next++;
-            bool busy = next < s->kernels.count && s->kernels.items[next].start_ns <= now;
             int64_t until = t - lag;
-            if (busy && s->kernels.items[next].end_ns < until) until = s->kernels.items[next].end_ns;
-            if (!busy && next < s->kernels.count && s->kernels.items[next].start_ns < until)
-                until = s->kernels.items[next].start_ns;
-            double power_w = busy ? s->kernel_w[next] : s->idle_w;
+            double power_w = syn_power_w(s, b, now, &next, &until);
             double keep = exp(-(double)(until - now) / s->tau_ns);
             state = state * keep + power_w * (1 - keep);
             now = until;
@@ -207,25 +241,12 @@ static inline void syn_measure(synthetic *s, size_t b, int64_t start_ns, int64_t
         s->readings[d->reading_count++] =
             (jm_reading){2 * (int64_t)b + 1, t, state + drift + s->noise_w * syn_normal(s)};
     }
-    /* the counter: exact energy at its stamps */
-    next = 0;
-    now = start_ns;
-    for (;; counter_at += 5000000000) {
-        int64_t until_all = counter_at < end_ns ? counter_at : end_ns;
-        while (now < until_all) {
-            while (next < s->kernels.count && (s->kernels.items[next].end_ns <= now ||
-                                               s->kernels.items[next].stream_id != (int64_t)b + 1))
-                next++;
-            bool busy = next < s->kernels.count && s->kernels.items[next].start_ns <= now;
-            int64_t until = until_all;
-            if (busy && s->kernels.items[next].end_ns < until) until = s->kernels.items[next].end_ns;
-            if (!busy && next < s->kernels.count && s->kernels.items[next].start_ns < until)
-                until = s->kernels.items[next].start_ns;
-            joules += (busy ? s->kernel_w[next] : s->idle_w) * (double)(until - now) * 1e-9;
-            now = until;
-        }
-        s->readings[d->reading_count++] = (jm_reading){2 * (int64_t)b + 2, until_all, joules};
-        if (until_all == end_ns) break;
+    for (int64_t at = start_ns, last = start_ns;; at += 5000000000) { /* the counter: exact at its stamps */
+        int64_t until = at < end_ns ? at : end_ns;
+        joules += syn_total_j(s, b, last, until);
+        s->readings[d->reading_count++] = (jm_reading){2 * (int64_t)b + 2, until, joules};
+        last = until;
+        if (until == end_ns) break;
     }
     d->start_ns = start_ns;
     d->end_ns = end_ns;

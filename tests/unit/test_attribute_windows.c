@@ -1,5 +1,10 @@
-/* Short windows of a run of known truth: learnt from all of it, told for themselves. */
+/* Short windows of runs of known truth: learnt from all of a run, told for themselves.
+ *
+ * JOULEMAP_TEST_WINDOWS: how many of each length, busy and at rest (40 without it, too few to hold each
+ * length to 92 to 99 % for itself: then all lengths together are). JOULEMAP_TEST_SEED: of the first
+ * recording, others than those which the estimator was made with. */
 #include "attribute/report.h"
+#include "programs.h"
 #include "synthetic_report.h"
 
 #include <setjmp.h>
@@ -8,21 +13,26 @@
 
 #include <cmocka.h>
 
-/* Of 60 intervals that say 95 %, 57 are expected, 52 at worst (three standard deviations of chance). */
-enum { CLASSES = 6, WINDOWS = 60, LEAST_HELD = 52 };
+enum { CLASSES = 6, WINDOWS = 40 };
 
 static const double class_w[CLASSES] = {690, 610, 540, 420, 330, 250};
 
-/* 60 s of random work on one board, whose mix changes every half second, and a sensor that drifts. */
-static synthetic *make_late_run(uint64_t seed, double late_ns)
+static synthetic *make_kinds(uint64_t seed)
 {
     synthetic *s = syn_create(seed, 1, 60000);
-    s->lag_ns += late_ns;
     char name[16];
     for (size_t c = 0; c < CLASSES; c++) {
         snprintf(name, sizeof name, "class%zu", c);
         syn_class(s, name, 8, class_w[c]);
     }
+    return s;
+}
+
+/* 60 s of random work on one board, whose mix changes every half second, and a sensor that drifts. */
+static synthetic *make_late_run(uint64_t seed, double late_ns)
+{
+    synthetic *s = make_kinds(seed);
+    s->lag_ns += late_ns;
     s->drift_w = 3;
     syn_random_work(s, 0, 1, CLASSES, 0, 2 * JM_NS_PER_S, 61 * JM_NS_PER_S);
     syn_measure(s, 0, JM_NS_PER_S, 80 * JM_NS_PER_S); /* at rest from 61 s on */
@@ -35,35 +45,51 @@ static synthetic *make_run(uint64_t seed)
     return make_late_run(seed, 0);
 }
 
-static double truth_j(const synthetic *s, int64_t from_ns, int64_t to_ns)
+/* ---- how often intervals hold ---- */
+
+enum { LENGTHS = 5, PER_LENGTH = 200 };
+static const int lengths_ms[LENGTHS] = {20, 50, 60, 100, 300};
+
+static const double program_s = 6, rest_s = 3;
+
+/* What totals carry for the gain of the ring alone (docs/accuracy.md): here it is off by as much. Rows are in
+ * the ring's joules. */
+static const double ring_gain_u = 0.005;
+
+static int number_of(const char *variable, int usual)
 {
-    double joules = (double)(to_ns - from_ns) * 1e-9 * s->idle_w;
-    for (int64_t c = 1; c <= CLASSES; c++)
-        joules += syn_energy_j(s, c, from_ns, to_ns) * (1 - s->idle_w / s->class_w[c - 1]);
-    return joules;
+    const char *text = getenv(variable);
+    return text != NULL ? atoi(text) : usual;
+}
+
+static int windows_of_each(void)
+{
+    return number_of("JOULEMAP_TEST_WINDOWS", WINDOWS);
 }
 
 /* What became of the windows of one length. */
 typedef struct outcome {
-    int totals_held;
-    int rows_held;
-    int rows;
-    double error; /* of the total: root mean square, relative */
+    int windows, held;
+    int rows, rows_held;
+    double square; /* of the total's errors, relative */
+    double *half;  /* [windows]: of its intervals, relative */
 } outcome;
 
-static void add_window(outcome *out, const synthetic *s, int64_t from_ns, int64_t to_ns)
+static void add_window(outcome *out, const synthetic *s, double gain, int64_t from_ns, int64_t to_ns)
 {
     jm_report *report =
         syn_report(s, (jm_report_options){.by = JM_BY_KERNEL, .from_ns = from_ns, .to_ns = to_ns});
     const jm_report_totals *totals = jm_report_totals_get(report);
-    double truth = truth_j(s, from_ns, to_ns), sum_j = 0;
-    out->totals_held += truth >= totals->total_low_j && truth <= totals->total_high_j;
-    out->error += pow(totals->total_energy_j / truth - 1, 2) / WINDOWS;
+    double truth = syn_total_j(s, 0, from_ns, to_ns), sum_j = 0;
+    out->held += truth >= totals->total_low_j && truth <= totals->total_high_j;
+    out->square += pow(totals->total_energy_j / truth - 1, 2);
+    out->half[out->windows++] = (totals->total_high_j - totals->total_low_j) / 2 / truth;
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
+        int number;
         sum_j += row->energy_self_j;
-        if (strncmp(row->path, "class", 5) != 0 || row->busy_s == 0) continue;
-        double row_j = syn_energy_j(s, row->path[5] - '0' + 1, from_ns, to_ns);
+        if (sscanf(row->path, "kind%d", &number) != 1 || row->busy_s == 0) continue;
+        double row_j = gain * syn_energy_j(s, number + 1, from_ns, to_ns);
         out->rows++;
         out->rows_held += row_j >= row->energy_low_j && row_j <= row->energy_high_j;
     }
@@ -71,25 +97,99 @@ static void add_window(outcome *out, const synthetic *s, int64_t from_ns, int64_
     jm_report_free(report);
 }
 
-static outcome windows_between(int64_t length_ns, double first_s, double last_s)
+/* One window of each length, so that no two of a length share a recording's drift, gain and powers. */
+static void add_recording(outcome of[LENGTHS], int number, bool resting)
 {
-    outcome out = {0};
-    synthetic *s = make_run(41);
-    for (int w = 0; w < WINDOWS; w++) {
+    static const double spreads[] = {0, 0.03, 0.08};
+    double spread = spreads[number / PROGRAMS % 3];
+    synthetic *s = prog_make((prog_wish){
+        .which = &programs[number % PROGRAMS],
+        .spread = spread,
+        .idle_spread = spread,
+        .seconds = program_s,
+        .rest_s = rest_s,
+        .seed = (uint64_t)(700000 + 2 * (number_of("JOULEMAP_TEST_SEED", 1) + number) + resting),
+    });
+    double gain = 1 + ring_gain_u * syn_normal(s);
+    for (size_t i = 0; i < s->dataset.reading_count; i++)
+        if (s->readings[i].sensor_id == 1) s->readings[i].value *= gain;
+    for (int l = 0; l < LENGTHS; l++) {
+        double first_s = resting ? 10 + program_s + 0.5 : 11.2;
+        double last_s = 10 + program_s + (resting ? rest_s : 0) - 1e-3 * lengths_ms[l] - 0.05;
         int64_t from_ns = (int64_t)(1e9 * (first_s + syn_uniform(s) * (last_s - first_s)));
-        add_window(&out, s, from_ns, from_ns + length_ns);
+        add_window(&of[l], s, gain, from_ns, from_ns + lengths_ms[l] * JM_NS_PER_MS);
     }
-    out.error = sqrt(out.error);
-    print_message("%4d ms: %d of %d totals held, typical error %.1f %%; rows %d of %d\n",
-                  (int)(length_ns / JM_NS_PER_MS), out.totals_held, WINDOWS, 100 * out.error, out.rows_held,
-                  out.rows);
     syn_free(s);
-    return out;
 }
 
-static outcome windows_of(int64_t length_ns)
+static int by_size(const void *a, const void *b)
 {
-    return windows_between(length_ns, 4, 58);
+    const double *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+static void print_outcome(const char *what, outcome *o)
+{
+    qsort(o->half, (size_t)o->windows, sizeof *o->half, by_size);
+    print_message("%s: %5.1f %% of %d totals held, error %4.1f %%, half width %4.1f %% in the middle", what,
+                  100.0 * o->held / o->windows, o->windows, 100 * sqrt(o->square / o->windows),
+                  100 * o->half[o->windows / 2]);
+    if (o->rows > 0) print_message("; rows %.1f %% of %d", 100.0 * o->rows_held / o->rows, o->rows);
+    print_message("\n");
+}
+
+/* Of many 95 % intervals 92 to 99 % are to hold; of few, within three standard deviations of chance. */
+static bool is_held(const outcome *o)
+{
+    double few = o->windows < PER_LENGTH ? 3 * sqrt(0.92 * 0.08 / o->windows) : 0;
+    return o->held >= (0.92 - few) * o->windows && (o->windows < PER_LENGTH || o->held <= 0.99 * o->windows);
+}
+
+static void check_windows(bool resting)
+{
+    outcome of[LENGTHS] = {0}, all = {0};
+    bool fine = true;
+    for (int l = 0; l < LENGTHS; l++)
+        of[l].half = calloc((size_t)windows_of_each(), sizeof *of[l].half);
+    for (int r = 0; r < windows_of_each(); r++)
+        add_recording(of, r, resting);
+    for (int l = 0; l < LENGTHS; l++) {
+        char what[32];
+        snprintf(what, sizeof what, "%s, %3d ms", resting ? "at rest" : "busy", lengths_ms[l]);
+        print_outcome(what, &of[l]);
+        fine = fine && is_held(&of[l]);
+        all.windows += of[l].windows;
+        all.held += of[l].held;
+        all.rows += of[l].rows;
+        all.rows_held += of[l].rows_held;
+        free(of[l].half);
+    }
+    assert_true(fine && is_held(&all));
+    assert_true(all.rows_held >= 0.92 * all.rows);
+}
+
+static void test_intervals_hold_as_often_as_they_say_in_short_windows(void **state)
+{
+    (void)state;
+    check_windows(false);
+}
+
+static void test_intervals_hold_as_often_as_they_say_in_short_windows_at_rest(void **state)
+{
+    (void)state;
+    check_windows(true);
+}
+
+/* ---- what a window is told from ---- */
+
+static bool holds(const synthetic *s, int64_t from_ns, int64_t to_ns)
+{
+    jm_report *report = syn_report(s, (jm_report_options){.from_ns = from_ns, .to_ns = to_ns});
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    double truth = syn_total_j(s, 0, from_ns, to_ns);
+    bool held = truth >= totals->total_low_j && truth <= totals->total_high_j;
+    jm_report_free(report);
+    return held;
 }
 
 /* A window of one reading: the integral of the sensor, which remembers 13 ms, would be off by an eighth of
@@ -97,28 +197,44 @@ static outcome windows_of(int64_t length_ns)
 static void test_a_window_of_20_ms_is_told_from_what_the_run_has_taught(void **state)
 {
     (void)state;
-    assert_true(windows_of(20 * JM_NS_PER_MS).error < 0.02);
-}
-
-static void test_intervals_hold_in_windows_of_any_length(void **state)
-{
-    (void)state;
-    static const int64_t lengths_ms[] = {20, 50, 60, 100, 300, 3000};
-    for (size_t i = 0; i < sizeof lengths_ms / sizeof *lengths_ms; i++) {
-        outcome out = windows_of(lengths_ms[i] * JM_NS_PER_MS);
-        assert_true(out.totals_held >= LEAST_HELD);
-        assert_true(out.rows_held >=
-                    0.91 * out.rows); /* rows of a window err together: fewer than they seem */
+    synthetic *s = make_run(41);
+    double square = 0;
+    for (int w = 0; w < WINDOWS; w++) {
+        int64_t from_ns = (int64_t)(1e9 * (4 + 54 * syn_uniform(s))), to_ns = from_ns + 20 * JM_NS_PER_MS;
+        jm_report *report = syn_report(s, (jm_report_options){.from_ns = from_ns, .to_ns = to_ns});
+        square +=
+            pow(jm_report_totals_get(report)->total_energy_j / syn_total_j(s, 0, from_ns, to_ns) - 1, 2);
+        jm_report_free(report);
     }
+    print_message("20 ms: off by %.2f %%\n", 100 * sqrt(square / WINDOWS));
+    assert_true(sqrt(square / WINDOWS) < 0.01);
+    syn_free(s);
 }
 
-/* The board at rest for 18 s of the run's 80. */
-static void test_intervals_hold_in_windows_of_a_board_at_rest(void **state)
+/* All kinds draw 8 % less in the last four seconds: what the rest has taught is wrong for windows there,
+ * which their neighbours show, as few readings of their own cannot. */
+static void test_a_window_among_readings_that_the_run_does_not_explain_is_less_sure(void **state)
 {
     (void)state;
-    static const int64_t lengths_ms[] = {20, 50, 60, 100, 300};
-    for (size_t i = 0; i < sizeof lengths_ms / sizeof *lengths_ms; i++)
-        assert_true(windows_between(lengths_ms[i] * JM_NS_PER_MS, 62, 79).totals_held >= LEAST_HELD);
+    static const int64_t lengths_ns[] = {20 * JM_NS_PER_MS, 60 * JM_NS_PER_MS, 300 * JM_NS_PER_MS};
+    const int64_t start_ns = 10 * JM_NS_PER_S, changed_ns = 30 * JM_NS_PER_S, end_ns = 34 * JM_NS_PER_S;
+    int held = 0, windows = 0;
+    for (uint64_t seed = 51; seed < 59; seed++) {
+        synthetic *s = make_kinds(seed);
+        syn_random_work(s, 0, 1, CLASSES, 0, start_ns, end_ns);
+        for (size_t i = 0; i < s->kernels.count; i++)
+            if (s->kernels.items[i].start_ns >= changed_ns) s->kernel_w[i] *= 0.92;
+        syn_measure(s, 0, start_ns, end_ns);
+        syn_finish(s);
+        for (int w = 0; w < 9; w++) {
+            int64_t from_ns = changed_ns + (int64_t)(1e9 * (0.5 + 3 * syn_uniform(s)));
+            held += holds(s, from_ns, from_ns + lengths_ns[w % 3]);
+            windows++;
+        }
+        syn_free(s);
+    }
+    print_message("%d of %d totals held where powers had changed\n", held, windows);
+    assert_true(held >= 0.92 * windows);
 }
 
 /* Shorter than the sensor's period, between two of its readings. */
@@ -132,7 +248,7 @@ static void test_a_window_without_a_reading_says_where_its_powers_are_from(void 
     jm_report *report = NULL;
     assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
     const jm_report_totals *totals = jm_report_totals_get(report);
-    double truth = truth_j(s, from_ns, to_ns);
+    double truth = syn_total_j(s, 0, from_ns, to_ns);
     assert_int_equal(totals->readings, 0);
     assert_true(totals->total_low_j <= truth && truth <= totals->total_high_j);
     bool told = false;
@@ -145,37 +261,59 @@ static void test_a_window_without_a_reading_says_where_its_powers_are_from(void 
     syn_free(s);
 }
 
+/* Of the sensor's response, as the report of a stretch tells it; 0 to 0: of the whole run. */
+static double told_ms(const synthetic *s, const char *what, int64_t from_ns, int64_t to_ns)
+{
+    jm_report *report =
+        syn_report(s, (jm_report_options){.by = JM_BY_KERNEL, .from_ns = from_ns, .to_ns = to_ns});
+    double ms = NAN;
+    for (size_t i = 0; i < jm_report_note_count(report); i++) {
+        const char *at = strstr(jm_report_note(report, i), what);
+        if (at != NULL) ms = strtod(at + strlen(what), NULL);
+    }
+    jm_report_free(report);
+    return ms;
+}
+
+static void check_told(const synthetic *s, const char *what, int64_t from_ns, double truth_ms)
+{
+    double ms = told_ms(s, what, from_ns, from_ns + 300 * JM_NS_PER_MS);
+    if (!(fabs(ms - truth_ms) < 0.3)) fail_msg("%s%.1f ms, not %.1f", what, ms, truth_ms);
+}
+
 /* 1 ms later than its profile says, two of its standard uncertainties: the 15 readings of a window of 300 ms
  * cannot tell, the 3000 of the run can, to a tenth of that. */
 static void test_a_short_window_knows_the_response_that_the_run_has_shown(void **state)
 {
     (void)state;
     synthetic *s = make_late_run(44, 1e6);
-    for (int64_t from_ns = 8 * JM_NS_PER_S; from_ns < 48 * JM_NS_PER_S; from_ns += 8 * JM_NS_PER_S) {
-        const jm_report_options options = {.size = sizeof options,
-                                           .by = JM_BY_KERNEL,
-                                           .from_ns = from_ns,
-                                           .to_ns = from_ns + 300 * JM_NS_PER_MS};
-        jm_report *report = NULL;
-        assert_int_equal(jm__report_from_dataset(&report, &s->dataset, &options, NULL), JM_OK);
-        double lag_ms = NAN;
-        for (size_t i = 0; i < jm_report_note_count(report); i++) {
-            const char *at = strstr(jm_report_note(report, i), "; lag ");
-            if (at != NULL) lag_ms = strtod(at + strlen("; lag "), NULL);
-        }
-        if (!(fabs(lag_ms - s->lag_ns * 1e-6) < 0.3)) fail_msg("lag %.1f ms", lag_ms);
-        jm_report_free(report);
-    }
+    for (int64_t from_ns = 8 * JM_NS_PER_S; from_ns < 48 * JM_NS_PER_S; from_ns += 8 * JM_NS_PER_S)
+        check_told(s, "; lag ", from_ns, s->lag_ns * 1e-6);
     syn_free(s);
+}
+
+/* Fifteen readings for ten powers leave residuals so small that any response seems sure. */
+static void test_few_readings_for_many_powers_teach_no_response(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 61; seed < 63; seed++) {
+        synthetic *s = prog_make((prog_wish){.which = &programs[2], .seconds = 6, .rest_s = 1, .seed = seed});
+        double run_ms = told_ms(s, "time constant ", 0, 0);
+        for (int64_t from_ns = 12 * JM_NS_PER_S; from_ns < 15 * JM_NS_PER_S; from_ns += 500 * JM_NS_PER_MS)
+            check_told(s, "time constant ", from_ns, run_ms);
+        syn_free(s);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_window_of_20_ms_is_told_from_what_the_run_has_taught),
-        cmocka_unit_test(test_intervals_hold_in_windows_of_any_length),
-        cmocka_unit_test(test_intervals_hold_in_windows_of_a_board_at_rest),
+        cmocka_unit_test(test_intervals_hold_as_often_as_they_say_in_short_windows),
+        cmocka_unit_test(test_intervals_hold_as_often_as_they_say_in_short_windows_at_rest),
+        cmocka_unit_test(test_a_window_among_readings_that_the_run_does_not_explain_is_less_sure),
         cmocka_unit_test(test_a_short_window_knows_the_response_that_the_run_has_shown),
+        cmocka_unit_test(test_few_readings_for_many_powers_teach_no_response),
         cmocka_unit_test(test_a_window_without_a_reading_says_where_its_powers_are_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

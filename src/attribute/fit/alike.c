@@ -18,13 +18,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* One kind of kernel has not one power: 3 to 9 % apart from one surrounding, clock and warmth to the next
- * (docs/accuracy.md); this is their geometric mean. */
-static const double usual_difference = 0.05;
-
-/* Idle between bursts was 122 to 148 W on one H200 (shared/attribution.md): a tenth around its middle. */
-static const double usual_idle_difference = 0.1;
-
 /* A choice: a column that was at zero there may draw something here. */
 static const double least_u_w = 1;
 
@@ -59,8 +52,7 @@ static jm_status finder_init(finder *f, const jm__alike_input *input, jm_error *
     f->square = calloc(columns + 1, sizeof(double));
     if (f->usual_square == NULL || f->square == NULL) return jm__no_memory(err, "jm__alike_believe");
     for (size_t k = 0; k < columns; k++) {
-        double relative = k < input->class_columns ? usual_difference : usual_idle_difference;
-        f->square[k] = f->usual_square[k] = pow(fmax(least_u_w, relative * rest->power_w[k]), 2);
+        f->square[k] = f->usual_square[k] = pow(fmax(least_u_w, input->relative_u[k] * rest->power_w[k]), 2);
     }
     return jm__posterior_init(&f->here, columns, err);
 }

@@ -7,7 +7,7 @@
 typedef struct jm__alike_input {
     const jm__stretch *rest; /* solved on all readings but those of `here`, from the weakest belief */
     const jm__stretch_input *here;
-    size_t class_columns;             /* the first idle column */
+    const double *relative_u;         /* [columns]: how far its power here may be from that of the rest */
     const jm__belief *const *beliefs; /* what holds here beside it */
     size_t belief_count;
 } jm__alike_input;

@@ -3,6 +3,7 @@
 #include "attribute/fit/fit.h"
 
 #include "attribute/fit/alike.h"
+#include "attribute/fit/around.h"
 #include "attribute/fit/hold.h"
 #include "attribute/fit/levels.h"
 #include "attribute/fit/matrix.h"
@@ -100,7 +101,8 @@ static jm_status believe(priors *out, const jm__fit_input *input, jm__design *de
 }
 
 /* From the time reported, whose kinds draw one power more nearly than those of all the run; from all of it
- * where that says no more than the sensor's profile. */
+ * where that says no more than the sensor's profile, or has so few readings that powers take their residuals.
+ */
 static jm_status find_response(jm__calibration *calibration, const jm__fit_input *input, jm__design *design,
                                const jm__prior *prior, const chosen *readings, jm_error *err)
 {
@@ -111,11 +113,14 @@ static jm_status find_response(jm__calibration *calibration, const jm__fit_input
         .seconds = input->seconds,
         .prior = prior,
     };
-    JM_TRY(jm__respond(calibration, &of, &readings->report, err));
     const jm__calibration profile = jm__calibration_of(input->sensor);
-    bool taught = calibration->lag_variance < surer * profile.lag_variance ||
-                  calibration->width_variance < surer * profile.width_variance;
-    if (taught || readings->rest.count == 0) return JM_OK;
+    bool alone = readings->rest.count == 0;
+    if (alone || readings->report.count >= JM_NOISE_READINGS) {
+        JM_TRY(jm__respond(calibration, &of, &readings->report, err));
+        bool taught = calibration->lag_variance < surer * profile.lag_variance ||
+                      calibration->width_variance < surer * profile.width_variance;
+        if (taught || alone) return JM_OK;
+    }
     of.seconds = input->learn_seconds;
     return jm__respond(calibration, &of, &readings->learn, err);
 }
@@ -132,8 +137,6 @@ static jm_status solve_after(jm__stretch *out, const jm__stretch *learnt, const 
             jm__prior_moved_by_first(moved + (size_t)axis * prior->columns, prior, learnt->shift[axis], err);
     }
     report.prior = prior;
-    if (report.readings->count < JM_NOISE_READINGS && learnt->readings >= JM_NOISE_READINGS)
-        report.noise = &learnt->noise;
     if (status == JM_OK) status = jm__stretch_solve(out, &report, err);
     free(moved);
     return status;
@@ -148,16 +151,30 @@ static jm_status solve_both(jm__stretch *out, const jm__fit_input *input, const 
     elsewhere.prior = rest_prior;
     jm__stretch learnt = {0};
     jm__prior prior = {0};
+    jm__around around = {0};
+    const jm__around_input near = {
+        .rest = &learnt,
+        .learn = rest,
+        .here = report,
+        .windows = input->report,
+        .seconds = input->seconds,
+        .class_columns = input->class_columns,
+    };
+    jm_status status = jm__stretch_solve(&learnt, &elsewhere, err);
+    if (status == JM_OK) status = jm__around_find(&around, &near, err);
+    jm__stretch_input here = *report;
+    if (around.noise_known) here.noise = &around.noise;
     const jm__alike_input alike = {
         .rest = &learnt,
-        .here = report,
-        .class_columns = input->class_columns,
+        .here = &here,
+        .relative_u = around.relative_u,
         .beliefs = input->beliefs,
         .belief_count = input->belief_count,
     };
-    jm_status status = jm__stretch_solve(&learnt, &elsewhere, err);
     if (status == JM_OK) status = jm__alike_believe(&prior, &alike, err);
-    if (status == JM_OK) status = solve_after(out, &learnt, &prior, *report, err);
+    if (status == JM_OK) status = solve_after(out, &learnt, &prior, here, err);
+    if (around.noise_known) out->freedom = learnt.freedom;
+    jm__around_free(&around);
     jm__prior_free(&prior);
     jm__stretch_free(&learnt);
     return status;
@@ -267,7 +284,7 @@ jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err)
         status =
             readings.learn.count > 0 ? solve(fit, input, &readings, err) : share_by_time(fit, input, err);
     if (status == JM_OK) status = jm__fit_hold(fit, input, err);
-    fit->total = fit->own ? own_total(fit, input) : input->total;
+    if (fit->own) fit->total = own_total(fit, input);
     chosen_free(&readings);
     return status;
 }

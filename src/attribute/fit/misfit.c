@@ -13,6 +13,8 @@
  * any of these the fit may have taken a share into its powers. Which of these holds is not known: each is as
  * likely as the others, and u^2 is its mean after what was seen, with what kinds were seen to differ by
  * elsewhere before it. So a u that residuals cannot show stays as large as usual.
+ *
+ * In the mean over n calls of a kind the same parts are left: all of u, n^-1/2 or 1 / n of its square.
  */
 #include "attribute/fit/misfit.h"
 
@@ -31,20 +33,24 @@ enum { WAYS = 3 };
 /* One kind of kernel draws 3 to 9 % more or less from one surrounding, clock and warmth to the next
  * (docs/accuracy.md): their geometric mean, and as much around it as leaves one in six outside on each side.
  * Half of the programs, a choice, show nothing of the kind. */
-static const double usual_u = 0.05, usual_spread = 0.3, even_share = 0.4;
+static const double usual_u = JM_MISFIT_USUAL_U, usual_spread = 0.3, even_share = 0.4;
 
 /* A profile's noise is typical: boards in steady load have shown 2 to 8 W for 5 W (docs/sensors.md), a
  * variance of up to 2.6 times, by ratio 1.6 in the middle. What is beyond half of that is called misfit, and
  * is known to a quarter of it. */
 static const double noise_slack = 1.3, noise_doubt = 0.15;
 
+double jm__misfit_beyond(double square, double sensor_noise_w)
+{
+    return fmax(0, square - noise_slack * sensor_noise_w * sensor_noise_w);
+}
+
 /* Surroundings change within a few readings: of the drift only what is new in each reading can be theirs.
  * What lasts longer is drift, and is counted as such. */
 double jm__misfit_seen(const jm__noise *noise, double sensor_noise_w)
 {
-    double excess = noise->white + noise->drift - noise_slack * sensor_noise_w * sensor_noise_w;
     double changing = noise->drift * (1 - noise->keep * noise->keep);
-    return fmax(0, fmin(changing, excess));
+    return fmin(changing, jm__misfit_beyond(noise->white + noise->drift, sensor_noise_w));
 }
 
 typedef struct surroundings {
@@ -209,33 +215,39 @@ static double find_shown(surroundings *s, const jm__misfit_of *of)
     return all > 0 ? fmax(least, left / all) : 1;
 }
 
-static double likelihood(const surroundings *s, const jm__misfit_of *of, double u_square)
+static double likelihood(const surroundings *s, const jm__misfit_of *of, double u_square, int way)
 {
     double sum = 0, doubt = noise_doubt * of->sensor_square;
-    for (int way = 0; way < WAYS; way++) {
-        for (int taken = 0; taken < 2; taken++) {
-            double expected = u_square * s->parts_square[way] * (taken ? s->shown : 1);
-            sum += exp(-pow((of->seen_square - expected) / doubt, 2) / 2);
-        }
+    for (int taken = 0; taken < 2; taken++) {
+        double expected = u_square * s->parts_square[way] * (taken ? s->shown : 1);
+        sum += exp(-pow((of->seen_square - expected) / doubt, 2) / 2);
     }
     return sum;
 }
 
-/* The mean of u^2 after the residuals, summed over how usual each u is. */
-static double mean_u_square(const surroundings *s, const jm__misfit_of *of)
+/* The mean of u^2 after the residuals, summed over how usual each u is, in parts by what powers change with.
+ */
+static void mean_u_square(double square[WAYS], const surroundings *s, const jm__misfit_of *of)
 {
     static const double most = 4, step = 0.1; /* in standard deviations of what is usual */
-    double sum = 0, all = 0, usual = 0;
+    double all = 0, none = 0, usual = 0;
+    memset(square, 0, WAYS * sizeof *square);
     for (double z = -most; z <= most; z += step) {
-        double square = pow(usual_u * exp(z * usual_spread), 2), weight = exp(-z * z / 2);
-        double likely = weight * likelihood(s, of, square);
+        double u_square = pow(usual_u * exp(z * usual_spread), 2), weight = exp(-z * z / 2);
         usual += weight;
-        all += likely;
-        sum += likely * square;
+        for (int way = 0; way < WAYS; way++) {
+            double likely = weight * likelihood(s, of, u_square, way);
+            all += likely;
+            square[way] += likely * u_square;
+        }
     }
-    all = (1 - even_share) * all / usual + even_share * likelihood(s, of, 0);
-    if (all <= 0) return pow(usual_u * exp(most * usual_spread), 2); /* more than any u that is summed over */
-    return (1 - even_share) * sum / usual / all;
+    for (int way = 0; way < WAYS; way++)
+        none += likelihood(s, of, 0, way);
+    all = (1 - even_share) * all / usual + even_share * none;
+    for (int way = 0; way < WAYS && all > 0; way++)
+        square[way] *= (1 - even_share) / usual / all;
+    if (all <= 0)
+        square[0] = pow(usual_u * exp(most * usual_spread), 2); /* more than any that is summed over */
 }
 
 /* scores += (T_g - G W_g) diag(q) (T_g - G W_g)' */
@@ -258,19 +270,46 @@ static void add_scores(double *scores, surroundings *s, const double *q, size_t 
     }
 }
 
-static double spread(double *scores, surroundings *s, const jm__misfit_of *of)
+static void find(double square[WAYS], surroundings *s, const jm__misfit_of *of)
 {
+    memset(square, 0, WAYS * sizeof *square);
     name_surroundings(s, of);
     find_lengths(s, of);
     sum_up(s, of);
     s->shown = find_shown(s, of);
-    double u = s->parts_square[0] > 0 ? sqrt(mean_u_square(s, of)) : 0;
+    if (s->parts_square[0] > 0) mean_u_square(square, s, of);
+}
+
+/* What is left of it over so many calls of a kind. */
+static double left_of(const double square[WAYS], double calls)
+{
+    double n = fmax(1, calls);
+    return square[0] + square[1] / sqrt(n) + square[2] / n;
+}
+
+static double spread(double *scores, surroundings *s, const jm__misfit_of *of)
+{
+    double square[WAYS];
+    find(square, s, of);
+    double u = sqrt(left_of(square, 1));
     double scale = u * of->readings / (double)of->pass->count;
     for (size_t k = 0; k < s->columns; k++)
         s->row[k] = pow(scale * of->power_w[k], 2);
     for (size_t g = 0; g < SURROUNDINGS; g++)
         add_scores(scores, s, s->row, g);
     return u;
+}
+
+jm_status jm__misfit_over(double *relative_u, const jm__misfit_of *of, const double *seconds, jm_error *err)
+{
+    surroundings s;
+    double square[WAYS];
+    jm_status status = surroundings_init(&s, of->pass->columns, err);
+    if (status == JM_OK) find(square, &s, of);
+    for (size_t k = 0; status == JM_OK && k < s.columns; k++)
+        relative_u[k] = sqrt(left_of(square, s.length_s[k] > 0 ? seconds[k] / s.length_s[k] : 1));
+    surroundings_free(&s);
+    return status;
 }
 
 jm_status jm__misfit_add(double *scores, double *relative_u, const jm__misfit_of *of, jm_error *err)

@@ -25,7 +25,7 @@ size_t jm__stretch_sample_size(size_t columns)
     return (size_t)fmax(most, least);
 }
 
-static jm__pass pass_of(const jm__stretch_input *input, const jm__reading_list *readings)
+jm__pass jm__stretch_pass(const jm__stretch_input *input, const jm__reading_list *readings)
 {
     jm__pass pass = {
         .design = input->design,
@@ -39,7 +39,7 @@ static jm__pass pass_of(const jm__stretch_input *input, const jm__reading_list *
 
 static jm_status solve(jm__posterior *posterior, jm__qr *qr, const jm__stretch_input *input, jm_error *err)
 {
-    jm__pass all = pass_of(input, input->readings);
+    jm__pass all = jm__stretch_pass(input, input->readings);
     JM_TRY(jm__pass_fold(&all, input->calibration->response, qr, err));
     return jm__posterior_solve(posterior, qr, input->prior, err);
 }
@@ -209,7 +209,7 @@ jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__
 {
     size_t columns = input->prior->columns;
     jm__reading_list sample = {0};
-    search s = {.input = input, .all = pass_of(input, input->readings)};
+    search s = {.input = input, .all = jm__stretch_pass(input, input->readings)};
     *equations = (jm__weighed){0};
     s.scores = calloc(columns * columns + 1, sizeof(double));
     s.observed = calloc(columns * columns + columns + 1, sizeof(double));
@@ -223,7 +223,7 @@ jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__
     if (status == JM_OK) status = jm__qr_init(&s.data, columns, err);
     if (status == JM_OK)
         status = jm__readings_sample(&sample, input->readings, jm__stretch_sample_size(columns), err);
-    s.part = pass_of(input, &sample);
+    s.part = jm__stretch_pass(input, &sample);
     if (status == JM_OK) status = weigh(equations, out, &s, err);
     jm__vec_free(&sample);
     jm__posterior_free(&s.first);

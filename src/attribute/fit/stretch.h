@@ -45,6 +45,9 @@ jm_status jm__stretch_weigh(jm__weighed *equations, jm__stretch *out, const jm__
 jm_status jm__stretch_update(jm__posterior *posterior, const jm__weighed *equations, const jm__prior *prior,
                              jm_error *err);
 
+/* Readings of the stretch's sensor, through its design. */
+jm__pass jm__stretch_pass(const jm__stretch_input *input, const jm__reading_list *readings);
+
 /* How many readings a step may take that costs columns^2 for each. */
 size_t jm__stretch_sample_size(size_t columns);
 

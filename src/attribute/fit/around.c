@@ -1,0 +1,149 @@
+/* What a short stretch shares with the readings around it.
+ *
+ * How far the powers of the rest are off near the stretch, the residuals of the nearest readings show: where
+ * they fit, they will fit in the stretch too. Their noise is that of readings which mean about the same
+ * power: residuals of other work have what its powers are off by in them, and the board at rest has not. */
+#include "attribute/fit/around.h"
+
+#include "attribute/fit/matrix.h"
+#include "attribute/fit/misfit.h"
+#include "base/search.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Choices: 40 s of the ring show its noise, of which those count that mean this power within a factor; the
+ * nearest of these show what powers are off by, as many as can tell a drift. */
+enum { NEAR_READINGS = 2000 };
+static const double same_power = 1.5;
+
+/* Idle between bursts was 122 to 148 W on one H200 (shared/attribution.md): a tenth around its middle, and
+ * so twice what kinds of work differ by. */
+static const double idle_times = 2;
+
+typedef struct finder {
+    const jm__around_input *input;
+    jm__reading_list like; /* of about the stretch's power */
+    double *residual;      /* of those */
+    double *row;           /* [columns] */
+} finder;
+
+static int64_t middle_ns(const jm__windows *windows)
+{
+    if (windows->count == 0) return 0;
+    return windows->items[0].from_ns / 2 + windows->items[windows->count - 1].to_ns / 2;
+}
+
+/* At most so many readings that are nearest to a time. */
+static jm__pass nearest(const jm__pass *all, int64_t t_ns, size_t most)
+{
+    jm__pass near = *all;
+    size_t at;
+    jm__search(at, all->count, all->readings[at].t_ns < t_ns);
+    size_t first = at > most / 2 ? at - most / 2 : 0;
+    if (all->count > most && first > all->count - most) first = all->count - most;
+    near.readings += first;
+    near.count = all->count - first < most ? all->count - first : most;
+    return near;
+}
+
+static double mean_power_w(const jm__around_input *input)
+{
+    double seconds = 0;
+    for (size_t k = 0; k < input->rest->columns; k++)
+        seconds += input->seconds[k];
+    double joules = jm__matrix_dot(input->seconds, input->rest->power_w, input->rest->columns);
+    return seconds > 0 ? joules / seconds : 0;
+}
+
+static jm_status choose(finder *f, const jm__pass *near, jm_error *err)
+{
+    double mean_w = mean_power_w(f->input);
+    jm__design_start(near->design, f->input->here->calibration->response);
+    for (size_t i = 0; i < near->count; i++) {
+        jm__pass_row(near, i, f->row);
+        double expected_w = jm__matrix_dot(f->row, f->input->rest->power_w, near->columns);
+        if (expected_w > same_power * mean_w || expected_w < mean_w / same_power) continue;
+        f->residual[f->like.count] = near->readings[i].value - expected_w;
+        if (!jm__vec_push(&f->like, near->readings[i])) return jm__no_memory(err, "jm__around_find");
+    }
+    return JM_OK;
+}
+
+static void find_noise(jm__around *out, const finder *f, const jm__pass *like)
+{
+    const jm__stretch *rest = f->input->rest;
+    out->noise_known = rest->readings >= JM_NOISE_READINGS;
+    if (!out->noise_known) return;
+    jm__noise_of_residuals(&out->noise, like, f->residual, (double)like->count);
+    if (out->noise.white + out->noise.drift <= 0) out->noise = rest->noise; /* too few were like it */
+}
+
+static double mean_square(const double *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i] * values[i];
+    return sum / (double)count;
+}
+
+static jm_status find_differences(jm__around *out, const finder *f, const jm__pass *like, jm_error *err)
+{
+    const jm__stretch *rest = f->input->rest;
+    jm__pass near = nearest(like, middle_ns(f->input->windows), JM_NOISE_READINGS);
+    if (near.count < JM_NOISE_READINGS) return JM_OK;
+    double noise_w = jm__noise_of(f->input->here->sensor).noise_w;
+    for (size_t k = 0; k < rest->columns; k++)
+        f->row[k] = (k < f->input->class_columns ? 1 : idle_times) * rest->power_w[k];
+    const jm__misfit_of of = {
+        .pass = &near,
+        .response = f->input->here->calibration->response,
+        .power_w = f->row,
+        .covariance = rest->covariance,
+        .noise_w = rest->noise_w,
+        .readings = (double)near.count, /* the powers are the rest's: these have no share in them */
+        .seen_square = jm__misfit_beyond(
+            mean_square(f->residual + (near.readings - like->readings), near.count), noise_w),
+        .sensor_square = noise_w * noise_w,
+    };
+    return jm__misfit_over(out->relative_u, &of, f->input->seconds, err);
+}
+
+static jm_status look_around(jm__around *out, finder *f, jm_error *err)
+{
+    const jm__pass all = jm__stretch_pass(f->input->here, f->input->learn);
+    const jm__pass near = nearest(&all, middle_ns(f->input->windows), NEAR_READINGS);
+    jm__pass like = all;
+    JM_TRY(choose(f, &near, err));
+    like.readings = f->like.items;
+    like.count = f->like.count;
+    find_noise(out, f, &like);
+    return find_differences(out, f, &like, err);
+}
+
+jm_status jm__around_find(jm__around *out, const jm__around_input *input, jm_error *err)
+{
+    size_t columns = input->rest->columns;
+    finder f = {.input = input};
+    *out = (jm__around){.relative_u = calloc(columns + 1, sizeof(double))};
+    f.residual = calloc(NEAR_READINGS, sizeof *f.residual);
+    f.row = calloc(columns + 1, sizeof *f.row);
+    bool fine = out->relative_u != NULL && f.residual != NULL && f.row != NULL;
+    jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__around_find");
+    for (size_t k = 0; fine && k < columns; k++)
+        out->relative_u[k] = JM_MISFIT_USUAL_U;
+    if (fine && input->here->readings->count < JM_NOISE_READINGS) status = look_around(out, &f, err);
+    for (size_t k = input->class_columns; fine && k < columns; k++)
+        out->relative_u[k] *= idle_times;
+    jm__vec_free(&f.like);
+    free(f.residual);
+    free(f.row);
+    return status;
+}
+
+void jm__around_free(jm__around *around)
+{
+    free(around->relative_u);
+    *around = (jm__around){0};
+}

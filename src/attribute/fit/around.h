@@ -1,0 +1,26 @@
+/* A stretch with few readings: what those around it tell of it. */
+#ifndef JM_ATTRIBUTE_FIT_AROUND_H
+#define JM_ATTRIBUTE_FIT_AROUND_H
+
+#include "attribute/fit/stretch.h"
+
+typedef struct jm__around_input {
+    const jm__stretch *rest;       /* the powers of the rest of the run */
+    const jm__reading_list *learn; /* solved from these */
+    const jm__stretch_input *here;
+    const jm__windows *windows; /* when the stretch is; may be none */
+    const double *seconds;      /* [columns]: of the stretch */
+    size_t class_columns;       /* the first idle column */
+} jm__around_input;
+
+typedef struct jm__around {
+    double *relative_u; /* [columns]: how far a kind's power here is likely to be from that of the rest */
+    jm__noise noise;    /* of a reading here */
+    bool noise_known;   /* false: nothing but the stretch's own readings could tell it */
+} jm__around;
+
+/* What kinds are usually off by, if the stretch has readings enough to tell the rest itself. */
+jm_status jm__around_find(jm__around *out, const jm__around_input *input, jm_error *err);
+void jm__around_free(jm__around *around);
+
+#endif
