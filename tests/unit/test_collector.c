@@ -399,6 +399,9 @@ static void test_a_ring_that_is_cut_short_costs_its_records_and_no_more(void **s
         push_begin(&other, jm__now_ns() - 10 * JM_NS_PER_MS, 1, 0);
         for (int poll = 0; poll < 3; poll++)
             collected_poll(all);
+        int64_t lost = all->lost;
+        collected_poll(all);
+        assert_int_equal(all->lost, lost); /* it is told once */
         /* One of the other ring, and what the cut has left. */
         assert_int_equal(all->span_count, 1 + (sizes[i] > JM_RING_HEADER_SIZE ? KEPT : 0));
         assert_non_null(strstr(all->loss_reasons, "cut short"));

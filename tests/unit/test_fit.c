@@ -402,6 +402,64 @@ static void test_a_stretch_tells_how_neighbours_hang_together(void **state)
     }
 }
 
+/* Beliefs may hang together with an error of the sensor's lag, or with one of its width: each counts for
+ * itself. Two kinds in turn, each for 50 ms, seen by a box of 30 ms. */
+static void test_beliefs_that_know_of_an_error_of_the_response_say_of_which(void **state)
+{
+    (void)state;
+    static const jm_sensor box = {.name = "power",
+                                  .response = JM_RESPONSE_BOX,
+                                  .noise = 5,
+                                  .period_ns = 20000000,
+                                  .lag_u_ns = 5000000,
+                                  .window_ns = 30000000,
+                                  .tau_u_ns = 9000000};
+    static const uint32_t column_of[] = {0, 1};
+    static const double moved_w[] = {30, -20};
+    double u_w[4];
+    blank b;
+    jm__reading_list readings = {0};
+    jm__pieces_begin(&b.pieces, 0, SIZE_MAX);
+    for (int64_t i = 0; i < 240; i++)
+        assert_true(jm__pieces_add(&b.pieces, (i + 1) * 50000000, (uint32_t)i % 2, 1, false));
+    assert_true(jm__pieces_end(&b.pieces));
+    b.pieces.column_of = column_of;
+    assert_int_equal(jm__design_init(&b.design, &b.pieces, 2, NULL), JM_OK);
+    const jm__calibration calibration = jm__calibration_of(&box);
+    jm__design_start(&b.design, calibration.response);
+    for (int64_t t_ns = 100000000; t_ns < 12000000000; t_ns += 20000000) {
+        const double *row = jm__design_row(&b.design, t_ns);
+        jm_reading reading = {1, t_ns, 520 * row[0] + 95 * row[1] + 5 * normal()};
+        assert_true(jm__vec_push(&readings, reading));
+    }
+    jm__belief belief;
+    const jm__belief *all = &belief;
+    jm__prior prior;
+    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, 2, NULL), JM_OK);
+    assert_int_equal(jm__belief_add_power(&belief, 0, 500, 60, NULL), JM_OK);
+    assert_int_equal(jm__belief_add_power(&belief, 1, 100, 50, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
+    for (int way = 0; way < 4; way++) { /* of none, of the first, of the second, of both */
+        jm__stretch stretch;
+        const jm__stretch_input input = {.sensor = &box,
+                                         .design = &b.design,
+                                         .readings = &readings,
+                                         .calibration = &calibration,
+                                         .prior = &prior,
+                                         .prior_shift = {way & 1 ? moved_w : NULL, way & 2 ? moved_w : NULL}};
+        assert_int_equal(jm__stretch_solve(&stretch, &input, NULL), JM_OK);
+        u_w[way] = sqrt(stretch.covariance[0]);
+        jm__stretch_free(&stretch);
+    }
+    for (int one = 0; one < 4; one++)
+        for (int other = 0; other < one; other++)
+            if (fabs(u_w[one] / u_w[other] - 1) < 1e-4) fail_msg("%d as %d: %.9g W", one, other, u_w[one]);
+    jm__prior_free(&prior);
+    jm__belief_free(&belief);
+    jm__vec_free(&readings);
+    blank_free(&b);
+}
+
 /* One kind, 500 W in the rest to 20 W, and here to about a watt at 500 + d: the same differences as below,
  * but what the rest was unsure of takes its part of d. Six rounds of expectation and maximisation for one
  * number. */
@@ -715,6 +773,7 @@ int main(void)
         cmocka_unit_test(test_without_readings_a_stretch_leaves_the_beliefs_as_they_are),
         cmocka_unit_test(test_the_rest_teaches_as_surely_as_kinds_are_alike),
         cmocka_unit_test(test_a_stretch_tells_how_neighbours_hang_together),
+        cmocka_unit_test(test_beliefs_that_know_of_an_error_of_the_response_say_of_which),
         cmocka_unit_test(test_what_the_rest_was_unsure_of_is_no_difference),
         cmocka_unit_test(test_a_kind_seen_to_draw_otherwise_is_believed_less),
         cmocka_unit_test(test_a_total_makes_powers_surer_by_what_it_tells_of_them),

@@ -269,6 +269,34 @@ static void test_a_broken_row_costs_itself_and_is_counted(void **state)
 }
 
 /* What does not fit in a page goes on in another: there is none of that number. */
+/* A page that SQLite had moved, and that was something else at its old place. */
+static void test_of_rows_that_are_there_twice_the_first_stays(void **state)
+{
+    (void)state;
+    enum { PAGE = 4096 };
+    make_file(PAGE);
+    char *was = content_of_file();
+    whole_file whole = read_file();
+    size_t at = PAGE; /* a page of names, which have numbers */
+    while (at < whole.size && (whole.bytes[at] != 0x0d || whole.bytes[at + PAGE - 60] != 'a'))
+        at += PAGE;
+    assert_true(at < whole.size);
+    whole.bytes = realloc(whole.bytes, whole.size + PAGE);
+    assert_non_null(whole.bytes);
+    memcpy(whole.bytes + whole.size, whole.bytes + at, PAGE);
+    whole.bytes[whole.size + PAGE - 60] = 'z';
+    whole.size += PAGE;
+    whole.bytes[31]++; /* the number of pages */
+    write_file(&whole);
+    jm__recovery recovery;
+    char *is = recovered(&recovery);
+    assert_same_content(is, was);
+    assert_int_equal(recovery.broken, 0);
+    free(is);
+    free(was);
+    free(whole.bytes);
+}
+
 static void test_a_row_whose_next_page_is_missing_is_lost_alone(void **state)
 {
     (void)state;
@@ -396,6 +424,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_sound_file_is_recovered_value_by_value),
         cmocka_unit_test(test_a_broken_row_costs_itself_and_is_counted),
+        cmocka_unit_test(test_of_rows_that_are_there_twice_the_first_stays),
         cmocka_unit_test(test_a_row_whose_next_page_is_missing_is_lost_alone),
         cmocka_unit_test(test_a_table_of_more_columns_than_any_of_ours_is_left_out),
         cmocka_unit_test(test_a_file_whose_beginning_makes_no_sense_is_refused),
