@@ -115,6 +115,16 @@ static void test_powers_are_off_by_what_the_readings_around_show(void **state)
     assert_true(off_of(40) > off_of(20));
 }
 
+/* More than any kind was ever seen to be off by: all likelihoods are next to nothing, then none at all. */
+static void test_powers_far_off_are_off_by_the_most(void **state)
+{
+    (void)state;
+    for (double off_w = 83; off_w < 85; off_w += 0.004) {
+        double u = off_of(off_w);
+        if (!(u > 0.15 && u < 0.17)) fail_msg("%g W: %g", off_w, u);
+    }
+}
+
 /* Readings of work are off by 30 W, those of the board at rest by 3: each stretch has those of its own kind.
  */
 static void test_the_noise_is_that_of_readings_of_this_power(void **state)
@@ -174,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_powers_are_off_by_what_the_readings_around_show),
+        cmocka_unit_test(test_powers_far_off_are_off_by_the_most),
         cmocka_unit_test(test_the_noise_is_that_of_readings_of_this_power),
         cmocka_unit_test(test_what_changes_from_call_to_call_is_less_over_many_calls),
         cmocka_unit_test(test_a_stretch_of_many_readings_tells_for_itself),

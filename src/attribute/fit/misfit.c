@@ -245,7 +245,7 @@ static void mean_u_square(double square[WAYS], const surroundings *s, const jm__
         none += likelihood(s, of, 0, way);
     all = (1 - even_share) * all / usual + even_share * none;
     for (int way = 0; way < WAYS && all > 0; way++)
-        square[way] *= (1 - even_share) / usual / all;
+        square[way] = (1 - even_share) * square[way] / usual / all; /* `all` may be next to nothing */
     if (all <= 0)
         square[0] = pow(usual_u * exp(most * usual_spread), 2); /* more than any that is summed over */
 }
