@@ -226,7 +226,7 @@ static const struct {
     {"train", "comp_ln", 3648, 0.000036694, 544, 0.10},
     {"excited", "comp_block", 232, 0.000683900, 744, 0.04},
     {"excited", "comp_head", 80, 0.001815340, 925, 0.06},
-    {"excited", "comp_mlp", 488, 0.000279884, 924, 0.08},
+    {"excited", "comp_mlp", 488, 0.000279884, 924, 0.09},
     {"excited", "comp_attn", 680, 0.000204190, 878, 0.10},
     {"excited", "comp_ln", 3648, 0.000036694, 544, 0.10},
 };

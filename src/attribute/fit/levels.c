@@ -4,6 +4,7 @@
 #include "attribute/fit/levels.h"
 
 #include "attribute/fit/calibrate.h"
+#include "attribute/work/tally.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -18,6 +19,11 @@ static const jm__expectation nothing_expected = {.share = 1, .own_u = 0.3};
  * 165 in gaps) and far less than work: loose, but it keeps an idle state that was hardly seen below the work.
  */
 static const double idle_over_least = 1.4, idle_share = 0.3, idle_u_share = 0.15, idle_relative_u = 0.6;
+
+/* What gaps draw does not depend much on how long they are: 122 to 148 W on one H200 (shared/attribution.md),
+ * 117 to 130 W on one H100 (bench/results/bursts.txt). So most of that error is one error of all gaps. Before
+ * anything has run there may be no context yet, which is another matter. */
+static const double gap_relative_u = 0.15;
 
 /* Where the fit of two columns starts, so loosely (by all of the mean) that a second of readings decides. */
 static const double idle_of_mean = 0.4;
@@ -130,9 +136,19 @@ static bool shared_error(double *error, const jm__belief *belief, const jm__leve
     return true;
 }
 
-static jm_status share_errors(jm__belief *belief, const jm__levels_input *input, double *error, jm_error *err)
+/* The first idle column is that of before the first work. */
+static bool is_gap(const jm__levels_input *input, size_t column)
 {
-    memset(error, 0, input->columns * sizeof *error); /* idle states have no part in it */
+    return column > input->class_columns + JM_IDLE_BEFORE;
+}
+
+static jm_status share_errors(jm__belief *belief, const jm__levels_input *input, double gap_u_w,
+                              double *error, jm_error *err)
+{
+    for (size_t k = 0; k < input->columns; k++)
+        error[k] = is_gap(input, k) ? gap_u_w : 0;
+    if (is_gap(input, input->columns - 1)) JM_TRY(jm__belief_share(belief, error, err));
+    memset(error, 0, input->columns * sizeof *error); /* idle states have no part in those of kernels */
     for (size_t k = 0; k < input->class_columns && input->expected != NULL; k++) {
         if (input->expected[k].family_u > 0 && shared_error(error, belief, input, k, family_of))
             JM_TRY(jm__belief_share(belief, error, err));
@@ -154,10 +170,11 @@ static jm_status believe(jm__belief *belief, const jm__levels_input *input, cons
     for (size_t k = 0; k < input->columns; k++) {
         bool idle = k >= input->class_columns;
         double power_w = idle ? idle_w : expected_of(input, k)->share * busy_w;
-        double u_w = idle ? idle_u_w : expected_of(input, k)->own_u * power_w;
+        double own_w = is_gap(input, k) ? gap_relative_u * idle_w : idle_u_w;
+        double u_w = idle ? own_w : expected_of(input, k)->own_u * power_w;
         JM_TRY(jm__belief_add_power(belief, k, power_w, u_w, err));
     }
-    return share_errors(belief, input, r->error, err);
+    return share_errors(belief, input, idle_u_w, r->error, err);
 }
 
 jm_status jm__levels_believe(jm__belief *belief, const jm__levels_input *input, const jm__reading_list *learn,
