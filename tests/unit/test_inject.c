@@ -248,7 +248,7 @@ static void *end_range(void *range)
     return NULL;
 }
 
-static int program_nvtx(void)
+static int open_nvtx(void)
 {
     for (int i = 0; i < 16; i++) {
         core_slots[i] = i == 0 ? NULL : &core_functions[i];
@@ -258,8 +258,60 @@ static int program_nvtx(void)
     if (inject == NULL) return 98;
     int (*initialise)(nvtx_get_export_table);
     *(void **)&initialise = symbol(inject, "InitializeInjectionNvtx2");
-    if (initialise(get_export_table) != 1) return 97;
+    return initialise(get_export_table) == 1 ? 0 : 97;
+}
 
+static nvtx_event_attributes message_of(int32_t type, const char *ascii, const wchar_t *unicode)
+{
+    nvtx_event_attributes attributes = {.version = 3, .size = sizeof attributes, .message_type = type};
+    if (type == NVTX_MESSAGE_ASCII) attributes.message.ascii = ascii;
+    if (type == NVTX_MESSAGE_UNICODE) attributes.message.unicode = unicode;
+    return attributes;
+}
+
+/* Each function of NVTX once; 0 if all give what they should. */
+static int program_nvtx_all(void)
+{
+    enum { DEEP = 300 };
+    int code = open_nvtx();
+    if (code != 0) return code;
+    const nvtx_event_attributes ascii = message_of(NVTX_MESSAGE_ASCII, "ascii", NULL);
+    const nvtx_event_attributes unicode = message_of(NVTX_MESSAGE_UNICODE, NULL, L"\u00e4\u20ac");
+    const nvtx_event_attributes unnamed = message_of(0, NULL, NULL);
+    nvtx_event_attributes short_one = message_of(NVTX_MESSAGE_ASCII, "of an older NVTX", NULL);
+    short_one.size--;
+    const void *domain = CORE2(DomainCreateW, const void *(*)(const wchar_t *))(L"domain");
+    CORE(MarkEx, void (*)(const nvtx_event_attributes *))(&ascii);
+    CORE(MarkEx, void (*)(const nvtx_event_attributes *))(&unicode);
+    CORE(MarkEx, void (*)(const nvtx_event_attributes *))(&unnamed);
+    CORE(MarkEx, void (*)(const nvtx_event_attributes *))(&short_one);
+    CORE(MarkEx, void (*)(const nvtx_event_attributes *))(NULL);
+    CORE(MarkW, void (*)(const wchar_t *))(L"wide");
+    CORE2(DomainMarkEx, void (*)(const void *, const nvtx_event_attributes *))(domain, &ascii);
+    CORE(RangeEnd, end_function *)(CORE(RangeStartW, uint64_t(*)(const wchar_t *))(L"start w"));
+    CORE(RangeEnd, end_function *)(CORE(RangeStartEx, uint64_t(*)(const nvtx_event_attributes *))(&ascii));
+    uint64_t id =
+        CORE2(DomainRangeStartEx, uint64_t(*)(const void *, const nvtx_event_attributes *))(domain, &unicode);
+    CORE2(DomainRangeEnd, void (*)(const void *, uint64_t))(domain, id);
+    if (CORE(RangePushEx, push_ex *)(&ascii) != 0) return 1;
+    if (CORE(RangePop, pop_function *)() != 0) return 2;
+    nvtx_event_attributes named = message_of(NVTX_MESSAGE_REGISTERED, NULL, NULL);
+    named.message.registered =
+        CORE2(DomainRegisterStringW, const void *(*)(const void *, const wchar_t *))(domain, L"named");
+    if (CORE2(DomainRangePushEx, domain_push *)(domain, &named) != 0) return 3;
+    if (CORE2(DomainRangePop, domain_pop *)(domain) != 0) return 4;
+    /* Deeper than anybody looks: levels go on, rows do not. */
+    for (int i = 0; i < DEEP; i++)
+        if (CORE(RangePushA, push_a *)("deep") != i) return 5;
+    for (int i = DEEP; i > 0; i--)
+        if (CORE(RangePop, pop_function *)() != i - 1) return 6;
+    return CORE(RangePop, pop_function *)() == -1 ? 0 : 7;
+}
+
+static int program_nvtx(void)
+{
+    int code = open_nvtx();
+    if (code != 0) return code;
     jm_span_id layer = begin(JM_SPAN_FORWARD, "layer");
     if (CORE(RangePushA, push_a *)("around cuInit") != 0) return 1;
     initialise_cuda();
@@ -288,9 +340,10 @@ static const struct {
     const char *name;
     int (*run)(void);
 } programs[] = {
-    {"kernels", program_kernels},  {"many", program_many},         {"lossy", program_lossy},
-    {"spans", program_spans_only}, {"killed", program_killed},     {"without_room", program_without_room},
-    {"forking", program_forking},  {"two runs", program_two_runs}, {"nvtx", program_nvtx},
+    {"kernels", program_kernels},   {"many", program_many},         {"lossy", program_lossy},
+    {"spans", program_spans_only},  {"killed", program_killed},     {"without_room", program_without_room},
+    {"forking", program_forking},   {"two runs", program_two_runs}, {"nvtx", program_nvtx},
+    {"nvtx all", program_nvtx_all},
 };
 
 static int be_the_program(const char *name)
@@ -578,6 +631,45 @@ static void test_nvtx_ranges_are_spans_between_ours(void **state)
     collected_free(all);
 }
 
+static size_t marks_named(const collected *all, const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < all->mark_count; i++)
+        count += strcmp(collected_text(all, all->marks[i].name_id), name) == 0;
+    return count;
+}
+
+static size_t spans_named(const collected *all, const char *name)
+{
+    size_t count = 0;
+    for (int64_t i = 0; i < all->span_count; i++)
+        count += strcmp(collected_text(all, all->spans[i].name_id), name) == 0;
+    return count;
+}
+
+static void test_each_function_of_nvtx_does_its_part(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "nvtx all", FAKE("13"), NULL));
+    assert_int_equal(all->mark_count, 7);
+    assert_int_equal(marks_named(all, "ascii"), 2);
+    assert_int_equal(marks_named(all, "\u00e4\u20ac"), 1);
+    assert_int_equal(marks_named(all, "wide"), 1);
+    assert_int_equal(marks_named(all, ""), 3);
+    assert_int_equal(spans_named(all, "start w"), 1);
+    assert_int_equal(spans_named(all, "ascii"), 2);
+    assert_int_equal(spans_named(all, "\u00e4\u20ac"), 1);
+    assert_int_equal(spans_named(all, "named"), 1);
+    size_t deep = spans_named(all, "deep");
+    assert_in_range(deep, 16, 300);
+    assert_int_equal(all->span_count, 5 + deep);
+    for (int64_t i = 0; i < all->span_count; i++)
+        assert_true(all->spans[i].end_ns > 0);
+    assert_int_equal(all->lost, 0);
+    collected_free(all);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "--program") == 0) return be_the_program(argv[2]);
@@ -598,6 +690,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_child_of_a_fork_leaves_cupti_alone),
         cmocka_unit_test(test_a_second_run_in_the_same_process_gets_its_own_records),
         cmocka_unit_test(test_nvtx_ranges_are_spans_between_ours),
+        cmocka_unit_test(test_each_function_of_nvtx_does_its_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

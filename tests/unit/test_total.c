@@ -213,15 +213,15 @@ static void test_a_wrong_reading_of_a_short_run_is_told_and_the_interval_holds_b
     assert_true(total.energy_j + 1.96 * total.u_j > 890);
 }
 
-/* A burst of 600 W within a step of the counter of 100 ms; the other sensor says a mean over a second, 100 W. Steps
- * that are no shorter than what that smears are left to it. */
+/* A burst of 600 W within a step of the counter of 100 ms; the other sensor says a mean over a second, 100 W.
+ * Steps that are no shorter than what that smears are left to it. */
 static void test_short_steps_of_a_counter_are_told_by_it_and_long_ones_by_a_mean(void **state)
 {
     (void)state;
     static const jm_sensor average = {
         .name = "power_average", .response = JM_RESPONSE_BOX, .period_ns = 100 * MS, .window_ns = S};
-    static const jm_reading counts[] = {{1, 0, 0},           {1, 5000 * MS, 500}, {1, 5100 * MS, 560},
-                                        {1, 5200 * MS, 570}, {1, 6300 * MS, 680}};
+    static const jm_reading counts[] = {
+        {1, 0, 0}, {1, 5000 * MS, 500}, {1, 5100 * MS, 560}, {1, 5200 * MS, 570}, {1, 6300 * MS, 680}};
     static jm_reading means[80];
     for (int i = 0; i < 80; i++)
         means[i] = (jm_reading){2, (i + 1) * 100 * MS, 100};
@@ -231,7 +231,9 @@ static void test_short_steps_of_a_counter_are_told_by_it_and_long_ones_by_a_mean
     const struct {
         jm__window window;
         double energy_j;
-    } cases[] = {{{5020 * MS, 5080 * MS}, 36}, {{5120 * MS, 5180 * MS}, 6}, {{1020 * MS, 1080 * MS}, 6},
+    } cases[] = {{{5020 * MS, 5080 * MS}, 36},
+                 {{5120 * MS, 5180 * MS}, 6},
+                 {{1020 * MS, 1080 * MS}, 6},
                  {{5500 * MS, 5560 * MS}, 6}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         jm__window window = cases[i].window;
