@@ -1,4 +1,5 @@
 /* Loading NVML, and what an inventory says of boards, missing calls and refusals. */
+#include "base/clock.h"
 #include "device/device.h"
 #include "device/nvml_abi.h"
 #include "sample/inventory.h"
@@ -129,6 +130,27 @@ static void test_a_sensor_joins_what_the_board_and_its_profile_know(void **state
     assert_true(ring->read_cost_ns > 0);
 }
 
+static void test_a_value_is_stamped_in_the_middle_of_its_call(void **state)
+{
+    (void)state;
+    static jm__samples samples;
+    jm_error err = {0};
+    look("h200", "slow:nvmlDeviceGetTemperature=20ms");
+    for (size_t i = 0; i < jm_inventory_sensor_count(inventory, 0); i++) {
+        if (strcmp(jm_inventory_sensor(inventory, 0, i)->name, "temperature") != 0) continue;
+        int64_t before_ns = jm__now_ns();
+        memset(&samples, 0, sizeof samples);
+        if (jm__devices_read(jm__inventory_devices(inventory), 0, i, &samples, &err) != JM_OK)
+            fail_msg("%s", err.text);
+        int64_t after_ns = jm__now_ns();
+        assert_int_equal(samples.count, 1);
+        assert_true(samples.items[0].t_ns >= before_ns + 9 * JM_NS_PER_MS);
+        assert_true(samples.items[0].t_ns <= after_ns - 9 * JM_NS_PER_MS);
+        return;
+    }
+    fail_msg("no temperature");
+}
+
 static void test_a_missing_call_costs_one_sensor_and_is_named(void **state)
 {
     (void)state;
@@ -243,6 +265,7 @@ int main(void)
         cmocka_unit_test_teardown(test_gpus_that_cuda_may_count_otherwise_are_told, look_away),
         cmocka_unit_test_teardown(test_a_gpu_tells_its_memory_and_a_missing_call_is_no_zero, look_away),
         cmocka_unit_test_teardown(test_a_sensor_joins_what_the_board_and_its_profile_know, look_away),
+        cmocka_unit_test_teardown(test_a_value_is_stamped_in_the_middle_of_its_call, look_away),
         cmocka_unit_test_teardown(test_a_missing_call_costs_one_sensor_and_is_named, look_away),
         cmocka_unit_test_teardown(test_a_call_under_its_older_name_still_serves, look_away),
         cmocka_unit_test_teardown(test_a_second_way_to_a_sensor_is_taken_where_the_first_is_missing,

@@ -353,6 +353,27 @@ static void test_a_phase_with_a_slash_is_not_the_phase_inside_another(void **sta
     syn_free(s);
 }
 
+/* Without kernels the spans themselves are the work: one that took no time has none of what follows it. */
+static void test_a_span_of_no_length_holds_nothing_after_it(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(15, 1, 20000);
+    (void)syn_class(s, "work", 1, 400);
+    syn_span(s, JM_SPAN_FORWARD, "first", "Linear", 0, 1000000000, 2000000000, 100);
+    syn_span(s, JM_SPAN_FORWARD, "empty", "Identity", 0, 2000000000, 2000000000, 100);
+    syn_span(s, JM_SPAN_FORWARD, "second", "Linear", 0, 3000000000, 4000000000, 100);
+    syn_measure(s, 0, 500000000, 5500000000);
+    syn_finish(s);
+    jm_report *report = report_of(&s->dataset, JM_BY_LAYER);
+    assert_true(fabs(row_of(report, "first")->busy_s - 1) < 1e-9);
+    assert_true(fabs(row_of(report, "second")->busy_s - 1) < 1e-9);
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        if (strcmp(jm_report_row(report, i)->path, "empty") == 0)
+            assert_true(jm_report_row(report, i)->busy_s == 0);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 /* Two steps of 8 and 4 samples; the first is cut into two of 4 that are no more samples. */
 static void test_samples_are_counted_once(void **state)
 {
@@ -409,6 +430,7 @@ static void test_rows_of_spans_have_short_names_of_layers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_span_of_no_length_holds_nothing_after_it),
         cmocka_unit_test(test_samples_are_counted_once),
         cmocka_unit_test(test_rows_of_spans_have_short_names_of_layers),
         cmocka_unit_test(test_the_order_of_rows_in_a_file_does_not_matter),
