@@ -230,6 +230,7 @@ static double likelihood(const surroundings *s, const jm__misfit_of *of, double 
 static void mean_u_square(double square[WAYS], const surroundings *s, const jm__misfit_of *of)
 {
     static const double most = 4, step = 0.1; /* in standard deviations of what is usual */
+    static const double none_at_all = 1e-290; /* sums of such likelihoods have no digits left */
     double all = 0, none = 0, usual = 0;
     memset(square, 0, WAYS * sizeof *square);
     for (double z = -most; z <= most; z += step) {
@@ -244,10 +245,12 @@ static void mean_u_square(double square[WAYS], const surroundings *s, const jm__
     for (int way = 0; way < WAYS; way++)
         none += likelihood(s, of, 0, way);
     all = (1 - even_share) * all / usual + even_share * none;
-    for (int way = 0; way < WAYS && all > 0; way++)
-        square[way] = (1 - even_share) * square[way] / usual / all; /* `all` may be next to nothing */
-    if (all <= 0)
-        square[0] = pow(usual_u * exp(most * usual_spread), 2); /* more than any that is summed over */
+    if (all < none_at_all) { /* more than any u that is summed over explains */
+        square[0] = pow(usual_u * exp(most * usual_spread), 2);
+        return;
+    }
+    for (int way = 0; way < WAYS; way++)
+        square[way] *= (1 - even_share) / usual / all;
 }
 
 /* scores += (T_g - G W_g) diag(q) (T_g - G W_g)' */
