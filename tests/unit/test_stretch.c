@@ -1,0 +1,284 @@
+/* The powers of a stretch of time against the same put down in full: readings with noise and drift, a misfit,
+ * errors of lag and width, and a prior, of which a thousandth goes with the readings. What noise.c, misfit.c
+ * and posterior.c say by themselves has tests of its own, so it is asked of them here. */
+#include "attribute/fit/misfit.h"
+#include "attribute/fit/stretch.h"
+#include "base/clock.h"
+#include "dense.h"
+
+enum { COLUMNS = 4, MOST = 600 };
+
+static const double lent = 1e-3; /* of the prior */
+
+static const jm_sensor ring = {.name = "power_ring",
+                               .response = JM_RESPONSE_FIRST_ORDER,
+                               .period_ns = 20 * JM_NS_PER_MS,
+                               .lag_ns = 3500000,
+                               .lag_u_ns = 500000,
+                               .tau_ns = 13 * JM_NS_PER_MS,
+                               .tau_u_ns = JM_NS_PER_MS,
+                               .noise = 4};
+
+typedef struct program {
+    jm__pieces pieces;
+    jm__design design;
+    jm__reading_list readings;
+    jm__prior prior;
+    double rows[MOST * COLUMNS];
+} program;
+
+static void weigh_rows(program *p, jm__response response, double *rows)
+{
+    jm__design_start(&p->design, response);
+    for (size_t i = 0; i < p->readings.count; i++)
+        memcpy(rows + i * COLUMNS, jm__design_row(&p->design, p->readings.items[i].t_ns),
+               COLUMNS * sizeof *rows);
+}
+
+/* `slow_w`: of an error that changes once a second. */
+static program *make(size_t count, double slow_w)
+{
+    static const uint32_t column_of[] = {0, 1, 2, 3};
+    static const double truth_w[] = {640, 480, 330, 110}, expected_w[] = {600, 500, 300, 100},
+                        u_w[] = {150, 120, 100, 40};
+    program *p = calloc(1, sizeof *p);
+    jm__belief belief;
+    const jm__belief *all = &belief;
+    jm__pieces_begin(&p->pieces, 0, (size_t)1 << 22);
+    uint32_t code = 0;
+    for (int64_t now_ns = 0; now_ns < (int64_t)(count + 10) * ring.period_ns;) {
+        code = (code + 1 + (uint32_t)(dense_uniform() * (COLUMNS - 1))) % COLUMNS;
+        now_ns += (int64_t)(1e6 * (1 + 25 * dense_uniform()));
+        assert_true(jm__pieces_add(&p->pieces, now_ns, code, 1, false));
+    }
+    assert_true(jm__pieces_end(&p->pieces));
+    p->pieces.column_of = column_of;
+    assert_int_equal(jm__design_init(&p->design, &p->pieces, COLUMNS, NULL), JM_OK);
+    for (size_t i = 0; i < count; i++)
+        assert_true(jm__vec_push(&p->readings, ((jm_reading){1, (int64_t)(i + 8) * ring.period_ns, 0})));
+    weigh_rows(p, jm__calibration_of(&ring).response, p->rows);
+    double drift = 0, slow = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i % 50 == 0) slow = slow_w * dense_normal();
+        drift = 0.8 * drift + 0.6 * 5 * dense_normal();
+        p->readings.items[i].value = slow + drift + 4 * dense_normal();
+        for (size_t k = 0; k < COLUMNS; k++)
+            p->readings.items[i].value += p->rows[i * COLUMNS + k] * truth_w[k];
+    }
+    assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
+    for (size_t k = 0; k < COLUMNS; k++)
+        assert_int_equal(jm__belief_add_power(&belief, k, expected_w[k], u_w[k], NULL), JM_OK);
+    assert_int_equal(jm__belief_share(&belief, (const double[]){30, 20, 10, 0}, NULL), JM_OK);
+    assert_int_equal(jm__prior_make(&p->prior, &all, 1, jm__noise_of(&ring), NULL), JM_OK);
+    jm__belief_free(&belief);
+    return p;
+}
+
+static void release(program *p)
+{
+    jm__design_free(&p->design);
+    jm__pieces_free(&p->pieces);
+    jm__vec_free(&p->readings);
+    jm__prior_free(&p->prior);
+    free(p);
+}
+
+/* As if the noise were white: where the search for all that is wrong begins. */
+static jm__posterior first_of(const program *p)
+{
+    jm__qr qr;
+    jm__posterior first;
+    assert_int_equal(jm__qr_init(&qr, COLUMNS, NULL), JM_OK);
+    for (size_t i = 0; i < p->readings.count; i++)
+        jm__qr_add(&qr, p->rows + i * COLUMNS, p->readings.items[i].value);
+    jm__qr_finish(&qr);
+    assert_int_equal(jm__posterior_init(&first, COLUMNS, NULL), JM_OK);
+    assert_int_equal(jm__posterior_solve(&first, &qr, &p->prior, NULL), JM_OK);
+    jm__qr_free(&qr);
+    return first;
+}
+
+static double residual_of(const program *p, const jm__posterior *first, size_t i)
+{
+    double residual = p->readings.items[i].value;
+    for (size_t k = 0; k < COLUMNS; k++)
+        residual -= p->rows[i * COLUMNS + k] * first->power_w[k];
+    return residual;
+}
+
+/* Scores of residuals in blocks, against those of the noise: the mean over powers of what both make of it. */
+static double larger_than_noise(const program *p, const jm__posterior *first, const double *scores)
+{
+    size_t count = p->readings.count, length = count / 20 < 50 ? count / 20 : 50; /* a second at most */
+    double observed[COLUMNS * COLUMNS] = {0}, square = 0, sum = 0;
+    for (size_t from = 0; from < count; from += length) {
+        double block[COLUMNS] = {0};
+        for (size_t i = from; i < from + length && i < count; i++) {
+            double residual = residual_of(p, first, i);
+            square += residual * residual / (double)count;
+            for (size_t k = 0; k < COLUMNS; k++)
+                block[k] += p->rows[i * COLUMNS + k] * residual;
+        }
+        for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
+            observed[k] += block[k / COLUMNS] * block[k % COLUMNS];
+    }
+    for (size_t k = 0; k < COLUMNS; k++) {
+        double seen[1], expected[1], column[COLUMNS];
+        for (size_t m = 0; m < COLUMNS; m++)
+            column[m] = first->covariance[k * COLUMNS + m];
+        dense_around(seen, column, observed, COLUMNS, 1);
+        dense_around(expected, column, scores, COLUMNS, 1);
+        sum += seen[0] / expected[0] / COLUMNS;
+    }
+    return fmax(1, pow(first->noise_w, 2) / square * sum);
+}
+
+/* What errors there may be, as scores. */
+typedef struct errors {
+    double scores[COLUMNS * COLUMNS];           /* of noise and misfit */
+    double response[JM_RESPONSE_AXES][COLUMNS]; /* per standard uncertainty of the response */
+    double larger;                              /* than the noise explains */
+} errors;
+
+static errors errors_of(program *p, const jm__posterior *first, const jm__calibration *c,
+                        const jm__noise *given)
+{
+    errors e;
+    size_t count = p->readings.count;
+    jm__noise noise;
+    double u, moved[MOST * COLUMNS];
+    const jm__pass pass = {.design = &p->design,
+                           .readings = p->readings.items,
+                           .count = count,
+                           .period_ns = ring.period_ns,
+                           .columns = COLUMNS};
+    assert_int_equal(jm__noise_fit(&noise, &pass, c->response, first->power_w, first->freedom, NULL), JM_OK);
+    if (given != NULL) noise = *given;
+    assert_int_equal(jm__noise_scores(&noise, &pass, c->response, e.scores, NULL), JM_OK);
+    e.larger = count < JM_NOISE_READINGS ? 1 : larger_than_noise(p, first, e.scores);
+    for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
+        e.scores[k] *= e.larger;
+    const jm__misfit_of of = {.pass = &pass,
+                              .response = c->response,
+                              .power_w = first->power_w,
+                              .covariance = first->covariance,
+                              .noise_w = first->noise_w,
+                              .readings = (double)count,
+                              .seen_square = jm__misfit_seen(&noise, ring.noise),
+                              .sensor_square = ring.noise * ring.noise};
+    assert_int_equal(jm__misfit_add(e.scores, &u, &of, NULL), JM_OK);
+    /* Along the lag, with the width that goes with it; then what of the width is its own. */
+    double lag_u = sqrt(c->lag_variance), along = c->covariance / lag_u;
+    const jm__response responses[] = {
+        {JM_RESPONSE_FIRST_ORDER, c->response.lag_ns + lag_u, c->response.width_ns + along},
+        {JM_RESPONSE_FIRST_ORDER, c->response.lag_ns,
+         c->response.width_ns + sqrt(c->width_variance - along * along)}};
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
+        weigh_rows(p, responses[axis], moved);
+        for (size_t k = 0; k < COLUMNS; k++)
+            e.response[axis][k] = 0;
+        for (size_t i = 0; i < count; i++) {
+            double change = 0;
+            for (size_t k = 0; k < COLUMNS; k++)
+                change += (moved[i * COLUMNS + k] - p->rows[i * COLUMNS + k]) * first->power_w[k];
+            for (size_t k = 0; k < COLUMNS; k++)
+                e.response[axis][k] += p->rows[i * COLUMNS + k] * change;
+        }
+    }
+    return e;
+}
+
+static void check(program *p, const jm__noise *given, bool expect_larger)
+{
+    jm__calibration c = jm__calibration_of(&ring);
+    c.covariance = 0.4 * sqrt(c.lag_variance * c.width_variance);
+    jm__posterior first = first_of(p);
+    errors e = errors_of(p, &first, &c, given);
+    assert_true(expect_larger == (e.larger > 1.2));
+    double h[COLUMNS * COLUMNS] = {0}, r[COLUMNS * COLUMNS], z[COLUMNS] = {0}, square = pow(first.noise_w, 2);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        for (size_t i = 0; i < p->readings.count; i++) {
+            z[k] += p->rows[i * COLUMNS + k] * p->readings.items[i].value;
+            for (size_t m = 0; m < COLUMNS; m++)
+                h[k * COLUMNS + m] += p->rows[i * COLUMNS + k] * p->rows[i * COLUMNS + m];
+        }
+        for (size_t m = 0; m < COLUMNS;
+             m++) { /* what is lent is as good as a reading with the first fit's noise */
+            double information = p->prior.information[k * COLUMNS + m];
+            h[k * COLUMNS + m] += lent * square * information;
+            z[k] += lent * square * information * p->prior.power_w[m];
+            r[k * COLUMNS + m] = e.scores[k * COLUMNS + m] + lent * square * square * information;
+            for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+                r[k * COLUMNS + m] += e.response[axis][k] * e.response[axis][m];
+        }
+    }
+    double mean[COLUMNS], covariance[COLUMNS * COLUMNS], inverse[COLUMNS * COLUMNS], told[COLUMNS * COLUMNS],
+        gain[COLUMNS * COLUMNS];
+    memcpy(mean, p->prior.power_w, sizeof mean);
+    for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
+        covariance[k] = p->prior.covariance[k] / (1 - lent);
+    dense_condition(mean, covariance, COLUMNS, h, z, r, COLUMNS);
+    const jm__stretch_input input = {.sensor = &ring,
+                                     .design = &p->design,
+                                     .readings = &p->readings,
+                                     .calibration = &c,
+                                     .prior = &p->prior,
+                                     .noise = given};
+    jm__stretch said;
+    assert_int_equal(jm__stretch_solve(&said, &input, NULL), JM_OK);
+    for (size_t k = 0; k < COLUMNS; k++)
+        if (!(fabs(said.power_w[k] - mean[k]) < 1e-4))
+            fail_msg("%zu: %.8g W, not %.8g", k, said.power_w[k], mean[k]);
+    dense_assert_covariance("powers", said.covariance, covariance, COLUMNS, 1e-5);
+    /* The powers went with the response by -C H R^-1 b. */
+    memcpy(inverse, r, sizeof inverse);
+    dense_invert(inverse, COLUMNS);
+    dense_multiply(told, h, inverse, COLUMNS, COLUMNS, COLUMNS);
+    dense_multiply(gain, covariance, told, COLUMNS, COLUMNS, COLUMNS);
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
+        double shift[COLUMNS];
+        dense_multiply(shift, gain, e.response[axis], COLUMNS, COLUMNS, 1);
+        for (size_t k = 0; k < COLUMNS; k++)
+            if (!(fabs(said.shift[axis][k] + shift[k]) < 1e-4))
+                fail_msg("axis %d, %zu: %.8g W, not %.8g", axis, k, said.shift[axis][k], -shift[k]);
+        assert_true(fabs(shift[0]) > 0.1); /* there is something to see */
+    }
+    jm__stretch_free(&said);
+    jm__posterior_free(&first);
+}
+
+static void test_few_readings_are_weighed_by_the_noise_found_elsewhere(void **state)
+{
+    (void)state;
+    const jm__noise elsewhere = {.white = 16, .drift = 60, .keep = 0.8};
+    program *p = make(150, 0);
+    check(p, &elsewhere, false);
+    release(p);
+}
+
+static void test_many_readings_are_weighed_by_what_their_residuals_show(void **state)
+{
+    (void)state;
+    program *p = make(MOST, 0);
+    check(p, NULL, false);
+    release(p);
+}
+
+static void test_errors_that_last_for_a_second_make_the_noise_larger(void **state)
+{
+    (void)state;
+    const jm__noise white = {.white = 40};
+    program *p = make(MOST, 30);
+    check(p, &white, true);
+    release(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_few_readings_are_weighed_by_the_noise_found_elsewhere),
+        cmocka_unit_test(test_many_readings_are_weighed_by_what_their_residuals_show),
+        cmocka_unit_test(test_errors_that_last_for_a_second_make_the_noise_larger),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
