@@ -364,6 +364,34 @@ static void test_readings_find_room_in_memory_where_kernels_have_taken_theirs(vo
     free(kernels);
 }
 
+/* To the row: kernels up to the share that is kept for readings, readings up to the whole. */
+static void test_a_batch_takes_what_fits_and_counts_the_rest(void **state)
+{
+    (void)state;
+    jm__batch batch = {0};
+    enum { MANY = 200000 };
+    jm__kernel *kernels = calloc(MANY, sizeof *kernels);
+    jm_reading *readings = calloc(MANY, sizeof *readings);
+    assert_non_null(kernels);
+    assert_non_null(readings);
+    size_t kernel_room = (JM_BATCH_BYTES_MAX - JM_BATCH_READINGS_BYTES) / sizeof *kernels, pushed = 0;
+    for (; pushed <= kernel_room + MANY; pushed += MANY)
+        jm__batch_add_kernels(&batch, kernels, MANY);
+    assert_int_equal(batch.kernels.count, kernel_room);
+    assert_int_equal(batch.dropped[JM_BATCH_KERNELS], pushed - kernel_room);
+    size_t reading_room = (JM_BATCH_BYTES_MAX - batch.bytes) / sizeof *readings;
+    for (pushed = 0; pushed <= reading_room + MANY; pushed += MANY)
+        jm__batch_add_readings(&batch, readings, MANY);
+    assert_int_equal(batch.readings.count, reading_room);
+    assert_int_equal(batch.dropped[JM_BATCH_READINGS], pushed - reading_room);
+    assert_true(batch.bytes <= JM_BATCH_BYTES_MAX && batch.bytes > JM_BATCH_BYTES_MAX - sizeof *readings);
+    jm__batch_add_span(&batch, &(jm__span){.id = 1});
+    assert_int_equal(batch.dropped[JM_BATCH_SPANS], 1);
+    jm__batch_free(&batch);
+    free(readings);
+    free(kernels);
+}
+
 static void test_what_is_written_of_a_batch_goes_from_its_front(void **state)
 {
     (void)state;
@@ -435,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_a_file_that_is_replaced_while_it_is_read_gives_no_kernels_of_another),
         cmocka_unit_test(test_more_readings_at_once_than_a_batch_holds_are_all_written),
         cmocka_unit_test(test_readings_find_room_in_memory_where_kernels_have_taken_theirs),
+        cmocka_unit_test(test_a_batch_takes_what_fits_and_counts_the_rest),
         cmocka_unit_test(test_what_is_written_of_a_batch_goes_from_its_front),
         cmocka_unit_test(test_an_existing_file_is_replaced_only_if_asked),
         cmocka_unit_test(test_a_file_that_is_being_written_is_not_replaced_by_the_same_process_either),

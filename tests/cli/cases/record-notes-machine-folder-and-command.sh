@@ -1,0 +1,17 @@
+joulemap record --no-cpu --sim h200 -o r.joulemap -- sleep 0.1 2>/dev/null || exit
+python3 - <<'PYTHON'
+import os
+import sqlite3
+
+meta = dict(sqlite3.connect("r.joulemap").execute("SELECT key, value FROM meta"))
+system = os.uname()
+assert meta["host"] == system.nodename, meta
+assert meta["kernel"] == f"{system.sysname} {system.release} {system.machine}", meta
+assert meta["folder"] == os.getcwd(), meta
+assert meta["command"] == "sleep 0.1", meta
+assert int(meta["child_pid"]) > 1, meta
+assert int(meta["start_ns"]) < int(meta["child_start_ns"]) < int(meta["end_ns"]), meta
+with open("/etc/os-release") as lines:
+    names = [line.split("=", 1)[1].strip().strip('"') for line in lines if line.startswith("PRETTY_NAME=")]
+assert [meta.get("system")] == (names or [None]), meta
+PYTHON
