@@ -377,6 +377,16 @@ static void test_a_ring_with_nothing_new_is_told_and_the_next_best_takes_over(vo
     assert_in_range(calls, 9 * 6 + 4 * 2 + 45, 9 * 7 + 5 * 2 + 80);
 }
 
+static void test_a_power_sensor_that_stands_still_is_told_once(void **state)
+{
+    (void)state;
+    sampled((plan){.length_ns = 4 * S,
+                   .faults = "missing:nvmlDeviceGetSamples;stuck:nvmlDeviceGetFieldValues@1s"});
+    const jm__event *event = event_with("power_instant: it has said the same for 1.0 s");
+    assert_int_equal(event->kind, JM_EVENT_SENSOR_FAILED);
+    check_time(event->t_ns, 2000 * MS, 120 * MS); /* ten of its periods after the last change */
+}
+
 int main(void)
 {
     unsetenv("JOULEMAP_SIM");
@@ -394,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_a_lost_board_is_tried_soon_and_then_ever_more_rarely),
         cmocka_unit_test(test_a_failing_sensor_is_tried_soon_and_then_ever_more_rarely),
         cmocka_unit_test(test_a_slow_sensor_takes_a_fiftieth_of_the_time_and_a_main_one_half),
+        cmocka_unit_test(test_a_power_sensor_that_stands_still_is_told_once),
         cmocka_unit_test(test_a_ring_with_nothing_new_is_told_and_the_next_best_takes_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
