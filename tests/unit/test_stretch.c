@@ -35,8 +35,8 @@ static void weigh_rows(program *p, jm__response response, double *rows)
                COLUMNS * sizeof *rows);
 }
 
-/* `slow_w`: of an error that changes once a second. */
-static program *make(size_t count, double slow_w)
+/* `kinds`: of the columns, those that ran; `slow_w`: of an error that changes once a second. */
+static program *make(size_t count, uint32_t kinds, double slow_w)
 {
     static const uint32_t column_of[] = {0, 1, 2, 3};
     static const double truth_w[] = {640, 480, 330, 110}, expected_w[] = {600, 500, 300, 100},
@@ -47,7 +47,7 @@ static program *make(size_t count, double slow_w)
     jm__pieces_begin(&p->pieces, 0, (size_t)1 << 22);
     uint32_t code = 0;
     for (int64_t now_ns = 0; now_ns < (int64_t)(count + 10) * ring.period_ns;) {
-        code = (code + 1 + (uint32_t)(dense_uniform() * (COLUMNS - 1))) % COLUMNS;
+        code = (code + 1 + (uint32_t)(dense_uniform() * (kinds - 1))) % kinds;
         now_ns += (int64_t)(1e6 * (1 + 25 * dense_uniform()));
         assert_true(jm__pieces_add(&p->pieces, now_ns, code, 1, false));
     }
@@ -205,65 +205,119 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
     return e;
 }
 
-/* `taught`: how much surer of the response the readings have made it, in variances of lag and of width. */
-static void check(program *p, const jm__noise *given, bool expect_larger, double lag_taught,
-                  double width_taught)
+/* What is asked of a stretch. */
+typedef struct asked {
+    const jm__noise *noise; /* found elsewhere */
+    bool larger;            /* than the noise: errors that last */
+    double lag_taught;      /* how much surer of it the readings have made the response, in variance */
+    double width_taught;
+    const double *shift[JM_RESPONSE_AXES]; /* what the prior's powers have in common with the response */
+} asked;
+
+/* The stretch's own equations: z = H x + errors of covariance R, and what of the response the prior does not
+ * know. */
+typedef struct full {
+    double h[COLUMNS * COLUMNS], r[COLUMNS * COLUMNS], z[COLUMNS];
+    double known[JM_RESPONSE_AXES][COLUMNS];         /* W */
+    double rest[JM_RESPONSE_AXES][JM_RESPONSE_AXES]; /* of the response */
+} full;
+
+static full in_full(const program *p, const jm__posterior *first, const errors *e, const asked *a)
 {
-    jm__calibration c = jm__calibration_of(&ring);
-    c.lag_variance /= lag_taught;
-    c.width_variance /= width_taught;
-    c.covariance = 0.4 * sqrt(c.lag_variance * c.width_variance);
-    jm__posterior first = first_of(p);
-    errors e = errors_of(p, &first, &c, given);
-    assert_true(expect_larger == (e.larger > 1.2));
-    double h[COLUMNS * COLUMNS] = {0}, r[COLUMNS * COLUMNS], z[COLUMNS] = {0}, square = pow(first.noise_w, 2);
+    full f = {0};
+    double square = pow(first->noise_w, 2);
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
+        for (size_t k = 0; k < COLUMNS; k++)
+            for (size_t m = 0; m < COLUMNS && a->shift[axis] != NULL; m++)
+                f.known[axis][k] += p->prior.information[k * COLUMNS + m] * a->shift[axis][m];
+    for (int one = 0; one < JM_RESPONSE_AXES; one++)
+        for (int other = 0; other < JM_RESPONSE_AXES; other++) {
+            f.rest[one][other] = one == other;
+            for (size_t k = 0; k < COLUMNS && a->shift[one] != NULL; k++)
+                f.rest[one][other] -= a->shift[one][k] * f.known[other][k];
+        }
     for (size_t k = 0; k < COLUMNS; k++) {
         for (size_t i = 0; i < p->readings.count; i++) {
-            z[k] += p->rows[i * COLUMNS + k] * p->readings.items[i].value;
+            f.z[k] += p->rows[i * COLUMNS + k] * p->readings.items[i].value;
             for (size_t m = 0; m < COLUMNS; m++)
-                h[k * COLUMNS + m] += p->rows[i * COLUMNS + k] * p->rows[i * COLUMNS + m];
+                f.h[k * COLUMNS + m] += p->rows[i * COLUMNS + k] * p->rows[i * COLUMNS + m];
         }
-        for (size_t m = 0; m < COLUMNS;
-             m++) { /* what is lent is as good as a reading with the first fit's noise */
+        for (size_t m = 0; m < COLUMNS; m++) {
+            /* What is lent is as good as a reading with the first fit's noise. */
             double information = p->prior.information[k * COLUMNS + m];
-            h[k * COLUMNS + m] += lent * square * information;
-            z[k] += lent * square * information * p->prior.power_w[m];
-            r[k * COLUMNS + m] = e.scores[k * COLUMNS + m] + lent * square * square * information;
-            for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)
-                r[k * COLUMNS + m] += e.response[axis][k] * e.response[axis][m];
+            f.h[k * COLUMNS + m] += lent * square * information;
+            f.z[k] += lent * square * information * p->prior.power_w[m];
+            f.r[k * COLUMNS + m] = e->scores[k * COLUMNS + m] + lent * square * square * information;
+            for (int one = 0; one < JM_RESPONSE_AXES; one++) {
+                f.h[k * COLUMNS + m] += e->response[one][k] * f.known[one][m];
+                f.z[k] += e->response[one][k] * f.known[one][m] * p->prior.power_w[m];
+                for (int other = 0; other < JM_RESPONSE_AXES; other++)
+                    f.r[k * COLUMNS + m] += f.rest[one][other] * e->response[one][k] * e->response[other][m];
+            }
         }
     }
-    double mean[COLUMNS], covariance[COLUMNS * COLUMNS], inverse[COLUMNS * COLUMNS], told[COLUMNS * COLUMNS],
-        gain[COLUMNS * COLUMNS];
+    return f;
+}
+
+/* cov(x, t) = C (W - H' R^-1 B rest) */
+static void check_shift(const jm__stretch *said, const full *f, const errors *e, const double *covariance)
+{
+    double inverse[COLUMNS * COLUMNS], turned[COLUMNS * COLUMNS], told[COLUMNS * COLUMNS];
+    memcpy(inverse, f->r, sizeof inverse);
+    dense_invert(inverse, COLUMNS);
+    dense_transpose(turned, f->h, COLUMNS, COLUMNS);
+    dense_multiply(told, turned, inverse, COLUMNS, COLUMNS, COLUMNS);
+    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
+        double rest[COLUMNS] = {0}, by[COLUMNS], shift[COLUMNS];
+        for (int other = 0; other < JM_RESPONSE_AXES; other++)
+            for (size_t k = 0; k < COLUMNS; k++)
+                rest[k] += f->rest[axis][other] * e->response[other][k];
+        dense_multiply(by, told, rest, COLUMNS, COLUMNS, 1);
+        for (size_t k = 0; k < COLUMNS; k++)
+            by[k] = f->known[axis][k] - by[k];
+        dense_multiply(shift, covariance, by, COLUMNS, COLUMNS, 1);
+        for (size_t k = 0; k < COLUMNS; k++)
+            if (!(fabs(said->shift[axis][k] - shift[k]) < 1e-4))
+                fail_msg("axis %d, %zu: %.8g W, not %.8g", axis, k, said->shift[axis][k], shift[k]);
+        assert_true(fabs(shift[0]) > 0.02); /* there is something to see */
+    }
+}
+
+static void check(program *p, const asked *a)
+{
+    jm__calibration c = jm__calibration_of(&ring);
+    c.lag_variance /= a->lag_taught;
+    c.width_variance /= a->width_taught;
+    c.covariance = 0.4 * sqrt(c.lag_variance * c.width_variance);
+    jm__posterior first = first_of(p);
+    const errors e = errors_of(p, &first, &c, a->noise);
+    const full f = in_full(p, &first, &e, a);
+    assert_true(a->larger == (e.larger > 1.2));
+    double mean[COLUMNS], covariance[COLUMNS * COLUMNS], square = 0;
     memcpy(mean, p->prior.power_w, sizeof mean);
     for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
         covariance[k] = p->prior.covariance[k] / (1 - lent);
-    dense_condition(mean, covariance, COLUMNS, h, z, r, COLUMNS);
+    dense_condition(mean, covariance, COLUMNS, f.h, f.z, f.r, COLUMNS);
     const jm__stretch_input input = {.sensor = &ring,
                                      .design = &p->design,
                                      .readings = &p->readings,
                                      .calibration = &c,
                                      .prior = &p->prior,
-                                     .noise = given};
+                                     .prior_shift = {a->shift[0], a->shift[1]},
+                                     .noise = a->noise};
     jm__stretch said;
     assert_int_equal(jm__stretch_solve(&said, &input, NULL), JM_OK);
     for (size_t k = 0; k < COLUMNS; k++)
         if (!(fabs(said.power_w[k] - mean[k]) < 1e-4))
             fail_msg("%zu: %.8g W, not %.8g", k, said.power_w[k], mean[k]);
     dense_assert_covariance("powers", said.covariance, covariance, COLUMNS, 1e-5);
-    /* The powers went with the response by -C H R^-1 b. */
-    memcpy(inverse, r, sizeof inverse);
-    dense_invert(inverse, COLUMNS);
-    dense_multiply(told, h, inverse, COLUMNS, COLUMNS, COLUMNS);
-    dense_multiply(gain, covariance, told, COLUMNS, COLUMNS, COLUMNS);
-    for (int axis = 0; axis < JM_RESPONSE_AXES; axis++) {
-        double shift[COLUMNS];
-        dense_multiply(shift, gain, e.response[axis], COLUMNS, COLUMNS, 1);
-        for (size_t k = 0; k < COLUMNS; k++)
-            if (!(fabs(said.shift[axis][k] + shift[k]) < 1e-4))
-                fail_msg("axis %d, %zu: %.8g W, not %.8g", axis, k, said.shift[axis][k], -shift[k]);
-        assert_true(fabs(shift[0]) > 0.02); /* there is something to see */
-    }
+    check_shift(&said, &f, &e, covariance);
+    for (size_t i = 0; i < p->readings.count; i++)
+        square += pow(residual_of(p, &first, i), 2) / (double)p->readings.count;
+    assert_int_equal(said.readings, p->readings.count);
+    assert_true(said.noise_w == first.noise_w && said.freedom == first.freedom);
+    assert_true(fabs(said.residual_w / sqrt(square) - 1) < 1e-9);
+    assert_true(fabs((1 + said.correlation) / (1 - said.correlation) / fewer_by(p, &first) - 1) < 1e-9);
     jm__stretch_free(&said);
     jm__posterior_free(&first);
 }
@@ -272,16 +326,16 @@ static void test_few_readings_are_weighed_by_the_noise_found_elsewhere(void **st
 {
     (void)state;
     const jm__noise elsewhere = {.white = 16, .drift = 60, .keep = 0.8};
-    program *p = make(150, 0);
-    check(p, &elsewhere, false, 1, 1); /* nothing was learnt: nothing to believe less */
+    program *p = make(150, COLUMNS, 0);
+    check(p, &(asked){.noise = &elsewhere, .lag_taught = 1, .width_taught = 1}); /* nothing to believe less */
     release(p);
 }
 
 static void test_many_readings_are_weighed_by_what_their_residuals_show(void **state)
 {
     (void)state;
-    program *p = make(MOST, 0);
-    check(p, NULL, false, 20, 1.3);
+    program *p = make(MOST, COLUMNS, 0);
+    check(p, &(asked){.lag_taught = 20, .width_taught = 1.3});
     release(p);
 }
 
@@ -289,9 +343,37 @@ static void test_errors_that_last_for_a_second_make_the_noise_larger(void **stat
 {
     (void)state;
     const jm__noise white = {.white = 40};
-    program *p = make(MOST, 30);
-    check(p, &white, true, 1.2, 30);
+    program *p = make(MOST, COLUMNS, 30);
+    check(p, &(asked){.noise = &white, .larger = true, .lag_taught = 1.2, .width_taught = 30});
     release(p);
+}
+
+/* The powers were learnt with the same response elsewhere. */
+static void test_what_the_prior_knows_of_the_response_is_told(void **state)
+{
+    (void)state;
+    const double lag_w[COLUMNS] = {60, -30, 10, 0}, width_w[COLUMNS] = {-20, 50, 0, 10};
+    program *p = make(MOST, COLUMNS, 0);
+    check(p, &(asked){.lag_taught = 2, .width_taught = 2, .shift = {lag_w, width_w}});
+    check(p, &(asked){.lag_taught = 2, .width_taught = 2, .shift = {NULL, width_w}});
+    release(p);
+}
+
+/* The last kind never ran: nothing but what it is believed to have in common with the others tells of it. */
+static void test_a_kind_that_no_reading_saw_stays_as_it_was_believed(void **state)
+{
+    (void)state;
+    program *p = make(MOST, COLUMNS - 1, 0);
+    check(p, &(asked){.lag_taught = 2, .width_taught = 2});
+    release(p);
+}
+
+static void test_a_sample_is_as_large_as_its_step_may_cost(void **state)
+{
+    (void)state;
+    assert_int_equal(jm__stretch_sample_size(4), 50000);   /* 16 minutes of the ring tell enough */
+    assert_int_equal(jm__stretch_sample_size(300), 16666); /* 1.5e9 multiplications */
+    assert_int_equal(jm__stretch_sample_size(1000), 4000); /* of no column less than four readings */
 }
 
 int main(void)
@@ -299,6 +381,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_readings_are_weighed_by_the_noise_found_elsewhere),
         cmocka_unit_test(test_many_readings_are_weighed_by_what_their_residuals_show),
+        cmocka_unit_test(test_what_the_prior_knows_of_the_response_is_told),
+        cmocka_unit_test(test_a_kind_that_no_reading_saw_stays_as_it_was_believed),
+        cmocka_unit_test(test_a_sample_is_as_large_as_its_step_may_cost),
         cmocka_unit_test(test_errors_that_last_for_a_second_make_the_noise_larger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
