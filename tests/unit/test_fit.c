@@ -641,32 +641,6 @@ static void test_what_is_left_of_the_total_varies_as_the_fit_says(void **state)
                 0.05); /* a variance from 20,000 draws: 1 %, and the tails cut off: 3 % */
 }
 
-/* 15 readings of 5 W, as sure together as three quarters of one where they drift, through 3.5 s: what the
- * fitted sensor's own integral is off by. The counter's total has none of it. */
-static void test_the_integral_of_few_readings_knows_their_noise(void **state)
-{
-    (void)state;
-    const double power_w[] = {500, 300, 90};
-    const struct {
-        const char *source;
-        size_t readings;
-        double u_j;
-    } cases[] = {{"energy_counter", 15, 12},
-                 {ring.name, 15, hypot(12, 5 * 3.5)},
-                 {ring.name, 2000, hypot(12, 5 * 3.5 / 10)}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        held h;
-        make_held(&h, power_w);
-        h.fit.readings = cases[i].readings;
-        const jm__fit_input input = {.sensor = &ring,
-                                     .columns = COLUMNS,
-                                     .seconds = seconds,
-                                     .total = {.source = cases[i].source, .energy_j = 1345, .u_j = 12}};
-        assert_int_equal(jm__fit_hold(&h.fit, &input, NULL), JM_OK);
-        assert_near(h.fit.total.u_j, cases[i].u_j, 1e-9);
-    }
-}
-
 /* ---- sums */
 
 static void test_the_covariance_of_sums_is_that_of_their_columns(void **state)
@@ -781,7 +755,6 @@ int main(void)
         cmocka_unit_test(test_a_total_makes_powers_surer_by_what_it_tells_of_them),
         cmocka_unit_test(test_a_total_takes_no_power_beyond_its_limits),
         cmocka_unit_test(test_what_is_left_of_the_total_varies_as_the_fit_says),
-        cmocka_unit_test(test_the_integral_of_few_readings_knows_their_noise),
         cmocka_unit_test(test_the_covariance_of_sums_is_that_of_their_columns),
         cmocka_unit_test(test_a_sum_owes_most_to_the_belief_that_has_most_of_its_variance),
         cmocka_unit_test(test_two_readings_of_one_stamp_are_a_jump_of_power),

@@ -243,6 +243,30 @@ static void test_short_steps_of_a_counter_are_told_by_it_and_long_ones_by_a_mean
     }
 }
 
+/* A steady 1000 W and a ring of 5 W noise: half of it drift with a memory of ten readings, so ten readings
+ * err as one. Of the standard uncertainty, 0.5 % is the ring's gain. */
+static void test_the_integral_of_few_readings_knows_their_noise(void **state)
+{
+    (void)state;
+    jm_sensor noisy = ring;
+    noisy.noise = 5;
+    for (int64_t length_ns = 40 * MS; length_ns < 20 * S; length_ns *= 5) {
+        JM_VEC(jm_reading) readings = {0};
+        for (int64_t t_ns = 0; t_ns < 30 * S; t_ns += ring.period_ns)
+            assert_true(jm__vec_push(&readings, ((jm_reading){2, t_ns, 1000})));
+        const jm__power_series series = {&noisy, readings.items, readings.count};
+        const jm__total_sensors sensors = {.powers = &series, .power_count = 1};
+        jm__window window = {5 * S + 5 * MS, 5 * S + 5 * MS + length_ns};
+        jm__total total = jm__total_measure(&sensors, &(jm__windows){.items = &window, .count = 1});
+        double seconds = 1e-9 * (double)length_ns, count = (double)(length_ns / ring.period_ns);
+        double noise_j = sqrt(pow(total.u_j, 2) - pow(5 * seconds, 2));
+        double wanted_j = 5 * seconds / sqrt(fmax(1, count / 10));
+        if (!(fabs(noise_j / wanted_j - 1) < 0.06))
+            fail_msg("%g s: %g, not %g J", seconds, noise_j, wanted_j);
+        jm__vec_free(&readings);
+    }
+}
+
 static void test_what_no_sensor_saw_is_told(void **state)
 {
     (void)state;
@@ -275,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_a_counter_that_stands_still_around_a_short_window_takes_nothing_off),
         cmocka_unit_test(test_a_wrong_reading_of_a_short_run_is_told_and_the_interval_holds_both),
         cmocka_unit_test(test_short_steps_of_a_counter_are_told_by_it_and_long_ones_by_a_mean),
+        cmocka_unit_test(test_the_integral_of_few_readings_knows_their_noise),
         cmocka_unit_test(test_what_no_sensor_saw_is_told),
         cmocka_unit_test(test_a_counter_that_never_moves_tells_nothing),
     };

@@ -284,7 +284,7 @@ jm_status jm__fit_run(jm__fit *fit, const jm__fit_input *input, jm_error *err)
         status =
             readings.learn.count > 0 ? solve(fit, input, &readings, err) : share_by_time(fit, input, err);
     if (status == JM_OK) status = jm__fit_hold(fit, input, err);
-    if (fit->own) fit->total = own_total(fit, input);
+    fit->total = fit->own ? own_total(fit, input) : input->total;
     chosen_free(&readings);
     return status;
 }

@@ -14,19 +14,6 @@
 /* Further apart, one of the two is wrong rather than unsure: by chance once in 370 times. */
 static const double apart_z = 3;
 
-/* Readings whose errors are as one, where they drift: as far as noise.c follows a drift. */
-static const double one_error = 20;
-
-/* What noise and drift of its readings do to the integral of the sensor that was fitted. */
-static void add_noise(jm__fit *fit, const jm__fit_input *input)
-{
-    double seconds = 0, noise_w = jm__noise_of(input->sensor).noise_w; /* the fit's has the misfit in it */
-    for (size_t k = 0; k < input->columns; k++)
-        seconds += input->seconds[k];
-    fit->total.u_j =
-        hypot(fit->total.u_j, noise_w * seconds / sqrt(fmax(1, (double)fit->readings / one_error)));
-}
-
 static void take_total(jm__fit *fit, const double *told, double variance, double difference_j)
 {
     size_t columns = fit->columns;
@@ -45,21 +32,19 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     double *told = calloc(columns + 1, sizeof *told); /* C e */
     if (told == NULL) return jm__no_memory(err, "jm__fit_hold");
     jm__matrix_apply(told, fit->covariance, seconds, columns);
-    fit->total = input->total;
-    bool measured = fit->fitted && fit->total.source != NULL;
-    bool independent = measured && fit->total.source != input->sensor->name;
-    if (measured && !independent) add_noise(fit, input);
-    double total_variance = fit->total.u_j * fit->total.u_j;
+    bool independent =
+        fit->fitted && input->total.source != NULL && input->total.source != input->sensor->name;
+    double total_variance = input->total.u_j * input->total.u_j;
     double all = total_variance + fmax(0, jm__matrix_dot(told, seconds, columns));
     fit->free_j = jm__matrix_dot(seconds, fit->power_w, columns);
-    double difference_j = fit->total.energy_j - fit->free_j;
+    double difference_j = input->total.energy_j - fit->free_j;
     double z = all > 0 ? difference_j / sqrt(all) : 0;
     if (independent) fit->closure_z = z;
     /* Then its total is no equation of its own; unless the fit, of work that is not alike, knows less. */
-    bool surer = fit->total.source == NULL || all - total_variance < total_variance;
+    bool surer = input->total.source == NULL || all - total_variance < total_variance;
     bool same_readings = !independent && fit->learnt > 0 && surer;
     fit->own = fit->fitted && same_readings;
-    fit->held = fit->total.source != NULL && fabs(z) <= apart_z && !same_readings;
+    fit->held = input->total.source != NULL && fabs(z) <= apart_z && !same_readings;
     fit->rest_variance = same_readings ? 0 : all;
     if (fit->held && all > 0) {
         fit->rest_variance = total_variance * total_variance / all;

@@ -6,8 +6,7 @@
 
 /* Takes the total as one more, very sure equation, if it agrees with the readings within 3 standard
  * uncertainties: it moves powers and their covariance. Sets
- * total (as measured, with the noise of the readings in it that are the fit's own), free_j, closure_z,
- * rest_variance, held and own in any case. */
+ * free_j, closure_z, rest_variance, held and own in any case. */
 jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err);
 
 #endif

@@ -27,6 +27,10 @@ enum { APART_STEPS = 2 };
  * between the ring and the instant sensor on one side, the mean of a second on the other. */
 static const int64_t sharp_ns = 200 * JM_NS_PER_MS;
 
+/* Readings whose errors are as one. A choice: half of a reading's variance is a drift with a memory of ten
+ * readings, which is (1 + exp(-1/10)) / (1 - exp(-1/10)) = 20 of them as one, half is its own. */
+static const double one_error = 10;
+
 typedef struct parts {
     double counter_j;
     double power_j;               /* added to the counter's, or taken off it */
@@ -74,12 +78,20 @@ static double seam_j(const jm__power_piece *piece)
     return length_s * jm__power_spread_w(piece->by, piece->from_ns, piece->to_ns);
 }
 
+/* What noise and drift of the readings do to their integral, J. */
+static double noise_j(const jm__power_piece *piece)
+{
+    double seconds = (double)(piece->to_ns - piece->from_ns) * 1e-9;
+    double readings = (double)jm__power_readings(piece->by, piece->from_ns, piece->to_ns);
+    return piece->by->sensor->noise * seconds / sqrt(fmax(1, readings / one_error));
+}
+
 static void add_seen(parts *p, const jm__power_piece *piece)
 {
     double energy_j = jm__power_energy_j(piece->by, piece->from_ns, piece->to_ns);
     use(p, piece->by, energy_j);
-    p->variance +=
-        2 * pow(seam_j(piece), 2) + jm__power_missed_variance(piece->by, piece->from_ns, piece->to_ns);
+    p->variance += 2 * pow(seam_j(piece), 2) + pow(noise_j(piece), 2) +
+                   jm__power_missed_variance(piece->by, piece->from_ns, piece->to_ns);
     p->readings += jm__power_readings(piece->by, piece->from_ns, piece->to_ns);
 }
 
