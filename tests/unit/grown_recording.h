@@ -23,7 +23,8 @@
     X(RANGES, "NVTX ranges, one inside the other")                                                           \
     X(RANGES_ALONE, "the same, without a kernel")                                                            \
     X(CALLS, "calls of layers, one inside the other")                                                        \
-    X(PHASES, "phases, one inside the other")
+    X(PHASES, "phases, one inside the other")                                                                \
+    X(REQUESTS, "phases, one after the other")
 
 typedef enum grown_kind {
 #define X(name, text) GROWN_##name,
@@ -195,8 +196,9 @@ static inline void grown_one(grown *g, grown_kind kind, size_t i)
         return;
     }
     case GROWN_LAYERS:
+    case GROWN_REQUESTS:
         snprintf(text, sizeof text, "layer%zu", i);
-        grown_span(g, JM_SPAN_FORWARD, text);
+        grown_span(g, kind == GROWN_LAYERS ? JM_SPAN_FORWARD : JM_SPAN_PHASE, text);
         grown_kernel(g, g->classes[i % GROWN_KERNEL_CLASSES], 300);
         jm__writer_span_end(g->writer, g->outer_id, g->now_ns);
         g->outer_id = outside;
@@ -230,11 +232,15 @@ static inline void grown_write(const char *path, grown_kind kind, size_t count, 
     jm__writer_meta(g.writer, "start_ns", text);
     int64_t phase = grown_span(&g, JM_SPAN_PHASE, "train");
     grown_base(&g, kernels);
+    if (kind == GROWN_REQUESTS) { /* phases of their own */
+        jm__writer_span_end(g.writer, phase, g.now_ns);
+        g.outer_id = 0;
+    }
     for (size_t i = 0; i < count; i++)
         grown_one(&g, kind, i);
     for (int64_t open = g.span_id; open >= phase && g.outer_id > phase; open--)
         jm__writer_span_end(g.writer, open, g.now_ns);
-    jm__writer_span_end(g.writer, phase, g.now_ns);
+    if (kind != GROWN_REQUESTS) jm__writer_span_end(g.writer, phase, g.now_ns);
     grown_pass(&g, JM_NS_PER_S, 100);
     snprintf(text, sizeof text, "%" PRId64, g.now_ns);
     jm__writer_meta(g.writer, "end_ns", text);

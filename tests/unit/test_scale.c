@@ -91,6 +91,13 @@ static void phases_inside_each_other_grow_as_they_are_many(void **state)
     check_growth(&(growth){GROWN_PHASES, 5000, "type", false});
 }
 
+/* Each is measured by itself. */
+static void phases_after_each_other_grow_as_they_are_many(void **state)
+{
+    (void)state;
+    check_growth(&(growth){GROWN_REQUESTS, 8000, "phase", false});
+}
+
 /* Rows are written out one by one. (What a sanitizer keeps of freed memory would count.) */
 static void json_needs_little_more_memory_than_the_table(void **state)
 {
@@ -194,6 +201,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ranges_inside_each_other_grow_as_they_are_many),
         cmocka_unit_test(calls_inside_each_other_grow_as_they_are_many),
         cmocka_unit_test(phases_inside_each_other_grow_as_they_are_many),
+        cmocka_unit_test(phases_after_each_other_grow_as_they_are_many),
         cmocka_unit_test(json_needs_little_more_memory_than_the_table),
         cmocka_unit_test(recording_grows_as_names_are_many),
         cmocka_unit_test(recording_grows_as_ranges_inside_each_other_are_many),
