@@ -7,12 +7,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 enum { COLUMNS = 2, READINGS = 800 };
 
 static const int64_t step_ns = 10 * JM_NS_PER_MS;
+static const double rest_white = 77; /* W^2: the noise of all the rest */
 static const double power_w[COLUMNS] = {500, 90};
 
 /* One kind of work, and idle; a reading every 10 ms, half of each. */
@@ -64,12 +66,13 @@ static void scene_free(scene *s)
     jm__vec_free(&s->windows);
 }
 
-/* A stretch of `seconds` of work or of rest. */
+/* A stretch of `seconds` of work or of rest, in its middle if the scene says of no other time. */
 static jm__around around(scene *s, bool busy, double seconds)
 {
     int64_t from_ns = (busy ? READINGS / 4 : READINGS * 3 / 4) * step_ns;
     s->seconds[!busy] = seconds;
-    assert_true(jm__windows_add(&s->windows, from_ns, from_ns + (int64_t)(1e9 * seconds)));
+    if (s->windows.count == 0)
+        assert_true(jm__windows_add(&s->windows, from_ns, from_ns + (int64_t)(1e9 * seconds)));
     const jm__calibration calibration = jm__calibration_of(&s->sensor);
     const jm__prior prior = {.columns = COLUMNS};
     const jm__stretch_input here = {.sensor = &s->sensor,
@@ -81,6 +84,7 @@ static jm__around around(scene *s, bool busy, double seconds)
                               .power_w = (double *)(uintptr_t)power_w,
                               .covariance = s->covariance,
                               .readings = READINGS,
+                              .noise = {.white = rest_white},
                               .noise_w = 4};
     const jm__around_input input = {.rest = &rest,
                                     .learn = &s->rest,
@@ -122,6 +126,43 @@ static void test_powers_far_off_are_off_by_the_most(void **state)
     for (double off_w = 80; off_w < 85; off_w += 0.004) {
         double u = off_of(off_w);
         if (!(u > 0.15 && u < 0.17)) fail_msg("%g W: %g", off_w, u);
+    }
+}
+
+/* Of idle as much as of work, also where the run ends with the stretch. */
+static void test_idle_is_off_by_what_the_readings_around_show(void **state)
+{
+    (void)state;
+    for (int last = 0; last < 2; last++) {
+        scene s;
+        scene_init(&s, READINGS / 2 * step_ns);
+        read_all(&s, 0, 4, 4);
+        for (int i = READINGS / 2; i < READINGS; i++)
+            s.rest.items[i].value += 13.5;
+        if (last) assert_true(jm__windows_add(&s.windows, READINGS * step_ns - 1, READINGS * step_ns));
+        jm__around found = around(&s, false, 0.06);
+        if (!(fabs(found.relative_u[1] - 0.15) < 0.02)) fail_msg("%g", found.relative_u[1]);
+        jm__around_free(&found);
+        scene_free(&s);
+    }
+}
+
+/* A hundred readings of work, or none: the noise is that of the rest, and kinds are off by what is usual. */
+static void test_few_readings_like_it_tell_nothing_of_a_stretch(void **state)
+{
+    (void)state;
+    for (size_t count = 0; count <= 100; count += 100) {
+        scene s;
+        scene_init(&s, READINGS / 2 * step_ns);
+        read_all(&s, 0, 4, 4);
+        memmove(s.rest.items + count, s.rest.items + READINGS / 2, READINGS / 2 * sizeof *s.rest.items);
+        s.rest.count = READINGS / 2 + count;
+        jm__around found = around(&s, true, 0.06);
+        assert_true(found.noise_known);
+        if (count == 0) assert_true(found.noise.white == rest_white);
+        assert_true(fabs(found.relative_u[0] - 0.05) < 1e-12);
+        jm__around_free(&found);
+        scene_free(&s);
     }
 }
 
@@ -185,6 +226,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_powers_are_off_by_what_the_readings_around_show),
         cmocka_unit_test(test_powers_far_off_are_off_by_the_most),
+        cmocka_unit_test(test_idle_is_off_by_what_the_readings_around_show),
+        cmocka_unit_test(test_few_readings_like_it_tell_nothing_of_a_stretch),
         cmocka_unit_test(test_the_noise_is_that_of_readings_of_this_power),
         cmocka_unit_test(test_what_changes_from_call_to_call_is_less_over_many_calls),
         cmocka_unit_test(test_a_stretch_of_many_readings_tells_for_itself),
