@@ -40,7 +40,8 @@ static const double cell_s[NODES][ALL_COLUMNS] = {
     [BELOW] = {0, 0.4, 0.3, 0, 0.7, 0},  [BESIDE] = {0.9, 1.2, 0, 0.7, 0, 0.8},
 };
 
-static void make(made *m, double misfit)
+/* `known_w`: how surely each power was believed to be 300 W. */
+static void make_believed(made *m, double misfit, double known_w)
 {
     *m = (made){.dataset = {.boards = m->boards, .board_count = BOARDS}};
     m->a = (jm__attribution){
@@ -69,7 +70,7 @@ static void make(made *m, double misfit)
         const jm__belief *all = &belief;
         assert_int_equal(jm__belief_init(&belief, JM_PROVENANCE_WEAK, COLUMNS, NULL), JM_OK);
         for (size_t k = 0; k < COLUMNS; k++)
-            assert_int_equal(jm__belief_add_power(&belief, k, 300, 500, NULL), JM_OK);
+            assert_int_equal(jm__belief_add_power(&belief, k, 300, known_w, NULL), JM_OK);
         assert_int_equal(jm__prior_make(&part->fit.prior, &all, 1, (jm__noise_prior){5, 2}, NULL), JM_OK);
         jm__belief_free(&belief);
     }
@@ -80,6 +81,11 @@ static void make(made *m, double misfit)
             if (cell_s[n][k] > 0) jm__tree_add(&m->tree, n, k, cell_s[n][k]);
     }
     assert_int_equal(jm__uneven_find(&m->a, &m->tree, NULL), JM_OK);
+}
+
+static void make(made *m, double misfit)
+{
+    make_believed(m, misfit, 500);
 }
 
 static bool is_within(size_t node, size_t of)
@@ -249,6 +255,102 @@ static void test_rows_and_sums_of_rows_err_as_their_cells_do_together(void **sta
             assert_near(names[n], half_of(&m, n), quantile * sqrt(rows[n * NODES + n]));
         }
         check_report(&m, own);
+        release(&m);
+    }
+}
+
+/* No figure is less sure than the beliefs alone would have it, seen from there. */
+static void test_rows_and_sums_are_no_less_sure_than_the_beliefs(void **state)
+{
+    (void)state;
+    const double misfit = 0.05, known_w = 2;
+    made m;
+    make_believed(&m, misfit, known_w);
+    measure(&m, BESIDE, 40, 6);
+    make_rows(&m);
+    const jm__sums sums = {.a = &m.a, .tree = &m.tree, .rows = &m.rows, .totals = &m.totals};
+    for (size_t r = 0; r < NODES; r++) {
+        double off_j = 0, square = 0;
+        size_t row = row_of(&m, r);
+        jm_sum sum;
+        if (r == BESIDE || r == BELOW) continue; /* measured */
+        for (size_t k = 0; k < ALL_COLUMNS; k++) {
+            double seconds = 0, all_s = 0, squares = 0;
+            for (size_t n = 0; n < NODES; n++) {
+                seconds += is_within(n, r) ? cell_s[n][k] : 0;
+                all_s += cell_s[n][k];
+                squares += pow(cell_s[n][k], 2);
+            }
+            off_j += seconds * (m.power_w[k] - 300);
+            square += pow(seconds * known_w, 2) +
+                      pow(misfit * m.power_w[k], 2) * squares / pow(all_s, 2) * seconds * (all_s - seconds);
+        }
+        double most_j = 1.96 * sqrt(square + off_j * off_j);
+        double own[NODES * NODES], rows[NODES * NODES];
+        in_full(&m, misfit, own);
+        rows_in_full(own, rows);
+        assert_near(names[r], half_of(&m, r), fmin(most_j, quantile * sqrt(rows[r * NODES + r])));
+        assert_int_equal(jm__sums_add(&sums, &row, 1, &sum, NULL), JM_OK);
+        assert_near(names[r], sum.high_j, m.rows.items[row].energy_high_j);
+        assert_near(names[r], sum.low_j, m.rows.items[row].energy_low_j);
+    }
+    release(&m);
+}
+
+/* With `(unresolved)`, a sum is the total less all other rows. Where the fit was held to the total, what is
+ * unresolved has an error of its own; else the total has. One board is held, the other not, or both, or none.
+ */
+static void test_a_sum_with_what_is_unresolved_is_the_total_less_the_others(void **state)
+{
+    (void)state;
+    static const size_t set[] = {FIRST, THIRD, BESIDE};
+    const double misfit = 0.05, u_j[BOARDS] = {30, 17}, rest_variance[BOARDS] = {110, 75};
+    for (int held = 0; held < 4; held++) {
+        made m;
+        double own[NODES * NODES], variance = 0, others_j = 0, total_j = 0, member[NODES] = {0};
+        make(&m, misfit);
+        in_full(&m, misfit, own);
+        for (size_t b = 0; b < BOARDS; b++) {
+            jm__board_part *part = &m.parts[b];
+            part->counted = true;
+            part->fit.held = held >> b & 1;
+            part->fit.rest_variance = rest_variance[b];
+            part->fit.closure_z = NAN;
+            part->total = (jm__total){.source = "energy_counter", .energy_j = 6000, .u_j = u_j[b]};
+            total_j += 6000;
+            variance += part->fit.held ? rest_variance[b] : u_j[b] * u_j[b];
+        }
+        make_rows(&m);
+        size_t rows[4] = {0}, last = m.rows.count - 1;
+        assert_int_equal(m.rows.nodes.items[last], JM__NO_NODE);
+        rows[0] = last;
+        for (size_t i = 0; i < 3; i++) {
+            rows[i + 1] = row_of(&m, set[i]);
+            for (size_t n = 0; n < NODES; n++)
+                if (is_within(n, set[i])) member[n] = 1;
+        }
+        double fit_j2 = 0;
+        for (size_t b = 0; b < BOARDS; b++) { /* errors of the rows in the sum, or of those that are not */
+            double one[NODES * NODES], sign[NODES], sum[1];
+            made alone = m;
+            memset(alone.covariance[1 - b], 0, sizeof alone.covariance[0]);
+            for (size_t k = 0; k < COLUMNS; k++)
+                alone.power_w[(1 - b) * COLUMNS + k] = 0; /* no misfit of it either */
+            in_full(&alone, misfit, one);
+            for (size_t n = 0; n < NODES; n++)
+                sign[n] = m.parts[b].fit.held ? member[n] : 1 - member[n];
+            dense_around(sum, sign, one, NODES, 1);
+            fit_j2 += sum[0];
+        }
+        for (size_t n = 0; n < NODES; n++)
+            for (size_t k = 0; k < ALL_COLUMNS; k++)
+                others_j += (1 - member[n]) * cell_s[n][k] * m.power_w[k];
+        const jm__sums sums = {.a = &m.a, .tree = &m.tree, .rows = &m.rows, .totals = &m.totals};
+        jm_sum sum;
+        assert_int_equal(jm__sums_add(&sums, rows, 4, &sum, NULL), JM_OK);
+        assert_near("sum", sum.energy_j, total_j - others_j);
+        assert_near("its half", sum.high_j - sum.energy_j,
+                    hypot(quantile * sqrt(fit_j2), 1.96 * sqrt(variance)));
         release(&m);
     }
 }
@@ -437,6 +539,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_and_sums_of_rows_err_as_their_cells_do_together),
+        cmocka_unit_test(test_rows_and_sums_are_no_less_sure_than_the_beliefs),
+        cmocka_unit_test(test_a_sum_with_what_is_unresolved_is_the_total_less_the_others),
         cmocka_unit_test(test_parts_of_a_measured_phase_know_what_it_took),
         cmocka_unit_test(test_rows_of_measured_phases_are_off_as_they_say),
         cmocka_unit_test(test_a_measured_phase_leaves_powers_within_their_limits),
