@@ -138,6 +138,20 @@ static void test_table_fits_every_width(void **state)
     }
 }
 
+/* 30 columns beside the name hold six words of four letters, of however many bytes. */
+static void test_lines_are_as_long_as_their_letters_not_their_bytes(void **state)
+{
+    (void)state;
+    static const char *const notes[] = {"ääää ääää ääää ääää ääää ääää ääää ääää"};
+    const jm_report before = fake_report;
+    fake_report.notes = notes;
+    fake_report.note_count = 1;
+    char *text = text_of(40, 0);
+    fake_report = before;
+    assert_true(has(text, "note      ääää ääää ääää ääää ääää ääää\n          ääää ääää\n"));
+    free(text);
+}
+
 static void test_limit_shows_the_top_first_and_counts_no_joule_twice(void **state)
 {
     (void)state;
@@ -313,6 +327,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_table_reads_as_told, reset),
         cmocka_unit_test_setup(test_table_fits_every_width, reset),
+        cmocka_unit_test_setup(test_lines_are_as_long_as_their_letters_not_their_bytes, reset),
         cmocka_unit_test_setup(test_limit_shows_the_top_first_and_counts_no_joule_twice, reset),
         cmocka_unit_test_setup(test_absent_figures_are_dashes_and_nulls, reset),
         cmocka_unit_test_setup(test_json_has_the_promised_keys, reset),
