@@ -39,3 +39,17 @@ def test_demo_finds_the_true_joules_of_each_layer(tmp_path: Path) -> None:
             assert float(found_j) == pytest.approx(float(truth_j), rel=0.05), path
     assert recording.exists()
     assert (tmp_path / "demo.joulemap.truth.csv").exists()
+
+
+def test_demo_says_where_it_cannot_put_its_files(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "joulemap._cli", "demo", "--sim", "h200"],
+        env={**os.environ, "TMPDIR": str(tmp_path / "nowhere")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 74, done.stdout + done.stderr
+    assert f"cannot make a folder {tmp_path}/nowhere/joulemap-demo-" in done.stderr
+    assert "set TMPDIR" in done.stderr
