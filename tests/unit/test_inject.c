@@ -210,6 +210,10 @@ static int program_two_runs(void)
     launch_kernel("kernel");
     inject_stop();
     if (inject_start("/nonexistent/run") == 0) return 3;
+    alarm(100);
+    pid_t child = fork(); /* still one, after any number of runs */
+    if (child == 0) _exit(0);
+    if (child < 0 || waitpid(child, NULL, 0) != child) return 4;
     return first == NULL;
 }
 
