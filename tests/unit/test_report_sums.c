@@ -219,6 +219,59 @@ static void test_nothing_unresolved_makes_no_sum_less_sure(void **state)
 
 /* What a meter upstream of the boards says is theirs too: it is a sum of its own, and adds nothing to them.
  */
+/* Two layers in turns, each call a span of its own: what they differ by they do in all of their calls, so
+ * many calls are known no better than the layer is where it has one row. */
+static void test_calls_of_a_layer_differ_alike(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(9, 1, 20000);
+    int64_t kernel = syn_class(s, "kernel", 1, 400), other = syn_class(s, "other", 2, 600);
+    int64_t now = 1000000000, end = 13000000000;
+    int64_t phase = syn_span(s, JM_SPAN_PHASE, "train", "", 0, now, end, 100);
+    while (now + 60000000 < end) {
+        for (int l = 0; l < 2; l++) {
+            int64_t until = now + 20000000;
+            int64_t layer =
+                syn_span(s, JM_SPAN_FORWARD, l == 0 ? "net.one" : "net.two", "Layer", phase, now, until, 100);
+            syn_kernel(s, kernel, 0, layer, now, until);
+            now = until;
+        }
+        int64_t until = now + (int64_t)(20e6 * syn_uniform(s));
+        syn_kernel(s, other, 0, phase, now, until);
+        now = until;
+    }
+    syn_measure(s, 0, 500000000, 13500000000);
+    syn_finish(s);
+    jm_report *layers = report_of(s, JM_BY_LAYER), *spans = report_of(s, JM_BY_SPAN);
+    size_t one = row_named(layers, "net.one"), count = 0, calls[400];
+    double alone = 0;
+    for (size_t i = 0; i < jm_report_row_count(spans); i++) {
+        const jm_row *row = jm_report_row(spans, i);
+        if (strcmp(row->path, "net.one") != 0) continue;
+        assert_in_range(count, 0, 399);
+        alone = row->energy_high_j - row->energy_low_j;
+        calls[count++] = i;
+    }
+    assert_in_range(count, 200, 400);
+    const jm_row *layer = jm_report_row(layers, one);
+    jm_sum sum = sum_of(spans, calls, count);
+    double wide = sum.high_j - sum.low_j, of_layer = layer->energy_high_j - layer->energy_low_j;
+    print_message("a call +-%.3f J, %zu calls +-%.2f J, the layer +-%.2f J\n", alone / 2, count, wide / 2,
+                  of_layer / 2);
+    assert_near(sum.energy_j, layer->energy_j);
+    assert_true(wide > 0.98 * of_layer && wide < 1.1 * of_layer);
+    double sum_j2 = 0; /* and so say the covariances of the calls */
+    for (size_t i = 0; i < count; i++)
+        sum_j2 += covariance_of(spans, calls[i], calls[0]);
+    sum_j2 *= (double)count;
+    jm_sum first = sum_of(spans, calls, 1);
+    double quantile = (first.high_j - first.low_j) / 2 / sqrt(covariance_of(spans, calls[0], calls[0]));
+    assert_true(fabs(wide / 2 / (quantile * sqrt(sum_j2)) - 1) < 0.05);
+    jm_report_free(layers);
+    jm_report_free(spans);
+    syn_free(s);
+}
+
 static void test_a_meter_adds_nothing_to_what_it_measures(void **state)
 {
     (void)state;
@@ -345,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_the_interval_of_a_sum_is_that_of_its_covariances),
         cmocka_unit_test(test_errors_that_cancel_make_the_sum_surer_than_its_parts),
         cmocka_unit_test(test_nothing_unresolved_makes_no_sum_less_sure),
+        cmocka_unit_test(test_calls_of_a_layer_differ_alike),
         cmocka_unit_test(test_a_meter_adds_nothing_to_what_it_measures),
         cmocka_unit_test(test_of_three_boards_the_least_sure_one_names_the_belief),
         cmocka_unit_test(test_the_readings_decide_where_they_took_half_of_the_variance),

@@ -2,6 +2,7 @@
 #ifndef JM_ATTRIBUTE_FIT_CELL_H
 #define JM_ATTRIBUTE_FIT_CELL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Columns of all boards are numbered one after the other. */
@@ -9,6 +10,8 @@ typedef struct jm__cell {
     uint32_t node;
     uint32_t column;
     double seconds;
+    size_t alike; /* in a tree: the first of the cells of this column and of nodes with this path and kind;
+                     itself */
 } jm__cell;
 
 #endif

@@ -18,6 +18,7 @@ typedef struct part_sum {
     double *inside_s; /* [columns of all boards]: of the nodes in the set */
     double *seconds;  /* [columns of all boards]: of all nodes by their factors */
     double *square_s; /* [columns of all boards]: the same by their squares */
+    double *off_s;    /* [cells]: by factor, less what the column's mean factor makes of it */
     double energy_j;
     double variance; /* of what needs no fit, J^2 */
     bool upstream;   /* boards upstream of others and nothing else: beside others their joules are not new */
@@ -29,7 +30,8 @@ static jm_status part_init(part_sum *sum, const jm__sums *s, jm_error *err)
     sum->in = calloc(s->tree->nodes.count + 1, sizeof *sum->in);
     double **const arrays[] = {&sum->factor, &sum->taken, &sum->inside_s, &sum->seconds, &sum->square_s};
     sum->whole = calloc(s->tree->nodes.count + 1, sizeof *sum->whole);
-    bool fine = sum->in != NULL && sum->whole != NULL;
+    sum->off_s = calloc(s->tree->cells.count + 1, sizeof *sum->off_s);
+    bool fine = sum->in != NULL && sum->whole != NULL && sum->off_s != NULL;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         *arrays[i] = calloc((i < 2 ? s->tree->nodes.count : s->a->columns) + 1, sizeof(double));
         fine = fine && *arrays[i] != NULL;
@@ -42,6 +44,7 @@ static void part_free(part_sum *sum)
     double *const arrays[] = {sum->factor, sum->taken, sum->inside_s, sum->seconds, sum->square_s};
     free(sum->in);
     free(sum->whole);
+    free(sum->off_s);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -95,6 +98,17 @@ static void add_up(part_sum *sum, const jm__sums *s)
         sum->seconds[cell->column] += factor * cell->seconds;
         sum->square_s[cell->column] += factor * factor * cell->seconds;
     }
+    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
+        const jm__board_part *part = &s->a->boards[b];
+        for (size_t i = 0; part->fit.uneven != NULL && i < s->tree->cells.count; i++) {
+            const jm__cell *cell = &s->tree->cells.items[i];
+            if (cell->column < part->first_column || cell->column >= part->first_column + part->fit.columns)
+                continue;
+            double all_s = part->fit.uneven[cell->column - part->first_column].seconds;
+            double mean = all_s > 0 ? sum->seconds[cell->column] / all_s : 0;
+            sum->off_s[i] = (sum->factor[cell->node] - mean) * cell->seconds;
+        }
+    }
 }
 
 /* With `(unresolved)`, the sum is the total less the rows that are not in it. Where the fit was held to the
@@ -120,14 +134,47 @@ static jm_status add_unresolved(part_sum *sum, const jm__sums *s, jm_error *err)
         memcpy(sum->inside_s + first, rest.inside_s + first, bytes);
         memcpy(sum->seconds + first, rest.seconds + first, bytes);
         memcpy(sum->square_s + first, rest.square_s + first, bytes);
+        for (size_t i = 0; i < s->tree->cells.count; i++) {
+            size_t column = s->tree->cells.items[i].column;
+            bool own = column >= first && column < first + part->work->columns.count;
+            if (own) sum->off_s[i] = rest.off_s[i];
+        }
     }
     part_free(&rest);
     return status;
 }
 
+/* Rows are taken to differ from their columns' means each by itself (uneven.c), but calls of one layer, as
+ * spans, differ alike: what that adds. */
+static jm_status alike_covariance(const part_sum *left, const part_sum *right, const jm__sums *s,
+                                  double *out_j2, jm_error *err)
+{
+    size_t cells = s->tree->cells.count;
+    double *sums_s[] = {calloc(cells + 1, sizeof(double)), calloc(cells + 1, sizeof(double))};
+    double *square = calloc(s->a->columns + 1, sizeof *square); /* (u x)^2 */
+    bool fine = sums_s[0] != NULL && sums_s[1] != NULL && square != NULL;
+    for (size_t b = 0; fine && b < s->a->dataset->board_count; b++) {
+        const jm__board_part *part = &s->a->boards[b];
+        for (size_t k = 0; part->fit.uneven != NULL && k < part->fit.columns; k++)
+            square[part->first_column + k] = pow(part->fit.misfit * part->fit.power_w[k], 2);
+    }
+    for (size_t i = 0; fine && i < cells; i++) {
+        const jm__cell *cell = &s->tree->cells.items[i];
+        sums_s[0][cell->alike] += left->off_s[i];
+        sums_s[1][cell->alike] += right->off_s[i];
+        *out_j2 -= square[cell->column] * left->off_s[i] * right->off_s[i];
+    }
+    for (size_t i = 0; fine && i < cells; i++)
+        *out_j2 += square[s->tree->cells.items[i].column] * sums_s[0][i] * sums_s[1][i];
+    free(sums_s[0]);
+    free(sums_s[1]);
+    free(square);
+    return fine ? JM_OK : jm__no_memory(err, "jm_report_sum");
+}
+
 /* What the fits' errors do to two sums; `both_s`: of what is in both. */
-static double fit_covariance(const part_sum *left, const part_sum *right, const double *both_s,
-                             const jm__sums *s)
+static jm_status fit_covariance(const part_sum *left, const part_sum *right, const double *both_s,
+                                const jm__sums *s, double *out_j2, jm_error *err)
 {
     double sum_j2 = 0;
     for (size_t b = 0; b < s->a->dataset->board_count; b++) {
@@ -137,7 +184,8 @@ static double fit_covariance(const part_sum *left, const part_sum *right, const 
         sum_j2 +=
             jm__fit_covariance(&part->fit, left->seconds + first, right->seconds + first, both_s + first);
     }
-    return sum_j2;
+    *out_j2 = sum_j2;
+    return alike_covariance(left, right, s, out_j2, err);
 }
 
 /* Half the 95 % interval; NAN if nothing is known of a part of it. */
@@ -151,7 +199,9 @@ static jm_status find_half(const part_sum *sum, const jm__sums *s, double *half_
             cells[count++] = (jm__cell){.column = (uint32_t)k, .seconds = sum->inside_s[k]};
     jm__energy energy = jm__energy_of(s->a, cells, count);
     free(cells);
-    jm__energy_set_variance(&energy, fit_covariance(sum, sum, sum->square_s, s));
+    double variance = 0;
+    JM_TRY(fit_covariance(sum, sum, sum->square_s, s, &variance, err));
+    jm__energy_set_variance(&energy, variance);
     *half_j = energy.known ? hypot(energy.half_j, JM_NORMAL_95 * sqrt(sum->variance)) : NAN;
     return JM_OK;
 }
@@ -216,7 +266,8 @@ static jm_status covariance(const part_sum *left, const part_sum *right, const j
         const jm__cell *cell = &s->tree->cells.items[i];
         both_s[cell->column] += left->factor[cell->node] * right->factor[cell->node] * cell->seconds;
     }
-    double sum_j2 = fit_covariance(left, right, both_s, s);
+    double sum_j2 = 0;
+    jm_status status = fit_covariance(left, right, both_s, s, &sum_j2, err);
     for (size_t n = 0; n < s->tree->nodes.count; n++) { /* what sensors had is the same in both */
         const jm__node *node = &s->tree->nodes.items[n];
         sum_j2 += left->factor[n] * right->factor[n] * pow(node->measured_u_j, 2);
@@ -224,7 +275,7 @@ static jm_status covariance(const part_sum *left, const part_sum *right, const j
     }
     free(both_s);
     *out_j2 = sum_j2;
-    return JM_OK;
+    return status;
 }
 
 jm_status jm__sums_covariance(const jm__sums *s, size_t row_a, size_t row_b, double *out_j2, jm_error *err)

@@ -21,6 +21,8 @@ void jm__tree_close(jm__tree *tree)
 {
     jm__map_free(&tree->by_path);
     jm__map_free(&tree->by_column);
+    jm__map_free(&tree->alike);
+    jm__map_free(&tree->alike_cells);
 }
 
 const char *jm__tree_text(jm__tree *tree, const char *format, ...)
@@ -60,12 +62,15 @@ void jm__tree_init(jm__tree *tree)
     *tree = (jm__tree){
         .by_path = {.key_size = sizeof(node_key), .hash = node_hash, .equal = node_equal},
         .by_column = {.key_size = sizeof(uint64_t)},
+        .alike = {.key_size = sizeof(node_key), .hash = node_hash, .equal = node_equal},
+        .alike_cells = {.key_size = sizeof(uint64_t)},
     };
 }
 
-size_t jm__tree_new(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind)
+static size_t push_node(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind)
 {
     jm__node node = {.parent = parent,
+                     .alike = tree->nodes.count,
                      .name = name,
                      .path = path,
                      .kind = kind,
@@ -78,6 +83,24 @@ size_t jm__tree_new(jm__tree *tree, size_t parent, const char *name, const char 
         return JM__NO_NODE;
     }
     return tree->nodes.count - 1;
+}
+
+/* The number in `map`, put there as `number` if there is none. */
+static size_t first_of(jm__tree *tree, jm__map *map, const void *key, size_t number)
+{
+    const jm__map_value *found = jm__map_find(map, key);
+    if (found != NULL) return (size_t)found->id;
+    if (!jm__map_put(map, key, (jm__map_value){.id = (int64_t)number})) tree->failed = true;
+    return number;
+}
+
+size_t jm__tree_new(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind)
+{
+    size_t node = push_node(tree, parent, name, path, kind);
+    if (node == JM__NO_NODE) return node;
+    const node_key key = {path, kind};
+    tree->nodes.items[node].alike = first_of(tree, &tree->alike, &key, node);
+    return tree->failed ? JM__NO_NODE : node;
 }
 
 size_t jm__tree_find(const jm__tree *tree, const char *path, const char *kind)
@@ -96,7 +119,7 @@ size_t jm__tree_node(jm__tree *tree, size_t parent, const char *name, const char
     size_t known = jm__tree_find(tree, path, kind), node;
     if (known != JM__NO_NODE) return known;
     const node_key key = {path, kind};
-    node = jm__tree_new(tree, parent, name, path, kind);
+    node = push_node(tree, parent, name, path, kind);
     if (node != JM__NO_NODE && !jm__map_put(&tree->by_path, &key, (jm__map_value){.id = (int64_t)node}))
         tree->failed = true;
     return tree->failed ? JM__NO_NODE : node;
@@ -111,7 +134,11 @@ void jm__tree_add(jm__tree *tree, size_t node, uint32_t column, double seconds)
         tree->cells.items[found->id].seconds += seconds;
         return;
     }
-    jm__cell cell = {(uint32_t)node, column, seconds};
+    jm__cell cell = {(uint32_t)node, column, seconds, tree->cells.count};
+    if (tree->alike.count > 0) {
+        uint64_t alike = (uint64_t)tree->nodes.items[node].alike << 32 | column;
+        cell.alike = first_of(tree, &tree->alike_cells, &alike, tree->cells.count);
+    }
     jm__map_value at = {.id = (int64_t)tree->cells.count};
     if (!jm__vec_push(&tree->cells, cell) || !jm__map_put(&tree->by_column, &key, at)) tree->failed = true;
 }

@@ -22,6 +22,7 @@ static inline jm__board_set jm__board_bit(size_t board)
 
 typedef struct jm__node {
     size_t parent;    /* JM__NO_NODE: top; always created before its children */
+    size_t alike;     /* the first node with this path and kind: itself, unless each span has a row */
     const char *name; /* all texts belong to the tree or outlive it */
     const char *path;
     const char *kind;
@@ -50,9 +51,11 @@ typedef struct jm__tree {
     JM_VEC(jm__node) nodes;
     jm__text_store texts;
     JM_VEC(jm__cell) cells;
-    jm__map by_path;   /* numbers of nodes; these two until the tree is full */
+    jm__map by_path;   /* numbers of nodes; these four until the tree is full */
     jm__map by_column; /* numbers of cells */
-    bool failed;       /* memory is out, or too many nodes: checked once, at the end */
+    jm__map alike;     /* of nodes that no other call will find, the first of each path and kind */
+    jm__map alike_cells;
+    bool failed; /* memory is out, or too many nodes: checked once, at the end */
     bool full;
 } jm__tree;
 
