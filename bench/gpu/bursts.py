@@ -46,7 +46,7 @@ SETTINGS_MS = [(2, 8), (4, 4), (4, 8), (8, 8), (8, 16)]  # burst, gap
 SERIES = 2
 LEAST_CALL_S = 100e-6
 PER_BIN = 2
-SAME_WORK = 0.15  # difference of busy time, alone and in training, up to which both are taken for the same work
+SAME_WORK = 0.05  # difference of busy time, alone and in training, up to which both are taken for the same work
 AHEAD_CYCLES = 1_000_000_000  # half a second in which the host can launch ahead of the GPU
 STUDENT_95 = 2.36  # Student's t, two series of five settings less three unknowns: seven degrees of freedom
 
