@@ -9,7 +9,7 @@
 /* Choices. Stamps of two seconds around a sample tell where the grid is: so long, clocks that are 100 ppm
  * apart move it by 0.2 ms. On boards in time, stamps scatter by up to 1 ms around it (H200), and late ones
  * begin at 2.5 ms (H100). */
-enum { AROUND = 50, LEAST_AROUND = 8 };
+enum { AROUND = 50, LEAST_AROUND = 8, TOGETHER = 10 }; /* so many samples are told of one grid */
 static const double agree_share = 1.0 / 20; /* of a period: stamps no further off are on the grid */
 static const double agree_least = 0.5;      /* so many of the stamps around agree on it */
 static const double latest_share = 0.65;    /* of a period: no stamp is later */
@@ -46,6 +46,13 @@ static double grid_from(const int64_t *stamps_ns, size_t i, size_t first, size_t
     return (double)most < agree_least * (double)count ? NAN : off_ns[best + most / 2];
 }
 
+/* How late the stamp is, in (latest - 1, latest] periods, with the grid through grid_ns. */
+static double lateness(int64_t stamp_ns, double grid_ns, double period_ns)
+{
+    double apart_ns = (double)stamp_ns - grid_ns;
+    return apart_ns - ceil(apart_ns / period_ns - latest_share) * period_ns;
+}
+
 jm_status jm__ring_grid(jm_reading *readings, size_t count, int64_t period_ns, jm_error *err)
 {
     if (period_ns <= 0 || count < LEAST_AROUND) return JM_OK;
@@ -53,11 +60,18 @@ jm_status jm__ring_grid(jm_reading *readings, size_t count, int64_t period_ns, j
     if (stamps_ns == NULL) return jm__no_memory(err, "jm__ring_grid");
     for (size_t i = 0; i < count; i++)
         stamps_ns[i] = readings[i].t_ns;
+    double period = (double)period_ns, off_ns = NAN;
+    size_t middle = 0;
     for (size_t i = 0; i < count; i++) {
-        size_t first = i < AROUND ? 0 : i - AROUND, end = count - i > AROUND + 1 ? i + AROUND + 1 : count;
-        double off_ns = grid_from(stamps_ns, i, first, end, (double)period_ns);
-        bool late = off_ns < -agree_share * (double)period_ns; /* no, if that is NAN */
-        int64_t t_ns = stamps_ns[i] + (late ? llround(off_ns) : 0);
+        if (i % TOGETHER == 0) {
+            middle = i + TOGETHER / 2 < count ? i + TOGETHER / 2 : count - 1;
+            size_t first = middle < AROUND ? 0 : middle - AROUND;
+            size_t end = count - middle > AROUND + 1 ? middle + AROUND + 1 : count;
+            off_ns = grid_from(stamps_ns, middle, first, end, period);
+        }
+        if (isnan(off_ns)) continue;
+        double late_ns = lateness(stamps_ns[i] - stamps_ns[middle], off_ns, period);
+        int64_t t_ns = stamps_ns[i] - (late_ns > agree_share * period ? llround(late_ns) : 0);
         if (i == 0 || t_ns > readings[i - 1].t_ns) readings[i].t_ns = t_ns;
     }
     free(stamps_ns);
