@@ -95,7 +95,7 @@ typedef struct jm_sensor {
 
 typedef struct jm_reading {
     int64_t sensor_id;
-    int64_t t_ns; /* CLOCK_MONOTONIC, late stamps corrected */
+    int64_t t_ns; /* CLOCK_MONOTONIC, as the sensor stamped it */
     double value;
 } jm_reading;
 

@@ -65,7 +65,7 @@ const cli_verb cli_verb_import = {
         "a phase of that name: see `joulemap report --phase`. A segment counts as one kernel row that "
         "stands for kernel_launches calls; with --kernels beside it, segments only tell the phases.\n"
         "\n"
-        "Late stamps of the sample ring are put right, as they are in live recordings.\n",
+        "Stamps are kept as read; reports put late ones of the sample ring right.\n",
     .options = options,
     .run = run,
 };

@@ -144,7 +144,7 @@ static void buffered_take(jm__channel *channel, jm__channel_context *context)
     channel->due_ns = anchor.monotonic_ns + (channel->stuck ? POLL_NS : channel->every_ns);
     if (channel->edge_ns != 0 && (channel->fresh_ns >= channel->edge_ns || channel->stuck))
         channel->edge_ns = 0;
-    /* Hurried: what is wanted needs its right neighbour, which needs two periods more. */
+    /* Hurried: what is wanted may be a period or two away. */
     if (channel->edge_ns != 0) channel->due_ns = anchor.monotonic_ns + channel->ring.period_ns;
 }
 

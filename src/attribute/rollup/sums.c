@@ -81,6 +81,21 @@ static void find_factors(part_sum *sum, const jm__sums *s)
     }
 }
 
+static void find_off(part_sum *sum, const jm__sums *s)
+{
+    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
+        const jm__board_part *part = &s->a->boards[b];
+        for (size_t i = 0; part->fit.uneven != NULL && i < s->tree->cells.count; i++) {
+            const jm__cell *cell = &s->tree->cells.items[i];
+            if (cell->column < part->first_column || cell->column >= part->first_column + part->fit.columns)
+                continue;
+            double all_s = part->fit.uneven[cell->column - part->first_column].seconds;
+            double mean = all_s > 0 ? sum->seconds[cell->column] / all_s : 0;
+            sum->off_s[i] = (sum->factor[cell->node] - mean) * cell->seconds;
+        }
+    }
+}
+
 static void add_up(part_sum *sum, const jm__sums *s)
 {
     find_factors(sum, s);
@@ -98,17 +113,7 @@ static void add_up(part_sum *sum, const jm__sums *s)
         sum->seconds[cell->column] += factor * cell->seconds;
         sum->square_s[cell->column] += factor * factor * cell->seconds;
     }
-    for (size_t b = 0; b < s->a->dataset->board_count; b++) {
-        const jm__board_part *part = &s->a->boards[b];
-        for (size_t i = 0; part->fit.uneven != NULL && i < s->tree->cells.count; i++) {
-            const jm__cell *cell = &s->tree->cells.items[i];
-            if (cell->column < part->first_column || cell->column >= part->first_column + part->fit.columns)
-                continue;
-            double all_s = part->fit.uneven[cell->column - part->first_column].seconds;
-            double mean = all_s > 0 ? sum->seconds[cell->column] / all_s : 0;
-            sum->off_s[i] = (sum->factor[cell->node] - mean) * cell->seconds;
-        }
-    }
+    find_off(sum, s);
 }
 
 /* With `(unresolved)`, the sum is the total less the rows that are not in it. Where the fit was held to the
