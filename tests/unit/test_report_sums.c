@@ -259,7 +259,7 @@ static void test_calls_of_a_layer_differ_alike(void **state)
     print_message("a call +-%.3f J, %zu calls +-%.2f J, the layer +-%.2f J\n", alone / 2, count, wide / 2,
                   of_layer / 2);
     assert_near(sum.energy_j, layer->energy_j);
-    assert_true(wide > 0.98 * of_layer && wide < 1.1 * of_layer);
+    assert_true(fabs(wide / of_layer - 1) < 0.01);
     double sum_j2 = 0; /* and so say the covariances of the calls */
     for (size_t i = 0; i < count; i++)
         sum_j2 += covariance_of(spans, calls[i], calls[0]);

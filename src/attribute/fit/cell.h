@@ -10,8 +10,8 @@ typedef struct jm__cell {
     uint32_t node;
     uint32_t column;
     double seconds;
-    size_t alike; /* in a tree: the first of the cells of this column and of nodes with this path and kind;
-                     itself */
+    size_t
+        alike; /* in a tree: one number for all cells of this column and of nodes with this path and kind */
 } jm__cell;
 
 #endif

@@ -169,8 +169,11 @@ static jm_status alike_covariance(const part_sum *left, const part_sum *right, c
         sums_s[1][cell->alike] += right->off_s[i];
         *out_j2 -= square[cell->column] * left->off_s[i] * right->off_s[i];
     }
-    for (size_t i = 0; fine && i < cells; i++)
-        *out_j2 += square[s->tree->cells.items[i].column] * sums_s[0][i] * sums_s[1][i];
+    for (size_t i = 0; fine && i < cells; i++) { /* `alike` is a name: cells have been sorted since */
+        const jm__cell *cell = &s->tree->cells.items[i];
+        *out_j2 += square[cell->column] * sums_s[0][cell->alike] * sums_s[1][cell->alike];
+        sums_s[0][cell->alike] = 0; /* each once */
+    }
     free(sums_s[0]);
     free(sums_s[1]);
     free(square);
