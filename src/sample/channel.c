@@ -2,7 +2,6 @@
 #include "sample/channel.h"
 
 #include "rows/rows.h"
-#include "rows/sensor_role.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -57,19 +57,14 @@ static void gap_note(jm__ring_result *out, int64_t t_ns, int64_t gap_ns)
     out->gaps[JM_RING_GAPS_MAX - 1].gap_ns += gap_ns;
 }
 
-static void emit(const jm__ring_stream *stream, jm_reading reading, jm__ring_result *out)
-{
-    if (reading.t_ns >= stream->from_ns && out->count < JM_DEVICE_SAMPLES_MAX + 1)
-        out->readings[out->count++] = reading;
-}
-
 /* One new sample, on the one clock. */
 static void take(jm__ring_stream *stream, jm_reading reading, jm__ring_result *out)
 {
     int64_t missing_ns = reading.t_ns - stream->last_ns - stream->period_ns;
     if (stream->started && stream->last_ns >= stream->from_ns && missing_ns >= 2 * stream->period_ns)
         gap_note(out, stream->last_ns, missing_ns);
-    emit(stream, reading, out);
+    if (reading.t_ns >= stream->from_ns && out->count < JM_DEVICE_SAMPLES_MAX)
+        out->readings[out->count++] = reading;
 }
 
 void jm__ring_stream_push(jm__ring_stream *stream, const jm__samples *samples, const jm__anchor *anchor,

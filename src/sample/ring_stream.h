@@ -27,7 +27,7 @@ typedef struct jm__ring_gap {
 } jm__ring_gap;
 
 typedef struct jm__ring_result {
-    jm_reading readings[JM_DEVICE_SAMPLES_MAX + 1];
+    jm_reading readings[JM_DEVICE_SAMPLES_MAX];
     size_t count;
     jm__ring_gap gaps[JM_RING_GAPS_MAX];
     size_t gap_count;

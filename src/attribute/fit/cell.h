@@ -10,8 +10,7 @@ typedef struct jm__cell {
     uint32_t node;
     uint32_t column;
     double seconds;
-    size_t
-        alike; /* in a tree: one number for all cells of this column and of nodes with this path and kind */
+    size_t alike; /* in a tree: one number for the cells of a column whose nodes have one path and kind */
 } jm__cell;
 
 #endif

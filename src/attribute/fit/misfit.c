@@ -30,10 +30,9 @@ enum { SURROUNDINGS = 12 }; /* the most frequent ones; the last holds all others
 /* What a power changes with: its surroundings, layers, calls. */
 enum { WAYS = 3 };
 
-/* One kind of kernel draws 3 to 9 % more or less from one surrounding, clock and warmth to the next
- * (docs/accuracy.md): their geometric mean, and as much around it as leaves one in six outside on each side.
- * Half of the programs, a choice, show nothing of the kind. */
-static const double usual_u = JM_MISFIT_USUAL_U, usual_spread = 0.3, even_share = 0.4;
+/* Around JM_MISFIT_USUAL_U, so much as leaves one in six of what was seen outside on each side. Two in five
+ * programs, a choice, show nothing of the kind. */
+static const double usual_spread = 0.3, even_share = 0.4;
 
 /* A profile's noise is typical: boards in steady load have shown 2 to 8 W for 5 W (docs/sensors.md), a
  * variance of up to 2.6 times, by ratio 1.6 in the middle. What is beyond half of that is called misfit, and
@@ -234,7 +233,7 @@ static void mean_u_square(double square[WAYS], const surroundings *s, const jm__
     double all = 0, none = 0, usual = 0;
     memset(square, 0, WAYS * sizeof *square);
     for (double z = -most; z <= most; z += step) {
-        double u_square = pow(usual_u * exp(z * usual_spread), 2), weight = exp(-z * z / 2);
+        double u_square = pow(JM_MISFIT_USUAL_U * exp(z * usual_spread), 2), weight = exp(-z * z / 2);
         usual += weight;
         for (int way = 0; way < WAYS; way++) {
             double likely = weight * likelihood(s, of, u_square, way);
@@ -246,7 +245,7 @@ static void mean_u_square(double square[WAYS], const surroundings *s, const jm__
         none += likelihood(s, of, 0, way);
     all = (1 - even_share) * all / usual + even_share * none;
     if (all < none_at_all) { /* more than any u that is summed over explains */
-        square[0] = pow(usual_u * exp(most * usual_spread), 2);
+        square[0] = pow(JM_MISFIT_USUAL_U * exp(most * usual_spread), 2);
         return;
     }
     for (int way = 0; way < WAYS; way++)

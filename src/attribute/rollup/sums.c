@@ -13,11 +13,12 @@
 typedef struct part_sum {
     bool *in;         /* [nodes] */
     size_t *whole;    /* [nodes]: around each, or itself; JM__NO_NODE: none */
-    double *factor;   /* [nodes]: what of a node's error is in the sum's: see add_up */
+    double *factor;   /* [nodes]: what of a node's error is in the sum's: see find_factors */
     double *taken;    /* [nodes]: of a whole, the part of what it is off by that is in the sum */
     double *inside_s; /* [columns of all boards]: of the nodes in the set */
     double *seconds;  /* [columns of all boards]: of all nodes by their factors */
     double *square_s; /* [columns of all boards]: the same by their squares */
+    double *mean;     /* [columns of all boards]: mean of the factors over a column's seconds */
     double *off_s;    /* [cells]: by factor, less what the column's mean factor makes of it */
     double energy_j;
     double variance; /* of what needs no fit, J^2 */
@@ -28,7 +29,8 @@ static jm_status part_init(part_sum *sum, const jm__sums *s, jm_error *err)
 {
     *sum = (part_sum){0};
     sum->in = calloc(s->tree->nodes.count + 1, sizeof *sum->in);
-    double **const arrays[] = {&sum->factor, &sum->taken, &sum->inside_s, &sum->seconds, &sum->square_s};
+    double **const arrays[] = {&sum->factor,  &sum->taken,    &sum->inside_s,
+                               &sum->seconds, &sum->square_s, &sum->mean};
     sum->whole = calloc(s->tree->nodes.count + 1, sizeof *sum->whole);
     sum->off_s = calloc(s->tree->cells.count + 1, sizeof *sum->off_s);
     bool fine = sum->in != NULL && sum->whole != NULL && sum->off_s != NULL;
@@ -41,7 +43,7 @@ static jm_status part_init(part_sum *sum, const jm__sums *s, jm_error *err)
 
 static void part_free(part_sum *sum)
 {
-    double *const arrays[] = {sum->factor, sum->taken, sum->inside_s, sum->seconds, sum->square_s};
+    double *const arrays[] = {sum->factor, sum->taken, sum->inside_s, sum->seconds, sum->square_s, sum->mean};
     free(sum->in);
     free(sum->whole);
     free(sum->off_s);
@@ -71,8 +73,7 @@ static void find_factors(part_sum *sum, const jm__sums *s)
 {
     const jm__node *nodes = s->tree->nodes.items;
     for (size_t n = 0; n < s->tree->nodes.count; n++) { /* parents stand before their children */
-        size_t parent = nodes[n].parent;
-        sum->whole[n] = nodes[n].whole ? n : parent != JM__NO_NODE ? sum->whole[parent] : JM__NO_NODE;
+        sum->whole[n] = jm__node_whole(s->tree, n, sum->whole);
         if (sum->in[n] && sum->whole[n] != JM__NO_NODE) sum->taken[sum->whole[n]] += nodes[n].taken;
     }
     for (size_t n = 0; n < s->tree->nodes.count; n++) {
@@ -85,14 +86,14 @@ static void find_off(part_sum *sum, const jm__sums *s)
 {
     for (size_t b = 0; b < s->a->dataset->board_count; b++) {
         const jm__board_part *part = &s->a->boards[b];
-        for (size_t i = 0; part->fit.uneven != NULL && i < s->tree->cells.count; i++) {
-            const jm__cell *cell = &s->tree->cells.items[i];
-            if (cell->column < part->first_column || cell->column >= part->first_column + part->fit.columns)
-                continue;
-            double all_s = part->fit.uneven[cell->column - part->first_column].seconds;
-            double mean = all_s > 0 ? sum->seconds[cell->column] / all_s : 0;
-            sum->off_s[i] = (sum->factor[cell->node] - mean) * cell->seconds;
+        for (size_t k = 0; part->fit.uneven != NULL && k < part->fit.columns; k++) {
+            double all_s = part->fit.uneven[k].seconds;
+            sum->mean[part->first_column + k] = all_s > 0 ? sum->seconds[part->first_column + k] / all_s : 0;
         }
+    }
+    for (size_t i = 0; i < s->tree->cells.count; i++) {
+        const jm__cell *cell = &s->tree->cells.items[i];
+        sum->off_s[i] = (sum->factor[cell->node] - sum->mean[cell->column]) * cell->seconds;
     }
 }
 

@@ -88,4 +88,13 @@ static inline int64_t jm__node_start_ns(const jm__node *node)
     return node->start_ns != INT64_MAX ? node->start_ns : node->host_start_ns;
 }
 
+/* The whole that a node is part of, or itself; JM__NO_NODE: none. `around` holds those of all nodes before
+ * it. */
+static inline size_t jm__node_whole(const jm__tree *tree, size_t node, const size_t *around)
+{
+    const jm__node *item = &tree->nodes.items[node];
+    if (item->whole) return node;
+    return item->parent != JM__NO_NODE ? around[item->parent] : JM__NO_NODE;
+}
+
 #endif

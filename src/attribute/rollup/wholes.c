@@ -42,8 +42,7 @@ static jm_status list_members(sharing *s, size_t *begin, jm_error *err)
     size_t count = tree->nodes.count, *whole = malloc((count + 1) * sizeof *whole);
     if (whole == NULL) return jm__no_memory(err, "jm_report_create");
     for (size_t n = 0; n < count; n++) { /* parents stand before their children */
-        size_t parent = tree->nodes.items[n].parent;
-        whole[n] = tree->nodes.items[n].whole ? n : parent != JM__NO_NODE ? whole[parent] : JM__NO_NODE;
+        whole[n] = jm__node_whole(tree, n, whole);
         if (whole[n] != JM__NO_NODE) begin[whole[n] + 2]++; /* so many */
     }
     for (size_t n = 0; n < count; n++) /* the next one is where its own begin, until they are there */
