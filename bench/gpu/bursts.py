@@ -42,7 +42,7 @@ from subjects import Subject, make
 from torch import nn
 
 ROOT = Path(__file__).resolve().parents[2]
-SETTINGS_MS = [(2, 8), (4, 4), (4, 8), (8, 8), (8, 16)]  # burst, gap
+SETTINGS = [(2, 8, 1), (4, 4, 1), (4, 8, 2), (8, 8, 2), (8, 16, 3)]  # burst, ms, gap, ms, at least so many calls
 SERIES = 2
 LEAST_CALL_S = 100e-6
 PER_BIN = 2
@@ -169,9 +169,9 @@ def time_alone(part: Part) -> None:
 
 
 def run_bursts(part: Part, window_s: float) -> None:
-    for burst_ms, gap_ms in SETTINGS_MS:
-        calls = max(1, round(burst_ms / 1e3 / part.call_s))
-        gap_s = gap_ms / burst_ms * max(burst_ms / 1e3, calls * part.call_s)  # a long call keeps the duty
+    for burst_ms, gap_ms, least in SETTINGS:
+        calls = max(least, round(burst_ms / 1e3 / part.call_s))
+        gap_s = gap_ms / burst_ms * max(burst_ms / 1e3, part.call_s)
         graph = captured(part, calls)
         done = 0
         begin_ns = time.monotonic_ns()
@@ -196,7 +196,7 @@ def truth(part: Part, run: joulemap.Session, path: str) -> tuple[Figure, float]:
             raise SystemExit("the board gave no readings")
         energy_j[i] = total_j
         design[i, 0] = calls
-        design[i, 1 + i // len(SETTINGS_MS)] = (to_ns - from_ns) / 1e9 - calls * part.call_s
+        design[i, 1 + i // len(SETTINGS)] = (to_ns - from_ns) / 1e9 - calls * part.call_s
     solution, residuals, _, _ = np.linalg.lstsq(design, energy_j, rcond=None)
     variance = float(residuals[0]) / (len(energy_j) - design.shape[1])
     error_j = math.sqrt(variance * float(np.linalg.inv(design.T @ design)[0, 0]))

@@ -79,7 +79,7 @@ static void take_view(outcome *out, const synthetic *s, jm_by by)
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
         int number;
-        if (by == JM_BY_KERNEL && sscanf(row->path, "kind%d", &number) == 1)
+        if (by == JM_BY_KERNEL && row->depth == 0 && sscanf(row->path, "kind%d", &number) == 1)
             take_row(out, row, prog_truth_j(s, number + 1, 0), false);
         else if (by == JM_BY_LAYER && sscanf(row->path, "net.%d", &number) == 1)
             take_row(out, row, prog_truth_j(s, 0, number + 4), true);

@@ -572,7 +572,7 @@ static void test_a_layer_is_known_better_than_its_inseparable_kernels(void **sta
 {
     (void)state;
     synthetic *s = syn_create(11, 1, 100000);
-    int64_t start = JM_NS_PER_S, end = 7 * JM_NS_PER_S;
+    int64_t start = JM_NS_PER_S, end = 7 * JM_NS_PER_S, each = 60000;
     syn_class(s, "first", 8, 800);
     syn_class(s, "second", 8, 400);
     syn_class(s, "third", 8, 600);
@@ -582,8 +582,8 @@ static void test_a_layer_is_known_better_than_its_inseparable_kernels(void **sta
         bool three = syn_uniform(s) < (now / 300000000 % 2 == 0 ? 0.8 : 0.3);
         if (!three) syn_kernel(s, 4, 0, 0, now, now + 100000);
         for (int64_t k = 0; three && k < 3; k++)
-            syn_kernel(s, k + 1, 0, layer, now + k * 100000, now + (k + 1) * 100000);
-        now += three ? 300000 : 350000;
+            syn_kernel(s, k + 1, 0, layer, now + k * each, now + (k + 1) * each);
+        now += three ? 3 * each : 350000;
     }
     syn_measure(s, 0, start, end);
     syn_finish(s);

@@ -5,7 +5,7 @@
 
 static void check_seen(jm__noise noise, double sensor_noise_w, double wanted_w2)
 {
-    double seen_w2 = jm__misfit_seen(&noise, sensor_noise_w);
+    double seen_w2 = jm__misfit_of_noise(&noise, sensor_noise_w).square;
     if (!(fabs(seen_w2 - wanted_w2) < 1e-9)) fail_msg("%.9g is not %.9g", seen_w2, wanted_w2);
 }
 
@@ -137,7 +137,7 @@ static double mean_u(const program *p, double shown, double seen_square, double 
         sum += weight * likely * square;
     }
     nothing = 6 * exp(-pow(seen_square / doubt, 2) / 2);
-    return sqrt(0.6 * sum / usual / (0.6 * all / usual + 0.4 * nothing));
+    return sqrt(0.65 * sum / usual / (0.65 * all / usual + 0.35 * nothing));
 }
 
 static jm__misfit_of misfit_of(const program *p, const double *covariance, double seen_square)
@@ -148,8 +148,7 @@ static jm__misfit_of misfit_of(const program *p, const double *covariance, doubl
                            .covariance = covariance,
                            .noise_w = 6,
                            .readings = 3 * READINGS, /* the pass is a third of them */
-                           .seen_square = seen_square,
-                           .sensor_square = 25};
+                           .seen = {.square = seen_square, .u = 0.15 * 25}};
 }
 
 static void test_uneven_powers_do_to_the_scores_what_the_page_says(void **state)

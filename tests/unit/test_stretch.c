@@ -2,6 +2,7 @@
  * errors of lag and width, and a prior, of which a thousandth goes with the readings. What noise.c, misfit.c
  * and posterior.c say by themselves has tests of its own, so it is asked of them here. */
 #include "attribute/fit/misfit.h"
+#include "attribute/fit/replicates.h"
 #include "attribute/fit/stretch.h"
 #include "base/clock.h"
 #include "dense.h"
@@ -171,14 +172,17 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
     e.larger = count < JM_NOISE_READINGS ? 1 : larger_than_noise(p, first, e.scores);
     for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
         e.scores[k] *= e.larger;
+    jm__misfit_seen seen = jm__misfit_of_noise(&noise, ring.noise);
+    assert_int_equal(
+        jm__replicates_find(&seen, &pass, c->response, first->power_w, first->freedom / (double)count, NULL),
+        JM_OK);
     const jm__misfit_of of = {.pass = &pass,
                               .response = c->response,
                               .power_w = first->power_w,
                               .covariance = first->covariance,
                               .noise_w = first->noise_w,
                               .readings = (double)count,
-                              .seen_square = jm__misfit_seen(&noise, ring.noise),
-                              .sensor_square = ring.noise * ring.noise};
+                              .seen = seen};
     assert_int_equal(jm__misfit_add(e.scores, &u, &of, NULL), JM_OK);
     /* Along the lag, with the width that goes with it; then what of the width is its own. */
     double lag_u = sqrt(c->lag_variance), along = c->covariance / lag_u;

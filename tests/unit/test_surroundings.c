@@ -102,8 +102,7 @@ static double misfit_of(program *p, double seen_square, double sensor_square, do
                               .covariance = p->covariance,
                               .noise_w = noise_w,
                               .readings = more * READINGS,
-                              .seen_square = seen_square,
-                              .sensor_square = sensor_square};
+                              .seen = {.square = seen_square, .u = 0.15 * sensor_square}};
     double u;
     memset(scores, 0, COLUMNS * COLUMNS * sizeof *scores);
     assert_int_equal(jm__misfit_add(scores, &u, &of, NULL), JM_OK);

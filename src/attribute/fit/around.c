@@ -103,9 +103,8 @@ static jm_status find_differences(jm__around *out, const finder *f, const jm__pa
         .covariance = rest->covariance,
         .noise_w = rest->noise_w,
         .readings = (double)near.count, /* the powers are the rest's: these have no share in them */
-        .seen_square = jm__misfit_beyond(
-            mean_square(f->residual + (near.readings - like->readings), near.count), noise_w),
-        .sensor_square = noise_w * noise_w,
+        .seen = jm__misfit_beyond(mean_square(f->residual + (near.readings - like->readings), near.count),
+                                  noise_w),
     };
     return jm__misfit_over(out->relative_u, &of, f->input->seconds, err);
 }

@@ -30,26 +30,28 @@ enum { SURROUNDINGS = 12 }; /* the most frequent ones; the last holds all others
 /* What a power changes with: its surroundings, layers, calls. */
 enum { WAYS = 3 };
 
-/* Around JM_MISFIT_USUAL_U, so much as leaves one in six of what was seen outside on each side. Two in five
- * programs, a choice, show nothing of the kind. */
-static const double usual_spread = 0.3, even_share = 0.4;
+/* Around JM_MISFIT_USUAL_U, so much as leaves one in six of what was seen outside on each side. About one in
+ * three programs shows nothing of the kind, a choice. */
+static const double usual_spread = 0.3, even_share = 0.35;
 
 /* A profile's noise is typical: boards in steady load have shown 2 to 8 W for 5 W (docs/sensors.md), a
  * variance of up to 2.6 times, by ratio 1.6 in the middle. What is beyond half of that is called misfit, and
  * is known to a quarter of it. */
 static const double noise_slack = 1.3, noise_doubt = 0.15;
 
-double jm__misfit_beyond(double square, double sensor_noise_w)
+jm__misfit_seen jm__misfit_beyond(double square, double sensor_noise_w)
 {
-    return fmax(0, square - noise_slack * sensor_noise_w * sensor_noise_w);
+    double sensor = sensor_noise_w * sensor_noise_w;
+    return (jm__misfit_seen){.square = fmax(0, square - noise_slack * sensor), .u = noise_doubt * sensor};
 }
 
 /* Surroundings change within a few readings: of the drift only what is new in each reading can be theirs.
  * What lasts longer is drift, and is counted as such. */
-double jm__misfit_seen(const jm__noise *noise, double sensor_noise_w)
+jm__misfit_seen jm__misfit_of_noise(const jm__noise *noise, double sensor_noise_w)
 {
-    double changing = noise->drift * (1 - noise->keep * noise->keep);
-    return fmin(changing, jm__misfit_beyond(noise->white + noise->drift, sensor_noise_w));
+    jm__misfit_seen seen = jm__misfit_beyond(noise->white + noise->drift, sensor_noise_w);
+    seen.square = fmin(seen.square, noise->drift * (1 - noise->keep * noise->keep));
+    return seen;
 }
 
 typedef struct surroundings {
@@ -216,10 +218,10 @@ static double find_shown(surroundings *s, const jm__misfit_of *of)
 
 static double likelihood(const surroundings *s, const jm__misfit_of *of, double u_square, int way)
 {
-    double sum = 0, doubt = noise_doubt * of->sensor_square;
+    double sum = 0;
     for (int taken = 0; taken < 2; taken++) {
         double expected = u_square * s->parts_square[way] * (taken ? s->shown : 1);
-        sum += exp(-pow((of->seen_square - expected) / doubt, 2) / 2);
+        sum += exp(-pow((of->seen.square - expected) / of->seen.u, 2) / 2);
     }
     return sum;
 }

@@ -8,6 +8,11 @@
  * (docs/accuracy.md): their geometric mean. */
 #define JM_MISFIT_USUAL_U 0.05
 
+/* Of the variance of a reading's residual, W^2, what may be misfit, and its standard uncertainty. */
+typedef struct jm__misfit_seen {
+    double square, u;
+} jm__misfit_seen;
+
 /* The fit whose misfit is asked for. */
 typedef struct jm__misfit_of {
     const jm__pass *pass; /* a sample of the readings will do */
@@ -16,16 +21,14 @@ typedef struct jm__misfit_of {
     const double *covariance; /* [columns * columns], W^2, for white noise */
     double noise_w;           /* standard deviation of one reading behind it */
     double readings;          /* all that were fitted */
-    double seen_square;       /* W^2: variance of the residuals that may be misfit */
-    double sensor_square;     /* W^2: variance of a reading by the sensor's profile */
+    jm__misfit_seen seen;
 } jm__misfit_of;
 
-/* What of the residuals' variance may come of uneven powers: what neighbours share, is new in each reading,
- * and is more than the sensor's own noise. */
-double jm__misfit_seen(const jm__noise *noise, double sensor_noise_w);
+/* By noise alone: what neighbours share, is new in each reading, and is more than the sensor's own noise. */
+jm__misfit_seen jm__misfit_of_noise(const jm__noise *noise, double sensor_noise_w);
 
-/* What of it is more than the sensor's own noise, as that was seen to differ from its profile. */
-double jm__misfit_beyond(double square, double sensor_noise_w);
+/* All that is more than the sensor's own noise, as that was seen to differ from its profile. */
+jm__misfit_seen jm__misfit_beyond(double square, double sensor_noise_w);
 
 /* `relative_u`: how much, relative to itself, the power of a kind differs from one surrounding to the next.
  * Adds to `scores` (columns * columns) the covariance that this gives to A'y around A'A times the mean powers

@@ -3,6 +3,7 @@
 
 #include "attribute/fit/matrix.h"
 #include "attribute/fit/misfit.h"
+#include "attribute/fit/replicates.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -139,6 +140,20 @@ static jm_status find_noise_scores(search *s, jm__stretch *out, const jm__noise 
     return JM_OK;
 }
 
+static jm_status find_seen(jm__misfit_seen *seen, const search *s, const jm__noise *noise, jm_error *err)
+{
+    const jm__stretch_input *input = s->input;
+    jm__reading_list few = {0};
+    *seen = jm__misfit_of_noise(noise, jm__noise_of(input->sensor).noise_w);
+    jm_status status = jm__readings_sample(&few, input->readings, jm__replicates_most(s->all.columns), err);
+    const jm__pass pass = jm__stretch_pass(input, &few);
+    if (status == JM_OK)
+        status = jm__replicates_find(seen, &pass, input->calibration->response, s->first.power_w,
+                                     s->first.freedom / (double)s->all.count, err);
+    jm__vec_free(&few);
+    return status;
+}
+
 static jm_status find_scores(search *s, jm__stretch *out, jm_error *err)
 {
     const jm__stretch_input *input = s->input;
@@ -151,7 +166,8 @@ static jm_status find_scores(search *s, jm__stretch *out, jm_error *err)
     jm__noise noise = input->noise != NULL ? *input->noise : out->noise;
     if (noise.white + noise.drift <= 0) noise = (jm__noise){.white = pow(s->first.noise_w, 2)};
     JM_TRY(find_noise_scores(s, out, &noise, err));
-    double sensor_w = jm__noise_of(input->sensor).noise_w;
+    jm__misfit_seen seen;
+    JM_TRY(find_seen(&seen, s, &noise, err));
     const jm__misfit_of of = {
         .pass = &s->part,
         .response = response,
@@ -159,8 +175,7 @@ static jm_status find_scores(search *s, jm__stretch *out, jm_error *err)
         .readings = (double)s->all.count,
         .covariance = s->first.covariance,
         .noise_w = s->first.noise_w,
-        .sensor_square = pow(sensor_w, 2),
-        .seen_square = jm__misfit_seen(&noise, sensor_w),
+        .seen = seen,
     };
     JM_TRY(jm__misfit_add(s->scores, &out->misfit, &of, err));
     for (int axis = 0; axis < JM_RESPONSE_AXES; axis++)

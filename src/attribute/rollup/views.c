@@ -335,8 +335,10 @@ static const char *shape_text(jm__tree *tree, const jm__class *row)
 {
     const uint32_t *grid = row->grid, *block = row->block;
     if (grid[0] == 0) return jm__tree_text(tree, "calls of about %.3g us", row->typical_us);
-    return jm__tree_text(tree, "grid %ux%ux%u block %ux%ux%u", grid[0], grid[1], grid[2], block[0], block[1],
-                         block[2]);
+    const char *shape = jm__tree_text(tree, "grid %ux%ux%u block %ux%ux%u", grid[0], grid[1], grid[2],
+                                      block[0], block[1], block[2]);
+    if (shape == NULL || row->typical_us == 0) return shape;
+    return jm__tree_text(tree, "%s, about %.3g us", shape, row->typical_us);
 }
 
 /* A row a name; where a name ran in several launch shapes, a row a shape inside it. */

@@ -12,7 +12,7 @@ typedef struct jm__class {
     const char *kind; /* "kernel", "memcpy", "memset", or the kind of the spans */
     uint32_t grid[3]; /* all 0: no launch shape */
     uint32_t block[3];
-    double typical_us;        /* of a class split by duration, for want of a launch shape; else 0 */
+    double typical_us;        /* of a class split by duration; else 0 */
     jm__kernel_family family; /* OTHER of host spans */
 } jm__class;
 

@@ -17,6 +17,8 @@ enum {
 static const double valley_share = 0.005; /* a bin with fewer of the calls lies between groups */
 static const double group_share = 0.02;   /* a group has at least this many */
 
+static const double chance_most = 1e-3; /* of a valley in calls of any length */
+
 /* The calls of one class by duration. */
 typedef struct histogram {
     uint32_t count[BINS];
@@ -52,15 +54,34 @@ static size_t bin_of(int64_t duration_ns)
     return bin >= BINS ? BINS - 1 : (size_t)bin;
 }
 
+static size_t range_of(const histogram *h)
+{
+    size_t first = BINS, last = 0;
+    for (size_t bin = 0; bin < BINS; bin++) {
+        if (h->count[bin] == 0) continue;
+        if (first == BINS) first = bin;
+        last = bin;
+    }
+    return first == BINS ? 0 : last - first + 1;
+}
+
+/* How often so wide a valley would be somewhere among calls that lie anywhere in the range. */
+static double chance_of(size_t width, size_t range, double calls)
+{
+    return (double)range * pow(1 - (double)width / (double)range, calls);
+}
+
 /* Bounds of groups: [first[g], first[g + 1]). Returns how many. */
 static size_t find_groups(const histogram *h, size_t first[GROUPS_MAX + 1])
 {
     size_t groups = 0, start = 0, valley = 0; /* valley: where the last group ended, 0: inside one */
+    size_t range = range_of(h);
     double calls = 0, all = h->calls;
     for (size_t bin = 0; bin < BINS; bin++) {
         bool low = h->count[bin] < valley_share * all || h->count[bin] == 0;
         if (low && calls >= group_share * all && valley == 0) valley = bin;
-        if (!low && valley != 0 && groups + 1 < GROUPS_MAX) {
+        if (!low && valley != 0 && groups + 1 < GROUPS_MAX &&
+            chance_of(bin - valley, range, all) < chance_most) {
             first[groups++] = start;
             start = (valley + bin) / 2; /* stray calls go to the nearer group */
             calls = 0;
@@ -119,7 +140,7 @@ void jm__duration_groups_free(jm__duration_groups *groups)
 bool jm__duration_groups_count(jm__duration_groups *groups, jm__item *item)
 {
     const jm__class *row = &groups->classes->items[item->class_index];
-    if (row->grid[0] != 0 || item->calls != 1 || strcmp(row->kind, "kernel") != 0) return true;
+    if (item->calls != 1 || strcmp(row->kind, "kernel") != 0) return true;
     used_bins *used = &groups->of_class[item->class_index];
     uint32_t bin = (uint32_t)bin_of(item->end_ns - item->start_ns);
     size_t at = 0;
