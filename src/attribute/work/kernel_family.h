@@ -7,6 +7,7 @@
     X(OTHER)                                                                                                 \
     X(COLLECTIVE)                                                                                            \
     X(MATRIX)                                                                                                \
+    X(WARP_MATRIX)  /* matrix product by instructions of a warp (mma.sync), of before Hopper */              \
     X(PLAIN_MATRIX) /* matrix product in single or double precision */                                       \
     X(ATTENTION)                                                                                             \
     X(CONVOLUTION)                                                                                           \
