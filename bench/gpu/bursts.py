@@ -6,7 +6,8 @@ alone; the whole series is taken twice, as a truth moves by up to 2 % from one t
 program that waits for its host, what idle time is taken to draw decides what is left for the layers. What goes into the
 layer is what the model gave it in training (layout, type, autocast), and gradients are recorded as there. The live
 figure is what joulemap tells of the same layer while the model trains, from its kernels' times and the sensor.
-The clocks of both are printed: training may run at a lower one, which is worth a few percent.
+Alone, the gaps between a call's kernels are taken off at P_gap, as in training they are idle time. The clocks of both
+are printed: training may run at a lower one, which is worth a few percent.
 Training and bursts are recordings of their own: powers are learnt from all of a run, and a truth must not teach.
 
     python bench/gpu/bursts.py --model torchvision:efficientnet_v2_m --batch 128 --size 224
@@ -110,7 +111,7 @@ def take_inputs(subject: Subject, parts: list[Part]) -> None:
 
     def keep(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            return value.detach().clone().requires_grad_(value.requires_grad)
+            return value.detach().requires_grad_(value.requires_grad).clone()  # no leaf: a layer may write into it
         if isinstance(value, (tuple, list)):
             return type(value)(keep(item) for item in value)
         return value
@@ -267,8 +268,13 @@ class Compared:
     known: str
 
     @property
+    def truth_j(self) -> float:
+        """Energy of the kernels of a call alone: the gaps between them in its graph are idle time in training."""
+        return self.alone.energy_j - self.gap_w * max(0, self.alone.call_s - self.training.call_s)
+
+    @property
     def off(self) -> float:
-        return self.training.energy_j / self.alone.energy_j - 1
+        return self.training.energy_j / self.truth_j - 1
 
     @property
     def same_work(self) -> bool:
@@ -277,16 +283,16 @@ class Compared:
     @property
     def held(self) -> bool:
         """The truth has an error of its own."""
-        apart_j = abs(self.training.energy_j - self.alone.energy_j)
+        apart_j = abs(self.training.energy_j - self.truth_j)
         return apart_j <= math.hypot(self.training.half_j, self.alone.half_j)
 
     def line(self) -> str:
-        def figure(of: Figure) -> str:
-            text = f"{1e3 * of.energy_j:.2f} ±{1e3 * of.half_j:.2f} mJ"
+        def figure(of: Figure, energy_j: float) -> str:
+            text = f"{1e3 * energy_j:.2f} ±{1e3 * of.half_j:.2f} mJ"
             return f"{1e6 * of.call_s:7.0f} us {text:>22} {of.clock_mhz:5.0f}"
 
         held = ("yes" if self.held else "NO") if self.same_work else "other work"
-        both = f"{figure(self.alone)} {self.gap_w:5.0f} {figure(self.training)}"
+        both = f"{figure(self.alone, self.truth_j)} {self.gap_w:5.0f} {figure(self.training, self.training.energy_j)}"
         return f"{self.path:34} {both} {self.known:>10} {100 * self.off:+7.1f} % {held}"
 
 

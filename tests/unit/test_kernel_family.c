@@ -167,11 +167,11 @@ static void test_kernels_of_cublas_cudnn_and_cutlass_are_told_by_their_names(voi
         IS(DEPTHWISE, "void wgrad2d_grouped_direct_kernel<__half, float, float, cudnnTensorFormat_t=1>"),
         IS(DEPTHWISE,
            "void conv2d_grouped_direct_kernel<__half, __half, __half, float, float, bool=1, bool=0>"),
-        IS(REDUCTION, "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1, true>"),
-        IS(REDUCTION, "void cudnn::detail::bn_fw_tr_1CHW_kernel_new<float, float, bool=1, int=4>"),
-        IS(REDUCTION,
+        IS(BATCH_NORM, "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1, true>"),
+        IS(BATCH_NORM, "void cudnn::detail::bn_fw_tr_1CHW_kernel_new<float, float, bool=1, int=4>"),
+        IS(BATCH_NORM,
            "void cudnn::detail::bn_bw_1C11_kernel_new<float, float, float2, int=512, bool=1, int=1>"),
-        IS(REDUCTION, "void cudnn::detail::bn_fw_inf_1C11_kernel_NCHW<float, float, bool=1, int=1>"),
+        IS(BATCH_NORM, "void cudnn::detail::bn_fw_inf_1C11_kernel_NCHW<float, float, bool=1, int=1>"),
         IS(REDUCTION,
            "void cudnn::pooling_fw_4d_kernel<float, float, cudnn::averpooling_func<float>, 2, false>"),
         IS(COPY, "void cudnn::ops::nchwToNhwcKernel<__nv_bfloat16, __nv_bfloat16, float, false, true>"),
@@ -197,10 +197,10 @@ static void test_kernels_of_pytorch_and_triton_are_told_by_their_names(void **st
     static const known names[] = {
         IS(REDUCTION, "void (anonymous namespace)::softmax_warp_forward<c10::BFloat16, c10::BFloat16, float, "
                       "10, false>"),
-        IS(REDUCTION,
+        IS(BATCH_NORM,
            "void at::native::batch_norm_collect_statistics_channels_last_kernel<at::native::Var, float>"),
-        IS(REDUCTION, "void at::native::vectorized_elementwise_kernel<4, "
-                      "at::native::batch_norm_calc_invstd(at::Tensor)>"),
+        IS(BATCH_NORM, "void at::native::vectorized_elementwise_kernel<4, "
+                       "at::native::batch_norm_calc_invstd(at::Tensor)>"),
         IS(REDUCTION, "void at::native::(anonymous namespace)::max_pool_forward_nhwc<float, int>"),
         IS(REDUCTION, "void at::native::(anonymous namespace)::RowwiseMomentsCUDAKernel<float, float>"),
         IS(INDEX,

@@ -29,13 +29,14 @@ typedef struct family_power {
 static const family_power families[JM_KERNEL_FAMILY_COUNT] = {
     /* Any kernel: 25 to 30 % around the mean busy power (shared/attribution.md), the mean being that of the
      * families from MATRIX to COPY. */
-    [JM_KERNEL_FAMILY_OTHER] = {665, 595, 0.30, false},
+    [JM_KERNEL_FAMILY_OTHER] = {663, 609, 0.30, false},
     /* Waiting for others, for the most part: 218 W (shared/findings.md, 12). A choice: half as much again
      * when they do not wait. */
     [JM_KERNEL_FAMILY_COLLECTIVE] = {270, 270, 0.35, false},
     /* suite: 978, 962, 926, 855 (fp16), 853; mixture: 953; bursts: 925 (head, one product): 922 +- 5 %. H100:
-     * 973, 946, 941, 929, 910, 862: 927 +- 4 %. One of zeros draws half (suite: 468): numbers of a program
-     * are seldom random, and a product over few columns waits for memory: a choice between the two. */
+     * 973, 946, 941, 929, 910, 862: 927 +- 4 %; over few columns 734, 668 and 549. One of zeros draws half
+     * (suite: 468): numbers of a program are seldom random, and a product over few columns waits for memory:
+     * a choice between the two. */
     [JM_KERNEL_FAMILY_MATRIX] = {922, 927, 0.15, false},
     /* H100: 730 and 717 (rows of 4 bytes), 602 and 572 (of 2). On an H200 none was measured: the same. */
     [JM_KERNEL_FAMILY_WARP_MATRIX] = {655, 655, 0.12, false},
@@ -52,12 +53,15 @@ static const family_power families[JM_KERNEL_FAMILY_COUNT] = {
     /* H100: 388. On an H200 none was measured: as much more as for what waits for memory, half. No tensor
      * cores, so a plain product at most. */
     [JM_KERNEL_FAMILY_DEPTHWISE] = {430, 388, 0.25, false},
-    /* suite: layer norm 720, sums 639 and 596, softmax 541, row means 511, cumulative sum 501, pooling 470,
-     * batch norm 456; mixture: softmax 565. H100: softmax 632, layer norm 558, sum 401, batch norm 346. */
-    [JM_KERNEL_FAMILY_REDUCTION] = {555, 484, 0.25, true},
+    /* suite: 456. H100: 346; in layers of MNASNet, RegNet and Wide ResNet, alone in bursts
+     * (bench/results/bursts.txt): 470, 468, 430, 398, 383. */
+    [JM_KERNEL_FAMILY_BATCH_NORM] = {456, 416, 0.12, true},
+    /* suite: layer norm 720, sums 639 and 596, softmax 541, row means 511, cumulative sum 501, pooling 470;
+     * mixture: softmax 565. H100: softmax 632, layer norm 558, sum 401. */
+    [JM_KERNEL_FAMILY_REDUCTION] = {568, 530, 0.20, true},
     /* suite: addcdiv 697, add 681 and 654, relu 663, pow 660 and 647, lerp 610, int_mod 550, int_mul 519,
-     * cast_up 519; bursts: AdamW 470. H100: dropout 517, add 510, masked fill 475. */
-    [JM_KERNEL_FAMILY_ELEMENTWISE] = {606, 501, 0.13, false},
+     * cast_up 519; bursts: AdamW 470. H100: dropout 517, add 510, masked fill 475; bursts: ReLU 563. */
+    [JM_KERNEL_FAMILY_ELEMENTWISE] = {606, 516, 0.13, false},
     /* suite: gelu 793 and 722, exp 740 and 685; mixture: sin 774. H100: gelu 663. */
     [JM_KERNEL_FAMILY_TRANSCENDENTAL] = {743, 663, 0.08, false},
     /* suite: copy 662 and 640, cat 610, transpose 558; mixture: 621. H100: casts 479 and 436, transpose 473.

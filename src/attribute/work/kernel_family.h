@@ -12,7 +12,8 @@
     X(ATTENTION)                                                                                             \
     X(CONVOLUTION)                                                                                           \
     X(DEPTHWISE)                                                                                             \
-    X(REDUCTION) /* norm or reduction */                                                                     \
+    X(BATCH_NORM)                                                                                            \
+    X(REDUCTION) /* any other norm, or reduction */                                                          \
     X(ELEMENTWISE)                                                                                           \
     X(TRANSCENDENTAL) /* elementwise with exponentials */                                                    \
     X(COPY)                                                                                                  \
