@@ -169,6 +169,16 @@ def time_alone(part: Part) -> None:
     part.call_s = begin.elapsed_time(end) / 1e3 / 20
 
 
+def can_run_alone(part: Part) -> bool:
+    """Time the part alone; false, with words, of what no graph can hold (one that copies from the host)."""
+    try:
+        time_alone(part)
+    except RuntimeError as error:
+        print(f"{part.path} is left out: {str(error).splitlines()[0]}")
+        return False
+    return True
+
+
 def run_bursts(part: Part, window_s: float) -> None:
     for burst_ms, gap_ms, least in SETTINGS:
         calls = max(least, round(burst_ms / 1e3 / part.call_s))
@@ -350,8 +360,7 @@ def main() -> None:
     take_inputs(subject, parts)
     alone = str(Path(folder.name) / "bursts.joulemap")
     with joulemap.Session(path=alone) as run:
-        for part in parts:
-            time_alone(part)
+        parts = [part for part in parts if can_run_alone(part)]
         parts = [part for part in parts if part.call_s >= LEAST_CALL_S or args.layers]
         for _ in range(SERIES):
             for part in parts:
