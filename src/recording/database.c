@@ -218,7 +218,6 @@ jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_
     sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_MAX);
     sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     *out = db;
     return JM_OK;
 }

@@ -422,6 +422,32 @@ static void test_a_phase_alone_on_its_board_is_measured(void **state)
     syn_free(s);
 }
 
+/* A phase that was opened again while it was open, and once more later: its time counts once. */
+static void test_a_phase_inside_itself_counts_once(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(33, 1, 40000);
+    int64_t second = JM_NS_PER_S;
+    syn_class(s, "k", 8, 500);
+    const struct {
+        const char *name;
+        int64_t from_s, to_s;
+    } spans[] = {{"p", 12, 14}, {"p", 3, 9}, {"q", 1, 2}, {"p", 5, 7}, {"p", 8, 10}};
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
+        syn_span(s, JM_SPAN_PHASE, spans[i].name, "", 0, spans[i].from_s * second, spans[i].to_s * second,
+                 100);
+    syn_random_work(s, 0, 1, 1, 0, second, 16 * second);
+    syn_measure(s, 0, second, 16 * second);
+    syn_finish(s);
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_BOARD, .phase = "p"});
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    double truth_j = syn_total_j(s, 0, 3 * second, 10 * second) + syn_total_j(s, 0, 12 * second, 14 * second);
+    assert_near(totals->duration_s, 9, 1e-9);
+    assert_near(totals->total_energy_j, truth_j, 0.01);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 /* Away from `lost` to `back`, with a counter that begins anew. */
 static void syn_lose(synthetic *s, jm__event events[2], int64_t lost_ns, int64_t back_ns)
 {
@@ -996,6 +1022,7 @@ int main(void)
         cmocka_unit_test(test_a_path_and_kind_stand_once_in_a_report),
         cmocka_unit_test(test_a_layer_holds_forward_backward_and_its_children_once),
         cmocka_unit_test(test_a_phase_alone_on_its_board_is_measured),
+        cmocka_unit_test(test_a_phase_inside_itself_counts_once),
         cmocka_unit_test(test_time_in_which_a_board_was_lost_is_no_part_of_its_energy),
         cmocka_unit_test(test_every_single_call_has_its_energy),
         cmocka_unit_test(test_a_call_lasts_as_long_as_its_kernels_or_those_inside),
