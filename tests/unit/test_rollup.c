@@ -281,6 +281,32 @@ static void test_rows_stand_as_the_program_ran_or_by_their_energy(void **state)
     jm__tree_free(&tree);
 }
 
+/* Calls of one layer are nodes of their own; what they draw otherwise in a column they all do alike. */
+static void test_calls_of_one_layer_are_alike_column_by_column(void **state)
+{
+    (void)state;
+    jm__tree tree;
+    jm__tree_init(&tree);
+    const struct {
+        const char *path, *kind;
+        size_t alike[2]; /* which cell it is like, by column */
+    } calls[] = {{"net.one", "forward", {0, 1}},
+                 {"net.two", "forward", {2, 3}},
+                 {"net.one", "forward", {0, 1}},
+                 {"net.one", "backward", {6, 7}},
+                 {"net.two", "forward", {2, 3}}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        size_t node = jm__tree_new(&tree, JM__NO_NODE, calls[i].path, calls[i].path, calls[i].kind);
+        assert_int_equal(node, i);
+        for (uint32_t column = 0; column < 2; column++) {
+            jm__tree_add(&tree, node, column, 1);
+            assert_int_equal(tree.cells.items[2 * i + column].alike, calls[i].alike[column]);
+        }
+    }
+    assert_false(tree.failed);
+    jm__tree_free(&tree);
+}
+
 static void test_nodes_are_told_apart_by_path_and_kind(void **state)
 {
     (void)state;
@@ -306,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_a_row_without_work_has_the_time_of_its_span),
         cmocka_unit_test(test_what_was_measured_as_a_whole_is_told_as_such_if_its_parts_are_that_time),
         cmocka_unit_test(test_rows_stand_as_the_program_ran_or_by_their_energy),
+        cmocka_unit_test(test_calls_of_one_layer_are_alike_column_by_column),
         cmocka_unit_test(test_nodes_are_told_apart_by_path_and_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
