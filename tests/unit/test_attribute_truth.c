@@ -628,7 +628,8 @@ static void test_a_layer_is_known_better_than_its_inseparable_kernels(void **sta
     syn_free(s);
 }
 
-/* A hundred classes, one of which takes most of the time: more than the response is looked for with. */
+/* A hundred classes of two powers: more than the response is looked for with, so those of one power must be
+ * found and put together. */
 static void test_a_hundred_classes_do_not_blur_the_response(void **state)
 {
     (void)state;
@@ -638,10 +639,10 @@ static void test_a_hundred_classes_do_not_blur_the_response(void **state)
     for (int64_t c = 0; c < classes; c++) {
         char name[16];
         snprintf(name, sizeof name, "k%d", (int)c);
-        syn_class(s, name, 8, 500 * (1 + 0.3 * syn_normal(s)));
+        syn_class(s, name, 8, c % 2 == 0 ? 250 : 750);
     }
     for (int64_t now = start + JM_NS_PER_S; now < end - 2 * JM_NS_PER_S;) {
-        int64_t c = syn_uniform(s) < 0.6 ? 1 : 1 + (int64_t)(syn_uniform(s) * (double)classes);
+        int64_t c = 1 + (int64_t)(syn_uniform(s) * (double)classes);
         int64_t length = (int64_t)(0.2e6 * pow(100, syn_uniform(s)));
         syn_kernel(s, c, 0, 0, now, now + length);
         now += length;
@@ -656,7 +657,7 @@ static void test_a_hundred_classes_do_not_blur_the_response(void **state)
         const jm_row *row = row_of(report, s->names[s->classes[c - 1].name_id], NULL);
         square += pow(row->energy_j / syn_energy_j(s, c, start, end) - 1, 2);
     }
-    assert_true(sqrt(square / (double)classes) < 0.02);
+    assert_true(sqrt(square / (double)classes) < 0.01);
     jm_report_free(report);
     syn_free(s);
 }
