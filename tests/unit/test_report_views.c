@@ -274,6 +274,28 @@ static void test_export_that_does_not_reach_the_disk_is_an_error(void **state)
     assert_non_null(strstr(err.text, "\"xls\""));
 }
 
+/* Rows stand as the program ran, not by their paths. */
+static void test_the_kind_is_said_of_paths_that_two_rows_have(void **state)
+{
+    (void)state;
+#define LAYER(name, kind)                                                                                    \
+    FAKE_ROW(name, name, kind, 0, 7, 1, 1, 1, 1, 1, 1, 0.1, JM_PROVENANCE_FITTED, "0", 0, 1)
+    static const jm_row rows[] = {LAYER("z", "forward"),  LAYER("c", "forward"), LAYER("a", "forward"),
+                                  LAYER("m", "forward"),  LAYER("b", "forward"), LAYER("a", "backward"),
+                                  LAYER("z", "backward"), LAYER("k", "forward")};
+#undef LAYER
+    fake_report.rows = rows;
+    fake_report.row_count = sizeof rows / sizeof *rows;
+    char *text = text_of(80, 0);
+    for (size_t i = 0; i < fake_report.row_count; i++) {
+        char line[32];
+        bool twice = strchr("az", rows[i].name[0]) != NULL;
+        snprintf(line, sizeof line, twice ? "\n%s (%s) " : "\n%s  ", rows[i].name, rows[i].kind);
+        if (!has(text, line)) fail_msg("no line \"%s\" in %s", line + 1, text);
+    }
+    free(text);
+}
+
 static void test_kernels_alike_but_for_template_arguments_stay_apart(void **state)
 {
     (void)state;
@@ -334,6 +356,7 @@ int main(void)
         cmocka_unit_test_setup(test_names_from_elsewhere_do_no_harm, reset),
         cmocka_unit_test_setup(test_csv_leaves_absent_figures_empty, reset),
         cmocka_unit_test_setup(test_export_that_does_not_reach_the_disk_is_an_error, reset),
+        cmocka_unit_test_setup(test_the_kind_is_said_of_paths_that_two_rows_have, reset),
         cmocka_unit_test_setup(test_kernels_alike_but_for_template_arguments_stay_apart, reset),
         cmocka_unit_test_setup(test_a_large_report_is_shown_in_full, reset),
     };
