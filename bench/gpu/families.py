@@ -35,7 +35,7 @@ def f32(*shape: int) -> Tensor:
 
 
 def product(rows: int, inner: int, columns: int, kind: str = "tn") -> Callable[[], Any]:
-    """Return rows x columns over inner; t: that factor lies in memory with `inner` along its rows, n: across them."""
+    """Return rows x columns over inner. `kind` as cuBLAS names it: of the right factor, then of the left one."""
     left = bf16(rows, inner) if kind[1] == "n" else bf16(inner, rows).t()
     right = bf16(columns, inner).t() if kind[0] == "t" else bf16(inner, columns)
     return lambda: left @ right

@@ -173,9 +173,8 @@ static errors errors_of(program *p, const jm__posterior *first, const jm__calibr
     for (size_t k = 0; k < COLUMNS * COLUMNS; k++)
         e.scores[k] *= e.larger;
     jm__misfit_seen seen = jm__misfit_of_noise(&noise, ring.noise);
-    assert_int_equal(
-        jm__replicates_find(&seen, &pass, c->response, first->power_w, first->freedom / (double)count, NULL),
-        JM_OK);
+    assert_int_equal(jm__replicates_find(&seen, &pass, c->response, first->power_w, first->covariance, NULL),
+                     JM_OK);
     const jm__misfit_of of = {.pass = &pass,
                               .response = c->response,
                               .power_w = first->power_w,

@@ -2,13 +2,19 @@
  *
  * A board's clock, its limit and its cooling move all kernels alike, so what carries over from one run to
  * another is what a family draws of the mean. What waits for memory draws less on an H100, whose memory is
- * slower (3.4 TB/s, an H200's 4.8), and products draw the same. The figures are of one H200 and one H100 at
- * 1980 MHz (limit 700 W), from suite    shared/data/h200-counters-llama, 45 s of 57 micro-kernels in bursts
- * of 1 to 46 ms, fitted to the ring (first order, 13 ms, lag 4.5 ms; least squares without powers below zero,
- * readings 3 robust deviations out left out: residual 20 W, standard errors of 4 to 8 W). Kernels of more
- * than 20 us, where launches do not leave the board waiting. mixture  shared/data/h200-mixture, 25 s of seven
- * kernels in random segments, fitted alike (15 W) bursts   shared/data/h200-gpt and shared/attribution.md:
- * parts of a GPT alone, in bursts H100     bench/results/families.txt: 33 calls alone, in bursts (2 to 6 %)
+ * slower (3.4 TB/s, an H200's 4.8), and products draw the same. The figures are of one H200 and two H100s at
+ * 1980 MHz (limit 700 W), from these sources:
+ *
+ * suite: shared/data/h200-counters-llama, 45 s of 57 micro-kernels in bursts of 1 to 46 ms, fitted to the
+ * ring (first order, 13 ms, lag 4.5 ms; least squares without powers below zero, readings 3 robust deviations
+ * out left out: residual 20 W, standard errors of 4 to 8 W). Kernels of more than 20 us, where launches do
+ * not leave the board waiting.
+ *
+ * mixture: shared/data/h200-mixture, 25 s of seven kernels in random segments, fitted alike (15 W).
+ *
+ * bursts: shared/data/h200-gpt and shared/attribution.md, parts of a GPT alone, in bursts.
+ *
+ * H100: bench/results/families.txt, 36 calls alone, in bursts (2 to 6 %).
  */
 #include "attribute/beliefs/family_power.h"
 
@@ -19,11 +25,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* own_u: standard deviation of the members, relative; does it wait for memory? */
+/* own_u: standard deviation of the members, relative; are short ones slow to fill the board? */
 typedef struct family_power {
     double h200_w, h100_w;
     double own_u;
-    bool memory;
+    bool slow;
 } family_power;
 
 static const family_power families[JM_KERNEL_FAMILY_COUNT] = {
@@ -58,7 +64,7 @@ static const family_power families[JM_KERNEL_FAMILY_COUNT] = {
     [JM_KERNEL_FAMILY_BATCH_NORM] = {456, 416, 0.12, true},
     /* suite: layer norm 720, sums 639 and 596, softmax 541, row means 511, cumulative sum 501, pooling 470;
      * mixture: softmax 565. H100: softmax 632, layer norm 558, sum 401. */
-    [JM_KERNEL_FAMILY_REDUCTION] = {568, 530, 0.20, true},
+    [JM_KERNEL_FAMILY_REDUCTION] = {568, 530, 0.22, true},
     /* suite: addcdiv 697, add 681 and 654, relu 663, pow 660 and 647, lerp 610, int_mod 550, int_mul 519,
      * cast_up 519; bursts: AdamW 470. H100: dropout 517, add 510, masked fill 475; bursts: ReLU 563. */
     [JM_KERNEL_FAMILY_ELEMENTWISE] = {606, 516, 0.13, false},
@@ -80,7 +86,7 @@ static const family_power families[JM_KERNEL_FAMILY_COUNT] = {
  * of 2.6 us 339 W, half at 4.9 us; the geometric mean. H100: casts of 22 and 202 us 436 and 479 W, half
  * at 3.3 us. Where rows are summed, a short one waits for its last rows as well. bursts: layer norm of 36 us,
  * 50 MB in and out, 544 W where large ones draw 720. */
-static const double gap_w = 140, half_us = 3.9, memory_half_us = 15;
+static const double gap_w = 140, half_us = 3.9, slow_half_us = 15;
 
 /* One family as a whole, from one program to the next on boards of this kind: attention 778 W in the suite
  * and 860 in bursts, elementwise 620 and 470 (AdamW). On others the order holds but not the figures: a V100's
@@ -106,7 +112,7 @@ static bool is_known(const jm_board *board)
 static double power_of(const jm_board *board, jm__kernel_family family, double mean_us)
 {
     double most_w = is_h200(board) ? families[family].h200_w : families[family].h100_w,
-           half = families[family].memory ? memory_half_us : half_us;
+           half = families[family].slow ? slow_half_us : half_us;
     return gap_w + (most_w - gap_w) * mean_us / (mean_us + half);
 }
 

@@ -7,9 +7,8 @@
  * by near ones: Daniel and Wood, Fitting Equations to Data, 1980.) Near ones share 1 - r of the misfit's
  * variance sum_l (u p_l a_l)^2, with r = sum_l (p_l a_l - p_l b_l)^2 / 2 over sum_l (p_l a_l)^2.
  *
- * The powers take a part of the noise: residuals of n readings with f degrees of freedom have a variance of
- * f / n of it, and as rows of replicates are equal, so are the parts taken: their covariance is lower by 1 -
- * f / n of it.
+ * Powers are fitted to the noise, too: those of covariance C take so much of it that residuals of rows a and
+ * b covary by -a'C b where there is nothing but noise. That is added to each pair.
  */
 #include "attribute/fit/replicates.h"
 
@@ -24,22 +23,27 @@
  * as long as noise.c follows a drift, which would come again before that. */
 enum { AROUND = 2, NEAREST = 4, APART = 20 };
 
-/* A choice: pairs that share less are not replicates, and fewer of them tell nothing. */
+/* A choice: a reading whose pairs share less has no replicates, and fewer that have some tell nothing. */
 static const double least_shared = 0.8;
 enum { LEAST_READINGS = 100 };
 
-/* Multiplications: a third of a second on one core of 2020. */
+/* Multiplications of a pass over pairs and of one through the covariance: a third of a second each on one
+ * core of 2020.
+ */
 static const double cost = 5e8;
 enum { MOST_READINGS = 1600 };
 
 size_t jm__replicates_most(size_t columns)
 {
-    return (size_t)fmin(MOST_READINGS, sqrt(2 * cost / (double)(columns + 1)));
+    double width = (double)columns + 1;
+    return (size_t)fmin(MOST_READINGS, fmin(sqrt(2 * cost / width), cost / width / width));
 }
 
 typedef struct finder {
     const jm__pass *pass;
+    double *row;      /* [count * columns] */
     double *part;     /* [count * columns], W: of each reading */
+    double *taken;    /* [count * columns], W^2: C row' */
     double *residual; /* [count], W */
     float *apart;     /* [count * count], W^2: of the parts of two readings; of i > j alone */
 } finder;
@@ -48,30 +52,36 @@ static jm_status finder_init(finder *f, const jm__pass *pass, jm_error *err)
 {
     size_t count = pass->count;
     *f = (finder){.pass = pass};
+    f->row = calloc(count * pass->columns + 1, sizeof *f->row);
     f->part = calloc(count * pass->columns + 1, sizeof *f->part);
+    f->taken = calloc(count * pass->columns + 1, sizeof *f->taken);
     f->residual = calloc(count + 1, sizeof *f->residual);
     f->apart = calloc(count * count + 1, sizeof *f->apart);
-    bool fine = f->part != NULL && f->residual != NULL && f->apart != NULL;
+    bool fine =
+        f->row != NULL && f->part != NULL && f->taken != NULL && f->residual != NULL && f->apart != NULL;
     return fine ? JM_OK : jm__no_memory(err, "jm__replicates_find");
 }
 
 static void finder_free(finder *f)
 {
+    free(f->row);
     free(f->part);
+    free(f->taken);
     free(f->residual);
     free(f->apart);
 }
 
-static void find_parts(finder *f, jm__response response, const double *power_w)
+static void find_parts(finder *f, jm__response response, const double *power_w, const double *covariance)
 {
     size_t columns = f->pass->columns;
     jm__design_start(f->pass->design, response);
     for (size_t i = 0; i < f->pass->count; i++) {
-        double *part = f->part + i * columns;
-        jm__pass_row(f->pass, i, part);
+        double *row = f->row + i * columns, *part = f->part + i * columns;
+        jm__pass_row(f->pass, i, row);
+        jm__matrix_apply(f->taken + i * columns, covariance, row, columns);
         f->residual[i] = f->pass->readings[i].value;
         for (size_t k = 0; k < columns; k++) {
-            part[k] *= power_w[k];
+            part[k] = row[k] * power_w[k];
             f->residual[i] -= part[k];
         }
     }
@@ -138,41 +148,63 @@ static void find_nearest(nearest *near, const finder *f, const bool *usable, siz
     }
 }
 
-/* Sums over readings, of the mean over those nearest to each. */
+/* Sums over readings, of the mean over those nearest to each. Neighbours' errors are as one where noise
+ * lasts, so how sure their mean is is told by blocks. */
 typedef struct sums {
     double readings;
-    double product, product_square; /* of the residuals of two */
-    double square;                  /* of the residuals */
+    double product; /* of the residuals of two, and what the powers took */
     double apart, parts;
+    double others; /* readings without replicates */
+    double block, block_readings;
+    double blocks, block_sum, block_square;
 } sums;
+
+static void add_to_blocks(sums *s, double product)
+{
+    s->block += product / APART;
+    if (++s->block_readings < APART) return;
+    s->blocks++;
+    s->block_sum += s->block;
+    s->block_square += s->block * s->block;
+    s->block = s->block_readings = 0;
+}
 
 static void add(sums *s, const finder *f, const nearest *near, size_t i)
 {
     size_t columns = f->pass->columns;
-    double product = 0;
-    for (size_t n = 0; n < near->count; n++) {
-        product += f->residual[i] * f->residual[near->which[n]] / (double)near->count;
-        s->apart += near->apart[n] / (double)near->count;
+    double product = 0, apart = 0, parts = 0;
+    for (size_t k = 0; k < columns; k++)
+        parts += f->part[i * columns + k] * f->part[i * columns + k];
+    for (size_t n = 0; n < NEAREST; n++) {
+        size_t j = near->which[n];
+        product += f->residual[i] * f->residual[j] / NEAREST +
+                   jm__matrix_dot(f->row + i * columns, f->taken + j * columns, columns) / NEAREST;
+        apart += near->apart[n] / NEAREST;
+    }
+    if (1 - apart / 2 / parts < least_shared) {
+        s->others++;
+        return;
     }
     s->readings++;
     s->product += product;
-    s->product_square += product * product;
-    s->square += f->residual[i] * f->residual[i];
-    s->parts += jm__matrix_dot(f->part + i * columns, f->part + i * columns, columns);
+    s->apart += apart;
+    s->parts += parts;
+    add_to_blocks(s, product);
 }
 
-/* A pair counts at both of its ends, so half of the readings are news. */
-static void tell(jm__misfit_seen *seen, const sums *s, double freedom)
+/* A pair counts at both of its ends, so half of the blocks are news. No noise is known better than the
+ * profile says, and of readings without replicates no more than before. */
+static void tell(jm__misfit_seen *seen, const sums *s)
 {
-    double shared = s->parts > 0 ? 1 - s->apart / 2 / s->parts : 0, n = s->readings;
-    if (n < LEAST_READINGS || shared < least_shared) return;
-    double mean = s->product / n, variance = fmax(0, s->product_square / n - mean * mean);
-    double taken = s->square / n * (1 / freedom - 1);
-    seen->square = fmax(0, mean / shared + taken);
-    seen->u = sqrt(2 * variance / n) / shared;
+    if (s->readings < LEAST_READINGS) return;
+    double shared = 1 - s->apart / 2 / s->parts, mean = s->block_sum / s->blocks;
+    double variance = fmax(0, s->block_square / s->blocks - mean * mean);
+    double again = fmax(0, s->product / s->readings / shared);
+    seen->square = (s->readings * again + s->others * seen->square) / (s->readings + s->others);
+    seen->u = fmax(seen->u, sqrt(2 * variance / s->blocks) / shared);
 }
 
-static void compare(jm__misfit_seen *seen, const finder *f, bool *usable, double freedom)
+static void compare(jm__misfit_seen *seen, const finder *f, bool *usable)
 {
     sums s = {0};
     for (size_t i = 0; i < f->pass->count; i++)
@@ -183,11 +215,11 @@ static void compare(jm__misfit_seen *seen, const finder *f, bool *usable, double
         find_nearest(&near, f, usable, i);
         if (near.count == NEAREST) add(&s, f, &near, i);
     }
-    tell(seen, &s, freedom);
+    tell(seen, &s);
 }
 
 jm_status jm__replicates_find(jm__misfit_seen *seen, const jm__pass *pass, jm__response response,
-                              const double *power_w, double freedom, jm_error *err)
+                              const double *power_w, const double *covariance, jm_error *err)
 {
     finder f;
     if (pass->count < LEAST_READINGS) return JM_OK;
@@ -195,9 +227,9 @@ jm_status jm__replicates_find(jm__misfit_seen *seen, const jm__pass *pass, jm__r
     jm_status status = finder_init(&f, pass, err);
     if (usable == NULL && status == JM_OK) status = jm__no_memory(err, "jm__replicates_find");
     if (status == JM_OK) {
-        find_parts(&f, response, power_w);
+        find_parts(&f, response, power_w, covariance);
         find_apart(&f);
-        compare(seen, &f, usable, freedom);
+        compare(seen, &f, usable);
     }
     free(usable);
     finder_free(&f);

@@ -149,7 +149,7 @@ static jm_status find_seen(jm__misfit_seen *seen, const search *s, const jm__noi
     const jm__pass pass = jm__stretch_pass(input, &few);
     if (status == JM_OK)
         status = jm__replicates_find(seen, &pass, input->calibration->response, s->first.power_w,
-                                     s->first.freedom / (double)s->all.count, err);
+                                     s->first.covariance, err);
     jm__vec_free(&few);
     return status;
 }

@@ -132,16 +132,20 @@ static const rule rules[] = {
     RULE(PLAIN_MATRIX, "simt_"),
     RULE(PLAIN_MATRIX, "dgemm"),
     RULE(PLAIN_MATRIX, "gemm_f64"),
+    RULE(PLAIN_MATRIX, "gemm_f32f32_f32f32"), /* with tf32 it reads f32f32_tf32f32 */
     RULE(PLAIN_MATRIX, "d884gemm"),
     RULE(PLAIN_MATRIX, "gemmsn_"),
     /* mma.sync of Ampere and before, by its shape (s16816gemm) or chip: cuBLAS still takes it on Hopper for
      * rows that are not multiples of 16 bytes long. */
-    RULE(WARP_MATRIX, "s16816gemm"),
-    RULE(WARP_MATRIX, "s1688gemm"),
-    RULE(WARP_MATRIX, "s161616gemm"),
+    RULE(WARP_MATRIX, "16816gemm"),
+    RULE(WARP_MATRIX, "1688gemm"),
+    RULE(WARP_MATRIX, "161616gemm"),
+    RULE(WARP_MATRIX, "16832gemm"),
     RULE(WARP_MATRIX, "h884gemm"),
     RULE(WARP_MATRIX, "s884gemm"),
+    RULE(WARP_MATRIX, "sm75_xmma_gemm"),
     RULE(WARP_MATRIX, "sm80_xmma_gemm"),
+    RULE(WARP_MATRIX, "sm86_xmma_gemm"),
     RULE(MATRIX, "nvjet"),
     RULE(MATRIX, "gemm"),
     RULE(MATRIX, "xmma"),
