@@ -25,7 +25,7 @@ enum { LAYERS = 6 };
 static const double clock_worth = 0.05;
 
 /* No layer may be further off than this, no interval of the block wider. */
-static const double most_off = 0.15, block_half = 0.047;
+static const double most_off = 0.15, block_half = 0.046;
 
 typedef struct layer {
     char path[64];
