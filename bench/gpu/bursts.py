@@ -169,14 +169,15 @@ def time_alone(part: Part) -> None:
     part.call_s = begin.elapsed_time(end) / 1e3 / 20
 
 
-def can_run_alone(part: Part) -> bool:
-    """Time the part alone; false, with words, of what no graph can hold (one that copies from the host)."""
+def why_not_alone(part: Part) -> str:
+    """Time the part alone, and return why no graph can hold it (one that copies from the host); "" if one can."""
     try:
         time_alone(part)
+    except torch.cuda.OutOfMemoryError:
+        raise
     except RuntimeError as error:
-        print(f"{part.path} is left out: {str(error).splitlines()[0]}")
-        return False
-    return True
+        return f"{part.path} is left out: {str(error).splitlines()[0]}"
+    return ""
 
 
 def run_bursts(part: Part, window_s: float) -> None:
@@ -360,7 +361,8 @@ def main() -> None:
     take_inputs(subject, parts)
     alone = str(Path(folder.name) / "bursts.joulemap")
     with joulemap.Session(path=alone) as run:
-        parts = [part for part in parts if can_run_alone(part)]
+        left_out = {part.path: why for part in parts if (why := why_not_alone(part))}
+        parts = [part for part in parts if part.path not in left_out]
         parts = [part for part in parts if part.call_s >= LEAST_CALL_S or args.layers]
         for _ in range(SERIES):
             for part in parts:
@@ -379,6 +381,7 @@ def main() -> None:
         *(f"note: {note}" for note in notes),
         "",
         *table(compared),
+        *left_out.values(),
     ]
     text = "\n".join(lines) + "\n\n"
     print(text, end="", flush=True)
