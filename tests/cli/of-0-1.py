@@ -3,8 +3,8 @@
 What stands in the file must be the same: the rows, their calls and busy times, the total, and what a whole board
 took (unless 0.1 had to interpolate most of it). How a total is shared among rows is an estimate, which may become
 better: what 0.1 was 95 % sure of, taken three times as wide, must have something in common with what is said today.
-(0.1 was too sure: of the idle time of live.joulemap it said 200 to 229 W, and no idle state of that simulated board draws
-more than 165. Today's 155 to 186 W holds that.)
+(0.1 was too sure: of the idle time of live.joulemap it said 200 to 229 W, and no idle state of that simulated board
+draws more than 165. Today's 155 to 186 W holds that.)
 """
 
 from __future__ import annotations
