@@ -241,6 +241,9 @@ static void test_a_copy_of_what_is_being_written_is_of_one_moment(void **state)
     sqlite3_close(db);
     pid_t child = fork();
     if (child == 0) count_on_and_on(file);
+    snprintf(command, sizeof command, "%s-wal", file);
+    for (int tries = 0; access(command, F_OK) != 0 && tries < 10000; tries++) /* until it is written */
+        usleep(1000);
     int whole = 0, torn = 0, failed = 0;
     for (int tries = 0; whole < 20 && tries < 2000; tries++) {
         jm__copy *copy;
