@@ -172,9 +172,8 @@ static void add_to_blocks(sums *s, double product)
 static void add(sums *s, const finder *f, const nearest *near, size_t i)
 {
     size_t columns = f->pass->columns;
-    double product = 0, apart = 0, parts = 0;
-    for (size_t k = 0; k < columns; k++)
-        parts += f->part[i * columns + k] * f->part[i * columns + k];
+    const double *part = f->part + i * columns;
+    double product = 0, apart = 0, parts = jm__matrix_dot(part, part, columns);
     for (size_t n = 0; n < NEAREST; n++) {
         size_t j = near->which[n];
         product += f->residual[i] * f->residual[j] / NEAREST +
