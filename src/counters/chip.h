@@ -25,7 +25,7 @@ typedef struct jm__chip {
 
 extern const jm__embedded jm__chip_table[]; /* src/counters/chips */
 
-/* The list of a chip, else the one for all others. BAD_DATA: a file of ours is wrong. */
+/* The list of a chip, else ("" too) the one for all others. BAD_DATA: a file of ours is wrong. */
 jm_status jm__chip_load(jm__chip *chip, const char *name, jm_error *err);
 
 #endif

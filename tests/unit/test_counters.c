@@ -363,6 +363,19 @@ static void test_of_an_unknown_chip_those_counters_are_sampled_that_fit_one_pass
     check_samples(0, INT64_MAX / 2, 3);
 }
 
+static void test_a_chip_whose_own_list_is_not_known_gets_the_one_for_all(void **state)
+{
+    (void)state;
+    setenv("FAKE_PM_UNKNOWN", "TriageCompute", 1);
+    begin();
+    work_until(10000, has_samples);
+    end();
+    assert_int_equal(got.events, 0);
+    assert_true(got.samples > 0);
+    assert_string_equal(json_string_value(json_array_get(got.metrics, 0)), "sm__cycles_active.sum");
+    assert_non_null(strstr(got.fact, "GH100: "));
+}
+
 static void test_a_board_that_does_nothing_is_not_sampled(void **state)
 {
     (void)state;
@@ -530,6 +543,7 @@ int main(int argc, char **argv)
         T(test_a_full_buffer_is_counted_and_sampling_goes_on),
         T(test_a_chip_that_counts_no_time_counts_cycles),
         T(test_of_an_unknown_chip_those_counters_are_sampled_that_fit_one_pass),
+        T(test_a_chip_whose_own_list_is_not_known_gets_the_one_for_all),
         T(test_a_board_that_does_nothing_is_not_sampled),
         T(test_what_stands_in_the_way_is_told_once),
         T(test_a_board_in_mig_mode_is_left_alone),

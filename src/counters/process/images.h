@@ -5,8 +5,9 @@
 
 #include "counters/process/pm.h"
 
-/* Decoded ten times a second, they hold the samples of at least six seconds. */
-#define JM_PM_IMAGES_MAX 64
+/* Decoded ten times a second, they hold the samples of six seconds, if they are no larger than that. */
+#define JM_PM_IMAGES_MAX   64
+#define JM_PM_IMAGES_BYTES ((size_t)128 << 20)
 
 typedef struct jm__pm_images {
     jm__pm_image items[JM_PM_IMAGES_MAX]; /* their memory is made when it is first needed, and kept */
@@ -14,12 +15,12 @@ typedef struct jm__pm_images {
     size_t evaluated;                     /* samples of the oldest one that are done */
 } jm__pm_images;
 
-/* A free image to decode into; NULL: there is none, or no memory. It waits once it is pushed. */
+/* A free image to decode into; NULL: there is none, or no memory for it. It waits once it is pushed. */
 jm__pm_image *jm__pm_images_free_one(jm__pm_images *images, const jm__pm *pm);
 void jm__pm_images_push(jm__pm_images *images);
 
 /* The oldest, or NULL; and away with it. */
 jm__pm_image *jm__pm_images_oldest(jm__pm_images *images);
-void jm__pm_images_pop(jm__pm_images *images);
+void jm__pm_images_pop(jm__pm_images *images, const jm__pm *pm);
 
 #endif

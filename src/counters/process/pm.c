@@ -101,11 +101,24 @@ static bool fits(void *context, const char *const *names, size_t count)
     return CALL(f->pm, cuptiProfilerHostGetNumOfPasses, &passes) == JM_CUPTI_SUCCESS && passes.passes == 1;
 }
 
-static bool choose(jm__pm *pm, jm__pm_fault *fault)
+/* The list of its own, or what is for all chips where this CUPTI knows none of that. */
+static size_t choose_from(jm__pm *pm, const char *list, const char *chip, fitting *f)
+{
+    jm_error err = {0};
+    if (jm__chip_load(&pm->chip, list, &err) != JM_OK) {
+        jm__pm_fail(&f->fault, "", "%.190s", err.text);
+        return 0;
+    }
+    snprintf(pm->chip.name, sizeof pm->chip.name, "%s", chip);
+    return jm__chip_choose(&pm->chip, fits, f);
+}
+
+static bool choose(jm__pm *pm, const char *chip, jm__pm_fault *fault)
 {
     fitting f = {.pm = pm};
     const char *names[JM_COUNTER_METRICS_MAX];
-    size_t count = jm__chip_choose(&pm->chip, fits, &f);
+    size_t count = choose_from(pm, chip, chip, &f);
+    if (count == 0) count = choose_from(pm, "", chip, &f);
     if (count == 0) {
         if (f.fault.text[0] == '\0')
             jm__pm_fail(&f.fault, "", "none of the counters of this chip fit one pass");
@@ -129,17 +142,14 @@ static bool ask_availability(jm__pm *pm, jm__pm_fault *fault)
 
 bool jm__pm_open(jm__pm *pm, const jm__pm_library *library, size_t device, jm__pm_fault *fault)
 {
-    jm_error err = {0};
     *pm = (jm__pm){.library = library, .device = device};
     jm__pm_initialize initialize = JM_PM_INIT(jm__pm_initialize, reserved, .reserved = NULL);
     TRY(pm, cuptiProfilerInitialize, &initialize, fault);
     jm__pm_chip_name name = JM_PM_INIT(jm__pm_chip_name, name, .device = device);
     TRY(pm, cuptiDeviceGetChipName, &name, fault);
-    if (jm__chip_load(&pm->chip, name.name, &err) != JM_OK) return jm__pm_fail(fault, "", "%.190s", err.text);
-    snprintf(pm->chip.name, sizeof pm->chip.name, "%s", name.name);
     pm->names = calloc(JM_COUNTER_METRICS_MAX, sizeof *pm->names);
     if (pm->names == NULL) return no_memory(fault);
-    return ask_availability(pm, fault) && choose(pm, fault);
+    return ask_availability(pm, fault) && choose(pm, name.name, fault);
 }
 
 /* ---- sampling */

@@ -103,7 +103,7 @@ static bool evaluate_one(server *s)
         s->images.evaluated++;
         return true;
     }
-    jm__pm_images_pop(&s->images);
+    jm__pm_images_pop(&s->images, &s->pm);
     return send_samples(s);
 }
 
