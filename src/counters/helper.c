@@ -139,6 +139,17 @@ void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_star
     free(s);
 }
 
+bool jm__counter_board_has_them(const jm_board *board)
+{
+    return strcmp(board->backend, "nvml") == 0 && board->uuid[0] != '\0';
+}
+
+void jm__counter_helper_refuse_mig(jm__counter_helper *helper)
+{
+    *helper = (jm__counter_helper){0};
+    fail(helper, "the board is in MIG mode, where counters cannot be sampled");
+}
+
 /* ---- what it says */
 
 static bool is_text(const char *text)
@@ -214,10 +225,8 @@ static bool hear_fault(jm__counter_helper *helper, const jm__frame *frame)
 {
     const char *texts[2];
     if (!jm__frame_texts(frame, 0, texts, 2) || !is_text(texts[0]) || !is_text(texts[1])) return false;
-    if (texts[1][0] != '\0')
-        fail(helper, "%.150s (%.100s)", texts[0], texts[1]);
-    else
-        fail(helper, "%.250s", texts[0]);
+    snprintf(helper->cure, sizeof helper->cure, "%s", texts[1]);
+    fail(helper, "%s", texts[0]);
     return true;
 }
 

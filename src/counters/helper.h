@@ -10,6 +10,7 @@
 #include "base/strbuf.h"
 #include "counters/frame.h"
 
+#include <joulemap/board.h>
 #include <sys/types.h>
 
 typedef enum jm__counter_state {
@@ -37,7 +38,8 @@ typedef struct jm__counter_helper {
     int64_t began_ns; /* the process */
     int64_t samples;  /* that came */
     int64_t lost;     /* times that the hardware's buffer was full */
-    char fault[256];  /* half a sentence, with its cure */
+    char fault[200];  /* half a sentence */
+    char cure[160];   /* "": there is none */
 } jm__counter_helper;
 
 /* How it is started. */
@@ -51,6 +53,12 @@ typedef struct jm__counter_start {
 
 /* Start it. What fails is in `fault`. */
 void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_start *start);
+
+/* GPUs do, and are found by their UUID. */
+bool jm__counter_board_has_them(const jm_board *board);
+
+/* In place of a start: the board is in MIG mode. */
+void jm__counter_helper_refuse_mig(jm__counter_helper *helper);
 
 /* JM_COUNTERS_START in IDLE, JM_COUNTERS_STOP in SAMPLING. */
 void jm__counter_helper_tell(jm__counter_helper *helper, char command);
