@@ -46,9 +46,9 @@ typedef struct jm__counter_helper {
 typedef struct jm__counter_start {
     const char *command; /* NULL: joulemap-counters, which lies beside this library */
     const char *task; /* "serve", or "try": take the counters for a moment, say hello or a fault, and leave */
-    const char *uuid; /* of the board */
-    const char *sim;  /* the simulated board's profile, NULL: a real one */
-    const char *run_dir; /* for the simulated board, NULL: none */
+    const jm_board *board;
+    const char *sim;     /* the profile of a simulated board */
+    const char *run_dir; /* for a simulated board, NULL: none */
 } jm__counter_start;
 
 /* Start it. What fails is in `fault`. */
@@ -56,9 +56,6 @@ void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_star
 
 /* GPUs do, and are found by their UUID. */
 bool jm__counter_board_has_them(const jm_board *board);
-
-/* In place of a start: the board is in MIG mode. */
-void jm__counter_helper_refuse_mig(jm__counter_helper *helper);
 
 /* JM_COUNTERS_START in IDLE, JM_COUNTERS_STOP in SAMPLING. */
 void jm__counter_helper_tell(jm__counter_helper *helper, char command);

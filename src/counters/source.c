@@ -94,14 +94,11 @@ static void start_helper(const jm__counter_source *source, board *b)
 {
     const jm__counter_start start = {.command = source->command,
                                      .task = "serve",
-                                     .uuid = b->row.uuid,
-                                     .sim = b->row.simulated ? source->sim : NULL,
+                                     .board = &b->row,
+                                     .sim = source->sim,
                                      .run_dir = source->run_dir};
     b->started = true;
-    if (b->row.mig)
-        jm__counter_helper_refuse_mig(&b->helper);
-    else
-        jm__counter_helper_start(&b->helper, &start);
+    jm__counter_helper_start(&b->helper, &start);
 }
 
 typedef struct taking {

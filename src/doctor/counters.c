@@ -19,12 +19,9 @@ typedef struct trial {
 
 static void start(trial *t, const jm_board *board, const char *sim)
 {
-    const jm__counter_start how = {.task = "try", .uuid = board->uuid, .sim = board->simulated ? sim : NULL};
-    *t = (trial){.board = board};
-    if (board->mig)
-        jm__counter_helper_refuse_mig(&t->helper);
-    else
-        jm__counter_helper_start(&t->helper, &how);
+    const jm__counter_start how = {.task = "try", .board = board, .sim = sim};
+    t->board = board;
+    jm__counter_helper_start(&t->helper, &how);
 }
 
 static void take_nothing(void *context, const jm__counter_block *block)

@@ -244,7 +244,7 @@ static void check_samples(int64_t from_ns, int64_t to_ns, int64_t metrics)
     for (int64_t i = 0; i < got.samples; i++) {
         const jm__counter_sample *s = &got.all[i], *first = &got.all[0];
         double number = s->values[0] / 1000;
-        assert_true(number == i); /* none is missing, none comes twice */
+        assert_true(number == (double)i); /* none is missing, none comes twice */
         for (int64_t k = 0; k < metrics; k++)
             assert_true(s->values[k] == 1000 * number + (double)k);
         assert_int_equal(s->end_ns - s->start_ns, JM_NS_PER_MS);
