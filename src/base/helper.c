@@ -2,6 +2,7 @@
 #include "base/helper.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -39,22 +40,36 @@ static bool is_ours(const char *variable)
     return strncmp(variable, "LD_PRELOAD=", 11) == 0 && strstr(variable, "libjoulemap") != NULL;
 }
 
-/* Only the array is allocated; the texts are borrowed. */
-static char **environment_make(const jm__helper *helper)
+/* The texts follow the array, which has room for `count` of them. */
+static char **lay_down(const char *const *texts, size_t count, size_t bytes)
 {
-    size_t count = 0, more = 0, kept = 0;
-    while (environ != NULL && environ[count] != NULL)
-        count++;
-    while (helper->variables != NULL && helper->variables[more] != NULL)
-        more++;
-    char **clean = calloc(count + more + 1, sizeof *clean);
-    for (size_t i = 0; clean != NULL && i < count; i++)
-        if (!is_ours(environ[i]) && !is_among(environ[i], helper->unset) &&
-            !is_among(environ[i], helper->variables))
-            clean[kept++] = environ[i];
-    for (size_t i = 0; clean != NULL && i < more; i++)
-        memcpy(&clean[kept++], &helper->variables[i], sizeof *clean); /* posix_spawn takes no const */
-    return clean;
+    char **array = malloc((count + 1) * sizeof *array + bytes);
+    if (array == NULL) return NULL;
+    char *at = (char *)(array + count + 1);
+    for (size_t i = 0; i < count; i++) {
+        size_t size = strlen(texts[i]) + 1;
+        array[i] = memcpy(at, texts[i], size);
+        at += size;
+    }
+    array[count] = NULL;
+    return array;
+}
+
+char **jm__helper_environment(const char *const *unset, const char *const *variables)
+{
+    JM_VEC(const char *) texts = {0};
+    size_t bytes = 0;
+    bool whole = true;
+    for (char **at = environ; at != NULL && *at != NULL && whole; at++)
+        if (!is_ours(*at) && !is_among(*at, unset) && !is_among(*at, variables))
+            whole = jm__vec_push(&texts, *at);
+    for (; variables != NULL && *variables != NULL && whole; variables++)
+        whole = jm__vec_push(&texts, *variables);
+    for (size_t i = 0; i < texts.count; i++)
+        bytes += strlen(texts.items[i]) + 1;
+    char **environment = whole ? lay_down(texts.items, texts.count, bytes) : NULL;
+    jm__vec_free(&texts);
+    return environment;
 }
 
 static void set_file(posix_spawn_file_actions_t *files, int number, int fd, int flags)
@@ -67,8 +82,6 @@ static void set_file(posix_spawn_file_actions_t *files, int number, int fd, int 
 
 int jm__helper_start(pid_t *child, const jm__helper *helper)
 {
-    char **environment = environment_make(helper);
-    if (environment == NULL) return ENOMEM;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t none, all;
@@ -83,10 +96,10 @@ int jm__helper_start(pid_t *child, const jm__helper *helper)
                                                   (helper->own_group ? POSIX_SPAWN_SETPGROUP : 0)));
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    int code = posix_spawn(child, helper->command, &files, &attributes, helper->arguments, environment);
+    int code =
+        posix_spawn(child, helper->command, &files, &attributes, helper->arguments, helper->environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
-    free(environment);
     return code;
 }
 

@@ -8,18 +8,22 @@
 #include <sys/types.h>
 
 typedef struct jm__helper {
-    const char *command;          /* the executable's path */
-    char *const *arguments;       /* its argv, NULL-terminated */
-    const char *const *unset;     /* names of more variables that it is not to have; NULL: none */
-    const char *const *variables; /* "KEY=value" that it is to have; NULL: none */
-    int input, output;            /* its standard input and output; -1: /dev/null */
-    bool own_group;               /* a Ctrl-C on the terminal is not for it */
+    const char *command;      /* the executable's path */
+    char *const *arguments;   /* its argv, NULL-terminated */
+    char *const *environment; /* likewise */
+    int input, output;        /* its standard input and output; -1: /dev/null */
+    bool own_group;           /* a Ctrl-C on the terminal is not for it */
 } jm__helper;
 
-/* Start it with a clean environment (no run, no injection: nothing of ours shall begin in it), with no signal
- * blocked, ignored or handled, its stderr going nowhere. Never a fork of the program that asks: a driver's
- * start in the child of a program with threads, or with a driver of its own, proves nothing and may stand
- * still for ever. 0 or an errno. */
+/* A copy of this process's environment, clean: no run and no injection, since nothing of ours shall begin in
+ * a helper. `unset`: names of more variables that it is not to have; `variables`: "KEY=value" that it is to
+ * have; both end with NULL, and may be NULL. To be asked in a thread of the program, which may change its
+ * environment while another thread looks. One free() for all; NULL: no memory. */
+char **jm__helper_environment(const char *const *unset, const char *const *variables);
+
+/* Start it with no signal blocked, ignored or handled, its stderr going nowhere. Never a fork of the program
+ * that asks: a driver's start in the child of a program with threads, or with a driver of its own, proves
+ * nothing and may stand still for ever. 0 or an errno. */
 int jm__helper_start(pid_t *child, const jm__helper *helper);
 
 /* False if it has not ended by then. Where the program has its children reaped by others, the status stays 0.

@@ -1,15 +1,11 @@
 /* Starting joulemap-counters, and believing what it says as far as it can be true. */
 #include "counters/helper.h"
 
-#include "base/beside.h"
 #include "base/clock.h"
 #include "base/helper.h"
-#include "cupti/program.h"
-#include "cupti/search.h"
 
 #include <errno.h>
 #include <jansson.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,53 +41,20 @@ static void set_state(jm__counter_helper *helper, jm__counter_state state)
 
 /* ---- start */
 
-/* The simulated board's own libcupti and libcuda, unless others were named for it. */
-typedef struct stand_in {
-    char cupti[PATH_MAX + 32], cuda[PATH_MAX + 32], sim[256], run[PATH_MAX + 32];
-    const char *variables[5];
-} stand_in;
-
-static bool find_stand_in(stand_in *s, const jm__counter_start *start)
+static int spawn(jm__counter_helper *helper, const jm__counter_way *way, const char *task, const char *uuid)
 {
-    char path[PATH_MAX];
-    size_t count = 0;
-    *s = (stand_in){.cupti = "JOULEMAP_CUPTI=", .cuda = "JOULEMAP_CUDA="};
-    if (getenv("JOULEMAP_CUDA") == NULL) {
-        if (!jm__beside("sim/libcupti.so", path, sizeof path)) return false;
-        snprintf(s->cupti, sizeof s->cupti, "JOULEMAP_CUPTI=%s", path);
-        if (!jm__beside("sim/libcuda.so.1", path, sizeof path)) return false;
-        snprintf(s->cuda, sizeof s->cuda, "JOULEMAP_CUDA=%s", path);
-        s->variables[count++] = s->cupti;
-        s->variables[count++] = s->cuda;
-    }
-    snprintf(s->sim, sizeof s->sim, "JOULEMAP_SIM=%s", start->sim);
-    s->variables[count++] = s->sim;
-    if (start->run_dir == NULL) return true;
-    snprintf(s->run, sizeof s->run, "JOULEMAP_RUN=%s", start->run_dir);
-    s->variables[count] = s->run;
-    return true;
-}
-
-static int spawn(jm__counter_helper *helper, const char *command, const jm__counter_start *start,
-                 const jm__cupti_candidates *libraries, const stand_in *s)
-{
-    static const char *const unset[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", NULL};
-    static const char *const order[] = {"CUDA_DEVICE_ORDER=PCI_BUS_ID", NULL};
-    const char *texts[JM_CUPTI_CANDIDATES_MAX + 5] = {"joulemap-counters", start->task};
     char parent[24];
+    const char *texts[JM_CUPTI_CANDIDATES_MAX + 5] = {"joulemap-counters", task, parent, uuid};
     int ends[2];
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
-    texts[2] = parent;
-    texts[3] = start->board->uuid;
-    for (size_t i = 0; i < libraries->count; i++)
-        texts[4 + i] = libraries->items[i].path;
+    for (size_t i = 0; i < way->libraries.count; i++)
+        texts[4 + i] = way->libraries.items[i].path;
     char *arguments[sizeof texts / sizeof texts[0]];
     memcpy(arguments, texts, sizeof arguments); /* posix_spawn takes no const */
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
-    const jm__helper process = {.command = command,
+    const jm__helper process = {.command = way->command,
                                 .arguments = arguments,
-                                .unset = unset,
-                                .variables = s != NULL ? s->variables : order,
+                                .environment = way->environment,
                                 .input = ends[1],
                                 .output = ends[1],
                                 .own_group = true};
@@ -102,46 +65,19 @@ static int spawn(jm__counter_helper *helper, const char *command, const jm__coun
     return code;
 }
 
-static void find_libraries(jm__cupti_candidates *libraries, const stand_in *s)
+void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_way *way, const char *task,
+                              const jm_board *board)
 {
-    char program[PATH_MAX];
-    if (s == NULL || s->variables[0] != s->cupti) {
-        jm__cupti_search_all(libraries, jm__cupti_program(program, sizeof program));
-        return;
-    }
-    snprintf(libraries->items[0].path, sizeof libraries->items[0].path, "%s", strchr(s->cupti, '=') + 1);
-    libraries->count = 1;
-}
-
-void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_start *start)
-{
-    char beside[PATH_MAX];
-    const char *command = start->command;
     *helper = (jm__counter_helper){.began_ns = jm__now_ns()};
     set_state(helper, JM_COUNTERS_PREPARING);
-    if (start->board->mig) {
+    if (board->mig) {
         fail(helper, "the board is in MIG mode, where counters cannot be sampled");
-        return;
-    }
-    if (command == NULL && !jm__beside("joulemap-counters", beside, sizeof beside)) {
-        fail(helper, "the command that samples them, %.180s, is not there", beside);
-        return;
-    }
-    if (command == NULL) command = beside;
-    bool simulated = start->board->simulated && start->sim != NULL;
-    stand_in *s = simulated ? malloc(sizeof *s) : NULL;
-    jm__cupti_candidates *libraries = calloc(1, sizeof *libraries);
-    if (libraries == NULL || (simulated && s == NULL)) {
-        fail(helper, "no memory to start their sampler");
-    } else if (s != NULL && !find_stand_in(s, start)) {
-        fail(helper, "this build has none of the simulated board");
+    } else if (way->fault[0] != '\0') {
+        fail(helper, "%s", way->fault);
     } else {
-        find_libraries(libraries, s);
-        int code = spawn(helper, command, start, libraries, s);
-        if (code != 0) fail(helper, "%.160s cannot be started: %.60s", command, strerror(code));
+        int code = spawn(helper, way, task, board->uuid);
+        if (code != 0) fail(helper, "%.120s cannot be started: %.60s", way->command, strerror(code));
     }
-    free(libraries);
-    free(s);
 }
 
 bool jm__counter_board_has_them(const jm_board *board)

@@ -9,6 +9,7 @@
 #include "base/kept_file.h"
 #include "base/strbuf.h"
 #include "counters/frame.h"
+#include "counters/way.h"
 
 #include <joulemap/board.h>
 #include <sys/types.h>
@@ -42,17 +43,10 @@ typedef struct jm__counter_helper {
     char cure[160];   /* "": there is none */
 } jm__counter_helper;
 
-/* How it is started. */
-typedef struct jm__counter_start {
-    const char *command; /* NULL: joulemap-counters, which lies beside this library */
-    const char *task; /* "serve", or "try": take the counters for a moment, say hello or a fault, and leave */
-    const jm_board *board;
-    const char *sim;     /* the profile of a simulated board */
-    const char *run_dir; /* for a simulated board, NULL: none */
-} jm__counter_start;
-
-/* Start it. What fails is in `fault`. */
-void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_start *start);
+/* Start it for a board. `task`: "serve", or "try": take the counters for a moment, say hello or a fault, and
+ * leave. What fails is in `fault`. */
+void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_way *way, const char *task,
+                              const jm_board *board);
 
 /* GPUs do, and are found by their UUID. */
 bool jm__counter_board_has_them(const jm_board *board);

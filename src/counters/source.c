@@ -36,7 +36,7 @@ typedef struct board {
 struct jm__counter_source {
     double seconds_a_minute;
     bool asked, traced;
-    char *sim, *run_dir, *command; /* NULL as in the options */
+    jm__counter_way way;
     jm__counter_sink sink;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -92,13 +92,8 @@ static void tell_cost(const jm__counter_source *source, const board *b)
 
 static void start_helper(const jm__counter_source *source, board *b)
 {
-    const jm__counter_start start = {.command = source->command,
-                                     .task = "serve",
-                                     .board = &b->row,
-                                     .sim = source->sim,
-                                     .run_dir = source->run_dir};
     b->started = true;
-    jm__counter_helper_start(&b->helper, &start);
+    jm__counter_helper_start(&b->helper, &source->way, "serve", &b->row);
 }
 
 typedef struct taking {
@@ -230,18 +225,9 @@ static jm_status start_thread(jm__counter_source *source, jm_error *err)
 static void free_memory(jm__counter_source *source)
 {
     pthread_mutex_destroy(&source->lock);
-    free(source->sim);
-    free(source->run_dir);
-    free(source->command);
+    jm__counter_way_free(&source->way);
     free(source->boards);
     free(source);
-}
-
-/* True for a copy, or for nothing to copy. */
-static bool copy_text(char **out, const char *text)
-{
-    *out = text != NULL ? strdup(text) : NULL;
-    return text == NULL || *out != NULL;
 }
 
 static bool take_boards(jm__counter_source *source, const jm_board *boards, size_t count)
@@ -271,10 +257,13 @@ jm_status jm__counter_source_create(jm__counter_source **out, const jm__counter_
     source->traced = options->traced;
     source->sink = *sink;
     jm_status status = JM_OK;
-    if (!copy_text(&source->sim, options->sim) || !copy_text(&source->run_dir, options->run_dir) ||
-        !copy_text(&source->command, options->command) || !take_boards(source, boards, count))
-        status = jm__no_memory(err, "jm__counter_source_create");
-    if (status == JM_OK && source->count > 0) status = start_thread(source, err);
+    if (!take_boards(source, boards, count)) status = jm__no_memory(err, "jm__counter_source_create");
+    if (status == JM_OK && source->count > 0) {
+        bool simulated = source->boards[0].row.simulated; /* all are, or none */
+        jm__counter_way_find(&source->way, options->command, simulated ? options->sim : NULL,
+                             options->run_dir);
+        status = start_thread(source, err);
+    }
     if (status == JM_OK && source->count > 0)
         *out = source;
     else

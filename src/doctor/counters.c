@@ -17,13 +17,6 @@ typedef struct trial {
     jm__counter_helper helper;
 } trial;
 
-static void start(trial *t, const jm_board *board, const char *sim)
-{
-    const jm__counter_start how = {.task = "try", .board = board, .sim = sim};
-    t->board = board;
-    jm__counter_helper_start(&t->helper, &how);
-}
-
 static void take_nothing(void *context, const jm__counter_block *block)
 {
     (void)context;
@@ -58,9 +51,13 @@ void jm__doctor_counters(jm__findings *findings, const jm_inventory *inventory, 
 {
     size_t count = 0;
     trial *trials = calloc(BOARDS_MAX, sizeof *trials);
+    jm__counter_way way = {0};
     for (size_t i = 0; trials != NULL && i < jm_inventory_board_count(inventory) && count < BOARDS_MAX; i++) {
         const jm_board *board = jm_inventory_board(inventory, i);
-        if (jm__counter_board_has_them(board)) start(&trials[count++], board, sim);
+        if (!jm__counter_board_has_them(board)) continue;
+        if (count == 0) jm__counter_way_find(&way, NULL, board->simulated ? sim : NULL, NULL);
+        trials[count].board = board;
+        jm__counter_helper_start(&trials[count++].helper, &way, "try", board);
     }
     int64_t until_ns = jm__now_ns() + LIMIT_NS;
     for (size_t i = 0; i < count; i++)
@@ -69,5 +66,6 @@ void jm__doctor_counters(jm__findings *findings, const jm_inventory *inventory, 
         note(findings, &trials[i], count == 1);
         jm__counter_helper_end(&trials[i].helper, jm__now_ns() + JM_NS_PER_S / 5);
     }
+    jm__counter_way_free(&way);
     free(trials);
 }

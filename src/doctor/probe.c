@@ -19,9 +19,16 @@
 static int start(pid_t *child, const char *command, const char *what, const char *library, int answer_fd)
 {
     char *const arguments[] = {(char[]){"joulemap"}, (char[]){"probe"}, strdup(what), strdup(library), NULL};
-    const jm__helper helper = {.command = command, .arguments = arguments, .input = -1, .output = answer_fd};
+    char **environment = jm__helper_environment(NULL, NULL);
+    const jm__helper helper = {.command = command,
+                               .arguments = arguments,
+                               .environment = environment,
+                               .input = -1,
+                               .output = answer_fd};
     int code = ENOMEM;
-    if (arguments[2] != NULL && arguments[3] != NULL) code = jm__helper_start(child, &helper);
+    if (arguments[2] != NULL && arguments[3] != NULL && environment != NULL)
+        code = jm__helper_start(child, &helper);
+    free(environment);
     free(arguments[2]);
     free(arguments[3]);
     return code;
