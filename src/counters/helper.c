@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* CUDA starts in a second where nobody else has the board, in several where eight processes start it. */
@@ -23,6 +24,8 @@
 /* Twenty times what a millisecond each would give, and what it may send at once. */
 #define SAMPLES_A_S   20000
 #define SAMPLES_AHEAD 100000
+/* A process that hangs in the kernel may outlive its SIGKILL. */
+#define DEATH_NS JM_NS_PER_S
 
 __attribute__((format(printf, 2, 3))) static void fail(jm__counter_helper *helper, const char *format, ...)
 {
@@ -37,6 +40,17 @@ static void set_state(jm__counter_helper *helper, jm__counter_state state)
 {
     helper->state = state;
     helper->since_ns = jm__now_ns();
+}
+
+/* The process that was started, whose child the helper is; and the helper, where this process is the one that
+ * orphans go to (the first of a container, say). */
+static void reap(const jm__counter_helper *helper, int64_t until_ns)
+{
+    while (helper->group > 0) {
+        pid_t got = waitpid(-helper->group, NULL, WNOHANG);
+        if (got < 0 || (got == 0 && jm__now_ns() >= until_ns)) return;
+        if (got == 0) jm__sleep_ns(JM_NS_PER_MS);
+    }
 }
 
 /* ---- start */
@@ -196,13 +210,6 @@ static bool understand(jm__counter_helper *helper, const jm__frame *frame, jm__c
     }
 }
 
-/* Its first process: the helper is that one's child. */
-static void reap(jm__counter_helper *helper)
-{
-    int status;
-    if (helper->group > 0 && !helper->reaped) helper->reaped = jm__helper_reap(helper->group, &status, 0);
-}
-
 static void check_silence(jm__counter_helper *helper)
 {
     int64_t silent_ns = jm__now_ns() - helper->since_ns;
@@ -240,7 +247,7 @@ void jm__counter_helper_hear(jm__counter_helper *helper, jm__counter_take *take,
     if (count > 0) jm__frame_came(&helper->reader, (size_t)count);
     jm__frame_next_is next = hear_frames(helper, take, context);
     if (helper->state == JM_COUNTERS_OVER) return;
-    reap(helper);
+    reap(helper, 0);
     if (next == JM_FRAME_GARBAGE)
         fail(helper, "their sampler says what cannot be");
     else if (count == 0)
@@ -283,7 +290,7 @@ void jm__counter_helper_end(jm__counter_helper *helper, int64_t until_ns)
     jm__counter_helper_tell(helper, JM_COUNTERS_QUIT);
     /* The number of the group is nobody else's as long as the helper is in it. */
     if (helper->group > 0 && !has_left(helper, until_ns)) kill(-helper->group, SIGKILL);
-    if (helper->group > 0 && !helper->reaped) jm__helper_kill(helper->group);
+    reap(helper, jm__now_ns() + DEATH_NS);
     helper->group = 0;
     jm__kept_file_close(&helper->link);
     jm__frame_reader_free(&helper->reader);

@@ -26,8 +26,7 @@ typedef enum jm__counter_state {
 typedef struct jm__counter_helper {
     jm__counter_state state;
     int64_t since_ns; /* in this state, or since it last said something */
-    pid_t group;      /* of the process; it began with that pid, as our child */
-    bool reaped;      /* that child is */
+    pid_t group;      /* of the process; 0: none */
     jm__kept_file link;
     jm__frame_reader reader;
     /* What it said at the start. */

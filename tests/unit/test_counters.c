@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -301,6 +302,22 @@ static void test_the_helper_is_no_child_that_the_program_would_wait_for(void **s
     assert_no_helper_is_left();
 }
 
+static void test_where_orphans_come_to_the_program_none_is_left_to_it(void **state)
+{
+    (void)state;
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    begin();
+    work_until(10000, has_samples);
+    end();
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    setenv("FAKE_PM_HANG", "cuptiPmSamplingStop", 1);
+    begin();
+    work_until(10000, has_samples);
+    end();
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
 static void test_the_helper_goes_with_a_recorder_that_is_killed(void **state)
 {
     (void)state;
@@ -569,6 +586,7 @@ int main(int argc, char **argv)
         T(test_each_sample_arrives_with_its_time_and_values),
         T(test_what_was_sampled_before_the_end_arrives),
         T(test_the_helper_is_no_child_that_the_program_would_wait_for),
+        T(test_where_orphans_come_to_the_program_none_is_left_to_it),
         T(test_the_helper_goes_with_a_recorder_that_is_killed),
         T(test_a_full_buffer_is_counted_and_sampling_goes_on),
         T(test_a_chip_that_counts_no_time_counts_cycles),
