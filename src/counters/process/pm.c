@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Up to a second and more of samples of 19 counters, by which a decode may be late on a busy machine. */
+/* A choice: a quarter of what the first probe on an H100 took, which decoded five times as often. Recordings
+ * count the times that it was full. */
 #define HARDWARE_BUFFER_BYTES ((size_t)128 << 20)
 /* Where a chip refuses to count time: a millisecond of a system clock of 1.5 GHz. */
 #define CYCLES_A_MS INT64_C(1500000)

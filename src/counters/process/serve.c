@@ -16,12 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* A hundred samples: less than an image holds, and a fraction of what the hardware's buffer does. */
 #define DECODE_NS (INT64_C(100) * JM_NS_PER_MS)
 enum { NICE = 10 };
+/* A recorder that takes nothing for so long is gone, and somebody has a copy of its end of the link. */
+enum { TAKES_NOTHING_S = 60 };
 
 typedef struct server {
     int link;     /* commands come in, frames go out */
@@ -247,6 +250,8 @@ int jm_counters_serve(int argc, char **argv)
     if (s.link < 0 || nowhere < 0) return jm_status_exit_code(JM_IO);
     dup2(nowhere, STDIN_FILENO);
     dup2(nowhere, STDOUT_FILENO); /* what a library prints of itself goes nowhere */
+    setsockopt(s.link, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = TAKES_NOTHING_S},
+               sizeof(struct timeval));
     jm__helper_close_others(s.link);
     if (!leave_home(&s, (pid_t)strtol(argv[2], NULL, 10))) _exit(0);
     give_way();
