@@ -5,6 +5,7 @@
 #include <joulemap/board.h>
 #include <joulemap/doctor.h>
 #include <joulemap/import.h>
+#include <joulemap/model.h>
 #include <joulemap/recording.h>
 #include <joulemap/report.h>
 #include <joulemap/run.h>
