@@ -36,6 +36,24 @@ typedef struct jm_import_options {
 /* A part becomes a phase. BAD_DATA names file, line and column; nothing half made is left. */
 JM_API jm_status jm_recording_import(const jm_import_options *options, jm_error *err);
 
+typedef struct jm_counters_options {
+    uint32_t size;        /* sizeof(jm_counters_options): lets it grow */
+    bool overwrite;       /* replace an existing file */
+    const char *onto;     /* the recording of the same time; it stays as it is */
+    const char *path;     /* the recording to write: that one, and the counters */
+    const char *counters; /* CSV: start_ns,end_ns,METRIC... */
+    const char *board;    /* index of the GPU (jm_board.index) as text; NULL: the one there is */
+} jm_counters_options;
+
+/* A recording with hardware counters that were read beside it: a line of the file is what was counted in a
+ * window, the windows in their order. Times are of CLOCK_REALTIME; for a recording that jm_recording_import
+ * made, of the clock of its files. A field without text was not measured. A metric is in percent if its name
+ * has "pct" in it or ends in ".ratio", else it is a count.
+ *
+ * A damaged recording gives what can be read of it, one of an older version becomes one of this version.
+ * BAD_DATA names file, line and column; nothing half made is left. BUSY: it is still being recorded. */
+JM_API jm_status jm_recording_add_counters(const jm_counters_options *options, jm_error *err);
+
 #ifdef __cplusplus
 }
 #endif
