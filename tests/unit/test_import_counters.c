@@ -79,8 +79,8 @@ static const jm__anchor usual[] = {{SMALL_START_NS, SMALL_START_NS + OFFSET_NS}}
 static void put(const char *text)
 {
     FILE *csv = fopen(csv_path, "w");
-    assert_non_null(file);
-    fputs(text, file);
+    assert_non_null(csv);
+    fputs(text, csv);
     fclose(csv);
 }
 
