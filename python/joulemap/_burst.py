@@ -115,10 +115,16 @@ class CudaPlayer:
     device: torch.device
     _stream: torch.cuda.Stream = field(init=False)
     _pool: Any = field(init=False)
+    _anchor: torch.cuda.CUDAGraph = field(init=False)
 
     def __post_init__(self) -> None:
         self._stream = torch.cuda.Stream(self.device)
+        self._begin_pool()
+
+    def _begin_pool(self) -> None:
+        """Take a new pool, and a graph that stays: PyTorch lets none begin in a pool whose graphs are all gone."""
         self._pool = torch.cuda.graph_pool_handle()
+        self._anchor = self._capture(lambda: torch.zeros(1, device=self.device), 1)
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[None]:
@@ -193,7 +199,7 @@ class CudaPlayer:
             graph.reset()
         with contextlib.suppress(Exception):
             torch.cuda.synchronize(self.device)
-        self._pool = torch.cuda.graph_pool_handle()
+        self._begin_pool()
 
 
 def player_of(device: torch.device) -> Player:

@@ -172,7 +172,7 @@ def main(given: Sequence[str] | None = None) -> int:
         )
         return EXIT_NOT_SUPPORTED
     if device.type == "cuda":
-        torch.cuda.set_device(device)
+        torch.cuda.set_device(device.index or 0)
     bar = Bar()
     try:
         with session(options.output, device, options.force) as run:

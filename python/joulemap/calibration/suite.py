@@ -159,8 +159,8 @@ KERNELS: list[Kernel] = [
         BF16,
         [(128, 64, 56)],
     ),
-    Kernel("fill", "zero", pointwise.in_place(lambda x: x.zero_()), FP32, [(64 * MI,), L2], RANDOM),
-    Kernel("fill", "one", pointwise.in_place(lambda x: x.fill_(1)), BF16, [(64 * MI,)], RANDOM),
+    Kernel("fill", "zero", pointwise.in_place(lambda x: x.zero_()), FP32, [(64 * MI,), L2], ("constant",)),
+    Kernel("fill", "one", pointwise.in_place(lambda x: x.fill_(1)), BF16, [(64 * MI,)], ("constant",)),
     # integers and random numbers
     Kernel("integer", "mul", pointwise.of_two(torch.mul), INT32, [(16 * MI,)], RANDOM),
     Kernel("integer", "remainder", pointwise.of_one(lambda x: x.remainder(37)), INT64, [(12 * MI,)], RANDOM),
