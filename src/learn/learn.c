@@ -230,7 +230,8 @@ static jm_status learn(jm__board_model *model, jm_learnt *learnt, jm__lesson *l,
     }
     learnt->features = l->count;
     learnt->families = out.families;
-    learnt->readings = l->reading_count;
+    for (size_t i = 0; i < rows->rows; i++)
+        learnt->readings += rows->usable[i];
     learnt->readings_used = weights.used;
     learnt->residual_w = weights.rms_w;
     if (status == JM_OK) status = judge(model, learnt, err);
