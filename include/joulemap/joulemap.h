@@ -3,6 +3,7 @@
 #define JOULEMAP_H
 
 #include <joulemap/board.h>
+#include <joulemap/counters.h>
 #include <joulemap/doctor.h>
 #include <joulemap/import.h>
 #include <joulemap/model.h>

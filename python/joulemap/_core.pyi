@@ -73,6 +73,7 @@ class Run:
         kernels: bool = False,
         no_cpu: bool = False,
         sampling_only: bool = False,
+        counters: float = 0.0,
     ) -> Self: ...
     @property
     def attached(self) -> bool: ...

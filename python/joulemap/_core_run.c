@@ -27,8 +27,8 @@ static bool path_convert(PyObject *object, PyObject **bytes, const char **path)
 
 static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"path",    "sim",    "command",       "overwrite",
-                                        "kernels", "no_cpu", "sampling_only", NULL};
+    static const char *const names[] = {"path",   "sim",           "command",  "overwrite", "kernels",
+                                        "no_cpu", "sampling_only", "counters", NULL};
     PyObject *path_object = NULL;
     PyObject *path_bytes = NULL;
     const char *sim = NULL;
@@ -37,8 +37,10 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int kernels = 0;
     int no_cpu = 0;
     int sampling_only = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzpppp:Run", (char **)(uintptr_t)names, &path_object,
-                                     &sim, &command, &overwrite, &kernels, &no_cpu, &sampling_only))
+    double counters = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzppppd:Run", (char **)(uintptr_t)names, &path_object,
+                                     &sim, &command, &overwrite, &kernels, &no_cpu, &sampling_only,
+                                     &counters))
         return NULL;
     jm_run_options options = {.size = sizeof(options),
                               .sim = sim,
@@ -46,7 +48,8 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                               .overwrite = overwrite != 0,
                               .kernels = kernels != 0,
                               .no_cpu = no_cpu != 0,
-                              .sampling_only = sampling_only != 0};
+                              .sampling_only = sampling_only != 0,
+                              .counters = counters};
     if (!path_convert(path_object, &path_bytes, &options.path)) return NULL;
     core_run *self = (core_run *)PyType_GenericAlloc(type, 0);
     if (!self) {
@@ -174,8 +177,9 @@ static PyGetSetDef run_getset[] = {
 };
 
 static PyType_Slot run_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Run(path=None, sim=None, command=None, overwrite=False, kernels=False, "
-                                    "no_cpu=False, sampling_only=False): a run, started or attached to."},
+    {Py_tp_doc,
+     (void *)(uintptr_t) "Run(path=None, sim=None, command=None, overwrite=False, kernels=False, "
+                         "no_cpu=False, sampling_only=False, counters=0.0): a run, started or attached to."},
     {Py_tp_new, (void *)(uintptr_t)run_new},
     {Py_tp_dealloc, (void *)(uintptr_t)run_free},
     {Py_tp_methods, run_methods},

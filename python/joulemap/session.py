@@ -97,6 +97,15 @@ class Scope(_core.Span):
         return self._session.report(by, from_ns=self.start_ns, to_ns=self.end_ns or time.monotonic_ns())
 
 
+def _counters_asked(counters: bool | float | None) -> float:
+    """Seconds of each minute as the core takes them: 0 leaves it to the run, -1 is never."""
+    if counters is None:
+        return 0.0
+    if isinstance(counters, bool):
+        return 2.0 if counters else -1.0
+    return _arguments.real("counters", counters, 0, 60)
+
+
 class Session(Reporting):
     """Record boards, spans and kernels of this process, in memory or into a file.
 
@@ -115,6 +124,9 @@ class Session(Reporting):
         Replace an existing file.
     cpu : bool
         Also read the CPU's energy (RAPL) where it can be read.
+    counters : bool or float, optional
+        Sample the GPU's hardware counters, that many seconds of each minute: 60 is always, True two. By default
+        two, where kernels are traced and this user may read them. A process of its own does it.
 
     Raises
     ------
@@ -141,6 +153,7 @@ class Session(Reporting):
         *,
         overwrite: bool = False,
         cpu: bool = True,
+        counters: bool | float | None = None,
     ) -> None:
         super().__init__()
         if sim is not None:
@@ -150,6 +163,7 @@ class Session(Reporting):
         self._sim = sim
         self._overwrite = overwrite
         self._cpu = cpu
+        self._counters = _counters_asked(counters)
         self._run: _core.Run | None = None
         self._running = False
         self._owner = os.getpid()
@@ -172,6 +186,7 @@ class Session(Reporting):
                 overwrite=self._overwrite,
                 kernels=self._kernels,
                 no_cpu=not self._cpu,
+                counters=self._counters,
             )
             self._owner = os.getpid()
             self._running = True

@@ -12,11 +12,12 @@ static bool is_of_wanted_board(const jm__attribution *a, int64_t board_id)
     return false;
 }
 
-/* What was absent, and what a sensor that failed, CUPTI or the recorder had to say holds from then on. */
+/* What was absent, and what a sensor that failed, CUPTI, the recorder or the sampler of counters had to say
+ * holds from then on. */
 static bool lasts(jm_event_kind kind)
 {
     return kind == JM_EVENT_BOARD_ABSENT || kind == JM_EVENT_SENSOR_FAILED || kind == JM_EVENT_CUPTI ||
-           kind == JM_EVENT_RECORDER;
+           kind == JM_EVENT_RECORDER || kind == JM_EVENT_COUNTERS;
 }
 
 int64_t jm__event_gap_ns(const jm__event *event)

@@ -68,6 +68,11 @@ static int wrong_choice(const cli_args *args, const cli_option *option, const ch
                            option->choices);
 }
 
+bool cli_takes_word(const cli_option *option)
+{
+    return option->argument != NULL && option->argument[0] != '[';
+}
+
 static int accept(cli_args *args, const cli_option *option, const char *value)
 {
     if (option->argument != NULL && value[0] == '\0') {
@@ -101,6 +106,10 @@ static int parse_long(cli_args *args, int argc, char **argv, int *i)
             return accept(args, option, "");
         }
         if (word[length] == '=') return accept(args, option, word + length + 1);
+        if (!cli_takes_word(option)) {
+            args->given[args->given_count++] = (cli_given){option, ""};
+            return CLI_GO_ON;
+        }
         return accept_next(args, option, argc, argv, i);
     }
     char name[64];
@@ -206,6 +215,21 @@ const char *cli_get(const cli_args *args, const char *name)
 bool cli_has(const cli_args *args, const char *name)
 {
     return cli_get(args, name) != NULL;
+}
+
+bool cli_get_real(const cli_args *args, const char *name, double above, double most, double *out)
+{
+    const char *text = cli_get(args, name);
+    if (text == NULL || text[0] == '\0') return true;
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value > above && value <= most)) {
+        cli_usage_error(args, "option \"%s\" cannot be \"%s\": it is a number above %g, up to %g", name, text,
+                        above, most);
+        return false;
+    }
+    *out = value;
+    return true;
 }
 
 bool cli_get_number(const cli_args *args, const char *name, long long low, long long high, long long *out)

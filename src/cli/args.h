@@ -37,6 +37,9 @@ const char *cli_nearest(const char *wrong, const char *(*name)(const void *conte
 /* One text of an "a|b|c" list: advances *list, returns its length, 0 at the end. */
 size_t cli_choice_next(const char **list, const char **choice);
 
+/* Whether the word after the option may be its argument. */
+bool cli_takes_word(const cli_option *option);
+
 /* The texts made from the tables. */
 void cli_help_print(FILE *out);
 void cli_help_print_verb(FILE *out, const cli_verb *verb);

@@ -120,7 +120,6 @@ static bool reap(cli_child *child)
         note_end(child, status);
         ended = true;
     }
-    if (ended) child->left_some = pid == 0;
     return ended;
 }
 
@@ -137,11 +136,25 @@ void cli_child_wait(cli_child *child)
     }
 }
 
-void cli_child_release(void)
+/* All that is left, orphans too; what is just ending gets a moment. */
+static bool some_are_left(void)
+{
+    const struct timespec moment = {.tv_nsec = 5000000};
+    pid_t pid = 0;
+    for (int tries = 0; pid == 0 && tries < 10; tries++) {
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+        }
+        if (pid == 0) nanosleep(&moment, NULL);
+    }
+    return pid == 0;
+}
+
+void cli_child_release(cli_child *child)
 {
     sigset_t set;
     handled_set(&set);
     const struct timespec at_once = {0};
+    child->left_some = some_are_left();
     while (sigtimedwait(&set, NULL, &at_once) > 0 || errno == EINTR) {
     }
     sigprocmask(SIG_SETMASK, &mask_before, NULL);

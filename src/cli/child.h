@@ -13,7 +13,7 @@ typedef struct cli_child {
     int64_t end_ns;
     int exit_code;  /* as a shell gives it: 128 + signal if one ended it */
     int signal;     /* that ended it, 0 if none did */
-    bool left_some; /* processes of its own still run */
+    bool left_some; /* processes of its own still ran when it was released */
 } cli_child;
 
 /* A file that passes its limit (`ulimit -f`) is from now on an error of the write and no end of this program;
@@ -32,9 +32,9 @@ jm_status cli_child_start(cli_child *child, char **command, const char *const *e
  * reaches it anyway. */
 void cli_child_wait(cli_child *child);
 
-/* The command has ended and its recording is whole: signals end this program again. Those that were meant for
- * the command and came too late are dropped. */
-void cli_child_release(void);
+/* The command has ended, its recording is whole and nothing else of ours runs: signals end this program
+ * again. Those that were meant for the command and came too late are dropped. */
+void cli_child_release(cli_child *child);
 
 /* The words of a command line, as a shell would take them; the caller frees it, NULL if memory is out. */
 char *cli_child_text(char **command);

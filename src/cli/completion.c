@@ -62,7 +62,7 @@ static void print_bash(FILE *out)
           out);
     for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
         for (const cli_option *option = (*verb)->options; option != NULL && option->name != NULL; option++) {
-            if (option->argument == NULL) continue;
+            if (!cli_takes_word(option)) continue;
             fprintf(out, "    %s%s", (*verb)->name, option->name);
             if (option->letter != 0) fprintf(out, "|%s-%c", (*verb)->name, option->letter);
             fputs(") ", out);
@@ -113,7 +113,8 @@ static void print_quoted(FILE *out, const char *text)
 static void print_zsh_option(FILE *out, const cli_option *option)
 {
     fputs(" \\\n            ", out);
-    const char *joined = option->argument != NULL ? "=" : "";
+    bool optional = option->argument != NULL && !cli_takes_word(option);
+    const char *joined = optional ? "=-" : option->argument != NULL ? "=" : "";
     if (option->letter != 0) {
         fprintf(out, "'(-%c %s)'{-%c%s,%s%s}'[", option->letter, option->name, option->letter,
                 option->argument != NULL ? "+" : "", option->name, joined);
@@ -122,7 +123,10 @@ static void print_zsh_option(FILE *out, const cli_option *option)
     }
     print_quoted(out, option->help);
     fputc(']', out);
-    if (option->argument != NULL) {
+    if (optional) {
+        fprintf(out, "::%.*s:", (int)strlen(option->argument) - 3,
+                option->argument + 2); /* between [= and ] */
+    } else if (option->argument != NULL) {
         fprintf(out, ":%s:", option->argument);
         if (option->choices != NULL) {
             fputc('(', out);
@@ -198,7 +202,7 @@ static void print_fish_option(FILE *out, const cli_verb *verb, const cli_option 
         fputs(" -x -a '", out);
         print_choices(out, option->choices);
         fputc('\'', out);
-    } else if (option->argument != NULL) {
+    } else if (cli_takes_word(option)) {
         fputs(wants_file(option) ? " -r -F" : " -x", out);
     }
     fputs(" -d ", out);

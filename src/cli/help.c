@@ -55,7 +55,7 @@ static void print_option(FILE *out, const cli_option *option, int width)
     int column =
         snprintf(head, sizeof head, "  %c%c%s %s%s%s", option->letter != 0 ? '-' : ' ',
                  option->letter != 0 ? option->letter : ' ', option->letter != 0 ? "," : " ", option->name,
-                 option->argument != NULL ? " " : "", option->argument != NULL ? option->argument : "");
+                 cli_takes_word(option) ? " " : "", option->argument != NULL ? option->argument : "");
     fputs(head, out);
     if (column + 2 > HELP_COLUMN) {
         fputc('\n', out);

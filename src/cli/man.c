@@ -46,7 +46,8 @@ static void print_option(FILE *out, const cli_option *option)
     fputs("\\fB", out);
     print_escaped(out, option->name, strlen(option->name), false);
     fputs("\\fR", out);
-    if (option->argument != NULL) fprintf(out, " \\fI%s\\fR", option->argument);
+    if (option->argument != NULL)
+        fprintf(out, "%s\\fI%s\\fR", cli_takes_word(option) ? " " : "", option->argument);
     fputc('\n', out);
     print_escaped(out, option->help, strlen(option->help), true);
     const char *list = option->choices, *choice, *separator = ": ";

@@ -11,11 +11,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#define COUNTERS_S 2 /* of a minute: what --counters alone asks for */
+
 static const cli_option options[] = {
     {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL, false},
     {"--force", 'f', NULL, "replace an existing recording", NULL, false},
     CLI_SIM_OPTION,
     {"--no-kernels", 0, NULL, "do not trace GPU kernels", NULL, false},
+    {"--counters", 0, "[=SECONDS_A_MINUTE]",
+     "sample the GPU's hardware counters that much of each minute, 60: always (default: 2 s where that works "
+     "and "
+     "kernels are traced)",
+     NULL, false},
+    {"--no-counters", 0, NULL, "do not sample hardware counters", NULL, false},
     {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
     {NULL, 0, NULL, NULL, NULL, false},
 };
@@ -41,8 +49,20 @@ static void tell_of_other_tool(const cli_args *args, const char *variable, const
              what);
 }
 
+/* Of jm_run_options; what is asked for with neither option is for the run to know. False after a usage error
+ * was reported. */
+static bool get_counters(const cli_args *args, double *seconds_a_minute)
+{
+    if (cli_has(args, "--counters") && cli_has(args, "--no-counters")) {
+        cli_usage_error(args, "--counters and --no-counters contradict each other");
+        return false;
+    }
+    *seconds_a_minute = cli_has(args, "--no-counters") ? -1 : cli_has(args, "--counters") ? COUNTERS_S : 0;
+    return cli_get_real(args, "--counters", 0, 60, seconds_a_minute);
+}
+
 static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
-                           jm_error *err)
+                           double counters, jm_error *err)
 {
     jm_run_options run_options = {.size = sizeof run_options,
                                   .path = path,
@@ -50,7 +70,8 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
                                   .command = command,
                                   .overwrite = cli_has(args, "--force"),
                                   .child_kernels = !cli_has(args, "--no-kernels"),
-                                  .no_cpu = cli_has(args, "--no-cpu")};
+                                  .no_cpu = cli_has(args, "--no-cpu"),
+                                  .counters = counters};
     jm_status status = jm_run_start(run, &run_options, err);
     if (status != JM_OK || !jm_run_attached(*run)) return status;
     jm_run_free(*run);
@@ -137,8 +158,13 @@ static int run_record(const cli_args *args)
     jm_run *run = NULL;
     cli_child child;
     jm_error err;
+    double counters;
+    if (!get_counters(args, &counters)) {
+        free(command);
+        return jm_status_exit_code(JM_USAGE);
+    }
     cli_child_prepare();
-    jm_status status = start_run(&run, args, path, command, &err);
+    jm_status status = start_run(&run, args, path, command, counters, &err);
     free(command);
     if (status != JM_OK) return cli_fail(args, &err);
     if (!cli_has(args, "--no-kernels")) tell_of_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
@@ -153,7 +179,7 @@ static int run_record(const cli_args *args)
     cli_child_wait(&child);
     note_child_end(run, &child);
     status = jm_run_stop(run, &err);
-    cli_child_release();
+    cli_child_release(&child);
     tell_how_it_ended(args, &child);
     int code = child.exit_code;
     if (status != JM_OK) {
@@ -173,6 +199,10 @@ const cli_verb cli_verb_record = {
         "Runs COMMAND and records the power of all GPUs and of the CPU where it can be read, the spans and "
         "NVTX ranges of its processes, and "
         "the kernels they launch, into one file. The exit code is COMMAND's.\n\n"
+        "A process of its own samples the GPU's hardware counters for two seconds of each minute, where the "
+        "driver lets this user read them; its CPU time is about 3 % of the run's. With --counters it says "
+        "why, "
+        "if it cannot.\n\n"
         "The file is whole up to the last second even if COMMAND or joulemap itself is killed. It is an "
         "SQLite database; docs/file-format.md describes it.\n\n"
         "When COMMAND ends, recording ends, also if processes that it started go on.\n\n"

@@ -115,7 +115,7 @@ static int run_stat(const cli_args *args)
     /* Under another recorder its newest readings are asked for; our own come with the stop. */
     jm_status status =
         jm_run_attached(run) ? jm_run_flush(run, FLUSH_TIMEOUT_MS, &err) : jm_run_stop(run, &err);
-    cli_child_release();
+    cli_child_release(&child);
     int code = status == JM_OK ? print_result(args, run, &child) : cli_fail(args, &err);
     jm_run_free(run);
     return child.exit_code != 0 ? child.exit_code : code;

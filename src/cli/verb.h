@@ -9,11 +9,12 @@
 #include <stdio.h>
 
 typedef struct cli_option {
-    const char *name;     /* "--output", NULL ends the table */
-    char letter;          /* 'o', 0: none */
-    const char *argument; /* "FILE", NULL: a flag */
-    const char *help;     /* one sentence */
-    const char *choices;  /* "csv|json", or NULL; completion offers them and others are refused */
+    const char *name; /* "--output", NULL ends the table */
+    char letter;      /* 'o', 0: none */
+    const char
+        *argument;    /* "FILE", NULL: a flag; "[=SECONDS]": may be left out, and is given with "=" alone */
+    const char *help; /* one sentence */
+    const char *choices; /* "csv|json", or NULL; completion offers them and others are refused */
     bool required;
 } cli_option;
 
@@ -68,6 +69,9 @@ int cli_usage_error(const cli_args *args, const char *format, ...) __attribute__
 /* A whole number that an option must be, within [low, high]; false after a usage error was
  * reported. *out stays as it is if the option was not given. */
 bool cli_get_number(const cli_args *args, const char *name, long long low, long long high, long long *out);
+
+/* Likewise a number in (above, most]; an option whose argument was left out leaves *out as it is. */
+bool cli_get_real(const cli_args *args, const char *name, double above, double most, double *out);
 
 /* Print a result on stdout; whether it got there is checked when the program ends. */
 void cli_write(const char *text);

@@ -96,7 +96,7 @@ static void add_toolkits(search *s)
     }
 }
 
-void jm__cupti_search(jm__cupti_candidates *all, const char *program)
+static void search_places(jm__cupti_candidates *all, const char *program, bool past_loaded)
 {
     static const char *const sonames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
     const char *override = getenv("JOULEMAP_CUPTI"), *environment = getenv("VIRTUAL_ENV");
@@ -110,7 +110,7 @@ void jm__cupti_search(jm__cupti_candidates *all, const char *program)
     }
     s.where = "already loaded";
     dl_iterate_phdr(add_loaded, &s);
-    if (all->count > 0) return;
+    if (all->count > 0 && !past_loaded) return;
     s.where = "beside what is loaded";
     dl_iterate_phdr(add_beside_loaded, &s);
     if (environment != NULL && environment[0] != '\0') add_prefix(&s, "VIRTUAL_ENV", INT_MAX, environment);
@@ -125,6 +125,16 @@ void jm__cupti_search(jm__cupti_candidates *all, const char *program)
     }
     add_prefix(&s, "the machine's Python packages", INT_MAX, "/usr/local");
     add_prefix(&s, "the machine's Python packages", INT_MAX, "/usr");
+}
+
+void jm__cupti_search(jm__cupti_candidates *all, const char *program)
+{
+    search_places(all, program, false);
+}
+
+void jm__cupti_search_all(jm__cupti_candidates *all, const char *program)
+{
+    search_places(all, program, true);
 }
 
 /* Up to 12.9 the version counts releases (18: 12.1, 28: 12.9.1); from 13.0 on it is xxyyzz. */

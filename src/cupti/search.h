@@ -41,6 +41,9 @@ typedef struct jm__cupti_candidates {
  * loader's own path, packages that the user or the machine has for any Python. */
 void jm__cupti_search(jm__cupti_candidates *all, const char *program);
 
+/* Likewise, for another process: one that is loaded here does not end the search. */
+void jm__cupti_search_all(jm__cupti_candidates *all, const char *program);
+
 /* Load it, see that it has the calls above and records of a known layout. The handle, for ever, or NULL with
  * half a sentence in `fault` ("PATH lacks cuptiSubscribe"); an empty one if there is no such file. */
 void *jm__cupti_open(const char *path, uint32_t *version, char *fault, size_t fault_size);

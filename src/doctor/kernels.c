@@ -3,6 +3,7 @@
 
 #include "base/beside.h"
 #include "base/clock.h"
+#include "cupti/program.h"
 #include "cupti/search.h"
 #include "doctor/probe.h"
 
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define LIMIT_NS             (INT64_C(10) * JM_NS_PER_S)
 #define CUDA_ERROR_NO_DEVICE 100
@@ -43,36 +43,6 @@ static void note_injected(jm__findings *findings)
         findings, "injected library", there,
         "pip install nvidia-cuda-cupti nvidia-cuda-runtime, or a CUDA toolkit, and build joulemap again",
         "%.200s%s", path, there ? "" : " is not there: it was built without CUPTI's headers");
-}
-
-/* The first python3 on PATH. */
-static bool find_on_path(char *found, size_t size)
-{
-    const char *path = getenv("PATH");
-    while (path != NULL && *path != '\0') {
-        size_t length = strcspn(path, ":");
-        int written = snprintf(found, size, "%.*s/python3", (int)length, path);
-        if (length > 0 && written > 0 && (size_t)written < size && access(found, X_OK) == 0) return true;
-        path += length + (path[length] == ':');
-    }
-    return false;
-}
-
-/* The executable whose packages count: this one if it is a Python, else the Python that would be started from
- * here, by its true name, as it stands in /proc/self/exe. NULL: none. */
-static const char *find_program(char *program, size_t size)
-{
-    char found[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, size - 1);
-    program[length > 0 ? length : 0] = '\0';
-    const char *slash = strrchr(program, '/');
-    if (slash != NULL && strncmp(slash + 1, "python", 6) == 0) return program;
-    const char *launcher = getenv("JOULEMAP_PYTHON");
-    if (launcher != NULL && launcher[0] != '\0')
-        snprintf(found, sizeof found, "%s", launcher);
-    else if (!find_on_path(found, sizeof found))
-        return NULL;
-    return size >= PATH_MAX ? realpath(found, program) : NULL;
 }
 
 /* Each candidate that was tried and will not do. */
@@ -121,7 +91,7 @@ void jm__doctor_kernels(jm__findings *findings)
     note_cuda(findings);
     note_injected(findings);
     if (all == NULL) return;
-    jm__cupti_search(all, find_program(program, sizeof program));
+    jm__cupti_search(all, jm__cupti_program(program, sizeof program));
     note_cupti(findings, all);
     free(all);
 }

@@ -3,67 +3,25 @@
 
 #include "base/beside.h"
 #include "base/clock.h"
+#include "base/helper.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#define DEATH_NS (INT64_C(1) * JM_NS_PER_S) /* a process that hangs in the kernel may outlive its SIGKILL */
-
-/* Nothing of a run shall begin in the probe, and nothing be traced. */
-static bool is_ours(const char *variable)
-{
-    static const char *const names[] = {"CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH=", "JOULEMAP_RUN="};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strncmp(variable, names[i], strlen(names[i])) == 0) return true;
-    return strncmp(variable, "LD_PRELOAD=", 11) == 0 && strstr(variable, "libjoulemap") != NULL;
-}
-
-/* Only the array is allocated. */
-static char **environment_make(void)
-{
-    size_t count = 0, kept = 0;
-    while (environ != NULL && environ[count] != NULL)
-        count++;
-    char **clean = calloc(count + 1, sizeof *clean);
-    for (size_t i = 0; clean != NULL && i < count; i++)
-        if (!is_ours(environ[i])) clean[kept++] = environ[i];
-    return clean;
-}
-
-/* 0 or an errno. The program's signals and files are not the probe's. */
+/* 0 or an errno. */
 static int start(pid_t *child, const char *command, const char *what, const char *library, int answer_fd)
 {
     char *const arguments[] = {(char[]){"joulemap"}, (char[]){"probe"}, strdup(what), strdup(library), NULL};
-    char **environment = environment_make();
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_adddup2(&files, answer_fd, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
+    const jm__helper helper = {.command = command, .arguments = arguments, .input = -1, .output = answer_fd};
     int code = ENOMEM;
-    if (arguments[2] != NULL && arguments[3] != NULL && environment != NULL)
-        code = posix_spawn(child, command, &files, &attributes, arguments, environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    free(environment);
+    if (arguments[2] != NULL && arguments[3] != NULL) code = jm__helper_start(child, &helper);
     free(arguments[2]);
     free(arguments[3]);
     return code;
@@ -89,20 +47,6 @@ static bool read_line(int fd, char *line, size_t size, int64_t until_ns)
         char *end = strchr(line, '\n');
         if (end != NULL) *end = '\0';
         if (end != NULL || length == size - 1) return true;
-    }
-}
-
-/* False if it has not ended by then. Where the program has its children reaped by others, the status stays
- * 0. */
-static bool reap(pid_t child, int *status, int64_t until_ns)
-{
-    const struct timespec moment = {.tv_nsec = 2 * JM_NS_PER_MS};
-    *status = 0;
-    for (;;) {
-        pid_t got = waitpid(child, status, WNOHANG);
-        if (got == child || (got < 0 && errno == ECHILD)) return true;
-        if (jm__now_ns() >= until_ns) return false;
-        nanosleep(&moment, NULL);
     }
 }
 
@@ -146,15 +90,14 @@ void jm__probe_run(jm__probe_answer *answer, const char *what, const char *libra
         return;
     }
     bool in_time = read_line(ends[0], line, sizeof line, until_ns);
-    in_time = in_time && (line[0] != '\0' || reap(child, &status, until_ns));
+    in_time = in_time && (line[0] != '\0' || jm__helper_reap(child, &status, until_ns));
     close(ends[0]);
     if (in_time && line[0] == '\0') {
         understand(answer, line, library, status);
         return;
     }
     /* It has answered, or never will. */
-    kill(child, SIGKILL);
-    (void)reap(child, &status, jm__now_ns() + DEATH_NS);
+    jm__helper_kill(child);
     if (in_time)
         understand(answer, line, library, 0);
     else

@@ -1,7 +1,6 @@
-/* Trying a library that may crash or hang, in a process of ours: `joulemap probe WHAT LIBRARY`.
- *
- * Never a fork of the program that asks: a driver's start in the child of a program with threads, or with a
- * driver of its own, proves nothing and may stand still for ever. */
+/* Trying a library that may crash or hang, in a process of ours (base/helper.h): `joulemap probe WHAT
+ * LIBRARY`.
+ */
 #ifndef JM_DOCTOR_PROBE_H
 #define JM_DOCTOR_PROBE_H
 

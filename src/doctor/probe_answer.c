@@ -1,10 +1,10 @@
 /* The answering end of a probe, in a process that exists for this alone. */
 #include <joulemap/doctor.h>
 
+#include "base/helper.h"
 #include "cupti/search.h"
 #include "doctor/probe.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,18 +14,6 @@
 #include <unistd.h>
 
 #define LIFE_MAX_S 60 /* if the process that asked is gone */
-
-/* Of what was inherited nothing is the driver's business. */
-static void close_others(int kept)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    if (folder == NULL) return;
-    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-        int fd = atoi(entry->d_name);
-        if (fd > STDERR_FILENO && fd != kept && fd != dirfd(folder)) close(fd);
-    }
-    closedir(folder);
-}
 
 static void try_cuda(const char *library, char *line, size_t size)
 {
@@ -62,7 +50,7 @@ int jm_doctor_probe(const char *what, const char *library)
     if (out < 0 || nowhere < 0) return jm_status_exit_code(JM_IO);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
-    close_others(out);
+    jm__helper_close_others(out);
     setrlimit(RLIMIT_CORE, &no_core);
     alarm(LIFE_MAX_S);
     if (strcmp(what, JM_PROBE_CUDA) == 0)

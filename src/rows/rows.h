@@ -132,7 +132,8 @@ typedef struct jm__loss {
     X(THROTTLE, "throttle", true)           /* reasons, as NVML's bits */                                    \
     X(SENSOR_FAILED, "sensor_failed", false)                                                                 \
     X(CUPTI, "cupti", false) /* what the injected library had to say */                                      \
-    X(RECORDER, "recorder", false)
+    X(RECORDER, "recorder", false)                                                                           \
+    X(COUNTERS, "counters", false) /* why hardware counters were not sampled */
 
 typedef enum jm_event_kind {
 #define X(name, text, has_value) JM_EVENT_##name,

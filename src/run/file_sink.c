@@ -30,6 +30,12 @@ static int64_t put_stream(void *writer, const jm__stream *stream)
     return jm__writer_stream(writer, &row, NULL) == JM_OK ? row.id : -1;
 }
 
+static int64_t put_counter_set(void *writer, const jm__counter_set *set)
+{
+    jm__counter_set row = *set;
+    return jm__writer_counter_set(writer, &row, NULL) == JM_OK ? row.id : -1;
+}
+
 static void put_meta(void *writer, const char *key, const char *value)
 {
     jm__writer_meta(writer, key, value);
@@ -80,6 +86,12 @@ static void put_loss(void *writer, const jm__loss *loss)
     jm__writer_loss(writer, loss);
 }
 
+/* Unsound ones were refused where they came from (counters/frame.c). */
+static void put_counter_block(void *writer, const jm__counter_block *block)
+{
+    (void)jm__writer_counter_block(writer, block, NULL);
+}
+
 static jm_status commit(void *writer, int64_t complete_ns, jm_error *err)
 {
     return jm__writer_commit(writer, complete_ns, err);
@@ -94,6 +106,7 @@ jm__row_sink jm__row_sink_of_writer(jm__writer *writer)
                           .name = put_name,
                           .kernel_class = put_kernel_class,
                           .stream = put_stream,
+                          .counter_set = put_counter_set,
                           .meta = put_meta,
                           .anchor = put_anchor,
                           .readings = put_readings,
@@ -104,5 +117,6 @@ jm__row_sink jm__row_sink_of_writer(jm__writer *writer)
                           .mark = put_mark,
                           .kernels = put_kernels,
                           .loss = put_loss,
+                          .counter_block = put_counter_block,
                           .commit = commit};
 }

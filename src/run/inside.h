@@ -2,6 +2,7 @@
 #ifndef JM_RUN_INSIDE_H
 #define JM_RUN_INSIDE_H
 
+#include "counters/source.h"
 #include "recording/writer.h"
 #include "run/folder.h"
 #include "run/queue.h"
@@ -29,6 +30,9 @@ struct jm_run {
     JM_VEC(jm_board) boards; /* that the sampler told of */
     bool refused;            /* there was no memory for a board or a sensor */
     jm_recording *recording;
+
+    jm__counter_source *counters;      /* NULL: none are sampled */
+    JM_VEC(int64_t) boards_of_streams; /* by the stream's number - 1; of the writer's thread */
 
     void (*flush_kernels)(void); /* of the injected library in this process; NULL if it is not there */
     void (*stop_kernels)(void);
@@ -63,6 +67,14 @@ void *jm__run_write(void *context);
 
 /* Trace the kernels of this very process. What stands in the way becomes an event. */
 void jm__run_kernels_start(jm_run *run);
+
+/* Sample the hardware counters of the boards, as far as it is wanted. What stands in the way becomes an
+ * event, unless nobody asked and nothing lacks them. */
+void jm__run_counters_start(jm_run *run, const jm_run_options *options);
+
+/* What the collector's rows tell the duty cycle; with writer_lock held. */
+void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream);
+void jm__run_counters_saw_kernels(jm_run *run, const jm__kernel *kernels, size_t count);
 
 /* Environment for children; run->environment. */
 jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, jm_error *err);

@@ -26,10 +26,9 @@ static void (*find(void *library, const char *name))(void)
 
 void jm__run_kernels_start(jm_run *run)
 {
-    char folder[PATH_MAX - 64], path[PATH_MAX];
-    if (!jm__own_folder(folder, sizeof folder)) return;
-    snprintf(path, sizeof path, "%s/libjoulemap_inject.so", folder);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* for ever: CUPTI calls into it */
+    char path[PATH_MAX];
+    (void)jm__beside("libjoulemap_inject.so", path, sizeof path); /* where it should be, if it is not */
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);          /* for ever: CUPTI calls into it */
     if (library == NULL) {
         const char *reason = dlerror();
         tell(run, reason == NULL ? "libjoulemap_inject.so cannot be loaded" : reason);

@@ -46,6 +46,11 @@ int64_t jm__sinks_stream(jm__sinks *sinks, jm__stream *stream)
     NUMBER(stream, stream);
 }
 
+int64_t jm__sinks_counter_set(jm__sinks *sinks, jm__counter_set *set)
+{
+    NUMBER(counter_set, set);
+}
+
 /* Numbers of names have no holes, so a higher one is a new name. */
 int64_t jm__sinks_name(jm__sinks *sinks, const char *text)
 {
@@ -106,6 +111,11 @@ void jm__sinks_kernels(jm__sinks *sinks, const jm__kernel *kernels, size_t count
 void jm__sinks_loss(jm__sinks *sinks, const jm__loss *loss)
 {
     TELL(sinks, 0, loss, loss);
+}
+
+void jm__sinks_counter_block(jm__sinks *sinks, const jm__counter_block *block)
+{
+    TELL(sinks, 0, counter_block, block);
 }
 
 /* The others and the file go on without it. */

@@ -9,7 +9,7 @@
 
 /* Called with the run's writer_lock held. Rows are borrowed for the call. What is NULL is not told.
  *
- * The first five return the row's number (from 1; negative: refused). The first sink of a run chooses it; the
+ * The first six return the row's number (from 1; negative: refused). The first sink of a run chooses it; the
  * others find it in the row. */
 typedef struct jm__row_sink {
     const char *title; /* for sentences: "the file" */
@@ -20,6 +20,7 @@ typedef struct jm__row_sink {
                     const jm__name *name); /* the first sink: also of a text it has, or 0 of "" */
     int64_t (*kernel_class)(void *context, const jm__kernel_class *kernel_class);
     int64_t (*stream)(void *context, const jm__stream *stream);
+    int64_t (*counter_set)(void *context, const jm__counter_set *set);
     void (*meta)(void *context, const char *key, const char *value);
     void (*anchor)(void *context, const jm__anchor *anchor);
     void (*readings)(void *context, const jm_reading *readings, size_t count);
@@ -30,6 +31,7 @@ typedef struct jm__row_sink {
     void (*mark)(void *context, const jm__mark *mark);
     void (*kernels)(void *context, const jm__kernel *kernels, size_t count);
     void (*loss)(void *context, const jm__loss *loss);
+    void (*counter_block)(void *context, const jm__counter_block *block);
     /* All that happened before `complete_ns` has been told; 0: no promise. A sink that fails here is told
      * nothing any more, with words in the others; the first is asked again at the next commit. */
     jm_status (*commit)(void *context, int64_t complete_ns, jm_error *err);
@@ -54,6 +56,7 @@ int64_t jm__sinks_sensor(jm__sinks *sinks, jm_sensor *sensor);
 int64_t jm__sinks_name(jm__sinks *sinks, const char *text);
 int64_t jm__sinks_kernel_class(jm__sinks *sinks, jm__kernel_class *kernel_class);
 int64_t jm__sinks_stream(jm__sinks *sinks, jm__stream *stream);
+int64_t jm__sinks_counter_set(jm__sinks *sinks, jm__counter_set *set);
 
 void jm__sinks_meta(jm__sinks *sinks, const char *key, const char *value);
 void jm__sinks_anchor(jm__sinks *sinks, const jm__anchor *anchor);
@@ -65,6 +68,7 @@ void jm__sinks_span_end(jm__sinks *sinks, int64_t span_id, int64_t end_ns);
 void jm__sinks_mark(jm__sinks *sinks, const jm__mark *mark);
 void jm__sinks_kernels(jm__sinks *sinks, const jm__kernel *kernels, size_t count);
 void jm__sinks_loss(jm__sinks *sinks, const jm__loss *loss);
+void jm__sinks_counter_block(jm__sinks *sinks, const jm__counter_block *block);
 
 /* Status of the first sink. */
 jm_status jm__sinks_commit(jm__sinks *sinks, int64_t complete_ns, jm_error *err);

@@ -144,6 +144,7 @@ static jm_status start(jm_run *run, const jm_run_options *options, const jm__row
     JM_TRY(start_sampler(run, options, err));
     JM_TRY(jm__run_environment_make(run, options, err));
     if (options->kernels && !options->sampling_only) jm__run_kernels_start(run);
+    jm__run_counters_start(run, options);
     write_start(run, options);
     JM_TRY(
         jm__sinks_commit(&run->sinks, 0, err)); /* what cannot be written is told before the program starts */
@@ -185,6 +186,14 @@ static void release_rings(jm_run *run)
     run->has_rings = false;
 }
 
+/* After the writer's thread, which tells it of kernels. */
+static void end_counters(jm_run *run)
+{
+    jm__counter_source *counters = run->counters;
+    run->counters = NULL;
+    jm__counter_source_free(counters);
+}
+
 /* All is in the recording, or never will be: whoever waits for it need not. */
 static void tell_end(jm_run *run, const jm_error *failure)
 {
@@ -202,6 +211,7 @@ static void abandon(jm_run *run)
     tell_end(run, NULL);
     jm__sampler_stop(run->sampler);
     end_thread(run);
+    end_counters(run);
     if (run->stop_kernels != NULL) run->stop_kernels();
     release_rings(run);
     jm__sampler_free(run->sampler); /* before the file goes: a simulated board writes its truth beside it */
@@ -375,8 +385,10 @@ jm_status jm_run_stop(jm_run *run, jm_error *err)
         return JM_OK;
     }
     jm__anchor end = jm__anchor_take();
+    if (run->counters != NULL) jm__counter_source_stop(run->counters);
     jm__sampler_stop(run->sampler); /* takes the last edge readings */
     end_thread(run);
+    end_counters(run);
     if (run->stop_kernels != NULL) run->stop_kernels();
     release_rings(run);
     jm_error failure = {0};
@@ -424,6 +436,7 @@ void jm_run_free(jm_run *run)
     jm__run_queue_free(&run->queue);
     jm__run_rows_free(&run->taken);
     jm__vec_free(&run->boards);
+    jm__vec_free(&run->boards_of_streams);
     pthread_mutex_destroy(&run->writer_lock);
     pthread_mutex_destroy(&run->lock);
     pthread_cond_destroy(&run->changed);

@@ -107,12 +107,16 @@ static int64_t take_stream(void *context, const jm__stream *stream, const char *
     jm__stream row = *stream;
     for (size_t i = 0; i < run->boards.count && board_uuid != NULL && board_uuid[0] != '\0'; i++)
         if (strcmp(run->boards.items[i].uuid, board_uuid) == 0) row.board_id = run->boards.items[i].id;
-    return jm__sinks_stream(&run->sinks, &row);
+    row.id = jm__sinks_stream(&run->sinks, &row);
+    jm__run_counters_saw_stream(run, &row);
+    return row.id;
 }
 
 static void take_kernels(void *context, const jm__kernel *kernels, size_t count)
 {
-    jm__sinks_kernels(&((jm_run *)context)->sinks, kernels, count);
+    jm_run *run = context;
+    jm__sinks_kernels(&run->sinks, kernels, count);
+    jm__run_counters_saw_kernels(run, kernels, count);
 }
 
 static void take_loss(void *context, const jm__loss *loss)
@@ -176,6 +180,11 @@ size_t jm__run_take_rows(jm_run *run)
         jm__sinks_event(&run->sinks, &rows->events.items[i]);
     for (size_t i = 0; i < rows->anchors.count; i++)
         jm__sinks_anchor(&run->sinks, &rows->anchors.items[i]);
+    for (size_t i = 0; i < rows->counter_blocks.count; i++)
+        jm__sinks_counter_block(&run->sinks, &rows->counter_blocks.items[i]);
+    for (size_t i = 0; i < rows->facts.count; i++)
+        jm__sinks_meta(&run->sinks, rows->facts.items[i].key, rows->facts.items[i].value);
+    write_loss(run, rows->lost_samples, "the writer did not keep up with the samples of counters");
     write_loss(run, rows->lost_readings, "the writer did not keep up with the readings");
     write_loss(run, rows->lost_events, "the writer did not keep up with the events");
     jm__run_rows_clear(rows);

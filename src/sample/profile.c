@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "rows/sensor_role.h"
-#include "sample/profile_data.h"
 
 #include <fnmatch.h>
 #include <jansson.h>
@@ -118,7 +117,7 @@ static jm_status matches_read(jm__profile *profile, const json_t *matches, jm_er
 }
 
 /* Lay one file over what the profile holds so far. */
-static jm_status profile_overlay(jm__profile *profile, const jm__profile_data *data, jm_error *err)
+static jm_status profile_overlay(jm__profile *profile, const jm__embedded *data, jm_error *err)
 {
     json_error_t json_err;
     json_t *root = json_loadb(data->text, data->length, JSON_REJECT_DUPLICATES, &json_err);
@@ -136,9 +135,9 @@ static jm_status profile_overlay(jm__profile *profile, const jm__profile_data *d
     return status;
 }
 
-static const jm__profile_data *find_data(const char *name)
+static const jm__embedded *find_data(const char *name)
 {
-    for (const jm__profile_data *data = jm__profile_table; data->name != NULL; data++)
+    for (const jm__embedded *data = jm__profile_table; data->name != NULL; data++)
         if (strcmp(data->name, name) == 0) return data;
     return NULL;
 }
@@ -147,15 +146,15 @@ void jm__profile_names(char *text, size_t size)
 {
     size_t length = 0;
     if (size > 0) text[0] = '\0';
-    for (const jm__profile_data *data = jm__profile_table; data->name != NULL && length < size; data++)
+    for (const jm__embedded *data = jm__profile_table; data->name != NULL && length < size; data++)
         length += (size_t)snprintf(text + length, size - length, "%s%s", length == 0 ? "" : ", ", data->name);
 }
 
 jm_status jm__profile_load(jm__profile *out, const char *name, jm_error *err)
 {
     *out = (jm__profile){0};
-    const jm__profile_data *data = find_data(name);
-    const jm__profile_data *generic = find_data("generic");
+    const jm__embedded *data = find_data(name);
+    const jm__embedded *generic = find_data("generic");
     if (data == NULL) {
         char names[256];
         jm__profile_names(names, sizeof names);
@@ -168,7 +167,7 @@ jm_status jm__profile_load(jm__profile *out, const char *name, jm_error *err)
 
 jm_status jm__profile_match(jm__profile *out, const char *board_name, jm_error *err)
 {
-    for (const jm__profile_data *data = jm__profile_table; data->name != NULL; data++) {
+    for (const jm__embedded *data = jm__profile_table; data->name != NULL; data++) {
         JM_TRY(jm__profile_load(out, data->name, err));
         for (size_t i = 0; i < out->match_count; i++)
             if (fnmatch(out->matches[i], board_name, FNM_CASEFOLD) == 0) return JM_OK;

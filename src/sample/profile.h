@@ -6,6 +6,8 @@
 #ifndef JM_SAMPLE_PROFILE_H
 #define JM_SAMPLE_PROFILE_H
 
+#include "base/embedded.h"
+
 #include <joulemap/board.h>
 
 #define JM_PROFILE_SENSORS_MAX 24
@@ -21,6 +23,8 @@ typedef struct jm__profile {
     char aliases[JM_PROFILE_SENSORS_MAX][JM_PROFILE_ALIASES_MAX][40];
     size_t sensor_count;
 } jm__profile;
+
+extern const jm__embedded jm__profile_table[]; /* src/sample/profiles */
 
 /* The profile of this name. NOT_FOUND lists those there are. */
 jm_status jm__profile_load(jm__profile *out, const char *name, jm_error *err);

@@ -25,7 +25,7 @@ static int run_and_press_too_late(void)
     if (child.exit_code != 0 || child.signal != 0) return 2;
     raise(SIGINT);
     raise(SIGTERM);
-    cli_child_release(); /* it outlives those */
+    cli_child_release(&child); /* it outlives those */
     sigprocmask(SIG_BLOCK, NULL, &blocked);
     if (sigismember(&blocked, SIGINT) || sigismember(&blocked, SIGTERM) || sigismember(&blocked, SIGQUIT))
         return 3;

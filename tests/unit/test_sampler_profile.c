@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "sample/profile.h"
-#include "sample/profile_data.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +15,7 @@ static void test_every_profile_loads_and_gives_its_power_sensors_a_response(void
 {
     (void)state;
     size_t count = 0;
-    for (const jm__profile_data *data = jm__profile_table; data->name != NULL; data++, count++) {
+    for (const jm__embedded *data = jm__profile_table; data->name != NULL; data++, count++) {
         jm__profile profile;
         jm_error err = {0};
         if (jm__profile_load(&profile, data->name, &err) != JM_OK) fail_msg("%s", err.text);

@@ -3,6 +3,7 @@
 #ifndef TEST_TOLD_H
 #define TEST_TOLD_H
 
+#include "base/status.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "recording/dataset.h"

@@ -106,6 +106,7 @@ static void say_events(jm__note_writer *w)
         [JM_EVENT_SENSOR_FAILED] = "a sensor failed",
         [JM_EVENT_CUPTI] = "CUPTI",
         [JM_EVENT_RECORDER] = "the recorder",
+        [JM_EVENT_COUNTERS] = "hardware counters could not be sampled",
     };
     for (int kind = 0; kind < JM_EVENT_COUNT; kind++)
         if (kind != JM_EVENT_THROTTLE) /* how long it did is a note of its board */

@@ -1,4 +1,4 @@
-# Turn profiles/*.json into one C array: cmake -DOUTPUT=x.c -DFILES="a.json;b.json" -P embed.cmake
+# Turn JSON files into one C array: cmake -DOUTPUT=x.c -DTABLE=jm__name "-DFILES=a.json;b.json" -P embed.cmake
 set(body "")
 set(table "")
 foreach(file IN LISTS FILES)
@@ -8,11 +8,12 @@ foreach(file IN LISTS FILES)
   string(APPEND body "static const char text_${name}[] = {${bytes}};\n")
   string(APPEND table "    {\"${name}\", text_${name}, sizeof text_${name}},\n")
 endforeach()
-file(WRITE ${OUTPUT} "/* Made by src/sample/embed.cmake from src/sample/profiles: do not edit. */
-#include \"sample/profile_data.h\"
+file(WRITE ${OUTPUT} "/* Made by cmake/embed.cmake: do not edit. */
+#include \"base/embedded.h\"
 
 ${body}
-const jm__profile_data jm__profile_table[] = {
+extern const jm__embedded ${TABLE}[];
+const jm__embedded ${TABLE}[] = {
 ${table}    {0, 0, 0},
 };
 ")

@@ -1,0 +1,19 @@
+/* Hardware counters: the process that samples them. */
+#ifndef JOULEMAP_COUNTERS_H
+#define JOULEMAP_COUNTERS_H
+
+#include <joulemap/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For the command joulemap-counters alone, with the arguments of its main: samples the counters of one board
+ * for the recorder at the other end of its standard input and output, until that is gone. Returns the exit
+ * code of wrong usage; else it does not return. */
+JM_API int jm_counters_serve(int argc, char **argv);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,113 @@
+/* The duty cycle of sampling. */
+#include "counters/duty.h"
+
+#include <string.h>
+
+void jm__duty_init(jm__duty *duty, double seconds_a_minute, int64_t now_ns)
+{
+    memset(duty, 0, sizeof *duty);
+    duty->seconds_a_minute = seconds_a_minute;
+    duty->began_ns = now_ns;
+}
+
+static jm__duty_stretch *last_stretch(jm__duty *duty)
+{
+    return duty->stretch_count > 0 ? &duty->stretches[(duty->stretch_count - 1) % JM_DUTY_STRETCHES] : NULL;
+}
+
+static bool goes_on(const jm__duty_stretch *stretch)
+{
+    return stretch != NULL && stretch->end_ns == INT64_MAX;
+}
+
+/* How much of [start, end) lies in stretches that are remembered. */
+static int64_t sampled_of(const jm__duty *duty, int64_t start_ns, int64_t end_ns)
+{
+    int64_t sum_ns = 0;
+    size_t count = duty->stretch_count < JM_DUTY_STRETCHES ? duty->stretch_count : JM_DUTY_STRETCHES;
+    for (size_t i = 0; i < count; i++) {
+        const jm__duty_stretch *s = &duty->stretches[i];
+        int64_t from_ns = start_ns > s->start_ns ? start_ns : s->start_ns;
+        int64_t to_ns = end_ns < s->end_ns ? end_ns : s->end_ns;
+        if (to_ns > from_ns) sum_ns += to_ns - from_ns;
+    }
+    return sum_ns;
+}
+
+void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t end_ns, int64_t now_ns)
+{
+    jm__duty_class *class = &duty->classes[(uint64_t)class_id % JM_DUTY_CLASSES];
+    const jm__duty_stretch *last = last_stretch(duty);
+    duty->told_at_ns = now_ns;
+    class->sampled_ns += sampled_of(duty, start_ns, end_ns);
+    if (last == NULL || start_ns >= last->end_ns) {
+        class->since_ns += end_ns - start_ns;
+        duty->since_ns += end_ns - start_ns;
+    }
+    /* Kernels beside each other are work once. */
+    if (start_ns < duty->covered_ns) start_ns = duty->covered_ns;
+    if (end_ns <= start_ns) return;
+    duty->sampled_ns += sampled_of(duty, start_ns, end_ns);
+    duty->covered_ns = end_ns;
+}
+
+static bool may_cost(const jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
+{
+    double asked = duty->seconds_a_minute / 60, share = JM_DUTY_CPU_SHARE;
+    if (duty->seconds_a_minute >= JM_DUTY_ALWAYS_S) return true;
+    if (asked > share) share = asked; /* a sample of a millisecond costs one */
+    return (double)cpu_ns <= share * (double)(now_ns - duty->began_ns) + (double)JM_DUTY_CPU_START_NS;
+}
+
+/* From one piece to the next. */
+static int64_t period_ns(const jm__duty *duty)
+{
+    return (int64_t)(60 * (double)JM_DUTY_PIECE_NS / duty->seconds_a_minute);
+}
+
+/* Work that no sample has seen is more than it may be. */
+static bool has_unseen(const jm__duty *duty)
+{
+    int64_t unseen_ns = 0;
+    for (size_t i = 0; i < JM_DUTY_CLASSES; i++)
+        if (duty->classes[i].sampled_ns < JM_DUTY_SEEN_NS) unseen_ns += duty->classes[i].since_ns;
+    return (double)unseen_ns > JM_DUTY_UNSEEN_SHARE * (double)duty->since_ns;
+}
+
+/* How long a stretch is wanted from now on; 0: none. */
+static int64_t wanted_now_ns(jm__duty *duty, int64_t now_ns)
+{
+    const jm__duty_stretch *last = last_stretch(duty);
+    if (last == NULL) return JM_DUTY_FIRST_NS;
+    if (duty->seconds_a_minute >= JM_DUTY_ALWAYS_S) return INT64_MAX;
+    if (now_ns - last->start_ns >= period_ns(duty)) return JM_DUTY_PIECE_NS;
+    if (now_ns - last->end_ns < JM_DUTY_LATE_NS) return 0; /* what it saw is not told yet */
+    int64_t missing_ns = JM_DUTY_FIRST_NS - duty->sampled_ns;
+    if (missing_ns > 0) return missing_ns > JM_DUTY_AGAIN_NS ? missing_ns : JM_DUTY_AGAIN_NS;
+    return has_unseen(duty) ? JM_DUTY_AGAIN_NS : 0;
+}
+
+bool jm__duty_wants(jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
+{
+    const jm__duty_stretch *last = last_stretch(duty);
+    bool works = duty->told_at_ns > 0 && now_ns - duty->told_at_ns < JM_DUTY_LATE_NS;
+    if (!works || !may_cost(duty, now_ns, cpu_ns)) return false;
+    if (goes_on(last))
+        return duty->seconds_a_minute >= JM_DUTY_ALWAYS_S || now_ns - last->start_ns < duty->wanted_ns;
+    duty->wanted_ns = wanted_now_ns(duty, now_ns);
+    return duty->wanted_ns > 0;
+}
+
+void jm__duty_began(jm__duty *duty, int64_t t_ns)
+{
+    duty->stretches[duty->stretch_count++ % JM_DUTY_STRETCHES] = (jm__duty_stretch){t_ns, INT64_MAX};
+    duty->since_ns = 0;
+    for (size_t i = 0; i < JM_DUTY_CLASSES; i++)
+        duty->classes[i].since_ns = 0;
+}
+
+void jm__duty_ended(jm__duty *duty, int64_t t_ns)
+{
+    jm__duty_stretch *last = last_stretch(duty);
+    if (goes_on(last)) last->end_ns = t_ns > last->start_ns ? t_ns : last->start_ns;
+}

@@ -1,0 +1,8 @@
+/* The command joulemap-counters: samples a board's hardware counters for the recorder that started it. Not
+ * for people. */
+#include <joulemap/counters.h>
+
+int main(int argc, char **argv)
+{
+    return jm_counters_serve(argc, argv);
+}

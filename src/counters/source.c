@@ -1,0 +1,297 @@
+/* The thread that samples counters by way of its helpers. */
+#include "counters/source.h"
+
+#include "counters/duty.h"
+#include "counters/helper.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Helpers send ten times a second; a decision may be that late. */
+#define POLL_MS 50
+/* What helpers have decoded at the stop may take that long to evaluate. */
+#define DRAIN_NS JM_NS_PER_S
+/* To give the board's counters back. */
+#define LEAVE_NS (200 * JM_NS_PER_MS)
+
+typedef struct board {
+    jm_board row;
+    jm__counter_helper helper;
+    bool started;  /* the helper was */
+    bool told;     /* why it does not work */
+    bool sampling; /* as the duty cycle knows */
+    int64_t set_id;
+    /* Under the source's lock. */
+    bool busy; /* kernels were seen on it */
+    jm__duty duty;
+} board;
+
+struct jm__counter_source {
+    double seconds_a_minute;
+    bool asked;
+    char *sim, *run_dir, *command; /* NULL as in the options */
+    jm__counter_sink sink;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    _Atomic bool stop;
+    char fault[256]; /* told last: boards that fail alike are told once */
+    board *boards;
+    size_t count;
+};
+
+/* ---- words */
+
+/* Why a board's counters are not sampled: at once if somebody asked for them, else once it matters. */
+static void tell_fault(jm__counter_source *source, board *b, bool busy)
+{
+    if (b->told || (!source->asked && !busy)) return;
+    b->told = true;
+    if (strcmp(source->fault, b->helper.fault) == 0) return;
+    jm__event event = {.kind = JM_EVENT_COUNTERS, .t_ns = jm__now_ns(), .board_id = b->row.id};
+    snprintf(source->fault, sizeof source->fault, "%s", b->helper.fault);
+    snprintf(event.text, sizeof event.text, "%s", b->helper.fault);
+    source->sink.event(source->sink.context, &event);
+}
+
+/* What it was and what it cost, for the table of facts. */
+static void tell_cost(const jm__counter_source *source, const board *b)
+{
+    char key[32], value[256];
+    if (b->set_id <= 0) return;
+    snprintf(key, sizeof key, "counters_%" PRId64, b->row.id);
+    snprintf(value, sizeof value,
+             "%s: %" PRId64 " metrics, %" PRId64 " samples, %" PRId64 " times too late, %.2f s of CPU",
+             b->helper.chip, b->helper.metric_count, b->helper.samples, b->helper.lost,
+             (double)b->helper.cpu_ns / (double)JM_NS_PER_S);
+    source->sink.fact(source->sink.context, key, value);
+}
+
+/* ---- a board */
+
+static void start_helper(const jm__counter_source *source, board *b)
+{
+    const jm__counter_start start = {.command = source->command,
+                                     .task = "serve",
+                                     .uuid = b->row.uuid,
+                                     .sim = b->row.simulated ? source->sim : NULL,
+                                     .run_dir = source->run_dir};
+    b->started = true;
+    if (b->row.mig) {
+        b->helper.state = JM_COUNTERS_OVER;
+        snprintf(b->helper.fault, sizeof b->helper.fault,
+                 "the board is in MIG mode, where counters cannot be sampled");
+        return;
+    }
+    jm__counter_helper_start(&b->helper, &start);
+}
+
+typedef struct taking {
+    jm__counter_source *source;
+    board *board;
+} taking;
+
+static void take_block(void *context, const jm__counter_block *block)
+{
+    const taking *t = context;
+    jm__counter_block row = *block;
+    row.set_id = t->board->set_id;
+    if (row.set_id > 0) t->source->sink.block(t->source->sink.context, &row);
+}
+
+/* Its counters are known: they become a set of the recording. */
+static void make_set(const jm__counter_source *source, board *b)
+{
+    const jm__counter_set set = {.board_id = b->row.id,
+                                 .metric_count = b->helper.metric_count,
+                                 .metrics = b->helper.metrics,
+                                 .units = b->helper.units,
+                                 .period_ns = b->helper.period_ns};
+    b->set_id = source->sink.set(source->sink.context, &set);
+}
+
+/* Start or stop sampling as the duty cycle has it. */
+static void command(jm__counter_source *source, board *b)
+{
+    int64_t now_ns = jm__now_ns();
+    jm__counter_state state = b->helper.state;
+    pthread_mutex_lock(&source->lock);
+    if (state == JM_COUNTERS_SAMPLING && !b->sampling) jm__duty_began(&b->duty, now_ns);
+    bool wants = !source->stop && jm__duty_wants(&b->duty, now_ns, b->helper.cpu_ns);
+    b->sampling = state == JM_COUNTERS_SAMPLING && wants;
+    if (state == JM_COUNTERS_SAMPLING && !wants) jm__duty_ended(&b->duty, now_ns);
+    pthread_mutex_unlock(&source->lock);
+    if (state == JM_COUNTERS_IDLE && wants) {
+        if (b->set_id == 0) make_set(source, b);
+        jm__counter_helper_tell(&b->helper, JM_COUNTERS_START);
+    }
+    if (state == JM_COUNTERS_SAMPLING && !wants) jm__counter_helper_tell(&b->helper, JM_COUNTERS_STOP);
+}
+
+static void work(jm__counter_source *source, board *b)
+{
+    taking t = {source, b};
+    pthread_mutex_lock(&source->lock);
+    bool busy = b->busy;
+    pthread_mutex_unlock(&source->lock);
+    if (!b->started && busy && !source->stop) start_helper(source, b);
+    if (!b->started) return;
+    jm__counter_helper_hear(&b->helper, take_block, &t);
+    if (b->helper.state == JM_COUNTERS_OVER)
+        tell_fault(source, b, busy);
+    else
+        command(source, b);
+}
+
+/* ---- the thread */
+
+static void await(const jm__counter_source *source)
+{
+    struct pollfd links[JM_COUNTER_BOARDS_MAX];
+    for (size_t i = 0; i < source->count; i++)
+        links[i] = (struct pollfd){.fd = jm__counter_helper_fd(&source->boards[i].helper), .events = POLLIN};
+    (void)poll(links, source->count, POLL_MS);
+}
+
+/* Nothing more is to come from any of them. */
+static bool is_drained(const jm__counter_source *source)
+{
+    for (size_t i = 0; i < source->count; i++) {
+        jm__counter_state state = source->boards[i].helper.state;
+        if (source->boards[i].started &&
+            (state == JM_COUNTERS_STARTING || state == JM_COUNTERS_SAMPLING || state == JM_COUNTERS_STOPPING))
+            return false;
+    }
+    return true;
+}
+
+static void *run(void *context)
+{
+    jm__counter_source *source = context;
+    int64_t stop_ns = 0;
+    for (size_t i = 0; i < source->count && source->count <= JM_COUNTER_BOARDS_AT_ONCE; i++)
+        if (source->boards[i].row.cuda_index >= 0) start_helper(source, &source->boards[i]);
+    for (;;) {
+        if (source->stop && stop_ns == 0) stop_ns = jm__now_ns();
+        for (size_t i = 0; i < source->count; i++)
+            work(source, &source->boards[i]);
+        if (stop_ns > 0 && (is_drained(source) || jm__now_ns() - stop_ns > DRAIN_NS)) break;
+        await(source);
+    }
+    int64_t until_ns = jm__now_ns() + LEAVE_NS;
+    for (size_t i = 0; i < source->count; i++) {
+        tell_cost(source, &source->boards[i]);
+        jm__counter_helper_end(&source->boards[i].helper, until_ns);
+    }
+    return NULL;
+}
+
+/* Without signals: those are the program's. */
+static jm_status start_thread(jm__counter_source *source, jm_error *err)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&source->thread, NULL, run, source);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0)
+        return jm__fail(err, JM_INTERNAL, code, "pthread_create", "no thread for hardware counters: %s",
+                        strerror(code));
+    pthread_setname_np(source->thread, "joulemap-count");
+    return JM_OK;
+}
+
+/* ---- life */
+
+static void free_memory(jm__counter_source *source)
+{
+    pthread_mutex_destroy(&source->lock);
+    free(source->sim);
+    free(source->run_dir);
+    free(source->command);
+    free(source->boards);
+    free(source);
+}
+
+/* True for a copy, or for nothing to copy. */
+static bool copy_text(char **out, const char *text)
+{
+    *out = text != NULL ? strdup(text) : NULL;
+    return text == NULL || *out != NULL;
+}
+
+static bool has_counters(const jm_board *row)
+{
+    return strcmp(row->backend, "nvml") == 0 && row->uuid[0] != '\0';
+}
+
+static bool take_boards(jm__counter_source *source, const jm_board *boards, size_t count)
+{
+    source->boards = calloc(count + 1, sizeof *source->boards);
+    for (size_t i = 0; source->boards != NULL && i < count && source->count < JM_COUNTER_BOARDS_MAX; i++) {
+        if (!has_counters(&boards[i])) continue;
+        board *b = &source->boards[source->count++];
+        b->row = boards[i];
+        jm__duty_init(&b->duty, source->seconds_a_minute, jm__now_ns());
+    }
+    return source->boards != NULL;
+}
+
+jm_status jm__counter_source_create(jm__counter_source **out, const jm__counter_options *options,
+                                    const jm_board *boards, size_t count, const jm__counter_sink *sink,
+                                    jm_error *err)
+{
+    *out = NULL;
+    jm__counter_source *source = calloc(1, sizeof *source);
+    if (source == NULL) return jm__no_memory(err, "jm__counter_source_create");
+    pthread_mutex_init(&source->lock, NULL);
+    source->seconds_a_minute = options->seconds_a_minute;
+    source->asked = options->asked;
+    source->sink = *sink;
+    jm_status status = JM_OK;
+    if (!copy_text(&source->sim, options->sim) || !copy_text(&source->run_dir, options->run_dir) ||
+        !copy_text(&source->command, options->command) || !take_boards(source, boards, count))
+        status = jm__no_memory(err, "jm__counter_source_create");
+    if (status == JM_OK && source->count > 0) status = start_thread(source, err);
+    if (status == JM_OK && source->count > 0)
+        *out = source;
+    else
+        free_memory(source);
+    return status;
+}
+
+void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *kernels, size_t count,
+                                int64_t (*board_of)(const void *context, int64_t stream_id),
+                                const void *context)
+{
+    int64_t now_ns = jm__now_ns();
+    pthread_mutex_lock(&source->lock);
+    for (size_t i = 0; i < count; i++) {
+        int64_t id = board_of(context, kernels[i].stream_id);
+        for (size_t k = 0; k < source->count; k++) {
+            board *b = &source->boards[k];
+            if (b->row.id != id) continue;
+            b->busy = true;
+            jm__duty_kernel(&b->duty, kernels[i].class_id, kernels[i].start_ns, kernels[i].end_ns, now_ns);
+        }
+    }
+    pthread_mutex_unlock(&source->lock);
+}
+
+void jm__counter_source_stop(jm__counter_source *source)
+{
+    source->stop = true;
+}
+
+void jm__counter_source_free(jm__counter_source *source)
+{
+    if (source == NULL) return;
+    source->stop = true;
+    pthread_join(source->thread, NULL);
+    free_memory(source);
+}
