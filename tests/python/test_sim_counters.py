@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import os
 import subprocess
 from pathlib import Path
@@ -55,7 +56,7 @@ def test_windows_follow_each_other_from_begin_to_end_and_are_zero_at_rest(tmp_pa
     assert windows[0][0] == -1_500_000_000
     assert windows[-1][1] == pytest.approx(3.5e9, abs=2e6)
     assert all(end - start == 1_000_000 for start, end in windows)
-    assert all(before[1] == after[0] for before, after in zip(windows, windows[1:], strict=False))
+    assert all(before[1] == after[0] for before, after in itertools.pairwise(windows))
     metrics = [name for name in weights(files) if name != "(constant)"]
     for row, (start, end) in zip(files["counters"], windows, strict=True):
         if end <= 0 or start >= 2_001_000_000:
@@ -111,6 +112,6 @@ def test_the_suite_comes_first_in_bursts_of_one_class_each(tmp_path: Path) -> No
     times = [(float(row["t_start_s"]), float(row["t_end_s"])) for row in suite]
     assert times[-1][1] == pytest.approx(4, abs=0.04)
     assert all(0.9e-3 < end - start < 21e-3 for start, end in times[:-1])
-    gaps = [after[0] - before[1] for before, after in zip(times, times[1:], strict=False)]
+    gaps = [after[0] - before[1] for before, after in itertools.pairwise(times)]
     assert all(0 <= gap < 12.1e-3 for gap in gaps)
     assert sum(gaps) / len(gaps) == pytest.approx(6e-3, rel=0.2)
