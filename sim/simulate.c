@@ -21,6 +21,8 @@
 #define SETTLE_NS INT64_C(200000000)  /* after the end, until the last samples are made */
 #define WINDOW_NS INT64_C(1000000)    /* of counters */
 
+static const char suite_phase[] = "suite";
+
 static const char usage[] =
     "usage: joulemap-simulate --out FOLDER [options]\n"
     "  --profile NAME     board: a profile's name or file (h200)\n"
@@ -69,6 +71,7 @@ typedef struct run {
     int64_t written[SIM_CHANNEL_COUNT];
     int64_t state_ns;
     int64_t drained_ns;
+    int64_t suite_ns; /* how long the suite is to take, 0: there is none */
 } run;
 
 static const char *const sensor_names[SIM_CHANNEL_COUNT] = {
@@ -114,8 +117,17 @@ static void advance(run *of, int64_t t_ns, int64_t end_ns)
     }
 }
 
+static void write_segment(const run *of, const char *phase, const char *kernel, int64_t start_ns,
+                          int64_t stop_ns, int calls)
+{
+    bool window = phase == suite_phase; /* each burst is one, by its class's name */
+    fprintf(of->to.segments, "%s,%s,%.9f,%.9f,%d%s%s\n", window ? kernel : phase, kernel,
+            (double)start_ns * 1e-9, (double)stop_ns * 1e-9, calls, of->suite_ns > 0 ? "," : "",
+            window ? phase : "");
+}
+
 /* Play a program from `t_ns` until `end_ns`; returns when its last call ended. */
-static int64_t play(run *of, const sim_program *program, const char *part, int64_t t_ns, int64_t end_ns)
+static int64_t play(run *of, const sim_program *program, const char *phase, int64_t t_ns, int64_t end_ns)
 {
     int64_t turn_start_ns = 0;
     int turn_calls = 0;
@@ -131,14 +143,12 @@ static int64_t play(run *of, const sim_program *program, const char *part, int64
         advance(of, stop_ns, end_ns);
         sim_board_load(&of->board, NULL, 0, true);
         fprintf(of->to.kernels, "%.9f,%.3f,%s,1,%s\n", (double)t_ns * 1e-9, (double)step.duration_ns * 1e-3,
-                one->name, part);
+                one->name, phase == suite_phase ? one->name : phase);
         if (turn_calls++ == 0) turn_start_ns = t_ns;
-        if (step.turn_ends) {
-            fprintf(of->to.segments, "%s,%s,%.9f,%.9f,%d\n", part, one->name, (double)turn_start_ns * 1e-9,
-                    (double)stop_ns * 1e-9, turn_calls);
-            turn_calls = 0;
-        }
         t_ns = stop_ns + step.gap_ns;
+        if (!step.turn_ends && t_ns < end_ns) continue;
+        write_segment(of, phase, one->name, turn_start_ns, stop_ns, turn_calls);
+        turn_calls = 0;
     }
     return t_ns;
 }
@@ -164,10 +174,12 @@ static int finish(FILE *file)
 }
 
 /* False: errno tells. */
-static bool open_files(output *to, const char *folder, bool counters)
+static bool open_files(output *to, const char *folder, bool suite, bool counters)
 {
     to->readings = create(folder, "readings.csv", "sensor,t_s,value\n");
-    to->segments = create(folder, "segments.csv", "part,kernel,t_start_s,t_end_s,kernel_launches\n");
+    to->segments = create(folder, "segments.csv",
+                          suite ? "part,kernel,t_start_s,t_end_s,kernel_launches,phase\n"
+                                : "part,kernel,t_start_s,t_end_s,kernel_launches\n");
     to->kernels = create(folder, "kernels.csv", "t_start_s,duration_us,kernel,stream,part\n");
     if (counters) to->counters = create(folder, "counters.csv", "");
     return to->readings != NULL && to->segments != NULL && to->kernels != NULL &&
@@ -201,9 +213,8 @@ static int begin(run *of, const char *folder)
 
 static int run_programs(run *of, const options *with)
 {
-    int64_t suite_ns = (int64_t)(with->suite_s * 1e9);
-    int64_t end_ns = suite_ns + (int64_t)(with->seconds * 1e9);
-    const char *part = with->part != NULL ? with->part : suite_ns > 0 ? "live" : "mixture";
+    int64_t start_ns = 0, end_ns = of->suite_ns + (int64_t)(with->seconds * 1e9);
+    const char *part = with->part != NULL ? with->part : of->suite_ns > 0 ? "live" : "mixture";
     of->state_ns = -LEAD_NS;
     of->drained_ns = of->board.power.t_ns;
     advance(of, -LEAD_NS, end_ns);
@@ -211,8 +222,8 @@ static int run_programs(run *of, const options *with)
     int failed = begin(of, with->out);
     if (failed != 0) return failed;
     advance(of, 0, end_ns);
-    if (suite_ns > 0) suite_ns = play(of, &of->suite, "suite", 0, suite_ns);
-    end_ns = play(of, &of->program, part, suite_ns, end_ns);
+    if (of->suite_ns > 0) start_ns = play(of, &of->suite, suite_phase, 0, of->suite_ns);
+    end_ns = play(of, &of->program, part, start_ns, end_ns);
     advance(of, end_ns + LEAD_NS, end_ns);
     char truth[4096];
     if ((size_t)snprintf(truth, sizeof truth, "%s/truth.csv", with->out) >= sizeof truth) return ENAMETOOLONG;
@@ -226,7 +237,9 @@ static int run_programs(run *of, const options *with)
 static int simulate(run *of, const options *with)
 {
     if (mkdir(with->out, 0777) != 0 && errno != EEXIST) return errno;
-    int failed = open_files(&of->to, with->out, with->counters) ? run_programs(of, with) : errno;
+    of->suite_ns = (int64_t)(with->suite_s * 1e9);
+    bool open = open_files(&of->to, with->out, of->suite_ns > 0, with->counters);
+    int failed = open ? run_programs(of, with) : errno;
     int closed = finish_files(&of->to);
     if (failed == 0) failed = closed;
     return failed == 0 && of->board.power.failed ? ENOMEM : failed;

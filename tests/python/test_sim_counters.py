@@ -103,9 +103,10 @@ def test_a_throttled_board_counts_the_same_and_draws_less(tmp_path: Path) -> Non
 
 def test_the_suite_comes_first_in_bursts_of_one_class_each(tmp_path: Path) -> None:
     files = simulate(tmp_path, "", "--seconds", "1", "--suite", "4", "--suite-classes", "16")
-    suite = [row for row in files["segments"] if row["part"] == "suite"]
+    suite = [row for row in files["segments"] if row["phase"] == "suite"]
     live = [row for row in files["segments"] if row["part"] == "live"]
     assert suite + live == files["segments"]
+    assert all(row["part"] == row["kernel"] for row in suite) and all(row["phase"] == "" for row in live)
     names = {row["kernel"] for row in suite}
     assert len(names) == 16 and sum(name.endswith("_zeros") for name in names) == 2
     assert names.isdisjoint(row["kernel"] for row in live)
