@@ -352,7 +352,6 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params
         sim_leave();
         return CUPTI_ERROR_INVALID_OPERATION;
     }
-    object->pm.until_ns = sim_world_settle();
     sim_leave();
     sim_sleep_ns(SIM_HORIZON_NS);
     result = enter_object("", object, &world, &board); /* no second time for its faults */

@@ -7,7 +7,7 @@
 static void keep(void *context, const sim_window *window)
 {
     sim_pm_sampler *pm = context;
-    if (window->start_ns < pm->from_ns || window->end_ns > pm->until_ns) return;
+    if (window->start_ns < pm->from_ns) return;
     if (pm->count == pm->capacity) pm->overflow = true;
     if (pm->overflow) return;
     pm->samples[(pm->first + pm->count++) % pm->capacity] = *window;
@@ -37,7 +37,6 @@ void sim_pm_start(sim_pm_sampler *pm, sim_board *board, const sim_labels *labels
     pm->first = pm->count = 0;
     pm->overflow = false;
     pm->from_ns = now_ns;
-    pm->until_ns = INT64_MAX;
     pm->running = true;
     sim_counting_begin(&pm->counting, board, labels, pm->counting.period_ns);
 }

@@ -13,8 +13,8 @@ typedef struct sim_pm_sampler {
     sim_counting counting;
     sim_window *samples; /* [capacity], a ring */
     size_t capacity, first, count;
-    int64_t from_ns, until_ns; /* windows within are kept */
-    bool overflow;             /* it was full: nothing more until the next start */
+    int64_t from_ns; /* windows from here on are kept */
+    bool overflow;   /* it was full: nothing more until the next start */
     bool running;
 } sim_pm_sampler;
 
@@ -25,7 +25,7 @@ void sim_pm_free(sim_pm_sampler *pm);
 /* From now_ns on; what is left of before is forgotten. */
 void sim_pm_start(sim_pm_sampler *pm, sim_board *board, const sim_labels *labels, int64_t now_ns);
 
-/* The board has come as far as until_ns. What is in the buffer can still be taken. */
+/* What is in the buffer can still be taken. */
 void sim_pm_stop(sim_pm_sampler *pm, sim_board *board);
 
 /* The oldest sample, out of the buffer; false: there is none. */

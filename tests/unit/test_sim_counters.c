@@ -26,7 +26,9 @@ typedef struct sampling {
     size_t device, buffer_bytes;
     const char *first_metric; /* NULL: the chip's own */
     int for_ms;               /* from start to stop */
+    bool in_cycles;           /* the interval is, of a system clock of 1.5 GHz */
     _Atomic int started;
+    int64_t start_asked_ns;
     char failed[64]; /* the call that did, "" */
     int code;
     char chip[16];
@@ -142,6 +144,10 @@ static void enable(sampler *s, const uint8_t *config, size_t config_size)
     PARAMS(CUpti_PmSampling_SetConfig_Params, set, .pPmSamplingObject = s->object, .configSize = config_size,
            .pConfig = config, .hardwareBufferSize = to->buffer_bytes, .samplingInterval = INTERVAL_NS,
            .triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL);
+    if (to->in_cycles) {
+        set.samplingInterval = INTERVAL_NS * 3 / 2;
+        set.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL;
+    }
     CALL(cuptiPmSamplingSetConfig, &set);
     PARAMS(CUpti_PmSampling_GetCounterDataSize_Params, size, .pPmSamplingObject = s->object,
            .pMetricNames = s->metrics, .numMetrics = SIM_METRICS, .maxSamples = SAMPLES_MAX);
@@ -207,6 +213,7 @@ static _Noreturn void sample_in_child(sampling *to)
     configure(&s, config, &config_size);
     enable(&s, config, config_size);
     PARAMS(CUpti_PmSampling_Start_Params, start, .pPmSamplingObject = s.object);
+    to->start_asked_ns = now_ns();
     CALL(cuptiPmSamplingStart, &start);
     to->started = 1;
     wait_ms(to->for_ms);
@@ -220,6 +227,31 @@ static _Noreturn void sample_in_child(sampling *to)
     PARAMS(CUpti_Profiler_Host_Deinitialize_Params, gone, .pHostObject = s.host);
     CALL(cuptiProfilerHostDeinitialize, &gone);
     _exit(0);
+}
+
+/* ---- the physics */
+
+static void test_any_work_has_rates_that_can_be_and_give_its_power(void **state)
+{
+    (void)state;
+    char why[200], name[32];
+    sim_profile profile;
+    int at_the_top = 0;
+    assert_true(sim_profile_load(&profile, "h200", why, sizeof why));
+    for (int i = 0; i < 2000; i++) {
+        double power_w = 100 + i % 60 * 10, watts = 0;
+        snprintf(name, sizeof name, "work_%d%s", i, i % 10 == 0 ? "_zeros" : "");
+        sim_rates rates = sim_rates_of(&profile, name, power_w);
+        double data = sim_data_factor(name);
+        assert_true(i % 10 == 0 ? data == 0.6 : data > 0.96 && data < 1.04);
+        for (int m = 0; m < SIM_METRICS; m++) {
+            assert_true(rates.of[m] >= 0 && (!sim_metric_is_share(m) || rates.of[m] <= 95));
+            watts += sim_metric_weight(m) * rates.of[m];
+            at_the_top += sim_metric_is_share(m) && rates.of[m] == 95;
+        }
+        assert_true(fabs(watts * data - fmax(power_w - 123, 0)) < 1e-9 * power_w);
+    }
+    assert_true(at_the_top > 0);
 }
 
 /* ---- this side */
@@ -255,6 +287,8 @@ static void check_worked(const sampling *of)
     if (of->failed[0] != '\0') fail_msg("%s: %d", of->failed, of->code);
     assert_string_equal(of->chip, "SIM1");
     assert_int_equal(of->passes, 1);
+    assert_true(of->count > 0 &&
+                of->samples[0].start_ns >= of->start_asked_ns - 1000); /* the clocks' noise */
     for (size_t i = 0; i < of->count; i++) {
         assert_true(of->samples[i].end_ns - of->samples[i].start_ns == INTERVAL_NS);
         if (i > 0) assert_true(of->samples[i].start_ns == of->samples[i - 1].end_ns);
@@ -340,7 +374,8 @@ static void test_a_full_buffer_says_so_and_takes_no_more(void **state)
 {
     (void)state;
     pid_t child;
-    sampling *of = begin_sampling(&child, (sampling){.buffer_bytes = 50 * 65536, .for_ms = 200});
+    sampling *of =
+        begin_sampling(&child, (sampling){.buffer_bytes = 50 * 65536, .for_ms = 200, .in_cycles = true});
     end_sampling(child);
     check_worked(of);
     assert_true(of->overflow);
@@ -446,6 +481,7 @@ static void test_cuda_fails_where_the_environment_says_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_work_has_rates_that_can_be_and_give_its_power),
         TEST(test_samples_are_those_of_the_spans_of_the_program),
         TEST(test_each_board_has_counters_of_its_own),
         TEST(test_a_full_buffer_says_so_and_takes_no_more),
