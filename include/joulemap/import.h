@@ -14,7 +14,7 @@ extern "C" {
  * A new one is a line at the end and src/import/OPTION.c, which gives jm__import_OPTION. */
 #define JM_IMPORT_MAP(X)                                                                                     \
     X(READINGS, readings, "Sensor readings: sensor,t_s,value.")                                              \
-    X(SEGMENTS, segments, "Host-timed work: part,kernel,t_start_s,t_end_s,kernel_launches.")                 \
+    X(SEGMENTS, segments, "Host-timed work: part,kernel,t_start_s,t_end_s,kernel_launches[,phase].")         \
     X(KERNELS, kernels, "Kernels: t_start_s,duration_us,kernel,stream,part.")                                \
     X(METER, meter, "Power at the wall or on a supply line: t_s,power_w[,meter].")
 
@@ -33,7 +33,8 @@ typedef struct jm_import_options {
     const char *files[JM_IMPORT_COUNT]; /* NULL: none of that; one at least there must be */
 } jm_import_options;
 
-/* A part becomes a phase. BAD_DATA names file, line and column; nothing half made is left. */
+/* A part becomes a phase, one that says in which phase it lies a window of that. BAD_DATA names file, line
+ * and column; nothing half made is left. */
 JM_API jm_status jm_recording_import(const jm_import_options *options, jm_error *err);
 
 typedef struct jm_counters_options {

@@ -14,7 +14,8 @@ typedef struct jm__rewriting {
 } jm__rewriting;
 
 /* All rows that the reader gets, in their order and with their numbers, in one transaction; but not the end
- * mark, and no row that cannot be one of its table: the reader leaves those out, too. */
+ * mark, and no row that cannot be one of its table (its number is taken, a value is missing): only files that
+ * joulemap did not write have such. */
 jm_status jm__rewrite(jm__rewriting *to, jm_recording *from, jm_error *err);
 
 #endif

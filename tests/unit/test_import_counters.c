@@ -191,6 +191,52 @@ static void test_many_windows_are_many_blocks(void **state)
     told_close(&file);
 }
 
+/* Whoever looks meanwhile, or after a kill, does not take it for whole. */
+static void test_a_copy_is_not_whole_before_it_is_closed(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    jm_recording *from, *unfinished;
+    jm__writer *writer;
+    make_run(usual, 1);
+    assert_int_equal(jm_recording_open(&from, run_path, &err), JM_OK);
+    assert_string_equal(jm_recording_meta(from, "closed"), "1");
+    assert_int_equal(jm__writer_create_copy(&writer, out_path, true, from, &err), JM_OK);
+    assert_int_equal(jm_recording_open(&unfinished, out_path, &err), JM_OK);
+    assert_null(jm_recording_meta(unfinished, "closed"));
+    assert_non_null(jm_recording_meta(unfinished, "end_ns"));
+    jm_recording_close(unfinished);
+    jm_recording_close(from);
+    jm__writer_discard(writer);
+}
+
+/* Made by somebody else: a table without keys, and a number in it twice. */
+static void test_rows_that_cannot_be_stay_behind(void **state)
+{
+    (void)state;
+    static const char sql[] =
+        "PRAGMA legacy_alter_table = ON; CREATE TABLE other AS SELECT * FROM names; DROP TABLE names;"
+        "ALTER TABLE other RENAME TO names;"
+        "INSERT INTO names VALUES (1, 'again'), (50, 'odd')";
+    jm_error err = {0};
+    sqlite3 *db;
+    make_run(usual, 1);
+    assert_int_equal(sqlite3_open(run_path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    put("start_ns,end_ns,a\n1700000001001000000,1700000001002000000,1\n");
+    if (add("0", &err) != JM_OK) fail_msg("%s", err.text);
+    jm_recording *recording;
+    jm__dataset *d;
+    assert_int_equal(jm_recording_open(&recording, out_path, &err), JM_OK);
+    assert_int_equal(jm__dataset_load(&d, recording, &err), JM_OK);
+    assert_int_equal(d->name_count, 51);
+    assert_string_equal(d->names[50], "odd");
+    assert_string_not_equal(d->names[1], "again");
+    jm__dataset_free(d);
+    jm_recording_close(recording);
+}
+
 /* ---- the clock */
 
 /* The begin of each window of one ms, in ms of CLOCK_REALTIME after OFFSET_NS and where it is to be on the
@@ -362,6 +408,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_copy_has_all_rows_and_the_counters),
         cmocka_unit_test(test_many_windows_are_many_blocks),
+        cmocka_unit_test(test_a_copy_is_not_whole_before_it_is_closed),
+        cmocka_unit_test(test_rows_that_cannot_be_stay_behind),
         cmocka_unit_test(test_a_clock_that_was_set_changes_no_time),
         cmocka_unit_test(test_onto_an_import_times_are_those_of_its_files),
         cmocka_unit_test(test_what_is_wrong_with_counters_is_told_by_file_line_and_column),
