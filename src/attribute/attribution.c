@@ -204,7 +204,7 @@ static jm_status count(jm__belief *belief, const jm__attribution *a, jm__board_p
     if (model->count == 0) return JM_OK;
     for (size_t m = 0; m < model->count; m++)
         metrics[m] = model->features[m].metric;
-    const jm__rate_choice choice = {metrics, model->count, model->clock_mhz, model->clock_exponent};
+    const jm__rate_choice choice = {metrics, model->count, model->clock_mhz, model->clock_exponent, model->slots};
     JM_TRY(jm__class_rates_find(&rates, a->dataset, part->board->id, &choice, &part->work->pieces,
                                 part->work->columns.count, part->work->columns.class_columns, err));
     part->counter_windows = rates.windows;

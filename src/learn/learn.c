@@ -129,6 +129,7 @@ static void set_weights(jm__board_model *model, const jm__lesson *l, const jm__w
     memcpy(model->covariance, out->covariance, n * n * sizeof *model->covariance);
     model->clock_mhz = l->clock_mhz;
     model->clock_exponent = clock_exponent;
+    model->slots = l->slots;
     model->residual_w = weights->rms_w;
     model->gain_u = gain_u;
 }

@@ -158,16 +158,18 @@ typedef struct moments {
     jm__lesson *lesson;
     double *sum, *square;
     size_t windows;
+    JM_VEC(double) slots; /* where they are counted and NVML tells the clock */
 } moments;
 
 static jm_status take_moments(void *taker, const jm__rate_window *window, jm_error *err)
 {
     moments *m = taker;
     jm__lesson *l = m->lesson;
-    (void)err;
     if (!jm__windows_hold(&l->phase, window->start_ns)) return JM_OK;
     m->windows++;
     if (!(window->clock_mhz <= l->clock_mhz)) l->clock_mhz = window->clock_mhz;
+    double slots = window->slot_mhz / window->clock_mhz;
+    if (isfinite(slots) && !jm__vec_push(&m->slots, slots)) return jm__no_memory(err, "jm_model_learn");
     for (size_t i = 0; i < l->count; i++) {
         m->sum[i] += window->rate[i];
         m->square[i] += window->rate[i] * window->rate[i];
@@ -176,10 +178,25 @@ static jm_status take_moments(void *taker, const jm__rate_window *window, jm_err
     return JM_OK;
 }
 
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* NVML's clock is the true one wherever work is light, so it is in most windows, and too high in the others:
+ * the upper quartile lies among those where it is true. */
+static double slots_of(moments *m)
+{
+    if (m->slots.count == 0) return 0;
+    qsort(m->slots.items, m->slots.count, sizeof *m->slots.items, compare);
+    return m->slots.items[m->slots.count * 3 / 4];
+}
+
 static jm_status find_references(jm__lesson *l, jm_error *err)
 {
     moments m = {.lesson = l};
-    const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, NAN, 0};
+    const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, NAN, 0, 0};
     l->reference = calloc(l->count + 1, sizeof *l->reference);
     l->is_feature = calloc(l->count + 1, sizeof *l->is_feature);
     m.sum = calloc(2 * l->count + 1, sizeof *m.sum);
@@ -194,6 +211,8 @@ static jm_status find_references(jm__lesson *l, jm_error *err)
         double mean = m.sum[i] / (double)m.windows, square = m.square[i] / (double)m.windows;
         l->is_feature[i] = square - mean * mean > pow(least_change * mean, 2) && l->reference[i] > 0;
     }
+    l->slots = slots_of(&m);
+    jm__vec_free(&m.slots);
     free(m.sum);
     if (status == JM_OK && m.windows == 0)
         status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "no hardware counters were sampled in that phase");
@@ -261,7 +280,7 @@ static jm_status take_rates(void *taker, const jm__rate_window *window, jm_error
 static jm_status fill_rates(jm__lesson *l, double clock_exponent, jm_error *err)
 {
     filling f = {.lesson = l};
-    const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, l->clock_mhz, clock_exponent};
+    const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, l->clock_mhz, clock_exponent, l->slots};
     jm__pieces_begin(&l->rates, l->phase.items[0].from_ns - JM_NS_PER_S, SIZE_MAX);
     l->rates.column_of = l->column_of;
     JM_TRY(jm__rates_each(l->dataset, l->board->id, &choice, take_rates, &f, err));

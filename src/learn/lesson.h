@@ -33,6 +33,7 @@ typedef struct jm__lesson {
     double *reference; /* [count]: the highest rate of each */
     bool *is_feature;  /* [count]: its rate changes */
     double clock_mhz;  /* the highest */
+    double slots;      /* see jm__rate_choice */
     JM_VEC(jm__taught) kernels;
     JM_VEC(jm__burst) bursts; /* by time */
     jm_reading *readings;     /* in the phase, late stamps back on their grid */

@@ -10,8 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values of this unit are events of the whole window; all others are rates already. */
-static const char counted[] = "count";
+/* Values of these units are events of the whole window; all others are rates already. */
+static const char counted[] = "count", slot_cycles[] = "slot-cycle";
+
+/* A clock that is further than this from the one that weights were learnt at is none: a window whose counters
+ * were not all read. */
+static const double clock_least = 0.3, clock_most = 1.2;
+
+static bool is_unit(const char *unit, const char *wanted)
+{
+    return unit != NULL && strcmp(unit, wanted) == 0;
+}
 
 /* The n-th text of a JSON array; NULL if there is none. */
 static const char *text_at(const json_t *array, size_t n)
@@ -32,32 +41,35 @@ static jm_status no_texts(const jm__counter_set *set, jm_error *err)
                     "the metrics of the set of counters %lld are no texts", (long long)set->id);
 }
 
+/* Those that are not slots, into texts[*count]. */
+static jm_status copy_each(char **texts, size_t *count, const jm__counter_set *set, const json_t *names,
+                           const json_t *units, jm_error *err)
+{
+    for (size_t i = 0; i < (size_t)set->metric_count; i++) {
+        const char *name = text_at(names, i);
+        if (name == NULL) return no_texts(set, err);
+        if (is_unit(text_at(units, i), slot_cycles)) continue;
+        if ((texts[*count] = strdup(name)) == NULL) return jm__no_memory(err, "jm__metrics_of");
+        (*count)++;
+    }
+    return JM_OK;
+}
+
 static jm_status copy_texts(char ***out, size_t *count, const jm__counter_set *set, jm_error *err)
 {
-    json_t *names = json_loads(set->metrics, 0, NULL);
-    size_t wanted = (size_t)set->metric_count;
-    if (json_array_size(names) != wanted) {
-        json_decref(names);
-        return no_texts(set, err);
-    }
-    jm_status status = JM_OK;
-    char **texts = calloc(wanted, sizeof *texts);
-    if (texts == NULL) status = jm__no_memory(err, "jm__metrics_of");
-    for (size_t i = 0; status == JM_OK && i < wanted; i++) {
-        const char *name = text_at(names, i);
-        if (name == NULL)
-            status = no_texts(set, err);
-        else if ((texts[i] = strdup(name)) == NULL)
-            status = jm__no_memory(err, "jm__metrics_of");
-    }
+    json_t *names = json_loads(set->metrics, 0, NULL), *units = json_loads(set->units, 0, NULL);
+    char **texts = calloc((size_t)set->metric_count, sizeof *texts);
+    jm_status status = texts != NULL ? copy_each(texts, count, set, names, units, err)
+                                     : jm__no_memory(err, "jm__metrics_of");
     json_decref(names);
-    if (status != JM_OK) {
-        if (texts != NULL) jm__metrics_free(texts, wanted);
-        return status;
+    json_decref(units);
+    if (status == JM_OK) {
+        *out = texts;
+    } else if (texts != NULL) {
+        jm__metrics_free(texts, *count);
+        *count = 0;
     }
-    *out = texts;
-    *count = wanted;
-    return JM_OK;
+    return status;
 }
 
 jm_status jm__metrics_of(char ***metrics, size_t *count, const jm__dataset *dataset, int64_t board_id,
@@ -79,10 +91,11 @@ typedef struct reading {
     const jm__rate_choice *choice;
     int32_t *place;   /* [sets * choice->count]: index in the set; -1 in the first: the set lacks one */
     bool *is_counted; /* likewise */
+    bool *is_slots;   /* [sets * JM_COUNTER_METRICS_MAX], by index in the set */
     bool any;
 } reading;
 
-/* False if memory is out. A set that lacks a metric, or whose texts are none, is not read. */
+/* A set that lacks a metric, or whose texts are none, is not read. */
 static void find_in_set(reading *r, size_t s)
 {
     const jm__counter_set *set = &r->dataset->counters.sets[s];
@@ -97,10 +110,12 @@ static void find_in_set(reading *r, size_t s)
             const char *name = text_at(names, i), *unit = text_at(units, i);
             if (name == NULL || strcmp(name, r->choice->metrics[m]) != 0) continue;
             place[m] = (int32_t)i;
-            is_counted[m] = unit != NULL && strcmp(unit, counted) == 0;
+            is_counted[m] = is_unit(unit, counted) || is_unit(unit, slot_cycles);
         }
         all = place[m] >= 0;
     }
+    for (size_t i = 0; i < (size_t)set->metric_count; i++)
+        r->is_slots[s * JM_COUNTER_METRICS_MAX + i] = is_unit(text_at(units, i), slot_cycles);
     if (!all && r->choice->count > 0) place[0] = -1;
     r->any = r->any || (all && r->choice->count > 0);
     json_decref(names);
@@ -114,7 +129,8 @@ static jm_status begin(reading *r, const jm__dataset *dataset, int64_t board_id,
     *r = (reading){.dataset = dataset, .board_id = board_id, .choice = choice};
     r->place = calloc(sets * choice->count + 1, sizeof *r->place);
     r->is_counted = calloc(sets * choice->count + 1, sizeof *r->is_counted);
-    if (r->place == NULL || r->is_counted == NULL) return jm__no_memory(err, "jm__rates_each");
+    r->is_slots = calloc(sets * JM_COUNTER_METRICS_MAX + 1, sizeof *r->is_slots);
+    if (r->place == NULL || r->is_counted == NULL || r->is_slots == NULL) return jm__no_memory(err, "jm__rates_each");
     for (size_t s = 0; s < sets; s++)
         find_in_set(r, s);
     return JM_OK;
@@ -124,6 +140,7 @@ static void end(reading *r)
 {
     free(r->place);
     free(r->is_counted);
+    free(r->is_slots);
 }
 
 jm_status jm__rates_known(bool *known, const jm__dataset *dataset, int64_t board_id,
@@ -159,6 +176,25 @@ static bool rates_of(passing *p, const int32_t *place, const bool *is_counted, d
     return true;
 }
 
+/* NAN: none is counted, or not all of them. */
+static double slot_mhz(const passing *p, size_t s)
+{
+    const bool *is_slots = p->read.is_slots + s * JM_COUNTER_METRICS_MAX;
+    double sum = 0, us = (double)(p->sample.end_ns - p->sample.start_ns) * 1e-3;
+    for (int64_t i = 0; i < p->read.dataset->counters.sets[s].metric_count; i++)
+        if (is_slots[i]) sum += p->sample.values[i];
+    return sum > 0 ? sum / us : NAN;
+}
+
+/* What a rate is to be multiplied by. */
+static double factor_of(const jm__rate_choice *choice, double nvml_mhz, double slots_mhz)
+{
+    double mhz = choice->slots > 0 ? slots_mhz / choice->slots : NAN;
+    if (!(mhz > clock_least * choice->clock_mhz && mhz < clock_most * choice->clock_mhz)) mhz = nvml_mhz;
+    bool known = isfinite(mhz) && isfinite(choice->clock_mhz);
+    return known ? pow(mhz / choice->clock_mhz, choice->clock_exponent) : 1;
+}
+
 static jm_status take_block(void *context, const jm__counter_block *block, jm_error *err)
 {
     passing *p = context;
@@ -170,11 +206,10 @@ static jm_status take_block(void *context, const jm__counter_block *block, jm_er
         jm__counter_block_sample(block, p->read.dataset->counters.sets[s].metric_count, i, &p->sample);
         if (p->sample.start_ns < p->end_ns || p->sample.end_ns <= p->sample.start_ns) continue;
         double mhz = jm__clock_between_at(&p->clock, (p->sample.start_ns + p->sample.end_ns) / 2);
-        bool scaled = isfinite(mhz) && isfinite(choice->clock_mhz);
-        double factor = scaled ? pow(mhz / choice->clock_mhz, choice->clock_exponent) : 1;
+        double slots_mhz = slot_mhz(p, s), factor = factor_of(choice, mhz, slots_mhz);
         p->end_ns = p->sample.end_ns;
         if (!rates_of(p, place, p->read.is_counted + s * choice->count, factor)) continue;
-        const jm__rate_window window = {p->sample.start_ns, p->sample.end_ns, mhz, p->rate};
+        const jm__rate_window window = {p->sample.start_ns, p->sample.end_ns, mhz, slots_mhz, p->rate};
         JM_TRY(p->take(p->taker, &window, err));
     }
     return JM_OK;
