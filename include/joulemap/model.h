@@ -17,7 +17,8 @@ typedef struct jm_learn_options {
     const char *phase; /* in which kernels ran in bursts, each burst a span of kind `window` with the kernel's
                           name (FAMILY/WHAT, else the part before the first _ is the family) */
     int64_t board_id;  /* 0: the one board that has counters */
-    const char *path;  /* of the model to write; NULL: none */
+    const char *path;  /* of the model to write; NULL: where the board's own is kept, by its UUID below
+                          $XDG_DATA_HOME/joulemap/models, for every report of it from then on */
 } jm_learn_options;
 
 /* How well a model tells powers. Errors are relative. */
@@ -28,6 +29,7 @@ typedef struct jm_learnt {
     double median_error, mean_error, p95_error; /* of kernels, by models that know none of their family */
     double worst_error;                         /* of all kernels of one family together */
     char worst_family[64];
+    char path[4096]; /* of the model that was written */
 } jm_learnt;
 
 /* Learn a model from a phase of a recording that has counters, kernels in bursts, and a power sensor. Bursts

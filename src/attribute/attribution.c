@@ -11,6 +11,7 @@
 #include "attribute/lost.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "model/store.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -282,11 +283,21 @@ static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit
     return status;
 }
 
-/* The model that was asked for. */
+/* What the board's counters are worth: the model that was asked for, else the board's own, else the one of its
+ * kind. A model whose counters were not sampled is of no use. */
 static jm_status find_model(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
-    if (a->options.model == NULL) return JM_OK;
-    return jm__model_read(&part->model, a->options.model, err);
+    const char *metrics[JM_MODEL_FEATURES_MAX], *asked = a->options.model;
+    jm__board_model *model = &part->model;
+    bool known;
+    if (a->dataset->counters.set_count == 0 || (asked != NULL && strcmp(asked, JM_MODEL_NONE) == 0)) return JM_OK;
+    JM_TRY(asked != NULL ? jm__model_read(model, asked, err) : jm__model_find(model, part->board, err));
+    for (size_t m = 0; m < model->count; m++)
+        metrics[m] = model->features[m].metric;
+    const jm__rate_choice choice = {.metrics = metrics, .count = model->count};
+    JM_TRY(jm__rates_known(&known, a->dataset, part->board->id, &choice, err));
+    if (!known) jm__model_free(model);
+    return JM_OK;
 }
 
 static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *err)

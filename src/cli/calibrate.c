@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-static void print(const jm_learnt *l, const char *path)
+static void print(const jm_learnt *l)
 {
     printf("%zu counters, %zu kernels of %zu families, %zu of %zu readings used, residual %.1f W\n",
            l->features, l->kernels, l->families, l->readings_used, l->readings, l->residual_w);
@@ -14,7 +14,7 @@ static void print(const jm_learnt *l, const char *path)
            1e2 * l->median_error, 1e2 * l->mean_error, 1e2 * l->p95_error);
     printf("worst family: %s, %.1f %%\n", l->worst_family, 1e2 * l->worst_error);
     if (l->left_out > 0) printf("%zu kernels on constant data are not in the weights\n", l->left_out);
-    printf("%s\n", path);
+    printf("%s\n", l->path);
 }
 
 static int run(const cli_args *args)
@@ -37,7 +37,7 @@ static int run(const cli_args *args)
     }
     jm_recording_close(recording);
     if (status != JM_OK) return cli_fail(args, &err);
-    print(&learnt, learn.path);
+    print(&learnt);
     return 0;
 }
 
@@ -45,13 +45,13 @@ static const cli_option options[] = {
     {"--from", 0, "FILE", "a recording with hardware counters", NULL, true},
     {"--phase", 'p', "NAME", "the phase of it in which single kernels ran in bursts", NULL, true},
     {"--board", 'b', "N", "the GPU, by its index, where several have counters", NULL, false},
-    {"--output", 'o', "FILE", "the model to write", NULL, true},
+    {"--output", 'o', "FILE", "the model to write (default: where reports look for this GPU's own)", NULL, false},
     {0},
 };
 
 const cli_verb cli_verb_calibrate = {
     .name = "calibrate",
-    .usage = "--from FILE --phase NAME -o MODEL",
+    .usage = "--from FILE --phase NAME [-o MODEL]",
     .summary = "learn what hardware counters are worth on a GPU",
     .description = "Learns from a recording in which single kernels ran in bursts, each burst a span of kind "
                    "window with the "

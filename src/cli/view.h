@@ -11,8 +11,8 @@ extern const char cli_view_keys[]; /* the texts of JM_BY_MAP, each after a "|" *
     {"--by", 'b', "KEY", "what a row stands for (default: layer)", cli_view_keys + 1, false},                \
         {"--phase", 'p', "NAME", "only what happened inside phases of this name", NULL, false},              \
         {"--belief", 0, "FILE", "what is known of powers beside the readings: a CSV file", NULL, false},     \
-        {"--model", 0,    "FILE", "what hardware counters are worth: a model of `joulemap calibrate`",       \
-         NULL,      false},                                                                                  \
+        {"--model", 0,    "FILE", "what hardware counters are worth: a model of `joulemap calibrate`; none: leave them out", NULL, false},\
+                                                                                  \
         {"--board", 0, "N", "only the GPU of this index, as `joulemap list` counts", NULL, false},           \
     {                                                                                                        \
         "--process", 0, "PID", "only this process of the recording", NULL, false                             \

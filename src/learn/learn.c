@@ -3,7 +3,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "learn/leave_out.h"
-#include "model/board_model.h"
+#include "model/store.h"
 #include "recording/recording.h"
 
 #include <joulemap/model.h>
@@ -257,6 +257,16 @@ static jm_status learn_from(jm__board_model *model, jm_learnt *learnt, jm__lesso
     return status;
 }
 
+/* Where it was asked for, else where reports look for it. */
+static jm_status keep(const jm__board_model *model, jm_learnt *learnt, const jm__lesson *l, const char *path,
+                      jm_error *err)
+{
+    if (path == NULL) JM_TRY(jm__model_make_room(learnt->path, sizeof learnt->path, l->board, err));
+    else if ((size_t)snprintf(learnt->path, sizeof learnt->path, "%s", path) >= sizeof learnt->path)
+        return jm__fail(err, JM_USAGE, 0, "jm_model_learn", "%s is too long a path", path);
+    return jm__model_write(model, learnt->path, err);
+}
+
 jm_status jm_model_learn(jm_recording *recording, const jm_learn_options *options, jm_learnt *learnt,
                          jm_error *err)
 {
@@ -271,7 +281,7 @@ jm_status jm_model_learn(jm_recording *recording, const jm_learn_options *option
     JM_TRY(jm__dataset_load(&dataset, recording, err));
     jm_status status = jm__lesson_begin(&lesson, dataset, wishes.phase, wishes.board_id, clock_exponent, err);
     if (status == JM_OK) status = learn_from(&model, &told, &lesson, err);
-    if (status == JM_OK && wishes.path != NULL) status = jm__model_write(&model, wishes.path, err);
+    if (status == JM_OK) status = keep(&model, &told, &lesson, wishes.path, err);
     if (status == JM_OK && learnt != NULL) *learnt = told;
     jm__model_free(&model);
     jm__lesson_free(&lesson);
