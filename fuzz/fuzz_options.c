@@ -19,7 +19,7 @@ static void parse(const cli_verb *verb, int argc, char **argv)
         for (const cli_option *option = verb->options; option && option->name; option++) {
             const char *value = cli_get(&args, option->name);
             FUZZ_PROMISE(value != NULL || !option->required);
-            FUZZ_PROMISE(value == NULL || option->argument == NULL || value[0] != '\0');
+            FUZZ_PROMISE(value == NULL || !cli_takes_word(option) || value[0] != '\0');
         }
         int operands = 0;
         while (cli_operand(&args, operands))

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Write the seeds of fuzz/corpus/collector anew, after a change of src/timeline/ring_format.h."""
+"""Write the seeds of fuzz/corpus/collector and .../counters anew.
+
+After a change of src/timeline/ring_format.h or of src/counters/frame.h.
+"""
 
 import struct
 from pathlib import Path
@@ -91,12 +94,54 @@ def seeds() -> dict[str, bytes]:
     }
 
 
+HELLO, STARTED, SAMPLES, LOST_TIMES, STOPPED, FAULT = 1, 2, 3, 4, 5, 6
+
+
+def frame(kind: int, content: bytes = b"", *, magic: int = 0x434D504A, size: int | None = None, cpu: int = 1) -> bytes:
+    """Return a frame of joulemap-counters."""
+    return struct.pack("<IIIIq", magic, kind, len(content) if size is None else size, 0, cpu) + content
+
+
+def hello(*texts: bytes, metrics: int = 2) -> bytes:
+    """Return its first words."""
+    return frame(HELLO, struct.pack("<qq", metrics, MS) + b"".join(text + b"\0" for text in texts))
+
+
+def samples(count: int, *, start: int = 5 * MS, duration: int = MS, told: int | None = None) -> bytes:
+    """Return a block of samples of two metrics."""
+    data = b"".join(struct.pack("<QQdd", i * MS, duration, 1.5 * i, 100.0) for i in range(count))
+    told = count if told is None else told
+    return frame(SAMPLES, struct.pack("<qqq", start, start + count * MS, told) + data)
+
+
+def counter_seeds() -> dict[str, bytes]:
+    """Return the inputs of the target counters by name."""
+    good = hello(b"GH100", b"sm__cycles_active.sum", b"count", b"dram__throughput.pct", b"%")
+    return {
+        "run": good + frame(STARTED) + samples(2) + samples(3) + frame(STOPPED),
+        "lost": good + frame(STARTED) + samples(2) + frame(LOST_TIMES, struct.pack("<q", 1)) + samples(3),
+        "fault": frame(FAULT, b"this user may not read hardware counters\0run as root\0"),
+        "fault_later": good + frame(STARTED) + frame(FAULT, b"cuptiPmSamplingStop: it failed\0\0"),
+        "fault_without_end": frame(FAULT, b"no end"),
+        "hello_of_too_many": hello(b"GH100", b"a", b"count", metrics=2**62),
+        "hello_of_too_few": hello(b"GH100", b"a", b"count", metrics=2),
+        "samples_outside": good + frame(STARTED) + samples(2, duration=2**63),
+        "samples_of_another_count": good + frame(STARTED) + samples(2, told=3),
+        "samples_at_once": good + samples(1),
+        "frame_cut": (good + frame(STARTED) + samples(4))[:-9],
+        "frame_huge": frame(HELLO, size=2**32 - 1),
+        "time_that_goes_back": good + frame(STARTED, cpu=0),
+        "no_frame": b"what is this? it is no frame at all\n",
+    }
+
+
 def main() -> None:
     """Write them."""
-    folder = Path(__file__).parent / "corpus" / "collector"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in seeds().items():
-        (folder / name).write_bytes(content)
+    for target, inputs in (("collector", seeds()), ("counters", counter_seeds())):
+        folder = Path(__file__).parent / "corpus" / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in inputs.items():
+            (folder / name).write_bytes(content)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,10 @@ extern "C" {
 /* All findings of this machine, as a snapshot. */
 typedef struct jm_doctor jm_doctor;
 
-/* Looks at NVML and each of its calls, RAPL, CUDA, CUPTI, shared memory and SQLite. Nothing is changed. CUDA
- * and CUPTI are tried by the command `joulemap`, which lies beside this library, in processes of their own:
- * a driver that crashes or hangs is a finding. Takes up to some seconds. From any thread.
+/* Looks at NVML and each of its calls, RAPL, CUDA, CUPTI, hardware counters, shared memory and SQLite.
+ * Nothing is changed. CUDA, CUPTI and counters are tried by the commands `joulemap` and `joulemap-counters`,
+ * which lie beside this library, in processes of their own: a driver that crashes or hangs is a finding.
+ * Takes up to some seconds. From any thread.
  *
  * `sim`: as of jm_inventory_create. Never fails for want of a board. */
 JM_API jm_status jm_doctor_create(jm_doctor **out, const char *sim, jm_error *err);

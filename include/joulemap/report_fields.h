@@ -131,6 +131,8 @@
       "Mean clock of the boards while kernels ran, MHz; missing where not recorded")                         \
     Q(REAL_OR_NONE, power_limit_w, "power_limit_w", JM_IN_QUALITY,                                           \
       "Power limit of a board, the mean of all, watts; missing where not recorded")                          \
+    Q(TEXT_OR_NONE, counters_missing, "counters_missing", JM_IN_QUALITY,                                     \
+      "Why hardware counters were not sampled; missing if they were, or nobody wanted them")                 \
     T(REAL_OR_NONE, residual_w, "residual_w", JM_IN_REPORT | JM_IN_QUALITY,                                  \
       "Root mean square of the fit, watts; missing without a fit")                                           \
     T(REAL_OR_NONE, chi2_n, "chi2_n", JM_IN_QUALITY, "Reduced chi square; missing without a fit")            \

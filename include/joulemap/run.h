@@ -27,9 +27,9 @@ typedef struct jm_run_options {
     bool child_kernels;  /* of its children alone: what a recorder wants that launches none itself */
     bool no_cpu;         /* do not read RAPL */
     bool sampling_only;  /* no rings, no kernels: boards alone (`stat`) */
-    /* Hardware counters are sampled that many seconds of each minute in which kernels run, 60: always. 0: two
-     * where kernels are traced and the counters may be read; negative: never. A process of its own does it.
-     */
+    /* Hardware counters are sampled that many seconds of each minute (in which kernels run, where they are
+     * traced), 60: always. 0: two where kernels are traced and the counters may be read; negative: never. A
+     * process of its own does it. */
     double counters;
 } jm_run_options;
 

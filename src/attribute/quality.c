@@ -21,6 +21,8 @@ static void count_events(jm_report_quality *figures, const jm__attribution *a)
             figures->gap_s += (double)jm__event_gap_ns(event) * 1e-9;
         }
         figures->throttle_events += event->kind == JM_EVENT_THROTTLE && event->value != 0;
+        if (event->kind == JM_EVENT_COUNTERS && figures->counters_missing == NULL)
+            figures->counters_missing = event->text;
     }
     for (size_t i = 0; i < a->dataset->loss_count; i++)
         figures->lost_records += a->dataset->losses[i].count;

@@ -118,8 +118,9 @@ const cli_verb cli_verb_doctor = {
     .usage = "[options]",
     .summary = "tell what works on this machine, what does not, and the cure",
     .description =
-        "Looks for NVML and each of its calls, for CPU energy (RAPL), CUDA, CUPTI, shared memory and "
-        "SQLite. Nothing is changed. CUDA and CUPTI are tried in processes of their own.\n"
+        "Looks for NVML and each of its calls, for CPU energy (RAPL), CUDA, CUPTI, hardware counters, "
+        "shared memory and SQLite. Nothing is changed. CUDA, CUPTI and counters are tried in processes of "
+        "their own.\n"
         "\n"
         "The exit code is 0 if the energy of anything can be read here, else 69.\n"
         "\n"

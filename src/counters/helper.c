@@ -82,7 +82,7 @@ static int spawn(jm__counter_helper *helper, const char *command, const jm__coun
     int ends[2];
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
     texts[2] = parent;
-    texts[3] = start->uuid;
+    texts[3] = start->board->uuid;
     for (size_t i = 0; i < libraries->count; i++)
         texts[4 + i] = libraries->items[i].path;
     char *arguments[sizeof texts / sizeof texts[0]];
@@ -119,14 +119,19 @@ void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_star
     const char *command = start->command;
     *helper = (jm__counter_helper){.began_ns = jm__now_ns()};
     set_state(helper, JM_COUNTERS_PREPARING);
+    if (start->board->mig) {
+        fail(helper, "the board is in MIG mode, where counters cannot be sampled");
+        return;
+    }
     if (command == NULL && !jm__beside("joulemap-counters", beside, sizeof beside)) {
         fail(helper, "the command that samples them, %.180s, is not there", beside);
         return;
     }
     if (command == NULL) command = beside;
-    stand_in *s = start->sim != NULL ? malloc(sizeof *s) : NULL;
+    bool simulated = start->board->simulated && start->sim != NULL;
+    stand_in *s = simulated ? malloc(sizeof *s) : NULL;
     jm__cupti_candidates *libraries = calloc(1, sizeof *libraries);
-    if (libraries == NULL || (start->sim != NULL && s == NULL)) {
+    if (libraries == NULL || (simulated && s == NULL)) {
         fail(helper, "no memory to start their sampler");
     } else if (s != NULL && !find_stand_in(s, start)) {
         fail(helper, "this build has none of the simulated board");
@@ -137,6 +142,11 @@ void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_star
     }
     free(libraries);
     free(s);
+}
+
+bool jm__counter_board_has_them(const jm_board *board)
+{
+    return strcmp(board->backend, "nvml") == 0 && board->uuid[0] != '\0';
 }
 
 /* ---- what it says */
@@ -214,10 +224,8 @@ static bool hear_fault(jm__counter_helper *helper, const jm__frame *frame)
 {
     const char *texts[2];
     if (!jm__frame_texts(frame, 0, texts, 2) || !is_text(texts[0]) || !is_text(texts[1])) return false;
-    if (texts[1][0] != '\0')
-        fail(helper, "%.150s (%.100s)", texts[0], texts[1]);
-    else
-        fail(helper, "%.250s", texts[0]);
+    snprintf(helper->cure, sizeof helper->cure, "%s", texts[1]);
+    fail(helper, "%s", texts[0]);
     return true;
 }
 

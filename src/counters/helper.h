@@ -10,6 +10,7 @@
 #include "base/strbuf.h"
 #include "counters/frame.h"
 
+#include <joulemap/board.h>
 #include <sys/types.h>
 
 typedef enum jm__counter_state {
@@ -37,20 +38,24 @@ typedef struct jm__counter_helper {
     int64_t began_ns; /* the process */
     int64_t samples;  /* that came */
     int64_t lost;     /* times that the hardware's buffer was full */
-    char fault[256];  /* half a sentence, with its cure */
+    char fault[200];  /* half a sentence */
+    char cure[160];   /* "": there is none */
 } jm__counter_helper;
 
 /* How it is started. */
 typedef struct jm__counter_start {
     const char *command; /* NULL: joulemap-counters, which lies beside this library */
     const char *task; /* "serve", or "try": take the counters for a moment, say hello or a fault, and leave */
-    const char *uuid; /* of the board */
-    const char *sim;  /* the simulated board's profile, NULL: a real one */
-    const char *run_dir; /* for the simulated board, NULL: none */
+    const jm_board *board;
+    const char *sim;     /* the profile of a simulated board */
+    const char *run_dir; /* for a simulated board, NULL: none */
 } jm__counter_start;
 
 /* Start it. What fails is in `fault`. */
 void jm__counter_helper_start(jm__counter_helper *helper, const jm__counter_start *start);
+
+/* GPUs do, and are found by their UUID. */
+bool jm__counter_board_has_them(const jm_board *board);
 
 /* JM_COUNTERS_START in IDLE, JM_COUNTERS_STOP in SAMPLING. */
 void jm__counter_helper_tell(jm__counter_helper *helper, char command);

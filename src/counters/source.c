@@ -27,6 +27,7 @@ typedef struct board {
     bool told;     /* why it does not work */
     bool sampling; /* as the duty cycle knows */
     int64_t set_id;
+    int64_t fed_ns; /* without kernels: busy up to there */
     /* Under the source's lock. */
     bool busy; /* kernels were seen on it */
     jm__duty duty;
@@ -34,13 +35,13 @@ typedef struct board {
 
 struct jm__counter_source {
     double seconds_a_minute;
-    bool asked;
+    bool asked, traced;
     char *sim, *run_dir, *command; /* NULL as in the options */
     jm__counter_sink sink;
     pthread_t thread;
     pthread_mutex_t lock;
     _Atomic bool stop;
-    char fault[256]; /* told last: boards that fail alike are told once */
+    char fault[200]; /* told last: boards that fail alike are told once */
     board *boards;
     size_t count;
 };
@@ -54,9 +55,24 @@ static void tell_fault(jm__counter_source *source, board *b, bool busy)
     b->told = true;
     if (strcmp(source->fault, b->helper.fault) == 0) return;
     jm__event event = {.kind = JM_EVENT_COUNTERS, .t_ns = jm__now_ns(), .board_id = b->row.id};
+    const char *cure = b->helper.cure;
     snprintf(source->fault, sizeof source->fault, "%s", b->helper.fault);
-    snprintf(event.text, sizeof event.text, "%s", b->helper.fault);
+    snprintf(event.text, sizeof event.text, "%.140s%s%.110s%s", b->helper.fault, cure[0] != '\0' ? " (" : "",
+             cure, cure[0] != '\0' ? ")" : "");
     source->sink.event(source->sink.context, &event);
+}
+
+/* A run that was over before anything could be sampled; boards that had nothing to do are told of only if all
+ * are such. */
+static void tell_end(jm__counter_source *source, board *b, bool busy)
+{
+    bool any = false;
+    for (size_t i = 0; i < source->count; i++)
+        any = any || source->boards[i].set_id > 0;
+    if (b->set_id > 0 || b->helper.fault[0] != '\0' || (any && !busy)) return;
+    snprintf(b->helper.fault, sizeof b->helper.fault,
+             busy ? "the run was over before they could be" : "no kernel was seen on the board");
+    tell_fault(source, b, busy);
 }
 
 /* What it was and what it cost, for the table of facts. */
@@ -78,16 +94,10 @@ static void start_helper(const jm__counter_source *source, board *b)
 {
     const jm__counter_start start = {.command = source->command,
                                      .task = "serve",
-                                     .uuid = b->row.uuid,
-                                     .sim = b->row.simulated ? source->sim : NULL,
+                                     .board = &b->row,
+                                     .sim = source->sim,
                                      .run_dir = source->run_dir};
     b->started = true;
-    if (b->row.mig) {
-        b->helper.state = JM_COUNTERS_OVER;
-        snprintf(b->helper.fault, sizeof b->helper.fault,
-                 "the board is in MIG mode, where counters cannot be sampled");
-        return;
-    }
     jm__counter_helper_start(&b->helper, &start);
 }
 
@@ -121,6 +131,8 @@ static void command(jm__counter_source *source, board *b)
     int64_t now_ns = jm__now_ns();
     jm__counter_state state = b->helper.state;
     pthread_mutex_lock(&source->lock);
+    if (!source->traced) jm__duty_kernel(&b->duty, 0, b->fed_ns, now_ns, now_ns);
+    b->fed_ns = now_ns;
     if (state == JM_COUNTERS_SAMPLING && !b->sampling) jm__duty_began(&b->duty, now_ns);
     bool wants = !source->stop && jm__duty_wants(&b->duty, now_ns, b->helper.cpu_ns);
     b->sampling = state == JM_COUNTERS_SAMPLING && wants;
@@ -133,12 +145,18 @@ static void command(jm__counter_source *source, board *b)
     if (state == JM_COUNTERS_SAMPLING && !wants) jm__counter_helper_tell(&b->helper, JM_COUNTERS_STOP);
 }
 
-static void work(jm__counter_source *source, board *b)
+static bool is_busy(jm__counter_source *source, const board *b)
 {
-    taking t = {source, b};
     pthread_mutex_lock(&source->lock);
     bool busy = b->busy;
     pthread_mutex_unlock(&source->lock);
+    return busy;
+}
+
+static void work(jm__counter_source *source, board *b)
+{
+    taking t = {source, b};
+    bool busy = is_busy(source, b);
     if (!b->started && busy && !source->stop) start_helper(source, b);
     if (!b->started) return;
     jm__counter_helper_hear(&b->helper, take_block, &t);
@@ -186,6 +204,7 @@ static void *run(void *context)
     int64_t until_ns = jm__now_ns() + LEAVE_NS;
     for (size_t i = 0; i < source->count; i++) {
         tell_cost(source, &source->boards[i]);
+        tell_end(source, &source->boards[i], is_busy(source, &source->boards[i]));
         jm__counter_helper_end(&source->boards[i].helper, until_ns);
     }
     return NULL;
@@ -225,19 +244,16 @@ static bool copy_text(char **out, const char *text)
     return text == NULL || *out != NULL;
 }
 
-static bool has_counters(const jm_board *row)
-{
-    return strcmp(row->backend, "nvml") == 0 && row->uuid[0] != '\0';
-}
-
 static bool take_boards(jm__counter_source *source, const jm_board *boards, size_t count)
 {
     source->boards = calloc(count + 1, sizeof *source->boards);
     for (size_t i = 0; source->boards != NULL && i < count && source->count < JM_COUNTER_BOARDS_MAX; i++) {
-        if (!has_counters(&boards[i])) continue;
+        if (!jm__counter_board_has_them(&boards[i])) continue;
         board *b = &source->boards[source->count++];
         b->row = boards[i];
-        jm__duty_init(&b->duty, source->seconds_a_minute, jm__now_ns());
+        b->busy = !source->traced;
+        b->fed_ns = jm__now_ns();
+        jm__duty_init(&b->duty, source->seconds_a_minute, b->fed_ns);
     }
     return source->boards != NULL;
 }
@@ -252,6 +268,7 @@ jm_status jm__counter_source_create(jm__counter_source **out, const jm__counter_
     pthread_mutex_init(&source->lock, NULL);
     source->seconds_a_minute = options->seconds_a_minute;
     source->asked = options->asked;
+    source->traced = options->traced;
     source->sink = *sink;
     jm_status status = JM_OK;
     if (!copy_text(&source->sim, options->sim) || !copy_text(&source->run_dir, options->run_dir) ||

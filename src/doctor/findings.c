@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "base/vec.h"
+#include "doctor/counters.h"
 #include "doctor/kernels.h"
 #include "doctor/machine.h"
 #include "sample/inventory.h"
@@ -28,6 +29,7 @@ jm_status jm_doctor_create(jm_doctor **out, const char *sim, jm_error *err)
     for (size_t i = 0; i < devices->count; i++)
         (void)jm__vec_push(&doctor->findings, devices->items[i]);
     jm__doctor_kernels(&doctor->findings);
+    jm__doctor_counters(&doctor->findings, doctor->inventory, sim != NULL ? sim : getenv("JOULEMAP_SIM"));
     jm__doctor_machine(&doctor->findings);
     *out = doctor;
     return JM_OK;

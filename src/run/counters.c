@@ -41,10 +41,11 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options)
     const jm__counter_options wanted = {.seconds_a_minute =
                                             options->counters > 0 ? options->counters : JM_DUTY_DEFAULT_S,
                                         .asked = options->counters > 0,
+                                        .traced = traced,
                                         .sim = sim,
                                         .run_dir = run->folder.path};
     jm_error cause = {0};
-    if (options->counters < 0 || (options->counters == 0 && !traced) || run->collector == NULL) return;
+    if (options->counters < 0 || (options->counters == 0 && !traced) || options->sampling_only) return;
     if (jm__counter_source_create(&run->counters, &wanted, run->boards.items, run->boards.count, &sink,
                                   &cause) == JM_OK)
         return;

@@ -95,6 +95,24 @@ def test_boards_of_a_session_are_its_own_also_while_the_one_before_is_kept() -> 
     assert [row.name for row in second.report("board").rows if row.kind == "gpu"] == ["NVIDIA A100-SXM4-80GB"]
 
 
+@pytest.mark.parametrize("wrong", [0, -1, 61, float("nan"), "2", [2]])
+def test_counters_are_sampled_between_never_and_always(wrong: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="counters is a number"):
+        joulemap.Session(sim="h200", counters=wrong)
+
+
+@pytest.mark.parametrize(("counters", "asked"), [(True, True), (0.5, True), (False, False), (None, False)])
+def test_who_asks_for_counters_is_told_why_there_are_none(
+    counters: bool | float | None, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JOULEMAP_CUDA", "/nowhere/libcuda.so.1")
+    with joulemap.Session(sim="h200", cpu=False, counters=counters) as run:
+        time.sleep(0.8)
+    reason = run.report().quality.counters_missing
+    assert (reason is not None) == asked
+    assert reason is None or "/nowhere/libcuda.so.1" in reason
+
+
 def test_a_session_runs_once() -> None:
     with joulemap.Session(sim="h200", cpu=False) as run:
         pass

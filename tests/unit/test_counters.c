@@ -139,7 +139,7 @@ static int set_up(void **state)
     got.event.text[0] = got.fact[0] = '\0';
     board = (jm_board){.id = BOARD, .backend = "nvml", .cuda_index = 0};
     snprintf(board.uuid, sizeof board.uuid, "%s", uuid);
-    options = (jm__counter_options){.seconds_a_minute = 60};
+    options = (jm__counter_options){.seconds_a_minute = 60, .traced = true};
     setenv("JOULEMAP_CUPTI", FAKE("13"), 1);
     setenv("JOULEMAP_CUDA", CUDA, 1);
     setenv("FAKE_CUDA_UUID", uuid, 1);
@@ -244,7 +244,7 @@ static void check_samples(int64_t from_ns, int64_t to_ns, int64_t metrics)
     for (int64_t i = 0; i < got.samples; i++) {
         const jm__counter_sample *s = &got.all[i], *first = &got.all[0];
         double number = s->values[0] / 1000;
-        assert_true(number == i); /* none is missing, none comes twice */
+        assert_true(number == (double)i); /* none is missing, none comes twice */
         for (int64_t k = 0; k < metrics; k++)
             assert_true(s->values[k] == 1000 * number + (double)k);
         assert_int_equal(s->end_ns - s->start_ns, JM_NS_PER_MS);
@@ -374,6 +374,36 @@ static void test_a_chip_whose_own_list_is_not_known_gets_the_one_for_all(void **
     assert_true(got.samples > 0);
     assert_string_equal(json_string_value(json_array_get(got.metrics, 0)), "sm__cycles_active.sum");
     assert_non_null(strstr(got.fact, "GH100: "));
+}
+
+static void test_where_no_kernels_are_told_the_board_is_sampled_all_the_same(void **state)
+{
+    (void)state;
+    options.traced = false;
+    begin();
+    for (int i = 0; i < 200 && !has_samples(); i++)
+        jm__sleep_ns(50 * JM_NS_PER_MS);
+    end();
+    assert_int_equal(got.events, 0);
+    assert_true(got.samples > 0);
+}
+
+static void test_a_run_that_is_over_too_soon_says_so(void **state)
+{
+    (void)state;
+    setenv("FAKE_PM_HANG", "cuptiPmSamplingGetCounterAvailability", 1);
+    begin();
+    work_until(300, NULL);
+    end();
+    assert_int_equal(got.events, 1);
+    assert_non_null(strstr(got.event.text, "the run was over before"));
+    options.asked = true;
+    begin();
+    jm__sleep_ns(300 * JM_NS_PER_MS);
+    end();
+    assert_int_equal(got.events, 2);
+    assert_non_null(strstr(got.event.text, "no kernel was seen"));
+    assert_no_helper_is_left();
 }
 
 static void test_a_board_that_does_nothing_is_not_sampled(void **state)
@@ -544,6 +574,8 @@ int main(int argc, char **argv)
         T(test_a_chip_that_counts_no_time_counts_cycles),
         T(test_of_an_unknown_chip_those_counters_are_sampled_that_fit_one_pass),
         T(test_a_chip_whose_own_list_is_not_known_gets_the_one_for_all),
+        T(test_where_no_kernels_are_told_the_board_is_sampled_all_the_same),
+        T(test_a_run_that_is_over_too_soon_says_so),
         T(test_a_board_that_does_nothing_is_not_sampled),
         T(test_what_stands_in_the_way_is_told_once),
         T(test_a_board_in_mig_mode_is_left_alone),

@@ -152,8 +152,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    static const char *const variables[] = {"JOULEMAP_CUPTI", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH",
-                                            "LOADED"};
+    static const char *const variables[] = {"JOULEMAP_CUPTI", "VIRTUAL_ENV",  "CUDA_HOME",
+                                            "CUDA_PATH",      "LOADED",       "JOULEMAP_CUDA",
+                                            "FAKE_CUDA_UUID", "FAKE_PM_ERROR"};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         unsetenv(variables[i]);
     jm_doctor_free(doctor);
@@ -169,6 +170,26 @@ static void test_an_override_is_taken_before_all_else(void **state)
     setenv("JOULEMAP_CUPTI", FAKE("12"), 1);
     assert_both_take(own(), FAKE("12"));
     find("CUPTI", "(JOULEMAP_CUPTI)");
+}
+
+/* On the simulated board, as CUDA's first. */
+static void test_hardware_counters_are_tried(void **state)
+{
+    (void)state;
+    jm_inventory *inventory;
+    assert_int_equal(jm_inventory_create(&inventory, "h200", NULL), JM_OK);
+    setenv("FAKE_CUDA_UUID", jm_inventory_board(inventory, 0)->uuid, 1);
+    jm_inventory_free(inventory);
+    setenv("JOULEMAP_CUDA", JM_BUILD_DIR "/tests/fake_cuda/libcuda.so.1", 1);
+    setenv("JOULEMAP_CUPTI", FAKE("13"), 1);
+    ask_doctor();
+    assert_true(find("hardware counters", "GH100, 19 metrics in one pass")->works);
+    jm_doctor_free(doctor);
+    setenv("FAKE_PM_ERROR", "cuptiPmSamplingEnable=35", 1);
+    ask_doctor();
+    const jm_finding *finding = find("hardware counters", "this user may not read hardware counters");
+    assert_false(finding->works);
+    assert_non_null(strstr(finding->cure, "NVreg_RestrictProfilingToAdminUsers=0"));
 }
 
 static void test_an_environment_comes_before_the_toolkit(void **state)
@@ -290,6 +311,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(test_an_override_is_taken_before_all_else),
+        TEST(test_hardware_counters_are_tried),
         TEST(test_an_environment_comes_before_the_toolkit),
         TEST(test_the_newer_package_of_an_environment_is_taken),
         TEST(test_the_toolkit_is_taken_where_there_is_no_package),

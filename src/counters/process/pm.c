@@ -89,16 +89,20 @@ static bool configure(jm__pm *pm, const char *const *names, size_t count, jm__pm
 
 typedef struct fitting {
     jm__pm *pm;
+    size_t configured;  /* how many counters pm->config has now, if it is one that fits; else 0 */
     jm__pm_fault fault; /* of the last that did not fit */
 } fitting;
 
 static bool fits(void *context, const char *const *names, size_t count)
 {
     fitting *f = context;
+    f->configured = 0;
     if (!configure(f->pm, names, count, &f->fault)) return false;
     jm__pm_passes passes =
         JM_PM_INIT(jm__pm_passes, passes, .config_size = f->pm->config_size, .config = f->pm->config);
-    return CALL(f->pm, cuptiProfilerHostGetNumOfPasses, &passes) == JM_CUPTI_SUCCESS && passes.passes == 1;
+    if (CALL(f->pm, cuptiProfilerHostGetNumOfPasses, &passes) == JM_CUPTI_SUCCESS && passes.passes == 1)
+        f->configured = count;
+    return f->configured > 0;
 }
 
 /* The list of its own, or what is for all chips where this CUPTI knows none of that. */
@@ -126,7 +130,8 @@ static bool choose(jm__pm *pm, const char *chip, jm__pm_fault *fault)
         return false;
     }
     for (size_t i = 0; i < count; i++)
-        names[i] = pm->chip.metrics[i].name;
+        pm->names[i] = names[i] = pm->chip.metrics[i].name; /* those that were left out made room */
+    if (f.configured == count) return true;                 /* the last that was tried is the one */
     return configure(pm, names, count, fault);
 }
 
