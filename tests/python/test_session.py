@@ -565,7 +565,7 @@ def test_a_signal_during_a_report_may_ask_for_another() -> None:
 
         run = joulemap.Session(sim="h200").start()
         time.sleep(0.1)
-        core = run._report_source()
+        core = run._report_source(0)
         reports = []
 
         class Interrupted:  # the signal comes while the first report is being made
@@ -574,7 +574,7 @@ def test_a_signal_during_a_report_may_ask_for_another() -> None:
                     signal.raise_signal(signal.SIGALRM)
                 return core.report(*args, **options)
 
-        run._report_source = Interrupted
+        run._report_source = lambda until_ns: Interrupted()
         signal.signal(signal.SIGALRM, lambda *_: reports.append(None) or reports.append(run.report()))
         reports.append(run.report())
         print(len(reports), reports[-1].totals.total_energy_j > 0)

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 import joulemap
+from joulemap._bar import Bar
 from joulemap._burst import player_of
 from joulemap.calibration.play import Played, play, square_wave
 from joulemap.calibration.ready import Entry, Ready, make_ready, scale_of
@@ -24,25 +25,6 @@ SIMULATED = "h200"
 COUNTERS_S = 60  # of each minute: all of the time
 IDLE_S = 3.0
 RESPONSE_S = 5.0
-_BAR = 40
-
-
-class Bar:
-    """A line on stderr that fills, if somebody looks."""
-
-    def __init__(self) -> None:
-        self._wanted = sys.stderr.isatty()
-
-    def show(self, what: str, share: float) -> None:
-        """Show how far `what` is."""
-        if self._wanted:
-            full = round(_BAR * min(1.0, share))
-            print(f"\r{what:12} [{'#' * full}{' ' * (_BAR - full)}]", end="", file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        """Take it away."""
-        if self._wanted:
-            print(f"\r{'':{_BAR + 16}}\r", end="", file=sys.stderr, flush=True)
 
 
 def why_no_gpu() -> str:
