@@ -53,9 +53,12 @@ class Player(Protocol):
     ----------
     device : torch.device
         Where.
+    how : str
+        What its bursts are: "graph" or "calls".
     """
 
     device: torch.device
+    how: str
 
     def stream(self) -> contextlib.AbstractContextManager[None]:
         """Return the context in which all that bursts use is made: a backward pass runs where its forward ran."""
@@ -80,6 +83,8 @@ class Player(Protocol):
 
 class CpuPlayer:
     """Bursts on the CPU: for tests, beside a simulated board."""
+
+    how = CALLS
 
     def __init__(self) -> None:
         self.device = torch.device("cpu")
@@ -113,8 +118,10 @@ class CudaPlayer:
     """
 
     device: torch.device
+    how: str = field(init=False, default=GRAPH)
     _stream: torch.cuda.Stream = field(init=False)
     _pool: Any = field(init=False)
+    _failed: list[torch.cuda.CUDAGraph] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self._stream = torch.cuda.Stream(self.device)
@@ -189,8 +196,7 @@ class CudaPlayer:
         with contextlib.suppress(Exception):  # a copy of the state is in no capture
             generator = torch.cuda.default_generators[self.device.index or 0]
             generator.graphsafe_set_state(generator.clone_state())
-        with contextlib.suppress(Exception):
-            graph.reset()
+        self._failed.append(graph)  # allocators may still ask it whether memory is its own
         with contextlib.suppress(Exception):
             torch.cuda.synchronize(self.device)
         self._pool = torch.cuda.graph_pool_handle()

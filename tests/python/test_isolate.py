@@ -12,6 +12,7 @@ from typing import Any
 import joulemap
 import pytest
 import torch
+from joulemap._burst import GRAPH, Burst, Call, CaptureError, CpuPlayer
 from joulemap.isolation import layers as isolation
 from joulemap.isolation import measure as measuring
 from joulemap.isolation.given import take
@@ -228,6 +229,19 @@ def test_a_layer_that_cannot_be_called_alone_is_told_and_harms_no_other() -> Non
     found = isolate(nn.Sequential(Once(), nn.Linear(8, 8)), torch.randn(2, 8), seconds=0.1, progress=False)
     assert found.left_out == {"0": "RuntimeError: only once"}
     assert [row.path for row in found] == ["1"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_no_graph_can_hold_is_called_plainly_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusing(CpuPlayer):
+        how = GRAPH
+
+        def burst(self, call: Call, calls: int) -> Burst:
+            raise CaptureError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(isolation, "player_of", lambda device: Refusing())
+    found = isolate(nn.Sequential(nn.Linear(8, 8)), torch.randn(2, 8), seconds=0.1, progress=False)
+    assert [row.how for row in found] == ["calls (operation not permitted when stream is capturing)"]
 
 
 @pytest.mark.usefixtures("quick")

@@ -278,6 +278,41 @@ def test_steps_and_epochs_have_names_of_their_own_one_by_one(session: joulemap.S
     assert [row.name for row in rows if row.kind == "epoch"] == ["warm epoch", "cold epoch"]
 
 
+def test_a_window_may_be_a_class_of_work_also_as_a_decorator(session: joulemap.Session, spans: Spans) -> None:
+    with session.window("one", type="Linear(2, 3)"):
+        time.sleep(0.3)
+
+    @session.window("two", type="Linear(2, 3)")
+    def work() -> None:
+        time.sleep(0.3)
+
+    work()
+    assert [(span.name, span.type) for span in spans("window")] == [("one", "Linear(2, 3)"), ("two", "Linear(2, 3)")]
+    row = next(row for row in session.report("type").rows if row.name == "Linear(2, 3)")
+    assert row.calls == 2
+    with pytest.raises(TypeError, match="a type is a text, not 3"):
+        session.window("three", type=3)  # type: ignore[arg-type]
+
+
+def test_a_report_on_what_is_complete_waits_for_nothing_newer(
+    session: joulemap.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = []
+    flush = session.flush
+    monkeypatch.setattr(session, "flush", lambda *args: waits.append(args) or flush(*args))
+    begin_ns = time.monotonic_ns()
+    time.sleep(0.2)
+    end_ns = time.monotonic_ns()
+    first = session.report("board", from_ns=begin_ns, to_ns=end_ns).totals
+    assert len(waits) == 1
+    again = session.report("board", from_ns=begin_ns, to_ns=end_ns).totals
+    assert len(waits) == 1
+    assert known(again.total_energy_j) == pytest.approx(known(first.total_energy_j), rel=0.02)
+    session.report("board", from_ns=begin_ns, to_ns=time.monotonic_ns())
+    session.report("board")
+    assert len(waits) == 3
+
+
 def test_a_scope_decorates_functions(session: joulemap.Session, spans: Spans) -> None:
     @session.window("add")
     def add(a: int, b: int) -> int:

@@ -18,6 +18,7 @@ from joulemap.isolation.settings import SETTINGS, Duty
 LEAST_ROUNDS = 2
 _FORWARD = _core.SPAN_KINDS["forward"]
 _TIMED_S = 5e-3
+_LEAST_CALL_S = 0.5e-6  # a kernel in a graph takes a microsecond at least
 _INTERVAL_U = 2 * 1.96  # ends of a 95 % interval are so many standard uncertainties apart
 
 
@@ -216,11 +217,13 @@ def make_ready(player: Player, part: Part) -> None:
     Raises
     ------
     RuntimeError
-        If it cannot be called.
+        If it cannot be called, or does nothing on the device.
     """
     try:
         part.call_s = call_seconds(player, part.call, _TIMED_S)
-        part.how = player.burst(part.call, 1).how
+        part.how = player.how
+        if part.how == GRAPH and part.call_s < _LEAST_CALL_S:
+            raise RuntimeError("it runs no kernel")
     except CaptureError as error:
         part.call_s = warm_up(player, part.call)
         part.how, part.why = CALLS, str(error)
