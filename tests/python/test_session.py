@@ -297,9 +297,14 @@ def test_a_window_may_be_a_class_of_work_also_as_a_decorator(session: joulemap.S
 def test_a_report_on_what_is_complete_waits_for_nothing_newer(
     session: joulemap.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits = []
+    waits: list[float] = []
     flush = session.flush
-    monkeypatch.setattr(session, "flush", lambda *args: waits.append(args) or flush(*args))
+
+    def counted(timeout_s: float = 10.0) -> bool:
+        waits.append(timeout_s)
+        return flush(timeout_s)
+
+    monkeypatch.setattr(session, "flush", counted)
     begin_ns = time.monotonic_ns()
     time.sleep(0.2)
     end_ns = time.monotonic_ns()

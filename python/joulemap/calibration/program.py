@@ -110,7 +110,7 @@ def calibrate(
     return ready, played
 
 
-def summary(ready: Ready, played: Played, path: Path) -> str:
+def summary(ready: Ready, played: Played, path: Path, device: torch.device) -> str:
     """Return what was played, and what was left out, by reason."""
     families = {entry.family for entry in ready.entries}
     least_s, most_s = min(played.seconds), max(played.seconds)
@@ -118,8 +118,8 @@ def summary(ready: Ready, played: Played, path: Path) -> str:
         f"{path}: {len(ready.entries)} kernels of {len(families)} families, {played.bursts} bursts, "
         f"{least_s:.2f} to {most_s:.2f} s of each"
     ]
-    if torch.cuda.is_initialized():
-        lines.append(f"most memory: {torch.cuda.max_memory_reserved() / 2**30:.1f} GiB")
+    if device.type == "cuda":
+        lines.append(f"most memory: {torch.cuda.max_memory_reserved(device) / 2**30:.1f} GiB")
     for reason, names in ready.left_out.items():
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         lines.append(f"left out, {reason}: {', '.join(names[:3])}{more}")
@@ -153,8 +153,6 @@ def main(given: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return EXIT_NOT_SUPPORTED
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
     bar = Bar()
     try:
         with session(options.output, device, options.force) as run:
@@ -166,5 +164,5 @@ def main(given: Sequence[str] | None = None) -> int:
         print(f"joulemap.calibration: {error}", file=sys.stderr)
         return 1
     bar.end()
-    print(summary(ready, played, options.output))
+    print(summary(ready, played, options.output, device))
     return 0
