@@ -145,9 +145,10 @@ class CudaPlayer:
 
     def burst(self, call: Call, calls: int) -> Burst:
         """Return a graph of so many calls, which has run once."""
-        try:
+        graph: torch.cuda.CUDAGraph | None = None
+        with contextlib.suppress(torch.cuda.OutOfMemoryError):
             graph = self._capture(call, calls)
-        except torch.cuda.OutOfMemoryError:  # what the allocator keeps for others no capture can have
+        if graph is None:  # what the allocator keeps for others no capture can have
             torch.cuda.empty_cache()
             graph = self._capture(call, calls)
         made = self._timed(GRAPH, call, calls, graph.replay)

@@ -96,6 +96,8 @@ def calibrate(
     ready = make_ready(player, KERNELS, scale_of(device), chance, lambda done: told("making ready", done / lines))
     if not ready.entries:
         raise RuntimeError("no kernel of the suite runs here: " + "; ".join(ready.left_out))
+    for reason, count in ready.reasons().items():
+        run.mark("left out", reason=reason, kernels=count)
     run.mark("suite", entries=len(ready.entries), left_out=lines - len(ready.entries), seed=seed)
     player.synchronize()
     with run.phase("idle"):
