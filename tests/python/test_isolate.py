@@ -384,11 +384,51 @@ def test_result_as_table_csv_and_data_frame(tmp_path: Path) -> None:
     assert "simulated" in found.table()
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_inference_is_isolated_as_inference(mode: Callable[[], Any]) -> None:
+    class Doubles(nn.Module):
+        modes: tuple[bool, bool] = (True, True)
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.modes = (torch.is_grad_enabled(), torch.is_inference_mode_enabled())
+            return x.mul_(2)
+
+    doubles = Doubles()
+    model = nn.Sequential(nn.Linear(4, 4), doubles)
+    x = torch.randn(2, 4)
+    with mode():
+        given = take(model, ["1"], lambda: model(x), "cpu", backward=False)["1"]
+        wanted = model(x)
+    given.try_out()
+    assert given.overwrites
+    assert torch.equal(given.forward(), wanted)
+    assert torch.equal(given.forward(), wanted)
+    assert doubles.modes == (False, mode is torch.inference_mode)
+
+
+@pytest.mark.usefixtures("quick")
+def test_isolate_in_inference_mode_restores_too() -> None:
+    model, x = Odd().eval(), torch.randn(16, 8)
+    with torch.no_grad():
+        model(x)
+    before = state(model)
+    with torch.inference_mode():
+        found = isolate(model, x, layers=["named", "act"], seconds=0.1, progress=False)
+    assert_same(state(model), before, "")
+    assert found.left_out == {}
+    assert [row.path for row in found] == ["named", "act"]
+
+
 def test_default_layers_are_the_top_level_blocks() -> None:
     model = nn.Module()
     model.stem = nn.Linear(2, 2)
     model.blocks = nn.ModuleList([nn.TransformerEncoderLayer(8, 2), nn.Sequential(nn.Linear(2, 2), nn.ReLU())])
     assert isolation.default_layers(model) == ["stem", "blocks.0", "blocks.1.0", "blocks.1.1"]
+    outer = nn.Module()
+    outer.model = model
+    outer.head = nn.Linear(2, 2)
+    paths = ["model.stem", "model.blocks.0", "model.blocks.1.0", "model.blocks.1.1", "head"]
+    assert isolation.default_layers(outer) == paths
 
 
 def test_wrong_arguments_are_told() -> None:

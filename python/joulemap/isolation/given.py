@@ -63,16 +63,21 @@ def copied(tensor: Tensor) -> Tensor:
     return plain.requires_grad_(tensor.requires_grad)
 
 
+def _version(tensor: Tensor) -> int | None:
+    """Return a number that grows with each write; None for what was made in inference mode, which has none."""
+    return None if tensor.is_inference() else tensor._version
+
+
 class _Copies:
     """Copies of tensors, one a tensor and version: a container and its first child are given the same."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Tensor], int, Tensor]] = {}
+        self._known: dict[int, tuple[weakref.ref[Tensor], int | None, Tensor]] = {}
 
     def __call__(self, tensor: Tensor) -> Tensor:
-        version = 0 if tensor.is_inference() else tensor._version
+        version = _version(tensor)
         of, its_version, copy = self._known.get(id(tensor), (None, 0, tensor))
-        if of is None or of() is not tensor or its_version != version:
+        if version is None or of is None or of() is not tensor or its_version != version:
             copy = copied(tensor)
             self._known[id(tensor)] = (weakref.ref(tensor), version, copy)
         return copy
@@ -170,15 +175,18 @@ class Given:
     def try_out(self) -> None:
         """Call it once, and see which of its inputs it writes into: those are put back before each call."""
         inputs = list({id(tensor): tensor for tensor in tensors_of((self._args, self._kwargs))}.values())
-        inputs = [tensor for tensor in inputs if not isinstance(tensor, nn.Parameter) and not tensor.is_inference()]
-        before = [(tensor, tensor._version, tensor.detach().clone()) for tensor in inputs]
+        inputs = [tensor for tensor in inputs if not isinstance(tensor, nn.Parameter)]
+        before = [(tensor, _version(tensor), tensor.detach().clone()) for tensor in inputs]
         self.forward()
-        self._written = [(tensor, copy) for tensor, version, copy in before if tensor._version != version]
+        for tensor, version, copy in before:
+            if not torch.equal(tensor, copy) if version is None else _version(tensor) != version:
+                self._written.append((tensor, copy))
         self.put_back()
 
     def put_back(self) -> None:
         """Copy what was overwritten into the inputs."""
-        with torch.no_grad():
+        assert self._modes is not None
+        with torch.inference_mode() if self._modes.inference else torch.no_grad():
             for tensor, copy in self._written:
                 tensor.copy_(copy)
 

@@ -26,22 +26,25 @@ NEVER_CALLED = "the pass never calls it"
 LEAST_WINDOW_S = 0.25
 MOST_WINDOW_S = 1.2
 _SHOWN = 8
+_CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 _BACKWARD = _core.SPAN_KINDS["backward"]
 
 
 def default_layers(model: nn.Module) -> list[str]:
-    """Return the top-level blocks: children, those of containers (Sequential, ModuleList) in place of these."""
+    """Return the top-level blocks: members of the outermost containers (Sequential, ModuleList), and what is beside."""
 
-    def below(module: nn.Module, path: str) -> Iterator[str]:
+    def below(module: nn.Module, path: str, inside: bool) -> Iterator[str]:
         for name, child in module.named_children():
             inner = f"{path}.{name}" if path else name
-            if type(child) in (nn.Sequential, nn.ModuleList, nn.ModuleDict):
-                yield from below(child, inner)
+            if type(child) in _CONTAINERS:
+                yield from below(child, inner, True)
+            elif not inside and any(type(part) in _CONTAINERS for part in child.modules()):
+                yield from below(child, inner, False)  # "model" of a language model, "bert", "encoder"
             else:
                 yield inner
 
-    return list(below(model, ""))
+    return list(below(model, "", False))
 
 
 def chosen_layers(model: nn.Module, layers: Sequence[str] | None) -> list[str]:
