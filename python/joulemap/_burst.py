@@ -53,9 +53,12 @@ class Player(Protocol):
     ----------
     device : torch.device
         Where.
+    how : str
+        What its bursts are: "graph" or "calls".
     """
 
     device: torch.device
+    how: str
 
     def stream(self) -> contextlib.AbstractContextManager[None]:
         """Return the context in which all that bursts use is made: a backward pass runs where its forward ran."""
@@ -80,6 +83,8 @@ class Player(Protocol):
 
 class CpuPlayer:
     """Bursts on the CPU: for tests, beside a simulated board."""
+
+    how = CALLS
 
     def __init__(self) -> None:
         self.device = torch.device("cpu")
@@ -113,18 +118,13 @@ class CudaPlayer:
     """
 
     device: torch.device
+    how: str = field(init=False, default=GRAPH)
     _stream: torch.cuda.Stream = field(init=False)
-    _pool: Any = field(init=False)
-    _anchor: torch.cuda.CUDAGraph = field(init=False)
+    _pool: Any = field(init=False, default=None)
+    _kept: list[torch.cuda.CUDAGraph] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self._stream = torch.cuda.Stream(self.device)
-        self._begin_pool()
-
-    def _begin_pool(self) -> None:
-        """Take a new pool, and a graph that stays: PyTorch lets none begin in a pool whose graphs are all gone."""
-        self._pool = torch.cuda.graph_pool_handle()
-        self._anchor = self._capture(lambda: torch.zeros(1, device=self.device), 1)
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[None]:
@@ -145,7 +145,12 @@ class CudaPlayer:
 
     def burst(self, call: Call, calls: int) -> Burst:
         """Return a graph of so many calls, which has run once."""
-        graph = self._capture(call, calls)
+        graph: torch.cuda.CUDAGraph | None = None
+        with contextlib.suppress(torch.cuda.OutOfMemoryError):
+            graph = self._capture(call, calls)
+        if graph is None:  # what the allocator keeps for others no capture can have
+            torch.cuda.empty_cache()
+            graph = self._capture(call, calls)
         made = self._timed(GRAPH, call, calls, graph.replay)
         made.play()  # the first launch carries the graph to the GPU
         return made
@@ -169,13 +174,17 @@ class CudaPlayer:
         return Burst(calls, how, play, call)
 
     def _capture(self, call: Call, calls: int) -> torch.cuda.CUDAGraph:
+        if self._pool is None:
+            # A pool whose last graph is gone takes no other: one graph that stays keeps it.
+            self._pool = torch.cuda.graph_pool_handle()
+            self._kept.append(self._capture(lambda: torch.zeros(1, device=self.device), 1))
         # Not torch.cuda.graph: it empties the allocator's cache each time, and keeps the stream after a failure.
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize(self.device)
         with torch.cuda.stream(self._stream):
-            # Other threads may use CUDA meanwhile: CUPTI's flush, the autograd engine.
-            graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
             try:
+                # Other threads may use CUDA meanwhile: CUPTI's flush, the autograd engine.
+                graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
                 for _ in range(calls):
                     call()
                 graph.capture_end()
@@ -195,11 +204,10 @@ class CudaPlayer:
         with contextlib.suppress(Exception):  # a copy of the state is in no capture
             generator = torch.cuda.default_generators[self.device.index or 0]
             generator.graphsafe_set_state(generator.clone_state())
-        with contextlib.suppress(Exception):
-            graph.reset()
+        self._kept.append(graph)  # allocators may still ask it whether memory is its own
         with contextlib.suppress(Exception):
             torch.cuda.synchronize(self.device)
-        self._begin_pool()
+        self._pool = None  # the next capture makes another
 
 
 def player_of(device: torch.device) -> Player:

@@ -17,8 +17,8 @@ class Reporting:
         # its own thread is at another.
         self._lock = threading.RLock()
 
-    def _report_source(self) -> _core.Run | _core.Recording:
-        """Return whose rows are reported, as complete as they can be now."""
+    def _report_source(self, until_ns: int) -> _core.Run | _core.Recording:
+        """Return whose rows are reported, complete up to this time; 0: as they can be now."""
         raise NotImplementedError
 
     def report(
@@ -74,7 +74,7 @@ class Reporting:
         end = _arguments.whole("to_ns", to_ns)
         given = None if belief is None else os.fspath(belief)
         worth = None if model is None else os.fspath(model)
-        source = self._report_source()
+        source = self._report_source(end)
 
         def make(number: int) -> _core.Report:
             with self._lock:

@@ -168,6 +168,7 @@ class Session(Reporting):
         self._running = False
         self._owner = os.getpid()
         self._watches: list[Watch] = []
+        self._complete_ns = 0  # what happened before is in the recording
 
     # ---- life ----
 
@@ -360,10 +361,16 @@ class Session(Reporting):
         """
         if not isinstance(timeout_s, int | float) or math.isnan(timeout_s):
             raise TypeError(f"timeout_s is a number of seconds, not {timeout_s!r}")
-        return self._started().flush(int(1000 * min(max(0.0, timeout_s), _MAX_TIMEOUT_S)))
+        called_ns = time.monotonic_ns()
+        done = self._started().flush(int(1000 * min(max(0.0, timeout_s), _MAX_TIMEOUT_S)))
+        if done:
+            self._complete_ns = called_ns
+        return done
 
-    def _report_source(self) -> _core.Run:
+    def _report_source(self, until_ns: int) -> _core.Run:
         run = self._started()
+        if 0 < until_ns <= self._complete_ns:
+            return run
         if not self.flush():  # also after the end: a recorder above this process may lag behind
             warnings.warn(
                 "the newest readings are not in the recording yet: the report ends before them",
@@ -402,7 +409,7 @@ class Recording(Reporting):
         with self._lock:
             return self._recording.meta(_arguments.text("key", key))
 
-    def _report_source(self) -> _core.Recording:
+    def _report_source(self, until_ns: int) -> _core.Recording:
         return self._recording
 
 

@@ -39,6 +39,15 @@ def test_suite_holds_80_kernels_of_12_families_and_each_name_once() -> None:
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
+def test_sizes_follow_the_board_in_their_first_number() -> None:
+    half = Scale(0.5)
+    assert half.apply((16384, 4096, 64)) == (8192, 4096, 64)
+    assert half.apply((401408, 96)) == (200704, 96)
+    assert half.apply((8,)) == (8,)
+    assert Scale(0.3).apply((1000, 7))[0] % 8 == 0
+    assert Scale().apply((4095, 3)) == (4095, 3)
+
+
 def test_constants_and_zeros_are_of_a_handful_of_kernels() -> None:
     special = [kernel for kernel in KERNELS if "zeros" in kernel.data]
     assert 5 <= len(special) <= 15

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 import joulemap
+from joulemap._bar import Bar
 from joulemap._burst import player_of
 from joulemap.calibration.play import Played, play, square_wave
 from joulemap.calibration.ready import Entry, Ready, make_ready, scale_of
@@ -24,25 +25,6 @@ SIMULATED = "h200"
 COUNTERS_S = 60  # of each minute: all of the time
 IDLE_S = 3.0
 RESPONSE_S = 5.0
-_BAR = 40
-
-
-class Bar:
-    """A line on stderr that fills, if somebody looks."""
-
-    def __init__(self) -> None:
-        self._wanted = sys.stderr.isatty()
-
-    def show(self, what: str, share: float) -> None:
-        """Show how far `what` is."""
-        if self._wanted:
-            full = round(_BAR * min(1.0, share))
-            print(f"\r{what:12} [{'#' * full}{' ' * (_BAR - full)}]", end="", file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        """Take it away."""
-        if self._wanted:
-            print(f"\r{'':{_BAR + 16}}\r", end="", file=sys.stderr, flush=True)
 
 
 def why_no_gpu() -> str:
@@ -114,6 +96,8 @@ def calibrate(
     ready = make_ready(player, KERNELS, scale_of(device), chance, lambda done: told("making ready", done / lines))
     if not ready.entries:
         raise RuntimeError("no kernel of the suite runs here: " + "; ".join(ready.left_out))
+    for reason, count in ready.reasons().items():
+        run.mark("left out", reason=reason, kernels=count)
     run.mark("suite", entries=len(ready.entries), left_out=lines - len(ready.entries), seed=seed)
     player.synchronize()
     with run.phase("idle"):
@@ -128,7 +112,7 @@ def calibrate(
     return ready, played
 
 
-def summary(ready: Ready, played: Played, path: Path) -> str:
+def summary(ready: Ready, played: Played, path: Path, device: torch.device) -> str:
     """Return what was played, and what was left out, by reason."""
     families = {entry.family for entry in ready.entries}
     least_s, most_s = min(played.seconds), max(played.seconds)
@@ -136,8 +120,8 @@ def summary(ready: Ready, played: Played, path: Path) -> str:
         f"{path}: {len(ready.entries)} kernels of {len(families)} families, {played.bursts} bursts, "
         f"{least_s:.2f} to {most_s:.2f} s of each"
     ]
-    if torch.cuda.is_initialized():
-        lines.append(f"most memory: {torch.cuda.max_memory_reserved() / 2**30:.1f} GiB")
+    if device.type == "cuda":
+        lines.append(f"most memory: {torch.cuda.max_memory_reserved(device) / 2**30:.1f} GiB")
     for reason, names in ready.left_out.items():
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         lines.append(f"left out, {reason}: {', '.join(names[:3])}{more}")
@@ -171,8 +155,6 @@ def main(given: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return EXIT_NOT_SUPPORTED
-    if device.type == "cuda":
-        torch.cuda.set_device(device.index or 0)
     bar = Bar()
     try:
         with session(options.output, device, options.force) as run:
@@ -184,5 +166,5 @@ def main(given: Sequence[str] | None = None) -> int:
         print(f"joulemap.calibration: {error}", file=sys.stderr)
         return 1
     bar.end()
-    print(summary(ready, played, options.output))
+    print(summary(ready, played, options.output, device))
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -51,7 +50,7 @@ class Ready:
 
     def reasons(self) -> dict[str, int]:
         """Return how many were left out, by reason."""
-        return dict(Counter({reason: len(names) for reason, names in self.left_out.items()}))
+        return {reason: len(names) for reason, names in self.left_out.items()}
 
 
 def burst_seconds(chance: random.Random) -> list[float]:
