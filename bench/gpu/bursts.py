@@ -6,7 +6,8 @@ e_edge gives e, the energy of a call, from the board's total alone; the whole se
 up to 2 % from one time to the next. P_gap is printed: in a program that waits for its host, what idle time is taken to
 draw decides what is left for the layers. What goes into the layer is what the model gave it in training (layout, type,
 autocast), and gradients are recorded as there. The live figure is what joulemap tells of the same layer while the model
-trains, from its kernels' times and the sensor. Alone, the gaps between a call's kernels are taken off at P_gap, as in
+trains, from its kernels' times, the sensor and hardware counters; beside it stand the sensor alone, and all energy
+that is not idle shared by time. Alone, the gaps between a call's kernels are taken off at P_gap, as in
 training they are idle time. The clocks of both are printed: training may run at a lower one, which is worth a few
 percent.
 Training and bursts are recordings of their own: powers are learnt from all of a run, and a truth must not teach.
@@ -14,7 +15,7 @@ Training and bursts are recordings of their own: powers are learnt from all of a
     python bench/gpu/bursts.py --model torchvision:efficientnet_v2_m --batch 128 --size 224
     python bench/gpu/bursts.py --model transformers:bert --batch 16 --size 512 --set hidden_size=1024
 
-Layers are drawn at random (--seed), up to two from each half decade of call time from 100 us on (launches and the
+Layers are drawn at random (--seed), up to --per-bin from each half decade of call time from 100 us on (launches and the
 sensor's own errors blur shorter ones), or named: --layers blocks.5,blocks.5.mlp. A layer whose kernels take another
 time alone than in training does other work there (a mask that is made, an algorithm chosen anew); it is listed, but
 not counted. That is decided by times, before any energy is known.
@@ -36,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import joulemap
+import numpy as np
 import torch
 from joulemap._burst import Player, first_line, player_of
 from joulemap._describe import describe
@@ -46,7 +48,6 @@ from torch import nn
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAST_CALL_S = 100e-6
-PER_BIN = 2
 SAME_WORK = 0.05  # difference of busy time, alone and in training, up to which both are taken for the same work
 AHEAD_CYCLES = 1_000_000_000  # half a second in which the host can launch ahead of the GPU
 
@@ -85,13 +86,13 @@ def time_modules(subject: Subject) -> dict[str, float]:
     return {name: pair[0].elapsed_time(pair[1]) / 1e3 for name, pair in events.items() if len(pair) == 2}
 
 
-def draw_layers(subject: Subject, seed: int) -> list[str]:
+def draw_layers(subject: Subject, seed: int, per_bin: int) -> list[str]:
     bins: dict[int, list[str]] = {}
     for name, call_s in sorted(time_modules(subject).items()):
         if call_s >= LEAST_CALL_S:
             bins.setdefault(math.floor(2 * math.log10(call_s)), []).append(name)
     chance = random.Random(seed)
-    return [name for _, names in sorted(bins.items()) for name in chance.sample(names, min(PER_BIN, len(names)))]
+    return [name for _, names in sorted(bins.items()) for name in chance.sample(names, min(per_bin, len(names)))]
 
 
 # ---- the truth: the layer alone, in bursts
@@ -140,13 +141,13 @@ def train(subject: Subject, run: joulemap.Session, seconds: float) -> tuple[int,
     return begin_ns, end_ns
 
 
-def live(path: str, report: joulemap.Report, rows: list[joulemap.Row], mhz: float | None) -> tuple[Figure, str]:
+def live(path: str, report: joulemap.Report, mhz: float | None) -> tuple[Figure, str]:
     """Energy of a forward call in training, and how most of its calls are known."""
 
     def is_own(row: joulemap.Row) -> bool:
         return row.kind == "forward" and row.path == path
 
-    own = [row for row in rows if is_own(row)]
+    own = [row for row in report.rows if is_own(row)]
     energy_j, low_j, high_j = report.sum(is_own)
     if energy_j is None or low_j is None or high_j is None:
         raise SystemExit(f"{path}: its energy is not known")
@@ -154,6 +155,15 @@ def live(path: str, report: joulemap.Report, rows: list[joulemap.Row], mhz: floa
     words = [row.provenance for row in own]
     call_s = sum(row.busy_s for row in own) / len(own)
     return Figure(energy_j / len(own), half_j / len(own), call_s, mhz), max(set(words), key=words.count)
+
+
+def mean_busy_w(report: joulemap.Report) -> float:
+    """Power while any kernel runs: what a split by time takes for the power of each."""
+    totals = report.totals
+    idle_s = sum(row.busy_s for row in report.rows if row.kind == "idle")
+    if totals.total_energy_j is None or totals.idle_energy_j is None:
+        raise SystemExit("the board gave no readings")
+    return (totals.total_energy_j - totals.idle_energy_j) / (totals.duration_s - idle_s)
 
 
 # ---- both, side by side
@@ -168,6 +178,8 @@ class Compared:
     gap_w: float  # between bursts
     training: Figure
     known: str
+    ring: Figure  # by the power sensor alone
+    by_time_j: float
 
     @property
     def truth_j(self) -> float:
@@ -176,7 +188,10 @@ class Compared:
 
     @property
     def off(self) -> float:
-        return self.training.energy_j / self.truth_j - 1
+        return self.off_by(self.training.energy_j)
+
+    def off_by(self, energy_j: float) -> float:
+        return energy_j / self.truth_j - 1
 
     @property
     def same_work(self) -> bool:
@@ -195,19 +210,29 @@ class Compared:
 
         held = ("yes" if self.held else "NO") if self.same_work else "other work"
         both = f"{figure(self.alone, self.truth_j)} {self.gap_w:5.0f} {figure(self.training, self.training.energy_j)}"
-        return f"{self.path:34} {both} {self.known:>10} {100 * self.off:+7.1f} % {held}"
+        others = " ".join(f"{100 * self.off_by(j):+7.1f} %" for j in (self.ring.energy_j, self.by_time_j))
+        return f"{self.path:34} {both} {self.known:>10} {100 * self.off:+7.1f} % {held:>10} {others}"
 
 
 def table(compared: list[Compared]) -> list[str]:
     head = f"{'time':>10} {'energy':>22} {'MHz':>5}"
     lines = [
         f"{'':34} {'alone, in bursts':^45} {'in training':^39}",
-        f"{'layer (forward call)':34} {head} {'gap W':>5} {head} {'known':>10} {'off by':>9} held",
+        f"{'layer (forward call)':34} {head} {'gap W':>5} {head} {'known':>10} {'off by':>9} {'held':>10} "
+        f"{'ring':>9} {'by time':>9}",
     ]
     lines += [entry.line() for entry in sorted(compared, key=lambda entry: -abs(entry.off))]
     counted = [entry for entry in compared if entry.same_work]
     held = sum(entry.held for entry in counted)
     lines.append(f"{held} of {len(counted)} 95 % intervals hold the truth (its own interval added in quadrature)")
+    for name, offs in (
+        ("as reported", [entry.off for entry in counted]),
+        ("the power sensor alone", [entry.off_by(entry.ring.energy_j) for entry in counted]),
+        ("shared by time", [entry.off_by(entry.by_time_j) for entry in counted]),
+    ):
+        if offs:
+            middle, most = np.percentile(np.abs(offs), [50, 95])
+            lines.append(f"{name}: median {100 * middle:.1f} %, 95th percentile {100 * most:.1f} %")
     return lines
 
 
@@ -226,6 +251,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--size", type=int, default=1024, help="tokens of a sequence, or pixels of an image's edge")
     parser.add_argument("--set", type=setting, action="append", default=[], metavar="KEY=VALUE", help="of the config")
     parser.add_argument("--layers", help="paths with commas between them; without it they are drawn")
+    parser.add_argument("--per-bin", type=int, default=2, help="layers drawn of each half decade of call time")
     parser.add_argument("--seed", type=int, default=0, help="of the draw of layers")
     parser.add_argument("--seconds", type=float, default=20.0, help="of training")
     parser.add_argument("--window", type=float, default=1.2, help="seconds of bursts at each setting")
@@ -240,13 +266,14 @@ def main() -> None:
     subject = make(args.model, args.batch, args.size, dict(args.set))
     for _ in range(3):  # cuDNN and cuBLAS have chosen their kernels
         subject.step()
-    paths = args.layers.split(",") if args.layers else draw_layers(subject, args.seed)
+    paths = args.layers.split(",") if args.layers else draw_layers(subject, args.seed, args.per_bin)
     folder = tempfile.TemporaryDirectory()
     kept = str(args.record or Path(folder.name) / "train.joulemap")
     with joulemap.Session(path=kept, overwrite=True, kernels=True) as run:
         begin_ns, end_ns = train(subject, run, args.seconds)
         report = run.report(by="span", from_ns=begin_ns, to_ns=end_ns)
-        rows, totals, quality, notes = report.rows, report.totals, report.quality, report.notes
+        totals, quality, notes = report.totals, report.quality, report.notes
+        ring = run.report(by="span", from_ns=begin_ns, to_ns=end_ns, model="none")
     player = player_of(torch.device("cuda"))
     with player.stream():
         taken = take(subject.model, paths, subject.forward, "cuda", backward=False)
@@ -257,9 +284,12 @@ def main() -> None:
         alone = {path: one for path, one in alone.items() if one.whole.call_s >= LEAST_CALL_S or args.layers}
         board = Board(run, player.device)
         measure(player, board, list(alone.values()), window_s=args.window, chance=random.Random(args.seed))
-    compared = [
-        Compared(path, *truth(one), *live(path, report, rows, quality.clock_mhz)) for path, one in alone.items()
-    ]
+    mhz, busy_w = quality.clock_mhz, mean_busy_w(ring)
+    compared = []
+    for path, one in alone.items():
+        figure, known = live(path, report, mhz)
+        by_ring, _ = live(path, ring, mhz)
+        compared.append(Compared(path, *truth(one), figure, known, by_ring, busy_w * figure.call_s))
     lines = [
         f"bursts: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {torch.cuda.get_device_name()}, "
         f"PyTorch {torch.__version__}",

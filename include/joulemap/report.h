@@ -59,8 +59,8 @@ typedef struct jm_report_options {
     int64_t to_ns;
     const char
         *belief; /* CSV file of what is known of powers beside the readings, NULL for none: docs/report.md */
-    const char *model; /* what counters are worth on this board (joulemap/model.h); NULL: its own, else the one
-                          that joulemap has for boards of its kind, else none; JM_MODEL_NONE: none */
+    const char *model; /* what counters are worth on this board (joulemap/model.h); NULL: its own, else the
+                          one that joulemap has for boards of its kind, else none; JM_MODEL_NONE: none */
 } jm_report_options;
 
 /* Kinds of fields, and the type of each in C (jm_field_REAL). */

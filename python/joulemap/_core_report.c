@@ -12,8 +12,8 @@ typedef struct core_report {
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"by",      "phase", "board_id", "process_id",
-                                        "from_ns", "to_ns", "belief",   "model",      NULL};
+    static const char *const names[] = {"by",    "phase",  "board_id", "process_id", "from_ns",
+                                        "to_ns", "belief", "model",    NULL};
     int by = 0;
     const char *phase = NULL;
     long long board_id = 0;

@@ -205,7 +205,8 @@ static jm_status count(jm__belief *belief, const jm__attribution *a, jm__board_p
     if (model->count == 0) return JM_OK;
     for (size_t m = 0; m < model->count; m++)
         metrics[m] = model->features[m].metric;
-    const jm__rate_choice choice = {metrics, model->count, model->clock_mhz, model->clock_exponent, model->slots};
+    const jm__rate_choice choice = {metrics, model->count, model->clock_mhz, model->clock_exponent,
+                                    model->slots};
     JM_TRY(jm__class_rates_find(&rates, a->dataset, part->board->id, &choice, &part->work->pieces,
                                 part->work->columns.count, part->work->columns.class_columns, err));
     part->counter_windows = rates.windows;
@@ -283,14 +284,15 @@ static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit
     return status;
 }
 
-/* What the board's counters are worth: the model that was asked for, else the board's own, else the one of its
- * kind. A model whose counters were not sampled is of no use. */
+/* What the board's counters are worth: the model that was asked for, else the board's own, else the one of
+ * its kind. A model whose counters were not sampled is of no use. */
 static jm_status find_model(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     const char *metrics[JM_MODEL_FEATURES_MAX], *asked = a->options.model;
     jm__board_model *model = &part->model;
     bool known;
-    if (a->dataset->counters.set_count == 0 || (asked != NULL && strcmp(asked, JM_MODEL_NONE) == 0)) return JM_OK;
+    if (a->dataset->counters.set_count == 0 || (asked != NULL && strcmp(asked, JM_MODEL_NONE) == 0))
+        return JM_OK;
     JM_TRY(asked != NULL ? jm__model_read(model, asked, err) : jm__model_find(model, part->board, err));
     for (size_t m = 0; m < model->count; m++)
         metrics[m] = model->features[m].metric;

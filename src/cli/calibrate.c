@@ -45,7 +45,8 @@ static const cli_option options[] = {
     {"--from", 0, "FILE", "a recording with hardware counters", NULL, true},
     {"--phase", 'p', "NAME", "the phase of it in which single kernels ran in bursts", NULL, true},
     {"--board", 'b', "N", "the GPU, by its index, where several have counters", NULL, false},
-    {"--output", 'o', "FILE", "the model to write (default: where reports look for this GPU's own)", NULL, false},
+    {"--output", 'o', "FILE", "the model to write (default: where reports look for this GPU's own)", NULL,
+     false},
     {0},
 };
 

@@ -280,7 +280,8 @@ static jm_status take_rates(void *taker, const jm__rate_window *window, jm_error
 static jm_status fill_rates(jm__lesson *l, double clock_exponent, jm_error *err)
 {
     filling f = {.lesson = l};
-    const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, l->clock_mhz, clock_exponent, l->slots};
+    const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, l->clock_mhz, clock_exponent,
+                                    l->slots};
     jm__pieces_begin(&l->rates, l->phase.items[0].from_ns - JM_NS_PER_S, SIZE_MAX);
     l->rates.column_of = l->column_of;
     JM_TRY(jm__rates_each(l->dataset, l->board->id, &choice, take_rates, &f, err));

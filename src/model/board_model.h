@@ -36,7 +36,7 @@ typedef struct jm__board_model {
     double constant_w;
     double *covariance; /* [(count + 1)^2], W^2: of the weights, then the constant */
     double clock_mhz, clock_exponent;
-    double slots; /* for warps, by which counters tell the clock (unit slot-cycle); 0: NVML tells it */
+    double slots;      /* for warps, by which counters tell the clock (unit slot-cycle); 0: NVML tells it */
     double relative_u; /* of a kernel that is not among those below: data, and what the weights cannot tell */
     double gain_u;     /* of all kernels alike, on another board of the kind, or at another clock */
     double residual_w; /* of the readings that it was learnt from */

@@ -31,7 +31,8 @@ jm_status jm__model_own_path(char *path, size_t size, const jm_board *board, jm_
     if (!is_plain(board->uuid))
         return jm__fail(err, JM_NOT_FOUND, 0, NULL, "%s has no UUID to keep its model by", board->name);
     if (!absolute && (home == NULL || home[0] != '/'))
-        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "neither XDG_DATA_HOME nor HOME says where models are kept");
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL,
+                        "neither XDG_DATA_HOME nor HOME says where models are kept");
     int length = absolute
                      ? snprintf(path, size, "%s/joulemap/models/%s.json", data, board->uuid)
                      : snprintf(path, size, "%s/.local/share/joulemap/models/%s.json", home, board->uuid);

@@ -1,4 +1,5 @@
-/* Where models of boards are: learnt on this machine and kept by the board's UUID, or shipped for its kind. */
+/* Where models of boards are: learnt on this machine and kept by the board's UUID, or shipped for its kind.
+ */
 #ifndef JM_MODEL_STORE_H
 #define JM_MODEL_STORE_H
 
@@ -13,8 +14,8 @@ jm_status jm__model_own_path(char *path, size_t size, const jm_board *board, jm_
 /* The same, with its folder made. */
 jm_status jm__model_make_room(char *path, size_t size, const jm_board *board, jm_error *err);
 
-/* The board's own model, else the one shipped for its profile; without either no features and OK. BAD_DATA, IO:
- * its own is there and cannot be read. */
+/* The board's own model, else the one shipped for its profile; without either no features and OK. BAD_DATA,
+ * IO: its own is there and cannot be read. */
 jm_status jm__model_find(jm__board_model *model, const jm_board *board, jm_error *err);
 
 #endif

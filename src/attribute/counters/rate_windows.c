@@ -130,7 +130,8 @@ static jm_status begin(reading *r, const jm__dataset *dataset, int64_t board_id,
     r->place = calloc(sets * choice->count + 1, sizeof *r->place);
     r->is_counted = calloc(sets * choice->count + 1, sizeof *r->is_counted);
     r->is_slots = calloc(sets * JM_COUNTER_METRICS_MAX + 1, sizeof *r->is_slots);
-    if (r->place == NULL || r->is_counted == NULL || r->is_slots == NULL) return jm__no_memory(err, "jm__rates_each");
+    if (r->place == NULL || r->is_counted == NULL || r->is_slots == NULL)
+        return jm__no_memory(err, "jm__rates_each");
     for (size_t s = 0; s < sets; s++)
         find_in_set(r, s);
     return JM_OK;

@@ -10,8 +10,8 @@
  * of its events costs less. Rates are multiplied by (clock / clock_mhz) ^ clock_exponent.
  *
  * The clock of a window is told by counters where there are such: metrics of the unit `slot-cycle` count, all
- * together, each slot for a warp in each cycle. NVML's clock is that of a tenth of a second, and a large matrix
- * product pulls it down for its own milliseconds alone, from 1980 to 1530 MHz (docs/sensors.md). */
+ * together, each slot for a warp in each cycle. NVML's clock is that of a tenth of a second, and a large
+ * matrix product pulls it down for its own milliseconds alone, from 1980 to 1530 MHz (docs/sensors.md). */
 typedef struct jm__rate_choice {
     const char *const *metrics;
     size_t count;
@@ -30,8 +30,9 @@ typedef struct jm__rate_window {
 
 typedef jm_status (*jm__rate_taker)(void *taker, const jm__rate_window *window, jm_error *err);
 
-/* The metrics of the first set of counters that a board has, but for those that only tell the clock: the texts, which the caller frees one by one and
- * as a whole. *count is 0, and nothing is to be freed, if it has none. BAD_DATA: they are no texts. */
+/* The metrics of the first set of counters that a board has, but for those that only tell the clock: the
+ * texts, which the caller frees one by one and as a whole. *count is 0, and nothing is to be freed, if it has
+ * none. BAD_DATA: they are no texts. */
 jm_status jm__metrics_of(char ***metrics, size_t *count, const jm__dataset *dataset, int64_t board_id,
                          jm_error *err);
 void jm__metrics_free(char **metrics, size_t count);
