@@ -60,7 +60,7 @@ def test_every_kernel_runs_in_small_or_says_why_not() -> None:
     wanted = sum(len(kernel.kinds(size)) for kernel in KERNELS for size in kernel.sizes)
     assert len(ready.entries) + sum(ready.reasons().values()) == wanted
     assert len({entry.name for entry in ready.entries}) >= 80
-    # What a slow CPU may leave out is what takes too long; what none has is told by PyTorch in its own words.
+    # What this CPU cannot do PyTorch tells in its own words.
     ours = ("TypeError", "AttributeError", "NameError")
     wrong = [reason for reason in ready.left_out if reason.split(":")[0] in ours]
     assert wrong == []

@@ -80,7 +80,7 @@ def make_entry(player: Player, kernel: Kernel, size: tuple[int, ...], data: Data
     with player.stream():
         call = kernel.call(data, size)
     call_s = call_seconds(player, call, _TIMED_S)
-    if call_s > _LONGEST_CALL_S:
+    if call_s > _LONGEST_CALL_S and player.device.type != "cpu":  # a busy CPU takes its time
         raise CaptureError(f"a call takes longer than {1e3 * _LONGEST_CALL_S:.0f} ms")
     bursts = [player.burst(call, max(1, round(length_s / call_s))) for length_s in burst_seconds(chance)]
     return Entry(kernel.name(size), kernel.family, data.kind, call_s, bursts)
