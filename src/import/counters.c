@@ -1,5 +1,6 @@
 /* Hardware counters: start_ns,end_ns,METRIC... */
 #include "import/counters.h"
+#include "counters/chip.h"
 
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -26,14 +27,16 @@ typedef struct importing {
     int64_t first_ns, last_ns;
 } importing;
 
-/* A count grows with the window's length, a share does not. */
+/* As the lists of chips have it; of others, a count grows with the window's length and a share does not. */
 static const char *unit_of(const char *metric)
 {
+    const char *known = jm__metric_unit(metric);
+    if (known != NULL) return known;
     static const char ratio[] = ".ratio";
     size_t length = strlen(metric);
     bool share = strstr(metric, "pct") != NULL ||
                  (length >= sizeof ratio - 1 && strcmp(metric + length - (sizeof ratio - 1), ratio) == 0);
-    return share ? "%" : "count";
+    return share ? JM_COUNTER_PERCENT : JM_COUNTER_EVENTS;
 }
 
 /* They become texts of JSON as they are. */

@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values of these units are events of the whole window; all others are rates already. */
-static const char counted[] = "count", slot_cycles[] = "slot-cycle";
-
 /* A clock that is further than this from the one that weights were learnt at is none: a window whose counters
  * were not all read. */
 static const double clock_least = 0.3, clock_most = 1.2;
@@ -48,7 +45,7 @@ static jm_status copy_each(char **texts, size_t *count, const jm__counter_set *s
     for (size_t i = 0; i < (size_t)set->metric_count; i++) {
         const char *name = text_at(names, i);
         if (name == NULL) return no_texts(set, err);
-        if (is_unit(text_at(units, i), slot_cycles)) continue;
+        if (is_unit(text_at(units, i), JM_COUNTER_SLOT_CYCLES)) continue;
         if ((texts[*count] = strdup(name)) == NULL) return jm__no_memory(err, "jm__metrics_of");
         (*count)++;
     }
@@ -110,12 +107,12 @@ static void find_in_set(reading *r, size_t s)
             const char *name = text_at(names, i), *unit = text_at(units, i);
             if (name == NULL || strcmp(name, r->choice->metrics[m]) != 0) continue;
             place[m] = (int32_t)i;
-            is_counted[m] = is_unit(unit, counted) || is_unit(unit, slot_cycles);
+            is_counted[m] = is_unit(unit, JM_COUNTER_EVENTS) || is_unit(unit, JM_COUNTER_SLOT_CYCLES);
         }
         all = place[m] >= 0;
     }
     for (size_t i = 0; i < (size_t)set->metric_count; i++)
-        r->is_slots[s * JM_COUNTER_METRICS_MAX + i] = is_unit(text_at(units, i), slot_cycles);
+        r->is_slots[s * JM_COUNTER_METRICS_MAX + i] = is_unit(text_at(units, i), JM_COUNTER_SLOT_CYCLES);
     if (!all && r->choice->count > 0) place[0] = -1;
     r->any = r->any || (all && r->choice->count > 0);
     json_decref(names);
