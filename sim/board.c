@@ -1,6 +1,7 @@
 /* Sensors: response, grid, stamps and noise of each channel of a board. */
 #include "board.h"
 
+#include "counters.h"
 #include "noise.h"
 
 #include <math.h>
@@ -135,11 +136,13 @@ void sim_board_advance(sim_board *board, int64_t t_ns)
                 make_sample(board, i);
         find_next(board);
     }
+    if (board->counting != NULL) sim_counting_advance(board->counting, power->t_ns);
 }
 
 void sim_board_load(sim_board *board, const sim_load *loads, int count, bool context)
 {
     sim_power_load(&board->power, loads, count, context);
+    if (board->counting != NULL) sim_counting_load(board->counting, loads, count);
 }
 
 void sim_board_shift(sim_board *board, double energy_j)

@@ -35,7 +35,8 @@ typedef struct sim_board {
     sim_power power;
     sim_channel channels[SIM_CHANNEL_COUNT];
     int64_t next_sample_ns;
-    uint64_t reads; /* of slow calls: which of them are in the tail */
+    uint64_t reads;                /* of slow calls: which of them are in the tail */
+    struct sim_counting *counting; /* its hardware counters; NULL: nobody counts */
 } sim_board;
 
 bool sim_board_open(sim_board *board, const sim_profile *profile, int index, uint64_t seed, int64_t epoch_ns);

@@ -1,6 +1,8 @@
 /* The fault list: parsed once, asked at every call. */
 #include "faults.h"
 
+#include "cuda_abi.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,26 +38,52 @@ static bool read_number(const char **text, unsigned long long *number)
     return true;
 }
 
-static bool read_error(const char *name, size_t length, nvmlReturn_t *error)
-{
-    static const struct {
-        const char *name;
-        nvmlReturn_t number;
-    } known[] = {
-#define X(number, name, text) {#name, NVML_##name},
-        NVML_RETURN_MAP(X)
+typedef struct error_name {
+    const char *name;
+    int number;
+} error_name;
+
+static const error_name nvml_errors[] = {
+#define X(number, name, text) {#name, number},
+    NVML_RETURN_MAP(X)
 #undef X
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+};
+
+static const error_name cupti_errors[] = {
+#define X(number, name) {"ERROR_" #name, SIM_FOREIGN_ERROR + number},
+    SIM_CUPTI_ERROR_MAP(X)
+#undef X
+};
+
+static const error_name cuda_errors[] = {
+#define X(number, name) {"ERROR_" #name, SIM_FOREIGN_ERROR + number},
+    SIM_CUDA_ERROR_MAP(X)
+#undef X
+};
+
+static bool find_error(const error_name *known, size_t count, const char *name, size_t length,
+                       nvmlReturn_t *error)
+{
+    for (size_t i = 0; i < count; i++) {
         const char *with = known[i].name;
         const char *without = strncmp(with, "ERROR_", 6) == 0 ? with + 6 : with;
         if ((strlen(with) == length && memcmp(with, name, length) == 0) ||
             (strlen(without) == length && memcmp(without, name, length) == 0)) {
-            *error = known[i].number;
+            *error = (nvmlReturn_t)known[i].number;
             return true;
         }
     }
     return false;
+}
+
+/* The call says whose errors those are. */
+static bool read_error(const char *call, const char *name, size_t length, nvmlReturn_t *error)
+{
+#define FIND(known) find_error(known, sizeof(known) / sizeof *(known), name, length, error)
+    if (strncmp(call, "cupti", 5) == 0) return FIND(cupti_errors);
+    if (strncmp(call, "cu", 2) == 0) return FIND(cuda_errors);
+    return FIND(nvml_errors);
+#undef FIND
 }
 
 static bool read_call(const char **text, char *call, size_t size)
@@ -121,7 +149,7 @@ static bool read_item(const char *text, sim_fault *fault)
     }
     if (!read_call(&text, fault->call, sizeof fault->call) || *text++ != '=') return false;
     size_t length = strcspn(text, "@#");
-    if (!read_error(text, length, &fault->error)) return false;
+    if (!read_error(fault->call, text, length, &fault->error)) return false;
     return read_window(text + length, fault);
 }
 

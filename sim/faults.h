@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SIM_FAULTS_MAX 64
+#define SIM_FAULTS_MAX    64
+#define SIM_FOREIGN_ERROR 10000
 
 typedef enum sim_fault_kind {
     SIM_FAULT_ERROR,   /* the call returns `error` */
@@ -24,8 +25,8 @@ typedef enum sim_fault_kind {
 
 typedef struct sim_fault {
     sim_fault_kind kind;
-    char call[64]; /* a '*' at its end stands for any rest */
-    nvmlReturn_t error;
+    char call[64];      /* a '*' at its end stands for any rest */
+    nvmlReturn_t error; /* of a call of CUPTI or libcuda: its number + SIM_FOREIGN_ERROR */
     int64_t amount_ns;
     unsigned long long number;
     int64_t from_ns;

@@ -1,27 +1,15 @@
 /* NVML's calls that tell which board is which. */
+#include "identity.h"
 #include "world.h"
-
-#include "noise.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* A board's own number: by make and place, not by seed. */
 static uint64_t identity(const sim_board *board, uint64_t part)
 {
-    const char *id = board->profile->id;
-    return sim_key(sim_key(sim_text_key(id, strlen(id)), (uint64_t)board->index), part);
-}
-
-static void write_uuid(const sim_board *board, char out[48])
-{
-    uint64_t high = identity(board, 1);
-    uint64_t low = identity(board, 2);
-    snprintf(out, 48, "GPU-%08x-%04x-%04x-%04x-%012llx", (unsigned)(high >> 32),
-             (unsigned)(high >> 16) & 0xffffu, 0x4000u | ((unsigned)high & 0xfffu),
-             0x8000u | ((unsigned)(low >> 48) & 0x3fffu), (unsigned long long)(low & 0xffffffffffffull));
+    return sim_identity(board->profile, board->index, part);
 }
 
 static unsigned int bus(const sim_board *board)
@@ -93,8 +81,8 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
     if (result != NVML_SUCCESS) return result;
     result = uuid == NULL || device == NULL ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_NOT_FOUND;
     for (int i = 0; result == NVML_ERROR_NOT_FOUND && i < world->board_count; i++) {
-        char own[48];
-        write_uuid(&world->boards[i], own);
+        char own[SIM_UUID_TEXT];
+        sim_uuid_text(world->boards[i].profile, i, own);
         if (strcasecmp(own, uuid) != 0) continue;
         *device = sim_device(i);
         result = NVML_SUCCESS;
@@ -164,7 +152,7 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *pci, nvmlDevice_t *dev
     }
 
 TEXT_CALL(nvmlDeviceGetName, memcpy(own, board->profile->name, sizeof own))
-TEXT_CALL(nvmlDeviceGetUUID, write_uuid(board, own))
+TEXT_CALL(nvmlDeviceGetUUID, sim_uuid_text(board->profile, board->index, own))
 TEXT_CALL(nvmlDeviceGetSerial,
           snprintf(own, sizeof own, "165%010llu", (unsigned long long)(identity(board, 3) % 10000000000ull)))
 TEXT_CALL(nvmlDeviceGetVbiosVersion,

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NS_PER_MS 1e6
@@ -257,4 +258,22 @@ double sim_profile_watts(const sim_profile *profile, const char *type, int direc
     }
     uint64_t key = sim_key(sim_text_key(type, length), (uint64_t)direction);
     return profile->unknown_min_w + sim_uniform(key) * (profile->unknown_max_w - profile->unknown_min_w);
+}
+
+int sim_profiles_load(sim_profile *profiles, int most, char *why, size_t why_size)
+{
+    const char *list = getenv("JOULEMAP_SIM");
+    char *copy = strdup(list == NULL || list[0] == '\0' ? "h200" : list);
+    char *rest = copy;
+    int count = 0;
+    bool good = copy != NULL;
+    for (const char *name; good && (name = strsep(&rest, ",")) != NULL;) {
+        good = count < most;
+        if (good)
+            good = sim_profile_load(&profiles[count++], name, why, why_size);
+        else
+            snprintf(why, why_size, "more than %d boards in JOULEMAP_SIM", most);
+    }
+    free(copy);
+    return good ? count : 0;
 }

@@ -117,6 +117,9 @@ typedef struct sim_profile {
  * False: `why` says what is wrong. */
 bool sim_profile_load(sim_profile *profile, const char *source, char *why, size_t why_size);
 
+/* Those of JOULEMAP_SIM, at most `most`. Their number; 0: `why` says what is wrong. */
+int sim_profiles_load(sim_profile *profiles, int most, char *why, size_t why_size);
+
 /* Watts of a span: its type's text up to "(", and its direction (SIM_FORWARD...). A type that the
  * profile does not know gets a fixed value of its own between unknown_min_w and unknown_max_w. */
 double sim_profile_watts(const sim_profile *profile, const char *type, int direction);

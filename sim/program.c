@@ -9,17 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* From 20 us to `range` times that, in even powers. */
+static void invent(sim_class *one, uint64_t key, const sim_profile *profile, double range)
+{
+    one->duration_us = 20 * pow(range, sim_uniform(sim_key(key, 1)));
+    one->power_w = profile->unknown_min_w +
+                   sim_uniform(sim_key(key, 2)) * (profile->unknown_max_w - profile->unknown_min_w);
+    one->calls = 1;
+}
+
 void sim_program_invent(sim_program *program, const sim_profile *profile, int count)
 {
     program->class_count = count;
     for (int i = 0; i < count; i++) {
-        uint64_t key = sim_key(program->seed, 1000 + (uint64_t)i);
         sim_class *one = &program->classes[i];
         snprintf(one->name, sizeof one->name, "kernel_%02d", i);
-        one->duration_us = 20 * pow(250, sim_uniform(sim_key(key, 1)));
-        one->power_w = profile->unknown_min_w +
-                       sim_uniform(sim_key(key, 2)) * (profile->unknown_max_w - profile->unknown_min_w);
-        one->calls = 1;
+        invent(one, sim_key(program->seed, 1000 + (uint64_t)i), profile, 250);
+    }
+}
+
+void sim_program_invent_suite(sim_program *program, const sim_profile *profile, int count)
+{
+    program->bursts = true;
+    program->class_count = count;
+    for (int i = 0; i < count; i++) {
+        sim_class *one = &program->classes[i];
+        snprintf(one->name, sizeof one->name, "micro_%02d%s", i, i % 8 == 7 ? "_zeros" : "");
+        invent(one, sim_key(program->seed, 100000 + (uint64_t)i), profile, 25);
     }
 }
 
@@ -89,12 +105,25 @@ static void new_round(sim_player *player)
     player->round++;
 }
 
+static void begin_repeat(sim_player *player, double length_ms)
+{
+    player->repeating = (int)(draw(player) * player->program->class_count);
+    player->repeat_left_ns = (int64_t)(length_ms * 1e6);
+}
+
+static void begin_burst(sim_player *player)
+{
+    double length_ms = 1 + 19 * draw(player);
+    begin_repeat(player, length_ms);
+}
+
 void sim_player_start(sim_player *player, const sim_program *program)
 {
     memset(player, 0, sizeof *player);
     player->program = program;
     player->repeating = -1;
     new_round(player);
+    if (program->bursts) begin_burst(player);
 }
 
 static int64_t duration_ns(sim_player *player, const sim_class *of)
@@ -109,15 +138,19 @@ static int64_t gap_ns(sim_player *player)
     return (int64_t)(-player->program->gap_us * log(draw(player)) * 1e3);
 }
 
-/* One class, at random, again: what separates classes (repeats). */
+/* One class, at random, again: what separates classes (repeats); or in bursts, nothing but that. */
 static sim_call_step next_repeat(sim_player *player)
 {
     sim_call_step step = {.class_number = player->repeating};
     step.duration_ns = duration_ns(player, &player->program->classes[step.class_number]);
     step.gap_ns = gap_ns(player);
     player->repeat_left_ns -= step.duration_ns + step.gap_ns;
-    if (player->repeat_left_ns <= 0) {
-        step.turn_ends = true;
+    if (player->repeat_left_ns > 0) return step;
+    step.turn_ends = true;
+    if (player->program->bursts) {
+        step.gap_ns += (int64_t)(12e6 * draw(player));
+        begin_burst(player);
+    } else {
         player->repeating = -1;
         new_round(player);
     }
@@ -138,8 +171,7 @@ sim_call_step sim_player_next(sim_player *player)
     if (++player->place < program->class_count) return step;
     step.gap_ns += (int64_t)(program->round_us * 1e3);
     if (program->repeat_ms > 0) {
-        player->repeating = (int)(draw(player) * program->class_count);
-        player->repeat_left_ns = (int64_t)(program->repeat_ms * 1e6);
+        begin_repeat(player, program->repeat_ms);
     } else {
         new_round(player);
     }

@@ -22,12 +22,16 @@ typedef struct sim_program {
     double gap_us;    /* mean of the gap after a call, exponential */
     double round_us;  /* gap after a round */
     double repeat_ms; /* after a round, one class at random once more for so long; 0: no */
+    bool bursts;      /* no rounds: one class at random for 1 to 20 ms, then nothing for up to 12 */
     uint64_t seed;
 } sim_program;
 
 /* `count` classes of random length (20 us to 5 ms) and power (of the range that the profile gives to unknown
  * types). */
 void sim_program_invent(sim_program *program, const sim_profile *profile, int count);
+
+/* Micro-kernels to learn a board's weights from, in bursts: 20 us to 0.5 ms; every eighth works on zeros. */
+void sim_program_invent_suite(sim_program *program, const sim_profile *profile, int count);
 
 /* From CSV `name,duration_us,power_w[,calls]`. False: `why` tells. */
 bool sim_program_read(sim_program *program, const char *path, char *why, size_t why_size);
@@ -40,7 +44,7 @@ typedef struct sim_player {
     int call;  /* of this turn */
     int64_t round;
     int64_t repeat_left_ns;
-    int repeating; /* class, -1: none */
+    int repeating; /* class, also that of a burst; -1: none */
     uint64_t draws;
 } sim_player;
 

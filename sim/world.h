@@ -58,7 +58,8 @@ nvmlDevice_t sim_device(int index);
 /* A text into the caller's buffer, as NVML does it. */
 nvmlReturn_t sim_copy_text(char *to, unsigned int size, const char *text);
 
-/* A stamp as the board's driver gives it: us of CLOCK_REALTIME. */
+/* A stamp as the board's driver gives it: CLOCK_REALTIME. */
+int64_t sim_stamp_ns(const sim_world *of, const sim_board *board, int64_t t_ns);
 long long sim_stamp_us(const sim_world *of, const sim_board *board, int64_t t_ns);
 
 /* A number as this call gives it, faults included. `part` tells those apart that one call can give. */

@@ -24,28 +24,6 @@ static uint64_t seed(void)
     return text == NULL ? 1 : strtoull(text, NULL, 0);
 }
 
-static bool load_profiles(void)
-{
-    const char *list = getenv("JOULEMAP_SIM");
-    if (list == NULL || list[0] == '\0') list = "h200";
-    char *copy = strdup(list);
-    char *rest = copy;
-    bool good = copy != NULL;
-    sim_the_world.board_count = 0;
-    for (const char *name; good && (name = strsep(&rest, ",")) != NULL;) {
-        good = sim_the_world.board_count < SIM_BOARDS;
-        if (!good)
-            snprintf(sim_the_world.error, sizeof sim_the_world.error, "more than %d boards in JOULEMAP_SIM",
-                     SIM_BOARDS);
-        else
-            good = sim_profile_load(&sim_the_world.profiles[sim_the_world.board_count], name,
-                                    sim_the_world.error, sizeof sim_the_world.error);
-        if (good) sim_the_world.board_count++;
-    }
-    free(copy);
-    return good;
-}
-
 static bool open_boards(void)
 {
     const char *script = getenv("JOULEMAP_SIM_SCRIPT");
@@ -114,8 +92,11 @@ bool sim_world_open(void)
 {
     sim_the_world.error[0] = '\0';
     memset(sim_the_world.held, 0, sizeof sim_the_world.held);
-    bool good = load_profiles() && sim_faults_parse(&sim_the_world.faults, getenv("JOULEMAP_SIM_FAULTS"),
-                                                    sim_the_world.error, sizeof sim_the_world.error);
+    sim_the_world.board_count = sim_profiles_load(sim_the_world.profiles, SIM_BOARDS, sim_the_world.error,
+                                                  sizeof sim_the_world.error);
+    bool good = sim_the_world.board_count > 0 &&
+                sim_faults_parse(&sim_the_world.faults, getenv("JOULEMAP_SIM_FAULTS"), sim_the_world.error,
+                                 sizeof sim_the_world.error);
     if (!good) return false;
     if (!sim_shared_open(&sim_the_world.shared, run_dir(), world_key(), NULL)) {
         snprintf(sim_the_world.error, sizeof sim_the_world.error, "out of memory");

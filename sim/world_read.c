@@ -35,14 +35,19 @@ nvmlReturn_t sim_copy_text(char *to, unsigned int size, const char *text)
     return NVML_SUCCESS;
 }
 
-long long sim_stamp_us(const sim_world *of, const sim_board *board, int64_t t_ns)
+int64_t sim_stamp_ns(const sim_world *of, const sim_board *board, int64_t t_ns)
 {
     const sim_shared_state *state = of->shared.state;
     int64_t realtime_ns = t_ns - state->epoch_monotonic_ns + state->epoch_realtime_ns;
     const sim_fault *step =
         sim_fault_find(&of->faults, SIM_FAULT_STEP, "", board->index, t_ns - state->epoch_monotonic_ns);
     if (step != NULL) realtime_ns += step->amount_ns;
-    return realtime_ns / 1000;
+    return realtime_ns;
+}
+
+long long sim_stamp_us(const sim_world *of, const sim_board *board, int64_t t_ns)
+{
+    return sim_stamp_ns(of, board, t_ns) / 1000;
 }
 
 static unsigned long long hold(sim_world *of, const sim_fault *fault, int board, unsigned int part,

@@ -1,19 +1,21 @@
 """Layers of a live training run against the same layers alone, on a real board: energy of a forward call.
 
-The truth of a layer is its energy in short bursts with gaps: they keep the board under its power limit and its clock
-high. Over several settings, E = calls x e + gap time x P_gap gives e, the energy of a call, from the board's total
-alone; the whole series is taken twice, as a truth moves by up to 2 % from one time to the next. P_gap is printed: in a
-program that waits for its host, what idle time is taken to draw decides what is left for the layers. What goes into the
-layer is what the model gave it in training (layout, type, autocast), and gradients are recorded as there. The live
-figure is what joulemap tells of the same layer while the model trains, from its kernels' times and the sensor.
-Alone, the gaps between a call's kernels are taken off at P_gap, as in training they are idle time. The clocks of both
-are printed: training may run at a lower one, which is worth a few percent.
+The truth of a layer is its energy in short bursts with gaps, as `joulemap.torch.isolate` measures it: they keep the
+board under its power limit and its clock high. Over several settings, E = calls x e + gap time x P_gap + bursts x
+e_edge gives e, the energy of a call, from the board's total alone; the whole series is taken twice, as a truth moves by
+up to 2 % from one time to the next. P_gap is printed: in a program that waits for its host, what idle time is taken to
+draw decides what is left for the layers. What goes into the layer is what the model gave it in training (layout, type,
+autocast), and gradients are recorded as there. The live figure is what joulemap tells of the same layer while the model
+trains, from its kernels' times, the sensor and hardware counters; beside it stand the sensor alone, and all energy
+that is not idle shared by time. Alone, the gaps between a call's kernels are taken off at P_gap, as in
+training they are idle time. The clocks of both are printed: training may run at a lower one, which is worth a few
+percent.
 Training and bursts are recordings of their own: powers are learnt from all of a run, and a truth must not teach.
 
     python bench/gpu/bursts.py --model torchvision:efficientnet_v2_m --batch 128 --size 224
     python bench/gpu/bursts.py --model transformers:bert --batch 16 --size 512 --set hidden_size=1024
 
-Layers are drawn at random (--seed), up to two from each half decade of call time from 100 us on (launches and the
+Layers are drawn at random (--seed), up to --per-bin from each half decade of call time from 100 us on (launches and the
 sensor's own errors blur shorter ones), or named: --layers blocks.5,blocks.5.mlp. A layer whose kernels take another
 time alone than in training does other work there (a mask that is made, an algorithm chosen anew); it is listed, but
 not counted. That is decided by times, before any energy is known.
@@ -27,40 +29,27 @@ import datetime
 import math
 import random
 import shlex
-import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import joulemap
 import numpy as np
 import torch
+from joulemap._burst import Player, first_line, player_of
+from joulemap._describe import describe
+from joulemap.isolation.given import Given, take
+from joulemap.isolation.measure import Board, Part, Quantity, make_ready, measure
 from subjects import Subject, make
 from torch import nn
 
 ROOT = Path(__file__).resolve().parents[2]
-SETTINGS = [(2, 8, 1), (4, 4, 1), (4, 8, 2), (8, 8, 2), (8, 16, 3)]  # burst, ms, gap, ms, at least so many calls
-SERIES = 2
 LEAST_CALL_S = 100e-6
-PER_BIN = 2
 SAME_WORK = 0.05  # difference of busy time, alone and in training, up to which both are taken for the same work
 AHEAD_CYCLES = 1_000_000_000  # half a second in which the host can launch ahead of the GPU
-STUDENT_95 = 2.36  # Student's t, two series of five settings less three unknowns: seven degrees of freedom
-
-
-@dataclass
-class Part:
-    """A layer, what goes into it, and the windows of bursts it ran in."""
-
-    path: str
-    module: nn.Module
-    call: Callable[[], Any] | None = None
-    call_s: float = 0.0
-    windows: list[tuple[int, int, int]] = field(default_factory=list)  # from_ns, to_ns, calls
 
 
 @dataclass
@@ -70,7 +59,7 @@ class Figure:
     energy_j: float
     half_j: float
     call_s: float
-    clock_mhz: float
+    clock_mhz: float | None
 
 
 # ---- which layers
@@ -97,123 +86,41 @@ def time_modules(subject: Subject) -> dict[str, float]:
     return {name: pair[0].elapsed_time(pair[1]) / 1e3 for name, pair in events.items() if len(pair) == 2}
 
 
-def draw_layers(subject: Subject, seed: int) -> list[str]:
+def draw_layers(subject: Subject, seed: int, per_bin: int) -> list[str]:
     bins: dict[int, list[str]] = {}
     for name, call_s in sorted(time_modules(subject).items()):
         if call_s >= LEAST_CALL_S:
             bins.setdefault(math.floor(2 * math.log10(call_s)), []).append(name)
     chance = random.Random(seed)
-    return [name for _, names in sorted(bins.items()) for name in chance.sample(names, min(PER_BIN, len(names)))]
-
-
-def take_inputs(subject: Subject, parts: list[Part]) -> None:
-    """Give each part a call with what the model gives it in training."""
-
-    def keep(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return value.detach().requires_grad_(value.requires_grad).clone()  # no leaf: a layer may write into it
-        if isinstance(value, (tuple, list)):
-            return type(value)(keep(item) for item in value)
-        return value
-
-    def note(part: Part, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        kept, named = keep(args), {key: keep(value) for key, value in kwargs.items()}
-
-        def call() -> None:
-            # As in training, each call casts its weights anew.
-            with torch.autocast("cuda", dtype=torch.bfloat16, cache_enabled=False):
-                part.module(*kept, **named)
-
-        part.call = part.call or call
-
-    hooks = [
-        part.module.register_forward_pre_hook(
-            lambda _, args, kwargs, part=part: note(part, args, kwargs), with_kwargs=True
-        )
-        for part in parts
-    ]
-    subject.forward()
-    for hook in hooks:
-        hook.remove()
+    return [name for _, names in sorted(bins.items()) for name in chance.sample(names, min(per_bin, len(names)))]
 
 
 # ---- the truth: the layer alone, in bursts
 
 
-def captured(part: Part, calls: int) -> torch.cuda.CUDAGraph:
-    """Return a graph of so many calls: a burst must not wait for launches."""
-    assert part.call is not None
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(calls):
-            part.call()
-    return graph
-
-
-def time_alone(part: Part) -> None:
-    assert part.call is not None
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            part.call()
-    torch.cuda.synchronize()
-    graph = captured(part, 20)
-    graph.replay()
-    torch.cuda.synchronize()
-    time.sleep(0.05)  # a rested board, as in a burst
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    graph.replay()
-    end.record()
-    torch.cuda.synchronize()
-    part.call_s = begin.elapsed_time(end) / 1e3 / 20
-
-
-def why_not_alone(part: Part) -> str:
-    """Time the part alone, and return why no graph can hold it (one that copies from the host); "" if one can."""
+def ready(player: Player, given: Given) -> Quantity | str:
+    """Make a layer ready to run alone; why no graph can hold it (one that copies from the host) if none can."""
     try:
-        time_alone(part)
+        with player.stream():
+            given.try_out()
+        parts = [Part(given.path, describe(given.module), given.forward)]
+        if given.overwrites:
+            parts.append(Part(given.path, "copies", given.put_back))
+        for part in parts:
+            make_ready(player, part)
     except torch.cuda.OutOfMemoryError:
         raise
     except RuntimeError as error:
-        return f"{part.path} is left out: {str(error).splitlines()[0]}"
-    return ""
+        return first_line(error)
+    return parts[0].why or Quantity(*parts)
 
 
-def run_bursts(part: Part, window_s: float) -> None:
-    for burst_ms, gap_ms, least in SETTINGS:
-        calls = max(least, round(burst_ms / 1e3 / part.call_s))
-        gap_s = gap_ms / burst_ms * max(burst_ms / 1e3, part.call_s)
-        graph = captured(part, calls)
-        done = 0
-        begin_ns = time.monotonic_ns()
-        while time.monotonic_ns() - begin_ns < window_s * 1e9:
-            graph.replay()
-            torch.cuda.synchronize()
-            time.sleep(gap_s)
-            done += calls
-        part.windows.append((begin_ns, time.monotonic_ns(), done))
-
-
-def truth(part: Part, run: joulemap.Session, path: str) -> tuple[Figure, float]:
-    """Energy of a call, and the power of the gaps, W, from the board's totals over the windows.
-
-    Each series has gaps of its own power (the board is warmer in the second); the energy of a call is one.
-    """
-    design = np.zeros((len(part.windows), 1 + SERIES))
-    energy_j = np.zeros(len(part.windows))
-    for i, (from_ns, to_ns, calls) in enumerate(part.windows):
-        total_j = run.report(by="board", from_ns=from_ns, to_ns=to_ns).totals.total_energy_j
-        if total_j is None:
-            raise SystemExit("the board gave no readings")
-        energy_j[i] = total_j
-        design[i, 0] = calls
-        design[i, 1 + i // len(SETTINGS)] = (to_ns - from_ns) / 1e9 - calls * part.call_s
-    solution, residuals, _, _ = np.linalg.lstsq(design, energy_j, rcond=None)
-    variance = float(residuals[0]) / (len(energy_j) - design.shape[1])
-    error_j = math.sqrt(variance * float(np.linalg.inv(design.T @ design)[0, 0]))
-    mhz = clock_mhz(path, [window[:2] for window in part.windows])
-    return Figure(float(solution[0]), STUDENT_95 * error_j, part.call_s, mhz), float(solution[1:].mean())
+def truth(quantity: Quantity) -> tuple[Figure, float]:
+    """Energy of a call, and the power of the gaps, W."""
+    found = quantity.figure()
+    if found is None:
+        raise SystemExit(f"{quantity.whole.name}: its windows tell no energy of a call")
+    return Figure(found.energy_j, found.half_j, found.call_s, found.clock_mhz), found.gap_w
 
 
 # ---- the live run
@@ -234,35 +141,29 @@ def train(subject: Subject, run: joulemap.Session, seconds: float) -> tuple[int,
     return begin_ns, end_ns
 
 
-def live(part: Part, report: joulemap.Report, rows: list[joulemap.Row], mhz: float) -> tuple[Figure, str]:
+def live(path: str, report: joulemap.Report, mhz: float | None) -> tuple[Figure, str]:
     """Energy of a forward call in training, and how most of its calls are known."""
 
     def is_own(row: joulemap.Row) -> bool:
-        return row.kind == "forward" and row.path == part.path
+        return row.kind == "forward" and row.path == path
 
-    own = [row for row in rows if is_own(row)]
+    own = [row for row in report.rows if is_own(row)]
     energy_j, low_j, high_j = report.sum(is_own)
     if energy_j is None or low_j is None or high_j is None:
-        raise SystemExit(f"{part.path}: its energy is not known")
+        raise SystemExit(f"{path}: its energy is not known")
     half_j = max(high_j - energy_j, energy_j - low_j)
     words = [row.provenance for row in own]
     call_s = sum(row.busy_s for row in own) / len(own)
     return Figure(energy_j / len(own), half_j / len(own), call_s, mhz), max(set(words), key=words.count)
 
 
-def clock_mhz(path: str, windows: list[tuple[int, int]]) -> float:
-    """Mean clock of the GPU in these times, from the recording (docs/file-format.md)."""
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as file:
-        values = [
-            value
-            for from_ns, to_ns in windows
-            for (value,) in file.execute(
-                "SELECT r.value FROM readings r JOIN sensors s ON s.id = r.sensor_id"
-                " WHERE s.name = 'clock_sm' AND r.t_ns BETWEEN ? AND ?",
-                (from_ns, to_ns),
-            )
-        ]
-    return float(np.mean(values)) if values else math.nan
+def mean_busy_w(report: joulemap.Report) -> float:
+    """Power while any kernel runs: what a split by time takes for the power of each."""
+    totals = report.totals
+    idle_s = sum(row.busy_s for row in report.rows if row.kind == "idle")
+    if totals.total_energy_j is None or totals.idle_energy_j is None:
+        raise SystemExit("the board gave no readings")
+    return (totals.total_energy_j - totals.idle_energy_j) / (totals.duration_s - idle_s)
 
 
 # ---- both, side by side
@@ -277,6 +178,8 @@ class Compared:
     gap_w: float  # between bursts
     training: Figure
     known: str
+    ring: Figure  # by the power sensor alone
+    by_time_j: float
 
     @property
     def truth_j(self) -> float:
@@ -285,7 +188,10 @@ class Compared:
 
     @property
     def off(self) -> float:
-        return self.training.energy_j / self.truth_j - 1
+        return self.off_by(self.training.energy_j)
+
+    def off_by(self, energy_j: float) -> float:
+        return energy_j / self.truth_j - 1
 
     @property
     def same_work(self) -> bool:
@@ -300,23 +206,33 @@ class Compared:
     def line(self) -> str:
         def figure(of: Figure, energy_j: float) -> str:
             text = f"{1e3 * energy_j:.2f} ±{1e3 * of.half_j:.2f} mJ"
-            return f"{1e6 * of.call_s:7.0f} us {text:>22} {of.clock_mhz:5.0f}"
+            return f"{1e6 * of.call_s:7.0f} us {text:>22} {math.nan if of.clock_mhz is None else of.clock_mhz:5.0f}"
 
         held = ("yes" if self.held else "NO") if self.same_work else "other work"
         both = f"{figure(self.alone, self.truth_j)} {self.gap_w:5.0f} {figure(self.training, self.training.energy_j)}"
-        return f"{self.path:34} {both} {self.known:>10} {100 * self.off:+7.1f} % {held}"
+        others = " ".join(f"{100 * self.off_by(j):+7.1f} %" for j in (self.ring.energy_j, self.by_time_j))
+        return f"{self.path:34} {both} {self.known:>10} {100 * self.off:+7.1f} % {held:>10} {others}"
 
 
 def table(compared: list[Compared]) -> list[str]:
     head = f"{'time':>10} {'energy':>22} {'MHz':>5}"
     lines = [
         f"{'':34} {'alone, in bursts':^45} {'in training':^39}",
-        f"{'layer (forward call)':34} {head} {'gap W':>5} {head} {'known':>10} {'off by':>9} held",
+        f"{'layer (forward call)':34} {head} {'gap W':>5} {head} {'known':>10} {'off by':>9} {'held':>10} "
+        f"{'ring':>9} {'by time':>9}",
     ]
     lines += [entry.line() for entry in sorted(compared, key=lambda entry: -abs(entry.off))]
     counted = [entry for entry in compared if entry.same_work]
     held = sum(entry.held for entry in counted)
     lines.append(f"{held} of {len(counted)} 95 % intervals hold the truth (its own interval added in quadrature)")
+    for name, offs in (
+        ("as reported", [entry.off for entry in counted]),
+        ("the power sensor alone", [entry.off_by(entry.ring.energy_j) for entry in counted]),
+        ("shared by time", [entry.off_by(entry.by_time_j) for entry in counted]),
+    ):
+        if offs:
+            middle, most = np.percentile(np.abs(offs), [50, 95])
+            lines.append(f"{name}: median {100 * middle:.1f} %, 95th percentile {100 * most:.1f} %")
     return lines
 
 
@@ -335,6 +251,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--size", type=int, default=1024, help="tokens of a sequence, or pixels of an image's edge")
     parser.add_argument("--set", type=setting, action="append", default=[], metavar="KEY=VALUE", help="of the config")
     parser.add_argument("--layers", help="paths with commas between them; without it they are drawn")
+    parser.add_argument("--per-bin", type=int, default=2, help="layers drawn of each half decade of call time")
     parser.add_argument("--seed", type=int, default=0, help="of the draw of layers")
     parser.add_argument("--seconds", type=float, default=20.0, help="of training")
     parser.add_argument("--window", type=float, default=1.2, help="seconds of bursts at each setting")
@@ -349,28 +266,30 @@ def main() -> None:
     subject = make(args.model, args.batch, args.size, dict(args.set))
     for _ in range(3):  # cuDNN and cuBLAS have chosen their kernels
         subject.step()
-    paths = args.layers.split(",") if args.layers else draw_layers(subject, args.seed)
-    parts = [Part(path, subject.model.get_submodule(path)) for path in paths]
+    paths = args.layers.split(",") if args.layers else draw_layers(subject, args.seed, args.per_bin)
     folder = tempfile.TemporaryDirectory()
     kept = str(args.record or Path(folder.name) / "train.joulemap")
     with joulemap.Session(path=kept, overwrite=True, kernels=True) as run:
         begin_ns, end_ns = train(subject, run, args.seconds)
         report = run.report(by="span", from_ns=begin_ns, to_ns=end_ns)
-        rows, totals, quality, notes = report.rows, report.totals, report.quality, report.notes
-    live_mhz = clock_mhz(kept, [(begin_ns, end_ns)])
-    take_inputs(subject, parts)
-    alone = str(Path(folder.name) / "bursts.joulemap")
-    with joulemap.Session(path=alone) as run:
-        left_out = {part.path: why for part in parts if (why := why_not_alone(part))}
-        parts = [part for part in parts if part.path not in left_out]
-        parts = [part for part in parts if part.call_s >= LEAST_CALL_S or args.layers]
-        for _ in range(SERIES):
-            for part in parts:
-                run_bursts(part, args.window)
-        run.flush()
-        compared = [
-            Compared(part.path, *truth(part, run, alone), *live(part, report, rows, live_mhz)) for part in parts
-        ]
+        totals, quality, notes = report.totals, report.quality, report.notes
+        ring = run.report(by="span", from_ns=begin_ns, to_ns=end_ns, model="none")
+    player = player_of(torch.device("cuda"))
+    with player.stream():
+        taken = take(subject.model, paths, subject.forward, "cuda", backward=False)
+    with joulemap.Session() as run:
+        made = {path: ready(player, given) for path, given in taken.items()}
+        left_out = {path: why for path, why in made.items() if isinstance(why, str)}
+        alone = {path: one for path, one in made.items() if isinstance(one, Quantity)}
+        alone = {path: one for path, one in alone.items() if one.whole.call_s >= LEAST_CALL_S or args.layers}
+        board = Board(run, player.device)
+        measure(player, board, list(alone.values()), window_s=args.window, chance=random.Random(args.seed))
+    mhz, busy_w = quality.clock_mhz, mean_busy_w(ring)
+    compared = []
+    for path, one in alone.items():
+        figure, known = live(path, report, mhz)
+        by_ring, _ = live(path, ring, mhz)
+        compared.append(Compared(path, *truth(one), figure, known, by_ring, busy_w * figure.call_s))
     lines = [
         f"bursts: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {torch.cuda.get_device_name()}, "
         f"PyTorch {torch.__version__}",
@@ -381,7 +300,7 @@ def main() -> None:
         *(f"note: {note}" for note in notes),
         "",
         *table(compared),
-        *left_out.values(),
+        *(f"{path} is left out: {why}" for path, why in left_out.items()),
     ]
     text = "\n".join(lines) + "\n\n"
     print(text, end="", flush=True)

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import tempfile
+import math
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import joulemap
 import torch
-from bursts import Figure, Part, run_bursts, time_alone, truth
+from joulemap._burst import Player, player_of
+from joulemap.isolation.measure import Board, Figure, Part, Quantity, make_ready, measure
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -119,18 +121,17 @@ def subjects() -> dict[str, Callable[[], Callable[[], Any]]]:
     }
 
 
-def measure(name: str, make: Callable[[], Callable[[], Any]]) -> tuple[Figure, float] | None:
-    part = Part(name, nn.Identity(), call=make())
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "bursts.joulemap")
-        with joulemap.Session(path=path) as run:
-            time_alone(part)
-            if part.call_s < LEAST_CALL_S:
-                return None
-            for _ in range(2):
-                run_bursts(part, WINDOW_S)
-            run.flush()
-            return truth(part, run, path)
+def power_of(player: Player, name: str, make: Callable[[], Callable[[], Any]]) -> Figure | None:
+    """Measure one call; None if it is too short."""
+    with player.stream():
+        part = Part(name, name, make())
+    with joulemap.Session() as run:
+        make_ready(player, part)
+        if part.call_s < LEAST_CALL_S:
+            return None
+        quantity = Quantity(part)
+        measure(player, Board(run, player.device), [quantity], window_s=WINDOW_S, chance=random.Random(0))
+    return quantity.figure()
 
 
 def main() -> None:
@@ -138,6 +139,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="append the table to this file")
     args = parser.parse_args()
     torch.manual_seed(0)
+    player = player_of(torch.device("cuda"))
     lines = [
         f"families: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {torch.cuda.get_device_name()}, "
         f"PyTorch {torch.__version__}",
@@ -145,13 +147,13 @@ def main() -> None:
     ]
     print("\n".join(lines), flush=True)
     for name, make in subjects().items():
-        found = measure(name, make)
+        figure = power_of(player, name, make)
         torch.cuda.empty_cache()
-        if found is None:
+        if figure is None:
             continue
-        figure, gap_w = found
         power_w, half_w = figure.energy_j / figure.call_s, figure.half_j / figure.call_s
-        power = f"{power_w:6.0f} ±{half_w:3.0f} W {gap_w:4.0f} W {figure.clock_mhz:5.0f} MHz"
+        clock_mhz = math.nan if figure.clock_mhz is None else figure.clock_mhz
+        power = f"{power_w:6.0f} ±{half_w:3.0f} W {figure.gap_w:4.0f} W {clock_mhz:5.0f} MHz"
         lines.append(f"{name:52} {1e6 * figure.call_s:6.0f} us {power}")
         print(lines[-1], flush=True)
     if args.out:

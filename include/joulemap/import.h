@@ -14,7 +14,7 @@ extern "C" {
  * A new one is a line at the end and src/import/OPTION.c, which gives jm__import_OPTION. */
 #define JM_IMPORT_MAP(X)                                                                                     \
     X(READINGS, readings, "Sensor readings: sensor,t_s,value.")                                              \
-    X(SEGMENTS, segments, "Host-timed work: part,kernel,t_start_s,t_end_s,kernel_launches.")                 \
+    X(SEGMENTS, segments, "Host-timed work: part,kernel,t_start_s,t_end_s,kernel_launches[,phase].")         \
     X(KERNELS, kernels, "Kernels: t_start_s,duration_us,kernel,stream,part.")                                \
     X(METER, meter, "Power at the wall or on a supply line: t_s,power_w[,meter].")
 
@@ -33,8 +33,27 @@ typedef struct jm_import_options {
     const char *files[JM_IMPORT_COUNT]; /* NULL: none of that; one at least there must be */
 } jm_import_options;
 
-/* A part becomes a phase. BAD_DATA names file, line and column; nothing half made is left. */
+/* A part becomes a phase, one that says in which phase it lies a window of that. BAD_DATA names file, line
+ * and column; nothing half made is left. */
 JM_API jm_status jm_recording_import(const jm_import_options *options, jm_error *err);
+
+typedef struct jm_counters_options {
+    uint32_t size;        /* sizeof(jm_counters_options): lets it grow */
+    bool overwrite;       /* replace an existing file */
+    const char *onto;     /* the recording of the same time; it stays as it is */
+    const char *path;     /* the recording to write: that one, and the counters */
+    const char *counters; /* CSV: start_ns,end_ns,METRIC... */
+    const char *board;    /* index of the GPU (jm_board.index) as text; NULL: the one there is */
+} jm_counters_options;
+
+/* A recording with hardware counters that were read beside it: a line of the file is what was counted in a
+ * window, the windows in their order. Times are of CLOCK_REALTIME; for a recording that jm_recording_import
+ * made, of the clock of its files. A field without text was not measured. A metric is in percent if its name
+ * has "pct" in it or ends in ".ratio", else it is a count.
+ *
+ * A damaged recording gives what can be read of it, one of an older version becomes one of this version.
+ * BAD_DATA names file, line and column; nothing half made is left. BUSY: it is still being recorded. */
+JM_API jm_status jm_recording_add_counters(const jm_counters_options *options, jm_error *err);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <joulemap/counters.h>
 #include <joulemap/doctor.h>
 #include <joulemap/import.h>
+#include <joulemap/model.h>
 #include <joulemap/recording.h>
 #include <joulemap/report.h>
 #include <joulemap/run.h>

@@ -34,6 +34,7 @@ typedef enum jm_by {
 #define JM_PROVENANCE_MAP(X)                                                                                 \
     X(MEASURED, "measured")                                                                                  \
     X(FITTED, "fitted")                                                                                      \
+    X(COUNTERS, "counters") /* hardware counters of the run, times a board's weights */                      \
     X(ISOLATED, "isolated")                                                                                  \
     X(GIVEN, "given") /* by who asked for the report: jm_report_options.belief */                            \
     X(WEAK, "weak")                                                                                          \
@@ -46,6 +47,8 @@ typedef enum jm_provenance {
         JM_PROVENANCE_COUNT
 } jm_provenance;
 
+#define JM_MODEL_NONE "none" /* counters are left out, though there are some */
+
 typedef struct jm_report_options {
     uint32_t size; /* sizeof(jm_report_options) */
     jm_by by;
@@ -56,6 +59,8 @@ typedef struct jm_report_options {
     int64_t to_ns;
     const char
         *belief; /* CSV file of what is known of powers beside the readings, NULL for none: docs/report.md */
+    const char *model; /* what counters are worth on this board (joulemap/model.h); NULL: its own, else the
+                          one that joulemap has for boards of its kind, else none; JM_MODEL_NONE: none */
 } jm_report_options;
 
 /* Kinds of fields, and the type of each in C (jm_field_REAL). */

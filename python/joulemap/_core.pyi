@@ -89,6 +89,7 @@ class Run:
         from_ns: int = 0,
         to_ns: int = 0,
         belief: str | None = None,
+        model: str | None = None,
     ) -> Report: ...
 
 class Recording:
@@ -105,4 +106,5 @@ class Recording:
         from_ns: int = 0,
         to_ns: int = 0,
         belief: str | None = None,
+        model: str | None = None,
     ) -> Report: ...

@@ -12,17 +12,17 @@ typedef struct core_report {
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"by",      "phase", "board_id", "process_id",
-                                        "from_ns", "to_ns", "belief",   NULL};
+    static const char *const names[] = {"by",    "phase",  "board_id", "process_id", "from_ns",
+                                        "to_ns", "belief", "model",    NULL};
     int by = 0;
     const char *phase = NULL;
     long long board_id = 0;
     long long process_id = 0;
     long long from_ns = 0;
     long long to_ns = 0;
-    const char *belief = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "i|zLLLLz:report", (char **)(uintptr_t)names, &by, &phase,
-                                     &board_id, &process_id, &from_ns, &to_ns, &belief))
+    const char *belief = NULL, *model = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "i|zLLLLzz:report", (char **)(uintptr_t)names, &by, &phase,
+                                     &board_id, &process_id, &from_ns, &to_ns, &belief, &model))
         return NULL;
     if (by < 0 || by >= JM_BY_COUNT) {
         PyErr_Format(PyExc_ValueError, "%d is no key of rows", by);
@@ -35,7 +35,8 @@ PyObject *core_report_create(PyObject *owner, jm_recording *recording, const cor
                                  .process_id = process_id,
                                  .from_ns = from_ns,
                                  .to_ns = to_ns,
-                                 .belief = belief};
+                                 .belief = belief,
+                                 .model = model};
     core_report *self = (core_report *)PyType_GenericAlloc(state->report_type, 0);
     if (!self) return NULL;
     Py_INCREF(owner);

@@ -167,7 +167,8 @@ static PyMethodDef run_methods[] = {
     {"environment", run_environment, METH_NOARGS,
      "environment() -> list[str]: the KEY=value texts that a child needs to join."},
     {"report", (PyCFunction)(void (*)(void))run_report, METH_VARARGS | METH_KEYWORDS,
-     "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None) -> Report"},
+     "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None, model=None) -> "
+     "Report"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -253,7 +254,8 @@ static PyObject *recording_damage(PyObject *object, void *unused)
 static PyMethodDef recording_methods[] = {
     {"meta", recording_meta, METH_O, "meta(key) -> str | None: a value of the table `meta`."},
     {"report", (PyCFunction)(void (*)(void))recording_report, METH_VARARGS | METH_KEYWORDS,
-     "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None) -> Report"},
+     "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None, model=None) -> "
+     "Report"},
     {NULL, NULL, 0, NULL},
 };
 

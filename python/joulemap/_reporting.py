@@ -17,8 +17,8 @@ class Reporting:
         # its own thread is at another.
         self._lock = threading.RLock()
 
-    def _report_source(self) -> _core.Run | _core.Recording:
-        """Return whose rows are reported, as complete as they can be now."""
+    def _report_source(self, until_ns: int) -> _core.Run | _core.Recording:
+        """Return whose rows are reported, complete up to this time; 0: as they can be now."""
         raise NotImplementedError
 
     def report(
@@ -31,6 +31,7 @@ class Reporting:
         from_ns: int = 0,
         to_ns: int = 0,
         belief: str | os.PathLike[str] | None = None,
+        model: str | os.PathLike[str] | None = None,
     ) -> Report:
         """Report on all of it, or on a part. Of a run that goes on: on what has happened so far.
 
@@ -48,6 +49,9 @@ class Reporting:
             Only this stretch of CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds; both 0 for all of it.
         belief : path, optional
             CSV file of what is known of powers beside the readings; docs/report.md has its columns.
+        model : path, optional
+            What hardware counters are worth on this GPU, as `joulemap calibrate` learns it. Without it the GPU's own
+            is taken, else the one for GPUs of its kind; "none": counters are left out.
 
         Returns
         -------
@@ -69,7 +73,8 @@ class Reporting:
         begin = _arguments.whole("from_ns", from_ns)
         end = _arguments.whole("to_ns", to_ns)
         given = None if belief is None else os.fspath(belief)
-        source = self._report_source()
+        worth = None if model is None else os.fspath(model)
+        source = self._report_source(end)
 
         def make(number: int) -> _core.Report:
             with self._lock:
@@ -81,6 +86,7 @@ class Reporting:
                     from_ns=begin,
                     to_ns=end,
                     belief=given,
+                    model=worth,
                 )
 
         return Report(make, by)

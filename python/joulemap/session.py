@@ -54,8 +54,9 @@ class Scope(_core.Span):
         CLOCK_MONOTONIC of the last begin and of its end.
     """
 
-    __slots__ = ("_session",)
+    __slots__ = ("_session", "_type")
     _session: Session
+    _type: str
 
     def _failed(self, exc_type: type[BaseException], /) -> None:
         """Close what an exception left open inside; the C side calls it."""
@@ -65,7 +66,7 @@ class Scope(_core.Span):
         """Decorate a function, plain or async."""
 
         def another() -> Scope:
-            return self._session._scope(self.kind, str(self.name), self.samples)
+            return self._session._scope(self.kind, str(self.name), self.samples, self._type)
 
         if inspect.iscoroutinefunction(function):
 
@@ -167,6 +168,7 @@ class Session(Reporting):
         self._running = False
         self._owner = os.getpid()
         self._watches: list[Watch] = []
+        self._complete_ns = 0  # what happened before is in the recording
 
     # ---- life ----
 
@@ -254,11 +256,13 @@ class Session(Reporting):
             raise RuntimeError("this Session has not started: use it in `with`, or call start()")
         return self._run
 
-    def _scope(self, kind: int, name: str, samples: int = 0) -> Scope:
+    def _scope(self, kind: int, name: str, samples: int = 0, type_text: str = "") -> Scope:
         # The core also takes the number of a name: 3 would stand for whatever was named third.
         name = _arguments.text(f"the name of {_WORDS[kind]}", name)
-        scope = Scope(kind, name, 0, _arguments.whole("samples", samples, _MAX_SAMPLES))
+        number = _core.intern(_arguments.text("a type", type_text)) if type_text != "" else 0
+        scope = Scope(kind, name, number, _arguments.whole("samples", samples, _MAX_SAMPLES))
         scope._session = self
+        scope._type = type_text
         return scope
 
     # ---- what the program says of itself ----
@@ -323,9 +327,18 @@ class Session(Reporting):
         """
         return self._scope(_STEP, name, samples)
 
-    def window(self, name: str) -> Scope:
-        """Mark any snippet whose joules are wanted; its `report()` gives them."""
-        return self._scope(_WINDOW, name)
+    def window(self, name: str, *, type: str = "") -> Scope:
+        """Mark any snippet whose joules are wanted; its `report()` gives them.
+
+        Parameters
+        ----------
+        name : str
+            What the rows call it.
+        type : str
+            Its class of work, if it is one: windows of one type are taken to draw the same power where no
+            kernels are seen.
+        """
+        return self._scope(_WINDOW, name, type_text=type)
 
     def mark(self, name: str, **meta: Any) -> None:
         """Note a named instant, with values that JSON can hold; TypeError if it cannot."""
@@ -348,10 +361,16 @@ class Session(Reporting):
         """
         if not isinstance(timeout_s, int | float) or math.isnan(timeout_s):
             raise TypeError(f"timeout_s is a number of seconds, not {timeout_s!r}")
-        return self._started().flush(int(1000 * min(max(0.0, timeout_s), _MAX_TIMEOUT_S)))
+        called_ns = time.monotonic_ns()
+        done = self._started().flush(int(1000 * min(max(0.0, timeout_s), _MAX_TIMEOUT_S)))
+        if done:
+            self._complete_ns = called_ns
+        return done
 
-    def _report_source(self) -> _core.Run:
+    def _report_source(self, until_ns: int) -> _core.Run:
         run = self._started()
+        if 0 < until_ns <= self._complete_ns:
+            return run
         if not self.flush():  # also after the end: a recorder above this process may lag behind
             warnings.warn(
                 "the newest readings are not in the recording yet: the report ends before them",
@@ -390,7 +409,7 @@ class Recording(Reporting):
         with self._lock:
             return self._recording.meta(_arguments.text("key", key))
 
-    def _report_source(self) -> _core.Recording:
+    def _report_source(self, until_ns: int) -> _core.Recording:
         return self._recording
 
 

@@ -18,7 +18,8 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
-from typing import Any, TypeAlias, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import torch
 from torch import nn
@@ -29,6 +30,9 @@ from joulemap import _arguments, _core
 from joulemap._describe import describe
 from joulemap._labels import label
 from joulemap._threads import ThreadState, local
+
+if TYPE_CHECKING:
+    from joulemap.isolation.result import IsolatedLayers
 
 _FORWARD = _core.SPAN_KINDS["forward"]
 _BACKWARD = _core.SPAN_KINDS["backward"]
@@ -329,6 +333,84 @@ def watch(model: nn.Module, name: str | None = None) -> Watch:
         root = next(f"{root}_{i}" for i in range(2, len(taken) + 3) if f"{root}_{i}" not in taken)
     taken.append(root)
     return Watch(model, root, "" if first and name is None else f"{root}.")
+
+
+def isolate(
+    model: nn.Module,
+    inputs: Any,
+    *,
+    layers: Sequence[str] | None = None,
+    backward: bool = False,
+    seconds: float = 60.0,
+    precision: float = 0.02,
+    clock_mhz: float | None = None,
+    progress: bool = True,
+    seed: int = 0,
+) -> IsolatedLayers:
+    """Measure layers of a model alone: the energy of a call, from the GPU's total over bursts with gaps.
+
+    One forward pass shows what each layer is given: values, layout, dtype, requires_grad, autocast. Then each layer
+    is called with that, in bursts that no launch interrupts (CUDA graphs, where one can hold it), in several settings
+    of bursts and gaps that keep the GPU below its power limit. Least squares over these settings (calls x e + gap time
+    x P_gap + bursts x e_edge) give e. The model is left as it was: weights, buffers, gradients, modes, random states.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        On one GPU, in the mode that is wanted (`train()`, `eval()`).
+    inputs : tensor, tuple, list, mapping or callable
+        Of one forward pass: ``model(inputs)``, ``model(*inputs)``, ``model(**inputs)``; a callable makes the pass
+        itself and returns a loss or an output. Gradients and autocast are as they are around this call.
+    layers : list of str, optional
+        Paths of modules, or patterns (``"blocks.*.attn"``); the top-level blocks without it.
+    backward : bool
+        Also the backward pass of each layer: forward and backward together, less forward.
+    seconds : float
+        Of bursts, all layers together. Each has two rounds in any case, 2.5 s or more.
+    precision : float
+        Half of a 95 % interval, as a share of the energy, at which a layer is known well enough.
+    clock_mhz : float, optional
+        Mean SM clock of the live run (`report.quality.clock_mhz`): gaps are made shorter or longer until the layer
+        runs at it, within 1 %.
+    progress : bool
+        Show it on stderr, if that is a terminal.
+    seed : int
+        Of the order of layers and settings.
+
+    Returns
+    -------
+    IsolatedLayers
+        A row a layer and direction; `left_out` says why others have none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is none of the above.
+    RuntimeError
+        If the GPU is not recorded, or tells no energy.
+
+    Examples
+    --------
+    >>> print(joulemap.torch.isolate(model, x, layers=["blocks.*.mlp"]).table())  # doctest: +SKIP
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"isolate() takes a torch.nn.Module, not a {type(model).__name__}")
+    for what, value in (("seconds", seconds), ("precision", precision), ("clock_mhz", clock_mhz)):
+        if value is not None and not value > 0:
+            raise ValueError(f"{what} is a number above 0, not {value!r}")
+    from joulemap.isolation import layers as isolation
+
+    return isolation.isolate(
+        model,
+        inputs,
+        layers=layers,
+        backward=backward,
+        seconds=seconds,
+        precision=precision,
+        clock_mhz=clock_mhz,
+        progress=progress,
+        seed=seed,
+    )
 
 
 class _Watched:

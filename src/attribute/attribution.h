@@ -5,6 +5,7 @@
 #include "attribute/beliefs/source.h"
 #include "attribute/fit/fit.h"
 #include "attribute/work/work.h"
+#include "model/board_model.h"
 #include <joulemap/report.h>
 
 typedef struct jm__board_part {
@@ -27,6 +28,8 @@ typedef struct jm__board_part {
     const jm_sensor *refused_of[JM_POWER_SERIES_MAX + 1]; /* whose; ends with NULL */
     jm__total total;
     jm__belief_lines believed; /* of the file of beliefs */
+    jm__board_model model;     /* of its counters; no features: none is known */
+    size_t counter_windows;    /* that told of powers */
     jm__fit fit;               /* of a fitted board */
     double clock_exponent;     /* power goes with the clock to the power of this; 0: not seen to */
     double *clock_mhz;         /* [columns]: mean while each ran, NAN: not seen; NULL: no clock is recorded */

@@ -26,6 +26,7 @@ struct jm_report {
     jm_report_options options; /* its texts are those below */
     char *phase;
     char *belief;
+    char *model;
 };
 
 static jm_status copy_options(jm_report_options *to, const jm_report_options *from, jm_error *err)
@@ -54,6 +55,7 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
     report->options = wishes;
     JM_TRY(keep(&report->phase, &report->options.phase, err));
     JM_TRY(keep(&report->belief, &report->options.belief, err));
+    JM_TRY(keep(&report->model, &report->options.model, err));
     jm__attribution *a = &report->attribution;
     jm__rollup rollup = {0};
     jm_status status = jm__attribution_begin(a, dataset, &wishes, err);
@@ -119,6 +121,7 @@ void jm_report_free(jm_report *report)
     jm__quality_free(&report->quality);
     free(report->phase);
     free(report->belief);
+    free(report->model);
     if (report->owned != NULL) jm__dataset_free(report->owned);
     free(report);
 }

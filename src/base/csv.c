@@ -11,7 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { RECORD_MAX = 1 << 20, FIELDS_MAX = 256, CHUNK = 1 << 16 };
+enum { RECORD_MAX = 1 << 20, FIELDS_MAX = 512, CHUNK = 1 << 16 };
 
 typedef struct record {
     char *text; /* [RECORD_MAX + 1], fields one after the other, each ended by NUL */
@@ -137,7 +137,7 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
             if (!put(&r, (char)byte)) break;
         }
     }
-    return bad_line(csv, err, "the record is longer than 1 MiB or has more than 256 fields");
+    return bad_line(csv, err, "the record is longer than 1 MiB or has more than 512 fields");
 }
 
 jm_status jm__csv_open(jm__csv **out, const char *path, jm_error *err)
@@ -199,6 +199,16 @@ static size_t find_column(const jm__csv *csv, const char *name)
 bool jm__csv_has(const jm__csv *csv, const char *name)
 {
     return find_column(csv, name) < csv->header.fields;
+}
+
+size_t jm__csv_column_count(const jm__csv *csv)
+{
+    return csv->header.fields;
+}
+
+const char *jm__csv_column_name(const jm__csv *csv, size_t column)
+{
+    return header_text(csv, column);
 }
 
 jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, jm_error *err)

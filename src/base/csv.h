@@ -1,6 +1,6 @@
 /* Reading CSV files with a header line, plain or gzipped: RFC 4180 with LF or CRLF.
  *
- * Bounded: a record of more than 1 MiB or 256 fields is BAD_DATA. Every error
+ * Bounded: a record of more than 1 MiB or 512 fields is BAD_DATA. Every error
  * names file, line and, where there is one, column. */
 #ifndef JM_BASE_CSV_H
 #define JM_BASE_CSV_H
@@ -19,6 +19,10 @@ void jm__csv_close(jm__csv *csv);
 /* The number of a column by its name. BAD_DATA lists those there are. */
 jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, jm_error *err);
 bool jm__csv_has(const jm__csv *csv, const char *name);
+
+/* All of them, in their order. */
+size_t jm__csv_column_count(const jm__csv *csv);
+const char *jm__csv_column_name(const jm__csv *csv, size_t column);
 
 /* The next record; *more is false at the end. Empty lines are passed over. */
 jm_status jm__csv_next(jm__csv *csv, bool *more, jm_error *err);
@@ -39,7 +43,7 @@ jm_status jm__csv_integer(const jm__csv *csv, size_t column, int64_t *value, jm_
  * is not. */
 jm_status jm__csv_scaled(const jm__csv *csv, size_t column, int digits, int64_t *value, jm_error *err);
 
-/* An error at a field of the current record. */
+/* An error at a field of the current record; before the first one, at a column's name. */
 jm_status jm__csv_bad(const jm__csv *csv, size_t column, jm_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

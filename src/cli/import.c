@@ -22,6 +22,27 @@ static int say_what_to_give(const cli_args *args)
     return cli_usage_error(args, "give at least one of %s", all);
 }
 
+/* A recording, and what was read beside it. */
+static int add_counters(const cli_args *args, size_t other_sources)
+{
+    const jm_counters_options counters = {
+        .size = sizeof counters,
+        .overwrite = cli_has(args, "--force"),
+        .onto = cli_get(args, "--onto"),
+        .path = cli_get(args, "--output"),
+        .counters = cli_get(args, "--counters"),
+        .board = cli_get(args, "--board"),
+    };
+    if (counters.onto == NULL) return cli_usage_error(args, "--counters needs --onto RECORDING");
+    if (counters.counters == NULL) return cli_usage_error(args, "--onto needs --counters");
+    if (other_sources > 0) return cli_usage_error(args, "--onto takes --counters alone");
+    jm_error err;
+    cli_progress("reading and writing");
+    jm_status status = jm_recording_add_counters(&counters, &err);
+    cli_progress(NULL);
+    return status == JM_OK ? 0 : cli_fail(args, &err);
+}
+
 static int run(const cli_args *args)
 {
     jm_import_options import_options = {
@@ -35,6 +56,7 @@ static int run(const cli_args *args)
         import_options.files[i] = cli_get(args, sources[i].option);
         given += import_options.files[i] != NULL;
     }
+    if (cli_has(args, "--onto") || cli_has(args, "--counters")) return add_counters(args, given);
     if (given == 0) return say_what_to_give(args);
     jm_error err;
     cli_progress("reading and writing");
@@ -47,11 +69,15 @@ static const cli_option options[] = {
     {"--output", 'o', "FILE", "the recording to write", NULL, true},
     {"--force", 'f', NULL, "replace an existing recording", NULL, false},
     {"--board", 'b', "PROFILE",
-     "profile of the GPU that knows the sensors: h200, h100, ... (default: generic)", NULL, false},
+     "profile of the GPU that knows the sensors: h200, h100, ... (default: generic); with --onto, the "
+     "number of the GPU, where there is more than one",
+     NULL, false},
 #define X(name, option, text) {"--" #option, 0, "CSV", text, NULL, false},
     JM_IMPORT_MAP(X)
 #undef X
-        {0},
+        {"--onto", 0, "RECORDING", "Copy this recording, and add --counters.", NULL, false},
+    {"--counters", 0, "CSV", "Hardware counters for --onto: start_ns,end_ns,METRIC...", NULL, false},
+    {0},
 };
 
 const cli_verb cli_verb_import = {
@@ -62,10 +88,21 @@ const cli_verb cli_verb_import = {
         "Files may be plain or gzipped; other columns are ignored; times are seconds from any common zero.\n"
         "\n"
         "Sensors go by their names in the profile. Rows of the same part that follow each other make "
-        "a phase of that name: see `joulemap report --phase`. A segment counts as one kernel row that "
-        "stands for kernel_launches calls; with --kernels beside it, segments only tell the phases.\n"
+        "a phase of that name: see `joulemap report --phase`. A part that has a text in the column phase is "
+        "a "
+        "window of that phase instead, each row one of its own. A segment counts as one kernel row that "
+        "stands for kernel_launches calls; with --kernels beside it, segments only tell phases and windows.\n"
         "\n"
-        "Stamps are kept as read; reports put late ones of the sample ring right.\n",
+        "Stamps are kept as read; reports put late ones of the sample ring right.\n"
+        "\n"
+        "Counters that were read beside a recording are added to a copy of it:\n"
+        "\n"
+        "  joulemap import --onto run.joulemap --counters counters.csv.gz -o all.joulemap\n"
+        "\n"
+        "A line is a window, from start_ns to end_ns of CLOCK_REALTIME, with what was counted in it; an "
+        "empty "
+        "field was not measured. Windows are sorted and do not overlap. Onto a recording that came from CSV "
+        "itself, times are on the clock of those files.\n",
     .options = options,
     .run = run,
 };

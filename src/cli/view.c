@@ -29,6 +29,7 @@ int cli_view_open(const cli_args *args, jm_recording **recording, jm_report_opti
         .by = cli_has(args, "--by") ? parse_by(cli_get(args, "--by")) : JM_BY_LAYER,
         .phase = cli_get(args, "--phase"),
         .belief = cli_get(args, "--belief"),
+        .model = cli_get(args, "--model"),
         .process_id = process,
     };
     jm_error err = {0};

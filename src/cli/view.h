@@ -7,13 +7,17 @@
 extern const char cli_view_keys[]; /* the texts of JM_BY_MAP, each after a "|" */
 
 /* Their options, for the table of a verb. */
-#define CLI_VIEW_OPTIONS                                                                                     \
-    {"--by", 'b', "KEY", "what a row stands for (default: layer)", cli_view_keys + 1, false},                \
-        {"--phase", 'p', "NAME", "only what happened inside phases of this name", NULL, false},              \
-        {"--belief", 0, "FILE", "what is known of powers beside the readings: a CSV file", NULL, false},     \
-        {"--board", 0, "N", "only the GPU of this index, as `joulemap list` counts", NULL, false},           \
-    {                                                                                                        \
-        "--process", 0, "PID", "only this process of the recording", NULL, false                             \
+#define CLI_VIEW_OPTIONS                                                                                       \
+    {"--by", 'b', "KEY", "what a row stands for (default: layer)", cli_view_keys + 1, false},                  \
+        {"--phase", 'p', "NAME", "only what happened inside phases of this name", NULL, false},                \
+        {"--belief", 0, "FILE", "what is known of powers beside the readings: a CSV file", NULL, false},       \
+        {"--model", 0,                                                                                         \
+         "FILE",    "what hardware counters are worth: a model of `joulemap calibrate`; none: leave them out", \
+         NULL,      false},                                                                                    \
+                                                                                                               \
+        {"--board", 0, "N", "only the GPU of this index, as `joulemap list` counts", NULL, false},             \
+    {                                                                                                          \
+        "--process", 0, "PID", "only this process of the recording", NULL, false                               \
     }
 
 /* Fill `options` and open the recording that operand 0 names. CLI_GO_ON, or the exit code; then nothing is

@@ -13,6 +13,12 @@ static bool copy_text(char *out, size_t size, const json_t *text)
     return length >= 0 && (size_t)length < size;
 }
 
+static bool is_unit(const char *unit)
+{
+    return strcmp(unit, JM_COUNTER_EVENTS) == 0 || strcmp(unit, JM_COUNTER_PERCENT) == 0 ||
+           strcmp(unit, JM_COUNTER_SLOT_CYCLES) == 0;
+}
+
 static bool metric_read(jm__chip *chip, const json_t *entry, size_t group)
 {
     if (chip->metric_count == JM_COUNTER_METRICS_MAX) return false;
@@ -20,7 +26,7 @@ static bool metric_read(jm__chip *chip, const json_t *entry, size_t group)
     metric->group = group;
     return copy_text(metric->name, sizeof metric->name, json_object_get(entry, "name")) &&
            copy_text(metric->unit, sizeof metric->unit, json_object_get(entry, "unit")) &&
-           (strcmp(metric->unit, "count") == 0 || strcmp(metric->unit, "%") == 0);
+           is_unit(metric->unit);
 }
 
 static bool groups_read(jm__chip *chip, const json_t *groups)
@@ -65,4 +71,19 @@ jm_status jm__chip_load(jm__chip *chip, const char *name, jm_error *err)
     }
     if (others == NULL) return jm__fail(err, JM_BAD_DATA, 0, "", "there is no list of counters for %s", name);
     return chip_read(chip, others, err);
+}
+
+const char *jm__metric_unit(const char *name)
+{
+    static const char *const units[] = {JM_COUNTER_EVENTS, JM_COUNTER_PERCENT, JM_COUNTER_SLOT_CYCLES};
+    for (const jm__embedded *data = jm__chip_table; data->name != NULL; data++) {
+        jm__chip chip;
+        if (chip_read(&chip, data, NULL) != JM_OK) continue;
+        for (size_t m = 0; m < chip.metric_count; m++) {
+            if (strcmp(chip.metrics[m].name, name) != 0) continue;
+            for (size_t u = 0; u < sizeof units / sizeof *units; u++)
+                if (strcmp(chip.metrics[m].unit, units[u]) == 0) return units[u];
+        }
+    }
+    return NULL;
 }

@@ -11,7 +11,7 @@
 
 typedef struct jm__metric {
     char name[JM_METRIC_TEXT]; /* as CUPTI calls it */
-    char unit[16];             /* "count": events or cycles within the sample; "%": of what is possible */
+    char unit[16];             /* rows/counters.h */
     size_t group;
 } jm__metric;
 
@@ -27,5 +27,8 @@ extern const jm__embedded jm__chip_table[]; /* src/counters/chips */
 
 /* The list of a chip, else ("" too) the one for all others. BAD_DATA: a file of ours is wrong. */
 jm_status jm__chip_load(jm__chip *chip, const char *name, jm_error *err);
+
+/* The unit of a metric that some chip's list has; NULL: none has it. */
+const char *jm__metric_unit(const char *name);
 
 #endif

@@ -12,6 +12,25 @@ void jm__import_seen(jm__import *im, int64_t start_ns, int64_t end_ns)
     if (end_ns > im->last_ns) im->last_ns = end_ns;
 }
 
+size_t jm__import_phase_of(const jm__import *im, size_t part)
+{
+    return part == 0 || part > im->phases.count ? 0 : im->phases.items[part - 1];
+}
+
+jm_status jm__import_put_in_phase(jm__import *im, size_t part, size_t phase, jm_error *err)
+{
+    while (im->phases.count < part)
+        if (!jm__vec_push(&im->phases, 0)) return jm__no_memory(err, "jm_recording_import");
+    im->phases.items[part - 1] = phase;
+    return JM_OK;
+}
+
+jm_status jm__import_add_window(jm__import *im, size_t part, int64_t start_ns, int64_t end_ns, jm_error *err)
+{
+    jm__occurrence next = {part, start_ns, end_ns, 0};
+    return jm__vec_push(&im->occurrences, next) ? JM_OK : jm__no_memory(err, "jm_recording_import");
+}
+
 jm_status jm__import_add_to_part(jm__import *im, size_t *open, size_t part, int64_t start_ns, int64_t end_ns,
                                  jm_error *err)
 {
@@ -22,9 +41,8 @@ jm_status jm__import_add_to_part(jm__import *im, size_t *open, size_t part, int6
         return JM_OK;
     }
     *open = SIZE_MAX;
-    if (part == 0) return JM_OK;
-    jm__occurrence next = {part, start_ns, end_ns, 0};
-    if (!jm__vec_push(&im->occurrences, next)) return jm__no_memory(err, "jm_recording_import");
+    if (part == 0 || jm__import_phase_of(im, part) != 0) return JM_OK;
+    JM_TRY(jm__import_add_window(im, part, start_ns, end_ns, err));
     *open = im->occurrences.count - 1;
     return JM_OK;
 }

@@ -13,6 +13,7 @@ static void import_free(jm__import *im)
     jm__import_free_boards(im);
     jm__texts_free(&im->parts);
     jm__texts_free(&im->kernels);
+    jm__vec_free(&im->phases);
     jm__vec_free(&im->occurrences);
     jm__vec_free(&im->rows);
     jm__vec_free(&im->streams);

@@ -42,6 +42,7 @@ typedef struct jm__import {
     jm__profile profile;
     JM_VEC(jm__import_board) boards; /* the first: the GPU, with the sensors of its profile */
     jm__texts parts, kernels;
+    JM_VEC(size_t) phases; /* [part - 1]: the part that it is a window of; 0, or past the end: none */
     JM_VEC(jm__occurrence) occurrences;
     JM_VEC(jm__import_kernel) rows;
     JM_VEC(jm__import_stream) streams;
@@ -67,6 +68,14 @@ void jm__import_seen(jm__import *im, int64_t start_ns, int64_t end_ns);
 jm_status jm__import_add_to_part(jm__import *im, size_t *open, size_t part, int64_t start_ns, int64_t end_ns,
                                  jm_error *err);
 
+/* From now on the part is a window of that phase; then its rows in the order of files need not be its
+ * stretches of time, and add none of these. */
+jm_status jm__import_put_in_phase(jm__import *im, size_t part, size_t phase, jm_error *err);
+size_t jm__import_phase_of(const jm__import *im, size_t part);
+
+/* One window. */
+jm_status jm__import_add_window(jm__import *im, size_t part, int64_t start_ns, int64_t end_ns, jm_error *err);
+
 jm_status jm__import_add_kernel(jm__import *im, jm__import_kernel row, jm_error *err);
 
 /* The index of the stream of this number, made if it is not there. */
@@ -78,8 +87,8 @@ void jm__import_free_boards(jm__import *im);
  * numbers; before jm__import_span_of. */
 void jm__import_unite(jm__import *im);
 
-/* The occurrence of its part that a kernel began in; 0: none. */
-int64_t jm__import_span_of(const jm__import *im, const jm__import_kernel *row);
+/* The span of the occurrence of a part that something began in; 0: none. */
+int64_t jm__import_span_of(const jm__import *im, size_t part, int64_t start_ns);
 
 /* All of it as a recording. */
 jm_status jm__import_write(jm__import *im, jm_error *err);

@@ -38,11 +38,11 @@ void jm__import_unite(jm__import *im)
     qsort(o, im->occurrences.count, sizeof *o, by_part_and_start); /* for jm__import_span_of */
 }
 
-int64_t jm__import_span_of(const jm__import *im, const jm__import_kernel *row)
+int64_t jm__import_span_of(const jm__import *im, size_t part, int64_t start_ns)
 {
     const jm__occurrence *o = im->occurrences.items;
     size_t at;
     jm__search(at, im->occurrences.count,
-               o[at].part != row->part ? o[at].part < row->part : o[at].start_ns <= row->start_ns);
-    return at == 0 || o[at - 1].part != row->part ? 0 : o[at - 1].span_id;
+               o[at].part != part ? o[at].part < part : o[at].start_ns <= start_ns);
+    return at == 0 || o[at - 1].part != part ? 0 : o[at - 1].span_id;
 }

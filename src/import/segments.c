@@ -1,4 +1,4 @@
-/* Host-timed work: part,kernel,t_start_s,t_end_s,kernel_launches. */
+/* Host-timed work: part,kernel,t_start_s,t_end_s,kernel_launches[,phase]. */
 #include "base/status.h"
 #include "import/import.h"
 
@@ -8,15 +8,44 @@ static jm_status check_order(const jm__csv *csv, size_t column, const jm__import
     return jm__csv_bad(csv, column, err, "the end lies before the start");
 }
 
+/* A part is a phase, or a window of one and the same. */
+static jm_status take_window(jm__import *im, const jm__csv *csv, size_t column, const jm__import_kernel *row,
+                             bool is_new, size_t *open_phase, jm_error *err)
+{
+    size_t phase;
+    JM_TRY(jm__texts_number(&im->parts, jm__csv_text(csv, column), &phase, err));
+    if (row->part == 0 || row->part == phase)
+        return jm__csv_bad(csv, column, err, "a part of a phase has a name of its own");
+    if (jm__import_phase_of(im, phase) != 0)
+        return jm__csv_bad(csv, column, err, "\"%.60s\" lies in a phase itself", jm__csv_text(csv, column));
+    if (!is_new && jm__import_phase_of(im, row->part) != phase)
+        return jm__csv_bad(csv, column, err, "\"%.60s\" did not lie in this phase before",
+                           jm__texts_at(&im->parts, row->part));
+    JM_TRY(jm__import_put_in_phase(im, row->part, phase, err));
+    JM_TRY(jm__import_add_window(im, row->part, row->start_ns, row->end_ns, err));
+    return jm__import_add_to_part(im, open_phase, phase, row->start_ns, row->end_ns, err);
+}
+
+static jm_status take_part(jm__import *im, const jm__csv *csv, size_t column, const jm__import_kernel *row,
+                           size_t *open, jm_error *err)
+{
+    if (jm__import_phase_of(im, row->part) != 0)
+        return jm__csv_bad(csv, column, err, "\"%.60s\" lay in a phase before",
+                           jm__texts_at(&im->parts, row->part));
+    return jm__import_add_to_part(im, open, row->part, row->start_ns, row->end_ns, err);
+}
+
 jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
 {
-    size_t part, kernel, start, end, calls = 0, open = SIZE_MAX;
+    size_t part, kernel, start, end, calls = 0, phase = 0, open = SIZE_MAX;
     JM_TRY(jm__csv_column(csv, "part", &part, err));
     JM_TRY(jm__csv_column(csv, "kernel", &kernel, err));
     JM_TRY(jm__csv_column(csv, "t_start_s", &start, err));
     JM_TRY(jm__csv_column(csv, "t_end_s", &end, err));
     bool has_calls = jm__csv_has(csv, "kernel_launches");
     if (has_calls) JM_TRY(jm__csv_column(csv, "kernel_launches", &calls, err));
+    bool has_phase = jm__csv_has(csv, "phase");
+    if (has_phase) JM_TRY(jm__csv_column(csv, "phase", &phase, err));
     /* The same work must not count twice where true times of its kernels are there. */
     bool as_kernels = im->options.files[JM_IMPORT_KERNELS] == NULL;
     for (;;) {
@@ -30,9 +59,13 @@ jm_status jm__import_segments(jm__import *im, jm__csv *csv, jm_error *err)
         if (has_calls && jm__csv_text(csv, calls)[0] != '\0')
             JM_TRY(jm__csv_integer(csv, calls, &row.calls, err));
         if (row.calls < 1) return jm__csv_bad(csv, calls, err, "a segment has at least one launch");
+        size_t known_parts = im->parts.items.count;
         JM_TRY(jm__texts_number(&im->parts, jm__csv_text(csv, part), &row.part, err));
         JM_TRY(jm__texts_number(&im->kernels, jm__csv_text(csv, kernel), &row.name, err));
-        JM_TRY(jm__import_add_to_part(im, &open, row.part, row.start_ns, row.end_ns, err));
+        if (has_phase && jm__csv_text(csv, phase)[0] != '\0')
+            JM_TRY(take_window(im, csv, phase, &row, row.part > known_parts, &open, err));
+        else
+            JM_TRY(take_part(im, csv, part, &row, &open, err));
         jm__import_seen(im, row.start_ns, row.end_ns);
         if (as_kernels && row.name != 0) JM_TRY(jm__import_add_kernel(im, row, err));
     }

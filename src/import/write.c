@@ -66,13 +66,15 @@ static jm_status write_spans(jm__writer *writer, jm__import *im, jm_error *err)
 {
     for (size_t i = 0; i < im->occurrences.count; i++) {
         const jm__occurrence *o = &im->occurrences.items[i];
+        size_t phase = jm__import_phase_of(im, o->part);
         jm__span span = {
             .id = o->span_id,
             .process_id = IMPORT_PROCESS,
             .thread_id = IMPORT_PROCESS,
             .start_ns = o->start_ns,
             .end_ns = -1,
-            .kind = JM_SPAN_PHASE,
+            .parent_id = phase == 0 ? 0 : jm__import_span_of(im, phase, o->start_ns),
+            .kind = phase == 0 ? JM_SPAN_PHASE : JM_SPAN_WINDOW,
         };
         span.name_id = jm__writer_name(writer, jm__texts_at(&im->parts, o->part));
         if (span.name_id < 0) return jm__no_memory(err, "jm_recording_import");
@@ -110,7 +112,7 @@ static jm_status write_kernels(jm__writer *writer, jm__import *im, const int64_t
                 .end_ns = row->end_ns,
                 .class_id = class_ids[row->name],
                 .stream_id = im->streams.items[row->stream].id,
-                .span_id = jm__import_span_of(im, row),
+                .span_id = jm__import_span_of(im, row->part, row->start_ns),
                 .launch_ns = -1,
                 .calls = row->calls,
             };

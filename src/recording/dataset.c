@@ -137,8 +137,10 @@ static int64_t noted(const jm_recording *recording, const char *key)
 static bool copy_damage(jm__loading *loading, const jm_recording *recording)
 {
     const char *damage = jm_recording_damage(recording);
-    if (damage != NULL) loading->view.damage = jm__loading_keep(loading, damage);
-    return damage == NULL || loading->view.damage != NULL;
+    const char *told = loading->view.damage;
+    if (damage == NULL || (told != NULL && strcmp(told, damage) == 0)) return true;
+    loading->view.damage = jm__loading_keep(loading, damage);
+    return loading->view.damage != NULL;
 }
 
 /* What the recording knows of itself. */
@@ -160,6 +162,15 @@ static jm_status each_kernel(void *context, bool by_time, jm__kernel_taker take,
     return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
 
+static jm_status each_counter_block(void *context, jm__counter_taker take, void *taker, jm_error *err)
+{
+    jm__loading *loading = context;
+    jm_recording *recording = loading->kernels.recording;
+    JM_TRY(jm__counter_blocks_each(recording, loading->counter_sets.items, loading->counter_sets.count, take,
+                                   taker, err));
+    return copy_damage(loading, recording) ? JM_OK : jm__no_memory(err, "jm__dataset_load");
+}
+
 /* ---- loading */
 
 #define SHOW(field, vec) (view->field##s = loading->vec.items, view->field##_count = loading->vec.count)
@@ -178,6 +189,12 @@ static void show(jm__loading *loading)
     view->processes = loading->processes.items;
     view->process_count = loading->processes.count;
     view->kernels = (jm__kernel_source){each_kernel, loading};
+    view->counters = (jm__counter_source){
+        .sets = loading->counter_sets.items,
+        .set_count = loading->counter_sets.count,
+        .each = loading->counter_sets.count > 0 ? each_counter_block : NULL,
+        .context = loading,
+    };
     view->classes = loading->classes.items;
     view->class_count = loading->classes.count;
     view->losses = loading->losses.items;
@@ -249,6 +266,7 @@ void jm__dataset_free(jm__dataset *dataset)
     jm__vec_free(&loading->losses);
     jm__vec_free(&loading->events);
     jm__vec_free(&loading->names);
+    jm__vec_free(&loading->counter_sets);
     free(loading);
 }
 

@@ -2,6 +2,7 @@
 #ifndef JM_RECORDING_DATASET_H
 #define JM_RECORDING_DATASET_H
 
+#include "recording/counter_source.h"
 #include "recording/kernel_source.h"
 #include "rows/rows.h"
 #include "sample/sampler.h"
@@ -24,7 +25,8 @@ typedef struct jm__dataset {
     size_t class_count;
     const jm__stream *streams;
     size_t stream_count;
-    jm__kernel_source kernels; /* not held: they pass by */
+    jm__kernel_source kernels;   /* not held: they pass by */
+    jm__counter_source counters; /* likewise */
     const jm__mark *marks;
     size_t mark_count;
     const jm__loss *losses;
@@ -39,8 +41,8 @@ typedef struct jm__dataset {
     jm__sampler_cost cost;
 } jm__dataset;
 
-/* Read everything but the kernels, for which the recording must live as long as the dataset; what a damaged
- * file still gives, with its damage noted in the recording. */
+/* Read everything but kernels and counters, for which the recording must live as long as the dataset; what a
+ * damaged file still gives, with its damage noted in the recording. */
 jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err);
 void jm__dataset_free(jm__dataset *dataset);
 

@@ -192,13 +192,33 @@ static bool take_event(void *context, const void *row)
     return jm__vec_push(&loading->events, event);
 }
 
+static bool take_counter_set(void *context, const void *row)
+{
+    jm__loading *loading = context;
+    jm__counter_set set = *(const jm__counter_set *)row, blank = {.metrics = "[]", .units = "[]"};
+    if (!in_range(set.board_id, loading->boards.count) || set.metric_count < 1 ||
+        set.metric_count > JM_COUNTER_METRICS_MAX)
+        return stray(loading);
+    set.metrics = jm__loading_keep(loading, set.metrics);
+    set.units = jm__loading_keep(loading, set.units);
+    if (set.metrics == NULL || set.units == NULL) return false;
+    PLACE(loading->counter_sets, set, blank, JM_NUMBERED_MAX);
+}
+
 const jm__taken_table jm__taken_tables[] = {
-    {JM_TABLE_BOARDS, take_board},         {JM_TABLE_SENSORS, take_sensor},
-    {JM_TABLE_NAMES, take_name},           {JM_TABLE_SPAN_KINDS, take_span_kind},
-    {JM_TABLE_PROCESSES, take_process},    {JM_TABLE_SPANS, take_span},
-    {JM_TABLE_KERNEL_CLASSES, take_class}, {JM_TABLE_STREAMS, take_stream},
-    {JM_TABLE_READINGS, take_reading},     {JM_TABLE_MARKS, take_mark},
-    {JM_TABLE_LOSSES, take_loss},          {JM_TABLE_EVENTS, take_event},
+    {JM_TABLE_BOARDS, take_board},
+    {JM_TABLE_SENSORS, take_sensor},
+    {JM_TABLE_NAMES, take_name},
+    {JM_TABLE_SPAN_KINDS, take_span_kind},
+    {JM_TABLE_PROCESSES, take_process},
+    {JM_TABLE_SPANS, take_span},
+    {JM_TABLE_KERNEL_CLASSES, take_class},
+    {JM_TABLE_STREAMS, take_stream},
+    {JM_TABLE_READINGS, take_reading},
+    {JM_TABLE_MARKS, take_mark},
+    {JM_TABLE_LOSSES, take_loss},
+    {JM_TABLE_EVENTS, take_event},
+    {JM_TABLE_COUNTER_SETS, take_counter_set},
 };
 
 const size_t jm__taken_table_count = sizeof jm__taken_tables / sizeof *jm__taken_tables;

@@ -18,6 +18,7 @@ typedef struct jm__loading {
     JM_VEC(jm__kernel_class) classes;
     JM_VEC(jm__stream) streams;
     jm__kernel_table kernels;
+    JM_VEC(jm__counter_set) counter_sets;
     JM_VEC(jm__mark) marks;
     JM_VEC(jm__loss) losses;
     JM_VEC(jm__event) events;

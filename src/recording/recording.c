@@ -284,6 +284,13 @@ static jm_status note_missing_close(jm_recording *recording, jm_error *err)
         whole_s, but);
 }
 
+/* A copy has what the other one still gave, and what was missing there is missing here. */
+static jm_status note_copied_damage(jm_recording *recording, jm_error *err)
+{
+    const char *damage = jm_recording_meta(recording, "damage");
+    return damage == NULL ? JM_OK : jm__recording_note_damage(recording, err, "%s", damage);
+}
+
 const char *jm_recording_damage(const jm_recording *recording)
 {
     return recording->damage.length == 0 ? NULL : recording->damage.text;
@@ -366,6 +373,7 @@ jm_status jm_recording_open(jm_recording **out, const char *path, jm_error *err)
     bool foreign = recording->marks.application_id != JM_RECORDING_APPLICATION_ID;
     if (status == JM_BAD_DATA && !foreign) status = open_damaged(recording, err);
     if (status == JM_OK && !recording->cut) status = note_missing_close(recording, err);
+    if (status == JM_OK) status = note_copied_damage(recording, err);
     if (status != JM_OK) {
         jm_recording_close(recording);
         return status;

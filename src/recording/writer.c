@@ -11,6 +11,7 @@
 #include "recording/insert.h"
 #include "recording/journal.h"
 #include "recording/recording.h"
+#include "recording/rewrite.h"
 #include "recording/room.h"
 #include "rows/span_kind.h"
 #include "timeline/names.h"
@@ -41,11 +42,12 @@ struct jm__writer {
     JM_VEC(jm__counter_set) counter_sets; /* own their texts */
     size_t names_written, boards_written, sensors_written, streams_written, classes_written,
         counter_sets_written;
-    int64_t checkpoint_ns; /* when the journal was last emptied into the file, 0: never */
-    int64_t complete_ns;   /* of the last commit that worked, 0: none */
-    bool closing;          /* the next commit sets the end mark */
-    jm_status failure;     /* of the last commit, JM_OK if it worked */
-    pthread_mutex_t lock;  /* the database, when a reader in this process shares it */
+    int64_t counter_sets_copied; /* with numbers below those of counter_sets */
+    int64_t checkpoint_ns;       /* when the journal was last emptied into the file, 0: never */
+    int64_t complete_ns;         /* of the last commit that worked, 0: none */
+    bool closing;                /* the next commit sets the end mark */
+    jm_status failure;           /* of the last commit, JM_OK if it worked */
+    pthread_mutex_t lock;        /* the database, when a reader in this process shares it */
     jm_recording *recording;
 };
 
@@ -68,11 +70,20 @@ static int insert_span_kind(jm__inserter *inserter, jm_span_kind kind)
     return jm__insert(inserter, JM_TABLE_SPAN_KINDS, &row);
 }
 
-/* What stands in every recording from its start. */
-static jm_status write_first_rows(jm__writer *writer, jm_error *err)
+static jm_status copy_rows(jm__writer *writer, jm_recording *from, jm_error *err)
 {
+    jm__rewriting to = {.db = writer->db, .path = writer->path, .inserter = &writer->inserter};
+    JM_TRY(jm__rewrite(&to, from, err));
+    writer->counter_sets_copied = to.counter_sets;
+    return JM_OK;
+}
+
+/* What stands in every recording from its start; a copy has the kinds of spans of the other one. */
+static jm_status write_first_rows(jm__writer *writer, jm_recording *from, jm_error *err)
+{
+    if (from != NULL) JM_TRY(copy_rows(writer, from, err));
     int rc = sqlite3_exec(writer->db, "BEGIN", NULL, NULL, NULL);
-    for (int kind = 1; rc == SQLITE_OK && kind < JM_SPAN_KIND_COUNT; kind++)
+    for (int kind = 1; rc == SQLITE_OK && from == NULL && kind < JM_SPAN_KIND_COUNT; kind++)
         rc = insert_span_kind(&writer->inserter, (jm_span_kind)kind);
     if (rc == SQLITE_OK) rc = insert_meta(&writer->inserter, "joulemap_version", jm_version());
     if (rc == SQLITE_OK) rc = insert_number(&writer->inserter, "recorder_pid", getpid());
@@ -106,7 +117,7 @@ static void free_writer(jm__writer *writer)
     free(writer);
 }
 
-jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, jm_error *err)
+static jm_status create(jm__writer **out, const char *path, bool overwrite, jm_recording *from, jm_error *err)
 {
     jm__writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return jm__no_memory(err, "jm__writer_create");
@@ -117,13 +128,24 @@ jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, 
         status = jm__no_memory(err, "jm__writer_create");
     if (status == JM_OK) status = jm__database_create(&writer->db, path, JM_RECORDING_VERSION, err);
     if (status == JM_OK) status = jm__inserter_prepare(&writer->inserter, writer->db, path, err);
-    if (status == JM_OK) status = write_first_rows(writer, err);
+    if (status == JM_OK) status = write_first_rows(writer, from, err);
     if (status != JM_OK) {
         jm__writer_discard(writer);
         return status;
     }
     *out = writer;
     return JM_OK;
+}
+
+jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, jm_error *err)
+{
+    return create(out, path, overwrite, NULL, err);
+}
+
+jm_status jm__writer_create_copy(jm__writer **out, const char *path, bool overwrite, jm_recording *from,
+                                 jm_error *err)
+{
+    return create(out, path, overwrite, from, err);
 }
 
 /* ---- commits */
@@ -385,12 +407,13 @@ jm_status jm__writer_counter_set(jm__writer *writer, jm__counter_set *set, jm_er
     if (set->metric_count < 1 || set->metric_count > JM_COUNTER_METRICS_MAX)
         return jm__fail(err, JM_LIMIT, 0, "jm__writer_counter_set", "a set of counters has 1 to %d metrics",
                         JM_COUNTER_METRICS_MAX);
-    if (writer->counter_sets.count >= JM_NUMBERED_MAX)
+    int64_t numbered = writer->counter_sets_copied + (int64_t)writer->counter_sets.count;
+    if (numbered >= JM_NUMBERED_MAX)
         return jm__fail(err, JM_LIMIT, 0, "jm__writer_counter_set", "a recording holds at most %u sets",
                         JM_NUMBERED_MAX);
     char *metrics = strdup(set->metrics), *units = strdup(set->units);
     jm__counter_set row = *set;
-    row.id = (int64_t)writer->counter_sets.count + 1;
+    row.id = numbered + 1;
     row.metrics = metrics;
     row.units = units;
     if (metrics == NULL || units == NULL || !jm__vec_push(&writer->counter_sets, row)) {
@@ -404,9 +427,9 @@ jm_status jm__writer_counter_set(jm__writer *writer, jm__counter_set *set, jm_er
 
 jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *block, jm_error *err)
 {
-    bool known = block->set_id >= 1 && block->set_id <= (int64_t)writer->counter_sets.count;
-    if (!known ||
-        !jm__counter_block_is_sound(block, writer->counter_sets.items[block->set_id - 1].metric_count))
+    int64_t index = block->set_id - writer->counter_sets_copied - 1;
+    bool known = index >= 0 && index < (int64_t)writer->counter_sets.count;
+    if (!known || !jm__counter_block_is_sound(block, writer->counter_sets.items[index].metric_count))
         return jm__fail(err, JM_BAD_DATA, 0, "jm__writer_counter_block",
                         "a block of %lld samples in %zu bytes is none of set %lld", (long long)block->count,
                         block->data.size, (long long)block->set_id);

@@ -17,6 +17,11 @@ typedef struct jm__writer jm__writer;
  * jm__writer_keep or _close. */
 jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, jm_error *err);
 
+/* With all rows of another recording, as they can be read, for counters and facts to be added: what else has
+ * numbers would get some that are taken. `from` is another file. */
+jm_status jm__writer_create_copy(jm__writer **out, const char *path, bool overwrite, jm_recording *from,
+                                 jm_error *err);
+
 /* Same text, same id (>= 1); 0 for "" or NULL; negative on failure. */
 int64_t jm__writer_name(jm__writer *writer, const char *text);
 

@@ -16,6 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Units of ours. Whatever else a set says is a rate already. */
+#define JM_COUNTER_EVENTS      "count"      /* events or cycles within the sample */
+#define JM_COUNTER_PERCENT     "%"          /* of what is possible */
+#define JM_COUNTER_SLOT_CYCLES "slot-cycle" /* all of a set together: each slot for a warp in each cycle */
+
 #define JM_COUNTER_METRICS_MAX     256
 #define JM_COUNTER_BLOCK_BYTES_MAX ((size_t)256 << 10)
 

@@ -296,6 +296,46 @@ def test_steps_and_epochs_have_names_of_their_own_one_by_one(session: joulemap.S
     assert [row.name for row in rows if row.kind == "epoch"] == ["warm epoch", "cold epoch"]
 
 
+def test_a_window_may_be_a_class_of_work_also_as_a_decorator(session: joulemap.Session, spans: Spans) -> None:
+    with session.window("one", type="Linear(2, 3)"):
+        time.sleep(0.3)
+
+    @session.window("two", type="Linear(2, 3)")
+    def work() -> None:
+        time.sleep(0.3)
+
+    work()
+    assert [(span.name, span.type) for span in spans("window")] == [("one", "Linear(2, 3)"), ("two", "Linear(2, 3)")]
+    row = next(row for row in session.report("type").rows if row.name == "Linear(2, 3)")
+    assert row.calls == 2
+    with pytest.raises(TypeError, match="a type is a text, not 3"):
+        session.window("three", type=3)  # type: ignore[arg-type]
+
+
+def test_a_report_on_what_is_complete_waits_for_nothing_newer(
+    session: joulemap.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    flush = session.flush
+
+    def counted(timeout_s: float = 10.0) -> bool:
+        waits.append(timeout_s)
+        return flush(timeout_s)
+
+    monkeypatch.setattr(session, "flush", counted)
+    begin_ns = time.monotonic_ns()
+    time.sleep(0.2)
+    end_ns = time.monotonic_ns()
+    first = session.report("board", from_ns=begin_ns, to_ns=end_ns).totals
+    assert len(waits) == 1
+    again = session.report("board", from_ns=begin_ns, to_ns=end_ns).totals
+    assert len(waits) == 1
+    assert known(again.total_energy_j) == pytest.approx(known(first.total_energy_j), rel=0.02)
+    session.report("board", from_ns=begin_ns, to_ns=time.monotonic_ns())
+    session.report("board")
+    assert len(waits) == 3
+
+
 def test_a_scope_decorates_functions(session: joulemap.Session, spans: Spans) -> None:
     @session.window("add")
     def add(a: int, b: int) -> int:
@@ -583,7 +623,7 @@ def test_a_signal_during_a_report_may_ask_for_another() -> None:
 
         run = joulemap.Session(sim="h200").start()
         time.sleep(0.1)
-        core = run._report_source()
+        core = run._report_source(0)
         reports = []
 
         class Interrupted:  # the signal comes while the first report is being made
@@ -592,7 +632,7 @@ def test_a_signal_during_a_report_may_ask_for_another() -> None:
                     signal.raise_signal(signal.SIGALRM)
                 return core.report(*args, **options)
 
-        run._report_source = Interrupted
+        run._report_source = lambda until_ns: Interrupted()
         signal.signal(signal.SIGALRM, lambda *_: reports.append(None) or reports.append(run.report()))
         reports.append(run.report())
         print(len(reports), reports[-1].totals.total_energy_j > 0)

@@ -30,7 +30,8 @@ static void test_every_list_loads_and_names_no_counter_twice(void **state)
         assert_true(chip.metric_count > 10);
         for (size_t i = 0; i < chip.metric_count; i++) {
             bool percent = strstr(chip.metrics[i].name, ".pct") != NULL;
-            assert_string_equal(chip.metrics[i].unit, percent ? "%" : "count");
+            bool slots = strstr(chip.metrics[i].name, "tpc__warps_") != NULL;
+            assert_string_equal(chip.metrics[i].unit, percent ? "%" : slots ? "slot-cycle" : "count");
             for (size_t k = 0; k < i; k++)
                 assert_string_not_equal(chip.metrics[i].name, chip.metrics[k].name);
         }

@@ -1,8 +1,8 @@
 /* Hardware counters in a recording: a run on the simulated board, with kernels of a fake libcupti, which is
  * also what its counters come from. */
 #include "base/clock.h"
-#include "recording/counters.h"
 #include "recording/dataset.h"
+#include "told.h"
 
 #include <joulemap/joulemap.h>
 
@@ -25,7 +25,7 @@
 #define FAKE JM_BUILD_DIR "/tests/libfake_cupti_13.so"
 #define CUDA JM_BUILD_DIR "/tests/fake_cuda/libcuda.so.1"
 
-enum { TICK_MS = 10, METRICS = 19 };
+enum { TICK_MS = 10, METRICS = 23 };
 
 static char folder[] = "/tmp/joulemap-test-counters-XXXXXX";
 static char path[96];
@@ -107,46 +107,32 @@ static jm_run *start(double counters, bool kernels)
     return run;
 }
 
-/* What a recording says. */
-typedef struct told {
-    jm_recording *recording;
-    jm__dataset *data;
-    jm__counters *counters;
-} told;
-
-static told end(jm_run *run)
+static told_file end(jm_run *run)
 {
-    told t;
+    told_file t = {0};
     jm_error err = {0};
     assert_int_equal(jm_run_stop(run, NULL), JM_OK);
     jm_run_free(run);
     if (jm_recording_open(&t.recording, path, &err) != JM_OK ||
-        jm__dataset_load(&t.data, t.recording, &err) != JM_OK ||
-        jm__counters_load(&t.counters, t.recording, &err) != JM_OK)
+        jm__dataset_load(&t.dataset, t.recording, &err) != JM_OK ||
+        told_read_blocks(&t.blocks, t.dataset, &err) != JM_OK)
         fail_msg("%s", err.text);
     return t;
 }
 
-static void forget(told *t)
-{
-    jm__counters_free(t->counters);
-    jm__dataset_free(t->data);
-    jm_recording_close(t->recording);
-}
-
-static size_t count_words(const told *t)
+static size_t count_words(const told_file *t)
 {
     size_t count = 0;
-    for (size_t i = 0; i < t->data->event_count; i++)
-        count += t->data->events[i].kind == JM_EVENT_COUNTERS;
+    for (size_t i = 0; i < t->dataset->event_count; i++)
+        count += t->dataset->events[i].kind == JM_EVENT_COUNTERS;
     return count;
 }
 
-static int64_t check_blocks(const told *t)
+static int64_t check_blocks(const told_file *t)
 {
     int64_t samples = 0;
-    for (size_t i = 0; i < t->counters->block_count; i++) {
-        const jm__counter_block *block = &t->counters->blocks[i];
+    for (size_t i = 0; i < t->blocks.count; i++) {
+        const jm__counter_block *block = &t->blocks.items[i];
         assert_true(block->data.size <= JM_COUNTER_BLOCK_BYTES_MAX);
         for (int64_t k = 0; k < block->count; k++, samples++) {
             jm__counter_sample s;
@@ -154,7 +140,7 @@ static int64_t check_blocks(const told *t)
             for (int m = 0; m < METRICS; m++)
                 assert_true(s.values[m] == s.values[0] + m);
             assert_int_equal(s.end_ns - s.start_ns, JM_NS_PER_MS);
-            assert_true(s.start_ns > t->data->start_ns && s.end_ns < t->data->end_ns + JM_NS_PER_S);
+            assert_true(s.start_ns > t->dataset->start_ns && s.end_ns < t->dataset->end_ns + JM_NS_PER_S);
         }
     }
     return samples;
@@ -164,14 +150,14 @@ static void check_sampled(double seconds_a_minute)
 {
     jm_run *run = start(seconds_a_minute, true);
     work(3500);
-    told t = end(run);
+    told_file t = end(run);
     assert_int_equal(count_words(&t), 0);
-    assert_int_equal(t.counters->set_count, 1);
-    assert_int_equal(t.counters->sets[0].board_id, t.data->boards[0].id);
-    assert_int_equal(t.counters->sets[0].metric_count, METRICS);
+    assert_int_equal(t.dataset->counters.set_count, 1);
+    assert_int_equal(t.dataset->counters.sets[0].board_id, t.dataset->boards[0].id);
+    assert_int_equal(t.dataset->counters.sets[0].metric_count, METRICS);
     assert_true(check_blocks(&t) > 100);
-    assert_non_null(strstr(jm_recording_meta(t.recording, "counters_1"), "GH100: 19 metrics"));
-    forget(&t);
+    assert_non_null(strstr(jm_recording_meta(t.recording, "counters_1"), "GH100: 23 metrics"));
+    told_close(&t);
 }
 
 static void test_a_recording_with_kernels_holds_samples_of_counters(void **state)
@@ -187,11 +173,11 @@ static void test_there_are_none_unless_kernels_are_traced_or_they_are_asked_for(
     for (int traced = 0; traced < 2; traced++) {
         jm_run *run = start(traced ? -1 : 0, traced);
         work(1500);
-        told t = end(run);
+        told_file t = end(run);
         assert_int_equal(count_words(&t), 0);
-        assert_int_equal(t.counters->set_count, 0);
+        assert_int_equal(t.dataset->counters.set_count, 0);
         assert_null(jm_recording_meta(t.recording, "counters_1"));
-        forget(&t);
+        told_close(&t);
     }
 }
 
@@ -201,7 +187,7 @@ static void test_a_report_says_why_there_are_none(void **state)
     setenv("FAKE_PM_ERROR", "cuptiPmSamplingGetCounterAvailability=35", 1);
     jm_run *run = start(0, true);
     work(1500);
-    told t = end(run);
+    told_file t = end(run);
     assert_int_equal(count_words(&t), 1);
     jm_report *report;
     assert_int_equal(jm_report_create(&report, t.recording, NULL, NULL), JM_OK);
@@ -215,7 +201,7 @@ static void test_a_report_says_why_there_are_none(void **state)
     assert_non_null(note);
     assert_non_null(strstr(note, "NVreg_RestrictProfilingToAdminUsers=0"));
     jm_report_free(report);
-    forget(&t);
+    told_close(&t);
     unsetenv("FAKE_PM_ERROR");
 }
 
@@ -237,11 +223,11 @@ static void test_a_fork_of_the_program_leaves_them_alone(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     int64_t after_ns = jm__now_ns();
     work(500);
-    told t = end(run);
+    told_file t = end(run);
     assert_int_equal(count_words(&t), 0);
     assert_true(check_blocks(&t) > 100);
-    assert_true(t.counters->blocks[t.counters->block_count - 1].end_ns > after_ns);
-    forget(&t);
+    assert_true(t.blocks.items[t.blocks.count - 1].end_ns > after_ns);
+    told_close(&t);
 }
 
 static void test_a_helper_that_dies_in_the_middle_leaves_what_it_gave(void **state)
@@ -251,11 +237,11 @@ static void test_a_helper_that_dies_in_the_middle_leaves_what_it_gave(void **sta
     setenv("FAKE_PM_CRASH", "cuptiPmSamplingStop", 1);
     jm_run *run = start(60, true);
     work(3500);
-    told t = end(run);
+    told_file t = end(run);
     assert_int_equal(count_words(&t), 1);
     assert_true(check_blocks(&t) > 100);
-    assert_true(t.data->reading_count > 0);
-    forget(&t);
+    assert_true(t.dataset->reading_count > 0);
+    told_close(&t);
     unsetenv("FAKE_PM_OVERFLOW");
     unsetenv("FAKE_PM_CRASH");
 }

@@ -127,7 +127,7 @@ static jm_status load_dataset(void *context, jm_error *err)
 static jm_status load_counters(void *context, jm_error *err)
 {
     reading *r = context;
-    return jm__counters_load(&r->file.counters, r->file.recording, err);
+    return told_read_blocks(&r->file.blocks, r->file.dataset, err);
 }
 
 static jm_status read_kernels(void *context, jm_error *err)
@@ -150,8 +150,7 @@ static void free_dataset(void *context)
 static void free_counters(void *context)
 {
     reading *r = context;
-    jm__counters_free(r->file.counters);
-    r->file.counters = NULL;
+    told_forget_blocks(&r->file.blocks);
 }
 
 static void keep(void *context)

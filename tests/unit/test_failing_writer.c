@@ -12,6 +12,8 @@
 
 static char folder[] = "/dev/shm/joulemap-test-XXXXXX";
 static char path[64];
+static char onto_folder[] = "/dev/shm/joulemap-test-XXXXXX";
+static char onto_run[64], onto_counters[64];
 static synthetic *run;
 static char *told_whole; /* of a recording of it, without a failure */
 static char old_bytes[] = "what stood there before";
@@ -120,6 +122,43 @@ static ending write_run(jm_error *err)
     small_run_tell_rows(writer, run, 1);
     jm__writer_commit(writer, run->dataset.end_ns, NULL);
     return jm__writer_close(writer, err) == JM_OK ? CLOSED : CLOSED_WITH_ERROR;
+}
+
+/* A recording again, with counters. */
+static ending add_counters(jm_error *err)
+{
+    const jm_counters_options options = {.size = sizeof options,
+                                         .overwrite = true,
+                                         .onto = onto_run,
+                                         .path = path,
+                                         .counters = onto_counters,
+                                         .board = "0"};
+    if (jm_recording_add_counters(&options, err) == JM_OK) return CLOSED;
+    return old_file_is_back() ? GIVEN_UP : CLOSED_WITH_ERROR;
+}
+
+static int set_up_onto(void **state)
+{
+    if (set_up(state) != 0 || mkdtemp(onto_folder) == NULL) return -1;
+    snprintf(onto_run, sizeof onto_run, "%s/r.joulemap", onto_folder);
+    snprintf(onto_counters, sizeof onto_counters, "%s/c.csv", onto_folder);
+    FILE *file = fopen(onto_counters, "w");
+    if (file == NULL) return -1;
+    fprintf(file, "start_ns,end_ns,a\n%d,%d,1\n", SMALL_START_NS, SMALL_START_NS + 1000);
+    fclose(file);
+    jm__writer *writer;
+    jm__anchor anchor = {SMALL_START_NS, SMALL_START_NS};
+    if (jm__writer_create(&writer, onto_run, false, NULL) != JM_OK) return -1;
+    jm__writer_anchor(writer, &anchor);
+    if (small_run_tell(writer, run, NULL) != JM_OK) return -1;
+    return jm__writer_close(writer, NULL) == JM_OK ? 0 : -1;
+}
+
+static int tear_down_onto(void **state)
+{
+    unlink(onto_run);
+    unlink(onto_counters);
+    return rmdir(onto_folder) + tear_down(state);
 }
 
 static char *read_back(jm_error *err)
@@ -260,10 +299,16 @@ static void test_an_import_that_fails_leaves_what_was_there_or_tells_what_it_lac
         fail_each(import_run, what, failing_all(what));
 }
 
-/* With an argument: the import. */
+static void test_a_copy_that_fails_leaves_what_was_there_or_tells_what_it_lacks(void **state)
+{
+    (void)state;
+    for (failing_what what = 0; what < FAILING_COUNT; what++)
+        if (what != FAILING_MEMORY) fail_each(add_counters, what, failing_all(what));
+}
+
+/* With an argument: an import. */
 int main(int count, char **arguments)
 {
-    (void)arguments;
     const struct CMUnitTest writer[] = {
         cmocka_unit_test(test_a_recording_written_without_memory_tells_what_it_lacks),
         cmocka_unit_test(test_a_recording_on_a_disk_that_fails_tells_what_it_lacks),
@@ -271,6 +316,11 @@ int main(int count, char **arguments)
     const struct CMUnitTest import[] = {
         cmocka_unit_test(test_an_import_that_fails_leaves_what_was_there_or_tells_what_it_lacks),
     };
+    const struct CMUnitTest onto[] = {
+        cmocka_unit_test(test_a_copy_that_fails_leaves_what_was_there_or_tells_what_it_lacks),
+    };
+    if (count > 1 && strcmp(arguments[1], "onto") == 0)
+        return cmocka_run_group_tests(onto, set_up_onto, tear_down_onto);
     return count > 1 ? cmocka_run_group_tests(import, set_up, tear_down)
                      : cmocka_run_group_tests(writer, set_up, tear_down);
 }

@@ -153,6 +153,16 @@ static void test_what_is_wrong_with_a_file_is_told_by_file_line_and_column(void 
          "line 2, column \"t_end_s\": the end lies before the start"},
         {NULL, "part,kernel,t_start_s,t_end_s,kernel_launches\na,b,1,2,0\n", NULL,
          "line 2, column \"kernel_launches\""},
+        {NULL, "part,kernel,t_start_s,t_end_s,phase\na,b,1,2,a\n", NULL,
+         "line 2, column \"phase\": a part of a phase has a name of its own"},
+        {NULL, "part,kernel,t_start_s,t_end_s,phase\n,b,1,2,p\n", NULL,
+         "line 2, column \"phase\": a part of a phase has a name of its own"},
+        {NULL, "part,kernel,t_start_s,t_end_s,phase\na,b,1,2,p\nc,b,2,3,a\n", NULL,
+         "line 3, column \"phase\": \"a\" lies in a phase itself"},
+        {NULL, "part,kernel,t_start_s,t_end_s,phase\na,b,1,2,p\na,b,2,3,q\n", NULL,
+         "line 3, column \"phase\": \"a\" did not lie in this phase before"},
+        {NULL, "part,kernel,t_start_s,t_end_s,phase\na,b,1,2,p\na,b,2,3,\n", NULL,
+         "line 3, column \"part\": \"a\" lay in a phase before"},
         {NULL, NULL, "t_start_s,duration_us,kernel,stream\n1,-1,k,7\n", "line 2, column \"duration_us\""},
         {NULL, NULL, "t_start_s,duration_us,kernel,stream\n1,1,k,seven\n", "line 2, column \"stream\""},
     };
@@ -255,6 +265,47 @@ static void test_parts_become_phases_and_segments_kernels(void **state)
     jm_recording_close(recording);
 }
 
+/* Two bursts of one class in a row are two windows, also where kernels lie beside them. */
+static void test_a_part_in_a_phase_becomes_its_windows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        jm_span_kind kind;
+        int64_t start_ms, end_ms, parent;
+    } expected[] = {{"suite", JM_SPAN_PHASE, 0, 40, 0},
+                    {"gemm", JM_SPAN_WINDOW, 0, 10, 1},
+                    {"gemm", JM_SPAN_WINDOW, 15, 20, 1},
+                    {"norm", JM_SPAN_WINDOW, 30, 40, 1},
+                    {"live", JM_SPAN_PHASE, 50, 60, 0}};
+    put(csv_path, "part,kernel,t_start_s,t_end_s,phase\ngemm,k,0,0.01,suite\ngemm,k,0.015,0.02,suite\n"
+                  "norm,n,0.03,0.04,suite\nlive,k,0.05,0.06,\n");
+    put(other_path, "t_start_s,duration_us,kernel,stream,part\n0,10000,k,7,gemm\n0.015,5000,k,7,gemm\n"
+                    "0.03,10000,n,7,norm\n0.05,10000,k,7,live\n");
+    for (int beside = 0; beside < 2; beside++) {
+        jm_recording *recording;
+        jm__dataset *d = import_and_load(NULL, csv_path, beside ? other_path : NULL, &recording);
+        jm_status status;
+        all_kernels kernels = all_kernels_of(d, &status);
+        assert_int_equal(status, JM_OK);
+        assert_int_equal(kernels.count, 4);
+        assert_int_equal(d->span_count, 5);
+        for (size_t i = 0; i < d->span_count; i++) {
+            const jm__span *span = &d->spans[i];
+            assert_string_equal(d->names[span->name_id], expected[i].name);
+            assert_int_equal(span->kind, expected[i].kind);
+            assert_true(span->start_ns == expected[i].start_ms * 1000000);
+            assert_true(span->end_ns == expected[i].end_ms * 1000000);
+            assert_int_equal(span->parent_id, expected[i].parent);
+        }
+        for (size_t i = 0; i < kernels.count; i++)
+            assert_int_equal(kernels.items[i].span_id, d->spans[i + 1].id);
+        free(kernels.items);
+        jm__dataset_free(d);
+        jm_recording_close(recording);
+    }
+}
+
 static void test_kernels_beside_segments_count_once(void **state)
 {
     (void)state;
@@ -351,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_a_damaged_gzip_file_is_named),
         cmocka_unit_test(test_a_missing_file_and_an_existing_output_are_refused),
         cmocka_unit_test(test_parts_become_phases_and_segments_kernels),
+        cmocka_unit_test(test_a_part_in_a_phase_becomes_its_windows),
         cmocka_unit_test(test_kernels_beside_segments_count_once),
         cmocka_unit_test(test_each_meter_is_a_board_upstream_of_the_gpu_and_does_not_lengthen_the_run),
         cmocka_unit_test(test_what_is_wrong_with_a_meter_is_told),

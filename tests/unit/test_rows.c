@@ -1,12 +1,12 @@
 /* The tables of a recording: the same in the file, in the documentation and in recovery; old ones; counters.
  */
-#include "recording/counters.h"
 #include "recording/dataset.h"
 #include "recording/recording.h"
 #include "recording/recover.h"
 #include "recording/writer.h"
 #include "recording/written.h"
 #include "rows/table_sql.h"
+#include "told.h"
 
 #include <joulemap/report.h>
 
@@ -358,6 +358,8 @@ static double value_of(int64_t sample, int64_t metric)
 static void write_counters(jm__writer *writer, int64_t blocks)
 {
     jm_error err;
+    jm_board board = jm__board_blank;
+    assert_int_equal(jm__writer_board(writer, &board, &err), JM_OK);
     jm__counter_set set = {.board_id = 1,
                            .metric_count = METRICS,
                            .metrics = "[\"sm\",\"tensor\",\"dram\"]",
@@ -393,17 +395,18 @@ static void write_counters(jm__writer *writer, int64_t blocks)
     free(samples);
 }
 
-static void check_counters(const jm__counters *counters, size_t blocks)
+static void check_counters(const told_file *file, size_t blocks)
 {
     static jm__counter_sample sample;
+    const jm__counter_source *counters = &file->dataset->counters;
     assert_int_equal(counters->set_count, 1);
     assert_int_equal(counters->sets[0].metric_count, METRICS);
     assert_string_equal(counters->sets[0].metrics, "[\"sm\",\"tensor\",\"dram\"]");
     assert_string_equal(counters->sets[0].units, "[\"%\",\"%\",\"B/s\"]");
     assert_int_equal(counters->sets[0].period_ns, 1000000);
-    assert_int_equal(counters->block_count, blocks);
+    assert_int_equal(file->blocks.count, blocks);
     for (size_t b = 0; b < blocks; b++) {
-        const jm__counter_block *block = &counters->blocks[b];
+        const jm__counter_block *block = &file->blocks.items[b];
         int64_t number = block->start_ns / 1000000000 - 1;
         assert_int_equal(block->count, SAMPLES);
         for (int64_t i = 0; i < SAMPLES; i++) {
@@ -431,34 +434,28 @@ static void test_counters_come_back_as_they_were_written(void **state)
 {
     (void)state;
     jm_error err;
-    jm_recording *recording;
-    jm__counters *counters;
+    told_file file = {0};
     make_counters(4);
-    assert_int_equal(jm_recording_open(&recording, path, &err), JM_OK);
-    assert_int_equal(jm__counters_load(&counters, recording, &err), JM_OK);
-    assert_null(jm_recording_damage(recording));
-    check_counters(counters, 4);
-    jm__counters_free(counters);
-    jm_recording_close(recording);
+    assert_int_equal(told_read(&file, path, &err), JM_OK);
+    assert_null(jm_recording_damage(file.recording));
+    check_counters(&file, 4);
+    told_close(&file);
 }
 
 static void test_counters_of_a_cut_file_are_recovered(void **state)
 {
     (void)state;
     jm_error err;
-    jm_recording *recording;
-    jm__counters *counters;
+    told_file file = {0};
     struct stat info;
     make_counters(40);
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(truncate(path, info.st_size * 3 / 4), 0);
-    assert_int_equal(jm_recording_open(&recording, path, &err), JM_OK);
-    assert_int_equal(jm__counters_load(&counters, recording, &err), JM_OK);
-    assert_non_null(strstr(jm_recording_damage(recording), "cut short"));
-    assert_in_range(counters->block_count, 20, 39);
-    check_counters(counters, counters->block_count);
-    jm__counters_free(counters);
-    jm_recording_close(recording);
+    assert_int_equal(told_read(&file, path, &err), JM_OK);
+    assert_non_null(strstr(jm_recording_damage(file.recording), "cut short"));
+    assert_in_range(file.blocks.count, 20, 39);
+    check_counters(&file, file.blocks.count);
+    told_close(&file);
 }
 
 static void test_a_block_that_is_not_what_it_says_is_left_out_and_told(void **state)
@@ -466,8 +463,7 @@ static void test_a_block_that_is_not_what_it_says_is_left_out_and_told(void **st
     (void)state;
     jm_error err;
     sqlite3 *db;
-    jm_recording *recording;
-    jm__counters *counters;
+    told_file file = {0};
     make_counters(4);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     run_sql(db, "UPDATE counter_blocks SET count = count + 1 WHERE rowid = 2;"
@@ -476,12 +472,10 @@ static void test_a_block_that_is_not_what_it_says_is_left_out_and_told(void **st
                 "INSERT INTO counter_blocks SELECT 9, start_ns, end_ns, count, data FROM counter_blocks"
                 " WHERE rowid = 1");
     sqlite3_close(db);
-    assert_int_equal(jm_recording_open(&recording, path, &err), JM_OK);
-    assert_int_equal(jm__counters_load(&counters, recording, &err), JM_OK);
-    check_counters(counters, 1);
-    assert_non_null(strstr(jm_recording_damage(recording), "4 blocks of counters"));
-    jm__counters_free(counters);
-    jm_recording_close(recording);
+    assert_int_equal(told_read(&file, path, &err), JM_OK);
+    check_counters(&file, 1);
+    assert_non_null(strstr(jm_recording_damage(file.recording), "4 blocks of counters"));
+    told_close(&file);
 }
 
 static int make_path(void **state)

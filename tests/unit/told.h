@@ -3,17 +3,21 @@
 #ifndef TEST_TOLD_H
 #define TEST_TOLD_H
 
+#include "base/status.h"
 #include "base/strbuf.h"
-#include "recording/counters.h"
+#include "base/vec.h"
 #include "recording/dataset.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+typedef JM_VEC(jm__counter_block) told_blocks;
 
 /* A recording that is open, with what was read of it. */
 typedef struct told_file {
     jm_recording *recording;
     jm__dataset *dataset;
-    jm__counters *counters;
+    told_blocks blocks;      /* own their data */
     jm__kernel_run *kernels; /* of the caller */
     size_t kernel_count, kernels_max;
 } told_file;
@@ -26,13 +30,39 @@ static inline jm_status told_take_kernel(void *context, const jm__kernel_run *ke
     return JM_OK;
 }
 
+static inline jm_status told_take_block(void *context, const jm__counter_block *block, jm_error *err)
+{
+    told_blocks *blocks = context;
+    void *data = malloc(block->data.size);
+    if (data == NULL || !jm__vec_push(blocks, *block)) {
+        free(data);
+        return jm__no_memory(err, "the test");
+    }
+    blocks->items[blocks->count - 1].data.at = memcpy(data, block->data.at, block->data.size);
+    return JM_OK;
+}
+
+static inline void told_forget_blocks(told_blocks *blocks)
+{
+    for (size_t i = 0; i < blocks->count; i++)
+        free((void *)(uintptr_t)blocks->items[i].data.at);
+    jm__vec_free(blocks);
+}
+
+/* Those that were there are forgotten. */
+static inline jm_status told_read_blocks(told_blocks *blocks, const jm__dataset *d, jm_error *err)
+{
+    told_forget_blocks(blocks);
+    return d->counters.each == NULL ? JM_OK
+                                    : d->counters.each(d->counters.context, told_take_block, blocks, err);
+}
+
 static inline void told_close(told_file *file)
 {
     jm__dataset_free(file->dataset);
-    jm__counters_free(file->counters);
+    told_forget_blocks(&file->blocks);
     jm_recording_close(file->recording);
     file->dataset = NULL;
-    file->counters = NULL;
     file->recording = NULL;
 }
 
@@ -47,7 +77,7 @@ static inline jm_status told_read(told_file *file, const char *path, jm_error *e
 {
     JM_TRY(jm_recording_open(&file->recording, path, err));
     JM_TRY(jm__dataset_load(&file->dataset, file->recording, err));
-    JM_TRY(jm__counters_load(&file->counters, file->recording, err));
+    JM_TRY(told_read_blocks(&file->blocks, file->dataset, err));
     return told_read_kernels(file, err);
 }
 
@@ -109,15 +139,15 @@ static inline void told_happenings(jm__strbuf *out, const jm__dataset *d)
                           d->events[i].value, d->events[i].text);
 }
 
-static inline void told_counters(jm__strbuf *out, const jm__counters *c)
+static inline void told_counters(jm__strbuf *out, const jm__counter_source *source, const told_blocks *blocks)
 {
-    for (size_t i = 0; i < c->set_count; i++)
-        jm__strbuf_format(out, "set %s %s\n", c->sets[i].metrics != NULL ? c->sets[i].metrics : "-",
-                          c->sets[i].units != NULL ? c->sets[i].units : "-");
-    for (size_t i = 0; i < c->block_count; i++)
-        jm__strbuf_format(out, "block %" PRId64 " of %" PRId64 ", %zu bytes, last %d\n", c->blocks[i].count,
-                          c->blocks[i].set_id, c->blocks[i].data.size,
-                          ((const unsigned char *)c->blocks[i].data.at)[c->blocks[i].data.size - 1]);
+    for (size_t i = 0; i < source->set_count; i++)
+        jm__strbuf_format(out, "set %s %s\n", source->sets[i].metrics, source->sets[i].units);
+    for (size_t i = 0; i < blocks->count; i++) {
+        const jm__counter_block *b = &blocks->items[i];
+        jm__strbuf_format(out, "block %" PRId64 " of %" PRId64 ", %zu bytes, last %d\n", b->count, b->set_id,
+                          b->data.size, ((const unsigned char *)b->data.at)[b->data.size - 1]);
+    }
 }
 
 /* free() it */
@@ -138,7 +168,7 @@ static inline char *told_text(const told_file *file)
     told_boards(&out, d);
     told_names(&out, d);
     told_happenings(&out, d);
-    if (file->counters != NULL) told_counters(&out, file->counters);
+    told_counters(&out, &d->counters, &file->blocks);
     for (size_t i = 0; i < file->kernel_count; i++) {
         const jm__kernel_run *k = &file->kernels[i];
         jm__strbuf_format(&out, "kernel %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",

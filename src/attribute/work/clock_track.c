@@ -25,26 +25,60 @@ const jm_sensor *jm__clock_sensor(const jm__dataset *dataset, const jm_board *bo
     return NULL;
 }
 
-bool jm__clock_track_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board)
+/* The readings of a board's clock, which the caller frees. False if memory is out. */
+static bool take_readings(jm_reading **out, size_t *taken, const jm__dataset *dataset, const jm_board *board)
 {
-    *track = (jm__clock_track){0};
     const jm_sensor *sensor = jm__clock_sensor(dataset, board);
     size_t count = 0;
-    double least = INFINITY, most = 0;
+    *out = NULL;
+    *taken = 0;
     for (size_t i = 0; sensor != NULL && i < dataset->reading_count; i++)
         count += dataset->readings[i].sensor_id == sensor->id;
     if (count == 0) return true;
-    track->readings = malloc(count * sizeof *track->readings);
-    if (track->readings == NULL) return false;
+    jm_reading *readings = malloc(count * sizeof *readings);
+    if (readings == NULL) return false;
     for (size_t i = 0; i < dataset->reading_count; i++) {
         const jm_reading *reading = &dataset->readings[i];
-        if (reading->sensor_id != sensor->id || !(reading->value > 0)) continue;
-        track->readings[track->count++] = *reading;
-        least = fmin(least, reading->value);
-        most = fmax(most, reading->value);
+        if (reading->sensor_id == sensor->id && reading->value > 0) readings[(*taken)++] = *reading;
+    }
+    *out = readings;
+    return true;
+}
+
+bool jm__clock_track_begin(jm__clock_track *track, const jm__dataset *dataset, const jm_board *board)
+{
+    *track = (jm__clock_track){0};
+    double least = INFINITY, most = 0;
+    if (!take_readings(&track->readings, &track->count, dataset, board)) return false;
+    for (size_t i = 0; i < track->count; i++) {
+        least = fmin(least, track->readings[i].value);
+        most = fmax(most, track->readings[i].value);
     }
     if (most < least * exp(step_size)) track->count = 0;
     return true;
+}
+
+bool jm__clock_between_begin(jm__clock_between *clock, const jm__dataset *dataset, const jm_board *board)
+{
+    *clock = (jm__clock_between){0};
+    return take_readings(&clock->readings, &clock->count, dataset, board);
+}
+
+void jm__clock_between_free(jm__clock_between *clock)
+{
+    free(clock->readings);
+    *clock = (jm__clock_between){0};
+}
+
+double jm__clock_between_at(jm__clock_between *clock, int64_t t_ns)
+{
+    if (clock->count == 0) return NAN;
+    while (clock->at + 1 < clock->count && clock->readings[clock->at + 1].t_ns <= t_ns)
+        clock->at++;
+    const jm_reading *before = &clock->readings[clock->at], *after = before + 1;
+    if (clock->at + 1 == clock->count || t_ns <= before->t_ns) return before->value;
+    double part = (double)(t_ns - before->t_ns) / (double)(after->t_ns - before->t_ns);
+    return before->value + part * (after->value - before->value);
 }
 
 void jm__clock_track_free(jm__clock_track *track)

@@ -1,0 +1,170 @@
+"""The program: make the suite ready, rest, play it, switch on and off, rest; all of it recorded."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import random
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import joulemap
+from joulemap._bar import Bar
+from joulemap._burst import player_of
+from joulemap.calibration.play import Played, play, square_wave
+from joulemap.calibration.ready import Entry, Ready, make_ready, scale_of
+from joulemap.calibration.suite import KERNELS
+
+EXIT_NOT_SUPPORTED = 69  # as the command line says it
+SIMULATED = "h200"
+COUNTERS_S = 60  # of each minute: all of the time
+IDLE_S = 3.0
+RESPONSE_S = 5.0
+
+
+def why_no_gpu() -> str:
+    """Return what CUDA lacks; "" if it works."""
+    if torch.version.cuda is None:
+        return f"PyTorch {torch.__version__} is built without CUDA: install a build with it"
+    if not torch.cuda.is_available():
+        return f"PyTorch {torch.__version__} (CUDA {torch.version.cuda}) finds no GPU: `joulemap doctor` may tell why"
+    return ""
+
+
+def session(path: Path, device: torch.device, overwrite: bool) -> joulemap.Session:
+    """Return the session that records the suite, with counters if this joulemap knows of them."""
+    options: dict[str, Any] = {}
+    if "counters" in inspect.signature(joulemap.Session).parameters:
+        options["counters"] = COUNTERS_S
+    if device.type == "cpu":
+        options["sim"] = SIMULATED
+    return joulemap.Session(path=path, kernels=True, overwrite=overwrite, **options)
+
+
+def heaviest(entries: Sequence[Entry]) -> Entry:
+    """Return what the square wave is made of: the longest matrix product, as training draws most with it."""
+    random_ones = [entry for entry in entries if entry.data == "random"] or list(entries)
+    products = [entry for entry in random_ones if entry.family == "product" and entry.name.endswith("bf16")]
+    return max(products or random_ones, key=lambda entry: entry.call_s)
+
+
+def calibrate(
+    run: joulemap.Session,
+    device: torch.device,
+    seconds: float,
+    seed: int,
+    told: Callable[[str, float], None] = lambda what, share: None,
+    idle_s: float = IDLE_S,
+    response_s: float = RESPONSE_S,
+) -> tuple[Ready, Played]:
+    """Play it all in a session that runs: phases `idle`, `suite`, `response`, `idle`.
+
+    Parameters
+    ----------
+    run : Session
+        Where it is recorded.
+    device : torch.device
+        A GPU, or the CPU beside a simulated board.
+    seconds : float
+        Of the suite at most.
+    seed : int
+        Of data, order, lengths and gaps.
+    told : callable
+        Hears what is going on, and how far it is, 0 to 1.
+    idle_s, response_s : float
+        Seconds of rest before and after, and of the square wave.
+
+    Returns
+    -------
+    Ready, Played
+        What could be played, what not and why; what was played.
+
+    Raises
+    ------
+    RuntimeError
+        If no kernel could be played.
+    """
+    torch.manual_seed(seed)
+    chance = random.Random(seed)
+    player = player_of(device)
+    lines = sum(len(kernel.sizes) * len(kernel.data) for kernel in KERNELS)
+    ready = make_ready(player, KERNELS, scale_of(device), chance, lambda done: told("making ready", done / lines))
+    if not ready.entries:
+        raise RuntimeError("no kernel of the suite runs here: " + "; ".join(ready.left_out))
+    for reason, count in ready.reasons().items():
+        run.mark("left out", reason=reason, kernels=count)
+    run.mark("suite", entries=len(ready.entries), left_out=lines - len(ready.entries), seed=seed)
+    player.synchronize()
+    with run.phase("idle"):
+        time.sleep(idle_s)
+    with run.phase("suite"):
+        played = play(run, player, ready.entries, seconds, chance, lambda share: told("suite", share))
+    told("response", 1.0)
+    with run.phase("response"):
+        square_wave(run, player, heaviest(ready.entries), response_s, chance)
+    with run.phase("idle"):
+        time.sleep(idle_s)
+    return ready, played
+
+
+def summary(ready: Ready, played: Played, path: Path, device: torch.device) -> str:
+    """Return what was played, and what was left out, by reason."""
+    families = {entry.family for entry in ready.entries}
+    least_s, most_s = min(played.seconds), max(played.seconds)
+    lines = [
+        f"{path}: {len(ready.entries)} kernels of {len(families)} families, {played.bursts} bursts, "
+        f"{least_s:.2f} to {most_s:.2f} s of each"
+    ]
+    if device.type == "cuda":
+        lines.append(f"most memory: {torch.cuda.max_memory_reserved(device) / 2**30:.1f} GiB")
+    for reason, names in ready.left_out.items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        lines.append(f"left out, {reason}: {', '.join(names[:3])}{more}")
+    return "\n".join(lines)
+
+
+def arguments(given: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m joulemap.calibration",
+        description="Play and record the kernels out of which a board's power is learnt.",
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="recording to write")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the suite at most (default: 60)")
+    parser.add_argument("--seed", type=int, default=0, help="of data, order, lengths and gaps (default: 0)")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or cpu: tiny, beside a simulated board")
+    parser.add_argument("--idle", type=float, default=IDLE_S, help="seconds of rest before and after (default: 3)")
+    parser.add_argument("--response", type=float, default=RESPONSE_S, help="seconds of the square wave (default: 5)")
+    parser.add_argument("--force", action="store_true", help="replace an existing recording")
+    return parser.parse_args(given)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit status."""
+    options = arguments(given)
+    device = torch.device(options.device)
+    lacking = why_no_gpu() if device.type == "cuda" else ""
+    if lacking:
+        print(
+            f"joulemap.calibration: {lacking}; --device cpu tries the suite in small on a simulated board",
+            file=sys.stderr,
+        )
+        return EXIT_NOT_SUPPORTED
+    bar = Bar()
+    try:
+        with session(options.output, device, options.force) as run:
+            ready, played = calibrate(
+                run, device, options.seconds, options.seed, bar.show, options.idle, options.response
+            )
+    except (joulemap.Error, RuntimeError) as error:
+        bar.end()
+        print(f"joulemap.calibration: {error}", file=sys.stderr)
+        return 1
+    bar.end()
+    print(summary(ready, played, options.output, device))
+    return 0

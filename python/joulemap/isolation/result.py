@@ -1,0 +1,132 @@
+"""What isolating layers gave: energy of a call of each, with its interval."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from joulemap.report import import_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_U_OF_HALF = 1.959964  # half of a 95 % interval is so many standard uncertainties
+
+
+@dataclass(frozen=True)
+class IsolatedLayer:
+    """One layer alone, in one direction.
+
+    Attributes
+    ----------
+    path, type : str
+        The module's path, and its class with its sizes, as `Session.watch` names them.
+    direction : str
+        "forward" or "backward".
+    calls : int
+        How often one pass of the model calls the layer. The figures are of the first of these calls.
+    energy_j, low_j, high_j : float
+        Joules of a call, and the ends of the 95 % interval, relative to the GPU's own sensor.
+    call_s : float
+        Seconds of a call.
+    clock_mhz : float or None
+        Mean clock while it ran; None where not recorded.
+    gap_w : float
+        Watts in the gaps between bursts.
+    how : str
+        "graph", or "calls" where no CUDA graph can hold it: launch gaps are then inside its time; with what was
+        taken off.
+    """
+
+    path: str
+    type: str
+    direction: str
+    calls: int
+    energy_j: float
+    low_j: float
+    high_j: float
+    call_s: float
+    clock_mhz: float | None
+    gap_w: float
+    how: str
+
+    @property
+    def u_j(self) -> float:
+        """Standard uncertainty of `energy_j`, joules."""
+        return (self.high_j - self.low_j) / 2 / _U_OF_HALF
+
+
+_COLUMNS = ["path", "type", "direction", "energy_j", "u_j", "call_s", "clock_mhz", "calls", "low_j", "high_j", "gap_w"]
+
+
+@dataclass(frozen=True)
+class IsolatedLayers:
+    """All layers that were asked for.
+
+    Attributes
+    ----------
+    rows : list of IsolatedLayer
+        In the order of the model's modules; forward before backward.
+    left_out : dict
+        Why a layer has no figure, by path.
+    simulated : bool
+        The board was a simulated one.
+    """
+
+    rows: list[IsolatedLayer]
+    left_out: dict[str, str]
+    simulated: bool = False
+
+    def __iter__(self) -> Iterator[IsolatedLayer]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def table(self) -> str:
+        """Return a table as text, with what was left out below."""
+        width = max([len("layer"), *(len(row.path) for row in self.rows)])
+        head = f"{'energy of a call':>22} {'time':>11} {'power':>7} {'MHz':>5} {'calls':>6}  how"
+        lines = [f"{'layer':{width}} {'':8} {head}"]
+        for row in self.rows:
+            half_j = (row.high_j - row.low_j) / 2
+            energy = f"{1e3 * row.energy_j:.3f} ±{1e3 * half_j:.3f} mJ"
+            power = f"{row.energy_j / row.call_s:.0f} W" if row.call_s > 0 else "-"
+            clock = "-" if row.clock_mhz is None else f"{row.clock_mhz:.0f}"
+            lines.append(
+                f"{row.path:{width}} {row.direction:8} {energy:>22} {1e6 * row.call_s:8.1f} us {power:>7} {clock:>5} "
+                f"{row.calls:6d}  {row.how}"
+            )
+        lines += [f"left out: {path}: {why}" for path, why in self.left_out.items()]
+        if self.simulated:
+            lines.append("The GPU is simulated: these joules were never drawn from a wall.")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame, one column a field of `IsolatedLayer`.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        pandas = import_pandas()
+        columns = [one.name for one in fields(IsolatedLayer)]
+        frame: pd.DataFrame = pandas.DataFrame([asdict(row) for row in self.rows], columns=columns)
+        return frame
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows as CSV: path, type, direction, energy_j, u_j, call_s, clock_mhz, ...; missing is empty."""
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow([*_COLUMNS, "how"])
+            for row in self.rows:
+                values = [getattr(row, column) for column in [*_COLUMNS, "how"]]
+                writer.writerow(["" if value is None else value for value in values])

@@ -1,0 +1,162 @@
+/* `joulemap import --onto`: a recording again, with what was read beside it. */
+#include "base/options.h"
+#include "base/status.h"
+#include "base/strbuf.h"
+#include "import/counters.h"
+#include "recording/dataset.h"
+#include "recording/written.h"
+#include <joulemap/import.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char call[] = "jm_recording_add_counters";
+
+static jm_status check_options(const jm_counters_options *options, jm_error *err)
+{
+    struct stat from, to;
+    if (options->onto == NULL) return jm__fail(err, JM_USAGE, 0, call, "there is no recording to add to");
+    if (options->counters == NULL) return jm__fail(err, JM_USAGE, 0, call, "there is no file to import");
+    if (options->path == NULL) return jm__fail(err, JM_USAGE, 0, call, "there is no path to write to");
+    if (stat(options->onto, &from) != 0 || stat(options->path, &to) != 0) return JM_OK;
+    if (from.st_dev != to.st_dev || from.st_ino != to.st_ino) return JM_OK;
+    return jm__fail(err, JM_USAGE, 0, call, "%s cannot be read and replaced at once: write another file",
+                    options->onto);
+}
+
+static jm_status check_finished(const char *path, jm_error *err)
+{
+    char command[80];
+    int64_t writer = jm__written_by(path, command, sizeof command);
+    if (writer == 0) return JM_OK;
+    jm_status status =
+        jm__fail(err, JM_BUSY, writer, call, "%s is still being recorded, by process %" PRId64, path, writer);
+    return jm__hint(err, status, "let that run end first");
+}
+
+/* ---- the board */
+
+/* It may be said which only where there is more than one: an import's has a number too, a meter has none. */
+static bool is_gpu(const jm_board *board)
+{
+    return board->index >= 0 && strcmp(board->backend, "rapl") != 0;
+}
+
+static jm_status only_gpu(const jm__dataset *data, const char *onto, int64_t *id, jm_error *err)
+{
+    jm__strbuf all = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < data->board_count; i++) {
+        if (!is_gpu(&data->boards[i])) continue;
+        *id = data->boards[i].id;
+        jm__strbuf_format(&all, "%s%" PRId32 " (%s)", count++ == 0 ? "" : ", ", data->boards[i].index,
+                          data->boards[i].name);
+    }
+    jm_status status = JM_OK;
+    if (count == 0) status = jm__fail(err, JM_NOT_FOUND, 0, call, "%s has no GPU", onto);
+    if (count > 1) {
+        jm__fail(err, JM_USAGE, 0, call, "%s has %zu GPUs: %s", onto, count, all.failed ? "" : all.text);
+        status = jm__hint(err, JM_USAGE, "say whose counters they are, with --board NUMBER");
+    }
+    jm__strbuf_free(&all);
+    return status;
+}
+
+static jm_status find_board(const jm_counters_options *options, jm_recording *run, const jm__dataset *data,
+                            int64_t *id, jm_error *err)
+{
+    if (options->board == NULL) return only_gpu(data, options->onto, id, err);
+    char *end;
+    errno = 0;
+    long index = strtol(options->board, &end, 10);
+    if (end == options->board || *end != '\0' || errno != 0 || index < 0 || index > INT_MAX)
+        return jm__fail(err, JM_USAGE, 0, call, "\"%.60s\" is no number of a GPU", options->board);
+    return jm_recording_board_id(run, (int)index, id, err);
+}
+
+/* ---- the counters */
+
+static jm_status check_overlap(const jm_counters_options *options, const jm__dataset *data, int64_t first_ns,
+                               int64_t last_ns, jm_error *err)
+{
+    if (last_ns < first_ns)
+        return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s has a header line, but no rows", options->counters);
+    if (first_ns < data->end_ns && last_ns > data->start_ns) return JM_OK;
+    return jm__fail(err, JM_BAD_DATA, 0, NULL,
+                    "%s is of another time: its windows lie %.3f to %.3f s after the start of %s, which "
+                    "took %.3f s",
+                    options->counters, (double)(first_ns - data->start_ns) / 1e9,
+                    (double)(last_ns - data->start_ns) / 1e9, options->onto,
+                    (double)(data->end_ns - data->start_ns) / 1e9);
+}
+
+static jm_status read_counters(jm__writer *writer, const jm_counters_options *options, jm_recording *run,
+                               const jm__dataset *data, int64_t board, jm_error *err)
+{
+    jm__csv *csv;
+    jm__realtime realtime = {0};
+    int64_t first_ns, last_ns;
+    JM_TRY(jm__csv_open(&csv, options->counters, err));
+    jm_status status = jm__realtime_load(&realtime, run, err);
+    if (status == JM_OK)
+        status = jm__import_counters(writer, board, csv, &realtime, &first_ns, &last_ns, err);
+    if (status == JM_OK) status = check_overlap(options, data, first_ns, last_ns, err);
+    jm__realtime_free(&realtime);
+    jm__csv_close(csv);
+    return status;
+}
+
+/* What a copy of a damaged recording would not say by itself. */
+static void tell_damage(jm__writer *writer, jm_recording *run, const jm__dataset *data)
+{
+    char number[24];
+    const char *damage = jm_recording_damage(run);
+    if (damage != NULL) jm__writer_meta(writer, "damage", damage);
+    if (!jm__recording_is_cut(run)) return;
+    snprintf(number, sizeof number, "%" PRId64, data->end_ns); /* no longer what it once was */
+    jm__writer_meta(writer, "end_ns", number);
+}
+
+static jm_status write_copy(const jm_counters_options *options, jm_recording *run, const jm__dataset *data,
+                            int64_t board, jm_error *err)
+{
+    jm__writer *writer;
+    JM_TRY(jm__writer_create_copy(&writer, options->path, options->overwrite, run, err));
+    jm_status status = read_counters(writer, options, run, data, board, err);
+    if (status == JM_OK) {
+        tell_damage(writer, run, data);
+        status = jm__writer_commit(writer, 0, err);
+    }
+    if (status == JM_OK) return jm__writer_close(writer, err);
+    jm__writer_discard(writer);
+    return status;
+}
+
+static jm_status add_to(const jm_counters_options *options, jm_recording *run, jm_error *err)
+{
+    int64_t board;
+    jm__dataset *data;
+    JM_TRY(jm__dataset_load(&data, run, err));
+    jm_status status = find_board(options, run, data, &board, err);
+    if (status == JM_OK) status = write_copy(options, run, data, board, err);
+    jm__dataset_free(data);
+    return status;
+}
+
+jm_status jm_recording_add_counters(const jm_counters_options *asked, jm_error *err)
+{
+    jm_counters_options options;
+    jm_recording *run;
+    JM_TRY(jm__options_copy(&options, sizeof options, asked, call, err));
+    JM_TRY(check_options(&options, err));
+    JM_TRY(check_finished(options.onto, err));
+    JM_TRY(jm_recording_open(&run, options.onto, err));
+    jm_status status = add_to(&options, run, err);
+    jm_recording_close(run);
+    return status;
+}

@@ -1,0 +1,406 @@
+/* From a recording to rows. */
+#include "learn/lesson.h"
+
+#include "attribute/ring_grid.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "rows/sensor_role.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A metric whose rate changes by less than this (relative standard deviation) is a clock: the constant. */
+static const double least_change = 0.02;
+
+/* Of a reading's weight, what may lie where no counters were, or in a kernel on constant data. */
+static const double uncovered_most = 1e-3, left_out_most = 0.02;
+
+static bool has_word(const char *text, const char *word)
+{
+    return text != NULL && strstr(text, word) != NULL;
+}
+
+static bool is_constant(const char *text)
+{
+    return has_word(text, "zeros") || has_word(text, "constant");
+}
+
+/* A copy that JSON can hold; NULL if memory is out. */
+static char *clean_copy(const char *text, size_t length)
+{
+    jm__strbuf cut = {0}, clean = {0};
+    jm__strbuf_format(&cut, "%.*s", (int)length, text);
+    if (cut.text != NULL) jm__utf8_add(&clean, cut.text, false);
+    jm__strbuf_free(&cut);
+    return jm__strbuf_take(&clean);
+}
+
+/* FAMILY/WHAT, else FAMILY_WHAT. */
+static size_t family_length(const char *name)
+{
+    size_t slash = strcspn(name, "/");
+    return name[slash] != '\0' ? slash : strcspn(name, "_");
+}
+
+static jm_status find_kernel(jm__lesson *l, const char *name, const char *data, size_t *kernel, jm_error *err)
+{
+    jm__taught taught = {.name = clean_copy(name, strlen(name)), .data = data};
+    taught.family = taught.name != NULL ? clean_copy(taught.name, family_length(taught.name)) : NULL;
+    taught.left_out = is_constant(data[0] != '\0' ? data : name);
+    if (taught.name == NULL || taught.family == NULL) {
+        free(taught.name);
+        free(taught.family);
+        return jm__no_memory(err, "jm_model_learn");
+    }
+    for (*kernel = 0; *kernel < l->kernels.count; (*kernel)++) {
+        const jm__taught *known = &l->kernels.items[*kernel];
+        if (strcmp(known->name, taught.name) != 0 || strcmp(known->data, data) != 0) continue;
+        free(taught.name);
+        free(taught.family);
+        return JM_OK;
+    }
+    if (jm__vec_push(&l->kernels, taught)) return JM_OK;
+    free(taught.name);
+    free(taught.family);
+    return jm__no_memory(err, "jm_model_learn");
+}
+
+static jm_status find_phase(jm__lesson *l, const char *phase, jm_error *err)
+{
+    const jm__dataset *d = l->dataset;
+    for (size_t i = 0; i < d->span_count; i++) {
+        const jm__span *span = &d->spans[i];
+        if (span->kind != JM_SPAN_PHASE || strcmp(jm__dataset_text(d, span->name_id), phase) != 0) continue;
+        int64_t end_ns = span->end_ns < 0 ? d->end_ns : span->end_ns;
+        if (!jm__windows_add(&l->phase, span->start_ns, end_ns)) return jm__no_memory(err, "jm_model_learn");
+    }
+    jm__windows_normalise(&l->phase);
+    if (l->phase.count > 0) return JM_OK;
+    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no phase \"%s\" in this recording", phase);
+}
+
+static jm_status find_bursts(jm__lesson *l, const char *phase, jm_error *err)
+{
+    const jm__dataset *d = l->dataset;
+    for (size_t i = 0; i < d->span_count; i++) {
+        const jm__span *span = &d->spans[i];
+        if (span->kind != JM_SPAN_WINDOW || span->end_ns <= span->start_ns ||
+            !jm__windows_hold(&l->phase, span->start_ns))
+            continue;
+        if (l->bursts.count > 0 && span->start_ns < l->bursts.items[l->bursts.count - 1].end_ns)
+            continue; /* one inside another: the outer one is the burst */
+        jm__burst burst = {.start_ns = span->start_ns, .end_ns = span->end_ns};
+        JM_TRY(find_kernel(l, jm__dataset_text(d, span->name_id), jm__dataset_text(d, span->type_id),
+                           &burst.kernel, err));
+        if (!jm__vec_push(&l->bursts, burst)) return jm__no_memory(err, "jm_model_learn");
+    }
+    if (l->bursts.count > 0) return JM_OK;
+    return jm__fail(err, JM_NOT_FOUND, 0, NULL,
+                    "the phase \"%s\" has no spans of kind window: what ran when is not known", phase);
+}
+
+/* The board that was asked for, else the only one with counters. */
+static jm_status find_board(jm__lesson *l, int64_t board_id, jm_error *err)
+{
+    const jm__dataset *d = l->dataset;
+    if (board_id < 0 || (size_t)board_id > d->board_count)
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board number %lld; this recording has 1 to %zu",
+                        (long long)board_id, d->board_count);
+    for (size_t i = 0; i < d->counters.set_count; i++) {
+        const jm_board *board = &d->boards[d->counters.sets[i].board_id - 1];
+        if ((board_id != 0 && board->id != board_id) || board == l->board) continue;
+        if (l->board != NULL)
+            return jm__fail(err, JM_NOT_FOUND, 0, NULL, "several boards have counters: say which");
+        l->board = board;
+    }
+    if (l->board != NULL) return jm__metrics_of(&l->metrics, &l->count, d, l->board->id, err);
+    jm_status status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "this recording has no hardware counters");
+    return jm__hint(err, status, "record with --counters, or add them with joulemap import --onto");
+}
+
+static jm_status find_sensor(jm__lesson *l, jm_error *err)
+{
+    const jm__dataset *d = l->dataset;
+    for (size_t i = 0; i < d->sensor_count; i++) {
+        const jm_sensor *sensor = &d->sensors[i];
+        if (sensor->board_id != l->board->id || jm__sensor_is_counter(sensor)) continue;
+        int rank = jm__sensor_rank(sensor);
+        if (rank > JM_RANK_NONE && (l->sensor == NULL || rank > jm__sensor_rank(l->sensor)))
+            l->sensor = sensor;
+    }
+    if (l->sensor != NULL) return JM_OK;
+    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no power sensor of %s was recorded", l->board->name);
+}
+
+static jm_status take_readings(jm__lesson *l, jm_error *err)
+{
+    const jm__dataset *d = l->dataset;
+    l->readings = calloc(d->reading_count + 1, sizeof *l->readings);
+    if (l->readings == NULL) return jm__no_memory(err, "jm_model_learn");
+    for (size_t i = 0; i < d->reading_count; i++)
+        if (d->readings[i].sensor_id == l->sensor->id) l->readings[l->reading_count++] = d->readings[i];
+    if (jm__sensor_stamps_late(l->sensor))
+        JM_TRY(jm__ring_grid(l->readings, l->reading_count, l->sensor->period_ns, err));
+    size_t kept = 0;
+    for (size_t i = 0; i < l->reading_count; i++)
+        if (jm__windows_hold(&l->phase, l->readings[i].t_ns)) l->readings[kept++] = l->readings[i];
+    l->reading_count = kept;
+    return JM_OK;
+}
+
+/* ---- rates */
+
+/* Of each metric, over the windows of the phase. */
+typedef struct moments {
+    jm__lesson *lesson;
+    double *sum, *square;
+    size_t windows;
+    JM_VEC(double) slots; /* where they are counted and NVML tells the clock */
+} moments;
+
+static jm_status take_moments(void *taker, const jm__rate_window *window, jm_error *err)
+{
+    moments *m = taker;
+    jm__lesson *l = m->lesson;
+    if (!jm__windows_hold(&l->phase, window->start_ns)) return JM_OK;
+    m->windows++;
+    if (!(window->clock_mhz <= l->clock_mhz)) l->clock_mhz = window->clock_mhz;
+    double slots = window->slot_mhz / window->clock_mhz;
+    if (isfinite(slots) && !jm__vec_push(&m->slots, slots)) return jm__no_memory(err, "jm_model_learn");
+    for (size_t i = 0; i < l->count; i++) {
+        m->sum[i] += window->rate[i];
+        m->square[i] += window->rate[i] * window->rate[i];
+        l->reference[i] = fmax(l->reference[i], window->rate[i]);
+    }
+    return JM_OK;
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* NVML's clock is the true one wherever work is light, so it is in most windows, and too high in the others:
+ * the upper quartile lies among those where it is true. */
+static double slots_of(moments *m)
+{
+    if (m->slots.count == 0) return 0;
+    qsort(m->slots.items, m->slots.count, sizeof *m->slots.items, compare);
+    return m->slots.items[m->slots.count * 3 / 4];
+}
+
+static jm_status find_references(jm__lesson *l, jm_error *err)
+{
+    moments m = {.lesson = l};
+    const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, NAN, 0, 0};
+    l->reference = calloc(l->count + 1, sizeof *l->reference);
+    l->is_feature = calloc(l->count + 1, sizeof *l->is_feature);
+    m.sum = calloc(2 * l->count + 1, sizeof *m.sum);
+    l->clock_mhz = NAN;
+    if (l->reference == NULL || l->is_feature == NULL || m.sum == NULL) {
+        free(m.sum);
+        return jm__no_memory(err, "jm_model_learn");
+    }
+    m.square = m.sum + l->count;
+    jm_status status = jm__rates_each(l->dataset, l->board->id, &choice, take_moments, &m, err);
+    for (size_t i = 0; i < l->count && m.windows > 0; i++) {
+        double mean = m.sum[i] / (double)m.windows, square = m.square[i] / (double)m.windows;
+        l->is_feature[i] = square - mean * mean > pow(least_change * mean, 2) && l->reference[i] > 0;
+    }
+    l->slots = slots_of(&m);
+    jm__vec_free(&m.slots);
+    free(m.sum);
+    if (status == JM_OK && m.windows == 0)
+        status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "no hardware counters were sampled in that phase");
+    return status;
+}
+
+/* Only metrics that change, in their order. */
+static void drop_clocks(jm__lesson *l)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        if (!l->is_feature[i]) {
+            free(l->metrics[i]);
+            continue;
+        }
+        l->metrics[kept] = l->metrics[i];
+        l->reference[kept++] = l->reference[i];
+    }
+    l->count = kept;
+}
+
+typedef struct filling {
+    jm__lesson *lesson;
+    size_t burst; /* the first that ends after the window begins */
+} filling;
+
+static bool add_rates(jm__lesson *l, const jm__rate_window *window)
+{
+    jm__pieces *p = &l->rates;
+    uint32_t constant = (uint32_t)l->count;
+    if (p->end_ns < window->start_ns && !jm__pieces_add(p, window->start_ns, constant, 0, false))
+        return false;
+    for (uint32_t i = 0; i < constant; i++)
+        if (!jm__pieces_add(p, window->end_ns, i, (float)(window->rate[i] / l->reference[i]), true))
+            return false;
+    return jm__pieces_add(p, window->end_ns, constant, 1, false);
+}
+
+/* A window within a burst tells what its kernel alone does. */
+static jm_status teach(filling *f, const jm__rate_window *window, jm_error *err)
+{
+    jm__lesson *l = f->lesson;
+    while (f->burst < l->bursts.count && l->bursts.items[f->burst].end_ns <= window->start_ns)
+        f->burst++;
+    if (f->burst == l->bursts.count) return JM_OK;
+    const jm__burst *burst = &l->bursts.items[f->burst];
+    if (burst->start_ns > window->start_ns || burst->end_ns < window->end_ns) return JM_OK;
+    jm__taught *kernel = &l->kernels.items[burst->kernel];
+    if (kernel->rate == NULL) kernel->rate = calloc(l->count + 1, sizeof *kernel->rate);
+    if (kernel->rate == NULL) return jm__no_memory(err, "jm_model_learn");
+    double seconds = (double)(window->end_ns - window->start_ns) * 1e-9;
+    for (size_t i = 0; i < l->count; i++)
+        kernel->rate[i] += seconds * window->rate[i] / l->reference[i];
+    kernel->seconds += seconds;
+    return JM_OK;
+}
+
+static jm_status take_rates(void *taker, const jm__rate_window *window, jm_error *err)
+{
+    filling *f = taker;
+    if (!add_rates(f->lesson, window)) return jm__no_memory(err, "jm_model_learn");
+    return teach(f, window, err);
+}
+
+static jm_status fill_rates(jm__lesson *l, double clock_exponent, jm_error *err)
+{
+    filling f = {.lesson = l};
+    const jm__rate_choice choice = {(const char *const *)l->metrics, l->count, l->clock_mhz, clock_exponent,
+                                    l->slots};
+    jm__pieces_begin(&l->rates, l->phase.items[0].from_ns - JM_NS_PER_S, SIZE_MAX);
+    l->rates.column_of = l->column_of;
+    JM_TRY(jm__rates_each(l->dataset, l->board->id, &choice, take_rates, &f, err));
+    for (size_t k = 0; k < l->kernels.count; k++) {
+        jm__taught *kernel = &l->kernels.items[k];
+        for (size_t i = 0; kernel->rate != NULL && i < l->count; i++)
+            kernel->rate[i] /= kernel->seconds;
+    }
+    return jm__pieces_end(&l->rates) ? JM_OK : jm__no_memory(err, "jm_model_learn");
+}
+
+static jm_status fill_work(jm__lesson *l, jm_error *err)
+{
+    bool fine = true;
+    jm__pieces_begin(&l->work, l->phase.items[0].from_ns - JM_NS_PER_S, SIZE_MAX);
+    l->work.column_of = l->column_of;
+    for (size_t i = 0; fine && i < l->bursts.count; i++) {
+        const jm__burst *burst = &l->bursts.items[i];
+        if (l->work.end_ns < burst->start_ns) fine = jm__pieces_add(&l->work, burst->start_ns, 0, 1, false);
+        fine = fine && jm__pieces_add(&l->work, burst->end_ns, (uint32_t)burst->kernel + 1, 1, false);
+    }
+    int64_t end_ns = l->phase.items[l->phase.count - 1].to_ns + JM_NS_PER_S;
+    if (fine && l->work.end_ns < end_ns) fine = jm__pieces_add(&l->work, end_ns, 0, 1, false);
+    return fine && jm__pieces_end(&l->work) ? JM_OK : jm__no_memory(err, "jm_model_learn");
+}
+
+jm_status jm__lesson_begin(jm__lesson *l, const jm__dataset *dataset, const char *phase, int64_t board_id,
+                           double clock_exponent, jm_error *err)
+{
+    *l = (jm__lesson){.dataset = dataset, .rates = {.file = -1}, .work = {.file = -1}};
+    JM_TRY(find_phase(l, phase, err));
+    JM_TRY(find_board(l, board_id, err));
+    JM_TRY(find_sensor(l, err));
+    JM_TRY(find_bursts(l, phase, err));
+    JM_TRY(take_readings(l, err));
+    JM_TRY(find_references(l, err));
+    drop_clocks(l);
+    size_t codes = l->count > l->kernels.count ? l->count : l->kernels.count;
+    l->column_of = calloc(codes + 2, sizeof *l->column_of);
+    if (l->column_of == NULL) return jm__no_memory(err, "jm_model_learn");
+    for (uint32_t i = 0; i < codes + 2; i++)
+        l->column_of[i] = i;
+    JM_TRY(fill_rates(l, clock_exponent, err));
+    return fill_work(l, err);
+}
+
+void jm__lesson_free(jm__lesson *l)
+{
+    for (size_t i = 0; i < l->kernels.count; i++) {
+        free(l->kernels.items[i].name);
+        free(l->kernels.items[i].family);
+        free(l->kernels.items[i].rate);
+    }
+    jm__vec_free(&l->kernels);
+    jm__vec_free(&l->bursts);
+    jm__vec_free(&l->phase);
+    if (l->metrics != NULL) jm__metrics_free(l->metrics, l->count);
+    free(l->reference);
+    free(l->is_feature);
+    free(l->readings);
+    free(l->column_of);
+    jm__pieces_free(&l->rates);
+    jm__pieces_free(&l->work);
+    *l = (jm__lesson){.rates = {.file = -1}, .work = {.file = -1}};
+}
+
+/* ---- rows */
+
+static bool is_usable(const jm__lesson *l, const jm__lesson_rows *rows, size_t i)
+{
+    double left_out = 0;
+    for (size_t k = 0; k < rows->kernels; k++)
+        if (l->kernels.items[k].left_out) left_out += rows->kernel[i * rows->kernels + k];
+    return rows->feature[i * rows->features + rows->features - 1] >= 1 - uncovered_most &&
+           left_out <= left_out_most;
+}
+
+static jm_status make_rows(jm__lesson_rows *rows, jm__lesson *l, jm__design *rates, jm__design *work,
+                           jm__response response, jm_error *err)
+{
+    JM_TRY(jm__design_init(rates, &l->rates, rows->features, err));
+    JM_TRY(jm__design_init(work, &l->work, rows->kernels + 1, err));
+    jm__design_start(rates, response);
+    jm__design_start(work, response);
+    for (size_t i = 0; i < rows->rows; i++) {
+        const jm_reading *reading = &l->readings[i];
+        memcpy(rows->feature + i * rows->features, jm__design_row(rates, reading->t_ns),
+               rows->features * sizeof *rows->feature);
+        memcpy(rows->kernel + i * rows->kernels, jm__design_row(work, reading->t_ns) + 1,
+               rows->kernels * sizeof *rows->kernel);
+        rows->power_w[i] = reading->value;
+        rows->usable[i] = is_usable(l, rows, i);
+    }
+    return JM_OK;
+}
+
+jm_status jm__lesson_rows_make(jm__lesson_rows *out, jm__lesson *l, jm__response response, jm_error *err)
+{
+    size_t rows = l->reading_count;
+    jm__design rates = {0}, work = {0};
+    *out = (jm__lesson_rows){.rows = rows, .features = l->count + 1, .kernels = l->kernels.count};
+    out->feature = calloc(rows * out->features + 1, sizeof *out->feature);
+    out->kernel = calloc(rows * out->kernels + 1, sizeof *out->kernel);
+    out->power_w = calloc(rows + 1, sizeof *out->power_w);
+    out->usable = calloc(rows + 1, sizeof *out->usable);
+    bool fine = out->feature != NULL && out->kernel != NULL && out->power_w != NULL && out->usable != NULL;
+    jm_status status =
+        fine ? make_rows(out, l, &rates, &work, response, err) : jm__no_memory(err, "jm_model_learn");
+    jm__design_free(&rates);
+    jm__design_free(&work);
+    if (status != JM_OK) jm__lesson_rows_free(out);
+    return status;
+}
+
+void jm__lesson_rows_free(jm__lesson_rows *rows)
+{
+    free(rows->feature);
+    free(rows->kernel);
+    free(rows->power_w);
+    free(rows->usable);
+    *rows = (jm__lesson_rows){0};
+}

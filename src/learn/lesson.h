@@ -1,0 +1,64 @@
+/* What a model is learnt from: readings of the power sensor, each with what the counters, and the kernels,
+ * were while it remembered them. */
+#ifndef JM_LEARN_LESSON_H
+#define JM_LEARN_LESSON_H
+
+#include "attribute/counters/rate_windows.h"
+#include "attribute/fit/response.h"
+#include "attribute/work/window.h"
+#include "base/vec.h"
+
+/* A kernel of the suite: all bursts of one name. */
+typedef struct jm__taught {
+    char *name;   /* as valid UTF-8 */
+    char *family; /* likewise */
+    const char *data;
+    bool left_out;  /* its data are constant */
+    double *rate;   /* [features]: mean in windows within its bursts, in units of the references */
+    double seconds; /* of those windows */
+} jm__taught;
+
+typedef struct jm__burst {
+    int64_t start_ns, end_ns;
+    size_t kernel;
+} jm__burst;
+
+typedef struct jm__lesson {
+    const jm__dataset *dataset;
+    const jm_board *board;
+    const jm_sensor *sensor;
+    jm__windows phase;
+    char **metrics; /* [count] */
+    size_t count;
+    double *reference; /* [count]: the highest rate of each */
+    bool *is_feature;  /* [count]: its rate changes */
+    double clock_mhz;  /* the highest */
+    double slots;      /* see jm__rate_choice */
+    JM_VEC(jm__taught) kernels;
+    JM_VEC(jm__burst) bursts; /* by time */
+    jm_reading *readings;     /* in the phase, late stamps back on their grid */
+    size_t reading_count;
+    jm__pieces rates;    /* code: a metric; the last: the constant, 0 where there are no counters */
+    jm__pieces work;     /* code: 0 for none, then the kernels */
+    uint32_t *column_of; /* of both */
+} jm__lesson;
+
+/* NOT_FOUND: no such phase, counters, sensor, bursts. */
+jm_status jm__lesson_begin(jm__lesson *lesson, const jm__dataset *dataset, const char *phase,
+                           int64_t board_id, double clock_exponent, jm_error *err);
+void jm__lesson_free(jm__lesson *lesson);
+
+/* The rows of all readings with one response: what is seen of the sensor is features . x. */
+typedef struct jm__lesson_rows {
+    size_t rows, features, kernels; /* features: metrics and the constant */
+    double *feature;                /* [rows * features], in units of the references */
+    double *kernel;                 /* [rows * kernels]: the part of its weight that a kernel had */
+    double *power_w;                /* [rows] */
+    bool *usable; /* [rows]: counters cover all that it remembers, and nothing left out is in it */
+} jm__lesson_rows;
+
+jm_status jm__lesson_rows_make(jm__lesson_rows *out, jm__lesson *lesson, jm__response response,
+                               jm_error *err);
+void jm__lesson_rows_free(jm__lesson_rows *rows);
+
+#endif

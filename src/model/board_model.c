@@ -1,0 +1,37 @@
+/* Room for a model. */
+#include "model/board_model.h"
+
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+jm_status jm__model_init(jm__board_model *model, size_t features, jm_error *err)
+{
+    *model = (jm__board_model){.count = features, .lag_ns = NAN, .width_ns = NAN};
+    model->features = calloc(features + 1, sizeof *model->features);
+    model->covariance = calloc((features + 1) * (features + 1), sizeof *model->covariance);
+    if (model->features != NULL && model->covariance != NULL) return JM_OK;
+    jm__model_free(model);
+    return jm__no_memory(err, "jm__model_init");
+}
+
+void jm__model_free(jm__board_model *model)
+{
+    for (size_t i = 0; model->features != NULL && i < model->count; i++)
+        free(model->features[i].metric);
+    for (size_t i = 0; model->kernels != NULL && i < model->kernel_count; i++) {
+        free(model->kernels[i].name);
+        free(model->kernels[i].family);
+        free(model->kernels[i].data);
+    }
+    free(model->board);
+    free(model->uuid);
+    free(model->driver);
+    free(model->date);
+    free(model->features);
+    free(model->covariance);
+    free(model->kernels);
+    *model = (jm__board_model){0};
+}

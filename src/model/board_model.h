@@ -1,0 +1,61 @@
+/* What a board's counters say of its power, learnt on a board of its kind and kept as JSON
+ * (docs/board-model.md).
+ *
+ *     P = constant + sum over features of weight * rate / reference * (clock / clock_mhz) ^ clock_exponent */
+#ifndef JM_MODEL_BOARD_MODEL_H
+#define JM_MODEL_BOARD_MODEL_H
+
+#include <joulemap/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define JM_MODEL_FEATURES_MAX 256
+
+typedef struct jm__feature {
+    char *metric;     /* of a counter */
+    double reference; /* the rate (events a second, or percent) at which it adds weight_w */
+    double weight_w;
+    double most; /* highest mean rate of a kernel that was learnt from; beyond it weights are not proven */
+} jm__feature;
+
+/* One kernel that was learnt from, and how far off a model is that knows none of its family. */
+typedef struct jm__model_kernel {
+    char *name;
+    char *family;
+    char *data; /* "random", "trained", "constant", "zeros"; "" if not said */
+    double seconds;
+    double power_w;     /* while it runs, by the power sensor */
+    double predicted_w; /* by a model that was learnt without its family */
+    bool left_out;      /* of the weights: its data are constant */
+} jm__model_kernel;
+
+typedef struct jm__board_model {
+    char *board, *uuid, *driver, *date; /* whose it is; never NULL, may be "" */
+    jm__feature *features;
+    size_t count;
+    double constant_w;
+    double *covariance; /* [(count + 1)^2], W^2: of the weights, then the constant */
+    double clock_mhz, clock_exponent;
+    double slots;      /* for warps, by which counters tell the clock (unit slot-cycle); 0: NVML tells it */
+    double relative_u; /* of a kernel that is not among those below: data, and what the weights cannot tell */
+    double gain_u;     /* of all kernels alike, on another board of the kind, or at another clock */
+    double residual_w; /* of the readings that it was learnt from */
+    double lag_ns, width_ns; /* of the sensor's response, as found there; NAN: not looked for */
+    jm__model_kernel *kernels;
+    size_t kernel_count;
+    bool shipped; /* not learnt on this very board */
+} jm__board_model;
+
+/* Room for that many features; INTERNAL never. */
+jm_status jm__model_init(jm__board_model *model, size_t features, jm_error *err);
+void jm__model_free(jm__board_model *model);
+
+/* BAD_DATA says what of the file is wrong. */
+jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err);
+jm_status jm__model_parse(jm__board_model *model, const char *text, size_t size, const char *name,
+                          jm_error *err);
+
+/* Written beside it and moved into its place: a reader sees all of it or the old one. */
+jm_status jm__model_write(const jm__board_model *model, const char *path, jm_error *err);
+
+#endif

@@ -1,0 +1,271 @@
+/* A board's model as JSON, and back. What is read was perhaps written by somebody else: every number is
+ * looked at. */
+#include "model/board_model.h"
+
+#include "base/status.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FORMAT "joulemap board model"
+
+enum { VERSION = 1, KERNELS_MAX = 100000 };
+
+/* While a model is read: the first thing that is wrong. */
+typedef struct reading {
+    const char *name; /* of the file */
+    jm_error *err;
+    jm_status status;
+} reading;
+
+static bool wrong(reading *r, const char *what)
+{
+    if (r->status == JM_OK)
+        r->status = jm__fail(r->err, JM_BAD_DATA, 0, NULL, "%s is no model of a board: %s", r->name, what);
+    return false;
+}
+
+static bool lacks(reading *r, const char *key)
+{
+    if (r->status == JM_OK)
+        r->status = jm__fail(r->err, JM_BAD_DATA, 0, NULL,
+                             "%s is no model of a board: \"%s\" is missing or wrong", r->name, key);
+    return false;
+}
+
+static bool read_number(reading *r, const json_t *object, const char *key, double least, double *out)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_number(value)) return lacks(r, key);
+    *out = json_number_value(value);
+    return (isfinite(*out) && *out >= least) || lacks(r, key);
+}
+
+static bool read_number_or_none(reading *r, const json_t *object, const char *key, double *out)
+{
+    *out = NAN;
+    const json_t *value = json_object_get(object, key);
+    return value == NULL || json_is_null(value) || read_number(r, object, key, 0, out);
+}
+
+/* "" where it may be missing. */
+static bool read_text(reading *r, const json_t *object, const char *key, bool required, char **out)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    if (text == NULL && required) return lacks(r, key);
+    *out = strdup(text != NULL ? text : "");
+    if (*out == NULL) r->status = jm__no_memory(r->err, "jm__model_read");
+    return *out != NULL;
+}
+
+static bool read_feature(reading *r, const json_t *from, jm__feature *to)
+{
+    return read_text(r, from, "metric", true, &to->metric) &&
+           read_number(r, from, "reference", 0, &to->reference) &&
+           (to->reference > 0 || lacks(r, "reference")) &&
+           read_number(r, from, "weight_w", 0, &to->weight_w) && read_number(r, from, "most", 0, &to->most);
+}
+
+static bool read_features(reading *r, const json_t *from, jm__board_model *model)
+{
+    for (size_t i = 0; i < model->count; i++)
+        if (!read_feature(r, json_array_get(from, i), &model->features[i])) return false;
+    return true;
+}
+
+/* A covariance is symmetric, and no variance of it is below zero. */
+static bool read_covariance(reading *r, const json_t *rows, jm__board_model *model)
+{
+    size_t n = model->count + 1;
+    if (json_array_size(rows) != n) return lacks(r, "covariance");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (json_array_size(row) != n) return lacks(r, "covariance");
+        for (size_t j = 0; j < n; j++) {
+            const json_t *value = json_array_get(row, j);
+            double number = json_number_value(value);
+            bool sane = json_is_number(value) && isfinite(number) && (i != j || number >= 0);
+            sane =
+                sane && (j >= i || fabs(number - model->covariance[j * n + i]) <= 1e-6 * fabs(number) + 1e-9);
+            if (!sane) return lacks(r, "covariance");
+            model->covariance[i * n + j] = j < i ? model->covariance[j * n + i] : number;
+        }
+    }
+    return true;
+}
+
+static bool read_kernel(reading *r, const json_t *from, jm__model_kernel *to)
+{
+    to->left_out = json_is_true(json_object_get(from, "left_out"));
+    return read_text(r, from, "name", true, &to->name) && read_text(r, from, "family", false, &to->family) &&
+           read_text(r, from, "data", false, &to->data) && read_number(r, from, "seconds", 0, &to->seconds) &&
+           read_number(r, from, "power_w", 0, &to->power_w) &&
+           read_number(r, from, "predicted_w", 0, &to->predicted_w);
+}
+
+static bool read_kernels(reading *r, const json_t *from, jm__board_model *model)
+{
+    size_t count = json_array_size(from);
+    if (count > KERNELS_MAX) return lacks(r, "kernels");
+    model->kernels = calloc(count + 1, sizeof *model->kernels);
+    if (model->kernels == NULL) {
+        r->status = jm__no_memory(r->err, "jm__model_read");
+        return false;
+    }
+    model->kernel_count = count;
+    for (size_t i = 0; i < count; i++)
+        if (!read_kernel(r, json_array_get(from, i), &model->kernels[i])) return false;
+    return true;
+}
+
+static bool read_all(reading *r, const json_t *root, jm__board_model *model)
+{
+    const char *format = json_string_value(json_object_get(root, "format"));
+    const json_t *features = json_object_get(root, "features"), *clock = json_object_get(root, "clock");
+    const json_t *errors = json_object_get(root, "errors"), *response = json_object_get(root, "response");
+    double version;
+    if (format == NULL || strcmp(format, FORMAT) != 0) return wrong(r, "it does not say so of itself");
+    if (!read_number(r, root, "version", 1, &version)) return false;
+    if (version > VERSION) return wrong(r, "a newer joulemap wrote it");
+    size_t count = json_array_size(features);
+    if (count < 1 || count > JM_MODEL_FEATURES_MAX) return lacks(r, "features");
+    r->status = jm__model_init(model, count, r->err);
+    return r->status == JM_OK && read_text(r, root, "board", false, &model->board) &&
+           read_text(r, root, "uuid", false, &model->uuid) &&
+           read_text(r, root, "driver", false, &model->driver) &&
+           read_text(r, root, "date", false, &model->date) && read_features(r, features, model) &&
+           read_number(r, root, "constant_w", 0, &model->constant_w) &&
+           read_covariance(r, json_object_get(root, "covariance"), model) &&
+           read_number_or_none(r, clock, "reference_mhz", &model->clock_mhz) &&
+           read_number(r, clock, "exponent", 0, &model->clock_exponent) &&
+           read_number(r, clock, "slots", 0, &model->slots) &&
+           read_number(r, errors, "kernel", 0, &model->relative_u) &&
+           read_number(r, errors, "gain", 0, &model->gain_u) &&
+           read_number(r, errors, "residual_w", 0, &model->residual_w) &&
+           read_number_or_none(r, response, "lag_ns", &model->lag_ns) &&
+           read_number_or_none(r, response, "width_ns", &model->width_ns) &&
+           read_kernels(r, json_object_get(root, "kernels"), model);
+}
+
+static jm_status take(jm__board_model *model, json_t *root, const json_error_t *fault, const char *name,
+                      jm_error *err)
+{
+    reading r = {.name = name, .err = err};
+    *model = (jm__board_model){0};
+    if (root == NULL)
+        r.status = jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %d: %s", name, fault->line, fault->text);
+    else if (!read_all(&r, root, model))
+        jm__model_free(model);
+    json_decref(root);
+    return r.status;
+}
+
+jm_status jm__model_parse(jm__board_model *model, const char *text, size_t size, const char *name,
+                          jm_error *err)
+{
+    json_error_t fault;
+    return take(model, json_loadb(text, size, 0, &fault), &fault, name, err);
+}
+
+jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err)
+{
+    json_error_t fault;
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return jm__fail(err, errno == ENOENT ? JM_NOT_FOUND : JM_IO, errno, "fopen", "%s: %s", path,
+                        strerror(errno));
+    json_t *root = json_loadf(file, 0, &fault);
+    fclose(file);
+    return take(model, root, &fault, path, err);
+}
+
+/* ---- writing */
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *features_of(const jm__board_model *model)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < model->count; i++) {
+        const jm__feature *f = &model->features[i];
+        json_array_append_new(array, json_pack("{s:s, s:o, s:o, s:o}", "metric", f->metric, "reference",
+                                               number(f->reference), "weight_w", number(f->weight_w), "most",
+                                               number(f->most)));
+    }
+    return array;
+}
+
+static json_t *covariance_of(const jm__board_model *model)
+{
+    json_t *rows = json_array();
+    size_t n = model->count + 1;
+    for (size_t i = 0; i < n; i++) {
+        json_t *row = json_array();
+        for (size_t j = 0; j < n; j++)
+            json_array_append_new(row, number(model->covariance[i * n + j]));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+static json_t *kernels_of(const jm__board_model *model)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < model->kernel_count; i++) {
+        const jm__model_kernel *k = &model->kernels[i];
+        json_array_append_new(
+            array, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:b}", "name", k->name, "family", k->family,
+                             "data", k->data, "seconds", number(k->seconds), "power_w", number(k->power_w),
+                             "predicted_w", number(k->predicted_w), "left_out", (int)k->left_out));
+    }
+    return array;
+}
+
+/* NULL if memory is out. */
+static char *text_of(const jm__board_model *model)
+{
+    json_t *root = json_pack(
+        "{s:s, s:i, s:s, s:s, s:s, s:s, s:{s:o, s:f, s:f}, s:o, s:f, s:o, s:{s:f, s:f, s:f}, s:{s:o, s:o}, "
+        "s:o}",
+        "format", FORMAT, "version", (int)VERSION, "board", model->board, "uuid", model->uuid, "driver",
+        model->driver, "date", model->date, "clock", "reference_mhz", number(model->clock_mhz), "exponent",
+        model->clock_exponent, "slots", model->slots, "features", features_of(model), "constant_w",
+        model->constant_w, "covariance", covariance_of(model), "errors", "kernel", model->relative_u, "gain",
+        model->gain_u, "residual_w", model->residual_w, "response", "lag_ns", number(model->lag_ns),
+        "width_ns", number(model->width_ns), "kernels", kernels_of(model));
+    char *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(root);
+    return text;
+}
+
+static jm_status cannot_write(const char *path, jm_error *err)
+{
+    int code = errno;
+    return jm__fail(err, code == ENOSPC ? JM_DISK_FULL : JM_IO, code, "fopen", "%s cannot be written: %s",
+                    path, strerror(code));
+}
+
+jm_status jm__model_write(const jm__board_model *model, const char *path, jm_error *err)
+{
+    char beside[4096];
+    if ((size_t)snprintf(beside, sizeof beside, "%s.new-%d", path, (int)getpid()) >= sizeof beside)
+        return jm__fail(err, JM_USAGE, 0, NULL, "%s is too long a path", path);
+    char *text = text_of(model);
+    if (text == NULL) return jm__no_memory(err, "jm__model_write");
+    FILE *file = fopen(beside, "w");
+    bool fine = file != NULL && fputs(text, file) >= 0 && fputc('\n', file) >= 0;
+    if (file != NULL) fine = fclose(file) == 0 && fine;
+    free(text);
+    if (fine && rename(beside, path) == 0) return JM_OK;
+    jm_status status = cannot_write(path, err);
+    unlink(beside);
+    return status;
+}

@@ -1,0 +1,21 @@
+/* Where models of boards are: learnt on this machine and kept by the board's UUID, or shipped for its kind.
+ */
+#ifndef JM_MODEL_STORE_H
+#define JM_MODEL_STORE_H
+
+#include "model/board_model.h"
+
+#include <joulemap/board.h>
+
+/* The path of a board's own model: $XDG_DATA_HOME/joulemap/models/UUID.json, without the variable below
+ * ~/.local/share. NOT_FOUND: the board has no UUID, or the user no home. */
+jm_status jm__model_own_path(char *path, size_t size, const jm_board *board, jm_error *err);
+
+/* The same, with its folder made. */
+jm_status jm__model_make_room(char *path, size_t size, const jm_board *board, jm_error *err);
+
+/* The board's own model, else the one shipped for its profile; without either no features and OK. BAD_DATA,
+ * IO: its own is there and cannot be read. */
+jm_status jm__model_find(jm__board_model *model, const jm_board *board, jm_error *err);
+
+#endif
