@@ -1,11 +1,10 @@
-/* From a recording to rows. */
+/* From a recording to what can be learnt from. */
 #include "learn/lesson.h"
 
 #include "attribute/ring_grid.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "base/strbuf.h"
-#include "base/utf8.h"
+#include "learn/suite.h"
 #include "rows/sensor_role.h"
 
 #include <math.h>
@@ -14,93 +13,6 @@
 
 /* A metric whose rate changes by less than this (relative standard deviation) is a clock: the constant. */
 static const double least_change = 0.02;
-
-/* Of a reading's weight, what may lie where no counters were, or in a kernel on constant data. */
-static const double uncovered_most = 1e-3, left_out_most = 0.02;
-
-static bool has_word(const char *text, const char *word)
-{
-    return text != NULL && strstr(text, word) != NULL;
-}
-
-static bool is_constant(const char *text)
-{
-    return has_word(text, "zeros") || has_word(text, "constant");
-}
-
-/* A copy that JSON can hold; NULL if memory is out. */
-static char *clean_copy(const char *text, size_t length)
-{
-    jm__strbuf cut = {0}, clean = {0};
-    jm__strbuf_format(&cut, "%.*s", (int)length, text);
-    if (cut.text != NULL) jm__utf8_add(&clean, cut.text, false);
-    jm__strbuf_free(&cut);
-    return jm__strbuf_take(&clean);
-}
-
-/* FAMILY/WHAT, else FAMILY_WHAT. */
-static size_t family_length(const char *name)
-{
-    size_t slash = strcspn(name, "/");
-    return name[slash] != '\0' ? slash : strcspn(name, "_");
-}
-
-static jm_status find_kernel(jm__lesson *l, const char *name, const char *data, size_t *kernel, jm_error *err)
-{
-    jm__taught taught = {.name = clean_copy(name, strlen(name)), .data = data};
-    taught.family = taught.name != NULL ? clean_copy(taught.name, family_length(taught.name)) : NULL;
-    taught.left_out = is_constant(data[0] != '\0' ? data : name);
-    if (taught.name == NULL || taught.family == NULL) {
-        free(taught.name);
-        free(taught.family);
-        return jm__no_memory(err, "jm_model_learn");
-    }
-    for (*kernel = 0; *kernel < l->kernels.count; (*kernel)++) {
-        const jm__taught *known = &l->kernels.items[*kernel];
-        if (strcmp(known->name, taught.name) != 0 || strcmp(known->data, data) != 0) continue;
-        free(taught.name);
-        free(taught.family);
-        return JM_OK;
-    }
-    if (jm__vec_push(&l->kernels, taught)) return JM_OK;
-    free(taught.name);
-    free(taught.family);
-    return jm__no_memory(err, "jm_model_learn");
-}
-
-static jm_status find_phase(jm__lesson *l, const char *phase, jm_error *err)
-{
-    const jm__dataset *d = l->dataset;
-    for (size_t i = 0; i < d->span_count; i++) {
-        const jm__span *span = &d->spans[i];
-        if (span->kind != JM_SPAN_PHASE || strcmp(jm__dataset_text(d, span->name_id), phase) != 0) continue;
-        int64_t end_ns = span->end_ns < 0 ? d->end_ns : span->end_ns;
-        if (!jm__windows_add(&l->phase, span->start_ns, end_ns)) return jm__no_memory(err, "jm_model_learn");
-    }
-    jm__windows_normalise(&l->phase);
-    if (l->phase.count > 0) return JM_OK;
-    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no phase \"%s\" in this recording", phase);
-}
-
-static jm_status find_bursts(jm__lesson *l, const char *phase, jm_error *err)
-{
-    const jm__dataset *d = l->dataset;
-    for (size_t i = 0; i < d->span_count; i++) {
-        const jm__span *span = &d->spans[i];
-        if (span->kind != JM_SPAN_WINDOW || span->end_ns <= span->start_ns ||
-            !jm__windows_hold(&l->phase, span->start_ns))
-            continue;
-        if (l->bursts.count > 0 && span->start_ns < l->bursts.items[l->bursts.count - 1].end_ns)
-            continue; /* one inside another: the outer one is the burst */
-        jm__burst burst = {.start_ns = span->start_ns, .end_ns = span->end_ns};
-        JM_TRY(find_kernel(l, jm__dataset_text(d, span->name_id), jm__dataset_text(d, span->type_id),
-                           &burst.kernel, err));
-        if (!jm__vec_push(&l->bursts, burst)) return jm__no_memory(err, "jm_model_learn");
-    }
-    if (l->bursts.count > 0) return JM_OK;
-    return jm__fail(err, JM_NOT_FOUND, 0, NULL,
-                    "the phase \"%s\" has no spans of kind window: what ran when is not known", phase);
-}
 
 /* The board that was asked for, else the only one with counters. */
 static jm_status find_board(jm__lesson *l, int64_t board_id, jm_error *err)
@@ -312,10 +224,10 @@ jm_status jm__lesson_begin(jm__lesson *l, const jm__dataset *dataset, const char
                            double clock_exponent, jm_error *err)
 {
     *l = (jm__lesson){.dataset = dataset, .rates = {.file = -1}, .work = {.file = -1}};
-    JM_TRY(find_phase(l, phase, err));
+    JM_TRY(jm__suite_phase(l, phase, err));
     JM_TRY(find_board(l, board_id, err));
     JM_TRY(find_sensor(l, err));
-    JM_TRY(find_bursts(l, phase, err));
+    JM_TRY(jm__suite_bursts(l, phase, err));
     JM_TRY(take_readings(l, err));
     JM_TRY(find_references(l, err));
     drop_clocks(l);
@@ -346,61 +258,4 @@ void jm__lesson_free(jm__lesson *l)
     jm__pieces_free(&l->rates);
     jm__pieces_free(&l->work);
     *l = (jm__lesson){.rates = {.file = -1}, .work = {.file = -1}};
-}
-
-/* ---- rows */
-
-static bool is_usable(const jm__lesson *l, const jm__lesson_rows *rows, size_t i)
-{
-    double left_out = 0;
-    for (size_t k = 0; k < rows->kernels; k++)
-        if (l->kernels.items[k].left_out) left_out += rows->kernel[i * rows->kernels + k];
-    return rows->feature[i * rows->features + rows->features - 1] >= 1 - uncovered_most &&
-           left_out <= left_out_most;
-}
-
-static jm_status make_rows(jm__lesson_rows *rows, jm__lesson *l, jm__design *rates, jm__design *work,
-                           jm__response response, jm_error *err)
-{
-    JM_TRY(jm__design_init(rates, &l->rates, rows->features, err));
-    JM_TRY(jm__design_init(work, &l->work, rows->kernels + 1, err));
-    jm__design_start(rates, response);
-    jm__design_start(work, response);
-    for (size_t i = 0; i < rows->rows; i++) {
-        const jm_reading *reading = &l->readings[i];
-        memcpy(rows->feature + i * rows->features, jm__design_row(rates, reading->t_ns),
-               rows->features * sizeof *rows->feature);
-        memcpy(rows->kernel + i * rows->kernels, jm__design_row(work, reading->t_ns) + 1,
-               rows->kernels * sizeof *rows->kernel);
-        rows->power_w[i] = reading->value;
-        rows->usable[i] = is_usable(l, rows, i);
-    }
-    return JM_OK;
-}
-
-jm_status jm__lesson_rows_make(jm__lesson_rows *out, jm__lesson *l, jm__response response, jm_error *err)
-{
-    size_t rows = l->reading_count;
-    jm__design rates = {0}, work = {0};
-    *out = (jm__lesson_rows){.rows = rows, .features = l->count + 1, .kernels = l->kernels.count};
-    out->feature = calloc(rows * out->features + 1, sizeof *out->feature);
-    out->kernel = calloc(rows * out->kernels + 1, sizeof *out->kernel);
-    out->power_w = calloc(rows + 1, sizeof *out->power_w);
-    out->usable = calloc(rows + 1, sizeof *out->usable);
-    bool fine = out->feature != NULL && out->kernel != NULL && out->power_w != NULL && out->usable != NULL;
-    jm_status status =
-        fine ? make_rows(out, l, &rates, &work, response, err) : jm__no_memory(err, "jm_model_learn");
-    jm__design_free(&rates);
-    jm__design_free(&work);
-    if (status != JM_OK) jm__lesson_rows_free(out);
-    return status;
-}
-
-void jm__lesson_rows_free(jm__lesson_rows *rows)
-{
-    free(rows->feature);
-    free(rows->kernel);
-    free(rows->power_w);
-    free(rows->usable);
-    *rows = (jm__lesson_rows){0};
 }

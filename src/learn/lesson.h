@@ -1,10 +1,9 @@
-/* What a model is learnt from: readings of the power sensor, each with what the counters, and the kernels,
- * were while it remembered them. */
+/* What a model is learnt from: a phase of a recording, its readings, its counters, and what ran when. */
 #ifndef JM_LEARN_LESSON_H
 #define JM_LEARN_LESSON_H
 
 #include "attribute/counters/rate_windows.h"
-#include "attribute/fit/response.h"
+#include "attribute/work/pieces.h"
 #include "attribute/work/window.h"
 #include "base/vec.h"
 
@@ -47,18 +46,5 @@ typedef struct jm__lesson {
 jm_status jm__lesson_begin(jm__lesson *lesson, const jm__dataset *dataset, const char *phase,
                            int64_t board_id, double clock_exponent, jm_error *err);
 void jm__lesson_free(jm__lesson *lesson);
-
-/* The rows of all readings with one response: what is seen of the sensor is features . x. */
-typedef struct jm__lesson_rows {
-    size_t rows, features, kernels; /* features: metrics and the constant */
-    double *feature;                /* [rows * features], in units of the references */
-    double *kernel;                 /* [rows * kernels]: the part of its weight that a kernel had */
-    double *power_w;                /* [rows] */
-    bool *usable; /* [rows]: counters cover all that it remembers, and nothing left out is in it */
-} jm__lesson_rows;
-
-jm_status jm__lesson_rows_make(jm__lesson_rows *out, jm__lesson *lesson, jm__response response,
-                               jm_error *err);
-void jm__lesson_rows_free(jm__lesson_rows *rows);
 
 #endif

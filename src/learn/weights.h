@@ -2,7 +2,7 @@
 #ifndef JM_LEARN_WEIGHTS_H
 #define JM_LEARN_WEIGHTS_H
 
-#include "learn/lesson.h"
+#include "learn/lesson_rows.h"
 
 typedef struct jm__weights {
     double *x;       /* [features], W */
