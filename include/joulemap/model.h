@@ -15,7 +15,8 @@ extern "C" {
 typedef struct jm_learn_options {
     uint32_t size;     /* sizeof(jm_learn_options): lets it grow */
     const char *phase; /* in which kernels ran in bursts, each burst a span of kind `window` with the kernel's
-                          name (FAMILY/WHAT, else the part before the first _ is the family) */
+                          name (FAMILY/WHAT, else the part before the first _ is the family; where there is
+                          but one, each kernel is a family of its own) */
     int64_t board_id;  /* 0: the one board that has counters */
     const char *path;  /* of the model to write; NULL: where the board's own is kept, by its UUID below
                           $XDG_DATA_HOME/joulemap/models, for every report of it from then on */

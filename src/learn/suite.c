@@ -72,6 +72,20 @@ jm_status jm__suite_phase(jm__lesson *l, const char *phase, jm_error *err)
     return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no phase \"%s\" in this recording", phase);
 }
 
+/* Of a suite of one family nothing would be left to learn from without it: each kernel is one of its own. */
+static jm_status part_family(jm__lesson *l, jm_error *err)
+{
+    for (size_t k = 1; k < l->kernels.count; k++)
+        if (strcmp(l->kernels.items[k].family, l->kernels.items[0].family) != 0) return JM_OK;
+    for (size_t k = 0; k < l->kernels.count; k++) {
+        char *family = strdup(l->kernels.items[k].name);
+        if (family == NULL) return jm__no_memory(err, "jm_model_learn");
+        free(l->kernels.items[k].family);
+        l->kernels.items[k].family = family;
+    }
+    return JM_OK;
+}
+
 jm_status jm__suite_bursts(jm__lesson *l, const char *phase, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
@@ -87,7 +101,7 @@ jm_status jm__suite_bursts(jm__lesson *l, const char *phase, jm_error *err)
                            &burst.kernel, err));
         if (!jm__vec_push(&l->bursts, burst)) return jm__no_memory(err, "jm_model_learn");
     }
-    if (l->bursts.count > 0) return JM_OK;
+    if (l->bursts.count > 0) return part_family(l, err);
     return jm__fail(err, JM_NOT_FOUND, 0, NULL,
                     "the phase \"%s\" has no spans of kind window: what ran when is not known", phase);
 }
