@@ -73,16 +73,33 @@ jm_status jm__chip_load(jm__chip *chip, const char *name, jm_error *err)
     return chip_read(chip, others, err);
 }
 
-const char *jm__metric_unit(const char *name)
+static bool is_among(const char *name, const char *const *names, size_t count)
 {
-    static const char *const units[] = {JM_COUNTER_EVENTS, JM_COUNTER_PERCENT, JM_COUNTER_SLOT_CYCLES};
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+/* All slots of the chip's list, or they tell no clock. */
+static bool has_all_slots(const jm__chip *chip, const char *const *names, size_t count)
+{
+    for (size_t m = 0; m < chip->metric_count; m++)
+        if (strcmp(chip->metrics[m].unit, JM_COUNTER_SLOT_CYCLES) == 0 &&
+            !is_among(chip->metrics[m].name, names, count))
+            return false;
+    return true;
+}
+
+const char *jm__metric_unit(const char *name, const char *const *names, size_t count)
+{
     for (const jm__embedded *data = jm__chip_table; data->name != NULL; data++) {
         jm__chip chip;
         if (chip_read(&chip, data, NULL) != JM_OK) continue;
         for (size_t m = 0; m < chip.metric_count; m++) {
             if (strcmp(chip.metrics[m].name, name) != 0) continue;
-            for (size_t u = 0; u < sizeof units / sizeof *units; u++)
-                if (strcmp(chip.metrics[m].unit, units[u]) == 0) return units[u];
+            if (strcmp(chip.metrics[m].unit, JM_COUNTER_PERCENT) == 0) return JM_COUNTER_PERCENT;
+            bool slots = strcmp(chip.metrics[m].unit, JM_COUNTER_SLOT_CYCLES) == 0;
+            return slots && has_all_slots(&chip, names, count) ? JM_COUNTER_SLOT_CYCLES : JM_COUNTER_EVENTS;
         }
     }
     return NULL;

@@ -28,7 +28,8 @@ extern const jm__embedded jm__chip_table[]; /* src/counters/chips */
 /* The list of a chip, else ("" too) the one for all others. BAD_DATA: a file of ours is wrong. */
 jm_status jm__chip_load(jm__chip *chip, const char *name, jm_error *err);
 
-/* The unit of a metric that some chip's list has; NULL: none has it. */
-const char *jm__metric_unit(const char *name);
+/* The unit of a metric that some chip's list has, where it is sampled with these `names`: slots that are not
+ * all there are events. NULL: no list has it. */
+const char *jm__metric_unit(const char *name, const char *const *names, size_t count);
 
 #endif

@@ -1,6 +1,9 @@
 /* Counters that fit one pass, greedily. */
 #include "counters/choice.h"
 
+#include <stdio.h>
+#include <string.h>
+
 typedef struct choosing {
     jm__metrics_fit *fit;
     void *context;
@@ -26,6 +29,26 @@ static size_t group_size(const jm__chip *chip, size_t first)
     return end - first;
 }
 
+static bool is_slots(const jm__metric *metric)
+{
+    return strcmp(metric->unit, JM_COUNTER_SLOT_CYCLES) == 0;
+}
+
+/* Those that are kept. Slots that are not all counted tell no clock: they are events. */
+static void keep(jm__chip *chip, const bool *kept)
+{
+    size_t count = 0;
+    bool all_slots = true;
+    for (size_t i = 0; i < chip->metric_count; i++)
+        if (is_slots(&chip->metrics[i])) all_slots = all_slots && kept[i];
+    for (size_t i = 0; i < chip->metric_count; i++)
+        if (kept[i]) chip->metrics[count++] = chip->metrics[i];
+    chip->metric_count = count;
+    for (size_t i = 0; i < count && !all_slots; i++)
+        if (is_slots(&chip->metrics[i]))
+            snprintf(chip->metrics[i].unit, sizeof chip->metrics[i].unit, JM_COUNTER_EVENTS);
+}
+
 size_t jm__chip_choose(jm__chip *chip, jm__metrics_fit *fit, void *context)
 {
     choosing c = {.fit = fit, .context = context};
@@ -37,9 +60,6 @@ size_t jm__chip_choose(jm__chip *chip, jm__metrics_fit *fit, void *context)
         for (size_t i = first; i < first + size; i++)
             kept[i] = whole || add(&c, &chip->metrics[i], 1);
     }
-    size_t count = 0;
-    for (size_t i = 0; i < chip->metric_count; i++)
-        if (kept[i]) chip->metrics[count++] = chip->metrics[i];
-    chip->metric_count = count;
-    return count;
+    keep(chip, kept);
+    return chip->metric_count;
 }

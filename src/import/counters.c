@@ -28,9 +28,9 @@ typedef struct importing {
 } importing;
 
 /* As the lists of chips have it; of others, a count grows with the window's length and a share does not. */
-static const char *unit_of(const char *metric)
+static const char *unit_of(const char *metric, const char *const *names, size_t count)
 {
-    const char *known = jm__metric_unit(metric);
+    const char *known = jm__metric_unit(metric, names, count);
     if (known != NULL) return known;
     static const char ratio[] = ".ratio";
     size_t length = strlen(metric);
@@ -77,10 +77,14 @@ static jm_status find_metrics(importing *all, jm_error *err)
 static jm_status begin_set(importing *all, jm_error *err)
 {
     jm__strbuf metrics = {0}, units = {0};
-    for (int64_t i = 0; i < all->set.metric_count; i++) {
-        const char *name = jm__csv_column_name(all->csv, all->columns[i]), *before = i == 0 ? "[" : ", ";
-        jm__strbuf_format(&metrics, "%s\"%s\"", before, name);
-        jm__strbuf_format(&units, "%s\"%s\"", before, unit_of(name));
+    const char *names[JM_COUNTER_METRICS_MAX];
+    size_t count = (size_t)all->set.metric_count;
+    for (size_t i = 0; i < count; i++)
+        names[i] = jm__csv_column_name(all->csv, all->columns[i]);
+    for (size_t i = 0; i < count; i++) {
+        const char *before = i == 0 ? "[" : ", ";
+        jm__strbuf_format(&metrics, "%s\"%s\"", before, names[i]);
+        jm__strbuf_format(&units, "%s\"%s\"", before, unit_of(names[i], names, count));
     }
     jm__strbuf_add(&metrics, "]");
     jm__strbuf_add(&units, "]");

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -110,6 +111,46 @@ static void test_all_are_taken_that_fit_together_the_first_before_the_later(void
     check("abc de", (oracle){"abcde", "??", 100, 0}, "");
 }
 
+/* Slots of warps that are in use, and those that are not, make the clock: one of them alone is a count. */
+static void test_slots_tell_the_clock_only_where_all_are_sampled(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *unknown, *units;
+    } cases[] = {{"", "cssc"}, {"a", "ssc"}, {"b", "ccc"}, {"c", "ccc"}, {"bc", "cc"}};
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+        oracle o = {cases[n].unknown, "??", 100, 0};
+        char units[8] = "";
+        chip = (jm__chip){.interval_ns = 1, .metric_count = 4};
+        for (size_t i = 0; i < 4; i++) {
+            jm__metric *metric = &chip.metrics[i];
+            metric->name[0] = (char)('a' + i);
+            snprintf(metric->unit, sizeof metric->unit, i == 1 || i == 2 ? "slot-cycle" : "count");
+        }
+        jm__chip_choose(&chip, fit, &o);
+        for (size_t i = 0; i < chip.metric_count; i++)
+            units[i] = chip.metrics[i].unit[0];
+        assert_string_equal(units, cases[n].units);
+    }
+}
+
+static void test_the_unit_of_a_listed_metric_depends_on_what_is_beside_it(void **state)
+{
+    (void)state;
+    static const char *const slots[] = {"TPC.TriageCompute.tpc__warps_active_realtime.sum", "else",
+                                        "TPC.TriageCompute.tpc__warps_inactive_sm_active_realtime.sum",
+                                        "TPC.TriageCompute.tpc__warps_inactive_sm_idle_realtime.sum"};
+    assert_string_equal(jm__metric_unit(slots[0], slots, 4), "slot-cycle");
+    assert_string_equal(jm__metric_unit(slots[0], slots, 3), "count");
+    assert_string_equal(jm__metric_unit(slots[3], slots + 1, 3), "count");
+    assert_null(jm__metric_unit("else", slots, 4));
+    static const char *const others[] = {
+        "FBSP.TriageCompute.dramc__read_throughput.avg.pct_of_peak_sustained_elapsed",
+        "TPC.TriageCompute.sm__cycles_active.sum"};
+    assert_string_equal(jm__metric_unit(others[0], others, 2), "%");
+    assert_string_equal(jm__metric_unit(others[1], others, 2), "count");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +158,8 @@ int main(void)
         cmocka_unit_test(test_a_chip_without_a_list_gets_the_one_for_all),
         cmocka_unit_test(test_a_chip_that_counts_no_time_counts_cycles),
         cmocka_unit_test(test_all_are_taken_that_fit_together_the_first_before_the_later),
+        cmocka_unit_test(test_slots_tell_the_clock_only_where_all_are_sampled),
+        cmocka_unit_test(test_the_unit_of_a_listed_metric_depends_on_what_is_beside_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

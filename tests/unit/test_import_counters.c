@@ -237,6 +237,31 @@ static void test_rows_that_cannot_be_stay_behind(void **state)
     jm_recording_close(recording);
 }
 
+/* GH100's slots in use, without those that are not, tell no clock. */
+static void test_slots_that_are_not_all_there_are_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *names, *units;
+    } cases[] = {{"tpc__warps_active_realtime.sum", "[\"count\"]"},
+                 {"tpc__warps_active_realtime.sum,TPC.TriageCompute.tpc__warps_inactive_sm_idle_realtime.sum,"
+                  "TPC.TriageCompute.tpc__warps_inactive_sm_active_realtime.sum",
+                  "[\"slot-cycle\", \"slot-cycle\", \"slot-cycle\"]"}};
+    make_run(usual, 1);
+    for (size_t i = 0; i < 2; i++) {
+        jm_error err = {0};
+        told_file file = {0};
+        char text[512];
+        snprintf(text, sizeof text, "start_ns,end_ns,TPC.TriageCompute.%s\n%s%s\n", cases[i].names,
+                 "1700000001001000000,1700000001002000000,1", i == 0 ? "" : ",1,1");
+        put(text);
+        if (add("0", &err) != JM_OK) fail_msg("%s", err.text);
+        open_out(&file);
+        assert_string_equal(file.dataset->counters.sets[1].units, cases[i].units);
+        told_close(&file);
+    }
+}
+
 /* ---- the clock */
 
 /* The begin of each window of one ms, in ms of CLOCK_REALTIME after OFFSET_NS and where it is to be on the
@@ -410,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_many_windows_are_many_blocks),
         cmocka_unit_test(test_a_copy_is_not_whole_before_it_is_closed),
         cmocka_unit_test(test_rows_that_cannot_be_stay_behind),
+        cmocka_unit_test(test_slots_that_are_not_all_there_are_counts),
         cmocka_unit_test(test_a_clock_that_was_set_changes_no_time),
         cmocka_unit_test(test_onto_an_import_times_are_those_of_its_files),
         cmocka_unit_test(test_what_is_wrong_with_counters_is_told_by_file_line_and_column),
