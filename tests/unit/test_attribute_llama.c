@@ -1,5 +1,5 @@
-/* Layers of a Llama in training on an H200 at its power limit, by the power sensor alone, against the same
- * layers in bursts (shared/data/h200-counters-llama). */
+/* Layers of a Llama in training on an H200 at its power limit, by the power sensor alone and with hardware
+ * counters, against the same layers in bursts (shared/data/h200-counters-llama). */
 #include "attribute/report.h"
 #include "base/csv.h"
 #include "base/vec.h"
@@ -27,6 +27,9 @@ static const double clock_worth = 0.05;
 /* No layer may be further off than this, no interval of the block wider. */
 static const double most_off = 0.15, block_half = 0.046;
 
+/* With counters, after one common scale, which the truth's clock leaves unknown. */
+static const double counted_median_off = 0.025, counted_most_off = 0.06;
+
 typedef struct layer {
     char path[64];
     double truth_j;
@@ -35,13 +38,15 @@ typedef struct layer {
 } layer;
 
 static char folder[] = "/tmp/joulemap-test-XXXXXX";
-static char path[64];
+static char path[64], counted_path[64], model_path[64];
 
 static int set_up(void **state)
 {
     (void)state;
     if (mkdtemp(folder) == NULL) return -1;
     snprintf(path, sizeof path, "%s/llama.joulemap", folder);
+    snprintf(counted_path, sizeof counted_path, "%s/counted.joulemap", folder);
+    snprintf(model_path, sizeof model_path, "%s/model.json", folder);
     return 0;
 }
 
@@ -49,6 +54,8 @@ static int tear_down(void **state)
 {
     (void)state;
     unlink(path);
+    unlink(counted_path);
+    unlink(model_path);
     return rmdir(folder);
 }
 
@@ -100,47 +107,147 @@ static void add_calls(layer layers[LAYERS], const jm_report *report)
     }
 }
 
-static void check(const layer *l)
+/* What a call of it draws at the clock of the run, by the truth. */
+static double here_j(const layer *l)
 {
-    double calls = (double)l->calls.count, energy_j = l->energy_j / calls, low_j = l->low_j / calls,
-           high_j = l->high_j / calls;
-    double here_j = l->truth_j * (1 - clock_worth), half = (high_j - low_j) / 2 / energy_j;
+    return l->truth_j * (1 - clock_worth);
+}
+
+static double call_j(const layer *l)
+{
+    return l->energy_j / (double)l->calls.count;
+}
+
+static double half_of(const layer *l)
+{
+    return (l->high_j - l->low_j) / 2 / l->energy_j;
+}
+
+static void check_interval(const layer *l)
+{
+    double calls = (double)l->calls.count;
     print_message(
         "%-32s %6.1f mJ +-%4.1f %%, truth at 1980 MHz %6.1f mJ (%+5.1f %%), here %6.1f mJ (%+5.1f %%)\n",
-        l->path, 1e3 * energy_j, 100 * half, 1e3 * l->truth_j, 100 * (energy_j / l->truth_j - 1),
-        1e3 * here_j, 100 * (energy_j / here_j - 1));
+        l->path, 1e3 * call_j(l), 100 * half_of(l), 1e3 * l->truth_j, 100 * (call_j(l) / l->truth_j - 1),
+        1e3 * here_j(l), 100 * (call_j(l) / here_j(l) - 1));
     assert_true(l->calls.count > 100);
-    assert_true(fabs(energy_j / here_j - 1) <= most_off);
-    assert_true(low_j <= l->truth_j &&
-                high_j >= here_j); /* what the clock is worth is not known to a percent */
-    if (strcmp(l->path, "model.layers.7") == 0) assert_true(half <= block_half);
+    assert_true(l->low_j / calls <= l->truth_j &&
+                l->high_j / calls >= here_j(l)); /* what the clock is worth is not known to a percent */
+}
+
+static jm_recording *open_run(const char *file)
+{
+    jm_error err = {0};
+    jm_recording *recording = NULL;
+    if (jm_recording_open(&recording, file, &err) != JM_OK) fail_msg("%s", err.text);
+    return recording;
+}
+
+/* The layers of the live part. */
+static void report(layer layers[LAYERS], const char *file, const char *model)
+{
+    jm_error err = {0};
+    jm_report *report = NULL;
+    jm_recording *recording = open_run(file);
+    const jm_report_options options = {
+        .size = sizeof options, .by = JM_BY_SPAN, .phase = "live", .model = model};
+    read_truth(layers);
+    if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    add_calls(layers, report);
+    for (size_t n = 0; n < LAYERS; n++)
+        check_interval(&layers[n]);
+    jm_report_free(report);
+    jm_recording_close(recording);
+}
+
+static void forget(layer layers[LAYERS])
+{
+    for (size_t n = 0; n < LAYERS; n++)
+        jm__vec_free(&layers[n].calls);
 }
 
 static void test_layers_of_a_llama_in_training_draw_what_bursts_of_them_draw(void **state)
 {
     (void)state;
     layer layers[LAYERS];
-    jm_recording *recording = NULL;
-    jm_report *report = NULL;
-    jm_error err = {0};
-    const jm_report_options options = {.size = sizeof options, .by = JM_BY_SPAN, .phase = "live"};
     if (!unpack()) skip();
-    read_truth(layers);
-    if (jm_recording_open(&recording, path, &err) != JM_OK) fail_msg("%s", err.text);
-    if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
-    add_calls(layers, report);
+    report(layers, path, NULL);
     for (size_t n = 0; n < LAYERS; n++) {
-        check(&layers[n]);
-        jm__vec_free(&layers[n].calls);
+        assert_true(fabs(call_j(&layers[n]) / here_j(&layers[n]) - 1) <= most_off);
+        if (strcmp(layers[n].path, "model.layers.7") == 0) assert_true(half_of(&layers[n]) <= block_half);
     }
-    jm_report_free(report);
+    forget(layers);
+}
+
+/* ---- with counters */
+
+static void add_counters(void)
+{
+    jm_error err = {0};
+    const jm_counters_options options = {.size = sizeof options,
+                                         .overwrite = true,
+                                         .onto = path,
+                                         .path = counted_path,
+                                         .counters = DATA "counters.csv.gz"};
+    if (jm_recording_add_counters(&options, &err) != JM_OK) fail_msg("%s", err.text);
+}
+
+static void learn(void)
+{
+    jm_error err = {0};
+    jm_learnt learnt;
+    const jm_learn_options options = {.size = sizeof options, .phase = "suite", .path = model_path};
+    jm_recording *recording = open_run(counted_path);
+    if (jm_model_learn(recording, &options, &learnt, &err) != JM_OK) fail_msg("%s", err.text);
     jm_recording_close(recording);
+    print_message("%zu counters, %zu kernels of %zu families, residual %.1f W\n", learnt.features,
+                  learnt.kernels, learnt.families, learnt.residual_w);
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Of six: the mean of the two in the middle. */
+static double median(const double values[LAYERS])
+{
+    double sorted[LAYERS];
+    memcpy(sorted, values, sizeof sorted);
+    qsort(sorted, LAYERS, sizeof *sorted, compare);
+    return (sorted[LAYERS / 2 - 1] + sorted[LAYERS / 2]) / 2;
+}
+
+static void test_counters_share_the_energy_of_a_llama_out_among_its_layers(void **state)
+{
+    (void)state;
+    layer layers[LAYERS];
+    double ratios[LAYERS], rests[LAYERS];
+    if (!unpack()) skip();
+    add_counters();
+    learn();
+    report(layers, counted_path, model_path);
+    for (size_t n = 0; n < LAYERS; n++)
+        ratios[n] = call_j(&layers[n]) / layers[n].truth_j;
+    double scale = median(ratios);
+    print_message("one scale of %.3f against 1980 MHz taken off:", scale);
+    for (size_t n = 0; n < LAYERS; n++) {
+        rests[n] = fabs(ratios[n] / scale - 1);
+        print_message(" %+.1f", 100 * (ratios[n] / scale - 1));
+        assert_true(rests[n] <= counted_most_off);
+    }
+    print_message(" %%\n");
+    assert_true(median(rests) <= counted_median_off);
+    assert_true(fabs(scale - (1 - clock_worth)) < 0.04); /* the voltage's worth, and no more */
+    forget(layers);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers_of_a_llama_in_training_draw_what_bursts_of_them_draw),
+        cmocka_unit_test(test_counters_share_the_energy_of_a_llama_out_among_its_layers),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
