@@ -371,7 +371,8 @@ static void test_windows_that_tell_nothing_are_left_out(void **state)
 {
     (void)state;
     static const double absurd[METRICS] = {1e12, 1e12, 1e12}, gap[METRICS] = {1e12, NAN, 1e12},
-                        minus[METRICS] = {1e12, -1, 1e12}, endless[METRICS] = {INFINITY, 1, 1};
+                        minus[METRICS] = {1e12, -1, 1e12}, endless[METRICS] = {INFINITY, 1, 1},
+                        broken[METRICS] = {1, 1e300, 1}; /* a bit of an exponent */
     jm__class_rates clean, spoilt;
     const jm__rate_choice choice = usual_choice();
     scene *s = make_even(), *t = make_even();
@@ -392,8 +393,9 @@ static void test_windows_that_tell_nothing_are_left_out(void **state)
             add_even(t, same, at, idle ? absurd : usual); /* no kernel ran */
         }
     }
+    static const double *const wrong[] = {gap, minus, endless, broken};
     for (int64_t at = 100; at < 106; at++)
-        add_even(t, same, at, at % 3 == 0 ? gap : at % 3 == 1 ? minus : endless);
+        add_even(t, same, at, wrong[at % 4]);
     samples_add(&t->samples, same, 119 * window_ns + 1, 120 * window_ns + 1,
                 absurd); /* beyond what is known */
     samples_add(&t->samples, same, 500 * window_ns, 501 * window_ns, absurd);

@@ -14,6 +14,9 @@
  * were not all read. */
 static const double clock_least = 0.3, clock_most = 1.2;
 
+/* A second. The threads of an H200, all in each cycle, are 5e14: what is beyond this was read wrong. */
+static const double rate_most = 1e18;
+
 static bool is_unit(const char *unit, const char *wanted)
 {
     return unit != NULL && strcmp(unit, wanted) == 0;
@@ -162,14 +165,14 @@ typedef struct passing {
     jm__counter_sample sample;
 } passing;
 
-/* The rates of a sample; false if one was not measured. */
+/* The rates of a sample; false if one was not measured, or is none. */
 static bool rates_of(passing *p, const int32_t *place, const bool *is_counted, double factor)
 {
     double seconds = (double)(p->sample.end_ns - p->sample.start_ns) * 1e-9;
     for (size_t m = 0; m < p->read.choice->count; m++) {
         double value = p->sample.values[place[m]];
-        if (!isfinite(value) || value < 0) return false;
         p->rate[m] = factor * (is_counted[m] ? value / seconds : value);
+        if (!(p->rate[m] >= 0 && p->rate[m] <= rate_most)) return false;
     }
     return true;
 }

@@ -41,8 +41,8 @@ void jm__metrics_free(char **metrics, size_t count);
 jm_status jm__rates_known(bool *known, const jm__dataset *dataset, int64_t board_id,
                           const jm__rate_choice *choice, jm_error *err);
 
-/* The windows of a board in order of time. Those in which one of the metrics was not measured are left out,
- * and those that begin before the one before them ends. */
+/* The windows of a board in order of time. Those in which one of the metrics was not measured, or cannot be,
+ * are left out, and those that begin before the one before them ends. */
 jm_status jm__rates_each(const jm__dataset *dataset, int64_t board_id, const jm__rate_choice *choice,
                          jm__rate_taker take, void *taker, jm_error *err);
 
