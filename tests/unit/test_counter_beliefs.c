@@ -1,0 +1,290 @@
+/* What counters tell of powers, against its formulas put down in full:
+ *
+ *     x_k   = constant + sum_m w_m c_km / reference_m
+ *     own^2 = max((relative x_k)^2 + (beyond / 2)^2, least^2),  beyond = sum_m w_m (c_km - most_m)+ /
+ * reference_m cov   = f_k' W f_l + v inverse_kl + gain^2 x_k x_l,  f_k = (c_k / reference, 1), v     = (w /
+ * reference)' covariance (w / reference) */
+#include "attribute/beliefs/counters.h"
+#include "base/status.h"
+#include "dense.h"
+
+#include <stdio.h>
+
+enum { METRICS = 3, CLASSES = 5, COLUMNS = 7, FEATURES = METRICS + 1 };
+
+typedef struct scene {
+    jm__board_model model;
+    jm__class_rates rates;
+    jm__feature features[METRICS];
+    double weights[FEATURES * FEATURES], rate[COLUMNS * METRICS], seen_s[COLUMNS];
+    double inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
+} scene;
+
+/* A covariance of n numbers. */
+static void draw_covariance(double *out, size_t n, double scale)
+{
+    double factor[COLUMNS * COLUMNS];
+    for (size_t i = 0; i < n * n; i++)
+        factor[i] = scale * dense_normal();
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            out[i * n + j] = 0;
+            for (size_t k = 0; k < n; k++)
+                out[i * n + j] += factor[i * n + k] * factor[j * n + k];
+        }
+}
+
+static void make(scene *s)
+{
+    *s = (scene){.model = {.count = METRICS,
+                           .constant_w = 120,
+                           .relative_u = 0.07,
+                           .gain_u = 0.03,
+                           .clock_mhz = NAN,
+                           .covariance = NULL}};
+    for (size_t m = 0; m < METRICS; m++)
+        s->features[m] = (jm__feature){
+            .reference = pow(10, 3.0 * (double)(m + 1)), .weight_w = 100 + 50 * (double)m, .most = INFINITY};
+    draw_covariance(s->weights, FEATURES, 5);
+    draw_covariance(s->inverse, COLUMNS, 0.1);
+    draw_covariance(s->covariance, METRICS, 1);
+    for (size_t a = 0; a < METRICS; a++)
+        for (size_t b = 0; b < METRICS; b++)
+            s->covariance[a * METRICS + b] *= 1e-2 * s->features[a].reference * s->features[b].reference;
+    for (size_t k = 0; k < COLUMNS; k++) {
+        s->seen_s[k] = 1;
+        for (size_t m = 0; m < METRICS; m++)
+            s->rate[k * METRICS + m] = dense_uniform() * s->features[m].reference;
+    }
+    s->model.features = s->features;
+    s->model.covariance = s->weights;
+    s->rates = (jm__class_rates){.columns = COLUMNS,
+                                 .metrics = METRICS,
+                                 .windows = 1000,
+                                 .rate = s->rate,
+                                 .seen_s = s->seen_s,
+                                 .inverse = s->inverse,
+                                 .covariance = s->covariance};
+}
+
+static jm__belief believe(const scene *s)
+{
+    jm__belief belief;
+    jm_error err = {0};
+    if (jm__believe_counters(&belief, &s->model, &s->rates, CLASSES, &err) != JM_OK) fail_msg("%s", err.text);
+    return belief;
+}
+
+/* The column that an equation is of: a row of zeros but for one 1. */
+static size_t column_of(const jm__belief *belief, size_t row)
+{
+    size_t column = COLUMNS;
+    for (size_t k = 0; k < COLUMNS; k++) {
+        double entry = belief->row[row * COLUMNS + k];
+        assert_true(entry == 0 || (entry == 1 && column == COLUMNS));
+        if (entry == 1) column = k;
+    }
+    assert_true(column < CLASSES);
+    return column;
+}
+
+static double power_of(const scene *s, size_t column)
+{
+    double power_w = s->model.constant_w;
+    for (size_t m = 0; m < METRICS; m++)
+        power_w += s->features[m].weight_w * s->rate[column * METRICS + m] / s->features[m].reference;
+    return power_w;
+}
+
+static double own_u(const scene *s, size_t column)
+{
+    double beyond_w = 0;
+    for (size_t m = 0; m < METRICS; m++) {
+        double more = s->rate[column * METRICS + m] - s->features[m].most;
+        if (more > 0) beyond_w += s->features[m].weight_w * more / s->features[m].reference;
+    }
+    double own = sqrt(pow(s->model.relative_u * power_of(s, column), 2) + pow(beyond_w / 2, 2));
+    return own > JM_POWER_LEAST_W ? own : JM_POWER_LEAST_W;
+}
+
+static double shared(const scene *s, size_t left, size_t right)
+{
+    double sum = 0, window_w2 = 0, f[2][FEATURES];
+    for (size_t m = 0; m < METRICS; m++) {
+        f[0][m] = s->rate[left * METRICS + m] / s->features[m].reference;
+        f[1][m] = s->rate[right * METRICS + m] / s->features[m].reference;
+    }
+    f[0][METRICS] = f[1][METRICS] = 1;
+    for (size_t a = 0; a < FEATURES; a++)
+        for (size_t b = 0; b < FEATURES; b++)
+            sum += f[0][a] * s->weights[a * FEATURES + b] * f[1][b];
+    for (size_t a = 0; a < METRICS; a++)
+        for (size_t b = 0; b < METRICS; b++)
+            window_w2 += s->features[a].weight_w / s->features[a].reference * s->covariance[a * METRICS + b] *
+                         s->features[b].weight_w / s->features[b].reference;
+    return sum + window_w2 * s->inverse[left * COLUMNS + right] +
+           pow(s->model.gain_u, 2) * power_of(s, left) * power_of(s, right);
+}
+
+static void assert_close(double said, double truth)
+{
+    if (!(fabs(said - truth) <= 1e-10 * fabs(truth))) fail_msg("%.15g, not %.15g", said, truth);
+}
+
+static void assert_formulas(const scene *s, const jm__belief *belief)
+{
+    assert_int_equal(belief->provenance, JM_PROVENANCE_COUNTERS);
+    assert_int_equal(belief->columns, COLUMNS);
+    assert_non_null(belief->covariance);
+    for (size_t i = 0; i < belief->rows; i++) {
+        size_t column = column_of(belief, i);
+        assert_close(belief->value[i], power_of(s, column));
+        assert_close(belief->u[i], own_u(s, column));
+        for (size_t j = 0; j < belief->rows; j++)
+            assert_close(belief->covariance[i * belief->rows + j], shared(s, column, column_of(belief, j)));
+    }
+}
+
+static void test_powers_and_their_errors_are_those_of_the_formulas(void **state)
+{
+    (void)state;
+    for (int draw = 0; draw < 20; draw++) {
+        scene s;
+        make(&s);
+        jm__belief belief = believe(&s);
+        assert_int_equal(belief.rows, CLASSES); /* idle states are none of its business */
+        assert_formulas(&s, &belief);
+        jm__belief_free(&belief);
+    }
+}
+
+/* Beyond the rates that weights were learnt from, half of what goes beyond may be wrong. */
+static void test_rates_beyond_those_learnt_from_are_less_sure(void **state)
+{
+    (void)state;
+    scene s;
+    make(&s);
+    s.rate[2 * METRICS + 1] = 2.5 * s.features[1].reference;
+    jm__belief near = believe(&s);
+    s.features[1].most = 0.5 * s.features[1].reference;
+    jm__belief far = believe(&s);
+    assert_formulas(&s, &far);
+    assert_true(far.value[2] == near.value[2]);
+    assert_close(pow(far.u[2], 2) - pow(near.u[2], 2), pow(0.5 * 2 * s.features[1].weight_w, 2));
+    s.features[1].most = s.rate[2 * METRICS + 1]; /* as far as that, and no further */
+    jm__belief at = believe(&s);
+    assert_true(at.u[2] == near.u[2]);
+    jm__belief_free(&near);
+    jm__belief_free(&far);
+    jm__belief_free(&at);
+}
+
+/* A tenth of a millisecond of a column is the least that windows tell of. */
+static void test_what_the_windows_did_not_see_is_not_told_of(void **state)
+{
+    (void)state;
+    scene s;
+    make(&s);
+    s.seen_s[0] = 0;
+    s.seen_s[3] = 0.9e-4;
+    s.seen_s[4] = 1.1e-4;
+    jm__belief belief = believe(&s);
+    assert_int_equal(belief.rows, 3);
+    assert_int_equal(column_of(&belief, 0), 1);
+    assert_int_equal(column_of(&belief, 1), 2);
+    assert_int_equal(column_of(&belief, 2), 4);
+    assert_formulas(&s, &belief);
+    jm__belief_free(&belief);
+    for (size_t k = 0; k < CLASSES; k++)
+        s.seen_s[k] = 0;
+    belief = believe(&s);
+    assert_int_equal(belief.rows, 0);
+    assert_null(belief.row); /* nothing to free */
+}
+
+/* A model that is sure of itself, of a board that draws nothing: still a belief. */
+static void test_a_power_of_nothing_is_not_known_exactly(void **state)
+{
+    (void)state;
+    scene s;
+    make(&s);
+    s.model.constant_w = 0;
+    s.model.relative_u = 0;
+    memset(s.rate, 0, sizeof s.rate);
+    memset(s.weights, 0, sizeof s.weights);
+    memset(s.covariance, 0, sizeof s.covariance);
+    jm__belief belief = believe(&s);
+    assert_int_equal(belief.rows, CLASSES);
+    for (size_t i = 0; i < CLASSES; i++)
+        assert_true(belief.value[i] == 0 && belief.u[i] == JM_POWER_LEAST_W);
+    jm__belief_free(&belief);
+}
+
+/* What is left of many metrics may come out below zero by rounding: no variance is. */
+static void test_windows_without_any_noise_add_no_variance(void **state)
+{
+    (void)state;
+    scene s;
+    make(&s);
+    for (size_t i = 0; i < METRICS * METRICS; i++)
+        s.covariance[i] = -fabs(s.covariance[i]);
+    jm__belief belief = believe(&s);
+    memset(s.covariance, 0, sizeof s.covariance);
+    assert_formulas(&s, &belief);
+    jm__belief_free(&belief);
+}
+
+/* Drawn weights, rates and gains spread powers as the belief says. */
+static void test_drawn_models_spread_powers_as_the_belief_says(void **state)
+{
+    (void)state;
+    enum { DRAWS = 40000 };
+    scene s;
+    make(&s);
+    s.model.gain_u = 0.02;
+    jm__belief belief = believe(&s);
+    double weights[FEATURES * FEATURES], inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
+    double spread[CLASSES * CLASSES] = {0}, said[CLASSES * CLASSES];
+    memcpy(weights, s.weights, sizeof weights);
+    memcpy(inverse, s.inverse, sizeof inverse);
+    memcpy(covariance, s.covariance, sizeof covariance);
+    dense_factor(weights, FEATURES);
+    dense_factor(inverse, COLUMNS);
+    dense_factor(covariance, METRICS);
+    for (size_t n = 0; n < DRAWS; n++) {
+        double off[FEATURES], in_metric[METRICS][COLUMNS], off_w[CLASSES], gain = 0.02 * dense_normal();
+        dense_draw(off, NULL, weights, FEATURES);
+        for (size_t m = 0; m < METRICS; m++)
+            dense_draw(in_metric[m], NULL, inverse, COLUMNS);
+        for (size_t k = 0; k < CLASSES; k++) {
+            off_w[k] = off[METRICS] + gain * power_of(&s, k) + belief.u[k] * dense_normal();
+            for (size_t m = 0; m < METRICS; m++) {
+                double rate_off = 0; /* covariance of metrics, one after the other of columns */
+                for (size_t b = 0; b <= m; b++)
+                    rate_off += covariance[m * METRICS + b] * in_metric[b][k];
+                off_w[k] += off[m] * s.rate[k * METRICS + m] / s.features[m].reference +
+                            s.features[m].weight_w * rate_off / s.features[m].reference;
+            }
+        }
+        for (size_t i = 0; i < CLASSES * CLASSES; i++)
+            spread[i] += off_w[i / CLASSES] * off_w[i % CLASSES] / DRAWS;
+    }
+    memcpy(said, belief.covariance, sizeof said);
+    for (size_t k = 0; k < CLASSES; k++)
+        said[k * CLASSES + k] += pow(belief.u[k], 2);
+    dense_assert_covariance("drawn", spread, said, CLASSES, 0.03); /* 4 of its errors */
+    jm__belief_free(&belief);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_powers_and_their_errors_are_those_of_the_formulas),
+        cmocka_unit_test(test_rates_beyond_those_learnt_from_are_less_sure),
+        cmocka_unit_test(test_what_the_windows_did_not_see_is_not_told_of),
+        cmocka_unit_test(test_a_power_of_nothing_is_not_known_exactly),
+        cmocka_unit_test(test_windows_without_any_noise_add_no_variance),
+        cmocka_unit_test(test_drawn_models_spread_powers_as_the_belief_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
