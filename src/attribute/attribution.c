@@ -198,9 +198,9 @@ static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board
 static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     JM_TRY(believe(&known->given, a, part, err));
-    JM_TRY(jm__counted_believe(&known->counters, a, part, err));
     known->expected = jm__family_power(part->board, part->work, &a->work);
     if (known->expected == NULL) return jm__no_memory(err, "jm__attribution_fit");
+    JM_TRY(jm__counted_believe(&known->counters, a, part, known->expected, err));
     return jm__board_limits(&known->most_w, part->board, part->work, err);
 }
 

@@ -50,7 +50,7 @@ jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *
 }
 
 jm_status jm__counted_believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part,
-                              jm_error *err)
+                              const jm__expectation *expected, jm_error *err)
 {
     const jm__board_model *model = &part->model;
     const char *metrics[JM_MODEL_FEATURES_MAX];
@@ -61,7 +61,7 @@ jm_status jm__counted_believe(jm__belief *belief, const jm__attribution *a, jm__
                                 part->work->columns.count, part->work->columns.class_columns, err));
     part->counter_windows = rates.windows;
     jm_status status = rates.windows == 0 ? JM_OK
-                                          : jm__believe_counters(belief, model, &rates,
+                                          : jm__believe_counters(belief, model, &rates, expected,
                                                                  part->work->columns.class_columns, err);
     jm__class_rates_free(&rates);
     return status;

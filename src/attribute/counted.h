@@ -9,8 +9,9 @@
  */
 jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *err);
 
-/* The belief about the columns as they are now; no rows if nothing is told of them. */
+/* The belief about the columns as they are now, of which `expected` tells the families; no rows if nothing is
+ * told of them. */
 jm_status jm__counted_believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part,
-                              jm_error *err);
+                              const jm__expectation *expected, jm_error *err);
 
 #endif
