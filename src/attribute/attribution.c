@@ -187,6 +187,9 @@ static void forget(knowledge *known)
 static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     const jm__belief_scene scene = {
+        .board = part->board,
+        .set = &a->work,
+        .work = part->work,
         .classes = &a->work.classes,
         .columns = &part->work->columns,
         .seconds = part->work->learn_seconds,
