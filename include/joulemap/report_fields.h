@@ -131,6 +131,8 @@
       "Mean clock of the boards while kernels ran, MHz; missing where not recorded")                         \
     Q(REAL_OR_NONE, power_limit_w, "power_limit_w", JM_IN_QUALITY,                                           \
       "Power limit of a board, the mean of all, watts; missing where not recorded")                          \
+    Q(COUNT_OR_NONE, counter_windows, "counter_windows", JM_IN_QUALITY,                                      \
+      "Windows of hardware counters that told of powers; missing where none did")                            \
     Q(TEXT_OR_NONE, counters_missing, "counters_missing", JM_IN_QUALITY,                                     \
       "Why hardware counters were not sampled; missing if they were, or nobody wanted them")                 \
     T(REAL_OR_NONE, residual_w, "residual_w", JM_IN_REPORT | JM_IN_QUALITY,                                  \

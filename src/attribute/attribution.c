@@ -2,16 +2,15 @@
 #include "attribute/attribution.h"
 
 #include "attribute/beliefs/board_limits.h"
-#include "attribute/beliefs/counters.h"
 #include "attribute/beliefs/family_power.h"
 #include "attribute/board_readings.h"
 #include "attribute/clocks.h"
+#include "attribute/counted.h"
 #include "attribute/fit/clock_scale.h"
 #include "attribute/fit/split.h"
 #include "attribute/lost.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "model/store.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -188,6 +187,9 @@ static void forget(knowledge *known)
 static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     const jm__belief_scene scene = {
+        .board = part->board,
+        .set = &a->work,
+        .work = part->work,
         .classes = &a->work.classes,
         .columns = &part->work->columns,
         .seconds = part->work->learn_seconds,
@@ -196,33 +198,12 @@ static jm_status believe(jm__belief *belief, const jm__attribution *a, jm__board
     return jm__believe_file(belief, &part->believed, a->options.belief, &scene, err);
 }
 
-/* What hardware counters tell, where the run has some and somebody knows what they are worth. */
-static jm_status count(jm__belief *belief, const jm__attribution *a, jm__board_part *part, jm_error *err)
-{
-    const jm__board_model *model = &part->model;
-    const char *metrics[JM_MODEL_FEATURES_MAX];
-    jm__class_rates rates;
-    if (model->count == 0) return JM_OK;
-    for (size_t m = 0; m < model->count; m++)
-        metrics[m] = model->features[m].metric;
-    const jm__rate_choice choice = {metrics, model->count, model->clock_mhz, model->clock_exponent,
-                                    model->slots};
-    JM_TRY(jm__class_rates_find(&rates, a->dataset, part->board->id, &choice, &part->work->pieces,
-                                part->work->columns.count, part->work->columns.class_columns, err));
-    part->counter_windows = rates.windows;
-    jm_status status = rates.windows == 0 ? JM_OK
-                                          : jm__believe_counters(belief, model, &rates,
-                                                                 part->work->columns.class_columns, err);
-    jm__class_rates_free(&rates);
-    return status;
-}
-
 static jm_status know(knowledge *known, const jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     JM_TRY(believe(&known->given, a, part, err));
-    JM_TRY(count(&known->counters, a, part, err));
     known->expected = jm__family_power(part->board, part->work, &a->work);
     if (known->expected == NULL) return jm__no_memory(err, "jm__attribution_fit");
+    JM_TRY(jm__counted_believe(&known->counters, a, part, known->expected, err));
     return jm__board_limits(&known->most_w, part->board, part->work, err);
 }
 
@@ -232,23 +213,24 @@ static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_i
     const jm__board_work *work = part->work;
     knowledge known = {0};
     jm_status status = know(&known, a, part, err);
-    const jm__belief *beliefs = &known.given;
+    const jm__belief *beliefs[2];
+    size_t believed = 0;
+    if (known.given.rows > 0) beliefs[believed++] = &known.given;
+    if (known.counters.rows > 0) beliefs[believed++] = &known.counters;
     input->learn_seconds = work->learn_seconds;
     input->class_columns = work->columns.class_columns;
     input->columns = work->columns.count;
     input->seconds = work->seconds;
     input->expected = known.expected;
     input->most_w = known.most_w;
-    input->beliefs = &beliefs;
-    input->belief_count = known.given.rows > 0;
-    input->lasting = known.counters.rows > 0 ? &known.counters : NULL;
+    input->beliefs = beliefs;
+    input->belief_count = believed;
     jm__fit_free(&part->fit);
     if (status == JM_OK) status = jm__fit_run(&part->fit, input, err);
     forget(&known);
     input->expected = NULL;
     input->most_w = NULL;
     input->beliefs = NULL;
-    input->lasting = NULL;
     input->belief_count = 0;
     return status == JM_OK ? jm__pieces_check(&work->pieces, err) : status;
 }
@@ -284,24 +266,6 @@ static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit
     return status;
 }
 
-/* What the board's counters are worth: the model that was asked for, else the board's own, else the one of
- * its kind. A model whose counters were not sampled is of no use. */
-static jm_status find_model(jm__attribution *a, jm__board_part *part, jm_error *err)
-{
-    const char *metrics[JM_MODEL_FEATURES_MAX], *asked = a->options.model;
-    jm__board_model *model = &part->model;
-    bool known;
-    if (a->dataset->counters.set_count == 0 || (asked != NULL && strcmp(asked, JM_MODEL_NONE) == 0))
-        return JM_OK;
-    JM_TRY(asked != NULL ? jm__model_read(model, asked, err) : jm__model_find(model, part->board, err));
-    for (size_t m = 0; m < model->count; m++)
-        metrics[m] = model->features[m].metric;
-    const jm__rate_choice choice = {.metrics = metrics, .count = model->count};
-    JM_TRY(jm__rates_known(&known, a->dataset, part->board->id, &choice, err));
-    if (!known) jm__model_free(model);
-    return JM_OK;
-}
-
 static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     const jm__power_series *series = jm__board_series(part);
@@ -315,7 +279,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .split = &part->work->columns,
         .total = part->total,
     };
-    JM_TRY(find_model(a, part, err));
+    JM_TRY(jm__counted_model(a, part, err));
     JM_TRY(fit_columns(a, part, &input, err));
     if (part->fit.fitted) JM_TRY(scale_by_clock(a, part, &input, err));
     if (part->fit.fitted) JM_TRY(split_columns(a, part, &input, err));

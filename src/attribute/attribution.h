@@ -28,8 +28,10 @@ typedef struct jm__board_part {
     const jm_sensor *refused_of[JM_POWER_SERIES_MAX + 1]; /* whose; ends with NULL */
     jm__total total;
     jm__belief_lines believed; /* of the file of beliefs */
-    jm__board_model model;     /* of its counters; no features: none is known */
-    size_t counter_windows;    /* that told of powers */
+    bool counted_by_hardware;  /* its hardware counters were sampled */
+    jm__board_model model;     /* of them; no features: none is known, or none was wanted */
+    char model_fault[256];     /* why its own could not be read; "": it could, or there is none */
+    size_t counter_windows;    /* of counters, that told of powers */
     jm__fit fit;               /* of a fitted board */
     double clock_exponent;     /* power goes with the clock to the power of this; 0: not seen to */
     double *clock_mhz;         /* [columns]: mean while each ran, NAN: not seen; NULL: no clock is recorded */

@@ -92,6 +92,14 @@ static void take_cost(jm_report_quality *figures, const jm__sampler_cost *cost)
     figures->overhead_calls = cost->calls;
 }
 
+static void count_windows(jm_report_quality *figures, const jm__attribution *a)
+{
+    figures->counter_windows = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        figures->counter_windows += (int64_t)a->boards[b].counter_windows;
+    if (figures->counter_windows == 0) figures->counter_windows = -1;
+}
+
 static jm_status judge(jm__quality *quality, const jm__facts *facts, jm_error *err)
 {
     if (!jm__verdict_find(&quality->verdict, facts)) return jm__no_memory(err, "jm__quality_make");
@@ -109,6 +117,7 @@ jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const
     take_cost(&quality->figures, &a->dataset->cost);
     count_events(&quality->figures, a);
     take_conditions(&quality->figures, a);
+    count_windows(&quality->figures, a);
     JM_TRY(name_sensors(quality, a, err));
     const jm__no_layer no_layer = jm__no_layer_of(a);
     quality->figures.no_layer_share = no_layer.share;

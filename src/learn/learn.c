@@ -2,6 +2,7 @@
 #include "attribute/fit/calibrate.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "learn/judge.h"
 #include "learn/leave_out.h"
 #include "model/store.h"
 #include "recording/recording.h"
@@ -21,9 +22,6 @@ static const double clock_exponent = 1;
 /* All kernels alike, at another clock or another temperature than those learnt at: a choice, of the size of
  * what the clock's exponent is not known by. */
 static const double gain_u = 0.03;
-
-/* A kernel errs by this at least, however well all others do: the data that it works on (attribution.md). */
-static const double least_relative_u = 0.03;
 
 /* ---- the response */
 
@@ -158,65 +156,6 @@ static jm_status set_kernels(jm__board_model *model, const jm__lesson *l, const 
     return JM_OK;
 }
 
-/* ---- how well it tells */
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double error_of(const jm__model_kernel *kernel)
-{
-    return kernel->predicted_w / kernel->power_w - 1;
-}
-
-/* The family whose kernels are furthest off together (root of the mean square). */
-static void find_worst(jm_learnt *learnt, const jm__board_model *model)
-{
-    for (size_t k = 0; k < model->kernel_count; k++) {
-        double square = 0;
-        size_t count = 0;
-        for (size_t i = 0; i < model->kernel_count; i++) {
-            if (model->kernels[i].left_out || strcmp(model->kernels[i].family, model->kernels[k].family) != 0)
-                continue;
-            square += pow(error_of(&model->kernels[i]), 2);
-            count++;
-        }
-        double error = count > 0 ? sqrt(square / (double)count) : 0;
-        if (error <= learnt->worst_error) continue;
-        learnt->worst_error = error;
-        snprintf(learnt->worst_family, sizeof learnt->worst_family, "%.63s", model->kernels[k].family);
-    }
-}
-
-static jm_status judge(jm__board_model *model, jm_learnt *learnt, jm_error *err)
-{
-    double *errors = calloc(model->kernel_count + 1, sizeof *errors), square = 0;
-    size_t count = 0;
-    if (errors == NULL) return jm__no_memory(err, "jm_model_learn");
-    for (size_t k = 0; k < model->kernel_count; k++) {
-        learnt->left_out += model->kernels[k].left_out;
-        if (model->kernels[k].left_out) continue;
-        double error = fabs(error_of(&model->kernels[k]));
-        errors[count++] = error;
-        square += error * error;
-        learnt->mean_error += error;
-    }
-    qsort(errors, count, sizeof *errors, compare);
-    if (count > 0) {
-        learnt->median_error = errors[count / 2];
-        learnt->p95_error = errors[(size_t)(0.95 * (double)(count - 1) + 0.5)];
-        learnt->mean_error /= (double)count;
-        model->relative_u = fmax(sqrt(square / (double)count), least_relative_u);
-    }
-    learnt->kernels = count;
-    find_worst(learnt, model);
-    free(errors);
-    if (count > 0) return JM_OK;
-    return jm__fail(err, JM_BAD_DATA, 0, NULL, "no kernel ran long enough to tell its power");
-}
-
 static jm_status learn(jm__board_model *model, jm_learnt *learnt, jm__lesson *l, const jm__lesson_rows *rows,
                        jm_error *err)
 {
@@ -235,7 +174,7 @@ static jm_status learn(jm__board_model *model, jm_learnt *learnt, jm__lesson *l,
         learnt->readings += rows->usable[i];
     learnt->readings_used = weights.used;
     learnt->residual_w = weights.rms_w;
-    if (status == JM_OK) status = judge(model, learnt, err);
+    if (status == JM_OK) status = jm__judge(model, learnt, err);
     jm__left_out_free(&out);
     jm__weights_free(&weights);
     return status;

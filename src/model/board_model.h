@@ -38,6 +38,7 @@ typedef struct jm__board_model {
     double clock_mhz, clock_exponent;
     double slots;      /* for warps, by which counters tell the clock (unit slot-cycle); 0: NVML tells it */
     double relative_u; /* of a kernel that is not among those below: data, and what the weights cannot tell */
+    double family_u;   /* beside that, of all kernels of a family alike */
     double gain_u;     /* of all kernels alike, on another board of the kind, or at another clock */
     double residual_w; /* of the readings that it was learnt from */
     double lag_ns, width_ns; /* of the sensor's response, as found there; NAN: not looked for */

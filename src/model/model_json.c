@@ -145,6 +145,7 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
            read_number(r, clock, "exponent", 0, &model->clock_exponent) &&
            read_number(r, clock, "slots", 0, &model->slots) &&
            read_number(r, errors, "kernel", 0, &model->relative_u) &&
+           read_number(r, errors, "family", 0, &model->family_u) &&
            read_number(r, errors, "gain", 0, &model->gain_u) &&
            read_number(r, errors, "residual_w", 0, &model->residual_w) &&
            read_number_or_none(r, response, "lag_ns", &model->lag_ns) &&
@@ -233,14 +234,15 @@ static json_t *kernels_of(const jm__board_model *model)
 static char *text_of(const jm__board_model *model)
 {
     json_t *root = json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:s, s:{s:o, s:f, s:f}, s:o, s:f, s:o, s:{s:f, s:f, s:f}, s:{s:o, s:o}, "
+        "{s:s, s:i, s:s, s:s, s:s, s:s, s:{s:o, s:f, s:f}, s:o, s:f, s:o, s:{s:f, s:f, s:f, s:f}, s:{s:o, "
+        "s:o}, "
         "s:o}",
         "format", FORMAT, "version", (int)VERSION, "board", model->board, "uuid", model->uuid, "driver",
         model->driver, "date", model->date, "clock", "reference_mhz", number(model->clock_mhz), "exponent",
         model->clock_exponent, "slots", model->slots, "features", features_of(model), "constant_w",
-        model->constant_w, "covariance", covariance_of(model), "errors", "kernel", model->relative_u, "gain",
-        model->gain_u, "residual_w", model->residual_w, "response", "lag_ns", number(model->lag_ns),
-        "width_ns", number(model->width_ns), "kernels", kernels_of(model));
+        model->constant_w, "covariance", covariance_of(model), "errors", "kernel", model->relative_u,
+        "family", model->family_u, "gain", model->gain_u, "residual_w", model->residual_w, "response",
+        "lag_ns", number(model->lag_ns), "width_ns", number(model->width_ns), "kernels", kernels_of(model));
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(root);
     return text;

@@ -53,8 +53,9 @@ jm_status jm__model_make_room(char *path, size_t size, const jm_board *board, jm
     return JM_OK;
 }
 
-static jm_status find_shipped(jm__board_model *model, const jm_board *board, jm_error *err)
+jm_status jm__model_shipped(jm__board_model *model, const jm_board *board, jm_error *err)
 {
+    *model = (jm__board_model){0};
     for (const jm__embedded *known = jm__shipped_models; known->name != NULL; known++) {
         if (strcmp(known->name, board->profile) != 0) continue;
         JM_TRY(jm__model_parse(model, known->text, known->length, known->name, err));
@@ -71,5 +72,5 @@ jm_status jm__model_find(jm__board_model *model, const jm_board *board, jm_error
     *model = (jm__board_model){0};
     if (jm__model_own_path(path, sizeof path, board, NULL) == JM_OK && access(path, F_OK) == 0)
         return jm__model_read(model, path, err);
-    return find_shipped(model, board, err);
+    return jm__model_shipped(model, board, err);
 }

@@ -18,4 +18,7 @@ jm_status jm__model_make_room(char *path, size_t size, const jm_board *board, jm
  * IO: its own is there and cannot be read. */
 jm_status jm__model_find(jm__board_model *model, const jm_board *board, jm_error *err);
 
+/* The one shipped for its profile; no features and OK if there is none. */
+jm_status jm__model_shipped(jm__board_model *model, const jm_board *board, jm_error *err);
+
 #endif

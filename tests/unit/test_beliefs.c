@@ -95,6 +95,79 @@ static void test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with(v
     syn_free(s);
 }
 
+/* Layers whose kernels always run in turn, 100 us of 800 W in one and of 400 W in another: `a.up` and
+ * `a.down`, both of `a`, and `b` at other times. */
+static synthetic *make_layers(void)
+{
+    synthetic *s = syn_create(12, 1, 100000);
+    int64_t start = JM_NS_PER_S, end = 7 * JM_NS_PER_S;
+    syn_class(s, "first", 8, 800);
+    syn_class(s, "second", 8, 400);
+    syn_class(s, "other", 8, 300);
+    for (int64_t now = start + JM_NS_PER_S; now < end - JM_NS_PER_S;) {
+        bool pair = syn_uniform(s) < (now / 300000000 % 2 == 0 ? 0.8 : 0.3);
+        int64_t until = now + (pair ? 200000 : 250000);
+        int64_t outer = syn_span(s, JM_SPAN_FORWARD, pair ? "a" : "b", "Net", 0, now, until, 100);
+        if (pair) {
+            int64_t up = syn_span(s, JM_SPAN_FORWARD, "a.up", "Up", outer, now, now + 100000, 100);
+            int64_t down = syn_span(s, JM_SPAN_FORWARD, "a.down", "Down", outer, now + 100000, until, 100);
+            syn_kernel(s, 1, 0, up, now, now + 100000);
+            syn_kernel(s, 2, 0, down, now + 100000, now + 200000);
+        } else {
+            syn_kernel(s, 3, 0, outer, now, now + 100000);
+        }
+        now = until;
+    }
+    syn_measure(s, 0, start, end);
+    syn_finish(s);
+    return s;
+}
+
+static jm_report *layers_of(const synthetic *s, const char *belief)
+{
+    return syn_report(s, (jm_report_options){.by = JM_BY_LAYER, .belief = belief});
+}
+
+/* 0.08 J a call: 800 W for 100 us. What is known of one of the two tells the other. */
+static void test_a_layer_that_ran_alone_is_known_in_the_run(void **state)
+{
+    (void)state;
+    synthetic *s = make_layers();
+    write_file(
+        "path,type,direction,energy_j,u_j,call_s\na.up,Up,forward,0.08,0.0004,1e-4\nc,C,forward,1,0.1,1\n"
+        "a.up,Up,backward,0.3,0.1,1\n");
+    jm_report *without = layers_of(s, NULL), *with = layers_of(s, path);
+    const jm_row *up = row_of(with, "up"), *down = row_of(with, "down");
+    assert_true(half_w(row_of(without, "up")) > 100);
+    assert_int_equal(up->provenance, JM_PROVENANCE_ISOLATED);
+    assert_true(half_w(up) < 60); /* 3 % of it for another place, twice */
+    assert_true(fabs(up->power_w - 800) < half_w(up));
+    assert_true(fabs(down->power_w - 400) < half_w(down));
+    assert_true(half_w(down) < 70);
+    bool told = false;
+    for (size_t i = 0; i < jm_report_note_count(with); i++)
+        told = told || strstr(jm_report_note(with, i), "1 of the 3 lines") != NULL;
+    assert_true(told);
+    jm_report_free(without);
+    jm_report_free(with);
+    syn_free(s);
+}
+
+/* `a` is known as a whole already: what is told of it speaks of all kernels in it. */
+static void test_a_layer_alone_is_all_that_lies_in_it(void **state)
+{
+    (void)state;
+    synthetic *s = make_layers();
+    write_file("path,direction,energy_j,u_j\na,forward,0.24,0.0001\n"); /* twice as much as is true */
+    jm_report *without = layers_of(s, NULL), *with = layers_of(s, path);
+    double right_w = row_of(without, "a")->power_w, told_w = row_of(with, "a")->power_w;
+    assert_true(fabs(right_w - 600) < 20);
+    assert_true(told_w > right_w + 3); /* the readings know it well */
+    jm_report_free(without);
+    jm_report_free(with);
+    syn_free(s);
+}
+
 /* A belief that is far less sure than the readings changes next to nothing. */
 static void test_a_vague_belief_gives_way_to_the_readings(void **state)
 {
@@ -127,6 +200,9 @@ static void test_a_line_that_is_wrong_is_named(void **state)
         {"kernel,power_w,u_w\nfirst,1e300,1e-10\n", "line 2, column \"u_w\""},
         {"kernel,power_w,u_w\nfirst,many,2\n", "\"many\" is no number"},
         {"kernel,power_w\nfirst,800\n", "kernel,power_w,u_w (powers of kernels)"},
+        {"path,direction,energy_j,u_j\na,sideways,1,1\n", "neither forward nor backward"},
+        {"path,direction,energy_j,u_j\na,forward,0,1\n", "line 2, column \"energy_j\""},
+        {"path,direction,energy_j,u_j\na,forward,1,-1\n", "line 2, column \"u_j\""},
     };
     synthetic *s = make_pair();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -145,6 +221,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with),
+        cmocka_unit_test(test_a_layer_that_ran_alone_is_known_in_the_run),
+        cmocka_unit_test(test_a_layer_alone_is_all_that_lies_in_it),
         cmocka_unit_test(test_a_vague_belief_gives_way_to_the_readings),
         cmocka_unit_test(test_a_line_that_is_wrong_is_named),
     };

@@ -72,7 +72,7 @@ class LayerMetrics:
     scope : str
         "leaf", or "inclusive" for a layer with layers inside.
     provenance : str
-        How the figure is known: "measured", "fitted", "isolated", "given", "weak" or "unresolved".
+        How the figure is known: "measured", "fitted", "counters", "isolated", "given", "weak" or "unresolved".
     boards : str
         Indices of the boards it ran on.
     """

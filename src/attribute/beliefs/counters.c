@@ -51,13 +51,20 @@ static double window_variance(const jm__board_model *model, const jm__class_rate
 /* What lives while equations are made. */
 typedef struct room {
     double *features;   /* [columns * (count + 1)] */
-    double *gain;       /* [columns] */
+    double *error;      /* [columns]: one that several equations share */
     double *covariance; /* [columns^2] */
     size_t *columns;    /* of each equation */
 } room;
 
+/* Kinds of no known family have nothing in common: what others share is each one's own. */
+static bool has_family(const jm__expectation *expected)
+{
+    return expected->family_u > 0;
+}
+
 static jm_status add_equations(jm__belief *belief, room *r, const jm__board_model *model,
-                               const jm__class_rates *rates, size_t class_columns, jm_error *err)
+                               const jm__class_rates *rates, const jm__expectation *expected,
+                               size_t class_columns, jm_error *err)
 {
     for (size_t k = 0; k < class_columns; k++) {
         if (rates->seen_s[k] < seen_least_s) continue;
@@ -65,16 +72,32 @@ static jm_status add_equations(jm__belief *belief, room *r, const jm__board_mode
         double *features = r->features + row * (model->count + 1);
         double beyond_w = features_of(features, model, rates->rate + k * model->count);
         double power_w = power_of(model, features);
-        double own_w = fmax(hypot(model->relative_u * power_w, beyond_u * beyond_w), JM_POWER_LEAST_W);
+        double own_u =
+            has_family(&expected[k]) ? model->relative_u : hypot(model->relative_u, model->family_u);
+        double own_w = fmax(hypot(own_u * power_w, beyond_u * beyond_w), JM_POWER_LEAST_W);
         r->columns[row] = k;
-        r->gain[row] = model->gain_u * power_w;
         JM_TRY(jm__belief_add_power(belief, k, power_w, own_w, err));
     }
     return JM_OK;
 }
 
+/* The error of the family of equation `first`; nothing if an equation before it is of the same. */
+static jm_status share_family(jm__belief *belief, room *r, const jm__board_model *model,
+                              const jm__expectation *expected, size_t first, jm_error *err)
+{
+    uint32_t family = expected[r->columns[first]].family;
+    if (!has_family(&expected[r->columns[first]])) return JM_OK;
+    for (size_t i = 0; i < belief->rows; i++) {
+        const jm__expectation *other = &expected[r->columns[i]];
+        bool same = has_family(other) && other->family == family;
+        if (same && i < first) return JM_OK;
+        r->error[i] = same ? model->family_u * belief->value[i] : 0;
+    }
+    return jm__belief_share(belief, r->error, err);
+}
+
 static jm_status add_shared(jm__belief *belief, room *r, const jm__board_model *model,
-                            const jm__class_rates *rates, jm_error *err)
+                            const jm__class_rates *rates, const jm__expectation *expected, jm_error *err)
 {
     size_t n = model->count + 1;
     double window_w2 = window_variance(model, rates);
@@ -84,26 +107,30 @@ static jm_status add_shared(jm__belief *belief, room *r, const jm__board_model *
                 jm__matrix_between(r->features + i * n, model->covariance, r->features + j * n, n) +
                 window_w2 * rates->inverse[r->columns[i] * rates->columns + r->columns[j]];
     JM_TRY(jm__belief_covary(belief, r->covariance, err));
-    return jm__belief_share(belief, r->gain, err);
+    for (size_t i = 0; i < belief->rows; i++)
+        JM_TRY(share_family(belief, r, model, expected, i, err));
+    for (size_t i = 0; i < belief->rows; i++)
+        r->error[i] = model->gain_u * belief->value[i];
+    return jm__belief_share(belief, r->error, err);
 }
 
 jm_status jm__believe_counters(jm__belief *belief, const jm__board_model *model, const jm__class_rates *rates,
-                               size_t class_columns, jm_error *err)
+                               const jm__expectation *expected, size_t class_columns, jm_error *err)
 {
     room r = {
         .features = calloc(class_columns * (model->count + 1) + 1, sizeof *r.features),
-        .gain = calloc(class_columns + 1, sizeof *r.gain),
+        .error = calloc(class_columns + 1, sizeof *r.error),
         .covariance = calloc(class_columns * class_columns + 1, sizeof *r.covariance),
         .columns = calloc(class_columns + 1, sizeof *r.columns),
     };
-    bool fine = r.features != NULL && r.gain != NULL && r.covariance != NULL && r.columns != NULL;
+    bool fine = r.features != NULL && r.error != NULL && r.covariance != NULL && r.columns != NULL;
     jm_status status = jm__belief_init(belief, JM_PROVENANCE_COUNTERS, rates->columns, err);
     if (status == JM_OK && !fine) status = jm__no_memory(err, "jm__believe_counters");
-    if (status == JM_OK) status = add_equations(belief, &r, model, rates, class_columns, err);
-    if (status == JM_OK && belief->rows > 0) status = add_shared(belief, &r, model, rates, err);
+    if (status == JM_OK) status = add_equations(belief, &r, model, rates, expected, class_columns, err);
+    if (status == JM_OK && belief->rows > 0) status = add_shared(belief, &r, model, rates, expected, err);
     if (status != JM_OK || belief->rows == 0) jm__belief_free(belief);
     free(r.features);
-    free(r.gain);
+    free(r.error);
     free(r.covariance);
     free(r.columns);
     return status;

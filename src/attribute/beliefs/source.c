@@ -8,13 +8,14 @@
 
 static const struct source {
     const char *columns, *text;
+    jm_provenance provenance;
     jm_status (*believe)(jm__belief *belief, jm__belief_lines *lines, jm__csv *csv,
                          const jm__belief_scene *scene, jm_error *err);
 } sources[] = {
-#define X(name, columns, text) {columns, text, jm__believe_##name},
+#define X(name, columns, provenance, text) {columns, text, JM_PROVENANCE_##provenance, jm__believe_##name},
     JM_BELIEF_MAP(X)
 #undef X
-        {NULL, NULL, NULL},
+        {NULL, NULL, JM_PROVENANCE_GIVEN, NULL},
 };
 
 /* Every one of the columns, which commas part, is in the file's header. */
@@ -53,7 +54,7 @@ jm_status jm__believe_file(jm__belief *belief, jm__belief_lines *lines, const ch
     while (s->believe != NULL && !fits(csv, s->columns))
         s++;
     jm_status status = s->believe == NULL ? no_source(path, err) : JM_OK;
-    if (status == JM_OK) status = jm__belief_init(belief, JM_PROVENANCE_GIVEN, scene->columns->count, err);
+    if (status == JM_OK) status = jm__belief_init(belief, s->provenance, scene->columns->count, err);
     if (status == JM_OK) {
         status = s->believe(belief, lines, csv, scene, err);
         if (status != JM_OK) jm__belief_free(belief);

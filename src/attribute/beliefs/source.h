@@ -3,15 +3,20 @@
 #define JM_ATTRIBUTE_BELIEFS_SOURCE_H
 
 #include "attribute/fit/belief.h"
-#include "attribute/work/columns.h"
+#include "attribute/work/work.h"
 #include "base/csv.h"
 
-/* What can be believed: name, columns of its CSV, what it tells of. A new one is a line here and
- * src/attribute/beliefs/NAME.c, which gives jm__believe_NAME. */
-#define JM_BELIEF_MAP(X) X(kernel_powers, "kernel,power_w,u_w", "powers of kernels")
+/* What can be believed: name, columns of its CSV, what a figure is called that it decides, what it tells of.
+ * A new one is a line here and src/attribute/beliefs/NAME.c, which gives jm__believe_NAME. */
+#define JM_BELIEF_MAP(X)                                                                                     \
+    X(kernel_powers, "kernel,power_w,u_w", GIVEN, "powers of kernels")                                       \
+    X(isolated_layers, "path,direction,energy_j,u_j", ISOLATED, "energy of layers alone")
 
 /* What a board did, for whoever turns words of a file into equations of its columns. */
 typedef struct jm__belief_scene {
+    const jm_board *board;
+    const jm__work_set *set;
+    const jm__board_work *work;
     const jm__classes *classes;
     const jm__columns *columns;
     const double *seconds; /* [columns->count]: time of each */
@@ -24,7 +29,7 @@ typedef struct jm__belief_lines {
 } jm__belief_lines;
 
 /* Sources: each adds the equations of its file, counts its lines, and names the line that is wrong. */
-#define X(name, columns, text)                                                                               \
+#define X(name, columns, provenance, text)                                                                   \
     jm_status jm__believe_##name(jm__belief *belief, jm__belief_lines *lines, jm__csv *csv,                  \
                                  const jm__belief_scene *scene, jm_error *err);
 JM_BELIEF_MAP(X)

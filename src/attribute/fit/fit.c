@@ -55,8 +55,8 @@ static jm_status choose(chosen *out, const jm__fit_input *input, jm_error *err)
     return status;
 }
 
-/* `own`: before any reading of the time reported; `rest`: of the rest of the run, where only what lasts
- * holds. */
+/* `own`: before any reading of the time reported; `rest`: of the rest of the run, where what was given need
+ * not hold. */
 typedef struct priors {
     jm__prior own;
     jm__prior rest; /* made only if there is a rest */
@@ -66,15 +66,14 @@ static jm_status make_priors(priors *out, const jm__fit_input *input, const jm__
                              bool has_rest, jm_error *err)
 {
     const jm__noise_prior noise = jm__noise_of(input->sensor);
-    size_t lasting = 0, count = 0;
-    const jm__belief **all = calloc(input->belief_count + 2, sizeof *all);
+    size_t count = input->belief_count + 1;
+    const jm__belief **all = calloc(count, sizeof *all);
     if (all == NULL) return jm__no_memory(err, "jm__fit_run");
-    all[lasting++] = weakest;
-    if (input->lasting != NULL) all[lasting++] = input->lasting;
-    for (count = lasting; count < lasting + input->belief_count; count++)
-        all[count] = input->beliefs[count - lasting];
+    all[0] = weakest;
+    for (size_t i = 1; i < count; i++)
+        all[i] = input->beliefs[i - 1];
     jm_status status = jm__prior_make(&out->own, all, count, noise, err);
-    if (status == JM_OK && has_rest) status = jm__prior_make(&out->rest, all, lasting, noise, err);
+    if (status == JM_OK && has_rest) status = jm__prior_make(&out->rest, all, 1, noise, err);
     if (status == JM_OK) status = jm__prior_limit(&out->own, input->most_w, err);
     if (status == JM_OK && has_rest) status = jm__prior_limit(&out->rest, input->most_w, err);
     free(all);

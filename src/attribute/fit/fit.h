@@ -18,14 +18,13 @@ typedef struct jm__fit_input {
     const jm__windows *report; /* within `learn` */
     size_t class_columns;      /* the first idle column */
     size_t columns;
-    const jm__columns *split;        /* which of them belong to one class; NULL: each is its own */
-    const double *learn_seconds;     /* [columns]: time of each within `learn` */
-    const double *seconds;           /* [columns]: time of each within `report` */
-    jm__total total;                 /* of `report` */
-    const jm__expectation *expected; /* [class_columns]: see jm__levels_input */
-    const double *most_w;            /* [columns]: what the board can draw; NULL: not known */
-    const jm__belief *lasting; /* beside the weakest, which the readings give: of all the run; NULL: none */
-    const jm__belief *const *beliefs; /* of the time reported */
+    const jm__columns *split;         /* which of them belong to one class; NULL: each is its own */
+    const double *learn_seconds;      /* [columns]: time of each within `learn` */
+    const double *seconds;            /* [columns]: time of each within `report` */
+    jm__total total;                  /* of `report` */
+    const jm__expectation *expected;  /* [class_columns]: see jm__levels_input */
+    const double *most_w;             /* [columns]: what the board can draw; NULL: not known */
+    const jm__belief *const *beliefs; /* beside the weakest, which the readings give */
     size_t belief_count;
 } jm__fit_input;
 

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *missing_ring(const jm__attribution *a, const jm_board *board)
 {
@@ -160,6 +161,34 @@ static void say_fit(jm__note_writer *w, const jm__board_part *part)
     say_total(w, part);
 }
 
+static void say_counters(jm__note_writer *w, const jm__board_part *part)
+{
+    const char *asked = w->a->options.model;
+    const jm__board_model *model = &part->model;
+    bool wanted = asked == NULL || strcmp(asked, JM_MODEL_NONE) != 0;
+    if (part->model_fault[0] != '\0')
+        jm__warn(
+            w,
+            "%s: its own model of hardware counters cannot be used: %s; `joulemap calibrate` makes it anew.",
+            w->label, part->model_fault);
+    if (part->counter_windows > 0)
+        jm__say(
+            w,
+            "%s: %zu windows of hardware counters tell what each kind of work draws, by weights %s %s, %s.",
+            w->label, part->counter_windows, model->shipped ? "of another GPU of its kind:" : "learnt on",
+            model->board, model->date);
+    else if (part->counted_by_hardware && wanted && model->count == 0)
+        jm__say(w,
+                "%s: its hardware counters were sampled, but what they are worth in watts is not known; "
+                "`joulemap calibrate` learns it.",
+                w->label);
+    else if (part->counted_by_hardware && wanted)
+        jm__say(w, "%s: no window of hardware counters falls into work that was traced.", w->label);
+    else if (asked != NULL && wanted)
+        jm__warn(w, "%s has no hardware counters in this recording: %s is of no use for it.", w->label,
+                 asked);
+}
+
 /* A reason that held for less of the throttled time is not worth a word. */
 static const double reason_told = 0.1;
 
@@ -186,6 +215,9 @@ void jm__notes_of_board(jm__note_writer *w, const jm__board_part *part)
     say_lost(w, part);
     say_sensor(w, part);
     say_refused(w, part);
-    if (jm__board_is_fitted(part->board)) say_fit(w, part);
+    if (jm__board_is_fitted(part->board)) {
+        say_fit(w, part);
+        say_counters(w, part);
+    }
     say_throttled(w, part);
 }

@@ -1,4 +1,4 @@
-# Counters onto a recording of 0.1, whole and cut in half: a recording of this version that reports the same, and has the counters
+# Counters onto a recording of 0.1, whole and cut in half: a recording of this version that reports the same without them, and has them
 . "$SOURCE_DIR/tests/cli/recorded.sh"
 . "$SOURCE_DIR/tests/cli/recordings-of-0-1.sh"
 unpack live
@@ -11,8 +11,8 @@ first=$(query live.joulemap "SELECT realtime_ns FROM anchors LIMIT 1")
 for which in live half; do
     joulemap import --onto $which.joulemap --counters counters.csv.gz --board 0 -o $which.counted.joulemap || exit
     for by in layer kernel board; do
-        joulemap report $which.joulemap --by $by --json >before.json || exit
-        joulemap report $which.counted.joulemap --by $by --json >after.json || exit
+        joulemap report $which.joulemap --by $by --model none --json >before.json || exit
+        joulemap report $which.counted.joulemap --by $by --model none --json >after.json || exit
         cmp before.json after.json
     done
     query $which.counted.joulemap "SELECT count || ' of ' || metrics || ' ' || units FROM counter_blocks JOIN counter_sets ON counter_sets.id = set_id"

@@ -3,8 +3,8 @@
 "$BUILD_DIR/sim/joulemap-simulate" --out made --suite 3 --seconds 2 --counters --seed 5 || die "nothing was made"
 joulemap import --board h200 --readings made/readings.csv --segments made/segments.csv --kernels made/kernels.csv -o run.joulemap || exit
 joulemap import --onto run.joulemap --counters made/counters.csv -o counted.joulemap || exit
-joulemap report run.joulemap --by phase --json >before.json || exit
-joulemap report counted.joulemap --by phase --json >after.json || exit
+joulemap report run.joulemap --by phase --model none --json >before.json || exit
+joulemap report counted.joulemap --by phase --model none --json >after.json || exit
 cmp before.json after.json
 query counted.joulemap "SELECT name FROM spans_named WHERE kind = 'phase' ORDER BY start_s"
 query counted.joulemap "SELECT count(DISTINCT name) FROM spans_named WHERE kind = 'window'"

@@ -1,0 +1,68 @@
+/* From a board's counters, and what somebody knows of their worth, to a belief. */
+#include "attribute/counted.h"
+
+#include "attribute/beliefs/counters.h"
+#include "base/status.h"
+#include "model/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The model's counters, as the windows are asked for them. `metrics`: room for all. */
+static jm__rate_choice choice_of(const jm__board_model *model, const char **metrics)
+{
+    for (size_t m = 0; m < model->count; m++)
+        metrics[m] = model->features[m].metric;
+    return (jm__rate_choice){metrics, model->count, model->clock_mhz, model->clock_exponent, model->slots};
+}
+
+static bool has_counters(const jm__dataset *dataset, const jm_board *board)
+{
+    for (size_t i = 0; i < dataset->counters.set_count; i++)
+        if (dataset->counters.sets[i].board_id == board->id) return true;
+    return false;
+}
+
+/* A board's own model that cannot be read must not stand in the way of a report. */
+static jm_status find(jm__board_part *part, jm_error *err)
+{
+    jm_error own = {0};
+    jm_status status = jm__model_find(&part->model, part->board, &own);
+    if (status == JM_OK) return JM_OK;
+    if (status == JM_NO_MEMORY) return jm__no_memory(err, "jm_report_create");
+    snprintf(part->model_fault, sizeof part->model_fault, "%.*s", (int)sizeof part->model_fault - 1,
+             own.text);
+    return jm__model_shipped(&part->model, part->board, err);
+}
+
+jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *err)
+{
+    const char *metrics[JM_MODEL_FEATURES_MAX], *asked = a->options.model;
+    jm__board_model *model = &part->model;
+    bool known;
+    part->counted_by_hardware = has_counters(a->dataset, part->board);
+    if (!part->counted_by_hardware || (asked != NULL && strcmp(asked, JM_MODEL_NONE) == 0)) return JM_OK;
+    JM_TRY(asked != NULL ? jm__model_read(model, asked, err) : find(part, err));
+    const jm__rate_choice choice = choice_of(model, metrics);
+    JM_TRY(jm__rates_known(&known, a->dataset, part->board->id, &choice, err));
+    if (!known) jm__model_free(model);
+    return JM_OK;
+}
+
+jm_status jm__counted_believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part,
+                              const jm__expectation *expected, jm_error *err)
+{
+    const jm__board_model *model = &part->model;
+    const char *metrics[JM_MODEL_FEATURES_MAX];
+    jm__class_rates rates;
+    if (model->count == 0) return JM_OK;
+    const jm__rate_choice choice = choice_of(model, metrics);
+    JM_TRY(jm__class_rates_find(&rates, a->dataset, part->board->id, &choice, &part->work->pieces,
+                                part->work->columns.count, part->work->columns.class_columns, err));
+    part->counter_windows = rates.windows;
+    jm_status status = rates.windows == 0 ? JM_OK
+                                          : jm__believe_counters(belief, model, &rates, expected,
+                                                                 part->work->columns.class_columns, err);
+    jm__class_rates_free(&rates);
+    return status;
+}

@@ -1,0 +1,17 @@
+/* What hardware counters tell of the powers on a board. */
+#ifndef JM_ATTRIBUTE_COUNTED_H
+#define JM_ATTRIBUTE_COUNTED_H
+
+#include "attribute/attribution.h"
+
+/* What the board's counters are worth, into part->model: the model that was asked for, else the board's own,
+ * else the one of its kind; no features if there is none, or if its counters are not those that were sampled.
+ */
+jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *err);
+
+/* The belief about the columns as they are now, of which `expected` tells the families; no rows if nothing is
+ * told of them. */
+jm_status jm__counted_believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part,
+                              const jm__expectation *expected, jm_error *err);
+
+#endif
