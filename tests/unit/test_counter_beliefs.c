@@ -1,9 +1,12 @@
 /* What counters tell of powers, against its formulas put down in full:
  *
- *     x_k   = constant + sum_m w_m c_km / reference_m
- *     own^2 = max((relative x_k)^2 + (beyond / 2)^2, least^2),  beyond = sum_m w_m (c_km - most_m)+ /
- * reference_m cov   = f_k' W f_l + v inverse_kl + gain^2 x_k x_l,  f_k = (c_k / reference, 1), v     = (w /
- * reference)' covariance (w / reference) */
+ *     x_k = constant + sum_m w_m c_km / reference_m
+ *     own^2 = max((relative x_k)^2 + (beyond / 2)^2, least^2)
+ *     beyond = sum_m w_m (c_km - most_m)+ / reference_m
+ *     cov = f_k' W f_l + v inverse_kl + (gain^2 + [one family] family^2) x_k x_l, f_k = (c_k / reference, 1)
+ *     v = (w / reference)' covariance (w / reference)
+ *
+ * and for a kind of no known family, relative^2 + family^2 instead of relative^2. */
 #include "attribute/beliefs/counters.h"
 #include "base/status.h"
 #include "dense.h"
@@ -16,6 +19,7 @@ typedef struct scene {
     jm__board_model model;
     jm__class_rates rates;
     jm__feature features[METRICS];
+    jm__expectation expected[CLASSES];
     double weights[FEATURES * FEATURES], rate[COLUMNS * METRICS], seen_s[COLUMNS];
     double inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
 } scene;
@@ -39,6 +43,7 @@ static void make(scene *s)
     *s = (scene){.model = {.count = METRICS,
                            .constant_w = 120,
                            .relative_u = 0.07,
+                           .family_u = 0.05,
                            .gain_u = 0.03,
                            .clock_mhz = NAN,
                            .covariance = NULL}};
@@ -56,6 +61,9 @@ static void make(scene *s)
         for (size_t m = 0; m < METRICS; m++)
             s->rate[k * METRICS + m] = dense_uniform() * s->features[m].reference;
     }
+    static const uint32_t families[CLASSES] = {3, 8, 3, 0, 3};
+    for (size_t k = 0; k < CLASSES; k++) /* the last is of none, though its number says 3 */
+        s->expected[k] = (jm__expectation){.family = families[k], .family_u = k + 1 < CLASSES ? 0.1 : 0};
     s->model.features = s->features;
     s->model.covariance = s->weights;
     s->rates = (jm__class_rates){.columns = COLUMNS,
@@ -71,7 +79,8 @@ static jm__belief believe(const scene *s)
 {
     jm__belief belief;
     jm_error err = {0};
-    if (jm__believe_counters(&belief, &s->model, &s->rates, CLASSES, &err) != JM_OK) fail_msg("%s", err.text);
+    if (jm__believe_counters(&belief, &s->model, &s->rates, s->expected, CLASSES, &err) != JM_OK)
+        fail_msg("%s", err.text);
     return belief;
 }
 
@@ -103,8 +112,16 @@ static double own_u(const scene *s, size_t column)
         double more = s->rate[column * METRICS + m] - s->features[m].most;
         if (more > 0) beyond_w += s->features[m].weight_w * more / s->features[m].reference;
     }
-    double own = sqrt(pow(s->model.relative_u * power_of(s, column), 2) + pow(beyond_w / 2, 2));
+    double relative = pow(s->model.relative_u, 2);
+    if (s->expected[column].family_u == 0) relative += pow(s->model.family_u, 2);
+    double own = sqrt(relative * pow(power_of(s, column), 2) + pow(beyond_w / 2, 2));
     return own > JM_POWER_LEAST_W ? own : JM_POWER_LEAST_W;
+}
+
+static bool are_family(const scene *s, size_t left, size_t right)
+{
+    const jm__expectation *l = &s->expected[left], *r = &s->expected[right];
+    return l->family_u > 0 && r->family_u > 0 && l->family == r->family;
 }
 
 static double shared(const scene *s, size_t left, size_t right)
@@ -122,8 +139,10 @@ static double shared(const scene *s, size_t left, size_t right)
         for (size_t b = 0; b < METRICS; b++)
             window_w2 += s->features[a].weight_w / s->features[a].reference * s->covariance[a * METRICS + b] *
                          s->features[b].weight_w / s->features[b].reference;
+    double alike = pow(s->model.gain_u, 2);
+    if (are_family(s, left, right)) alike += pow(s->model.family_u, 2);
     return sum + window_w2 * s->inverse[left * COLUMNS + right] +
-           pow(s->model.gain_u, 2) * power_of(s, left) * power_of(s, right);
+           alike * power_of(s, left) * power_of(s, right);
 }
 
 static void assert_close(double said, double truth)
@@ -209,7 +228,7 @@ static void test_a_power_of_nothing_is_not_known_exactly(void **state)
     scene s;
     make(&s);
     s.model.constant_w = 0;
-    s.model.relative_u = 0;
+    s.model.relative_u = s.model.family_u = 0;
     memset(s.rate, 0, sizeof s.rate);
     memset(s.weights, 0, sizeof s.weights);
     memset(s.covariance, 0, sizeof s.covariance);
@@ -253,11 +272,15 @@ static void test_drawn_models_spread_powers_as_the_belief_says(void **state)
     dense_factor(covariance, METRICS);
     for (size_t n = 0; n < DRAWS; n++) {
         double off[FEATURES], in_metric[METRICS][COLUMNS], off_w[CLASSES], gain = 0.02 * dense_normal();
+        double of_family[9];
+        for (size_t f = 0; f < 9; f++)
+            of_family[f] = s.model.family_u * dense_normal();
         dense_draw(off, NULL, weights, FEATURES);
         for (size_t m = 0; m < METRICS; m++)
             dense_draw(in_metric[m], NULL, inverse, COLUMNS);
         for (size_t k = 0; k < CLASSES; k++) {
-            off_w[k] = off[METRICS] + gain * power_of(&s, k) + belief.u[k] * dense_normal();
+            double alike = are_family(&s, k, k) ? gain + of_family[s.expected[k].family] : gain;
+            off_w[k] = off[METRICS] + alike * power_of(&s, k) + belief.u[k] * dense_normal();
             for (size_t m = 0; m < METRICS; m++) {
                 double rate_off = 0; /* covariance of metrics, one after the other of columns */
                 for (size_t b = 0; b <= m; b++)
