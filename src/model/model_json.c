@@ -10,11 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FORMAT "joulemap board model"
 
-enum { VERSION = 1, KERNELS_MAX = 100000 };
+enum { VERSION = 1, KERNELS_MAX = 100000, BYTES_MAX = 64 << 20 };
+
+/* Of anything: what is made of a model's numbers and of rates stays a number. */
+static const double number_most = 1e30, reference_least = 1e-30;
 
 /* While a model is read: the first thing that is wrong. */
 typedef struct reading {
@@ -43,7 +47,7 @@ static bool read_number(reading *r, const json_t *object, const char *key, doubl
     const json_t *value = json_object_get(object, key);
     if (!json_is_number(value)) return lacks(r, key);
     *out = json_number_value(value);
-    return (isfinite(*out) && *out >= least) || lacks(r, key);
+    return (*out >= least && *out <= number_most) || lacks(r, key);
 }
 
 static bool read_number_or_none(reading *r, const json_t *object, const char *key, double *out)
@@ -56,8 +60,9 @@ static bool read_number_or_none(reading *r, const json_t *object, const char *ke
 /* "" where it may be missing. */
 static bool read_text(reading *r, const json_t *object, const char *key, bool required, char **out)
 {
-    const char *text = json_string_value(json_object_get(object, key));
-    if (text == NULL && required) return lacks(r, key);
+    const json_t *value = json_object_get(object, key);
+    const char *text = json_string_value(value);
+    if (text == NULL && (required || value != NULL)) return lacks(r, key);
     *out = strdup(text != NULL ? text : "");
     if (*out == NULL) r->status = jm__no_memory(r->err, "jm__model_read");
     return *out != NULL;
@@ -66,8 +71,7 @@ static bool read_text(reading *r, const json_t *object, const char *key, bool re
 static bool read_feature(reading *r, const json_t *from, jm__feature *to)
 {
     return read_text(r, from, "metric", true, &to->metric) &&
-           read_number(r, from, "reference", 0, &to->reference) &&
-           (to->reference > 0 || lacks(r, "reference")) &&
+           read_number(r, from, "reference", reference_least, &to->reference) &&
            read_number(r, from, "weight_w", 0, &to->weight_w) && read_number(r, from, "most", 0, &to->most);
 }
 
@@ -78,7 +82,36 @@ static bool read_features(reading *r, const json_t *from, jm__board_model *model
     return true;
 }
 
-/* A covariance is symmetric, and no variance of it is below zero. */
+/* No sum of what it is of has a variance below zero, but for the digits of a file: it has a Cholesky factor.
+ * `lower`: room for that. */
+static bool is_covariance(const double *covariance, double *lower, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double rest = covariance[i * n + j];
+            if (i == j) rest += 1e-6 * rest + 1e-9;
+            for (size_t k = 0; k < j; k++)
+                rest -= lower[i * n + k] * lower[j * n + k];
+            if (i == j && !(rest > 0)) return false;
+            lower[i * n + j] = i == j ? sqrt(rest) : rest / lower[j * n + j];
+        }
+    return true;
+}
+
+static bool check_covariance(reading *r, const jm__board_model *model)
+{
+    size_t n = model->count + 1;
+    double *lower = calloc(n * n, sizeof *lower);
+    if (lower == NULL) {
+        r->status = jm__no_memory(r->err, "jm__model_read");
+        return false;
+    }
+    bool sane = is_covariance(model->covariance, lower, n);
+    free(lower);
+    return sane || lacks(r, "covariance");
+}
+
+/* Symmetric. */
 static bool read_covariance(reading *r, const json_t *rows, jm__board_model *model)
 {
     size_t n = model->count + 1;
@@ -89,20 +122,22 @@ static bool read_covariance(reading *r, const json_t *rows, jm__board_model *mod
         for (size_t j = 0; j < n; j++) {
             const json_t *value = json_array_get(row, j);
             double number = json_number_value(value);
-            bool sane = json_is_number(value) && isfinite(number) && (i != j || number >= 0);
+            bool sane = json_is_number(value) && fabs(number) <= number_most && (i != j || number >= 0);
             sane =
                 sane && (j >= i || fabs(number - model->covariance[j * n + i]) <= 1e-6 * fabs(number) + 1e-9);
             if (!sane) return lacks(r, "covariance");
             model->covariance[i * n + j] = j < i ? model->covariance[j * n + i] : number;
         }
     }
-    return true;
+    return check_covariance(r, model);
 }
 
 static bool read_kernel(reading *r, const json_t *from, jm__model_kernel *to)
 {
-    to->left_out = json_is_true(json_object_get(from, "left_out"));
-    return read_text(r, from, "name", true, &to->name) && read_text(r, from, "family", false, &to->family) &&
+    const json_t *left_out = json_object_get(from, "left_out");
+    to->left_out = json_is_true(left_out);
+    return (left_out == NULL || json_is_boolean(left_out) || lacks(r, "left_out")) &&
+           read_text(r, from, "name", true, &to->name) && read_text(r, from, "family", false, &to->family) &&
            read_text(r, from, "data", false, &to->data) && read_number(r, from, "seconds", 0, &to->seconds) &&
            read_number(r, from, "power_w", 0, &to->power_w) &&
            read_number(r, from, "predicted_w", 0, &to->predicted_w);
@@ -111,7 +146,7 @@ static bool read_kernel(reading *r, const json_t *from, jm__model_kernel *to)
 static bool read_kernels(reading *r, const json_t *from, jm__board_model *model)
 {
     size_t count = json_array_size(from);
-    if (count > KERNELS_MAX) return lacks(r, "kernels");
+    if (count > KERNELS_MAX || (from != NULL && !json_is_array(from))) return lacks(r, "kernels");
     model->kernels = calloc(count + 1, sizeof *model->kernels);
     if (model->kernels == NULL) {
         r->status = jm__no_memory(r->err, "jm__model_read");
@@ -134,6 +169,7 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
     if (version > VERSION) return wrong(r, "a newer joulemap wrote it");
     size_t count = json_array_size(features);
     if (count < 1 || count > JM_MODEL_FEATURES_MAX) return lacks(r, "features");
+    if (response != NULL && !json_is_object(response)) return lacks(r, "response");
     r->status = jm__model_init(model, count, r->err);
     return r->status == JM_OK && read_text(r, root, "board", false, &model->board) &&
            read_text(r, root, "uuid", false, &model->uuid) &&
@@ -180,6 +216,11 @@ jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err
     if (file == NULL)
         return jm__fail(err, errno == ENOENT ? JM_NOT_FOUND : JM_IO, errno, "fopen", "%s: %s", path,
                         strerror(errno));
+    struct stat facts;
+    if (fstat(fileno(file), &facts) == 0 && facts.st_size > BYTES_MAX) {
+        fclose(file);
+        return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is larger than any model of a board", path);
+    }
     json_t *root = json_loadf(file, 0, &fault);
     fclose(file);
     return take(model, root, &fault, path, err);
