@@ -185,6 +185,7 @@ static jm_status teach(filling *f, const jm__rate_window *window, jm_error *err)
 static jm_status take_rates(void *taker, const jm__rate_window *window, jm_error *err)
 {
     filling *f = taker;
+    if (window->start_ns < f->lesson->rates.end_ns) return JM_OK; /* long before the phase */
     if (!add_rates(f->lesson, window)) return jm__no_memory(err, "jm_model_learn");
     return teach(f, window, err);
 }
