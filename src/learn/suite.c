@@ -23,9 +23,10 @@ static char *clean_copy(const char *text, size_t length)
 {
     jm__strbuf cut = {0}, clean = {0};
     jm__strbuf_format(&cut, "%.*s", (int)length, text);
-    if (cut.text != NULL) jm__utf8_add(&clean, cut.text, false);
+    bool fine = !cut.failed && cut.text != NULL;
+    if (fine) jm__utf8_add(&clean, cut.text, false);
     jm__strbuf_free(&cut);
-    return jm__strbuf_take(&clean);
+    return fine ? jm__strbuf_take(&clean) : NULL;
 }
 
 /* FAMILY/WHAT, else FAMILY_WHAT. */
