@@ -194,7 +194,9 @@ static jm_status take(jm__board_model *model, json_t *root, const json_error_t *
 {
     reading r = {.name = name, .err = err};
     *model = (jm__board_model){0};
-    if (root == NULL)
+    if (root == NULL && (fault->text[0] == '\0' || json_error_code(fault) == json_error_out_of_memory))
+        r.status = jm__no_memory(err, "json_load");
+    else if (root == NULL)
         r.status = jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %d: %s", name, fault->line, fault->text);
     else if (!read_all(&r, root, model))
         jm__model_free(model);
@@ -213,6 +215,7 @@ jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err
 {
     json_error_t fault;
     FILE *file = fopen(path, "r");
+    if (file == NULL && errno == ENOMEM) return jm__no_memory(err, "fopen");
     if (file == NULL)
         return jm__fail(err, errno == ENOENT ? JM_NOT_FOUND : JM_IO, errno, "fopen", "%s: %s", path,
                         strerror(errno));
@@ -233,14 +236,26 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* At the end of an array that is there; else, and if it cannot be, there is none. */
+static json_t *append(json_t *array, json_t *value)
+{
+    if (array == NULL) {
+        json_decref(value);
+        return NULL;
+    }
+    if (json_array_append_new(array, value) == 0) return array;
+    json_decref(array);
+    return NULL;
+}
+
 static json_t *features_of(const jm__board_model *model)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < model->count; i++) {
         const jm__feature *f = &model->features[i];
-        json_array_append_new(array, json_pack("{s:s, s:o, s:o, s:o}", "metric", f->metric, "reference",
-                                               number(f->reference), "weight_w", number(f->weight_w), "most",
-                                               number(f->most)));
+        array = append(array, json_pack("{s:s, s:o, s:o, s:o}", "metric", f->metric, "reference",
+                                        number(f->reference), "weight_w", number(f->weight_w), "most",
+                                        number(f->most)));
     }
     return array;
 }
@@ -252,8 +267,8 @@ static json_t *covariance_of(const jm__board_model *model)
     for (size_t i = 0; i < n; i++) {
         json_t *row = json_array();
         for (size_t j = 0; j < n; j++)
-            json_array_append_new(row, number(model->covariance[i * n + j]));
-        json_array_append_new(rows, row);
+            row = append(row, number(model->covariance[i * n + j]));
+        rows = append(rows, row);
     }
     return rows;
 }
@@ -263,10 +278,10 @@ static json_t *kernels_of(const jm__board_model *model)
     json_t *array = json_array();
     for (size_t i = 0; i < model->kernel_count; i++) {
         const jm__model_kernel *k = &model->kernels[i];
-        json_array_append_new(
-            array, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:b}", "name", k->name, "family", k->family,
-                             "data", k->data, "seconds", number(k->seconds), "power_w", number(k->power_w),
-                             "predicted_w", number(k->predicted_w), "left_out", (int)k->left_out));
+        array = append(array, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:b}", "name", k->name, "family",
+                                        k->family, "data", k->data, "seconds", number(k->seconds), "power_w",
+                                        number(k->power_w), "predicted_w", number(k->predicted_w), "left_out",
+                                        (int)k->left_out));
     }
     return array;
 }
@@ -292,6 +307,7 @@ static char *text_of(const jm__board_model *model)
 static jm_status cannot_write(const char *path, jm_error *err)
 {
     int code = errno;
+    if (code == ENOMEM) return jm__no_memory(err, "fopen");
     return jm__fail(err, code == ENOSPC ? JM_DISK_FULL : JM_IO, code, "fopen", "%s cannot be written: %s",
                     path, strerror(code));
 }
