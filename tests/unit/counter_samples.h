@@ -73,20 +73,19 @@ static inline size_t samples_block(const counter_samples *s, size_t first, jm__c
     return count;
 }
 
-/* A jm__counter_source's each, in the order in which samples were added. */
+/* A jm__counter_source's each, in the order in which samples were added; a pass asks
+ * for no memory. */
 static inline jm_status samples_each(void *context, jm__counter_taker take, void *taker, jm_error *err)
 {
     const counter_samples *s = context;
-    jm__counter_sample *room = calloc(SAMPLES_BLOCK, sizeof *room);
-    unsigned char *data = malloc(SAMPLES_BLOCK * 8 * (2 + SAMPLES_METRICS));
+    static jm__counter_sample room[SAMPLES_BLOCK];
+    static unsigned char data[SAMPLES_BLOCK * 8 * (2 + SAMPLES_METRICS)];
     jm_status status = JM_OK;
     for (size_t first = 0; status == JM_OK && first < s->items.count;) {
         jm__counter_block block;
         first += samples_block(s, first, room, data, &block);
         status = take(taker, &block, err);
     }
-    free(room);
-    free(data);
     return status;
 }
 
