@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "counter_samples.h"
 #include "dense.h"
+#include "learn/judge.h"
 #include "learn/leave_out.h"
 #include "synthetic.h"
 
@@ -344,6 +345,95 @@ static void test_a_kernel_without_readings_of_its_own_has_no_power(void **state)
     free_school(s);
 }
 
+/* ---- how well it does */
+
+/* Kernels of `families` families of 1 to 6 with these errors: of all, of each family, of each kernel. */
+static jm__board_model draw_errors(size_t families, double all, double family_u, double own_u)
+{
+    jm__board_model model = {.kernels = calloc(6 * families, sizeof *model.kernels)};
+    for (size_t f = 0; f < families; f++) {
+        double together = all + family_u * dense_normal();
+        for (size_t n = 0; n <= f % 6; n++) {
+            char name[16];
+            snprintf(name, sizeof name, "f%zu", f);
+            model.kernels[model.kernel_count++] =
+                (jm__model_kernel){.name = strdup(name),
+                                   .family = strdup(name),
+                                   .data = strdup(""),
+                                   .power_w = 500,
+                                   .predicted_w = 500 * (1 + together + own_u * dense_normal())};
+        }
+    }
+    return model;
+}
+
+static jm_learnt judge(jm__board_model *model)
+{
+    jm_learnt learnt = {0};
+    jm_error err = {0};
+    if (jm__judge(model, &learnt, &err) != JM_OK) fail_msg("%s", err.text);
+    return learnt;
+}
+
+/* Of 600 families, what their kernels have in common and what each has alone come out to some percent; an
+ * error of all of them is one of each. */
+static void test_errors_of_a_family_are_told_from_those_of_each_kernel(void **state)
+{
+    (void)state;
+    static const struct {
+        double all, family_u, own_u;
+    } cases[] = {{0, 0.1, 0.05}, {0, 0.04, 0.15}, {0.06, 0.1, 0.08}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        jm__board_model model = draw_errors(600, cases[i].all, cases[i].family_u, cases[i].own_u);
+        judge(&model);
+        assert_true(fabs(model.family_u / cases[i].family_u - 1) < 0.15);
+        assert_true(fabs(model.relative_u / hypot(cases[i].own_u, cases[i].all) - 1) < 0.1);
+        jm__model_free(&model);
+    }
+}
+
+static void test_families_that_are_not_alike_share_no_error(void **state)
+{
+    (void)state;
+    jm__board_model model = draw_errors(600, 0, 0, 0.1);
+    judge(&model);
+    assert_true(model.family_u < 0.035); /* 0 but for what 600 families can tell */
+    assert_true(fabs(model.relative_u / 0.1 - 1) < 0.05);
+    jm__model_free(&model);
+    model = draw_errors(12, 0, 0, 1e-6); /* better than the data of a kernel let it be */
+    judge(&model);
+    assert_true(model.relative_u == 0.03);
+    jm__model_free(&model);
+}
+
+/* Kernels on constant data count for nothing but their number. */
+static void test_what_is_told_of_errors_is_of_kernels_in_the_weights(void **state)
+{
+    (void)state;
+    jm__board_model model = draw_errors(12, 0, 0, 0.02);
+    for (size_t k = 0; k < model.kernel_count; k++)
+        model.kernels[k].predicted_w = 500 * (1 + (k % 2 == 0 ? 0.001 : -0.001) * (double)k);
+    model.kernels[model.kernel_count - 2].left_out = true;
+    model.kernels[model.kernel_count - 2].predicted_w = 5000;
+    size_t last = model.kernel_count - 1, kernels = model.kernel_count - 1;
+    jm_learnt learnt = judge(&model);
+    assert_int_equal(learnt.left_out, 1);
+    assert_int_equal(learnt.kernels, kernels);
+    double sum = 0;
+    for (size_t k = 0; k <= last; k++)
+        if (!model.kernels[k].left_out) sum += 0.001 * (double)k;
+    assert_true(fabs(learnt.mean_error - sum / (double)kernels) < 1e-9);
+    assert_true(fabs(learnt.median_error - 0.001 * (double)(kernels / 2)) < 1e-9);
+    assert_true(learnt.p95_error > 0.9 * 0.001 * (double)last && learnt.p95_error < 0.001 * (double)last);
+    assert_string_equal(learnt.worst_family, model.kernels[last].family);
+    for (size_t k = 0; k <= last; k++)
+        model.kernels[k].left_out = true;
+    jm_error err = {0};
+    assert_int_equal(jm__judge(&model, &learnt, &err), JM_BAD_DATA);
+    assert_string_equal(err.text, "no kernel ran long enough to tell its power");
+    jm__model_free(&model);
+}
+
 /* ---- a lesson out of a recording */
 
 enum { BURSTS = 150, BURST_MS = 15, REST_MS = 5, PHASE_MS = BURSTS * (BURST_MS + REST_MS) };
@@ -637,6 +727,9 @@ int main(void)
         cmocka_unit_test(test_the_covariance_of_weights_is_the_jackknife_of_families),
         cmocka_unit_test(test_a_kernel_is_told_by_weights_that_know_none_of_its_family),
         cmocka_unit_test(test_a_kernel_without_readings_of_its_own_has_no_power),
+        cmocka_unit_test(test_errors_of_a_family_are_told_from_those_of_each_kernel),
+        cmocka_unit_test(test_families_that_are_not_alike_share_no_error),
+        cmocka_unit_test(test_what_is_told_of_errors_is_of_kernels_in_the_weights),
         cmocka_unit_test(test_what_cannot_be_learnt_from_is_told_in_words),
         cmocka_unit_test(test_kernels_have_a_family_and_their_data),
         cmocka_unit_test(test_a_suite_of_one_family_is_parted_by_its_kernels),
