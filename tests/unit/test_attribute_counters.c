@@ -289,10 +289,44 @@ static void test_counters_tell_kernels_apart_that_the_sensor_cannot(void **state
     assert_true((double)seeing.inside >= 0.85 * (double)seeing.count);
 }
 
+static void expect_learn(const jm_learn_options *options, jm_status wanted, const char *words)
+{
+    jm_error err = {0};
+    jm_recording *recording = open_run("with.joulemap");
+    assert_int_equal(jm_model_learn(recording, options, NULL, &err), wanted);
+    if (strstr(err.text, words) == NULL) fail_msg("\"%s\" is not in: %s", words, err.text);
+    jm_recording_close(recording);
+}
+
+static void test_a_model_needs_a_phase_and_a_place(void **state)
+{
+    (void)state;
+    simulate(1);
+    jm_learn_options options = {.size = sizeof options, .path = path_of("model.json")};
+    unlink(path_of("model.json"));
+    expect_learn(&options, JM_USAGE, "which phase");
+    options.phase = "";
+    expect_learn(&options, JM_USAGE, "which phase");
+    options.phase = "sweet";
+    expect_learn(&options, JM_NOT_FOUND, "no phase \"sweet\"");
+    options.phase = "live"; /* its kernels are its own spans: of those no burst is made */
+    expect_learn(&options, JM_NOT_FOUND, "no spans of kind window");
+    options.phase = "suite";
+    options.board_id = 2;
+    expect_learn(&options, JM_NOT_FOUND, "no board number 2");
+    assert_int_equal(access(path_of("model.json"), F_OK), -1);
+    options.board_id = 1;
+    expect_learn(&(jm_learn_options){.size = sizeof options, .phase = "suite"}, JM_NOT_FOUND,
+                 "has no UUID to keep its model by");
+    options.path = path_of("none/model.json");
+    expect_learn(&options, JM_IO, "cannot be written");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counters_tell_kernels_apart_that_the_sensor_cannot),
+        cmocka_unit_test(test_a_model_needs_a_phase_and_a_place),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

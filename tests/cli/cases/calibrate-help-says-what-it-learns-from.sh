@@ -1,0 +1,2 @@
+# what a recording has to hold, and where the model goes
+joulemap help calibrate
