@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from joulemap import Session
+from joulemap import Session, _core
 from joulemap._burst import Burst, Player
 from joulemap.calibration.kernel import HEAVY
-from joulemap.calibration.ready import Entry
+from joulemap.calibration.ready import ENOUGH_S, Entry
 
 GAPS_S = (0.0, 12e-3)
 NO_GAP = 1 / 3
-ENOUGH_S = 0.45  # of a kernel
 DWELLS_S = (5e-3, 150e-3)
 
 # What a board draws, as parts of its power limit: the most that was seen on an H200 (940 W of 700 W for products,
@@ -93,6 +93,20 @@ class Played:
     seconds: list[float]
 
 
+@contextlib.contextmanager
+def burst_of(run: Session, player: Player, entry: Entry) -> Iterator[None]:
+    """Mark a burst: a window named by its kernel, its type the kind of data.
+
+    On the CPU a span in it, typed by the kernel, is the work that a simulated board draws power for.
+    """
+    with run.window(entry.name, type=entry.data):
+        if player.device.type != "cpu":
+            yield
+        else:
+            with _core.Span(_core.SPAN_KINDS["forward"], f"{entry.name} ({entry.data})", _core.intern(entry.name)):
+                yield
+
+
 def play(
     run: Session,
     player: Player,
@@ -101,7 +115,7 @@ def play(
     chance: random.Random,
     told: Callable[[float], None] = lambda share: None,
 ) -> Played:
-    """Play for so many seconds at most; each burst is a window named by its kernel, its type the kind of data."""
+    """Play for so many seconds at most."""
     begin_s = time.monotonic()
     played_s = {id(entry): 0.0 for entry in entries}
     bursts = 0
@@ -113,7 +127,7 @@ def play(
         told(past_s / seconds)
         if turn.gap_s > 0:
             time.sleep(turn.gap_s)
-        with run.window(turn.entry.name, type=turn.entry.data):
+        with burst_of(run, player, turn.entry):
             played_s[id(turn.entry)] += turn.burst.play()
         bursts += 1
     return Played(bursts, list(played_s.values()))
@@ -128,7 +142,7 @@ def square_wave(run: Session, player: Player, entry: Entry, seconds: float, chan
     times = 0
     while (now_s := time.monotonic()) < end_s:
         until_s = now_s + chance.uniform(*DWELLS_S)
-        with run.window(entry.name, type=entry.data):
+        with burst_of(run, player, entry):
             while time.monotonic() < until_s:
                 entry.bursts[0].play()
         time.sleep(chance.uniform(*DWELLS_S))
