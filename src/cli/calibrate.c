@@ -3,9 +3,12 @@
 #include "cli/scratch.h"
 #include "cli/suite.h"
 
+#include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define PHASE "suite" /* of the suite's own recording */
@@ -87,6 +90,20 @@ static int play_and_learn(const cli_args *args, const cli_suite *suite, const ch
     return code;
 }
 
+/* What would fail after minutes, fails now: a recording that exists, a model's folder that does not. */
+static int check_files(const cli_args *args)
+{
+    char folder[PATH_MAX];
+    const char *recording = cli_get(args, "--keep-recording"), *model = cli_get(args, "--output");
+    if (recording != NULL && !cli_has(args, "--force") && access(recording, F_OK) == 0)
+        return cli_error(args, JM_IO, "choose another name, or replace it with --force", "%s exists already",
+                         recording);
+    if (model == NULL) return CLI_GO_ON;
+    snprintf(folder, sizeof folder, "%s", model);
+    if (access(dirname(folder), W_OK) == 0) return CLI_GO_ON;
+    return cli_error(args, JM_IO, "", "%s cannot be written: %s", model, strerror(errno));
+}
+
 static int run_suite(const cli_args *args, long long board)
 {
     cli_suite suite = {.board = board, .seconds = USUAL_SECONDS, .replace = cli_has(args, "--force")};
@@ -96,13 +113,14 @@ static int run_suite(const cli_args *args, long long board)
     if (cli_has(args, "--phase")) return cli_usage_error(args, "--phase is of a recording: it needs --from");
     suite.sim = cli_has(args, "--sim") ? cli_get(args, "--sim") : getenv("JOULEMAP_SIM");
     if (suite.sim != NULL && suite.sim[0] == '\0') suite.sim = NULL;
-    int code = cli_suite_look(&suite, args);
+    int code = check_files(args);
+    if (code == CLI_GO_ON) code = cli_suite_look(&suite, args);
     if (code != CLI_GO_ON) return code;
     const char *path = cli_get(args, "--keep-recording");
     if (path == NULL) {
         code = cli_scratch_make(args);
         if (code != CLI_GO_ON) return code;
-        path = cli_scratch_file("suite.joulemap");
+        path = cli_scratch_recording();
     }
     fprintf(stderr, "Playing and recording kernels for %lld s.%s\n", suite.seconds,
             suite.sim != NULL ? " The GPU is simulated." : "");

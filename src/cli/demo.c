@@ -45,8 +45,7 @@ static int choose_files(demo *this)
     if (keep == NULL) {
         int code = cli_scratch_make(this->args);
         if (code != CLI_GO_ON) return code;
-        this->recording = cli_scratch_file("demo.joulemap");
-        (void)cli_scratch_file("demo.joulemap.truth.csv");
+        this->recording = cli_scratch_recording();
     } else {
         this->recording = keep;
     }

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FILES = 4, PATHS = 3 * FILES }; /* each with its journals */
+/* What a recorder keeps beside its file (recording/claim.c). */
+static const char *const beside[] = {"", "-wal", "-journal", "-shm", ".truth.csv"};
+enum { BESIDE = sizeof beside / sizeof *beside };
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { ENDS = sizeof ends / sizeof *ends };
@@ -18,15 +20,14 @@ enum { ENDS = sizeof ends / sizeof *ends };
 static char folder[PATH_MAX / 2];
 
 static struct {
-    char paths[PATHS][PATH_MAX];
-    volatile sig_atomic_t count; /* of paths */
+    char paths[BESIDE][PATH_MAX];
     volatile sig_atomic_t there;
     struct sigaction before[ENDS];
 } scratch;
 
 static void remove_all(void)
 {
-    for (int i = 0; i < scratch.count; i++)
+    for (int i = 0; i < BESIDE; i++)
         unlink(scratch.paths[i]);
     rmdir(folder);
 }
@@ -51,7 +52,6 @@ static void watch_signals(void)
 static void forget(void)
 {
     scratch.there = 0;
-    scratch.count = 0;
     for (int i = 0; i < ENDS; i++)
         sigaction(ends[i], &scratch.before[i], NULL);
 }
@@ -67,20 +67,16 @@ int cli_scratch_make(const cli_args *args)
         return cli_error(args, JM_IO, "set TMPDIR to a folder that can be written",
                          "cannot make a folder %s: %s", folder, strerror(errno));
     }
-    scratch.count = 0;
+    for (int i = 0; i < BESIDE; i++)
+        snprintf(scratch.paths[i], PATH_MAX, "%s/%s.joulemap%s", folder, args->verb->name, beside[i]);
     watch_signals();
     scratch.there = 1;
     return CLI_GO_ON;
 }
 
-const char *cli_scratch_file(const char *name)
+const char *cli_scratch_recording(void)
 {
-    static const char *const endings[] = {"", "-wal", "-shm"};
-    if (!scratch.there || scratch.count + 3 > PATHS) return NULL;
-    for (int i = 0; i < 3; i++)
-        snprintf(scratch.paths[scratch.count + i], PATH_MAX, "%s/%s%s", folder, name, endings[i]);
-    scratch.count += 3;
-    return scratch.paths[scratch.count - 3];
+    return scratch.paths[0];
 }
 
 void cli_scratch_remove(void)

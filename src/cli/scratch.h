@@ -1,17 +1,16 @@
-/* A folder for files that nobody keeps. A signal that ends this program takes it away too. */
+/* A recording that nobody keeps, in a folder of its own. A signal that ends this program takes it away too. */
 #ifndef CLI_SCRATCH_H
 #define CLI_SCRATCH_H
 
 #include "cli/verb.h"
 
-/* TMPDIR/joulemap-VERB-XXXXXX; one at a time. CLI_GO_ON, or the exit code. */
+/* TMPDIR/joulemap-VERB-XXXXXX, for one recording; one at a time. CLI_GO_ON, or the exit code. */
 int cli_scratch_make(const cli_args *args);
 
-/* The path of a file in it, which goes with it, as do the journals of a recording. As long as the folder is
- * there; NULL: no folder was made, or there are too many files. */
-const char *cli_scratch_file(const char *name);
+/* Where the recording is to be: VERB.joulemap in that folder. */
+const char *cli_scratch_recording(void);
 
-/* No folder: nothing happens. */
+/* All of it; nothing where no folder was made. */
 void cli_scratch_remove(void);
 
 /* From now on it stays. */
