@@ -16,17 +16,21 @@ import pytest
 
 pytest.importorskip("torch")
 
-# Two kinds of work that always follow each other: the sensor, which remembers 14 ms, cannot tell them apart.
-PROGRAM = """
+# Kinds of work that always follow each other in a third of a ms each: the sensor, which remembers 14 ms, knows their sum.
+NAMES = ("norm", "act", "mask", "drop", "add")
+PROGRAM = f"""
 import time, joulemap
 with joulemap.Session() as run, run.phase("train"):
-    end_s = time.monotonic() + 3
+    end_s = time.monotonic() + 2
     while time.monotonic() < end_s:
-        for name in ("gather", "mix"):
+        for name in {NAMES}:
             with run.window(name, type=name):
-                time.sleep(2e-3)
+                until_s = time.perf_counter() + 3e-4
+                while time.perf_counter() < until_s:
+                    pass
+        time.sleep(3e-3)
 """
-WITHIN = 0.06  # of the truth: data are worth up to 4 % at equal counters, the weights 2 %
+BEYOND = 1.6  # of an interval of 95 %: three standard errors, for one in 400 truths lies beyond
 
 
 def command(*words: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -61,6 +65,11 @@ def report(folder: Path, model: str) -> dict[str, dict[str, Any]]:
     return {row["path"].split("/")[-1]: row for row in json.loads(done.stdout)["rows"]}
 
 
+def half_interval_j(row: dict[str, Any]) -> float:
+    half_j: float = (row["energy_high_j"] - row["energy_low_j"]) / 2
+    return half_j
+
+
 def test_calibrate_says_that_the_board_is_simulated_and_leaves_what_was_asked_for(folder: Path) -> None:
     said = (folder / "said").read_text()
     assert said.startswith("NVIDIA H200, SIMULATED: 8 counters, ")
@@ -79,12 +88,13 @@ def test_counters_tell_apart_what_the_sensor_cannot(folder: Path) -> None:
     with (folder / "run.joulemap.truth.csv").open(newline="") as file:
         truth_j = {row["name"]: float(row["energy_j"]) for row in csv.DictReader(file)}
     without, rows = report(folder, "none"), report(folder, "model.json")
-    for name in ("gather", "mix"):
-        assert without[name]["provenance"] != "counters"
-        assert rows[name]["provenance"] == "counters"
-        assert rows[name]["energy_j"] == pytest.approx(truth_j[name], rel=WITHIN)
-        width_j = rows[name]["energy_high_j"] - rows[name]["energy_low_j"]
-        assert width_j < 0.7 * (without[name]["energy_high_j"] - without[name]["energy_low_j"])
+    assert "counters" not in {row["provenance"] for row in without.values()}
+    counted = [name for name in NAMES if rows[name]["provenance"] == "counters"]
+    assert len(counted) >= 3  # a program that was interrupted at the same place may show the sensor one or the other
+    for name in counted:
+        half_j, half_before_j = (half_interval_j(by_name[name]) for by_name in (rows, without))
+        assert half_j < half_before_j
+        assert rows[name]["energy_j"] == pytest.approx(truth_j[name], abs=BEYOND * half_j)
 
 
 def test_python_learns_what_the_command_does(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import random
 import time
@@ -93,18 +92,21 @@ class Played:
     seconds: list[float]
 
 
-@contextlib.contextmanager
-def burst_of(run: Session, player: Player, entry: Entry) -> Iterator[None]:
-    """Mark a burst: a window named by its kernel, its type the kind of data.
+def play_burst(run: Session, player: Player, entry: Entry, burst: Burst) -> float:
+    """Play a burst in a window named by its kernel, its type the kind of data; return its seconds.
 
-    On the CPU a span in it, typed by the kernel, is the work that a simulated board draws power for.
+    On the CPU the burst lasts as long as was planned, however slow calls are just then, and a span in it, typed by the
+    kernel, is the work that a simulated board draws power for.
     """
     with run.window(entry.name, type=entry.data):
         if player.device.type != "cpu":
-            yield
-        else:
-            with _core.Span(_core.SPAN_KINDS["forward"], f"{entry.name} ({entry.data})", _core.intern(entry.name)):
-                yield
+            return burst.play()
+        with _core.Span(_core.SPAN_KINDS["forward"], f"{entry.name} ({entry.data})", _core.intern(entry.name)):
+            begin_s = time.perf_counter()
+            until_s = begin_s + burst.calls * entry.call_s
+            while time.perf_counter() < until_s:
+                burst.call()
+            return time.perf_counter() - begin_s
 
 
 def play(
@@ -127,8 +129,7 @@ def play(
         told(past_s / seconds)
         if turn.gap_s > 0:
             time.sleep(turn.gap_s)
-        with burst_of(run, player, turn.entry):
-            played_s[id(turn.entry)] += turn.burst.play()
+        played_s[id(turn.entry)] += play_burst(run, player, turn.entry, turn.burst)
         bursts += 1
     return Played(bursts, list(played_s.values()))
 
@@ -142,7 +143,7 @@ def square_wave(run: Session, player: Player, entry: Entry, seconds: float, chan
     times = 0
     while (now_s := time.monotonic()) < end_s:
         until_s = now_s + chance.uniform(*DWELLS_S)
-        with burst_of(run, player, entry):
+        with run.window(entry.name, type=entry.data):
             while time.monotonic() < until_s:
                 entry.bursts[0].play()
         time.sleep(chance.uniform(*DWELLS_S))
