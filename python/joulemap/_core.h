@@ -23,7 +23,8 @@ PyObject *core_text(const char *text);
 /* A number that may be missing: NaN becomes None. */
 PyObject *core_number(double value);
 
-/* A path, or none: None and NULL leave *path as it is. *bytes holds it, the caller's. False with an exception. */
+/* A path, or none: None and NULL leave *path as it is. *bytes holds it, the caller's. False with an
+ * exception. */
 bool core_path(PyObject *object, PyObject **bytes, const char **path);
 
 /* Append `value` (stolen, may be NULL after an error); -1 on error. */

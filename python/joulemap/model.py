@@ -86,8 +86,8 @@ def learn_model(
     Raises
     ------
     Error
-        status "NOT_FOUND": no such file, phase, board, counters or sensor; "BAD_DATA": they tell too little; "IO": the model
-        cannot be written.
+        status "NOT_FOUND": no such file, phase, board, counters or sensor; "BAD_DATA": they tell too little; "IO":
+        the model cannot be written.
     TypeError, ValueError
         If `phase` is no text or `board_id` no number of a board.
     """

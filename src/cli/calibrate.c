@@ -17,8 +17,8 @@ enum { USUAL_SECONDS = 120 };
 static void print(const jm_learnt *l)
 {
     printf("%s%s: %zu counters, %zu kernels of %zu families, %zu of %zu readings used, residual %.1f W\n",
-           l->board, l->simulated ? ", SIMULATED" : "", l->features, l->kernels, l->families, l->readings_used,
-           l->readings, l->residual_w);
+           l->board, l->simulated ? ", SIMULATED" : "", l->features, l->kernels, l->families,
+           l->readings_used, l->readings, l->residual_w);
     printf("power of a kernel whose family was left out: %.1f %% off at the median, %.1f %% on average, %.1f "
            "%% in "
            "the worst twentieth\n",
@@ -168,7 +168,8 @@ const cli_verb cli_verb_calibrate = {
         "Plays some 190 short kernels on the GPU for two minutes, records power and hardware counters, and "
         "learns how many watts each counter stands for. From then on reports of this GPU's recordings tell "
         "kernels apart that the power sensor alone cannot. The model is kept by the GPU's UUID below "
-        "$XDG_DATA_HOME/joulemap/models (~/.local/share without it), or as FILE with -o, for `joulemap report "
+        "$XDG_DATA_HOME/joulemap/models (~/.local/share without it), or as FILE with -o, for `joulemap "
+        "report "
         "--model FILE`. The recording is removed, unless something fails.\n"
         "\n"
         "What is printed says how well it does: each family of kernels in turn is left out, and "

@@ -42,8 +42,8 @@ int cli_python_check(const cli_args *args, const char *what)
                          "%s has no package joulemap", name);
     }
     if (lacks == NO_TORCH) {
-        return cli_error(args, JM_NOT_SUPPORTED, "pip install torch",
-                         "%s has no PyTorch, which %s made with", name, what);
+        return cli_error(args, JM_NOT_SUPPORTED, "pip install torch", "%s has no PyTorch, which %s made with",
+                         name, what);
     }
     return cli_error(args, JM_CHILD, "set JOULEMAP_PYTHON to a Python 3.10 or newer", "%s does not work",
                      name);

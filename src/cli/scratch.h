@@ -1,4 +1,5 @@
-/* A recording that nobody keeps, in a folder of its own. A signal that ends this program takes it away too. */
+/* A recording that nobody keeps, in a folder of its own. A signal that ends this program takes it away too.
+ */
 #ifndef CLI_SCRATCH_H
 #define CLI_SCRATCH_H
 

@@ -38,7 +38,7 @@ static int look_at(const cli_args *args, const jm_doctor *doctor, const jm_board
 {
     const jm_finding *counters = find_counters(doctor, board);
     if (counters != NULL && counters->works) return CLI_GO_ON;
-    const char *cure = board->mig                                     ? "nvidia-smi -mig 0 ends that mode"
+    const char *cure = board->mig                                      ? "nvidia-smi -mig 0 ends that mode"
                        : counters != NULL && counters->cure[0] != '\0' ? counters->cure
                                                                        : "joulemap doctor may tell more";
     return cli_error(args, JM_NOT_SUPPORTED, cure,
@@ -50,12 +50,13 @@ static int look(cli_suite *suite, const cli_args *args, const jm_doctor *doctor)
 {
     const jm_board *board = find_board(jm_doctor_inventory(doctor), suite->board);
     if (board == NULL && suite->board >= 0)
-        return cli_error(args, JM_NO_DEVICE, "joulemap list shows those that are there", "there is no GPU %lld",
-                         suite->board);
+        return cli_error(args, JM_NO_DEVICE, "joulemap list shows those that are there",
+                         "there is no GPU %lld", suite->board);
     if (board == NULL)
-        return cli_error(args, JM_NO_DEVICE,
-                         "joulemap doctor tells what is missing; joulemap calibrate --sim h200 shows how it goes",
-                         "there is no GPU that CUDA shows");
+        return cli_error(
+            args, JM_NO_DEVICE,
+            "joulemap doctor tells what is missing; joulemap calibrate --sim h200 shows how it goes",
+            "there is no GPU that CUDA shows");
     suite->board = board->index;
     snprintf(suite->uuid, sizeof suite->uuid, "%s", board->uuid);
     return look_at(args, doctor, board);
@@ -95,11 +96,11 @@ static void set_sight(sight *s, const cli_suite *suite)
 
 static void make_line(cli_line *line, const cli_suite *suite, const char *path)
 {
-    const char *const program[] = {cli_python(), "-m", "joulemap.calibration", "--quiet", "--output", path,
-                                   NULL};
+    const char *const program[] = {cli_python(), "-m", "joulemap.calibration", "--quiet", "--output",
+                                   path,         NULL};
     /* A simulated board has nothing to warm up, and answers as it is told to. */
-    const char *const simulated[] = {"--device", "cpu", "--sim", suite->sim,   "--idle",
-                                     "0.2",      "--response", "0", NULL};
+    const char *const simulated[] = {"--device", "cpu",        "--sim", suite->sim, "--idle",
+                                     "0.2",      "--response", "0",     NULL};
     cli_line_add_all(line, program);
     cli_line_add_number(line, "--seconds", suite->seconds);
     cli_line_add_number(line, "--seed", suite->seed);

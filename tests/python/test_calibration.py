@@ -13,6 +13,7 @@ from pathlib import Path
 import joulemap
 import pytest
 import torch
+from joulemap import _core
 from joulemap._burst import Burst, CpuPlayer
 from joulemap.calibration import program
 from joulemap.calibration.data import Data, Stock
@@ -147,7 +148,8 @@ def test_recording_has_a_window_a_burst_named_and_typed_inside_the_phase(tmp_pat
     with sqlite3.connect(path) as file:
         spans = file.execute(
             "SELECT n.text, t.text FROM spans s JOIN names n ON n.id = s.name_id JOIN names t ON t.id = s.type_id"
-            " JOIN names k ON k.id = s.kind_id WHERE k.text = 'window'"
+            " WHERE s.kind_id = ?",
+            (_core.SPAN_KINDS["window"],),
         ).fetchall()
     assert len(spans) > played.bursts  # with those of the square wave
     assert set(spans) <= known
