@@ -125,6 +125,21 @@ static void find_covariance(jm__left_out *out, const double *x, size_t features)
     }
 }
 
+/* Of one family nothing is left to learn from when it is left out. */
+static jm_status check_families(const jm__lesson *l, jm_error *err)
+{
+    const char *only = NULL;
+    for (size_t k = 0; k < l->kernels.count; k++) {
+        if (l->kernels.items[k].left_out) continue;
+        if (only != NULL && strcmp(l->kernels.items[k].family, only) != 0) return JM_OK;
+        only = l->kernels.items[k].family;
+    }
+    jm_status status =
+        only != NULL ? jm__fail(err, JM_BAD_DATA, 0, NULL, "all kernels are of one family, \"%s\"", only)
+                     : jm__fail(err, JM_BAD_DATA, 0, NULL, "all kernels are on constant data");
+    return jm__hint(err, status, "name bursts FAMILY/WHAT, and play kernels of several families");
+}
+
 jm_status jm__left_out_find(jm__left_out *out, const jm__lesson *lesson, const jm__lesson_rows *rows,
                             const jm__weights *all, jm_error *err)
 {
@@ -141,7 +156,8 @@ jm_status jm__left_out_find(jm__left_out *out, const jm__lesson *lesson, const j
                 r.use != NULL && r.x != NULL;
     for (size_t k = 0; fine && k < rows->kernels; k++)
         out->power_w[k] = out->predicted_w[k] = NAN;
-    jm_status status = fine ? each_family(out, lesson, rows, &r, err) : jm__no_memory(err, "jm_model_learn");
+    jm_status status = fine ? check_families(lesson, err) : jm__no_memory(err, "jm_model_learn");
+    if (status == JM_OK) status = each_family(out, lesson, rows, &r, err);
     if (status == JM_OK) {
         judge_constants(out, lesson, rows, all);
         find_covariance(out, r.x, rows->features);
