@@ -19,7 +19,8 @@ typedef struct jm_learn_options {
                           but one, each kernel is a family of its own) */
     int64_t board_id;  /* 0: the one board that has counters */
     const char *path;  /* of the model to write; NULL: where the board's own is kept, by its UUID below
-                          $XDG_DATA_HOME/joulemap/models, for every report of it from then on */
+                          $XDG_DATA_HOME/joulemap/models, for every report of it from then on; a model of a
+                         simulated board is not written then */
 } jm_learn_options;
 
 /* How well a model tells powers. Errors are relative. */
@@ -30,7 +31,9 @@ typedef struct jm_learnt {
     double median_error, mean_error, p95_error; /* of kernels, by models that know none of their family */
     double worst_error;                         /* of all kernels of one family together */
     char worst_family[64];
-    char path[4096]; /* of the model that was written */
+    char path[4096]; /* of the model that was written; "": none was */
+    char board[JM_BOARD_TEXT];
+    bool simulated;
 } jm_learnt;
 
 /* Learn a model from a phase of a recording that has counters, kernels in bursts, and a power sensor. Bursts

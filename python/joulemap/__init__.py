@@ -10,6 +10,7 @@
 
 from joulemap._core import Error, NoDeviceError, version
 from joulemap.machine import Board, Finding, boards, doctor
+from joulemap.model import Learnt, learn_model
 from joulemap.report import Quality, Report, Row, Sum, Totals
 from joulemap.session import Recording, Scope, Session, current_session
 
@@ -19,6 +20,7 @@ __all__ = [
     "Board",
     "Error",
     "Finding",
+    "Learnt",
     "NoDeviceError",
     "Quality",
     "Recording",
@@ -32,4 +34,5 @@ __all__ = [
     "boards",
     "current_session",
     "doctor",
+    "learn_model",
 ]

@@ -20,6 +20,8 @@ static PyMethodDef module_methods[] = {
     {"boards", core_boards, METH_VARARGS, "boards(sim=None) -> list: the boards of this machine."},
     {"findings", core_findings, METH_VARARGS,
      "findings(sim=None) -> list: what works here, and what does not."},
+    {"learn_model", core_learn_model, METH_VARARGS,
+     "learn_model(recording, phase, path=None, board_id=0) -> dict: the fields of joulemap.Learnt."},
     {"version", version, METH_NOARGS, "version() -> str"},
     {NULL, NULL, 0, NULL},
 };

@@ -23,6 +23,10 @@ PyObject *core_text(const char *text);
 /* A number that may be missing: NaN becomes None. */
 PyObject *core_number(double value);
 
+/* A path, or none: None and NULL leave *path as it is. *bytes holds it, the caller's. False with an
+ * exception. */
+bool core_path(PyObject *object, PyObject **bytes, const char **path);
+
 /* Append `value` (stolen, may be NULL after an error); -1 on error. */
 int core_append(PyObject *list, PyObject *value);
 
@@ -54,5 +58,6 @@ PyObject *core_span_end(PyObject *module, PyObject *span);
 PyObject *core_mark(PyObject *module, PyObject *args);
 PyObject *core_boards(PyObject *module, PyObject *args);
 PyObject *core_findings(PyObject *module, PyObject *args);
+PyObject *core_learn_model(PyObject *module, PyObject *args);
 
 #endif

@@ -17,14 +17,6 @@ typedef struct core_run {
     bool stopped;
 } core_run;
 
-static bool path_convert(PyObject *object, PyObject **bytes, const char **path)
-{
-    if (!object || object == Py_None) return true;
-    if (!PyUnicode_FSConverter(object, bytes)) return false;
-    *path = PyBytes_AsString(*bytes);
-    return *path != NULL;
-}
-
 static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"path",   "sim",           "command",  "overwrite", "kernels",
@@ -50,7 +42,7 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                               .no_cpu = no_cpu != 0,
                               .sampling_only = sampling_only != 0,
                               .counters = counters};
-    if (!path_convert(path_object, &path_bytes, &options.path)) return NULL;
+    if (!core_path(path_object, &path_bytes, &options.path)) return NULL;
     core_run *self = (core_run *)PyType_GenericAlloc(type, 0);
     if (!self) {
         Py_XDECREF(path_bytes);

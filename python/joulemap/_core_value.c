@@ -15,6 +15,14 @@ PyObject *core_number(double value)
     return PyFloat_FromDouble(value);
 }
 
+bool core_path(PyObject *object, PyObject **bytes, const char **path)
+{
+    if (!object || object == Py_None) return true;
+    if (!PyUnicode_FSConverter(object, bytes)) return false;
+    *path = PyBytes_AsString(*bytes);
+    return *path != NULL;
+}
+
 int core_append(PyObject *list, PyObject *value)
 {
     if (!value) return -1;

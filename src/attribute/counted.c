@@ -2,6 +2,7 @@
 #include "attribute/counted.h"
 
 #include "attribute/beliefs/counters.h"
+#include "attribute/counters/slots.h"
 #include "base/status.h"
 #include "model/store.h"
 
@@ -35,6 +36,19 @@ static jm_status find(jm__board_part *part, jm_error *err)
     return jm__model_shipped(&part->model, part->board, err);
 }
 
+/* Boards of a kind may have more or fewer multiprocessors, and so slots. In one window of twenty work is
+ * light, and NVML's clock the true one; where even there the model's slots are far off, this board has
+ * others. */
+static jm_status fit_slots(jm__board_part *part, const jm__dataset *dataset, const jm__rate_choice *choice,
+                           jm_error *err)
+{
+    double slots, *known = &part->model.slots;
+    JM_TRY(jm__slots_find(&slots, dataset, part->board->id, choice, NULL, 0.95, err));
+    bool other = slots > 0 && (slots < 0.93 * *known || slots > 1.1 * *known);
+    if (*known > 0 && other) *known = slots;
+    return JM_OK;
+}
+
 jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     const char *metrics[JM_MODEL_FEATURES_MAX], *asked = a->options.model;
@@ -43,9 +57,15 @@ jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *
     part->counted_by_hardware = has_counters(a->dataset, part->board);
     if (!part->counted_by_hardware || (asked != NULL && strcmp(asked, JM_MODEL_NONE) == 0)) return JM_OK;
     JM_TRY(asked != NULL ? jm__model_read(model, asked, err) : find(part, err));
+    if (model->count == 0) return JM_OK;
+    if (strcmp(model->uuid, part->board->uuid) != 0) jm__model_is_of_another(model);
     const jm__rate_choice choice = choice_of(model, metrics);
     JM_TRY(jm__rates_known(&known, a->dataset, part->board->id, &choice, err));
-    if (!known) jm__model_free(model);
+    if (known) return model->shipped ? fit_slots(part, a->dataset, &choice, err) : JM_OK;
+    if (asked != NULL || !model->shipped)
+        snprintf(part->model_fault, sizeof part->model_fault,
+                 "its counters are not all among those of this recording (%.120s, ...)", metrics[0]);
+    jm__model_free(model);
     return JM_OK;
 }
 
@@ -64,5 +84,10 @@ jm_status jm__counted_believe(jm__belief *belief, const jm__attribution *a, jm__
                                           : jm__believe_counters(belief, model, &rates, expected,
                                                                  part->work->columns.class_columns, err);
     jm__class_rates_free(&rates);
-    return status;
+    if (status == JM_OK || status == JM_NO_MEMORY) return status;
+    /* Numbers that no sum can hold: what they say is left out, and said. */
+    jm__belief_free(belief);
+    part->counter_windows = 0;
+    snprintf(part->model_fault, sizeof part->model_fault, "what it says of this run's counters is no belief");
+    return JM_OK;
 }

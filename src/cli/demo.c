@@ -1,14 +1,13 @@
 /* `joulemap demo`: a program of ours, recorded, attributed, and compared with what is known to be true. */
 #include "cli/args.h"
+#include "cli/program.h"
+#include "cli/scratch.h"
 #include "cli/truth.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { USUAL_SECONDS = 20 };
@@ -16,50 +15,10 @@ enum { USUAL_SECONDS = 20 };
 
 typedef struct demo {
     const cli_args *args;
-    const char *sim;       /* NULL: on the real GPU */
-    char folder[PATH_MAX]; /* to be removed at the end; "" if the recording is kept */
-    char recording[PATH_MAX];
+    const char *sim; /* NULL: on the real GPU */
+    const char *recording;
     char truth[PATH_MAX];
 } demo;
-
-static const char *python(void)
-{
-    const char *own = getenv("JOULEMAP_PYTHON"); /* the package's own, set by its launcher */
-    return own != NULL && own[0] != '\0' ? own : "python3";
-}
-
-/* Is there a Python with what the program needs? CLI_GO_ON, or the exit code. */
-static int check_python(const demo *this)
-{
-    enum { BASE = 100, NO_TORCH = 1, NO_JOULEMAP = 2 };
-    char name[PATH_MAX];
-    snprintf(name, sizeof name, "%s", python());
-    char *argv[] = {name, (char[]){"-c"},
-                    (char[]){"import importlib.util as u, sys; have = lambda n: u.find_spec(n) is not None; "
-                             "sys.exit(100 + (not have('torch')) + 2 * (not have('joulemap')))"},
-                    NULL};
-    pid_t pid;
-    int status, error = posix_spawnp(&pid, name, NULL, NULL, argv, environ);
-    if (error != 0) {
-        return cli_error(this->args, JM_CHILD, "install Python 3.10 or newer", "cannot run %s: %s", name,
-                         strerror(error));
-    }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    int lacks = WIFEXITED(status) ? WEXITSTATUS(status) - BASE : -1;
-    if (lacks == 0) return CLI_GO_ON;
-    if (lacks > 0 && (lacks & NO_JOULEMAP) != 0) {
-        return cli_error(this->args, JM_NOT_SUPPORTED,
-                         "pip install joulemap; or set JOULEMAP_PYTHON to the Python that has it",
-                         "%s has no package joulemap", name);
-    }
-    if (lacks == NO_TORCH) {
-        return cli_error(this->args, JM_NOT_SUPPORTED, "pip install torch",
-                         "%s has no PyTorch, which the demo's program is made with", name);
-    }
-    return cli_error(this->args, JM_CHILD, "set JOULEMAP_PYTHON to a Python 3.10 or newer",
-                     "%s does not work", name);
-}
 
 /* Real GPU, or which simulated board? CLI_GO_ON, or the exit code. */
 static int choose_board(demo *this)
@@ -84,67 +43,30 @@ static int choose_files(demo *this)
 {
     const char *keep = cli_get(this->args, "--keep");
     if (keep == NULL) {
-        const char *tmp = getenv("TMPDIR");
-        snprintf(this->folder, sizeof this->folder, "%s/joulemap-demo-XXXXXX",
-                 tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp");
-        if (mkdtemp(this->folder) == NULL) {
-            int code = cli_error(this->args, JM_IO, "set TMPDIR to a folder that can be written",
-                                 "cannot make a folder %s: %s", this->folder, strerror(errno));
-            this->folder[0] = '\0';
-            return code;
-        }
+        int code = cli_scratch_make(this->args);
+        if (code != CLI_GO_ON) return code;
+        this->recording = cli_scratch_recording();
+    } else {
+        this->recording = keep;
     }
-    int used = keep != NULL
-                   ? snprintf(this->recording, sizeof this->recording, "%s", keep)
-                   : snprintf(this->recording, sizeof this->recording, "%s/demo.joulemap", this->folder);
-    int truth = snprintf(this->truth, sizeof this->truth, "%s.truth.csv", this->recording);
-    if (used < PATH_MAX && truth < PATH_MAX) return CLI_GO_ON;
+    int length = snprintf(this->truth, sizeof this->truth, "%s.truth.csv", this->recording);
+    if (length < PATH_MAX) return CLI_GO_ON;
     return cli_error(this->args, JM_LIMIT, "", "the name of the recording is too long");
-}
-
-static void remove_files(const demo *this)
-{
-    if (this->folder[0] == '\0') return;
-    unlink(this->recording);
-    unlink(this->truth);
-    rmdir(this->folder);
-}
-
-/* A command line that is being made; words are copied, as main's own can be written to. */
-typedef struct words {
-    char *items[24];
-    int count;
-} words;
-
-static void say(words *line, const char *word)
-{
-    line->items[line->count] = strdup(word);
-    if (line->items[line->count] != NULL) line->count++;
 }
 
 /* `joulemap record` around the program, as anybody would write it. */
 static int record(const demo *this, long long seconds)
 {
-    char seconds_text[24];
-    snprintf(seconds_text, sizeof seconds_text, "%lld", seconds);
     unsetenv("JOULEMAP_SIM_TRUTH"); /* the truth goes beside the recording */
-    words line = {0};
-    const char *const before[] = {"record", "--output", this->recording};
-    const char *const program[] = {"--",        python(),     "-m",      "joulemap.demo_program",
-                                   "--seconds", seconds_text, "--device"};
-    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
-        say(&line, before[i]);
-    if (cli_has(this->args, "--force")) say(&line, "--force");
-    if (this->sim != NULL) {
-        say(&line, "--sim");
-        say(&line, this->sim);
-    }
-    for (size_t i = 0; i < sizeof program / sizeof *program; i++)
-        say(&line, program[i]);
-    say(&line, this->sim != NULL ? "cpu" : "cuda");
-    int code = cli_run(line.count, line.items);
-    while (line.count > 0)
-        free(line.items[--line.count]);
+    cli_line line = {0};
+    cli_line_add_all(&line, (const char *const[]){"record", "--output", this->recording, NULL});
+    if (cli_has(this->args, "--force")) cli_line_add(&line, "--force");
+    if (this->sim != NULL) cli_line_add_all(&line, (const char *const[]){"--sim", this->sim, NULL});
+    cli_line_add_all(&line, (const char *const[]){"--", cli_python(), "-m", "joulemap.demo_program", NULL});
+    cli_line_add_number(&line, "--seconds", seconds);
+    cli_line_add_all(&line, (const char *const[]){"--device", this->sim != NULL ? "cpu" : "cuda", NULL});
+    int code = cli_run(line.count, line.words);
+    cli_line_free(&line);
     return code;
 }
 
@@ -212,7 +134,7 @@ static int run(const cli_args *args)
     demo this = {.args = args};
     long long seconds = USUAL_SECONDS;
     if (!cli_get_number(args, "--seconds", 5, 3600, &seconds)) return jm_status_exit_code(JM_USAGE);
-    int code = check_python(&this);
+    int code = cli_python_check(args, "the demo's program is");
     if (code == CLI_GO_ON) code = choose_board(&this);
     if (code == CLI_GO_ON) code = choose_files(&this);
     if (code != CLI_GO_ON) return code;
@@ -220,7 +142,7 @@ static int run(const cli_args *args)
     cli_progress("training and recording");
     code = record(&this, seconds);
     if (code == 0) code = show(&this);
-    remove_files(&this);
+    cli_scratch_remove();
     return code;
 }
 

@@ -55,14 +55,15 @@ static bool may_cost(const jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 {
     double asked = duty->seconds_a_minute / 60, share = JM_DUTY_CPU_SHARE;
     if (duty->seconds_a_minute >= JM_DUTY_ALWAYS_S) return true;
-    if (asked > share) share = asked; /* a sample of a millisecond costs one */
+    if (asked > share) share = asked;
     return (double)cpu_ns <= share * (double)(now_ns - duty->began_ns) + (double)JM_DUTY_CPU_START_NS;
 }
 
 /* From one piece to the next. */
 static int64_t period_ns(const jm__duty *duty)
 {
-    return (int64_t)(60 * (double)JM_DUTY_PIECE_NS / duty->seconds_a_minute);
+    double seconds = duty->seconds_a_minute > JM_DUTY_LEAST_S ? duty->seconds_a_minute : JM_DUTY_LEAST_S;
+    return (int64_t)(60 * (double)JM_DUTY_PIECE_NS / seconds);
 }
 
 /* Work that no sample has seen is more than it may be. */

@@ -1,6 +1,6 @@
 /* When a board's counters are sampled: at first, for a little of each minute, and again when work is new that
- * no sample has seen. Evaluating a sample costs about a millisecond of CPU, and what kernels of a class do
- * does not change from minute to minute.
+ * no sample has seen. A sample costs half a millisecond of CPU (bench/results/counters.txt), and what kernels
+ * of a class do does not change from minute to minute.
  *
  * A function of what it is told; all times CLOCK_MONOTONIC. One thread at a time. */
 #ifndef JM_COUNTERS_DUTY_H
@@ -29,8 +29,9 @@
 #define JM_DUTY_CPU_SHARE    0.03
 #define JM_DUTY_CPU_START_NS (3 * JM_NS_PER_S)
 
-#define JM_DUTY_DEFAULT_S 2.0  /* of each minute */
-#define JM_DUTY_ALWAYS_S  60.0 /* as much as there is, whatever it costs */
+#define JM_DUTY_DEFAULT_S 2.0   /* of each minute */
+#define JM_DUTY_LEAST_S   0.001 /* less is as good as none */
+#define JM_DUTY_ALWAYS_S  60.0  /* as much as there is, whatever it costs */
 
 enum { JM_DUTY_CLASSES = 8192, JM_DUTY_STRETCHES = 16 };
 

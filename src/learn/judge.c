@@ -72,8 +72,8 @@ static void take_apart(jm__board_model *model)
     if (families > 1 && spread > 0)
         between = ((means - sum * sum / count) / (families - 1) - within) * (families - 1) / spread;
     model->family_u = sqrt(fmax(between, 0));
-    /* The mean of all is an error too: it is one of each kernel. */
-    model->relative_u = fmax(sqrt(within + pow(sum / count, 2)), least_relative_u);
+    model->relative_u = fmax(sqrt(within), least_relative_u);
+    model->gain_u = hypot(model->gain_u, sum / count); /* what all kernels have in common */
 }
 
 static void find_worst(jm_learnt *learnt, const jm__board_model *model)

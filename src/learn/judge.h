@@ -7,8 +7,8 @@
 
 #include <joulemap/model.h>
 
-/* Sets the model's errors, of a family and of a kernel, and what `learnt` says of them. BAD_DATA: there is no
- * kernel to judge by. */
+/* Sets the model's errors, of a family and of a kernel, adds to that of all kernels alike, and what `learnt`
+ * says of them. BAD_DATA: there is no kernel to judge by. */
 jm_status jm__judge(jm__board_model *model, jm_learnt *learnt, jm_error *err);
 
 #endif

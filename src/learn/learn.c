@@ -99,7 +99,9 @@ static char *today(void)
 
 static jm_status describe(jm__board_model *model, const jm__lesson *l, jm_error *err)
 {
-    model->board = strdup(l->board->name);
+    char board[JM_BOARD_TEXT + sizeof " (simulated)"];
+    snprintf(board, sizeof board, "%s%s", l->board->name, l->board->simulated ? " (simulated)" : "");
+    model->board = strdup(board);
     model->uuid = strdup(l->board->uuid);
     model->driver = strdup(l->board->driver);
     model->date = today();
@@ -196,10 +198,13 @@ static jm_status learn_from(jm__board_model *model, jm_learnt *learnt, jm__lesso
     return status;
 }
 
-/* Where it was asked for, else where reports look for it. */
+/* Where it was asked for, else where reports look for it: there no simulated board has anything to say. */
 static jm_status keep(const jm__board_model *model, jm_learnt *learnt, const jm__lesson *l, const char *path,
                       jm_error *err)
 {
+    snprintf(learnt->board, sizeof learnt->board, "%s", l->board->name);
+    learnt->simulated = l->board->simulated;
+    if (path == NULL && learnt->simulated) return JM_OK;
     if (path == NULL)
         JM_TRY(jm__model_make_room(learnt->path, sizeof learnt->path, l->board, err));
     else if ((size_t)snprintf(learnt->path, sizeof learnt->path, "%s", path) >= sizeof learnt->path)

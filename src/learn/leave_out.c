@@ -14,6 +14,9 @@ static const double family_most = 0.05;
 /* A kernel's own power is told by readings of which it is this much. */
 static const double own_least = 0.2;
 
+/* Of such a reading's weight, what must lie where there are counters. */
+static const double covered_least = 0.99;
+
 static bool is_family(const jm__lesson *l, size_t kernel, const char *family)
 {
     return strcmp(l->kernels.items[kernel].family, family) == 0;
@@ -47,12 +50,14 @@ static double predict(const jm__taught *kernel, const double *x, size_t features
 }
 
 /* What readings say beside these weights: how much more or less the kernel draws. NAN: too few of them. */
-static double correction(const jm__lesson_rows *rows, size_t kernel, const double *x)
+static double correction(const jm__lesson_rows *rows, size_t kernel, bool left_out, const double *x)
 {
     double product = 0, square = 0;
     for (size_t i = 0; i < rows->rows; i++) {
         double share = rows->kernel[i * rows->kernels + kernel];
-        if (share < own_least || rows->feature[(i + 1) * rows->features - 1] < 0.99) continue;
+        double others = rows->left_out[i] - (left_out ? share : 0); /* no weights tell of those */
+        if (share < own_least || others > JM_LEFT_OUT_MOST) continue;
+        if (rows->feature[(i + 1) * rows->features - 1] < covered_least) continue;
         double rest = rows->power_w[i];
         for (size_t k = 0; k < rows->features; k++)
             rest -= rows->feature[i * rows->features + k] * x[k];
@@ -69,7 +74,7 @@ static void judge_kernels(jm__left_out *out, const jm__lesson *l, const jm__less
         const jm__taught *kernel = &l->kernels.items[k];
         if (!is_family(l, k, family) || kernel->rate == NULL) continue;
         out->predicted_w[k] = predict(kernel, x, rows->features);
-        out->power_w[k] = out->predicted_w[k] + correction(rows, k, x);
+        out->power_w[k] = out->predicted_w[k] + correction(rows, k, kernel->left_out, x);
     }
 }
 
@@ -120,6 +125,21 @@ static void find_covariance(jm__left_out *out, const double *x, size_t features)
     }
 }
 
+/* Of one family nothing is left to learn from when it is left out. */
+static jm_status check_families(const jm__lesson *l, jm_error *err)
+{
+    const char *only = NULL;
+    for (size_t k = 0; k < l->kernels.count; k++) {
+        if (l->kernels.items[k].left_out) continue;
+        if (only != NULL && strcmp(l->kernels.items[k].family, only) != 0) return JM_OK;
+        only = l->kernels.items[k].family;
+    }
+    jm_status status =
+        only != NULL ? jm__fail(err, JM_BAD_DATA, 0, NULL, "all kernels are of one family, \"%s\"", only)
+                     : jm__fail(err, JM_BAD_DATA, 0, NULL, "all kernels are on constant data");
+    return jm__hint(err, status, "name bursts FAMILY/WHAT, and play kernels of several families");
+}
+
 jm_status jm__left_out_find(jm__left_out *out, const jm__lesson *lesson, const jm__lesson_rows *rows,
                             const jm__weights *all, jm_error *err)
 {
@@ -136,7 +156,8 @@ jm_status jm__left_out_find(jm__left_out *out, const jm__lesson *lesson, const j
                 r.use != NULL && r.x != NULL;
     for (size_t k = 0; fine && k < rows->kernels; k++)
         out->power_w[k] = out->predicted_w[k] = NAN;
-    jm_status status = fine ? each_family(out, lesson, rows, &r, err) : jm__no_memory(err, "jm_model_learn");
+    jm_status status = fine ? check_families(lesson, err) : jm__no_memory(err, "jm_model_learn");
+    if (status == JM_OK) status = each_family(out, lesson, rows, &r, err);
     if (status == JM_OK) {
         judge_constants(out, lesson, rows, all);
         find_covariance(out, r.x, rows->features);

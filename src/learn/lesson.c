@@ -1,6 +1,7 @@
 /* From a recording to what can be learnt from. */
 #include "learn/lesson.h"
 
+#include "attribute/counters/slots.h"
 #include "attribute/ring_grid.h"
 #include "base/clock.h"
 #include "base/status.h"
@@ -22,6 +23,7 @@ static jm_status find_board(jm__lesson *l, int64_t board_id, jm_error *err)
         return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board number %lld; this recording has 1 to %zu",
                         (long long)board_id, d->board_count);
     for (size_t i = 0; i < d->counters.set_count; i++) {
+        if (d->counters.sets[i].board_id < 1) continue; /* a damaged file lost it */
         const jm_board *board = &d->boards[d->counters.sets[i].board_id - 1];
         if ((board_id != 0 && board->id != board_id) || board == l->board) continue;
         if (l->board != NULL)
@@ -63,6 +65,9 @@ static jm_status take_readings(jm__lesson *l, jm_error *err)
     return JM_OK;
 }
 
+/* Of all windows, this part at least is of light work. */
+static const double slots_quantile = 0.75;
+
 /* ---- rates */
 
 /* Of each metric, over the windows of the phase. */
@@ -70,39 +75,22 @@ typedef struct moments {
     jm__lesson *lesson;
     double *sum, *square;
     size_t windows;
-    JM_VEC(double) slots; /* where they are counted and NVML tells the clock */
 } moments;
 
 static jm_status take_moments(void *taker, const jm__rate_window *window, jm_error *err)
 {
     moments *m = taker;
     jm__lesson *l = m->lesson;
+    (void)err;
     if (!jm__windows_hold(&l->phase, window->start_ns)) return JM_OK;
     m->windows++;
     if (!(window->clock_mhz <= l->clock_mhz)) l->clock_mhz = window->clock_mhz;
-    double slots = window->slot_mhz / window->clock_mhz;
-    if (isfinite(slots) && !jm__vec_push(&m->slots, slots)) return jm__no_memory(err, "jm_model_learn");
     for (size_t i = 0; i < l->count; i++) {
         m->sum[i] += window->rate[i];
         m->square[i] += window->rate[i] * window->rate[i];
         l->reference[i] = fmax(l->reference[i], window->rate[i]);
     }
     return JM_OK;
-}
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* NVML's clock is the true one wherever work is light, so it is in most windows, and too high in the others:
- * the upper quartile lies among those where it is true. */
-static double slots_of(moments *m)
-{
-    if (m->slots.count == 0) return 0;
-    qsort(m->slots.items, m->slots.count, sizeof *m->slots.items, compare);
-    return m->slots.items[m->slots.count * 3 / 4];
 }
 
 static jm_status find_references(jm__lesson *l, jm_error *err)
@@ -123,8 +111,8 @@ static jm_status find_references(jm__lesson *l, jm_error *err)
         double mean = m.sum[i] / (double)m.windows, square = m.square[i] / (double)m.windows;
         l->is_feature[i] = square - mean * mean > pow(least_change * mean, 2) && l->reference[i] > 0;
     }
-    l->slots = slots_of(&m);
-    jm__vec_free(&m.slots);
+    if (status == JM_OK)
+        status = jm__slots_find(&l->slots, l->dataset, l->board->id, &choice, &l->phase, slots_quantile, err);
     free(m.sum);
     if (status == JM_OK && m.windows == 0)
         status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "no hardware counters were sampled in that phase");
@@ -185,7 +173,10 @@ static jm_status teach(filling *f, const jm__rate_window *window, jm_error *err)
 static jm_status take_rates(void *taker, const jm__rate_window *window, jm_error *err)
 {
     filling *f = taker;
-    if (window->start_ns < f->lesson->rates.end_ns) return JM_OK; /* long before the phase */
+    const jm__lesson *l = f->lesson;
+    bool near = window->start_ns >= l->rates.end_ns &&
+                window->start_ns <= l->phase.items[l->phase.count - 1].to_ns + JM_NS_PER_S;
+    if (!near) return JM_OK; /* nothing that the sensor remembers in the phase */
     if (!add_rates(f->lesson, window)) return jm__no_memory(err, "jm_model_learn");
     return teach(f, window, err);
 }

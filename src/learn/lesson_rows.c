@@ -6,16 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a reading's weight, what may lie where no counters were, or in a kernel on constant data. */
-static const double uncovered_most = 1e-3, left_out_most = 0.02;
+/* Of a reading's weight, what may lie where no counters were. */
+static const double uncovered_most = 1e-3;
 
-static bool is_usable(const jm__lesson *l, const jm__lesson_rows *rows, size_t i)
+static bool is_usable(const jm__lesson_rows *rows, size_t i)
 {
-    double left_out = 0;
-    for (size_t k = 0; k < rows->kernels; k++)
-        if (l->kernels.items[k].left_out) left_out += rows->kernel[i * rows->kernels + k];
     return rows->feature[i * rows->features + rows->features - 1] >= 1 - uncovered_most &&
-           left_out <= left_out_most;
+           rows->left_out[i] <= JM_LEFT_OUT_MOST;
 }
 
 static jm_status make_rows(jm__lesson_rows *rows, jm__lesson *l, jm__design *rates, jm__design *work,
@@ -32,7 +29,9 @@ static jm_status make_rows(jm__lesson_rows *rows, jm__lesson *l, jm__design *rat
         memcpy(rows->kernel + i * rows->kernels, jm__design_row(work, reading->t_ns) + 1,
                rows->kernels * sizeof *rows->kernel);
         rows->power_w[i] = reading->value;
-        rows->usable[i] = is_usable(l, rows, i);
+        for (size_t k = 0; k < rows->kernels; k++)
+            if (l->kernels.items[k].left_out) rows->left_out[i] += rows->kernel[i * rows->kernels + k];
+        rows->usable[i] = is_usable(rows, i);
     }
     return JM_OK;
 }
@@ -45,8 +44,10 @@ jm_status jm__lesson_rows_make(jm__lesson_rows *out, jm__lesson *l, jm__response
     out->feature = calloc(rows * out->features + 1, sizeof *out->feature);
     out->kernel = calloc(rows * out->kernels + 1, sizeof *out->kernel);
     out->power_w = calloc(rows + 1, sizeof *out->power_w);
+    out->left_out = calloc(rows + 1, sizeof *out->left_out);
     out->usable = calloc(rows + 1, sizeof *out->usable);
-    bool fine = out->feature != NULL && out->kernel != NULL && out->power_w != NULL && out->usable != NULL;
+    bool fine = out->feature != NULL && out->kernel != NULL && out->power_w != NULL &&
+                out->left_out != NULL && out->usable != NULL;
     jm_status status =
         fine ? make_rows(out, l, &rates, &work, response, err) : jm__no_memory(err, "jm_model_learn");
     jm__design_free(&rates);
@@ -60,6 +61,7 @@ void jm__lesson_rows_free(jm__lesson_rows *rows)
     free(rows->feature);
     free(rows->kernel);
     free(rows->power_w);
+    free(rows->left_out);
     free(rows->usable);
     *rows = (jm__lesson_rows){0};
 }

@@ -1,6 +1,7 @@
 /* Bursts of a phase: spans of kind window, each with the name of its kernel. */
 #include "learn/suite.h"
 
+#include "attribute/work/span_index.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -65,8 +66,8 @@ jm_status jm__suite_phase(jm__lesson *l, const char *phase, jm_error *err)
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         if (span->kind != JM_SPAN_PHASE || strcmp(jm__dataset_text(d, span->name_id), phase) != 0) continue;
-        int64_t end_ns = span->end_ns < 0 ? d->end_ns : span->end_ns;
-        if (!jm__windows_add(&l->phase, span->start_ns, end_ns)) return jm__no_memory(err, "jm_model_learn");
+        if (!jm__windows_add(&l->phase, span->start_ns, jm__span_end_ns(d, span)))
+            return jm__no_memory(err, "jm_model_learn");
     }
     jm__windows_normalise(&l->phase);
     if (l->phase.count > 0) return JM_OK;

@@ -51,6 +51,9 @@ typedef struct jm__board_model {
 jm_status jm__model_init(jm__board_model *model, size_t features, jm_error *err);
 void jm__model_free(jm__board_model *model);
 
+/* It was learnt on another board of the kind than the one it is used for: all of it may be off by more. */
+void jm__model_is_of_another(jm__board_model *model);
+
 /* BAD_DATA says what of the file is wrong. */
 jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err);
 jm_status jm__model_parse(jm__board_model *model, const char *text, size_t size, const char *name,

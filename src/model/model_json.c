@@ -20,6 +20,9 @@ enum { VERSION = 1, KERNELS_MAX = 100000, BYTES_MAX = 64 << 20 };
 /* Of anything: what is made of a model's numbers and of rates stays a number. */
 static const double number_most = 1e30, reference_least = 1e-30;
 
+/* No board has a lower clock, and no law of power a higher exponent. */
+static const double clock_least_mhz = 1, exponent_most = 4;
+
 /* While a model is read: the first thing that is wrong. */
 typedef struct reading {
     const char *name; /* of the file */
@@ -50,11 +53,11 @@ static bool read_number(reading *r, const json_t *object, const char *key, doubl
     return (*out >= least && *out <= number_most) || lacks(r, key);
 }
 
-static bool read_number_or_none(reading *r, const json_t *object, const char *key, double *out)
+static bool read_number_or_none(reading *r, const json_t *object, const char *key, double least, double *out)
 {
     *out = NAN;
     const json_t *value = json_object_get(object, key);
-    return value == NULL || json_is_null(value) || read_number(r, object, key, 0, out);
+    return value == NULL || json_is_null(value) || read_number(r, object, key, least, out);
 }
 
 /* "" where it may be missing. */
@@ -177,15 +180,16 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
            read_text(r, root, "date", false, &model->date) && read_features(r, features, model) &&
            read_number(r, root, "constant_w", 0, &model->constant_w) &&
            read_covariance(r, json_object_get(root, "covariance"), model) &&
-           read_number_or_none(r, clock, "reference_mhz", &model->clock_mhz) &&
+           read_number_or_none(r, clock, "reference_mhz", clock_least_mhz, &model->clock_mhz) &&
            read_number(r, clock, "exponent", 0, &model->clock_exponent) &&
+           (model->clock_exponent <= exponent_most || lacks(r, "exponent")) &&
            read_number(r, clock, "slots", 0, &model->slots) &&
            read_number(r, errors, "kernel", 0, &model->relative_u) &&
            read_number(r, errors, "family", 0, &model->family_u) &&
            read_number(r, errors, "gain", 0, &model->gain_u) &&
            read_number(r, errors, "residual_w", 0, &model->residual_w) &&
-           read_number_or_none(r, response, "lag_ns", &model->lag_ns) &&
-           read_number_or_none(r, response, "width_ns", &model->width_ns) &&
+           read_number_or_none(r, response, "lag_ns", -number_most, &model->lag_ns) &&
+           read_number_or_none(r, response, "width_ns", 0, &model->width_ns) &&
            read_kernels(r, json_object_get(root, "kernels"), model);
 }
 

@@ -14,9 +14,6 @@
 /* Models as they lie in src/model/shipped, by profile of a board. */
 extern const jm__embedded jm__shipped_models[];
 
-/* On another board of the kind the weights were off by 1 to 4 % (shared/attribution.md). */
-static const double shipped_gain_u = 0.05;
-
 /* It names a file, and nothing else. */
 static bool is_plain(const char *uuid)
 {
@@ -59,8 +56,7 @@ jm_status jm__model_shipped(jm__board_model *model, const jm_board *board, jm_er
     for (const jm__embedded *known = jm__shipped_models; known->name != NULL; known++) {
         if (strcmp(known->name, board->profile) != 0) continue;
         JM_TRY(jm__model_parse(model, known->text, known->length, known->name, err));
-        model->shipped = true;
-        model->gain_u = shipped_gain_u;
+        jm__model_is_of_another(model);
         return JM_OK;
     }
     return JM_OK;

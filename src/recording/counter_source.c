@@ -2,6 +2,7 @@
 #include "recording/counter_source.h"
 
 #include "base/status.h"
+#include "recording/dataset_rows.h"
 #include "recording/recording.h"
 
 #include <inttypes.h>
@@ -22,7 +23,8 @@ static bool take_block(void *context, const void *row)
     passing *p = context;
     const jm__counter_block *block = row;
     bool known = block->set_id >= 1 && (size_t)block->set_id <= p->set_count;
-    if (!known || !jm__counter_block_is_sound(block, p->sets[block->set_id - 1].metric_count)) {
+    bool timed = jm__time_is_plausible(block->start_ns) && jm__time_is_plausible(block->end_ns);
+    if (!known || !timed || !jm__counter_block_is_sound(block, p->sets[block->set_id - 1].metric_count)) {
         p->strays++;
         return true;
     }

@@ -32,16 +32,25 @@ static void take_fact(void *context, const char *key, const char *value)
     jm__run_queue_add_fact(&((jm_run *)context)->queue, key, value);
 }
 
+/* The work of a simulated board is spans: no kernel of it is ever told. */
+static bool runs_spans(const jm_run *run)
+{
+    for (size_t i = 0; i < run->boards.count; i++)
+        if (run->boards.items[i].simulated) return true;
+    return false;
+}
+
 void jm__run_counters_start(jm_run *run, const jm_run_options *options)
 {
     const jm__counter_sink sink = {
         .context = run, .set = take_set, .block = take_block, .event = take_event, .fact = take_fact};
     bool traced = (options->kernels || options->child_kernels) && run->collector != NULL;
     const char *sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM");
+    bool asked = options->counters > 0;
     const jm__counter_options wanted = {.seconds_a_minute =
                                             options->counters > 0 ? options->counters : JM_DUTY_DEFAULT_S,
-                                        .asked = options->counters > 0,
-                                        .traced = traced,
+                                        .asked = asked,
+                                        .traced = traced && !(asked && runs_spans(run)),
                                         .sim = sim,
                                         .run_dir = run->folder.path};
     jm_error cause = {0};

@@ -13,13 +13,14 @@ from pathlib import Path
 import joulemap
 import pytest
 import torch
+from joulemap import _core
 from joulemap._burst import Burst, CpuPlayer
 from joulemap.calibration import program
 from joulemap.calibration.data import Data, Stock
 from joulemap.calibration.kernel import RANDOM, Kernel, Scale
-from joulemap.calibration.play import ENOUGH_S, Account, turns
+from joulemap.calibration.play import Account, turns
 from joulemap.calibration.pointwise import of_one
-from joulemap.calibration.ready import Entry, burst_seconds, make_ready
+from joulemap.calibration.ready import ENOUGH_S, Entry, burst_seconds, chosen, make_ready
 from joulemap.calibration.suite import KERNELS
 
 CPU = torch.device("cpu")
@@ -74,6 +75,14 @@ def test_a_kernel_that_fails_is_left_out_and_counted() -> None:
     ready = make_ready(CpuPlayer(), kernels, Scale(tiny=True), random.Random(0))
     assert ready.entries == []
     assert ready.reasons() == {"RuntimeError: not on this board": 2}
+
+
+def test_few_seconds_of_a_simulated_board_are_for_kernels_of_many_families() -> None:
+    few = chosen(KERNELS, 8.0)
+    assert len(few) == int(8.0 / ENOUGH_S)
+    assert len({kernel.family for kernel in few}) == len(few)
+    assert all(len(kernel.sizes) == len(kernel.data) == 1 for kernel in few)
+    assert len(chosen(KERNELS, 1e4)) == len(KERNELS)
 
 
 def test_trained_activations_are_half_zero_with_channels_that_stand_out() -> None:
@@ -139,6 +148,8 @@ def test_recording_has_a_window_a_burst_named_and_typed_inside_the_phase(tmp_pat
     with sqlite3.connect(path) as file:
         spans = file.execute(
             "SELECT n.text, t.text FROM spans s JOIN names n ON n.id = s.name_id JOIN names t ON t.id = s.type_id"
+            " WHERE s.kind_id = ?",
+            (_core.SPAN_KINDS["window"],),
         ).fetchall()
     assert len(spans) > played.bursts  # with those of the square wave
     assert set(spans) <= known

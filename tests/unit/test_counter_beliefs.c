@@ -1,7 +1,7 @@
 /* What counters tell of powers, against its formulas put down in full:
  *
  *     x_k = constant + sum_m w_m c_km / reference_m
- *     own^2 = max((relative x_k)^2 + (beyond / 2)^2, least^2)
+ *     own^2 = max((relative x_k)^2 + (beyond / 2)^2 + (made_up_k mean)^2, least^2)
  *     beyond = sum_m w_m (c_km - most_m)+ / reference_m
  *     cov = f_k' W f_l + v inverse_kl + (gain^2 + [one family] family^2) x_k x_l, f_k = (c_k / reference, 1)
  *     v = (w / reference)' covariance (w / reference)
@@ -21,7 +21,7 @@ typedef struct scene {
     jm__feature features[METRICS];
     jm__expectation expected[CLASSES];
     double weights[FEATURES * FEATURES], rate[COLUMNS * METRICS], seen_s[COLUMNS];
-    double inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
+    double made_up[COLUMNS], inverse[COLUMNS * COLUMNS], covariance[METRICS * METRICS];
 } scene;
 
 /* A covariance of n numbers. */
@@ -57,7 +57,8 @@ static void make(scene *s)
         for (size_t b = 0; b < METRICS; b++)
             s->covariance[a * METRICS + b] *= 1e-2 * s->features[a].reference * s->features[b].reference;
     for (size_t k = 0; k < COLUMNS; k++) {
-        s->seen_s[k] = 1;
+        s->seen_s[k] = 1 + dense_uniform();
+        s->made_up[k] = 0.1 * dense_uniform();
         for (size_t m = 0; m < METRICS; m++)
             s->rate[k * METRICS + m] = dense_uniform() * s->features[m].reference;
     }
@@ -71,6 +72,7 @@ static void make(scene *s)
                                  .windows = 1000,
                                  .rate = s->rate,
                                  .seen_s = s->seen_s,
+                                 .made_up = s->made_up,
                                  .inverse = s->inverse,
                                  .covariance = s->covariance};
 }
@@ -105,6 +107,17 @@ static double power_of(const scene *s, size_t column)
     return power_w;
 }
 
+/* While any of the kinds of work ran. */
+static double mean_w(const scene *s)
+{
+    double energy_j = 0, seconds = 0;
+    for (size_t k = 0; k < CLASSES; k++) {
+        energy_j += s->seen_s[k] * power_of(s, k);
+        seconds += s->seen_s[k];
+    }
+    return seconds > 0 ? energy_j / seconds : 0;
+}
+
 static double own_u(const scene *s, size_t column)
 {
     double beyond_w = 0;
@@ -114,7 +127,8 @@ static double own_u(const scene *s, size_t column)
     }
     double relative = pow(s->model.relative_u, 2);
     if (s->expected[column].family_u == 0) relative += pow(s->model.family_u, 2);
-    double own = sqrt(relative * pow(power_of(s, column), 2) + pow(beyond_w / 2, 2));
+    double own = sqrt(relative * pow(power_of(s, column), 2) + pow(beyond_w / 2, 2) +
+                      pow(s->made_up[column] * mean_w(s), 2));
     return own > JM_POWER_LEAST_W ? own : JM_POWER_LEAST_W;
 }
 

@@ -254,6 +254,8 @@ static void test_a_number_that_is_missing_or_none_is_named(void **state)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++)
             expect_changed_refused(numbers[i], wrong[w], named(numbers[i]));
+    expect_changed_refused("clock/exponent", "4.1", "\"exponent\"");
+    expect_changed_refused("clock/reference_mhz", "0", "\"reference_mhz\"");
     expect_changed_refused("features/0/reference", "0", "\"reference\"");
     expect_changed_refused("features/0/reference", "1e-300", "\"reference\"");
 }
@@ -264,8 +266,13 @@ static void test_numbers_that_need_not_be_known_must_be_numbers(void **state)
     static const char *const numbers[] = {"clock/reference_mhz", "response/lag_ns", "response/width_ns"};
     static const char *const wrong[] = {"\"7\"", "true", "[1]", "-1", "1e300"};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++)
-            expect_changed_refused(numbers[i], wrong[w], named(numbers[i]));
+        for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+            bool early = strcmp(numbers[i], "response/lag_ns") == 0 && strcmp(wrong[w], "-1") == 0;
+            if (early) /* stamps may come before what they are of */
+                expect_changed_fine(numbers[i], wrong[w]);
+            else
+                expect_changed_refused(numbers[i], wrong[w], named(numbers[i]));
+        }
         expect_changed_fine(numbers[i], NULL);
         expect_changed_fine(numbers[i], "null");
     }

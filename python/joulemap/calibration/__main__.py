@@ -1,8 +1,11 @@
 """`python -m joulemap.calibration --seconds 60 -o FILE`."""
 
+import signal
 import sys
 
-from joulemap.calibration.program import main
-
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # while PyTorch is loaded, there is nothing to close
+
+    from joulemap.calibration.program import main
+
     sys.exit(main())

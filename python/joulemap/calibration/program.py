@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import random
+import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from types import FrameType
 
 import torch
 
@@ -17,10 +18,14 @@ import joulemap
 from joulemap._bar import Bar
 from joulemap._burst import player_of
 from joulemap.calibration.play import Played, play, square_wave
-from joulemap.calibration.ready import Entry, Ready, make_ready, scale_of
+from joulemap.calibration.ready import Entry, Ready, chosen, make_ready, scale_of
 from joulemap.calibration.suite import KERNELS
 
-EXIT_NOT_SUPPORTED = 69  # as the command line says it
+# As the command line says it.
+EXIT_NOT_SUPPORTED = 69
+EXIT_BUSY = 75
+EXITS = {"NO_DEVICE": 69, "DISK_FULL": 73, "IO": 74, "BUSY": EXIT_BUSY, "NO_PERMISSION": 77}
+EXIT_SIGNAL = 128
 SIMULATED = "h200"
 COUNTERS_S = 60  # of each minute: all of the time
 IDLE_S = 3.0
@@ -36,14 +41,11 @@ def why_no_gpu() -> str:
     return ""
 
 
-def session(path: Path, device: torch.device, overwrite: bool) -> joulemap.Session:
-    """Return the session that records the suite, with counters if this joulemap knows of them."""
-    options: dict[str, Any] = {}
-    if "counters" in inspect.signature(joulemap.Session).parameters:
-        options["counters"] = COUNTERS_S
-    if device.type == "cpu":
-        options["sim"] = SIMULATED
-    return joulemap.Session(path=path, kernels=True, overwrite=overwrite, **options)
+def session(path: Path, device: torch.device, overwrite: bool, sim: str = SIMULATED) -> joulemap.Session:
+    """Return the session that records the suite, with counters all of the time."""
+    return joulemap.Session(
+        path=path, kernels=True, overwrite=overwrite, counters=COUNTERS_S, sim=sim if device.type == "cpu" else None
+    )
 
 
 def heaviest(entries: Sequence[Entry]) -> Entry:
@@ -92,8 +94,10 @@ def calibrate(
     torch.manual_seed(seed)
     chance = random.Random(seed)
     player = player_of(device)
-    lines = sum(len(kernel.sizes) * len(kernel.data) for kernel in KERNELS)
-    ready = make_ready(player, KERNELS, scale_of(device), chance, lambda done: told("making ready", done / lines))
+    scale = scale_of(device)
+    kernels = chosen(KERNELS, seconds) if scale.tiny else KERNELS
+    lines = sum(len(kernel.kinds(size)) for kernel in kernels for size in kernel.sizes)
+    ready = make_ready(player, kernels, scale, chance, lambda done: told("making ready", done / lines))
     if not ready.entries:
         raise RuntimeError("no kernel of the suite runs here: " + "; ".join(ready.left_out))
     for reason, count in ready.reasons().items():
@@ -138,10 +142,43 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60.0, help="of the suite at most (default: 60)")
     parser.add_argument("--seed", type=int, default=0, help="of data, order, lengths and gaps (default: 0)")
     parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or cpu: tiny, beside a simulated board")
+    parser.add_argument("--sim", default=SIMULATED, help="with --device cpu: the simulated board (default: h200)")
     parser.add_argument("--idle", type=float, default=IDLE_S, help="seconds of rest before and after (default: 3)")
     parser.add_argument("--response", type=float, default=RESPONSE_S, help="seconds of the square wave (default: 5)")
     parser.add_argument("--force", action="store_true", help="replace an existing recording")
+    parser.add_argument("--quiet", action="store_true", help="do not say what was played")
     return parser.parse_args(given)
+
+
+class EndedError(KeyboardInterrupt):
+    """A signal asked this program to end; the first argument is its number."""
+
+
+def end_at_signals() -> None:
+    """Let signals that ask for the end close the recording first."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise EndedError(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+
+
+def record(options: argparse.Namespace, device: torch.device, bar: Bar) -> int:
+    """Play and record it all; return the exit status."""
+    run = session(options.output, device, options.force, options.sim)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # told below
+        run.start()
+    with run:
+        if run.attached:
+            print("joulemap.calibration: it records itself: run it without `joulemap record`", file=sys.stderr)
+            return EXIT_BUSY
+        ready, played = calibrate(run, device, options.seconds, options.seed, bar.show, options.idle, options.response)
+    bar.end()
+    if not options.quiet:
+        print(summary(ready, played, options.output, device))
+    return 0
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -156,15 +193,13 @@ def main(given: Sequence[str] | None = None) -> int:
         )
         return EXIT_NOT_SUPPORTED
     bar = Bar()
+    end_at_signals()
     try:
-        with session(options.output, device, options.force) as run:
-            ready, played = calibrate(
-                run, device, options.seconds, options.seed, bar.show, options.idle, options.response
-            )
+        return record(options, device, bar)
+    except EndedError as ended:
+        bar.end()
+        return EXIT_SIGNAL + int(ended.args[0])
     except (joulemap.Error, RuntimeError) as error:
         bar.end()
         print(f"joulemap.calibration: {error}", file=sys.stderr)
-        return 1
-    bar.end()
-    print(summary(ready, played, options.output, device))
-    return 0
+        return EXITS.get(error.status, 1) if isinstance(error, joulemap.Error) else 1

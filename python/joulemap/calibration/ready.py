@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -14,6 +15,7 @@ from joulemap.calibration.data import Data, Stock
 from joulemap.calibration.kernel import Kernel, Scale
 
 _BURSTS_S = (1e-3, 20e-3)
+ENOUGH_S = 0.45  # of a kernel
 LENGTHS = 4  # bursts of a kernel: one from each part of the range
 _TIMED_S = 2e-3
 _LONGEST_CALL_S = 10e-3
@@ -67,6 +69,20 @@ def scale_of(device: torch.device) -> Scale:
     about = torch.cuda.get_device_properties(device)
     share = min(about.multi_processor_count / 132, about.total_memory / 24e9)
     return Scale(1.0 if share > 0.9 else share)
+
+
+def chosen(kernels: Sequence[Kernel], seconds: float) -> list[Kernel]:
+    """Return as many kernels as get enough time in so many seconds, of as many families as there are.
+
+    Each is of one size and one kind of data: for a simulated board, to which all are alike.
+    """
+    families: dict[str, list[Kernel]] = {}
+    for kernel in kernels:
+        families.setdefault(kernel.family, []).append(kernel)
+    rounds = itertools.zip_longest(*families.values())
+    ordered = [kernel for turn in rounds for kernel in turn if kernel is not None]
+    count = max(1, int(seconds / ENOUGH_S))
+    return [replace(kernel, sizes=kernel.sizes[:1], data=kernel.data[:1]) for kernel in ordered[:count]]
 
 
 def make_entry(player: Player, kernel: Kernel, size: tuple[int, ...], data: Data, chance: random.Random) -> Entry:

@@ -62,10 +62,24 @@ static bool has_family(const jm__expectation *expected)
     return expected->family_u > 0;
 }
 
+/* While any of the columns ran, W. */
+static double mean_power(const jm__board_model *model, const jm__class_rates *rates, size_t class_columns,
+                         double *features)
+{
+    double energy_j = 0, seconds = 0;
+    for (size_t k = 0; k < class_columns; k++) {
+        features_of(features, model, rates->rate + k * model->count);
+        energy_j += rates->seen_s[k] * power_of(model, features);
+        seconds += rates->seen_s[k];
+    }
+    return seconds > 0 ? energy_j / seconds : 0;
+}
+
 static jm_status add_equations(jm__belief *belief, room *r, const jm__board_model *model,
                                const jm__class_rates *rates, const jm__expectation *expected,
                                size_t class_columns, jm_error *err)
 {
+    double mean_w = mean_power(model, rates, class_columns, r->features);
     for (size_t k = 0; k < class_columns; k++) {
         if (rates->seen_s[k] < seen_least_s) continue;
         size_t row = belief->rows;
@@ -74,9 +88,9 @@ static jm_status add_equations(jm__belief *belief, room *r, const jm__board_mode
         double power_w = power_of(model, features);
         double own_u =
             has_family(&expected[k]) ? model->relative_u : hypot(model->relative_u, model->family_u);
-        double own_w = fmax(hypot(own_u * power_w, beyond_u * beyond_w), JM_POWER_LEAST_W);
+        double own_w = hypot(hypot(own_u * power_w, beyond_u * beyond_w), rates->made_up[k] * mean_w);
         r->columns[row] = k;
-        JM_TRY(jm__belief_add_power(belief, k, power_w, own_w, err));
+        JM_TRY(jm__belief_add_power(belief, k, power_w, fmax(own_w, JM_POWER_LEAST_W), err));
     }
     return JM_OK;
 }

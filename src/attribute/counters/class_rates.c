@@ -213,6 +213,8 @@ static jm_status solve(jm__class_rates *out, const sums *s, jm_error *err)
         status = solve_metric(out, s, m, &qr, lower, room, is_free, err);
     if (status == JM_OK) {
         invert(out->inverse, lower, n);
+        for (size_t k = 0; k < n; k++)
+            out->made_up[k] = ridge * out->inverse[k * n + k];
         find_covariance(out, s, room);
     }
     jm__qr_free(&qr);
@@ -230,9 +232,11 @@ jm_status jm__class_rates_find(jm__class_rates *out, const jm__dataset *dataset,
     *out = (jm__class_rates){.columns = columns, .metrics = choice->count};
     out->rate = calloc(columns * choice->count + 1, sizeof *out->rate);
     out->seen_s = calloc(columns + 1, sizeof *out->seen_s);
+    out->made_up = calloc(columns + 1, sizeof *out->made_up);
     out->inverse = calloc(columns * columns + 1, sizeof *out->inverse);
     out->covariance = calloc(choice->count * choice->count + 1, sizeof *out->covariance);
-    bool fine = out->rate != NULL && out->seen_s != NULL && out->inverse != NULL && out->covariance != NULL;
+    bool fine = out->rate != NULL && out->seen_s != NULL && out->made_up != NULL && out->inverse != NULL &&
+                out->covariance != NULL;
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__class_rates_find");
     if (status == JM_OK) status = add_up(&s, out, dataset, board_id, choice, pieces, class_columns, err);
     if (status == JM_OK && out->windows > 0) status = solve(out, &s, err);
@@ -245,6 +249,7 @@ void jm__class_rates_free(jm__class_rates *rates)
 {
     free(rates->rate);
     free(rates->seen_s);
+    free(rates->made_up);
     free(rates->inverse);
     free(rates->covariance);
     *rates = (jm__class_rates){0};

@@ -12,9 +12,10 @@
 typedef struct jm__class_rates {
     size_t columns;
     size_t metrics;
-    size_t windows; /* that were used */
-    double *rate;   /* [columns * metrics] */
-    double *seen_s; /* [columns]: in all windows */
+    size_t windows;  /* that were used */
+    double *rate;    /* [columns * metrics] */
+    double *seen_s;  /* [columns]: in all windows */
+    double *made_up; /* [columns]: the part of its rates that no window tells, 0 to 1 */
     double
         *inverse; /* [columns * columns]: covariance of a metric's rates, in units of its windows' variance */
     double *covariance; /* [metrics * metrics]: of what the rates of the columns leave of the windows' */

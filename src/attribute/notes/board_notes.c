@@ -169,7 +169,7 @@ static void say_counters(jm__note_writer *w, const jm__board_part *part)
     if (part->model_fault[0] != '\0')
         jm__warn(
             w,
-            "%s: its own model of hardware counters cannot be used: %s; `joulemap calibrate` makes it anew.",
+            "%s: the model of its hardware counters cannot be used: %s; `joulemap calibrate` makes one anew.",
             w->label, part->model_fault);
     if (part->counter_windows > 0)
         jm__say(
@@ -177,7 +177,7 @@ static void say_counters(jm__note_writer *w, const jm__board_part *part)
             "%s: %zu windows of hardware counters tell what each kind of work draws, by weights %s %s, %s.",
             w->label, part->counter_windows, model->shipped ? "of another GPU of its kind:" : "learnt on",
             model->board, model->date);
-    else if (part->counted_by_hardware && wanted && model->count == 0)
+    else if (part->counted_by_hardware && wanted && model->count == 0 && part->model_fault[0] == '\0')
         jm__say(w,
                 "%s: its hardware counters were sampled, but what they are worth in watts is not known; "
                 "`joulemap calibrate` learns it.",

@@ -1,11 +1,11 @@
-/* Images that were decoded and wait to be evaluated: decoding must keep up with the board, evaluating a
- * sample costs about a millisecond of CPU and may lag behind. */
+/* Images that were decoded and wait to be evaluated: decoding must keep up with the board, evaluating
+ * may lag behind. */
 #ifndef JM_COUNTERS_PROCESS_IMAGES_H
 #define JM_COUNTERS_PROCESS_IMAGES_H
 
 #include "counters/process/pm.h"
 
-/* Decoded ten times a second, they hold the samples of six seconds, if they are no larger than that. */
+/* At 75 kB a sample of 19 counters these are six images: decoded ten times a second, the samples of 0.6 s. */
 #define JM_PM_IMAGES_MAX   64
 #define JM_PM_IMAGES_BYTES ((size_t)128 << 20)
 

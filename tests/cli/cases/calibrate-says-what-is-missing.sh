@@ -1,14 +1,17 @@
-# each by its name; nothing is written
-. "$SOURCE_DIR/tests/cli/small.sh"
-export XDG_DATA_HOME="$PWD/data"
+# no Python, no PyTorch, no GPU, no right to read counters, no such GPU: each its line and its cure
+mkdir -p lib/joulemap
+touch lib/joulemap/__init__.py
+printf '#!/bin/sh\nPYTHONPATH=lib exec python3 -S "$@"\n' >no-torch
+printf '#!/bin/sh\nexit 100\n' >has-all # what the question for the packages ends with
+chmod +x no-torch has-all
 try() {
     joulemap calibrate "$@"
     echo "exit code $?"
 }
-try
-try --from small.joulemap
-try --from none.joulemap --phase train -o model.json
-try --from small.joulemap --phase train -o model.json
-try --from small.joulemap --phase train --board 7 -o model.json
-try --from small.joulemap --phase train --board x -o model.json
+JOULEMAP_PYTHON=./nowhere try --sim h200
+JOULEMAP_PYTHON=./no-torch try --sim h200
+export JOULEMAP_PYTHON=./has-all
+JOULEMAP_NVML=/nowhere/libnvidia-ml.so.1 try
+JOULEMAP_SIM_FAULTS=cuptiPmSamplingEnable=INSUFFICIENT_PRIVILEGES try --sim h200
+try --sim h200 --board 3
 ls

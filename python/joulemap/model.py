@@ -1,0 +1,95 @@
+"""Models of boards: what hardware counters are worth, in watts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from joulemap import _arguments, _core
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What was learnt, and how well it tells the powers of kernels.
+
+    Errors are relative (0.05: 5 %), of models that know no kernel of the family they are asked of.
+
+    Attributes
+    ----------
+    board : str
+        Name of the GPU.
+    simulated : bool
+        True for the simulated board.
+    path : str or None
+        File of the model; None if it was not written.
+    features, kernels, families : int
+        Counters with a weight, kernels whose power is known, families of them.
+    left_out : int
+        Kernels on constant data, which are not in the weights.
+    readings, readings_used : int
+        Of the power sensor, and how many of them were no outliers.
+    residual_w : float
+        Root mean square of readings less model, W.
+    median_error, mean_error, p95_error : float
+        Of the powers of kernels.
+    worst_error : float
+        Root mean square over the kernels of the worst family.
+    worst_family : str
+        Its name; "" if there is none.
+    """
+
+    board: str
+    simulated: bool
+    path: str | None
+    features: int
+    kernels: int
+    families: int
+    left_out: int
+    readings: int
+    readings_used: int
+    residual_w: float
+    median_error: float
+    mean_error: float
+    p95_error: float
+    worst_error: float
+    worst_family: str
+
+
+def learn_model(
+    recording_path: str | os.PathLike[str],
+    phase: str,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    board_id: int = 0,
+) -> Learnt:
+    """Learn what hardware counters are worth from a recording of single kernels in bursts, and keep it.
+
+    `joulemap calibrate` does all of it: it plays and records such kernels, and learns from them.
+
+    Parameters
+    ----------
+    recording_path : path
+        A recording with hardware counters and a power sensor.
+    phase : str
+        A phase of it. In it each burst of one kernel is a span of kind `window`, named ``FAMILY/what``.
+    path : path, optional
+        File to write. Without it the model is kept by the GPU's UUID, where reports of that GPU find it
+        (``$XDG_DATA_HOME/joulemap/models``); one of a simulated board is not written then.
+    board_id : int
+        Number of the board in the recording; 0: the one that has counters.
+
+    Returns
+    -------
+    Learnt
+        How well powers are told, and where the model is.
+
+    Raises
+    ------
+    Error
+        status "NOT_FOUND": no such file, phase, board, counters or sensor; "BAD_DATA": they tell too little; "IO":
+        the model cannot be written.
+    TypeError, ValueError
+        If `phase` is no text or `board_id` no number of a board.
+    """
+    number = _arguments.whole("board_id", board_id)
+    return Learnt(**_core.learn_model(recording_path, _arguments.text("phase", phase), path, number))

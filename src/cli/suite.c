@@ -1,0 +1,131 @@
+/* Looking before a suite of minutes is started, and starting it. */
+#include "cli/suite.h"
+
+#include "cli/args.h"
+#include "cli/child.h"
+#include "cli/program.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- looking */
+
+static const jm_board *find_board(const jm_inventory *inventory, long long index)
+{
+    for (size_t i = 0; i < jm_inventory_board_count(inventory); i++) {
+        const jm_board *board = jm_inventory_board(inventory, i);
+        if (strcmp(board->backend, "nvml") != 0) continue;
+        if (index < 0 ? board->cuda_index == 0 : board->index == index) return board;
+    }
+    return NULL;
+}
+
+/* What doctor found of its counters. */
+static const jm_finding *find_counters(const jm_doctor *doctor, const jm_board *board)
+{
+    static const char alone[] = "hardware counters";
+    char of_board[64];
+    snprintf(of_board, sizeof of_board, "%s: GPU %d", alone, (int)board->index);
+    for (size_t i = 0; i < jm_doctor_finding_count(doctor); i++) {
+        const jm_finding *finding = jm_doctor_finding(doctor, i);
+        if (strcmp(finding->subject, alone) == 0 || strcmp(finding->subject, of_board) == 0) return finding;
+    }
+    return NULL;
+}
+
+static int look_at(const cli_args *args, const jm_doctor *doctor, const jm_board *board)
+{
+    const jm_finding *counters = find_counters(doctor, board);
+    if (counters != NULL && counters->works) return CLI_GO_ON;
+    const char *cure = board->mig                                      ? "nvidia-smi -mig 0 ends that mode"
+                       : counters != NULL && counters->cure[0] != '\0' ? counters->cure
+                                                                       : "joulemap doctor may tell more";
+    return cli_error(args, JM_NOT_SUPPORTED, cure,
+                     "the hardware counters of GPU %d (%s) cannot be sampled: %s", (int)board->index,
+                     board->name, counters != NULL ? counters->detail : "it has no UUID");
+}
+
+static int look(cli_suite *suite, const cli_args *args, const jm_doctor *doctor)
+{
+    const jm_board *board = find_board(jm_doctor_inventory(doctor), suite->board);
+    if (board == NULL && suite->board >= 0)
+        return cli_error(args, JM_NO_DEVICE, "joulemap list shows those that are there",
+                         "there is no GPU %lld", suite->board);
+    if (board == NULL)
+        return cli_error(
+            args, JM_NO_DEVICE,
+            "joulemap doctor tells what is missing; joulemap calibrate --sim h200 shows how it goes",
+            "there is no GPU that CUDA shows");
+    suite->board = board->index;
+    snprintf(suite->uuid, sizeof suite->uuid, "%s", board->uuid);
+    return look_at(args, doctor, board);
+}
+
+int cli_suite_look(cli_suite *suite, const cli_args *args)
+{
+    jm_doctor *doctor;
+    jm_error err = {0};
+    int code = cli_python_check(args, "the suite's kernels are");
+    if (code != CLI_GO_ON) return code;
+    cli_progress("trying hardware counters");
+    if (jm_doctor_create(&doctor, suite->sim, &err) != JM_OK) return cli_fail(args, &err);
+    cli_progress(NULL);
+    code = look(suite, args, doctor);
+    jm_doctor_free(doctor);
+    return code;
+}
+
+/* ---- running */
+
+/* Which GPU it sees, as its first one. */
+typedef struct sight {
+    char variable[JM_BOARD_TEXT + 32];
+    const char *environment[2];
+} sight;
+
+static void set_sight(sight *s, const cli_suite *suite)
+{
+    if (suite->sim != NULL)
+        snprintf(s->variable, sizeof s->variable, "JOULEMAP_SIM_BOARD=%lld", suite->board);
+    else
+        snprintf(s->variable, sizeof s->variable, "CUDA_VISIBLE_DEVICES=%s", suite->uuid);
+    s->environment[0] = s->variable;
+    s->environment[1] = NULL;
+}
+
+static void make_line(cli_line *line, const cli_suite *suite, const char *path)
+{
+    const char *const program[] = {cli_python(), "-m", "joulemap.calibration", "--quiet", "--output",
+                                   path,         NULL};
+    /* A simulated board has nothing to warm up, and answers as it is told to. */
+    const char *const simulated[] = {"--device", "cpu",        "--sim", suite->sim, "--idle",
+                                     "0.2",      "--response", "0",     NULL};
+    cli_line_add_all(line, program);
+    cli_line_add_number(line, "--seconds", suite->seconds);
+    cli_line_add_number(line, "--seed", suite->seed);
+    if (suite->replace) cli_line_add(line, "--force");
+    if (suite->sim != NULL) cli_line_add_all(line, simulated);
+}
+
+int cli_suite_record(const cli_suite *suite, const cli_args *args, const char *path)
+{
+    sight s;
+    cli_child child;
+    cli_line line = {0};
+    jm_error err = {0};
+    set_sight(&s, suite);
+    make_line(&line, suite, path);
+    cli_child_prepare();
+    jm_status status = cli_child_start(&child, line.words, s.environment, &err);
+    if (status == JM_OK) cli_child_wait(&child);
+    cli_child_release(&child);
+    cli_line_free(&line);
+    if (status != JM_OK) cli_fail(args, &err);
+    return child.exit_code == 0 ? CLI_GO_ON : child.exit_code;
+}
+
+bool cli_suite_was_ended(int code)
+{
+    return code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP || code == 128 + SIGQUIT;
+}
