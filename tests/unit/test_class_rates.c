@@ -396,7 +396,7 @@ static void test_windows_that_tell_nothing_are_left_out(void **state)
     static const double *const wrong[] = {gap, minus, endless, broken};
     for (int64_t at = 100; at < 106; at++)
         add_even(t, same, at, wrong[at % 4]);
-    samples_add(&t->samples, same, 119 * window_ns + 1, 120 * window_ns + 1,
+    samples_add(&t->samples, same, 117 * window_ns + 1, 118 * window_ns + 1,
                 absurd); /* beyond what is known */
     samples_add(&t->samples, same, 500 * window_ns, 501 * window_ns, absurd);
     find(&clean, s, &choice);
