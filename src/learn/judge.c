@@ -3,6 +3,7 @@
  * Variance Components, 1992, 3.6). */
 #include "learn/judge.h"
 
+#include "base/order.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -12,12 +13,6 @@
 
 /* A kernel errs by this at least, however well all others do: the data that it works on (attribution.md). */
 static const double least_relative_u = 0.03;
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
 
 static double error_of(const jm__model_kernel *kernel)
 {
@@ -99,7 +94,7 @@ jm_status jm__judge(jm__board_model *model, jm_learnt *learnt, jm_error *err)
         errors[count++] = fabs(error_of(&model->kernels[k]));
         learnt->mean_error += errors[count - 1];
     }
-    qsort(errors, count, sizeof *errors, compare);
+    qsort(errors, count, sizeof *errors, jm__compare_doubles);
     learnt->kernels = count;
     if (count > 0) {
         learnt->median_error = errors[count / 2];

@@ -3,6 +3,7 @@
 #include "learn/weights.h"
 
 #include "attribute/fit/nnls.h"
+#include "base/order.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -20,12 +21,6 @@ static const size_t rows_a_feature = 2;
 /* Features that always go together share their weight: a thousandth of a reading's worth against any at all,
  * so 500 W cost as much as a reading that is 0.5 W off. */
 static const double ridge = 1e-3;
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
 
 static double residual_of(const jm__lesson_rows *rows, size_t i, const double *x)
 {
@@ -70,7 +65,7 @@ static void judge(jm__weights *out, const jm__lesson_rows *rows, const bool *use
         if (r->keep[i]) square += rest * rest;
         r->sizes[count++] = fabs(rest);
     }
-    qsort(r->sizes, count, sizeof *r->sizes, compare);
+    qsort(r->sizes, count, sizeof *r->sizes, jm__compare_doubles);
     out->spread_w = 1.4826 * r->sizes[count / 2];
     out->rms_w = sqrt(square / (double)out->used);
     for (size_t i = 0; i < rows->rows; i++)

@@ -35,19 +35,28 @@ static void write_file(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Two kernels that always run one after the other, 100 us each: nothing but their sum can be seen. */
+/* Two kernels that always run one after the other, 100 us each: nothing but their sum can be seen. They are
+ * the layers `a.up` and `a.down`, both of `a`; `b` runs at other times. */
 static synthetic *make_pair(void)
 {
-    synthetic *s = syn_create(11, 1, 100000);
+    synthetic *s = syn_create(12, 1, 100000);
     int64_t start = JM_NS_PER_S, end = 7 * JM_NS_PER_S;
     syn_class(s, "first", 8, 800);
     syn_class(s, "second", 8, 400);
     syn_class(s, "other", 8, 300);
     for (int64_t now = start + JM_NS_PER_S; now < end - JM_NS_PER_S;) {
         bool pair = syn_uniform(s) < (now / 300000000 % 2 == 0 ? 0.8 : 0.3);
-        syn_kernel(s, pair ? 1 : 3, 0, 0, now, now + 100000);
-        if (pair) syn_kernel(s, 2, 0, 0, now + 100000, now + 200000);
-        now += pair ? 200000 : 250000;
+        int64_t until = now + (pair ? 200000 : 250000);
+        int64_t outer = syn_span(s, JM_SPAN_FORWARD, pair ? "a" : "b", "Net", 0, now, until, 100);
+        if (pair) {
+            int64_t up = syn_span(s, JM_SPAN_FORWARD, "a.up", "Up", outer, now, now + 100000, 100);
+            int64_t down = syn_span(s, JM_SPAN_FORWARD, "a.down", "Down", outer, now + 100000, until, 100);
+            syn_kernel(s, 1, 0, up, now, now + 100000);
+            syn_kernel(s, 2, 0, down, now + 100000, now + 200000);
+        } else {
+            syn_kernel(s, 3, 0, outer, now, now + 100000);
+        }
+        now = until;
     }
     syn_measure(s, 0, start, end);
     syn_finish(s);
@@ -95,34 +104,6 @@ static void test_a_known_kernel_tells_the_power_of_the_one_it_always_runs_with(v
     syn_free(s);
 }
 
-/* Layers whose kernels always run in turn, 100 us of 800 W in one and of 400 W in another: `a.up` and
- * `a.down`, both of `a`, and `b` at other times. */
-static synthetic *make_layers(void)
-{
-    synthetic *s = syn_create(12, 1, 100000);
-    int64_t start = JM_NS_PER_S, end = 7 * JM_NS_PER_S;
-    syn_class(s, "first", 8, 800);
-    syn_class(s, "second", 8, 400);
-    syn_class(s, "other", 8, 300);
-    for (int64_t now = start + JM_NS_PER_S; now < end - JM_NS_PER_S;) {
-        bool pair = syn_uniform(s) < (now / 300000000 % 2 == 0 ? 0.8 : 0.3);
-        int64_t until = now + (pair ? 200000 : 250000);
-        int64_t outer = syn_span(s, JM_SPAN_FORWARD, pair ? "a" : "b", "Net", 0, now, until, 100);
-        if (pair) {
-            int64_t up = syn_span(s, JM_SPAN_FORWARD, "a.up", "Up", outer, now, now + 100000, 100);
-            int64_t down = syn_span(s, JM_SPAN_FORWARD, "a.down", "Down", outer, now + 100000, until, 100);
-            syn_kernel(s, 1, 0, up, now, now + 100000);
-            syn_kernel(s, 2, 0, down, now + 100000, now + 200000);
-        } else {
-            syn_kernel(s, 3, 0, outer, now, now + 100000);
-        }
-        now = until;
-    }
-    syn_measure(s, 0, start, end);
-    syn_finish(s);
-    return s;
-}
-
 static jm_report *layers_of(const synthetic *s, const char *belief)
 {
     return syn_report(s, (jm_report_options){.by = JM_BY_LAYER, .belief = belief});
@@ -132,7 +113,7 @@ static jm_report *layers_of(const synthetic *s, const char *belief)
 static void test_a_layer_that_ran_alone_is_known_in_the_run(void **state)
 {
     (void)state;
-    synthetic *s = make_layers();
+    synthetic *s = make_pair();
     write_file(
         "path,type,direction,energy_j,u_j,call_s\na.up,Up,forward,0.08,0.0004,1e-4\nc,C,forward,1,0.1,1\n"
         "a.up,Up,backward,0.3,0.1,1\n");
@@ -157,7 +138,7 @@ static void test_a_layer_that_ran_alone_is_known_in_the_run(void **state)
 static void test_a_layer_alone_is_all_that_lies_in_it(void **state)
 {
     (void)state;
-    synthetic *s = make_layers();
+    synthetic *s = make_pair();
     write_file("path,direction,energy_j,u_j\na,forward,0.24,0.0001\n"); /* twice as much as is true */
     jm_report *without = layers_of(s, NULL), *with = layers_of(s, path);
     double right_w = row_of(without, "a")->power_w, told_w = row_of(with, "a")->power_w;

@@ -1,6 +1,7 @@
 /* The ratio in every window, in order of size. */
 #include "attribute/counters/slots.h"
 
+#include "base/order.h"
 #include "base/status.h"
 #include "base/vec.h"
 
@@ -20,12 +21,6 @@ static jm_status take(void *taker, const jm__rate_window *window, jm_error *err)
     return !told || jm__vec_push(&r->items, ratio) ? JM_OK : jm__no_memory(err, "jm__slots_find");
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t board_id,
                          const jm__rate_choice *choice, const jm__windows *within, double quantile,
                          jm_error *err)
@@ -34,7 +29,7 @@ jm_status jm__slots_find(double *slots, const jm__dataset *dataset, int64_t boar
     jm_status status = jm__rates_each(dataset, board_id, choice, take, &r, err);
     *slots = 0;
     if (status == JM_OK && r.items.count > 0) {
-        qsort(r.items.items, r.items.count, sizeof *r.items.items, compare);
+        qsort(r.items.items, r.items.count, sizeof *r.items.items, jm__compare_doubles);
         *slots = r.items.items[(size_t)(quantile * (double)(r.items.count - 1))];
     }
     jm__vec_free(&r.items);
