@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +24,8 @@ from joulemap.torch import isolate
 from torch import Tensor, nn
 
 WATTS = {"Linear": (520, 560), "ReLU": (250, 270)}  # sim/profiles/h200.json, live: forward, backward
-HOST = 0.015  # of a call of 2 ms: what the host does around it, in its span and outside of its measured time
+# Of a call of 2 ms: what the host does around it, in its span and outside of its measured time; sanitizers slow it down.
+HOST = 0.06 if "libasan" in os.environ.get("LD_PRELOAD", "") else 0.015
 
 
 class Slow(torch.autograd.Function):
