@@ -24,7 +24,7 @@ from joulemap.torch import isolate
 from torch import Tensor, nn
 
 WATTS = {"Linear": (520, 560), "ReLU": (250, 270)}  # sim/profiles/h200.json, live: forward, backward
-# Of a call of 2 ms: what the host does around it, in its span and outside of its measured time; sanitizers slow it down.
+# Of a call of 2 ms: what the host does around it, in its span and outside of its measured time. Sanitizers slow it.
 HOST = 0.06 if "libasan" in os.environ.get("LD_PRELOAD", "") else 0.015
 
 
