@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "counter_samples.h"
-#include "failing_each.h"
+#include "failing_report.h"
 #include "learn/leave_out.h"
 #include "model/board_model.h"
 #include "small_run.h"
@@ -94,30 +94,17 @@ static jm_status make_report(void *context, jm_error *err)
     return jm__report_from_dataset(context, &run->dataset, &options, err);
 }
 
-static char *tell_report(void *context)
-{
-    char *json;
-    assert_int_equal(jm_report_json(*(jm_report **)context, &json, NULL), JM_OK);
-    return json;
-}
-
-static void drop_report(void *context)
-{
-    jm_report_free(*(jm_report **)context);
-    *(jm_report **)context = NULL;
-}
-
 static void test_a_report_by_counters_without_memory_is_an_error_or_the_same(void **state)
 {
     (void)state;
     jm_report *report = NULL;
     assert_int_equal(make_report(&report, NULL), JM_OK);
-    char *json = tell_report(&report);
+    char *json = failing_tell_report(&report);
     assert_non_null(strstr(json, "windows of hardware counters tell"));
     free(json);
-    drop_report(&report);
-    const failing_trial trial = {"a report by counters", &report, make_report, tell_report, drop_report,
-                                 failing_for_memory};
+    failing_drop_report(&report);
+    const failing_trial trial = {"a report by counters", &report,           make_report, failing_tell_report,
+                                 failing_drop_report,    failing_for_memory};
     failing_each(&trial, FAILING_OWN_MEMORY);
 }
 

@@ -1,6 +1,6 @@
 /* Memory that runs out while a fit is made again, by clock and by place: an error, or the report as it is. */
 #include "attribute/report.h"
-#include "failing_each.h"
+#include "failing_report.h"
 #include "small_run.h"
 
 #include <joulemap/report.h>
@@ -57,31 +57,18 @@ static jm_status make_report(void *context, jm_error *err)
     return jm__report_from_dataset(context, &run->dataset, &options, err);
 }
 
-static char *tell_report(void *context)
-{
-    char *json;
-    assert_int_equal(jm_report_json(*(jm_report **)context, &json, NULL), JM_OK);
-    return json;
-}
-
-static void drop_report(void *context)
-{
-    jm_report_free(*(jm_report **)context);
-    *(jm_report **)context = NULL;
-}
-
 static void test_a_fit_made_again_without_memory_is_an_error_or_the_same(void **state)
 {
     (void)state;
     jm_report *report = NULL;
     assert_int_equal(make_report(&report, NULL), JM_OK);
-    char *json = tell_report(&report);
+    char *json = failing_tell_report(&report);
     assert_non_null(strstr(json, "its clock moved"));
     assert_non_null(strstr(json, "draw otherwise in one layer"));
     free(json);
-    drop_report(&report);
-    const failing_trial trial = {"made again", &report,     make_report,
-                                 tell_report,  drop_report, failing_for_memory};
+    failing_drop_report(&report);
+    const failing_trial trial = {"made again",        &report,           make_report, failing_tell_report,
+                                 failing_drop_report, failing_for_memory};
     failing_each(&trial, FAILING_MEMORY);
 }
 
