@@ -280,6 +280,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .total = part->total,
     };
     JM_TRY(jm__counted_model(a, part, err));
+    if (part->idle_known) input.idle = &part->idle;
     JM_TRY(fit_columns(a, part, &input, err));
     if (part->fit.fitted) JM_TRY(scale_by_clock(a, part, &input, err));
     if (part->fit.fitted) JM_TRY(split_columns(a, part, &input, err));

@@ -29,12 +29,15 @@ typedef struct jm__board_part {
     jm__total total;
     jm__belief_lines believed; /* of the file of beliefs */
     bool counted_by_hardware;  /* its hardware counters were sampled */
-    jm__board_model model;     /* of them; no features: none is known, or none was wanted */
+    jm__board_model model;     /* of the board; no features: none is known, none was wanted, or its counters
+                                  are not those of the recording */
     char model_fault[256];     /* why its own could not be read; "": it could, or there is none */
     size_t counter_windows;    /* of counters, that told of powers */
-    jm__fit fit;               /* of a fitted board */
-    double clock_exponent;     /* power goes with the clock to the power of this; 0: not seen to */
-    double *clock_mhz;         /* [columns]: mean while each ran, NAN: not seen; NULL: no clock is recorded */
+    bool idle_known;           /* the model tells what gaps draw: */
+    jm__idle_known idle;
+    jm__fit fit;           /* of a fitted board */
+    double clock_exponent; /* power goes with the clock to the power of this; 0: not seen to */
+    double *clock_mhz;     /* [columns]: mean while each ran, NAN: not seen; NULL: no clock is recorded */
 } jm__board_part;
 
 typedef struct jm__attribution {

@@ -1,7 +1,8 @@
-/* From a board's counters, and what somebody knows of their worth, to a belief. */
+/* From a board's counters, and what somebody knows of their worth and of its gaps, to beliefs. */
 #include "attribute/counted.h"
 
 #include "attribute/beliefs/counters.h"
+#include "attribute/beliefs/idle_states.h"
 #include "attribute/counters/slots.h"
 #include "base/status.h"
 #include "model/store.h"
@@ -24,15 +25,17 @@ static bool has_counters(const jm__dataset *dataset, const jm_board *board)
     return false;
 }
 
-/* A board's own model that cannot be read must not stand in the way of a report. */
+/* A board's own model that cannot be read must not stand in the way of a report. One shipped for its kind is
+ * of use where there are counters. */
 static jm_status find(jm__board_part *part, jm_error *err)
 {
     jm_error own = {0};
-    jm_status status = jm__model_find(&part->model, part->board, &own);
-    if (status == JM_OK) return JM_OK;
+    jm_status status = jm__model_own(&part->model, part->board, &own);
     if (status == JM_NO_MEMORY) return jm__no_memory(err, "jm_report_create");
-    snprintf(part->model_fault, sizeof part->model_fault, "%.*s", (int)sizeof part->model_fault - 1,
-             own.text);
+    if (status != JM_OK)
+        snprintf(part->model_fault, sizeof part->model_fault, "%.*s", (int)sizeof part->model_fault - 1,
+                 own.text);
+    if (part->model.count > 0 || !part->counted_by_hardware) return JM_OK;
     return jm__model_shipped(&part->model, part->board, err);
 }
 
@@ -49,24 +52,35 @@ static jm_status fit_slots(jm__board_part *part, const jm__dataset *dataset, con
     return JM_OK;
 }
 
+/* Its counters are those of the recording, or they are left aside. */
+static jm_status fit_counters(jm__board_part *part, const jm__dataset *dataset, const char *asked,
+                              jm_error *err)
+{
+    const char *metrics[JM_MODEL_FEATURES_MAX];
+    jm__board_model *model = &part->model;
+    bool known = false;
+    const jm__rate_choice choice = choice_of(model, metrics);
+    if (part->counted_by_hardware) JM_TRY(jm__rates_known(&known, dataset, part->board->id, &choice, err));
+    if (known) return model->shipped ? fit_slots(part, dataset, &choice, err) : JM_OK;
+    if (part->counted_by_hardware && (asked != NULL || !model->shipped))
+        snprintf(part->model_fault, sizeof part->model_fault,
+                 "its counters are not all among those of this recording (%.120s, ...)", metrics[0]);
+    jm__model_drop_counters(model);
+    return JM_OK;
+}
+
 jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
-    const char *metrics[JM_MODEL_FEATURES_MAX], *asked = a->options.model;
+    const char *asked = a->options.model;
     jm__board_model *model = &part->model;
-    bool known;
     part->counted_by_hardware = has_counters(a->dataset, part->board);
-    if (!part->counted_by_hardware || (asked != NULL && strcmp(asked, JM_MODEL_NONE) == 0)) return JM_OK;
+    if (asked != NULL && strcmp(asked, JM_MODEL_NONE) == 0) return JM_OK;
     JM_TRY(asked != NULL ? jm__model_read(model, asked, err) : find(part, err));
     if (model->count == 0) return JM_OK;
     if (strcmp(model->uuid, part->board->uuid) != 0) jm__model_is_of_another(model);
-    const jm__rate_choice choice = choice_of(model, metrics);
-    JM_TRY(jm__rates_known(&known, a->dataset, part->board->id, &choice, err));
-    if (known) return model->shipped ? fit_slots(part, a->dataset, &choice, err) : JM_OK;
-    if (asked != NULL || !model->shipped)
-        snprintf(part->model_fault, sizeof part->model_fault,
-                 "its counters are not all among those of this recording (%.120s, ...)", metrics[0]);
-    jm__model_free(model);
-    return JM_OK;
+    /* Without a kernel nobody knows when the board had nothing to do. */
+    part->idle_known = !part->work->from_host && jm__idle_of_model(&part->idle, model);
+    return fit_counters(part, a->dataset, asked, err);
 }
 
 jm_status jm__counted_believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part,

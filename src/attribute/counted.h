@@ -5,8 +5,9 @@
 #include "attribute/attribution.h"
 
 /* What the board's counters are worth, into part->model: the model that was asked for, else the board's own,
- * else the one of its kind; no features if there is none, or if its counters are not those that were sampled.
- */
+ * else, where there are counters, the one of its kind; no features if there is none, or if its counters are
+ * not those that were sampled. What it says of gaps goes into part->idle, counters or not, where kernels tell
+ * what a gap is. */
 jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *err);
 
 /* The belief about the columns as they are now, of which `expected` tells the families; no rows if nothing is

@@ -9,7 +9,7 @@
 
 jm_status jm__model_init(jm__board_model *model, size_t features, jm_error *err)
 {
-    *model = (jm__board_model){.count = features, .lag_ns = NAN, .width_ns = NAN};
+    *model = (jm__board_model){.count = features, .lag_ns = NAN, .width_ns = NAN, .noise_w = NAN};
     model->features = calloc(features + 1, sizeof *model->features);
     model->covariance = calloc((features + 1) * (features + 1), sizeof *model->covariance);
     if (model->features != NULL && model->covariance != NULL) return JM_OK;
@@ -26,10 +26,27 @@ void jm__model_is_of_another(jm__board_model *model)
     model->gain_u = fmax(model->gain_u, another_gain_u);
 }
 
-void jm__model_free(jm__board_model *model)
+bool jm__model_knows_idle(const jm__board_model *model)
+{
+    for (int s = JM_IDLE_FIRST_GAP; s < JM_IDLE_STATES; s++)
+        if (model->idle[s].u_w > 0) return true;
+    return false;
+}
+
+void jm__model_drop_counters(jm__board_model *model)
 {
     for (size_t i = 0; model->features != NULL && i < model->count; i++)
         free(model->features[i].metric);
+    free(model->features);
+    free(model->covariance);
+    model->features = NULL;
+    model->covariance = NULL;
+    model->count = 0;
+}
+
+void jm__model_free(jm__board_model *model)
+{
+    jm__model_drop_counters(model);
     for (size_t i = 0; model->kernels != NULL && i < model->kernel_count; i++) {
         free(model->kernels[i].name);
         free(model->kernels[i].family);
@@ -39,8 +56,6 @@ void jm__model_free(jm__board_model *model)
     free(model->uuid);
     free(model->driver);
     free(model->date);
-    free(model->features);
-    free(model->covariance);
     free(model->kernels);
     *model = (jm__board_model){0};
 }

@@ -5,6 +5,8 @@
 #ifndef JM_MODEL_BOARD_MODEL_H
 #define JM_MODEL_BOARD_MODEL_H
 
+#include "model/idle_state.h"
+
 #include <joulemap/status.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +31,13 @@ typedef struct jm__model_kernel {
     bool left_out;      /* of the weights: its data are constant */
 } jm__model_kernel;
 
+/* What the board draws in gaps of one length, a program (CUDA context) being on it. */
+typedef struct jm__model_idle {
+    double power_w;
+    double u_w;     /* standard, of the mean over its gaps where it was learnt; 0: it was not seen there */
+    double seconds; /* of such gaps there */
+} jm__model_idle;
+
 typedef struct jm__board_model {
     char *board, *uuid, *driver, *date; /* whose it is; never NULL, may be "" */
     jm__feature *features;
@@ -42,6 +51,8 @@ typedef struct jm__board_model {
     double gain_u;     /* of all kernels alike, on another board of the kind, or at another clock */
     double residual_w; /* of the readings that it was learnt from */
     double lag_ns, width_ns; /* of the sensor's response, as found there; NAN: not looked for */
+    double noise_w; /* of one reading of the sensor at rest, its white part, standard; NAN: not known */
+    jm__model_idle idle[JM_IDLE_STATES]; /* never of JM_IDLE_BEFORE */
     jm__model_kernel *kernels;
     size_t kernel_count;
     bool shipped; /* not learnt on this very board */
@@ -50,6 +61,12 @@ typedef struct jm__board_model {
 /* Room for that many features; INTERNAL never. */
 jm_status jm__model_init(jm__board_model *model, size_t features, jm_error *err);
 void jm__model_free(jm__board_model *model);
+
+/* Some state of its gaps is known. */
+bool jm__model_knows_idle(const jm__board_model *model);
+
+/* What it says of counters goes: `count` is 0. All else stays. */
+void jm__model_drop_counters(jm__board_model *model);
 
 /* It was learnt on another board of the kind than the one it is used for: all of it may be off by more. */
 void jm__model_is_of_another(jm__board_model *model);

@@ -23,6 +23,15 @@ static const double number_most = 1e30, reference_least = 1e-30;
 /* No board has a lower clock, and no law of power a higher exponent. */
 static const double clock_least_mhz = 1, exponent_most = 4;
 
+/* No board draws more, and none less than a thousandth of a watt for sure. */
+static const double power_most_w = 1e5, power_least_u_w = 1e-3;
+
+static const char *const gap_texts[JM_IDLE_STATES] = {
+#define X(name, text, below_ns) text,
+    JM_IDLE_STATE_MAP(X)
+#undef X
+};
+
 /* While a model is read: the first thing that is wrong. */
 typedef struct reading {
     const char *name; /* of the file */
@@ -58,6 +67,11 @@ static bool read_number_or_none(reading *r, const json_t *object, const char *ke
     *out = NAN;
     const json_t *value = json_object_get(object, key);
     return value == NULL || json_is_null(value) || read_number(r, object, key, least, out);
+}
+
+static bool read_power(reading *r, const json_t *object, const char *key, double least, double *out)
+{
+    return read_number(r, object, key, least, out) && (*out <= power_most_w || lacks(r, key));
 }
 
 /* "" where it may be missing. */
@@ -161,6 +175,29 @@ static bool read_kernels(reading *r, const json_t *from, jm__board_model *model)
     return true;
 }
 
+/* One state: none that there is not, and none twice. */
+static bool read_state(reading *r, const json_t *from, jm__model_idle *idle)
+{
+    const char *gap = json_string_value(json_object_get(from, "gap"));
+    int s = JM_IDLE_FIRST_GAP;
+    while (gap != NULL && s < JM_IDLE_STATES && strcmp(gap, gap_texts[s]) != 0)
+        s++;
+    if (gap == NULL || s == JM_IDLE_STATES || idle[s].u_w > 0) return lacks(r, "gap");
+    return read_power(r, from, "power_w", 0, &idle[s].power_w) &&
+           read_power(r, from, "u_w", power_least_u_w, &idle[s].u_w) &&
+           read_number(r, from, "seconds", 0, &idle[s].seconds);
+}
+
+/* Older files have none. */
+static bool read_idle(reading *r, const json_t *from, jm__model_idle *idle)
+{
+    size_t count = json_array_size(from);
+    if (from != NULL && !json_is_array(from)) return lacks(r, "idle");
+    for (size_t i = 0; i < count; i++)
+        if (!read_state(r, json_array_get(from, i), idle)) return false;
+    return true;
+}
+
 static bool read_all(reading *r, const json_t *root, jm__board_model *model)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
@@ -190,6 +227,9 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
            read_number(r, errors, "residual_w", 0, &model->residual_w) &&
            read_number_or_none(r, response, "lag_ns", -number_most, &model->lag_ns) &&
            read_number_or_none(r, response, "width_ns", 0, &model->width_ns) &&
+           read_idle(r, json_object_get(root, "idle"), model->idle) &&
+           read_number_or_none(r, root, "noise_w", 0, &model->noise_w) &&
+           (!(model->noise_w > power_most_w) || lacks(r, "noise_w")) &&
            read_kernels(r, json_object_get(root, "kernels"), model);
 }
 
@@ -277,6 +317,19 @@ static json_t *covariance_of(const jm__board_model *model)
     return rows;
 }
 
+static json_t *idle_of(const jm__board_model *model)
+{
+    json_t *array = json_array();
+    for (int s = JM_IDLE_FIRST_GAP; s < JM_IDLE_STATES; s++) {
+        const jm__model_idle *idle = &model->idle[s];
+        if (idle->u_w > 0)
+            array = append(array, json_pack("{s:s, s:o, s:o, s:o}", "gap", gap_texts[s], "power_w",
+                                            number(idle->power_w), "u_w", number(idle->u_w), "seconds",
+                                            number(idle->seconds)));
+    }
+    return array;
+}
+
 static json_t *kernels_of(const jm__board_model *model)
 {
     json_t *array = json_array();
@@ -295,14 +348,14 @@ static char *text_of(const jm__board_model *model)
 {
     json_t *root = json_pack(
         "{s:s, s:i, s:s, s:s, s:s, s:s, s:{s:o, s:f, s:f}, s:o, s:f, s:o, s:{s:f, s:f, s:f, s:f}, s:{s:o, "
-        "s:o}, "
-        "s:o}",
+        "s:o}, s:o, s:o, s:o}",
         "format", FORMAT, "version", (int)VERSION, "board", model->board, "uuid", model->uuid, "driver",
         model->driver, "date", model->date, "clock", "reference_mhz", number(model->clock_mhz), "exponent",
         model->clock_exponent, "slots", model->slots, "features", features_of(model), "constant_w",
         model->constant_w, "covariance", covariance_of(model), "errors", "kernel", model->relative_u,
         "family", model->family_u, "gain", model->gain_u, "residual_w", model->residual_w, "response",
-        "lag_ns", number(model->lag_ns), "width_ns", number(model->width_ns), "kernels", kernels_of(model));
+        "lag_ns", number(model->lag_ns), "width_ns", number(model->width_ns), "idle", idle_of(model),
+        "noise_w", number(model->noise_w), "kernels", kernels_of(model));
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(root);
     return text;

@@ -62,11 +62,10 @@ jm_status jm__model_shipped(jm__board_model *model, const jm_board *board, jm_er
     return JM_OK;
 }
 
-jm_status jm__model_find(jm__board_model *model, const jm_board *board, jm_error *err)
+jm_status jm__model_own(jm__board_model *model, const jm_board *board, jm_error *err)
 {
     char path[4096];
     *model = (jm__board_model){0};
-    if (jm__model_own_path(path, sizeof path, board, NULL) == JM_OK && access(path, F_OK) == 0)
-        return jm__model_read(model, path, err);
-    return jm__model_shipped(model, board, err);
+    if (jm__model_own_path(path, sizeof path, board, NULL) != JM_OK || access(path, F_OK) != 0) return JM_OK;
+    return jm__model_read(model, path, err);
 }

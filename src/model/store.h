@@ -14,9 +14,9 @@ jm_status jm__model_own_path(char *path, size_t size, const jm_board *board, jm_
 /* The same, with its folder made. */
 jm_status jm__model_make_room(char *path, size_t size, const jm_board *board, jm_error *err);
 
-/* The board's own model, else the one shipped for its profile; without either no features and OK. BAD_DATA,
- * IO: its own is there and cannot be read. */
-jm_status jm__model_find(jm__board_model *model, const jm_board *board, jm_error *err);
+/* The board's own model; without one no features and OK. BAD_DATA, IO: it is there and cannot be read; then
+ * there are no features either. */
+jm_status jm__model_own(jm__board_model *model, const jm_board *board, jm_error *err);
 
 /* The one shipped for its profile; no features and OK if there is none. */
 jm_status jm__model_shipped(jm__board_model *model, const jm_board *board, jm_error *err);

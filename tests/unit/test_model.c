@@ -58,7 +58,7 @@ static jm__board_model make(void)
 {
     jm__board_model m;
     assert_int_equal(jm__model_init(&m, 2, NULL), JM_OK);
-    assert_true(isnan(m.lag_ns) && isnan(m.width_ns));
+    assert_true(isnan(m.lag_ns) && isnan(m.width_ns) && isnan(m.noise_w) && !jm__model_knows_idle(&m));
     m.board = strdup("NVIDIA \"H200\" \xc3\xa9");
     m.uuid = strdup("GPU-1");
     m.driver = strdup("");
@@ -77,6 +77,9 @@ static jm__board_model make(void)
     m.residual_w = 14.8619536;
     m.lag_ns = 3544125.28;
     m.width_ns = 12419513.5;
+    m.noise_w = 3.99210884;
+    m.idle[JM_IDLE_20_MS] = (jm__model_idle){144.210345, 0.75, 31.5};
+    m.idle[JM_IDLE_LONG] = (jm__model_idle){123.0625, 0.25, 6};
     m.kernels = calloc(2, sizeof *m.kernels);
     m.kernel_count = 2;
     m.kernels[0] =
@@ -114,6 +117,11 @@ static void assert_same(const jm__board_model *a, const jm__board_model *b)
     assert_true(a->gain_u == b->gain_u && a->residual_w == b->residual_w);
     assert_true(a->lag_ns == b->lag_ns || (isnan(a->lag_ns) && isnan(b->lag_ns)));
     assert_true(a->width_ns == b->width_ns || (isnan(a->width_ns) && isnan(b->width_ns)));
+    assert_true(a->noise_w == b->noise_w || (isnan(a->noise_w) && isnan(b->noise_w)));
+    for (int i = 0; i < JM_IDLE_STATES; i++) {
+        const jm__model_idle *x = &a->idle[i], *y = &b->idle[i];
+        assert_true(x->power_w == y->power_w && x->u_w == y->u_w && x->seconds == y->seconds);
+    }
     assert_int_equal(a->kernel_count, b->kernel_count);
     for (size_t i = 0; i < a->kernel_count; i++)
         assert_same_kernel(&a->kernels[i], &b->kernels[i]);
@@ -135,7 +143,8 @@ static void test_a_model_comes_back_as_it_was_written(void **state)
     (void)state;
     jm__board_model model = make();
     check_there_and_back(&model);
-    model.clock_mhz = model.lag_ns = model.width_ns = NAN; /* not known */
+    model.clock_mhz = model.lag_ns = model.width_ns = model.noise_w = NAN; /* not known */
+    memset(model.idle, 0, sizeof model.idle);
     check_there_and_back(&model);
     jm__model_free(&model);
 }
@@ -245,11 +254,23 @@ static const char *named(const char *where)
 static void test_a_number_that_is_missing_or_none_is_named(void **state)
 {
     (void)state;
-    static const char *const numbers[] = {
-        "version",           "constant_w",           "clock/exponent",      "clock/slots",
-        "errors/kernel",     "errors/family",        "errors/gain",         "errors/residual_w",
-        "features/0/most",   "features/0/reference", "features/1/weight_w", "kernels/0/seconds",
-        "kernels/0/power_w", "kernels/1/predicted_w"};
+    static const char *const numbers[] = {"version",
+                                          "constant_w",
+                                          "clock/exponent",
+                                          "clock/slots",
+                                          "errors/kernel",
+                                          "errors/family",
+                                          "errors/gain",
+                                          "errors/residual_w",
+                                          "features/0/most",
+                                          "features/0/reference",
+                                          "features/1/weight_w",
+                                          "kernels/0/seconds",
+                                          "kernels/0/power_w",
+                                          "kernels/1/predicted_w",
+                                          "idle/0/power_w",
+                                          "idle/1/u_w",
+                                          "idle/0/seconds"};
     static const char *const wrong[] = {NULL, "\"7\"", "null", "true", "[1]", "{}", "-1", "1e300"};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++)
@@ -263,7 +284,8 @@ static void test_a_number_that_is_missing_or_none_is_named(void **state)
 static void test_numbers_that_need_not_be_known_must_be_numbers(void **state)
 {
     (void)state;
-    static const char *const numbers[] = {"clock/reference_mhz", "response/lag_ns", "response/width_ns"};
+    static const char *const numbers[] = {"clock/reference_mhz", "response/lag_ns", "response/width_ns",
+                                          "noise_w"};
     static const char *const wrong[] = {"\"7\"", "true", "[1]", "-1", "1e300"};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
@@ -315,6 +337,9 @@ static void test_lists_and_groups_that_are_none_are_named(void **state)
         {"kernels", "\"x\"", "\"kernels\""},
         {"kernels/0", "5", "\"name\""},
         {"kernels/0/left_out", "1", "\"left_out\""},
+        {"idle", "{}", "\"idle\""},
+        {"idle", "\"x\"", "\"idle\""},
+        {"idle/1", "5", "\"gap\""},
         {"format", NULL, "does not say so"},
         {"format", "\"else\"", "does not say so"},
         {"format", "5", "does not say so"},
@@ -331,6 +356,29 @@ static void test_lists_and_groups_that_are_none_are_named(void **state)
 }
 
 /* Rows and columns as many as weights and one, symmetric, and of a sum that no weights can make negative. */
+/* A state is one of those that there are, and is told of once; its power is one that a board can draw, and
+ * known to something. */
+static void test_an_idle_state_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *where, *value, *words;
+    } cases[] = {
+        {"idle/0/gap", NULL, "\"gap\""},         {"idle/0/gap", "\"\"", "\"gap\""},
+        {"idle/0/gap", "20", "\"gap\""},         {"idle/0/gap", "\"before the first work\"", "\"gap\""},
+        {"idle/0/gap", "\"longer\"", "\"gap\""}, {"idle/0/power_w", "1.1e5", "\"power_w\""},
+        {"idle/0/u_w", "0", "\"u_w\""},          {"idle/0/u_w", "1.1e5", "\"u_w\""},
+        {"noise_w", "1.1e5", "\"noise_w\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_changed_refused(cases[i].where, cases[i].value, cases[i].words);
+    expect_changed_fine("idle/0/gap", "\"under 50 us\"");
+    expect_changed_fine("idle/0/gap", "\"under 1 ms\"");
+    expect_changed_fine("idle/0", NULL);
+    expect_changed_fine("idle", "[]");
+    expect_changed_fine("idle", NULL); /* a file from before there were any */
+}
+
 static void test_a_covariance_that_is_none_is_refused(void **state)
 {
     (void)state;
@@ -528,7 +576,7 @@ static void test_a_uuid_that_is_no_name_of_a_file_has_no_path(void **state)
         const jm_board board = board_of(strange[i], "generic");
         assert_int_equal(jm__model_own_path(said, sizeof said, &board, &err), JM_NOT_FOUND);
         assert_non_null(strstr(err.text, "Board has no UUID"));
-        assert_int_equal(jm__model_find(&model, &board, &err), JM_OK);
+        assert_int_equal(jm__model_own(&model, &board, &err), JM_OK);
         assert_int_equal(model.count, 0);
     }
 }
@@ -555,7 +603,7 @@ static void test_folders_of_a_model_are_made_where_they_can_be(void **state)
     assert_non_null(strstr(err.text, "cannot be made"));
 }
 
-static void test_a_boards_own_model_comes_before_the_one_of_its_kind(void **state)
+static void test_a_board_has_its_own_model_and_the_one_of_its_kind(void **state)
 {
     (void)state;
     char data[96], own[256];
@@ -567,19 +615,21 @@ static void test_a_boards_own_model_comes_before_the_one_of_its_kind(void **stat
     set_homes(data, NULL);
     assert_int_equal(jm__model_make_room(own, sizeof own, &board, &err), JM_OK);
     assert_int_equal(jm__model_write(&model, own, &err), JM_OK);
-    assert_int_equal(jm__model_find(&found, &board, &err), JM_OK);
+    assert_int_equal(jm__model_own(&found, &board, &err), JM_OK);
     assert_same(&model, &found);
     jm__model_free(&found);
-    assert_int_equal(jm__model_find(&found, &other, &err), JM_OK);
+    assert_int_equal(jm__model_own(&found, &other, &err), JM_OK);
+    assert_int_equal(found.count, 0);
+    assert_int_equal(jm__model_shipped(&found, &other, &err), JM_OK);
     assert_true(found.shipped && found.count > 10);
     assert_non_null(strstr(found.board, "H100"));
     assert_true(found.gain_u == 0.05); /* it was learnt on another board */
     jm__model_free(&found);
-    assert_int_equal(jm__model_find(&found, &unknown, &err), JM_OK);
+    assert_int_equal(jm__model_shipped(&found, &unknown, &err), JM_OK);
     assert_int_equal(found.count, 0);
     FILE *file = fopen(own, "w");
     fclose(file);
-    assert_int_equal(jm__model_find(&found, &board, &err), JM_BAD_DATA);
+    assert_int_equal(jm__model_own(&found, &board, &err), JM_BAD_DATA);
     assert_non_null(strstr(err.text, own));
     jm__model_free(&model);
 }
@@ -673,6 +723,7 @@ int main(void)
         cmocka_unit_test(test_numbers_that_need_not_be_known_must_be_numbers),
         cmocka_unit_test(test_a_text_that_is_missing_or_none_is_named),
         cmocka_unit_test(test_lists_and_groups_that_are_none_are_named),
+        cmocka_unit_test(test_an_idle_state_that_is_none_is_refused),
         cmocka_unit_test(test_a_covariance_that_is_none_is_refused),
         cmocka_unit_test(test_more_counters_than_a_board_has_are_refused),
         cmocka_unit_test(test_a_file_that_is_no_json_is_refused_by_its_line),
@@ -683,7 +734,7 @@ int main(void)
         cmocka_unit_test(test_models_lie_below_the_users_data_folder),
         cmocka_unit_test(test_a_uuid_that_is_no_name_of_a_file_has_no_path),
         cmocka_unit_test(test_folders_of_a_model_are_made_where_they_can_be),
-        cmocka_unit_test(test_a_boards_own_model_comes_before_the_one_of_its_kind),
+        cmocka_unit_test(test_a_board_has_its_own_model_and_the_one_of_its_kind),
         cmocka_unit_test(test_the_models_that_come_with_joulemap_can_be_believed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

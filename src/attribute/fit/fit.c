@@ -5,7 +5,6 @@
 #include "attribute/fit/alike.h"
 #include "attribute/fit/around.h"
 #include "attribute/fit/hold.h"
-#include "attribute/fit/levels.h"
 #include "attribute/fit/matrix.h"
 #include "attribute/fit/respond.h"
 #include "attribute/fit/student.h"
@@ -91,6 +90,7 @@ static jm_status believe(priors *out, const jm__fit_input *input, jm__design *de
         .class_columns = input->class_columns,
         .columns = input->columns,
         .expected = input->expected,
+        .idle = input->idle,
     };
     jm__belief weakest = {0};
     jm_status status = jm__levels_believe(&weakest, &of, &readings->learn, err);

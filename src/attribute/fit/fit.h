@@ -4,6 +4,7 @@
 
 #include "attribute/fit/cell.h"
 #include "attribute/fit/expectation.h"
+#include "attribute/fit/levels.h"
 #include "attribute/fit/stretch.h"
 #include "attribute/fit/total.h"
 #include "attribute/work/columns.h"
@@ -23,6 +24,7 @@ typedef struct jm__fit_input {
     const double *seconds;            /* [columns]: time of each within `report` */
     jm__total total;                  /* of `report` */
     const jm__expectation *expected;  /* [class_columns]: see jm__levels_input */
+    const jm__idle_known *idle;       /* see jm__levels_input */
     const double *most_w;             /* [columns]: what the board can draw; NULL: not known */
     const jm__belief *const *beliefs; /* beside the weakest, which the readings give */
     size_t belief_count;

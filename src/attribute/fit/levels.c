@@ -20,11 +20,6 @@ static const jm__expectation nothing_expected = {.share = 1, .own_u = 0.3};
  */
 static const double idle_over_least = 1.4, idle_share = 0.3, idle_u_share = 0.15, idle_relative_u = 0.6;
 
-/* What gaps draw does not depend much on how long they are: 122 to 148 W on one H200 (shared/attribution.md),
- * 117 to 130 W on one H100 (bench/results/bursts.txt). So most of that error is one error of all gaps. Before
- * anything has run there may be no context yet, which is another matter. */
-static const double gap_relative_u = 0.15;
-
 /* Where the fit of two columns starts, so loosely (by all of the mean) that a second of readings decides. */
 static const double idle_of_mean = 0.4;
 
@@ -136,18 +131,55 @@ static bool shared_error(double *error, const jm__belief *belief, const jm__leve
     return true;
 }
 
-/* The first idle column is that of before the first work. */
-static bool is_gap(const jm__levels_input *input, size_t column)
+/* What is believed of idle states: powers, what each is off by itself, and what all gaps are off together, as
+ * they do not differ much from each other. Before anything has run there may be no context yet, which is
+ * another matter. */
+typedef struct idle_levels {
+    double power_w[JM_IDLE_STATES], own_w[JM_IDLE_STATES], together_w[JM_IDLE_STATES];
+} idle_levels;
+
+/* From the least reading. */
+static idle_levels rough_idle(double least_w, double busy_w)
 {
-    return column > input->class_columns + JM_IDLE_BEFORE;
+    double idle_w = fmin(idle_over_least * least_w, idle_share * busy_w);
+    double idle_u_w = fmax(idle_relative_u * idle_w, idle_u_share * busy_w);
+    idle_levels out;
+    for (int s = 0; s < JM_IDLE_STATES; s++) {
+        bool gap = s >= JM_IDLE_FIRST_GAP;
+        out.power_w[s] = idle_w;
+        out.own_w[s] = gap ? JM_GAP_RELATIVE_U * idle_w : idle_u_w;
+        out.together_w[s] = gap ? idle_u_w : 0;
+    }
+    return out;
 }
 
-static jm_status share_errors(jm__belief *belief, const jm__levels_input *input, double gap_u_w,
+/* Gaps of which nothing is known are like the others. */
+static void know_idle(idle_levels *out, const jm__idle_known *known)
+{
+    double mean_w = 0, count = 0;
+    for (int s = JM_IDLE_FIRST_GAP; s < JM_IDLE_STATES; s++) {
+        if (!isfinite(known->power_w[s])) continue;
+        mean_w += known->power_w[s];
+        count++;
+    }
+    if (count == 0) return;
+    mean_w /= count;
+    for (int s = JM_IDLE_FIRST_GAP; s < JM_IDLE_STATES; s++) {
+        bool is_known = isfinite(known->power_w[s]);
+        out->power_w[s] = is_known ? known->power_w[s] : mean_w;
+        out->own_w[s] = fmax(is_known ? known->u_w[s] : JM_GAP_RELATIVE_U * mean_w, JM_POWER_LEAST_W);
+        out->together_w[s] = known->together_u * out->power_w[s];
+    }
+}
+
+static jm_status share_errors(jm__belief *belief, const jm__levels_input *input, const idle_levels *idle,
                               double *error, jm_error *err)
 {
-    for (size_t k = 0; k < input->columns; k++)
-        error[k] = is_gap(input, k) ? gap_u_w : 0;
-    if (is_gap(input, input->columns - 1)) JM_TRY(jm__belief_share(belief, error, err));
+    memset(error, 0, input->columns * sizeof *error);
+    memcpy(error + input->class_columns, idle->together_w,
+           (input->columns - input->class_columns) * sizeof *error);
+    if (input->columns > input->class_columns + JM_IDLE_FIRST_GAP)
+        JM_TRY(jm__belief_share(belief, error, err));
     memset(error, 0, input->columns * sizeof *error); /* idle states have no part in those of kernels */
     for (size_t k = 0; k < input->class_columns && input->expected != NULL; k++) {
         if (input->expected[k].family_u > 0 && shared_error(error, belief, input, k, family_of))
@@ -165,16 +197,16 @@ static jm_status believe(jm__belief *belief, const jm__levels_input *input, cons
     JM_TRY(jm__posterior_init(levels, 2, err));
     JM_TRY(fit_two(levels, input, sample, r, mean_w, err));
     double busy_w = levels->power_w[0] > busy_least_of_mean * mean_w ? levels->power_w[0] : mean_w;
-    double idle_w = fmin(idle_over_least * least_w, idle_share * busy_w);
-    double idle_u_w = fmax(idle_relative_u * idle_w, idle_u_share * busy_w);
+    idle_levels idle = rough_idle(least_w, busy_w);
+    if (input->idle != NULL) know_idle(&idle, input->idle);
     for (size_t k = 0; k < input->columns; k++) {
-        bool idle = k >= input->class_columns;
-        double power_w = idle ? idle_w : expected_of(input, k)->share * busy_w;
-        double own_w = is_gap(input, k) ? gap_relative_u * idle_w : idle_u_w;
-        double u_w = idle ? own_w : expected_of(input, k)->own_u * power_w;
+        bool works = k < input->class_columns;
+        size_t state = works ? 0 : k - input->class_columns;
+        double power_w = works ? expected_of(input, k)->share * busy_w : idle.power_w[state];
+        double u_w = works ? expected_of(input, k)->own_u * power_w : idle.own_w[state];
         JM_TRY(jm__belief_add_power(belief, k, power_w, u_w, err));
     }
-    return share_errors(belief, input, idle_u_w, r->error, err);
+    return share_errors(belief, input, &idle, r->error, err);
 }
 
 jm_status jm__levels_believe(jm__belief *belief, const jm__levels_input *input, const jm__reading_list *learn,

@@ -161,6 +161,12 @@ static void say_fit(jm__note_writer *w, const jm__board_part *part)
     say_total(w, part);
 }
 
+/* Whose a model is. */
+static const char *whose(const jm__board_model *model)
+{
+    return model->shipped ? "of another GPU of its kind:" : "learnt on";
+}
+
 static void say_counters(jm__note_writer *w, const jm__board_part *part)
 {
     const char *asked = w->a->options.model;
@@ -175,8 +181,7 @@ static void say_counters(jm__note_writer *w, const jm__board_part *part)
         jm__say(
             w,
             "%s: %zu windows of hardware counters tell what each kind of work draws, by weights %s %s, %s.",
-            w->label, part->counter_windows, model->shipped ? "of another GPU of its kind:" : "learnt on",
-            model->board, model->date);
+            w->label, part->counter_windows, whose(model), model->board, model->date);
     else if (part->counted_by_hardware && wanted && model->count == 0 && part->model_fault[0] == '\0')
         jm__say(w,
                 "%s: its hardware counters were sampled, but what they are worth in watts is not known; "
@@ -184,9 +189,12 @@ static void say_counters(jm__note_writer *w, const jm__board_part *part)
                 w->label);
     else if (part->counted_by_hardware && wanted)
         jm__say(w, "%s: no window of hardware counters falls into work that was traced.", w->label);
-    else if (asked != NULL && wanted)
+    else if (asked != NULL && wanted && !part->idle_known)
         jm__warn(w, "%s has no hardware counters in this recording: %s is of no use for it.", w->label,
                  asked);
+    if (part->idle_known)
+        jm__say(w, "%s: before any reading, gaps are expected to draw what a model says, %s %s, %s.",
+                w->label, whose(model), model->board, model->date);
 }
 
 /* A reason that held for less of the throttled time is not worth a word. */

@@ -1,8 +1,6 @@
 /* The sweep line over work items. */
 #include "attribute/work/sweep.h"
 
-#include "base/clock.h"
-
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
                      const jm__windows *learn, int64_t from_ns)
 {
@@ -22,10 +20,7 @@ void jm__sweep_free(jm__sweep *sweep)
 static jm__idle_state idle_state(const jm__sweep *s, int64_t length_ns)
 {
     if (s->before) return JM_IDLE_BEFORE;
-    if (s->one_gap) return JM_IDLE_LONG;
-    if (length_ns < 50 * JM_NS_PER_US) return JM_IDLE_50_US;
-    if (length_ns < JM_NS_PER_MS) return JM_IDLE_1_MS;
-    return length_ns < 20 * JM_NS_PER_MS ? JM_IDLE_20_MS : JM_IDLE_LONG;
+    return s->one_gap ? JM_IDLE_LONG : jm__idle_state_of_gap(length_ns);
 }
 
 /* Seconds of [from, to] in the windows; calls come in order of time. */

@@ -5,18 +5,9 @@
 #include "attribute/work/places.h"
 #include "attribute/work/window.h"
 #include "base/map.h"
+#include "model/idle_state.h"
 
 #include <stddef.h>
-
-/* Idle states by the length of the gap; BEFORE: nothing has run on the board yet. */
-typedef enum jm__idle_state {
-    JM_IDLE_BEFORE,
-    JM_IDLE_50_US,
-    JM_IDLE_1_MS,
-    JM_IDLE_20_MS,
-    JM_IDLE_LONG,
-    JM_IDLE_STATES
-} jm__idle_state;
 
 /* Seconds inside the windows of the report, and inside those that powers are learnt from. */
 typedef struct jm__seconds {
