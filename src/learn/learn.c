@@ -2,6 +2,7 @@
 #include "attribute/fit/calibrate.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "learn/idle.h"
 #include "learn/judge.h"
 #include "learn/leave_out.h"
 #include "model/store.h"
@@ -193,9 +194,16 @@ static jm_status learn_from(jm__board_model *model, jm_learnt *learnt, jm__lesso
         model->lag_ns = response.lag_ns;
         model->width_ns = response.width_ns;
         status = learn(model, learnt, l, &rows, err);
+        if (status == JM_OK) status = jm__idle_learn(model, l, err);
     }
     jm__lesson_rows_free(&rows);
     return status;
+}
+
+static void tell_idle(double *power_w, double *u_w, const jm__model_idle *idle)
+{
+    *power_w = idle->u_w > 0 ? idle->power_w : NAN;
+    *u_w = idle->u_w > 0 ? idle->u_w : NAN;
 }
 
 /* Where it was asked for, else where reports look for it: there no simulated board has anything to say. */
@@ -203,6 +211,9 @@ static jm_status keep(const jm__board_model *model, jm_learnt *learnt, const jm_
                       jm_error *err)
 {
     snprintf(learnt->board, sizeof learnt->board, "%s", l->board->name);
+    tell_idle(&learnt->idle_w, &learnt->idle_u_w, &model->idle[JM_IDLE_LONG]);
+    tell_idle(&learnt->gap_w, &learnt->gap_u_w, &model->idle[JM_IDLE_20_MS]);
+    learnt->noise_w = model->noise_w;
     learnt->simulated = l->board->simulated;
     if (path == NULL && learnt->simulated) return JM_OK;
     if (path == NULL)

@@ -52,16 +52,16 @@ static jm_status find_sensor(jm__lesson *l, jm_error *err)
 static jm_status take_readings(jm__lesson *l, jm_error *err)
 {
     const jm__dataset *d = l->dataset;
+    l->recorded = calloc(d->reading_count + 1, sizeof *l->recorded);
     l->readings = calloc(d->reading_count + 1, sizeof *l->readings);
-    if (l->readings == NULL) return jm__no_memory(err, "jm_model_learn");
+    if (l->recorded == NULL || l->readings == NULL) return jm__no_memory(err, "jm_model_learn");
     for (size_t i = 0; i < d->reading_count; i++)
-        if (d->readings[i].sensor_id == l->sensor->id) l->readings[l->reading_count++] = d->readings[i];
+        if (d->readings[i].sensor_id == l->sensor->id) l->recorded[l->recorded_count++] = d->readings[i];
     if (jm__sensor_stamps_late(l->sensor))
-        JM_TRY(jm__ring_grid(l->readings, l->reading_count, l->sensor->period_ns, err));
-    size_t kept = 0;
-    for (size_t i = 0; i < l->reading_count; i++)
-        if (jm__windows_hold(&l->phase, l->readings[i].t_ns)) l->readings[kept++] = l->readings[i];
-    l->reading_count = kept;
+        JM_TRY(jm__ring_grid(l->recorded, l->recorded_count, l->sensor->period_ns, err));
+    for (size_t i = 0; i < l->recorded_count; i++)
+        if (jm__windows_hold(&l->phase, l->recorded[i].t_ns))
+            l->readings[l->reading_count++] = l->recorded[i];
     return JM_OK;
 }
 
@@ -245,6 +245,7 @@ void jm__lesson_free(jm__lesson *l)
     if (l->metrics != NULL) jm__metrics_free(l->metrics, l->count);
     free(l->reference);
     free(l->is_feature);
+    free(l->recorded);
     free(l->readings);
     free(l->column_of);
     jm__pieces_free(&l->rates);

@@ -35,7 +35,9 @@ typedef struct jm__lesson {
     double slots;      /* see jm__rate_choice */
     JM_VEC(jm__taught) kernels;
     JM_VEC(jm__burst) bursts; /* by time */
-    jm_reading *readings;     /* in the phase, late stamps back on their grid */
+    jm_reading *recorded;     /* of the sensor, late stamps back on their grid */
+    size_t recorded_count;
+    jm_reading *readings; /* those of them in the phase */
     size_t reading_count;
     jm__pieces rates;    /* code: a metric; the last: the constant, 0 where there are no counters */
     jm__pieces work;     /* code: 0 for none, then the kernels */
