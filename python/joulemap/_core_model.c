@@ -25,6 +25,11 @@ static PyObject *learnt_dict(const jm_learnt *learnt)
         {"p95_error", core_number(learnt->p95_error)},
         {"worst_error", core_number(learnt->worst_error)},
         {"worst_family", core_text(learnt->worst_family)},
+        {"idle_w", core_number(learnt->idle_w)},
+        {"idle_u_w", core_number(learnt->idle_u_w)},
+        {"gap_w", core_number(learnt->gap_w)},
+        {"gap_u_w", core_number(learnt->gap_u_w)},
+        {"noise_w", core_number(learnt->noise_w)},
     };
     return core_dict_take(items, sizeof items / sizeof *items);
 }

@@ -36,6 +36,13 @@ class Learnt:
         Root mean square over the kernels of the worst family.
     worst_family : str
         Its name; "" if there is none.
+    idle_w, idle_u_w : float or None
+        What the GPU draws at rest for longer than 20 ms with a program on it, W, and its standard uncertainty; None if
+        the recording does not show it.
+    gap_w, gap_u_w : float or None
+        The same in gaps of 1 to 20 ms.
+    noise_w : float or None
+        Standard deviation of a reading of the power sensor at rest, W, drift aside; None likewise.
     """
 
     board: str
@@ -53,6 +60,11 @@ class Learnt:
     p95_error: float
     worst_error: float
     worst_family: str
+    idle_w: float | None
+    idle_u_w: float | None
+    gap_w: float | None
+    gap_u_w: float | None
+    noise_w: float | None
 
 
 def learn_model(

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,17 @@
 
 #define PHASE "suite" /* of the suite's own recording */
 enum { USUAL_SECONDS = 120 };
+
+static void print_idle(const jm_learnt *l)
+{
+    bool rest = isfinite(l->idle_w), gap = isfinite(l->gap_w);
+    if (!rest && !gap)
+        printf("idle power: this recording does not tell it\n");
+    else
+        printf("idle, with a program on it:");
+    if (rest) printf(" %.0f W at rest%s", l->idle_w, gap ? "," : "\n");
+    if (gap) printf(" %.0f W in gaps of 1 to 20 ms\n", l->gap_w);
+}
 
 static void print(const jm_learnt *l)
 {
@@ -24,6 +36,7 @@ static void print(const jm_learnt *l)
            "the worst twentieth\n",
            1e2 * l->median_error, 1e2 * l->mean_error, 1e2 * l->p95_error);
     printf("worst family: %s, %.1f %%\n", l->worst_family, 1e2 * l->worst_error);
+    print_idle(l);
     if (l->left_out > 0) printf("%zu kernels on constant data are not in the weights\n", l->left_out);
     if (l->path[0] != '\0')
         printf("%s\n", l->path);
