@@ -9,11 +9,11 @@
 
 #include <math.h>
 
-/* Readings have told a state, and not what is believed of any (levels.c), where they have halved the variance
- * that it has by itself there. */
+/* Readings have told a state, and not what is believed of any (levels.c), where they leave a quarter of the
+ * variance that it has by itself there. */
 static bool is_told(double power_w, double variance, double seconds)
 {
-    return seconds > 0 && power_w > 0 && variance > 0 && variance <= pow(JM_GAP_RELATIVE_U * power_w, 2) / 2;
+    return seconds > 0 && power_w > 0 && variance > 0 && variance <= pow(JM_GAP_RELATIVE_U * power_w, 2) / 4;
 }
 
 static void take(jm__board_model *model, const jm__gaps *gaps, const jm__fit *fit)

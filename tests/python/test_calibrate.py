@@ -85,6 +85,24 @@ def test_calibrate_says_that_the_board_is_simulated_and_leaves_what_was_asked_fo
     assert not [path for path in (folder / "tmp").iterdir() if path.name.startswith("joulemap")]
 
 
+def test_what_the_board_draws_idle_is_learnt_near_the_hidden_truth(folder: Path) -> None:
+    """A simulated H200 draws 165 W in the first ms after work, 140 up to 20 ms, then 123 (sim/profiles/h200.json).
+
+    So 125 W in the rests of 0.2 s that this small suite has, told to 1 W, and 142 to 150 W in gaps of milliseconds,
+    told to 7 % if at all. Noise cannot be told from a drift in so few readings.
+    """
+    model = json.loads((folder / "model.json").read_text())
+    idle = {state["gap"]: state for state in model["idle"]}
+    rest = idle["longer"]
+    assert rest["power_w"] == pytest.approx(125, abs=4)
+    assert 0 < rest["u_w"] < 3
+    assert rest["seconds"] == pytest.approx(0.4, abs=0.1)
+    if "under 20 ms" in idle:
+        assert idle["under 20 ms"]["power_w"] == pytest.approx(146, rel=0.15)
+    assert model["noise_w"] is None
+    assert f"\nidle, with a program on it: {rest['power_w']:.0f} W at rest" in (folder / "said").read_text()
+
+
 def test_counters_tell_apart_what_the_sensor_cannot(folder: Path) -> None:
     (folder / "program.py").write_text(PROGRAM)
     words = ["record", "--sim", "h200", "--counters=60", "-fo", "run.joulemap", "--", sys.executable, "program.py"]
@@ -114,6 +132,10 @@ def test_python_learns_what_the_command_does(folder: Path, monkeypatch: pytest.M
     assert learnt.features == 8
     assert 0 < learnt.readings_used <= learnt.readings
     assert 0 < learnt.median_error <= learnt.p95_error < 0.3
+    model = json.loads((folder / "again.json").read_text())
+    rest = next(state for state in model["idle"] if state["gap"] == "longer")
+    assert (learnt.idle_w, learnt.idle_u_w) == pytest.approx((rest["power_w"], rest["u_w"]))
+    assert learnt.noise_w is None
     # A simulated board has no say in the reports of real ones.
     assert joulemap.learn_model(folder / "suite.joulemap", "suite") == replace(learnt, path=None)
     assert not (folder / "data").exists()

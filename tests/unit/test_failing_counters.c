@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "counter_samples.h"
 #include "failing_report.h"
+#include "learn/idle.h"
 #include "learn/leave_out.h"
 #include "model/board_model.h"
 #include "small_run.h"
@@ -115,6 +116,7 @@ typedef struct learnt {
     jm__lesson_rows rows;
     jm__weights weights;
     jm__left_out out;
+    jm__board_model model; /* what it says of gaps */
 } learnt;
 
 static void drop_lesson(void *context)
@@ -132,7 +134,8 @@ static jm_status take_lesson(learnt *l, jm_error *err)
     JM_TRY(jm__lesson_begin(&l->lesson, &run->dataset, "suite", 0, 1, err));
     JM_TRY(jm__lesson_rows_make(&l->rows, &l->lesson, response, err));
     JM_TRY(jm__weights_find(&l->weights, &l->rows, l->rows.usable, err));
-    return jm__left_out_find(&l->out, &l->lesson, &l->rows, &l->weights, err);
+    JM_TRY(jm__left_out_find(&l->out, &l->lesson, &l->rows, &l->weights, err));
+    return jm__idle_learn(&l->model, &l->lesson, err);
 }
 
 static jm_status make_lesson(void *context, jm_error *err)
@@ -155,6 +158,9 @@ static char *tell_lesson(void *context)
     for (size_t i = 0; i < l->rows.features; i++)
         jm__strbuf_format(&text, "%a +- %a\n", l->weights.x[i],
                           l->out.covariance[i * (l->rows.features + 1)]);
+    for (int s = 0; s < JM_IDLE_STATES; s++)
+        jm__strbuf_format(&text, "%a +- %a\n", l->model.idle[s].power_w, l->model.idle[s].u_w);
+    jm__strbuf_format(&text, "%a\n", l->model.noise_w);
     return jm__strbuf_take(&text);
 }
 

@@ -271,6 +271,44 @@ static void test_idle_columns_start_from_the_idle_power_and_work_from_the_busy(v
     blank_free(&b);
 }
 
+/* What is known of gaps takes the place of the least reading, but for before the first work; gaps that
+ * nothing is known of are like the mean of the others, 15 % each by itself. All gaps are off together by 12
+ * %. */
+static void test_gaps_start_from_what_is_known_of_them(void **state)
+{
+    (void)state;
+    static const jm_reading readings[] = {
+        {.t_ns = 1, .value = 500}, {.t_ns = 2, .value = 100}, {.t_ns = 3, .value = 300}};
+    enum { ALL = 1 + JM_IDLE_STATES };
+    static const jm__idle_known known = {
+        .power_w = {NAN, NAN, NAN, 160, 120}, .u_w = {0, 0, 0, 13, 10}, .together_u = 0.12};
+    static const double power_w[] = {300, 90, 140, 140, 160, 120}, u_w[] = {90, 54, 21, 21, 13, 10};
+    blank b;
+    blank_init(&b, ALL);
+    jm__reading_list learn = {0};
+    for (size_t i = 0; i < 3; i++)
+        assert_true(jm__vec_push(&learn, readings[i]));
+    const jm__levels_input input = {.sensor = &steady,
+                                    .readings = readings,
+                                    .reading_count = 3,
+                                    .design = &b.design,
+                                    .class_columns = 1,
+                                    .columns = ALL,
+                                    .idle = &known};
+    jm__belief belief;
+    assert_int_equal(jm__levels_believe(&belief, &input, &learn, NULL), JM_OK);
+    for (size_t k = 0; k < ALL; k++) {
+        assert_near(belief.value[k], power_w[k], 1e-6);
+        assert_near(belief.u[k], u_w[k], 1e-6);
+        for (size_t m = 0; m < ALL; m++)
+            assert_near(belief.covariance[k * ALL + m],
+                        k >= 2 && m >= 2 ? 0.12 * 0.12 * power_w[k] * power_w[m] : 0, 1e-6);
+    }
+    jm__belief_free(&belief);
+    jm__vec_free(&learn);
+    blank_free(&b);
+}
+
 static void test_without_readings_a_stretch_leaves_the_beliefs_as_they_are(void **state)
 {
     (void)state;
@@ -746,6 +784,7 @@ int main(void)
         cmocka_unit_test(test_a_belief_that_moves_takes_the_mean_along_by_its_weight),
         cmocka_unit_test(test_a_design_without_memory_for_its_blocks_keeps_none),
         cmocka_unit_test(test_idle_columns_start_from_the_idle_power_and_work_from_the_busy),
+        cmocka_unit_test(test_gaps_start_from_what_is_known_of_them),
         cmocka_unit_test(test_without_readings_a_stretch_leaves_the_beliefs_as_they_are),
         cmocka_unit_test(test_the_rest_teaches_as_surely_as_kinds_are_alike),
         cmocka_unit_test(test_a_stretch_tells_how_neighbours_hang_together),
