@@ -1,5 +1,5 @@
-/* What hardware counters are worth on a board, in watts: learnt once, used by every report of a run that has
- * counters (jm_report_options.model). docs/board-model.md tells of the file. */
+/* What hardware counters are worth on a board, in watts, and what it draws idle: learnt once, used by every
+ * report of a run of it (jm_report_options.model). docs/board-model.md tells of the file. */
 #ifndef JOULEMAP_MODEL_H
 #define JOULEMAP_MODEL_H
 

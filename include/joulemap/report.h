@@ -47,7 +47,7 @@ typedef enum jm_provenance {
         JM_PROVENANCE_COUNT
 } jm_provenance;
 
-#define JM_MODEL_NONE "none" /* counters are left out, though there are some */
+#define JM_MODEL_NONE "none" /* no model: counters are left out, though there are some */
 
 typedef struct jm_report_options {
     uint32_t size; /* sizeof(jm_report_options) */
@@ -59,8 +59,9 @@ typedef struct jm_report_options {
     int64_t to_ns;
     const char
         *belief; /* CSV file of what is known of powers beside the readings, NULL for none: docs/report.md */
-    const char *model; /* what counters are worth on this board (joulemap/model.h); NULL: its own, else the
-                          one that joulemap has for boards of its kind, else none; JM_MODEL_NONE: none */
+    const char *model; /* what counters are worth on this board, and what it draws idle (joulemap/model.h);
+                          NULL: its own, else, with counters, the one that joulemap has for boards of its
+                          kind, else none; JM_MODEL_NONE: none */
 } jm_report_options;
 
 /* Kinds of fields, and the type of each in C (jm_field_REAL). */
