@@ -334,6 +334,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingStart(CUpti_PmSampling_Start_Para
     if (result != CUPTI_SUCCESS) return result;
     CUpti_PmSampling_Object *object = params->pPmSamplingObject;
     if (!object->configured || object->pm.running) result = CUPTI_ERROR_INVALID_OPERATION;
+    if (object->pm.overflow) result = CUPTI_ERROR_UNKNOWN; /* as seen on an H100, driver 580 */
     if (result == CUPTI_SUCCESS) sim_pm_start(&object->pm, board, &world->labels, sim_world_settle());
     sim_leave();
     return result;

@@ -22,9 +22,11 @@
 #include <unistd.h>
 
 #define MS 1000000
+enum { CUPTI_UNKNOWN = 999 };
 
 static struct {
     bool initialised, enabled, configured, sampling;
+    bool full;                        /* its buffer was; only another object starts again */
     uint64_t started_ns, given, made; /* samples given out; made at the stop, 0: it goes on */
     uint64_t decodes;
     size_t metrics;      /* of the configuration */
@@ -148,6 +150,7 @@ FAKE(cuptiPmSamplingEnable, jm__pm_enable_params, object)
 {
     if (board.enabled) return JM_CUPTI_INVALID_OPERATION;
     board.enabled = true;
+    board.full = false;
     p->object = (void *)&board;
     return JM_CUPTI_SUCCESS;
 }
@@ -183,6 +186,7 @@ FAKE(cuptiPmSamplingCounterDataImageInitialize, jm__pm_data_initialize, data)
 FAKE(cuptiPmSamplingStart, jm__pm_do, object)
 {
     if (!board.configured || board.sampling || p->object == NULL) return JM_CUPTI_INVALID_OPERATION;
+    if (board.full) return CUPTI_UNKNOWN; /* as seen on an H100, driver 580 */
     board.sampling = true;
     board.started_ns = now_ns();
     board.given = board.made = 0;
@@ -207,6 +211,7 @@ FAKE(cuptiPmSamplingDecodeData, jm__pm_decode_params, overflow)
     memcpy(p->data, &decoded, sizeof decoded);
     board.decodes++;
     p->overflow = board.decodes == (uint64_t)number_of("FAKE_PM_OVERFLOW", 0);
+    board.full = board.full || p->overflow;
     return JM_CUPTI_SUCCESS;
 }
 

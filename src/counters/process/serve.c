@@ -23,6 +23,8 @@
 /* A hundred samples: less than an image holds, and a fraction of what the hardware's buffer does. */
 #define DECODE_NS (INT64_C(100) * JM_NS_PER_MS)
 enum { NICE = 10 };
+enum { RESTARTS = 3 };
+#define RESTART_NS JM_NS_PER_S
 /* A recorder that takes nothing for so long is gone, and somebody has a copy of its end of the link. */
 enum { TAKES_NOTHING_S = 60 };
 
@@ -110,12 +112,25 @@ static bool evaluate_one(server *s)
     return send_samples(s);
 }
 
-/* A full buffer takes no more: begin anew. */
+/* A full buffer takes no more: begin anew. A sampler whose buffer was full stops and starts, but may then
+ * give no samples, and not start a second time (H100, driver 580: CUPTI_ERROR_UNKNOWN), so another is made.
+ */
 static bool restart(server *s, jm__pm_fault *fault)
 {
     const int64_t once = 1;
+    jm__pm_fault ignored = {0};
     if (!say(s, JM_FRAME_LOST, &once, sizeof once)) return false;
-    return !s->sampling || (jm__pm_stop(&s->pm, fault) && jm__pm_start(&s->pm, fault));
+    if (!s->sampling) return true;
+    while (s->images.count > 0) /* they are of the old one */
+        if (!evaluate_one(s)) return false;
+    (void)jm__pm_stop(&s->pm, &ignored);
+    for (int attempt = 1;; attempt++) {
+        jm__pm_disable(&s->pm);
+        *fault = (jm__pm_fault){0};
+        if (jm__pm_enable(&s->pm, fault) && jm__pm_start(&s->pm, fault)) return true;
+        if (attempt == RESTARTS || fault->settled) return false;
+        jm__sleep_ns(RESTART_NS);
+    }
 }
 
 /* All that the hardware holds, as far as there are free images. */
