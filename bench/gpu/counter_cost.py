@@ -1,11 +1,11 @@
-"""What sampling hardware counters costs a training step beside kernel tracing: on and off, alternating in one process.
+"""What sampling hardware counters costs a training step beside kernel tracing: on and off, alternating, in one process.
 
-Sessions with kernels alone and sessions with kernels and counters (all of the time) take turns; each trains, and its
-steps are timed once counters have begun. The figure is the ratio of a session with counters to the mean of the sessions
-before and after it without: its median and the interval of the median; of wall time, and of the main thread's CPU time.
-The other process's CPU time is told as well.
+A model trains in one session with kernels and layers. Meanwhile `joulemap record --counters=60 -- sleep` samples the
+counters of the same board, again and again, with pauses: steps while counters are sampled are compared with steps in
+the pauses before and after, wall time and CPU time of the training's main thread. Counters are the board's, whoever
+samples them; this way nothing else changes. The recorder's own CPU time is told as well.
 
-    python bench/gpu/counter_cost.py --pairs 10 --out bench/results/overhead.txt
+    python bench/gpu/counter_cost.py --pairs 8 --out bench/results/overhead.txt
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from __future__ import annotations
 import argparse
 import datetime
 import os
+import resource
 import shlex
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +28,7 @@ import numpy as np
 import torch
 from subjects import Subject, make
 
-ALWAYS = 60.0
+START_S = 3.5  # until a recorder samples
 
 
 @dataclass(frozen=True)
@@ -36,30 +39,36 @@ class Cost:
     cpu_s: float
 
 
-def children_cpu_s() -> float:
-    times = os.times()
-    return times.children_user + times.children_system
-
-
-def session(subject: Subject, counters: bool, warm_s: float, seconds: float) -> Cost:
-    with joulemap.Session(kernels=True, counters=ALWAYS if counters else False) as run:
-        run.watch(subject.model)
-        walls, cpus = [], []
-        begin_s = time.monotonic()
-        while True:
-            wall_s, cpu_s = time.perf_counter(), time.thread_time()
-            subject.step()
-            torch.cuda.synchronize()
-            now_s = time.monotonic()
-            if now_s - begin_s > warm_s:
-                walls.append(time.perf_counter() - wall_s)
-                cpus.append(time.thread_time() - cpu_s)
-            if now_s - begin_s > warm_s + seconds:
-                break
-        quality = run.report(by="board").quality
-        if counters and not quality.counter_windows:
-            raise SystemExit(f"no counters: {quality.counters_missing}")
+def train(subject: Subject, seconds: float) -> Cost:
+    walls, cpus = [], []
+    end_s = time.perf_counter() + seconds
+    while time.perf_counter() < end_s:
+        wall_s, cpu_s = time.perf_counter(), time.thread_time()
+        subject.step()
+        torch.cuda.synchronize()
+        walls.append(time.perf_counter() - wall_s)
+        cpus.append(time.thread_time() - cpu_s)
     return Cost(statistics.median(walls), statistics.median(cpus))
+
+
+def with_counters(subject: Subject, seconds: float, folder: str) -> tuple[Cost, int]:
+    """Train while a recorder samples counters; the samples that lie in the time."""
+    file = Path(folder) / "counters.joulemap"
+    command = ["joulemap", "record", "--force", "--counters=60", "--no-kernels", "-o", str(file), "--", "sleep"]
+    own = {key: value for key, value in os.environ.items() if key != "JOULEMAP_RUN"}
+    began_s = time.monotonic()
+    with subprocess.Popen([*command, str(START_S + seconds)], env=own, stderr=subprocess.DEVNULL) as recorder:
+        train(subject, START_S)
+        begin_ns = time.monotonic_ns()
+        cost = train(subject, seconds - (time.monotonic() - began_s - START_S))
+        end_ns = time.monotonic_ns()
+        while recorder.poll() is None:
+            subject.step()
+        torch.cuda.synchronize()
+    quality = joulemap.Recording(str(file)).report(by="board", from_ns=begin_ns, to_ns=end_ns).quality
+    if not quality.counter_windows:
+        raise SystemExit(f"counters were not sampled: {quality.counters_missing or 'the recorder began too late'}")
+    return cost, quality.counter_windows
 
 
 def middle(ratios: list[float], seed: int = 0) -> str:
@@ -75,23 +84,25 @@ def main() -> None:
     parser.add_argument("--model", default="gpt", help="gpt, torchvision:NAME or transformers:TYPE")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--size", type=int, default=1024)
-    parser.add_argument("--pairs", type=int, default=10)
-    parser.add_argument("--warm", type=float, default=2.0, help="seconds until counters have begun")
-    parser.add_argument("--seconds", type=float, default=2.0, help="timed seconds of a session")
+    parser.add_argument("--pairs", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=2.5, help="timed seconds of each turn")
     parser.add_argument("--out", type=Path, help="append the figures to this file")
     args = parser.parse_args()
     torch.manual_seed(0)
     subject = make(args.model, args.batch, args.size, {})
-    for _ in range(5):
-        subject.step()
-    without = [session(subject, False, args.warm, args.seconds)]
-    with_them = []
-    helper_s = 0.0
-    for _ in range(args.pairs):
-        before_s = children_cpu_s()
-        with_them.append(session(subject, True, args.warm, args.seconds))
-        helper_s += children_cpu_s() - before_s
-        without.append(session(subject, False, args.warm, args.seconds))
+    samples = 0
+    with tempfile.TemporaryDirectory() as folder, joulemap.Session(kernels=True, counters=False) as run:
+        run.watch(subject.model)
+        train(subject, 2.0)
+        without, with_them = [train(subject, args.seconds)], []
+        for _ in range(args.pairs):
+            cost, count = with_counters(subject, args.seconds, folder)
+            with_them.append(cost)
+            samples += count
+            train(subject, 0.5)
+            without.append(train(subject, args.seconds))
+            print(f"{1e3 * without[-2].wall_s:.3f} {1e3 * cost.wall_s:.3f} ms", file=sys.stderr, flush=True)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     ratios: dict[str, list[float]] = {"wall_s": [], "cpu_s": []}
     for what, found in ratios.items():
         for one, before, after in zip(with_them, without, without[1:], strict=True):
@@ -101,12 +112,12 @@ def main() -> None:
             f"counters beside kernels and layers: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, "
             f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {os.cpu_count()} CPUs",
             "$ python " + shlex.join(["bench/gpu/counter_cost.py", *sys.argv[1:]]),
-            f"a step without: {1e3 * statistics.median(one.wall_s for one in without):.2f} ms, of them CPU of the main "
-            f"thread {1e3 * statistics.median(one.cpu_s for one in without):.2f} ms",
-            f"counters all of the time, {args.pairs} sessions between sessions without: "
-            f"wall {middle(ratios['wall_s'])}, CPU of the main thread {middle(ratios['cpu_s'])}",
-            f"CPU of joulemap's other processes: {helper_s / args.pairs:.2f} s a session of "
-            f"{args.warm + args.seconds:.0f} s",
+            f"a step without: {1e3 * statistics.median(one.wall_s for one in without):.3f} ms, of them CPU of the main "
+            f"thread {1e3 * statistics.median(one.cpu_s for one in without):.3f} ms",
+            f"while counters are sampled, {args.pairs} turns of {args.seconds} s: wall {middle(ratios['wall_s'])}, "
+            f"CPU of the main thread {middle(ratios['cpu_s'])}",
+            f"{samples} samples in those turns; CPU of the recorders, start and pauses included: "
+            f"{used.ru_utime + used.ru_stime:.1f} s",
         ]
     )
     print(text, flush=True)

@@ -48,14 +48,6 @@ def of(function: Callable[..., object], *inputs: Tensor, **options: object) -> C
     return lambda: function(*inputs, **options)
 
 
-def differentiated(function: Callable[..., Tensor], *inputs: Tensor) -> Call:
-    """Return the call of the backward pass alone."""
-    leaves = [tensor.requires_grad_() for tensor in inputs]
-    output = function(*leaves)
-    gradient = torch.randn_like(output)
-    return lambda: torch.autograd.grad(output, leaves, gradient, retain_graph=True)
-
-
 def clip(count: int) -> Call:
     weights = [normal(1024, 1024, dtype=FP32).requires_grad_() for _ in range(count)]
     for weight in weights:
@@ -113,9 +105,6 @@ KERNELS: dict[str, Callable[[], Call]] = {
     "rms-norm": lambda: of(functional.rms_norm, normal(16384, 2048), [2048]),
     "instance-norm": lambda: of(functional.instance_norm, normal(64, 128, 56, 56, dtype=FP32)),
     "max-pool-3d": lambda: of(functional.max_pool3d, normal(8, 64, 16, 56, 56, dtype=FP32), 2),
-    "adaptive-pool-backward": lambda: differentiated(
-        lambda x: functional.adaptive_avg_pool2d(x, 7), normal(64, 256, 56, 56, dtype=FP32)
-    ),
     "rfft": lambda: of(torch.fft.rfft, normal(4096, 8192, dtype=FP32)),
     "distances": lambda: of(torch.cdist, normal(2048, 512, dtype=FP32), normal(2048, 512, dtype=FP32)),
     "product-complex": lambda: of(torch.matmul, *(torch.randn(2, 1024, 1024, device="cuda") + 0j for _ in range(2))),
