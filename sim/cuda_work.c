@@ -186,6 +186,14 @@ int cuModuleGetFunction(sim_object **function, sim_object *module, const char *n
     return module != NULL && name != NULL ? give(__func__, function) : SIM_CUDA_INVALID_VALUE;
 }
 
+SIM_EXPORT int cuFuncSetAttribute(sim_object *function, int attribute, int value);
+int cuFuncSetAttribute(sim_object *function, int attribute, int value)
+{
+    (void)attribute;
+    (void)value;
+    return function != NULL ? sim_cuda_check(__func__) : SIM_CUDA_INVALID_VALUE;
+}
+
 SIM_EXPORT int cuLaunchKernel(sim_object *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                               sim_object *stream, void **arguments, void **extra);

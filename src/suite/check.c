@@ -30,7 +30,8 @@ static jm_status check_functions(const char *source, const char *image, size_t s
 {
     char function[NAME];
     for (size_t i = 0; i < suite_kernel_count; i++) {
-        if (strcmp(suite_kernels[i].source, source) != 0 || suite_kernels[i].capability > capability)
+        if (strcmp(suite_kernels[i].source, source) != 0 ||
+            !suite_kernel_is_for(&suite_kernels[i], capability))
             continue;
         suite_kernel_function(&suite_kernels[i], function, sizeof function);
         if (memmem(image, size, function, strlen(function)) == NULL)
@@ -38,6 +39,20 @@ static jm_status check_functions(const char *source, const char *image, size_t s
                               function);
     }
     return JM_OK;
+}
+
+/* Is there a kernel of this source for the GPU, and does it want what that alone has? */
+static bool is_wanted(const char *source, int capability, bool *own)
+{
+    bool listed = false;
+    *own = false;
+    for (size_t i = 0; i < suite_kernel_count; i++) {
+        if (strcmp(suite_kernels[i].source, source) != 0) continue;
+        listed = true;
+        *own = suite_kernels[i].capability < 0;
+        if (suite_kernel_is_for(&suite_kernels[i], capability)) return true;
+    }
+    return !listed; /* data.cu */
 }
 
 jm_status suite_compile_all(int capability, bool simulated, jm_error *err)
@@ -51,7 +66,12 @@ jm_status suite_compile_all(int capability, bool simulated, jm_error *err)
     for (size_t i = 0; (source = suite_source_name(i)) != NULL; i++) {
         char *image;
         size_t size;
-        SUITE_TRY(suite_compiler_compile(&compiler, source, &image, &size, err));
+        bool own;
+        if (!is_wanted(source, capability, &own)) {
+            printf("%s.cu: not for this GPU\n", source);
+            continue;
+        }
+        SUITE_TRY(suite_compiler_compile(&compiler, source, own, &image, &size, err));
         jm_status status = check_functions(source, image, size, capability, err);
         free(image);
         if (status != JM_OK) return status;

@@ -152,7 +152,7 @@ static jm_status take_image(const suite_compiler *compiler, suite_program progra
     return fail_call("nvrtcGetCUBIN", code, err);
 }
 
-jm_status suite_compiler_compile(const suite_compiler *compiler, const char *source, char **image,
+jm_status suite_compiler_compile(const suite_compiler *compiler, const char *source, bool own, char **image,
                                  size_t *size, jm_error *err)
 {
     char target[48], name[64];
@@ -161,8 +161,8 @@ jm_status suite_compiler_compile(const suite_compiler *compiler, const char *sou
     char *text = suite_source_text(source), *common = suite_source_text("common");
     *image = NULL;
     jm_status status = JM_OK;
-    snprintf(target, sizeof target, "--gpu-architecture=%s_%d", compiler->binary ? "sm" : "compute",
-             compiler->capability);
+    snprintf(target, sizeof target, "--gpu-architecture=%s_%d%s", compiler->binary ? "sm" : "compute",
+             compiler->capability, own ? "a" : "");
     snprintf(name, sizeof name, "%s.cu", source);
     int code = -1;
     if (text == NULL || common == NULL) {

@@ -38,9 +38,10 @@ typedef struct suite_compiler {
 jm_status suite_compiler_load(suite_compiler *compiler, int capability, int driver, bool simulated,
                               jm_error *err);
 
-/* The image of a source of the suite ("norm"), to be freed, and its bytes (`size` may be NULL).
- * NOT_SUPPORTED: it does not compile; the text has the compiler's first words. */
-jm_status suite_compiler_compile(const suite_compiler *compiler, const char *source, char **image,
+/* `own`: with what the GPU's capability alone has (sm_90a). The image of a source of the suite ("norm"), to
+ * be freed, and its bytes (`size` may be NULL). NOT_SUPPORTED: it does not compile; the text has the
+ * compiler's first words. */
+jm_status suite_compiler_compile(const suite_compiler *compiler, const char *source, bool own, char **image,
                                  size_t *size, jm_error *err);
 
 #endif

@@ -31,6 +31,7 @@ typedef uint64_t suite_address;                      /* in the GPU's memory; 0: 
     X(cuMemAlloc_v2, (suite_address * address, size_t bytes))                                                \
     X(cuModuleLoadData, (suite_cuda_handle * module, const void *image))                                     \
     X(cuModuleGetFunction, (suite_cuda_handle * function, suite_cuda_handle module, const char *name))       \
+    X(cuFuncSetAttribute, (suite_cuda_handle function, int attribute, int value))                            \
     X(cuLaunchKernel, (suite_cuda_handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,        \
                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,          \
                        suite_cuda_handle stream, void **arguments, void **extra))                            \

@@ -61,6 +61,11 @@ bool suite_kernel_is_heavy(const suite_kernel *kernel)
     return false;
 }
 
+bool suite_kernel_is_for(const suite_kernel *kernel, int capability)
+{
+    return kernel->capability < 0 ? capability == -kernel->capability : capability >= kernel->capability;
+}
+
 /* Tiles and packs fit: a large number stays a multiple of 1024, a small one of 8. */
 void suite_kernel_scale(const suite_kernel *kernel, double share, uint64_t n[4])
 {

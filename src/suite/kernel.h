@@ -43,7 +43,10 @@ typedef struct suite_needs {
     bool weights;            /* b and c are weights, not activations */
     bool keeps;              /* what it writes is what it began with: memory of its own, zeros at first */
     int blocks;              /* of 256 threads, a multiprocessor; 0: one for every fourth multiprocessor */
+    uint32_t shared_bytes;   /* of memory that a block gets at its launch */
 } suite_needs;
+
+#define SUITE_ONLY(capability) (-(capability))
 
 typedef struct suite_kernel {
     const char *family, *what; /* of its name */
@@ -52,7 +55,7 @@ typedef struct suite_kernel {
     suite_needs (*needs)(const uint64_t n[4]);
     uint64_t n[4];  /* its size on an H100; the first number goes with the size of the board */
     unsigned kinds; /* SUITE_KIND_BITs */
-    int capability; /* the least; 80: 8.0, 0: any */
+    int capability; /* the least; 80: 8.0, 0: any; SUITE_ONLY(90): 9.0 alone, with what no other one has */
 } suite_kernel;
 
 extern const suite_kernel suite_kernels[];
@@ -71,6 +74,9 @@ void suite_kernel_function(const suite_kernel *kernel, char *text, size_t size);
 
 /* Of a family that draws more than the others, as a matrix product does. */
 bool suite_kernel_is_heavy(const suite_kernel *kernel);
+
+/* Can a GPU of this capability run it? */
+bool suite_kernel_is_for(const suite_kernel *kernel, int capability);
 
 /* Its size on a board of this share of an H100. */
 void suite_kernel_scale(const suite_kernel *kernel, double share, uint64_t n[4]);

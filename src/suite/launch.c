@@ -9,8 +9,17 @@ static int launch(const suite_driver *driver, const suite_call *call)
 {
     suite_work work = call->work;
     void *arguments[] = {&work};
-    return driver->cuLaunchKernel(call->function, call->blocks, 1, 1, SUITE_THREADS, 1, 1, 0, driver->stream,
-                                  arguments, NULL);
+    return driver->cuLaunchKernel(call->function, call->blocks, 1, 1, SUITE_THREADS, 1, 1, call->shared_bytes,
+                                  driver->stream, arguments, NULL);
+}
+
+jm_status suite_allow(const suite_driver *driver, const suite_call *call, const char *name, jm_error *err)
+{
+    enum { USUAL_BYTES = 48 << 10, MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
+    if (call->shared_bytes <= USUAL_BYTES) return JM_OK;
+    int code =
+        driver->cuFuncSetAttribute(call->function, MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)call->shared_bytes);
+    return code == 0 ? JM_OK : suite_driver_fail(driver, code, "cuFuncSetAttribute", name, err);
 }
 
 jm_status suite_play(const suite_driver *driver, const suite_call *call, const char *name, uint32_t calls,

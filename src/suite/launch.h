@@ -19,8 +19,12 @@ typedef struct suite_work {
 typedef struct suite_call {
     suite_cuda_handle function;
     uint32_t blocks;
+    uint32_t shared_bytes; /* of each */
     suite_work work;
 } suite_call;
+
+/* Let its function have its shared memory, where that is more than others get. */
+jm_status suite_allow(const suite_driver *driver, const suite_call *call, const char *name, jm_error *err);
 
 /* Launch it so many times, one behind the other, wait for their end: `seconds` from the begin of the first to
  * the end of the last. `name` is for the error. */

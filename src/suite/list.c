@@ -28,9 +28,18 @@
 
 const suite_kernel suite_kernels[] = {
     /* matrix products by tensor cores: rows, columns, depth */
+    LINE("product", "wgmma", "hopper", BF16, wide, N(8192, 4096, 4096), BOTH, SUITE_ONLY(90)),
+    LINE("product", "wgmma", "hopper", BF16, wide, N(4096, 4096, 4096), ALL, SUITE_ONLY(90)),
+    LINE("product", "wgmma", "hopper", BF16, wide, N(2048, 2048, 2048), R, SUITE_ONLY(90)),
+    LINE("product", "wgmma", "hopper", BF16, wide, N(16384, 768, 3072), T, SUITE_ONLY(90)),
+    LINE("product", "wgmma", "hopper", BF16, wide, N(16384, 4096, 256), R, SUITE_ONLY(90)),
+    LINE("product", "wgmma", "hopper", FP16, wide, N(4096, 4096, 4096), BOTH, SUITE_ONLY(90)),
+    LINE("product", "wgmma", "hopper", TF32, wide, N(4096, 4096, 2048), BOTH, SUITE_ONLY(90)),
+    LINE("product", "wgmma", "hopper", INT8, wide, N(4096, 4096, 4096), R, SUITE_ONLY(90)),
+    LINE("product", "wgmma-resident", "hopper", BF16, wide, N(4096, 4096, 8192), BOTH, SUITE_ONLY(90)),
     LINE("product", "mma", "product", BF16, product, N(4096, 4096, 4096), ALL, 80),
     LINE("product", "mma", "product", BF16, product, N(2048, 2048, 2048), BOTH, 80),
-    LINE("product", "mma", "product", BF16, product, N(16384, 768, 3072), T, 80),
+    LINE("product", "mma", "product", BF16, product, N(8192, 768, 3072), T, 80),
     LINE("product", "mma", "product", BF16, product, N(32768, 128, 512), R, 80),
     LINE("product", "mma", "product", BF16, product, N(2048, 256, 8192), R, 80),
     LINE("product", "mma", "product", BF16, product, N(8192, 4096, 128), BOTH, 80),

@@ -10,7 +10,8 @@
 static void load(const suite_modules *modules, suite_module *one)
 {
     char *image, what[96];
-    if (suite_compiler_compile(modules->compiler, one->source, &image, NULL, &one->fault) != JM_OK) return;
+    if (suite_compiler_compile(modules->compiler, one->source, one->own, &image, NULL, &one->fault) != JM_OK)
+        return;
     int code = modules->driver->cuModuleLoadData(&one->module, image);
     free(image);
     if (code == 0) return;
@@ -20,7 +21,7 @@ static void load(const suite_modules *modules, suite_module *one)
     one->fault.status = JM_NOT_SUPPORTED; /* other sources may be loaded */
 }
 
-jm_status suite_modules_find(suite_modules *modules, const char *source, const char *function,
+jm_status suite_modules_find(suite_modules *modules, const char *source, bool own, const char *function,
                              suite_cuda_handle *handle, jm_error *err)
 {
     size_t i = 0;
@@ -29,7 +30,7 @@ jm_status suite_modules_find(suite_modules *modules, const char *source, const c
     if (i == SUITE_MODULES_MAX) return suite_fail(err, JM_LIMIT, "", "too many sources");
     suite_module *one = &modules->items[i];
     if (i == modules->count) {
-        *one = (suite_module){.source = source};
+        *one = (suite_module){.source = source, .own = own};
         modules->count++;
         load(modules, one);
     }

@@ -9,6 +9,7 @@ enum { SUITE_MODULES_MAX = 32 };
 
 typedef struct suite_module {
     const char *source;
+    bool own;                 /* compiled with what the GPU's capability alone has */
     suite_cuda_handle module; /* NULL: it does not compile or load */
     jm_error fault;           /* then */
 } suite_module;
@@ -20,8 +21,8 @@ typedef struct suite_modules {
     size_t count;
 } suite_modules;
 
-/* A function of kernels/SOURCE.cu; `source` stays the caller's. */
-jm_status suite_modules_find(suite_modules *modules, const char *source, const char *function,
+/* A function of kernels/SOURCE.cu (`own`: as suite_compiler_compile has it); `source` stays the caller's. */
+jm_status suite_modules_find(suite_modules *modules, const char *source, bool own, const char *function,
                              suite_cuda_handle *handle, jm_error *err);
 
 #endif

@@ -68,6 +68,15 @@ suite_needs suite_tiles(const uint64_t n[4])
     return needs;
 }
 
+suite_needs suite_wide(const uint64_t n[4])
+{
+    enum { STAGES = 4, ROWS = 128 + 256, ROW_BYTES = 128, ALIGN = 1024 };
+    suite_needs needs = suite_product(n);
+    needs.blocks = 1;
+    needs.shared_bytes = STAGES * ROWS * ROW_BYTES + ALIGN;
+    return needs;
+}
+
 suite_needs suite_gather(const uint64_t n[4])
 {
     const uint64_t wide = or_one(n[2]);

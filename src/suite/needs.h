@@ -20,6 +20,7 @@ suite_needs suite_rows2(const uint64_t n[4]); /* two operands of that size, the 
 /* (n[0] x n[2]) times (n[1] x n[2]) transposed. */
 suite_needs suite_product(const uint64_t n[4]); /* by tiles that fill a multiprocessor */
 suite_needs suite_tiles(const uint64_t n[4]);   /* by smaller ones */
+suite_needs suite_wide(const uint64_t n[4]);    /* by one that fills its shared memory: kernels/hopper.cu */
 
 /* n[0] indices into n[1] rows of n[2] elements (0: of one). */
 suite_needs suite_gather(const uint64_t n[4]);

@@ -74,15 +74,13 @@ void suite_played_free(suite_played *played)
     *played = (suite_played){0};
 }
 
-/* The longest matrix product, as training draws most with it; where there is none, the longest of all. */
+/* The first matrix product of the list, as training draws most with it; where there is none, the first of
+ * all. */
 static const suite_entry *heaviest(const suite_ready *ready)
 {
-    const suite_entry *best = &ready->entries[0];
-    for (size_t i = 1; i < ready->count; i++) {
-        const suite_entry *one = &ready->entries[i];
-        if (one->best != best->best ? one->best : one->call_s > best->call_s) best = one;
-    }
-    return best;
+    for (size_t i = 0; i < ready->count; i++)
+        if (ready->entries[i].best) return &ready->entries[i];
+    return &ready->entries[0];
 }
 
 jm_status suite_play_square_wave(const suite_player *player, double seconds, jm_error *err)

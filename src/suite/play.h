@@ -24,8 +24,8 @@ jm_status suite_play_all(const suite_player *player, double seconds, bool (*told
                          suite_played *played, jm_error *err);
 void suite_played_free(suite_played *played);
 
-/* Switch between the longest matrix product and rest, each for a random time: out of it the sensor's response
- * and lag are learnt. */
+/* Switch between the first matrix product of the list and rest, each for a random time: out of it the
+ * sensor's response and lag are learnt. */
 jm_status suite_play_square_wave(const suite_player *player, double seconds, jm_error *err);
 
 #endif

@@ -73,6 +73,7 @@ static jm_status give(suite_entry *entry, const suite_kernel *kernel, suite_stoc
         (needs.keeps ? suite_stock_own : suite_stock_scratch)(stock, wide * needs.out, &work->out, err));
     const int processors = stock->driver->multiprocessors;
     const int blocks = needs.blocks > 0 ? needs.blocks * processors : processors / SHARE_BLOCKS;
+    entry->call.shared_bytes = needs.shared_bytes;
     entry->call.blocks = (uint32_t)(blocks > 0 ? blocks : 1);
     return JM_OK;
 }
@@ -105,13 +106,15 @@ static jm_status make(suite_entry *entry, const suite_kernel *kernel, suite_kind
     suite_kernel_name(kernel, entry->call.work.n, entry->name, sizeof entry->name);
     entry->best =
         strcmp(kernel->family, "product") == 0 && kernel->type == SUITE_BF16 && kind == SUITE_RANDOM;
-    if (stock->driver->capability < kernel->capability)
-        return suite_fail(err, JM_NOT_SUPPORTED, "", "needs compute capability %d.%d",
-                          kernel->capability / 10, kernel->capability % 10);
+    if (!suite_kernel_is_for(kernel, stock->driver->capability))
+        return suite_fail(err, JM_NOT_SUPPORTED, "", "needs compute capability %.1f%s",
+                          abs(kernel->capability) / 10.0, kernel->capability < 0 ? " itself" : "");
     suite_kernel_function(kernel, function, sizeof function);
-    SUITE_TRY(suite_modules_find(stock->modules, kernel->source, function, &entry->call.function, err));
+    SUITE_TRY(suite_modules_find(stock->modules, kernel->source, kernel->capability < 0, function,
+                                 &entry->call.function, err));
     entry->call.work.seed = (uint32_t)suite_chance_bits(chance);
     SUITE_TRY(give(entry, kernel, stock, err));
+    SUITE_TRY(suite_allow(stock->driver, &entry->call, entry->name, err));
     SUITE_TRY(time_calls(entry, stock->driver, err));
     suite_burst_lengths(chance, lengths_s);
     for (int i = 0; i < SUITE_LENGTHS; i++)

@@ -31,7 +31,7 @@ static jm_status fill(suite_stock *stock, suite_kind kind, suite_type type, bool
                                 .rounds = 1,
                                 .seed = stock->seed + 16 * (uint32_t)type + 2 * (uint32_t)kind + weights}};
     suite_type_maker(type, maker, sizeof maker);
-    SUITE_TRY(suite_modules_find(stock->modules, "data", maker, &call.function, err));
+    SUITE_TRY(suite_modules_find(stock->modules, "data", false, maker, &call.function, err));
     return suite_play(stock->driver, &call, maker, 1, &seconds, err);
 }
 

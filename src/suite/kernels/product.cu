@@ -132,12 +132,12 @@ template <class M> __device__ void product(const work &w)
     });
 }
 
-// What lies in registers, over and over: tensor cores without the ways to them. n[0] words are read.
+// What lies in registers, over and over: tensor cores without the ways to them. n[0] elements of two bytes.
 template <class M> __device__ void registers(const work &w)
 {
     const u32 *a = (const u32 *)w.a;
     typename M::sum sums[8][4] = {};
-    for_each(w, w.n[0] / 6, [&](u64 i) {
+    for_each(w, w.n[0] / 12, [&](u64 i) {
         u32 words[6];
         for (int k = 0; k < 6; k++) words[k] = a[6 * i + k];
         for (int k = 0; k < 64; k++)
