@@ -124,18 +124,20 @@ static jm_status make(suite_entry *entry, const suite_kernel *kernel, suite_kind
 
 /* ---- all */
 
-static void leave_out(suite_ready *ready, const suite_entry *entry, const char *text)
+static void leave_out(suite_ready *ready, const suite_entry *entry, const jm_error *fault)
 {
+    char text[sizeof ready->reasons->text];
     size_t i = 0;
-    while (i < ready->reason_count &&
-           strncmp(ready->reasons[i].text, text, sizeof ready->reasons->text - 1) != 0)
+    snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, fault->text);
+    while (i < ready->reason_count && strcmp(ready->reasons[i].text, text) != 0)
         i++;
     ready->left_out++;
     if (i == SUITE_REASONS_MAX) return;
     suite_reason *reason = &ready->reasons[i];
     if (i == ready->reason_count) {
         ready->reason_count++;
-        snprintf(reason->text, sizeof reason->text, "%.*s", (int)sizeof reason->text - 1, text);
+        memcpy(reason->text, text, sizeof text);
+        snprintf(reason->hint, sizeof reason->hint, "%.*s", (int)sizeof reason->hint - 1, fault->hint);
     }
     if (reason->count < SUITE_REASON_NAMES)
         snprintf(reason->names[reason->count], SUITE_NAME, "%s", entry->name);
@@ -159,7 +161,7 @@ static jm_status make_kinds(suite_ready *ready, const suite_kernel *kernel, bool
         if (status == JM_OK)
             ready->count++;
         else if (is_of_one_kernel(status))
-            leave_out(ready, entry, fault.text);
+            leave_out(ready, entry, &fault);
         else {
             if (err != NULL) *err = fault;
             return status;
@@ -180,7 +182,7 @@ jm_status suite_make_ready(suite_ready *ready, const suite_kernel *const *kernel
         if (!told((double)(i + 1) / (double)count)) break;
     }
     if (ready->count > 0 || ready->reason_count == 0) return JM_OK;
-    return suite_fail(err, JM_NOT_SUPPORTED, "", "no kernel of the suite runs here: %s",
+    return suite_fail(err, JM_NOT_SUPPORTED, ready->reasons[0].hint, "no kernel of the suite runs here: %s",
                       ready->reasons[0].text);
 }
 

@@ -22,7 +22,7 @@ typedef struct suite_entry {
 } suite_entry;
 
 typedef struct suite_reason {
-    char text[200];
+    char text[200], hint[160];
     char names[SUITE_REASON_NAMES][SUITE_NAME]; /* the first of them */
     size_t count;
 } suite_reason;

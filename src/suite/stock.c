@@ -10,7 +10,7 @@ static const double least_share = 0.5;
 
 uint64_t suite_stock_length(suite_type type, double share)
 {
-    static const uint64_t rare[SUITE_TYPE_COUNT] = {[SUITE_FP16] = 40 * (uint64_t)MI,
+    static const uint64_t rare[SUITE_TYPE_COUNT] = {[SUITE_FP16] = 48 * (uint64_t)MI,
                                                     [SUITE_FP64] = 20 * (uint64_t)MI,
                                                     [SUITE_INT32] = 36 * (uint64_t)MI,
                                                     [SUITE_INDEX] = 16 * (uint64_t)MI};
