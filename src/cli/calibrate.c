@@ -186,7 +186,7 @@ const cli_verb cli_verb_calibrate = {
     .usage = "[options]",
     .summary = "learn what hardware counters are worth on a GPU",
     .description =
-        "Plays some 170 short kernels or more on the GPU for two minutes, records power and hardware "
+        "Plays some 190 short kernels on the GPU for two minutes, records power and hardware "
         "counters, and "
         "learns how many watts each counter stands for. From then on reports of this GPU's recordings tell "
         "kernels apart that the power sensor alone cannot. The model is kept by the GPU's UUID below "
