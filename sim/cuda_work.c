@@ -9,12 +9,17 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #define LAUNCH_NS INT64_C(200000)
 
-enum { MULTIPROCESSOR_COUNT = 16, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, MULTIPROCESSORS = 132 };
+enum {
+    MULTIPROCESSOR_COUNT = 16,
+    CAPABILITY_MAJOR = 75,
+    CAPABILITY_MINOR = 76,
+    MULTIPROCESSORS = 132,
+    EVENTS_MAX = 64
+};
 
 typedef struct sim_object {
     int64_t t_ns; /* of an event: when what was launched before it ends */
@@ -23,7 +28,9 @@ typedef struct sim_object {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t busy_until_ns; /* lock held */
 static uint64_t taken_bytes;  /* likewise */
-static sim_object any;        /* a context, a stream, a module, a function */
+static sim_object events[EVENTS_MAX];
+static size_t event_count; /* likewise */
+static sim_object any;     /* a context, a stream, a module, a function */
 
 /* When the stream has nothing left to do, after `longer_ns` more of work. */
 static int64_t end_of_work(int64_t longer_ns)
@@ -135,7 +142,9 @@ int cuEventCreate(sim_object **event, unsigned flags)
     if (event == NULL) return SIM_CUDA_INVALID_VALUE;
     int result = sim_cuda_check(__func__);
     if (result != SIM_CUDA_SUCCESS) return result;
-    *event = calloc(1, sizeof **event); /* as long as the process */
+    pthread_mutex_lock(&lock);
+    *event = event_count < EVENTS_MAX ? &events[event_count++] : NULL; /* as long as the process */
+    pthread_mutex_unlock(&lock);
     return *event != NULL ? SIM_CUDA_SUCCESS : SIM_CUDA_OUT_OF_MEMORY;
 }
 

@@ -23,6 +23,7 @@ static const struct {
     {101, JM_NO_DEVICE, "CUDA_VISIBLE_DEVICES may name one that is not there"},
     {201, JM_BUSY, "another process may have the GPU for itself"},
     {214, JM_DEVICE_LOST, "check `dmesg` for Xid messages; the GPU may need a reset"},
+    {701, JM_NOT_SUPPORTED, ""}, /* a kernel asks for more than a multiprocessor has */
     {719, JM_DEVICE_LOST, "check `dmesg` for Xid messages; the GPU may need a reset"},
     {800, JM_NO_PERMISSION, "this user may not use the GPU: look at /dev/nvidia*"},
     {802, JM_BUSY, "the system is not ready yet: is nvidia-fabricmanager running?"},

@@ -17,9 +17,11 @@ jm_status suite_allow(const suite_driver *driver, const suite_call *call, const 
 {
     enum { USUAL_BYTES = 48 << 10, MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
     if (call->shared_bytes <= USUAL_BYTES) return JM_OK;
-    int code =
-        driver->cuFuncSetAttribute(call->function, MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)call->shared_bytes);
-    return code == 0 ? JM_OK : suite_driver_fail(driver, code, "cuFuncSetAttribute", name, err);
+    if (driver->cuFuncSetAttribute(call->function, MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)call->shared_bytes) ==
+        0)
+        return JM_OK;
+    return suite_fail(err, JM_NOT_SUPPORTED, "", "%s: no %u bytes of shared memory", name,
+                      call->shared_bytes);
 }
 
 jm_status suite_play(const suite_driver *driver, const suite_call *call, const char *name, uint32_t calls,

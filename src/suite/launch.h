@@ -23,7 +23,8 @@ typedef struct suite_call {
     suite_work work;
 } suite_call;
 
-/* Let its function have its shared memory, where that is more than others get. */
+/* Let its function have its shared memory, where that is more than others get. NOT_SUPPORTED: this GPU
+ * has not so much. */
 jm_status suite_allow(const suite_driver *driver, const suite_call *call, const char *name, jm_error *err);
 
 /* Launch it so many times, one behind the other, wait for their end: `seconds` from the begin of the first to

@@ -84,6 +84,23 @@ static void add_environment(suite_paths *paths, const char *prefix)
         add_packages(paths, site_packages);
 }
 
+/* That of each python3 on PATH, whose links lead away from its packages. */
+static void add_from_path(suite_paths *paths)
+{
+    const char *rest = variable("PATH");
+    while (rest != NULL && *rest != '\0') {
+        char python[SUITE_PATH], prefix[SUITE_PATH];
+        const int length = (int)strcspn(rest, ":");
+        if (length > 0 && length < SUITE_PATH - 16) {
+            snprintf(python, sizeof python, "%.*s/python3", length, rest);
+            snprintf(prefix, sizeof prefix, "%.*s/..", length, rest);
+            if (access(python, X_OK) == 0) add_environment(paths, prefix);
+        }
+        rest += length;
+        rest += *rest == ':';
+    }
+}
+
 static void add_python(suite_paths *paths)
 {
     char folder[SUITE_PATH], above[SUITE_PATH + 8];
@@ -98,6 +115,8 @@ static void add_python(suite_paths *paths)
         snprintf(above, sizeof above, "%s/..", dirname(folder));
         add_environment(paths, above);
     }
+    if (variable("CONDA_PREFIX") != NULL) add_environment(paths, variable("CONDA_PREFIX"));
+    add_from_path(paths);
     if (home != NULL) {
         snprintf(above, sizeof above, "%s/.local", home);
         add_environment(paths, above);

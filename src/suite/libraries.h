@@ -18,8 +18,9 @@ typedef struct suite_paths {
 
 /* All libnvrtcs that may be there: JOULEMAP_NVRTC, that or none; that of the simulated board, if it is one;
  * else the loader's, by their names of CUDA 13, 12 and 11.2; the toolkit's (CUDA_HOME, CUDA_PATH,
- * /usr/local/cuda); those of packages of Python: beside this program, in VIRTUAL_ENV, of the Python that
- * JOULEMAP_PYTHON names, of the user and of the machine. */
+ * /usr/local/cuda); those of packages of Python: beside this program, in VIRTUAL_ENV and
+ * CONDA_PREFIX, of the Python that JOULEMAP_PYTHON names, of each python3 on PATH, of the user and of the
+ * machine. */
 void suite_libnvrtc_paths(suite_paths *paths, bool simulated);
 
 #endif

@@ -40,5 +40,7 @@ jm_status suite_modules_find(suite_modules *modules, const char *source, bool ow
     }
     int code = modules->driver->cuModuleGetFunction(handle, one->module, function);
     if (code == 0) return JM_OK;
-    return suite_driver_fail(modules->driver, code, "cuModuleGetFunction", function, err);
+    suite_driver_fail(modules->driver, code, "cuModuleGetFunction", function, err);
+    if (err != NULL) err->status = JM_NOT_SUPPORTED;
+    return JM_NOT_SUPPORTED;
 }

@@ -21,7 +21,8 @@ typedef struct suite_modules {
     size_t count;
 } suite_modules;
 
-/* A function of kernels/SOURCE.cu (`own`: as suite_compiler_compile has it); `source` stays the caller's. */
+/* A function of kernels/SOURCE.cu (`own`: as suite_compiler_compile has it); `source` stays the caller's.
+ * NOT_SUPPORTED: it does not compile, cannot be loaded, or is not there. */
 jm_status suite_modules_find(suite_modules *modules, const char *source, bool own, const char *function,
                              suite_cuda_handle *handle, jm_error *err);
 

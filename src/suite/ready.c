@@ -31,21 +31,31 @@ void suite_burst_lengths(suite_chance *chance, double lengths_s[SUITE_LENGTHS])
 
 /* ---- which */
 
-/* How many kernels of its family stand before it. */
-static size_t rank_of(size_t number)
+/* How many kernels of its family stand before it that this GPU can run. */
+static size_t rank_of(size_t number, int capability)
 {
     size_t rank = 0;
     for (size_t i = 0; i < number; i++)
-        rank += strcmp(suite_kernels[i].family, suite_kernels[number].family) == 0;
+        rank += strcmp(suite_kernels[i].family, suite_kernels[number].family) == 0 &&
+                suite_kernel_is_for(&suite_kernels[i], capability);
     return rank;
 }
 
-size_t suite_choose(double seconds, const suite_kernel **chosen)
+size_t suite_choose_all(const suite_kernel **chosen)
 {
-    size_t wanted = (size_t)fmax(1, seconds / SUITE_ENOUGH_S), count = 0;
+    for (size_t i = 0; i < suite_kernel_count; i++)
+        chosen[i] = &suite_kernels[i];
+    return suite_kernel_count;
+}
+
+size_t suite_choose(double seconds, int capability, const suite_kernel **chosen)
+{
+    const size_t wanted = (size_t)fmax(1, seconds / SUITE_ENOUGH_S);
+    size_t count = 0;
     for (size_t rank = 0; rank < suite_kernel_count && count < wanted; rank++)
         for (size_t i = 0; i < suite_kernel_count && count < wanted; i++)
-            if (rank_of(i) == rank) chosen[count++] = &suite_kernels[i];
+            if (suite_kernel_is_for(&suite_kernels[i], capability) && rank_of(i, capability) == rank)
+                chosen[count++] = &suite_kernels[i];
     return count;
 }
 

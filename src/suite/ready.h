@@ -41,10 +41,12 @@ double suite_share_of(const suite_driver *driver);
 /* Draw the lengths of a kernel's bursts in seconds: log-uniform over 1 to 20 ms, one from each part of it. */
 void suite_burst_lengths(suite_chance *chance, double lengths_s[SUITE_LENGTHS]);
 
-/* Of all kernels as many lines of one kind of data as get enough time in so many seconds, of as many families
- * as there are: for a simulated board, to which all are alike. `chosen` has a place for each kernel; returns
- * how many were. */
-size_t suite_choose(double seconds, const suite_kernel **chosen);
+/* All kernels: `chosen` has a place for each. Returns how many. */
+size_t suite_choose_all(const suite_kernel **chosen);
+
+/* Of those that a GPU of this capability can run as many as get enough time in so many seconds, of as many
+ * families as there are: for a simulated board, to which all are alike. */
+size_t suite_choose(double seconds, int capability, const suite_kernel **chosen);
 
 /* Make them ready; `told` hears how far it is, 0 to 1, and stops it with false. Fails where the GPU does, and
  * where nothing can be played; `all_kinds` false: each with its first kind of data alone. */

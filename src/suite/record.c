@@ -44,7 +44,8 @@ static jm_status make_ready(suite *all, jm_error *err)
     const suite_options *options = all->options;
     const suite_kernel **kernels = calloc(suite_kernel_count, sizeof *kernels);
     if (kernels == NULL) return suite_fail(err, JM_NO_MEMORY, "", "no memory for the suite");
-    size_t count = suite_choose(options->sim != NULL ? options->seconds : 1e9, kernels);
+    size_t count = options->sim != NULL ? suite_choose(options->seconds, all->driver.capability, kernels)
+                                        : suite_choose_all(kernels);
     jm_status status = suite_make_ready(&all->ready, kernels, count, options->sim == NULL, &all->stock,
                                         &all->chance, tell_ready, err);
     free(kernels);
@@ -120,7 +121,6 @@ static jm_status record(suite *all, jm_error *err)
     jm_error stop = {0};
     jm_status status = perform(all, err);
     suite_bar(NULL, 0);
-    suite_driver_stop(&all->driver);
     if (status != JM_OK && all->played.bursts == 0) {
         jm_run_discard(run);
         return status;
@@ -143,6 +143,7 @@ jm_status suite_record(const suite_options *options, jm_error *err)
     all->options = options;
     if (options->sim != NULL) setenv("JOULEMAP_SIM", options->sim, 1); /* for the stand-in of libcuda */
     jm_status status = record(all, err);
+    suite_driver_stop(&all->driver); /* after the run: until then CUPTI may ask for the context */
     suite_played_free(&all->played);
     suite_ready_free(&all->ready);
     free(all);

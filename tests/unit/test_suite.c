@@ -129,10 +129,14 @@ static void test_few_seconds_of_a_simulated_board_are_for_kernels_of_many_famili
 {
     (void)state;
     const suite_kernel *chosen[MOST];
-    const size_t few = suite_choose(8, chosen);
+    const size_t few = suite_choose(8, 90, chosen);
     assert_int_equal(few, 17);
     assert_int_equal(count_families(chosen, few), few);
-    assert_int_equal(suite_choose(1e4, chosen), suite_kernel_count);
+    assert_int_equal(suite_choose(1e4, 90, chosen), suite_kernel_count);
+    assert_int_equal(suite_choose_all(chosen), suite_kernel_count);
+    assert_int_equal(suite_choose(8, 75, chosen), few); /* without matrix products by tensor cores */
+    for (size_t i = 0; i < few; i++)
+        assert_true(suite_kernel_is_for(chosen[i], 75));
 }
 
 /* ---- the order */
