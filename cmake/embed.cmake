@@ -1,4 +1,4 @@
-# Turn JSON files into one C array: cmake -DOUTPUT=x.c -DTABLE=jm__name "-DFILES=a.json;b.json" -P embed.cmake
+# Turn files into one C array: cmake -DOUTPUT=x.c -DTABLE=jm__name "-DFILES=a.json;b.json" -P embed.cmake
 set(body "")
 set(table "")
 foreach(file IN LISTS FILES)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 typedef struct jm__embedded {
-    const char *name; /* the file's, without ".json"; NULL ends the table */
+    const char *name; /* the file's, without ".json" or the like; NULL ends the table */
     const char *text; /* not terminated */
     size_t length;
 } jm__embedded;

@@ -124,6 +124,7 @@ static int run_suite(const cli_args *args, long long board)
         !cli_get_number(args, "--seed", 0, INT_MAX, &suite.seed))
         return jm_status_exit_code(JM_USAGE);
     if (cli_has(args, "--phase")) return cli_usage_error(args, "--phase is of a recording: it needs --from");
+    suite.way = cli_suite_way_of(cli_get(args, "--suite"));
     suite.sim = cli_has(args, "--sim") ? cli_get(args, "--sim") : getenv("JOULEMAP_SIM");
     if (suite.sim != NULL && suite.sim[0] == '\0') suite.sim = NULL;
     int code = check_files(args);
@@ -135,7 +136,8 @@ static int run_suite(const cli_args *args, long long board)
         if (code != CLI_GO_ON) return code;
         path = cli_scratch_recording();
     }
-    fprintf(stderr, "Playing and recording kernels for %lld s.%s\n", suite.seconds,
+    fprintf(stderr, "Playing and recording kernels for %lld s.%s%s\n", suite.seconds,
+            suite.way == CLI_SUITE_CUDA ? " They are written in CUDA C." : "",
             suite.sim != NULL ? " The GPU is simulated." : "");
     return play_and_learn(args, &suite, path);
 }
@@ -144,7 +146,8 @@ static int run_suite(const cli_args *args, long long board)
 
 static int run(const cli_args *args)
 {
-    static const char *const of_suite[] = {"--seconds", "--seed", "--sim", "--keep-recording", "--force"};
+    static const char *const of_suite[] = {"--seconds",        "--seed",  "--sim",
+                                           "--keep-recording", "--force", "--suite"};
     long long board = -1;
     if (!cli_get_number(args, "--board", 0, INT_MAX, &board)) return jm_status_exit_code(JM_USAGE);
     if (!cli_has(args, "--from")) return run_suite(args, board);
@@ -161,6 +164,11 @@ static const cli_option options[] = {
      "the GPU, by its index, as `joulemap list` counts (default: the first that CUDA shows; with --from, the "
      "one with counters)",
      NULL, false},
+    {"--suite", 0, "WHICH",
+     "whose kernels: those of PyTorch, or those written in CUDA C, which need no Python (default: PyTorch's, "
+     "if it "
+     "is there)",
+     "pytorch|cuda", false},
     {"--seed", 0, "N", "of the suite's data and order (default: 0)", NULL, false},
     CLI_SIM_OPTION,
     {"--output", 'o', "FILE", "the model to write (default: where reports look for this GPU's own)", NULL,
@@ -178,7 +186,8 @@ const cli_verb cli_verb_calibrate = {
     .usage = "[options]",
     .summary = "learn what hardware counters are worth on a GPU",
     .description =
-        "Plays some 190 short kernels on the GPU for two minutes, records power and hardware counters, and "
+        "Plays some 190 short kernels on the GPU for two minutes, records power and hardware "
+        "counters, and "
         "learns how many watts each counter stands for. From then on reports of this GPU's recordings tell "
         "kernels apart that the power sensor alone cannot. The model is kept by the GPU's UUID below "
         "$XDG_DATA_HOME/joulemap/models (~/.local/share without it), or as FILE with -o, for `joulemap "
@@ -189,13 +198,17 @@ const cli_verb cli_verb_calibrate = {
         "its power told by the others.\n"
         "\n"
         "Needs a GPU that nothing else uses meanwhile, the right to read its counters (`joulemap doctor` "
-        "tells), and Python with PyTorch and joulemap: that of the installed package, or JOULEMAP_PYTHON, or "
-        "python3.\n"
+        "tells), and either Python with PyTorch and joulemap (that of the installed package, or "
+        "JOULEMAP_PYTHON, or "
+        "python3), or NVIDIA's compiler library NVRTC, which comes with the CUDA toolkit, with PyTorch, and "
+        "as "
+        "`pip install nvidia-cuda-nvrtc`.\n"
         "\n"
         "With --from, it learns from a recording of a program of one's own: a phase in which single kernels "
         "ran in bursts, each burst a span of kind window with the kernel's name.\n"
         "\n"
-        "With --sim, tiny kernels on the CPU stand for the work of a simulated GPU, to try it all without "
+        "With --sim, tiny kernels on the CPU, or none, stand for the work of a simulated GPU, to try it all "
+        "without "
         "one. Its model is kept with -o alone.\n"
         "\n"
         "  joulemap calibrate\n"

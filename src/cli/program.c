@@ -17,36 +17,54 @@ const char *cli_python(void)
     return own != NULL && own[0] != '\0' ? own : "python3";
 }
 
-int cli_python_check(const cli_args *args, const char *what)
+/* Bits of the exit code above BASE; torch/version.py says of what kind PyTorch is. */
+enum { BASE = 100, NO_TORCH = 1, NO_JOULEMAP = 2, NO_CUDA = 4 };
+static const char question[] =
+    "import importlib.util as u, runpy, sys\n"
+    "torch, joulemap, cuda = u.find_spec('torch'), u.find_spec('joulemap'), ''\n"
+    "try: cuda = runpy.run_path(torch.submodule_search_locations[0] + '/version.py').get('cuda', '')\n"
+    "except Exception: pass\n"
+    "sys.exit(100 + (torch is None) + 2 * (joulemap is None) + 4 * (cuda is None))\n";
+
+void cli_python_ask(cli_python_state *state)
 {
-    enum { BASE = 100, NO_TORCH = 1, NO_JOULEMAP = 2 };
-    char name[PATH_MAX];
-    snprintf(name, sizeof name, "%s", cli_python());
-    char *argv[] = {name, (char[]){"-c"},
-                    (char[]){"import importlib.util as u, sys; have = lambda n: u.find_spec(n) is not None; "
-                             "sys.exit(100 + (not have('torch')) + 2 * (not have('joulemap')))"},
-                    NULL};
+    char name[PATH_MAX], words[sizeof question];
+    char *argv[] = {name, (char[]){"-c"}, words, NULL};
     pid_t pid;
-    int status, error = posix_spawnp(&pid, name, NULL, NULL, argv, environ);
-    if (error != 0) {
-        return cli_error(args, JM_CHILD, "install Python 3.10 or newer", "cannot run %s: %s", name,
-                         strerror(error));
-    }
+    int status = 0;
+    snprintf(name, sizeof name, "%s", cli_python());
+    memcpy(words, question, sizeof question);
+    *state = (cli_python_state){.error = posix_spawnp(&pid, name, NULL, NULL, argv, environ)};
+    if (state->error != 0) return;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    int lacks = WIFEXITED(status) ? WEXITSTATUS(status) - BASE : -1;
-    if (lacks == 0) return CLI_GO_ON;
-    if (lacks > 0 && (lacks & NO_JOULEMAP) != 0) {
+    const int lacks = WIFEXITED(status) ? WEXITSTATUS(status) - BASE : -1;
+    if (lacks < 0 || lacks > (NO_TORCH | NO_JOULEMAP | NO_CUDA)) return;
+    state->works = true;
+    state->torch = (lacks & NO_TORCH) == 0;
+    state->joulemap = (lacks & NO_JOULEMAP) == 0;
+    state->cuda = (lacks & NO_CUDA) == 0;
+}
+
+int cli_python_check(const cli_args *args, const char *what)
+{
+    cli_python_state state;
+    const char *name = cli_python();
+    cli_python_ask(&state);
+    if (state.error != 0)
+        return cli_error(args, JM_CHILD, "install Python 3.10 or newer", "cannot run %s: %s", name,
+                         strerror(state.error));
+    if (!state.works)
+        return cli_error(args, JM_CHILD, "set JOULEMAP_PYTHON to a Python 3.10 or newer", "%s does not work",
+                         name);
+    if (!state.joulemap)
         return cli_error(args, JM_NOT_SUPPORTED,
                          "pip install joulemap; or set JOULEMAP_PYTHON to the Python that has it",
                          "%s has no package joulemap", name);
-    }
-    if (lacks == NO_TORCH) {
+    if (!state.torch)
         return cli_error(args, JM_NOT_SUPPORTED, "pip install torch", "%s has no PyTorch, which %s made with",
                          name, what);
-    }
-    return cli_error(args, JM_CHILD, "set JOULEMAP_PYTHON to a Python 3.10 or newer", "%s does not work",
-                     name);
+    return CLI_GO_ON;
 }
 
 void cli_line_add(cli_line *line, const char *word)

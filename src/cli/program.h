@@ -7,6 +7,16 @@
 /* The Python that has the package: JOULEMAP_PYTHON, which the package's launcher sets, else python3. */
 const char *cli_python(void);
 
+/* What it has, asked without loading any of it. */
+typedef struct cli_python_state {
+    int error;  /* errno: it cannot be run; 0 */
+    bool works; /* it answered; else nothing below is known */
+    bool joulemap, torch;
+    bool cuda; /* PyTorch's build; true where it cannot be told */
+} cli_python_state;
+
+void cli_python_ask(cli_python_state *state);
+
 /* Is it there, with PyTorch? `what` is made with it: "the demo's program is". CLI_GO_ON, or the exit code
  * after what is missing was said. */
 int cli_python_check(const cli_args *args, const char *what);

@@ -5,8 +5,11 @@
 #include "cli/child.h"
 #include "cli/program.h"
 
+#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- looking */
@@ -62,11 +65,35 @@ static int look(cli_suite *suite, const cli_args *args, const jm_doctor *doctor)
     return look_at(args, doctor, board);
 }
 
+/* ---- which */
+
+cli_suite_way cli_suite_way_of(const char *text)
+{
+#define X(name, word)                                                                                        \
+    if (text != NULL && strcmp(text, word) == 0) return CLI_SUITE_##name;
+    CLI_SUITE_MAP(X)
+#undef X
+    return CLI_SUITE_ANY;
+}
+
+/* PyTorch's, if it is there and, for a real GPU, built for one. */
+static int choose(cli_suite *suite, const cli_args *args)
+{
+    if (suite->way == CLI_SUITE_PYTORCH) return cli_python_check(args, "the suite's kernels are");
+    if (suite->way == CLI_SUITE_ANY) {
+        cli_python_state python;
+        cli_python_ask(&python);
+        const bool good = python.torch && python.joulemap && (python.cuda || suite->sim != NULL);
+        suite->way = good ? CLI_SUITE_PYTORCH : CLI_SUITE_CUDA;
+    }
+    return CLI_GO_ON;
+}
+
 int cli_suite_look(cli_suite *suite, const cli_args *args)
 {
     jm_doctor *doctor;
     jm_error err = {0};
-    int code = cli_python_check(args, "the suite's kernels are");
+    int code = choose(suite, args);
     if (code != CLI_GO_ON) return code;
     cli_progress("trying hardware counters");
     if (jm_doctor_create(&doctor, suite->sim, &err) != JM_OK) return cli_fail(args, &err);
@@ -94,14 +121,39 @@ static void set_sight(sight *s, const cli_suite *suite)
     s->environment[1] = NULL;
 }
 
+/* joulemap-suite lies beside this program; else it is looked for on PATH. */
+static void find_own(char *path, size_t size)
+{
+    static const char name[] = "joulemap-suite";
+    char own[PATH_MAX];
+    if (realpath("/proc/self/exe", own) == NULL ||
+        (size_t)snprintf(path, size, "%s/%s", dirname(own), name) >= size)
+        snprintf(path, size, "%s", name);
+}
+
+static void add_program(cli_line *line, const cli_suite *suite)
+{
+    /* Kernels of a simulated board run on the CPU, in small. */
+    const char *const python[] = {cli_python(), "-m", "joulemap.calibration", NULL}, *const cpu[] = {
+                                                                                         "--device", "cpu",
+                                                                                         NULL};
+    char own[PATH_MAX];
+    if (suite->way == CLI_SUITE_PYTORCH) {
+        cli_line_add_all(line, python);
+        if (suite->sim != NULL) cli_line_add_all(line, cpu);
+        return;
+    }
+    find_own(own, sizeof own);
+    cli_line_add(line, own);
+}
+
 static void make_line(cli_line *line, const cli_suite *suite, const char *path)
 {
-    const char *const program[] = {cli_python(), "-m", "joulemap.calibration", "--quiet", "--output",
-                                   path,         NULL};
+    const char *const always[] = {"--quiet", "--output", path, NULL};
     /* A simulated board has nothing to warm up, and answers as it is told to. */
-    const char *const simulated[] = {"--device", "cpu",        "--sim", suite->sim, "--idle",
-                                     "0.2",      "--response", "0",     NULL};
-    cli_line_add_all(line, program);
+    const char *const simulated[] = {"--sim", suite->sim, "--idle", "0.2", "--response", "0", NULL};
+    add_program(line, suite);
+    cli_line_add_all(line, always);
     cli_line_add_number(line, "--seconds", suite->seconds);
     cli_line_add_number(line, "--seed", suite->seed);
     if (suite->replace) cli_line_add(line, "--force");

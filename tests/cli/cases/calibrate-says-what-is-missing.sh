@@ -8,8 +8,8 @@ try() {
     joulemap calibrate "$@"
     echo "exit code $?"
 }
-JOULEMAP_PYTHON=./nowhere try --sim h200
-JOULEMAP_PYTHON=./no-torch try --sim h200
+JOULEMAP_PYTHON=./nowhere try --suite pytorch --sim h200
+JOULEMAP_PYTHON=./no-torch try --suite pytorch --sim h200
 export JOULEMAP_PYTHON=./has-all
 JOULEMAP_NVML=/nowhere/libnvidia-ml.so.1 try
 JOULEMAP_SIM_FAULTS=cuptiPmSamplingEnable=INSUFFICIENT_PRIVILEGES try --sim h200
