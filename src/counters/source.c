@@ -23,9 +23,10 @@
 typedef struct board {
     jm_board row;
     jm__counter_helper helper;
-    bool started;  /* the helper was */
-    bool told;     /* why it does not work */
-    bool sampling; /* as the duty cycle knows */
+    bool started;     /* the helper was */
+    bool told;        /* why it does not work */
+    bool sampling;    /* as the duty cycle knows */
+    bool has_sampler; /* as the recording knows */
     int64_t set_id;
     int64_t fed_ns; /* without kernels: busy up to there */
     /* Under the source's lock. */
@@ -120,6 +121,20 @@ static void make_set(const jm__counter_source *source, board *b)
     b->set_id = source->sink.set(source->sink.context, &set);
 }
 
+/* From here on its sampler makes the board draw more, or no longer does. */
+static void note_sampler(jm__counter_source *source, board *b)
+{
+    jm__counter_state state = b->helper.state;
+    bool has_sampler = state == JM_COUNTERS_SAMPLING || state == JM_COUNTERS_STOPPING;
+    if (has_sampler == b->has_sampler) return;
+    b->has_sampler = has_sampler;
+    jm__event event = {
+        .kind = JM_EVENT_SAMPLING, .t_ns = jm__now_ns(), .board_id = b->row.id, .value = has_sampler};
+    snprintf(event.text, sizeof event.text,
+             has_sampler ? "hardware counters are sampled" : "no longer sampled");
+    source->sink.event(source->sink.context, &event);
+}
+
 /* Start or stop sampling as the duty cycle has it. */
 static void command(jm__counter_source *source, board *b)
 {
@@ -155,6 +170,7 @@ static void work(jm__counter_source *source, board *b)
     if (!b->started && busy && !source->stop) start_helper(source, b);
     if (!b->started) return;
     jm__counter_helper_hear(&b->helper, take_block, &t);
+    note_sampler(source, b);
     if (b->helper.state == JM_COUNTERS_OVER)
         tell_fault(source, b, busy);
     else

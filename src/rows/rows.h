@@ -133,7 +133,8 @@ typedef struct jm__loss {
     X(SENSOR_FAILED, "sensor_failed", false)                                                                 \
     X(CUPTI, "cupti", false) /* what the injected library had to say */                                      \
     X(RECORDER, "recorder", false)                                                                           \
-    X(COUNTERS, "counters", false) /* why hardware counters were not sampled */
+    X(COUNTERS, "counters", false) /* why hardware counters were not sampled */                              \
+    X(SAMPLING, "sampling", true)  /* of hardware counters: 1 from here on, 0: no longer */
 
 typedef enum jm_event_kind {
 #define X(name, text, has_value) JM_EVENT_##name,

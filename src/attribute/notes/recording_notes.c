@@ -109,7 +109,7 @@ static void say_events(jm__note_writer *w)
         [JM_EVENT_COUNTERS] = "hardware counters could not be sampled",
     };
     for (int kind = 0; kind < JM_EVENT_COUNT; kind++)
-        if (kind != JM_EVENT_THROTTLE) /* how long it did is a note of its board */
+        if (kind != JM_EVENT_THROTTLE && kind != JM_EVENT_SAMPLING) /* how long is a note of the board */
             say_events_of(w, kind, meaning[kind]);
 }
 

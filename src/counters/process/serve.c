@@ -204,6 +204,8 @@ static void serve(server *s, jm__pm_fault *fault)
         if (well && s->images.count > 0) well = evaluate_one(s);
         if (!s->stopping || s->images.count > 0 || !well) continue;
         s->stopping = false;
+        /* As long as there is a sampler, started or not, the board draws some 35 W more (H100, H200). */
+        jm__pm_disable(&s->pm);
         well = say(s, JM_FRAME_STOPPED, NULL, 0);
     }
     if (s->sampling) (void)jm__pm_stop(&s->pm, &(jm__pm_fault){0});
