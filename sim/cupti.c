@@ -274,6 +274,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Pa
     if (object->enabled) result = CUPTI_ERROR_INVALID_OPERATION;
     if (result == CUPTI_SUCCESS) {
         object->enabled = true;
+        sim_shared_sample(&world->shared, board->index, board->profile, true);
         params->pPmSamplingObject = object;
     }
     sim_leave();
@@ -291,6 +292,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingDisable(CUpti_PmSampling_Disable_
     sim_pm_stop(&object->pm, board);
     sim_pm_free(&object->pm);
     object->enabled = object->configured = false;
+    sim_shared_sample(&world->shared, board->index, board->profile, false);
     sim_leave();
     return CUPTI_SUCCESS;
 }

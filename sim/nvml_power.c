@@ -60,13 +60,6 @@ nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned l
     return result;
 }
 
-static sim_setting current_setting(const sim_world *world, const sim_board *board)
-{
-    sim_setting setting = {0, board->profile->limit_default_w, board->profile->clock_max_mhz};
-    sim_shared_latest(&world->shared, board->index, &setting);
-    return setting;
-}
-
 enum limit { LIMIT_CURRENT, LIMIT_DEFAULT, LIMIT_MIN, LIMIT_MAX };
 
 static unsigned int limit_mw(const sim_world *world, const sim_board *board, enum limit which)
@@ -79,7 +72,7 @@ static unsigned int limit_mw(const sim_world *world, const sim_board *board, enu
     case LIMIT_MAX:
         return milliwatts(board->profile->limit_max_w);
     default:
-        return milliwatts(current_setting(world, board).limit_w);
+        return milliwatts(sim_shared_latest(&world->shared, board->index, board->profile).limit_w);
     }
 }
 
@@ -141,7 +134,7 @@ nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, unsigned int
     if (mw < limit_mw(world, board, LIMIT_MIN) || mw > limit_mw(world, board, LIMIT_MAX))
         result = NVML_ERROR_INVALID_ARGUMENT;
     else
-        sim_shared_set(&world->shared, board->index, mw * 1e-3, current_setting(world, board).lock_mhz);
+        sim_shared_set_limit(&world->shared, board->index, board->profile, mw * 1e-3);
     sim_leave();
     return result;
 }

@@ -194,14 +194,6 @@ nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned 
     return NVML_SUCCESS;
 }
 
-/* Lock held. */
-static void set_lock(sim_world *world, const sim_board *board, double mhz)
-{
-    sim_setting setting = {0, board->profile->limit_default_w, 0};
-    sim_shared_latest(&world->shared, board->index, &setting);
-    sim_shared_set(&world->shared, board->index, setting.limit_w, mhz);
-}
-
 SIM_EXPORT nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, unsigned int min_mhz,
                                                      unsigned int max_mhz);
 nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, unsigned int min_mhz, unsigned int max_mhz)
@@ -213,7 +205,8 @@ nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, unsigned int min_
     if (min_mhz > max_mhz || max_mhz < board->profile->clock_min_mhz)
         result = NVML_ERROR_INVALID_ARGUMENT;
     else
-        set_lock(world, board, fmin(max_mhz, board->profile->clock_max_mhz));
+        sim_shared_set_lock(&world->shared, board->index, board->profile,
+                            fmin(max_mhz, board->profile->clock_max_mhz));
     sim_leave();
     return result;
 }
@@ -225,7 +218,7 @@ nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t device)
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(__func__, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
-    set_lock(world, board, board->profile->clock_max_mhz);
+    sim_shared_set_lock(&world->shared, board->index, board->profile, board->profile->clock_max_mhz);
     sim_leave();
     return result;
 }

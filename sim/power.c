@@ -20,7 +20,8 @@ static double base_w(const sim_power *power)
 }
 
 /* Clock locks scale the power above idle; power over the limit lowers the clock until it is the limit:
- * clock = bound * (limit / demand)^exponent. Work is not slowed: its times come from the outside. */
+ * clock = bound * (limit / demand)^exponent. Work is not slowed: its times come from the outside. A PM
+ * sampler takes its watts first, at any clock: of the limit, the work has what is left. */
 static void decide(sim_power *power)
 {
     const sim_profile *profile = power->profile;
@@ -35,14 +36,16 @@ static void decide(sim_power *power)
     double clock = fmin(power->setting.lock_mhz, profile->clock_max_mhz);
     if (power->load_count > 0 && clock < profile->clock_max_mhz && demand > idle)
         demand = idle + (demand - idle) * pow(clock / profile->clock_max_mhz, 1 / profile->clock_exponent);
-    power->now.capped = demand > power->setting.limit_w;
+    double sampler_w = power->setting.sampled ? profile->pm_sampler_w : 0;
+    double limit_w = power->setting.limit_w - sampler_w;
+    power->now.capped = demand > limit_w;
     if (power->now.capped) {
-        clock = fmax(profile->clock_min_mhz,
-                     clock * pow(power->setting.limit_w / demand, profile->clock_exponent));
-        demand = power->setting.limit_w;
+        clock = fmax(profile->clock_min_mhz, clock * pow(limit_w / demand, profile->clock_exponent));
+        demand = limit_w;
     }
     power->clock_mhz = power->load_count > 0 || power->context ? clock : profile->clock_idle_mhz;
-    power->now.power_w = fmax(demand, 0);
+    power->now.power_w = fmax(demand, 0) + sampler_w;
+    power->now.sampler_w = sampler_w;
     power->now.busy = power->load_count > 0;
 }
 
@@ -79,6 +82,11 @@ static void remember(sim_power *power)
     if (power->history_count - power->history_first > power->history_size) power->history_first++;
 }
 
+sim_setting sim_setting_default(const sim_profile *profile, int64_t t_ns)
+{
+    return (sim_setting){t_ns, profile->limit_default_w, profile->clock_max_mhz, false};
+}
+
 bool sim_power_open(sim_power *power, const sim_profile *profile, int64_t start_ns)
 {
     memset(power, 0, sizeof *power);
@@ -88,7 +96,7 @@ bool sim_power_open(sim_power *power, const sim_profile *profile, int64_t start_
     if (power->history == NULL) return false;
     power->t_ns = start_ns;
     power->work_end_ns = start_ns - SIM_HISTORY_NS;
-    power->setting = (sim_setting){start_ns, profile->limit_default_w, profile->clock_max_mhz};
+    power->setting = sim_setting_default(profile, start_ns);
     power->next_setting.t_ns = INT64_MAX;
     power->heat_w = profile->idle_no_context_w;
     decide(power);
@@ -151,10 +159,17 @@ static sim_account *account(sim_power *power, uint32_t label)
     return &power->accounts[label];
 }
 
-/* Idle power in equal parts, what is above it by what each asked for: the parts add up to P. */
+/* Watts above idle, which the memory has a share of. */
+static double above_idle_w(const sim_power *power, const sim_stretch *of)
+{
+    return fmax(of->power_w - of->sampler_w - power->profile->idle_context_w, 0);
+}
+
+/* Idle power in equal parts, what is above it by what each asked for: the parts add up to P, less what the PM
+ * sampler takes. */
 static void charge(sim_power *power, double seconds)
 {
-    double watts = power->now.power_w;
+    double watts = power->now.power_w - power->now.sampler_w;
     power->total.busy_s += seconds;
     power->total.energy_j += watts * seconds;
     if (power->load_count == 0) {
@@ -182,7 +197,7 @@ void sim_power_advance(sim_power *power, int64_t t_ns)
         const sim_profile *profile = power->profile;
         double seconds = (double)(t_ns - power->t_ns) * 1e-9;
         double watts = power->now.power_w;
-        double above = fmax(watts - profile->idle_context_w, 0);
+        double above = above_idle_w(power, &power->now);
         charge(power, seconds);
         power->now.energy_j += watts * seconds;
         power->now.memory_j += (profile->memory_idle_w + profile->memory_share * above) * seconds;
@@ -195,10 +210,11 @@ void sim_power_advance(sim_power *power, int64_t t_ns)
         power->setting = power->next_setting;
         power->next_setting.t_ns = INT64_MAX;
     }
-    double before = power->now.power_w;
-    bool capped = power->now.capped;
+    sim_stretch before = power->now;
     decide(power);
-    if (power->now.power_w != before || power->now.capped != capped) remember(power);
+    if (power->now.power_w != before.power_w || power->now.sampler_w != before.sampler_w ||
+        power->now.capped != before.capped)
+        remember(power);
 }
 
 sim_stretch sim_power_at(const sim_power *power, int64_t t_ns)
@@ -214,7 +230,7 @@ sim_stretch sim_power_at(const sim_power *power, int64_t t_ns)
     }
     sim_stretch at = power->history[low & (power->history_size - 1)];
     double seconds = (double)(t_ns - at.t_ns) * 1e-9;
-    double above = fmax(at.power_w - power->profile->idle_context_w, 0);
+    double above = above_idle_w(power, &at);
     at.energy_j += at.power_w * seconds;
     at.memory_j += (power->profile->memory_idle_w + power->profile->memory_share * above) * seconds;
     if (at.busy) at.busy_s += seconds;

@@ -17,17 +17,19 @@ typedef struct sim_load {
 
 #define SIM_LOADS 64 /* at once; what is beyond is left out and counted */
 
-/* What the user set. */
+/* What was set on the board from outside. */
 typedef struct sim_setting {
     int64_t t_ns; /* from when on */
     double limit_w;
     double lock_mhz; /* upper bound of the clock */
+    bool sampled;    /* somebody has a PM sampler on it */
 } sim_setting;
 
 /* One stretch of constant power, which begins at t_ns with these integrals behind it. */
 typedef struct sim_stretch {
     int64_t t_ns;
     double power_w;
+    double sampler_w; /* of power_w: what the PM sampler takes, not the work */
     double energy_j;
     double busy_s; /* time with work on the board */
     double memory_j;
@@ -35,7 +37,8 @@ typedef struct sim_stretch {
     bool capped;
 } sim_stretch;
 
-/* Self time and self energy of one label, since sim_power_account_reset. */
+/* Self time and self energy of one label, since sim_power_account_reset. What a PM sampler takes is in no
+ * account. */
 typedef struct sim_account {
     uint64_t calls;
     double busy_s;
@@ -65,6 +68,9 @@ typedef struct sim_power {
     sim_account total;
     bool failed; /* memory ran out: the truth is not to be trusted */
 } sim_power;
+
+/* What holds from t_ns on where nobody has set anything. */
+sim_setting sim_setting_default(const sim_profile *profile, int64_t t_ns);
 
 bool sim_power_open(sim_power *power, const sim_profile *profile, int64_t start_ns);
 void sim_power_close(sim_power *power);

@@ -193,12 +193,15 @@ static void read_physics(reader *in, const json_t *root, sim_profile *profile)
     profile->memory_idle_w = number(in, memory, "idle_w", -1);
     profile->memory_share = number(in, memory, "share", -1);
     profile->memory_busy_share = number(in, root, "memory_busy_share", -1);
+    profile->pm_sampler_w = number(in, root, "pm_sampler_w", 0);
     const json_t *thermal = json_object_get(root, "thermal");
     profile->ambient_c = number(in, thermal, "ambient_c", -1);
     profile->thermal_c_per_w = number(in, thermal, "c_per_w", -1);
     profile->thermal_tau_ns = (int64_t)(number(in, thermal, "tau_s", -1) * 1e9);
     if (profile->clock_exponent <= 0 || profile->clock_max_mhz <= 0 || profile->thermal_tau_ns <= 0)
         reject(in, "profile: exponent, clock and thermal time must be above 0");
+    if (profile->pm_sampler_w > profile->limit_min_w)
+        reject(in, "profile: \"pm_sampler_w\" is over the least power limit");
 }
 
 static json_t *parse(const char *source, char *why, size_t why_size)

@@ -98,6 +98,7 @@ typedef struct sim_profile {
     double clock_exponent; /* clock = maximum * (power / demand)^exponent */
     double idle_no_context_w;
     double idle_context_w;
+    double pm_sampler_w; /* drawn by the board as long as somebody has a PM sampler on it */
     sim_idle_stage stages[SIM_STAGES];
     int stage_count;
     double memory_idle_w;

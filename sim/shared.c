@@ -12,7 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC 0x53494d0000000002ull
+#define MAGIC 0x53494d0000000003ull
+
+/* The file's bytes as locks: the gate, held while something is made or set; then one for each board, which
+ * all processes that have a PM sampler on it share. The kernel lets go of them however a process ends. */
+enum { GATE, SAMPLERS };
 
 static int64_t read_clock(clockid_t clock)
 {
@@ -82,6 +86,7 @@ static void begin(sim_shared_state *state, const sim_shared_state *base)
         atomic_store(&state->persistence[board], 1);
         if (!latest(&old, board, &setting)) continue;
         setting.t_ns = state->epoch_monotonic_ns;
+        setting.sampled = false; /* whoever did has gone */
         append(state, board, setting);
     }
     atomic_store(&state->magic, MAGIC);
@@ -114,15 +119,28 @@ static bool find_path(sim_shared *shared, const char *run_dir, uint64_t key)
     return length > 0 && (size_t)length < sizeof shared->path;
 }
 
+static void lock_byte(const sim_shared *shared, int byte, short type, int command)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    if (shared->fd < 0) return;
+    while (fcntl(shared->fd, command, &lock) != 0 && errno == EINTR) {
+    }
+}
+
+static bool anybody_samples(const sim_shared *shared, int board)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SAMPLERS + board, .l_len = 1};
+    if (shared->samples[board]) return true; /* locks of our own are not in our way, so not found */
+    return shared->fd >= 0 && fcntl(shared->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 static bool map_file(sim_shared *shared, const sim_shared_state *base)
 {
     shared->fd = open_file(shared->path);
     if (shared->fd < 0) return false;
     /* The file's lock: exclusive while it is looked at or made, shared while it is in use. The
-     * first byte's record lock makes the step from one to the other safe among processes. */
-    struct flock gate = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-    while (fcntl(shared->fd, F_OFD_SETLKW, &gate) != 0 && errno == EINTR) {
-    }
+     * gate makes the step from one to the other safe among processes. */
+    lock_byte(shared, GATE, F_WRLCK, F_OFD_SETLKW);
     bool alone = flock(shared->fd, LOCK_EX | LOCK_NB) == 0;
     bool mapped = ftruncate(shared->fd, sizeof(sim_shared_state)) == 0;
     if (mapped) {
@@ -132,8 +150,7 @@ static bool map_file(sim_shared *shared, const sim_shared_state *base)
     }
     if (mapped && (alone || atomic_load(&shared->state->magic) != MAGIC)) begin(shared->state, base);
     if (mapped) mapped = flock(shared->fd, LOCK_SH) == 0;
-    gate.l_type = F_UNLCK;
-    fcntl(shared->fd, F_OFD_SETLK, &gate);
+    lock_byte(shared, GATE, F_UNLCK, F_OFD_SETLK);
     if (!mapped) {
         close(shared->fd);
         shared->fd = -1;
@@ -165,21 +182,57 @@ void sim_shared_close(sim_shared *shared)
     shared->fd = -1;
 }
 
-void sim_shared_set(sim_shared *shared, int board, double limit_w, double lock_mhz)
+sim_setting sim_shared_latest(const sim_shared *shared, int board, const sim_profile *profile)
 {
-    struct flock gate = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-    if (shared->fd >= 0) {
-        while (fcntl(shared->fd, F_OFD_SETLKW, &gate) != 0 && errno == EINTR) {
-        }
-    }
-    append(shared->state, board, (sim_setting){sim_monotonic_ns(), limit_w, lock_mhz});
-    gate.l_type = F_UNLCK;
-    if (shared->fd >= 0) fcntl(shared->fd, F_OFD_SETLK, &gate);
+    sim_setting setting = sim_setting_default(profile, 0);
+    latest(shared->state, board, &setting);
+    return setting;
 }
 
-bool sim_shared_latest(const sim_shared *shared, int board, sim_setting *setting)
+/* What is set goes from one end to the next under the gate: nobody else sets anything meanwhile. */
+static sim_setting begin_change(sim_shared *shared, int board, const sim_profile *profile)
 {
-    return latest(shared->state, board, setting);
+    lock_byte(shared, GATE, F_WRLCK, F_OFD_SETLKW);
+    sim_setting setting = sim_shared_latest(shared, board, profile);
+    setting.t_ns = sim_monotonic_ns();
+    return setting;
+}
+
+static void end_change(sim_shared *shared, int board, sim_setting setting)
+{
+    append(shared->state, board, setting);
+    lock_byte(shared, GATE, F_UNLCK, F_OFD_SETLK);
+}
+
+void sim_shared_set_limit(sim_shared *shared, int board, const sim_profile *profile, double limit_w)
+{
+    sim_setting setting = begin_change(shared, board, profile);
+    setting.limit_w = limit_w;
+    end_change(shared, board, setting);
+}
+
+void sim_shared_set_lock(sim_shared *shared, int board, const sim_profile *profile, double lock_mhz)
+{
+    sim_setting setting = begin_change(shared, board, profile);
+    setting.lock_mhz = lock_mhz;
+    end_change(shared, board, setting);
+}
+
+void sim_shared_sample(sim_shared *shared, int board, const sim_profile *profile, bool samples)
+{
+    sim_setting setting = begin_change(shared, board, profile);
+    shared->samples[board] = samples;
+    lock_byte(shared, SAMPLERS + board, samples ? F_RDLCK : F_UNLCK, F_OFD_SETLK);
+    setting.sampled = anybody_samples(shared, board);
+    end_change(shared, board, setting);
+}
+
+void sim_shared_look_for_samplers(sim_shared *shared, int board, const sim_profile *profile)
+{
+    if (sim_shared_latest(shared, board, profile).sampled == anybody_samples(shared, board)) return;
+    sim_setting setting = begin_change(shared, board, profile);
+    setting.sampled = anybody_samples(shared, board);
+    end_change(shared, board, setting);
 }
 
 void sim_shared_publish(sim_shared *shared, int board, int64_t t_ns, double energy_j)

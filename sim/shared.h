@@ -1,4 +1,5 @@
-/* What all processes that look at one simulated board agree on: its epoch and what was set on it.
+/* What all processes that look at one simulated board agree on: its epoch, what was set on it, and who
+ * samples its counters.
  *
  * A small mapped file in the run's folder, else in $XDG_RUNTIME_DIR or /tmp. It begins anew with
  * the first process that opens it while no other has it open; settings then stay only where
@@ -11,7 +12,7 @@
 #include <stdatomic.h>
 
 #define SIM_BOARDS       16
-#define SIM_SETTINGS_MAX 256 /* kept; older ones have long been taken */
+#define SIM_SETTINGS_MAX 1024 /* kept; older ones have long been taken. Samplers come and go all the time */
 
 typedef struct sim_shared_setting {
     sim_setting setting;
@@ -42,6 +43,7 @@ typedef struct sim_shared {
     sim_shared_state *state;
     int fd; /* -1: no file could be made, the state is this process's own */
     char path[512];
+    bool samples[SIM_BOARDS]; /* this process has a PM sampler on the board */
 } sim_shared;
 
 /* `run_dir` may be NULL; `key` tells boards of different make apart. `base`, if not NULL: the state
@@ -49,11 +51,18 @@ typedef struct sim_shared {
 bool sim_shared_open(sim_shared *shared, const char *run_dir, uint64_t key, const sim_shared_state *base);
 void sim_shared_close(sim_shared *shared);
 
-/* Note a setting, from now on. */
-void sim_shared_set(sim_shared *shared, int board, double limit_w, double lock_mhz);
+/* Note a setting, from now on; the others stay. */
+void sim_shared_set_limit(sim_shared *shared, int board, const sim_profile *profile, double limit_w);
+void sim_shared_set_lock(sim_shared *shared, int board, const sim_profile *profile, double lock_mhz);
 
-/* What was last set on this board; false: nothing yet. */
-bool sim_shared_latest(const sim_shared *shared, int board, sim_setting *setting);
+/* From now on this process has a PM sampler on the board, or none any more. */
+void sim_shared_sample(sim_shared *shared, int board, const sim_profile *profile, bool samples);
+
+/* Note whether anybody has a PM sampler on the board, if that is news: one that was killed told nobody. */
+void sim_shared_look_for_samplers(sim_shared *shared, int board, const sim_profile *profile);
+
+/* What was last set on this board; the profile's own where nothing was. */
+sim_setting sim_shared_latest(const sim_shared *shared, int board, const sim_profile *profile);
 
 /* Note how far a board's counter has come, unless somebody else does so just now. */
 void sim_shared_publish(sim_shared *shared, int board, int64_t t_ns, double energy_j);

@@ -84,6 +84,11 @@ void sim_world_drive(int64_t until_ns, int64_t now_ns)
 
 int64_t sim_world_settle(void)
 {
+    for (int i = 0; i < sim_the_world.board_count; i++) {
+        const sim_board *board = &sim_the_world.boards[i];
+        if (board->power.setting.sampled)
+            sim_shared_look_for_samplers(&sim_the_world.shared, i, board->profile);
+    }
     int64_t now_ns = sim_monotonic_ns();
     sim_world_drive(now_ns - SIM_HORIZON_NS, now_ns);
     for (int i = 0; sim_the_world.live != NULL && i < sim_the_world.board_count; i++)

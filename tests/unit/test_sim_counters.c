@@ -10,6 +10,7 @@
 #include <cupti_version.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #define HORIZON_NS 10000000ll
@@ -27,8 +28,9 @@ typedef struct sampling {
     const char *first_metric; /* NULL: the chip's own */
     int for_ms;               /* from start to stop */
     bool in_cycles;           /* the interval is, of a system clock of 1.5 GHz */
-    _Atomic int started;
-    int64_t start_asked_ns;
+    bool only_enabled;        /* there to be seen: never started, disabled when told */
+    _Atomic int started, disable, disabled;
+    int64_t start_asked_ns, enable_asked_ns, enabled_ns, disable_asked_ns, disabled_ns;
     char failed[64]; /* the call that did, "" */
     int code;
     char chip[16];
@@ -202,6 +204,22 @@ static int64_t find_offset_ns(void)
     return offset_ns;
 }
 
+static _Noreturn void stay_until_told(sampler *s)
+{
+    sampling *to = s->to;
+    PARAMS(CUpti_PmSampling_Disable_Params, end, .pPmSamplingObject = s->object);
+    to->enabled_ns = now_ns();
+    to->started = 1;
+    while (!to->disable)
+        wait_ms(1);
+    to->disable_asked_ns = now_ns();
+    CALL(cuptiPmSamplingDisable, &end);
+    to->disabled_ns = now_ns();
+    to->disabled = 1;
+    for (;;) /* the process lives on, its sampler does not */
+        pause();
+}
+
 static _Noreturn void sample_in_child(sampling *to)
 {
     uint8_t config[512];
@@ -211,7 +229,9 @@ static _Noreturn void sample_in_child(sampling *to)
         s.metrics[i] = i == 0 && to->first_metric != NULL ? to->first_metric : sim_metric_name(i);
     load_cupti();
     configure(&s, config, &config_size);
+    to->enable_asked_ns = now_ns();
     enable(&s, config, config_size);
+    if (to->only_enabled) stay_until_told(&s);
     PARAMS(CUpti_PmSampling_Start_Params, start, .pPmSamplingObject = s.object);
     to->start_asked_ns = now_ns();
     CALL(cuptiPmSamplingStart, &start);
@@ -414,6 +434,161 @@ static void test_faults_are_what_the_environment_says(void **state)
     }
 }
 
+/* ---- what a sampler costs the board */
+
+#define SAMPLER_W    35.0
+#define NO_CONTEXT_W 77.0
+#define CONTEXT_W    123.0
+#define LINEAR_W     520.0
+
+/* By the counter, over so long. It ticks every 100 ms and can be read 10 ms later: its first tick here is one
+ * of after the call. */
+static double mean_w(nvmlDevice_t device, int for_ms)
+{
+    double from_s, to_s;
+    wait_ms(120);
+    double from_j = counter_j(device, &from_s);
+    wait_ms(for_ms);
+    double to_j = counter_j(device, &to_s);
+    return (to_j - from_j) / (to_s - from_s);
+}
+
+static void check_mean_w(nvmlDevice_t device, double expected_w)
+{
+    double found_w = mean_w(device, 250);
+    if (fabs(found_w - expected_w) > 0.05) fail_msg("%g W, not %g", found_w, expected_w);
+}
+
+static sampling *begin_sampler(pid_t *child, size_t device)
+{
+    sampling *of = begin_sampling(
+        child, (sampling){.device = device, .buffer_bytes = (size_t)1 << 20, .only_enabled = true});
+    wait_for_start(of);
+    if (!of->started) fail_msg("%s: %d", of->failed, of->code);
+    return of;
+}
+
+static void disable_sampler(sampling *of)
+{
+    of->disable = 1;
+    for (int i = 0; i < 2000 && !of->disabled && of->failed[0] == '\0'; i++)
+        wait_ms(1);
+    if (!of->disabled) fail_msg("%s: %d", of->failed, of->code);
+}
+
+static void bury(pid_t child, sampling *of)
+{
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    munmap(of, sizeof *of);
+}
+
+static double check_truth(const char *name, double power_w)
+{
+    double busy_s = 0, energy_j = 0;
+    assert_true(read_truth(truth, 0, name, NULL, NULL, &busy_s, &energy_j));
+    if (busy_s < 0.3 || fabs(energy_j / busy_s - power_w) > 1e-3)
+        fail_msg("truth of %s: %g W over %g s", name, energy_j / busy_s, busy_s);
+    return energy_j;
+}
+
+static void test_a_board_with_a_sampler_draws_more_at_work_and_the_truth_does_not(void **state)
+{
+    (void)state;
+    pid_t child;
+    uint64_t span;
+    double from_s, to_s, total_j, idle_j;
+    ring own = make_ring(0, 1024);
+    nvmlDevice_t device = open_board(0);
+    begin_span(&own, FORWARD, NAME_A, LINEAR, &span);
+    check_mean_w(device, LINEAR_W);
+
+    double from_j = counter_j(device, &from_s);
+    sampling *of = begin_sampler(&child, 0);
+    check_mean_w(device, LINEAR_W + SAMPLER_W);
+    disable_sampler(of);
+    check_mean_w(device, LINEAR_W);
+    double extra_j = counter_j(device, &to_s) - from_j - LINEAR_W * (to_s - from_s);
+    double least_s = (double)(of->disable_asked_ns - of->enabled_ns) * 1e-9;
+    double most_s = (double)(of->disabled_ns - of->enable_asked_ns) * 1e-9;
+    assert_true(extra_j > SAMPLER_W * least_s - 0.05 && extra_j < SAMPLER_W * most_s + 0.05);
+
+    assert_int_equal(nvml.detach(), 0);
+    double work_j = check_truth("model.a", LINEAR_W);
+    assert_true(read_truth(truth, 0, "(idle)", NULL, NULL, NULL, &idle_j));
+    assert_true(read_truth(truth, 0, "(total)", NULL, NULL, NULL, &total_j));
+    assert_true(fabs(work_j + idle_j - total_j) < 1e-6);
+    bury(child, of);
+}
+
+/* One board is sampled, the other is not. */
+static void test_a_board_with_a_sampler_draws_more_at_rest_and_no_other_does(void **state)
+{
+    (void)state;
+    pid_t child;
+    unsigned int average_mw;
+    assert_int_equal(setenv("JOULEMAP_SIM", "h200,h200", 1), 0);
+    make_ring(0, 64); /* a program, so a context */
+    nvmlDevice_t device = open_board(0), other = open_board(1);
+    check_mean_w(device, CONTEXT_W);
+    sampling *of = begin_sampler(&child, 0);
+    check_mean_w(device, CONTEXT_W + SAMPLER_W);
+    check_mean_w(other, NO_CONTEXT_W);
+    wait_ms(500); /* with what went before, over a second: what the average is of */
+    assert_int_equal(nvml.power(device, &average_mw), NVML_SUCCESS);
+    assert_true(fabs(average_mw * 1e-3 - (CONTEXT_W + SAMPLER_W)) < 5 * 0.3); /* its noise */
+    disable_sampler(of);
+    check_mean_w(device, CONTEXT_W);
+    assert_int_equal(nvml.detach(), 0);
+    check_truth("(idle)", CONTEXT_W);
+    bury(child, of);
+}
+
+/* What the work draws of the limit is less; what was set before stays, and so does what is set meanwhile. */
+static void test_the_limit_is_for_work_and_sampler_together(void **state)
+{
+    (void)state;
+    pid_t child;
+    uint64_t span;
+    unsigned int limit_mw;
+    ring own = make_ring(0, 1024);
+    nvmlDevice_t device = open_board(0);
+    sampling *of = begin_sampler(&child, 0);
+    assert_int_equal(nvml.set_limit(device, 400000), NVML_SUCCESS);
+    wait_ms(20);
+    begin_span(&own, FORWARD, NAME_A, LINEAR, &span);
+    check_mean_w(device, 400);
+    end_span(&own, span);
+    wait_ms(30);
+    check_mean_w(device, CONTEXT_W + SAMPLER_W);
+    disable_sampler(of);
+    assert_int_equal(nvml.limit(device, &limit_mw), NVML_SUCCESS);
+    assert_int_equal(limit_mw, 400000);
+    assert_int_equal(nvml.detach(), 0);
+    check_truth("model.a", 400 - SAMPLER_W);
+    bury(child, of);
+}
+
+static void test_the_draw_ends_with_the_last_sampler_however_it_ends(void **state)
+{
+    (void)state;
+    pid_t children[2];
+    sampling *of[2];
+    nvmlDevice_t device = open_board(0);
+    for (int i = 0; i < 2; i++)
+        of[i] = begin_sampler(&children[i], 0);
+    check_mean_w(device, NO_CONTEXT_W + SAMPLER_W);
+    disable_sampler(of[0]);
+    check_mean_w(device, NO_CONTEXT_W + SAMPLER_W);
+    kill(children[1], SIGKILL); /* and nobody waits for it yet */
+    wait_ms(50);
+    check_mean_w(device, NO_CONTEXT_W);
+    assert_int_equal(nvml.detach(), 0);
+    check_truth("(idle)", NO_CONTEXT_W);
+    for (int i = 0; i < 2; i++)
+        bury(children[i], of[i]);
+}
+
 /* ---- libcuda */
 
 typedef struct cuda_calls {
@@ -486,6 +661,10 @@ int main(void)
         TEST(test_each_board_has_counters_of_its_own),
         TEST(test_a_full_buffer_says_so_and_takes_no_more),
         TEST(test_faults_are_what_the_environment_says),
+        TEST(test_a_board_with_a_sampler_draws_more_at_work_and_the_truth_does_not),
+        TEST(test_a_board_with_a_sampler_draws_more_at_rest_and_no_other_does),
+        TEST(test_the_limit_is_for_work_and_sampler_together),
+        TEST(test_the_draw_ends_with_the_last_sampler_however_it_ends),
         TEST(test_cuda_has_the_boards_of_nvml_by_their_uuids),
         TEST(test_cuda_fails_where_the_environment_says_so),
     };
