@@ -317,6 +317,7 @@ void jm__attribution_free(jm__attribution *a)
         jm__vec_free(&part->lost);
         jm__vec_free(&part->windows);
         jm__vec_free(&part->learn);
+        jm__sampler_draw_free(&part->sampler);
         jm__board_readings_free(part);
         jm__fit_free(&part->fit);
         free(part->clock_mhz);

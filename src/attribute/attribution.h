@@ -3,6 +3,7 @@
 #define JM_ATTRIBUTE_ATTRIBUTION_H
 
 #include "attribute/beliefs/source.h"
+#include "attribute/counters/sampler_draw.h"
 #include "attribute/fit/fit.h"
 #include "attribute/work/work.h"
 #include "model/board_model.h"
@@ -21,8 +22,9 @@ typedef struct jm__board_part {
     const jm_sensor *counter; /* NULL: none */
     jm__power_series powers[JM_POWER_SERIES_MAX]; /* of the board's power sensors, the best first */
     size_t power_count;
-    jm_reading *readings; /* those of all its series and of the counter */
-    jm_reading *counts;   /* of the counter */
+    jm__sampler_draw sampler; /* of its hardware counters: what it drew is in no reading */
+    jm_reading *readings;     /* those of all its series and of the counter */
+    jm_reading *counts;       /* of the counter */
     size_t count_count;
     size_t refused; /* readings of power that no board can draw, left out */
     const jm_sensor *refused_of[JM_POWER_SERIES_MAX + 1]; /* whose; ends with NULL */

@@ -95,6 +95,20 @@ static jm_status put_on_grid(jm__board_part *part, jm_error *err)
     return JM_OK;
 }
 
+/* What sampling its counters made it draw is not the program's. */
+static jm_status take_sampler_off(jm__board_part *part, const jm__dataset *dataset, jm_error *err)
+{
+    JM_TRY(jm__sampler_draw_find(&part->sampler, dataset, part->board, err));
+    for (size_t k = 0; k < part->power_count; k++) {
+        const jm__power_series *series = &part->powers[k];
+        jm_reading *first = part->readings + (series->readings - part->readings);
+        jm__sampler_draw_take_off(&part->sampler, series->sensor, first, series->count);
+    }
+    if (part->counter != NULL)
+        jm__sampler_draw_take_off(&part->sampler, part->counter, part->counts, part->count_count);
+    return JM_OK;
+}
+
 /* Series of which nothing is left are none. */
 static void drop_empty(jm__board_part *part)
 {
@@ -127,6 +141,7 @@ jm_status jm__board_readings_take(jm__attribution *a, jm_error *err)
         a->boards[b].count_count = jm__counts_clean(a->boards[b].counts, a->boards[b].count_count);
         drop_empty(&a->boards[b]);
         status = put_on_grid(&a->boards[b], err);
+        if (status == JM_OK) status = take_sampler_off(&a->boards[b], d, err);
     }
     free(counts);
     return status;

@@ -100,6 +100,15 @@ static void count_windows(jm_report_quality *figures, const jm__attribution *a)
     if (figures->counter_windows == 0) figures->counter_windows = -1;
 }
 
+static void add_samplers(jm_report_quality *figures, const jm__attribution *a)
+{
+    double sum_j = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].wanted)
+            sum_j += jm__sampler_draw_energy_j(&a->boards[b].sampler, &a->boards[b].windows);
+    figures->sampler_energy_j = sum_j > 0 ? sum_j : NAN;
+}
+
 static jm_status judge(jm__quality *quality, const jm__facts *facts, jm_error *err)
 {
     if (!jm__verdict_find(&quality->verdict, facts)) return jm__no_memory(err, "jm__quality_make");
@@ -118,6 +127,7 @@ jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const
     count_events(&quality->figures, a);
     take_conditions(&quality->figures, a);
     count_windows(&quality->figures, a);
+    add_samplers(&quality->figures, a);
     JM_TRY(name_sensors(quality, a, err));
     const jm__no_layer no_layer = jm__no_layer_of(a);
     quality->figures.no_layer_share = no_layer.share;

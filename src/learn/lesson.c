@@ -1,6 +1,7 @@
 /* From a recording to what can be learnt from. */
 #include "learn/lesson.h"
 
+#include "attribute/counters/sampler_draw.h"
 #include "attribute/counters/slots.h"
 #include "attribute/ring_grid.h"
 #include "base/clock.h"
@@ -59,6 +60,10 @@ static jm_status take_readings(jm__lesson *l, jm_error *err)
         if (d->readings[i].sensor_id == l->sensor->id) l->recorded[l->recorded_count++] = d->readings[i];
     if (jm__sensor_stamps_late(l->sensor))
         JM_TRY(jm__ring_grid(l->recorded, l->recorded_count, l->sensor->period_ns, err));
+    jm__sampler_draw sampler;
+    JM_TRY(jm__sampler_draw_find(&sampler, d, l->board, err));
+    jm__sampler_draw_take_off(&sampler, l->sensor, l->recorded, l->recorded_count);
+    jm__sampler_draw_free(&sampler);
     for (size_t i = 0; i < l->recorded_count; i++)
         if (jm__windows_hold(&l->phase, l->recorded[i].t_ns))
             l->readings[l->reading_count++] = l->recorded[i];

@@ -80,6 +80,7 @@ static struct {
     pthread_mutex_t lock;
     jm__counter_set set; /* the last one */
     int64_t sets, events, facts, samples, blocks;
+    int64_t on, off; /* samplers that came and went */
     json_t *metrics, *units;
     jm__event event; /* the last one */
     char fact[256];
@@ -116,8 +117,13 @@ static void take_event(void *context, const jm__event *event)
 {
     (void)context;
     pthread_mutex_lock(&got.lock);
-    got.event = *event;
-    got.events++;
+    if (event->kind == JM_EVENT_SAMPLING) {
+        got.on += event->value != 0;
+        got.off += event->value == 0;
+    } else {
+        got.event = *event;
+        got.events++;
+    }
     pthread_mutex_unlock(&got.lock);
 }
 
@@ -139,7 +145,7 @@ static jm__counter_options options;
 static int set_up(void **state)
 {
     (void)state;
-    got.sets = got.events = got.facts = got.samples = got.blocks = 0;
+    got.sets = got.events = got.facts = got.samples = got.blocks = got.on = got.off = 0;
     got.event.text[0] = got.fact[0] = '\0';
     board = (jm_board){.id = BOARD, .backend = "nvml", .cuda_index = 0};
     snprintf(board.uuid, sizeof board.uuid, "%s", uuid);
@@ -274,6 +280,8 @@ static void test_each_sample_arrives_with_its_time_and_values(void **state)
     int64_t to_ns = jm__now_ns();
     end();
     assert_int_equal(got.events, 0);
+    assert_int_equal(got.on, 1);
+    assert_int_equal(got.off, 1); /* once all was sent: the board draws more until then */
     assert_int_equal(got.sets, 1);
     assert_int_equal(got.set.board_id, BOARD);
     assert_int_equal(got.set.metric_count, GH100_METRICS);

@@ -99,6 +99,18 @@ static void say_refused(jm__note_writer *w, const jm__board_part *part)
             w->label, part->counter->name, part->total.apart_j, part->total.source);
 }
 
+/* Joulemap's own part in what the board drew. */
+static void say_sampler(jm__note_writer *w, const jm__board_part *part)
+{
+    double energy_j = jm__sampler_draw_energy_j(&part->sampler, &part->windows);
+    if (energy_j > 0)
+        jm__say(
+            w,
+            "%s: sampling its hardware counters made it draw about %.0f W more for %.1f s, %.0f J: they are "
+            "taken off all figures.",
+            w->label, part->sampler.power_w, energy_j / part->sampler.power_w, energy_j);
+}
+
 static void say_total(jm__note_writer *w, const jm__board_part *part)
 {
     const jm__fit *fit = &part->fit;
@@ -223,6 +235,7 @@ void jm__notes_of_board(jm__note_writer *w, const jm__board_part *part)
     say_lost(w, part);
     say_sensor(w, part);
     say_refused(w, part);
+    say_sampler(w, part);
     if (jm__board_is_fitted(part->board)) {
         say_fit(w, part);
         say_counters(w, part);
