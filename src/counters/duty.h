@@ -14,8 +14,8 @@
 
 /* Work that runs in that many seconds is sampled at first. */
 #define JM_DUTY_FIRST_NS (2 * JM_NS_PER_S)
-/* Of a minute's seconds, at a time: five hundred samples, and still several times a minute. */
-#define JM_DUTY_PIECE_NS (500 * JM_NS_PER_MS)
+/* Of a minute's seconds, at a time: each start costs half a second of CPU. */
+#define JM_DUTY_PIECE_NS JM_NS_PER_S
 /* At least, where work is new. */
 #define JM_DUTY_AGAIN_NS (300 * JM_NS_PER_MS)
 /* A class has been seen once it was sampled that long: twenty samples ... */
