@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define HORIZON_NS 10000000ll
@@ -208,6 +209,7 @@ static _Noreturn void stay_until_told(sampler *s)
 {
     sampling *to = s->to;
     PARAMS(CUpti_PmSampling_Disable_Params, end, .pPmSamplingObject = s->object);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
     to->enabled_ns = now_ns();
     to->started = 1;
     while (!to->disable)
