@@ -118,7 +118,9 @@ jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows
         .powers = part->powers,
         .power_count = part->power_count,
     };
-    return jm__total_measure(&sensors, windows);
+    jm__total total = jm__total_measure(&sensors, windows);
+    if (total.source != NULL) total.u_j = hypot(total.u_j, jm__sampler_draw_u_j(&part->sampler, windows));
+    return total;
 }
 
 static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)

@@ -202,7 +202,9 @@ static bool understand(jm__counter_helper *helper, const jm__frame *frame, jm__c
     case JM_FRAME_LOST:
         return hear_lost(helper, frame);
     case JM_FRAME_STOPPED:
-        return go_from(helper, JM_COUNTERS_STOPPING, JM_COUNTERS_IDLE);
+        helper->refused_ns = helper->state == JM_COUNTERS_STARTING ? helper->since_ns : 0;
+        return go_from(helper, JM_COUNTERS_STOPPING, JM_COUNTERS_IDLE) ||
+               go_from(helper, JM_COUNTERS_STARTING, JM_COUNTERS_IDLE);
     case JM_FRAME_FAULT:
         return hear_fault(helper, frame);
     default:

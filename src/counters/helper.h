@@ -34,12 +34,13 @@ typedef struct jm__counter_helper {
     char *metrics, *units; /* JSON arrays */
     int64_t metric_count;
     int64_t period_ns;
-    int64_t cpu_ns;   /* that it has used */
-    int64_t began_ns; /* the process */
-    int64_t samples;  /* that came */
-    int64_t lost;     /* times that the hardware's buffer was full */
-    char fault[200];  /* half a sentence */
-    char cure[160];   /* "": there is none */
+    int64_t cpu_ns;     /* that it has used */
+    int64_t began_ns;   /* the process */
+    int64_t refused_ns; /* it could not start sampling then; 0: it could, the last time */
+    int64_t samples;    /* that came */
+    int64_t lost;       /* times that the hardware's buffer was full */
+    char fault[200];    /* half a sentence */
+    char cure[160];     /* "": there is none */
 } jm__counter_helper;
 
 /* Start it for a board. `task`: "serve", or "try": take the counters for a moment, say hello or a fault, and

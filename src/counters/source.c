@@ -15,6 +15,10 @@
 
 /* Helpers send ten times a second; a decision may be that late. */
 #define POLL_MS 50
+/* After another tool was found to have the board's counters. */
+#define REFUSED_NS (10 * JM_NS_PER_S)
+/* A board draws more from some 0.2 s before its first sample on (H200, bench/results/counters.txt). */
+#define BEFORE_NS (200 * JM_NS_PER_MS)
 /* What helpers have decoded at the stop may take that long to evaluate. */
 #define DRAIN_NS JM_NS_PER_S
 /* To give the board's counters back. */
@@ -128,8 +132,10 @@ static void note_sampler(jm__counter_source *source, board *b)
     bool has_sampler = state == JM_COUNTERS_SAMPLING || state == JM_COUNTERS_STOPPING;
     if (has_sampler == b->has_sampler) return;
     b->has_sampler = has_sampler;
-    jm__event event = {
-        .kind = JM_EVENT_SAMPLING, .t_ns = jm__now_ns(), .board_id = b->row.id, .value = has_sampler};
+    jm__event event = {.kind = JM_EVENT_SAMPLING,
+                       .t_ns = jm__now_ns() - (has_sampler ? BEFORE_NS : 0),
+                       .board_id = b->row.id,
+                       .value = has_sampler};
     snprintf(event.text, sizeof event.text,
              has_sampler ? "hardware counters are sampled" : "no longer sampled");
     source->sink.event(source->sink.context, &event);
@@ -148,7 +154,8 @@ static void command(jm__counter_source *source, board *b)
     b->sampling = state == JM_COUNTERS_SAMPLING && wants;
     if (state == JM_COUNTERS_SAMPLING && !wants) jm__duty_ended(&b->duty, now_ns);
     pthread_mutex_unlock(&source->lock);
-    if (state == JM_COUNTERS_IDLE && wants) {
+    bool refused = b->helper.refused_ns > 0 && now_ns - b->helper.refused_ns < REFUSED_NS;
+    if (state == JM_COUNTERS_IDLE && wants && !refused) {
         if (b->set_id == 0) make_set(source, b);
         jm__counter_helper_tell(&b->helper, JM_COUNTERS_START);
     }

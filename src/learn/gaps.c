@@ -12,6 +12,9 @@
 /* What the suite calls its rest, with a program on the board (joulemap.calibration). */
 static const char rest_phase[] = "idle";
 
+/* Half a gigabyte of them: a suite has a million. */
+enum { KERNELS_MAX = 8 << 20 };
+
 /* The longest memory of a sensor: the average over a second, several times over. */
 static const int64_t memory_ns = 5 * JM_NS_PER_S;
 
@@ -34,6 +37,7 @@ typedef struct finding {
     const jm__lesson *lesson;
     jm__items items; /* class_index: a column */
     bool *traced;    /* [bursts]: a kernel was seen in it */
+    bool too_many;
 } finding;
 
 static bool add(finding *f, int64_t start_ns, int64_t end_ns, size_t column)
@@ -64,6 +68,8 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
     if (kernel->stream_id < 1 || (size_t)kernel->stream_id > d->stream_count) return JM_OK;
     if (d->streams[kernel->stream_id - 1].board_id != f->lesson->board->id) return JM_OK;
     if (!jm__windows_hold(&f->gaps->known, kernel->start_ns)) return JM_OK;
+    f->too_many = f->too_many || f->items.count == KERNELS_MAX;
+    if (f->too_many) return JM_OK;
     size_t burst = burst_of(f->lesson, kernel->start_ns), column = JM__NOT_OF_SUITE;
     if (burst < f->lesson->bursts.count) {
         f->traced[burst] = true;
@@ -146,10 +152,11 @@ jm_status jm__gaps_find(jm__gaps *g, const jm__lesson *l, jm_error *err)
     finding f = {.gaps = g, .lesson = l};
     jm_status status = find_known(&g->known, l, err);
     if (status == JM_OK) status = find_items(&f, err);
-    if (status == JM_OK && !walk(g, &f.items)) status = jm__no_memory(err, "jm_model_learn");
+    g->too_many = f.too_many;
+    if (status == JM_OK && !g->too_many && !walk(g, &f.items)) status = jm__no_memory(err, "jm_model_learn");
     jm__vec_free(&f.items);
     free(f.traced);
-    return status == JM_OK ? find_columns(g, err) : status;
+    return status == JM_OK && !g->too_many ? find_columns(g, err) : status;
 }
 
 void jm__gaps_free(jm__gaps *g)

@@ -16,6 +16,7 @@ typedef struct jm__gaps {
     double *seconds;      /* [columns], of `known` */
     size_t class_columns; /* the first idle column */
     size_t columns;
+    bool too_many; /* kernels, for so much memory: there are no pieces, and nothing can be learnt */
 } jm__gaps;
 
 /* Work is what kernels were seen of on the board, and bursts that none was seen in (none was traced, or the

@@ -54,7 +54,7 @@ jm_status jm__idle_learn(jm__board_model *model, const jm__lesson *l, jm_error *
 {
     jm__gaps gaps;
     jm_status status = jm__gaps_find(&gaps, l, err);
-    if (status == JM_OK) status = learn(model, l, &gaps, err);
+    if (status == JM_OK && !gaps.too_many) status = learn(model, l, &gaps, err);
     jm__gaps_free(&gaps);
     return status;
 }

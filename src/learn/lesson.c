@@ -61,9 +61,10 @@ static jm_status take_readings(jm__lesson *l, jm_error *err)
     if (jm__sensor_stamps_late(l->sensor))
         JM_TRY(jm__ring_grid(l->recorded, l->recorded_count, l->sensor->period_ns, err));
     jm__sampler_draw sampler;
-    JM_TRY(jm__sampler_draw_find(&sampler, d, l->board, err));
+    jm_status status = jm__sampler_draw_find(&sampler, d, l->board, err);
     jm__sampler_draw_take_off(&sampler, l->sensor, l->recorded, l->recorded_count);
     jm__sampler_draw_free(&sampler);
+    if (status != JM_OK) return status;
     for (size_t i = 0; i < l->recorded_count; i++)
         if (jm__windows_hold(&l->phase, l->recorded[i].t_ns))
             l->readings[l->reading_count++] = l->recorded[i];

@@ -91,7 +91,7 @@ static void add_from_path(suite_paths *paths)
     while (rest != NULL && *rest != '\0') {
         char python[SUITE_PATH], prefix[SUITE_PATH];
         const int length = (int)strcspn(rest, ":");
-        if (length > 0 && length < SUITE_PATH - 16) {
+        if (*rest == '/' && length < SUITE_PATH - 16) {
             snprintf(python, sizeof python, "%.*s/python3", length, rest);
             snprintf(prefix, sizeof prefix, "%.*s/..", length, rest);
             if (access(python, X_OK) == 0) add_environment(paths, prefix);

@@ -9,6 +9,7 @@
  *     FAKE_PM_METRICS=N           so many metrics fit one pass (default: all)
  *     FAKE_PM_UNKNOWN=TEXT        metrics with this text in their name are not known
  *     FAKE_PM_OVERFLOW=N          at the n-th decode the buffer was full
+ *     FAKE_PM_TAKEN=N             after a first time, another tool has the board for the next N
  *     FAKE_PM_NO_TIME=1           the chip counts cycles alone
  */
 #include "cupti/pm_abi.h"
@@ -28,7 +29,7 @@ static struct {
     bool initialised, enabled, configured, sampling;
     bool full;                        /* its buffer was; only another object starts again */
     uint64_t started_ns, given, made; /* samples given out; made at the stop, 0: it goes on */
-    uint64_t decodes;
+    uint64_t decodes, enables;
     size_t metrics;      /* of the configuration */
     uint32_t image_most; /* samples of an image */
 } board;
@@ -149,6 +150,11 @@ FAKE(cuptiProfilerHostGetNumOfPasses, jm__pm_passes, passes)
 FAKE(cuptiPmSamplingEnable, jm__pm_enable_params, object)
 {
     if (board.enabled) return JM_CUPTI_INVALID_OPERATION;
+    if (board.enables > 0 && board.enables <= (uint64_t)number_of("FAKE_PM_TAKEN", 0)) {
+        board.enables++;
+        return JM_CUPTI_HARDWARE_BUSY;
+    }
+    board.enables++;
     board.enabled = true;
     board.full = false;
     p->object = (void *)&board;

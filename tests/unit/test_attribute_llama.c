@@ -28,7 +28,7 @@ static const double clock_worth = 0.05;
 static const double most_off = 0.15, block_half = 0.046;
 
 /* With counters, after one common scale, which the truth's clock leaves unknown. */
-static const double counted_median_off = 0.025, counted_most_off = 0.07;
+static const double counted_median_off = 0.025, counted_most_off = 0.06;
 
 typedef struct layer {
     char path[64];

@@ -2,6 +2,7 @@
  * what arrives, and whatever is wrong with it is said once and stands in nobody's way. */
 #include "base/clock.h"
 #include "counters/frame.h"
+#include "counters/helper.h"
 #include "counters/source.h"
 
 #include <dirent.h>
@@ -113,6 +114,12 @@ static void take_block(void *context, const jm__counter_block *block)
     pthread_mutex_unlock(&got.lock);
 }
 
+static void take_any_block(void *context, const jm__counter_block *block)
+{
+    (void)context;
+    (void)block;
+}
+
 static void take_event(void *context, const jm__event *event)
 {
     (void)context;
@@ -159,9 +166,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    static const char *const variables[] = {"FAKE_PM_ERROR",   "FAKE_PM_HANG",    "FAKE_PM_CRASH",
-                                            "FAKE_PM_METRICS", "FAKE_PM_UNKNOWN", "FAKE_PM_OVERFLOW",
-                                            "FAKE_PM_NO_TIME", "FAKE_PM_CHIP",    "FALSE_HELPER"};
+    static const char *const variables[] = {
+        "FAKE_PM_ERROR",    "FAKE_PM_HANG",    "FAKE_PM_CRASH", "FAKE_PM_METRICS", "FAKE_PM_UNKNOWN",
+        "FAKE_PM_OVERFLOW", "FAKE_PM_NO_TIME", "FAKE_PM_CHIP",  "FAKE_PM_TAKEN",   "FALSE_HELPER"};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         unsetenv(variables[i]);
     return 0;
@@ -370,6 +377,43 @@ static void test_a_full_buffer_is_counted_and_sampling_goes_on(void **state)
     assert_int_equal(got.events, 0);
     assert_true(got.samples > 500);
     assert_non_null(strstr(got.fact, " 1 times too late"));
+}
+
+/* Hear a helper until it is in this state. */
+static void hear_until(jm__counter_helper *helper, jm__counter_state wanted)
+{
+    for (int tries = 0; helper->state != wanted && helper->state != JM_COUNTERS_OVER && tries < 2000;
+         tries++) {
+        jm__counter_helper_hear(helper, take_any_block, NULL);
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+    }
+    if (helper->state != wanted) fail_msg("state %d: %s", (int)helper->state, helper->fault);
+}
+
+static void test_a_board_that_another_tool_took_between_stretches_is_asked_for_again(void **state)
+{
+    (void)state;
+    jm__counter_way way;
+    jm__counter_helper helper;
+    setenv("FAKE_PM_TAKEN", "2", 1);
+    jm__counter_way_find(&way, options.command, NULL, NULL);
+    jm__counter_helper_start(&helper, &way, "serve", &board);
+    hear_until(&helper, JM_COUNTERS_IDLE);
+    for (int stretch = 0; stretch < 4; stretch++) {
+        bool taken = stretch == 1 || stretch == 2;
+        jm__counter_helper_tell(&helper, JM_COUNTERS_START);
+        hear_until(&helper, taken ? JM_COUNTERS_IDLE : JM_COUNTERS_SAMPLING);
+        if (taken) {
+            assert_true(helper.refused_ns > 0);
+            continue;
+        }
+        jm__counter_helper_tell(&helper, JM_COUNTERS_STOP);
+        hear_until(&helper, JM_COUNTERS_IDLE);
+        assert_int_equal(helper.refused_ns, 0);
+    }
+    jm__counter_helper_end(&helper, jm__now_ns() + JM_NS_PER_S);
+    jm__counter_way_free(&way);
+    assert_no_helper_is_left();
 }
 
 static void test_a_chip_that_counts_no_time_counts_cycles(void **state)
@@ -608,6 +652,7 @@ int main(int argc, char **argv)
         T(test_where_orphans_come_to_the_program_none_is_left_to_it),
         T(test_the_helper_goes_with_a_recorder_that_is_killed),
         T(test_a_full_buffer_is_counted_and_sampling_goes_on),
+        T(test_a_board_that_another_tool_took_between_stretches_is_asked_for_again),
         T(test_a_chip_that_counts_no_time_counts_cycles),
         T(test_of_an_unknown_chip_those_counters_are_sampled_that_fit_one_pass),
         T(test_a_chip_whose_own_list_is_not_known_gets_the_one_for_all),

@@ -73,11 +73,11 @@ static void test_states_are_as_sure_as_the_model_and_what_another_run_has_otherw
     assert_true(known.power_w[JM_IDLE_20_MS] == 150 && known.power_w[JM_IDLE_LONG] == 120);
     assert_true(fabs(known.u_w[JM_IDLE_20_MS] - sqrt(9 * 9 + 12 * 12)) < 1e-9); /* 8 % for its lengths */
     assert_true(fabs(known.u_w[JM_IDLE_LONG] - sqrt(0.5 * 0.5 + 9.6 * 9.6)) < 1e-9);
-    assert_true(known.together_u == 0.12);
+    assert_true(known.together_u == 0.25);
     assert_true(isnan(known.power_w[JM_IDLE_BEFORE]) && isnan(known.power_w[JM_IDLE_50_US]));
     jm__model_is_of_another(&model);
     assert_true(jm__idle_of_model(&known, &model));
-    assert_true(known.together_u == 0.2);
+    assert_true(known.together_u == 0.35);
     jm__model_free(&model);
     model = model_of(0, 0, 0, 0);
     assert_false(jm__idle_of_model(&known, &model));

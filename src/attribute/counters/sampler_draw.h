@@ -12,6 +12,7 @@
 typedef struct jm__sampler_draw {
     jm__windows windows; /* while there was one: to be freed */
     double power_w;      /* 0: none, or nobody has measured what it draws on such a board */
+    double u_w;          /* its standard uncertainty */
 } jm__sampler_draw;
 
 /* Of joulemap's own recorder: what samplers of others drew, nobody told. */
@@ -23,7 +24,8 @@ void jm__sampler_draw_free(jm__sampler_draw *sampler);
 void jm__sampler_draw_take_off(const jm__sampler_draw *sampler, const jm_sensor *sensor, jm_reading *readings,
                                size_t count);
 
-/* Joules within these windows. */
+/* Joules within these windows, and their standard uncertainty. */
 double jm__sampler_draw_energy_j(const jm__sampler_draw *sampler, const jm__windows *windows);
+double jm__sampler_draw_u_j(const jm__sampler_draw *sampler, const jm__windows *windows);
 
 #endif

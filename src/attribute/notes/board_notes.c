@@ -1,5 +1,6 @@
 /* Sentences about one board: its time, its sensor, its total, its fit. */
 #include "attribute/conditions.h"
+#include "attribute/fit/student.h"
 #include "attribute/notes/note_writer.h"
 #include "rows/sensor_role.h"
 
@@ -104,11 +105,12 @@ static void say_sampler(jm__note_writer *w, const jm__board_part *part)
 {
     double energy_j = jm__sampler_draw_energy_j(&part->sampler, &part->windows);
     if (energy_j > 0)
-        jm__say(
-            w,
-            "%s: sampling its hardware counters made it draw about %.0f W more for %.1f s, %.0f J: they are "
-            "taken off all figures.",
-            w->label, part->sampler.power_w, energy_j / part->sampler.power_w, energy_j);
+        jm__say(w,
+                "%s: sampling its hardware counters made it draw about %.0f ±%.0f W more for %.1f s, %.0f J: "
+                "they are "
+                "taken off all figures.",
+                w->label, part->sampler.power_w, JM_NORMAL_95 * part->sampler.u_w,
+                energy_j / part->sampler.power_w, energy_j);
 }
 
 static void say_total(jm__note_writer *w, const jm__board_part *part)

@@ -193,7 +193,10 @@ bool jm__pm_enable(jm__pm *pm, jm__pm_fault *fault)
         JM_PM_INIT(jm__pm_data_size, data_size, .object = pm->object, .metrics = pm->names,
                    .metric_count = pm->chip.metric_count, .samples_max = JM_PM_IMAGE_SAMPLES);
     TRY(pm, cuptiPmSamplingGetCounterDataSize, &size, fault);
-    pm->image_size = size.data_size;
+    if (pm->image_size > 0 && size.data_size > pm->image_size)
+        return jm__pm_fail(fault, "", "its images have grown from %zu to %zu bytes", pm->image_size,
+                           size.data_size);
+    if (pm->image_size == 0) pm->image_size = size.data_size;
     return true;
 }
 

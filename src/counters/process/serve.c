@@ -23,7 +23,7 @@
 /* A hundred samples: less than an image holds, and a fraction of what the hardware's buffer does. */
 #define DECODE_NS (INT64_C(100) * JM_NS_PER_MS)
 enum { NICE = 10 };
-enum { RESTARTS = 3 };
+enum { RESTARTS = 3, REFUSALS = 60 };
 #define RESTART_NS JM_NS_PER_S
 /* A recorder that takes nothing for so long is gone, and somebody has a copy of its end of the link. */
 enum { TAKES_NOTHING_S = 60 };
@@ -35,6 +35,8 @@ typedef struct server {
     jm__pm_images images;
     bool sampling;
     bool stopping; /* stopped, and not all samples sent yet */
+    bool has_sampled;
+    int refusals; /* in a row */
     int64_t decode_at_ns;
     /* What was evaluated of the oldest image, on its way into a frame. */
     jm__counter_sample done[JM_PM_IMAGE_SAMPLES];
@@ -151,11 +153,21 @@ static bool decode(server *s, jm__pm_fault *fault)
 
 /* ---- commands */
 
+/* Who has sampled may find that another tool took the board's counters meanwhile, and gives them back. */
+static bool go_without(server *s, jm__pm_fault *fault)
+{
+    if (!s->has_sampled || ++s->refusals > REFUSALS) return false;
+    jm__pm_disable(&s->pm);
+    *fault = (jm__pm_fault){0};
+    return say(s, JM_FRAME_STOPPED, NULL, 0);
+}
+
 static bool start(server *s, jm__pm_fault *fault)
 {
     if (s->sampling || s->stopping) return jm__pm_fail(fault, "", "it was told to start twice");
-    if (!jm__pm_enable(&s->pm, fault) || !jm__pm_start(&s->pm, fault)) return false;
-    s->sampling = true;
+    if (!jm__pm_enable(&s->pm, fault) || !jm__pm_start(&s->pm, fault)) return go_without(s, fault);
+    s->sampling = s->has_sampled = true;
+    s->refusals = 0;
     s->decode_at_ns = jm__now_ns() + DECODE_NS;
     return say(s, JM_FRAME_STARTED, NULL, 0);
 }
@@ -203,8 +215,11 @@ static void serve(server *s, jm__pm_fault *fault)
         if (s->sampling && jm__now_ns() >= s->decode_at_ns) well = decode(s, fault);
         if (well && s->images.count > 0) well = evaluate_one(s);
         if (!s->stopping || s->images.count > 0 || !well) continue;
+        well = decode(s, fault); /* what no image was free for */
+        if (s->images.count > 0 || !well) continue;
         s->stopping = false;
-        /* As long as there is a sampler, started or not, the board draws some 35 W more (H100, H200). */
+        /* As long as there is a sampler, started or not, the board draws some 35 W more (H100, H200): seen to
+         * end with the process; that this does it too is what CUPTI's manual lets expect. */
         jm__pm_disable(&s->pm);
         well = say(s, JM_FRAME_STOPPED, NULL, 0);
     }
