@@ -25,11 +25,8 @@ from __future__ import annotations
 
 import argparse
 import ast
-import datetime
 import math
 import random
-import shlex
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -43,6 +40,7 @@ from joulemap._burst import Player, first_line, player_of
 from joulemap._describe import describe
 from joulemap.isolation.given import Given, take
 from joulemap.isolation.measure import Board, Part, Quantity, make_ready, measure
+from publish import head, publish
 from subjects import Subject, make
 from torch import nn
 
@@ -277,7 +275,7 @@ def main() -> None:
     player = player_of(torch.device("cuda"))
     with player.stream():
         taken = take(subject.model, paths, subject.forward, "cuda", backward=False)
-    with joulemap.Session() as run:
+    with joulemap.Session(counters=False) as run:
         made = {path: ready(player, given) for path, given in taken.items()}
         left_out = {path: why for path, why in made.items() if isinstance(why, str)}
         alone = {path: one for path, one in made.items() if isinstance(one, Quantity)}
@@ -291,9 +289,7 @@ def main() -> None:
         by_ring, _ = live(path, ring, mhz)
         compared.append(Compared(path, *truth(one), figure, known, by_ring, busy_w * figure.call_s))
     lines = [
-        f"bursts: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {torch.cuda.get_device_name()}, "
-        f"PyTorch {torch.__version__}",
-        "$ python " + shlex.join(["bench/gpu/bursts.py", *sys.argv[1:]]),
+        *head("bursts"),
         f"training: {totals.duration_s:.1f} s, {totals.total_energy_j:.0f} J, residual {totals.residual_w:.1f} W, "
         f"chi2/n {totals.chi2_n:.1f}, {quality.throttle_events} times throttled; "
         f"idle {totals.idle_energy_j:.0f} J; verdict {quality.verdict}",
@@ -302,12 +298,7 @@ def main() -> None:
         *table(compared),
         *(f"{path} is left out: {why}" for path, why in left_out.items()),
     ]
-    text = "\n".join(lines) + "\n\n"
-    print(text, end="", flush=True)
-    if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        with args.out.open("a") as file:
-            file.write(text)
+    publish(lines, args.out)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,8 @@ samples them; this way nothing else changes. The recorder's own CPU time is told
 from __future__ import annotations
 
 import argparse
-import datetime
 import os
 import resource
-import shlex
 import statistics
 import subprocess
 import sys
@@ -26,9 +24,10 @@ from pathlib import Path
 import joulemap
 import numpy as np
 import torch
+from publish import head, publish
 from subjects import Subject, make
 
-START_S = 3.5  # until a recorder samples
+START_S = 6.0  # until a recorder samples
 
 
 @dataclass(frozen=True)
@@ -107,24 +106,16 @@ def main() -> None:
     for what, found in ratios.items():
         for one, before, after in zip(with_them, without, without[1:], strict=True):
             found.append(2 * getattr(one, what) / (getattr(before, what) + getattr(after, what)))
-    text = "\n".join(
-        [
-            f"counters beside kernels and layers: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, "
-            f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {os.cpu_count()} CPUs",
-            "$ python " + shlex.join(["bench/gpu/counter_cost.py", *sys.argv[1:]]),
-            f"a step without: {1e3 * statistics.median(one.wall_s for one in without):.3f} ms, of them CPU of the main "
-            f"thread {1e3 * statistics.median(one.cpu_s for one in without):.3f} ms",
-            f"while counters are sampled, {args.pairs} turns of {args.seconds} s: wall {middle(ratios['wall_s'])}, "
-            f"CPU of the main thread {middle(ratios['cpu_s'])}",
-            f"{samples} samples in those turns; CPU of the recorders, start and pauses included: "
-            f"{used.ru_utime + used.ru_stime:.1f} s",
-        ]
-    )
-    print(text, flush=True)
-    if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        with args.out.open("a") as file:
-            file.write(text + "\n\n")
+    lines = [
+        *head("counters beside kernels and layers"),
+        f"a step without: {1e3 * statistics.median(one.wall_s for one in without):.3f} ms, of them CPU of the main "
+        f"thread {1e3 * statistics.median(one.cpu_s for one in without):.3f} ms",
+        f"while counters are sampled, {args.pairs} turns of {args.seconds} s: wall {middle(ratios['wall_s'])}, "
+        f"CPU of the main thread {middle(ratios['cpu_s'])}",
+        f"{samples} samples in those turns; CPU of the recorders, start and pauses included: "
+        f"{used.ru_utime + used.ru_stime:.1f} s",
+    ]
+    publish(lines, args.out)
 
 
 if __name__ == "__main__":

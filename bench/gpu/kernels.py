@@ -12,11 +12,8 @@ that is not idle shared by time. Inputs are normal random numbers. The clock of 
 from __future__ import annotations
 
 import argparse
-import datetime
 import math
 import random
-import shlex
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,9 +23,11 @@ from pathlib import Path
 import joulemap
 import numpy as np
 import torch
+from bursts import mean_busy_w
 from joulemap import _core
 from joulemap._burst import Call, player_of
 from joulemap.isolation.measure import Board, Part, Quantity, make_ready, measure
+from publish import head, publish
 from torch import Tensor
 from torch.nn import functional
 
@@ -195,13 +194,6 @@ def told(report: joulemap.Report) -> dict[str, Told]:
     return found
 
 
-def busy_w(report: joulemap.Report) -> float:
-    """Power while any kernel runs: what a split by time takes for the power of each."""
-    totals = report.totals
-    idle_s = sum(row.busy_s for row in report.rows if row.kind == "idle")
-    return ((totals.total_energy_j or 0) - (totals.idle_energy_j or 0)) / (totals.duration_s - idle_s)
-
-
 @dataclass(frozen=True)
 class Compared:
     """A kernel alone and in a live run. Gaps between the kernels of a call are idle time there: taken off at gap_w."""
@@ -234,7 +226,7 @@ class Compared:
 def compare(name: str, parts: list[Part], run: joulemap.Session, begin_ns: int, end_ns: int) -> list[str]:
     window = {"by": "layer", "from_ns": begin_ns, "to_ns": end_ns}
     report, alone = run.report(**window), run.report(**window, model="none")
-    live, ring, mean_w = told(report), told(alone), busy_w(alone)
+    live, ring, mean_w = told(report), told(alone), mean_busy_w(alone)
     compared = []
     for part in parts:
         figure = part.figure()
@@ -288,7 +280,7 @@ def main() -> None:
             left_out.append(f"{name} is left out: {part.why}")
         else:
             parts.append(part)
-    with joulemap.Session() as run:
+    with joulemap.Session(counters=False) as run:
         board = Board(run, player.device)
         measure(player, board, [Quantity(part) for part in parts], window_s=args.window, chance=chance)
     folder = tempfile.TemporaryDirectory()
@@ -308,20 +300,7 @@ def main() -> None:
             time.sleep(0.3)
             tables.append((name, begin_ns, end_ns))
         lines = [line for name, begin, end in tables for line in compare(name, parts, run, begin, end)]
-    text = "\n".join(
-        [
-            f"kernels: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, "
-            f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}",
-            "$ python " + shlex.join(["bench/gpu/kernels.py", *sys.argv[1:]]),
-            *lines,
-            *left_out,
-        ]
-    )
-    print(text, flush=True)
-    if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        with args.out.open("a") as file:
-            file.write(text + "\n\n")
+    publish([*head("kernels"), *lines, *left_out], args.out)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,8 @@ say of the change of the same layer in another block, which is none.
 from __future__ import annotations
 
 import argparse
-import datetime
 import math
 import random
-import shlex
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -28,6 +25,7 @@ from bursts import Figure, live, ready, truth
 from joulemap._burst import player_of
 from joulemap.isolation.given import take
 from joulemap.isolation.measure import Board, measure
+from publish import head, publish
 from subjects import Subject, make
 from torch import nn
 
@@ -94,7 +92,7 @@ def alone(subjects: list[Subject], paths: list[str], window_s: float) -> list[di
     """Both programs' layers in one series, in random order: what drifts meets both."""
     player = player_of(torch.device("cuda"))
     quantities = []
-    with joulemap.Session() as run:
+    with joulemap.Session(counters=False) as run:
         board = Board(run, player.device)
         for subject in subjects:
             with player.stream():
@@ -119,9 +117,7 @@ def main() -> None:
     torch.manual_seed(0)
     folder = tempfile.TemporaryDirectory()
     lines = [
-        f"one layer: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, "
-        f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}",
-        "$ python " + shlex.join(["bench/gpu/one_layer.py", *sys.argv[1:]]),
+        *head("one layer"),
         f"{'change':30} {'layer':14} {'alone: before':>13} {'after':>8} {'difference':>16} {'live: before':>13} "
         f"{'after':>8} {'difference':>10} {'off by':>8} {'ring':>8}",
     ]
@@ -150,12 +146,7 @@ def main() -> None:
             f"{1e3 * after_live[path].energy_j:8.2f} {1e3 * found_j:+10.2f} {100 * (found_j / true_j - 1):+6.1f} % "
             f"{100 * (ring_j / true_j - 1):+6.1f} %   ({same}, unchanged: {100 * rest:+.1f} %)"
         )
-    text = "\n".join(lines)
-    print(text, flush=True)
-    if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        with args.out.open("a") as file:
-            file.write(text + "\n\n")
+    publish(lines, args.out)
 
 
 if __name__ == "__main__":
