@@ -35,9 +35,10 @@ typedef struct jm_learnt {
     char board[JM_BOARD_TEXT];
     bool simulated;
     /* With a program on the board, W, and standard uncertainty; NAN: the recording does not show it. */
-    double idle_w, idle_u_w; /* at rest, for longer than 20 ms */
-    double gap_w, gap_u_w;   /* in gaps of 1 to 20 ms */
-    double noise_w;          /* of one reading of the sensor at rest, standard, W; NAN likewise */
+    double idle_w, idle_u_w;       /* at rest, for longer than 20 ms */
+    double gap_w, gap_u_w;         /* in gaps of 1 to 20 ms */
+    double noise_w;                /* of one reading of the sensor at rest, standard, W; NAN likewise */
+    double sampler_w, sampler_u_w; /* what sampling its counters makes the board draw; NAN likewise */
 } jm_learnt;
 
 /* Learn a model from a phase of a recording that has counters, kernels in bursts, and a power sensor. Bursts

@@ -30,6 +30,8 @@ static PyObject *learnt_dict(const jm_learnt *learnt)
         {"gap_w", core_number(learnt->gap_w)},
         {"gap_u_w", core_number(learnt->gap_u_w)},
         {"noise_w", core_number(learnt->noise_w)},
+        {"sampler_w", core_number(learnt->sampler_w)},
+        {"sampler_u_w", core_number(learnt->sampler_u_w)},
     };
     return core_dict_take(items, sizeof items / sizeof *items);
 }

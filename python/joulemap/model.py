@@ -43,6 +43,8 @@ class Learnt:
         The same in gaps of 1 to 20 ms.
     noise_w : float or None
         Standard deviation of a reading of the power sensor at rest, W, drift aside; None likewise.
+    sampler_w, sampler_u_w : float or None
+        What sampling its hardware counters makes the GPU draw, W, and its standard uncertainty; None likewise.
     """
 
     board: str
@@ -65,6 +67,8 @@ class Learnt:
     gap_w: float | None
     gap_u_w: float | None
     noise_w: float | None
+    sampler_w: float | None
+    sampler_u_w: float | None
 
 
 def learn_model(

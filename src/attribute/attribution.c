@@ -162,6 +162,9 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     JM_TRY(jm__span_index_init(&a->spans, dataset, err));
     JM_TRY(find_windows(a, err));
     JM_TRY(find_learn_windows(a, err));
+    for (size_t b = 0; b < dataset->board_count; b++)
+        if (a->boards[b].wanted && jm__board_is_fitted(a->boards[b].board))
+            JM_TRY(jm__counted_model(a, &a->boards[b], err));
     JM_TRY(jm__board_readings_take(a, err));
     JM_TRY(jm__work_init(&a->work, dataset, err));
     a->work.pid = options->process_id;
@@ -281,7 +284,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .split = &part->work->columns,
         .total = part->total,
     };
-    JM_TRY(jm__counted_model(a, part, err));
+    jm__counted_ready(part, a->options.model);
     if (part->idle_known) input.idle = &part->idle;
     JM_TRY(fit_columns(a, part, &input, err));
     if (part->fit.fitted) JM_TRY(scale_by_clock(a, part, &input, err));

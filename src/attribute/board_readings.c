@@ -98,7 +98,10 @@ static jm_status put_on_grid(jm__board_part *part, jm_error *err)
 /* What sampling its counters made it draw is not the program's. */
 static jm_status take_sampler_off(jm__board_part *part, const jm__dataset *dataset, jm_error *err)
 {
-    JM_TRY(jm__sampler_draw_find(&part->sampler, dataset, part->board, err));
+    const jm__board_model *model = &part->model;
+    bool known = model->board != NULL && !model->shipped;
+    JM_TRY(jm__sampler_draw_find(&part->sampler, dataset, part->board, known ? model->sampler_w : NAN,
+                                 known ? model->sampler_u_w : NAN, err));
     for (size_t k = 0; k < part->power_count; k++) {
         const jm__power_series *series = &part->powers[k];
         jm_reading *first = part->readings + (series->readings - part->readings);

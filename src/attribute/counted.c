@@ -78,12 +78,18 @@ jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *
     JM_TRY(asked != NULL ? jm__model_read(model, asked, err) : find(part, err));
     if (model->count == 0) return JM_OK;
     if (strcmp(model->uuid, part->board->uuid) != 0) jm__model_is_of_another(model);
+    return fit_counters(part, a->dataset, asked, err);
+}
+
+void jm__counted_ready(jm__board_part *part, const char *asked)
+{
+    jm__board_model *model = &part->model;
+    if (model->board == NULL) return;
     /* Without a kernel nobody knows when the board had nothing to do. */
     part->idle_known = !part->work->from_host && jm__idle_of_model(&part->idle, model);
     /* Readings have in them what its sampler drew, and a shipped model has not. */
     if (asked == NULL && model->shipped && part->sampler.windows.count == 0)
         model->constant_w += part->sampler.power_w;
-    return fit_counters(part, a->dataset, asked, err);
 }
 
 jm_status jm__counted_believe(jm__belief *belief, const jm__attribution *a, jm__board_part *part,

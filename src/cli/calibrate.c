@@ -24,6 +24,8 @@ static void print_idle(const jm_learnt *l)
         printf("idle, with a program on it:");
     if (rest) printf(" %.0f W at rest%s", l->idle_w, gap ? "," : "\n");
     if (gap) printf(" %.0f W in gaps of 1 to 20 ms\n", l->gap_w);
+    if (isfinite(l->sampler_w))
+        printf("sampling its counters draws %.0f W, which are taken off\n", l->sampler_w);
 }
 
 static void print(const jm_learnt *l)

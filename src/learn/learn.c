@@ -133,6 +133,8 @@ static void set_weights(jm__board_model *model, const jm__lesson *l, const jm__w
     model->slots = l->slots;
     model->residual_w = weights->rms_w;
     model->gain_u = gain_u;
+    model->sampler_w = l->sampler_w;
+    model->sampler_u_w = l->sampler_u_w;
 }
 
 static jm_status set_kernels(jm__board_model *model, const jm__lesson *l, const jm__left_out *out,
@@ -214,6 +216,8 @@ static jm_status keep(const jm__board_model *model, jm_learnt *learnt, const jm_
     tell_idle(&learnt->idle_w, &learnt->idle_u_w, &model->idle[JM_IDLE_LONG]);
     tell_idle(&learnt->gap_w, &learnt->gap_u_w, &model->idle[JM_IDLE_20_MS]);
     learnt->noise_w = model->noise_w;
+    learnt->sampler_w = model->sampler_w;
+    learnt->sampler_u_w = model->sampler_u_w;
     learnt->simulated = l->board->simulated;
     if (path == NULL && learnt->simulated) return JM_OK;
     if (path == NULL)

@@ -6,6 +6,7 @@
 #include "attribute/ring_grid.h"
 #include "base/clock.h"
 #include "base/status.h"
+#include "learn/sampler_step.h"
 #include "learn/suite.h"
 #include "rows/sensor_role.h"
 
@@ -61,7 +62,8 @@ static jm_status take_readings(jm__lesson *l, jm_error *err)
     if (jm__sensor_stamps_late(l->sensor))
         JM_TRY(jm__ring_grid(l->recorded, l->recorded_count, l->sensor->period_ns, err));
     jm__sampler_draw sampler;
-    jm_status status = jm__sampler_draw_find(&sampler, d, l->board, err);
+    JM_TRY(jm__sampler_step_find(&l->sampler_w, &l->sampler_u_w, l, err));
+    jm_status status = jm__sampler_draw_find(&sampler, d, l->board, l->sampler_w, l->sampler_u_w, err);
     jm__sampler_draw_take_off(&sampler, l->sensor, l->recorded, l->recorded_count);
     jm__sampler_draw_free(&sampler);
     if (status != JM_OK) return status;

@@ -35,9 +35,10 @@ typedef struct jm__lesson {
     double slots;      /* see jm__rate_choice */
     JM_VEC(jm__taught) kernels;
     JM_VEC(jm__burst) bursts; /* by time */
-    jm_reading *recorded;     /* of the sensor, late stamps back on their grid */
+    jm_reading *recorded;     /* of the sensor, late stamps back on their grid, less what the sampler drew */
     size_t recorded_count;
-    jm_reading *readings; /* those of them in the phase */
+    double sampler_w, sampler_u_w; /* what a sampler of counters draws, as seen there; NAN: it was not */
+    jm_reading *readings;          /* those of them in the phase */
     size_t reading_count;
     jm__pieces rates;    /* code: a metric; the last: the constant, 0 where there are no counters */
     jm__pieces work;     /* code: 0 for none, then the kernels */

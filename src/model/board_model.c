@@ -9,7 +9,12 @@
 
 jm_status jm__model_init(jm__board_model *model, size_t features, jm_error *err)
 {
-    *model = (jm__board_model){.count = features, .lag_ns = NAN, .width_ns = NAN, .noise_w = NAN};
+    *model = (jm__board_model){.count = features,
+                               .lag_ns = NAN,
+                               .width_ns = NAN,
+                               .noise_w = NAN,
+                               .sampler_w = NAN,
+                               .sampler_u_w = NAN};
     model->features = calloc(features + 1, sizeof *model->features);
     model->covariance = calloc((features + 1) * (features + 1), sizeof *model->covariance);
     if (model->features != NULL && model->covariance != NULL) return JM_OK;

@@ -51,7 +51,9 @@ typedef struct jm__board_model {
     double gain_u;     /* of all kernels alike, on another board of the kind, or at another clock */
     double residual_w; /* of the readings that it was learnt from */
     double lag_ns, width_ns; /* of the sensor's response, as found there; NAN: not looked for */
-    double noise_w; /* of one reading of the sensor at rest, its white part, standard; NAN: not known */
+    double sampler_w,
+        sampler_u_w; /* what a sampler of its counters draws, and standard uncertainty; NAN: not known */
+    double noise_w;  /* of one reading of the sensor at rest, its white part, standard; NAN: not known */
     jm__model_idle idle[JM_IDLE_STATES]; /* never of JM_IDLE_BEFORE */
     jm__model_kernel *kernels;
     size_t kernel_count;

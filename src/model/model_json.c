@@ -203,6 +203,7 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
     const char *format = json_string_value(json_object_get(root, "format"));
     const json_t *features = json_object_get(root, "features"), *clock = json_object_get(root, "clock");
     const json_t *errors = json_object_get(root, "errors"), *response = json_object_get(root, "response");
+    const json_t *sampler = json_object_get(root, "sampler");
     double version;
     if (format == NULL || strcmp(format, FORMAT) != 0) return wrong(r, "it does not say so of itself");
     if (!read_number(r, root, "version", 1, &version)) return false;
@@ -210,6 +211,7 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
     size_t count = json_array_size(features);
     if (count < 1 || count > JM_MODEL_FEATURES_MAX) return lacks(r, "features");
     if (response != NULL && !json_is_object(response)) return lacks(r, "response");
+    if (sampler != NULL && !json_is_object(sampler)) return lacks(r, "sampler");
     r->status = jm__model_init(model, count, r->err);
     return r->status == JM_OK && read_text(r, root, "board", false, &model->board) &&
            read_text(r, root, "uuid", false, &model->uuid) &&
@@ -230,6 +232,10 @@ static bool read_all(reading *r, const json_t *root, jm__board_model *model)
            read_idle(r, json_object_get(root, "idle"), model->idle) &&
            read_number_or_none(r, root, "noise_w", 0, &model->noise_w) &&
            (!(model->noise_w > power_most_w) || lacks(r, "noise_w")) &&
+           read_number_or_none(r, sampler, "power_w", 0, &model->sampler_w) &&
+           (!(model->sampler_w > power_most_w) || lacks(r, "power_w")) &&
+           read_number_or_none(r, sampler, "u_w", 0, &model->sampler_u_w) &&
+           (isnan(model->sampler_w) == isnan(model->sampler_u_w) || lacks(r, "u_w")) &&
            read_kernels(r, json_object_get(root, "kernels"), model);
 }
 
@@ -348,14 +354,15 @@ static char *text_of(const jm__board_model *model)
 {
     json_t *root = json_pack(
         "{s:s, s:i, s:s, s:s, s:s, s:s, s:{s:o, s:f, s:f}, s:o, s:f, s:o, s:{s:f, s:f, s:f, s:f}, s:{s:o, "
-        "s:o}, s:o, s:o, s:o}",
+        "s:o}, s:o, s:{s:o, s:o}, s:o, s:o}",
         "format", FORMAT, "version", (int)VERSION, "board", model->board, "uuid", model->uuid, "driver",
         model->driver, "date", model->date, "clock", "reference_mhz", number(model->clock_mhz), "exponent",
         model->clock_exponent, "slots", model->slots, "features", features_of(model), "constant_w",
         model->constant_w, "covariance", covariance_of(model), "errors", "kernel", model->relative_u,
         "family", model->family_u, "gain", model->gain_u, "residual_w", model->residual_w, "response",
         "lag_ns", number(model->lag_ns), "width_ns", number(model->width_ns), "idle", idle_of(model),
-        "noise_w", number(model->noise_w), "kernels", kernels_of(model));
+        "sampler", "power_w", number(model->sampler_w), "u_w", number(model->sampler_u_w), "noise_w",
+        number(model->noise_w), "kernels", kernels_of(model));
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(root);
     return text;

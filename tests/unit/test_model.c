@@ -78,6 +78,8 @@ static jm__board_model make(void)
     m.lag_ns = 3544125.28;
     m.width_ns = 12419513.5;
     m.noise_w = 3.99210884;
+    m.sampler_w = 34.5;
+    m.sampler_u_w = 1.25;
     m.idle[JM_IDLE_20_MS] = (jm__model_idle){144.210345, 0.75, 31.5};
     m.idle[JM_IDLE_LONG] = (jm__model_idle){123.0625, 0.25, 6};
     m.kernels = calloc(2, sizeof *m.kernels);
@@ -118,6 +120,8 @@ static void assert_same(const jm__board_model *a, const jm__board_model *b)
     assert_true(a->lag_ns == b->lag_ns || (isnan(a->lag_ns) && isnan(b->lag_ns)));
     assert_true(a->width_ns == b->width_ns || (isnan(a->width_ns) && isnan(b->width_ns)));
     assert_true(a->noise_w == b->noise_w || (isnan(a->noise_w) && isnan(b->noise_w)));
+    assert_true(a->sampler_w == b->sampler_w || (isnan(a->sampler_w) && isnan(b->sampler_w)));
+    assert_true(a->sampler_u_w == b->sampler_u_w || (isnan(a->sampler_u_w) && isnan(b->sampler_u_w)));
     for (int i = 0; i < JM_IDLE_STATES; i++) {
         const jm__model_idle *x = &a->idle[i], *y = &b->idle[i];
         assert_true(x->power_w == y->power_w && x->u_w == y->u_w && x->seconds == y->seconds);
@@ -144,6 +148,7 @@ static void test_a_model_comes_back_as_it_was_written(void **state)
     jm__board_model model = make();
     check_there_and_back(&model);
     model.clock_mhz = model.lag_ns = model.width_ns = model.noise_w = NAN; /* not known */
+    model.sampler_w = model.sampler_u_w = NAN;
     memset(model.idle, 0, sizeof model.idle);
     check_there_and_back(&model);
     jm__model_free(&model);
@@ -364,11 +369,19 @@ static void test_an_idle_state_that_is_none_is_refused(void **state)
     static const struct {
         const char *where, *value, *words;
     } cases[] = {
-        {"idle/0/gap", NULL, "\"gap\""},         {"idle/0/gap", "\"\"", "\"gap\""},
-        {"idle/0/gap", "20", "\"gap\""},         {"idle/0/gap", "\"before the first work\"", "\"gap\""},
-        {"idle/0/gap", "\"longer\"", "\"gap\""}, {"idle/0/power_w", "1.1e5", "\"power_w\""},
-        {"idle/0/u_w", "0", "\"u_w\""},          {"idle/0/u_w", "1.1e5", "\"u_w\""},
+        {"idle/0/gap", NULL, "\"gap\""},
+        {"idle/0/gap", "\"\"", "\"gap\""},
+        {"idle/0/gap", "20", "\"gap\""},
+        {"idle/0/gap", "\"before the first work\"", "\"gap\""},
+        {"idle/0/gap", "\"longer\"", "\"gap\""},
+        {"idle/0/power_w", "1.1e5", "\"power_w\""},
+        {"idle/0/u_w", "0", "\"u_w\""},
+        {"idle/0/u_w", "1.1e5", "\"u_w\""},
         {"noise_w", "1.1e5", "\"noise_w\""},
+        {"sampler", "3", "\"sampler\""},
+        {"sampler", "{\"power_w\": 1.1e5, \"u_w\": 1}", "\"power_w\""},
+        {"sampler", "{\"power_w\": -1, \"u_w\": 1}", "\"power_w\""},
+        {"sampler", "{\"power_w\": 35}", "\"u_w\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_changed_refused(cases[i].where, cases[i].value, cases[i].words);

@@ -3,7 +3,9 @@
 #include "attribute/counters/sampler_draw.h"
 
 #include "base/clock.h"
+#include "base/status.h"
 #include "base/vec.h"
+#include "learn/sampler_step.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -31,7 +33,7 @@ static jm__sampler_draw find(jm__event *events, size_t count)
 {
     jm__sampler_draw found;
     const jm__dataset dataset = {.events = events, .event_count = count};
-    assert_int_equal(jm__sampler_draw_find(&found, &dataset, &board, NULL), JM_OK);
+    assert_int_equal(jm__sampler_draw_find(&found, &dataset, &board, NAN, NAN, NULL), JM_OK);
     return found;
 }
 
@@ -62,7 +64,7 @@ static void test_of_a_board_nobody_measured_nothing_is_taken_off(void **state)
     jm__event events[] = {event(200, 1)};
     const jm__dataset dataset = {.events = events, .event_count = 1};
     jm__sampler_draw found;
-    assert_int_equal(jm__sampler_draw_find(&found, &dataset, &other, NULL), JM_OK);
+    assert_int_equal(jm__sampler_draw_find(&found, &dataset, &other, NAN, NAN, NULL), JM_OK);
     jm_reading reading = {.t_ns = 500, .value = 100};
     const jm_sensor ring = {.response = JM_RESPONSE_INSTANT};
     jm__sampler_draw_take_off(&found, &ring, &reading, 1);
@@ -127,6 +129,87 @@ static void test_the_energy_counter_is_without_it(void **state)
     jm__sampler_draw_free(&draw);
 }
 
+static void test_what_was_measured_on_the_board_comes_before_what_is_usual(void **state)
+{
+    (void)state;
+    jm__event events[] = {event(200, 1)};
+    const jm__dataset dataset = {.events = events, .event_count = 1};
+    jm__sampler_draw found;
+    assert_int_equal(jm__sampler_draw_find(&found, &dataset, &board, 42, 1, NULL), JM_OK);
+    assert_near(found.power_w, 42, 0);
+    assert_true(found.u_w > 1); /* it was measured at rest */
+    jm__sampler_draw_free(&found);
+}
+
+/* ---- the step at rest */
+
+typedef struct work {
+    jm__kernel_run kernels[4];
+    size_t count;
+} work;
+
+static jm_status each(void *context, bool by_time, jm__kernel_taker take, void *taker, jm_error *err)
+{
+    const work *w = context;
+    (void)by_time;
+    for (size_t i = 0; i < w->count; i++)
+        JM_TRY(take(taker, &w->kernels[i], err));
+    return JM_OK;
+}
+
+/* A board of 140 W, with `draw_w` of a sampler until 10 s and again until 20 s, where another kernel of 500 W
+ * begins right after. */
+static void check_step(work *w, double draw_w, double wanted_w)
+{
+    enum { COUNT = 1250 };
+    jm__event events[] = {event(1 * JM_NS_PER_S, 1), event(10 * JM_NS_PER_S, 0), event(12 * JM_NS_PER_S, 1),
+                          event(20 * JM_NS_PER_S, 0)};
+    jm__stream stream = {.board_id = 1};
+    const jm__dataset dataset = {.events = events,
+                                 .event_count = 4,
+                                 .streams = &stream,
+                                 .stream_count = 1,
+                                 .kernels = {.each = each, .context = w}};
+    static jm_reading readings[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        double t_s = i * 0.02, on = t_s < 9.95 || (t_s > 12 && t_s < 19.95);
+        bool busy = t_s > 20.1 && w->count > 1;
+        readings[i] = (jm_reading){.t_ns = (int64_t)(t_s * 1e9), .value = 140 + on * draw_w + busy * 360};
+    }
+    const jm__lesson lesson = {
+        .dataset = &dataset, .board = &board, .recorded = readings, .recorded_count = COUNT};
+    double power_w, u_w;
+    assert_int_equal(jm__sampler_step_find(&power_w, &u_w, &lesson, NULL), JM_OK);
+    if (isnan(wanted_w)) {
+        assert_true(isnan(power_w) && isnan(u_w));
+        return;
+    }
+    assert_near(power_w, wanted_w, 0.01);
+    assert_true(u_w >= 1 && u_w < 3);
+}
+
+static void test_the_step_at_rest_is_the_draw(void **state)
+{
+    (void)state;
+    work w = {.kernels = {{.start_ns = 2 * JM_NS_PER_S, .end_ns = 3 * JM_NS_PER_S, .stream_id = 1},
+                          {.start_ns = 20100 * MS, .end_ns = 21 * JM_NS_PER_S, .stream_id = 1}},
+              .count = 2};
+    check_step(&w, 34, 34); /* the second one is no rest */
+    check_step(&w, 0, 0);
+    w.count = 1;
+    check_step(&w, 34, 34);
+}
+
+static void test_without_kernels_or_rest_nothing_is_told(void **state)
+{
+    (void)state;
+    work w = {.count = 0};
+    check_step(&w, 34, NAN);
+    w = (work){.kernels = {{.start_ns = 2 * JM_NS_PER_S, .end_ns = 21 * JM_NS_PER_S, .stream_id = 1}},
+               .count = 1};
+    check_step(&w, 34, NAN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +217,9 @@ int main(void)
         cmocka_unit_test(test_of_a_board_nobody_measured_nothing_is_taken_off),
         cmocka_unit_test(test_power_is_without_it_whatever_the_response),
         cmocka_unit_test(test_the_energy_counter_is_without_it),
+        cmocka_unit_test(test_what_was_measured_on_the_board_comes_before_what_is_usual),
+        cmocka_unit_test(test_the_step_at_rest_is_the_draw),
+        cmocka_unit_test(test_without_kernels_or_rest_nothing_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

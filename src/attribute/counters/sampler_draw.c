@@ -15,6 +15,9 @@ static const struct {
     double power_w, u_w;
 } known[] = {{"h100", 35, 7}, {"h200", 37, 7}};
 
+/* Measured at rest, it may be as much more at work. */
+static const double working_u_w = 6;
+
 static const double forgotten = 40; /* time constants after which nothing is left (4e-18) */
 
 static jm__sampler_draw draw_of(const jm_board *board)
@@ -27,11 +30,12 @@ static jm__sampler_draw draw_of(const jm_board *board)
 }
 
 jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *dataset, const jm_board *board,
-                                jm_error *err)
+                                double power_w, double u_w, jm_error *err)
 {
     int64_t from_ns = INT64_MAX, end_ns = INT64_MAX;
     bool fine = true;
-    *sampler = draw_of(board);
+    *sampler = isnan(power_w) ? draw_of(board)
+                              : (jm__sampler_draw){.power_w = power_w, .u_w = hypot(u_w, working_u_w)};
     for (size_t i = 0; fine && sampler->power_w > 0 && i < dataset->event_count; i++) {
         const jm__event *event = &dataset->events[i];
         if (event->kind != JM_EVENT_SAMPLING || event->board_id != board->id) continue;

@@ -15,9 +15,10 @@ typedef struct jm__sampler_draw {
     double u_w;          /* its standard uncertainty */
 } jm__sampler_draw;
 
-/* Of joulemap's own recorder: what samplers of others drew, nobody told. */
+/* Of joulemap's own recorder: what samplers of others drew, nobody told. `power_w`, `u_w`: as measured on the
+ * board at rest; NAN: not, then what is usual on its kind. */
 jm_status jm__sampler_draw_find(jm__sampler_draw *sampler, const jm__dataset *dataset, const jm_board *board,
-                                jm_error *err);
+                                double power_w, double u_w, jm_error *err);
 void jm__sampler_draw_free(jm__sampler_draw *sampler);
 
 /* `readings`: of a power sensor, W, or of an energy counter, J, sorted by time. */
