@@ -9,7 +9,7 @@ autocast), and gradients are recorded as there. The live figure is what joulemap
 trains, from its kernels' times, the sensor and hardware counters; beside it stand the sensor alone, and all energy
 that is not idle shared by time. Alone, the gaps between a call's kernels are taken off at P_gap, as in
 training they are idle time. The clocks of both are printed: training may run at a lower one, which is worth a few
-percent.
+percent; with --live-clock gaps are chosen so that the layers alone run at it too. Alone, no counters are sampled.
 Training and bursts are recordings of their own: powers are learnt from all of a run, and a truth must not teach.
 
     python bench/gpu/bursts.py --model torchvision:efficientnet_v2_m --batch 128 --size 224
@@ -40,6 +40,7 @@ from joulemap._burst import Player, first_line, player_of
 from joulemap._describe import describe
 from joulemap.isolation.given import Given, take
 from joulemap.isolation.measure import Board, Part, Quantity, make_ready, measure
+from joulemap.isolation.settings import SETTINGS, Duty
 from publish import head, publish
 from subjects import Subject, make
 from torch import nn
@@ -47,6 +48,7 @@ from torch import nn
 ROOT = Path(__file__).resolve().parents[2]
 LEAST_CALL_S = 100e-6
 SAME_WORK = 0.05  # difference of busy time, alone and in training, up to which both are taken for the same work
+CLOCK_ROUNDS = 4  # in which gaps find the clock
 AHEAD_CYCLES = 1_000_000_000  # half a second in which the host can launch ahead of the GPU
 
 
@@ -111,6 +113,14 @@ def ready(player: Player, given: Given) -> Quantity | str:
     except RuntimeError as error:
         return first_line(error)
     return parts[0].why or Quantity(*parts)
+
+
+def hold_clock(quantities: list[Quantity], mhz: float | None, window_s: float) -> float:
+    """Let gaps be moved until the layers run at the clock of the training; seconds that it may take."""
+    parts = [part for quantity in quantities for part in quantity.parts]
+    for part in parts:
+        part.duty = Duty(mhz)
+    return CLOCK_ROUNDS * len(parts) * len(SETTINGS) * window_s
 
 
 def truth(quantity: Quantity) -> tuple[Figure, float]:
@@ -253,6 +263,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the draw of layers")
     parser.add_argument("--seconds", type=float, default=20.0, help="of training")
     parser.add_argument("--window", type=float, default=1.2, help="seconds of bursts at each setting")
+    parser.add_argument("--live-clock", action="store_true", help="alone at the training's mean clock")
     parser.add_argument("--out", type=Path, help="append the table to this file")
     parser.add_argument("--record", type=Path, help="keep the recording of the training in this file")
     return parser.parse_args()
@@ -281,7 +292,15 @@ def main() -> None:
         alone = {path: one for path, one in made.items() if isinstance(one, Quantity)}
         alone = {path: one for path, one in alone.items() if one.whole.call_s >= LEAST_CALL_S or args.layers}
         board = Board(run, player.device)
-        measure(player, board, list(alone.values()), window_s=args.window, chance=random.Random(args.seed))
+        seconds = hold_clock(list(alone.values()), quality.clock_mhz, args.window) if args.live_clock else None
+        measure(
+            player,
+            board,
+            list(alone.values()),
+            window_s=args.window,
+            chance=random.Random(args.seed),
+            seconds=seconds,
+        )
     mhz, busy_w = quality.clock_mhz, mean_busy_w(ring)
     compared = []
     for path, one in alone.items():

@@ -154,6 +154,7 @@ static bool hear_samples(jm__counter_helper *helper, const jm__frame *frame, jm_
     if (block.start_ns < helper->began_ns - AHEAD_MAX_NS || block.end_ns > now_ns + AHEAD_MAX_NS)
         return false;
     helper->samples += block.count;
+    helper->renewing = false;
     double elapsed_s = (double)(now_ns - helper->began_ns) / (double)JM_NS_PER_S;
     if ((double)helper->samples > SAMPLES_AHEAD + SAMPLES_A_S * elapsed_s) return false;
     take(context, &block);
@@ -167,6 +168,7 @@ static bool hear_lost(jm__counter_helper *helper, const jm__frame *frame)
     memcpy(&times, frame->data, sizeof times);
     if (times < 1 || times > INT32_MAX) return false;
     helper->lost += times;
+    helper->renewing = helper->state == JM_COUNTERS_SAMPLING;
     return true;
 }
 

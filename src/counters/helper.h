@@ -36,6 +36,7 @@ typedef struct jm__counter_helper {
     int64_t period_ns;
     int64_t cpu_ns;     /* that it has used */
     int64_t began_ns;   /* the process */
+    bool renewing;      /* its buffer was full, and no sample has come of another sampler */
     int64_t refused_ns; /* it could not start sampling then; 0: it could, the last time */
     int64_t samples;    /* that came */
     int64_t lost;       /* times that the hardware's buffer was full */

@@ -129,7 +129,8 @@ static void make_set(const jm__counter_source *source, board *b)
 static void note_sampler(jm__counter_source *source, board *b)
 {
     jm__counter_state state = b->helper.state;
-    bool has_sampler = state == JM_COUNTERS_SAMPLING || state == JM_COUNTERS_STOPPING;
+    bool has_sampler =
+        (state == JM_COUNTERS_SAMPLING || state == JM_COUNTERS_STOPPING) && !b->helper.renewing;
     if (has_sampler == b->has_sampler) return;
     b->has_sampler = has_sampler;
     jm__event event = {.kind = JM_EVENT_SAMPLING,

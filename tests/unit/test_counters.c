@@ -377,6 +377,8 @@ static void test_a_full_buffer_is_counted_and_sampling_goes_on(void **state)
     assert_int_equal(got.events, 0);
     assert_true(got.samples > 500);
     assert_non_null(strstr(got.fact, " 1 times too late"));
+    assert_int_equal(got.on, 2); /* one sampler after the other */
+    assert_int_equal(got.off, 2);
 }
 
 /* Hear a helper until it is in this state. */

@@ -121,10 +121,10 @@ static bool restart(server *s, jm__pm_fault *fault)
 {
     const int64_t once = 1;
     jm__pm_fault ignored = {0};
-    if (!say(s, JM_FRAME_LOST, &once, sizeof once)) return false;
-    if (!s->sampling) return true;
     while (s->images.count > 0) /* they are of the old one */
         if (!evaluate_one(s)) return false;
+    if (!say(s, JM_FRAME_LOST, &once, sizeof once)) return false;
+    if (!s->sampling) return true;
     (void)jm__pm_stop(&s->pm, &ignored);
     for (int attempt = 1;; attempt++) {
         jm__pm_disable(&s->pm);
