@@ -12,6 +12,7 @@ extern "C" {
 typedef struct jm_finding {
     char subject[64]; /* "NVML", "NVML: nvmlDeviceGetSamples", "RAPL (powercap)", "CUPTI" */
     bool works;
+    bool lacks_right; /* it does not work, as this user may not */
     char detail[256]; /* the path and version found, or the cause */
     char cure[256];   /* "" if it works or there is none */
 } jm_finding;

@@ -44,7 +44,8 @@ static int look_at(const cli_args *args, const jm_doctor *doctor, const jm_board
     const char *cure = board->mig                                      ? "nvidia-smi -mig 0 ends that mode"
                        : counters != NULL && counters->cure[0] != '\0' ? counters->cure
                                                                        : "joulemap doctor may tell more";
-    return cli_error(args, JM_NOT_SUPPORTED, cure,
+    bool lacks_right = counters != NULL && counters->lacks_right;
+    return cli_error(args, lacks_right ? JM_NO_PERMISSION : JM_NOT_SUPPORTED, cure,
                      "the hardware counters of GPU %d (%s) cannot be sampled: %s", (int)board->index,
                      board->name, counters != NULL ? counters->detail : "it has no UUID");
 }

@@ -15,6 +15,10 @@
 #define JM_COUNTERS_STOP  'e'
 #define JM_COUNTERS_QUIT  'q' /* leave; as does the end of the recorder */
 
+/* The cure that a fault names where a right is missing, by which the recorder knows. */
+#define JM_COUNTERS_RIGHT_CURE                                                                               \
+    "run as root, or have the administrator set NVreg_RestrictProfilingToAdminUsers=0"
+
 #define JM_FRAME_MAGIC     0x434d504au /* "JPMC" */
 #define JM_FRAME_BYTES_MAX (JM_COUNTER_BLOCK_BYTES_MAX + 1024)
 

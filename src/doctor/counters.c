@@ -2,6 +2,7 @@
 #include "doctor/counters.h"
 
 #include "base/clock.h"
+#include "counters/frame.h"
 #include "counters/helper.h"
 
 #include <stdio.h>
@@ -45,6 +46,8 @@ static void note(jm__findings *findings, trial *t, bool alone)
                         (double)LIMIT_NS / (double)JM_NS_PER_S);
     else
         jm__finding_add(findings, subject, false, helper->cure, "%s", helper->fault);
+    if (findings->count > 0)
+        findings->items[findings->count - 1].lacks_right = strcmp(helper->cure, JM_COUNTERS_RIGHT_CURE) == 0;
 }
 
 void jm__doctor_counters(jm__findings *findings, const jm_inventory *inventory, const char *sim)

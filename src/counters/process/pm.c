@@ -2,6 +2,7 @@
 #include "counters/process/pm.h"
 
 #include "counters/choice.h"
+#include "counters/frame.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +25,7 @@ static bool fail(const jm__pm *pm, jm__pm_fault *fault, int result, const char *
     switch (result) {
     case JM_CUPTI_INSUFFICIENT_PRIVILEGES:
     case JM_CUPTI_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
-        return jm__pm_fail(fault,
-                           "run as root, or have the administrator set NVreg_RestrictProfilingToAdminUsers=0",
-                           "this user may not read hardware counters");
+        return jm__pm_fail(fault, JM_COUNTERS_RIGHT_CURE, "this user may not read hardware counters");
     case JM_CUPTI_HARDWARE_BUSY:
         return jm__pm_fail(fault, "end it, and record again",
                            "another tool (DCGM, Nsight) uses the board's counters");
