@@ -8,15 +8,16 @@
 #include <math.h>
 #include <string.h>
 
-/* By the board's profile: the step at the sampler's end, at rest, three times on two H100s (34.3 to 34.8 W);
- * on an H200 the rise under load (35 to 40 W of 600 W). Under load an H100 may draw 45 W more. */
+/* By the board's profile: the step at a sampler's end, at rest, twice on an H100 (34.3 and 34.8 W); what
+ * leaves the least residuals of runs that a sampler came to, at work: 36 ±3 W (H100), 34 ±1 W (H200).
+ * bench/results/counters.txt, 5. */
 static const struct {
     const char *profile;
     double power_w, u_w;
-} known[] = {{"h100", 35, 7}, {"h200", 37, 7}};
+} known[] = {{"h100", 35, 4}, {"h200", 35, 4}};
 
-/* Measured at rest, it may be as much more at work. */
-static const double working_u_w = 6;
+/* Measured at rest, it may be as much more or less at work. */
+static const double working_u_w = 3;
 
 static const double forgotten = 40; /* time constants after which nothing is left (4e-18) */
 
