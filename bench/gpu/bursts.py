@@ -9,7 +9,8 @@ autocast), and gradients are recorded as there. The live figure is what joulemap
 trains, from its kernels' times, the sensor and hardware counters; beside it stand the sensor alone, and all energy
 that is not idle shared by time. Alone, the gaps between a call's kernels are taken off at P_gap, as in
 training they are idle time. The clocks of both are printed: training may run at a lower one, which is worth a few
-percent; with --live-clock gaps are chosen so that the layers alone run at it too. Alone, no counters are sampled.
+percent; with --live-clock gaps are chosen so that the layers alone run at it too. Alone, no counters are sampled, and the board is cooler (1 W/K): --heat trains a
+little before each window.
 Training and bursts are recordings of their own: powers are learnt from all of a run, and a truth must not teach.
 
     python bench/gpu/bursts.py --model torchvision:efficientnet_v2_m --batch 128 --size 224
@@ -48,6 +49,7 @@ from torch import nn
 ROOT = Path(__file__).resolve().parents[2]
 LEAST_CALL_S = 100e-6
 SAME_WORK = 0.05  # difference of busy time, alone and in training, up to which both are taken for the same work
+FORGOTTEN_S = 0.1
 CLOCK_ROUNDS = 4  # in which gaps find the clock
 AHEAD_CYCLES = 1_000_000_000  # half a second in which the host can launch ahead of the GPU
 
@@ -121,6 +123,16 @@ def hold_clock(quantities: list[Quantity], mhz: float | None, window_s: float) -
     for part in parts:
         part.duty = Duty(mhz)
     return CLOCK_ROUNDS * len(parts) * len(SETTINGS) * window_s
+
+
+def keep_warm(subject: Subject, seconds: float) -> None:
+    """Train, so that the board is as warm as in training; then rest until the sensor has forgotten it."""
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s:
+        subject.step()
+        torch.cuda.synchronize()
+    if seconds > 0:
+        time.sleep(FORGOTTEN_S)
 
 
 def truth(quantity: Quantity) -> tuple[Figure, float]:
@@ -264,6 +276,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=20.0, help="of training")
     parser.add_argument("--window", type=float, default=1.2, help="seconds of bursts at each setting")
     parser.add_argument("--live-clock", action="store_true", help="alone at the training's mean clock")
+    parser.add_argument("--heat", type=float, default=0.0, help="seconds of training before each window of bursts")
     parser.add_argument("--out", type=Path, help="append the table to this file")
     parser.add_argument("--record", type=Path, help="keep the recording of the training in this file")
     return parser.parse_args()
@@ -300,6 +313,7 @@ def main() -> None:
             window_s=args.window,
             chance=random.Random(args.seed),
             seconds=seconds,
+            between=lambda: keep_warm(subject, args.heat),
         )
     mhz, busy_w = quality.clock_mhz, mean_busy_w(ring)
     compared = []

@@ -229,12 +229,15 @@ def make_ready(player: Player, part: Part) -> None:
         part.how, part.why = CALLS, str(error)
 
 
-def play_round(player: Player, part: Part, window_s: float, chance: random.Random) -> None:
+def play_round(
+    player: Player, part: Part, window_s: float, chance: random.Random, between: Callable[[], None]
+) -> None:
     """Play the part once in each setting, in random order."""
     settings = chance.sample(SETTINGS, len(SETTINGS))
     series, factor = part.rounds, part.duty.factor
     for setting in settings:
         calls = setting.calls(part.call_s)
+        between()
         make = player.burst if part.how == GRAPH else player.plain
         part.played.append(_play(part, make(part.call, calls), setting.rest_s(part.call_s, factor), window_s, series))
 
@@ -263,6 +266,7 @@ def measure(
     seconds: float | None = None,
     precision: float = 0.0,
     told: Callable[[float], None] = lambda share: None,
+    between: Callable[[], None] = lambda: None,
 ) -> None:
     """Play rounds of all parts, in random order, until each quantity is known, or the time is up; two at least.
 
@@ -278,6 +282,8 @@ def measure(
         Half of a 95 % interval, as a share of the energy, at which a quantity is known.
     told : callable
         Hears how far it is, 0 to 1.
+    between : callable
+        Runs before each window: what keeps the board as warm as a program does, say. It leaves the board at rest.
     """
     begin_s = time.monotonic()
     parts = _parts_of(quantities)
@@ -290,7 +296,7 @@ def measure(
                 continue
             share = min(1.0, done / (LEAST_ROUNDS * len(parts)))
             told(share if seconds is None else min(share, max(0.5 * share, past_s / seconds)))
-            play_round(player, part, window_s, chance)
+            play_round(player, part, window_s, chance, between)
             done += 1
         for part in waiting:
             part.played = [one if one.energy_j is not None else board.measure(one) for one in part.played]
