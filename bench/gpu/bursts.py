@@ -9,8 +9,8 @@ autocast), and gradients are recorded as there. The live figure is what joulemap
 trains, from its kernels' times, the sensor and hardware counters; beside it stand the sensor alone, and all energy
 that is not idle shared by time. Alone, the gaps between a call's kernels are taken off at P_gap, as in
 training they are idle time. The clocks of both are printed: training may run at a lower one, which is worth a few
-percent; with --live-clock gaps are chosen so that the layers alone run at it too. Alone, no counters are sampled, and the board is cooler (1 W/K): --heat trains a
-little before each window.
+percent; with --live-clock gaps are chosen so that the layers alone run at it too.
+Alone, no counters are sampled, and the board is cooler (1 W/K): --heat trains a little before each window.
 Training and bursts are recordings of their own: powers are learnt from all of a run, and a truth must not teach.
 
     python bench/gpu/bursts.py --model torchvision:efficientnet_v2_m --batch 128 --size 224

@@ -229,9 +229,7 @@ def make_ready(player: Player, part: Part) -> None:
         part.how, part.why = CALLS, str(error)
 
 
-def play_round(
-    player: Player, part: Part, window_s: float, chance: random.Random, between: Callable[[], None]
-) -> None:
+def play_round(player: Player, part: Part, window_s: float, chance: random.Random, between: Callable[[], None]) -> None:
     """Play the part once in each setting, in random order."""
     settings = chance.sample(SETTINGS, len(SETTINGS))
     series, factor = part.rounds, part.duty.factor
