@@ -14,87 +14,18 @@
 
 #include <cmocka.h>
 
-#define SIMULATE JM_BUILD_DIR "/sim/joulemap-simulate"
+#include "simulated.h"
 
 enum { SEEDS = 6, METRICS = 8, ROWS_MAX = 64 };
 
 /* What a weight adds at the highest rate of its counter; less than that matters to no kernel. */
 static const double weight_matters_w = 20;
 
-static char folder[] = "/tmp/joulemap-test-XXXXXX";
-
-static const char *path_of(const char *name)
-{
-    static char paths[8][96];
-    static size_t next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL || setenv("XDG_DATA_HOME", folder, 1) != 0 ? -1 : 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    static const char *const files[] = {"kernels.csv",      "readings.csv",  "segments.csv",
-                                        "truth.csv",        "counters.csv",  "counters_truth.csv",
-                                        "without.joulemap", "with.joulemap", "model.json"};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        unlink(path_of(files[i]));
-    return rmdir(folder);
-}
-
-/* ---- the way */
-
 /* Kernels in bursts, then a program that gives the sensor no gap and no change of order. */
-static void simulate(int seed)
+static void simulate_both(int seed)
 {
-    char command[512];
-    jm_error err = {0};
-    snprintf(command, sizeof command,
-             SIMULATE " --out %s --seed %d --seconds 10 --suite 45 --suite-classes 56 --counters > /dev/null",
-             folder, seed);
-    assert_int_equal(system(command), 0);
-    const jm_import_options run = {.size = sizeof run,
-                                   .overwrite = true,
-                                   .path = path_of("without.joulemap"),
-                                   .board = "h200",
-                                   .files = {[JM_IMPORT_READINGS] = path_of("readings.csv"),
-                                             [JM_IMPORT_SEGMENTS] = path_of("segments.csv"),
-                                             [JM_IMPORT_KERNELS] = path_of("kernels.csv")}};
-    const jm_counters_options counters = {.size = sizeof counters,
-                                          .overwrite = true,
-                                          .onto = path_of("without.joulemap"),
-                                          .path = path_of("with.joulemap"),
-                                          .counters = path_of("counters.csv")};
-    if (jm_recording_import(&run, &err) != JM_OK) fail_msg("%s", err.text);
-    if (jm_recording_add_counters(&counters, &err) != JM_OK) fail_msg("%s", err.text);
-}
-
-static jm_recording *open_run(const char *name)
-{
-    jm_error err = {0};
-    jm_recording *recording = NULL;
-    if (jm_recording_open(&recording, path_of(name), &err) != JM_OK) fail_msg("%s", err.text);
-    return recording;
-}
-
-static jm_learnt learn(void)
-{
-    jm_error err = {0};
-    jm_learnt learnt;
-    const jm_learn_options options = {
-        .size = sizeof options, .phase = "suite", .path = path_of("model.json")};
-    jm_recording *recording = open_run("with.joulemap");
-    if (jm_model_learn(recording, &options, &learnt, &err) != JM_OK) fail_msg("%s", err.text);
-    assert_string_equal(learnt.path, path_of("model.json"));
-    jm_recording_close(recording);
-    return learnt;
+    simulate(seed, "--seconds 10 --suite 45 --suite-classes 56 --counters", "without.joulemap");
+    add_counters("without.joulemap", "with.joulemap");
 }
 
 static jm_report *report_of(const char *name, const char *model)
@@ -258,8 +189,8 @@ static void test_counters_tell_kernels_apart_that_the_sensor_cannot(void **state
     static tally blind, seeing;
     double ratios[SEEDS][METRICS], added_w[SEEDS][METRICS];
     for (int seed = 1; seed <= SEEDS; seed++) {
-        simulate(seed);
-        jm_learnt learnt = learn();
+        simulate_both(seed);
+        jm_learnt learnt = learn_from("with.joulemap");
         assert_int_equal(learnt.features, METRICS);
         assert_int_equal(learnt.left_out, 7); /* every eighth is on zeros */
         assert_int_equal(learnt.kernels, 49);
@@ -301,7 +232,7 @@ static void expect_learn(const jm_learn_options *options, jm_status wanted, cons
 static void test_a_model_needs_a_phase_and_a_place(void **state)
 {
     (void)state;
-    simulate(1);
+    simulate_both(1);
     jm_learn_options options = {.size = sizeof options, .path = path_of("model.json")};
     unlink(path_of("model.json"));
     expect_learn(&options, JM_USAGE, "which phase");
@@ -328,5 +259,5 @@ int main(void)
         cmocka_unit_test(test_counters_tell_kernels_apart_that_the_sensor_cannot),
         cmocka_unit_test(test_a_model_needs_a_phase_and_a_place),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, simulated_set_up, simulated_tear_down);
 }

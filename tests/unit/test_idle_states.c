@@ -16,34 +16,9 @@
 
 #include <cmocka.h>
 
-#define SIMULATE JM_BUILD_DIR "/sim/joulemap-simulate"
+#include "simulated.h"
 
 enum { SUITES = 3, RUNS = 12, GAPS = JM_IDLE_STATES };
-
-static char folder[] = "/tmp/joulemap-test-XXXXXX";
-
-static const char *path_of(const char *name)
-{
-    static char paths[8][96];
-    static size_t next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL || setenv("XDG_DATA_HOME", folder, 1) != 0 ? -1 : 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
 
 /* ---- the model's figures as a belief */
 
@@ -125,48 +100,12 @@ static void sum_gaps(gap_sum sums[GAPS])
     jm__csv_close(csv);
 }
 
-static void simulate(int seed, const char *options)
-{
-    char command[512];
-    jm_error err = {0};
-    snprintf(command, sizeof command, SIMULATE " --out %s --seed %d %s > /dev/null", folder, seed, options);
-    assert_int_equal(system(command), 0);
-    const jm_import_options run = {.size = sizeof run,
-                                   .overwrite = true,
-                                   .path = path_of("run.joulemap"),
-                                   .board = "h200",
-                                   .files = {[JM_IMPORT_READINGS] = path_of("readings.csv"),
-                                             [JM_IMPORT_SEGMENTS] = path_of("segments.csv"),
-                                             [JM_IMPORT_KERNELS] = path_of("kernels.csv")}};
-    if (jm_recording_import(&run, &err) != JM_OK) fail_msg("%s", err.text);
-}
-
-static jm_recording *open_run(const char *name)
-{
-    jm_error err = {0};
-    jm_recording *recording = NULL;
-    if (jm_recording_open(&recording, path_of(name), &err) != JM_OK) fail_msg("%s", err.text);
-    return recording;
-}
-
 /* A suite of 30 s, then, in a phase called `idle`, rests of some seconds between a few kernels. */
 static jm_learnt learn(int seed)
 {
-    jm_error err = {0};
-    jm_learnt learnt;
-    simulate(seed, "--suite 30 --counters --seconds 15 --part idle --round-gap-us 3000000");
-    const jm_counters_options counters = {.size = sizeof counters,
-                                          .overwrite = true,
-                                          .onto = path_of("run.joulemap"),
-                                          .path = path_of("counted.joulemap"),
-                                          .counters = path_of("counters.csv")};
-    if (jm_recording_add_counters(&counters, &err) != JM_OK) fail_msg("%s", err.text);
-    const jm_learn_options options = {
-        .size = sizeof options, .phase = "suite", .path = path_of("model.json")};
-    jm_recording *recording = open_run("counted.joulemap");
-    if (jm_model_learn(recording, &options, &learnt, &err) != JM_OK) fail_msg("%s", err.text);
-    jm_recording_close(recording);
-    return learnt;
+    simulate(seed, "--suite 30 --counters --seconds 15 --part idle --round-gap-us 3000000", "run.joulemap");
+    add_counters("run.joulemap", "counted.joulemap");
+    return learn_from("counted.joulemap");
 }
 
 static jm_report *report_of(const char *model, jm_by by)
@@ -234,11 +173,11 @@ static void test_a_run_that_waits_is_told_better_with_a_model(void **state)
 {
     (void)state;
     tally without = {0}, with = {0};
-    learn(1);
+    (void)learn(1);
     for (int seed = 21; seed < 21 + RUNS; seed++) {
         gap_sum gaps[GAPS];
         double truth_j = 0;
-        simulate(seed, "--seconds 10 --round-gap-us 6000");
+        simulate(seed, "--seconds 10 --round-gap-us 6000", "run.joulemap");
         sum_gaps(gaps);
         for (int s = 0; s < GAPS; s++)
             truth_j += gaps[s].energy_j;
@@ -330,5 +269,5 @@ int main(void)
         cmocka_unit_test(test_without_kernels_nobody_knows_what_a_gap_is),
         cmocka_unit_test(test_a_boards_own_model_tells_its_gaps_without_counters),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, simulated_set_up, simulated_tear_down);
 }
