@@ -137,8 +137,7 @@
       "Why hardware counters were not sampled; missing if they were, or nobody wanted them")                 \
     Q(REAL_OR_NONE, sampler_energy_j, "sampler_energy_j", JM_IN_QUALITY,                                     \
       "Joules that sampling hardware counters made the boards draw, an estimate; in no other figure; "       \
-      "missing "                                                                                             \
-      "if they were not sampled, or nobody knows what it draws")                                             \
+      "missing if they were not sampled, or nobody knows what it draws")                                     \
     T(REAL_OR_NONE, residual_w, "residual_w", JM_IN_REPORT | JM_IN_QUALITY,                                  \
       "Root mean square of the fit, watts; missing without a fit")                                           \
     T(REAL_OR_NONE, chi2_n, "chi2_n", JM_IN_QUALITY, "Reduced chi square; missing without a fit")            \

@@ -4,6 +4,7 @@
 #include "attribute/work/sweep.h"
 #include "attribute/work/time_order.h"
 #include "base/clock.h"
+#include "base/search.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -50,23 +51,16 @@ static bool add(finding *f, int64_t start_ns, int64_t end_ns, size_t column)
 /* The burst that it begins in; their count if there is none. */
 static size_t burst_of(const jm__lesson *l, int64_t t_ns)
 {
-    size_t low = 0, high = l->bursts.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (l->bursts.items[middle].end_ns <= t_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < l->bursts.count && l->bursts.items[low].start_ns <= t_ns ? low : l->bursts.count;
+    const jm__burst *bursts = l->bursts.items;
+    size_t at;
+    jm__search(at, l->bursts.count, bursts[at].end_ns <= t_ns);
+    return at < l->bursts.count && bursts[at].start_ns <= t_ns ? at : l->bursts.count;
 }
 
 static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
 {
     finding *f = taker;
-    const jm__dataset *d = f->lesson->dataset;
-    if (kernel->stream_id < 1 || (size_t)kernel->stream_id > d->stream_count) return JM_OK;
-    if (d->streams[kernel->stream_id - 1].board_id != f->lesson->board->id) return JM_OK;
+    if (!jm__lesson_has_kernel(f->lesson, kernel)) return JM_OK;
     if (!jm__windows_hold(&f->gaps->known, kernel->start_ns)) return JM_OK;
     f->too_many = f->too_many || f->items.count == KERNELS_MAX;
     if (f->too_many) return JM_OK;

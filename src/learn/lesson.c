@@ -17,6 +17,13 @@
 /* A metric whose rate changes by less than this (relative standard deviation) is a clock: the constant. */
 static const double least_change = 0.02;
 
+bool jm__lesson_has_kernel(const jm__lesson *l, const jm__kernel_run *kernel)
+{
+    const jm__dataset *d = l->dataset;
+    if (kernel->stream_id < 1 || (size_t)kernel->stream_id > d->stream_count) return false;
+    return d->streams[kernel->stream_id - 1].board_id == l->board->id;
+}
+
 /* The board that was asked for, else the only one with counters. */
 static jm_status find_board(jm__lesson *l, int64_t board_id, jm_error *err)
 {

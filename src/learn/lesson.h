@@ -45,6 +45,9 @@ typedef struct jm__lesson {
     uint32_t *column_of; /* of both */
 } jm__lesson;
 
+/* It ran on the lesson's board. */
+bool jm__lesson_has_kernel(const jm__lesson *lesson, const jm__kernel_run *kernel);
+
 /* NOT_FOUND: no such phase, counters, sensor, bursts. */
 jm_status jm__lesson_begin(jm__lesson *lesson, const jm__dataset *dataset, const char *phase,
                            int64_t board_id, double clock_exponent, jm_error *err);

@@ -2,6 +2,7 @@
 #include "learn/sampler_step.h"
 
 #include "base/clock.h"
+#include "base/search.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -30,16 +31,14 @@ typedef struct finding {
 static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
 {
     finding *f = taker;
-    const jm__dataset *d = f->lesson->dataset;
+    going *goings = f->goings.items;
+    size_t at;
     (void)err;
-    if (kernel->stream_id < 1 || (size_t)kernel->stream_id > d->stream_count) return JM_OK;
-    if (d->streams[kernel->stream_id - 1].board_id != f->lesson->board->id) return JM_OK;
+    if (!jm__lesson_has_kernel(f->lesson, kernel)) return JM_OK;
     f->traced = true;
-    for (size_t i = 0; i < f->goings.count; i++) {
-        going *g = &f->goings.items[i];
-        if (kernel->end_ns > g->t_ns - AROUND_NS && kernel->start_ns < g->t_ns + AROUND_NS)
-            g->at_rest = false;
-    }
+    jm__search(at, f->goings.count, goings[at].t_ns <= kernel->start_ns - AROUND_NS);
+    for (; at < f->goings.count && goings[at].t_ns < kernel->end_ns + AROUND_NS; at++)
+        goings[at].at_rest = false;
     return JM_OK;
 }
 
@@ -59,12 +58,13 @@ static bool find_goings(finding *f)
 /* NAN: too few readings. */
 static double mean_w(const jm__lesson *l, int64_t from_ns, int64_t to_ns)
 {
+    const jm_reading *readings = l->recorded;
     double sum_w = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < l->recorded_count; i++) {
-        const jm_reading *reading = &l->recorded[i];
-        if (reading->t_ns < from_ns || reading->t_ns >= to_ns || !isfinite(reading->value)) continue;
-        sum_w += reading->value;
+    size_t at, count = 0;
+    jm__search(at, l->recorded_count, readings[at].t_ns < from_ns);
+    for (; at < l->recorded_count && readings[at].t_ns < to_ns; at++) {
+        if (!isfinite(readings[at].value)) continue;
+        sum_w += readings[at].value;
         count++;
     }
     return count < LEAST_READINGS ? NAN : sum_w / (double)count;

@@ -107,8 +107,7 @@ static void say_sampler(jm__note_writer *w, const jm__board_part *part)
     if (energy_j > 0)
         jm__say(w,
                 "%s: sampling its hardware counters made it draw about %.0f ±%.0f W more for %.1f s, %.0f J: "
-                "they are "
-                "taken off all figures.",
+                "they are taken off all figures.",
                 w->label, part->sampler.power_w, JM_NORMAL_95 * part->sampler.u_w,
                 energy_j / part->sampler.power_w, energy_j);
 }

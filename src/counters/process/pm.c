@@ -180,12 +180,12 @@ static int set_config(jm__pm *pm)
     return result;
 }
 
-bool jm__pm_enable(jm__pm *pm, jm__pm_fault *fault)
+static bool enable(jm__pm *pm, jm__pm_fault *fault)
 {
-    jm__pm_enable_params enable = JM_PM_INIT(jm__pm_enable_params, object, .device = pm->device);
+    jm__pm_enable_params taken = JM_PM_INIT(jm__pm_enable_params, object, .device = pm->device);
     if (pm->object != NULL) return true;
-    TRY(pm, cuptiPmSamplingEnable, &enable, fault);
-    pm->object = enable.object;
+    TRY(pm, cuptiPmSamplingEnable, &taken, fault);
+    pm->object = taken.object;
     int result = set_config(pm);
     if (result != JM_CUPTI_SUCCESS) return fail(pm, fault, result, "cuptiPmSamplingSetConfig");
     jm__pm_data_size size =
@@ -209,6 +209,7 @@ void jm__pm_disable(jm__pm *pm)
 
 bool jm__pm_start(jm__pm *pm, jm__pm_fault *fault)
 {
+    if (!enable(pm, fault)) return false;
     jm__pm_do start = JM_PM_INIT(jm__pm_do, object, .object = pm->object);
     TRY(pm, cuptiPmSamplingStart, &start, fault);
     return true;

@@ -35,12 +35,13 @@ typedef struct jm__pm_image {
 /* Choose the counters; the board does nothing yet, and is free for other tools. */
 bool jm__pm_open(jm__pm *pm, const jm__pm_library *library, size_t device, jm__pm_fault *fault);
 
-/* Take the board's counters; from now on no other tool gets them. */
-bool jm__pm_enable(jm__pm *pm, jm__pm_fault *fault);
-void jm__pm_disable(jm__pm *pm);
-
+/* Take the board's counters, from when on no other tool gets them, and start; the board stays taken after a
+ * stop, and after a start that failed. */
 bool jm__pm_start(jm__pm *pm, jm__pm_fault *fault);
 bool jm__pm_stop(jm__pm *pm, jm__pm_fault *fault);
+
+/* Give them back. */
+void jm__pm_disable(jm__pm *pm);
 
 /* Memory for an image of an enabled board; NULL: none. */
 uint8_t *jm__pm_image_make(const jm__pm *pm);

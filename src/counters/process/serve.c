@@ -35,6 +35,7 @@ typedef struct server {
     jm__pm_images images;
     bool sampling;
     bool stopping; /* stopped, and not all samples sent yet */
+    bool held_up;  /* the last decoding ended as no image was free */
     bool has_sampled;
     int refusals; /* in a row */
     int64_t decode_at_ns;
@@ -129,7 +130,7 @@ static bool restart(server *s, jm__pm_fault *fault)
     for (int attempt = 1;; attempt++) {
         jm__pm_disable(&s->pm);
         *fault = (jm__pm_fault){0};
-        if (jm__pm_enable(&s->pm, fault) && jm__pm_start(&s->pm, fault)) return true;
+        if (jm__pm_start(&s->pm, fault)) return true;
         if (attempt == RESTARTS || fault->settled) return false;
         jm__sleep_ns(RESTART_NS);
     }
@@ -143,7 +144,8 @@ static bool decode(server *s, jm__pm_fault *fault)
     s->decode_at_ns = jm__now_ns() + DECODE_NS;
     do {
         image = jm__pm_images_free_one(&s->images, &s->pm);
-        if (image == NULL) break;
+        s->held_up = image == NULL;
+        if (s->held_up) break;
         if (!jm__pm_decode(&s->pm, image, fault)) return false;
         overflow = overflow || image->overflow;
         if (image->samples > 0) jm__pm_images_push(&s->images);
@@ -165,7 +167,7 @@ static bool go_without(server *s, jm__pm_fault *fault)
 static bool start(server *s, jm__pm_fault *fault)
 {
     if (s->sampling || s->stopping) return jm__pm_fail(fault, "", "it was told to start twice");
-    if (!jm__pm_enable(&s->pm, fault) || !jm__pm_start(&s->pm, fault)) return go_without(s, fault);
+    if (!jm__pm_start(&s->pm, fault)) return go_without(s, fault);
     s->sampling = s->has_sampled = true;
     s->refusals = 0;
     s->decode_at_ns = jm__now_ns() + DECODE_NS;
@@ -215,8 +217,10 @@ static void serve(server *s, jm__pm_fault *fault)
         if (s->sampling && jm__now_ns() >= s->decode_at_ns) well = decode(s, fault);
         if (well && s->images.count > 0) well = evaluate_one(s);
         if (!s->stopping || s->images.count > 0 || !well) continue;
-        well = decode(s, fault); /* what no image was free for */
-        if (s->images.count > 0 || !well) continue;
+        if (s->held_up) {
+            well = decode(s, fault);
+            continue;
+        }
         s->stopping = false;
         /* As long as there is a sampler, started or not, the board draws some 35 W more (H100, H200): seen to
          * end with the process; that this does it too is what CUPTI's manual lets expect. */
@@ -266,7 +270,7 @@ static bool open_board(server *s, const char *uuid, char *const *paths, size_t c
 /* `try`: take the board's counters for a moment, and give them back. */
 static bool try_board(server *s, jm__pm_fault *fault)
 {
-    bool works = jm__pm_enable(&s->pm, fault) && jm__pm_start(&s->pm, fault) && jm__pm_stop(&s->pm, fault);
+    bool works = jm__pm_start(&s->pm, fault) && jm__pm_stop(&s->pm, fault);
     jm__pm_disable(&s->pm);
     return works && say_hello(s);
 }
