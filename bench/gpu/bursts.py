@@ -35,14 +35,13 @@ from pathlib import Path
 from typing import Any
 
 import joulemap
-import numpy as np
 import torch
 from joulemap._burst import Player, first_line, player_of
 from joulemap._describe import describe
 from joulemap.isolation.given import Given, take
 from joulemap.isolation.measure import Board, Part, Quantity, make_ready, measure
 from joulemap.isolation.settings import SETTINGS, Duty
-from publish import head, publish
+from publish import head, publish, spread
 from subjects import Subject, make
 from torch import nn
 
@@ -245,14 +244,14 @@ def table(compared: list[Compared]) -> list[str]:
     counted = [entry for entry in compared if entry.same_work]
     held = sum(entry.held for entry in counted)
     lines.append(f"{held} of {len(counted)} 95 % intervals hold the truth (its own interval added in quadrature)")
-    for name, offs in (
-        ("as reported", [entry.off for entry in counted]),
-        ("the power sensor alone", [entry.off_by(entry.ring.energy_j) for entry in counted]),
-        ("shared by time", [entry.off_by(entry.by_time_j) for entry in counted]),
-    ):
-        if offs:
-            middle, most = np.percentile(np.abs(offs), [50, 95])
-            lines.append(f"{name}: median {100 * middle:.1f} %, 95th percentile {100 * most:.1f} %")
+    if counted:
+        lines += spread(
+            {
+                "as reported": [entry.off for entry in counted],
+                "the power sensor alone": [entry.off_by(entry.ring.energy_j) for entry in counted],
+                "shared by time": [entry.off_by(entry.by_time_j) for entry in counted],
+            }
+        )
     return lines
 
 

@@ -10,7 +10,6 @@ microsecond) included, so calls of less than 20 us are left out. Random data: ze
 from __future__ import annotations
 
 import argparse
-import datetime
 import math
 import random
 from collections.abc import Callable
@@ -21,6 +20,7 @@ import joulemap
 import torch
 from joulemap._burst import Player, player_of
 from joulemap.isolation.measure import Board, Figure, Part, Quantity, make_ready, measure
+from publish import append, head
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -141,8 +141,7 @@ def main() -> None:
     torch.manual_seed(0)
     player = player_of(torch.device("cuda"))
     lines = [
-        f"families: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {torch.cuda.get_device_name()}, "
-        f"PyTorch {torch.__version__}",
+        *head("families"),
         f"{'call':52} {'time':>9} {'power, 95 %':>14} {'gaps':>6} {'clock':>9}",
     ]
     print("\n".join(lines), flush=True)
@@ -156,10 +155,7 @@ def main() -> None:
         power = f"{power_w:6.0f} ±{half_w:3.0f} W {figure.gap_w:4.0f} W {clock_mhz:5.0f} MHz"
         lines.append(f"{name:52} {1e6 * figure.call_s:6.0f} us {power}")
         print(lines[-1], flush=True)
-    if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        with args.out.open("a") as file:
-            file.write("\n".join(lines) + "\n\n")
+    append(lines, args.out)
 
 
 if __name__ == "__main__":

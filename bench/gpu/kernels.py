@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import joulemap
-import numpy as np
 import torch
 from bursts import mean_busy_w
 from joulemap import _core
 from joulemap._burst import Call, player_of
 from joulemap.isolation.measure import Board, Part, Quantity, make_ready, measure
-from publish import head, publish
+from publish import head, publish, spread
 from torch import Tensor
 from torch.nn import functional
 
@@ -245,13 +244,13 @@ def compare(name: str, parts: list[Part], run: joulemap.Session, begin_ns: int, 
         *(one.line() for one in compared),
         f"{sum(one.held for one in compared)} of {len(compared)} 95 % intervals hold the truth",
     ]
-    for what, offs in (
-        ("as reported", [one.off(one.live.energy_j) for one in compared]),
-        ("the power sensor alone", [one.off(one.ring.energy_j) for one in compared]),
-        ("shared by time", [one.off(one.by_time_j) for one in compared]),
-    ):
-        middle, most = np.percentile(np.abs(offs), [50, 95])
-        lines.append(f"{what}: median {100 * middle:.1f} %, 95th percentile {100 * most:.1f} %")
+    lines += spread(
+        {
+            "as reported": [one.off(one.live.energy_j) for one in compared],
+            "the power sensor alone": [one.off(one.ring.energy_j) for one in compared],
+            "shared by time": [one.off(one.by_time_j) for one in compared],
+        }
+    )
     return [*lines, ""]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 
 
@@ -20,11 +21,24 @@ def head(what: str) -> list[str]:
     ]
 
 
-def publish(lines: Sequence[str], out: Path | None) -> None:
-    """Print the lines, and append them to the file."""
-    text = "\n".join(lines) + "\n\n"
-    print(text, end="", flush=True)
+def spread(offs: Mapping[str, Sequence[float]]) -> list[str]:
+    """Return a line a way to tell energies: the median of how far off they are, and what one in twenty exceeds."""
+    lines = []
+    for way, off in offs.items():
+        middle, most = np.percentile(np.abs(off), [50, 95])
+        lines.append(f"{way}: median {100 * middle:.1f} %, 95th percentile {100 * most:.1f} %")
+    return lines
+
+
+def append(lines: Sequence[str], out: Path | None) -> None:
+    """Append the lines to the file, if there is one."""
     if out:
         out.parent.mkdir(parents=True, exist_ok=True)
         with out.open("a") as file:
-            file.write(text)
+            file.write("\n".join(lines) + "\n\n")
+
+
+def publish(lines: Sequence[str], out: Path | None) -> None:
+    """Print the lines, and append them to the file."""
+    print("\n".join(lines) + "\n", flush=True)
+    append(lines, out)
