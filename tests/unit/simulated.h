@@ -12,7 +12,7 @@
 static char simulated_folder[] = "/tmp/joulemap-test-XXXXXX";
 
 /* Of a file in the folder; valid until eight more were asked for. */
-static const char *path_of(const char *name)
+static inline const char *path_of(const char *name)
 {
     static char paths[8][96];
     static size_t next;
@@ -22,13 +22,13 @@ static const char *path_of(const char *name)
 }
 
 /* Models of boards are looked for in the folder too. */
-static int simulated_set_up(void **state)
+static inline int simulated_set_up(void **state)
 {
     (void)state;
     return mkdtemp(simulated_folder) == NULL || setenv("XDG_DATA_HOME", simulated_folder, 1) != 0 ? -1 : 0;
 }
 
-static int simulated_tear_down(void **state)
+static inline int simulated_tear_down(void **state)
 {
     (void)state;
     char command[64];
@@ -36,14 +36,20 @@ static int simulated_tear_down(void **state)
     return system(command);
 }
 
-/* A run of joulemap-simulate with these options, as a recording. */
-static void simulate(int seed, const char *options, const char *name)
+/* The files of joulemap-simulate with these options. */
+static inline void simulate_files(int seed, const char *options)
 {
     char command[512];
-    jm_error err = {0};
     snprintf(command, sizeof command, JM_BUILD_DIR "/sim/joulemap-simulate --out %s --seed %d %s > /dev/null",
              simulated_folder, seed, options);
     assert_int_equal(system(command), 0);
+}
+
+/* The same, as a recording. */
+static inline void simulate(int seed, const char *options, const char *name)
+{
+    jm_error err = {0};
+    simulate_files(seed, options);
     const jm_import_options run = {.size = sizeof run,
                                    .overwrite = true,
                                    .path = path_of(name),
@@ -55,7 +61,7 @@ static void simulate(int seed, const char *options, const char *name)
 }
 
 /* The same with the counters that were simulated beside it. */
-static void add_counters(const char *onto, const char *name)
+static inline void add_counters(const char *onto, const char *name)
 {
     jm_error err = {0};
     const jm_counters_options counters = {.size = sizeof counters,
@@ -66,7 +72,7 @@ static void add_counters(const char *onto, const char *name)
     if (jm_recording_add_counters(&counters, &err) != JM_OK) fail_msg("%s", err.text);
 }
 
-static jm_recording *open_run(const char *name)
+static inline jm_recording *open_run(const char *name)
 {
     jm_error err = {0};
     jm_recording *recording = NULL;
@@ -75,7 +81,7 @@ static jm_recording *open_run(const char *name)
 }
 
 /* From its phase `suite`, into model.json. */
-static jm_learnt learn_from(const char *name)
+static inline jm_learnt learn_from(const char *name)
 {
     jm_error err = {0};
     jm_learnt learnt;

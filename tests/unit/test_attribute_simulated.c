@@ -15,46 +15,17 @@
 
 #include <cmocka.h>
 
-#define SIMULATE JM_BUILD_DIR "/sim/joulemap-simulate"
+#include "simulated.h"
 
 enum { RECORDINGS = 20 };
 
-static char folder[] = "/tmp/joulemap-test-XXXXXX";
-
-static const char *path_of(const char *name)
+static jm_report *report_of(int seed, const char *options)
 {
-    static char paths[4][96];
-    static size_t next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL ? -1 : 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    static const char *const files[] = {"kernels.csv", "readings.csv", "segments.csv", "truth.csv",
-                                        "r.joulemap"};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        unlink(path_of(files[i]));
-    return rmdir(folder);
-}
-
-static jm_report *simulate(int seed, const char *options)
-{
-    char command[512];
+    char all[256];
     jm_error err = {0};
-    jm_recording *recording = NULL;
     jm_report *report = NULL;
-    snprintf(command, sizeof command, SIMULATE " --out %s --seed %d --seconds 20 %s > /dev/null", folder,
-             seed, options);
-    assert_int_equal(system(command), 0);
+    snprintf(all, sizeof all, "--seconds 20 %s", options);
+    simulate_files(seed, all);
     const jm_import_options import_options = {
         .size = sizeof import_options,
         .overwrite = true,
@@ -63,7 +34,7 @@ static jm_report *simulate(int seed, const char *options)
         .files = {
             [JM_IMPORT_READINGS] = path_of("readings.csv"), [JM_IMPORT_KERNELS] = path_of("kernels.csv")}};
     if (jm_recording_import(&import_options, &err) != JM_OK) fail_msg("%s", err.text);
-    if (jm_recording_open(&recording, path_of("r.joulemap"), &err) != JM_OK) fail_msg("%s", err.text);
+    jm_recording *recording = open_run("r.joulemap");
     const jm_report_options wishes = {.size = sizeof wishes, .by = JM_BY_KERNEL, .phase = "mixture"};
     if (jm_report_create(&report, recording, &wishes, &err) != JM_OK) fail_msg("%s", err.text);
     jm_recording_close(recording);
@@ -118,7 +89,7 @@ static void test_intervals_hold_in_every_design_of_the_work(void **state)
     for (size_t d = 0; d < sizeof designs / sizeof designs[0]; d++) {
         tally t = {0};
         for (int seed = 1; seed <= RECORDINGS; seed++) {
-            jm_report *report = simulate(seed, designs[d].options);
+            jm_report *report = report_of(seed, designs[d].options);
             compare(&t, report);
             double sum_j = 0, total_j = jm_report_totals_get(report)->total_energy_j;
             for (size_t i = 0; i < jm_report_row_count(report); i++)
@@ -143,5 +114,5 @@ static void test_intervals_hold_in_every_design_of_the_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_intervals_hold_in_every_design_of_the_work)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, simulated_set_up, simulated_tear_down);
 }

@@ -237,16 +237,13 @@ static void blank_free(blank *b)
 
 static const jm_sensor steady = {.name = "power", .response = JM_RESPONSE_INSTANT, .noise = 5};
 
-/* Work starts at the mean, 300 +- 30 %; the idle level at 1.4 times the least reading, 140 W, but at most 30
- * % of the work, 90 W +- 60 %. Gaps have most of that error in common, 15 % each to itself. */
-static void test_idle_columns_start_from_the_idle_power_and_work_from_the_busy(void **state)
+/* Of a column of work and idle ones, by three readings of 500, 100 and 300 W. */
+static jm__belief believe_three(size_t columns, const jm__idle_known *idle)
 {
-    (void)state;
     static const jm_reading readings[] = {
         {.t_ns = 1, .value = 500}, {.t_ns = 2, .value = 100}, {.t_ns = 3, .value = 300}};
-    static const double power_w[] = {300, 90, 90}, u_w[] = {90, 54, 13.5};
     blank b;
-    blank_init(&b, COLUMNS);
+    blank_init(&b, columns);
     jm__reading_list learn = {0};
     for (size_t i = 0; i < 3; i++)
         assert_true(jm__vec_push(&learn, readings[i]));
@@ -255,9 +252,22 @@ static void test_idle_columns_start_from_the_idle_power_and_work_from_the_busy(v
                                     .reading_count = 3,
                                     .design = &b.design,
                                     .class_columns = 1,
-                                    .columns = COLUMNS};
+                                    .columns = columns,
+                                    .idle = idle};
     jm__belief belief;
     assert_int_equal(jm__levels_believe(&belief, &input, &learn, NULL), JM_OK);
+    jm__vec_free(&learn);
+    blank_free(&b);
+    return belief;
+}
+
+/* Work starts at the mean, 300 +- 30 %; the idle level at 1.4 times the least reading, 140 W, but at most 30
+ * % of the work, 90 W +- 60 %. Gaps have most of that error in common, 15 % each to itself. */
+static void test_idle_columns_start_from_the_idle_power_and_work_from_the_busy(void **state)
+{
+    (void)state;
+    static const double power_w[] = {300, 90, 90}, u_w[] = {90, 54, 13.5};
+    jm__belief belief = believe_three(COLUMNS, NULL);
     assert_int_equal(belief.rows, COLUMNS);
     for (size_t k = 0; k < COLUMNS; k++) {
         assert_near(belief.row[k * COLUMNS + k], 1, 0);
@@ -267,8 +277,6 @@ static void test_idle_columns_start_from_the_idle_power_and_work_from_the_busy(v
             assert_near(belief.covariance[k * COLUMNS + m], k == 2 && m == 2 ? 54 * 54 : 0, 1e-6);
     }
     jm__belief_free(&belief);
-    jm__vec_free(&learn);
-    blank_free(&b);
 }
 
 /* What is known of gaps takes the place of the least reading, but for before the first work; gaps that
@@ -277,26 +285,11 @@ static void test_idle_columns_start_from_the_idle_power_and_work_from_the_busy(v
 static void test_gaps_start_from_what_is_known_of_them(void **state)
 {
     (void)state;
-    static const jm_reading readings[] = {
-        {.t_ns = 1, .value = 500}, {.t_ns = 2, .value = 100}, {.t_ns = 3, .value = 300}};
     enum { ALL = 1 + JM_IDLE_STATES };
     static const jm__idle_known known = {
         .power_w = {NAN, NAN, NAN, 160, 120}, .u_w = {0, 0, 0, 13, 10}, .together_u = 0.12};
     static const double power_w[] = {300, 90, 140, 140, 160, 120}, u_w[] = {90, 54, 21, 21, 13, 10};
-    blank b;
-    blank_init(&b, ALL);
-    jm__reading_list learn = {0};
-    for (size_t i = 0; i < 3; i++)
-        assert_true(jm__vec_push(&learn, readings[i]));
-    const jm__levels_input input = {.sensor = &steady,
-                                    .readings = readings,
-                                    .reading_count = 3,
-                                    .design = &b.design,
-                                    .class_columns = 1,
-                                    .columns = ALL,
-                                    .idle = &known};
-    jm__belief belief;
-    assert_int_equal(jm__levels_believe(&belief, &input, &learn, NULL), JM_OK);
+    jm__belief belief = believe_three(ALL, &known);
     for (size_t k = 0; k < ALL; k++) {
         assert_near(belief.value[k], power_w[k], 1e-6);
         assert_near(belief.u[k], u_w[k], 1e-6);
@@ -305,8 +298,6 @@ static void test_gaps_start_from_what_is_known_of_them(void **state)
                         k >= 2 && m >= 2 ? 0.12 * 0.12 * power_w[k] * power_w[m] : 0, 1e-6);
     }
     jm__belief_free(&belief);
-    jm__vec_free(&learn);
-    blank_free(&b);
 }
 
 static void test_without_readings_a_stretch_leaves_the_beliefs_as_they_are(void **state)
