@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import joulemap
@@ -27,7 +28,7 @@ import torch
 from publish import head, publish
 from subjects import Subject, make
 
-START_S = 6.0  # until a recorder samples
+START_S = 16.0  # until a recorder samples: beside a training that takes the host, many times its 3 s at rest
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ def train(subject: Subject, seconds: float) -> Cost:
     return Cost(statistics.median(walls), statistics.median(cpus))
 
 
-def with_counters(subject: Subject, seconds: float, folder: str) -> tuple[Cost, int]:
-    """Train while a recorder samples counters; the samples that lie in the time."""
+def with_counters(subject: Subject, seconds: float, folder: str) -> tuple[Cost, str]:
+    """Train while a recorder samples counters; what that says of them."""
     file = Path(folder) / "counters.joulemap"
     command = ["joulemap", "record", "--force", "--counters=60", "--no-kernels", "-o", str(file), "--", "sleep"]
     own = {key: value for key, value in os.environ.items() if key != "JOULEMAP_RUN"}
@@ -64,10 +65,11 @@ def with_counters(subject: Subject, seconds: float, folder: str) -> tuple[Cost, 
         while recorder.poll() is None:
             subject.step()
         torch.cuda.synchronize()
-    quality = joulemap.Recording(str(file)).report(by="board", from_ns=begin_ns, to_ns=end_ns).quality
-    if not quality.counter_windows:
+    recording = joulemap.Recording(str(file))
+    quality = recording.report(by="board", from_ns=begin_ns, to_ns=end_ns).quality
+    if not quality.sampler_energy_j:
         raise SystemExit(f"counters were not sampled: {quality.counters_missing or 'the recorder began too late'}")
-    return cost, quality.counter_windows
+    return cost, recording.meta("counters_1") or ""
 
 
 def middle(ratios: list[float], seed: int = 0) -> str:
@@ -89,22 +91,21 @@ def main() -> None:
     args = parser.parse_args()
     torch.manual_seed(0)
     subject = make(args.model, args.batch, args.size, {})
-    samples = 0
+    told = ""
     with tempfile.TemporaryDirectory() as folder, joulemap.Session(kernels=True, counters=False) as run:
         run.watch(subject.model)
         train(subject, 2.0)
         without, with_them = [train(subject, args.seconds)], []
         for _ in range(args.pairs):
-            cost, count = with_counters(subject, args.seconds, folder)
+            cost, told = with_counters(subject, args.seconds, folder)
             with_them.append(cost)
-            samples += count
             train(subject, 0.5)
             without.append(train(subject, args.seconds))
             print(f"{1e3 * without[-2].wall_s:.3f} {1e3 * cost.wall_s:.3f} ms", file=sys.stderr, flush=True)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     ratios: dict[str, list[float]] = {"wall_s": [], "cpu_s": []}
     for what, found in ratios.items():
-        for one, before, after in zip(with_them, without, without[1:], strict=True):
+        for one, (before, after) in zip(with_them, pairwise(without), strict=True):
             found.append(2 * getattr(one, what) / (getattr(before, what) + getattr(after, what)))
     lines = [
         *head("counters beside kernels and layers"),
@@ -112,7 +113,7 @@ def main() -> None:
         f"thread {1e3 * statistics.median(one.cpu_s for one in without):.3f} ms",
         f"while counters are sampled, {args.pairs} turns of {args.seconds} s: wall {middle(ratios['wall_s'])}, "
         f"CPU of the main thread {middle(ratios['cpu_s'])}",
-        f"{samples} samples in those turns; CPU of the recorders, start and pauses included: "
+        f"the last recorder: {told}; CPU of all recorders, start and pauses included: "
         f"{used.ru_utime + used.ru_stime:.1f} s",
     ]
     publish(lines, args.out)

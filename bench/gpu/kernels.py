@@ -2,9 +2,11 @@
 
 The truth of a kernel is the energy of a call in bursts with gaps, from the board's total alone
 (`joulemap.torch.isolate` measures layers so). Then two live runs, recorded with counters: `bursts`, each kernel by
-itself for a few hundred milliseconds, and `mixture`, calls of all kernels in random order with no gaps, a few of one
-at a time. What joulemap tells of a call there stands beside the truth; as do the power sensor alone, and all energy
-that is not idle shared by time. Inputs are normal random numbers. The clock of the live run is printed.
+itself for a few hundred milliseconds, and `mixture`, calls of all kernels in random order, a few of one at a time,
+with a rest now and then that keeps the board under its power limit (a truth at another clock is no truth). What
+joulemap tells of a call there stands beside the truth; as do the power sensor alone, and all energy that is not idle
+shared by time. Inputs are normal random numbers. The clock of the live run is printed. Power goes with temperature:
+--heat plays a little of the mixture before each window of a kernel alone.
 
     joulemap calibrate && python bench/gpu/kernels.py --out bench/results/kernels.txt
 """
@@ -22,7 +24,7 @@ from pathlib import Path
 
 import joulemap
 import torch
-from bursts import mean_busy_w
+from bursts import FORGOTTEN_S, mean_busy_w
 from joulemap import _core
 from joulemap._burst import Call, player_of
 from joulemap.isolation.measure import Board, Part, Quantity, make_ready, measure
@@ -34,6 +36,7 @@ BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 FORWARD = _core.SPAN_KINDS["forward"]
 AHEAD = 24  # calls that the host may be ahead
 MOST_IN_A_ROW = 6
+WORK_S, REST_S = 40e-3, 12e-3  # of a mixture
 ALONE_S = 0.3
 
 
@@ -155,12 +158,24 @@ def play_alone(parts: list[Part], chance: random.Random) -> None:
             time.sleep(4e-3)
 
 
+def keep_warm(parts: list[Part], seconds: float, chance: random.Random) -> None:
+    """Heat the board, and leave it at rest."""
+    if seconds > 0:
+        play_mixture(parts, seconds, chance)
+        time.sleep(FORGOTTEN_S)
+
+
 def play_mixture(parts: list[Part], seconds: float, chance: random.Random) -> None:
-    """All in random order, each as often as gives all of them about the same time."""
+    """All in random order, each as often as gives all of them about the same time, with rests."""
     weights = [1 / part.call_s for part in parts]
     end_s = time.monotonic() + seconds
+    rest_s = time.monotonic() + WORK_S
     ahead: list[torch.cuda.Event] = []
     while time.monotonic() < end_s:
+        if time.monotonic() > rest_s:
+            torch.cuda.synchronize()
+            time.sleep(REST_S)
+            rest_s = time.monotonic() + WORK_S
         play(chance.choices(parts, weights)[0], chance.randint(1, MOST_IN_A_ROW))
         event = torch.cuda.Event()
         event.record()
@@ -258,6 +273,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20.0, help="of the mixture")
     parser.add_argument("--window", type=float, default=0.25, help="seconds of bursts at each setting, for the truth")
+    parser.add_argument("--heat", type=float, default=0.0, help="seconds of the mixture before each of these windows")
     parser.add_argument("--count", type=int, default=len(KERNELS), help="kernels, drawn by chance")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="append the tables to this file")
@@ -281,7 +297,14 @@ def main() -> None:
             parts.append(part)
     with joulemap.Session(counters=False) as run:
         board = Board(run, player.device)
-        measure(player, board, [Quantity(part) for part in parts], window_s=args.window, chance=chance)
+        measure(
+            player,
+            board,
+            [Quantity(part) for part in parts],
+            window_s=args.window,
+            chance=chance,
+            between=lambda: keep_warm(parts, args.heat, chance),
+        )
     folder = tempfile.TemporaryDirectory()
     kept = str(args.record or Path(folder.name) / "live.joulemap")
     tables = []

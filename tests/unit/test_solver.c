@@ -233,6 +233,31 @@ static void test_between_limits_the_solution_is_the_best_of_all_ways_to_keep_the
     assert_true(at_most > 20 && at_zero > 20);
 }
 
+/* Counters of a second are 1e12 and more: what is next to zero there is not next to zero among watts. */
+static void test_the_unit_does_not_matter(void **state)
+{
+    (void)state;
+    const double unit = 3e12;
+    for (int turn = 0; turn < 20; turn++) {
+        problem p = make(turn % 2 ? 0.02 : 0.3, true);
+        jm__qr small = fold(p);
+        for (size_t i = 0; i < ROWS; i++)
+            p.rhs[i] *= unit;
+        jm__qr large = fold(p);
+        double x[COLUMNS], many[COLUMNS];
+        bool is_free[COLUMNS], many_free[COLUMNS];
+        assert_int_equal(jm__nnls_solve(&small, NULL, x, is_free, NULL), JM_OK);
+        assert_int_equal(jm__nnls_solve(&large, NULL, many, many_free, NULL), JM_OK);
+        for (size_t k = 0; k < COLUMNS; k++) {
+            assert_true(fabs(many[k] / unit - x[k]) < 1e-7 * (1 + x[k]));
+            assert_true(many_free[k] || many[k] == 0);
+        }
+        jm__qr_free(&small);
+        jm__qr_free(&large);
+        free_problem(p);
+    }
+}
+
 /* Karush-Kuhn-Tucker: none at its limit would lower the sum by falling. */
 static void test_no_power_is_above_its_limit_and_none_wants_to_fall_from_it(void **state)
 {
@@ -480,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_rows_folded_one_by_one_give_lapacks_solution),
         cmocka_unit_test(test_the_covariance_is_lapacks),
         cmocka_unit_test(test_no_power_is_negative_and_none_wants_to_rise_from_zero),
+        cmocka_unit_test(test_the_unit_does_not_matter),
         cmocka_unit_test(test_between_limits_the_solution_is_the_best_of_all_ways_to_keep_them),
         cmocka_unit_test(test_no_power_is_above_its_limit_and_none_wants_to_fall_from_it),
         cmocka_unit_test(test_a_column_at_a_limit_is_as_unsure_as_what_keeps_the_limit_spreads),

@@ -2,82 +2,28 @@
  * 10, 1995) on a triangle, started from the free solution. */
 #include "attribute/fit/nnls.h"
 
+#include "attribute/fit/free_set.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The problem cut down to its free columns. */
-typedef struct reduced {
-    jm__qr qr;
-    size_t *column; /* of each free one */
-    double *row;
-    double *solution;
-    double *fixed; /* [columns]: x of those that are not free, else 0 */
-    double *rest;  /* [columns]: what a solution leaves of the right-hand side */
-    size_t count;
-} reduced;
-
-static jm_status reduced_init(reduced *r, size_t columns, jm_error *err)
-{
-    *r = (reduced){0};
-    r->column = calloc(columns + 1, sizeof *r->column);
-    r->row = calloc(columns + 1, sizeof *r->row);
-    r->solution = calloc(columns + 1, sizeof *r->solution);
-    r->fixed = calloc(columns + 1, sizeof *r->fixed);
-    r->rest = calloc(columns + 1, sizeof *r->rest);
-    bool all = r->column != NULL && r->row != NULL && r->solution != NULL;
-    if (all && r->fixed != NULL && r->rest != NULL) return JM_OK;
-    return jm__no_memory(err, "jm__nnls_solve");
-}
-
-static void reduced_free(reduced *r)
-{
-    jm__qr_free(&r->qr);
-    free(r->column);
-    free(r->row);
-    free(r->solution);
-    free(r->fixed);
-    free(r->rest);
-}
-
-/* The columns that are not free stay where x has them. */
-static jm_status reduced_build(reduced *r, const jm__qr *full, const double *x, const bool *is_free,
-                               jm_error *err)
-{
-    r->count = 0;
-    for (size_t k = 0; k < full->columns; k++)
-        r->fixed[k] = is_free[k] ? 0 : x[k];
-    jm__qr_rest(full, r->fixed, r->rest);
-    for (size_t k = 0; k < full->columns; k++)
-        if (is_free[k]) r->column[r->count++] = k;
-    jm__qr_free(&r->qr);
-    JM_TRY(jm__qr_init(&r->qr, r->count, err));
-    for (size_t i = 0; i < full->columns; i++) {
-        for (size_t f = 0; f < r->count; f++)
-            r->row[f] = r->column[f] >= i ? full->triangle[r->column[f] * full->stride + i] : 0;
-        jm__qr_add(&r->qr, r->row, r->rest[i]);
-    }
-    jm__qr_finish(&r->qr);
-    return JM_OK;
-}
-
-/* The column at a limit whose way back would lower the sum of squares most; columns if none would. */
-static size_t steepest(const jm__qr *qr, const double *x, const bool *is_free, const bool *refused,
-                       double *rest)
+/* The place in the set of the column at a limit whose way back would lower the sum of squares most; the
+ * number of columns if none would. */
+static size_t steepest(const jm__free_set *set, const jm__qr *qr, const double *x, const bool *refused)
 {
     size_t columns = qr->columns, best = columns;
     double best_gain = 0;
-    jm__qr_rest(qr, x, rest);
-    for (size_t k = 0; k < columns; k++) {
-        if (is_free[k] || refused[k]) continue;
-        double up = jm__qr_column_dot(qr, k, rest),
+    for (size_t f = set->count; f < columns; f++) {
+        size_t k = set->column[f];
+        if (refused[k]) continue;
+        double up = jm__free_set_slope(set, k),
                length = sqrt(jm__qr_column_dot(qr, k, qr->triangle + k * qr->stride));
         double gain = length > 0 ? (x[k] > 0 ? -up : up) / length : 0;
         if (gain > best_gain) {
             best_gain = gain;
-            best = k;
+            best = f;
         }
     }
     return best_gain > 1e-9 * fabs(qr->triangle[columns * qr->stride + columns]) + 1e-12 ? best : columns;
@@ -88,24 +34,28 @@ static double most_of(const double *most, size_t column)
     return most != NULL ? most[column] : INFINITY;
 }
 
-/* Fix every column that is beyond a limit at once until none is left: a start within them. */
-static jm_status start(reduced *r, const jm__qr *qr, const double *most, double *x, bool *is_free,
-                       jm_error *err)
+static void take_out(jm__free_set *set, const bool *is_free)
 {
-    for (size_t k = 0; k < qr->columns; k++)
+    for (size_t f = set->count; f-- > 0;)
+        if (!is_free[set->column[f]]) jm__free_set_remove(set, f);
+}
+
+/* Fix every column that is beyond a limit at once until none is left: a start within them. */
+static void start(jm__free_set *set, const double *most, double *x, bool *is_free, double *solution)
+{
+    for (size_t k = 0; k < set->columns; k++)
         is_free[k] = true;
     for (bool beyond = true; beyond;) {
-        JM_TRY(reduced_build(r, qr, x, is_free, err));
-        jm__qr_solve(&r->qr, r->solution);
+        jm__free_set_solve(set, x, solution);
         beyond = false;
-        for (size_t f = 0; f < r->count; f++) {
-            size_t k = r->column[f];
-            x[k] = fmin(fmax(r->solution[f], 0), most_of(most, k));
-            is_free[k] = x[k] == r->solution[f];
+        for (size_t f = 0; f < set->count; f++) {
+            size_t k = set->column[f];
+            x[k] = fmin(fmax(solution[f], 0), most_of(most, k));
+            is_free[k] = x[k] == solution[f];
             beyond = beyond || !is_free[k];
         }
+        take_out(set, is_free);
     }
-    return JM_OK;
 }
 
 /* How much of the way from a column's value to its solution lies within the limits. */
@@ -116,23 +66,21 @@ static double way(double from, double to, double most)
     return 1;
 }
 
-/* Walk towards the solution of the free set until a column meets a limit; true when it is reached. */
-static bool step(reduced *r, const double *most, double *x, bool *is_free)
+/* Walk towards the solution of the free set until a column meets a limit, which stays there; the share of the
+ * way that was walked. */
+static double step(const jm__free_set *set, const double *most, const double *solution, double *x,
+                   bool *is_free)
 {
     double length = 1;
-    for (size_t f = 0; f < r->count; f++)
-        length = fmin(length, way(x[r->column[f]], r->solution[f], most_of(most, r->column[f])));
-    for (size_t f = 0; f < r->count; f++) {
-        size_t k = r->column[f];
-        double to = r->solution[f], limit = to <= 0 ? 0 : most_of(most, k);
-        x[k] += length * (to - x[k]);
-        bool beyond = to <= 0 || to >= limit;
-        if (length < 1 && beyond && fabs(x[k] - limit) <= 1e-12 * fmax(1, limit)) {
-            x[k] = limit;
-            is_free[k] = false;
-        }
+    for (size_t f = 0; f < set->count; f++)
+        length = fmin(length, way(x[set->column[f]], solution[f], most_of(most, set->column[f])));
+    for (size_t f = 0; f < set->count; f++) {
+        size_t k = set->column[f];
+        double to = solution[f];
+        is_free[k] = length >= 1 || way(x[k], to, most_of(most, k)) > length;
+        x[k] = is_free[k] ? x[k] + length * (to - x[k]) : to <= 0 ? 0 : most_of(most, k);
     }
-    return length >= 1;
+    return length;
 }
 
 /* A triangle with a NaN in it would give powers of zero that look like any other. */
@@ -149,26 +97,33 @@ jm_status jm__nnls_solve(const jm__qr *qr, const double *most, double *x, bool *
     if (qr->columns == 0) return JM_OK;
     if (!all_finite(qr))
         return jm__fail(err, JM_INTERNAL, 0, "jm__nnls_solve", "the fit's equations are no longer finite");
-    reduced r;
+    jm__free_set set = {0};
     bool *refused = calloc(qr->columns, sizeof *refused);
-    if (refused == NULL) return jm__no_memory(err, "jm__nnls_solve");
-    jm_status status = reduced_init(&r, qr->columns, err);
-    if (status == JM_OK) status = start(&r, qr, most, x, is_free, err);
+    double *solution = calloc(qr->columns, sizeof *solution);
+    jm_status status = refused == NULL || solution == NULL ? jm__no_memory(err, "jm__nnls_solve")
+                                                           : jm__free_set_init(&set, qr, err);
+    if (status == JM_OK) start(&set, most, x, is_free, solution);
     /* The set is finite and each turn lowers the sum; the bound only guards against rounding. */
     for (size_t turn = 0; status == JM_OK && turn < 3 * qr->columns; turn++) {
-        size_t entering = steepest(qr, x, is_free, refused, r.rest);
-        if (entering == qr->columns) break;
+        size_t place = steepest(&set, qr, x, refused), entering = set.column[place];
+        if (place == qr->columns) break;
         is_free[entering] = true;
-        bool reached = false;
-        while (status == JM_OK && !reached) {
-            status = reduced_build(&r, qr, x, is_free, err);
-            if (status != JM_OK) break;
-            jm__qr_solve(&r.qr, r.solution);
-            reached = step(&r, most, x, is_free);
+        jm__free_set_add(&set, place);
+        bool moved = false;
+        for (double length = 0; length < 1;) {
+            bool could = is_free[entering];
+            jm__free_set_solve(&set, x, solution);
+            length = step(&set, most, solution, x, is_free);
+            moved = moved || (could && length > 0);
+            take_out(&set, is_free);
         }
-        if (!is_free[entering]) refused[entering] = true;
+        if (moved) /* the sum is lower: whoever could not move may now */
+            memset(refused, 0, qr->columns * sizeof *refused);
+        else
+            refused[entering] = true;
     }
-    reduced_free(&r);
+    jm__free_set_free(&set);
     free(refused);
+    free(solution);
     return status;
 }
