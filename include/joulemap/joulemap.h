@@ -4,6 +4,7 @@
 
 #include <joulemap/board.h>
 #include <joulemap/counters.h>
+#include <joulemap/diff.h>
 #include <joulemap/doctor.h>
 #include <joulemap/import.h>
 #include <joulemap/model.h>

@@ -124,6 +124,21 @@ JM_API jm_status jm_report_sum(const jm_report *report, const size_t *rows, size
 JM_API jm_status jm_report_covariance(const jm_report *report, size_t row_a, size_t row_b, double *out_j2,
                                       jm_error *err);
 
+/* A board whose energy is in the total. */
+typedef struct jm_report_board {
+    const jm_board *board; /* lives as long as the report */
+    int32_t index;         /* as jm_row.boards has it */
+    double energy_j;       /* NAN if no sensor tells */
+    double gain_u; /* relative standard uncertainty of its sensor's gain, in no interval of the report;
+                      0 if not known */
+} jm_report_board;
+
+JM_API size_t jm_report_board_count(const jm_report *report);
+
+/* NOT_FOUND: there is no such one. */
+JM_API jm_status jm_report_board_get(const jm_report *report, size_t board, jm_report_board *out,
+                                     jm_error *err);
+
 /* What was asked for; its texts live as long as the report. */
 JM_API const jm_report_options *jm_report_options_get(const jm_report *report);
 

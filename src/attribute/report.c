@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "recording/recording.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +163,32 @@ const jm_report_totals *jm_report_totals_get(const jm_report *report)
 const jm_report_quality *jm_report_quality_get(const jm_report *report)
 {
     return &report->quality.figures;
+}
+
+size_t jm_report_board_count(const jm_report *report)
+{
+    const jm__attribution *a = &report->attribution;
+    size_t count = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        count += a->boards[b].counted;
+    return count;
+}
+
+jm_status jm_report_board_get(const jm_report *report, size_t board, jm_report_board *out, jm_error *err)
+{
+    const jm__attribution *a = &report->attribution;
+    size_t b = 0;
+    for (size_t before = 0; b < a->dataset->board_count; b++)
+        if (a->boards[b].counted && before++ == board) break;
+    if (b == a->dataset->board_count)
+        return jm__fail(err, JM_NOT_FOUND, 0, "jm_report_board_get", "no board %zu is in the total", board);
+    const jm__board_part *part = &a->boards[b];
+    const jm_sensor *sensor = part->sensor != NULL ? part->sensor : part->counter;
+    *out = (jm_report_board){.board = part->board,
+                             .index = part->board->index < 0 ? (int32_t)b : part->board->index,
+                             .energy_j = part->total.source != NULL ? part->total.energy_j : NAN,
+                             .gain_u = sensor != NULL && sensor->gain_u > 0 ? sensor->gain_u : 0};
+    return JM_OK;
 }
 
 const jm_report_options *jm_report_options_get(const jm_report *report)

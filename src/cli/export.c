@@ -100,7 +100,7 @@ static int run(const cli_args *args)
 {
     jm_recording *recording;
     jm_report_options options;
-    int code = cli_view_open(args, &recording, &options);
+    int code = cli_view_open(args, 0, &recording, &options);
     if (code != CLI_GO_ON) return code;
     const char *path = cli_get(args, "--output");
     bool to_stdout = path == NULL || strcmp(path, "-") == 0;

@@ -28,7 +28,7 @@ static int run(const cli_args *args)
     if (!cli_get_number(args, "--limit", 0, INT_MAX, &limit)) return jm_status_exit_code(JM_USAGE);
     jm_recording *recording;
     jm_report_options options;
-    int code = cli_view_open(args, &recording, &options);
+    int code = cli_view_open(args, 0, &recording, &options);
     if (code != CLI_GO_ON) return code;
 
     cli_progress("fitting power to kernels");

@@ -8,6 +8,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_stat,
     &cli_verb_record,
     &cli_verb_report,
+    &cli_verb_diff,
     &cli_verb_export,
     &cli_verb_import,
     &cli_verb_calibrate,

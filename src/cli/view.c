@@ -19,7 +19,7 @@ static jm_by parse_by(const char *text)
     return (jm_by)by; /* the table of options lets nothing else through */
 }
 
-int cli_view_open(const cli_args *args, jm_recording **recording, jm_report_options *options)
+int cli_view_open(const cli_args *args, int operand, jm_recording **recording, jm_report_options *options)
 {
     long long board = -1, process = 0;
     if (!cli_get_number(args, "--board", 0, INT_MAX, &board)) return jm_status_exit_code(JM_USAGE);
@@ -33,7 +33,7 @@ int cli_view_open(const cli_args *args, jm_recording **recording, jm_report_opti
         .process_id = process,
     };
     jm_error err = {0};
-    if (jm_recording_open(recording, cli_operand(args, 0), &err) != JM_OK) return cli_fail(args, &err);
+    if (jm_recording_open(recording, cli_operand(args, operand), &err) != JM_OK) return cli_fail(args, &err);
     if (board >= 0 && jm_recording_board_id(*recording, (int)board, &options->board_id, &err) != JM_OK) {
         jm_recording_close(*recording);
         return cli_fail(args, &err);

@@ -7,22 +7,27 @@
 extern const char cli_view_keys[]; /* the texts of JM_BY_MAP, each after a "|" */
 
 /* Their options, for the table of a verb. */
-#define CLI_VIEW_OPTIONS                                                                                       \
+#define CLI_VIEW_OPTIONS                                                                                     \
+    CLI_RUN_VIEW_OPTIONS,                                                                                    \
+    {                                                                                                        \
+        "--process", 0, "PID", "only this process of the recording", NULL, false                             \
+    }
+
+/* Those that mean the same for any run. */
+#define CLI_RUN_VIEW_OPTIONS                                                                                   \
     {"--by", 'b', "KEY", "what a row stands for (default: layer)", cli_view_keys + 1, false},                  \
         {"--phase", 'p', "NAME", "only what happened inside phases of this name", NULL, false},                \
         {"--belief", 0, "FILE", "what is known of powers beside the readings: a CSV file", NULL, false},       \
         {"--model", 0,                                                                                         \
          "FILE",    "what hardware counters are worth: a model of `joulemap calibrate`; none: leave them out", \
          NULL,      false},                                                                                    \
-                                                                                                               \
-        {"--board", 0, "N", "only the GPU of this index, as `joulemap list` counts", NULL, false},             \
     {                                                                                                          \
-        "--process", 0, "PID", "only this process of the recording", NULL, false                               \
+        "--board", 0, "N", "only the GPU of this index, as `joulemap list` counts", NULL, false                \
     }
 
-/* Fill `options` and open the recording that operand 0 names. CLI_GO_ON, or the exit code; then nothing is
+/* Fill `options` and open the recording that this operand names. CLI_GO_ON, or the exit code; then nothing is
  * open. */
-int cli_view_open(const cli_args *args, jm_recording **recording, jm_report_options *options);
+int cli_view_open(const cli_args *args, int operand, jm_recording **recording, jm_report_options *options);
 
 /* What is damaged of the recording, on stderr: for formats that have no place for it. After it was read. */
 void cli_view_warn_of_damage(const cli_args *args, const jm_recording *recording);

@@ -85,6 +85,48 @@ void jm__format_energy(char out[JM_CELL], double energy_j, double low_j, double 
     drop_sign_of_zero(out);
 }
 
+jm__energy_scale jm__energy_scale_for(double energy_j)
+{
+    enum { DIGITS = 4 };
+    double size = rounded(fabs(energy_j), DIGITS);
+    const unit *best = UNIT_FOR(energy_units, size > 0 ? size : 1);
+    return (jm__energy_scale){best->text, best->size, decimals_for(size / best->size, DIGITS)};
+}
+
+void jm__format_energy_in(char out[JM_CELL], const jm__energy_scale *scale, double energy_j, double low_j,
+                          double high_j)
+{
+    double half = (high_j - low_j) / 2 / scale->size;
+    if (!isfinite(energy_j)) {
+        snprintf(out, JM_CELL, "-");
+        return;
+    }
+    int decimals = half > 0 ? decimals_for(rounded(half, 2), 2) : scale->decimals;
+    if (decimals > scale->decimals) decimals = scale->decimals;
+    int length = snprintf(out, JM_CELL, "%.*f", decimals, energy_j / scale->size);
+    if (isfinite(half)) snprintf(out + length, JM_CELL - (size_t)length, " \302\261%.*f", decimals, half);
+    drop_sign_of_zero(out);
+}
+
+void jm__format_change(char out[JM_CELL], double change, double low, double high)
+{
+    double half = (high - low) / 2 * 100;
+    if (!isfinite(change))
+        snprintf(out, JM_CELL, "-");
+    else if (!isfinite(half))
+        snprintf(out, JM_CELL, "%+.1f %%", change * 100);
+    else
+        snprintf(out, JM_CELL, "%+.*f \302\261%.*f %%",
+                 half >= 10    ? 0
+                 : half >= 0.1 ? 1
+                               : 2,
+                 change * 100,
+                 half >= 10    ? 0
+                 : half >= 0.1 ? 1
+                               : 2,
+                 half);
+}
+
 void jm__format_power(char out[JM_CELL], double power_w)
 {
     format_plain(out, power_w, power_units, sizeof power_units / sizeof *power_units, 3);

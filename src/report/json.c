@@ -1,30 +1,12 @@
 /* The report as JSON: every figure in full, null where there is none. */
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "base/utf8.h"
+#include "report/json_value.h"
 
-#include <jansson.h>
 #include <joulemap/report.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-/* NULL gives null; jansson refuses what is not UTF-8, so that is replaced first. */
-static json_t *text(const char *value)
-{
-    if (value == NULL) return json_null();
-    jm__strbuf clean = {0};
-    jm__utf8_add(&clean, value, false);
-    char *whole = jm__strbuf_take(&clean);
-    json_t *string = whole != NULL ? json_string(whole) : NULL;
-    free(whole);
-    return string;
-}
 
 /* Takes the item. False, and the array is gone, if there is no memory for one of the two. */
 static bool append(json_t **array, json_t *item)
@@ -39,7 +21,7 @@ static json_t *texts(const char *const *values)
 {
     json_t *array = json_array();
     for (; values != NULL && *values != NULL; values++)
-        if (!append(&array, text(*values))) break;
+        if (!append(&array, jm__json_text(*values))) break;
     return array;
 }
 
@@ -48,7 +30,7 @@ static json_t *field(jm_field_kind kind, const void *value)
     switch (kind) {
     case JM_FIELD_TEXT:
     case JM_FIELD_TEXT_OR_NONE:
-        return text(*(const jm_field_TEXT *)value);
+        return jm__json_text(*(const jm_field_TEXT *)value);
     case JM_FIELD_TEXTS:
         return texts(*(const jm_field_TEXTS *)value);
     case JM_FIELD_INT32:
@@ -61,11 +43,11 @@ static json_t *field(jm_field_kind kind, const void *value)
     }
     case JM_FIELD_REAL:
     case JM_FIELD_REAL_OR_NONE:
-        return real(*(const jm_field_REAL *)value);
+        return jm__json_real(*(const jm_field_REAL *)value);
     case JM_FIELD_FLAG:
         return json_boolean(*(const jm_field_FLAG *)value);
     case JM_FIELD_PROVENANCE:
-        return text(jm_provenance_text(*(const jm_field_PROVENANCE *)value));
+        return jm__json_text(jm_provenance_text(*(const jm_field_PROVENANCE *)value));
     case JM_FIELD_KIND_COUNT:
         break;
     }
@@ -87,37 +69,6 @@ static json_t *row_object(const jm_row *row, unsigned places)
     return NULL;
 }
 
-/* Where a value's text goes, and how deep inside others it stands. */
-typedef struct place {
-    jm__strbuf *out;
-    int spaces;
-} place;
-
-enum { INDENT = 2 };
-
-/* A line's end stands for itself: in a text it is written as two characters. */
-static int add_bytes(const char *bytes, size_t count, void *to)
-{
-    const place *at = to;
-    for (size_t used = 0, part; used < count; used += part) {
-        const char *end = memchr(bytes + used, '\n', count - used);
-        part = end != NULL ? (size_t)(end - bytes) + 1 - used : count - used;
-        jm__strbuf_add_bytes(at->out, bytes + used, part);
-        if (end != NULL) jm__strbuf_format(at->out, "%*s", at->spaces, "");
-    }
-    return 0; /* the buffer remembers */
-}
-
-/* Into a buffer of our own: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14).
- */
-static bool add_value(jm__strbuf *out, const json_t *value, int depth)
-{
-    enum { DIGITS = 15 };
-    place at = {out, depth * INDENT};
-    return value != NULL &&
-           json_dump_callback(value, add_bytes, &at, JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS)) == 0;
-}
-
 /* Each row by itself: as JSON in memory, a row takes ten times as much as its text. */
 static bool add_rows(jm__strbuf *out, const jm_report *report)
 {
@@ -128,7 +79,7 @@ static bool add_rows(jm__strbuf *out, const jm_report *report)
     for (size_t i = 0; whole && i < count; i++) {
         json_t *row = row_object(jm_report_row(report, i), places);
         jm__strbuf_add(out, i == 0 ? "\n    " : ",\n    ");
-        whole = add_value(out, row, 2);
+        whole = jm__json_add(out, row, 2);
         json_decref(row);
     }
     jm__strbuf_add(out, count > 0 ? "\n  ]" : "]");
@@ -139,7 +90,7 @@ static json_t *notes_array(const jm_report *report)
 {
     json_t *notes = json_array();
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        if (!append(&notes, text(jm_report_note(report, i)))) break;
+        if (!append(&notes, jm__json_text(jm_report_note(report, i)))) break;
     return notes;
 }
 
@@ -167,7 +118,7 @@ static json_t *report_object(const jm_report *report)
     const jm_report_options *options = jm_report_options_get(report);
     json_t *quality = json_object(), *overhead = json_object();
     json_t *object = json_pack("{ss ss so}", "version", jm_version(), "by", jm_by_text(options->by), "phase",
-                               text(options->phase));
+                               jm__json_text(options->phase));
     bool whole = add_summary(object, report, JM_IN_REPORT) && add_summary(quality, report, JM_IN_QUALITY) &&
                  add_summary(overhead, report, JM_IN_OVERHEAD) &&
                  json_object_set_new(quality, "notes", notes_array(report)) == 0 &&
@@ -185,7 +136,7 @@ jm_status jm_report_json(const jm_report *report, char **out, jm_error *err)
     static const char end[] = "\n}";
     json_t *root = report_object(report);
     jm__strbuf text = {0};
-    bool whole = add_value(&text, root, 0) && !text.failed;
+    bool whole = jm__json_add(&text, root, 0) && !text.failed;
     json_decref(root);
     if (whole) {
         text.length -= strlen(end); /* its last member is still to come */

@@ -29,7 +29,8 @@ static size_t rest_width(const layout *at)
 /* Give up columns until the names have room. */
 static void make_room(layout *at, const jm__table *table, size_t width)
 {
-    size_t wanted = at->name_width < NARROWEST_NAME ? at->name_width : NARROWEST_NAME;
+    size_t narrowest = table->narrowest_name > 0 ? table->narrowest_name : NARROWEST_NAME;
+    size_t wanted = at->name_width < narrowest ? at->name_width : narrowest;
     while (rest_width(at) + wanted > width) {
         size_t victim = table->column_count;
         for (size_t c = 0; c < table->column_count; c++) {

@@ -26,6 +26,7 @@ typedef struct jm__table {
     const char *title; /* of the first column, the names */
     jm__table_column columns[JM_TABLE_COLUMNS];
     size_t column_count;
+    size_t narrowest_name; /* columns of a terminal that names get at least; 0: as usual */
     JM_VEC(jm__table_line) lines;
 } jm__table;
 

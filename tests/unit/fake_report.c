@@ -43,6 +43,18 @@ const jm_report_options *jm_report_options_get(const jm_report *report)
     return &report->options;
 }
 
+size_t jm_report_board_count(const jm_report *report)
+{
+    return report->board_count;
+}
+
+jm_status jm_report_board_get(const jm_report *report, size_t board, jm_report_board *out, jm_error *err)
+{
+    (void)err;
+    *out = report->boards[board];
+    return JM_OK;
+}
+
 size_t jm_report_note_count(const jm_report *report)
 {
     return report->note_count;

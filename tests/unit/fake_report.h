@@ -12,6 +12,8 @@ struct jm_report {
     jm_report_totals totals;
     jm_report_quality quality;
     jm_report_options options;
+    const jm_report_board *boards;
+    size_t board_count;
 };
 
 /* A row of these values; fields that a row has besides stay 0. */

@@ -1,0 +1,199 @@
+/* `joulemap diff`: what got dearer from one recording to another, and what nobody can tell. */
+#include "cli/args.h"
+#include "cli/view.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { USUAL_ROWS = 50, OVER = 1 };
+
+typedef struct wishes {
+    jm_diff_options options;
+    long long limit;
+    double fail_over; /* NAN: not asked for */
+    char names[2][64];
+} wishes;
+
+static const char per_choices[] =
+#define X(name, text) "|" text
+    JM_PER_MAP(X);
+#undef X
+
+static jm_per parse_per(const char *text)
+{
+    int per = JM_PER_COUNT - 1;
+    if (text == NULL) return JM_PER_FITTING;
+    while (per > 1 && strcmp(jm_per_text((jm_per)per), text) != 0)
+        per--;
+    return (jm_per)per; /* the table of options lets nothing else through */
+}
+
+/* "3%" or "0.03"; a plain number above 1 was meant in percent, and is refused. */
+static bool parse_fail_over(const cli_args *args, double *out)
+{
+    static const double most = 1;
+    const char *text = cli_get(args, "--fail-over");
+    *out = NAN;
+    if (text == NULL) return true;
+    char *end = NULL;
+    double value = strtod(text, &end);
+    bool plain = text[0] != '\0' && strspn(text, "0123456789.") == (size_t)(end - text);
+    if (plain && strcmp(end, "%") == 0) {
+        value /= 100;
+        end++;
+    }
+    if (plain && end > text && *end == '\0' && value <= most) {
+        *out = value;
+        return true;
+    }
+    cli_usage_error(
+        args, "option \"--fail-over\" cannot be \"%s\": it is a share like 3%% or 0.03, at most 100%%", text);
+    return false;
+}
+
+/* "base" of "runs/base.joulemap". */
+static void name_run(char *out, size_t size, const char *path)
+{
+    static const char suffix[] = ".joulemap";
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+    size_t length = strlen(name);
+    if (length >= sizeof suffix && strcmp(name + length - (sizeof suffix - 1), suffix) == 0)
+        length -= sizeof suffix - 1;
+    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), name);
+}
+
+static int read_wishes(const cli_args *args, wishes *w)
+{
+    *w = (wishes){.options = {.size = sizeof w->options, .per = parse_per(cli_get(args, "--per"))},
+                  .limit = USUAL_ROWS};
+    if (!cli_get_number(args, "--limit", 0, INT_MAX, &w->limit) || !parse_fail_over(args, &w->fail_over))
+        return jm_status_exit_code(JM_USAGE);
+    if (cli_has(args, "--json") && cli_has(args, "--markdown"))
+        return cli_usage_error(args, "\"--json\" and \"--markdown\" exclude each other");
+    for (int r = 0; r < 2; r++)
+        name_run(w->names[r], sizeof w->names[r], cli_operand(args, r));
+    bool alike = strcmp(w->names[0], w->names[1]) == 0; /* "A" and "B" say more */
+    w->options.name_a = alike ? NULL : w->names[0];
+    w->options.name_b = alike ? NULL : w->names[1];
+    return CLI_GO_ON;
+}
+
+static int make_report(const cli_args *args, int operand, jm_report **report)
+{
+    jm_recording *recording;
+    jm_report_options options;
+    jm_error err = {0};
+    int code = cli_view_open(args, operand, &recording, &options);
+    if (code != CLI_GO_ON) return code;
+    cli_progress("fitting power to kernels");
+    if (jm_report_create(report, recording, &options, &err) != JM_OK)
+        code = cli_error(args, err.status, err.hint, "%s: %s", cli_operand(args, operand), err.text);
+    cli_view_warn_of_damage(args, recording);
+    jm_recording_close(recording);
+    return code;
+}
+
+static int print_diff(const cli_args *args, const jm_diff *diff, size_t limit)
+{
+    char *text = NULL;
+    jm_error err = {0};
+    jm_status status = cli_has(args, "--json") ? jm_diff_json(diff, &text, &err)
+                       : cli_has(args, "--markdown")
+                           ? jm_diff_markdown(diff, limit, &text, &err)
+                           : jm_diff_text(diff, cli_terminal_width(STDOUT_FILENO), limit, &text, &err);
+    if (status != JM_OK) return cli_fail(args, &err);
+    cli_progress(NULL);
+    cli_write(text);
+    free(text);
+    return 0;
+}
+
+/* Over only where chance does not reach: the lower end of the interval of the total's change decides. */
+static int judge(const cli_args *args, const jm_diff *diff, double threshold)
+{
+    const jm_diff_row *total = jm_diff_total(diff);
+    const char *per = jm_per_text(jm_diff_per(diff));
+    double most = threshold * 100, half = 50 * (total->change_high - total->change_low);
+    if (isnan(threshold)) return 0;
+    if (!isfinite(total->change_low)) {
+        cli_tell(args, "the change of the joules a %s is not known: not failed", per);
+    } else if (total->change_low > threshold) {
+        cli_tell(args, "a %s takes %.1f ±%.1f %% more joules: surely over %g %%", per, 100 * total->change,
+                 half, most);
+        return OVER;
+    } else if (total->change_high > threshold) {
+        cli_tell(args, "a %s takes %+.1f ±%.1f %% joules: not surely over %g %%, not failed", per,
+                 100 * total->change, half, most);
+    }
+    return 0;
+}
+
+static int compare(const cli_args *args, const wishes *w, const jm_report *a, const jm_report *b)
+{
+    jm_diff *diff;
+    jm_error err = {0};
+    if (jm_diff_create(&diff, a, b, &w->options, &err) != JM_OK) return cli_fail(args, &err);
+    int code = print_diff(args, diff, (size_t)w->limit);
+    if (code == 0) code = judge(args, diff, w->fail_over);
+    jm_diff_free(diff);
+    return code;
+}
+
+static int run(const cli_args *args)
+{
+    wishes w;
+    jm_report *a = NULL, *b = NULL;
+    int code = read_wishes(args, &w);
+    if (code == CLI_GO_ON) code = make_report(args, 0, &a);
+    if (code == CLI_GO_ON) code = make_report(args, 1, &b);
+    if (code == CLI_GO_ON) code = compare(args, &w, a, b);
+    jm_report_free(a);
+    jm_report_free(b);
+    return code;
+}
+
+static const cli_option options_table[] = {
+    CLI_RUN_VIEW_OPTIONS,
+    {"--per", 0, "UNIT", "what joules are divided by (default: step if both runs have steps, else run)",
+     per_choices + 1, false},
+    {"--fail-over", 0, "SHARE",
+     "exit 1 if the total a unit is surely more than SHARE (3%, 0.03) dearer in B: with all of its 95 % "
+     "interval",
+     NULL, false},
+    {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50; JSON is always whole)", NULL, false},
+    {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
+    {"--markdown", 0, NULL, "print a table for a pull request", NULL, false},
+    {0},
+};
+
+const cli_verb cli_verb_diff = {
+    .name = "diff",
+    .usage = "A B [options]",
+    .summary = "tell what changed between two recordings, and what nobody can tell",
+    .description =
+        "Prints the total and the rows of two recordings beside each other, in joules a step, a sample or a "
+        "run: less, more, or no difference seen, by whether the 95 % interval of the difference leaves out "
+        "0. "
+        "Rows are matched by path and kind; \"module\" (DistributedDataParallel, DataParallel) and "
+        "\"_orig_mod\" (torch.compile) in paths of layers count for nothing. Rows below 0.5 % of the total "
+        "in "
+        "both runs are counted, not shown.\n"
+        "\n"
+        "Of one GPU the gain of its sensor is the same in both runs and cancels; of two GPUs the changes "
+        "hold "
+        "the gains of both.\n"
+        "\n"
+        "Exit code: 0, and with --fail-over 1 if B is surely over; else as in all verbs.\n"
+        "\n"
+        "  joulemap diff base.joulemap fused.joulemap\n"
+        "  joulemap diff base.joulemap fused.joulemap --per step --fail-over 3%\n"
+        "  joulemap diff base.joulemap fused.joulemap --phase train --markdown\n",
+    .options = options_table,
+    .min_operands = 2,
+    .max_operands = 2,
+    .run = run,
+};
