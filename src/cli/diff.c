@@ -40,12 +40,12 @@ static bool parse_fail_over(const cli_args *args, double *out)
     if (text == NULL) return true;
     char *end = NULL;
     double value = strtod(text, &end);
-    bool plain = text[0] != '\0' && strspn(text, "0123456789.") == (size_t)(end - text);
+    bool plain = end > text && strspn(text, "0123456789.") == (size_t)(end - text);
     if (plain && strcmp(end, "%") == 0) {
         value /= 100;
         end++;
     }
-    if (plain && end > text && *end == '\0' && value <= most) {
+    if (plain && *end == '\0' && value <= most) {
         *out = value;
         return true;
     }

@@ -64,26 +64,32 @@ static jm_status choose_unit(jm_diff *diff, jm_per wanted, jm_error *err)
         jm__fail(err, JM_USAGE, 0, "jm_diff_create", "%s has no %s: its joules a %s are not known",
                  diff->sides[r].name, diff->per == JM_PER_STEP ? "steps" : "samples of steps",
                  jm_per_text(diff->per));
-        return jm__hint(err, JM_USAGE, "record it with `run.step(%s)` around each step, or compare per run",
+        return jm__hint(err, JM_USAGE,
+                        "record it with `run.step(%s)` around each step, or compare with --per run",
                         diff->per == JM_PER_STEP ? "" : "samples=N");
     }
     return JM_OK;
 }
 
-static jm_change change_of_sign(const jm__ratio *ratio, bool known)
+/* Of the total: what is less is rounding, as in `(unresolved)`. */
+static const double rounding = 1e-9;
+
+static jm_change verdict_on(const jm_diff *diff, const jm_diff_row *row, int sign)
 {
-    if (!known) return JM_CHANGE_NOT_KNOWN;
-    return ratio->sign == 0 ? JM_CHANGE_NOT_SEEN : ratio->sign < 0 ? JM_CHANGE_LESS : JM_CHANGE_MORE;
+    if (!isfinite(row->a_high_j + row->b_high_j)) return JM_CHANGE_NOT_KNOWN;
+    bool nothing = fabs(row->a_j) + fabs(row->b_j) < rounding * fabs(diff->total.a_j + diff->total.b_j);
+    if (sign == 0 || nothing) return JM_CHANGE_NOT_SEEN;
+    return sign < 0 ? JM_CHANGE_LESS : JM_CHANGE_MORE;
 }
 
-static void compare(jm_diff_row *row, double gain_a_u, double gain_b_u)
+static void compare(const jm_diff *diff, jm_diff_row *row, double gain_a_u, double gain_b_u)
 {
     jm__ratio ratio = jm__change_of((jm__figure){row->a_j, row->a_low_j, row->a_high_j, gain_a_u},
                                     (jm__figure){row->b_j, row->b_low_j, row->b_high_j, gain_b_u});
     row->change = ratio.change;
     row->change_low = ratio.low;
     row->change_high = ratio.high;
-    row->verdict = change_of_sign(&ratio, isfinite(row->a_high_j + row->b_high_j));
+    row->verdict = verdict_on(diff, row, ratio.sign);
 }
 
 static const jm_diff_row blank = {.name = "",
@@ -126,7 +132,7 @@ static void compare_totals(jm_diff *diff)
     diff->gain_u = hypot(gain_a_u, gain_b_u);
     fill_a(&diff->total, diff, a->total_energy_j, a->total_low_j, a->total_high_j);
     fill_b(&diff->total, diff, b->total_energy_j, b->total_low_j, b->total_high_j);
-    compare(&diff->total, gain_a_u, gain_b_u);
+    compare(diff, &diff->total, gain_a_u, gain_b_u);
 }
 
 /* `a` or `b` may be NULL, not both. */
@@ -143,7 +149,7 @@ static bool add_row(jm_diff *diff, const jm_row *a, const jm_row *b, int32_t dep
     if (a != NULL && b != NULL) {
         double gain_a_u, gain_b_u;
         jm__gains_of_rows(&diff->gains, a->boards, b->boards, &gain_a_u, &gain_b_u);
-        compare(&row, gain_a_u, gain_b_u);
+        compare(diff, &row, gain_a_u, gain_b_u);
     } else {
         row.verdict = a != NULL ? JM_CHANGE_ONLY_IN_A : JM_CHANGE_ONLY_IN_B;
     }
