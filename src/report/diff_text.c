@@ -12,7 +12,7 @@
 /* Rows of less than this share of the total in both runs are counted, not shown. */
 static const double shown_share = 0.005;
 
-enum { COLUMNS = 4, NAME_OF_RUN = 14, NARROWEST_NAME = 18 };
+enum { COLUMNS = 4, NAME_OF_RUN = 14, NARROWEST_NAME = 17 };
 
 /* What decides which rows are shown first; 0 for those too small for any. */
 static double weight_of(const jm_diff *diff, const jm_diff_row *row)

@@ -110,21 +110,14 @@ void jm__format_energy_in(char out[JM_CELL], const jm__energy_scale *scale, doub
 
 void jm__format_change(char out[JM_CELL], double change, double low, double high)
 {
-    double half = (high - low) / 2 * 100;
-    if (!isfinite(change))
+    double percent = change * 100, half = (high - low) / 2 * 100;
+    int decimals = half >= 10 ? 0 : half >= 0.1 || fabs(percent) >= 10 ? 1 : 2;
+    if (!isfinite(percent))
         snprintf(out, JM_CELL, "-");
     else if (!isfinite(half))
-        snprintf(out, JM_CELL, "%+.1f %%", change * 100);
+        snprintf(out, JM_CELL, "%+.1f %%", percent);
     else
-        snprintf(out, JM_CELL, "%+.*f \302\261%.*f %%",
-                 half >= 10    ? 0
-                 : half >= 0.1 ? 1
-                               : 2,
-                 change * 100,
-                 half >= 10    ? 0
-                 : half >= 0.1 ? 1
-                               : 2,
-                 half);
+        snprintf(out, JM_CELL, "%+.*f \302\261%.*f %%", decimals, percent, decimals, half);
 }
 
 void jm__format_power(char out[JM_CELL], double power_w)
