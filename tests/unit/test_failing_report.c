@@ -1,10 +1,11 @@
 /* Memory that runs out while a report is made and shown: an error, or the report as it is. */
 #include "attribute/report.h"
+#include "base/status.h"
 #include "base/strbuf.h"
 #include "failing_each.h"
 #include "small_run.h"
 
-#include <joulemap/report.h>
+#include <joulemap/diff.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/joulemap-test-XXXXXX";
@@ -153,6 +154,64 @@ static void test_a_view_without_memory_is_an_error_or_the_same_view(void **state
     fail_each_view(JM_BY_SPAN);
 }
 
+/* ---- two of them */
+
+typedef struct beside {
+    jm_report *reports[2];
+    jm_status (*view)(const jm_diff *diff, char **out, jm_error *err);
+    char *text;
+} beside;
+
+static jm_status view_text(const jm_diff *diff, char **out, jm_error *err)
+{
+    return jm_diff_text(diff, 80, 8, out, err);
+}
+
+static jm_status view_markdown(const jm_diff *diff, char **out, jm_error *err)
+{
+    return jm_diff_markdown(diff, 0, out, err);
+}
+
+static jm_status make_diff(void *context, jm_error *err)
+{
+    beside *d = context;
+    jm_diff *diff;
+    JM_TRY(jm_diff_create(&diff, d->reports[0], d->reports[1], NULL, err));
+    jm_status status = d->view(diff, &d->text, err);
+    jm_diff_free(diff);
+    return status;
+}
+
+static char *tell_diff(void *context)
+{
+    return strdup(((beside *)context)->text);
+}
+
+static void drop_diff(void *context)
+{
+    free(((beside *)context)->text);
+}
+
+static void test_a_diff_without_memory_is_an_error_or_the_same_diff(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        jm_status (*view)(const jm_diff *diff, char **out, jm_error *err);
+    } views[] = {{"diff as text", view_text}, {"as Markdown", view_markdown}, {"as JSON", jm_diff_json}};
+    wish w[2] = {{.options = {.size = sizeof w->options, .phase = "train"}},
+                 {.options = {.size = sizeof w->options}}};
+    for (int r = 0; r < 2; r++)
+        assert_int_equal(make_report(&w[r], NULL), JM_OK);
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        beside d = {.reports = {w[0].report, w[1].report}, .view = views[i].view};
+        const failing_trial trial = {views[i].name, &d, make_diff, tell_diff, drop_diff, failing_for_memory};
+        failing_each(&trial, FAILING_MEMORY);
+    }
+    drop_report(&w[0]);
+    drop_report(&w[1]);
+}
+
 /* ---- what goes out of a recording */
 
 typedef struct outlet {
@@ -207,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_report_without_memory_is_an_error_or_the_same_report),
         cmocka_unit_test(test_a_view_without_memory_is_an_error_or_the_same_view),
+        cmocka_unit_test(test_a_diff_without_memory_is_an_error_or_the_same_diff),
         cmocka_unit_test(test_an_export_without_memory_is_an_error_or_the_same_export),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
