@@ -47,6 +47,7 @@ def test_runs_with_steps_are_compared_by_step(runs: list[Path]) -> None:
     for side, path in zip("ab", runs, strict=True):
         totals = joulemap.Recording(path).report().totals
         assert totals.steps == by_step[side]["units"] == STEPS
+        assert totals.total_energy_j is not None
         assert by_step["total"][f"{side}_j"] == pytest.approx(totals.total_energy_j / STEPS, rel=1e-12)
     assert {"path", "kind", "a_low_j", "b_high_j", "change_low", "verdict"} <= set(by_step["rows"][0])
 
