@@ -204,16 +204,22 @@ static PyObject *view_take(PyObject *object, jm_status status, char *text, const
 
 static PyObject *report_text(PyObject *object, PyObject *args)
 {
-    int width = 0;
-    Py_ssize_t limit = 0;
-    if (!PyArg_ParseTuple(args, "|in:text", &width, &limit)) return NULL;
-    if (width < 0 || limit < 0) {
-        PyErr_SetString(PyExc_ValueError, "width and limit are 0 or more");
+    int width = 0, expand = 0, notes = 0;
+    Py_ssize_t limit = 0, depth = 0;
+    if (!PyArg_ParseTuple(args, "|innpp:text", &width, &limit, &depth, &expand, &notes)) return NULL;
+    if (width < 0 || limit < 0 || depth < 0) {
+        PyErr_SetString(PyExc_ValueError, "width, limit and depth are 0 or more");
         return NULL;
     }
+    const jm_text_options shown = {.size = sizeof shown,
+                                   .width = width,
+                                   .limit = (uint64_t)limit,
+                                   .depth = (uint64_t)depth,
+                                   .expand = expand != 0,
+                                   .notes = notes != 0};
     jm_error err = {.status = JM_OK};
     char *text = NULL;
-    jm_status status = jm_report_text(((core_report *)object)->report, width, (size_t)limit, &text, &err);
+    jm_status status = jm_report_text(((core_report *)object)->report, &shown, &text, &err);
     return view_take(object, status, text, &err);
 }
 

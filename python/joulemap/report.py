@@ -129,7 +129,16 @@ class Report:
         """
         return Sum(*self._core(None).sum([number for number, row in enumerate(self.rows) if of(row)]))
 
-    def table(self, by: str | None = None, *, width: int = 0, limit: int = 0) -> str:
+    def table(
+        self,
+        by: str | None = None,
+        *,
+        width: int = 0,
+        limit: int = 0,
+        depth: int = 0,
+        expand: bool = False,
+        notes: bool = False,
+    ) -> str:
         """Return a table as text.
 
         Parameters
@@ -140,8 +149,14 @@ class Report:
             Columns to cut at; 0 does not cut.
         limit : int
             Most rows to show; 0 shows all.
+        depth : int
+            Levels of rows in each other to show; 0 shows all.
+        expand : bool
+            Show equal layers one by one; otherwise they share a row.
+        notes : bool
+            Show all notes, and how the fit went; otherwise only what nobody may overlook.
         """
-        return self._core(by).text(width, limit)
+        return self._core(by).text(width, limit, depth, expand, notes)
 
     def to_json(self, by: str | None = None) -> str:
         """Return the JSON text that `joulemap report --json` prints."""

@@ -6,15 +6,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { USUAL_ROWS = 50 };
+enum { USUAL_ROWS = 25 }; /* a screen */
 
-static int print_report(const cli_args *args, const jm_report *report, size_t limit)
+static int print_report(const cli_args *args, const jm_report *report, const jm_text_options *shown)
 {
     char *text = NULL;
     jm_error err = {0};
-    jm_status status = cli_has(args, "--json")
-                           ? jm_report_json(report, &text, &err)
-                           : jm_report_text(report, cli_terminal_width(STDOUT_FILENO), limit, &text, &err);
+    jm_status status = cli_has(args, "--json") ? jm_report_json(report, &text, &err)
+                                               : jm_report_text(report, shown, &text, &err);
     if (status != JM_OK) return cli_fail(args, &err);
     cli_progress(NULL);
     cli_write(text);
@@ -24,8 +23,15 @@ static int print_report(const cli_args *args, const jm_report *report, size_t li
 
 static int run(const cli_args *args)
 {
-    long long limit = USUAL_ROWS;
+    long long limit = USUAL_ROWS, depth = 0;
     if (!cli_get_number(args, "--limit", 0, INT_MAX, &limit)) return jm_status_exit_code(JM_USAGE);
+    if (!cli_get_number(args, "--depth", 1, INT_MAX, &depth)) return jm_status_exit_code(JM_USAGE);
+    const jm_text_options shown = {.size = sizeof shown,
+                                   .width = cli_terminal_width(STDOUT_FILENO),
+                                   .limit = (uint64_t)limit,
+                                   .depth = (uint64_t)depth,
+                                   .expand = cli_has(args, "--expand"),
+                                   .notes = cli_has(args, "--notes")};
     jm_recording *recording;
     jm_report_options options;
     int code = cli_view_open(args, &recording, &options);
@@ -35,7 +41,7 @@ static int run(const cli_args *args)
     jm_report *report;
     jm_error err = {0};
     if (jm_report_create(&report, recording, &options, &err) == JM_OK) {
-        code = print_report(args, report, (size_t)limit);
+        code = print_report(args, report, &shown);
         jm_report_free(report);
     } else {
         code = cli_fail(args, &err);
@@ -47,8 +53,11 @@ static int run(const cli_args *args)
 static const cli_option options_table[] = {
     CLI_VIEW_OPTIONS,
     {"--limit", 'n', "N",
-     "only N rows, the top and those that took most, 0: all (default: 50; JSON is always whole)", NULL,
+     "only N rows, the top and those that took most, 0: all (default: 25; JSON is always whole)", NULL,
      false},
+    {"--depth", 0, "N", "only N levels of rows in each other (default: all)", NULL, false},
+    {"--expand", 'e', NULL, "equal layers one by one, which otherwise share a row", NULL, false},
+    {"--notes", 0, NULL, "all notes, and how the fit went", NULL, false},
     {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
     {0},
 };

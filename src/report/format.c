@@ -85,6 +85,37 @@ void jm__format_energy(char out[JM_CELL], double energy_j, double low_j, double 
     drop_sign_of_zero(out);
 }
 
+jm__energy_scale jm__energy_scale_for(double largest_j)
+{
+    enum { DIGITS = 4 };
+    double size = rounded(fabs(largest_j), DIGITS);
+    const unit *best =
+        size > 0 && isfinite(size) ? UNIT_FOR(energy_units, size / 10) : UNIT_FOR(energy_units, 1);
+    int decimals = size > 0 ? decimals_for(size / best->size, DIGITS) : 0;
+    return (jm__energy_scale){best->text, best->size, decimals > 0 ? decimals : 1};
+}
+
+void jm__format_scaled(char out[JM_CELL], double energy_j, const jm__energy_scale *scale)
+{
+    if (!isfinite(energy_j)) {
+        snprintf(out, JM_CELL, "-");
+        return;
+    }
+    snprintf(out, JM_CELL, "%.*f", scale->decimals, energy_j / scale->size_j);
+    if (out[0] == '-' && out[1 + strspn(out + 1, "0.")] == '\0') memmove(out, out + 1, strlen(out));
+}
+
+void jm__format_half(char out[JM_CELL], double energy_j, double low_j, double high_j)
+{
+    double percent = 100 * (high_j - low_j) / 2 / fabs(energy_j);
+    if (!isfinite(percent))
+        snprintf(out, JM_CELL, "-");
+    else if (percent > 999)
+        snprintf(out, JM_CELL, "> 999 %%");
+    else
+        snprintf(out, JM_CELL, "%.*f %%", percent > 0 && percent < 0.95 ? 1 : 0, percent);
+}
+
 void jm__format_power(char out[JM_CELL], double power_w)
 {
     format_plain(out, power_w, power_units, sizeof power_units / sizeof *power_units, 3);

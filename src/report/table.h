@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "report/format.h"
 
-enum { JM_TABLE_COLUMNS = 8 }; /* at most, beside the names */
+enum { JM_TABLE_COLUMNS = 9 }; /* at most, beside the names */
 
 typedef struct jm__table_column {
     const char *title;

@@ -1,6 +1,8 @@
 /* The report as a table that a stranger can read. */
+#include "base/options.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "report/fold.h"
 #include "report/kernel_name.h"
 #include "report/table.h"
 
@@ -8,51 +10,94 @@
 #include <math.h>
 #include <string.h>
 
-static void write_calls(char out[JM_CELL], const jm_row *row)
+static void write_members(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
 {
-    if (row->calls == 0)
+    (void)scale;
+    snprintf(out, JM_CELL, "%zu", part->members);
+}
+
+/* Of one member: equal layers are called equally often. */
+static void write_calls(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+{
+    (void)scale;
+    if (part->sum.calls == 0)
         snprintf(out, JM_CELL, "-"); /* idle time is not called */
     else
-        jm__format_count(out, row->calls);
+        jm__format_count(out, llround((double)part->sum.calls / (double)part->members));
 }
 
-static void write_time(char out[JM_CELL], const jm_row *row)
+static void write_time(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
 {
-    jm__format_time(out, row->busy_s > 0 ? row->busy_s : NAN);
+    (void)scale;
+    jm__format_time(out, part->sum.busy_s > 0 ? part->sum.busy_s : NAN);
 }
 
-static void write_energy(char out[JM_CELL], const jm_row *row)
+static void write_energy(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
 {
-    jm__format_energy(out, row->energy_j, row->energy_low_j, row->energy_high_j);
+    jm__format_scaled(out, part->sum.energy_j, scale);
 }
 
-static void write_power(char out[JM_CELL], const jm_row *row)
+static void write_half(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
 {
-    jm__format_power(out, row->power_w);
+    (void)scale;
+    jm__format_half(out, part->sum.energy_j, part->sum.energy_low_j, part->sum.energy_high_j);
 }
 
-static void write_share(char out[JM_CELL], const jm_row *row)
+static void write_power(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
 {
-    jm__format_share(out, row->share);
+    (void)scale;
+    jm__format_power(out, part->sum.power_w);
 }
 
-static void write_known(char out[JM_CELL], const jm_row *row)
+static void write_share(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
 {
-    snprintf(out, JM_CELL, "%s", jm_provenance_text(row->provenance));
+    (void)scale;
+    jm__format_share(out, part->sum.share);
 }
+
+static void write_known(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+{
+    (void)scale;
+    snprintf(out, JM_CELL, "%s", jm_provenance_text(part->sum.provenance));
+}
+
+static void write_each(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+{
+    (void)scale;
+    jm__format_time(out, part->sum.calls > 0 ? part->sum.busy_s / (double)part->sum.calls : NAN);
+}
+
+typedef enum when { ALWAYS, SOME_ARE_SEVERAL, BY_KERNEL } when;
 
 /* The columns after the name, in order: a new one is a line here and its function. */
 static const struct {
     jm__table_column shape;
-    void (*write)(char out[JM_CELL], const jm_row *row);
-    bool adds_up; /* can be said of several rows together */
+    void (*write)(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale);
+    when when;
+    bool adds_up;   /* can be said of several rows together */
+    bool is_energy; /* its title is the unit */
 } columns[] = {
-    {{"calls", false, 3}, write_calls, false},  {{"time", false, 2}, write_time, false},
-    {{"energy", false, 0}, write_energy, true}, {{"power", false, 1}, write_power, false},
-    {{"share", false, 0}, write_share, true},   {{"known", true, 0}, write_known, false},
+    {.shape = {"x", false, 0}, write_members, SOME_ARE_SEVERAL},
+    {.shape = {"calls", false, 1}, write_calls, ALWAYS},
+    {.shape = {"each", false, 0}, write_each, BY_KERNEL},
+    {.shape = {"time", false, 2}, write_time, ALWAYS},
+    {.shape = {"energy", false, 0}, write_energy, ALWAYS, .adds_up = true, .is_energy = true},
+    {.shape = {"\302\261", false, 0}, write_half, ALWAYS},
+    {.shape = {"power", false, 3}, write_power, ALWAYS},
+    {.shape = {"share", false, 0}, write_share, ALWAYS, .adds_up = true},
+    {.shape = {"known", true, 0}, write_known, ALWAYS},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 _Static_assert((int)COLUMNS <= (int)JM_TABLE_COLUMNS, "a table has room for its columns");
+
+/* What is shown, and how. */
+typedef struct view {
+    const jm_report *report;
+    const jm_text_options *options;
+    jm__fold fold;
+    jm__energy_scale scale;
+    bool members; /* some row has several */
+} view;
 
 /* A row at the top with less than this of the total stands back behind the inner rows that take more. */
 static const double top_share = 1e-3;
@@ -61,7 +106,7 @@ static const double equal_within = 1.02;
 typedef struct ranked {
     bool top;
     double energy_j;
-    size_t row;
+    size_t part;
 } ranked;
 
 static int by_weight(const void *left, const void *right)
@@ -69,7 +114,7 @@ static int by_weight(const void *left, const void *right)
     const ranked *a = left, *b = right;
     if (a->top != b->top) return a->top ? -1 : 1;
     if (a->energy_j != b->energy_j) return a->energy_j > b->energy_j ? -1 : 1;
-    return a->row < b->row ? -1 : 1; /* a parent before the only child that has all of its energy */
+    return a->part < b->part ? -1 : 1; /* a parent before the only child that has all of its energy */
 }
 
 /* Twelve equal layers of which the limit takes eight look like a difference: rows equal to the first one left
@@ -85,21 +130,22 @@ static size_t keep_equals_together(const ranked *order, size_t count, size_t lim
 
 /* Which rows are shown: what stands at the top and matters, then those that took most, `limit` in all. A
  * parent has at least the energy of each of its children, so it is there if they are. */
-static bool *choose_rows(const jm_report *report, size_t limit)
+static bool *choose_rows(const view *v)
 {
-    size_t count = jm_report_row_count(report);
+    size_t count = v->fold.parts.count, limit = v->options->limit, deep = 0;
     bool *chosen = calloc(count + 1, sizeof *chosen);
     ranked *order = calloc(count + 1, sizeof *order);
     if (chosen != NULL && order != NULL) {
         for (size_t i = 0; i < count; i++) {
-            const jm_row *row = jm_report_row(report, i);
+            const jm_row *row = &v->fold.parts.items[i].sum;
+            if (v->options->depth > 0 && (uint64_t)row->depth >= v->options->depth) continue;
             double energy_j = isfinite(row->energy_j) ? row->energy_j : -1;
-            order[i] = (ranked){row->depth == 0 && row->share >= top_share, energy_j, i};
+            order[deep++] = (ranked){row->depth == 0 && row->share >= top_share, energy_j, i};
         }
-        qsort(order, count, sizeof *order, by_weight);
-        size_t end = limit == 0 || limit > count ? count : keep_equals_together(order, count, limit);
+        if (deep > 0) qsort(order, deep, sizeof *order, by_weight);
+        size_t end = limit == 0 || limit > deep ? deep : keep_equals_together(order, deep, limit);
         for (size_t i = 0; i < end; i++)
-            chosen[order[i].row] = true;
+            chosen[order[i].part] = true;
     } else {
         free(chosen);
         chosen = NULL;
@@ -142,16 +188,39 @@ static bool kind_matters(const char **paths, size_t count, const jm_row *row, bo
     return low + 1 < count && strcmp(paths[low + 1], row->path) == 0;
 }
 
-static bool add_line(jm__table *table, const jm_row *row, bool say_kind)
+static bool is_shown(const view *v, size_t column)
 {
-    jm__table_line line = {.depth = row->depth, .is_cpp = jm__is_cpp_name(row->name)};
+    switch (columns[column].when) {
+    case SOME_ARE_SEVERAL:
+        return v->members;
+    case BY_KERNEL:
+        return jm_report_options_get(v->report)->by == JM_BY_KERNEL;
+    case ALWAYS:
+        break;
+    }
+    return true;
+}
+
+static void write_cells(char cells[][JM_CELL], const view *v, const jm__part *part, bool sums_alone)
+{
+    size_t written = 0;
+    for (size_t c = 0; c < COLUMNS; c++) {
+        if (!is_shown(v, c)) continue;
+        if (columns[c].adds_up || !sums_alone) columns[c].write(cells[written], part, &v->scale);
+        written++;
+    }
+}
+
+static bool add_line(jm__table *table, const view *v, const jm__part *part, bool say_kind)
+{
+    const jm_row *row = &part->sum;
+    jm__table_line line = {.depth = row->depth, .is_cpp = jm__is_cpp_name(part->name)};
     jm__strbuf name = {0};
-    jm__utf8_add(&name, row->name, true);
+    jm__utf8_add(&name, part->name, true);
     if (say_kind) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
     line.name = jm__strbuf_take(&name);
     if (line.name == NULL) return false;
-    for (size_t c = 0; c < COLUMNS; c++)
-        columns[c].write(line.cells[c], row);
+    write_cells(line.cells, v, part, false);
     if (jm__vec_push(&table->lines, line)) return true;
     free(line.name);
     return false;
@@ -159,12 +228,12 @@ static bool add_line(jm__table *table, const jm_row *row, bool say_kind)
 
 /* What the rows left out add up to, beyond the rows above: those inside a row that is shown are part of it,
  * and those inside a row left out are part of that. */
-static bool add_rest(jm__table *table, const jm_report *report, const bool *chosen)
+static bool add_rest(jm__table *table, const view *v, const bool *chosen)
 {
     size_t hidden = 0;
     double energy_j = 0;
-    for (size_t i = 0; i < jm_report_row_count(report); i++) {
-        const jm_row *row = jm_report_row(report, i);
+    for (size_t i = 0; i < v->fold.parts.count; i++) {
+        const jm_row *row = &v->fold.parts.items[i].sum;
         if (chosen[i]) continue;
         hidden++;
         if (row->depth == 0 && isfinite(row->energy_j)) energy_j += row->energy_j;
@@ -178,33 +247,49 @@ static bool add_rest(jm__table *table, const jm_report *report, const bool *chos
     line.name = jm__strbuf_take(&name);
     if (line.name == NULL) return false;
     if (!inside) {
-        const jm_row rest = {.energy_j = energy_j,
-                             .energy_low_j = NAN,
-                             .energy_high_j = NAN,
-                             .share = energy_j / jm_report_totals_get(report)->total_energy_j};
-        for (size_t c = 0; c < COLUMNS; c++)
-            if (columns[c].adds_up) columns[c].write(line.cells[c], &rest);
+        const jm__part rest = {.members = 1,
+                               .sum = {.energy_j = energy_j,
+                                       .share = energy_j / jm_report_totals_get(v->report)->total_energy_j}};
+        write_cells(line.cells, v, &rest, true);
     }
     if (jm__vec_push(&table->lines, line)) return true;
     free(line.name);
     return false;
 }
 
-static bool fill_table(jm__table *table, const jm_report *report, size_t limit)
+static bool fill_table(jm__table *table, const view *v)
 {
-    size_t count = jm_report_row_count(report);
-    bool *chosen = choose_rows(report, limit);
-    const char **sorted = sort_paths(report);
-    bool one_by_one = jm_report_options_get(report)->by == JM_BY_SPAN;
+    size_t rows = jm_report_row_count(v->report);
+    bool *chosen = choose_rows(v);
+    const char **sorted = sort_paths(v->report);
+    bool one_by_one = jm_report_options_get(v->report)->by == JM_BY_SPAN;
     bool filled = chosen != NULL && sorted != NULL;
-    for (size_t i = 0; i < count && filled; i++) {
-        const jm_row *row = jm_report_row(report, i);
-        if (chosen[i]) filled = add_line(table, row, kind_matters(sorted, count, row, one_by_one));
+    for (size_t i = 0; i < v->fold.parts.count && filled; i++) {
+        const jm__part *part = &v->fold.parts.items[i];
+        if (chosen[i]) filled = add_line(table, v, part, kind_matters(sorted, rows, &part->sum, one_by_one));
     }
-    if (filled) filled = add_rest(table, report, chosen);
+    if (filled) filled = add_rest(table, v, chosen);
     free(chosen);
     free(sorted);
     return filled;
+}
+
+/* One unit for all energies of the table. */
+static void set_up_columns(jm__table *table, view *v)
+{
+    double largest_j = 0;
+    for (size_t i = 0; i < v->fold.parts.count; i++) {
+        const jm__part *part = &v->fold.parts.items[i];
+        if (isfinite(part->sum.energy_j)) largest_j = fmax(largest_j, fabs(part->sum.energy_j));
+        v->members = v->members || part->members > 1;
+    }
+    v->scale = jm__energy_scale_for(largest_j);
+    for (size_t c = 0; c < COLUMNS; c++) {
+        if (!is_shown(v, c)) continue;
+        jm__table_column *column = &table->columns[table->column_count++];
+        *column = columns[c].shape;
+        if (columns[c].is_energy) column->title = v->scale.unit;
+    }
 }
 
 static void add_title(jm__strbuf *out, const jm_report *report)
@@ -270,7 +355,7 @@ static void format_part(char out[JM_CELL], double energy_j, const jm_report_tota
 
 static void add_total(jm__strbuf *out, const jm_report_totals *totals, size_t width)
 {
-    char energy[JM_CELL], power[JM_CELL], idle[JM_CELL], outside[JM_CELL], unresolved[JM_CELL], text[320];
+    char energy[JM_CELL], power[JM_CELL], text[320];
     jm__format_energy(energy, totals->total_energy_j, totals->total_low_j, totals->total_high_j);
     jm__format_power(power, totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN);
     char duration[JM_CELL];
@@ -278,17 +363,17 @@ static void add_total(jm__strbuf *out, const jm_report_totals *totals, size_t wi
     snprintf(text, sizeof text, "%s in %s, %s, from %s", energy, duration, power,
              totals->total_source != NULL ? totals->total_source : "no sensor");
     add_fact(out, "total", text, width);
+}
 
+static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t width)
+{
+    char text[320], idle[JM_CELL], outside[JM_CELL], unresolved[JM_CELL];
     format_part(idle, totals->idle_energy_j, totals);
     format_part(outside, totals->outside_energy_j, totals);
     format_part(unresolved, totals->unresolved_energy_j, totals);
     snprintf(text, sizeof text, "idle %s, outside %s, unresolved %s", idle, outside, unresolved);
     add_fact(out, "of it", text, width);
-}
 
-static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t width)
-{
-    char text[320];
     if (isfinite(totals->residual_w)) {
         int used = snprintf(text, sizeof text, "root mean square residual %.1f W over %lld readings",
                             totals->residual_w, (long long)totals->readings);
@@ -311,28 +396,56 @@ static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t widt
     add_fact(out, "closure", text, width);
 }
 
-jm_status jm_report_text(const jm_report *report, int width, size_t limit, char **out, jm_error *err)
+/* Every note, or those that nobody may overlook and how many there are besides. */
+static void add_notes(jm__strbuf *out, const jm_report *report, bool all, size_t width)
 {
-    const jm_report_totals *totals = jm_report_totals_get(report);
-    size_t columns_wide = width > 0 ? (size_t)width : 0;
-    jm__table table = {.title = jm_by_text(jm_report_options_get(report)->by), .column_count = COLUMNS};
-    for (size_t c = 0; c < COLUMNS; c++)
-        table.columns[c] = columns[c].shape;
-    jm__strbuf text = {0};
-    bool filled = fill_table(&table, report, limit);
+    size_t left_out = 0;
+    for (size_t i = 0; i < jm_report_note_count(report); i++) {
+        if (all || jm_report_note_is_essential(report, i))
+            add_fact(out, "note", jm_report_note(report, i), width);
+        else
+            left_out++;
+    }
+    if (left_out > 0)
+        jm__strbuf_format(out, "%zu more note%s, and how the fit went: --notes\n", left_out,
+                          left_out == 1 ? "" : "s");
+}
+
+static bool write_text(jm__strbuf *out, view *v, size_t width)
+{
+    const jm_report_totals *totals = jm_report_totals_get(v->report);
+    jm__table table = {.title = jm_by_text(jm_report_options_get(v->report)->by)};
+    set_up_columns(&table, v);
+    bool filled = fill_table(&table, v);
     if (filled) {
-        add_title(&text, report);
-        jm__table_print(&text, &table, columns_wide);
-        jm__strbuf_add(&text, "\n");
-        add_verdict(&text, jm_report_quality_get(report), columns_wide);
-        add_total(&text, totals, columns_wide);
-        add_fit(&text, totals, columns_wide);
-        for (size_t i = 0; i < jm_report_note_count(report); i++)
-            add_fact(&text, "note", jm_report_note(report, i), columns_wide);
-        jm__strbuf_add(&text, "\n\302\261 is half of the 95 % interval, relative to the GPU's own sensor.\n");
+        add_title(out, v->report);
+        add_total(out, totals, width);
+        add_verdict(out, jm_report_quality_get(v->report), width);
+        jm__strbuf_add(out, "\n");
+        jm__table_print(out, &table, width);
+        jm__strbuf_add(out, "\n");
+        if (v->options->notes) add_fit(out, totals, width);
+        add_notes(out, v->report, v->options->notes, width);
+        jm__strbuf_add(out, "\302\261 is half of the 95 % interval, relative to the GPU's own sensor.\n");
     }
     jm__table_free(&table);
-    *out = filled ? jm__strbuf_take(&text) : NULL;
+    return filled;
+}
+
+jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out, jm_error *err)
+{
+    jm_text_options asked;
+    *out = NULL;
+    JM_TRY(jm__options_copy(&asked, sizeof asked, options, "jm_report_text", err));
+    view v = {.report = report, .options = &asked};
+    jm__strbuf text = {0};
+    jm_status status = jm__fold_make(&v.fold, report, asked.expand, err);
+    if (status == JM_OK) {
+        bool written = write_text(&text, &v, asked.width > 0 ? (size_t)asked.width : 0);
+        *out = written ? jm__strbuf_take(&text) : NULL;
+        if (*out == NULL) status = jm__no_memory(err, "jm_report_text");
+    }
     jm__strbuf_free(&text);
-    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_report_text");
+    jm__fold_free(&v.fold);
+    return status;
 }
