@@ -97,6 +97,8 @@
     T(FLAG, simulated, "simulated", JM_IN_REPORT, "Any board was a simulated one")                           \
     T(REAL_OR_NONE, duration_s, "duration_s", JM_IN_REPORT,                                                  \
       "Seconds that the total is of: without the time in which the boards were lost")                        \
+    T(COUNT_OR_NONE, steps, "steps", JM_IN_REPORT,                                                           \
+      "Steps of all processes, one inside another not counted; missing where none")                          \
     T(COUNT_OR_NONE, samples, "samples", JM_IN_REPORT,                                                       \
       "Samples of all steps, as the program told them; missing where none")                                  \
     T(REAL_OR_NONE, total_energy_j, "total_energy_j", JM_IN_REPORT,                                          \

@@ -285,7 +285,10 @@ def test_samples_of_steps_add_up_in_reports(session: joulemap.Session) -> None:
         "idle": None,
     }
     assert report.totals.samples == report.to_dict()["samples"] == 69
-    assert session.report("phase", phase="validate").totals.samples == 5
+    assert report.totals.steps == report.to_dict()["steps"] == 4
+    validated = session.report("phase", phase="validate").totals
+    assert (validated.steps, validated.samples) == (1, 5)
+    assert session.report("phase", phase="idle").totals.steps is None
     single = [row.samples for row in session.report("span").rows if row.kind == "step"]
     assert sorted(single, key=lambda samples: samples or 0) == [None, 5] + 8 * [8] + 2 * [32]
     assert {row.samples for row in session.report("layer").rows} == {None}

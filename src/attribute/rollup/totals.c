@@ -4,6 +4,7 @@
 #include "attribute/fit/student.h"
 #include "attribute/rollup/energy.h"
 #include "attribute/rollup/samples.h"
+#include "attribute/rollup/steps.h"
 
 #include <math.h>
 
@@ -86,5 +87,6 @@ void jm__totals_sum(jm_report_totals *totals, const jm__attribution *a)
 {
     sum_boards(totals, a);
     sum_parts(totals, a);
+    totals->steps = jm__steps_count(a);
     totals->samples = jm__samples_sum(a);
 }
