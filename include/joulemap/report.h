@@ -139,6 +139,7 @@ typedef struct jm_text_options {
     int32_t width;  /* columns of the terminal, 0: cut nothing */
     uint64_t limit; /* rows, 0: all */
     uint64_t depth; /* levels of rows in each other, 0: all */
+    bool total;     /* joules of all steps together; otherwise of one, if the run has several */
     bool expand;    /* equal layers one by one; otherwise they share a row */
     bool notes;     /* all notes, and how the fit went; otherwise those that nobody may overlook */
 } jm_text_options;

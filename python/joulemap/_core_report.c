@@ -204,9 +204,9 @@ static PyObject *view_take(PyObject *object, jm_status status, char *text, const
 
 static PyObject *report_text(PyObject *object, PyObject *args)
 {
-    int width = 0, expand = 0, notes = 0;
+    int width = 0, total = 0, expand = 0, notes = 0;
     Py_ssize_t limit = 0, depth = 0;
-    if (!PyArg_ParseTuple(args, "|innpp:text", &width, &limit, &depth, &expand, &notes)) return NULL;
+    if (!PyArg_ParseTuple(args, "|innppp:text", &width, &limit, &depth, &total, &expand, &notes)) return NULL;
     if (width < 0 || limit < 0 || depth < 0) {
         PyErr_SetString(PyExc_ValueError, "width, limit and depth are 0 or more");
         return NULL;
@@ -215,6 +215,7 @@ static PyObject *report_text(PyObject *object, PyObject *args)
                                    .width = width,
                                    .limit = (uint64_t)limit,
                                    .depth = (uint64_t)depth,
+                                   .total = total != 0,
                                    .expand = expand != 0,
                                    .notes = notes != 0};
     jm_error err = {.status = JM_OK};

@@ -136,6 +136,7 @@ class Report:
         width: int = 0,
         limit: int = 0,
         depth: int = 0,
+        total: bool = False,
         expand: bool = False,
         notes: bool = False,
     ) -> str:
@@ -151,12 +152,14 @@ class Report:
             Most rows to show; 0 shows all.
         depth : int
             Levels of rows in each other to show; 0 shows all.
+        total : bool
+            Show joules of the run; otherwise those of a step, if the run has several.
         expand : bool
             Show equal layers one by one; otherwise they share a row.
         notes : bool
             Show all notes, and how the fit went; otherwise only what nobody may overlook.
         """
-        return self._core(by).text(width, limit, depth, expand, notes)
+        return self._core(by).text(width, limit, depth, total, expand, notes)
 
     def to_json(self, by: str | None = None) -> str:
         """Return the JSON text that `joulemap report --json` prints."""

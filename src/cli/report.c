@@ -30,6 +30,7 @@ static int run(const cli_args *args)
                                    .width = cli_terminal_width(STDOUT_FILENO),
                                    .limit = (uint64_t)limit,
                                    .depth = (uint64_t)depth,
+                                   .total = cli_has(args, "--total"),
                                    .expand = cli_has(args, "--expand"),
                                    .notes = cli_has(args, "--notes")};
     jm_recording *recording;
@@ -56,6 +57,7 @@ static const cli_option options_table[] = {
      "only N rows, the top and those that took most, 0: all (default: 25; JSON is always whole)", NULL,
      false},
     {"--depth", 0, "N", "only N levels of rows in each other (default: all)", NULL, false},
+    {"--total", 0, NULL, "joules of the run, where a table would show those of a step", NULL, false},
     {"--expand", 'e', NULL, "equal layers one by one, which otherwise share a row", NULL, false},
     {"--notes", 0, NULL, "all notes, and how the fit went", NULL, false},
     {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},

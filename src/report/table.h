@@ -9,7 +9,7 @@
 enum { JM_TABLE_COLUMNS = 9 }; /* at most, beside the names */
 
 typedef struct jm__table_column {
-    const char *title;
+    char title[16];
     bool left;     /* else to the right */
     int sacrifice; /* where room is short the one with the largest goes first; 0 stays */
 } jm__table_column;

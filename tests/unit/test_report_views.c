@@ -151,6 +151,21 @@ static void test_table_fits_every_width(void **state)
     }
 }
 
+static void test_energies_are_those_of_a_step(void **state)
+{
+    (void)state;
+    fake_report.totals.steps = 50;
+    fake_report.totals.samples = 400;
+    char *text = text_of(80, 0);
+    assert_true(has(text, "\neach      20.00 ±0.10 J a step (50), 2.500 ±0.013 J a sample (400)\n"));
+    assert_true(has(text, "  J/step  ") && has(text, "\nblocks              100  2.00 s   16.00    1 %"));
+    free(text);
+    text = shown_as((jm_text_options){.width = 80, .total = true});
+    assert_true(has(text, "a step (50)") && has(text, "  2.00 s  800.0    1 %"));
+    assert_false(has(text, "J/step"));
+    free(text);
+}
+
 #define BLOCK(number, joules, type_)                                                                         \
     {.name = number,                                                                                         \
      .path = "m.layers." number,                                                                             \
@@ -445,6 +460,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_table_reads_as_told, reset),
+        cmocka_unit_test_setup(test_energies_are_those_of_a_step, reset),
         cmocka_unit_test_setup(test_equal_layers_share_a_row, reset),
         cmocka_unit_test_setup(test_table_fits_every_width, reset),
         cmocka_unit_test_setup(test_lines_are_as_long_as_their_letters_not_their_bytes, reset),
