@@ -118,6 +118,11 @@ typedef struct jm_sum {
 JM_API jm_status jm_report_sum(const jm_report *report, const size_t *rows, size_t count, jm_sum *out,
                                jm_error *err);
 
+/* The same of all rows whose path matches a shell pattern, in which `*` stands for dots too: "*.self_attn".
+ * `rows`: how many match. USAGE: none does. */
+JM_API jm_status jm_report_sum_paths(const jm_report *report, const char *pattern, jm_sum *out, size_t *rows,
+                                     jm_error *err);
+
 /* The covariance of the errors of two rows' energies, J^2, of a row and itself its variance. Not of
  * `(unresolved)`, nor of a row of which nothing is known: NAN. What sensors had as a whole (a phase) is taken
  * as independent of its parts. USAGE: no such row. */

@@ -256,6 +256,28 @@ static size_t *row_numbers(PyObject *sequence, size_t *count)
     return rows;
 }
 
+static PyObject *sum_tuple(const jm_sum *sum)
+{
+    PyObject *list = PyList_New(0);
+    const double figures[] = {sum->energy_j, sum->low_j, sum->high_j};
+    for (size_t i = 0; list && i < sizeof figures / sizeof *figures; i++)
+        if (core_append(list, core_number(figures[i])) < 0) Py_CLEAR(list);
+    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static PyObject *report_sum_paths(PyObject *object, PyObject *args)
+{
+    const char *pattern;
+    if (!PyArg_ParseTuple(args, "s:sum_paths", &pattern)) return NULL;
+    jm_sum sum;
+    size_t rows;
+    jm_error err = {.status = JM_OK};
+    jm_status status = jm_report_sum_paths(((core_report *)object)->report, pattern, &sum, &rows, &err);
+    return status == JM_OK ? sum_tuple(&sum) : core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
+}
+
 static PyObject *report_sum(PyObject *object, PyObject *sequence)
 {
     size_t count = 0, *rows = row_numbers(sequence, &count);
@@ -266,13 +288,7 @@ static PyObject *report_sum(PyObject *object, PyObject *sequence)
     Py_BEGIN_ALLOW_THREADS status = jm_report_sum(((core_report *)object)->report, rows, count, &sum, &err);
     Py_END_ALLOW_THREADS free(rows);
     if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
-    PyObject *list = PyList_New(0);
-    const double figures[] = {sum.energy_j, sum.low_j, sum.high_j};
-    for (size_t i = 0; list && i < sizeof figures / sizeof *figures; i++)
-        if (core_append(list, core_number(figures[i])) < 0) Py_CLEAR(list);
-    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
-    Py_XDECREF(list);
-    return tuple;
+    return sum_tuple(&sum);
 }
 
 static PyMethodDef report_methods[] = {
@@ -282,6 +298,8 @@ static PyMethodDef report_methods[] = {
     {"notes", report_notes, METH_NOARGS, "notes() -> list[str]: what a reader must know."},
     {"text", report_text, METH_VARARGS, "text(width=0, limit=0) -> str: a table; 0 does not cut."},
     {"json", report_json, METH_NOARGS, "json() -> str"},
+    {"sum_paths", report_sum_paths, METH_VARARGS,
+     "sum_paths(pattern) -> tuple: energy of rows by path, and its 95 % interval."},
     {"sum", report_sum, METH_O, "sum(rows) -> tuple: energy of rows by number, and its 95 % interval."},
     {NULL, NULL, 0, NULL},
 };

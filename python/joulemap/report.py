@@ -115,18 +115,27 @@ class Report:
         """Sentences that a reader must know: losses, gaps, throttling, the sensor used."""
         return self._core(None).notes()
 
-    def sum(self, of: Callable[[Row], bool]) -> Sum:
+    def sum(self, of: str | Callable[[Row], bool]) -> Sum:
         """Return the energy of some rows together, each with all below it, nothing counted twice.
 
         Parameters
         ----------
-        of : callable
-            Takes a `Row`, tells whether it belongs to the sum.
+        of : str or callable
+            A shell pattern of paths, in which `*` stands for dots too; or what takes a `Row` and tells whether it
+            belongs to the sum.
+
+        Raises
+        ------
+        Error
+            No row's path matches the pattern.
 
         Examples
         --------
-        >>> report.sum(lambda row: row.path.endswith(".attn"))  # doctest: +SKIP
+        >>> report.sum("*.attn")  # doctest: +SKIP
+        >>> report.sum(lambda row: row.kind == "layer" and row.type == "Linear")  # doctest: +SKIP
         """
+        if isinstance(of, str):
+            return Sum(*self._core(None).sum_paths(of))
         return Sum(*self._core(None).sum([number for number, row in enumerate(self.rows) if of(row)]))
 
     def table(

@@ -266,7 +266,7 @@ static jm_status do_task(folder *f, const task *t, jm_error *err)
     jm__strbuf text = {0};
     if (t->above != NULL) jm__strbuf_format(&text, "%s.", t->above);
     add_name(&text, f, items, t->count, t->most);
-    jm__part part = {.name = jm__strbuf_take(&text), .members = t->count};
+    jm__part part = {.name = jm__strbuf_take(&text), .members = t->count, .row = items[0].row};
     if (part.name == NULL) return jm__no_memory(err, "jm__fold_make");
     size_t children = f->pool.count;
     jm_status status = find_children(f, t, err);

@@ -10,6 +10,7 @@ typedef struct jm__part {
     char *name; /* "attn"; "layers.*" of members that differ in their number alone */
     jm_row sum; /* of all members: calls, time, energy with its interval, share; the rest is the first's */
     size_t members; /* 1: it is that row */
+    size_t row;     /* the first member's, among those of the report */
 } jm__part;
 
 typedef struct jm__fold {

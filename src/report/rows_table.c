@@ -213,7 +213,8 @@ static void write_cells(char cells[][JM_CELL], const view *v, const jm__part *pa
 static bool add_line(jm__table *table, const view *v, const jm__part *part, bool say_kind)
 {
     const jm_row *row = &part->sum;
-    jm__table_line line = {.depth = row->depth, .is_cpp = jm__is_cpp_name(part->name)};
+    jm__table_line line = {
+        .depth = row->depth, .is_cpp = jm__is_cpp_name(part->name), .number = part->row + 1};
     jm__strbuf name = {0};
     jm__utf8_add(&name, part->name, true);
     if (say_kind) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);

@@ -18,6 +18,7 @@ typedef struct jm__table_line {
     char *name; /* valid UTF-8, owned by the table */
     int depth;
     bool is_cpp;
+    size_t number;   /* told beside C++ names that would look like another's: " [#4]" */
     char suffix[24]; /* after the name, never cut: " (backward)"; ASCII */
     char cells[JM_TABLE_COLUMNS][JM_CELL];
 } jm__table_line;

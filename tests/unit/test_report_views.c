@@ -431,7 +431,29 @@ static void test_kernels_alike_but_for_template_arguments_stay_apart(void **stat
     assert_false(has(text, "\nvectorized_elementwise_kernel<> "));
     free(text);
     text = text_of(0, 0);
-    assert_true(has(text, GELU) && has(text, ADD));
+    assert_true(has(text, GELU) && has(text, ADD) && !has(text, "[#"));
+    free(text);
+}
+
+#define GEMM(shape) "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_" shape "_64x3>(Params)"
+
+static void test_kernels_whose_short_names_are_equal_have_a_number(void **state)
+{
+    (void)state;
+#define KERNEL(name)                                                                                         \
+    FAKE_ROW(name, name, "kernel", 0, 7, 1, 1, 1, 1, 1, 1, 0.3, JM_PROVENANCE_FITTED, "0", 0, 1)
+    static const jm_row rows[] = {KERNEL(GEMM("256x128")), KERNEL(GELU), KERNEL(GEMM("128x256"))};
+#undef KERNEL
+    fake_report.rows = rows;
+    fake_report.row_count = sizeof rows / sizeof *rows;
+    fake_report.options.by = JM_BY_KERNEL;
+    char *text = text_of(70, 0);
+    assert_true(has(text, "\nKernel2<") && has(text, " [#1]  ") && has(text, " [#3]  "));
+    assert_false(has(text, "[#2]"));
+    assert_true(widest_line(text) <= 70);
+    free(text);
+    text = text_of(0, 0);
+    assert_true(has(text, GEMM("256x128")) && !has(text, "[#"));
     free(text);
 }
 
@@ -460,6 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_table_reads_as_told, reset),
+        cmocka_unit_test_setup(test_kernels_whose_short_names_are_equal_have_a_number, reset),
         cmocka_unit_test_setup(test_energies_are_those_of_a_step, reset),
         cmocka_unit_test_setup(test_equal_layers_share_a_row, reset),
         cmocka_unit_test_setup(test_table_fits_every_width, reset),
