@@ -118,6 +118,11 @@ typedef struct jm_sum {
 JM_API jm_status jm_report_sum(const jm_report *report, const size_t *rows, size_t count, jm_sum *out,
                                jm_error *err);
 
+/* The same of all rows whose path matches a shell pattern, in which `*` stands for dots too: "*.self_attn".
+ * `rows`: how many match. USAGE: none does. */
+JM_API jm_status jm_report_sum_paths(const jm_report *report, const char *pattern, jm_sum *out, size_t *rows,
+                                     jm_error *err);
+
 /* The covariance of the errors of two rows' energies, J^2, of a row and itself its variance. Not of
  * `(unresolved)`, nor of a row of which nothing is known: NAN. What sensors had as a whole (a phase) is taken
  * as independent of its parts. USAGE: no such row. */
@@ -149,9 +154,19 @@ JM_API const char *jm_report_note(const jm_report *report, size_t note);
 /* It says that the figures are incomplete or rest on less than they could: nobody may overlook it. */
 JM_API bool jm_report_note_is_essential(const jm_report *report, size_t note);
 
-/* Views. Text: a table `width` columns wide (0: do not cut), at most `limit` rows (0: all).
- * The caller frees *out with free(). */
-JM_API jm_status jm_report_text(const jm_report *report, int width, size_t limit, char **out, jm_error *err);
+typedef struct jm_text_options {
+    uint32_t size;  /* sizeof(jm_text_options) */
+    int32_t width;  /* columns of the terminal, 0: cut nothing */
+    uint64_t limit; /* rows, 0: all */
+    uint64_t depth; /* levels of rows in each other, 0: all */
+    bool total;     /* joules of all steps together; otherwise of one, if the run has several */
+    bool expand;    /* equal layers one by one; otherwise they share a row */
+    bool notes;     /* all notes, and how the fit went; otherwise those that nobody may overlook */
+} jm_text_options;
+
+/* Views. `options` may be NULL: all rows, not cut. The caller frees *out with free(). */
+JM_API jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out,
+                                jm_error *err);
 JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *err);
 
 /* The formats of jm_export, by name. */

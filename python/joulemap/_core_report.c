@@ -204,16 +204,23 @@ static PyObject *view_take(PyObject *object, jm_status status, char *text, const
 
 static PyObject *report_text(PyObject *object, PyObject *args)
 {
-    int width = 0;
-    Py_ssize_t limit = 0;
-    if (!PyArg_ParseTuple(args, "|in:text", &width, &limit)) return NULL;
-    if (width < 0 || limit < 0) {
-        PyErr_SetString(PyExc_ValueError, "width and limit are 0 or more");
+    int width = 0, total = 0, expand = 0, notes = 0;
+    Py_ssize_t limit = 0, depth = 0;
+    if (!PyArg_ParseTuple(args, "|innppp:text", &width, &limit, &depth, &total, &expand, &notes)) return NULL;
+    if (width < 0 || limit < 0 || depth < 0) {
+        PyErr_SetString(PyExc_ValueError, "width, limit and depth are 0 or more");
         return NULL;
     }
+    const jm_text_options shown = {.size = sizeof shown,
+                                   .width = width,
+                                   .limit = (uint64_t)limit,
+                                   .depth = (uint64_t)depth,
+                                   .total = total != 0,
+                                   .expand = expand != 0,
+                                   .notes = notes != 0};
     jm_error err = {.status = JM_OK};
     char *text = NULL;
-    jm_status status = jm_report_text(((core_report *)object)->report, width, (size_t)limit, &text, &err);
+    jm_status status = jm_report_text(((core_report *)object)->report, &shown, &text, &err);
     return view_take(object, status, text, &err);
 }
 
@@ -249,6 +256,28 @@ static size_t *row_numbers(PyObject *sequence, size_t *count)
     return rows;
 }
 
+static PyObject *sum_tuple(const jm_sum *sum)
+{
+    PyObject *list = PyList_New(0);
+    const double figures[] = {sum->energy_j, sum->low_j, sum->high_j};
+    for (size_t i = 0; list && i < sizeof figures / sizeof *figures; i++)
+        if (core_append(list, core_number(figures[i])) < 0) Py_CLEAR(list);
+    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static PyObject *report_sum_paths(PyObject *object, PyObject *args)
+{
+    const char *pattern;
+    if (!PyArg_ParseTuple(args, "s:sum_paths", &pattern)) return NULL;
+    jm_sum sum;
+    size_t rows;
+    jm_error err = {.status = JM_OK};
+    jm_status status = jm_report_sum_paths(((core_report *)object)->report, pattern, &sum, &rows, &err);
+    return status == JM_OK ? sum_tuple(&sum) : core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
+}
+
 static PyObject *report_sum(PyObject *object, PyObject *sequence)
 {
     size_t count = 0, *rows = row_numbers(sequence, &count);
@@ -259,13 +288,7 @@ static PyObject *report_sum(PyObject *object, PyObject *sequence)
     Py_BEGIN_ALLOW_THREADS status = jm_report_sum(((core_report *)object)->report, rows, count, &sum, &err);
     Py_END_ALLOW_THREADS free(rows);
     if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
-    PyObject *list = PyList_New(0);
-    const double figures[] = {sum.energy_j, sum.low_j, sum.high_j};
-    for (size_t i = 0; list && i < sizeof figures / sizeof *figures; i++)
-        if (core_append(list, core_number(figures[i])) < 0) Py_CLEAR(list);
-    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
-    Py_XDECREF(list);
-    return tuple;
+    return sum_tuple(&sum);
 }
 
 static PyMethodDef report_methods[] = {
@@ -275,6 +298,8 @@ static PyMethodDef report_methods[] = {
     {"notes", report_notes, METH_NOARGS, "notes() -> list[str]: what a reader must know."},
     {"text", report_text, METH_VARARGS, "text(width=0, limit=0) -> str: a table; 0 does not cut."},
     {"json", report_json, METH_NOARGS, "json() -> str"},
+    {"sum_paths", report_sum_paths, METH_VARARGS,
+     "sum_paths(pattern) -> tuple: energy of rows by path, and its 95 % interval."},
     {"sum", report_sum, METH_O, "sum(rows) -> tuple: energy of rows by number, and its 95 % interval."},
     {NULL, NULL, 0, NULL},
 };

@@ -115,21 +115,40 @@ class Report:
         """Sentences that a reader must know: losses, gaps, throttling, the sensor used."""
         return self._core(None).notes()
 
-    def sum(self, of: Callable[[Row], bool]) -> Sum:
+    def sum(self, of: str | Callable[[Row], bool]) -> Sum:
         """Return the energy of some rows together, each with all below it, nothing counted twice.
 
         Parameters
         ----------
-        of : callable
-            Takes a `Row`, tells whether it belongs to the sum.
+        of : str or callable
+            A shell pattern of paths, in which `*` stands for dots too; or what takes a `Row` and tells whether it
+            belongs to the sum.
+
+        Raises
+        ------
+        Error
+            No row's path matches the pattern.
 
         Examples
         --------
-        >>> report.sum(lambda row: row.path.endswith(".attn"))  # doctest: +SKIP
+        >>> report.sum("*.attn")  # doctest: +SKIP
+        >>> report.sum(lambda row: row.kind == "layer" and row.type == "Linear")  # doctest: +SKIP
         """
+        if isinstance(of, str):
+            return Sum(*self._core(None).sum_paths(of))
         return Sum(*self._core(None).sum([number for number, row in enumerate(self.rows) if of(row)]))
 
-    def table(self, by: str | None = None, *, width: int = 0, limit: int = 0) -> str:
+    def table(
+        self,
+        by: str | None = None,
+        *,
+        width: int = 0,
+        limit: int = 0,
+        depth: int = 0,
+        total: bool = False,
+        expand: bool = False,
+        notes: bool = False,
+    ) -> str:
         """Return a table as text.
 
         Parameters
@@ -140,8 +159,16 @@ class Report:
             Columns to cut at; 0 does not cut.
         limit : int
             Most rows to show; 0 shows all.
+        depth : int
+            Levels of rows in each other to show; 0 shows all.
+        total : bool
+            Show joules of the run; otherwise those of a step, if the run has several.
+        expand : bool
+            Show equal layers one by one; otherwise they share a row.
+        notes : bool
+            Show all notes, and how the fit went; otherwise only what nobody may overlook.
         """
-        return self._core(by).text(width, limit)
+        return self._core(by).text(width, limit, depth, total, expand, notes)
 
     def to_json(self, by: str | None = None) -> str:
         """Return the JSON text that `joulemap report --json` prints."""

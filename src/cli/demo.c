@@ -114,7 +114,8 @@ static int show(const demo *this)
     if (jm_report_create(&report, recording, &options, &err) != JM_OK) {
         code = cli_fail(this->args, &err);
     } else {
-        if (jm_report_text(report, cli_terminal_width(STDOUT_FILENO), 0, &text, &err) == JM_OK) {
+        const jm_text_options shown = {.size = sizeof shown, .width = cli_terminal_width(STDOUT_FILENO)};
+        if (jm_report_text(report, &shown, &text, &err) == JM_OK) {
             cli_progress(NULL);
             cli_write(text);
             cli_write("\n");

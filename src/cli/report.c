@@ -1,20 +1,48 @@
 /* `joulemap report`: a recording as a table, or as JSON. */
 #include "cli/args.h"
+#include "cli/energy.h"
+#include "cli/json.h"
 #include "cli/view.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { USUAL_ROWS = 50 };
+enum { USUAL_ROWS = 25 }; /* a screen */
 
-static int print_report(const cli_args *args, const jm_report *report, size_t limit)
+static json_t *sum_json(const jm_report *report, const char *pattern, size_t rows, const jm_sum *sum)
+{
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "pattern", pattern, "rows", (json_int_t)rows,
+                     "energy_j", cli_json_number(sum->energy_j), "energy_low_j", cli_json_number(sum->low_j),
+                     "energy_high_j", cli_json_number(sum->high_j), "share",
+                     cli_json_number(sum->energy_j / totals->total_energy_j));
+}
+
+static int print_sum(const cli_args *args, const jm_report *report, const char *pattern)
+{
+    jm_sum sum;
+    size_t rows;
+    jm_error err = {0};
+    if (jm_report_sum_paths(report, pattern, &sum, &rows, &err) != JM_OK) return cli_fail(args, &err);
+    cli_progress(NULL);
+    if (cli_has(args, "--json")) return cli_json_write(args, sum_json(report, pattern, rows, &sum));
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    printf("%s: ", pattern);
+    cli_energy_print(stdout, sum.energy_j, sum.low_j, sum.high_j, 0);
+    if (totals->total_energy_j > 0)
+        printf(", %.1f %% of the total", 100 * sum.energy_j / totals->total_energy_j);
+    if (totals->steps > 1) printf(", %.4g J a step", sum.energy_j / (double)totals->steps);
+    printf("; %zu row%s\n", rows, rows == 1 ? "" : "s");
+    return 0;
+}
+
+static int print_report(const cli_args *args, const jm_report *report, const jm_text_options *shown)
 {
     char *text = NULL;
     jm_error err = {0};
-    jm_status status = cli_has(args, "--json")
-                           ? jm_report_json(report, &text, &err)
-                           : jm_report_text(report, cli_terminal_width(STDOUT_FILENO), limit, &text, &err);
+    jm_status status = cli_has(args, "--json") ? jm_report_json(report, &text, &err)
+                                               : jm_report_text(report, shown, &text, &err);
     if (status != JM_OK) return cli_fail(args, &err);
     cli_progress(NULL);
     cli_write(text);
@@ -24,8 +52,16 @@ static int print_report(const cli_args *args, const jm_report *report, size_t li
 
 static int run(const cli_args *args)
 {
-    long long limit = USUAL_ROWS;
+    long long limit = USUAL_ROWS, depth = 0;
     if (!cli_get_number(args, "--limit", 0, INT_MAX, &limit)) return jm_status_exit_code(JM_USAGE);
+    if (!cli_get_number(args, "--depth", 1, INT_MAX, &depth)) return jm_status_exit_code(JM_USAGE);
+    const jm_text_options shown = {.size = sizeof shown,
+                                   .width = cli_has(args, "--wide") ? 0 : cli_terminal_width(STDOUT_FILENO),
+                                   .limit = (uint64_t)limit,
+                                   .depth = (uint64_t)depth,
+                                   .total = cli_has(args, "--total"),
+                                   .expand = cli_has(args, "--expand"),
+                                   .notes = cli_has(args, "--notes")};
     jm_recording *recording;
     jm_report_options options;
     int code = cli_view_open(args, 0, &recording, &options);
@@ -35,7 +71,8 @@ static int run(const cli_args *args)
     jm_report *report;
     jm_error err = {0};
     if (jm_report_create(&report, recording, &options, &err) == JM_OK) {
-        code = print_report(args, report, (size_t)limit);
+        const char *pattern = cli_get(args, "--sum");
+        code = pattern != NULL ? print_sum(args, report, pattern) : print_report(args, report, &shown);
         jm_report_free(report);
     } else {
         code = cli_fail(args, &err);
@@ -47,8 +84,15 @@ static int run(const cli_args *args)
 static const cli_option options_table[] = {
     CLI_VIEW_OPTIONS,
     {"--limit", 'n', "N",
-     "only N rows, the top and those that took most, 0: all (default: 50; JSON is always whole)", NULL,
+     "only N rows, the top and those that took most, 0: all (default: 25; JSON is always whole)", NULL,
      false},
+    {"--depth", 0, "N", "only N levels of rows in each other (default: all)", NULL, false},
+    {"--total", 0, NULL, "joules of the run, where a table would show those of a step", NULL, false},
+    {"--expand", 'e', NULL, "equal layers one by one, which otherwise share a row", NULL, false},
+    {"--sum", 's', "PATTERN", "one figure for all rows whose path matches, such as '*.self_attn'", NULL,
+     false},
+    {"--wide", 'w', NULL, "cut no name, leave out no column", NULL, false},
+    {"--notes", 0, NULL, "all notes, and how the fit went", NULL, false},
     {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
     {0},
 };
@@ -73,6 +117,7 @@ const cli_verb cli_verb_report = {
         "\n"
         "  joulemap report gpt.joulemap\n"
         "  joulemap report gpt.joulemap --by kernel --phase train --limit 20\n"
+        "  joulemap report gpt.joulemap --sum '*.attn'\n"
         "  joulemap report gpt.joulemap --json | jq '.rows[] | [.path, .energy_j]'\n",
     .options = options_table,
     .min_operands = 1,

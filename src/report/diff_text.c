@@ -80,11 +80,12 @@ static void write_cells(jm__table_line *line, const jm_diff_row *row, const jm__
     snprintf(line->cells[3], JM_CELL, "%s", jm_change_text(row->verdict));
 }
 
-static bool add_row(jm__table *table, const jm_diff_row *row, const jm__energy_scale *scale, int depth,
-                    bool whole_path)
+/* `number`: of a kernel, as A's report counts. */
+static bool add_row(jm__table *table, const jm_diff_row *row, const jm__energy_scale *scale, size_t number,
+                    int depth, bool whole_path)
 {
     const char *text = whole_path || row->verdict == JM_CHANGE_ONLY_IN_B ? row->path : row->name;
-    jm__table_line line = {.depth = depth, .is_cpp = jm__is_cpp_name(text)};
+    jm__table_line line = {.depth = depth, .is_cpp = jm__is_cpp_name(text), .number = number};
     jm__strbuf name = {0};
     jm__utf8_add(&name, text, true);
     if (row->path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
@@ -104,10 +105,10 @@ static bool fill_table(jm__table *table, const jm_diff *diff, const jm__energy_s
                        bool whole_paths)
 {
     choice chosen;
-    bool filled = choose_rows(&chosen, diff, limit) && add_row(table, &diff->total, scale, 0, false);
+    bool filled = choose_rows(&chosen, diff, limit) && add_row(table, &diff->total, scale, 0, 0, false);
     for (size_t i = 0; filled && i < diff->rows.count; i++) {
         const jm_diff_row *row = &diff->rows.items[i];
-        if (chosen.shown[i]) filled = add_row(table, row, scale, row->depth + 1, whole_paths);
+        if (chosen.shown[i]) filled = add_row(table, row, scale, i + 1, row->depth + 1, whole_paths);
     }
     filled = filled &&
              add_count(table, chosen.past_limit, chosen.past_limit == 1 ? "more row" : "more rows") &&
@@ -238,12 +239,11 @@ static bool make_table(jm__table *table, titles *words, const jm_diff *diff, siz
     jm__energy_scale scale = jm__energy_scale_for(fmax(diff->total.a_j, diff->total.b_j));
     bool fine = write_titles(words, diff, &scale);
     *table = (jm__table){.title = words->names,
-                         .columns = {{words->runs[0], false, 0},
-                                     {words->runs[1], false, 0},
-                                     {"change", false, 0},
-                                     {"", true, 0}},
+                         .columns = {{.title = ""}, {.title = ""}, {.title = "change"}, {.left = true}},
                          .column_count = COLUMNS,
                          .narrowest_name = NARROWEST_NAME};
+    for (int r = 0; r < 2; r++)
+        snprintf(table->columns[r].title, sizeof table->columns[r].title, "%s", words->runs[r]);
     return fine && fill_table(table, diff, &scale, limit, whole_paths);
 }
 

@@ -85,26 +85,48 @@ void jm__format_energy(char out[JM_CELL], double energy_j, double low_j, double 
     drop_sign_of_zero(out);
 }
 
-jm__energy_scale jm__energy_scale_for(double energy_j)
+jm__energy_scale jm__energy_scale_for(double largest_j)
 {
     enum { DIGITS = 4 };
-    double size = rounded(fabs(energy_j), DIGITS);
-    const unit *best = UNIT_FOR(energy_units, size > 0 ? size : 1);
-    return (jm__energy_scale){best->text, best->size, decimals_for(size / best->size, DIGITS)};
+    double size = rounded(fabs(largest_j), DIGITS);
+    const unit *best =
+        size > 0 && isfinite(size) ? UNIT_FOR(energy_units, size / 10) : UNIT_FOR(energy_units, 1);
+    int decimals = size > 0 ? decimals_for(size / best->size, DIGITS) : 0;
+    return (jm__energy_scale){best->text, best->size, decimals > 0 ? decimals : 1};
+}
+
+void jm__format_scaled(char out[JM_CELL], double energy_j, const jm__energy_scale *scale)
+{
+    if (!isfinite(energy_j)) {
+        snprintf(out, JM_CELL, "-");
+        return;
+    }
+    snprintf(out, JM_CELL, "%.*f", scale->decimals, energy_j / scale->size_j);
+    if (out[0] == '-' && out[1 + strspn(out + 1, "0.")] == '\0') memmove(out, out + 1, strlen(out));
+}
+
+void jm__format_half(char out[JM_CELL], double energy_j, double low_j, double high_j)
+{
+    double percent = 100 * (high_j - low_j) / 2 / fabs(energy_j);
+    if (!isfinite(percent))
+        snprintf(out, JM_CELL, "-");
+    else if (percent > 999)
+        snprintf(out, JM_CELL, "> 999 %%");
+    else
+        snprintf(out, JM_CELL, "%.*f %%", percent > 0 && percent < 0.95 ? 1 : 0, percent);
 }
 
 void jm__format_energy_in(char out[JM_CELL], const jm__energy_scale *scale, double energy_j, double low_j,
                           double high_j)
 {
-    double half = (high_j - low_j) / 2 / scale->size;
-    if (!isfinite(energy_j)) {
-        snprintf(out, JM_CELL, "-");
+    double half = (high_j - low_j) / 2 / scale->size_j;
+    if (!isfinite(energy_j) || !isfinite(half)) {
+        jm__format_scaled(out, energy_j, scale);
         return;
     }
     int decimals = half > 0 ? decimals_for(rounded(half, 2), 2) : scale->decimals;
     if (decimals > scale->decimals) decimals = scale->decimals;
-    int length = snprintf(out, JM_CELL, "%.*f", decimals, energy_j / scale->size);
-    if (isfinite(half)) snprintf(out + length, JM_CELL - (size_t)length, " \302\261%.*f", decimals, half);
+    snprintf(out, JM_CELL, "%.*f \302\261%.*f", decimals, energy_j / scale->size_j, decimals, half);
     drop_sign_of_zero(out);
 }
 

@@ -9,17 +9,20 @@ enum { JM_CELL = 40 }; /* room for any of these texts */
 
 /* "12.34 ±0.31 kJ": `low` and `high` bound the interval; without them (NAN) "12.34 kJ". */
 void jm__format_energy(char out[JM_CELL], double energy_j, double low_j, double high_j);
-
-/* One unit for all energies of a table, by the largest. */
+/* One unit for a column of energies, and as many decimals as give the largest four digits, one at least. */
 typedef struct jm__energy_scale {
-    const char *unit; /* "kJ" */
-    double size;
-    int decimals; /* at most */
+    const char *unit; /* "mJ" */
+    double size_j;
+    int decimals;
 } jm__energy_scale;
 
-jm__energy_scale jm__energy_scale_for(double energy_j);
+jm__energy_scale jm__energy_scale_for(double largest_j);
+void jm__format_scaled(char out[JM_CELL], double energy_j, const jm__energy_scale *scale); /* "12.340" */
 
-/* "86.50 ±0.52" in that unit, without it. */
+/* Half of the interval by the energy: "3 %", "0.4 %". */
+void jm__format_half(char out[JM_CELL], double energy_j, double low_j, double high_j);
+
+/* "86.50 ±0.52" in the unit of a column, with no more decimals than it has. */
 void jm__format_energy_in(char out[JM_CELL], const jm__energy_scale *scale, double energy_j, double low_j,
                           double high_j);
 

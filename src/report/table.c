@@ -51,7 +51,7 @@ static layout lay_out(const jm__table *table, size_t width)
 {
     layout at = {.name_width = strlen(table->title)};
     for (size_t c = 0; c < table->column_count; c++)
-        at.widths[c] = strlen(table->columns[c].title);
+        at.widths[c] = jm__utf8_columns(table->columns[c].title);
     for (size_t i = 0; i < table->lines.count; i++) {
         const jm__table_line *line = &table->lines.items[i];
         at.name_width = larger(at.name_width, jm__utf8_columns(line->name) + strlen(line->suffix) +
@@ -137,6 +137,80 @@ static void add_name(jm__strbuf *out, const jm__table_line *line, const short_na
     jm__strbuf_free(&best);
 }
 
+/* Lines whose names look alike at this width. */
+typedef struct shown_name {
+    char *text;
+    size_t line;
+    bool alike;
+} shown_name;
+
+static int by_shown_text(const void *left, const void *right)
+{
+    const shown_name *a = left, *b = right;
+    int texts = strcmp(a->text, b->text);
+    return texts != 0 ? texts : (a->line > b->line) - (a->line < b->line);
+}
+
+static int by_line(const void *left, const void *right)
+{
+    size_t a = ((const shown_name *)left)->line, b = ((const shown_name *)right)->line;
+    return (a > b) - (a < b);
+}
+
+static size_t name_room(const layout *at, const jm__table_line *line, size_t *indent)
+{
+    /* However deep the tree, half of the room is for the name. */
+    *indent = (size_t)line->depth * INDENT;
+    if (*indent > at->name_width / 2) *indent = at->name_width / 2;
+    return at->name_width - *indent;
+}
+
+static char *text_of(const jm__table_line *line, const short_names *names, size_t room)
+{
+    jm__strbuf text = {0};
+    add_name(&text, line, names, room);
+    return jm__strbuf_take(&text);
+}
+
+/* The name of each line as it fits; of C++ names that look alike, with their number. NULL: memory is out. */
+static shown_name *choose_names(const jm__table *table, const layout *at, const short_names *names)
+{
+    size_t count = table->lines.count, indent;
+    shown_name *shown = calloc(count + 1, sizeof *shown);
+    bool fine = shown != NULL;
+    for (size_t i = 0; fine && i < count; i++) {
+        const jm__table_line *line = &table->lines.items[i];
+        size_t room = name_room(at, line, &indent), suffix = strlen(line->suffix);
+        shown[i].line = i;
+        shown[i].text = text_of(line, names, room > suffix ? room - suffix : 0);
+        fine = shown[i].text != NULL;
+    }
+    if (fine && count > 0) {
+        qsort(shown, count, sizeof *shown, by_shown_text);
+        for (size_t i = 1; i < count; i++)
+            if (strcmp(shown[i - 1].text, shown[i].text) == 0) shown[i - 1].alike = shown[i].alike = true;
+        qsort(shown, count, sizeof *shown, by_line);
+    }
+    for (size_t i = 0; fine && i < count; i++) {
+        const jm__table_line *line = &table->lines.items[i];
+        if (!shown[i].alike || !line->is_cpp || line->number == 0) continue;
+        jm__strbuf numbered = {0}, tag = {0};
+        jm__strbuf_format(&tag, " [#%zu]", line->number);
+        size_t room = name_room(at, line, &indent), taken = tag.length + strlen(line->suffix);
+        add_name(&numbered, line, names, room > taken ? room - taken : 0);
+        jm__strbuf_add(&numbered, tag.text != NULL ? tag.text : "");
+        free(shown[i].text);
+        shown[i].text = jm__strbuf_take(&numbered);
+        fine = shown[i].text != NULL && !tag.failed;
+        jm__strbuf_free(&tag);
+    }
+    if (fine) return shown;
+    for (size_t i = 0; shown != NULL && i < count; i++)
+        free(shown[i].text);
+    free(shown);
+    return NULL;
+}
+
 static void end_line(jm__strbuf *out)
 {
     while (out->length > 0 && out->text[out->length - 1] == ' ')
@@ -169,20 +243,20 @@ void jm__table_print(jm__strbuf *out, const jm__table *table, size_t width)
     jm__strbuf_add(out, table->title);
     add_spaces(out, at.name_width > strlen(table->title) ? at.name_width - strlen(table->title) : 0);
     add_cells(out, table, &at, NULL);
-    for (size_t i = 0; i < table->lines.count && !out->failed; i++) {
+    shown_name *shown = choose_names(table, &at, &names);
+    if (shown == NULL) out->failed = true;
+    for (size_t i = 0; i < table->lines.count && shown != NULL; i++) {
         const jm__table_line *line = &table->lines.items[i];
-        /* However deep the tree, half of the room is for the name. */
-        size_t indent = (size_t)line->depth * INDENT;
-        if (indent > at.name_width / 2) indent = at.name_width / 2;
+        size_t indent, room = name_room(&at, line, &indent);
+        const char *suffix = room > strlen(line->suffix) ? line->suffix : "";
         add_spaces(out, indent);
-        size_t start = out->length;
-        size_t room = at.name_width - indent, suffix = strlen(line->suffix);
-        add_name(out, line, &names, room > suffix ? room - suffix : 0);
-        jm__strbuf_add(out, room > suffix ? line->suffix : "");
-        size_t used = indent + (out->text != NULL ? jm__utf8_columns(out->text + start) : 0);
+        jm__strbuf_format(out, "%s%s", shown[i].text, suffix);
+        size_t used = indent + jm__utf8_columns(shown[i].text) + strlen(suffix);
         add_spaces(out, at.name_width > used ? at.name_width - used : 0);
         add_cells(out, table, &at, line);
+        free(shown[i].text);
     }
+    free(shown);
     free_short_names(&names);
 }
 

@@ -6,18 +6,19 @@
 #include "base/vec.h"
 #include "report/format.h"
 
-enum { JM_TABLE_COLUMNS = 8 }; /* at most, beside the names */
+enum { JM_TABLE_COLUMNS = 9 }; /* at most, beside the names */
 
 typedef struct jm__table_column {
-    const char *title;
-    bool left;     /* else to the right */
-    int sacrifice; /* where room is short the one with the largest goes first; 0 stays */
+    char title[64]; /* valid UTF-8 */
+    bool left;      /* else to the right */
+    int sacrifice;  /* where room is short the one with the largest goes first; 0 stays */
 } jm__table_column;
 
 typedef struct jm__table_line {
     char *name; /* valid UTF-8, owned by the table */
     int depth;
     bool is_cpp;
+    size_t number;   /* told beside C++ names that would look like another's: " [#4]" */
     char suffix[24]; /* after the name, never cut: " (backward)"; ASCII */
     char cells[JM_TABLE_COLUMNS][JM_CELL];
 } jm__table_line;

@@ -1,211 +1,12 @@
 /* The report as a table that a stranger can read. */
+#include "base/options.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "report/kernel_name.h"
-#include "report/table.h"
+#include "report/rows_table.h"
 
 #include <joulemap/report.h>
 #include <math.h>
 #include <string.h>
-
-static void write_calls(char out[JM_CELL], const jm_row *row)
-{
-    if (row->calls == 0)
-        snprintf(out, JM_CELL, "-"); /* idle time is not called */
-    else
-        jm__format_count(out, row->calls);
-}
-
-static void write_time(char out[JM_CELL], const jm_row *row)
-{
-    jm__format_time(out, row->busy_s > 0 ? row->busy_s : NAN);
-}
-
-static void write_energy(char out[JM_CELL], const jm_row *row)
-{
-    jm__format_energy(out, row->energy_j, row->energy_low_j, row->energy_high_j);
-}
-
-static void write_power(char out[JM_CELL], const jm_row *row)
-{
-    jm__format_power(out, row->power_w);
-}
-
-static void write_share(char out[JM_CELL], const jm_row *row)
-{
-    jm__format_share(out, row->share);
-}
-
-static void write_known(char out[JM_CELL], const jm_row *row)
-{
-    snprintf(out, JM_CELL, "%s", jm_provenance_text(row->provenance));
-}
-
-/* The columns after the name, in order: a new one is a line here and its function. */
-static const struct {
-    jm__table_column shape;
-    void (*write)(char out[JM_CELL], const jm_row *row);
-    bool adds_up; /* can be said of several rows together */
-} columns[] = {
-    {{"calls", false, 3}, write_calls, false},  {{"time", false, 2}, write_time, false},
-    {{"energy", false, 0}, write_energy, true}, {{"power", false, 1}, write_power, false},
-    {{"share", false, 0}, write_share, true},   {{"known", true, 0}, write_known, false},
-};
-enum { COLUMNS = sizeof columns / sizeof *columns };
-_Static_assert((int)COLUMNS <= (int)JM_TABLE_COLUMNS, "a table has room for its columns");
-
-/* A row at the top with less than this of the total stands back behind the inner rows that take more. */
-static const double top_share = 1e-3;
-static const double equal_within = 1.02;
-
-typedef struct ranked {
-    bool top;
-    double energy_j;
-    size_t row;
-} ranked;
-
-static int by_weight(const void *left, const void *right)
-{
-    const ranked *a = left, *b = right;
-    if (a->top != b->top) return a->top ? -1 : 1;
-    if (a->energy_j != b->energy_j) return a->energy_j > b->energy_j ? -1 : 1;
-    return a->row < b->row ? -1 : 1; /* a parent before the only child that has all of its energy */
-}
-
-/* Twelve equal layers of which the limit takes eight look like a difference: rows equal to the first one left
- * out are left out too, unless they are many. */
-static size_t keep_equals_together(const ranked *order, size_t count, size_t limit)
-{
-    size_t end = limit;
-    while (end > 0 && end < count && !order[end - 1].top &&
-           order[end - 1].energy_j < equal_within * order[limit].energy_j)
-        end--;
-    return limit - end <= limit / 4 ? end : limit;
-}
-
-/* Which rows are shown: what stands at the top and matters, then those that took most, `limit` in all. A
- * parent has at least the energy of each of its children, so it is there if they are. */
-static bool *choose_rows(const jm_report *report, size_t limit)
-{
-    size_t count = jm_report_row_count(report);
-    bool *chosen = calloc(count + 1, sizeof *chosen);
-    ranked *order = calloc(count + 1, sizeof *order);
-    if (chosen != NULL && order != NULL) {
-        for (size_t i = 0; i < count; i++) {
-            const jm_row *row = jm_report_row(report, i);
-            double energy_j = isfinite(row->energy_j) ? row->energy_j : -1;
-            order[i] = (ranked){row->depth == 0 && row->share >= top_share, energy_j, i};
-        }
-        qsort(order, count, sizeof *order, by_weight);
-        size_t end = limit == 0 || limit > count ? count : keep_equals_together(order, count, limit);
-        for (size_t i = 0; i < end; i++)
-            chosen[order[i].row] = true;
-    } else {
-        free(chosen);
-        chosen = NULL;
-    }
-    free(order);
-    return chosen;
-}
-
-static int by_text(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
-/* The paths of all rows, sorted; NULL if memory is out. */
-static const char **sort_paths(const jm_report *report)
-{
-    size_t count = jm_report_row_count(report);
-    const char **paths = calloc(count + 1, sizeof *paths);
-    if (paths == NULL) return NULL;
-    for (size_t i = 0; i < count; i++)
-        paths[i] = jm_report_row(report, i)->path;
-    qsort(paths, count, sizeof *paths, by_text);
-    return paths;
-}
-
-/* Is there another row of this path? It is of another kind (two rows never share both), so
- * the kind must be said, but for names that say what they are: "(idle)". */
-static bool kind_matters(const char **paths, size_t count, const jm_row *row, bool one_by_one)
-{
-    if (row->name[0] == '(') return false;
-    if (one_by_one) return true;
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (strcmp(paths[middle], row->path) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low + 1 < count && strcmp(paths[low + 1], row->path) == 0;
-}
-
-static bool add_line(jm__table *table, const jm_row *row, bool say_kind)
-{
-    jm__table_line line = {.depth = row->depth, .is_cpp = jm__is_cpp_name(row->name)};
-    jm__strbuf name = {0};
-    jm__utf8_add(&name, row->name, true);
-    if (say_kind) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
-    line.name = jm__strbuf_take(&name);
-    if (line.name == NULL) return false;
-    for (size_t c = 0; c < COLUMNS; c++)
-        columns[c].write(line.cells[c], row);
-    if (jm__vec_push(&table->lines, line)) return true;
-    free(line.name);
-    return false;
-}
-
-/* What the rows left out add up to, beyond the rows above: those inside a row that is shown are part of it,
- * and those inside a row left out are part of that. */
-static bool add_rest(jm__table *table, const jm_report *report, const bool *chosen)
-{
-    size_t hidden = 0;
-    double energy_j = 0;
-    for (size_t i = 0; i < jm_report_row_count(report); i++) {
-        const jm_row *row = jm_report_row(report, i);
-        if (chosen[i]) continue;
-        hidden++;
-        if (row->depth == 0 && isfinite(row->energy_j)) energy_j += row->energy_j;
-    }
-    if (hidden == 0) return true;
-    jm__table_line line = {0};
-    jm__strbuf name = {0};
-    bool inside = energy_j == 0;
-    jm__strbuf_format(&name, "%zu more row%s%s", hidden, hidden == 1 ? "" : "s",
-                      inside ? ", in these" : ", beyond these");
-    line.name = jm__strbuf_take(&name);
-    if (line.name == NULL) return false;
-    if (!inside) {
-        const jm_row rest = {.energy_j = energy_j,
-                             .energy_low_j = NAN,
-                             .energy_high_j = NAN,
-                             .share = energy_j / jm_report_totals_get(report)->total_energy_j};
-        for (size_t c = 0; c < COLUMNS; c++)
-            if (columns[c].adds_up) columns[c].write(line.cells[c], &rest);
-    }
-    if (jm__vec_push(&table->lines, line)) return true;
-    free(line.name);
-    return false;
-}
-
-static bool fill_table(jm__table *table, const jm_report *report, size_t limit)
-{
-    size_t count = jm_report_row_count(report);
-    bool *chosen = choose_rows(report, limit);
-    const char **sorted = sort_paths(report);
-    bool one_by_one = jm_report_options_get(report)->by == JM_BY_SPAN;
-    bool filled = chosen != NULL && sorted != NULL;
-    for (size_t i = 0; i < count && filled; i++) {
-        const jm_row *row = jm_report_row(report, i);
-        if (chosen[i]) filled = add_line(table, row, kind_matters(sorted, count, row, one_by_one));
-    }
-    if (filled) filled = add_rest(table, report, chosen);
-    free(chosen);
-    free(sorted);
-    return filled;
-}
 
 static void add_title(jm__strbuf *out, const jm_report *report)
 {
@@ -270,7 +71,7 @@ static void format_part(char out[JM_CELL], double energy_j, const jm_report_tota
 
 static void add_total(jm__strbuf *out, const jm_report_totals *totals, size_t width)
 {
-    char energy[JM_CELL], power[JM_CELL], idle[JM_CELL], outside[JM_CELL], unresolved[JM_CELL], text[320];
+    char energy[JM_CELL], power[JM_CELL], text[320];
     jm__format_energy(energy, totals->total_energy_j, totals->total_low_j, totals->total_high_j);
     jm__format_power(power, totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN);
     char duration[JM_CELL];
@@ -278,17 +79,36 @@ static void add_total(jm__strbuf *out, const jm_report_totals *totals, size_t wi
     snprintf(text, sizeof text, "%s in %s, %s, from %s", energy, duration, power,
              totals->total_source != NULL ? totals->total_source : "no sensor");
     add_fact(out, "total", text, width);
+}
 
+static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char *what, int64_t count)
+{
+    char each[JM_CELL];
+    double n = (double)count;
+    jm__format_energy(each, totals->total_energy_j / n, totals->total_low_j / n, totals->total_high_j / n);
+    jm__strbuf_format(text, "%s%s a %s (%lld)", text->length > 0 ? ", " : "", each, what, (long long)count);
+}
+
+/* What one step and one sample took, all of the run being theirs. */
+static void add_steps(jm__strbuf *out, const jm_report_totals *totals, size_t width)
+{
+    jm__strbuf text = {0};
+    if (totals->steps > 0) add_per(&text, totals, "step", totals->steps);
+    if (totals->samples > 0) add_per(&text, totals, "sample", totals->samples);
+    if (text.length > 0) add_fact(out, "each", text.text, width);
+    if (text.failed) out->failed = true;
+    jm__strbuf_free(&text);
+}
+
+static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t width)
+{
+    char text[320], idle[JM_CELL], outside[JM_CELL], unresolved[JM_CELL];
     format_part(idle, totals->idle_energy_j, totals);
     format_part(outside, totals->outside_energy_j, totals);
     format_part(unresolved, totals->unresolved_energy_j, totals);
     snprintf(text, sizeof text, "idle %s, outside %s, unresolved %s", idle, outside, unresolved);
     add_fact(out, "of it", text, width);
-}
 
-static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t width)
-{
-    char text[320];
     if (isfinite(totals->residual_w)) {
         int used = snprintf(text, sizeof text, "root mean square residual %.1f W over %lld readings",
                             totals->residual_w, (long long)totals->readings);
@@ -311,28 +131,52 @@ static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t widt
     add_fact(out, "closure", text, width);
 }
 
-jm_status jm_report_text(const jm_report *report, int width, size_t limit, char **out, jm_error *err)
+/* Every note, or those that nobody may overlook and how many there are besides. */
+static void add_notes(jm__strbuf *out, const jm_report *report, bool all, size_t width)
+{
+    size_t left_out = 0;
+    for (size_t i = 0; i < jm_report_note_count(report); i++) {
+        if (all || jm_report_note_is_essential(report, i))
+            add_fact(out, "note", jm_report_note(report, i), width);
+        else
+            left_out++;
+    }
+    if (left_out > 0)
+        jm__strbuf_format(out, "%zu more note%s, and how the fit went: --notes\n", left_out,
+                          left_out == 1 ? "" : "s");
+}
+
+static void write_text(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
+                       const jm__table *table)
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
-    size_t columns_wide = width > 0 ? (size_t)width : 0;
-    jm__table table = {.title = jm_by_text(jm_report_options_get(report)->by), .column_count = COLUMNS};
-    for (size_t c = 0; c < COLUMNS; c++)
-        table.columns[c] = columns[c].shape;
+    size_t width = options->width > 0 ? (size_t)options->width : 0;
+    add_title(out, report);
+    add_total(out, totals, width);
+    add_steps(out, totals, width);
+    add_verdict(out, jm_report_quality_get(report), width);
+    jm__strbuf_add(out, "\n");
+    jm__table_print(out, table, width);
+    jm__strbuf_add(out, "\n");
+    if (options->notes) add_fit(out, totals, width);
+    add_notes(out, report, options->notes, width);
+    jm__strbuf_add(out, "\302\261 is half of the 95 % interval, relative to the GPU's own sensor.\n");
+}
+
+jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out, jm_error *err)
+{
+    jm_text_options asked;
+    *out = NULL;
+    JM_TRY(jm__options_copy(&asked, sizeof asked, options, "jm_report_text", err));
+    jm__table table;
     jm__strbuf text = {0};
-    bool filled = fill_table(&table, report, limit);
-    if (filled) {
-        add_title(&text, report);
-        jm__table_print(&text, &table, columns_wide);
-        jm__strbuf_add(&text, "\n");
-        add_verdict(&text, jm_report_quality_get(report), columns_wide);
-        add_total(&text, totals, columns_wide);
-        add_fit(&text, totals, columns_wide);
-        for (size_t i = 0; i < jm_report_note_count(report); i++)
-            add_fact(&text, "note", jm_report_note(report, i), columns_wide);
-        jm__strbuf_add(&text, "\n\302\261 is half of the 95 % interval, relative to the GPU's own sensor.\n");
+    jm_status status = jm__rows_table(&table, report, &asked, err);
+    if (status == JM_OK) {
+        write_text(&text, report, &asked, &table);
+        *out = jm__strbuf_take(&text);
+        if (*out == NULL) status = jm__no_memory(err, "jm_report_text");
     }
-    jm__table_free(&table);
-    *out = filled ? jm__strbuf_take(&text) : NULL;
     jm__strbuf_free(&text);
-    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_report_text");
+    jm__table_free(&table);
+    return status;
 }

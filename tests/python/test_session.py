@@ -630,6 +630,10 @@ def test_the_sum_of_rows_is_each_with_all_below_it_once() -> None:
     assert alone.energy_j == pytest.approx(one.energy_j, rel=1e-9)
     assert known(alone.energy_low_j) <= known(alone.energy_j) <= known(alone.energy_high_j)
     assert report.sum(lambda row: False).energy_j == 0
+    assert report.sum("on?") == alone
+    assert report.sum("*") == everything
+    with pytest.raises(joulemap.Error, match='no row\'s path matches "three"; paths are such as'):
+        report.sum("three")
     with pytest.raises(joulemap.Error, match="row"):
         report._core(None).sum([10**6])
     with pytest.raises(TypeError):

@@ -1,6 +1,8 @@
 /* The accessors of report.h over a report made by hand. */
 #include "fake_report.h"
 
+#include <math.h>
+
 jm_report fake_report;
 
 jm_status jm_report_create(jm_report **out, jm_recording *recording, const jm_report_options *options,
@@ -63,6 +65,34 @@ size_t jm_report_note_count(const jm_report *report)
 const char *jm_report_note(const jm_report *report, size_t note)
 {
     return report->notes[note];
+}
+
+bool jm_report_note_is_essential(const jm_report *report, size_t note)
+{
+    return note < report->essential_notes;
+}
+
+/* Errors of rows are independent. */
+jm_status jm_report_sum(const jm_report *report, const size_t *rows, size_t count, jm_sum *out, jm_error *err)
+{
+    (void)err;
+    double energy_j = 0, variance = 0;
+    for (size_t i = 0; i < count; i++) {
+        const jm_row *row = &report->rows[rows[i]];
+        energy_j += row->energy_j;
+        variance += pow((row->energy_high_j - row->energy_low_j) / 2, 2);
+    }
+    *out = (jm_sum){energy_j, energy_j - sqrt(variance), energy_j + sqrt(variance)};
+    return JM_OK;
+}
+
+jm_status jm_report_covariance(const jm_report *report, size_t row_a, size_t row_b, double *out_j2,
+                               jm_error *err)
+{
+    (void)err;
+    const jm_row *row = &report->rows[row_a];
+    *out_j2 = row_a == row_b ? pow((row->energy_high_j - row->energy_low_j) / 2 / 1.96, 2) : 0;
+    return JM_OK;
 }
 
 const char *jm_by_text(jm_by by)

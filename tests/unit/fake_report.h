@@ -14,16 +14,18 @@ struct jm_report {
     jm_report_options options;
     const jm_report_board *boards;
     size_t board_count;
+    size_t essential_notes; /* the first so many */
 };
 
 /* A row of these values; fields that a row has besides stay 0. */
 #define FAKE_ROW(name_, path_, kind_, depth_, calls_, busy_s_, energy_j_, energy_low_j_, energy_high_j_,     \
                  energy_self_j_, power_w_, share_, provenance_, boards_, start_ns_, end_ns_)                 \
     {                                                                                                        \
-        .name = name_, .path = path_, .kind = kind_, .depth = depth_, .calls = calls_, .busy_s = busy_s_,    \
-        .energy_j = energy_j_, .energy_low_j = energy_low_j_, .energy_high_j = energy_high_j_,               \
-        .energy_self_j = energy_self_j_, .power_w = power_w_, .share = share_, .provenance = provenance_,    \
-        .boards = boards_, .start_ns = start_ns_, .end_ns = end_ns_, .samples = -1                           \
+        .name = name_, .path = path_, .kind = kind_, .type = "", .depth = depth_, .calls = calls_,           \
+        .busy_s = busy_s_, .energy_j = energy_j_, .energy_low_j = energy_low_j_,                             \
+        .energy_high_j = energy_high_j_, .energy_self_j = energy_self_j_, .power_w = power_w_,               \
+        .share = share_, .provenance = provenance_, .boards = boards_, .start_ns = start_ns_,                \
+        .end_ns = end_ns_, .samples = -1                                                                     \
     }
 
 /* What jm_report_create of the fake gives. */

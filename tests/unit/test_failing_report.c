@@ -99,7 +99,8 @@ static void test_a_report_without_memory_is_an_error_or_the_same_report(void **s
 static jm_status make_text(void *context, jm_error *err)
 {
     wish *w = context;
-    return jm_report_text(w->report, 80, 8, &w->text, err);
+    const jm_text_options shown = {.size = sizeof shown, .width = 80, .limit = 8, .notes = true};
+    return jm_report_text(w->report, &shown, &w->text, err);
 }
 
 static jm_status make_json(void *context, jm_error *err)

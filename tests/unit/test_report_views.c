@@ -70,13 +70,19 @@ static int reset(void **state)
     return 0;
 }
 
-static char *text_of(int width, size_t limit)
+static char *shown_as(jm_text_options shown)
 {
     char *text = NULL;
     jm_error err = {0};
-    assert_int_equal(jm_report_text(&fake_report, width, limit, &text, &err), JM_OK);
+    shown.size = sizeof shown;
+    assert_int_equal(jm_report_text(&fake_report, &shown, &text, &err), JM_OK);
     assert_non_null(text);
     return text;
+}
+
+static char *text_of(int width, size_t limit)
+{
+    return shown_as((jm_text_options){.width = width, .limit = limit});
 }
 
 static bool has(const char *text, const char *part)
@@ -103,25 +109,32 @@ static void test_table_reads_as_told(void **state)
     assert_string_equal(text,
                         "Energy by layer, SIMULATED GPU\n"
                         "\n"
-                        "layer             calls    time      energy  power   share  known\n"
-                        "blocks              100  2.00 s   800 ±10 J  400 W  80.0 %  fitted\n"
-                        "  attn              100  1.00 s   300 ±20 J  300 W  30.0 %  fitted\n"
-                        "  mlp (forward)     100  750 ms   400 ±15 J  533 W  40.0 %  fitted\n"
-                        "  mlp (backward)    100  250 ms  100 ±102 J  400 W  10.0 %  unresolved\n"
-                        "idle                  -       -     200.0 J      -  20.0 %  measured\n"
-                        "\n"
+                        "total     1.0000 ±0.0050 kJ in 4.00 s, 250 W, from energy_counter\n"
                         "verdict   fair: a reason that is long enough to be wrapped in a table of eighty\n"
                         "          columns\n"
                         "also      another\n"
-                        "total     1.0000 ±0.0050 kJ in 4.00 s, 250 W, from energy_counter\n"
-                        "of it     idle 200.0 J, outside 0 J, unresolved 0 J\n"
-                        "fit       root mean square residual 21.5 W over 200 readings\n"
-                        "closure   the fit by itself comes to 0.40 % more than the total (1.2 standard\n"
-                        "          uncertainties)\n"
-                        "note      3 records were lost because a ring was full; the rows of process 12\n"
-                        "          may lack up to 3 kernels\n"
                         "\n"
+                        "layer             calls    time      J      ±  power   share  known\n"
+                        "blocks              100  2.00 s  800.0    1 %  400 W  80.0 %  fitted\n"
+                        "  attn              100  1.00 s  300.0    7 %  300 W  30.0 %  fitted\n"
+                        "  mlp (forward)     100  750 ms  400.0    4 %  533 W  40.0 %  fitted\n"
+                        "  mlp (backward)    100  250 ms  100.0  102 %  400 W  10.0 %  unresolved\n"
+                        "idle                  -       -  200.0      -      -  20.0 %  measured\n"
+                        "\n"
+                        "1 more note, and how the fit went: --notes\n"
                         "± is half of the 95 % interval, relative to the GPU's own sensor.\n");
+    free(text);
+    text = shown_as((jm_text_options){.width = 80, .notes = true});
+    assert_true(has(text, "measured\n"
+                          "\n"
+                          "of it     idle 200.0 J, outside 0 J, unresolved 0 J\n"
+                          "fit       root mean square residual 21.5 W over 200 readings\n"
+                          "closure   the fit by itself comes to 0.40 % more than the total (1.2 standard\n"
+                          "          uncertainties)\n"
+                          "note      3 records were lost because a ring was full; the rows of process 12\n"
+                          "          may lack up to 3 kernels\n"
+                          "± is half of the 95 % interval, relative to the GPU's own sensor.\n"));
+    assert_false(has(text, "--notes"));
     free(text);
 }
 
@@ -133,9 +146,107 @@ static void test_table_fits_every_width(void **state)
         /* The closing line is for reading, not part of the table: below 70 it is the terminal's to wrap. */
         size_t limit = width < 70 ? 70 : (size_t)width;
         assert_in_range(widest_line(text), 30, limit);
-        assert_true(has(text, "energy") && has(text, "share") && has(text, "known"));
+        assert_true(has(text, "    J ") && has(text, "share") && has(text, "known"));
         free(text);
     }
+}
+
+static void test_energies_are_those_of_a_step(void **state)
+{
+    (void)state;
+    fake_report.totals.steps = 50;
+    fake_report.totals.samples = 400;
+    char *text = text_of(80, 0);
+    assert_true(has(text, "\neach      20.00 ±0.10 J a step (50), 2.500 ±0.013 J a sample (400)\n"));
+    assert_true(has(text, "  J/step  ") && has(text, "\nblocks              100  2.00 s   16.00    1 %"));
+    free(text);
+    text = shown_as((jm_text_options){.width = 80, .total = true});
+    assert_true(has(text, "a step (50)") && has(text, "  2.00 s  800.0    1 %"));
+    assert_false(has(text, "J/step"));
+    free(text);
+}
+
+#define BLOCK(number, joules, type_)                                                                         \
+    {.name = number,                                                                                         \
+     .path = "m.layers." number,                                                                             \
+     .kind = "layer",                                                                                        \
+     .type = "Block",                                                                                        \
+     .depth = 2,                                                                                             \
+     .calls = 10,                                                                                            \
+     .busy_s = 1,                                                                                            \
+     .energy_j = joules,                                                                                     \
+     .energy_low_j = (joules)-1,                                                                             \
+     .energy_high_j = (joules) + 1,                                                                          \
+     .share = (joules) / 1000.0,                                                                             \
+     .provenance = JM_PROVENANCE_FITTED,                                                                     \
+     .boards = "0",                                                                                          \
+     .samples = -1},                                                                                         \
+    {                                                                                                        \
+        .name = "mlp", .path = "m.layers." number ".mlp", .kind = "layer", .type = type_, .depth = 3,        \
+        .calls = 10, .busy_s = 0.5, .energy_j = (joules) / 2.0, .energy_low_j = (joules) / 2.0 - 1,          \
+        .energy_high_j = (joules) / 2.0 + 1, .share = (joules) / 2000.0,                                     \
+        .provenance = number[0] == '2' ? JM_PROVENANCE_WEAK : JM_PROVENANCE_FITTED, .boards = "0",           \
+        .samples = -1                                                                                        \
+    }
+
+/* Of six blocks four are equal; one takes 20 % more, one has another mlp. */
+static void test_equal_layers_share_a_row(void **state)
+{
+    (void)state;
+    static const jm_row rows[] = {
+        {.name = "m",
+         .path = "m",
+         .kind = "layer",
+         .type = "Net",
+         .calls = 10,
+         .busy_s = 6,
+         .energy_j = 622,
+         .energy_low_j = 620,
+         .energy_high_j = 624,
+         .share = 0.622,
+         .boards = "0",
+         .samples = -1},
+        {.name = "layers",
+         .path = "m.layers",
+         .kind = "layer",
+         .type = "",
+         .depth = 1,
+         .busy_s = 6,
+         .energy_j = 622,
+         .energy_low_j = 620,
+         .energy_high_j = 624,
+         .share = 0.622,
+         .boards = "0",
+         .samples = -1},
+        BLOCK("0", 100, "MLP"),
+        BLOCK("1", 101, "MLP"),
+        BLOCK("2", 100, "MLP"),
+        BLOCK("3", 120, "MLP"),
+        BLOCK("4", 101, "Experts"),
+        BLOCK("5", 100, "MLP"),
+    };
+    fake_report.rows = rows;
+    fake_report.row_count = sizeof rows / sizeof *rows;
+    char *text = text_of(80, 0);
+    static const char wanted[] = "layer      x  calls    time      J      ±  power   share  known\n"
+                                 "m          1     10  6.00 s  622.0  0.3 %    0 W  62.2 %  measured\n"
+                                 "  layers   1      -  6.00 s  622.0  0.3 %    0 W  62.2 %  measured\n"
+                                 "    *      4     10  4.00 s  401.0  0.5 %  100 W  40.1 %  fitted\n"
+                                 "    mlp    4     10  2.00 s  200.5    1 %  100 W  20.1 %  weak\n"
+                                 "    3      1     10  1.00 s  120.0  0.8 %    0 W  12.0 %  fitted\n"
+                                 "    mlp    1     10  500 ms   60.0    2 %    0 W   6.0 %  fitted\n"
+                                 "    4      1     10  1.00 s  101.0    1 %    0 W  10.1 %  fitted\n"
+                                 "    mlp    1     10  500 ms   50.5    2 %    0 W   5.1 %  fitted\n";
+    if (!has(text, wanted)) fail_msg("not\n%s\nbut\n%s", wanted, text);
+    free(text);
+    fake_report.row_count -= 8; /* 0 and 1 alone: the list around them is no row */
+    text = shown_as((jm_text_options){.width = 80, .depth = 2});
+    assert_true(has(text, "\n  layers.*   ") && has(text, "\n1 more row, in these\n"));
+    free(text);
+    text = shown_as((jm_text_options){.width = 80, .expand = true});
+    assert_true(has(text, "\n  layers     10") == false && has(text, "\n    0 ") && has(text, "\n    1 "));
+    assert_false(has(text, "*") || has(text, " x "));
+    free(text);
 }
 
 /* 30 columns beside the name hold six words of four letters, of however many bytes. */
@@ -146,6 +257,7 @@ static void test_lines_are_as_long_as_their_letters_not_their_bytes(void **state
     const jm_report before = fake_report;
     fake_report.notes = notes;
     fake_report.note_count = 1;
+    fake_report.essential_notes = 1;
     char *text = text_of(40, 0);
     fake_report = before;
     assert_true(has(text, "note      ääää ääää ääää ääää ääää ääää\n          ääää ääää\n"));
@@ -163,7 +275,7 @@ static void test_limit_shows_the_top_first_and_counts_no_joule_twice(void **stat
     text = text_of(80, 1);
     assert_true(has(text, "blocks") && has(text, "4 more rows"));
     assert_false(has(text, "mlp"));
-    assert_true(has(text, "200.0 J") &&
+    assert_true(has(text, "200.0  ") &&
                 has(text, "20.0 %")); /* of the rows left out only idle is not in blocks */
     free(text);
 }
@@ -239,7 +351,7 @@ static void test_names_from_elsewhere_do_no_harm(void **state)
     FILE *out = open_memstream(&csv, &size);
     assert_int_equal(jm_export(NULL, "csv", &fake_report.options, out, NULL), JM_OK);
     fclose(out);
-    assert_true(has(csv, "\n\"\033[2Jx\xc3, \"\"y\"\"\n\",p\xff,nvtx,0,1,"));
+    assert_true(has(csv, "\n\"\033[2Jx\xc3, \"\"y\"\"\n\",p\xff,nvtx,,0,1,"));
     assert_true(has(csv, ",\"0,1\","));
     free(csv);
     free(text);
@@ -256,8 +368,8 @@ static void test_csv_leaves_absent_figures_empty(void **state)
     fclose(out);
     assert_true(has(csv, "\nblocks.attn") == false);
     assert_true(
-        has(csv, "\nattn,blocks.attn,forward,1,100,1,300,280,320,300,300,0.3,fitted,0,10,15,0,,true\n"));
-    assert_true(has(csv, "\nidle,(idle),idle,0,0,0,200,,,200,,0.2,measured,0,0,30,0,,true\n"));
+        has(csv, "\nattn,blocks.attn,forward,,1,100,1,300,280,320,300,300,0.3,fitted,0,10,15,0,,true\n"));
+    assert_true(has(csv, "\nidle,(idle),idle,,0,0,0,200,,,200,,0.2,measured,0,0,30,0,,true\n"));
     free(csv);
 }
 
@@ -319,7 +431,29 @@ static void test_kernels_alike_but_for_template_arguments_stay_apart(void **stat
     assert_false(has(text, "\nvectorized_elementwise_kernel<> "));
     free(text);
     text = text_of(0, 0);
-    assert_true(has(text, GELU) && has(text, ADD));
+    assert_true(has(text, GELU) && has(text, ADD) && !has(text, "[#"));
+    free(text);
+}
+
+#define GEMM(shape) "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_" shape "_64x3>(Params)"
+
+static void test_kernels_whose_short_names_are_equal_have_a_number(void **state)
+{
+    (void)state;
+#define KERNEL(name)                                                                                         \
+    FAKE_ROW(name, name, "kernel", 0, 7, 1, 1, 1, 1, 1, 1, 0.3, JM_PROVENANCE_FITTED, "0", 0, 1)
+    static const jm_row rows[] = {KERNEL(GEMM("256x128")), KERNEL(GELU), KERNEL(GEMM("128x256"))};
+#undef KERNEL
+    fake_report.rows = rows;
+    fake_report.row_count = sizeof rows / sizeof *rows;
+    fake_report.options.by = JM_BY_KERNEL;
+    char *text = text_of(70, 0);
+    assert_true(has(text, "\nKernel2<") && has(text, " [#1]  ") && has(text, " [#3]  "));
+    assert_false(has(text, "[#2]"));
+    assert_true(widest_line(text) <= 70);
+    free(text);
+    text = text_of(0, 0);
+    assert_true(has(text, GEMM("256x128")) && !has(text, "[#"));
     free(text);
 }
 
@@ -334,7 +468,7 @@ static void test_a_large_report_is_shown_in_full(void **state)
     }
     fake_report.rows = rows;
     fake_report.row_count = ROWS;
-    char *text = text_of(100, 0);
+    char *text = shown_as((jm_text_options){.width = 100, .expand = true});
     size_t lines = 0;
     for (const char *c = text; *c != '\0'; c++)
         lines += *c == '\n';
@@ -348,6 +482,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_table_reads_as_told, reset),
+        cmocka_unit_test_setup(test_kernels_whose_short_names_are_equal_have_a_number, reset),
+        cmocka_unit_test_setup(test_energies_are_those_of_a_step, reset),
+        cmocka_unit_test_setup(test_equal_layers_share_a_row, reset),
         cmocka_unit_test_setup(test_table_fits_every_width, reset),
         cmocka_unit_test_setup(test_lines_are_as_long_as_their_letters_not_their_bytes, reset),
         cmocka_unit_test_setup(test_limit_shows_the_top_first_and_counts_no_joule_twice, reset),

@@ -74,6 +74,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->name = node->name;
     row->path = node->path;
     row->kind = node->kind;
+    if (node->type != NULL) row->type = node->type;
     row->depth = m->order.depth[n];
     row->calls = node->calls;
     if (node->samples > 0) row->samples = node->samples;

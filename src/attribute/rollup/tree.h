@@ -26,6 +26,7 @@ typedef struct jm__node {
     const char *name; /* all texts belong to the tree or outlive it */
     const char *path;
     const char *kind;
+    const char *type; /* of a layer; NULL: none told */
     int64_t calls;
     int64_t samples;       /* of the steps in it, 0: none told */
     double busy_s;         /* its own */

@@ -86,7 +86,10 @@ static size_t layer_row(jm__views *v, size_t span)
     if (v->root_of[row->name_id] != 0)
         root = layer_chain(v, name_of(v, v->root_of[row->name_id] - 1), JM__NO_NODE);
     size_t node = layer_chain(v, name_of(v, span), root);
-    if (node != JM__NO_NODE) v->of_name[row->name_id] = node + 1;
+    if (node != JM__NO_NODE) {
+        v->of_name[row->name_id] = node + 1;
+        if (row->type_id > 0) v->tree->nodes.items[node].type = jm__dataset_text(v->a->dataset, row->type_id);
+    }
     return node;
 }
 

@@ -1,0 +1,324 @@
+/* Equal layers are siblings, numbered, whose subtrees look alike: PyTorch's ModuleList and Sequential. */
+#include "report/fold.h"
+
+#include "base/map.h"
+#include "base/status.h"
+#include "base/strbuf.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double equal_share = 0.05, equal_deviations = 3;
+
+/* A row among those that may be taken together. */
+typedef struct candidate {
+    size_t row;
+    uint64_t look;
+    bool numbered;
+} candidate;
+
+/* Candidates that belong together, of which a part is still to be made. */
+typedef struct task {
+    size_t first; /* in the pool */
+    size_t count;
+    bool most; /* of those that look like it */
+    int32_t depth;
+    char *above; /* the name of the mere list around it, or NULL; owned */
+} task;
+
+typedef struct folder {
+    const jm_report *report;
+    jm__fold *fold;
+    size_t count;
+    size_t *end;    /* of each row: the first behind its subtree */
+    uint64_t *look; /* of each row: kinds, types and names in its subtree */
+    bool expand;
+    JM_VEC(candidate) pool; /* siblings stand together */
+    JM_VEC(task) tasks;     /* the next one last: layers may lie in each other by the ten thousand */
+} folder;
+
+static const jm_row *row_of(const folder *f, size_t row)
+{
+    return jm_report_row(f->report, row);
+}
+
+static bool is_number(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+    return digits > 0 && name[digits] == '\0';
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return jm__map_hash_bytes(hash, text, strlen(text) + 1);
+}
+
+/* Children stand in the order in which they first ran, which may differ: their looks are added up. */
+static void find_looks(folder *f)
+{
+    for (size_t i = f->count; i-- > 0;) {
+        const jm_row *row = row_of(f, i);
+        uint64_t below = 0;
+        size_t child = i + 1;
+        while (child < f->count && row_of(f, child)->depth > row->depth) {
+            const char *name = row_of(f, child)->name;
+            below += hash_text(f->look[child], is_number(name) ? "*" : name);
+            child = f->end[child];
+        }
+        f->end[i] = child;
+        f->look[i] = jm__map_hash_bytes(hash_text(hash_text(0, row->kind), row->type), &below, sizeof below);
+    }
+}
+
+/* ---- which belong together */
+
+/* 0: they belong together. */
+static int compare_looks(const folder *f, const candidate *a, const candidate *b)
+{
+    if (f->expand) return 0;
+    if (a->numbered != b->numbered) return a->numbered ? 1 : -1;
+    if (a->look != b->look) return a->look > b->look ? 1 : -1;
+    return a->numbered ? 0 : strcmp(row_of(f, a->row)->name, row_of(f, b->row)->name);
+}
+
+static int by_look(const void *left, const void *right, void *context)
+{
+    const candidate *a = left, *b = right;
+    int looks = compare_looks(context, a, b);
+    return looks != 0 ? looks : (a->row > b->row) - (a->row < b->row);
+}
+
+static double variance_apart(const folder *f, size_t a, size_t b)
+{
+    double own = 0, other = 0, common = 0;
+    if (jm_report_covariance(f->report, a, a, &own, NULL) != JM_OK ||
+        jm_report_covariance(f->report, b, b, &other, NULL) != JM_OK ||
+        jm_report_covariance(f->report, a, b, &common, NULL) != JM_OK)
+        return NAN;
+    return fmax(0, own + other - 2 * common);
+}
+
+static bool has_equal_energy(const folder *f, size_t row, size_t usual)
+{
+    double energy_j = row_of(f, row)->energy_j, usual_j = row_of(f, usual)->energy_j;
+    double apart_j = fabs(energy_j - usual_j);
+    if (!isfinite(apart_j)) return isfinite(energy_j) == isfinite(usual_j);
+    if (apart_j <= equal_share * fabs(usual_j)) return true;
+    return !(apart_j > equal_deviations * sqrt(variance_apart(f, row, usual)));
+}
+
+static int by_energy(const void *left, const void *right, void *context)
+{
+    const folder *f = context;
+    double a = row_of(f, ((const candidate *)left)->row)->energy_j;
+    double b = row_of(f, ((const candidate *)right)->row)->energy_j;
+    if (isfinite(a) != isfinite(b)) return isfinite(a) ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static int by_row(const void *left, const void *right)
+{
+    size_t a = ((const candidate *)left)->row, b = ((const candidate *)right)->row;
+    return (a > b) - (a < b);
+}
+
+/* Move those that differ from the one in the middle behind the others; returns how many are equal, one at
+ * least. */
+static size_t part_equals(folder *f, candidate *items, size_t count)
+{
+    if (count == 1) return 1;
+    qsort_r(items, count, sizeof *items, by_energy, f);
+    size_t usual = items[count / 2].row, equal = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].row != usual && !has_equal_energy(f, items[i].row, usual)) continue;
+        candidate moved = items[i];
+        items[i] = items[equal];
+        items[equal++] = moved;
+    }
+    qsort(items, equal, sizeof *items, by_row);
+    qsort(items + equal, count - equal, sizeof *items, by_row);
+    return equal;
+}
+
+/* ---- a part of them */
+
+/* "attn", "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those. */
+static void add_name(jm__strbuf *out, const folder *f, const candidate *items, size_t count, bool most)
+{
+    enum { NAMED = 3 };
+    const char *last = row_of(f, items[0].row)->name;
+    size_t names = 1;
+    jm__strbuf list = {0};
+    jm__strbuf_add(&list, last);
+    for (size_t i = 1; i < count && names <= NAMED; i++) {
+        const char *name = row_of(f, items[i].row)->name;
+        if (strcmp(name, last) == 0) continue;
+        last = name;
+        jm__strbuf_format(&list, ",%s", ++names > NAMED ? ".." : name);
+    }
+    jm__strbuf_add(out, names > 1 && most ? "*" : list.text != NULL ? list.text : "");
+    if (list.failed) out->failed = true;
+    jm__strbuf_free(&list);
+}
+
+static jm_status sum_up(const folder *f, const candidate *items, size_t count, jm_row *sum, jm_error *err)
+{
+    *sum = *row_of(f, items[0].row);
+    if (count == 1) return JM_OK; /* the report's own interval */
+    size_t *rows = malloc(count * sizeof *rows);
+    if (rows == NULL) return jm__no_memory(err, "jm__fold_make");
+    sum->calls = 0;
+    sum->busy_s = 0;
+    sum->share = 0;
+    for (size_t i = 0; i < count; i++) {
+        const jm_row *row = row_of(f, items[i].row);
+        rows[i] = items[i].row;
+        sum->calls += row->calls;
+        sum->busy_s += row->busy_s;
+        sum->share += row->share;
+        if (row->provenance > sum->provenance) sum->provenance = row->provenance;
+    }
+    jm_sum together_j = {0};
+    jm_status status = jm_report_sum(f->report, rows, count, &together_j, err);
+    free(rows);
+    sum->energy_j = together_j.energy_j;
+    sum->energy_low_j = together_j.low_j;
+    sum->energy_high_j = together_j.high_j;
+    sum->power_w = sum->busy_s > 0 ? sum->energy_j / sum->busy_s : NAN;
+    return status;
+}
+
+/* Children of all members, at the end of the pool. */
+static jm_status find_children(folder *f, const task *t, jm_error *err)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        size_t row = f->pool.items[t->first + i].row;
+        for (size_t child = row + 1; child < f->end[row]; child = f->end[child]) {
+            candidate next = {child, f->look[child], is_number(row_of(f, child)->name)};
+            if (!jm__vec_push(&f->pool, next)) return jm__no_memory(err, "jm__fold_make");
+        }
+    }
+    return JM_OK;
+}
+
+/* A list that is never called, with one part in it, is no line of its own: "layers" and "*" are "layers.*".
+ */
+static bool is_mere_list(const folder *f, const task *t, const candidate *children, size_t count)
+{
+    if (f->expand || count == 0 || !children[0].numbered) return false;
+    for (size_t i = 0; i < t->count; i++)
+        if (row_of(f, f->pool.items[t->first + i].row)->calls > 0) return false;
+    for (size_t i = 1; i < count; i++)
+        if (compare_looks(f, &children[0], &children[i]) != 0) return false;
+    return true;
+}
+
+static jm_status push_task(folder *f, task next, const char *above, jm_error *err)
+{
+    next.above = above != NULL ? strdup(above) : NULL;
+    if ((above == NULL || next.above != NULL) && jm__vec_push(&f->tasks, next)) return JM_OK;
+    free(next.above);
+    return jm__no_memory(err, "jm__fold_make");
+}
+
+/* Some that look alike: those of equal energy together, then those of them that are left, and so on. */
+static jm_status push_alike(folder *f, size_t first, size_t count, int32_t depth, const char *above,
+                            jm_error *err)
+{
+    for (size_t done = 0; done < count;) {
+        size_t equal = part_equals(f, f->pool.items + first + done, count - done);
+        const task next = {.first = first + done, .count = equal, .most = 2 * equal > count, .depth = depth};
+        JM_TRY(push_task(f, next, above, err));
+        done += equal;
+    }
+    return JM_OK;
+}
+
+static int last_row_first(const void *left, const void *right, void *context)
+{
+    const folder *f = context;
+    size_t a = f->pool.items[((const task *)left)->first].row;
+    size_t b = f->pool.items[((const task *)right)->first].row;
+    return (a < b) - (a > b);
+}
+
+/* The siblings from `first` on as tasks, by their first rows. */
+static jm_status push_tasks(folder *f, size_t first, int32_t depth, const char *above, jm_error *err)
+{
+    size_t count = f->pool.count - first, before = f->tasks.count;
+    candidate *items = f->pool.items + first;
+    if (count > 0) qsort_r(items, count, sizeof *items, by_look, f);
+    for (size_t i = 0, end; i < count; i = end) {
+        end = i + 1;
+        while (!f->expand && end < count && compare_looks(f, &items[i], &items[end]) == 0)
+            end++;
+        JM_TRY(push_alike(f, first + i, end - i, depth, above, err));
+    }
+    task *pushed = f->tasks.items + before;
+    if (f->tasks.count > before) qsort_r(pushed, f->tasks.count - before, sizeof *pushed, last_row_first, f);
+    return JM_OK;
+}
+
+/* One part, and tasks for what is in it. */
+static jm_status do_task(folder *f, const task *t, jm_error *err)
+{
+    const candidate *items = f->pool.items + t->first;
+    jm__strbuf text = {0};
+    if (t->above != NULL) jm__strbuf_format(&text, "%s.", t->above);
+    add_name(&text, f, items, t->count, t->most);
+    jm__part part = {.name = jm__strbuf_take(&text), .members = t->count, .row = items[0].row};
+    if (part.name == NULL) return jm__no_memory(err, "jm__fold_make");
+    size_t children = f->pool.count;
+    jm_status status = find_children(f, t, err);
+    bool hidden = status == JM_OK && is_mere_list(f, t, f->pool.items + children, f->pool.count - children);
+    if (status == JM_OK) status = sum_up(f, f->pool.items + t->first, t->count, &part.sum, err);
+    part.sum.depth = t->depth;
+    if (status == JM_OK && hidden)
+        status = push_tasks(f, children, t->depth, part.name, err);
+    else if (status == JM_OK)
+        status = push_tasks(f, children, t->depth + 1, NULL, err);
+    if (status == JM_OK && !hidden && jm__vec_push(&f->fold->parts, part)) return JM_OK;
+    free(part.name);
+    return status != JM_OK || hidden ? status : jm__no_memory(err, "jm__fold_make");
+}
+
+static jm_status do_all(folder *f, jm_error *err)
+{
+    find_looks(f);
+    for (size_t i = 0; i < f->count; i = f->end[i]) {
+        candidate next = {i, f->look[i], is_number(row_of(f, i)->name)};
+        if (!jm__vec_push(&f->pool, next)) return jm__no_memory(err, "jm__fold_make");
+    }
+    JM_TRY(push_tasks(f, 0, 0, NULL, err));
+    while (f->tasks.count > 0) {
+        task next = f->tasks.items[--f->tasks.count];
+        jm_status status = do_task(f, &next, err);
+        free(next.above);
+        if (status != JM_OK) return status;
+    }
+    return JM_OK;
+}
+
+jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, jm_error *err)
+{
+    folder f = {.report = report, .fold = fold, .count = jm_report_row_count(report)};
+    f.expand = expand || jm_report_options_get(report)->by != JM_BY_LAYER;
+    f.end = calloc(f.count + 1, sizeof *f.end);
+    f.look = calloc(f.count + 1, sizeof *f.look);
+    jm_status status =
+        f.end != NULL && f.look != NULL ? do_all(&f, err) : jm__no_memory(err, "jm__fold_make");
+    for (size_t i = 0; i < f.tasks.count; i++)
+        free(f.tasks.items[i].above);
+    jm__vec_free(&f.tasks);
+    jm__vec_free(&f.pool);
+    free(f.end);
+    free(f.look);
+    return status;
+}
+
+void jm__fold_free(jm__fold *fold)
+{
+    for (size_t i = 0; i < fold->parts.count; i++)
+        free(fold->parts.items[i].name);
+    jm__vec_free(&fold->parts);
+}

@@ -1,0 +1,25 @@
+/* The rows of a report with equal layers taken together: the twelve blocks of a transformer are one part. */
+#ifndef JM_REPORT_FOLD_H
+#define JM_REPORT_FOLD_H
+
+#include "base/vec.h"
+#include <joulemap/report.h>
+
+/* One row, or several that are the same part of equal layers. */
+typedef struct jm__part {
+    char *name; /* "attn"; "layers.*" of members that differ in their number alone */
+    jm_row sum; /* of all members: calls, time, energy with its interval, share; the rest is the first's */
+    size_t members; /* 1: it is that row */
+    size_t row;     /* the first member's, among those of the report */
+} jm__part;
+
+typedef struct jm__fold {
+    JM_VEC(jm__part) parts; /* parents before their children; sum.depth says where */
+} jm__fold;
+
+/* `expand`: each row is a part of its own. Layers are equal if they have the same types and children below
+ * them, and no member's energy is off by more than 5 % and three standard uncertainties of the difference. */
+jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, jm_error *err);
+void jm__fold_free(jm__fold *fold);
+
+#endif
