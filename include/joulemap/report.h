@@ -159,7 +159,8 @@ JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *e
     X(csv)                                                                                                   \
     X(json)                                                                                                  \
     X(folded)                                                                                                \
-    X(speedscope)
+    X(speedscope)                                                                                            \
+    X(chrome)
 
 /* `joulemap export`: one of them into an open stream. */
 JM_API jm_status jm_export(jm_recording *recording, const char *format, const jm_report_options *options,

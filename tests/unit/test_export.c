@@ -1,4 +1,6 @@
-/* Exports that show areas: folded stacks and speedscope's file, on rows made by hand. */
+/* Exports that draw pictures: folded stacks, speedscope's file and trace events, of rows made by hand. */
+#include "attribute/report.h"
+#include "attribute/work/span_index.h"
 #include "fake_report.h"
 
 #include <jansson.h>
@@ -223,6 +225,177 @@ static void test_speedscope_has_one_frame_for_all_occurrences_of_a_layer(void **
     json_decref(root);
 }
 
+/* ---- trace events */
+
+#define SPAN(id_, process_, thread_, kind_, start_us_, end_us_)                                              \
+    {                                                                                                        \
+        .id = id_, .process_id = process_, .thread_id = thread_, .kind = JM_SPAN_##kind_,                    \
+        .start_ns = (start_us_)*1000, .end_ns = (end_us_)*1000                                               \
+    }
+
+static jm_board traced_boards[2];
+static jm_sensor traced_sensors[5];
+
+/* Two programs of one pid on two machines, two boards, time 0 at 1 ms. */
+static jm__dataset traced(void)
+{
+    static const jm__process processes[] = {
+        {.id = 1, .pid = 50, .rank = -1, .end_ns = 9000000, .command = "python train.py"},
+        {.id = 2, .pid = 50, .rank = 3, .end_ns = 9000000, .command = NULL},
+    };
+    static const jm__span spans[] = {
+        SPAN(1, 1, 70, PHASE, 1000, 5000),   SPAN(2, 1, 70, STEP, 1000, 3000),
+        SPAN(3, 2, 70, STEP, 1500, 2500),    SPAN(4, 1, 70, STEP, 2000, 4000), /* crosses 2 */
+        SPAN(5, 1, 70, FORWARD, 2500, 2750), SPAN(6, 1, 70, STEP, 4000, 5000),
+    };
+    static const jm_reading readings[] = {
+        {1, 1000000, 400.5}, {2, 1000000, 1980}, {3, 1000000, 55},
+        {4, 1000000, 12},    {1, 2000000, 410},  {5, 2000000, 90},
+    };
+    static const struct {
+        const char *name;
+        int64_t board_id;
+        jm_quantity quantity;
+    } sensors[] = {
+        {"power_ring", 1, JM_QUANTITY_POWER},        {"clock_sm", 1, JM_QUANTITY_CLOCK_SM},
+        {"temperature", 1, JM_QUANTITY_TEMPERATURE}, {"energy_counter", 1, JM_QUANTITY_ENERGY},
+        {"power_instant", 2, JM_QUANTITY_POWER},
+    };
+    for (size_t i = 0; i < 5; i++) {
+        jm_sensor *sensor = &traced_sensors[i];
+        *sensor = (jm_sensor){.board_id = sensors[i].board_id, .quantity = sensors[i].quantity};
+        snprintf(sensor->name, sizeof sensor->name, "%s", sensors[i].name);
+    }
+    for (int i = 0; i < 2; i++)
+        traced_boards[i] = (jm_board){.id = i + 1, .backend = "nvml", .name = "H200", .index = i};
+    return (jm__dataset){.boards = traced_boards,
+                         .board_count = 2,
+                         .sensors = traced_sensors,
+                         .sensor_count = 5,
+                         .readings = readings,
+                         .reading_count = 6,
+                         .processes = processes,
+                         .process_count = 2,
+                         .spans = spans,
+                         .span_count = 6,
+                         .start_ns = 1000000,
+                         .end_ns = 9000000};
+}
+
+static json_t *trace(const jm__dataset *dataset)
+{
+    static const jm_row rows[] = {
+        ROW("ph\xff", "ph\xff", "phase", 0, 1, 1), ROW("step", "step", "step", 1, 2, 1),
+        ROW("step", "step", "step", 1, NAN, 1),    ROW("attn", "b.attn", "forward", 2, 4, 1),
+        ROW("step", "step", "step", 1, 5, 1),      ROW("step", "step", "step", 0, 3, 1),
+        ROW("(idle)", "(idle)", "idle", 0, 6, 1),
+    };
+    static const size_t spans[] = {0, 1, 3, 4, 5, 2, JM__NO_SPAN};
+    char *text;
+    fake_report.dataset = dataset;
+    fake_report.spans = spans;
+    assert_int_equal(export("chrome", rows, 7, &text, NULL), JM_OK);
+    json_error_t error;
+    json_t *root = json_loads(text, 0, &error);
+    if (root == NULL) fail_msg("%s in %s", error.text, text);
+    free(text);
+    return root;
+}
+
+/* The events of a phase ("X"), each as "name pid tid ts dur energy_self_j", "name pid value" of counters. */
+static char *told(const json_t *root, const char *ph)
+{
+    char *text;
+    size_t size, i;
+    json_t *event;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    json_array_foreach(json_object_get(root, "traceEvents"), i, event)
+    {
+        json_t *args = json_object_get(event, "args");
+        if (strcmp(json_string_value(json_object_get(event, "ph")), ph) != 0) continue;
+        fprintf(out, "%s %lld", json_string_value(json_object_get(event, "name")),
+                (long long)json_integer_value(json_object_get(event, "pid")));
+        if (ph[0] != 'C') fprintf(out, " %lld", (long long)json_integer_value(json_object_get(event, "tid")));
+        if (ph[0] != 'M') fprintf(out, " %g", json_real_value(json_object_get(event, "ts")));
+        if (ph[0] == 'M') fprintf(out, " %s", json_string_value(json_object_get(args, "name")));
+        if (ph[0] == 'X')
+            fprintf(out, " %g %g", json_real_value(json_object_get(event, "dur")),
+                    json_number_value(json_object_get(args, "energy_self_j")));
+        if (ph[0] == 'C') {
+            const char *unit = json_object_iter_key(json_object_iter(args));
+            fprintf(out, " %g %s", json_number_value(json_object_get(args, unit)), unit);
+        }
+        fputc('\n', out);
+    }
+    fclose(out);
+    return text;
+}
+
+static void test_a_trace_has_a_line_a_thread_and_another_for_what_crosses(void **state)
+{
+    (void)state;
+    jm__dataset dataset = traced();
+    json_t *root = trace(&dataset);
+    char *text = told(root, "X");
+    assert_string_equal(text, "ph\xef\xbf\xbd 1 1 0 4000 1\n"
+                              "step 1 1 0 2000 2\n"
+                              "step 2 2 500 1000 3\n"
+                              "step 1 3 1000 2000 0\n" /* no sensor tells: null, not 0 */
+                              "b.attn 1 1 1500 250 4\n"
+                              "step 1 1 3000 1000 5\n");
+    free(text);
+    text = told(root, "M");
+    assert_string_equal(text, "process_name 1 0 python train.py, pid 50\n"
+                              "process_name 2 0 pid 50, rank 3\n"
+                              "process_name 3 0 GPU 0, H200\n"
+                              "process_name 4 0 GPU 1, H200\n"
+                              "thread_name 1 1 thread 70\n"
+                              "thread_name 2 2 thread 70\n"
+                              "thread_name 1 3 thread 70 (2)\n");
+    free(text);
+    json_t *events = json_object_get(root, "traceEvents"), *unknown = json_array_get(events, 10);
+    assert_int_equal(json_real_value(json_object_get(unknown, "ts")), 1000);
+    assert_true(json_is_null(json_object_get(json_object_get(unknown, "args"), "energy_self_j")));
+    json_decref(root);
+}
+
+static void test_a_trace_has_power_and_clock_of_the_boards_asked_for(void **state)
+{
+    (void)state;
+    jm__dataset dataset = traced();
+    json_t *root = trace(&dataset);
+    char *text = told(root, "C");
+    assert_string_equal(text, "power_ring 3 0 400.5 W\nclock_sm 3 0 1980 MHz\n"
+                              "power_ring 3 1000 410 W\npower_instant 4 1000 90 W\n");
+    free(text);
+    json_decref(root);
+
+    fake_report.options = (jm_report_options){.board_id = 1, .from_ns = 1500000, .to_ns = 2500000};
+    root = trace(&dataset);
+    text = told(root, "C");
+    assert_string_equal(text, "power_ring 3 1000 410 W\n");
+    free(text);
+    text = told(root, "M");
+    assert_null(strstr(text, "GPU 1"));
+    free(text);
+    json_decref(root);
+}
+
+static void test_a_trace_of_nothing_is_a_trace(void **state)
+{
+    (void)state;
+    const jm__dataset nothing = {0};
+    char *text;
+    fake_report.dataset = &nothing;
+    assert_int_equal(export("chrome", NULL, 0, &text, NULL), JM_OK);
+    json_t *root = json_loads(text, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(root, "traceEvents")), 0);
+    assert_true(json_is_array(json_object_get(root, "traceEvents")));
+    json_decref(root);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +407,9 @@ int main(void)
         cmocka_unit_test_setup(test_frames_that_are_not_one_have_names_of_their_own, reset),
         cmocka_unit_test_setup(test_stacks_that_are_too_deep_keep_their_joules, reset),
         cmocka_unit_test_setup(test_speedscope_has_one_frame_for_all_occurrences_of_a_layer, reset),
+        cmocka_unit_test_setup(test_a_trace_has_a_line_a_thread_and_another_for_what_crosses, reset),
+        cmocka_unit_test_setup(test_a_trace_has_power_and_clock_of_the_boards_asked_for, reset),
+        cmocka_unit_test_setup(test_a_trace_of_nothing_is_a_trace, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
