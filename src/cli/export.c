@@ -133,7 +133,8 @@ const cli_verb cli_verb_export = {
                    "each name, and "
                    "an empty field where there is no figure. JSON is that of `joulemap report --json`. "
                    "For flame graphs of joules there are folded stacks (flamegraph.pl) and the file of "
-                   "speedscope; chrome is a trace of spans, power and clock for Perfetto.\n"
+                   "speedscope; chrome is a trace of spans, power and clock for Perfetto. "
+                   "OpenMetrics has a counter a row.\n"
                    "\n"
                    "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n"
                    "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",

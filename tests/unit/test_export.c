@@ -1,4 +1,5 @@
-/* Exports that draw pictures: folded stacks, speedscope's file and trace events, of rows made by hand. */
+/* Exports for viewers and scrapers, of rows made by hand: folded stacks, speedscope's file, metrics, trace
+ * events. */
 #include "attribute/report.h"
 #include "attribute/work/span_index.h"
 #include "fake_report.h"
@@ -225,6 +226,46 @@ static void test_speedscope_has_one_frame_for_all_occurrences_of_a_layer(void **
     json_decref(root);
 }
 
+/* ---- OpenMetrics */
+
+static void test_metrics_have_a_sample_a_frame_and_add_up(void **state)
+{
+    (void)state;
+    static const jm_row rows[] = {
+        ROW("step", "step", "step", 0, 1, 3),
+        ROW("a\"b\\c\nd\xff", "s.a", "forward", 1, 2, 2),
+        ROW("step", "step", "step", 0, 4, 2),
+        ROW("(unresolved)", "(unresolved)", "unresolved", 0, -0.7, 0),
+    };
+    fake_report.options.by = JM_BY_SPAN;
+    fake_report.totals.duration_s = NAN; /* not known: no metric */
+    char *text;
+    assert_int_equal(export("openmetrics", rows, 4, &text, NULL), JM_OK);
+    const char *rest = strstr(text, "# TYPE joulemap_recording_energy_joules");
+    assert_non_null(rest);
+    assert_string_equal(
+        rest,
+        "# TYPE joulemap_recording_energy_joules gauge\n"
+        "# UNIT joulemap_recording_energy_joules joules\n"
+        "# HELP joulemap_recording_energy_joules Joules of all boards.\n"
+        "joulemap_recording_energy_joules 6.3\n"
+        "# TYPE joulemap_energy_joules counter\n"
+        "# UNIT joulemap_energy_joules joules\n"
+        "# HELP joulemap_energy_joules Joules of a row without the rows inside it; all together are those of "
+        "the recording.\n"
+        "joulemap_energy_joules_total{name=\"step\",path=\"step\",kind=\"step\",boards=\"0\"} 4.5\n"
+        "joulemap_energy_joules_total{name=\"a\\\"b\\\\c\\nd\xef\xbf\xbd\",path=\"s.a\",kind=\"forward\","
+        "boards=\"0\"} 1.8\n"
+        "# TYPE joulemap_busy_seconds counter\n"
+        "# UNIT joulemap_busy_seconds seconds\n"
+        "# HELP joulemap_busy_seconds Seconds of a row's work without the rows inside it.\n"
+        "joulemap_busy_seconds_total{name=\"step\",path=\"step\",kind=\"step\",boards=\"0\"} 3\n"
+        "joulemap_busy_seconds_total{name=\"a\\\"b\\\\c\\nd\xef\xbf\xbd\",path=\"s.a\",kind=\"forward\","
+        "boards=\"0\"} 2\n"
+        "# EOF\n");
+    free(text);
+}
+
 /* ---- trace events */
 
 #define SPAN(id_, process_, thread_, kind_, start_us_, end_us_)                                              \
@@ -407,6 +448,7 @@ int main(void)
         cmocka_unit_test_setup(test_frames_that_are_not_one_have_names_of_their_own, reset),
         cmocka_unit_test_setup(test_stacks_that_are_too_deep_keep_their_joules, reset),
         cmocka_unit_test_setup(test_speedscope_has_one_frame_for_all_occurrences_of_a_layer, reset),
+        cmocka_unit_test_setup(test_metrics_have_a_sample_a_frame_and_add_up, reset),
         cmocka_unit_test_setup(test_a_trace_has_a_line_a_thread_and_another_for_what_crosses, reset),
         cmocka_unit_test_setup(test_a_trace_has_power_and_clock_of_the_boards_asked_for, reset),
         cmocka_unit_test_setup(test_a_trace_of_nothing_is_a_trace, reset),

@@ -201,6 +201,8 @@ static void test_an_export_without_memory_is_an_error_or_the_same_export(void **
     failing_each(&trial, FAILING_MEMORY);
     o.format = "folded";
     failing_each(&trial, FAILING_MEMORY);
+    o.format = "openmetrics";
+    failing_each(&trial, FAILING_MEMORY);
     for (const char *const *format = by_jansson; *format != NULL; format++) {
         o.format = *format;
         failing_each(&trial, FAILING_OWN_MEMORY);
