@@ -53,13 +53,13 @@ static bool settle(double *weights, const size_t *parent, size_t count)
     return fine;
 }
 
-/* A row's own time is what its children do not have. */
+/* A row's own time is what its children do not have. What is inside of none takes it off an entry more. */
 static bool weigh_busy(jm__stacks *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         double busy_s = jm_report_row(s->report, i)->busy_s;
         s->busy_s[i] += busy_s;
-        if (s->parent[i] < s->count) s->busy_s[s->parent[i]] -= busy_s;
+        s->busy_s[s->parent[i]] -= busy_s;
     }
     return settle(s->busy_s, s->parent, s->count);
 }

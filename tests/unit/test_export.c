@@ -167,6 +167,16 @@ static void test_frames_that_are_not_one_have_names_of_their_own(void **state)
     free(text);
 }
 
+static void test_a_row_whose_outer_rows_are_missing_stands_as_far_out_as_it_can(void **state)
+{
+    (void)state;
+    static const jm_row rows[] = {ROW("a", "a", "nvtx", 3, 1, 1), ROW("b", "b", "nvtx", 9, 2, 1),
+                                  ROW("c", "c", "nvtx", 1, 3, 1), ROW("d", "d", "nvtx", -1, 4, 1)};
+    char *text = FOLDED(rows);
+    assert_string_equal(text, "a 1000000\na;b 2000000\na;c 3000000\nd 4000000\n");
+    free(text);
+}
+
 /* Each of 1000 ranges inside another: their joules are all there, in stacks of a size that is bounded. */
 static void test_stacks_that_are_too_deep_keep_their_joules(void **state)
 {
@@ -446,6 +456,7 @@ int main(void)
         cmocka_unit_test_setup(test_rows_that_no_sensor_saw_leave_the_total_to_the_others, reset),
         cmocka_unit_test_setup(test_a_name_cannot_break_a_line_or_a_stack, reset),
         cmocka_unit_test_setup(test_frames_that_are_not_one_have_names_of_their_own, reset),
+        cmocka_unit_test_setup(test_a_row_whose_outer_rows_are_missing_stands_as_far_out_as_it_can, reset),
         cmocka_unit_test_setup(test_stacks_that_are_too_deep_keep_their_joules, reset),
         cmocka_unit_test_setup(test_speedscope_has_one_frame_for_all_occurrences_of_a_layer, reset),
         cmocka_unit_test_setup(test_metrics_have_a_sample_a_frame_and_add_up, reset),
