@@ -1,30 +1,12 @@
 /* The report as JSON: every figure in full, null where there is none. */
+#include "base/json_value.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "base/utf8.h"
 
 #include <jansson.h>
 #include <joulemap/report.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-/* NULL gives null; jansson refuses what is not UTF-8, so that is replaced first. */
-static json_t *text(const char *value)
-{
-    if (value == NULL) return json_null();
-    jm__strbuf clean = {0};
-    jm__utf8_add(&clean, value, false);
-    char *whole = jm__strbuf_take(&clean);
-    json_t *string = whole != NULL ? json_string(whole) : NULL;
-    free(whole);
-    return string;
-}
 
 /* Takes the item. False, and the array is gone, if there is no memory for one of the two. */
 static bool append(json_t **array, json_t *item)
@@ -39,7 +21,7 @@ static json_t *texts(const char *const *values)
 {
     json_t *array = json_array();
     for (; values != NULL && *values != NULL; values++)
-        if (!append(&array, text(*values))) break;
+        if (!append(&array, jm__json_text(*values))) break;
     return array;
 }
 
@@ -48,7 +30,7 @@ static json_t *field(jm_field_kind kind, const void *value)
     switch (kind) {
     case JM_FIELD_TEXT:
     case JM_FIELD_TEXT_OR_NONE:
-        return text(*(const jm_field_TEXT *)value);
+        return jm__json_text(*(const jm_field_TEXT *)value);
     case JM_FIELD_TEXTS:
         return texts(*(const jm_field_TEXTS *)value);
     case JM_FIELD_INT32:
@@ -61,11 +43,11 @@ static json_t *field(jm_field_kind kind, const void *value)
     }
     case JM_FIELD_REAL:
     case JM_FIELD_REAL_OR_NONE:
-        return real(*(const jm_field_REAL *)value);
+        return jm__json_real(*(const jm_field_REAL *)value);
     case JM_FIELD_FLAG:
         return json_boolean(*(const jm_field_FLAG *)value);
     case JM_FIELD_PROVENANCE:
-        return text(jm_provenance_text(*(const jm_field_PROVENANCE *)value));
+        return jm__json_text(jm_provenance_text(*(const jm_field_PROVENANCE *)value));
     case JM_FIELD_KIND_COUNT:
         break;
     }
@@ -139,7 +121,7 @@ static json_t *notes_array(const jm_report *report)
 {
     json_t *notes = json_array();
     for (size_t i = 0; i < jm_report_note_count(report); i++)
-        if (!append(&notes, text(jm_report_note(report, i)))) break;
+        if (!append(&notes, jm__json_text(jm_report_note(report, i)))) break;
     return notes;
 }
 
@@ -167,7 +149,7 @@ static json_t *report_object(const jm_report *report)
     const jm_report_options *options = jm_report_options_get(report);
     json_t *quality = json_object(), *overhead = json_object();
     json_t *object = json_pack("{ss ss so}", "version", jm_version(), "by", jm_by_text(options->by), "phase",
-                               text(options->phase));
+                               jm__json_text(options->phase));
     bool whole = add_summary(object, report, JM_IN_REPORT) && add_summary(quality, report, JM_IN_QUALITY) &&
                  add_summary(overhead, report, JM_IN_OVERHEAD) &&
                  json_object_set_new(quality, "notes", notes_array(report)) == 0 &&
