@@ -172,9 +172,14 @@ JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *e
 /* The formats of jm_export, by name. */
 #define JM_EXPORT_FORMAT_MAP(X)                                                                              \
     X(csv)                                                                                                   \
-    X(json)
+    X(json)                                                                                                  \
+    X(folded)                                                                                                \
+    X(speedscope)                                                                                            \
+    X(chrome)                                                                                                \
+    X(openmetrics)
 
-/* `joulemap export`: one of them into an open stream. */
+/* `joulemap export`: one of them into an open stream. What each is: docs/report.md. NOT_FOUND: folded stacks
+ * of rows without any joules. */
 JM_API jm_status jm_export(jm_recording *recording, const char *format, const jm_report_options *options,
                            FILE *out, jm_error *err);
 

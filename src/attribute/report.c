@@ -155,6 +155,17 @@ const jm_row *jm_report_row(const jm_report *report, size_t row)
     return row < report->rows.count ? &report->rows.items[row] : NULL;
 }
 
+const jm__dataset *jm__report_dataset(const jm_report *report)
+{
+    return report->attribution.dataset;
+}
+
+size_t jm__report_row_span(const jm_report *report, size_t row)
+{
+    size_t node = report->rows.nodes.items[row];
+    return node != JM__NO_NODE ? report->tree.nodes.items[node].span : JM__NO_SPAN;
+}
+
 const jm_report_totals *jm_report_totals_get(const jm_report *report)
 {
     return &report->totals;

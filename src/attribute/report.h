@@ -9,4 +9,11 @@
 jm_status jm__report_from_dataset(jm_report **out, const jm__dataset *dataset,
                                   const jm_report_options *options, jm_error *err);
 
+/* What the report is of; lives as long as the report (jm_report_create). */
+const jm__dataset *jm__report_dataset(const jm_report *report);
+
+/* The span that a row of JM_BY_SPAN is, an index into the dataset's; JM__NO_SPAN (work/span_index.h) for rows
+ * that are none. */
+size_t jm__report_row_span(const jm_report *report, size_t row);
+
 #endif

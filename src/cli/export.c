@@ -131,9 +131,13 @@ const cli_verb cli_verb_export = {
     .summary = "write a recording's rows for other programs",
     .description = "Writes all rows of a view, with every figure in full. CSV has a header with the unit in "
                    "each name, and "
-                   "an empty field where there is no figure. JSON is that of `joulemap report --json`.\n"
+                   "an empty field where there is no figure. JSON is that of `joulemap report --json`. "
+                   "For flame graphs of joules there are folded stacks (flamegraph.pl) and the file of "
+                   "speedscope; chrome is a trace of spans, power and clock for Perfetto. "
+                   "OpenMetrics has a counter a row.\n"
                    "\n"
-                   "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n",
+                   "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n"
+                   "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",
     .options = options_table,
     .min_operands = 1,
     .max_operands = 1,

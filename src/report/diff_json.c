@@ -1,7 +1,7 @@
 /* A diff as JSON: all rows, every figure in full, null where there is none. */
 #include "base/status.h"
 #include "report/diff_parts.h"
-#include "report/json_value.h"
+#include "report/json_add.h"
 
 static json_t *row_object(const jm_diff_row *row, bool is_total)
 {

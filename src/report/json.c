@@ -1,10 +1,9 @@
 /* The report as JSON: every figure in full, null where there is none. */
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "report/json_value.h"
+#include "report/json_add.h"
 
 #include <joulemap/report.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

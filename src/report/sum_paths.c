@@ -8,8 +8,10 @@
 static jm_status nothing_matches(const jm_report *report, const char *pattern, jm_error *err)
 {
     size_t count = jm_report_row_count(report), inner = 0; /* which shows how paths are written */
-    for (size_t i = 0; i < count; i++)
-        if (jm_report_row(report, i)->depth > jm_report_row(report, inner)->depth) inner = i;
+    for (size_t i = 0; i < count; i++) {
+        const jm_row *row = jm_report_row(report, i);
+        if (row->path[0] != '(' && row->depth > jm_report_row(report, inner)->depth) inner = i;
+    }
     return jm__fail(err, JM_USAGE, 0, "jm_report_sum_paths",
                     "no row's path matches \"%s\"; paths are such as \"%s\"", pattern,
                     count > 0 ? jm_report_row(report, inner)->path : "");

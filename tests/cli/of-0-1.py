@@ -41,6 +41,8 @@ def by_key(report: dict) -> dict[tuple, dict]:
     seen: Counter[tuple] = Counter()
     rows = {}
     for row in report["rows"]:
+        if row["kind"] == "gap":  # parts of (idle), which 0.1 did not tell apart
+            continue
         key = (row["path"], row["name"], row["kind"], row["depth"])
         rows[(*key, seen[key])] = row
         seen[key] += 1

@@ -1,6 +1,8 @@
 /* The accessors of report.h over a report made by hand. */
 #include "fake_report.h"
 
+#include "attribute/report.h"
+
 #include <math.h>
 
 jm_report fake_report;
@@ -28,6 +30,16 @@ size_t jm_report_row_count(const jm_report *report)
 const jm_row *jm_report_row(const jm_report *report, size_t row)
 {
     return row < report->row_count ? &report->rows[row] : NULL;
+}
+
+const jm__dataset *jm__report_dataset(const jm_report *report)
+{
+    return report->dataset;
+}
+
+size_t jm__report_row_span(const jm_report *report, size_t row)
+{
+    return report->spans[row];
 }
 
 const jm_report_totals *jm_report_totals_get(const jm_report *report)

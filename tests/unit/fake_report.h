@@ -14,7 +14,9 @@ struct jm_report {
     jm_report_options options;
     const jm_report_board *boards;
     size_t board_count;
-    size_t essential_notes; /* the first so many */
+    size_t essential_notes;            /* the first so many */
+    const struct jm__dataset *dataset; /* of the inside, attribute/report.h */
+    const size_t *spans;
 };
 
 /* A row of these values; fields that a row has besides stay 0. */

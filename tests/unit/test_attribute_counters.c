@@ -118,7 +118,7 @@ static void compare_powers(tally *t, const jm_report *report)
     size_t count = read_truth(hidden, "truth.csv", "name", "energy_j");
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
-        if (row->name[0] == '(') continue; /* idle, unresolved */
+        if (row->path[0] == '(') continue; /* idle and its gaps, unresolved */
         double truth_j = value_of(hidden, count, row->name);
         t->errors[t->count++] = fabs(row->energy_j / truth_j - 1);
         t->inside += row->energy_low_j <= truth_j && truth_j <= row->energy_high_j;

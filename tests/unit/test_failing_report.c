@@ -250,6 +250,7 @@ static char *tell_outlet(void *context)
 static void test_an_export_without_memory_is_an_error_or_the_same_export(void **state)
 {
     (void)state;
+    static const char *const by_jansson[] = {"json", "speedscope", "chrome", NULL};
     jm__writer *writer;
     outlet o = {.format = "csv"};
     assert_int_equal(jm__writer_create(&writer, NULL, false, NULL), JM_OK);
@@ -257,8 +258,14 @@ static void test_an_export_without_memory_is_an_error_or_the_same_export(void **
     assert_int_equal(jm__writer_recording(writer, &o.recording, NULL), JM_OK);
     const failing_trial trial = {"export", &o, export, tell_outlet, drop_outlet, failing_for_memory};
     failing_each(&trial, FAILING_MEMORY);
-    o.format = "json";
-    failing_each(&trial, FAILING_OWN_MEMORY);
+    o.format = "folded";
+    failing_each(&trial, FAILING_MEMORY);
+    o.format = "openmetrics";
+    failing_each(&trial, FAILING_MEMORY);
+    for (const char *const *format = by_jansson; *format != NULL; format++) {
+        o.format = *format;
+        failing_each(&trial, FAILING_OWN_MEMORY);
+    }
     assert_int_equal(jm__writer_close(writer, NULL), JM_OK);
 }
 

@@ -374,6 +374,50 @@ static void test_a_span_of_no_length_holds_nothing_after_it(void **state)
     syn_free(s);
 }
 
+/* Idle time is told by the length of its gaps, each a row with how many there were. */
+static void test_idle_time_is_told_by_its_gaps(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(21, 1, 20000);
+    int64_t class_id = syn_class(s, "work", 1, 400), now = 1000000000;
+    static const int64_t gaps_ns[] = {20000, 30000, 500000, 5000000, 100000000};
+    for (size_t i = 0; i < sizeof gaps_ns / sizeof *gaps_ns; i++) {
+        syn_kernel(s, class_id, 0, 0, now, now + 100000000);
+        now += 100000000 + gaps_ns[i];
+    }
+    syn_kernel(s, class_id, 0, 0, now, now + 100000000);
+    syn_measure(s, 0, 500000000, 2500000000);
+    syn_finish(s);
+    static const jm_by views[] = {JM_BY_LAYER, JM_BY_KERNEL, JM_BY_TYPE, JM_BY_SPAN};
+    for (size_t v = 0; v < sizeof views / sizeof *views; v++) {
+        jm_report *report = report_of(&s->dataset, views[v]);
+        static const struct {
+            const char *path;
+            int64_t gaps;
+            double seconds;
+        } wanted[] = {{"(idle)/between kernels, < 50 us", 2, 50e-6},
+                      {"(idle)/host late, < 1 ms", 1, 500e-6},
+                      {"(idle)/waiting, 1 to 20 ms", 1, 5e-3},
+                      {"(idle)/waiting, > 20 ms", 2, 0.1 + 0.79445}, /* and after the last */
+                      {"(idle)/before the first kernel", 1, 0.5}};
+        const jm_row *idle = row_of(report, "(idle)");
+        double energy_j = 0, seconds = 0;
+        for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+            const jm_row *gap = row_of(report, wanted[i].path);
+            assert_string_equal(gap->kind, "gap");
+            assert_int_equal(gap->depth, 1);
+            assert_int_equal(gap->calls, wanted[i].gaps);
+            assert_true(fabs(gap->busy_s - wanted[i].seconds) < 1e-6);
+            energy_j += gap->energy_j;
+            seconds += gap->busy_s;
+        }
+        assert_true(fabs(idle->busy_s - seconds) < 1e-9 && fabs(idle->energy_j - energy_j) < 1e-6 * energy_j);
+        assert_true(idle->energy_self_j == 0);
+        jm_report_free(report);
+    }
+    syn_free(s);
+}
+
 /* Two steps of 8 and 4 samples; the first is cut into two of 4 that are no more samples. */
 static void test_samples_are_counted_once(void **state)
 {
@@ -439,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_pieces_beyond_a_file_limit_stay_in_memory),
         cmocka_unit_test(test_any_length_of_time_is_one_piece),
         cmocka_unit_test(test_a_kernel_far_away_costs_a_piece_and_no_more),
+        cmocka_unit_test(test_idle_time_is_told_by_its_gaps),
         cmocka_unit_test(test_forty_phases_inside_each_other_keep_their_energy),
         cmocka_unit_test(test_a_phase_with_a_slash_is_not_the_phase_inside_another),
     };

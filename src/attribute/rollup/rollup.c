@@ -120,16 +120,29 @@ static void add_work(jm__views *v, size_t b)
     }
 }
 
+/* What gaps of a length mean to who looks for their cause. */
+static const char *const gap_texts[JM_IDLE_STATES] = {
+    [JM_IDLE_BEFORE] = "before the first kernel", [JM_IDLE_50_US] = "between kernels, < 50 us",
+    [JM_IDLE_1_MS] = "host late, < 1 ms",         [JM_IDLE_20_MS] = "waiting, 1 to 20 ms",
+    [JM_IDLE_LONG] = "waiting, > 20 ms",
+};
+
+/* Idle time by the length of its gaps; where that is not known (no kernels), as a whole. */
 static void add_idle(jm__views *v, size_t b)
 {
     const jm__board_part *part = &v->a->boards[b];
     const jm__board_work *work = part->work;
-    size_t node = jm__tree_node(v->tree, JM__NO_NODE, "(idle)", "(idle)", "idle");
-    if (node == JM__NO_NODE) return;
-    for (size_t k = work->columns.class_columns; k < work->columns.count; k++) {
+    size_t idle = jm__tree_node(v->tree, JM__NO_NODE, "(idle)", "(idle)", "idle");
+    for (size_t k = work->columns.class_columns; idle != JM__NO_NODE && k < work->columns.count; k++) {
         if (work->seconds[k] == 0) continue;
-        v->tree->nodes.items[node].busy_s += work->seconds[k];
-        v->tree->nodes.items[node].boards |= jm__board_bit(b);
+        size_t state = k - work->columns.class_columns, node = idle;
+        if (!work->from_host) node = jm__view_node_under(v, idle, gap_texts[state], "gap");
+        if (node == JM__NO_NODE) return;
+        jm__node *row = &v->tree->nodes.items[node];
+        row->busy_s += work->seconds[k];
+        row->boards |= jm__board_bit(b);
+        if (node != idle) row->calls += work->tally.gaps[state];
+        v->tree->nodes.items[idle].boards |= jm__board_bit(b);
         jm__tree_add(v->tree, node, (uint32_t)(part->first_column + k), work->seconds[k]);
     }
 }

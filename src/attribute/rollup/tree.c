@@ -70,6 +70,7 @@ void jm__tree_init(jm__tree *tree)
 static size_t push_node(jm__tree *tree, size_t parent, const char *name, const char *path, const char *kind)
 {
     jm__node node = {.parent = parent,
+                     .span = JM__NO_SPAN,
                      .alike = tree->nodes.count,
                      .name = name,
                      .path = path,

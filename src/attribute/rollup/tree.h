@@ -3,6 +3,7 @@
 #define JM_ATTRIBUTE_ROLLUP_TREE_H
 
 #include "attribute/fit/cell.h"
+#include "attribute/work/span_index.h"
 #include "base/map.h"
 #include "base/text_store.h"
 #include "base/vec.h"
@@ -22,6 +23,7 @@ static inline jm__board_set jm__board_bit(size_t board)
 
 typedef struct jm__node {
     size_t parent;    /* JM__NO_NODE: top; always created before its children */
+    size_t span;      /* by="span": the one that it is, by index; JM__NO_SPAN: none */
     size_t alike;     /* the first node with this path and kind: itself, unless each span has a row */
     const char *name; /* all texts belong to the tree or outlive it */
     const char *path;

@@ -279,7 +279,9 @@ size_t jm__view_span_node(jm__views *v, size_t span)
         bool layer = jm__span_kind_is_layer(span_of(v, s)->kind) && dot != NULL && dot[1] != '\0';
         node =
             jm__tree_new(v->tree, node, layer ? dot + 1 : path, path, jm_span_kind_text(span_of(v, s)->kind));
-        if (node != JM__NO_NODE) v->of_span[s] = node + 1;
+        if (node == JM__NO_NODE) break;
+        v->tree->nodes.items[node].span = s;
+        v->of_span[s] = node + 1;
     }
     jm__vec_free(&chain);
     return v->tree->failed ? JM__NO_NODE : node;

@@ -51,6 +51,7 @@ static bool pass_idle(jm__sweep *s, int64_t to_ns)
     jm__seconds seconds = inside(s, to_ns);
     s->tally->idle[state].report_s += seconds.report_s;
     s->tally->idle[state].learn_s += seconds.learn_s;
+    s->tally->gaps[state] += seconds.report_s > 0;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
     s->now_ns = to_ns;
     return true;

@@ -64,8 +64,10 @@ bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of)
         fine = add_use(&fresh, &tally->uses.items[u], final_of[u]);
     for (size_t i = 0; fine && i < tally->cells.count; i++)
         fine = add_cell(&fresh, &tally->cells.items[i], final_of[tally->cells.items[i].use]);
-    for (size_t s = 0; s < JM_IDLE_STATES; s++)
+    for (size_t s = 0; s < JM_IDLE_STATES; s++) {
         fresh.idle[s] = tally->idle[s];
+        fresh.gaps[s] = tally->gaps[s];
+    }
     jm__tally_free(tally);
     *tally = fresh;
     return fine;

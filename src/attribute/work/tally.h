@@ -36,8 +36,9 @@ typedef struct jm__work_cell {
 typedef struct jm__tally {
     JM_VEC(jm__use_sum) uses;
     jm__seconds idle[JM_IDLE_STATES];
-    JM_VEC(jm__work_cell) cells; /* in order of their first item */
-    jm__map by_row;              /* numbers of cells */
+    int64_t gaps[JM_IDLE_STATES]; /* inside the report's windows, in part at least */
+    JM_VEC(jm__work_cell) cells;  /* in order of their first item */
+    jm__map by_row;               /* numbers of cells */
 } jm__tally;
 
 void jm__tally_free(jm__tally *tally);

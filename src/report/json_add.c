@@ -1,26 +1,7 @@
-/* Values of JSON, and their way into a text. */
-#include "report/json_value.h"
+/* The way of JSON into a text. */
+#include "report/json_add.h"
 
-#include "base/utf8.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-json_t *jm__json_real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-json_t *jm__json_text(const char *value)
-{
-    if (value == NULL) return json_null();
-    jm__strbuf clean = {0};
-    jm__utf8_add(&clean, value, false);
-    char *whole = jm__strbuf_take(&clean);
-    json_t *string = whole != NULL ? json_string(whole) : NULL;
-    free(whole);
-    return string;
-}
+#include <string.h>
 
 /* Where a value's text goes, and how deep inside others it stands. */
 typedef struct place {

@@ -1,0 +1,101 @@
+/* OpenMetrics text, for Prometheus and what reads its format: a counter a row, of the row alone, so that
+ * sum() is the total. https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md */
+#include "base/status.h"
+#include "base/utf8.h"
+#include "export/format.h"
+#include "export/stacks.h"
+
+#include <joulemap/joulemap.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* key="value", after a comma if it is not the first; whole UTF-8. */
+static void add_label(jm__strbuf *out, const char *key, const char *value)
+{
+    jm__strbuf clean = {0};
+    jm__utf8_add(&clean, value, false);
+    jm__strbuf_format(out, "%s%s=\"", out->length > 0 ? "," : "", key);
+    for (size_t i = 0; i < clean.length; i++) {
+        char c = clean.text[i];
+        if (c == '\n')
+            jm__strbuf_add(out, "\\n");
+        else if (c == '\\' || c == '"')
+            jm__strbuf_format(out, "\\%c", c);
+        else
+            jm__strbuf_add_bytes(out, &c, 1);
+    }
+    jm__strbuf_add(out, "\"");
+    out->failed |= clean.failed;
+    jm__strbuf_free(&clean);
+}
+
+/* A metric's description; its name has the unit at its end, as the format wants it. */
+static void begin(FILE *out, const char *name, const char *type, const char *unit, const char *help)
+{
+    fprintf(out, "# TYPE %s %s\n", name, type);
+    if (unit != NULL) fprintf(out, "# UNIT %s %s\n", name, unit);
+    fprintf(out, "# HELP %s %s\n", name, help);
+}
+
+/* A sample for each frame (a set of labels may come only once) with the sum of what its rows have. None for
+ * 0: it may be that nothing is known. */
+static bool write_rows(const jm__stacks *s, const char *name, const double *values, FILE *out)
+{
+    double *sums = calloc(s->count + 1, sizeof *sums);
+    bool whole = sums != NULL;
+    for (size_t i = 0; whole && i < s->count; i++)
+        sums[s->frame[i]] += values[i];
+    for (size_t i = 0; whole && i < s->count; i++) {
+        const jm_row *row = jm_report_row(s->report, i);
+        jm__strbuf labels = {0};
+        if (sums[i] == 0) continue;
+        add_label(&labels, "name", row->name);
+        add_label(&labels, "path", row->path);
+        add_label(&labels, "kind", row->kind);
+        add_label(&labels, "boards", row->boards);
+        whole = !labels.failed;
+        if (whole) fprintf(out, "%s_total{%s} %.15g\n", name, labels.text, sums[i]);
+        jm__strbuf_free(&labels);
+    }
+    free(sums);
+    return whole;
+}
+
+static void write_total(const char *name, const char *unit, const char *help, double value, FILE *out)
+{
+    if (!isfinite(value)) return;
+    begin(out, name, "gauge", unit, help);
+    fprintf(out, "%s %.15g\n", name, value);
+}
+
+static bool write_metrics(const jm__stacks *s, FILE *out)
+{
+    const jm_report_totals *totals = jm_report_totals_get(s->report);
+    begin(out, "joulemap", "info", NULL, "What wrote this, of which rows.");
+    fprintf(out, "joulemap_info{version=\"%s\",by=\"%s\",simulated=\"%s\"} 1\n", jm_version(),
+            jm_by_text(jm_report_options_get(s->report)->by), totals->simulated ? "true" : "false");
+    write_total("joulemap_recording_energy_joules", "joules", "Joules of all boards.", totals->total_energy_j,
+                out);
+    write_total("joulemap_recording_duration_seconds", "seconds", "Seconds that the joules are of.",
+                totals->duration_s, out);
+    begin(out, "joulemap_energy_joules", "counter", "joules",
+          "Joules of a row without the rows inside it; all together are those of the recording.");
+    if (!write_rows(s, "joulemap_energy_joules", s->energy_j, out)) return false;
+    begin(out, "joulemap_busy_seconds", "counter", "seconds",
+          "Seconds of a row's work without the rows inside it.");
+    if (!write_rows(s, "joulemap_busy_seconds", s->busy_s, out)) return false;
+    fputs("# EOF\n", out);
+    return true;
+}
+
+static jm_status write_openmetrics(jm_recording *recording, const jm_report_options *options, FILE *out,
+                                   jm_error *err)
+{
+    jm__stacks stacks;
+    JM_TRY(jm__stacks_make(&stacks, recording, options, err));
+    bool whole = write_metrics(&stacks, out);
+    jm__stacks_free(&stacks);
+    return whole ? JM_OK : jm__no_memory(err, "jm_export");
+}
+
+const jm__export_format jm__export_openmetrics = {"openmetrics", write_openmetrics};
