@@ -43,7 +43,7 @@ for name in ("live", "kernels", "small"):
             if not open_until:
                 roots[one["name"], one["cat"]] += one["args"]["energy_j"]
             open_until.append(end)
-    rows = [row for row in report["rows"] if row["kind"] not in ("idle", "outside", "unresolved")]
+    rows = [row for row in report["rows"] if row["kind"] not in ("idle", "gap", "outside", "unresolved")]
     wanted = collections.Counter()
     for row in rows:
         if row["depth"] == 0:
