@@ -5,6 +5,7 @@
 #include "report/diff_parts.h"
 #include "report/kernel_name.h"
 #include "report/table.h"
+#include "report/wrap.h"
 
 #include <math.h>
 #include <string.h>
@@ -117,27 +118,6 @@ static bool fill_table(jm__table *table, const jm_diff *diff, const jm__energy_s
     return filled;
 }
 
-/* Words beyond column `width` go onto the next line. */
-static void add_wrapped(jm__strbuf *out, const char *text, size_t width)
-{
-    jm__strbuf clean = {0};
-    jm__utf8_add(&clean, text, true);
-    size_t column = 0;
-    for (const char *word = clean.text; word != NULL && *word != '\0';) {
-        size_t bytes = strcspn(word, " "), wide = 0;
-        for (size_t i = 0; i < bytes; i++)
-            wide += !jm__utf8_continues(word + i);
-        bool breaks = width > 0 && column > 0 && column + 1 + wide > width;
-        if (column > 0) jm__strbuf_add(out, breaks ? "\n" : " ");
-        column = breaks || column == 0 ? wide : column + 1 + wide;
-        jm__strbuf_add_bytes(out, word, bytes);
-        word += bytes + (word[bytes] == ' ');
-    }
-    jm__strbuf_add(out, "\n");
-    if (clean.failed) out->failed = true;
-    jm__strbuf_free(&clean);
-}
-
 static void add_gpus(jm__strbuf *line, const jm_diff *diff)
 {
     static const char *const words[JM_SAMENESS_COUNT] = {
@@ -187,7 +167,7 @@ static void add_verdicts(jm__strbuf *out, const jm_diff *diff, size_t width)
         jm__strbuf line = {0};
         jm__strbuf_format(&line, "%s is %s: %s", diff->sides[r].name, quality[r]->verdict,
                           quality[r]->verdict_reason);
-        add_wrapped(out, line.text != NULL ? line.text : "", width);
+        jm__wrap(out, "", 0, line.text != NULL ? line.text : "", width);
         out->failed = out->failed || line.failed;
         jm__strbuf_free(&line);
     }
@@ -202,12 +182,12 @@ static void add_notes(jm__strbuf *out, const jm_diff *diff, size_t width)
     add_gpus(&line, diff);
     add_conditions(&line, jm_report_quality_get(diff->sides[0].report),
                    jm_report_quality_get(diff->sides[1].report));
-    add_wrapped(out, line.text != NULL ? line.text : "", width);
+    jm__wrap(out, "", 0, line.text != NULL ? line.text : "", width);
     out->failed = out->failed || line.failed;
     jm__strbuf_free(&line);
     add_verdicts(out, diff, width);
-    add_wrapped(out, "\302\261 is half of the 95 % interval, of energies relative to the GPU's own sensor.",
-                width);
+    jm__wrap(out, "", 0,
+             "\302\261 is half of the 95 % interval, of energies relative to the GPU's own sensor.", width);
 }
 
 /* Titles that live as long as the table. */

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "report/rows_table.h"
+#include "report/wrap.h"
 
 #include <joulemap/report.h>
 #include <math.h>
@@ -21,33 +22,10 @@ static void add_title(jm__strbuf *out, const jm_report *report)
     jm__strbuf_add(out, "\n\n");
 }
 
-/* "name      text", words after column `width` on lines of their own below the text. */
 static void add_fact(jm__strbuf *out, const char *name, const char *text, size_t width)
 {
     enum { INDENT = 10 };
-    jm__strbuf clean = {0};
-    jm__utf8_add(&clean, text, true);
-    jm__strbuf_format(out, "%-*s", INDENT, name);
-    size_t column = INDENT;
-    for (const char *word = clean.text; word != NULL && *word != '\0';) {
-        size_t bytes = strcspn(word, " ");
-        size_t wide = 0;
-        for (size_t i = 0; i < bytes; i++)
-            wide += ((unsigned char)word[i] & 0xC0) != 0x80;
-        if (width > 0 && column > INDENT && column + 1 + wide > width) {
-            jm__strbuf_format(out, "\n%*s", INDENT, "");
-            column = INDENT;
-        } else if (column > INDENT) {
-            jm__strbuf_add(out, " ");
-            column++;
-        }
-        jm__strbuf_add_bytes(out, word, bytes);
-        column += wide;
-        word += bytes + (word[bytes] == ' ');
-    }
-    jm__strbuf_add(out, "\n");
-    if (clean.failed) out->failed = true;
-    jm__strbuf_free(&clean);
+    jm__wrap(out, name, INDENT, text, width);
 }
 
 /* What a reader has to know first: how far the figures can be trusted, and why no further. */
