@@ -101,11 +101,23 @@ static bool is_around(const rows_around *around, int64_t row)
     return false;
 }
 
+/* The row has its whole path for a key, in place of the one it has in the map. */
+static bool make_way(jm__matched_row *row, jm__map *by_key, const jm_report *report, size_t i)
+{
+    const char *key = row->key;
+    jm__map_remove(by_key, &key);
+    free(row->key);
+    row->key = key_of(report, i, false);
+    key = row->key;
+    return key != NULL && jm__map_put(by_key, &key, (jm__map_value){.id = (int64_t)i});
+}
+
 /* Of rows inside each other that have one key the outermost stays. Elsewhere a model may be there twice, as
- * it is and wrapped: then the second has its whole path for a key. */
-static bool give_key(jm__matched_row *mine, jm__map *by_key, const rows_around *around,
+ * it is and wrapped: then the wrapped one, or else the second, has its whole path for a key. */
+static bool give_key(jm__matched_row *rows, jm__map *by_key, const rows_around *around,
                      const jm_report *report, size_t i)
 {
+    jm__matched_row *mine = &rows[i];
     mine->key = key_of(report, i, true);
     if (mine->key == NULL) return false;
     const char *key = mine->key;
@@ -113,10 +125,17 @@ static bool give_key(jm__matched_row *mine, jm__map *by_key, const rows_around *
     mine->left_out = is_bare(report, i) || (before != NULL && is_around(around, before->id));
     if (mine->left_out) return true;
     if (before != NULL) {
+        char *whole = key_of(report, i, false);
+        if (whole == NULL) return false;
+        bool wrapped = strcmp(whole, mine->key) != 0;
+        size_t other = (size_t)before->id;
+        if (!wrapped && !make_way(&rows[other], by_key, report, other)) {
+            free(whole);
+            return false;
+        }
         free(mine->key);
-        mine->key = key_of(report, i, false);
-        if (mine->key == NULL) return false;
-        key = mine->key;
+        mine->key = whole;
+        key = whole;
     }
     return jm__map_put(by_key, &key, (jm__map_value){.id = (int64_t)i});
 }
@@ -130,7 +149,7 @@ static bool list_rows(jm__matched_row *rows, jm__map *by_key, const jm_report *r
     for (size_t i = 0; fine && i < jm_report_row_count(report); i++) {
         int32_t depth = jm_report_row(report, i)->depth;
         leave_rows(&around, depth);
-        fine = give_key(&rows[i], by_key, &around, report, i) && enter_row(&around, i, depth, &rows[i]);
+        fine = give_key(rows, by_key, &around, report, i) && enter_row(&around, i, depth, &rows[i]);
     }
     jm__vec_free(&around);
     return fine;

@@ -19,6 +19,7 @@ enum { COLUMNS = 4, NAME_OF_RUN = 14, NARROWEST_NAME = 17 };
 static double weight_of(const jm_diff *diff, const jm_diff_row *row)
 {
     const jm_diff_row *total = &diff->total;
+    if (!isfinite(row->a_j) && !isfinite(row->b_j)) return shown_share; /* not known is not small */
     double a = fabs(row->a_j / total->a_j), b = fabs(row->b_j / total->b_j);
     double share = fmax(isfinite(a) ? a : 0, isfinite(b) ? b : 0);
     bool known = total->a_j > 0 || total->b_j > 0; /* else there are no shares: all are shown */

@@ -33,6 +33,7 @@ typedef struct folder {
     size_t *end;    /* of each row: the first behind its subtree */
     uint64_t *look; /* of each row: kinds, types and names in its subtree */
     bool expand;
+    size_t asked;           /* covariances */
     JM_VEC(candidate) pool; /* siblings stand together */
     JM_VEC(task) tasks;     /* the next one last: layers may lie in each other by the ten thousand */
 } folder;
@@ -88,8 +89,11 @@ static int by_look(const void *left, const void *right, void *context)
     return looks != 0 ? looks : (a->row > b->row) - (a->row < b->row);
 }
 
-static double variance_apart(const folder *f, size_t a, size_t b)
+/* NAN if it is not known, or too many were asked for: each takes a walk through the whole report. */
+static double variance_apart(folder *f, size_t a, size_t b)
 {
+    enum { MOST_ASKED = 1000 };
+    if (f->asked++ >= MOST_ASKED) return NAN;
     double own = 0, other = 0, common = 0;
     if (jm_report_covariance(f->report, a, a, &own, NULL) != JM_OK ||
         jm_report_covariance(f->report, b, b, &other, NULL) != JM_OK ||
@@ -98,13 +102,14 @@ static double variance_apart(const folder *f, size_t a, size_t b)
     return fmax(0, own + other - 2 * common);
 }
 
-static bool has_equal_energy(const folder *f, size_t row, size_t usual)
+static bool is_equal(folder *f, size_t row, size_t usual)
 {
     double energy_j = row_of(f, row)->energy_j, usual_j = row_of(f, usual)->energy_j;
     double apart_j = fabs(energy_j - usual_j);
+    if (row_of(f, row)->calls != row_of(f, usual)->calls) return false;
     if (!isfinite(apart_j)) return isfinite(energy_j) == isfinite(usual_j);
     if (apart_j <= equal_share * fabs(usual_j)) return true;
-    return !(apart_j > equal_deviations * sqrt(variance_apart(f, row, usual)));
+    return apart_j <= equal_deviations * sqrt(variance_apart(f, row, usual));
 }
 
 static int by_energy(const void *left, const void *right, void *context)
@@ -130,7 +135,7 @@ static size_t part_equals(folder *f, candidate *items, size_t count)
     qsort_r(items, count, sizeof *items, by_energy, f);
     size_t usual = items[count / 2].row, equal = 0;
     for (size_t i = 0; i < count; i++) {
-        if (items[i].row != usual && !has_equal_energy(f, items[i].row, usual)) continue;
+        if (items[i].row != usual && !is_equal(f, items[i].row, usual)) continue;
         candidate moved = items[i];
         items[i] = items[equal];
         items[equal++] = moved;
@@ -146,46 +151,40 @@ static size_t part_equals(folder *f, candidate *items, size_t count)
 static void add_name(jm__strbuf *out, const folder *f, const candidate *items, size_t count, bool most)
 {
     enum { NAMED = 3 };
-    const char *last = row_of(f, items[0].row)->name;
-    size_t names = 1;
-    jm__strbuf list = {0};
-    jm__strbuf_add(&list, last);
-    for (size_t i = 1; i < count && names <= NAMED; i++) {
+    const char *names[NAMED + 1];
+    size_t different = 0;
+    for (size_t i = 0; i < count && different <= NAMED; i++) {
         const char *name = row_of(f, items[i].row)->name;
-        if (strcmp(name, last) == 0) continue;
-        last = name;
-        jm__strbuf_format(&list, ",%s", ++names > NAMED ? ".." : name);
+        size_t same = 0;
+        while (same < different && strcmp(names[same], name) != 0)
+            same++;
+        if (same == different) names[different++] = name;
     }
-    jm__strbuf_add(out, names > 1 && most ? "*" : list.text != NULL ? list.text : "");
-    if (list.failed) out->failed = true;
-    jm__strbuf_free(&list);
+    if (different > 1 && most) {
+        jm__strbuf_add(out, "*");
+        return;
+    }
+    for (size_t i = 0; i < different; i++)
+        jm__strbuf_format(out, "%s%s", i > 0 ? "," : "", i < NAMED ? names[i] : "..");
 }
 
-static jm_status sum_up(const folder *f, const candidate *items, size_t count, jm_row *sum, jm_error *err)
+/* By adding up: intervals are found for the parts that are shown. */
+static void sum_up(const folder *f, const candidate *items, size_t count, jm_row *sum)
 {
     *sum = *row_of(f, items[0].row);
-    if (count == 1) return JM_OK; /* the report's own interval */
-    size_t *rows = malloc(count * sizeof *rows);
-    if (rows == NULL) return jm__no_memory(err, "jm__fold_make");
+    if (count == 1) return; /* the report's own interval */
     sum->calls = 0;
-    sum->busy_s = 0;
-    sum->share = 0;
+    sum->busy_s = sum->energy_j = sum->share = 0;
+    sum->energy_low_j = sum->energy_high_j = NAN;
     for (size_t i = 0; i < count; i++) {
         const jm_row *row = row_of(f, items[i].row);
-        rows[i] = items[i].row;
         sum->calls += row->calls;
         sum->busy_s += row->busy_s;
+        sum->energy_j += row->energy_j;
         sum->share += row->share;
         if (row->provenance > sum->provenance) sum->provenance = row->provenance;
     }
-    jm_sum together_j = {0};
-    jm_status status = jm_report_sum(f->report, rows, count, &together_j, err);
-    free(rows);
-    sum->energy_j = together_j.energy_j;
-    sum->energy_low_j = together_j.low_j;
-    sum->energy_high_j = together_j.high_j;
     sum->power_w = sum->busy_s > 0 ? sum->energy_j / sum->busy_s : NAN;
-    return status;
 }
 
 /* Children of all members, at the end of the pool. */
@@ -201,13 +200,17 @@ static jm_status find_children(folder *f, const task *t, jm_error *err)
     return JM_OK;
 }
 
-/* A list that is never called, with one part in it, is no line of its own: "layers" and "*" are "layers.*".
+/* A list that is never called and draws nothing itself, with one part in it, is no line of its own: "layers"
+ * and "*" are "layers.*".
  */
 static bool is_mere_list(const folder *f, const task *t, const candidate *children, size_t count)
 {
     if (f->expand || count == 0 || !children[0].numbered) return false;
-    for (size_t i = 0; i < t->count; i++)
-        if (row_of(f, f->pool.items[t->first + i].row)->calls > 0) return false;
+    for (size_t i = 0; i < t->count; i++) {
+        const jm_row *row = row_of(f, f->pool.items[t->first + i].row);
+        bool nothing_of_its_own = row->calls == 0 && row->energy_self_j == 0;
+        if (!nothing_of_its_own) return false;
+    }
     for (size_t i = 1; i < count; i++)
         if (compare_looks(f, &children[0], &children[i]) != 0) return false;
     return true;
@@ -266,12 +269,13 @@ static jm_status do_task(folder *f, const task *t, jm_error *err)
     jm__strbuf text = {0};
     if (t->above != NULL) jm__strbuf_format(&text, "%s.", t->above);
     add_name(&text, f, items, t->count, t->most);
-    jm__part part = {.name = jm__strbuf_take(&text), .members = t->count, .row = items[0].row};
+    jm__part part = {
+        .name = jm__strbuf_take(&text), .members = t->count, .row = items[0].row, .first = t->first};
     if (part.name == NULL) return jm__no_memory(err, "jm__fold_make");
     size_t children = f->pool.count;
     jm_status status = find_children(f, t, err);
     bool hidden = status == JM_OK && is_mere_list(f, t, f->pool.items + children, f->pool.count - children);
-    if (status == JM_OK) status = sum_up(f, f->pool.items + t->first, t->count, &part.sum, err);
+    sum_up(f, f->pool.items + t->first, t->count, &part.sum);
     part.sum.depth = t->depth;
     if (status == JM_OK && hidden)
         status = push_tasks(f, children, t->depth, part.name, err);
@@ -307,6 +311,10 @@ jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, jm
     f.look = calloc(f.count + 1, sizeof *f.look);
     jm_status status =
         f.end != NULL && f.look != NULL ? do_all(&f, err) : jm__no_memory(err, "jm__fold_make");
+    fold->rows = calloc(f.pool.count + 1, sizeof *fold->rows);
+    if (status == JM_OK && fold->rows == NULL) status = jm__no_memory(err, "jm__fold_make");
+    for (size_t i = 0; fold->rows != NULL && i < f.pool.count; i++)
+        fold->rows[i] = f.pool.items[i].row;
     for (size_t i = 0; i < f.tasks.count; i++)
         free(f.tasks.items[i].above);
     jm__vec_free(&f.tasks);
@@ -316,8 +324,19 @@ jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, jm
     return status;
 }
 
+jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__part *part, jm_error *err)
+{
+    if (part->members == 1) return JM_OK;
+    jm_sum sum = {0};
+    JM_TRY(jm_report_sum(report, fold->rows + part->first, part->members, &sum, err));
+    part->sum.energy_low_j = sum.low_j;
+    part->sum.energy_high_j = sum.high_j;
+    return JM_OK;
+}
+
 void jm__fold_free(jm__fold *fold)
 {
+    free(fold->rows);
     for (size_t i = 0; i < fold->parts.count; i++)
         free(fold->parts.items[i].name);
     jm__vec_free(&fold->parts);

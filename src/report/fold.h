@@ -7,19 +7,27 @@
 
 /* One row, or several that are the same part of equal layers. */
 typedef struct jm__part {
-    char *name; /* "attn"; "layers.*" of members that differ in their number alone */
-    jm_row sum; /* of all members: calls, time, energy with its interval, share; the rest is the first's */
+    char *name;     /* "attn"; "layers.*" of members that differ in their number alone */
+    jm_row sum;     /* of all members: calls, time, energy, share; the rest is the first's. The interval of
+                       several is missing until jm__fold_interval */
     size_t members; /* 1: it is that row */
     size_t row;     /* the first member's, among those of the report */
+    size_t first;   /* of the fold's rows: as many as there are members */
 } jm__part;
 
 typedef struct jm__fold {
     JM_VEC(jm__part) parts; /* parents before their children; sum.depth says where */
+    size_t *rows;           /* of the report, those of a part together */
 } jm__fold;
 
 /* `expand`: each row is a part of its own. Layers are equal if they have the same types and children below
- * them, and no member's energy is off by more than 5 % and three standard uncertainties of the difference. */
+ * them, were called equally often, and no member's energy is off by more than 5 % and three standard
+ * uncertainties of the difference. */
 jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, jm_error *err);
+
+/* Find the interval of a part, which walks through the whole report. */
+jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__part *part, jm_error *err);
+
 void jm__fold_free(jm__fold *fold);
 
 #endif

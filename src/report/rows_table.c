@@ -77,14 +77,14 @@ static const struct {
     bool is_energy; /* its title is the unit */
 } columns[] = {
     {.shape = {"x", false, 0}, write_members, SOME_ARE_SEVERAL},
-    {.shape = {"calls", false, 1}, write_calls, ALWAYS},
+    {.shape = {"calls", false, 4}, write_calls, ALWAYS},
     {.shape = {"each", false, 0}, write_each, BY_KERNEL},
-    {.shape = {"time", false, 2}, write_time, ALWAYS},
+    {.shape = {"time", false, 5}, write_time, ALWAYS},
     {.shape = {"energy", false, 0}, write_energy, ALWAYS, .adds_up = true, .is_energy = true},
     {.shape = {"\302\261", false, 0}, write_half, ALWAYS},
-    {.shape = {"power", false, 3}, write_power, ALWAYS},
-    {.shape = {"share", false, 0}, write_share, ALWAYS, .adds_up = true},
-    {.shape = {"known", true, 0}, write_known, ALWAYS},
+    {.shape = {"power", false, 6}, write_power, ALWAYS},
+    {.shape = {"share", false, 1}, write_share, ALWAYS, .adds_up = true},
+    {.shape = {"known", true, 2}, write_known, ALWAYS},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 _Static_assert((int)COLUMNS <= (int)JM_TABLE_COLUMNS, "a table has room for its columns");
@@ -257,21 +257,30 @@ static bool add_rest(jm__table *table, const view *v, const bool *chosen)
     return false;
 }
 
-static bool fill_table(jm__table *table, const view *v)
+static jm_status fill_chosen(jm__table *table, view *v, const bool *chosen, const char **sorted,
+                             jm_error *err)
 {
     size_t rows = jm_report_row_count(v->report);
+    bool one_by_one = jm_report_options_get(v->report)->by == JM_BY_SPAN;
+    for (size_t i = 0; i < v->fold.parts.count; i++) {
+        jm__part *part = &v->fold.parts.items[i];
+        if (!chosen[i]) continue;
+        JM_TRY(jm__fold_interval(&v->fold, v->report, part, err));
+        if (!add_line(table, v, part, kind_matters(sorted, rows, &part->sum, one_by_one)))
+            return jm__no_memory(err, "jm_report_text");
+    }
+    return add_rest(table, v, chosen) ? JM_OK : jm__no_memory(err, "jm_report_text");
+}
+
+static jm_status fill_table(jm__table *table, view *v, jm_error *err)
+{
     bool *chosen = choose_rows(v);
     const char **sorted = sort_paths(v->report);
-    bool one_by_one = jm_report_options_get(v->report)->by == JM_BY_SPAN;
-    bool filled = chosen != NULL && sorted != NULL;
-    for (size_t i = 0; i < v->fold.parts.count && filled; i++) {
-        const jm__part *part = &v->fold.parts.items[i];
-        if (chosen[i]) filled = add_line(table, v, part, kind_matters(sorted, rows, &part->sum, one_by_one));
-    }
-    if (filled) filled = add_rest(table, v, chosen);
+    jm_status status = chosen != NULL && sorted != NULL ? fill_chosen(table, v, chosen, sorted, err)
+                                                        : jm__no_memory(err, "jm_report_text");
     free(chosen);
     free(sorted);
-    return filled;
+    return status;
 }
 
 /* Energies are of a step, if there are several, unless those of the run are asked for. */
@@ -309,7 +318,7 @@ jm_status jm__rows_table(jm__table *table, const jm_report *report, const jm_tex
     jm_status status = jm__fold_make(&v.fold, report, options->expand, err);
     if (status == JM_OK) {
         set_up_columns(table, &v);
-        if (!fill_table(table, &v)) status = jm__no_memory(err, "jm_report_text");
+        status = fill_table(table, &v, err);
     }
     jm__fold_free(&v.fold);
     return status;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { GAP = 2, INDENT = 2, NARROWEST_NAME = 28 };
+enum { GAP = 2, INDENT = 2, NARROWEST_NAME = 28, LEAST_NAME = 16, MOST_INDENT = 64 };
 
 typedef struct layout {
     size_t name_width;
@@ -26,25 +26,44 @@ static size_t rest_width(const layout *at)
     return width;
 }
 
-/* Give up columns until the names have room. */
+/* The column to give up next, of those whose sacrifice is more than `above`; column_count if none is left. */
+static size_t victim_of(const layout *at, const jm__table *table, int above)
+{
+    size_t victim = table->column_count;
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (at->widths[c] == 0 || table->columns[c].sacrifice <= above) continue;
+        if (victim == table->column_count || table->columns[c].sacrifice > table->columns[victim].sacrifice)
+            victim = c;
+    }
+    return victim;
+}
+
+/* Give up columns until the names have `wanted` columns. */
+static void give_up(layout *at, const jm__table *table, size_t width, size_t wanted, int above)
+{
+    while (rest_width(at) + wanted > width) {
+        size_t victim = victim_of(at, table, above);
+        if (victim == table->column_count) return;
+        at->widths[victim] = 0;
+    }
+}
+
 static void make_room(layout *at, const jm__table *table, size_t width)
 {
     size_t narrowest = table->narrowest_name > 0 ? table->narrowest_name : NARROWEST_NAME;
     size_t wanted = at->name_width < narrowest ? at->name_width : narrowest;
-    while (rest_width(at) + wanted > width) {
-        size_t victim = table->column_count;
-        for (size_t c = 0; c < table->column_count; c++) {
-            if (at->widths[c] == 0 || table->columns[c].sacrifice == 0) continue;
-            if (victim == table->column_count ||
-                table->columns[c].sacrifice > table->columns[victim].sacrifice)
-                victim = c;
-        }
-        if (victim == table->column_count) break;
-        at->widths[victim] = 0;
-    }
+    give_up(at, table, width, wanted, JM_TABLE_LAST_RESORT);
+    size_t least = wanted < LEAST_NAME ? wanted : LEAST_NAME;
+    give_up(at, table, width, least, 0);
     size_t rest = rest_width(at);
-    size_t room = width > rest + wanted ? width - rest : wanted;
+    size_t room = width > rest + least ? width - rest : least;
     if (at->name_width > room) at->name_width = room;
+}
+
+static size_t indent_of(const jm__table_line *line)
+{
+    size_t indent = (size_t)line->depth * INDENT;
+    return indent < MOST_INDENT ? indent : MOST_INDENT;
 }
 
 static layout lay_out(const jm__table *table, size_t width)
@@ -54,8 +73,8 @@ static layout lay_out(const jm__table *table, size_t width)
         at.widths[c] = jm__utf8_columns(table->columns[c].title);
     for (size_t i = 0; i < table->lines.count; i++) {
         const jm__table_line *line = &table->lines.items[i];
-        at.name_width = larger(at.name_width, jm__utf8_columns(line->name) + strlen(line->suffix) +
-                                                  (size_t)line->depth * INDENT);
+        at.name_width =
+            larger(at.name_width, jm__utf8_columns(line->name) + strlen(line->suffix) + indent_of(line));
         for (size_t c = 0; c < table->column_count; c++)
             at.widths[c] = larger(at.widths[c], jm__utf8_columns(line->cells[c]));
     }
@@ -160,7 +179,7 @@ static int by_line(const void *left, const void *right)
 static size_t name_room(const layout *at, const jm__table_line *line, size_t *indent)
 {
     /* However deep the tree, half of the room is for the name. */
-    *indent = (size_t)line->depth * INDENT;
+    *indent = indent_of(line);
     if (*indent > at->name_width / 2) *indent = at->name_width / 2;
     return at->name_width - *indent;
 }

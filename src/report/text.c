@@ -119,9 +119,11 @@ static void add_notes(jm__strbuf *out, const jm_report *report, bool all, size_t
         else
             left_out++;
     }
-    if (left_out > 0)
-        jm__strbuf_format(out, "%zu more note%s, and how the fit went: --notes\n", left_out,
-                          left_out == 1 ? "" : "s");
+    if (left_out == 0) return;
+    char more[80];
+    snprintf(more, sizeof more, "%zu more note%s, and how the fit went: --notes", left_out,
+             left_out == 1 ? "" : "s");
+    jm__wrap(out, "", 0, more, width);
 }
 
 static void write_text(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
@@ -138,7 +140,7 @@ static void write_text(jm__strbuf *out, const jm_report *report, const jm_text_o
     jm__strbuf_add(out, "\n");
     if (options->notes) add_fit(out, totals, width);
     add_notes(out, report, options->notes, width);
-    jm__strbuf_add(out, "\302\261 is half of the 95 % interval, relative to the GPU's own sensor.\n");
+    jm__wrap(out, "", 0, "\302\261 is half of the 95 % interval, relative to the GPU's own sensor.", width);
 }
 
 jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out, jm_error *err)

@@ -164,6 +164,29 @@ static void test_what_only_looks_like_a_wrapper_stays(void **state)
     jm_diff_free(diff);
 }
 
+/* Whichever of them ran first: each is matched with itself, and with the bare one alone where there is no
+ * other. */
+static void test_a_wrapped_copy_that_ran_first_makes_way(void **state)
+{
+    (void)state;
+    static const jm_row both[] = {LAYER("blocks", "module.blocks", 0, 60, 1),
+                                  LAYER("0", "module.blocks.0", 1, 20, 1),
+                                  LAYER("blocks", "blocks", 0, 40, 1), LAYER("0", "blocks.0", 1, 10, 1)};
+    static const jm_row bare[] = {LAYER("blocks", "blocks", 0, 44, 1)};
+    jm_report a = REPORT(both, 100, 1), b = REPORT(bare, 44, 1);
+    jm_diff *diff = diff_of(&a, &a);
+    assert_int_equal(jm_diff_row_count(diff), 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(jm_diff_row_get(diff, i)->path, both[i].path);
+        assert_true(jm_diff_row_get(diff, i)->b_j == both[i].energy_j);
+    }
+    jm_diff_free(diff);
+    diff = diff_of(&a, &b);
+    assert_int_equal(jm_diff_row_count(diff), 4);
+    assert_true(row_of(diff, "blocks")->b_j == 44 && isnan(row_of(diff, "module.blocks")->b_j));
+    jm_diff_free(diff);
+}
+
 static void test_gains_cancel_board_by_board(void **state)
 {
     (void)state;
@@ -369,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_rows_are_matched_and_those_of_one_run_are_told),
         cmocka_unit_test(test_wrappers_count_for_nothing_wherever_they_stand),
         cmocka_unit_test(test_what_only_looks_like_a_wrapper_stays),
+        cmocka_unit_test(test_a_wrapped_copy_that_ran_first_makes_way),
         cmocka_unit_test(test_gains_cancel_board_by_board),
         cmocka_unit_test(test_single_spans_and_other_keys_are_refused),
         cmocka_unit_test(test_the_table_is_as_the_page_shows_it),
