@@ -50,7 +50,9 @@ static int decimals_for(double value, int digits)
 /* What rounds to nothing has no sign. */
 static void drop_sign_of_zero(char out[JM_CELL])
 {
-    if (out[0] == '-' && out[1 + strspn(out + 1, "0.")] == ' ') memmove(out, out + 1, strlen(out));
+    if (out[0] != '-') return;
+    char after = out[1 + strspn(out + 1, "0.")];
+    if (after == ' ' || after == '\0') memmove(out, out + 1, strlen(out));
 }
 
 static void format_plain(char out[JM_CELL], double value, const unit *units, size_t count, int digits)
@@ -102,7 +104,7 @@ void jm__format_scaled(char out[JM_CELL], double energy_j, const jm__energy_scal
         return;
     }
     snprintf(out, JM_CELL, "%.*f", scale->decimals, energy_j / scale->size_j);
-    if (out[0] == '-' && out[1 + strspn(out + 1, "0.")] == '\0') memmove(out, out + 1, strlen(out));
+    drop_sign_of_zero(out);
 }
 
 void jm__format_half(char out[JM_CELL], double energy_j, double low_j, double high_j)

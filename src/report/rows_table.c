@@ -1,6 +1,7 @@
 /* Which rows of a report are shown, and what is said of each. */
 #include "report/rows_table.h"
 
+#include "base/search.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "report/fold.h"
@@ -176,15 +177,9 @@ static bool kind_matters(const char **paths, size_t count, const jm_row *row, bo
 {
     if (row->name[0] == '(') return false;
     if (one_by_one) return true;
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (strcmp(paths[middle], row->path) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low + 1 < count && strcmp(paths[low + 1], row->path) == 0;
+    size_t at;
+    jm__search(at, count, strcmp(paths[at], row->path) < 0);
+    return at + 1 < count && strcmp(paths[at + 1], row->path) == 0;
 }
 
 static bool is_shown(const view *v, size_t column)

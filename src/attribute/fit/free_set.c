@@ -67,6 +67,12 @@ void jm__free_set_remove(jm__free_set *set, size_t place)
     rotate(set->matrix + n * n, set->turn, place, last);
 }
 
+void jm__free_set_keep(jm__free_set *set, const bool *is_free)
+{
+    for (size_t f = set->count; f-- > 0;)
+        if (!is_free[set->column[f]]) jm__free_set_remove(set, f);
+}
+
 /* other -= 2 v (v . other) / (v . v) */
 static void reflect(double *other, const double *v, double square, size_t rows)
 {

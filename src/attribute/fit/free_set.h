@@ -4,6 +4,8 @@
 
 #include "attribute/fit/qr.h"
 
+#include <stdbool.h>
+
 /* R and Q'd, rotated. Column k stands at matrix + k * columns; column `columns` is the right-hand side. Those
  * named by column[0] to column[count - 1] are a triangle in this order, with zeros below it. */
 typedef struct jm__free_set {
@@ -21,6 +23,9 @@ void jm__free_set_free(jm__free_set *set);
 
 /* column[place], `place` below `count`, is free no longer: the order of those after it stays. */
 void jm__free_set_remove(jm__free_set *set, size_t place);
+
+/* Those that are not free leave. */
+void jm__free_set_keep(jm__free_set *set, const bool *is_free);
 
 /* column[place], `place` from `count` on, is free: the last of the triangle. */
 void jm__free_set_add(jm__free_set *set, size_t place);

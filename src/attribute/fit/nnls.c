@@ -34,12 +34,6 @@ static double most_of(const double *most, size_t column)
     return most != NULL ? most[column] : INFINITY;
 }
 
-static void take_out(jm__free_set *set, const bool *is_free)
-{
-    for (size_t f = set->count; f-- > 0;)
-        if (!is_free[set->column[f]]) jm__free_set_remove(set, f);
-}
-
 /* Fix every column that is beyond a limit at once until none is left: a start within them. */
 static void start(jm__free_set *set, const double *most, double *x, bool *is_free, double *solution)
 {
@@ -54,7 +48,7 @@ static void start(jm__free_set *set, const double *most, double *x, bool *is_fre
             is_free[k] = x[k] == solution[f];
             beyond = beyond || !is_free[k];
         }
-        take_out(set, is_free);
+        jm__free_set_keep(set, is_free);
     }
 }
 
@@ -115,7 +109,7 @@ jm_status jm__nnls_solve(const jm__qr *qr, const double *most, double *x, bool *
             jm__free_set_solve(&set, x, solution);
             length = step(&set, most, solution, x, is_free);
             moved = moved || (could && length > 0);
-            take_out(&set, is_free);
+            jm__free_set_keep(&set, is_free);
         }
         if (moved) /* the sum is lower: whoever could not move may now */
             memset(refused, 0, qr->columns * sizeof *refused);

@@ -1,4 +1,6 @@
 /* The covariance of free columns, and of those at a limit, which carry the free ones with them. */
+#include "attribute/fit/free_set.h"
+#include "attribute/fit/matrix.h"
 #include "attribute/fit/nnls.h"
 #include "base/status.h"
 
@@ -16,54 +18,32 @@ static double cut_off(double distance)
     return 1 + distance * distance - distance * hazard;
 }
 
-/* The free columns first, then those at a limit: `column` tells which is where; returns how many are free. */
-static size_t free_first(size_t *column, const bool *is_free, size_t columns)
+/* Column `place` of the set, in its order: with rows of the triangle first, then what those leave of it. */
+static const double *column_of(const jm__free_set *set, size_t place)
 {
-    size_t count = 0, rest = 0;
-    for (size_t k = 0; k < columns; k++)
-        if (is_free[k]) column[count++] = k;
-    for (size_t k = 0; k < columns; k++)
-        if (!is_free[k]) column[count + rest++] = k;
-    return count;
+    return set->matrix + set->column[place] * set->columns;
 }
 
-/* The triangle of the columns in that order: rows below the free ones are what they leave of the others. */
-static jm_status reorder(jm__qr *out, const jm__qr *qr, const size_t *column, jm_error *err)
-{
-    size_t columns = qr->columns;
-    double *row = calloc(columns + 1, sizeof *row);
-    if (row == NULL) return jm__no_memory(err, "jm__nnls_covariance");
-    jm_status status = jm__qr_init(out, columns, err);
-    for (size_t i = 0; status == JM_OK && i < columns; i++) {
-        for (size_t f = 0; f < columns; f++)
-            row[f] = column[f] >= i ? qr->triangle[column[f] * qr->stride + i] : 0;
-        jm__qr_add(out, row, 0);
-    }
-    if (status == JM_OK) jm__qr_finish(out);
-    free(row);
-    return status;
-}
-
-/* (R'R)^-1 of the first columns of a triangle, count * count. */
-static jm_status first_covariance(double *covariance, const jm__qr *qr, size_t count, jm_error *err)
+/* (R'R)^-1 of the free columns, count * count. */
+static jm_status free_covariance(double *covariance, const jm__free_set *set, jm_error *err)
 {
     jm__qr first = {0};
-    JM_TRY(jm__qr_init(&first, count, err));
-    for (size_t f = 0; f < count; f++)
-        memcpy(first.triangle + f * first.stride, qr->triangle + f * qr->stride, (f + 1) * sizeof(double));
+    JM_TRY(jm__qr_init(&first, set->count, err));
+    for (size_t f = 0; f < set->count; f++)
+        memcpy(first.triangle + f * first.stride, column_of(set, f), (f + 1) * sizeof(double));
     jm__qr_covariance_take(&first, covariance);
     jm__qr_free(&first);
     return JM_OK;
 }
 
-/* How the free columns, the first `count` of the triangle, move with column `at` of it. */
-static void find_partners(double *moved, const jm__qr *ordered, size_t count, size_t at)
+/* How the free columns move with column[at]. */
+static void find_partners(double *moved, const jm__free_set *set, size_t at)
 {
-    for (size_t f = count; f-- > 0;) {
-        double sum = -ordered->triangle[at * ordered->stride + f];
-        for (size_t g = f + 1; g < count; g++)
-            sum -= ordered->triangle[g * ordered->stride + f] * moved[g];
-        double pivot = ordered->triangle[f * ordered->stride + f];
+    for (size_t f = set->count; f-- > 0;) {
+        double sum = -column_of(set, at)[f];
+        for (size_t g = f + 1; g < set->count; g++)
+            sum -= column_of(set, g)[f] * moved[g];
+        double pivot = column_of(set, f)[f];
         moved[f] = pivot != 0 ? sum / pivot : 0;
     }
 }
@@ -77,72 +57,67 @@ static double variance_at_limit(double left, double pull, double noise)
     return cut_off(pull / sqrt(left) / noise) / left;
 }
 
-static void add_partners(double *covariance, size_t columns, const size_t *column, size_t count, size_t at,
-                         const double *moved, double variance)
+static void add_partners(double *covariance, const jm__free_set *set, size_t at, const double *moved,
+                         double variance)
 {
+    size_t count = set->count;
     for (size_t f = 0; f <= count; f++) {
-        size_t k = column[f < count ? f : at];
+        double *row = covariance + set->column[f < count ? f : at] * set->columns;
         double here = f < count ? moved[f] : 1;
-        for (size_t g = 0; g <= count; g++) {
-            size_t m = column[g < count ? g : at];
-            covariance[k * columns + m] += variance * here * (g < count ? moved[g] : 1);
-        }
+        for (size_t g = 0; g <= count; g++)
+            row[set->column[g < count ? g : at]] += variance * here * (g < count ? moved[g] : 1);
     }
 }
 
 /* What is allocated for the covariance. */
-typedef struct ordered {
-    jm__qr qr;
-    size_t *column;
+typedef struct parts {
+    jm__free_set set;
     double *first; /* of the free columns */
     double *moved;
     double *rest;
-} ordered;
+} parts;
 
-static void ordered_free(ordered *o)
+static void parts_free(parts *p)
 {
-    jm__qr_free(&o->qr);
-    free(o->column);
-    free(o->first);
-    free(o->moved);
-    free(o->rest);
+    jm__free_set_free(&p->set);
+    free(p->first);
+    free(p->moved);
+    free(p->rest);
 }
 
-static jm_status order_columns(ordered *o, size_t *count, const jm__qr *qr, const bool *is_free,
-                               jm_error *err)
+static jm_status parts_make(parts *p, const jm__qr *qr, const bool *is_free, jm_error *err)
 {
     size_t columns = qr->columns;
-    *o = (ordered){0};
-    o->column = calloc(columns + 1, sizeof *o->column);
-    o->first = calloc(columns * columns + 1, sizeof *o->first);
-    o->moved = calloc(columns + 1, sizeof *o->moved);
-    o->rest = calloc(columns + 1, sizeof *o->rest);
-    if (o->column == NULL || o->first == NULL || o->moved == NULL || o->rest == NULL)
+    *p = (parts){0};
+    p->first = calloc(columns * columns + 1, sizeof *p->first);
+    p->moved = calloc(columns + 1, sizeof *p->moved);
+    p->rest = calloc(columns + 1, sizeof *p->rest);
+    if (p->first == NULL || p->moved == NULL || p->rest == NULL)
         return jm__no_memory(err, "jm__nnls_covariance");
-    *count = free_first(o->column, is_free, columns);
-    JM_TRY(reorder(&o->qr, qr, o->column, err));
-    return first_covariance(o->first, &o->qr, *count, err);
+    JM_TRY(jm__free_set_init(&p->set, qr, err));
+    jm__free_set_keep(&p->set, is_free);
+    return free_covariance(p->first, &p->set, err);
 }
 
 jm_status jm__nnls_covariance(const jm__qr *qr, const double *x, const bool *is_free, double noise,
                               double *covariance, jm_error *err)
 {
-    size_t columns = qr->columns, count = 0;
-    ordered o;
-    jm_status status = order_columns(&o, &count, qr, is_free, err);
+    size_t columns = qr->columns;
+    parts p;
+    jm_status status = parts_make(&p, qr, is_free, err);
     memset(covariance, 0, columns * columns * sizeof(double));
-    if (status == JM_OK) jm__qr_rest(qr, x, o.rest);
+    if (status == JM_OK) jm__qr_rest(qr, x, p.rest);
+    size_t count = p.set.count;
     for (size_t f = 0; status == JM_OK && f < count; f++)
         for (size_t g = 0; g < count; g++)
-            covariance[o.column[f] * columns + o.column[g]] = o.first[f * count + g];
+            covariance[p.set.column[f] * columns + p.set.column[g]] = p.first[f * count + g];
     for (size_t at = count; status == JM_OK && at < columns; at++) {
-        double left = 0;
-        for (size_t i = count; i <= at; i++)
-            left += pow(o.qr.triangle[at * o.qr.stride + i], 2);
-        double pull = fabs(jm__qr_column_dot(qr, o.column[at], o.rest));
-        find_partners(o.moved, &o.qr, count, at);
-        add_partners(covariance, columns, o.column, count, at, o.moved, variance_at_limit(left, pull, noise));
+        const double *below = column_of(&p.set, at) + count;
+        double left = jm__matrix_dot(below, below, columns - count);
+        double pull = fabs(jm__qr_column_dot(qr, p.set.column[at], p.rest));
+        find_partners(p.moved, &p.set, at);
+        add_partners(covariance, &p.set, at, p.moved, variance_at_limit(left, pull, noise));
     }
-    ordered_free(&o);
+    parts_free(&p);
     return status;
 }
