@@ -144,6 +144,20 @@ JM_API size_t jm_report_board_count(const jm_report *report);
 JM_API jm_status jm_report_board_get(const jm_report *report, size_t board, jm_report_board *out,
                                      jm_error *err);
 
+/* What a board drew over a bit of the report's time. */
+typedef struct jm_power_bin {
+    int64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
+    double mean_w;          /* of what a sensor saw of it; NAN: none saw any, or it is not in the report */
+    double least_w, most_w; /* readings in it; the mean if there is none */
+    double clock_mhz;       /* of its SMs, the mean of readings; NAN: there is none */
+} jm_power_bin;
+
+/* Power over time: `count` bins of equal width from the report's first moment to its last, each from the best
+ * sensor that saw it, as early as it was true. `board` counts as in jm_report_board_get. The work is that of
+ * reading the sensors, not that of a report. NOT_FOUND: there is no such board; USAGE: no bins. */
+JM_API jm_status jm_report_power(const jm_report *report, size_t board, jm_power_bin *bins, size_t count,
+                                 jm_error *err);
+
 /* What was asked for; its texts live as long as the report. */
 JM_API const jm_report_options *jm_report_options_get(const jm_report *report);
 
