@@ -2,6 +2,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "report/facts.h"
 #include "report/rows_table.h"
 #include "report/wrap.h"
 
@@ -28,54 +29,11 @@ static void add_fact(jm__strbuf *out, const char *name, const char *text, size_t
     jm__wrap(out, name, INDENT, text, width);
 }
 
-/* What a reader has to know first: how far the figures can be trusted, and why no further. */
-static void add_verdict(jm__strbuf *out, const jm_report_quality *quality, size_t width)
-{
-    jm__strbuf text = {0};
-    jm__strbuf_format(&text, "%s: %s", quality->verdict, quality->verdict_reason);
-    add_fact(out, "verdict", text.text != NULL ? text.text : "", width);
-    for (const char *const *more = quality->verdict_more; more != NULL && *more != NULL; more++)
-        add_fact(out, "also", *more, width);
-    if (text.failed) out->failed = true;
-    jm__strbuf_free(&text);
-}
-
 /* A part of the total; what is nothing beside it is 0. */
 static void format_part(char out[JM_CELL], double energy_j, const jm_report_totals *totals)
 {
     bool tiny = fabs(energy_j) < 1e-4 * totals->total_energy_j;
     jm__format_energy(out, tiny ? 0 : energy_j, NAN, NAN);
-}
-
-static void add_total(jm__strbuf *out, const jm_report_totals *totals, size_t width)
-{
-    char energy[JM_CELL], power[JM_CELL], text[320];
-    jm__format_energy(energy, totals->total_energy_j, totals->total_low_j, totals->total_high_j);
-    jm__format_power(power, totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN);
-    char duration[JM_CELL];
-    jm__format_time(duration, totals->duration_s);
-    snprintf(text, sizeof text, "%s in %s, %s, from %s", energy, duration, power,
-             totals->total_source != NULL ? totals->total_source : "no sensor");
-    add_fact(out, "total", text, width);
-}
-
-static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char *what, int64_t count)
-{
-    char each[JM_CELL];
-    double n = (double)count;
-    jm__format_energy(each, totals->total_energy_j / n, totals->total_low_j / n, totals->total_high_j / n);
-    jm__strbuf_format(text, "%s%s a %s (%lld)", text->length > 0 ? ", " : "", each, what, (long long)count);
-}
-
-/* What one step and one sample took, all of the run being theirs. */
-static void add_steps(jm__strbuf *out, const jm_report_totals *totals, size_t width)
-{
-    jm__strbuf text = {0};
-    if (totals->steps > 0) add_per(&text, totals, "step", totals->steps);
-    if (totals->samples > 0) add_per(&text, totals, "sample", totals->samples);
-    if (text.length > 0) add_fact(out, "each", text.text, width);
-    if (text.failed) out->failed = true;
-    jm__strbuf_free(&text);
 }
 
 static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t width)
@@ -127,18 +85,16 @@ static void add_notes(jm__strbuf *out, const jm_report *report, bool all, size_t
 }
 
 static void write_text(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
-                       const jm__table *table)
+                       const jm__facts *facts, const jm__table *table)
 {
-    const jm_report_totals *totals = jm_report_totals_get(report);
     size_t width = options->width > 0 ? (size_t)options->width : 0;
     add_title(out, report);
-    add_total(out, totals, width);
-    add_steps(out, totals, width);
-    add_verdict(out, jm_report_quality_get(report), width);
+    for (size_t i = 0; i < facts->count; i++)
+        add_fact(out, facts->items[i].name, facts->items[i].text, width);
     jm__strbuf_add(out, "\n");
     jm__table_print(out, table, width);
     jm__strbuf_add(out, "\n");
-    if (options->notes) add_fit(out, totals, width);
+    if (options->notes) add_fit(out, jm_report_totals_get(report), width);
     add_notes(out, report, options->notes, width);
     jm__wrap(out, "", 0, "\302\261 is half of the 95 % interval, relative to the GPU's own sensor.", width);
 }
@@ -149,14 +105,17 @@ jm_status jm_report_text(const jm_report *report, const jm_text_options *options
     *out = NULL;
     JM_TRY(jm__options_copy(&asked, sizeof asked, options, "jm_report_text", err));
     jm__table table;
+    jm__facts facts = {0};
     jm__strbuf text = {0};
     jm_status status = jm__rows_table(&table, report, &asked, err);
+    if (status == JM_OK) status = jm__facts_make(&facts, report, err);
     if (status == JM_OK) {
-        write_text(&text, report, &asked, &table);
+        write_text(&text, report, &asked, &facts, &table);
         *out = jm__strbuf_take(&text);
         if (*out == NULL) status = jm__no_memory(err, "jm_report_text");
     }
     jm__strbuf_free(&text);
+    jm__facts_free(&facts);
     jm__table_free(&table);
     return status;
 }
