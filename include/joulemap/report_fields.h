@@ -109,6 +109,12 @@
       "Steps of all processes, one inside another not counted; missing where none")                          \
     T(COUNT_OR_NONE, samples, "samples", JM_IN_REPORT,                                                       \
       "Samples of all steps, as the program told them; missing where none")                                  \
+    T(COUNT_OR_NONE, warm_up_steps, "warm_up_steps", JM_IN_REPORT,                                           \
+      "Steps at the beginning that took another time than those after them; missing where no steps")         \
+    T(REAL_OR_NONE, steady_step_j, "steady_step_j", JM_IN_REPORT,                                            \
+      "Joules of all boards a step, from the first step after those to the end of the last")                 \
+    T(REAL_OR_NONE, steady_step_low_j, "steady_step_low_j", JM_IN_REPORT, "Lower end of its 95 % interval")  \
+    T(REAL_OR_NONE, steady_step_high_j, "steady_step_high_j", JM_IN_REPORT, "Upper end of it")               \
     T(REAL_OR_NONE, total_energy_j, "total_energy_j", JM_IN_REPORT,                                          \
       "Joules of all boards; missing if no sensor tells")                                                    \
     T(REAL_OR_NONE, total_low_j, "total_energy_low_j", JM_IN_REPORT,                                         \

@@ -140,6 +140,10 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     }
     part->work->wanted = jm__board_is_fitted(part->board);
     part->work->report = &part->windows;
+    if (!jm__windows_add_all(&part->steady, &part->windows))
+        return jm__no_memory(err, "jm__attribution_begin");
+    jm__windows_clip(&part->steady, a->steps.steady.from_ns, a->steps.steady.to_ns);
+    part->work->steady = &part->steady;
     part->work->learn = &part->learn;
     part->work->from_ns = range.from_ns;
     part->work->to_ns = range.to_ns;
@@ -162,6 +166,7 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     JM_TRY(jm__span_index_init(&a->spans, dataset, err));
     JM_TRY(find_windows(a, err));
     JM_TRY(find_learn_windows(a, err));
+    JM_TRY(jm__steps_find(&a->steps, &a->spans, &a->windows, options->process_id, err));
     for (size_t b = 0; b < dataset->board_count; b++)
         if (a->boards[b].wanted && jm__board_is_fitted(a->boards[b].board))
             JM_TRY(jm__counted_model(a, &a->boards[b], err));
@@ -321,6 +326,7 @@ void jm__attribution_free(jm__attribution *a)
         jm__board_part *part = &a->boards[b];
         jm__vec_free(&part->lost);
         jm__vec_free(&part->windows);
+        jm__vec_free(&part->steady);
         jm__vec_free(&part->learn);
         jm__sampler_draw_free(&part->sampler);
         jm__board_readings_free(part);

@@ -52,6 +52,18 @@ static jm_status add_each(jm__facts *facts, const jm_report_totals *totals, jm_e
     return add_text(facts, "each", &text, err);
 }
 
+/* A program that warms up says little of a step by its mean. */
+static jm_status add_steady(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
+{
+    char each[JM_CELL];
+    jm__strbuf text = {0};
+    if (totals->warm_up_steps <= 0 || !isfinite(totals->steady_step_j)) return JM_OK;
+    jm__format_energy(each, totals->steady_step_j, totals->steady_step_low_j, totals->steady_step_high_j);
+    jm__strbuf_format(&text, "%s a step after the first %lld, which took another time: a warm-up", each,
+                      (long long)totals->warm_up_steps);
+    return add_text(facts, "steady", &text, err);
+}
+
 static jm_status add_verdict(jm__facts *facts, const jm_report_quality *quality, jm_error *err)
 {
     jm__strbuf text = {0};
@@ -67,6 +79,7 @@ jm_status jm__facts_make(jm__facts *facts, const jm_report *report, jm_error *er
     const jm_report_totals *totals = jm_report_totals_get(report);
     JM_TRY(add_total(facts, totals, err));
     JM_TRY(add_each(facts, totals, err));
+    JM_TRY(add_steady(facts, totals, err));
     return add_verdict(facts, jm_report_quality_get(report), err);
 }
 

@@ -119,7 +119,7 @@ static void test_uses_that_become_one_are_added_up(void **state)
                              .calls = 3 + (int64_t)use};
     }
     assert_true(jm__tally_use(&tally, 3)->ran_s < 0);
-    tally.idle[JM_IDLE_1_MS] = (jm__seconds){4, 5};
+    tally.idle[JM_IDLE_1_MS] = (jm__seconds){.report_s = 4, .learn_s = 5};
     add_cell(&tally, 9, 0, 1, 100, 200);
     add_cell(&tally, 9, 1, 2, 50, 150);
     add_cell(&tally, 9, 2, 4, 10, 20);

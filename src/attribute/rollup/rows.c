@@ -152,7 +152,7 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_err
         fill_row(&rows->items[rows->count++], m, node);
         if (!jm__vec_push(&rows->nodes, node)) return jm__no_memory(err, "jm__rows_make");
     }
-    jm__totals_sum(totals, m->a);
+    JM_TRY(jm__totals_sum(totals, m->a, err));
     JM_TRY(add_unresolved(rows, totals, m->a, err));
     for (size_t i = 0; i < rows->count; i++) {
         jm_row *row = &rows->items[i];

@@ -2,11 +2,12 @@
 #include "attribute/work/sweep.h"
 
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
-                     const jm__windows *learn, int64_t from_ns)
+                     const jm__windows *steady, const jm__windows *learn, int64_t from_ns)
 {
     *sweep = (jm__sweep){.pieces = pieces,
                          .tally = tally,
                          .report = report,
+                         .steady = steady,
                          .learn = learn,
                          .before = true,
                          .now_ns = from_ns};
@@ -41,6 +42,7 @@ static double inside_s(const jm__windows *windows, size_t *first, int64_t from_n
 static jm__seconds inside(jm__sweep *s, int64_t to_ns)
 {
     return (jm__seconds){.report_s = inside_s(s->report, &s->report_at, s->now_ns, to_ns),
+                         .steady_s = inside_s(s->steady, &s->steady_at, s->now_ns, to_ns),
                          .learn_s = inside_s(s->learn, &s->learn_at, s->now_ns, to_ns)};
 }
 
@@ -60,8 +62,7 @@ static bool pass_idle(jm__sweep *s, int64_t to_ns, const uint32_t *use)
     jm__idle_state state = idle_state(s, to_ns - s->now_ns);
     if (s->now_ns >= to_ns) return true;
     jm__seconds seconds = inside(s, to_ns);
-    s->tally->idle[state].report_s += seconds.report_s;
-    s->tally->idle[state].learn_s += seconds.learn_s;
+    jm__seconds_add(&s->tally->idle[state], seconds, 1);
     s->tally->gaps[state] += seconds.report_s > 0;
     if (use != NULL && seconds.report_s > 0 && !count_wait(s, state, seconds.report_s, *use)) return false;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
@@ -80,8 +81,7 @@ static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
 static void close(jm__sweep *s, const jm__running *item)
 {
     jm__use_sum *sum = &s->tally->uses.items[item->use];
-    sum->inside.report_s += item->inside.report_s;
-    sum->inside.learn_s += item->inside.learn_s;
+    jm__seconds_add(&sum->inside, item->inside, 1);
     if (item->outside) sum->outside_s += item->inside.report_s;
     sum->place_s[item->place] += item->inside.report_s;
     if (item->cell != JM__NO_CELL) s->tally->work.items.items[item->cell].seconds += item->inside.report_s;
@@ -95,8 +95,7 @@ static bool pass_work(jm__sweep *s, int64_t to_ns)
     size_t kept = 0, count = s->running.count;
     for (size_t i = 0; i < count; i++) {
         jm__running *item = &s->running.items[i];
-        item->inside.report_s += seconds.report_s * share;
-        item->inside.learn_s += seconds.learn_s * share;
+        jm__seconds_add(&item->inside, seconds, share);
         if (!jm__pieces_add(s->pieces, to_ns, jm__piece_code(item->use), (float)share, i + 1 < count))
             return false;
         if (item->end_ns > to_ns)

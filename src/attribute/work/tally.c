@@ -59,8 +59,7 @@ static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)
     if (from->ran_s < 0) return true;
     jm__use_sum *sum = jm__tally_use(to, use);
     if (sum == NULL) return false;
-    sum->inside.report_s += from->inside.report_s;
-    sum->inside.learn_s += from->inside.learn_s;
+    jm__seconds_add(&sum->inside, from->inside, 1);
     sum->outside_s += from->outside_s;
     for (size_t place = 0; place < JM_PLACES; place++)
         sum->place_s[place] += from->place_s[place];

@@ -9,11 +9,20 @@
 
 #include <stddef.h>
 
-/* Seconds inside the windows of the report, and inside those that powers are learnt from. */
+/* Seconds inside the windows of the report, inside those of them in which steps were steady, and inside those
+ * that powers are learnt from. */
 typedef struct jm__seconds {
     double report_s;
+    double steady_s;
     double learn_s;
 } jm__seconds;
+
+static inline void jm__seconds_add(jm__seconds *to, jm__seconds more, double share)
+{
+    to->report_s += more.report_s * share;
+    to->steady_s += more.steady_s * share;
+    to->learn_s += more.learn_s * share;
+}
 
 typedef struct jm__use_sum {
     jm__seconds inside;

@@ -63,7 +63,7 @@ static void begin_board(board_pass *b, int64_t first_ns)
         wanted += b->pass->work->boards[i].wanted;
     int64_t from_ns = (first_ns < work->from_ns ? first_ns : work->from_ns) - memory_ns;
     jm__pieces_begin(&work->pieces, from_ns, pieces_room / wanted);
-    jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->learn, from_ns);
+    jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->steady, work->learn, from_ns);
     b->sweep.one_gap = work->from_host;
     b->begun = true;
 }

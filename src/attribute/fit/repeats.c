@@ -84,26 +84,40 @@ jm_status jm_repeats_of(const double *values, size_t count, jm_repeats *out, jm_
 
 /* ---- warm-up ---- */
 
-static bool is_apart(double value, const double *rest, size_t count)
+/* Of the values from one on: their number, mean, and sum of squares off it. */
+typedef struct rest {
+    double count, mean, square;
+} rest;
+
+/* Welford's way, from the last value to the first. */
+static rest with(rest r, double value)
 {
-    double n = (double)count;
-    double half = jm__student_quantile(0.99, n - 1) * deviation_of(rest, count) * sqrt(1 + 1 / n);
-    return fabs(value - mean_of(rest, count)) > half;
+    double off = value - r.mean;
+    r.count++;
+    r.mean += off / r.count;
+    r.square += off * (value - r.mean);
+    return r;
 }
 
-static bool all_apart(const double *values, size_t first, size_t count)
+static bool all_apart(const double *values, size_t first, rest r)
 {
+    double half =
+        jm__student_quantile(0.99, r.count - 1) * sqrt(r.square / (r.count - 1)) * sqrt(1 + 1 / r.count);
     for (size_t i = 0; i < first; i++)
-        if (!is_apart(values[i], values + first, count - first)) return false;
+        if (fabs(values[i] - r.mean) <= half) return false;
     return true;
 }
 
 /* The longest beginning that is one: of a shorter one, what is warm too hides in the spread of the rest. */
 size_t jm_repeats_warm_up(const double *values, size_t count)
 {
-    size_t warm = count / 3;
-    while (warm > 0 && (count - warm < LEAST_STEADY || !all_apart(values, warm, count)))
-        warm--;
+    rest r = {0};
+    size_t warm = count / 3, at = count;
+    if (count - warm < LEAST_STEADY) warm = count < LEAST_STEADY ? 0 : count - LEAST_STEADY;
+    while (at > warm)
+        r = with(r, values[--at]);
+    for (; warm > 0 && !all_apart(values, warm, r); warm--)
+        r = with(r, values[warm - 1]);
     return warm;
 }
 
