@@ -176,12 +176,16 @@ JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *e
     X(folded)                                                                                                \
     X(speedscope)                                                                                            \
     X(chrome)                                                                                                \
+    X(perfetto)                                                                                              \
     X(openmetrics)
 
 /* `joulemap export`: one of them into an open stream. What each is: docs/report.md. NOT_FOUND: folded stacks
  * of rows without any joules. */
 JM_API jm_status jm_export(jm_recording *recording, const char *format, const jm_report_options *options,
                            FILE *out, jm_error *err);
+
+/* Is a format bytes rather than text? False for one that there is not. */
+JM_API bool jm_export_is_binary(const char *format);
 
 JM_API const char *jm_by_text(jm_by by);
 JM_API const char *jm_provenance_text(jm_provenance provenance);
