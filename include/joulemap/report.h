@@ -62,6 +62,7 @@ typedef struct jm_report_options {
     const char *model; /* what counters are worth on this board, and what it draws idle (joulemap/model.h);
                           NULL: its own, else, with counters, the one that joulemap has for boards of its
                           kind, else none; JM_MODEL_NONE: none */
+    bool kernels;      /* the kernels that a row launched are rows inside it; by layer, type or span */
 } jm_report_options;
 
 /* Kinds of fields, and the type of each in C (jm_field_REAL). */
@@ -177,6 +178,7 @@ JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *e
     X(speedscope)                                                                                            \
     X(chrome)                                                                                                \
     X(perfetto)                                                                                              \
+    X(pprof)                                                                                                 \
     X(openmetrics)
 
 /* `joulemap export`: one of them into an open stream. What each is: docs/report.md. NOT_FOUND: folded stacks

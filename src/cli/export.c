@@ -114,6 +114,7 @@ static int run(const cli_args *args)
     if (to_stdout && refuse_terminal(args)) return jm_status_exit_code(JM_USAGE);
     int code = cli_view_open(args, 0, &recording, &options);
     if (code != CLI_GO_ON) return code;
+    options.kernels = cli_has(args, "--kernels");
     cli_progress("fitting power to kernels");
     code = to_stdout ? export_to_stdout(args, recording, &options)
                      : export_to_file(args, recording, &options, path);
@@ -132,6 +133,8 @@ static const cli_option options_table[] = {
     {"--output", 'o', "FILE", "write to FILE, which appears only when it is whole (default: standard output)",
      NULL, false},
     CLI_VIEW_OPTIONS,
+    {"--kernels", 0, NULL, "the kernels of a row, each as a row inside it (pprof has them always)", NULL,
+     false},
     {0},
 };
 
@@ -139,16 +142,17 @@ const cli_verb cli_verb_export = {
     .name = "export",
     .usage = "FILE --format FORMAT [options]",
     .summary = "write a recording's rows for other programs",
-    .description = "Writes all rows of a view, with every figure in full. CSV has a header with the unit in "
-                   "each name, and "
-                   "an empty field where there is no figure. JSON is that of `joulemap report --json`. "
-                   "For flame graphs of joules there are folded stacks (flamegraph.pl) and the file of "
-                   "speedscope; perfetto (and chrome, the same as JSON) is a trace of spans, "
-                   "kernels, power, clock and hardware counters. "
-                   "OpenMetrics has a counter a row.\n"
-                   "\n"
-                   "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n"
-                   "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",
+    .description =
+        "Writes all rows of a view, with every figure in full. CSV has a header with the unit in "
+        "each name, and "
+        "an empty field where there is no figure. JSON is that of `joulemap report --json`. "
+        "For flame graphs of joules there are folded stacks (flamegraph.pl) and the file of "
+        "speedscope; perfetto (and chrome, the same as JSON) is a trace of spans, "
+        "kernels, power, clock and hardware counters; pprof has joules and time by layer and kernel. "
+        "OpenMetrics has a counter a row.\n"
+        "\n"
+        "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n"
+        "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",
     .options = options_table,
     .min_operands = 1,
     .max_operands = 1,
