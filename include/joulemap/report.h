@@ -179,6 +179,7 @@ JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *e
     X(chrome)                                                                                                \
     X(perfetto)                                                                                              \
     X(pprof)                                                                                                 \
+    X(hatchet)                                                                                               \
     X(openmetrics)
 
 /* `joulemap export`: one of them into an open stream. What each is: docs/report.md. NOT_FOUND: folded stacks
