@@ -2,6 +2,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "report/colour.h"
 #include "report/rows_table.h"
 #include "report/wrap.h"
 
@@ -9,17 +10,36 @@
 #include <math.h>
 #include <string.h>
 
-static void add_title(jm__strbuf *out, const jm_report *report)
+/* "GPU 0: NVIDIA H100 80GB HBM3", "GPU 0, 1: NVIDIA H200"; what is no GPU has rows of its own. */
+static void add_boards(jm__strbuf *out, const jm_report *report)
+{
+    const jm_board *first = NULL;
+    for (size_t i = 0; i < jm_report_board_count(report); i++) {
+        jm_report_board at;
+        if (jm_report_board_get(report, i, &at, NULL) != JM_OK || strcmp(at.board->backend, "nvml") != 0)
+            continue;
+        bool another = first != NULL && strcmp(first->name, at.board->name) != 0;
+        if (another) jm__strbuf_format(out, ": %s", first->name);
+        jm__strbuf_format(out, "%s %d", first == NULL || another ? ", GPU" : ",", at.index);
+        first = at.board;
+    }
+    if (first != NULL) jm__strbuf_format(out, ": %s", first->name);
+}
+
+static void add_title(jm__strbuf *out, const jm_report *report, bool colour, size_t width)
 {
     const jm_report_options *options = jm_report_options_get(report);
-    jm__strbuf_format(out, "Energy by %s", jm_by_text(options->by));
-    if (options->phase != NULL) {
-        jm__strbuf_add(out, ", phase ");
-        jm__utf8_add(out, options->phase, true);
-    }
-    if (options->process_id != 0) jm__strbuf_format(out, ", process %lld", (long long)options->process_id);
-    if (jm_report_totals_get(report)->simulated) jm__strbuf_add(out, ", SIMULATED GPU");
-    jm__strbuf_add(out, "\n\n");
+    jm__strbuf title = {0};
+    jm__strbuf_format(&title, "Energy by %s", jm_by_text(options->by));
+    if (options->phase != NULL) jm__strbuf_format(&title, ", phase %s", options->phase);
+    if (options->process_id != 0) jm__strbuf_format(&title, ", process %lld", (long long)options->process_id);
+    if (jm_report_totals_get(report)->simulated) jm__strbuf_add(&title, ", SIMULATED GPU");
+    add_boards(&title, report);
+    if (colour) jm__strbuf_add(out, JM_COLOUR_BOLD);
+    jm__wrap(out, "", 0, title.text != NULL ? title.text : "", width);
+    jm__strbuf_add(out, colour ? JM_COLOUR_NONE "\n" : "\n");
+    out->failed = out->failed || title.failed;
+    jm__strbuf_free(&title);
 }
 
 static void add_fact(jm__strbuf *out, const char *name, const char *text, size_t width)
@@ -28,12 +48,20 @@ static void add_fact(jm__strbuf *out, const char *name, const char *text, size_t
     jm__wrap(out, name, INDENT, text, width);
 }
 
+static const char *colour_of(const char *verdict)
+{
+    if (strcmp(verdict, "good") == 0) return JM_COLOUR_GREEN;
+    return strcmp(verdict, "poor") == 0 ? JM_COLOUR_RED : JM_COLOUR_YELLOW;
+}
+
 /* What a reader has to know first: how far the figures can be trusted, and why no further. */
-static void add_verdict(jm__strbuf *out, const jm_report_quality *quality, size_t width)
+static void add_verdict(jm__strbuf *out, const jm_report_quality *quality, bool colour, size_t width)
 {
     jm__strbuf text = {0};
     jm__strbuf_format(&text, "%s: %s", quality->verdict, quality->verdict_reason);
+    if (colour) jm__strbuf_add(out, colour_of(quality->verdict));
     add_fact(out, "verdict", text.text != NULL ? text.text : "", width);
+    if (colour) jm__strbuf_add(out, JM_COLOUR_NONE);
     for (const char *const *more = quality->verdict_more; more != NULL && *more != NULL; more++)
         add_fact(out, "also", *more, width);
     if (text.failed) out->failed = true;
@@ -126,17 +154,27 @@ static void add_notes(jm__strbuf *out, const jm_report *report, bool all, size_t
     jm__wrap(out, "", 0, more, width);
 }
 
+/* A row that was asked for by its number has room for all of its name. */
+static void add_name(jm__strbuf *out, const jm_report *report, uint64_t number, size_t width)
+{
+    const jm_row *row = number > 0 ? jm_report_row(report, (size_t)number - 1) : NULL;
+    if (row == NULL) return;
+    jm__strbuf_add(out, "\n");
+    jm__wrap(out, "", 0, row->name, width);
+}
+
 static void write_text(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
                        const jm__table *table)
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
     size_t width = options->width > 0 ? (size_t)options->width : 0;
-    add_title(out, report);
+    add_title(out, report, options->colour, width);
     add_total(out, totals, width);
     add_steps(out, totals, width);
-    add_verdict(out, jm_report_quality_get(report), width);
+    add_verdict(out, jm_report_quality_get(report), options->colour, width);
     jm__strbuf_add(out, "\n");
     jm__table_print(out, table, width);
+    add_name(out, report, options->row, width);
     jm__strbuf_add(out, "\n");
     if (options->notes) add_fit(out, totals, width);
     add_notes(out, report, options->notes, width);
