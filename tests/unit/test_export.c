@@ -236,6 +236,46 @@ static void test_speedscope_has_one_frame_for_all_occurrences_of_a_layer(void **
     json_decref(root);
 }
 
+/* ---- CSV */
+
+/* A text that a spreadsheet would run has an apostrophe more; one that has apostrophes before it too, so that
+ * what is read back is what was written. Numbers below zero stay numbers. */
+static void test_no_cell_is_a_formula_and_numbers_stay_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *cell;
+    } cells[] = {{"=1+1", "'=1+1"},
+                 {"+1", "'+1"},
+                 {"-1", "'-1"},
+                 {"@SUM(A1)", "'@SUM(A1)"},
+                 {"\t=1", "'\t=1"},
+                 {"\r=1", "\"'\r=1\""},
+                 {"'=1", "''=1"},
+                 {"''@a", "'''@a"},
+                 {"a=1,b", "\"a=1,b\""},
+                 {"'tis", "'tis"},
+                 {"=a\"b", "\"'=a\"\"b\""}};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        const jm_row row = {.name = cells[i].name,
+                            .path = "p",
+                            .kind = "k",
+                            .type = "-t",
+                            .boards = "0",
+                            .energy_self_j = -0.5,
+                            .energy_j = -0.5,
+                            .energy_low_j = NAN};
+        char *text, line[64];
+        assert_int_equal(export("csv", &row, 1, &text, NULL), JM_OK);
+        snprintf(line, sizeof line, "\n%s,p,k,'-t,", cells[i].cell);
+        assert_non_null(strstr(text, line));
+        assert_non_null(strstr(text, ",-0.5,"));
+        assert_null(strstr(text, "'-0.5"));
+        free(text);
+    }
+}
+
 /* ---- OpenMetrics */
 
 static void test_metrics_have_a_sample_a_frame_and_add_up(void **state)
@@ -532,6 +572,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_row_whose_outer_rows_are_missing_stands_as_far_out_as_it_can, reset),
         cmocka_unit_test_setup(test_stacks_that_are_too_deep_keep_their_joules, reset),
         cmocka_unit_test_setup(test_speedscope_has_one_frame_for_all_occurrences_of_a_layer, reset),
+        cmocka_unit_test_setup(test_no_cell_is_a_formula_and_numbers_stay_numbers, reset),
         cmocka_unit_test_setup(test_metrics_have_a_sample_a_frame_and_add_up, reset),
         cmocka_unit_test_setup(test_a_trace_has_a_line_a_thread_and_another_for_what_crosses, reset),
         cmocka_unit_test_setup(test_a_trace_has_power_and_clock_of_the_boards_asked_for, reset),
