@@ -206,6 +206,12 @@ JM_API jm_status jm_report_text(const jm_report *report, const jm_text_options *
                                 jm_error *err);
 JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *err);
 
+/* Power over time as a chart of blocks, a board below the other, with phases; and as JSON: `bins` of each
+ * board, as jm_report_power has them. The caller frees *out with free(). */
+JM_API jm_status jm_report_power_text(const jm_report *report, const jm_text_options *options, char **out,
+                                      jm_error *err);
+JM_API jm_status jm_report_power_json(const jm_report *report, size_t bins, char **out, jm_error *err);
+
 /* The formats of jm_export, by name. */
 #define JM_EXPORT_FORMAT_MAP(X)                                                                              \
     X(csv)                                                                                                   \

@@ -140,6 +140,8 @@
       "Share of the time in which the boards were throttled; missing where not recorded")                    \
     Q(REAL_OR_NONE, clock_mhz, "clock_mhz", JM_IN_QUALITY,                                                   \
       "Mean clock of the boards while kernels ran, MHz; missing where not recorded")                         \
+    Q(REAL_OR_NONE, temperature_c, "temperature_c", JM_IN_QUALITY,                                           \
+      "Mean temperature of the boards, degrees Celsius; missing where not recorded")                         \
     Q(REAL_OR_NONE, power_limit_w, "power_limit_w", JM_IN_QUALITY,                                           \
       "Power limit of a board, the mean of all, watts; missing where not recorded")                          \
     Q(COUNT_OR_NONE, counter_windows, "counter_windows", JM_IN_QUALITY,                                      \

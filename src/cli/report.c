@@ -11,6 +11,17 @@
 
 enum { USUAL_ROWS = 25 }; /* a screen */
 
+static const char by_keys[] =
+#define X(name, text) "|" text
+    JM_BY_MAP(X) "|time";
+#undef X
+
+static bool is_by_time(const cli_args *args)
+{
+    const char *by = cli_get(args, "--by");
+    return by != NULL && strcmp(by, "time") == 0;
+}
+
 static json_t *sum_json(const jm_report *report, const char *pattern, size_t rows, const jm_sum *sum)
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
@@ -38,12 +49,22 @@ static int print_sum(const cli_args *args, const jm_report *report, const char *
     return 0;
 }
 
+static jm_status make_text(const cli_args *args, const jm_report *report, const jm_text_options *shown,
+                           char **text, jm_error *err)
+{
+    enum { BINS = 1000 };
+    bool json = cli_has(args, "--json");
+    if (is_by_time(args))
+        return json ? jm_report_power_json(report, BINS, text, err)
+                    : jm_report_power_text(report, shown, text, err);
+    return json ? jm_report_json(report, text, err) : jm_report_text(report, shown, text, err);
+}
+
 static int print_report(const cli_args *args, const jm_report *report, const jm_text_options *shown)
 {
     char *text = NULL;
     jm_error err = {0};
-    jm_status status = cli_has(args, "--json") ? jm_report_json(report, &text, &err)
-                                               : jm_report_text(report, shown, &text, &err);
+    jm_status status = make_text(args, report, shown, &text, &err);
     if (status != JM_OK) return cli_fail(args, &err);
     cli_progress(NULL);
     cli_write(text);
@@ -105,6 +126,7 @@ static int run(const cli_args *args)
     if (code == CLI_GO_ON) code = cli_view_open(args, 0, &recording, &options);
     if (code != CLI_GO_ON) return code;
     if (cli_has(args, "--kernel")) options.by = JM_BY_KERNEL;
+    if (is_by_time(args)) options.by = JM_BY_BOARD; /* its rows are the fewest */
 
     cli_progress("fitting power to kernels");
     jm_report *report;
@@ -121,7 +143,7 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options_table[] = {
-    CLI_VIEW_OPTIONS,
+    CLI_VIEW_OPTIONS(by_keys + 1),
     {"--limit", 'n', "N",
      "only N rows, the top and those that took most, 0: all (default: 25; JSON is always whole)", NULL,
      false},

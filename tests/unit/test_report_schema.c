@@ -169,6 +169,7 @@ static json_t *side_object(void)
     add_field(side, "name", JM_FIELD_TEXT, "Of the run", true);
     add_field(side, "units", JM_FIELD_INT64, "Steps, samples or runs that its joules are divided by", true);
     add_field(side, "clock_mhz", JM_FIELD_REAL_OR_NONE, "Mean clock while kernels ran", true);
+    add_field(side, "temperature_c", JM_FIELD_REAL_OR_NONE, "Mean of the GPUs, degrees Celsius", true);
     add_field(side, "throttled_share", JM_FIELD_REAL_OR_NONE, "Of the time", true);
     add_field(side, "verdict", JM_FIELD_TEXT, "Of its report", true);
     add_field(side, "verdict_reason", JM_FIELD_TEXT, "Of its report", true);
