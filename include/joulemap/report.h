@@ -62,6 +62,7 @@ typedef struct jm_report_options {
     const char *model; /* what counters are worth on this board, and what it draws idle (joulemap/model.h);
                           NULL: its own, else, with counters, the one that joulemap has for boards of its
                           kind, else none; JM_MODEL_NONE: none */
+    bool kernels;      /* the kernels that a row launched are rows inside it; by layer, type or span */
 } jm_report_options;
 
 /* Kinds of fields, and the type of each in C (jm_field_REAL). */
@@ -218,12 +219,18 @@ JM_API jm_status jm_report_power_json(const jm_report *report, size_t bins, char
     X(folded)                                                                                                \
     X(speedscope)                                                                                            \
     X(chrome)                                                                                                \
+    X(perfetto)                                                                                              \
+    X(pprof)                                                                                                 \
+    X(hatchet)                                                                                               \
     X(openmetrics)
 
 /* `joulemap export`: one of them into an open stream. What each is: docs/report.md. NOT_FOUND: folded stacks
  * of rows without any joules. */
 JM_API jm_status jm_export(jm_recording *recording, const char *format, const jm_report_options *options,
                            FILE *out, jm_error *err);
+
+/* Is a format bytes rather than text? False for one that there is not. */
+JM_API bool jm_export_is_binary(const char *format);
 
 JM_API const char *jm_by_text(jm_by by);
 JM_API const char *jm_sort_text(jm_sort sort);

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import asdict, make_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from joulemap import _core
+from joulemap import _core, _parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,6 +192,26 @@ class Report:
         rows = [asdict(Row(*fields)) for fields in self._core(by).rows()]
         frame: pd.DataFrame = pandas.DataFrame(rows, columns=list(Row.__dataclass_fields__))
         return frame
+
+    def to_parquet(self, path: str | os.PathLike[str], by: str | None = None) -> None:
+        """Write the rows as an Apache Parquet file, one column a field of `Row`.
+
+        A column's metadata have its description and, where it has one, its unit; those of the file have, under
+        `joulemap`, the JSON of `to_dict` without its rows: version, totals, quality, notes.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; written anew.
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Raises
+        ------
+        ImportError
+            Without pyarrow.
+        """
+        _parquet.write(path, self._core(by).rows(), self.to_dict(by))
 
     def __str__(self) -> str:
         return self.table()

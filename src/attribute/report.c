@@ -160,6 +160,11 @@ const jm__dataset *jm__report_dataset(const jm_report *report)
     return report->attribution.dataset;
 }
 
+const jm__windows *jm__report_windows(const jm_report *report)
+{
+    return &report->attribution.windows;
+}
+
 size_t jm__report_row_span(const jm_report *report, size_t row)
 {
     size_t node = report->rows.nodes.items[row];

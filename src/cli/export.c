@@ -96,14 +96,25 @@ static int export_to_file(const cli_args *args, jm_recording *recording, const j
     return status == JM_OK ? 0 : cli_fail(args, &err);
 }
 
+/* Bytes would do to a terminal what nobody wants. */
+static bool refuse_terminal(const cli_args *args)
+{
+    const char *format = cli_get(args, "--format");
+    if (!jm_export_is_binary(format) || !isatty(STDOUT_FILENO)) return false;
+    cli_tell(args, "%s is bytes, not text for a terminal: give a file, -o FILE", format);
+    return true;
+}
+
 static int run(const cli_args *args)
 {
     jm_recording *recording;
     jm_report_options options;
-    int code = cli_view_open(args, 0, &recording, &options);
-    if (code != CLI_GO_ON) return code;
     const char *path = cli_get(args, "--output");
     bool to_stdout = path == NULL || strcmp(path, "-") == 0;
+    if (to_stdout && refuse_terminal(args)) return jm_status_exit_code(JM_USAGE);
+    int code = cli_view_open(args, 0, &recording, &options);
+    if (code != CLI_GO_ON) return code;
+    options.kernels = cli_has(args, "--kernels");
     cli_progress("fitting power to kernels");
     code = to_stdout ? export_to_stdout(args, recording, &options)
                      : export_to_file(args, recording, &options, path);
@@ -122,6 +133,8 @@ static const cli_option options_table[] = {
     {"--output", 'o', "FILE", "write to FILE, which appears only when it is whole (default: standard output)",
      NULL, false},
     CLI_VIEW_OPTIONS(cli_view_keys + 1),
+    {"--kernels", 0, NULL, "the kernels of a row, each as a row inside it (pprof has them always)", NULL,
+     false},
     {0},
 };
 
@@ -129,15 +142,18 @@ const cli_verb cli_verb_export = {
     .name = "export",
     .usage = "FILE --format FORMAT [options]",
     .summary = "write a recording's rows for other programs",
-    .description = "Writes all rows of a view, with every figure in full. CSV has a header with the unit in "
-                   "each name, and "
-                   "an empty field where there is no figure. JSON is that of `joulemap report --json`. "
-                   "For flame graphs of joules there are folded stacks (flamegraph.pl) and the file of "
-                   "speedscope; chrome is a trace of spans, power and clock for Perfetto. "
-                   "OpenMetrics has a counter a row.\n"
-                   "\n"
-                   "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n"
-                   "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",
+    .description =
+        "Writes all rows of a view, with every figure in full. CSV has a header with the unit in "
+        "each name, and "
+        "an empty field where there is no figure. JSON is that of `joulemap report --json`. "
+        "For flame graphs of joules there are folded stacks (flamegraph.pl) and the file of "
+        "speedscope; perfetto (and chrome, the same as JSON) is a trace of spans, "
+        "kernels, power, clock and hardware counters; pprof has joules and time by layer and kernel, "
+        "hatchet a tree for Hatchet. "
+        "OpenMetrics has a counter a row.\n"
+        "\n"
+        "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n"
+        "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",
     .options = options_table,
     .min_operands = 1,
     .max_operands = 1,

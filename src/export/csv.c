@@ -90,4 +90,4 @@ static jm_status write_csv(jm_recording *recording, const jm_report_options *opt
     return JM_OK;
 }
 
-const jm__export_format jm__export_csv = {"csv", write_csv};
+const jm__export_format jm__export_csv = {"csv", false, write_csv};

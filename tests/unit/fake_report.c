@@ -37,6 +37,11 @@ const jm__dataset *jm__report_dataset(const jm_report *report)
     return report->dataset;
 }
 
+const jm__windows *jm__report_windows(const jm_report *report)
+{
+    return &report->windows;
+}
+
 size_t jm__report_row_span(const jm_report *report, size_t row)
 {
     return report->spans[row];

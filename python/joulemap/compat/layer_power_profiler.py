@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _core
+from joulemap._cells import cell
 from joulemap.machine import Board, boards
 from joulemap.report import Row, import_pandas
 from joulemap.session import Session, current_session
@@ -420,7 +421,7 @@ def _write_csv(path: Path, results: list[LayerMetrics]) -> None:
         writer = csv.writer(file)
         writer.writerow([field.name for field in fields(LayerMetrics)])
         for metrics in results:
-            writer.writerow(["" if value != value else value for value in metrics.to_dict().values()])
+            writer.writerow([cell(value) for value in metrics.to_dict().values()])
 
 
 def _print_table(results: list[LayerMetrics]) -> None:

@@ -78,10 +78,21 @@ static uint32_t row_of_collective(void *context, size_t span, int64_t process_id
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
+/* A row's own, or inside it: where kernels are asked for, and were traced. A collective is no part of a row;
+ * rows inside those of phases would change how these share what was measured (wholes.c). */
+static size_t node_of_row(jm__views *v, size_t b, const jm__work_cell *cell)
+{
+    const jm__attribution *a = v->a;
+    bool wanted = a->options.kernels && a->options.by != JM_BY_PHASE && !a->boards[b].work->from_host;
+    if (!wanted || jm__view_is_collective(v, cell->row)) return cell->row;
+    const jm__class *class = &a->work.classes.items[a->work.uses.items.items[cell->use].class_index];
+    return jm__view_node_inside(v, cell->row, class->name, class->kind, true);
+}
+
 static size_t node_of_cell(jm__views *v, size_t b, const jm__work_cell *cell)
 {
     if (v->a->options.by == JM_BY_BOARD) return board_node(v, b);
-    if (v->a->options.by != JM_BY_KERNEL) return cell->row;
+    if (v->a->options.by != JM_BY_KERNEL) return node_of_row(v, b, cell);
     if (cell->row == ROW_OTHERS)
         return jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
     return jm__view_kernel_node(v, v->a->work.uses.items.items[cell->use].class_index);
@@ -126,7 +137,8 @@ static void add_work(jm__rollup *rollup, size_t b)
         if (counts) row->busy_s += cell->seconds;
         add_passes(row, part, cell, pass_of_use(a, cell->use));
         if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);
-        bool calls = counts && (kernels || jm__view_is_collective(v, node));
+        bool inside = !kernels && node != cell->row;
+        bool calls = counts && (kernels || inside || jm__view_is_collective(v, node));
         for (size_t n = node; calls && n != JM__NO_NODE;
              n = kernels ? v->tree->nodes.items[n].parent : JM__NO_NODE)
             v->tree->nodes.items[n].calls += cell->calls; /* a kernel's shapes are calls of the kernel */
