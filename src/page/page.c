@@ -38,8 +38,10 @@ static jm_status put(const jm__embedded *page, size_t before, const jm__strbuf *
     fwrite(page->text + after, 1, page->length - after, out);
     if (fflush(out) == 0 && !ferror(out)) return JM_OK;
     int code = errno;
-    return jm__fail(err, jm_status_of_errno(code), code, "fwrite", "cannot write the page%s%s",
-                    code != 0 ? ": " : "", code != 0 ? strerror(code) : "");
+    jm_status status = jm_status_of_errno(code);
+    jm__fail(err, status, code, "fwrite", "cannot write the page%s%s", code != 0 ? ": " : "",
+             code != 0 ? strerror(code) : "");
+    return status == JM_DISK_FULL ? jm__hint(err, status, "free space there, or write it elsewhere") : status;
 }
 
 static jm_status write(const jm_page_run *a, const jm_page_run *b, const jm_diff *diff, FILE *out,
@@ -59,9 +61,10 @@ static jm_status copy_run(jm_page_run *to, const jm_page_run *from, jm_error *er
 {
     JM_TRY(jm__options_copy(to, sizeof *to, from, "jm_page_write", err));
     if (to->report == NULL) return jm__fail(err, JM_USAGE, 0, "jm_page_write", "a page is of a report");
-    if (jm_report_options_get(to->report)->by == JM_BY_SPAN)
-        return jm__fail(err, JM_USAGE, 0, "jm_page_write",
-                        "a page has no rows by span: it shows steps beside others");
+    if (jm_report_options_get(to->report)->by == JM_BY_SPAN) {
+        jm__fail(err, JM_USAGE, 0, "jm_page_write", "a page has no rows by span");
+        return jm__hint(err, JM_USAGE, "take another key of rows, such as layer; steps are on each page");
+    }
     return JM_OK;
 }
 

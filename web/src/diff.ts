@@ -40,7 +40,7 @@ export function diffSection(diff: Diff): HTMLElement {
         h("div", { class: "controls" },
             checkbox("only what surely changed", sure, (on) => { sure = on; draw(); }),
             search("Search rows", (text) => { words = text; draw(); }), count),
-        h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "What changed" },
+        h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of changes" },
             h("table", { class: "lines" },
                 h("caption", {}, `Energy a ${diff.per}, each with its 95 % interval. ${same}`),
                 h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "left" }, diff.by), h("th", { scope: "col" }, name(diff.a.name)), h("th", { scope: "col" }, name(diff.b.name)), h("th", { scope: "col" }, "change"), h("th", { scope: "col", class: "left" }, "verdict"))),

@@ -15,6 +15,9 @@ export interface Frame {
     children: Frame[];
 }
 
+/** A picture is no deeper; what lies further inside counts for the frame around it. */
+const DEEPEST = 40;
+
 /** What has no area is left away: a name cannot be read there. */
 export function framesOf(lines: Lines, weight: Weight, wholeName: string): Frame {
     const tree = treeOf(lines);
@@ -22,7 +25,9 @@ export function framesOf(lines: Lines, weight: Weight, wholeName: string): Frame
         const children = tree.children[i]!.map(make).filter((child) => child.total > 0);
         const value = lines[weight][i]!;
         const total = children.reduce((sum, child) => sum + child.total, value);
-        return { name: labelOf(lines, i), line: i, value, total, children };
+        const name = labelOf(lines, i);
+        if (lines.depth[i]! >= DEEPEST) return { name, line: i, value: total, total, children: [] };
+        return { name, line: i, value, total, children };
     };
     const children = tree.roots.map(make).filter((child) => child.total > 0);
     const rest = lines.left_out[weight];

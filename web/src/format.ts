@@ -81,7 +81,7 @@ export function half(value: Known, low: Known, high: Known): string {
     if (value === null || low === null || high === null || value === 0) return MISSING;
     const percent = (50 * (high - low)) / Math.abs(value);
     if (percent > 999) return "> 999 %";
-    return `${percent.toFixed(percent < 0.995 ? 1 : 0)} %`;
+    return `${percent.toFixed(percent > 0 && percent < 0.95 ? 1 : 0)} %`;
 }
 
 export function time(value: Known): string {

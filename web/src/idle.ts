@@ -27,7 +27,7 @@ export function idleSection(lines: Lines): HTMLElement | null {
     if (found === null) return null;
     const whole = lines.energy_j[found.idle]!;
     return section("idle", "Idle by cause",
-        h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Idle by cause" },
+        h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of idle time" },
             h("table", {}, h("caption", {}, "Time without a kernel, by how long the pauses are"),
                 h("thead", {}, h("tr", {}, ...["pause", "gaps", "time", "energy", "power", "share"].map((title, i) => h("th", { scope: "col", class: i === 0 ? "left" : null }, title)))),
                 h("tbody", {}, ...found.gaps.map((i) => row(lines, i, whole)), row(lines, found.idle, whole)))));

@@ -15,7 +15,7 @@ function boards(run: Run): HTMLElement {
     const titles = ["GPU", "UUID", "PCI", "driver", "limit", "energy", "gain of its sensor"];
     return h(
         "div",
-        { class: "scroll", tabindex: 0, role: "region", "aria-label": "GPUs" },
+        { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of GPUs" },
         h("table", {}, h("caption", {}, "GPUs"),
             h("thead", {}, h("tr", {}, ...titles.map((title, i) => h("th", { scope: "col", class: i < 4 ? "left" : null }, title)))),
             h("tbody", {}, ...run.machine.boards.map((board) =>

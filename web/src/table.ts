@@ -19,6 +19,9 @@ export interface TableWishes {
     limit: number;
 }
 
+/** Rows further inside are not moved further to the right. */
+const DEEPEST = 16;
+
 interface Column {
     key: SortKey;
     title: string;
@@ -144,7 +147,7 @@ export class LinesTable {
         const label = labelOf(lines, i);
         const text = h("span", { class: "name", title: pathOf(lines, i) === label ? null : pathOf(lines, i) }, name(label));
         const cell = h("th", { scope: "row" });
-        cell.style.setProperty("--depth", String(lines.depth[i]!));
+        cell.style.setProperty("--depth", String(Math.min(DEEPEST, lines.depth[i]!)));
         if (this.tree.children[i]!.length === 0) {
             cell.append(h("span", { class: "leaf" }), text);
             return cell;

@@ -12,3 +12,4 @@ try small.joulemap --kernel
 try small.joulemap --limit many
 try small.joulemap --limit=-1
 try small.joulemap --board 0x
+try small.joulemap --html page.html --json
