@@ -40,7 +40,7 @@ def test_a_page_has_the_figures_of_the_report_and_its_steps(recording: joulemap.
 
 
 def test_a_page_that_cannot_be_written_is_an_error_with_the_path(recording: joulemap.Recording, tmp_path: Path) -> None:
-    with pytest.raises(joulemap.Error, match="none/page.html"):
+    with pytest.raises(joulemap.Error, match=r"none/page\.html"):
         recording.report().to_html(tmp_path / "none" / "page.html")
 
 
