@@ -2,7 +2,7 @@
 // by their hashes, so a browser runs these two and nothing else, whatever the data are.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 
 const root = new URL(".", import.meta.url);
 const common = {
@@ -10,7 +10,8 @@ const common = {
     bundle: true,
     minify: true,
     write: false,
-    legalComments: "none",
+    legalComments: "none", // @LICENCES@ has them whole
+    metafile: true,
     target: ["chrome100", "firefox100", "safari15.4"],
     logLevel: "warning",
 };
@@ -18,6 +19,21 @@ const common = {
 const withoutStyles = { ".css": "empty" };
 const script = await build({ ...common, entryPoints: ["src/main.ts"], format: "iife", loader: withoutStyles });
 const style = await build({ ...common, entryPoints: ["src/page.css"] });
+
+/** The licences of the packages that are in the script, equal ones once. */
+async function licences() {
+    const inputs = Object.keys(script.metafile.inputs);
+    const packages = [...new Set(inputs.map((path) => /^node_modules\/([^/]+)/.exec(path)?.[1]).filter(Boolean))].sort();
+    const users = new Map();
+    for (const name of packages) {
+        const folder = new URL(`node_modules/${name}/`, root);
+        const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
+        if (file === undefined) throw new Error(`${name} has no file of its licence`);
+        const text = (await readFile(new URL(file, folder), "utf8")).trim();
+        users.set(text, [...(users.get(text) ?? []), name]);
+    }
+    return [...users].map(([text, names]) => `${names.join(", ")}\n\n${text}`).join("\n\n\n");
+}
 
 /** Text that ends no element that it stands in. */
 const inElement = (text) => text.trim().replaceAll("</", "<\\/");
@@ -29,9 +45,10 @@ const parts = {
     "@POLICY@": `default-src 'none'; script-src ${hash(js)}; style-src ${hash(css)}; base-uri 'none'; form-action 'none'`,
     "@STYLE@": css,
     "@SCRIPT@": js,
+    "@LICENCES@": (await licences()).replaceAll("<", "&lt;"),
 };
 const template = await readFile(new URL("page.html", root), "utf8");
 await writeFile(
     new URL("dist/page.html", root),
-    template.replace(/@(POLICY|STYLE|SCRIPT)@/g, (name) => parts[name]),
+    template.replace(/@(POLICY|STYLE|SCRIPT|LICENCES)@/g, (name) => parts[name]),
 );

@@ -13,6 +13,7 @@ declare module "d3-flame-graph" {
     export interface FlameGraph<Data = any> {
         (selection: Selection<HTMLElement, Data, null, undefined>): void;
         width(width: number): this;
+        height(height: number): this;
         cellHeight(height: number): this;
         inverted(on: boolean): this;
         selfValue(on: boolean): this;

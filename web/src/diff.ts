@@ -22,6 +22,8 @@ function weight(row: DiffRow): number {
 export function diffSection(diff: Diff): HTMLElement {
     const body = h("tbody");
     const count = status("count");
+    const again = new Map<string, number>();
+    for (const { path } of diff.rows) again.set(path, (again.get(path) ?? 0) + 1);
     let words = "";
     let sure = diff.rows.some((row) => SURE.has(row.verdict));
     const draw = (): void => {
@@ -29,7 +31,7 @@ export function diffSection(diff: Diff): HTMLElement {
             .filter((row) => (!sure || SURE.has(row.verdict)) && row.path.toLowerCase().includes(words.toLowerCase()))
             .sort((a, b) => weight(b) - weight(a))
             .slice(0, 200);
-        body.replaceChildren(...rows.map((row) => h("tr", {}, h("th", { scope: "row" }, name(row.path), ` (${row.kind})`), ...figureCells(row))));
+        body.replaceChildren(...rows.map((row) => h("tr", {}, h("th", { scope: "row" }, name(row.path), again.get(row.path)! > 1 ? ` (${row.kind})` : null), ...figureCells(row))));
         count.textContent = `${rows.length} of ${diff.rows.length} rows, those that changed by most first`;
     };
     draw();
@@ -42,7 +44,7 @@ export function diffSection(diff: Diff): HTMLElement {
             search("Search rows", (text) => { words = text; draw(); }), count),
         h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of changes" },
             h("table", { class: "lines" },
-                h("caption", {}, `Energy a ${diff.per}, each with its 95 % interval. ${same}`),
+                h("caption", {}, `Energy of a ${diff.per}, each with its 95 % interval. ${same}`),
                 h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "left" }, diff.by), h("th", { scope: "col" }, name(diff.a.name)), h("th", { scope: "col" }, name(diff.b.name)), h("th", { scope: "col" }, "change"), h("th", { scope: "col", class: "left" }, "verdict"))),
                 h("tbody", { class: "total" }, h("tr", {}, h("th", { scope: "row" }, `all of a ${diff.per}`), ...figureCells(diff.total))),
                 body)),

@@ -4,7 +4,7 @@ import type { FlameGraph, FlameNode } from "d3-flame-graph";
 import { select } from "d3-selection";
 import * as format from "./format.ts";
 import { choice, h, name, search, section, status } from "./dom.ts";
-import { framesOf } from "./flame_data.ts";
+import { framesOf, levelsOf } from "./flame_data.ts";
 import { frameColour, KNOWN } from "./palette.ts";
 import { pathOf } from "./tree.ts";
 import type { Colouring } from "./palette.ts";
@@ -72,6 +72,7 @@ export class Flames {
         const mostW = Math.max(0, ...this.lines.power_w.map((power) => power ?? 0));
         const chart = flamegraph<Frame>()
             .width(Math.max(200, box.clientWidth))
+            .height(levelsOf(frames) * CELL)
             .cellHeight(CELL)
             .inverted(true)
             .selfValue(true)

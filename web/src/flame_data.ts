@@ -18,6 +18,11 @@ export interface Frame {
 /** A picture is no deeper; what lies further inside counts for the frame around it. */
 const DEEPEST = 40;
 
+/** How many frames lie on top of each other at most. */
+export function levelsOf(frame: Frame): number {
+    return 1 + frame.children.reduce((most, child) => Math.max(most, levelsOf(child)), 0);
+}
+
 /** What has no area is left away: a name cannot be read there. */
 export function framesOf(lines: Lines, weight: Weight, wholeName: string): Frame {
     const tree = treeOf(lines);

@@ -46,7 +46,7 @@ function withoutSign(text: string): string {
     return /^-[0.]*$/.test(text) ? text.slice(1) : text;
 }
 
-/** One unit for a column of energies. */
+/** One unit for a column of energies: the largest has at least two digits before the point. */
 export interface Scale {
     readonly unit: string;
     readonly size: number;
@@ -55,7 +55,7 @@ export interface Scale {
 
 export function scaleFor(largest: number): Scale {
     const size = rounded(Math.abs(largest), 4);
-    const unit = unitFor(ENERGY, size > 0 ? size : 1);
+    const unit = unitFor(ENERGY, size > 0 ? size / 10 : 1);
     return { unit: unit.text, size: unit.size, decimals: Math.max(1, decimalsFor(size / unit.size, 4)) };
 }
 

@@ -4,7 +4,7 @@ import * as format from "./format.ts";
 import { axis, keepWidth } from "./chart.ts";
 import { checkbox, colour, h, section, status } from "./dom.ts";
 import { keyed, within, zoomed } from "./range.ts";
-import { middles, stretchOf } from "./series.ts";
+import { lanesOf, middles, stretchOf } from "./series.ts";
 import { SERIES } from "./palette.ts";
 import type { Range } from "./range.ts";
 import type { Run } from "./data.ts";
@@ -30,6 +30,7 @@ export class PowerChart {
     private readonly times: number[];
     private readonly whole: Range;
     private range: Range;
+    private readonly lanes: number[];
     private chart: uPlot | null = null;
     private clock = true;
 
@@ -37,6 +38,7 @@ export class PowerChart {
         this.times = middles(run.power);
         this.whole = { from: run.power.from_s ?? 0, to: run.power.to_s ?? 0 };
         this.range = this.whole;
+        this.lanes = lanesOf(run.spans.bands.items);
         const hasClock = run.power.boards.some((board) => board.clock_mhz.some((clock) => clock !== null));
         this.element = section(
             "power",
@@ -130,7 +132,7 @@ export class PowerChart {
             series,
             bands: several ? [] : boards.map((_, b) => ({ series: [4 * b + 3, 4 * b + 2] as [number, number], fill: () => colour("--shade") })),
             axes: [
-                axis("seconds from the start of the recording"),
+                axis("seconds from the start of the recording", { size: 30 }),
                 axis("W", { scale: "W", size: 56 }),
                 axis("MHz", { scale: "MHz", side: 1, grid: { show: false }, size: 56 }),
             ],
@@ -167,7 +169,7 @@ export class PowerChart {
             ctx.fillRect(left, bbox.top, right - left, bbox.height);
             ctx.fillStyle = colour("--muted");
             if (ctx.measureText(band.name).width < right - left - 8 * ratio)
-                ctx.fillText(band.name, left + 4 * ratio, bbox.top + 13 * ratio * (band.kind === "phase" ? 1 : 2));
+                ctx.fillText(band.name, left + 4 * ratio, bbox.top + 13 * ratio * (1 + this.lanes[i]!));
         });
         ctx.fillStyle = colour("--muted");
         for (const step of this.run.spans.steps.items) ctx.fillRect(place(step), bbox.top + bbox.height - 6 * ratio, ratio, 6 * ratio);

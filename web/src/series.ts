@@ -1,5 +1,5 @@
 // Figures out of series: what a stretch of power holds, what steps are like.
-import type { BoardPower, Known, Power, Steps } from "./data.ts";
+import type { Band, BoardPower, Known, Power, Steps } from "./data.ts";
 import type { Range } from "./range.ts";
 
 /** The middle of each bin, seconds from the start of the recording. */
@@ -42,6 +42,17 @@ function extreme(values: readonly number[], better: (a: number, b: number) => nu
 
 function average(values: readonly number[]): Known {
     return values.length > 0 ? values.reduce((a, b) => a + b, 0) / values.length : null;
+}
+
+/** In which line the name of each band stands, from 0: the first in which no other band is at that time. */
+export function lanesOf(bands: readonly Band[]): number[] {
+    const ends: number[] = [];
+    return bands.map(({ from_s, to_s }) => {
+        const free = ends.findIndex((end) => end <= from_s);
+        const lane = free < 0 ? ends.length : free;
+        ends[lane] = to_s;
+        return lane;
+    });
 }
 
 export interface StepLike {

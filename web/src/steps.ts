@@ -48,7 +48,7 @@ export class StepsChart {
                     { ...edge, label: "high", scale: "J" },
                 ],
                 bands: [{ series: [3, 2], fill: () => colour("--shade") }],
-                axes: [axis("step"), axis("J", { scale: "J", size: 56 })],
+                axes: [axis("step", { size: 30 }), axis("J", { scale: "J", size: 56 })],
                 cursor: { drag: { x: true, y: false } },
             },
             [numbers(steps), steps.energy_j, steps.low_j, steps.high_j],

@@ -139,7 +139,7 @@ export class LinesTable {
         const mark = order === "none" ? "" : this.down ? " ▾" : " ▴";
         const button = h("button", { type: "button", "data-key": key, title: long, onclick: () => this.sort(key) }, title,
             h("span", { "aria-hidden": "true" }, mark));
-        return h("th", { scope: "col", "aria-sort": order, class: left ? "left" : null }, button);
+        return h("th", { scope: "col", "aria-sort": order, class: `column-${key}${left ? " left" : ""}` }, button);
     }
 
     private nameCell(i: number): HTMLElement {
@@ -166,7 +166,7 @@ export class LinesTable {
             "tr",
             { "data-line": i },
             this.nameCell(i),
-            ...this.columns.map((column) => h("td", { class: column.left ? "left" : null }, column.cell(i))),
+            ...this.columns.map((column) => h("td", { class: `column-${column.key}${column.left ? " left" : ""}` }, column.cell(i))),
         );
     }
 

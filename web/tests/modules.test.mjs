@@ -40,8 +40,8 @@ test("figures read as in the tables of the command", () => {
     assert.equal(format.share(0.0824), "8.2 %");
     assert.equal(format.change(-0.088, -0.096, -0.08), "-8.8 ±0.8 %");
     const scale = format.scaleFor(6130);
-    assert.equal(`${format.inScale(6130.2, scale)} ${scale.unit}`, "6.130 kJ");
-    assert.equal(format.inScale(-0.0001, scale), "0.000");
+    assert.equal(`${format.inScale(6130.2, scale)} ${scale.unit}`, "6130.2 J");
+    assert.equal(format.inScale(-0.0001, scale), "0.0");
 });
 
 test("what is missing is said to be, never 0", () => {
@@ -103,6 +103,11 @@ test("a stretch of power has the energy of its bins, of those that a sensor saw"
     const times = [0.5, 1.5, 2.5, 3.5];
     assert.deepEqual(series.stretchOf(board, times, { from: 1, to: 4 }), { mean_w: 250, least_w: 190, most_w: 310, clock_mhz: null, energy_j: 500 });
     assert.equal(series.stretchOf(board, times, { from: 2, to: 3 }).energy_j, null);
+});
+
+test("names of bands that overlap stand in lines of their own", () => {
+    const bands = [[0, 10], [2, 4], [3, 5], [4, 6], [10, 12]].map(([from_s, to_s]) => ({ from_s, to_s }));
+    assert.deepEqual(series.lanesOf(bands), [0, 1, 2, 1, 0]);
 });
 
 test("steps that are worth a look: the first, the least, the middle, the most", () => {
