@@ -23,7 +23,9 @@ const style = await build({ ...common, entryPoints: ["src/page.css"] });
 /** The licences of the packages that are in the script, equal ones once. */
 async function licences() {
     const inputs = Object.keys(script.metafile.inputs);
-    const packages = [...new Set(inputs.map((path) => /^node_modules\/([^/]+)/.exec(path)?.[1]).filter(Boolean))].sort();
+    const packages = [
+        ...new Set(inputs.map((path) => /^node_modules\/([^/]+)/.exec(path)?.[1]).filter(Boolean)),
+    ].sort();
     const users = new Map();
     for (const name of packages) {
         const folder = new URL(`node_modules/${name}/`, root);

@@ -53,8 +53,14 @@ export function checkbox(text: string, checked: boolean, change: (on: boolean) =
 }
 
 export function search(label: string, change: (text: string) => void): HTMLElement {
-    const input = h("input", { type: "search", placeholder: label, "aria-label": label, autocomplete: "off", spellcheck: "false",
-        oninput: () => change(input.value) });
+    const input = h("input", {
+        type: "search",
+        placeholder: label,
+        "aria-label": label,
+        autocomplete: "off",
+        spellcheck: "false",
+        oninput: () => change(input.value),
+    });
     return input;
 }
 

@@ -38,27 +38,60 @@ export class Flames {
         const controls = h("div", { class: "controls" });
         if (run.folded !== null)
             controls.append(
-                choice("Equal layers", [["folded", "together"], ["rows", "one by one"]], "folded", (which) => {
-                    this.lines = which === "folded" ? run.folded! : run.rows;
-                    this.draw();
-                }),
+                choice(
+                    "Equal layers",
+                    [
+                        ["folded", "together"],
+                        ["rows", "one by one"],
+                    ],
+                    "folded",
+                    (which) => {
+                        this.lines = which === "folded" ? run.folded! : run.rows;
+                        this.draw();
+                    },
+                ),
             );
         controls.append(
-            choice<Colouring>("Colour", [["known", "how known"], ["own", "own share"], ["power", "power"]], "known", (colouring) => {
-                this.colouring = colouring;
-                this.draw();
-            }),
+            choice<Colouring>(
+                "Colour",
+                [
+                    ["known", "how known"],
+                    ["own", "own share"],
+                    ["power", "power"],
+                ],
+                "known",
+                (colouring) => {
+                    this.colouring = colouring;
+                    this.draw();
+                },
+            ),
             search("Find in the graphs", (words) => this.find(words)),
             h("button", { type: "button", class: "reset", onclick: () => this.zoom(null) }, "Whole run"),
         );
-        this.element = section("flame", "Joules beside time", controls, this.pair, this.detail, this.legend,
-            h("p", { class: "note" }, "Width is energy on the left and time on the right, each with all that is inside. Click or Enter zooms, Escape goes back, arrows move. The table below has the same rows."));
+        this.element = section(
+            "flame",
+            "Joules beside time",
+            controls,
+            this.pair,
+            this.detail,
+            this.legend,
+            h(
+                "p",
+                { class: "note" },
+                "Width is energy on the left and time on the right, each with all that is inside. Click or Enter zooms, Escape goes back, arrows move. The table below has the same rows.",
+            ),
+        );
     }
 
     /** When the element is in the page and has a width. */
     draw(): void {
         this.pair.replaceChildren();
-        this.graphs = ([["area_j", "Energy"], ["area_s", "Time of the GPU"]] as const).map(([weight, title]) => this.graph(weight, title));
+        this.graphs = (
+            [
+                ["area_j", "Energy"],
+                ["area_s", "Time of the GPU"],
+            ] as const
+        ).map(([weight, title]) => this.graph(weight, title));
         this.drawLegend();
         if (this.words !== "") this.find(this.words);
         this.tell(null);
@@ -80,9 +113,13 @@ export class Flames {
             .transitionDuration(still.matches ? 0 : 120)
             .setLabelHandler((node: FlameNode<Frame>) => this.describe(node.data, weight))
             .setSearchHandler(() => undefined)
-            .setSearchMatch((node: FlameNode<Frame>, words: string) => words !== "" && node.data.name.toLowerCase().includes(words.toLowerCase()))
+            .setSearchMatch(
+                (node: FlameNode<Frame>, words: string) =>
+                    words !== "" && node.data.name.toLowerCase().includes(words.toLowerCase()),
+            )
             .setColorMapper((node: FlameNode<Frame>) =>
-                node.highlight ? "#d55fa8" : frameColour(this.lines, node.data.line, this.colouring, mostW))
+                node.highlight ? "#d55fa8" : frameColour(this.lines, node.data.line, this.colouring, mostW),
+            )
             .onHover((node: FlameNode<Frame>) => this.tell(node.data))
             .onClick((node: FlameNode<Frame>) => this.follow(node, weight));
         select(box).datum(frames).call(chart);
@@ -102,7 +139,10 @@ export class Flames {
 
     private zoomOne(graph: Graph, frame: Frame | null): void {
         const root = select<HTMLElement, FlameNode<Frame>>(graph.box).datum();
-        const target = frame === null ? root : root.descendants().find((node) => node.data.line === frame.line && node.data.name === frame.name);
+        const target =
+            frame === null
+                ? root
+                : root.descendants().find((node) => node.data.line === frame.line && node.data.name === frame.name);
         const click = graph.chart.onClick();
         graph.chart.onClick(() => undefined);
         graph.chart.zoomTo(target ?? root);
@@ -127,7 +167,7 @@ export class Flames {
     private reach(box: HTMLElement): void {
         const frames = [...box.querySelectorAll<SVGGElement>("g.frame")];
         frames.forEach((frame, i) => {
-            const data = (select<SVGGElement, FlameNode<Frame>>(frame).datum()).data;
+            const data = select<SVGGElement, FlameNode<Frame>>(frame).datum().data;
             frame.setAttribute("tabindex", i === 0 ? "0" : "-1");
             frame.setAttribute("role", "button");
             frame.setAttribute("aria-label", frame.querySelector("title")?.textContent ?? data.name);
@@ -166,7 +206,8 @@ export class Flames {
     private describe(frame: Frame, weight: Weight): string {
         const { lines } = this;
         const i = frame.line;
-        if (i < 0) return `${frame.name}: ${weight === "area_j" ? format.energy(frame.total) : format.time(frame.total)}`;
+        if (i < 0)
+            return `${frame.name}: ${weight === "area_j" ? format.energy(frame.total) : format.time(frame.total)}`;
         const many = lines.x[i]! > 1 ? ` × ${lines.x[i]}` : "";
         return `${frame.name}${many}: ${format.energyWithin(lines.energy_j[i]!, lines.low_j[i]!, lines.high_j[i]!)}, ${format.share(lines.share[i]!)}, ${format.time(lines.busy_s[i]!)}, ${format.watts(lines.power_w[i]!)}, ${lines.known[i]}`;
     }
@@ -177,15 +218,23 @@ export class Flames {
             return;
         }
         const path = frame.line >= 0 ? pathOf(this.lines, frame.line) : "";
-        this.detail.replaceChildren(this.describe(frame, "area_j"), path !== "" && path !== frame.name ? h("span", { class: "path" }, name(path)) : "");
+        this.detail.replaceChildren(
+            this.describe(frame, "area_j"),
+            path !== "" && path !== frame.name ? h("span", { class: "path" }, name(path)) : "",
+        );
     }
 
     private drawLegend(): void {
         const present = new Set(this.lines.known);
         const items: [string, string][] =
             this.colouring === "known"
-                ? Object.entries(KNOWN).filter(([known]) => present.has(known)).map(([known, colour]) => [colour, known])
-                : [["#fdf1d9", this.colouring === "own" ? "all in its parts" : "little power"], ["#d98742", this.colouring === "own" ? "all its own" : "most power"]];
+                ? Object.entries(KNOWN)
+                      .filter(([known]) => present.has(known))
+                      .map(([known, colour]) => [colour, known])
+                : [
+                      ["#fdf1d9", this.colouring === "own" ? "all in its parts" : "little power"],
+                      ["#d98742", this.colouring === "own" ? "all its own" : "most power"],
+                  ];
         this.legend.replaceChildren(
             ...items.map(([colour, text]) => {
                 const swatch = h("span", { class: "swatch", "aria-hidden": "true" });

@@ -36,7 +36,14 @@ export function framesOf(lines: Lines, weight: Weight, wholeName: string): Frame
     };
     const children = tree.roots.map(make).filter((child) => child.total > 0);
     const rest = lines.left_out[weight];
-    if (rest > 0) children.push({ name: `${lines.left_out.rows} smaller rows`, line: -1, value: rest, total: rest, children: [] });
+    if (rest > 0)
+        children.push({
+            name: `${lines.left_out.rows} smaller rows`,
+            line: -1,
+            value: rest,
+            total: rest,
+            children: [],
+        });
     const total = children.reduce((sum, child) => sum + child.total, 0);
     return { name: wholeName, line: -1, value: 0, total, children };
 }

@@ -16,19 +16,45 @@ function row(lines: Lines, i: number, whole: number | null): HTMLElement {
     const energy = lines.energy_j[i]!;
     const bar = h("span", { class: "bar", "aria-hidden": "true" });
     bar.style.setProperty("--share", String(Math.max(0, Math.min(1, whole && energy !== null ? energy / whole : 0))));
-    return h("tr", {}, h("th", { scope: "row" }, lines.name[i]!),
-        h("td", {}, lines.calls[i]! > 0 ? format.count(lines.calls[i]!) : "-"), h("td", {}, format.time(lines.busy_s[i]!)),
-        h("td", {}, format.energyWithin(energy, lines.low_j[i]!, lines.high_j[i]!)), h("td", {}, format.watts(lines.power_w[i]!)),
-        h("td", {}, h("span", { class: "share" }, bar, format.share(lines.share[i]!))));
+    return h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, lines.name[i]!),
+        h("td", {}, lines.calls[i]! > 0 ? format.count(lines.calls[i]!) : "-"),
+        h("td", {}, format.time(lines.busy_s[i]!)),
+        h("td", {}, format.energyWithin(energy, lines.low_j[i]!, lines.high_j[i]!)),
+        h("td", {}, format.watts(lines.power_w[i]!)),
+        h("td", {}, h("span", { class: "share" }, bar, format.share(lines.share[i]!))),
+    );
 }
 
 export function idleSection(lines: Lines): HTMLElement | null {
     const found = gapsOf(lines);
     if (found === null) return null;
     const whole = lines.energy_j[found.idle]!;
-    return section("idle", "Idle by cause",
-        h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of idle time" },
-            h("table", {}, h("caption", {}, "Time without a kernel, by how long the pauses are"),
-                h("thead", {}, h("tr", {}, ...["pause", "gaps", "time", "energy", "power", "share"].map((title, i) => h("th", { scope: "col", class: i === 0 ? "left" : null }, title)))),
-                h("tbody", {}, ...found.gaps.map((i) => row(lines, i, whole)), row(lines, found.idle, whole)))));
+    return section(
+        "idle",
+        "Idle by cause",
+        h(
+            "div",
+            { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of idle time" },
+            h(
+                "table",
+                {},
+                h("caption", {}, "Time without a kernel, by how long the pauses are"),
+                h(
+                    "thead",
+                    {},
+                    h(
+                        "tr",
+                        {},
+                        ...["pause", "gaps", "time", "energy", "power", "share"].map((title, i) =>
+                            h("th", { scope: "col", class: i === 0 ? "left" : null }, title),
+                        ),
+                    ),
+                ),
+                h("tbody", {}, ...found.gaps.map((i) => row(lines, i, whole)), row(lines, found.idle, whole)),
+            ),
+        ),
+    );
 }

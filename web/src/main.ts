@@ -16,8 +16,15 @@ interface Drawn {
 }
 
 function navigation(sections: readonly HTMLElement[]): HTMLElement {
-    return h("nav", { "aria-label": "Parts of this page" },
-        ...sections.filter((section) => section.id !== "summary").map((section) => h("a", { href: `#${section.id}` }, section.querySelector("h2")?.textContent ?? section.id)));
+    return h(
+        "nav",
+        { "aria-label": "Parts of this page" },
+        ...sections
+            .filter((section) => section.id !== "summary")
+            .map((section) =>
+                h("a", { href: `#${section.id}` }, section.querySelector("h2")?.textContent ?? section.id),
+            ),
+    );
 }
 
 /** All of one run; the charts are drawn afterwards. */
@@ -40,9 +47,14 @@ function runSections(run: Run): { sections: HTMLElement[]; drawn: Drawn[] } {
 }
 
 function header(page: Page, title: string, simulated: boolean): HTMLElement {
-    return h("header", {}, h("p", { class: "mark" }, "joulemap"), h("h1", {}, name(title)),
+    return h(
+        "header",
+        {},
+        h("p", { class: "mark" }, "joulemap"),
+        h("h1", {}, name(title)),
         simulated ? h("p", { class: "badge simulated" }, "SIMULATED GPU") : null,
-        h("p", { class: "made" }, `joulemap ${page.version}`));
+        h("p", { class: "made" }, `joulemap ${page.version}`),
+    );
 }
 
 function show(page: Page, root: HTMLElement): void {
@@ -55,14 +67,27 @@ function show(page: Page, root: HTMLElement): void {
         const { sections, drawn } = runSections(page.runs[chosen]!);
         if (diff !== null) {
             const names = [diff.a.name, diff.b.name];
-            const which = choice("Shown below", names.map((text, i) => [String(i), text] as const), String(chosen), (value) => draw(Number(value)));
+            const which = choice(
+                "Shown below",
+                names.map((text, i) => [String(i), text] as const),
+                String(chosen),
+                (value) => draw(Number(value)),
+            );
             sections.unshift(diffSection(diff), which);
         }
         main.replaceChildren(...sections);
         nav.replaceChildren(navigation(sections.filter((section) => section.tagName === "SECTION")));
         for (const part of drawn) part.draw();
     };
-    root.replaceChildren(header(page, title, page.runs.some((run) => run.summary.simulated)), nav, main);
+    root.replaceChildren(
+        header(
+            page,
+            title,
+            page.runs.some((run) => run.summary.simulated),
+        ),
+        nav,
+        main,
+    );
     draw(page.runs.length - 1);
 }
 

@@ -55,12 +55,33 @@ export class PowerChart {
             ),
             this.box,
             this.readout,
-            h("details", {}, h("summary", {}, "This stretch in figures"),
-                h("table", {}, h("caption", {}, "What each GPU drew in the stretch that is shown"),
-                    h("thead", {}, h("tr", {}, ...["GPU", "mean", "least", "most", "clock", "energy"].map((title, i) =>
-                        h("th", { scope: "col", class: i === 0 ? "left" : null }, title)))),
-                    this.figures)),
-            h("p", { class: "note" }, "The line is the mean of a bin, the shade behind it from its least to its most reading. Drag to zoom; or click, then scroll or press + and -; double-click for all."),
+            h(
+                "details",
+                {},
+                h("summary", {}, "This stretch in figures"),
+                h(
+                    "table",
+                    {},
+                    h("caption", {}, "What each GPU drew in the stretch that is shown"),
+                    h(
+                        "thead",
+                        {},
+                        h(
+                            "tr",
+                            {},
+                            ...["GPU", "mean", "least", "most", "clock", "energy"].map((title, i) =>
+                                h("th", { scope: "col", class: i === 0 ? "left" : null }, title),
+                            ),
+                        ),
+                    ),
+                    this.figures,
+                ),
+            ),
+            h(
+                "p",
+                { class: "note" },
+                "The line is the mean of a bin, the shade behind it from its least to its most reading. Drag to zoom; or click, then scroll or press + and -; double-click for all.",
+            ),
         );
     }
 
@@ -82,7 +103,10 @@ export class PowerChart {
     }
 
     draw(): void {
-        const data: uPlot.AlignedData = [this.times, ...this.run.power.boards.flatMap((board) => [board.mean_w, board.least_w, board.most_w, board.clock_mhz])];
+        const data: uPlot.AlignedData = [
+            this.times,
+            ...this.run.power.boards.flatMap((board) => [board.mean_w, board.least_w, board.most_w, board.clock_mhz]),
+        ];
         this.chart = new uPlot(this.options(), data, this.box);
         this.box.querySelector("canvas")?.setAttribute("aria-hidden", "true");
         keepWidth(this.chart, this.box);
@@ -110,15 +134,39 @@ export class PowerChart {
     private options(): uPlot.Options {
         const boards = this.run.power.boards;
         const several = boards.length > 1;
-        const series: uPlot.Series[] = [{ label: "s", value: (_, value) => (value === null ? "-" : `${value.toFixed(3)} s`) }];
+        const series: uPlot.Series[] = [
+            { label: "s", value: (_, value) => (value === null ? "-" : `${value.toFixed(3)} s`) },
+        ];
         boards.forEach((board, b) => {
             const who = several ? `GPU ${board.index} ` : "";
-            const edge = { stroke: "transparent", points: { show: false }, width: 0, value: (_: uPlot, value: number) => format.watts(value) };
+            const edge = {
+                stroke: "transparent",
+                points: { show: false },
+                width: 0,
+                value: (_: uPlot, value: number) => format.watts(value),
+            };
             series.push(
-                { label: `${who}power`, scale: "W", stroke: () => lineOf(b), width: 1.5, points: { show: false }, value: (_, value) => format.watts(value) },
+                {
+                    label: `${who}power`,
+                    scale: "W",
+                    stroke: () => lineOf(b),
+                    width: 1.5,
+                    points: { show: false },
+                    value: (_, value) => format.watts(value),
+                },
                 { ...edge, label: `${who}least`, scale: "W", show: !several },
                 { ...edge, label: `${who}most`, scale: "W", show: !several },
-                { label: `${who}clock`, scale: "MHz", stroke: () => colour("--clock"), width: 1, dash: [4, 3], points: { show: false }, spanGaps: true, show: this.clock, value: (_, value) => format.megahertz(value) },
+                {
+                    label: `${who}clock`,
+                    scale: "MHz",
+                    stroke: () => colour("--clock"),
+                    width: 1,
+                    dash: [4, 3],
+                    points: { show: false },
+                    spanGaps: true,
+                    show: this.clock,
+                    value: (_, value) => format.megahertz(value),
+                },
             );
         });
         return {
@@ -130,7 +178,12 @@ export class PowerChart {
                 MHz: { range: (_, __, most) => [0, (most ?? 1) * 1.08] },
             },
             series,
-            bands: several ? [] : boards.map((_, b) => ({ series: [4 * b + 3, 4 * b + 2] as [number, number], fill: () => colour("--shade") })),
+            bands: several
+                ? []
+                : boards.map((_, b) => ({
+                      series: [4 * b + 3, 4 * b + 2] as [number, number],
+                      fill: () => colour("--shade"),
+                  })),
             axes: [
                 axis("seconds from the start of the recording", { size: 30 }),
                 axis("W", { scale: "W", size: 56 }),
@@ -147,7 +200,10 @@ export class PowerChart {
 
     private select(chart: uPlot): void {
         if (chart.select.width < 3) return;
-        const range = { from: chart.posToVal(chart.select.left, "x"), to: chart.posToVal(chart.select.left + chart.select.width, "x") };
+        const range = {
+            from: chart.posToVal(chart.select.left, "x"),
+            to: chart.posToVal(chart.select.left + chart.select.width, "x"),
+        };
         chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         this.show(range);
     }
@@ -155,7 +211,8 @@ export class PowerChart {
     /** Phases as bands with their names, steps as marks at the foot. */
     private drawBands(chart: uPlot): void {
         const { ctx, bbox } = chart;
-        const place = (time: number): number => Math.min(bbox.left + bbox.width, Math.max(bbox.left, chart.valToPos(time, "x", true)));
+        const place = (time: number): number =>
+            Math.min(bbox.left + bbox.width, Math.max(bbox.left, chart.valToPos(time, "x", true)));
         const ratio = devicePixelRatio;
         ctx.save();
         ctx.beginPath();
@@ -172,19 +229,37 @@ export class PowerChart {
                 ctx.fillText(band.name, left + 4 * ratio, bbox.top + 13 * ratio * (1 + this.lanes[i]!));
         });
         ctx.fillStyle = colour("--muted");
-        for (const step of this.run.spans.steps.items) ctx.fillRect(place(step), bbox.top + bbox.height - 6 * ratio, ratio, 6 * ratio);
+        for (const step of this.run.spans.steps.items)
+            ctx.fillRect(place(step), bbox.top + bbox.height - 6 * ratio, ratio, 6 * ratio);
         ctx.restore();
     }
 
     private tell(): void {
-        const rows = this.run.power.boards.map((board) => ({ board, stretch: stretchOf(board, this.times, this.range) }));
+        const rows = this.run.power.boards.map((board) => ({
+            board,
+            stretch: stretchOf(board, this.times, this.range),
+        }));
         const width = format.time(this.range.to - this.range.from);
-        const sums = rows.map(({ board, stretch }) => `GPU ${board.index}: ${format.watts(stretch.mean_w)} mean, ${format.energy(stretch.energy_j)}`);
+        const sums = rows.map(
+            ({ board, stretch }) =>
+                `GPU ${board.index}: ${format.watts(stretch.mean_w)} mean, ${format.energy(stretch.energy_j)}`,
+        );
         this.readout.textContent = `${this.range.from.toFixed(2)} to ${this.range.to.toFixed(2)} s (${width}). ${sums.join("; ")}`;
         this.figures.replaceChildren(
             ...rows.map(({ board, stretch }) =>
-                h("tr", {}, h("th", { scope: "row" }, `${board.index}: ${board.name}`),
-                    ...[format.watts(stretch.mean_w), format.watts(stretch.least_w), format.watts(stretch.most_w), format.megahertz(stretch.clock_mhz), format.energy(stretch.energy_j)].map((text) => h("td", {}, text)))),
+                h(
+                    "tr",
+                    {},
+                    h("th", { scope: "row" }, `${board.index}: ${board.name}`),
+                    ...[
+                        format.watts(stretch.mean_w),
+                        format.watts(stretch.least_w),
+                        format.watts(stretch.most_w),
+                        format.megahertz(stretch.clock_mhz),
+                        format.energy(stretch.energy_j),
+                    ].map((text) => h("td", {}, text)),
+                ),
+            ),
         );
     }
 }

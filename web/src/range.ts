@@ -19,7 +19,10 @@ export function within(range: Range, whole: Range): Range {
 
 /** Around a point that stays where it is; `factor` below 1 shows less. */
 export function zoomed(range: Range, factor: number, around: number, whole: Range): Range {
-    const width = Math.min(whole.to - whole.from, Math.max((range.to - range.from) * factor, (whole.to - whole.from) * NARROWEST));
+    const width = Math.min(
+        whole.to - whole.from,
+        Math.max((range.to - range.from) * factor, (whole.to - whole.from) * NARROWEST),
+    );
     const place = (around - range.from) / (range.to - range.from);
     return within({ from: around - place * width, to: around + (1 - place) * width }, whole);
 }

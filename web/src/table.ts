@@ -59,14 +59,24 @@ function columnsOf(wishes: TableWishes): Column[] {
             cell: (i) => format.time(lines.calls[i]! > 0 ? lines.busy_s[i]! / lines.calls[i]! : null),
         });
     columns.push(
-        { key: "busy_s", title: "time", long: "time", cell: (i) => format.time(lines.busy_s[i]! > 0 ? lines.busy_s[i]! : null) },
+        {
+            key: "busy_s",
+            title: "time",
+            long: "time",
+            cell: (i) => format.time(lines.busy_s[i]! > 0 ? lines.busy_s[i]! : null),
+        },
         {
             key: "energy_j",
             title: unit,
             long: `energy, ${unit}`,
             cell: (i) => format.inScale(lines.energy_j[i] === null ? null : lines.energy_j[i]! / per, scale),
         },
-        { key: "half", title: "±", long: "half of the 95 % interval", cell: (i) => format.half(lines.energy_j[i]!, lines.low_j[i]!, lines.high_j[i]!) },
+        {
+            key: "half",
+            title: "±",
+            long: "half of the 95 % interval",
+            cell: (i) => format.half(lines.energy_j[i]!, lines.low_j[i]!, lines.high_j[i]!),
+        },
         { key: "power_w", title: "power", long: "mean power", cell: (i) => format.watts(lines.power_w[i]!) },
         { key: "share", title: "share", long: "share of the total", cell: (i) => shareCell(lines.share[i]!) },
         {
@@ -100,11 +110,22 @@ export class LinesTable {
         this.columns = columnsOf(wishes);
         this.open = usuallyOpen(this.tree);
         this.limit = wishes.limit;
-        const table = h("table", { class: "lines" }, h("caption", {}, wishes.caption), h("thead", {}, this.head), this.body);
+        const table = h(
+            "table",
+            { class: "lines" },
+            h("caption", {}, wishes.caption),
+            h("thead", {}, this.head),
+            this.body,
+        );
         this.element = h(
             "div",
             { class: "table" },
-            h("div", { class: "controls" }, search(`Search ${wishes.by}s`, (words) => this.search(words)), this.count),
+            h(
+                "div",
+                { class: "controls" },
+                search(`Search ${wishes.by}s`, (words) => this.search(words)),
+                this.count,
+            ),
             h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": wishes.caption }, table),
             this.more,
         );
@@ -137,15 +158,23 @@ export class LinesTable {
     private heading(key: SortKey, title: string, long: string, left: boolean): HTMLElement {
         const order = this.key === key ? (this.down ? "descending" : "ascending") : "none";
         const mark = order === "none" ? "" : this.down ? " ▾" : " ▴";
-        const button = h("button", { type: "button", "data-key": key, title: long, onclick: () => this.sort(key) }, title,
-            h("span", { "aria-hidden": "true" }, mark));
+        const button = h(
+            "button",
+            { type: "button", "data-key": key, title: long, onclick: () => this.sort(key) },
+            title,
+            h("span", { "aria-hidden": "true" }, mark),
+        );
         return h("th", { scope: "col", "aria-sort": order, class: `column-${key}${left ? " left" : ""}` }, button);
     }
 
     private nameCell(i: number): HTMLElement {
         const { lines } = this.wishes;
         const label = labelOf(lines, i);
-        const text = h("span", { class: "name", title: pathOf(lines, i) === label ? null : pathOf(lines, i) }, name(label));
+        const text = h(
+            "span",
+            { class: "name", title: pathOf(lines, i) === label ? null : pathOf(lines, i) },
+            name(label),
+        );
         const cell = h("th", { scope: "row" });
         cell.style.setProperty("--depth", String(Math.min(DEEPEST, lines.depth[i]!)));
         if (this.tree.children[i]!.length === 0) {
@@ -154,8 +183,13 @@ export class LinesTable {
         }
         const open = this.words !== "" || this.open.has(i);
         cell.append(
-            h("button", { type: "button", class: "fold", "aria-expanded": String(open), "aria-label": `What is in ${label}`,
-                onclick: () => this.toggle(i) }),
+            h("button", {
+                type: "button",
+                class: "fold",
+                "aria-expanded": String(open),
+                "aria-label": `What is in ${label}`,
+                onclick: () => this.toggle(i),
+            }),
             text,
         );
         return cell;
@@ -166,7 +200,9 @@ export class LinesTable {
             "tr",
             { "data-line": i },
             this.nameCell(i),
-            ...this.columns.map((column) => h("td", { class: `column-${column.key}${column.left ? " left" : ""}` }, column.cell(i))),
+            ...this.columns.map((column) =>
+                h("td", { class: `column-${column.key}${column.left ? " left" : ""}` }, column.cell(i)),
+            ),
         );
     }
 
@@ -180,7 +216,10 @@ export class LinesTable {
             ...this.columns.map((column) => this.heading(column.key, column.title, column.long, column.left ?? false)),
         );
         this.body.replaceChildren(...here.map((i) => this.row(i)));
-        const rest = lines.left_out.rows > 0 && hits === null ? `; ${lines.left_out.rows} smaller ones are not in this page` : "";
+        const rest =
+            lines.left_out.rows > 0 && hits === null
+                ? `; ${lines.left_out.rows} smaller ones are not in this page`
+                : "";
         this.count.textContent = `${hits === null ? all.length : hits.size} of ${lines.name.length} rows${rest}`;
         this.more.hidden = here.length === all.length;
         this.more.textContent = `Show ${all.length - here.length} more`;

@@ -30,12 +30,47 @@ export function tableSection(run: Run): HTMLElement {
     };
     const controls = h("div", { class: "controls" });
     if (run.folded !== null)
-        controls.append(choice<Fold>("Equal layers", [["folded", "together"], ["rows", "one by one"]], fold, (value) => { fold = value; draw(); }));
+        controls.append(
+            choice<Fold>(
+                "Equal layers",
+                [
+                    ["folded", "together"],
+                    ["rows", "one by one"],
+                ],
+                fold,
+                (value) => {
+                    fold = value;
+                    draw();
+                },
+            ),
+        );
     if (steps > 1)
-        controls.append(choice<Per>("Energy of", [["step", "a step"], ["run", "the run"]], per, (value) => { per = value; draw(); }));
+        controls.append(
+            choice<Per>(
+                "Energy of",
+                [
+                    ["step", "a step"],
+                    ["run", "the run"],
+                ],
+                per,
+                (value) => {
+                    per = value;
+                    draw();
+                },
+            ),
+        );
     draw();
-    return section("table", `By ${summary.by}`, controls, box,
-        h("p", { class: "note" }, "A row holds the energy of all that is in it. Known: measured; fitted (by the fit of the sensor's readings); counters (hardware counters); isolated; given; weak (mostly assumption); unresolved (the data cannot tell it from its neighbours)."));
+    return section(
+        "table",
+        `By ${summary.by}`,
+        controls,
+        box,
+        h(
+            "p",
+            { class: "note" },
+            "A row holds the energy of all that is in it. Known: measured; fitted (by the fit of the sensor's readings); counters (hardware counters); isolated; given; weak (mostly assumption); unresolved (the data cannot tell it from its neighbours).",
+        ),
+    );
 }
 
 export function kernelsSection(kernels: Lines): HTMLElement {

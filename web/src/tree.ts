@@ -26,7 +26,8 @@ export function treeOf(lines: Lines): Tree {
     return { lines, parent, children, roots };
 }
 
-export type SortKey = "order" | "name" | "x" | "calls" | "each" | "busy_s" | "energy_j" | "half" | "power_w" | "share" | "known";
+export type SortKey =
+    "order" | "name" | "x" | "calls" | "each" | "busy_s" | "energy_j" | "half" | "power_w" | "share" | "known";
 
 const PROVENANCE = ["measured", "fitted", "counters", "isolated", "given", "weak", "unresolved"];
 
@@ -52,7 +53,9 @@ function valueOf(lines: Lines, i: number, key: SortKey): Known | string {
             return lines.calls[i]! > 0 ? lines.busy_s[i]! / lines.calls[i]! : null;
         case "half": {
             const [energy, low, high] = [lines.energy_j[i]!, lines.low_j[i]!, lines.high_j[i]!];
-            return energy === null || low === null || high === null || energy === 0 ? null : (high - low) / Math.abs(energy);
+            return energy === null || low === null || high === null || energy === 0
+                ? null
+                : (high - low) / Math.abs(energy);
         }
         default:
             return lines[key][i]!;
@@ -71,7 +74,10 @@ export function sorted(lines: Lines, of: readonly number[], key: SortKey, down: 
 
 /** Lines that hold the words, each of them in name, path, kind or type, and all lines around those. */
 export function found(tree: Tree, words: string): Set<number> {
-    const wanted = words.toLowerCase().split(/\s+/).filter((word) => word !== "");
+    const wanted = words
+        .toLowerCase()
+        .split(/\s+/)
+        .filter((word) => word !== "");
     const hits = new Set<number>();
     const { lines } = tree;
     lines.name.forEach((name, i) => {

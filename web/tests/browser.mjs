@@ -13,7 +13,11 @@ export function launch() {
  * @param {string} path
  */
 export async function openPage(browser, path, options = {}) {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", ...options });
+    const context = await browser.newContext({
+        viewport: { width: 1280, height: 900 },
+        reducedMotion: "reduce",
+        ...options,
+    });
     const page = await context.newPage();
     const complaints = [];
     page.on("console", (message) => complaints.push(`console: ${message.text()}`));

@@ -16,17 +16,37 @@ function lines(...rows) {
     const own = rows.map((row) => row[3] ?? row[2]);
     const total = rows.filter(([, depth]) => depth === 0).reduce((sum, [, , j]) => sum + (j ?? 0), 0);
     return {
-        name: rows.map(([name]) => name), path: all(null), short: all(null), says_kind: all(false), kind: all("forward"),
-        type: all(""), boards: all("0"), depth: rows.map(([, depth]) => depth), x: all(1), calls: all(10),
-        busy_s: energy.map((j) => (j ?? 0) / 100), energy_j: energy, low_j: energy.map((j) => (j === null ? null : 0.9 * j)),
-        high_j: energy.map((j) => (j === null ? null : 1.1 * j)), own_j: own, power_w: all(100),
-        share: energy.map((j) => (j === null ? null : j / total)), known: all("fitted"),
-        area_j: own.map((j) => Math.max(0, j ?? 0)), area_s: own.map((j) => Math.max(0, j ?? 0) / 100),
+        name: rows.map(([name]) => name),
+        path: all(null),
+        short: all(null),
+        says_kind: all(false),
+        kind: all("forward"),
+        type: all(""),
+        boards: all("0"),
+        depth: rows.map(([, depth]) => depth),
+        x: all(1),
+        calls: all(10),
+        busy_s: energy.map((j) => (j ?? 0) / 100),
+        energy_j: energy,
+        low_j: energy.map((j) => (j === null ? null : 0.9 * j)),
+        high_j: energy.map((j) => (j === null ? null : 1.1 * j)),
+        own_j: own,
+        power_w: all(100),
+        share: energy.map((j) => (j === null ? null : j / total)),
+        known: all("fitted"),
+        area_j: own.map((j) => Math.max(0, j ?? 0)),
+        area_s: own.map((j) => Math.max(0, j ?? 0) / 100),
         left_out: { rows: 0, energy_j: 0, area_j: 0, area_s: 0 },
     };
 }
 
-const model = lines(["model", 0, 100, 10], ["attn", 1, 30, 30], ["mlp", 1, 60, 20], ["up", 2, 40, 40], ["(idle)", 0, 20, 20]);
+const model = lines(
+    ["model", 0, 100, 10],
+    ["attn", 1, 30, 30],
+    ["mlp", 1, 60, 20],
+    ["up", 2, 40, 40],
+    ["(idle)", 0, 20, 20],
+);
 
 test("figures read as in the tables of the command", () => {
     assert.equal(format.energyWithin(6855.2, 6796, 6914), "6.855 ±0.059 kJ");
@@ -73,7 +93,13 @@ test("what matters is open from the start", () => {
 test("areas of a flame graph add up to the whole, deep ones to the frame around them", () => {
     const frames = flame.framesOf(model, "area_j", "all");
     assert.equal(frames.total, 120);
-    assert.deepEqual(frames.children.map((frame) => [frame.name, frame.total]), [["model", 100], ["(idle)", 20]]);
+    assert.deepEqual(
+        frames.children.map((frame) => [frame.name, frame.total]),
+        [
+            ["model", 100],
+            ["(idle)", 20],
+        ],
+    );
     const deep = lines(...Array.from({ length: 300 }, (_, i) => [`l${i}`, i, 300 - i, 1]));
     let [depth, at] = [0, flame.framesOf(deep, "area_j", "all")];
     assert.equal(at.total, 300);
@@ -82,7 +108,11 @@ test("areas of a flame graph add up to the whole, deep ones to the frame around 
 });
 
 test("left out rows have a frame of their own", () => {
-    const frames = flame.framesOf({ ...model, left_out: { rows: 7, energy_j: 5, area_j: 5, area_s: 1 } }, "area_j", "all");
+    const frames = flame.framesOf(
+        { ...model, left_out: { rows: 7, energy_j: 5, area_j: 5, area_s: 1 } },
+        "area_j",
+        "all",
+    );
     assert.equal(frames.total, 125);
     assert.equal(frames.children.at(-1).name, "7 smaller rows");
 });
@@ -99,19 +129,46 @@ test("a zoom stays within the whole, around the point that it is made at", () =>
 });
 
 test("a stretch of power has the energy of its bins, of those that a sensor saw", () => {
-    const board = { index: 0, name: "", mean_w: [100, 200, null, 300], least_w: [90, 190, null, 290], most_w: [110, 210, null, 310], clock_mhz: [null, null, null, null] };
+    const board = {
+        index: 0,
+        name: "",
+        mean_w: [100, 200, null, 300],
+        least_w: [90, 190, null, 290],
+        most_w: [110, 210, null, 310],
+        clock_mhz: [null, null, null, null],
+    };
     const times = [0.5, 1.5, 2.5, 3.5];
-    assert.deepEqual(series.stretchOf(board, times, { from: 1, to: 4 }), { mean_w: 250, least_w: 190, most_w: 310, clock_mhz: null, energy_j: 500 });
+    assert.deepEqual(series.stretchOf(board, times, { from: 1, to: 4 }), {
+        mean_w: 250,
+        least_w: 190,
+        most_w: 310,
+        clock_mhz: null,
+        energy_j: 500,
+    });
     assert.equal(series.stretchOf(board, times, { from: 2, to: 3 }).energy_j, null);
 });
 
 test("names of bands that overlap stand in lines of their own", () => {
-    const bands = [[0, 10], [2, 4], [3, 5], [4, 6], [10, 12]].map(([from_s, to_s]) => ({ from_s, to_s }));
+    const bands = [
+        [0, 10],
+        [2, 4],
+        [3, 5],
+        [4, 6],
+        [10, 12],
+    ].map(([from_s, to_s]) => ({ from_s, to_s }));
     assert.deepEqual(series.lanesOf(bands), [0, 1, 2, 1, 0]);
 });
 
 test("steps that are worth a look: the first, the least, the middle, the most", () => {
     const steps = { energy_j: [9, 3, null, 5, 4] };
-    assert.deepEqual(series.notable(steps).map(({ what, at }) => [what, at]), [["first", 0], ["least", 1], ["median", 4], ["most", 0]]);
+    assert.deepEqual(
+        series.notable(steps).map(({ what, at }) => [what, at]),
+        [
+            ["first", 0],
+            ["least", 1],
+            ["median", 4],
+            ["most", 0],
+        ],
+    );
     assert.deepEqual(series.notable({ energy_j: [null] }), []);
 });

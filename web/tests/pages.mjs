@@ -11,13 +11,22 @@ export const folder = mkdtempSync(join(tmpdir(), "joulemap-page-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 export function joulemap(...words) {
-    return execFileSync(join(buildFolder, "joulemap"), words, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "inherit"] });
+    return execFileSync(join(buildFolder, "joulemap"), words, {
+        encoding: "utf8",
+        maxBuffer: 1 << 28,
+        stdio: ["ignore", "pipe", "inherit"],
+    });
 }
 
 /** A recording of tests/data/recordings. */
 export function recording(name) {
     const path = join(folder, `${name}.joulemap`);
-    writeFileSync(path, execFileSync("xz", ["-dc", join(source, "tests/data/recordings", `${name}.joulemap.xz`)], { maxBuffer: 1 << 28 }));
+    writeFileSync(
+        path,
+        execFileSync("xz", ["-dc", join(source, "tests/data/recordings", `${name}.joulemap.xz`)], {
+            maxBuffer: 1 << 28,
+        }),
+    );
     return path;
 }
 
@@ -27,12 +36,24 @@ export function recordingOfPhases(name, phases, powerW = 300) {
         writeFileSync(join(folder, file), `${rows.join("\n")}\n`);
         return join(folder, file);
     };
-    const readings = Array.from({ length: phases.length * 50 + 1 }, (_, i) => `power_ring,${(i * 0.02).toFixed(2)},${powerW}`);
+    const readings = Array.from(
+        { length: phases.length * 50 + 1 },
+        (_, i) => `power_ring,${(i * 0.02).toFixed(2)},${powerW}`,
+    );
     const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
     const parts = phases.map((phase, i) => `${quoted(phase)},${quoted(`kernel of ${phase}`)},${i},${i + 1},10`);
     const path = join(folder, `${name}.joulemap`);
-    joulemap("import", "--board", "h200", "--readings", csv(`${name}-readings.csv`, ["sensor,t_s,value", ...readings]),
-        "--segments", csv(`${name}-segments.csv`, ["part,kernel,t_start_s,t_end_s,kernel_launches", ...parts]), "-o", path);
+    joulemap(
+        "import",
+        "--board",
+        "h200",
+        "--readings",
+        csv(`${name}-readings.csv`, ["sensor,t_s,value", ...readings]),
+        "--segments",
+        csv(`${name}-segments.csv`, ["part,kernel,t_start_s,t_end_s,kernel_launches", ...parts]),
+        "-o",
+        path,
+    );
     return path;
 }
 
@@ -55,14 +76,23 @@ export function pageOf(path, ...words) {
 export function pageOfAMillionKernels() {
     const out = join(folder, "million.html");
     const command = join(folder, "make-page");
-    writeFileSync(command, `#!/bin/sh\n[ -e '${out}' ] || exec '${join(buildFolder, "joulemap")}' report "$2" --html '${out}' >/dev/null\n`, { mode: 0o755 });
-    execFileSync(join(buildFolder, "bench/bench_report"), [command], { env: { ...process.env, JM_BENCH_KERNELS: "1000000" }, stdio: "ignore" });
+    writeFileSync(
+        command,
+        `#!/bin/sh\n[ -e '${out}' ] || exec '${join(buildFolder, "joulemap")}' report "$2" --html '${out}' >/dev/null\n`,
+        { mode: 0o755 },
+    );
+    execFileSync(join(buildFolder, "bench/bench_report"), [command], {
+        env: { ...process.env, JM_BENCH_KERNELS: "1000000" },
+        stdio: "ignore",
+    });
     return out;
 }
 
 /** What stands in a page for its program. */
 export function dataOf(path) {
-    return JSON.parse(/<script id="data" type="application\/json">(.*?)<\/script>/s.exec(readFileSync(path, "utf8"))[1]);
+    return JSON.parse(
+        /<script id="data" type="application\/json">(.*?)<\/script>/s.exec(readFileSync(path, "utf8"))[1],
+    );
 }
 
 export function sizeOf(path) {

@@ -8,7 +8,11 @@ import { joulemap, pageOf, picturesFolder, recording, recordingOfPhases } from "
 const browser = await launch();
 
 /** @param {string[]} ids of the sections in the picture; none: from the top, as high as the window */
-async function picture(file, out, { ids = [], width = 1100, height = 780, colorScheme = "light", before = async () => undefined } = {}) {
+async function picture(
+    file,
+    out,
+    { ids = [], width = 1100, height = 780, colorScheme = "light", before = async () => undefined } = {},
+) {
     const { page, close } = await openPage(browser, file, { viewport: { width, height }, colorScheme });
     await before(page);
     await page.waitForTimeout(400);
@@ -48,11 +52,20 @@ if (folder === undefined) {
 } else {
     mkdirSync(folder, { recursive: true });
     const pages = { live, kernels: pageOf(recording("kernels")), diff: await compared() };
-    const ids = { live: ["summary", "power", "flame", "table", "idle", "kernels", "steps", "run"], kernels: ["summary", "power", "flame", "kernels"], diff: ["diff", "summary"] };
+    const ids = {
+        live: ["summary", "power", "flame", "table", "idle", "kernels", "steps", "run"],
+        kernels: ["summary", "power", "flame", "kernels"],
+        diff: ["diff", "summary"],
+    };
     for (const colorScheme of ["light", "dark"])
         for (const width of [1280, 800])
             for (const [name, file] of Object.entries(pages))
-                for (const id of ids[name]) await picture(file, join(folder, `${name}-${id}-${width}-${colorScheme}.png`), { ids: [id], width, colorScheme });
+                for (const id of ids[name])
+                    await picture(file, join(folder, `${name}-${id}-${width}-${colorScheme}.png`), {
+                        ids: [id],
+                        width,
+                        colorScheme,
+                    });
     await picture(live, join(folder, "live-zoomed.png"), { ids: ["power"], before: zoomed });
 }
 await browser.close();
