@@ -38,15 +38,17 @@ static bool has_parts(const jm__fold *fold, size_t part)
     return next < fold->parts.count && fold->parts.items[next].sum.depth > fold->parts.items[part].sum.depth;
 }
 
-/* The part without parts of its own, of work, that took most; SIZE_MAX: none took anything. */
-static size_t find_dearest(const jm__fold *fold)
+/* The part without parts of its own, of work, that took most; SIZE_MAX: none took anything. Parts of a kernel
+ * are its launch shapes: it stands for them. */
+static size_t find_dearest(const jm__fold *fold, jm_by by)
 {
     size_t dearest = (size_t)-1;
     bool work = true; /* is what stands at the top of the tree here */
     for (size_t i = 0; i < fold->parts.count; i++) {
         const jm_row *row = &fold->parts.items[i].sum;
         if (row->depth == 0) work = is_work(row);
-        if (!work || has_parts(fold, i) || !(row->energy_j > 0)) continue;
+        bool stands_alone = by == JM_BY_KERNEL ? row->depth == 0 : !has_parts(fold, i);
+        if (!work || !stands_alone || !(row->energy_j > 0)) continue;
         if (dearest == (size_t)-1 || row->energy_j > fold->parts.items[dearest].sum.energy_j) dearest = i;
     }
     return dearest;
@@ -84,12 +86,13 @@ static jm_status add_dearest(jm__facts *facts, const char *question, const jm_re
 {
     jm__fold fold = {0};
     jm__strbuf text = {0};
+    jm_by by = jm_report_options_get(report)->by;
     jm_status status = jm__fold_make(&fold, report, false, err);
-    size_t dearest = status == JM_OK ? find_dearest(&fold) : (size_t)-1;
+    size_t dearest = status == JM_OK ? find_dearest(&fold, by) : (size_t)-1;
     if (dearest != (size_t)-1) {
         jm__part *part = &fold.parts.items[dearest];
         status = jm__fold_interval(&fold, report, part, err);
-        add_name(&text, &fold, dearest, jm_report_options_get(report)->by);
+        add_name(&text, &fold, dearest, by);
         if (part->members > 1) jm__strbuf_format(&text, " (%zu alike)", part->members);
         jm__strbuf_add(&text, ": ");
         add_figure(&text, &part->sum);

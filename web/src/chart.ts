@@ -24,7 +24,7 @@ export function keepWidth(chart: uPlot, box: HTMLElement): void {
         if (width > 0 && Math.abs(width - chart.width) > 1) chart.setSize({ width, height: chart.height });
     }).observe(box);
     const redraw = (): void => chart.redraw(false);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", redraw);
 }
 
 /** uPlot's own, of figures that may be missing. */

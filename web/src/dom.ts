@@ -64,6 +64,15 @@ export function search(label: string, change: (text: string) => void): HTMLEleme
     return input;
 }
 
+/** What colours stand for: a CSS colour and its meaning each. */
+export function legendItems(items: readonly (readonly [string, string])[]): HTMLElement[] {
+    return items.map(([background, text]) => {
+        const swatch = h("span", { class: "swatch", "aria-hidden": "true" });
+        swatch.style.background = background;
+        return h("li", {}, swatch, text);
+    });
+}
+
 /** Words that a screen reader says when they change. */
 export function status(className: string): HTMLElement {
     return h("p", { class: className, role: "status" });

@@ -3,7 +3,7 @@ import flamegraph from "d3-flame-graph";
 import type { FlameGraph, FlameNode } from "d3-flame-graph";
 import { select } from "d3-selection";
 import * as format from "./format.ts";
-import { choice, h, name, search, section, status } from "./dom.ts";
+import { choice, h, legendItems, name, search, section, status } from "./dom.ts";
 import { framesOf, levelsOf } from "./flame_data.ts";
 import { frameColour, KNOWN } from "./palette.ts";
 import { pathOf } from "./tree.ts";
@@ -33,7 +33,10 @@ export class Flames {
     private readonly pair = h("div", { class: "pair" });
     private readonly legend = h("ul", { class: "legend", "aria-label": "Colours" });
 
+    private readonly several: boolean;
+
     constructor(run: Run) {
+        this.several = run.machine.boards.length > 1;
         this.lines = run.folded ?? run.rows;
         const controls = h("div", { class: "controls" });
         if (run.folded !== null)
@@ -89,7 +92,7 @@ export class Flames {
         this.graphs = (
             [
                 ["area_j", "Energy"],
-                ["area_s", "Time of the GPU"],
+                ["area_s", this.several ? "Time of the GPUs" : "Time of the GPU"],
             ] as const
         ).map(([weight, title]) => this.graph(weight, title));
         this.drawLegend();
@@ -235,12 +238,6 @@ export class Flames {
                       ["#fdf1d9", this.colouring === "own" ? "all in its parts" : "little power"],
                       ["#d98742", this.colouring === "own" ? "all its own" : "most power"],
                   ];
-        this.legend.replaceChildren(
-            ...items.map(([colour, text]) => {
-                const swatch = h("span", { class: "swatch", "aria-hidden": "true" });
-                swatch.style.background = colour;
-                return h("li", {}, swatch, text);
-            }),
-        );
+        this.legend.replaceChildren(...legendItems(items));
     }
 }

@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import * as format from "./format.ts";
 import { axis, keepWidth } from "./chart.ts";
-import { checkbox, colour, h, section, status } from "./dom.ts";
+import { checkbox, colour, h, legendItems, section, status } from "./dom.ts";
 import { keyed, within, zoomed } from "./range.ts";
 import { lanesOf, middles, stretchOf } from "./series.ts";
 import { SERIES } from "./palette.ts";
@@ -11,6 +11,8 @@ import type { Run } from "./data.ts";
 
 const HEIGHT = 300;
 const WHEEL = 0.0015;
+const ONE_LINE =
+    "The line is the mean of a bin, the shade behind it from its least to its most reading, the dashes the clock.";
 
 /** The colour of a board's line. */
 function lineOf(board: number): string {
@@ -54,6 +56,7 @@ export class PowerChart {
                 this.button("Whole run", "Home"),
             ),
             this.box,
+            this.legend(),
             this.readout,
             h(
                 "details",
@@ -80,9 +83,19 @@ export class PowerChart {
             h(
                 "p",
                 { class: "note" },
-                "The line is the mean of a bin, the shade behind it from its least to its most reading. Drag to zoom; or click, then scroll or press + and -; double-click for all.",
+                `${run.power.boards.length > 1 ? "Lines are means of bins, dashed ones the clock." : ONE_LINE} Drag to zoom; or click, then scroll or press + and -; double-click for all.`,
             ),
         );
+    }
+
+    /** Of one GPU there is one line of power. */
+    private legend(): HTMLElement | null {
+        const boards = this.run.power.boards;
+        if (boards.length < 2) return null;
+        const items = boards.map(
+            (board, b) => [`var(${SERIES[b % SERIES.length]})`, `GPU ${board.index}, ${board.name}`] as const,
+        );
+        return h("ul", { class: "legend", "aria-label": "Colours" }, ...legendItems(items));
     }
 
     private button(text: string, key: string): HTMLElement {
@@ -159,7 +172,7 @@ export class PowerChart {
                 {
                     label: `${who}clock`,
                     scale: "MHz",
-                    stroke: () => colour("--clock"),
+                    stroke: () => (several ? lineOf(b) : colour("--clock")),
                     width: 1,
                     dash: [4, 3],
                     points: { show: false },

@@ -15,6 +15,8 @@ export interface TableWishes {
     perWord: string;
     /** Has a column for the mean time of a call. */
     kernels: boolean;
+    /** Lines that matter are open from the start; else none is. */
+    open: boolean;
     /** Lines to begin with. */
     limit: number;
 }
@@ -108,7 +110,7 @@ export class LinesTable {
     constructor(private readonly wishes: TableWishes) {
         this.tree = treeOf(wishes.lines);
         this.columns = columnsOf(wishes);
-        this.open = usuallyOpen(this.tree);
+        this.open = wishes.open ? usuallyOpen(this.tree) : new Set();
         this.limit = wishes.limit;
         const table = h(
             "table",

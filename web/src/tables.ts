@@ -24,6 +24,7 @@ export function tableSection(run: Run): HTMLElement {
                 per: per === "step" ? steps : 1,
                 perWord: "step",
                 kernels: summary.by === "kernel",
+                open: summary.by !== "kernel",
                 limit: LIMIT,
             }).element,
         );
@@ -81,6 +82,7 @@ export function kernelsSection(kernels: Lines): HTMLElement {
         per: 1,
         perWord: "run",
         kernels: true,
+        open: false,
         limit: KERNELS,
     });
     return section("kernels", "Kernels", table.element);
