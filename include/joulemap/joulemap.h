@@ -10,6 +10,7 @@
 #include <joulemap/model.h>
 #include <joulemap/page.h>
 #include <joulemap/recording.h>
+#include <joulemap/repeats.h>
 #include <joulemap/report.h>
 #include <joulemap/run.h>
 #include <joulemap/span.h>

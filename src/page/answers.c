@@ -130,6 +130,10 @@ static jm_status add_waiting(jm__facts *facts, const jm_report *report, jm_error
             jm__format_energy(energy, cause->energy_j, cause->energy_low_j, cause->energy_high_j);
             jm__format_time(time, cause->busy_s);
             jm__strbuf_format(&text, "; most of it %s: %s in %s", cause->name, energy, time);
+            if (cause->mostly_at != NULL) {
+                jm__strbuf_add(&text, ", mostly before ");
+                jm__utf8_add(&text, cause->mostly_at, true);
+            }
         }
         return add_answer(facts, "waiting", &text, err);
     }

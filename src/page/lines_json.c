@@ -91,9 +91,18 @@ REAL_OF(energy_low_j)
 REAL_OF(energy_high_j)
 REAL_OF(power_w)
 REAL_OF(share)
+REAL_OF(forward_share)
+REAL_OF(backward_share)
+REAL_OF(mostly_share)
 REAL_OF_LINE(own_j)
 REAL_OF_LINE(area_j)
 REAL_OF_LINE(area_s)
+
+static json_t *mostly_at_of(const void *context, size_t i)
+{
+    const char *place = line_at(context, i)->row->mostly_at;
+    return place != NULL ? text_cut(place) : json_null();
+}
 
 static json_t *known_of(const void *context, size_t i)
 {
@@ -101,16 +110,30 @@ static json_t *known_of(const void *context, size_t i)
 }
 
 static const jm__page_column columns[] = {
-    {"name", name_of},          {"path", path_of},
-    {"short", short_of},        {"says_kind", says_kind_of},
-    {"kind", kind_of},          {"type", type_of},
-    {"boards", boards_of},      {"depth", depth_of},
-    {"x", members_of},          {"calls", calls_of},
-    {"busy_s", busy_s_of},      {"energy_j", energy_j_of},
-    {"low_j", energy_low_j_of}, {"high_j", energy_high_j_of},
-    {"own_j", own_j_of},        {"power_w", power_w_of},
-    {"share", share_of},        {"known", known_of},
-    {"area_j", area_j_of},      {"area_s", area_s_of},
+    {"name", name_of},
+    {"path", path_of},
+    {"short", short_of},
+    {"says_kind", says_kind_of},
+    {"kind", kind_of},
+    {"type", type_of},
+    {"boards", boards_of},
+    {"depth", depth_of},
+    {"x", members_of},
+    {"calls", calls_of},
+    {"busy_s", busy_s_of},
+    {"energy_j", energy_j_of},
+    {"low_j", energy_low_j_of},
+    {"high_j", energy_high_j_of},
+    {"own_j", own_j_of},
+    {"power_w", power_w_of},
+    {"share", share_of},
+    {"forward_share", forward_share_of},
+    {"backward_share", backward_share_of},
+    {"mostly_at", mostly_at_of},
+    {"mostly_share", mostly_share_of},
+    {"known", known_of},
+    {"area_j", area_j_of},
+    {"area_s", area_s_of},
 };
 
 json_t *jm__page_lines_json(const jm__page_lines *lines)

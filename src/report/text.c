@@ -2,32 +2,13 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "report/facts.h"
+#include "report/head.h"
 #include "report/rows_table.h"
 #include "report/wrap.h"
 
 #include <joulemap/report.h>
 #include <math.h>
 #include <string.h>
-
-static void add_title(jm__strbuf *out, const jm_report *report)
-{
-    const jm_report_options *options = jm_report_options_get(report);
-    jm__strbuf_format(out, "Energy by %s", jm_by_text(options->by));
-    if (options->phase != NULL) {
-        jm__strbuf_add(out, ", phase ");
-        jm__utf8_add(out, options->phase, true);
-    }
-    if (options->process_id != 0) jm__strbuf_format(out, ", process %lld", (long long)options->process_id);
-    if (jm_report_totals_get(report)->simulated) jm__strbuf_add(out, ", SIMULATED GPU");
-    jm__strbuf_add(out, "\n\n");
-}
-
-static void add_fact(jm__strbuf *out, const char *name, const char *text, size_t width)
-{
-    enum { INDENT = 10 };
-    jm__wrap(out, name, INDENT, text, width);
-}
 
 /* A part of the total; what is nothing beside it is 0. */
 static void format_part(char out[JM_CELL], double energy_j, const jm_report_totals *totals)
@@ -43,7 +24,7 @@ static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t widt
     format_part(outside, totals->outside_energy_j, totals);
     format_part(unresolved, totals->unresolved_energy_j, totals);
     snprintf(text, sizeof text, "idle %s, outside %s, unresolved %s", idle, outside, unresolved);
-    add_fact(out, "of it", text, width);
+    jm__head_add_fact(out, "of it", text, width);
 
     if (isfinite(totals->residual_w)) {
         int used = snprintf(text, sizeof text, "root mean square residual %.1f W over %lld readings",
@@ -53,7 +34,7 @@ static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t widt
     } else {
         snprintf(text, sizeof text, "none; %lld readings", (long long)totals->readings);
     }
-    add_fact(out, "fit", text, width);
+    jm__head_add_fact(out, "fit", text, width);
 
     if (isfinite(totals->closure)) {
         int used = snprintf(text, sizeof text, "the fit by itself comes to %.2f %% %s than the total",
@@ -64,7 +45,7 @@ static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t widt
     } else {
         snprintf(text, sizeof text, "-, there is no second total to compare with");
     }
-    add_fact(out, "closure", text, width);
+    jm__head_add_fact(out, "closure", text, width);
 }
 
 /* Every note, or those that nobody may overlook and how many there are besides. */
@@ -73,7 +54,7 @@ static void add_notes(jm__strbuf *out, const jm_report *report, bool all, size_t
     size_t left_out = 0;
     for (size_t i = 0; i < jm_report_note_count(report); i++) {
         if (all || jm_report_note_is_essential(report, i))
-            add_fact(out, "note", jm_report_note(report, i), width);
+            jm__head_add_fact(out, "note", jm_report_note(report, i), width);
         else
             left_out++;
     }
@@ -84,15 +65,30 @@ static void add_notes(jm__strbuf *out, const jm_report *report, bool all, size_t
     jm__wrap(out, "", 0, more, width);
 }
 
+/* A row that was asked for by its number has room for all of its name. */
+static void add_name(jm__strbuf *out, const jm_report *report, uint64_t number, size_t width)
+{
+    const jm_row *row = number > 0 ? jm_report_row(report, (size_t)number - 1) : NULL;
+    if (row == NULL) return;
+    jm__strbuf_add(out, "\n");
+    jm__wrap(out, "", 0, row->name, width);
+}
+
+static jm_status add_head(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
+                          jm_error *err)
+{
+    char title[40];
+    snprintf(title, sizeof title, "Energy by %s", jm_by_text(jm_report_options_get(report)->by));
+    return jm__head_add(out, title, report, options->colour,
+                        (size_t)(options->width > 0 ? options->width : 0), err);
+}
+
 static void write_text(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
-                       const jm__facts *facts, const jm__table *table)
+                       const jm__table *table)
 {
     size_t width = options->width > 0 ? (size_t)options->width : 0;
-    add_title(out, report);
-    for (size_t i = 0; i < facts->count; i++)
-        add_fact(out, facts->items[i].name, facts->items[i].text, width);
-    jm__strbuf_add(out, "\n");
     jm__table_print(out, table, width);
+    add_name(out, report, options->row, width);
     jm__strbuf_add(out, "\n");
     if (options->notes) add_fit(out, jm_report_totals_get(report), width);
     add_notes(out, report, options->notes, width);
@@ -105,17 +101,15 @@ jm_status jm_report_text(const jm_report *report, const jm_text_options *options
     *out = NULL;
     JM_TRY(jm__options_copy(&asked, sizeof asked, options, "jm_report_text", err));
     jm__table table;
-    jm__facts facts = {0};
     jm__strbuf text = {0};
     jm_status status = jm__rows_table(&table, report, &asked, err);
-    if (status == JM_OK) status = jm__facts_make(&facts, report, err);
+    if (status == JM_OK) status = add_head(&text, report, &asked, err);
     if (status == JM_OK) {
-        write_text(&text, report, &asked, &facts, &table);
+        write_text(&text, report, &asked, &table);
         *out = jm__strbuf_take(&text);
         if (*out == NULL) status = jm__no_memory(err, "jm_report_text");
     }
     jm__strbuf_free(&text);
-    jm__facts_free(&facts);
     jm__table_free(&table);
     return status;
 }

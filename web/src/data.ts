@@ -25,6 +25,12 @@ export interface Lines {
     own_j: Known[];
     power_w: Known[];
     share: Known[];
+    /** Of the energy of its kernels, what forward and backward passes took. */
+    forward_share: Known[];
+    backward_share: Known[];
+    /** The layer that a kernel mostly ran in, that came after most of a gap. */
+    mostly_at: (string | null)[];
+    mostly_share: Known[];
     known: string[];
     /** own_j and own time as areas, never below 0. */
     area_j: number[];

@@ -100,6 +100,19 @@ export function share(value: Known): string {
     return value === null ? MISSING : `${withoutSign((100 * value).toFixed(1))} %`;
 }
 
+/** A share without decimals, where it is a mere share of a share. */
+export function percent(value: Known): string {
+    return value === null ? MISSING : `${(100 * value).toFixed(0)} %`;
+}
+
+/** What tells names apart stands at their ends as often as at their beginnings: the middle goes. */
+export function middleCut(text: string, most: number): string {
+    const characters = [...text];
+    if (characters.length <= most) return text;
+    const end = Math.floor((most - 1) / 2.5);
+    return `${characters.slice(0, most - 1 - end).join("")}…${characters.slice(-end).join("")}`;
+}
+
 export function count(value: Known): string {
     if (value === null) return MISSING;
     return value < 1e6 ? String(Math.round(value)) : `${(value / 1e6).toPrecision(3)}M`;

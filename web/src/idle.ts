@@ -1,8 +1,12 @@
 // Idle time by its cause.
 import * as format from "./format.ts";
 import { h, section } from "./dom.ts";
+import { placeCell } from "./table.ts";
 import { treeOf } from "./tree.ts";
 import type { Lines } from "./data.ts";
+
+/** The column of what came after a pause. */
+const LEFT = 6;
 
 /** The gaps inside the row of idle time at the top; null: there is no such row. */
 export function gapsOf(lines: Lines): { idle: number; gaps: number[] } | null {
@@ -12,7 +16,7 @@ export function gapsOf(lines: Lines): { idle: number; gaps: number[] } | null {
     return { idle, gaps: tree.children[idle]!.filter((i) => lines.kind[i] === "gap") };
 }
 
-function row(lines: Lines, i: number, whole: number | null): HTMLElement {
+function row(lines: Lines, i: number, whole: number | null, places: boolean): HTMLElement {
     const energy = lines.energy_j[i]!;
     const bar = h("span", { class: "bar", "aria-hidden": "true" });
     bar.style.setProperty("--share", String(Math.max(0, Math.min(1, whole && energy !== null ? energy / whole : 0))));
@@ -25,6 +29,7 @@ function row(lines: Lines, i: number, whole: number | null): HTMLElement {
         h("td", {}, format.energyWithin(energy, lines.low_j[i]!, lines.high_j[i]!)),
         h("td", {}, format.watts(lines.power_w[i]!)),
         h("td", {}, h("span", { class: "share" }, bar, format.share(lines.share[i]!))),
+        places ? h("td", { class: "left" }, placeCell(lines, i)) : null,
     );
 }
 
@@ -32,6 +37,8 @@ export function idleSection(lines: Lines): HTMLElement | null {
     const found = gapsOf(lines);
     if (found === null) return null;
     const whole = lines.energy_j[found.idle]!;
+    const places = found.gaps.some((i) => lines.mostly_at[i] !== null);
+    const titles = ["pause", "gaps", "time", "energy", "power", "share", ...(places ? ["mostly before"] : [])];
     return section(
         "idle",
         "Idle by cause",
@@ -48,12 +55,17 @@ export function idleSection(lines: Lines): HTMLElement | null {
                     h(
                         "tr",
                         {},
-                        ...["pause", "gaps", "time", "energy", "power", "share"].map((title, i) =>
-                            h("th", { scope: "col", class: i === 0 ? "left" : null }, title),
+                        ...titles.map((title, i) =>
+                            h("th", { scope: "col", class: i === 0 || i === LEFT ? "left" : null }, title),
                         ),
                     ),
                 ),
-                h("tbody", {}, ...found.gaps.map((i) => row(lines, i, whole)), row(lines, found.idle, whole)),
+                h(
+                    "tbody",
+                    {},
+                    ...found.gaps.map((i) => row(lines, i, whole, places)),
+                    row(lines, found.idle, whole, places),
+                ),
             ),
         ),
     );

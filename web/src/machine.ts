@@ -85,6 +85,7 @@ export function machineSection(run: Run): HTMLElement {
         ["lost records", real(q["lost_records"], format.count)],
         ["throttled", real(q["throttled_share"], (x) => `${format.share(x)} of the time`)],
         ["clock", real(q["clock_mhz"], format.megahertz)],
+        ["temperature", real(q["temperature_c"], (t) => `${t.toFixed(0)} °C`)],
         ["power limit", real(q["power_limit_w"], format.watts)],
         ["cost of sampling", real(summary.overhead["cpu_s"], (s: number) => `${format.time(s as Known)} of CPU`)],
     ];

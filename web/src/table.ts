@@ -13,7 +13,7 @@ export interface TableWishes {
     /** What energies are divided by, and the word for it: 117, "step"; 1: they are of the run. */
     per: number;
     perWord: string;
-    /** Has a column for the mean time of a call. */
+    /** Of kernels the mean time of a call is told, and where they mostly ran. */
     kernels: boolean;
     /** Lines that matter are open from the start; else none is. */
     open: boolean;
@@ -23,6 +23,9 @@ export interface TableWishes {
 
 /** Rows further inside are not moved further to the right. */
 const DEEPEST = 16;
+
+/** Characters of a kernel's name, which may have hundreds; all of it is told to who points at it. */
+const LONGEST_KERNEL = 72;
 
 interface Column {
     key: SortKey;
@@ -39,6 +42,18 @@ function shareCell(share: number | null): HTMLElement {
     return h("span", { class: "share" }, meter, format.share(share));
 }
 
+/** A layer that a kernel mostly ran in, or that came after most of a gap. */
+export function placeCell(lines: Lines, i: number): HTMLElement | string {
+    const place = lines.mostly_at[i]!;
+    if (place === null) return "-";
+    return h(
+        "span",
+        { class: "place", title: place },
+        name(place.replace(/ \(backward\)$/, " bwd")),
+        ` ${format.percent(lines.mostly_share[i]!)}`,
+    );
+}
+
 function columnsOf(wishes: TableWishes): Column[] {
     const { lines, per } = wishes;
     const largest = Math.max(0, ...lines.energy_j.map((value) => Math.abs(value ?? 0)));
@@ -53,20 +68,20 @@ function columnsOf(wishes: TableWishes): Column[] {
         long: "calls of one",
         cell: (i) => (lines.calls[i] === 0 ? "-" : format.count(Math.round(lines.calls[i]! / lines.x[i]!))),
     });
-    if (wishes.kernels)
-        columns.push({
-            key: "each",
-            title: "each",
-            long: "mean time of a call",
-            cell: (i) => format.time(lines.calls[i]! > 0 ? lines.busy_s[i]! / lines.calls[i]! : null),
-        });
     columns.push(
-        {
-            key: "busy_s",
-            title: "time",
-            long: "time",
-            cell: (i) => format.time(lines.busy_s[i]! > 0 ? lines.busy_s[i]! : null),
-        },
+        wishes.kernels
+            ? {
+                  key: "each",
+                  title: "each",
+                  long: "mean time of a call",
+                  cell: (i) => format.time(lines.calls[i]! > 0 ? lines.busy_s[i]! / lines.calls[i]! : null),
+              }
+            : {
+                  key: "busy_s",
+                  title: "time",
+                  long: "time",
+                  cell: (i) => format.time(lines.busy_s[i]! > 0 ? lines.busy_s[i]! : null),
+              },
         {
             key: "energy_j",
             title: unit,
@@ -81,14 +96,37 @@ function columnsOf(wishes: TableWishes): Column[] {
         },
         { key: "power_w", title: "power", long: "mean power", cell: (i) => format.watts(lines.power_w[i]!) },
         { key: "share", title: "share", long: "share of the total", cell: (i) => shareCell(lines.share[i]!) },
-        {
-            key: "known",
-            title: "known",
-            long: "how it is known",
-            left: true,
-            cell: (i) => h("span", { class: `known known-${lines.known[i]}` }, lines.known[i]!),
-        },
     );
+    if (!wishes.kernels && lines.backward_share.some((share) => share !== null && share > 0))
+        columns.push(
+            {
+                key: "forward_share",
+                title: "fwd",
+                long: "share of forward passes",
+                cell: (i) => format.percent(lines.forward_share[i]!),
+            },
+            {
+                key: "backward_share",
+                title: "bwd",
+                long: "share of backward passes",
+                cell: (i) => format.percent(lines.backward_share[i]!),
+            },
+        );
+    if (wishes.kernels && lines.mostly_at.some((place) => place !== null))
+        columns.push({
+            key: "mostly_at",
+            title: "mostly in",
+            long: "the layer that most of it ran in",
+            left: true,
+            cell: (i) => placeCell(lines, i),
+        });
+    columns.push({
+        key: "known",
+        title: "known",
+        long: "how it is known",
+        left: true,
+        cell: (i) => h("span", { class: `known known-${lines.known[i]}` }, lines.known[i]!),
+    });
     return columns;
 }
 
@@ -114,7 +152,7 @@ export class LinesTable {
         this.limit = wishes.limit;
         const table = h(
             "table",
-            { class: "lines" },
+            { class: wishes.kernels ? "lines wrapped" : "lines" },
             h("caption", {}, wishes.caption),
             h("thead", {}, this.head),
             this.body,
@@ -145,7 +183,7 @@ export class LinesTable {
     }
 
     private sort(key: SortKey): void {
-        this.down = this.key === key ? !this.down : key !== "name" && key !== "known";
+        this.down = this.key === key ? !this.down : key !== "name" && key !== "known" && key !== "mostly_at";
         this.key = key;
         this.draw();
         this.head.querySelector<HTMLElement>(`[data-key="${key}"]`)?.focus();
@@ -172,10 +210,11 @@ export class LinesTable {
     private nameCell(i: number): HTMLElement {
         const { lines } = this.wishes;
         const label = labelOf(lines, i);
+        const short = this.wishes.kernels ? format.middleCut(label, LONGEST_KERNEL) : label;
         const text = h(
             "span",
-            { class: "name", title: pathOf(lines, i) === label ? null : pathOf(lines, i) },
-            name(label),
+            { class: "name", title: pathOf(lines, i) === short ? null : pathOf(lines, i) },
+            name(short),
         );
         const cell = h("th", { scope: "row" });
         cell.style.setProperty("--depth", String(Math.min(DEEPEST, lines.depth[i]!)));

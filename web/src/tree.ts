@@ -27,7 +27,20 @@ export function treeOf(lines: Lines): Tree {
 }
 
 export type SortKey =
-    "order" | "name" | "x" | "calls" | "each" | "busy_s" | "energy_j" | "half" | "power_w" | "share" | "known";
+    | "order"
+    | "name"
+    | "x"
+    | "calls"
+    | "each"
+    | "busy_s"
+    | "energy_j"
+    | "half"
+    | "power_w"
+    | "forward_share"
+    | "backward_share"
+    | "mostly_at"
+    | "share"
+    | "known";
 
 const PROVENANCE = ["measured", "fitted", "counters", "isolated", "given", "weak", "unresolved"];
 

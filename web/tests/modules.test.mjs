@@ -31,6 +31,10 @@ function lines(...rows) {
         low_j: energy.map((j) => (j === null ? null : 0.9 * j)),
         high_j: energy.map((j) => (j === null ? null : 1.1 * j)),
         own_j: own,
+        forward_share: all(null),
+        backward_share: all(null),
+        mostly_at: all(null),
+        mostly_share: all(null),
         power_w: all(100),
         share: energy.map((j) => (j === null ? null : j / total)),
         known: all("fitted"),
@@ -70,6 +74,13 @@ test("what is missing is said to be, never 0", () => {
     assert.equal(format.half(100, null, null), "-");
     assert.equal(format.energyWithin(100, null, 110), "100.0 J");
     assert.equal(format.energyWithin(null, null, null), "-");
+});
+
+test("long names keep beginning and end", () => {
+    const name = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_bias_TNT";
+    assert.equal(format.middleCut(name, 30), "nvjet_sm90_tst_256…pA_bias_TNT");
+    assert.equal(format.middleCut(name, 30).length, 30);
+    assert.equal(format.middleCut("short", 30), "short");
 });
 
 test("sorting keeps children with their parents and what is missing last", () => {

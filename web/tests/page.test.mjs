@@ -291,7 +291,7 @@ test("joules that no sensor told are not known, and not 0", async () => {
         "-",
     );
     const cells = await page.locator("#table tbody tr", { hasText: "gemm" }).locator("td").allTextContents();
-    assert.deepEqual([cells[3], cells[4], cells[5], cells[6]], ["-", "-", "-", "-"], cells.join(" | "));
+    assert.deepEqual(cells.slice(2, 6), ["-", "-", "-", "-"], cells.join(" | "));
     assert.doesNotMatch(await page.locator("#power").textContent(), /NaN|\b0(\.0+)? [WJ]\b|null/);
     assert.deepEqual(complaints, []);
     await close();
