@@ -46,6 +46,13 @@ function runSections(run: Run): { sections: HTMLElement[]; drawn: Drawn[] } {
     return { sections, drawn };
 }
 
+/** "GPU 0, 1: NVIDIA H200" */
+function gpusOf(run: Run): string[] {
+    const indices = new Map<string, number[]>();
+    for (const board of run.power.boards) indices.set(board.name, [...(indices.get(board.name) ?? []), board.index]);
+    return [...indices].map(([board, numbers]) => `GPU ${numbers.join(", ")}: ${board}`);
+}
+
 function header(page: Page, title: string, simulated: boolean): HTMLElement {
     return h(
         "header",
@@ -53,6 +60,7 @@ function header(page: Page, title: string, simulated: boolean): HTMLElement {
         h("p", { class: "mark" }, "joulemap"),
         h("h1", {}, name(title)),
         simulated ? h("p", { class: "badge simulated" }, "SIMULATED GPU") : null,
+        h("p", { class: "gpus" }, [...new Set(page.runs.flatMap(gpusOf))].join("; ")),
         h("p", { class: "made" }, `joulemap ${page.version}`),
     );
 }
