@@ -9,6 +9,9 @@
 #include <joulemap/page.h>
 #include <math.h>
 
+/* The title of a column of figures, which stand to the right. */
+#define NUMBERS "<th scope=\"col\" style=\"text-align:right\">"
+
 enum { NAME_COLUMNS = 48, MOST_FACT_BYTES = 400 };
 
 static void add_escaped(jm__strbuf *out, const char *text)
@@ -66,14 +69,15 @@ static void add_cell(jm__strbuf *out, const char *text)
 
 static void add_line(jm__strbuf *out, const jm__page_line *line, const jm__energy_scale *scale)
 {
-    enum { EM_A_LEVEL = 1 };
+    enum { DEEPEST = 12 };
+    int32_t depth = line->row->depth;
     char energy[JM_CELL], half[JM_CELL], share[JM_CELL];
     jm__format_scaled(energy, line->row->energy_j, scale);
     jm__format_half(half, line->row->energy_j, line->row->energy_low_j, line->row->energy_high_j);
     jm__format_share(share, line->row->share);
     jm__strbuf_format(out,
                       "<tr><th scope=\"row\" style=\"text-align:left;font-weight:normal;padding-left:%dem\">",
-                      line->row->depth * EM_A_LEVEL + 1);
+                      depth < DEEPEST ? depth : DEEPEST);
     add_name(out, line);
     jm__strbuf_add(out, "</th>");
     add_cell(out, energy);
@@ -90,8 +94,8 @@ static void add_table(jm__strbuf *out, const jm__page_lines *lines, const jm_rep
         largest_j = fmax(largest_j, fabs(lines->items.items[i].row->energy_j));
     jm__energy_scale scale = jm__energy_scale_for(largest_j);
     jm__strbuf_format(out,
-                      "<table><thead><tr><th scope=\"col\" style=\"text-align:left\">%s</th>"
-                      "<th scope=\"col\">%s</th><th scope=\"col\">\302\261</th><th scope=\"col\">share</th>"
+                      "<table><thead><tr><th scope=\"col\" style=\"text-align:left\">%s</th>" NUMBERS
+                      "%s</th>" NUMBERS "\302\261</th>" NUMBERS "share</th>"
                       "<th scope=\"col\" style=\"text-align:left\">known</th></tr></thead>\n<tbody>\n",
                       jm_by_text(jm_report_options_get(report)->by), scale.unit);
     for (size_t i = 0; i < lines->items.count; i++)
