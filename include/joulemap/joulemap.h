@@ -8,6 +8,7 @@
 #include <joulemap/doctor.h>
 #include <joulemap/import.h>
 #include <joulemap/model.h>
+#include <joulemap/page.h>
 #include <joulemap/recording.h>
 #include <joulemap/repeats.h>
 #include <joulemap/report.h>

@@ -1,12 +1,16 @@
 /* Report: rows, totals and notes of a jm_report as Python objects. */
 #include "_core.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct core_report {
     PyObject ob_base;
     jm_report *report;
-    PyObject *owner; /* Run or Recording: lives as long as what was read from it */
+    const jm_recording *recording; /* the owner's */
+    PyObject *owner;               /* Run or Recording: lives as long as what was read from it */
 } core_report;
 
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
@@ -41,6 +45,7 @@ PyObject *core_report_create(PyObject *owner, jm_recording *recording, const cor
     if (!self) return NULL;
     Py_INCREF(owner);
     self->owner = owner;
+    self->recording = recording;
     jm_error err = {.status = JM_OK};
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_report_create(&self->report, recording, &options, &err);
@@ -233,6 +238,66 @@ static PyObject *report_json(PyObject *object, PyObject *unused)
     return view_take(object, status, text, &err);
 }
 
+static PyObject *report_fragment(PyObject *object, PyObject *args)
+{
+    Py_ssize_t limit = 0;
+    if (!PyArg_ParseTuple(args, "n:fragment", &limit)) return NULL;
+    jm_error err = {.status = JM_OK};
+    char *text = NULL;
+    jm_status status = jm_report_fragment(((core_report *)object)->report, (size_t)limit, &text, &err);
+    return view_take(object, status, text, &err);
+}
+
+/* The report in another argument, or NULL for None; *failed with an exception. */
+static const jm_report *other_report(PyObject *self, PyObject *object, bool *failed)
+{
+    if (object == Py_None) return NULL;
+    if (Py_TYPE(object) == Py_TYPE(self)) return ((core_report *)object)->report;
+    PyErr_SetString(PyExc_TypeError, "kernels and spans are reports or None");
+    *failed = true;
+    return NULL;
+}
+
+static jm_status write_page(const char *path, const jm_page_run *run, jm_error *err)
+{
+    FILE *out = fopen(path, "we");
+    if (out == NULL) {
+        int code = errno;
+        *err = (jm_error){.status = jm_status_of_errno(code), .code = code, .call = "fopen"};
+        snprintf(err->text, sizeof err->text, "cannot write %s: %s", path, strerror(code));
+        return err->status;
+    }
+    jm_status status = jm_page_write(run, out, err);
+    fclose(out); /* written out by then */
+    if (status != JM_OK) remove(path);
+    return status;
+}
+
+static PyObject *report_html(PyObject *object, PyObject *args)
+{
+    core_report *self = (core_report *)object;
+    PyObject *where, *kernels, *spans, *bytes = NULL;
+    const char *name = NULL, *path = NULL;
+    bool failed = false;
+    if (!PyArg_ParseTuple(args, "OzOO:html", &where, &name, &kernels, &spans)) return NULL;
+    jm_page_run run = {
+        .size = sizeof run, .name = name, .recording = self->recording, .report = self->report};
+    run.kernels = other_report(object, kernels, &failed);
+    run.spans = other_report(object, spans, &failed);
+    if (failed || !core_path(where, &bytes, &path)) return NULL;
+    jm_error err = {.status = JM_OK};
+    jm_status status = write_page(path, &run, &err);
+    Py_XDECREF(bytes);
+    if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *report_wants_spans(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(jm_page_wants_spans(((core_report *)object)->report));
+}
+
 /* Numbers of rows out of any sequence of int; NULL with an exception, which no rows at all are not. */
 static size_t *row_numbers(PyObject *sequence, size_t *count)
 {
@@ -298,6 +363,10 @@ static PyMethodDef report_methods[] = {
     {"notes", report_notes, METH_NOARGS, "notes() -> list[str]: what a reader must know."},
     {"text", report_text, METH_VARARGS, "text(width=0, limit=0) -> str: a table; 0 does not cut."},
     {"json", report_json, METH_NOARGS, "json() -> str"},
+    {"html", report_html, METH_VARARGS, "html(path, name, kernels, spans): write the page of the report."},
+    {"wants_spans", report_wants_spans, METH_NOARGS,
+     "wants_spans() -> bool: a page says more with one by span."},
+    {"fragment", report_fragment, METH_VARARGS, "fragment(limit) -> str: a few lines of HTML."},
     {"sum_paths", report_sum_paths, METH_VARARGS,
      "sum_paths(pattern) -> tuple: energy of rows by path, and its 95 % interval."},
     {"sum", report_sum, METH_O, "sum(rows) -> tuple: energy of rows by number, and its 95 % interval."},

@@ -66,6 +66,9 @@ def by_number(by: str) -> int:
     return number
 
 
+_ROWS_IN_A_NOTEBOOK = 20
+
+
 class Report:
     """Rows, totals and notes of a recording, or of a part of it.
 
@@ -179,6 +182,29 @@ class Report:
         """Return `to_json` as a dict."""
         result: dict[str, Any] = json.loads(self.to_json(by))
         return result
+
+    def to_html(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
+        """Write the page of the report: one HTML file that a browser opens without a network.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+        name : str, optional
+            What the run is called on the page.
+
+        Raises
+        ------
+        Error
+            If this is a report by span, the file cannot be written, or joulemap was built without the page.
+        """
+        core = self._core(None)
+        kernels = None if self._by == "kernel" else self._core("kernel")
+        spans = self._core("span") if core.wants_spans() else None
+        core.html(os.fspath(path), name, kernels, spans)
+
+    def _repr_html_(self) -> str:
+        return self._core(None).fragment(_ROWS_IN_A_NOTEBOOK)
 
     def dataframe(self, by: str | None = None) -> pd.DataFrame:
         """Return the rows as a pandas DataFrame, one column a field of `Row`.

@@ -1,78 +1,9 @@
 /* `joulemap export`: all rows of a view in a format for other programs. */
 #include "cli/args.h"
 #include "cli/view.h"
+#include "cli/whole_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static jm_status fail(jm_error *err, const char *call, const char *path)
-{
-    int code = errno;
-    *err = (jm_error){.status = jm_status_of_errno(code), .code = code};
-    snprintf(err->call, sizeof err->call, "%s", call);
-    snprintf(err->text, sizeof err->text, "cannot write %s: %s", path, strerror(code));
-    return err->status;
-}
-
-/* A file that is there only when it is whole: written under another name in the same folder, then renamed.
- * What is no regular file (a pipe, /dev/stdout) is written as it is. */
-typedef struct whole_file {
-    const char *path;
-    char *temporary; /* NULL: written directly */
-    FILE *stream;
-} whole_file;
-
-static jm_status open_temporary(whole_file *file, jm_error *err)
-{
-    int fd = mkostemp(file->temporary, O_CLOEXEC);
-    if (fd < 0) return fail(err, "mkostemp", file->path);
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(fd, 0666 & ~mask); /* as any new file, not as a secret one */
-    file->stream = fdopen(fd, "w");
-    if (file->stream != NULL) return JM_OK;
-    jm_status status = fail(err, "fdopen", file->path);
-    close(fd);
-    unlink(file->temporary);
-    return status;
-}
-
-static jm_status whole_file_open(whole_file *file, const char *path, jm_error *err)
-{
-    struct stat there;
-    *file = (whole_file){.path = path};
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        file->stream = fopen(path, "we");
-        return file->stream != NULL ? JM_OK : fail(err, "fopen", path);
-    }
-    if (asprintf(&file->temporary, "%s.XXXXXX", path) < 0) {
-        file->temporary = NULL;
-        return fail(err, "malloc", path);
-    }
-    jm_status status = open_temporary(file, err);
-    if (status != JM_OK) {
-        free(file->temporary);
-        file->temporary = NULL;
-    }
-    return status;
-}
-
-/* `status`: how writing went; if not well, what was there before stays. */
-static jm_status whole_file_close(whole_file *file, jm_status status, jm_error *err)
-{
-    if (fclose(file->stream) != 0 && status == JM_OK) status = fail(err, "fclose", file->path);
-    if (file->temporary != NULL) {
-        if (status == JM_OK && rename(file->temporary, file->path) != 0)
-            status = fail(err, "rename", file->path);
-        if (status != JM_OK) unlink(file->temporary);
-        free(file->temporary);
-    }
-    return status;
-}
 
 static int export_to_stdout(const cli_args *args, jm_recording *recording, const jm_report_options *options)
 {
@@ -87,11 +18,11 @@ static int export_to_file(const cli_args *args, jm_recording *recording, const j
                           const char *path)
 {
     jm_error err = {0};
-    whole_file file;
-    jm_status status = whole_file_open(&file, path, &err);
+    cli_whole_file file;
+    jm_status status = cli_whole_file_open(&file, path, &err);
     if (status == JM_OK) {
         status = jm_export(recording, cli_get(args, "--format"), options, file.stream, &err);
-        status = whole_file_close(&file, status, &err);
+        status = cli_whole_file_close(&file, status, &err);
     }
     return status == JM_OK ? 0 : cli_fail(args, &err);
 }

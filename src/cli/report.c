@@ -2,6 +2,7 @@
 #include "cli/args.h"
 #include "cli/energy.h"
 #include "cli/json.h"
+#include "cli/page.h"
 #include "cli/view.h"
 
 #include <limits.h>
@@ -72,6 +73,29 @@ static int print_report(const cli_args *args, const jm_report *report, const jm_
     return 0;
 }
 
+static int write_page(const cli_args *args, jm_recording *recording, const jm_report *report)
+{
+    char name[64];
+    cli_page_run page;
+    jm_error err = {0};
+    cli_view_name(name, sizeof name, cli_operand(args, 0));
+    int code = cli_page_run_make(&page, name, recording, report, &err) == JM_OK
+                   ? cli_page_write(args, &page, NULL, NULL)
+                   : cli_fail(args, &err);
+    cli_page_run_free(&page);
+    return code;
+}
+
+/* One of the things that a report can come as. */
+static int show(const cli_args *args, jm_recording *recording, const jm_report *report,
+                const jm_text_options *shown)
+{
+    const char *pattern = cli_get(args, "--sum");
+    if (pattern != NULL) return print_sum(args, report, pattern);
+    if (cli_has(args, "--html")) return write_page(args, recording, report);
+    return print_report(args, report, shown);
+}
+
 static const char sort_texts[] =
 #define X(name, text) "|" text
     JM_SORT_MAP(X);
@@ -103,6 +127,8 @@ static int read_shown(const cli_args *args, jm_text_options *shown)
     if (!cli_get_number(args, "--depth", 1, INT_MAX, &depth)) return jm_status_exit_code(JM_USAGE);
     if (kernel != NULL && (cli_has(args, "--layer") || cli_has(args, "--by")))
         return cli_usage_error(args, "--kernel shows kernels, so there is no place for --layer or --by");
+    if (cli_has(args, "--html") && (cli_has(args, "--json") || cli_has(args, "--sum") || is_by_time(args)))
+        return cli_usage_error(args, "\"--html\" excludes \"--json\", \"--sum\" and \"--by time\"");
     *shown = (jm_text_options){.size = sizeof *shown,
                                .width = cli_has(args, "--wide") ? 0 : cli_terminal_width(STDOUT_FILENO),
                                .limit = (uint64_t)limit,
@@ -132,8 +158,7 @@ static int run(const cli_args *args)
     jm_report *report;
     jm_error err = {0};
     if (jm_report_create(&report, recording, &options, &err) == JM_OK) {
-        const char *pattern = cli_get(args, "--sum");
-        code = pattern != NULL ? print_sum(args, report, pattern) : print_report(args, report, &shown);
+        code = show(args, recording, report, &shown);
         jm_report_free(report);
     } else {
         code = cli_fail(args, &err);
@@ -160,6 +185,7 @@ static const cli_option options_table[] = {
     {"--wide", 'w', NULL, "cut no name, leave out no column", NULL, false},
     {"--notes", 0, NULL, "all notes, and how the fit went", NULL, false},
     {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
+    CLI_PAGE_OPTION,
     {0},
 };
 
@@ -184,6 +210,7 @@ const cli_verb cli_verb_report = {
         "  joulemap report gpt.joulemap\n"
         "  joulemap report gpt.joulemap --by kernel --phase train --limit 20\n"
         "  joulemap report gpt.joulemap --sum '*.attn'\n"
+        "  joulemap report gpt.joulemap --html gpt.html\n"
         "  joulemap report gpt.joulemap --json | jq '.rows[] | [.path, .energy_j]'\n",
     .options = options_table,
     .min_operands = 1,

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "failing_each.h"
+#include "page/document.h"
 #include "small_run.h"
 
 #include <joulemap/diff.h>
@@ -109,6 +110,24 @@ static jm_status make_json(void *context, jm_error *err)
     return jm_report_json(w->report, &w->text, err);
 }
 
+static jm_status make_fragment(void *context, jm_error *err)
+{
+    wish *w = context;
+    return jm_report_fragment(w->report, 8, &w->text, err);
+}
+
+static jm_status make_page_data(void *context, jm_error *err)
+{
+    wish *w = context;
+    const jm_page_run shown = {.size = sizeof shown, .name = "a run", .report = w->report};
+    jm__strbuf data = {0};
+    jm_status status = jm__page_document(&data, &shown, NULL, NULL, err);
+    if (status == JM_OK && (w->text = jm__strbuf_take(&data)) == NULL)
+        status = jm__no_memory(err, "the test");
+    jm__strbuf_free(&data);
+    return status;
+}
+
 static jm_status make_sums(void *context, jm_error *err)
 {
     wish *w = context;
@@ -145,6 +164,19 @@ static void fail_each_view(jm_by by)
     failing_each(&text, FAILING_MEMORY);
     failing_each(&json, FAILING_MEMORY);
     failing_each(&sums, FAILING_MEMORY);
+    drop_report(&w);
+}
+
+static void test_a_page_without_memory_is_an_error_or_the_same_page(void **state)
+{
+    (void)state;
+    wish w = {.options = {.size = sizeof w.options, .phase = "train"}};
+    assert_int_equal(make_report(&w, NULL), JM_OK);
+    const failing_trial fragment = {"a fragment", &w,        make_fragment,
+                                    tell_text,    drop_text, failing_for_memory};
+    const failing_trial page = {"a page", &w, make_page_data, tell_text, drop_text, failing_for_memory};
+    failing_each(&fragment, FAILING_MEMORY);
+    failing_each(&page, FAILING_MEMORY);
     drop_report(&w);
 }
 
@@ -278,6 +310,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_report_without_memory_is_an_error_or_the_same_report),
+        cmocka_unit_test(test_a_page_without_memory_is_an_error_or_the_same_page),
         cmocka_unit_test(test_a_view_without_memory_is_an_error_or_the_same_view),
         cmocka_unit_test(test_a_diff_without_memory_is_an_error_or_the_same_diff),
         cmocka_unit_test(test_an_export_without_memory_is_an_error_or_the_same_export),

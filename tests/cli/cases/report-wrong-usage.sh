@@ -17,3 +17,4 @@ try small.joulemap --sort size
 try small.joulemap --limit many
 try small.joulemap --limit=-1
 try small.joulemap --board 0x
+try small.joulemap --html page.html --json
