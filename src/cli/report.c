@@ -61,7 +61,8 @@ static int run(const cli_args *args)
                                    .depth = (uint64_t)depth,
                                    .total = cli_has(args, "--total"),
                                    .expand = cli_has(args, "--expand"),
-                                   .notes = cli_has(args, "--notes")};
+                                   .notes = cli_has(args, "--notes"),
+                                   .ask_for_notes = "--notes"};
     jm_recording *recording;
     jm_report_options options;
     int code = cli_view_open(args, 0, &recording, &options);
