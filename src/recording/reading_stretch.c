@@ -9,7 +9,7 @@
 
 /* How far a stamp may lie before those of rows above it: rings bring in the last seconds. A choice, with
  * room. */
-static const int64_t disorder_ns = 5 * JM_NS_PER_S;
+static const int64_t disorder_ns = 3 * JM_NS_PER_S;
 
 /* What is no run's (an import) stands one sensor after another. */
 static bool is_by_time(const jm_recording *recording)
@@ -58,11 +58,14 @@ static jm_status take_all(const jm_recording *recording, sqlite3 *db, sqlite3_st
 jm_status jm__reading_stretch(jm_recording *recording, sqlite3 *db, int64_t from_ns, int64_t to_ns,
                               jm__row_taker take, void *context, jm_error *err)
 {
-    char tail[80];
+    char tail[160];
     size_t before;
     sqlite3_stmt *statement = NULL;
     JM_TRY(find_first(recording, db, from_ns, &before, err));
-    snprintf(tail, sizeof tail, "WHERE rowid > %zu ORDER BY rowid", before);
+    snprintf(tail, sizeof tail,
+             "WHERE rowid > %zu AND sensor_id IN "
+             "(SELECT id FROM sensors WHERE quantity IN ('%s', '%s')) ORDER BY rowid",
+             before, jm_quantity_text(JM_QUANTITY_POWER), jm_quantity_text(JM_QUANTITY_ENERGY));
     JM_TRY(jm__recording_select(recording, db, JM_TABLE_READINGS, tail, &statement, err));
     jm_status status = take_all(recording, db, statement, from_ns, to_ns, take, context, err);
     sqlite3_finalize(statement);

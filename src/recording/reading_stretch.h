@@ -4,7 +4,8 @@
 
 #include "recording/recording.h"
 
-/* Each reading with a stamp from `from_ns` to `to_ns`, as jm__recording_rows would give it. */
+/* Each reading of power or energy with a stamp from `from_ns` to `to_ns`, as jm__recording_rows would give
+ * it. */
 jm_status jm__reading_stretch(jm_recording *recording, sqlite3 *db, int64_t from_ns, int64_t to_ns,
                               jm__row_taker take, void *context, jm_error *err);
 

@@ -166,7 +166,7 @@ def _session() -> Iterator[Session]:
     if session is not None:
         yield session
         return
-    with Session(cpu=False, counters=False) as own:
+    with Session(kernels=False, cpu=False, counters=False) as own:
         yield own
 
 
