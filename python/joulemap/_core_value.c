@@ -67,7 +67,7 @@ static const struct {
 } words[] = {
     {"see --help", "see help(joulemap)"},
     {"choose another name with -o, or replace it with --force", "choose another path=, or overwrite=True"},
-    {"record elsewhere with -o", "record elsewhere: path="},
+    {"with -o", "with path="},
     {"compare with --per run", "compare with per=\"run\""},
     {"with --board NUMBER", "with gpu="},
     {"record with --counters", "record with counters=True"},

@@ -111,17 +111,19 @@ class Stepper:
         """Whether the step that is going on is a `with` block: a step in it is a part of it."""
         return self._scope is not None and self._scope.entered
 
-    def begin(self, scope: _ScheduledStep) -> _ScheduledStep:
-        """Begin step 0, or the one that follows."""
-        self._follow(self._action_of(self._number))
-        self._scope = scope
-        return scope.begin()
+    def start(self, scope: _ScheduledStep) -> None:
+        """Begin step 0. It has a span where it is reported: else phases that begin in it would lie in it for no use."""
+        self._follow(self._action_of(0))
+        if self._began_ns != 0:
+            self._scope = scope.begin()
 
     def next(self, scope: _ScheduledStep) -> _ScheduledStep:
         """End a step and begin the one that follows, with its scope."""
         self._end_scope()
         self._number += 1
-        return self.begin(scope)
+        self._follow(self._action_of(self._number))
+        self._scope = scope.begin()
+        return self._scope
 
     def finish(self) -> None:
         """End the last step; a window that is open is over, too."""

@@ -294,7 +294,7 @@ class Session(Reporting):
         if self._schedule is not None:
             self._stepper = Stepper(self, self._run, self._schedule, self._on_window_ready)
             try:
-                self._stepper.begin(self._scheduled_step())
+                self._stepper.start(self._scheduled_step())
             except BaseException:
                 self._stepper = None
                 self.stop()
@@ -478,7 +478,12 @@ class Session(Reporting):
 
     def mark(self, name: str, **meta: Any) -> None:
         """Note a named instant, with values that JSON can hold; TypeError if it cannot."""
-        _core.mark(_arguments.text("the name of a mark", name), json.dumps(meta) if meta else None)
+        _arguments.text("the name of a mark", name)
+        try:
+            values = json.dumps(meta) if meta else None
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"a value of the mark {name!r} is nothing that JSON can hold: {error}") from None
+        _core.mark(name, values)
 
     # ---- what came out ----
 

@@ -140,7 +140,6 @@ static int open_locked(const char *run_dir, bool patient)
     memcpy(run_path, run_dir, length + 1);
     jm__lost_leave();
     jm__lost_join(run_path);
-    jm__track_keep(JM_TRACK_ALL);
     atomic_store_explicit(&generation, ++last_generation, memory_order_relaxed);
     return 0;
 }
@@ -166,6 +165,7 @@ static void look_into_environment_locked(void)
 int jm__track_open(const char *run_dir)
 {
     pthread_mutex_lock(&mutex);
+    jm__track_keep(JM_TRACK_ALL);
     int error = open_locked(run_dir, false);
     pthread_mutex_unlock(&mutex);
     return error;

@@ -6,6 +6,7 @@ import csv
 import lzma
 import pickle
 import random
+import subprocess
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import joulemap
 import pytest
 import torch
+from joulemap._cli import native_folder
 from torch import nn
 from values import known
 
@@ -199,6 +201,16 @@ def test_the_energy_of_any_time_is_that_of_a_report_within_what_a_fit_adds(tmp_p
         opened.energy(2, 1)
 
 
+def test_the_energy_of_an_import_whose_rows_stand_sensor_by_sensor(tmp_path: Path) -> None:
+    small, path = RECORDINGS.parent / "small", tmp_path / "small.joulemap"
+    options = ["--board", "h200", "--readings", small / "readings.csv", "-o", path]
+    subprocess.run([native_folder() / "joulemap", "import", *options], check=True)
+    opened = joulemap.Recording(path)
+    begin_ns, end_ns = (int(opened.meta(key) or 0) for key in ("start_ns", "end_ns"))
+    whole = known(opened.report("board").totals.total_energy_j)
+    assert opened.energy(max(0, begin_ns), end_ns).energy_j == pytest.approx(whole, rel=0.001)
+
+
 def test_parts_of_a_run_add_up_to_it(tmp_path: Path) -> None:
     opened = long_recording(tmp_path)
     begin_ns, end_ns = (int(opened.meta(key) or 0) for key in ("start_ns", "end_ns"))
@@ -233,11 +245,24 @@ def test_a_window_tells_its_state(session: joulemap.Session) -> None:
         assert repr(window) == "<joulemap.Scope window 'one': open>"
         assert known(window.energy_j) >= 0
     assert repr(window).endswith(" s>")
+    watch = session.watch(nn.Sequential(nn.Linear(2, 2)))
+    assert repr(watch) == "<joulemap.torch.Watch 'Sequential': 2 layers>"
+    watch.remove()
+    assert repr(watch) == "<joulemap.torch.Watch 'Sequential': removed>"
     assert repr(session) == "<joulemap.Session in memory: running>"
     assert repr(joulemap.Session("a.joulemap")) == "<joulemap.Session 'a.joulemap': not started>"
 
 
 # ---- sessions ----
+
+
+def test_a_mark_holds_what_json_can_hold(session: joulemap.Session) -> None:
+    with pytest.raises(TypeError, match=r"a value of the mark 'epoch' is nothing that JSON can hold: .*object"):
+        session.mark("epoch", model=object())
+    around: list[object] = []
+    around.append(around)
+    with pytest.raises(ValueError, match="a value of the mark 'epoch' is nothing that JSON can hold: Circular"):
+        session.mark("epoch", values=around)
 
 
 @pytest.mark.parametrize(
@@ -285,12 +310,14 @@ def test_errors_speak_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         joulemap.Session(path, sim="h200", cpu=False).start()
     assert there.value.hint == "choose another path=, or overwrite=True"
     assert str(there.value).endswith(there.value.hint)
+    with pytest.raises(joulemap.Error, match="make the folder first, or choose another with path=") as folder:
+        joulemap.Session(tmp_path / "nowhere" / "run.joulemap", sim="h200", cpu=False).start()
     with pytest.raises(joulemap.Error) as simulated:
         joulemap.Session(sim="no-such-board", cpu=False).start()
     monkeypatch.setenv("JOULEMAP_NVML", "/nowhere/libnvidia-ml.so.1")
     monkeypatch.delenv("JOULEMAP_SIM", raising=False)
     with pytest.raises(joulemap.NoDeviceError) as nothing:
         joulemap.Session(cpu=False).start()
-    for error in (there, simulated, nothing):
+    for error in (there, folder, simulated, nothing):
         assert "--" not in str(error.value)
         assert " -o" not in str(error.value)

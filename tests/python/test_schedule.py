@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import joulemap
 import pytest
 import torch
 from joulemap import Action
+from joulemap._cli import native_folder
 from torch import nn
 from values import known
 
@@ -118,6 +123,17 @@ def test_a_block_a_step_is_the_same_and_ends_it() -> None:
     assert all(row.end_ns - row.start_ns < 0.065e9 for row in steps)  # without the rest behind the block
 
 
+def test_a_phase_that_began_in_a_step_holds_the_steps_that_follow() -> None:
+    with pytest.warns(UserWarning, match="use warmup=1"):
+        always = joulemap.schedule(wait=0, warmup=0, active=4, repeat=1)
+    with joulemap.Session(sim="h200", cpu=False, schedule=always) as run, run.phase("train"):
+        for step in range(4):
+            work(run, step)
+            run.step(samples=8)
+    totals = run.report("span").totals
+    assert (totals.steps, totals.samples) == (4, 24)  # step 0 began with the session, which knows no samples
+
+
 def test_a_window_that_is_open_ends_with_the_session() -> None:
     ready: list[joulemap.Session] = []
     with joulemap.Session(
@@ -155,6 +171,28 @@ def test_a_run_of_many_steps_stays_small(tmp_path: Path) -> None:
                 run.step()
         sizes.append((tmp_path / name).stat().st_size)
     assert sizes[1] < 0.5 * sizes[0]
+
+
+def test_under_record_a_schedule_is_followed_from_the_first_step_on(tmp_path: Path) -> None:
+    program = """
+import time
+import joulemap
+
+schedule = joulemap.schedule(wait=2, warmup=1, active=3, repeat=1)
+with joulemap.Session(schedule=schedule) as run, run.phase("train"):
+    for step in range(9):
+        with run.window(f"step {step}", type="work"):
+            time.sleep(0.05)
+        run.step()
+"""
+    path = tmp_path / "run.joulemap"
+    command = [native_folder() / "joulemap", "record", "--sim", "h200", "-o", path, "--", sys.executable, "-c", program]
+    subprocess.run(command, check=True, capture_output=True)
+    with joulemap.Recording(path) as recording:
+        assert windows_of(recording.report("span")) == ["step 3", "step 4", "step 5"]
+    with closing(sqlite3.connect(path)) as file:
+        spans = [name for (name,) in file.execute("SELECT name FROM spans_named WHERE kind = 'window'")]
+    assert spans == ["step 2", "step 3", "step 4", "step 5"]  # with the warm one
 
 
 def test_where_nothing_was_traced_only_the_board_is_known() -> None:

@@ -3,7 +3,8 @@
 
 static bool is_part_of_another(const jm__attribution *a, size_t span)
 {
-    for (size_t s = jm__span_parent(&a->spans, span); s != JM__NO_SPAN; s = jm__span_parent(&a->spans, s))
+    for (size_t s = jm__span_around(&a->spans, span, span); s != JM__NO_SPAN;
+         s = jm__span_around(&a->spans, span, s))
         if (a->dataset->spans[s].kind == JM_SPAN_STEP) return true;
     return false;
 }
