@@ -9,6 +9,7 @@
 #include <joulemap/import.h>
 #include <joulemap/model.h>
 #include <joulemap/recording.h>
+#include <joulemap/repeats.h>
 #include <joulemap/report.h>
 #include <joulemap/run.h>
 #include <joulemap/span.h>

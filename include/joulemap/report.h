@@ -118,8 +118,9 @@ typedef struct jm_sum {
 JM_API jm_status jm_report_sum(const jm_report *report, const size_t *rows, size_t count, jm_sum *out,
                                jm_error *err);
 
-/* The same of all rows whose path matches a shell pattern, in which `*` stands for dots too: "*.self_attn".
- * `rows`: how many match. USAGE: none does. */
+/* The same of all rows that a pattern matches: "*.self_attn", a shell pattern of whole paths, in which `*`
+ * stands for dots too; without `*`, `?` and `[` also the end of a path, "self_attn", and of kernels any part
+ * of the name. `rows`: how many match. USAGE: none does. */
 JM_API jm_status jm_report_sum_paths(const jm_report *report, const char *pattern, jm_sum *out, size_t *rows,
                                      jm_error *err);
 
@@ -178,6 +179,20 @@ JM_API size_t jm_report_board_count(const jm_report *report);
 JM_API jm_status jm_report_board_get(const jm_report *report, size_t board, jm_report_board *out,
                                      jm_error *err);
 
+/* What a board drew over a bit of the report's time. */
+typedef struct jm_power_bin {
+    int64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
+    double mean_w;          /* of what a sensor saw of it; NAN: none saw any, or it is not in the report */
+    double least_w, most_w; /* readings in it; the mean if there is none */
+    double clock_mhz;       /* of its SMs, the mean of readings; NAN: there is none */
+} jm_power_bin;
+
+/* Power over time: `count` bins of equal width from the report's first moment to its last, each from the best
+ * sensor that saw it, as early as it was true. `board` counts as in jm_report_board_get. The work is that of
+ * reading the sensors, not that of a report. NOT_FOUND: there is no such board; USAGE: no bins. */
+JM_API jm_status jm_report_power(const jm_report *report, size_t board, jm_power_bin *bins, size_t count,
+                                 jm_error *err);
+
 /* What was asked for; its texts live as long as the report. */
 JM_API const jm_report_options *jm_report_options_get(const jm_report *report);
 
@@ -188,6 +203,23 @@ JM_API const char *jm_report_note(const jm_report *report, size_t note);
 /* It says that the figures are incomplete or rest on less than they could: nobody may overlook it. */
 JM_API bool jm_report_note_is_essential(const jm_report *report, size_t note);
 
+/* Orders of rows that lie in the same row. name, text */
+#define JM_SORT_MAP(X)                                                                                       \
+    X(USUAL, "usual") /* layers and phases as they ran, kernels and types by energy */                       \
+    X(ENERGY, "energy")                                                                                      \
+    X(SELF, "self") /* energy without children */                                                            \
+    X(SHARE, "share")                                                                                        \
+    X(TIME, "time")                                                                                          \
+    X(CALLS, "calls")                                                                                        \
+    X(NAME, "name")
+
+typedef enum jm_sort {
+#define X(name, text) JM_SORT_##name,
+    JM_SORT_MAP(X)
+#undef X
+        JM_SORT_COUNT
+} jm_sort;
+
 typedef struct jm_text_options {
     uint32_t size;  /* sizeof(jm_text_options) */
     int32_t width;  /* columns of the terminal, 0: cut nothing */
@@ -196,15 +228,25 @@ typedef struct jm_text_options {
     bool total;     /* joules of all steps together; otherwise of one, if the run has several */
     bool expand;    /* equal layers one by one; otherwise they share a row */
     bool notes;     /* all notes, and how the fit went; otherwise those that nobody may overlook */
+    bool colour;    /* escapes of ECMA-48 for what a reader looks for first, and for what is little known */
+    jm_sort sort;   /* the largest first, names by the alphabet */
+    const char *match; /* only rows that it matches, and what is in them, NULL: all; as jm_report_sum_paths */
+    uint64_t row;      /* only this row and what is in it, from 1, as "[#4]" says; 0: all */
     const char
         *ask_for_notes; /* how the reader gets them, said where notes are left out ("--notes"), or NULL */
 } jm_text_options;
 
-/* Views. `options` may be NULL: all rows, not cut. The caller frees *out with free(). */
+/* Views. `options` may be NULL: all rows, not cut. The caller frees *out with free(). USAGE: no such row. */
 JM_API jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out,
                                 jm_error *err);
 JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *err);
 JM_API jm_status jm_report_csv(const jm_report *report, char **out, jm_error *err);
+
+/* Power over time as a chart of blocks, a board below the other, with phases; and as JSON: `bins` of each
+ * board, as jm_report_power has them. The caller frees *out with free(). */
+JM_API jm_status jm_report_power_text(const jm_report *report, const jm_text_options *options, char **out,
+                                      jm_error *err);
+JM_API jm_status jm_report_power_json(const jm_report *report, size_t bins, char **out, jm_error *err);
 
 /* The formats of jm_export, by name. */
 #define JM_EXPORT_FORMAT_MAP(X)                                                                              \
@@ -221,6 +263,7 @@ JM_API jm_status jm_export(jm_recording *recording, const char *format, const jm
                            FILE *out, jm_error *err);
 
 JM_API const char *jm_by_text(jm_by by);
+JM_API const char *jm_sort_text(jm_sort sort);
 JM_API const char *jm_provenance_text(jm_provenance provenance);
 
 #ifdef __cplusplus

@@ -89,7 +89,15 @@
     JM_ROW_MEANS(X)                                                                                          \
     X(COUNT_OR_NONE, samples, "samples", JM_IN_ROW,                                                          \
       "Samples of the steps in it, as the program told them (by=\"phase\" and \"span\"); missing where "     \
-      "none")
+      "none")                                                                                                \
+    X(REAL_OR_NONE, forward_share, "forward_share", JM_IN_ROW,                                               \
+      "Share of its kernels' energy that forward passes of layers took; missing where no pass did")          \
+    X(REAL_OR_NONE, backward_share, "backward_share", JM_IN_ROW, "The same of backward passes")              \
+    X(TEXT_OR_NONE, mostly_at, "mostly_at", JM_IN_ROW,                                                       \
+      "Kernels: the layer that most of their time was in, \"blocks.*.attn (backward)\", equal layers as "    \
+      "one; "                                                                                                \
+      "gaps: the layer whose kernel came after most of it; missing for other rows")                          \
+    X(REAL_OR_NONE, mostly_share, "mostly_share", JM_IN_ROW, "Share of the row's time that this was")
 
 /* What the rows add up to (T: jm_report_totals) and how good the data are (Q: jm_report_quality), in one
  * order, JSON's: its objects mix the two. */
@@ -132,6 +140,8 @@
       "Share of the time in which the boards were throttled; missing where not recorded")                    \
     Q(REAL_OR_NONE, clock_mhz, "clock_mhz", JM_IN_QUALITY,                                                   \
       "Mean clock of the boards while kernels ran, MHz; missing where not recorded")                         \
+    Q(REAL_OR_NONE, temperature_c, "temperature_c", JM_IN_QUALITY,                                           \
+      "Mean temperature of the boards, degrees Celsius; missing where not recorded")                         \
     Q(REAL_OR_NONE, power_limit_w, "power_limit_w", JM_IN_QUALITY,                                           \
       "Power limit of a board, the mean of all, watts; missing where not recorded")                          \
     Q(COUNT_OR_NONE, counter_windows, "counter_windows", JM_IN_QUALITY,                                      \

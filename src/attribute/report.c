@@ -239,6 +239,16 @@ const char *jm_by_text(jm_by by)
     return (unsigned)by < JM_BY_COUNT ? by_texts[by] : "";
 }
 
+const char *jm_sort_text(jm_sort sort)
+{
+    static const char *const texts[JM_SORT_COUNT] = {
+#define X(name, text) text,
+        JM_SORT_MAP(X)
+#undef X
+    };
+    return (unsigned)sort < JM_SORT_COUNT ? texts[sort] : "";
+}
+
 const char *jm_provenance_text(jm_provenance provenance)
 {
     return (unsigned)provenance < JM_PROVENANCE_COUNT ? provenance_texts[provenance] : "";

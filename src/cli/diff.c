@@ -157,7 +157,7 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options_table[] = {
-    CLI_RUN_VIEW_OPTIONS,
+    CLI_RUN_VIEW_OPTIONS(cli_view_keys + 1),
     {"--per", 0, "UNIT", "what joules are divided by (default: step if both runs have steps, else run)",
      per_choices + 1, false},
     {"--fail-over", 0, "SHARE",

@@ -121,7 +121,7 @@ static const cli_option options_table[] = {
     {"--format", 'f', "FORMAT", "format of the export", formats + 1, true},
     {"--output", 'o', "FILE", "write to FILE, which appears only when it is whole (default: standard output)",
      NULL, false},
-    CLI_VIEW_OPTIONS,
+    CLI_VIEW_OPTIONS(cli_view_keys + 1),
     {0},
 };
 

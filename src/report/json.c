@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "report/json_add.h"
+#include "report/json_summary.h"
 
 #include <joulemap/report.h>
 #include <stdlib.h>
@@ -151,8 +152,7 @@ static bool add_summary(json_t *object, const jm_report *report, unsigned here)
     return whole;
 }
 
-/* All but the rows. */
-static json_t *report_object(const jm_report *report)
+json_t *jm__report_summary(const jm_report *report)
 {
     const jm_report_options *options = jm_report_options_get(report);
     json_t *quality = json_object(), *overhead = json_object();
@@ -173,7 +173,7 @@ static json_t *report_object(const jm_report *report)
 static jm_status add_report(jm__strbuf *out, const jm_report *report, jm_error *err)
 {
     static const char end[] = "\n}";
-    json_t *root = report_object(report);
+    json_t *root = jm__report_summary(report);
     bool whole = jm__json_add(out, root, 0) && !out->failed;
     json_decref(root);
     if (!whole) return jm__no_memory(err, "jm_report_json");

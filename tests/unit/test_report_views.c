@@ -238,11 +238,11 @@ static void test_equal_layers_share_a_row(void **state)
                                  "m          1     10  6.00 s  622.0  0.3 %    0 W  62.2 %  measured\n"
                                  "  layers   1      -  6.00 s  622.0  0.3 %    0 W  62.2 %  measured\n"
                                  "    *      4     10  4.00 s  401.0  0.5 %  100 W  40.1 %  fitted\n"
-                                 "    mlp    4     10  2.00 s  200.5    1 %  100 W  20.1 %  weak\n"
+                                 "      mlp  4     10  2.00 s  200.5    1 %  100 W  20.1 %  weak\n"
                                  "    3      1     10  1.00 s  120.0  0.8 %    0 W  12.0 %  fitted\n"
-                                 "    mlp    1     10  500 ms   60.0    2 %    0 W   6.0 %  fitted\n"
+                                 "      mlp  1     10  500 ms   60.0    2 %    0 W   6.0 %  fitted\n"
                                  "    4      1     10  1.00 s  101.0    1 %    0 W  10.1 %  fitted\n"
-                                 "    mlp    1     10  500 ms   50.5    2 %    0 W   5.1 %  fitted\n";
+                                 "      mlp  1     10  500 ms   50.5    2 %    0 W   5.1 %  fitted\n";
     if (!has(text, wanted)) fail_msg("not\n%s\nbut\n%s", wanted, text);
     free(text);
     fake_report.row_count -= 8; /* 0 and 1 alone: the list around them is no row */
@@ -415,9 +415,9 @@ static void test_csv_leaves_absent_figures_empty(void **state)
     assert_int_equal(jm_export(NULL, "csv", &fake_report.options, out, NULL), JM_OK);
     fclose(out);
     assert_true(has(csv, "\nblocks.attn") == false);
-    assert_true(
-        has(csv, "\nattn,blocks.attn,forward,,1,100,1,300,280,320,300,300,0.3,fitted,0,10,15,0,,true\n"));
-    assert_true(has(csv, "\nidle,(idle),idle,,0,0,0,200,,,200,,0.2,measured,0,0,30,0,,true\n"));
+    assert_true(has(
+        csv, "\nattn,blocks.attn,forward,,1,100,1,300,280,320,300,300,0.3,fitted,0,10,15,0,,0,0,,0,true\n"));
+    assert_true(has(csv, "\nidle,(idle),idle,,0,0,0,200,,,200,,0.2,measured,0,0,30,0,,0,0,,0,true\n"));
     char *own = NULL; /* of a report that is there already */
     assert_int_equal(jm_report_csv(&fake_report, &own, NULL), JM_OK);
     assert_string_equal(own, csv);
