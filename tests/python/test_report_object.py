@@ -203,7 +203,7 @@ def test_the_energy_of_any_time_is_that_of_a_report_within_what_a_fit_adds(tmp_p
 
 def test_the_energy_of_an_import_whose_rows_stand_sensor_by_sensor(tmp_path: Path) -> None:
     small, path = RECORDINGS.parent / "small", tmp_path / "small.joulemap"
-    options = ["--board", "h200", "--readings", small / "readings.csv", "-o", path]
+    options: list[str | Path] = ["--board", "h200", "--readings", small / "readings.csv", "-o", path]
     subprocess.run([native_folder() / "joulemap", "import", *options], check=True)
     opened = joulemap.Recording(path)
     begin_ns, end_ns = (int(opened.meta(key) or 0) for key in ("start_ns", "end_ns"))

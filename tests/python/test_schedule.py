@@ -186,7 +186,18 @@ with joulemap.Session(schedule=schedule) as run, run.phase("train"):
         run.step()
 """
     path = tmp_path / "run.joulemap"
-    command = [native_folder() / "joulemap", "record", "--sim", "h200", "-o", path, "--", sys.executable, "-c", program]
+    command: list[str | Path] = [
+        native_folder() / "joulemap",
+        "record",
+        "--sim",
+        "h200",
+        "-o",
+        path,
+        "--",
+        sys.executable,
+        "-c",
+        program,
+    ]
     subprocess.run(command, check=True, capture_output=True)
     with joulemap.Recording(path) as recording:
         assert windows_of(recording.report("span")) == ["step 3", "step 4", "step 5"]
