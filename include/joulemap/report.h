@@ -131,6 +131,40 @@ JM_API jm_status jm_report_sum_paths(const jm_report *report, const char *patter
 JM_API jm_status jm_report_covariance(const jm_report *report, size_t row_a, size_t row_b, double *out_j2,
                                       jm_error *err);
 
+/* The energy of a stretch of time without any report: what a report's total of it would be. Reads the
+ * readings around it alone. `board_id`: 0 for all boards. NOT_FOUND: no such board. */
+JM_API jm_status jm_recording_energy(jm_recording *recording, int64_t board_id, int64_t from_ns,
+                                     int64_t to_ns, jm_sum *out, jm_error *err);
+
+/* Equal layers taken together, as the table shows them: "blocks.*". Of rows by another key than the layer
+ * each is a group of its own. Energies with all children; texts and numbers live as long as the groups. */
+typedef struct jm_group {
+    const char *name;
+    const char *path; /* "blocks.*.attn"; of one row its own */
+    const char *kind;
+    const char *type;
+    int32_t depth; /* in the tree of groups */
+    size_t members;
+    const size_t *rows; /* [members]: their numbers in the report */
+    int64_t calls;      /* of all members, as what follows */
+    double busy_s;
+    double energy_j; /* NAN where no sensor tells */
+    double
+        energy_low_j; /* 95 % interval of the sum; NAN also of the smallest of very many groups of several */
+    double energy_high_j;
+    double power_w;           /* NAN where it was never busy */
+    double share;             /* of the total; NAN where that is not known */
+    jm_provenance provenance; /* the worst of them */
+} jm_group;
+
+typedef struct jm_groups jm_groups;
+
+/* The report must outlive them. Parents stand before their children. */
+JM_API jm_status jm_groups_create(jm_groups **out, const jm_report *report, jm_error *err);
+JM_API void jm_groups_free(jm_groups *groups);
+JM_API size_t jm_group_count(const jm_groups *groups);
+JM_API const jm_group *jm_group_get(const jm_groups *groups, size_t group);
+
 /* A board whose energy is in the total. */
 typedef struct jm_report_board {
     const jm_board *board; /* lives as long as the report */
@@ -199,12 +233,15 @@ typedef struct jm_text_options {
     jm_sort sort;   /* the largest first, names by the alphabet */
     const char *match; /* only rows that it matches, and what is in them, NULL: all; as jm_report_sum_paths */
     uint64_t row;      /* only this row and what is in it, from 1, as "[#4]" says; 0: all */
+    const char
+        *ask_for_notes; /* how the reader gets them, said where notes are left out ("--notes"), or NULL */
 } jm_text_options;
 
 /* Views. `options` may be NULL: all rows, not cut. The caller frees *out with free(). USAGE: no such row. */
 JM_API jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out,
                                 jm_error *err);
 JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *err);
+JM_API jm_status jm_report_csv(const jm_report *report, char **out, jm_error *err);
 
 /* Power over time as a chart of blocks, a board below the other, with phases; and as JSON: `bins` of each
  * board, as jm_report_power has them. The caller frees *out with free(). */

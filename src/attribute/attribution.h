@@ -49,9 +49,10 @@ typedef struct jm__attribution {
     jm_report_options options;
     jm__span_index spans;
     jm__work_set work;
-    jm__window run;      /* the whole of it */
-    jm__windows learn;   /* the same, and what is asked for beyond it */
-    jm__windows windows; /* of the report */
+    jm__window run;       /* the whole of it */
+    jm__windows learn;    /* the same, and what is asked for beyond it */
+    jm__windows windows;  /* of the report */
+    jm__windows untraced; /* in none of them, but for reports by board, which need no trace */
     jm__steps steps;
     jm__board_part *boards; /* [dataset->board_count] */
     size_t columns;         /* of all boards together */

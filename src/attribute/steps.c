@@ -10,7 +10,7 @@ typedef JM_VEC(const jm__span *) step_list;
 
 static bool is_part_of_another(const jm__span_index *spans, size_t span)
 {
-    for (size_t s = jm__span_parent(spans, span); s != JM__NO_SPAN; s = jm__span_parent(spans, s))
+    for (size_t s = jm__span_around(spans, span, span); s != JM__NO_SPAN; s = jm__span_around(spans, span, s))
         if (spans->dataset->spans[s].kind == JM_SPAN_STEP) return true;
     return false;
 }

@@ -4,6 +4,7 @@
 #include "cli/whole_file.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static int export_to_stdout(const cli_args *args, jm_recording *recording, const jm_report_options *options)
 {

@@ -136,6 +136,7 @@ static int read_shown(const cli_args *args, jm_text_options *shown)
                                .total = cli_has(args, "--total"),
                                .expand = cli_has(args, "--expand"),
                                .notes = cli_has(args, "--notes"),
+                               .ask_for_notes = "--notes",
                                .colour = cli_has_colour(STDOUT_FILENO),
                                .sort = parse_sort(cli_get(args, "--sort")),
                                .match = cli_get(args, "--layer")};

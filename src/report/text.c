@@ -49,20 +49,23 @@ static void add_fit(jm__strbuf *out, const jm_report_totals *totals, size_t widt
 }
 
 /* Every note, or those that nobody may overlook and how many there are besides. */
-static void add_notes(jm__strbuf *out, const jm_report *report, bool all, size_t width)
+static void add_notes(jm__strbuf *out, const jm_report *report, const jm_text_options *options, size_t width)
 {
     size_t left_out = 0;
     for (size_t i = 0; i < jm_report_note_count(report); i++) {
-        if (all || jm_report_note_is_essential(report, i))
+        if (options->notes || jm_report_note_is_essential(report, i))
             jm__head_add_fact(out, "note", jm_report_note(report, i), width);
         else
             left_out++;
     }
     if (left_out == 0) return;
-    char more[80];
-    snprintf(more, sizeof more, "%zu more note%s, and how the fit went: --notes", left_out,
-             left_out == 1 ? "" : "s");
-    jm__wrap(out, "", 0, more, width);
+    jm__strbuf more = {0};
+    jm__strbuf_format(&more, "%zu more note%s, and how the fit went%s%s", left_out, left_out == 1 ? "" : "s",
+                      options->ask_for_notes != NULL ? ": " : " are left out",
+                      options->ask_for_notes != NULL ? options->ask_for_notes : "");
+    if (more.text != NULL) jm__wrap(out, "", 0, more.text, width);
+    out->failed = out->failed || more.failed;
+    jm__strbuf_free(&more);
 }
 
 /* A row that was asked for by its number has room for all of its name. */
@@ -91,7 +94,7 @@ static void write_text(jm__strbuf *out, const jm_report *report, const jm_text_o
     add_name(out, report, options->row, width);
     jm__strbuf_add(out, "\n");
     if (options->notes) add_fit(out, jm_report_totals_get(report), width);
-    add_notes(out, report, options->notes, width);
+    add_notes(out, report, options, width);
     jm__wrap(out, "", 0, "\302\261 is half of the 95 % interval, relative to the GPU's own sensor.", width);
 }
 

@@ -128,6 +128,12 @@ static jm_status make_page_data(void *context, jm_error *err)
     return status;
 }
 
+static jm_status make_csv(void *context, jm_error *err)
+{
+    wish *w = context;
+    return jm_report_csv(w->report, &w->text, err);
+}
+
 static jm_status make_sums(void *context, jm_error *err)
 {
     wish *w = context;
@@ -160,9 +166,11 @@ static void fail_each_view(jm_by by)
     assert_int_equal(make_report(&w, NULL), JM_OK);
     const failing_trial text = {"as text", &w, make_text, tell_text, drop_text, failing_for_memory};
     const failing_trial json = {"as JSON", &w, make_json, tell_text, drop_text, failing_for_memory};
+    const failing_trial csv = {"as CSV", &w, make_csv, tell_text, drop_text, failing_for_memory};
     const failing_trial sums = {"sums", &w, make_sums, tell_text, drop_text, failing_for_memory};
     failing_each(&text, FAILING_MEMORY);
     failing_each(&json, FAILING_MEMORY);
+    failing_each(&csv, FAILING_MEMORY);
     failing_each(&sums, FAILING_MEMORY);
     drop_report(&w);
 }
@@ -274,6 +282,19 @@ static jm_status export(void *context, jm_error *err)
     return status;
 }
 
+/* Of all that was recorded: `text`. */
+static jm_status find_energy(void *context, jm_error *err)
+{
+    outlet *o = context;
+    const jm__dataset *d = &run->dataset;
+    jm_sum sum;
+    char text[96];
+    JM_TRY(jm_recording_energy(o->recording, 0, d->start_ns, d->end_ns, &sum, err));
+    snprintf(text, sizeof text, "%a %a %a", sum.energy_j, sum.low_j, sum.high_j);
+    o->text = strdup(text);
+    return o->text != NULL ? JM_OK : jm__no_memory(err, "the test");
+}
+
 /* As a text, whatever bytes it has. */
 static char *tell_outlet(void *context)
 {
@@ -299,6 +320,8 @@ static void test_an_export_without_memory_is_an_error_or_the_same_export(void **
         o.format = *format;
         failing_each(&trial, FAILING_MEMORY);
     }
+    const failing_trial energy = {"energy", &o, find_energy, tell_outlet, drop_outlet, failing_for_memory};
+    failing_each(&energy, FAILING_MEMORY);
     for (const char *const *format = by_jansson; *format != NULL; format++) {
         o.format = *format;
         failing_each(&trial, FAILING_OWN_MEMORY);
