@@ -7,6 +7,7 @@
 #   share                   share of the environment      man page, shell completion
 #   bin, lib                                              links into lib/joulemap
 #   -                       joulemap                      the Python extension, beside the .py files
+#   -                       bin of the environment        a program in Python that starts the command
 include(GNUInstallDirs)
 if(SKBUILD)
   set(native joulemap/_native)
@@ -42,6 +43,7 @@ configure_file(cmake/joulemap.pc.in joulemap.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/joulemap.pc DESTINATION ${pkgconfig})
 
 if(SKBUILD)
+  install(PROGRAMS python/bin/joulemap DESTINATION ${SKBUILD_SCRIPTS_DIR})
   install(TARGETS jm_python LIBRARY DESTINATION joulemap)
   install(FILES ${CMAKE_BINARY_DIR}/python/joulemap/_fields.pyi DESTINATION joulemap)
   if(JM_LICENCES) # of libraries that were built in
