@@ -7,6 +7,7 @@
 #   make mutants COUNT=20  change a line of src/ at random, so often, and see whether a test notices
 #   make wheel             dist/*.whl that carries what it links, for systems from glibc 2.17 on
 #   make install           command, libraries, headers, man page under PREFIX (/usr/local); DESTDIR is put before it
+#   make try-readme SUITE=bookworm MIRROR=URL [KEYRING=FILE]   as root: follow README.md in a clean Debian or Ubuntu
 #   make format, clean, distclean
 # Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC,
 #   COUNT, SEED, UNDER (a folder), ALL_TESTS=1: of make mutants; JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
@@ -25,7 +26,7 @@ PYTHON_IN_VENV := .venv/bin/python
 PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md LICENSE cmake include src sim python -type f \
                      -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: build native demo check bench gpu-check fuzz mutants tidy wheel install format clean distclean bootstrap bootstrap-check help
+.PHONY: build native demo check bench gpu-check fuzz mutants tidy wheel install try-readme format clean distclean bootstrap bootstrap-check help
 .DELETE_ON_ERROR:
 
 build: native $(if $(wildcard pyproject.toml),.venv/.package)
@@ -97,6 +98,9 @@ install: $(BUILD)/joulemap
 
 $(BUILD)/joulemap:
 	$(MAKE) native
+
+try-readme:
+	@scripts/try-readme "$(SUITE)" "$(MIRROR)" $(KEYRING)
 
 format: .venv/.stage-check
 	@scripts/style --fix
