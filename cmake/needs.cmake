@@ -10,9 +10,15 @@ macro(jm_lacks what debian_package fedora_package)
   string(APPEND fedora " ${fedora_package}")
 endmacro()
 
-# As enable_language(C) looks for it, which would end here with words of its own.
-if(NOT CMAKE_C_COMPILER AND NOT DEFINED ENV{CC})
-  find_program(JM_ANY_COMPILER NAMES cc gcc clang)
+# As enable_language(C) looks for it, which would end here with words of its own. CC may have options, and names what
+# Python was compiled with if pip builds.
+set(compilers cc gcc clang)
+if(DEFINED ENV{CC})
+  separate_arguments(compilers UNIX_COMMAND "$ENV{CC}")
+  list(GET compilers 0 compilers)
+endif()
+if(NOT CMAKE_C_COMPILER)
+  find_program(JM_ANY_COMPILER NAMES ${compilers})
   mark_as_advanced(JM_ANY_COMPILER)
   if(NOT JM_ANY_COMPILER)
     jm_lacks("a C compiler (gcc 11 or newer, clang 14 or newer)" gcc gcc)
