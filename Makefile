@@ -5,7 +5,9 @@
 #   make bench             speed of the parts; make gpu-check: the physics, on a machine with a board
 #   make fuzz SECONDS=60   a while of fuzzing a target; make tidy: clang-tidy
 #   make mutants COUNT=20  change a line of src/ at random, so often, and see whether a test notices
-#   make wheel             dist/*.whl that carries what it links
+#   make wheel             dist/*.whl that carries what it links, for systems from glibc 2.17 on
+#   make install           command, libraries, headers, man page under PREFIX (/usr/local); DESTDIR is put before it
+#   make try-readme SUITE=bookworm MIRROR=URL [KEYRING=FILE]   as root: follow README.md in a clean Debian or Ubuntu
 #   make format, clean, distclean
 # Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC,
 #   COUNT, SEED, UNDER (a folder), ALL_TESTS=1: of make mutants; JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
@@ -16,6 +18,7 @@ COUNT   ?= 20
 SEED    ?= 1
 UNDER   ?= src
 comma   := ,
+PREFIX  ?= /usr/local
 BUILD   := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 PYTHON_IN_VENV := .venv/bin/python
 
@@ -23,7 +26,7 @@ PYTHON_IN_VENV := .venv/bin/python
 PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md LICENSE cmake include src sim python web -type f \
                      -not -name '*.pyc' -not -path 'web/node_modules/*' -not -path 'web/dist/*' -not -path 'web/tests/*' 2>/dev/null)
 
-.PHONY: build native demo check bench gpu-check fuzz mutants tidy wheel format clean distclean bootstrap bootstrap-check help
+.PHONY: build native demo check bench gpu-check fuzz mutants tidy wheel install try-readme format clean distclean bootstrap bootstrap-check help
 .DELETE_ON_ERROR:
 
 build: native $(if $(wildcard pyproject.toml),.venv/.package)
@@ -85,7 +88,19 @@ tidy: native
 	run-clang-tidy-14 -quiet -p $(BUILD) '/(src|sim|fuzz)/'
 
 wheel: .venv/.stage-wheel
+	@scripts/bootstrap wheel
 	@scripts/wheel
+
+# Under sudo, no file of the build changes hands: it is built before, by whoever builds.
+install: $(BUILD)/joulemap
+	cmake --install $(BUILD) --prefix "$(PREFIX)" >/dev/null
+	@echo "joulemap lies in $(DESTDIR)$(PREFIX)"
+
+$(BUILD)/joulemap:
+	$(MAKE) native
+
+try-readme:
+	@scripts/try-readme "$(SUITE)" "$(MIRROR)" $(KEYRING)
 
 format: .venv/.stage-check
 	@scripts/style --fix

@@ -4,7 +4,7 @@
     joulemap record -o gpt.joulemap -- python examples/gpt_train.py --seconds 30
     JOULEMAP_SIM=h200 python examples/gpt_train.py      # no GPU: the simulated board, a tiny model
 
-On CUDA: 12 blocks of width 768 with 12 heads, 50304 tokens, bf16 autocast, fused AdamW.
+On CUDA: 12 blocks of width 768 with 12 heads, 50304 tokens, bf16 autocast (--dtype fp32: without), fused AdamW.
 """
 
 from __future__ import annotations
@@ -110,6 +110,7 @@ def parse_arguments(cuda: bool) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=20.0, help="how long to train when --steps is not given")
     parser.add_argument("--batch", type=int, default=16 if cuda else 4, help="sequences in a batch")
     parser.add_argument("--seq", type=int, default=1024 if cuda else 128, help="tokens in a sequence")
+    parser.add_argument("--dtype", choices=["bf16", "fp32"], default="bf16" if cuda else "fp32", help="of products")
     parser.add_argument("--rows", type=int, default=40, help="rows of the table to print")
     parser.add_argument("--sim", help="simulated board (h200), instead of the machine's own")
     parser.add_argument("--out", help="write the recording to this file")
@@ -129,7 +130,7 @@ def main() -> None:
 
     def train_step(run: joulemap.Session, step: int) -> Tensor:
         batch = tokens[step % len(tokens)]
-        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=cuda), run.phase("forward"):
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=args.dtype == "bf16"), run.phase("forward"):
             logits = model(batch[:, :-1])
             loss = functional.cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten())
         with run.phase("backward"):
@@ -149,7 +150,7 @@ def main() -> None:
         begin = time.monotonic()
         with run.phase("train"):
             while done < args.steps if args.steps else time.monotonic() - begin < args.seconds:
-                with run.step(samples=args.batch):
+                with run.step(samples=args.batch * args.seq):  # joules a sample are then joules a token
                     loss = train_step(run, done)
                 done += 1
                 if not args.steps and done % 10 == 0:
@@ -159,6 +160,9 @@ def main() -> None:
         report = run.report(by="layer", phase="train")
     parameters = sum(weight.numel() for weight in model.parameters())
     print(f"{parameters / 1e6:.1f} M parameters on {device}: {done} steps in {seconds:.2f} s, loss {loss.item():.3f}")
+    totals = report.totals
+    if totals.total_energy_j is not None and totals.samples:
+        print(f"{totals.samples / totals.total_energy_j:.1f} tokens a joule")
     print(report.table(limit=args.rows))
 
 

@@ -1,34 +1,46 @@
-"""Draw what a command printed as a picture of a terminal (SVG, no fonts or scripts from elsewhere).
+"""Draw what commands print as a picture of a terminal: SVG, no fonts or scripts from elsewhere.
 
-    joulemap report run.joulemap | python docs/pictures/terminal.py 'joulemap report run.joulemap' > report.svg
+    python docs/pictures/terminal.py docs/pictures/report.txt docs/pictures/report.svg
+
+A line that begins with "$ " is what was typed. Each word is placed by its column: renderers differ in what they make of
+spaces (librsvg drops those that begin a line), and in how wide their font is.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from xml.sax.saxutils import escape
 
 CHARACTER_WIDTH, LINE_HEIGHT, MARGIN = 8.4, 19, 18
-NO_BREAK = "\u00a0"  # renderers fold plain spaces
 BACKGROUND, TEXT, DIM, PROMPT = "#10151c", "#d6dee8", "#8494a7", "#6fc3a5"
 
 
 def colour(line: str) -> str:
     """Headings and notes stand back; rows are what there is to read."""
-    return DIM if line.startswith(("note", "±", "fit", "closure", " " * 10)) else TEXT
+    if line.startswith("$ "):
+        return PROMPT
+    return DIM if re.match(r"note|±|\d+ more|(layer|phase|type|kernel) .*known$| {10}", line) else TEXT
 
 
-def draw(command: str, output: str) -> str:
+def words(line: str) -> str:
+    """Return the words of a line, each at its place and as wide as its columns."""
+    return "".join(
+        f'<tspan x="{MARGIN + word.start() * CHARACTER_WIDTH:.1f}" '
+        f'textLength="{len(word[0]) * CHARACTER_WIDTH:.1f}">{escape(word[0])}</tspan>'
+        for word in re.finditer(r"\S+", line)
+    )
+
+
+def draw(printed: str) -> str:
     """Return the SVG."""
-    lines = output.rstrip("\n").split("\n")
-    columns = max(len(command) + 2, *(len(line) for line in lines))
-    width = columns * CHARACTER_WIDTH + 2 * MARGIN
-    height = (len(lines) + 2) * LINE_HEIGHT + 2 * MARGIN
-    texts = [(f"$ {command}", PROMPT), ("", TEXT), *((line, colour(line)) for line in lines)]
+    lines = printed.rstrip("\n").split("\n")
+    width = max(len(line) for line in lines) * CHARACTER_WIDTH + 2 * MARGIN
+    height = len(lines) * LINE_HEIGHT + 2 * MARGIN
     rows = "\n".join(
-        f'<text x="{MARGIN}" y="{MARGIN + (i + 0.8) * LINE_HEIGHT:.1f}" fill="{fill}" '
-        f'textLength="{len(line) * CHARACTER_WIDTH:.1f}">{escape(line).replace(" ", NO_BREAK)}</text>'
-        for i, (line, fill) in enumerate(texts)
+        f'<text y="{MARGIN + (i + 0.8) * LINE_HEIGHT:.1f}" fill="{colour(line)}">{words(line)}</text>'
+        for i, line in enumerate(lines)
         if line
     )
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}">
@@ -41,4 +53,4 @@ def draw(command: str, output: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(draw(sys.argv[1], sys.stdin.read()))
+    Path(sys.argv[2]).write_text(draw(Path(sys.argv[1]).read_text()), encoding="utf-8")

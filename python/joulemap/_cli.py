@@ -1,21 +1,26 @@
-"""The console script `joulemap`: hands over to the command written in C, which lies in the package."""
+"""Hand over to the command written in C, which lies in the package; python/bin/joulemap runs this file alone."""
+
+from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
-from typing import NoReturn
 
-from joulemap import _core
+TYPE_CHECKING = False  # typing and pathlib take longer to import than most of what the command does
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import NoReturn
 
 
 def native_folder() -> Path:
     """Folder with the command, libjoulemap.so, the injected library and the simulated board."""
-    return Path(_core.__file__).parent / "_native"
+    from pathlib import Path
+
+    return Path(__file__).parent / "_native"
 
 
 def main() -> NoReturn:
     """Replace this process by the command, and tell it which Python it belongs to."""
-    command = native_folder() / "joulemap"
+    command = __file__[: __file__.rindex("/")] + "/_native/joulemap"
     os.environ["JOULEMAP_PYTHON"] = sys.executable
     try:
         os.execv(command, ["joulemap", *sys.argv[1:]])

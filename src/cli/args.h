@@ -44,6 +44,7 @@ bool cli_takes_word(const cli_option *option);
 void cli_help_print(FILE *out);
 void cli_help_print_verb(FILE *out, const cli_verb *verb);
 void cli_man_print(FILE *out);
+int cli_pkgconfig_folder_print(void);                    /* returns the exit code */
 bool cli_completion_print(FILE *out, const char *shell); /* false: unknown shell */
 
 /* Note that stdout failed with this errno (0: not known); cli_output_finish tells it. */

@@ -45,7 +45,7 @@ static void print_bash(FILE *out)
           "        COMPREPLY=($(compgen -W '",
           out);
     print_verb_names(out);
-    fputs(" --help --version' -- \"$current\"))\n"
+    fputs(" --help --version --pkgconfigdir' -- \"$current\"))\n"
           "        return\n"
           "    fi\n"
           "    for ((i = 2; i < COMP_CWORD; i++)); do\n"

@@ -105,7 +105,8 @@ void cli_help_print(FILE *out)
         print_wrapped(out, (*verb)->summary, strlen((*verb)->summary), column, column, width);
     }
     fputs("\njoulemap VERB --help tells what a verb does and which options it has.\n"
-          "joulemap --version prints the version.\n",
+          "joulemap --version prints the version, joulemap --pkgconfigdir where joulemap.pc lies\n"
+          "(for pkg-config, to compile C programs with).\n",
           out);
 }
 

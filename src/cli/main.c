@@ -27,6 +27,7 @@ int cli_run(int argc, char **argv)
         printf("joulemap %s\n", jm_version());
         return 0;
     }
+    if (strcmp(argv[0], "--pkgconfigdir") == 0) return cli_pkgconfig_folder_print();
     const cli_verb *verb = cli_verb_find(argv[0]);
     if (verb == NULL) return cli_verb_unknown(NULL, argv[0]);
     if (asks_for_help(argc - 1, argv + 1)) {

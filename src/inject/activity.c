@@ -196,6 +196,12 @@ static void say_failed(char *why, size_t why_size, const char *call, CUptiResult
 /* False with a sentence in `why`. */
 static bool begin(char *why, size_t why_size)
 {
+    /* Without it CUPTI is of no use, and 13.2 calls itself without end when it is asked for its version. */
+    if (dlopen("libcuda.so.1", RTLD_LAZY) == NULL) {
+        snprintf(why, why_size,
+                 "There is no CUDA driver (libcuda.so.1) here: kernels are not recorded, spans are.");
+        return false;
+    }
     if (!cupti_loaded) {
         if (!jm__cupti_load(&cupti, why, why_size)) return false;
         cupti_loaded = true;
@@ -209,11 +215,6 @@ static bool begin(char *why, size_t why_size)
             why, why_size,
             "CUPTI is in use by another profiler in this process (%s): kernels are not recorded, spans are.",
             result_text(result));
-        return false;
-    }
-    if (result != CUPTI_SUCCESS && dlopen("libcuda.so.1", RTLD_LAZY) == NULL) {
-        snprintf(why, why_size,
-                 "There is no CUDA driver (libcuda.so.1) here: kernels are not recorded, spans are.");
         return false;
     }
     const char *call = "cuptiSubscribe";

@@ -42,6 +42,7 @@ static int be_the_program(void)
     if (mkdtemp(folder) == NULL) return 99;
     const char *loaded = getenv("LOADED");
     if (loaded != NULL && dlopen(loaded, RTLD_NOW | RTLD_LOCAL) == NULL) return 97;
+    if (dlopen(JM_BUILD_DIR "/tests/fake_cuda/libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == NULL) return 96;
     void *inject = dlopen(INJECT, RTLD_NOW | RTLD_LOCAL);
     void *address = inject == NULL ? NULL : dlsym(inject, "jm_inject_start");
     if (address == NULL) return 98;

@@ -60,7 +60,7 @@ static void *symbol(void *library, const char *name)
 static void initialise_cuda(void)
 {
     const char *driver = getenv("FAKE_CUDA");
-    if (driver != NULL && dlopen(driver, RTLD_NOW | RTLD_LOCAL) == NULL) _exit(95);
+    if (driver[0] != '\0' && dlopen(driver, RTLD_NOW | RTLD_LOCAL) == NULL) _exit(95);
     void *fake = dlopen(getenv("FAKE_CUPTI"), RTLD_NOW | RTLD_LOCAL);
     if (fake != NULL) {
         *(void **)&fake_call = symbol(fake, "fake_call");
@@ -386,6 +386,8 @@ static int run_program(collected *all, const char *name, const char *fake, char 
     assert_true(child >= 0);
     if (child == 0) {
         setenv("JOULEMAP_RUN", all->run_dir, 1);
+        setenv("FAKE_CUDA", JM_BUILD_DIR "/tests/fake_cuda/libcuda.so.1", 1);
+        setenv("FAKE_CUDA_UUID", "GPU-unknown", 1); /* it names no board: CUPTI does */
         setenv("FAKE_CUPTI", fake, 1);
         setenv("JOULEMAP_CUPTI", fake, 1);
         if (setting != NULL) putenv(setting);
@@ -485,7 +487,7 @@ static void test_boards_are_those_that_the_driver_names(void **state)
 {
     (void)state;
     collected *all = collected_create();
-    char setting[] = "FAKE_CUDA=" JM_BUILD_DIR "/tests/fake_cuda/libcuda.so.1";
+    char setting[] = "FAKE_CUDA_UUID"; /* without a value: putenv removes it */
     assert_succeeds(run_program(all, "kernels", FAKE("13"), setting));
     size_t count;
     const jm__kernel *kernel = kernel_named(all, "kernel_in_layer", &count);
@@ -568,6 +570,13 @@ static void test_without_cupti_spans_go_on_and_it_is_said_once(void **state)
 {
     (void)state;
     check_spans_go_on("/nonexistent/libcupti.so", NULL, "/nonexistent/libcupti.so");
+}
+
+static void test_without_a_driver_cupti_is_left_alone(void **state)
+{
+    (void)state;
+    if (dlopen("libcuda.so.1", RTLD_LAZY) != NULL) skip(); /* this machine has one */
+    check_spans_go_on("/nonexistent/libcupti.so", "FAKE_CUDA=", "no CUDA driver");
 }
 
 static void test_an_unknown_cupti_is_refused_with_its_version(void **state)
@@ -721,6 +730,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_records_that_cupti_dropped_are_counted),
         cmocka_unit_test(test_with_cupti_taken_spans_go_on_and_it_is_said_once),
         cmocka_unit_test(test_without_cupti_spans_go_on_and_it_is_said_once),
+        cmocka_unit_test(test_without_a_driver_cupti_is_left_alone),
         cmocka_unit_test(test_an_unknown_cupti_is_refused_with_its_version),
         cmocka_unit_test(test_a_missing_symbol_is_named),
         cmocka_unit_test(test_a_killed_program_loses_nothing_that_was_flushed),

@@ -1,0 +1,2 @@
+# a build folder has no joulemap.pc for others
+joulemap --pkgconfigdir
