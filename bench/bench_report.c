@@ -141,7 +141,7 @@ static int64_t begin_span(bench *b, jm_span_kind kind, int64_t parent_id, const 
 
 static void end_span(bench *b, int64_t span_id)
 {
-    jm__writer_span_end(b->writer, span_id, b->now_ns);
+    jm__writer_span_end(b->writer, &(jm__span_end){.span_id = span_id, .end_ns = b->now_ns});
 }
 
 /* A step of training. Batches differ, so each span runs half to one and a half times its kernels. */

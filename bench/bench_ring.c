@@ -51,10 +51,10 @@ static void on_span_begin(void *context, const jm__span *span)
     if (all->writer != NULL) jm__writer_span_begin(all->writer, span);
 }
 
-static void on_span_end(void *context, int64_t span_id, int64_t end_ns)
+static void on_span_end(void *context, const jm__span_end *end)
 {
     counts *all = context;
-    if (all->writer != NULL) jm__writer_span_end(all->writer, span_id, end_ns);
+    if (all->writer != NULL) jm__writer_span_end(all->writer, end);
 }
 
 static void on_mark(void *context, const jm__mark *mark)

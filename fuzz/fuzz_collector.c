@@ -43,11 +43,10 @@ static void take_begin(void *context, const jm__span *span)
     s->open++;
 }
 
-static void take_end(void *context, int64_t span_id, int64_t end_ns)
+static void take_end(void *context, const jm__span_end *end)
 {
     seen *s = context;
-    (void)end_ns;
-    FUZZ_PROMISE(span_id > 0);
+    FUZZ_PROMISE(end->span_id > 0);
     s->ended++;
     FUZZ_PROMISE(s->ended <= s->open);
 }

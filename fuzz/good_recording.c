@@ -78,7 +78,9 @@ static void write_span(jm__writer *writer, int64_t id, int64_t parent_id, jm_spa
                      .samples = kind == JM_SPAN_STEP ? 32 : 0,
                      .kind = kind};
     jm__writer_span_begin(writer, &span);
-    if (to_ms >= 0) jm__writer_span_end(writer, id, START_NS + to_ms * JM_NS_PER_MS);
+    if (to_ms >= 0)
+        jm__writer_span_end(writer,
+                            &(jm__span_end){.span_id = id, .end_ns = START_NS + to_ms * JM_NS_PER_MS});
 }
 
 static void write_kernels(jm__writer *writer)

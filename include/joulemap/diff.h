@@ -12,7 +12,8 @@ extern "C" {
 #define JM_PER_MAP(X)                                                                                        \
     X(RUN, "run")                                                                                            \
     X(STEP, "step")                                                                                          \
-    X(SAMPLE, "sample")
+    X(SAMPLE, "sample")                                                                                      \
+    X(TOKEN, "token")
 
 typedef enum jm_per {
     JM_PER_FITTING, /* step if both runs tell their steps, else run */

@@ -97,7 +97,8 @@
       "Kernels: the layer that most of their time was in, \"blocks.*.attn (backward)\", equal layers as "    \
       "one; "                                                                                                \
       "gaps: the layer whose kernel came after most of it; missing for other rows")                          \
-    X(REAL_OR_NONE, mostly_share, "mostly_share", JM_IN_ROW, "Share of the row's time that this was")
+    X(REAL_OR_NONE, mostly_share, "mostly_share", JM_IN_ROW, "Share of the row's time that this was")        \
+    X(COUNT_OR_NONE, tokens, "tokens", JM_IN_ROW, "Tokens of the steps in it, as samples")
 
 /* What the rows add up to (T: jm_report_totals) and how good the data are (Q: jm_report_quality), in one
  * order, JSON's: its objects mix the two. */
@@ -109,6 +110,8 @@
       "Steps of all processes, one inside another not counted; missing where none")                          \
     T(COUNT_OR_NONE, samples, "samples", JM_IN_REPORT,                                                       \
       "Samples of all steps, as the program told them; missing where none")                                  \
+    T(COUNT_OR_NONE, tokens, "tokens", JM_IN_REPORT,                                                         \
+      "Tokens of all steps, as the program told them; missing where none")                                   \
     T(COUNT_OR_NONE, warm_up_steps, "warm_up_steps", JM_IN_REPORT,                                           \
       "Steps at the beginning that took another time than those after them; missing where no steps")         \
     T(REAL_OR_NONE, steady_step_j, "steady_step_j", JM_IN_REPORT,                                            \

@@ -58,6 +58,10 @@ JM_API jm_span_id jm_span_begin(jm_span_kind kind, jm_name name, jm_name type, u
 /* Close it. May be called from another thread than begin. 0 does nothing. */
 JM_API void jm_span_end(jm_span_id span);
 
+/* The same of a step, with what it worked on where that is known at its end alone: `samples`, 0 for what the
+ * beginning told, and `tokens` (of a language model), 0 if unknown. */
+JM_API void jm_span_end_counted(jm_span_id span, uint32_t samples, uint32_t tokens);
+
 /* A named instant; `meta` is a JSON object as text or NULL. Interns both: not
  * for a hot path. */
 JM_API void jm_mark(const char *name, const char *meta);

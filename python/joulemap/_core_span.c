@@ -72,6 +72,7 @@ typedef struct core_span {
     jm_name name;
     jm_name type;
     uint32_t samples;
+    uint32_t tokens;
     bool open;
 } core_span;
 
@@ -136,7 +137,7 @@ static PyObject *span_close(PyObject *object, PyObject *unused)
     (void)unused;
     core_span *self = (core_span *)object;
     if (self->open) {
-        jm_span_end(self->id);
+        jm_span_end_counted(self->id, self->samples, self->tokens);
         self->end_ns = jm_now_ns();
         self->id = 0;
         self->open = false;
@@ -186,10 +187,31 @@ static PyObject *span_kind(PyObject *object, void *unused)
     return PyLong_FromLong(((core_span *)object)->kind);
 }
 
-static PyObject *span_samples(PyObject *object, void *unused)
+/* `what`: its place in the span. */
+static PyObject *span_count(PyObject *object, void *what)
 {
-    (void)unused;
-    return PyLong_FromUnsignedLong(((core_span *)object)->samples);
+    return PyLong_FromUnsignedLong(*(uint32_t *)(void *)((char *)object + (uintptr_t)what));
+}
+
+/* What is set before the end counts. */
+static int span_set_count(PyObject *object, PyObject *value, void *what)
+{
+    if (value == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "a span always has counts: 0 is not known");
+        return -1;
+    }
+    PyObject *number = PyNumber_Index(value); /* NumPy's and PyTorch's numbers too */
+    if (number == NULL) return -1;
+    unsigned long count = PyLong_AsUnsignedLong(number);
+    Py_DECREF(number);
+    if (PyErr_Occurred()) PyErr_Clear();
+    if (count > UINT32_MAX) { /* what is below 0, too */
+        PyErr_Format(PyExc_ValueError, "samples and tokens are whole numbers from 0 to %lu, not %R",
+                     (unsigned long)UINT32_MAX, value);
+        return -1;
+    }
+    *(uint32_t *)(void *)((char *)object + (uintptr_t)what) = (uint32_t)count;
+    return 0;
 }
 
 static PyObject *time_or_none(int64_t t_ns)
@@ -213,7 +235,10 @@ static PyObject *span_end_ns(PyObject *object, void *unused)
 static PyGetSetDef span_getset[] = {
     {"name", span_name, NULL, "What the rows of reports call it.", NULL},
     {"kind", span_kind, NULL, "Its kind, a number of SPAN_KINDS.", NULL},
-    {"samples", span_samples, NULL, "Samples of a step, 0 if unknown.", NULL},
+    {"samples", span_count, span_set_count, "Samples of a step, 0 if unknown; may be set until its end.",
+     (void *)offsetof(core_span, samples)},
+    {"tokens", span_count, span_set_count, "Tokens of a step, 0 if unknown; may be set until its end.",
+     (void *)offsetof(core_span, tokens)},
     {"start_ns", span_start_ns, NULL, "CLOCK_MONOTONIC of its last begin; None before.", NULL},
     {"end_ns", span_end_ns, NULL, "CLOCK_MONOTONIC of its end; None while it is open.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

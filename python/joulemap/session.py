@@ -53,8 +53,8 @@ class Scope(_core.Span):
     ----------
     name : str
         What the rows of reports call it.
-    samples : int
-        Samples of a step, 0 if unknown.
+    samples, tokens : int
+        Samples and tokens of a step, 0 if unknown; both may be set until it ends.
     start_ns, end_ns : int or None
         CLOCK_MONOTONIC of the last begin and of its end.
     """
@@ -88,7 +88,9 @@ class Scope(_core.Span):
 
     def _another(self) -> Scope:
         """Return a scope of its own for a call of a decorated function."""
-        return self._session._scope(self.kind, str(self.name), self.samples, self._type)
+        scope = self._session._scope(self.kind, str(self.name), self.samples, self._type)
+        scope.tokens = self.tokens
+        return scope
 
     def _time_ns(self) -> tuple[int, int]:
         if self.start_ns is None:
@@ -444,7 +446,7 @@ class Session(Reporting):
         """Mark one pass over the data; `report("span")` shows its name, other reports add all epochs up."""
         return self._scope(_EPOCH, name)
 
-    def step(self, samples: int = 0, name: str = "step") -> Scope:
+    def step(self, samples: int = 0, name: str = "step", *, tokens: int = 0) -> Scope:
         """Mark one step.
 
         In a session with a schedule this ends the step before and begins the next one at once, as `step` of
@@ -458,10 +460,17 @@ class Session(Reporting):
             steps add them up.
         name : str
             What `report("span")` calls it; other reports add all steps up.
+        tokens : int
+            Tokens of its batch, of a language model. 0 if unknown. Where they are known at the end alone, as those of a
+            generation: `with run.step() as step: ...; step.tokens = n`.
         """
         if self._stepper is None or not self._running or self._stepper.is_inside:
-            return self._scope(_STEP, name, samples)
-        return self._stepper.next(self._scheduled_step(samples, name))
+            scope = self._scope(_STEP, name, samples)
+            scope.tokens = _arguments.whole("tokens", tokens, _MAX_SAMPLES)
+            return scope
+        scheduled = self._scheduled_step(samples, name)
+        scheduled.tokens = _arguments.whole("tokens", tokens, _MAX_SAMPLES)
+        return self._stepper.next(scheduled)
 
     def window(self, name: str, *, type: str = "") -> Scope:
         """Mark any snippet whose joules are wanted; its `report()` gives them.

@@ -48,8 +48,12 @@ static json_t *figures(const jm_row *row)
                   jm__json_real(row->energy_low_j), "energy_high_j", jm__json_real(row->energy_high_j),
                   "energy_self_j", jm__json_real(row->energy_self_j), "busy_s", jm__json_real(row->busy_s),
                   "provenance", jm_provenance_text(row->provenance));
-    if (args == NULL || row->samples < 0) return args;
-    if (json_object_set_new(args, "samples", json_integer(row->samples)) == 0) return args;
+    bool whole = args != NULL;
+    if (row->samples >= 0)
+        whole = whole && json_object_set_new(args, "samples", json_integer(row->samples)) == 0;
+    if (row->tokens >= 0)
+        whole = whole && json_object_set_new(args, "tokens", json_integer(row->tokens)) == 0;
+    if (whole) return args;
     json_decref(args);
     return NULL;
 }

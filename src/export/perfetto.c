@@ -51,6 +51,7 @@ enum { ENTRY_NUMBER = 1, ENTRY_TEXT = 2 };
     X(busy_s)                                                                                                \
     X(provenance)                                                                                            \
     X(samples)                                                                                               \
+    X(tokens)                                                                                                \
     X(calls)                                                                                                 \
     X(total_energy_j)                                                                                        \
     X(simulated)                                                                                             \
@@ -171,6 +172,7 @@ static void say_figures(packets *p, const jm_row *row)
     say_real(p, SAYS_busy_s, row->busy_s);
     say_int(p, SAYS_provenance, ANNOTATION_TEXT_NUMBER, (int64_t)row->provenance + 1);
     if (row->samples >= 0) say_int(p, SAYS_samples, ANNOTATION_INT, row->samples);
+    if (row->tokens >= 0) say_int(p, SAYS_tokens, ANNOTATION_INT, row->tokens);
 }
 
 /* Its end follows at once: readers put events in the order of their times. */

@@ -79,7 +79,7 @@ static jm_status write_spans(jm__writer *writer, jm__import *im, jm_error *err)
         span.name_id = jm__writer_name(writer, jm__texts_at(&im->parts, o->part));
         if (span.name_id < 0) return jm__no_memory(err, "jm_recording_import");
         jm__writer_span_begin(writer, &span);
-        jm__writer_span_end(writer, span.id, o->end_ns);
+        jm__writer_span_end(writer, &(jm__span_end){.span_id = span.id, .end_ns = o->end_ns});
     }
     return JM_OK;
 }

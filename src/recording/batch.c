@@ -68,15 +68,16 @@ static jm__span *find_span(jm__batch *batch, int64_t span_id)
     return at < batch->spans.count && spans[at].id == span_id ? &batch->spans.items[at] : NULL;
 }
 
-void jm__batch_end_span(jm__batch *batch, int64_t span_id, int64_t end_ns)
+void jm__batch_end_span(jm__batch *batch, const jm__span_end *end)
 {
-    jm__span *span = find_span(batch, span_id);
+    jm__span *span = find_span(batch, end->span_id);
     if (span != NULL) {
-        span->end_ns = end_ns;
+        span->end_ns = end->end_ns;
+        span->tokens = end->tokens;
+        if (end->samples > 0) span->samples = end->samples;
         return;
     }
-    jm__span_end end = {span_id, end_ns};
-    (void)PUSH_ONE(batch, span_ends, JM_BATCH_SPANS, end, 0);
+    (void)PUSH_ONE(batch, span_ends, JM_BATCH_SPANS, *end, 0);
 }
 
 /* A copy of a text that may be NULL; false if memory is out. */

@@ -34,11 +34,6 @@ typedef enum jm__batch_row {
         JM_BATCH_ROW_COUNT
 } jm__batch_row;
 
-typedef struct jm__span_end {
-    int64_t span_id;
-    int64_t end_ns;
-} jm__span_end;
-
 typedef JM_VEC(jm_reading) jm__readings;
 typedef JM_VEC(jm__span) jm__spans;
 typedef JM_VEC(jm__kernel) jm__kernels;
@@ -64,7 +59,7 @@ typedef struct jm__batch {
 void jm__batch_add_readings(jm__batch *batch, const jm_reading *readings, size_t count); /* NAN is no row */
 void jm__batch_add_kernels(jm__batch *batch, const jm__kernel *kernels, size_t count);
 void jm__batch_add_span(jm__batch *batch, const jm__span *span);
-void jm__batch_end_span(jm__batch *batch, int64_t span_id, int64_t end_ns);
+void jm__batch_end_span(jm__batch *batch, const jm__span_end *end);
 void jm__batch_add_mark(jm__batch *batch, const jm__mark *mark);
 void jm__batch_add_event(jm__batch *batch, const jm__event *event);
 void jm__batch_add_loss(jm__batch *batch, const jm__loss *loss);

@@ -6,7 +6,8 @@
 
 jm_status jm__inserter_prepare(jm__inserter *inserter, sqlite3 *db, const char *path, jm_error *err)
 {
-    static const char span_end[] = "UPDATE spans SET end_ns=?2 WHERE id=?1";
+    static const char span_end[] =
+        "UPDATE spans SET end_ns=?2, samples=iif(?3>0, ?3, samples), tokens=?4 WHERE id=?1";
     jm_status status = jm__database_prepare(db, &inserter->span_end, span_end, path, err);
     for (int table = 0; status == JM_OK && table < JM_TABLE_COUNT; table++) {
         jm__strbuf sql = {0};
@@ -47,6 +48,11 @@ static int insert_span_end(jm__inserter *inserter, const jm__span_end *end)
         sqlite3_bind_null(inserter->span_end, 2);
     else
         sqlite3_bind_int64(inserter->span_end, 2, end->end_ns);
+    sqlite3_bind_int64(inserter->span_end, 3, end->samples);
+    if (end->tokens > 0)
+        sqlite3_bind_int64(inserter->span_end, 4, end->tokens);
+    else
+        sqlite3_bind_null(inserter->span_end, 4);
     return finish(inserter->span_end);
 }
 

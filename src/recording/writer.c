@@ -465,9 +465,9 @@ void jm__writer_span_begin(jm__writer *writer, const jm__span *span)
     flush_if_large(writer);
 }
 
-void jm__writer_span_end(jm__writer *writer, int64_t span_id, int64_t end_ns)
+void jm__writer_span_end(jm__writer *writer, const jm__span_end *end)
 {
-    jm__batch_end_span(&writer->batch, span_id, end_ns);
+    jm__batch_end_span(&writer->batch, end);
     flush_if_large(writer);
 }
 

@@ -41,7 +41,7 @@ void jm__writer_readings(jm__writer *writer, const jm_reading *readings, size_t 
 void jm__writer_event(jm__writer *writer, const jm__event *event);
 void jm__writer_process(jm__writer *writer, const jm__process *process); /* new or changed, by its id */
 void jm__writer_span_begin(jm__writer *writer, const jm__span *span);    /* its id is the caller's */
-void jm__writer_span_end(jm__writer *writer, int64_t span_id, int64_t end_ns);
+void jm__writer_span_end(jm__writer *writer, const jm__span_end *end);
 void jm__writer_kernels(jm__writer *writer, const jm__kernel *kernels, size_t count);
 void jm__writer_mark(jm__writer *writer, const jm__mark *mark);
 void jm__writer_loss(jm__writer *writer, const jm__loss *loss);

@@ -50,6 +50,7 @@ static int64_t units_of(const jm_report *report, jm_per per)
 {
     const jm_report_totals *totals = jm_report_totals_get(report);
     if (per == JM_PER_RUN) return 1;
+    if (per == JM_PER_TOKEN) return totals->tokens;
     return per == JM_PER_STEP ? totals->steps : totals->samples;
 }
 
@@ -61,12 +62,14 @@ static jm_status choose_unit(jm_diff *diff, jm_per wanted, jm_error *err)
     for (int r = 0; r < 2; r++) {
         diff->sides[r].units = units_of(diff->sides[r].report, diff->per);
         if (diff->sides[r].units > 0) continue;
-        jm__fail(err, JM_USAGE, 0, "jm_diff_create", "%s has no %s: its joules a %s are not known",
-                 diff->sides[r].name, diff->per == JM_PER_STEP ? "steps" : "samples of steps",
+        jm__fail(err, JM_USAGE, 0, "jm_diff_create", "%s has no %ss%s: its joules a %s are not known",
+                 diff->sides[r].name, jm_per_text(diff->per), diff->per == JM_PER_STEP ? "" : " of steps",
                  jm_per_text(diff->per));
         return jm__hint(err, JM_USAGE,
                         "record it with `run.step(%s)` around each step, or compare with --per run",
-                        diff->per == JM_PER_STEP ? "" : "samples=N");
+                        diff->per == JM_PER_STEP     ? ""
+                        : diff->per == JM_PER_SAMPLE ? "samples=N"
+                                                     : "tokens=N");
     }
     return JM_OK;
 }

@@ -46,9 +46,10 @@ static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char
 static jm_status add_each(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
 {
     jm__strbuf text = {0};
-    if (totals->steps <= 0 && totals->samples <= 0) return JM_OK;
+    if (totals->steps <= 0 && totals->samples <= 0 && totals->tokens <= 0) return JM_OK;
     if (totals->steps > 0) add_per(&text, totals, "step", totals->steps);
     if (totals->samples > 0) add_per(&text, totals, "sample", totals->samples);
+    if (totals->tokens > 0) add_per(&text, totals, "token", totals->tokens);
     return add_text(facts, "each", &text, err);
 }
 

@@ -57,8 +57,17 @@ typedef struct jm__span {
     int64_t name_id; /* row of `names` */
     int64_t type_id; /* row of `names`, 0: none */
     uint32_t samples;
+    uint32_t tokens; /* 0: unknown */
     jm_span_kind kind;
 } jm__span;
+
+/* What is known of a span at its end alone. */
+typedef struct jm__span_end {
+    int64_t span_id;
+    int64_t end_ns;
+    uint32_t samples; /* 0: as it began */
+    uint32_t tokens;
+} jm__span_end;
 
 /* What a board was busy with: name, number, text in files */
 #define JM_WORK_MAP(X)                                                                                       \

@@ -166,6 +166,7 @@ static const jm__column spans[] = {
     {"name_id", REQUIRED, INTEGER(name_id)},
     {"type_id", INTEGER(type_id)},
     {"samples", INTEGER(samples)},
+    {"tokens", INTEGER(tokens), SINCE(3, "NULL")},
 };
 #undef R
 

@@ -66,9 +66,9 @@ static void put_span_begin(void *writer, const jm__span *span)
     jm__writer_span_begin(writer, span);
 }
 
-static void put_span_end(void *writer, int64_t span_id, int64_t end_ns)
+static void put_span_end(void *writer, const jm__span_end *end)
 {
-    jm__writer_span_end(writer, span_id, end_ns);
+    jm__writer_span_end(writer, end);
 }
 
 static void put_mark(void *writer, const jm__mark *mark)

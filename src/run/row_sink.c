@@ -93,9 +93,9 @@ void jm__sinks_span_begin(jm__sinks *sinks, const jm__span *span)
     TELL(sinks, 0, span_begin, span);
 }
 
-void jm__sinks_span_end(jm__sinks *sinks, int64_t span_id, int64_t end_ns)
+void jm__sinks_span_end(jm__sinks *sinks, const jm__span_end *end)
 {
-    TELL(sinks, 0, span_end, span_id, end_ns);
+    TELL(sinks, 0, span_end, end);
 }
 
 void jm__sinks_mark(jm__sinks *sinks, const jm__mark *mark)

@@ -27,7 +27,7 @@ typedef struct jm__row_sink {
     void (*event)(void *context, const jm__event *event);
     void (*process)(void *context, const jm__process *process); /* new, or changed */
     void (*span_begin)(void *context, const jm__span *span);
-    void (*span_end)(void *context, int64_t span_id, int64_t end_ns);
+    void (*span_end)(void *context, const jm__span_end *end);
     void (*mark)(void *context, const jm__mark *mark);
     void (*kernels)(void *context, const jm__kernel *kernels, size_t count);
     void (*loss)(void *context, const jm__loss *loss);
@@ -64,7 +64,7 @@ void jm__sinks_readings(jm__sinks *sinks, const jm_reading *readings, size_t cou
 void jm__sinks_event(jm__sinks *sinks, const jm__event *event);
 void jm__sinks_process(jm__sinks *sinks, const jm__process *process);
 void jm__sinks_span_begin(jm__sinks *sinks, const jm__span *span);
-void jm__sinks_span_end(jm__sinks *sinks, int64_t span_id, int64_t end_ns);
+void jm__sinks_span_end(jm__sinks *sinks, const jm__span_end *end);
 void jm__sinks_mark(jm__sinks *sinks, const jm__mark *mark);
 void jm__sinks_kernels(jm__sinks *sinks, const jm__kernel *kernels, size_t count);
 void jm__sinks_loss(jm__sinks *sinks, const jm__loss *loss);

@@ -85,9 +85,9 @@ static void take_span_begin(void *context, const jm__span *span)
     jm__sinks_span_begin(&((jm_run *)context)->sinks, span);
 }
 
-static void take_span_end(void *context, int64_t span_id, int64_t end_ns)
+static void take_span_end(void *context, const jm__span_end *end)
 {
-    jm__sinks_span_end(&((jm_run *)context)->sinks, span_id, end_ns);
+    jm__sinks_span_end(&((jm_run *)context)->sinks, end);
 }
 
 static void take_mark(void *context, const jm__mark *mark)

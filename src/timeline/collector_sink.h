@@ -11,7 +11,7 @@ typedef struct jm__collector_sink {
     int64_t (*name)(void *context, const char *text);
     void (*process)(void *context, const jm__process *process); /* new, or changed */
     void (*span_begin)(void *context, const jm__span *span);    /* end_ns is -1 */
-    void (*span_end)(void *context, int64_t span_id, int64_t end_ns);
+    void (*span_end)(void *context, const jm__span_end *end);
     void (*mark)(void *context, const jm__mark *mark);
     int64_t (*kernel_class)(void *context, const jm__kernel_class *kernel_class);
     int64_t (*stream)(void *context, const jm__stream *stream, const char *board_uuid);

@@ -171,7 +171,9 @@ static void end(jm__collector *collector, collector_reader *reader, const jm_rin
     if (found == NULL) return; /* its begin was lost and counted, or belongs to an earlier run */
     collector_open_span *span = found->object;
     int64_t end_ns = record->t_ns < span->start_ns ? span->start_ns : record->t_ns;
-    collector->sink.span_end(collector->sink.context, span->row_id, end_ns);
+    const jm__span_end row = {
+        .span_id = span->row_id, .end_ns = end_ns, .samples = record->samples, .tokens = record->type};
+    collector->sink.span_end(collector->sink.context, &row);
     close_span(collector, reader->process, span, end_ns);
 }
 

@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define JM_RING_MAGIC       0x31474e524d4a0003ull /* changes with any change below */
+#define JM_RING_MAGIC       0x31474e524d4a0004ull /* changes with any change below */
 #define JM_RING_HEADER_SIZE 4096u
 #define JM_RING_SUFFIX      ".ring"  /* <pid>-<writer>-<thread number>.ring */
 #define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names, see above */
@@ -59,11 +59,11 @@ enum { /* jm_ring_span.op */
 
 /* 32 bytes: record of the writers 'c' and 'n'. */
 typedef struct jm_ring_span {
-    int64_t t_ns;  /* CLOCK_MONOTONIC */
-    uint64_t id;   /* begin and end: the span; unique in the process and writer */
-    uint32_t name; /* end: 0 */
-    uint32_t type; /* end: 0 */
-    uint32_t samples;
+    int64_t t_ns;     /* CLOCK_MONOTONIC */
+    uint64_t id;      /* begin and end: the span; unique in the process and writer */
+    uint32_t name;    /* end: 0 */
+    uint32_t type;    /* end: tokens, 0 if unknown */
+    uint32_t samples; /* end: 0 for those of the begin */
     uint8_t op;
     uint8_t kind; /* jm_span_kind */
     uint16_t reserved;

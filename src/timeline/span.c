@@ -25,6 +25,11 @@ void jm_span_end(jm_span_id span)
     jm__track_end(span);
 }
 
+void jm_span_end_counted(jm_span_id span, uint32_t samples, uint32_t tokens)
+{
+    jm__track_end_counted(span, samples, tokens);
+}
+
 void jm_mark(const char *name, const char *meta)
 {
     jm__track_mark(name, meta);

@@ -279,10 +279,16 @@ uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t sa
 
 void jm__track_end(uint64_t span)
 {
+    jm__track_end_counted(span, 0, 0);
+}
+
+void jm__track_end_counted(uint64_t span, uint32_t samples, uint32_t tokens)
+{
     if (span == 0) return;
     lane *mine = lane_get();
     if (mine == NULL) return;
-    jm_ring_span record = {.t_ns = jm__now_ns(), .id = span, .op = JM_RING_END};
+    jm_ring_span record = {
+        .t_ns = jm__now_ns(), .id = span, .type = tokens, .samples = samples, .op = JM_RING_END};
     jm__ring_push_span(&mine->ring, &record, 0);
 }
 

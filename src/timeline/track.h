@@ -28,6 +28,7 @@ void jm__track_keep(uint32_t kinds);
 
 uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples);
 void jm__track_end(uint64_t span);
+void jm__track_end_counted(uint64_t span, uint32_t samples, uint32_t tokens);
 void jm__track_mark(const char *name, const char *meta);
 void jm__track_mark_number(uint32_t name);
 

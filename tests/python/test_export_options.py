@@ -37,7 +37,7 @@ def perfetto(data: bytes) -> float:
 
 
 def hatchet(data: bytes) -> float:
-    return sum(root["metrics"]["energy (J) (inc)"] for root in json.loads(data))
+    return float(sum(root["metrics"]["energy (J) (inc)"] for root in json.loads(data)))
 
 
 READERS: dict[str, Callable[[bytes], float]] = {

@@ -294,6 +294,23 @@ def test_samples_of_steps_add_up_in_reports(session: joulemap.Session) -> None:
     assert {row.samples for row in session.report("layer").rows} == {None}
 
 
+def test_tokens_may_be_told_until_the_step_ends(session: joulemap.Session) -> None:
+    with session.phase("generate"):
+        with session.step(samples=2, tokens=100):
+            pass
+        with session.step(tokens=1) as step:
+            step.samples, step.tokens = 3, FromAnArray()  # type: ignore[assignment]
+    report = session.report("phase")
+    assert (report.totals.samples, report.totals.tokens) == (5, 148)
+    assert "a token (148)" in report.table()
+    assert {row.path: row.tokens for row in report.rows if row.kind == "phase"} == {"generate": 148}
+    for wrong in (-1, 2**32):
+        with pytest.raises(ValueError, match="tokens is a whole number"):
+            session.step(tokens=wrong)
+        with pytest.raises(ValueError, match="samples and tokens are whole numbers from 0"):
+            step.tokens = wrong
+
+
 def test_a_number_is_no_name(session: joulemap.Session, spans: Spans) -> None:
     with session.phase("first"), session.phase("second"):
         pass

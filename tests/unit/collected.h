@@ -68,14 +68,16 @@ static void collected_span_begin(void *context, const jm__span *span)
     all->spans[all->span_count++] = *span;
 }
 
-static void collected_span_end(void *context, int64_t span_id, int64_t end_ns)
+static void collected_span_end(void *context, const jm__span_end *end)
 {
     collected *all = context;
-    assert_in_range(span_id, 1, all->span_count);
-    jm__span *span = &all->spans[span_id - 1];
+    assert_in_range(end->span_id, 1, all->span_count);
+    jm__span *span = &all->spans[end->span_id - 1];
     assert_int_equal(span->end_ns, -1);
-    assert_true(end_ns >= span->start_ns);
-    span->end_ns = end_ns;
+    assert_true(end->end_ns >= span->start_ns);
+    span->end_ns = end->end_ns;
+    span->tokens = end->tokens;
+    if (end->samples > 0) span->samples = end->samples;
 }
 
 static void collected_mark(void *context, const jm__mark *mark)

@@ -166,7 +166,7 @@ static inline void grown_base(grown *g, size_t kernels)
         int64_t outside = g->outer_id, layer = grown_span(g, JM_SPAN_FORWARD, name);
         size_t class = k * 7919 % GROWN_KERNEL_CLASSES;
         grown_kernel(g, g->classes[class], 200 + 2 * (double)class);
-        jm__writer_span_end(g->writer, layer, g->now_ns);
+        jm__writer_span_end(g->writer, &(jm__span_end){.span_id = layer, .end_ns = g->now_ns});
         g->outer_id = outside;
     }
 }
@@ -200,7 +200,7 @@ static inline void grown_one(grown *g, grown_kind kind, size_t i)
         snprintf(text, sizeof text, "layer%zu", i);
         grown_span(g, kind == GROWN_LAYERS ? JM_SPAN_FORWARD : JM_SPAN_PHASE, text);
         grown_kernel(g, g->classes[i % GROWN_KERNEL_CLASSES], 300);
-        jm__writer_span_end(g->writer, g->outer_id, g->now_ns);
+        jm__writer_span_end(g->writer, &(jm__span_end){.span_id = g->outer_id, .end_ns = g->now_ns});
         g->outer_id = outside;
         return;
     case GROWN_RANGES:
@@ -233,14 +233,15 @@ static inline void grown_write(const char *path, grown_kind kind, size_t count, 
     int64_t phase = grown_span(&g, JM_SPAN_PHASE, "train");
     grown_base(&g, kernels);
     if (kind == GROWN_REQUESTS) { /* phases of their own */
-        jm__writer_span_end(g.writer, phase, g.now_ns);
+        jm__writer_span_end(g.writer, &(jm__span_end){.span_id = phase, .end_ns = g.now_ns});
         g.outer_id = 0;
     }
     for (size_t i = 0; i < count; i++)
         grown_one(&g, kind, i);
     for (int64_t open = g.span_id; open >= phase && g.outer_id > phase; open--)
-        jm__writer_span_end(g.writer, open, g.now_ns);
-    if (kind != GROWN_REQUESTS) jm__writer_span_end(g.writer, phase, g.now_ns);
+        jm__writer_span_end(g.writer, &(jm__span_end){.span_id = open, .end_ns = g.now_ns});
+    if (kind != GROWN_REQUESTS)
+        jm__writer_span_end(g.writer, &(jm__span_end){.span_id = phase, .end_ns = g.now_ns});
     grown_pass(&g, JM_NS_PER_S, 100);
     snprintf(text, sizeof text, "%" PRId64, g.now_ns);
     jm__writer_meta(g.writer, "end_ns", text);

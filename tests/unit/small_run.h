@@ -157,7 +157,7 @@ static inline void small_run_tell_rows(jm__writer *writer, const synthetic *s, i
     }
     /* those of the first part end in the second: their rows are in the file by then */
     for (size_t i = 0; part == 1 && i < d->span_count; i++)
-        jm__writer_span_end(writer, d->spans[i].id, d->spans[i].end_ns);
+        jm__writer_span_end(writer, &(jm__span_end){.span_id = d->spans[i].id, .end_ns = d->spans[i].end_ns});
     size_t first = small_run_first(d->reading_count, part);
     jm__writer_readings(writer, d->readings + first, small_run_first(d->reading_count, part + 1) - first);
     for (size_t i = small_run_first(s->kernels.count, part); i < small_run_first(s->kernels.count, part + 1);

@@ -102,7 +102,7 @@ static void write_timeline(jm__writer *writer)
                      .samples = 32,
                      .kind = JM_SPAN_FORWARD};
     jm__writer_span_begin(writer, &span);
-    jm__writer_span_end(writer, 1, START_NS + 25);
+    jm__writer_span_end(writer, &(jm__span_end){.span_id = 1, .end_ns = START_NS + 25, .tokens = 512});
     span.id = 2;
     span.parent_id = 1;
     span.start_ns = START_NS + 7;
@@ -218,6 +218,7 @@ static void check_everything(const jm__dataset *data)
     assert_string_equal(data->names[data->spans[0].type_id], "Attention(768)");
     assert_int_equal(data->spans[0].kind, JM_SPAN_FORWARD);
     assert_int_equal(data->spans[0].samples, 32);
+    assert_int_equal(data->spans[0].tokens, 512);
     assert_int_equal(data->spans[1].end_ns, -1);
     assert_int_equal(data->spans[1].parent_id, 1);
     assert_int_equal(data->classes[0].grid[1], 2);
@@ -278,10 +279,15 @@ static void test_a_recording_in_memory_is_read_while_it_is_written(void **state)
     check_kernels(data);
     assert_int_equal(data->end_ns, START_NS + 50);
     jm__dataset_free(data);
-    jm__writer_span_end(writer, 2, START_NS + 60); /* of a span that is in the file already */
+    jm__writer_span_end(writer, &(jm__span_end){.span_id = 2,
+                                                .end_ns = START_NS + 60,
+                                                .samples = 4,
+                                                .tokens = 8}); /* of a span that is in the file already */
     assert_int_equal(jm__writer_commit(writer, START_NS + 70, &err), JM_OK);
     assert_int_equal(jm__dataset_load(&data, recording, &err), JM_OK);
     assert_int_equal(data->spans[1].end_ns, START_NS + 60);
+    assert_int_equal(data->spans[1].samples, 4);
+    assert_int_equal(data->spans[1].tokens, 8);
     jm__dataset_free(data);
     assert_int_equal(jm__writer_close(writer, &err), JM_OK);
 }
@@ -410,8 +416,8 @@ static void test_what_is_written_of_a_batch_goes_from_its_front(void **state)
     jm__batch_forget(&batch, &part);
     assert_int_equal(jm__batch_first(&batch, JM_BATCH_SPANS, 2, &part), 2);
     jm__batch_forget(&batch, &part);
-    jm__batch_end_span(&batch, 1, 50); /* it is in the file by now */
-    jm__batch_end_span(&batch, 3, 60);
+    jm__batch_end_span(&batch, &(jm__span_end){.span_id = 1, .end_ns = 50}); /* it is in the file by now */
+    jm__batch_end_span(&batch, &(jm__span_end){.span_id = 3, .end_ns = 60});
     assert_int_equal(batch.readings.count, 2);
     assert_int_equal(batch.readings.items[0].t_ns, 3);
     assert_int_equal(batch.marks.count, 0);

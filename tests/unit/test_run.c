@@ -630,11 +630,11 @@ static void tell_span_begin(void *context, const jm__span *span)
     all->last_id = span->id;
 }
 
-static void tell_span_end(void *context, int64_t span_id, int64_t end_ns)
+static void tell_span_end(void *context, const jm__span_end *end)
 {
     told *all = context;
     all->ends++;
-    assert_true(span_id <= all->last_id && end_ns > 0);
+    assert_true(end->span_id <= all->last_id && end->end_ns > 0);
 }
 
 static void tell_readings(void *context, const jm_reading *readings, size_t count)

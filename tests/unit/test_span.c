@@ -117,6 +117,24 @@ static void *end_it(void *span)
     return NULL;
 }
 
+static void test_a_step_may_tell_at_its_end_what_it_worked_on(void **state)
+{
+    (void)state;
+    collected *all = start();
+    jm_name told = jm_name_intern("told"), kept = jm_name_intern("kept"), plain = jm_name_intern("plain");
+    jm_span_end_counted(jm_span_begin(JM_SPAN_STEP, told, 0, 8), 16, 4000);
+    jm_span_end_counted(jm_span_begin(JM_SPAN_STEP, kept, 0, 8), 0, 1);
+    jm_span_end(jm_span_begin(JM_SPAN_STEP, plain, 0, 8));
+    jm_span_end_counted(0, 1, 1);
+    collected_poll(all);
+    assert_int_equal(collected_span(all, "told")->samples, 16);
+    assert_int_equal(collected_span(all, "told")->tokens, 4000);
+    assert_int_equal(collected_span(all, "kept")->samples, 8);
+    assert_int_equal(collected_span(all, "kept")->tokens, 1);
+    assert_int_equal(collected_span(all, "plain")->tokens, 0);
+    stop(all);
+}
+
 static void test_a_span_may_end_on_another_thread_and_wide_spans_hold_other_threads(void **state)
 {
     (void)state;
@@ -619,6 +637,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_without_a_run_nothing_is_recorded),
         cmocka_unit_test(test_spans_nest_and_keep_their_words),
         cmocka_unit_test(test_spans_may_close_in_any_order),
+        cmocka_unit_test(test_a_step_may_tell_at_its_end_what_it_worked_on),
+        cmocka_unit_test(test_a_step_may_tell_at_its_end_what_it_worked_on),
         cmocka_unit_test(test_a_span_may_end_on_another_thread_and_wide_spans_hold_other_threads),
         cmocka_unit_test(test_thousands_of_short_threads_share_few_rings),
         cmocka_unit_test(test_a_forked_child_has_rings_and_names_of_its_own),

@@ -431,6 +431,8 @@ static void test_samples_are_counted_once(void **state)
     int64_t next = syn_span(s, JM_SPAN_STEP, "step", "", epoch, 3000000000, 5000000000, 100);
     s->spans[step - 1].samples = 8;
     s->spans[half - 1].samples = s->spans[rest - 1].samples = s->spans[next - 1].samples = 4;
+    s->spans[half - 1].tokens = s->spans[rest - 1].tokens = 100;
+    s->spans[next - 1].tokens = 50;
     syn_kernel(s, class_id, 0, half, 1000000000, 2000000000);
     syn_kernel(s, class_id, 0, next, 3000000000, 5000000000);
     syn_measure(s, 0, 500000000, 5500000000);
@@ -438,13 +440,16 @@ static void test_samples_are_counted_once(void **state)
     jm_report *report = report_of(&s->dataset, JM_BY_PHASE);
     assert_int_equal(jm_report_totals_get(report)->samples, 12);
     assert_int_equal(row_of(report, "epoch")->samples, 12);
+    assert_int_equal(jm_report_totals_get(report)->tokens, 250); /* the step around them tells none */
+    assert_int_equal(row_of(report, "epoch")->tokens, 250);
     assert_int_equal(row_of(report, "(idle)")->samples, -1);
     jm_report_free(report);
     for (size_t i = 0; i < s->dataset.span_count; i++)
-        s->spans[i].samples = 0;
+        s->spans[i].samples = s->spans[i].tokens = 0;
     report = report_of(&s->dataset, JM_BY_PHASE);
     assert_int_equal(jm_report_totals_get(report)->samples, -1);
     assert_int_equal(row_of(report, "epoch")->samples, -1);
+    assert_int_equal(jm_report_totals_get(report)->tokens, -1);
     jm_report_free(report);
     syn_free(s);
 }

@@ -1,9 +1,9 @@
 /* The walk over work, spans and idle time that fills the tree of any view. */
 #include "attribute/rollup/rollup.h"
 
+#include "attribute/rollup/amounts.h"
 #include "attribute/rollup/measure.h"
 #include "attribute/rollup/phase_idle.h"
-#include "attribute/rollup/samples.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -223,7 +223,7 @@ static void count_spans(jm__views *v)
         bool inner = a->options.by == JM_BY_LAYER && jm__span_kind_is_container(span->kind) &&
                      strcmp(row->kind, jm_span_kind_text(span->kind)) != 0;
         if (!again && !inner) row->calls++;
-        if (a->options.by == JM_BY_PHASE || a->options.by == JM_BY_SPAN) jm__samples_add(v->tree, a, node, i);
+        if (a->options.by == JM_BY_PHASE || a->options.by == JM_BY_SPAN) jm__amounts_add(v->tree, a, node, i);
         if (a->options.by != JM_BY_LAYER)
             jm__tree_seen_on_host(v->tree, node, span->start_ns, jm__span_end_ns(d, span));
     }

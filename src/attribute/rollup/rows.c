@@ -88,7 +88,8 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     if (node->type != NULL) row->type = node->type;
     row->depth = m->order.depth[n];
     row->calls = node->calls;
-    if (node->samples > 0) row->samples = node->samples;
+    if (node->amounts[JM_AMOUNT_SAMPLES] > 0) row->samples = node->amounts[JM_AMOUNT_SAMPLES];
+    if (node->amounts[JM_AMOUNT_TOKENS] > 0) row->tokens = node->amounts[JM_AMOUNT_TOKENS];
     row->busy_s = sub->busy_s;
     row->energy_j = sub->energy.energy_j + sub->measured_j;
     row->energy_low_j = jm__energy_floor(row->energy_j - half_j);

@@ -2,8 +2,8 @@
 #include "attribute/rollup/totals.h"
 
 #include "attribute/fit/student.h"
+#include "attribute/rollup/amounts.h"
 #include "attribute/rollup/energy.h"
-#include "attribute/rollup/samples.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -137,6 +137,7 @@ jm_status jm__totals_sum(jm_report_totals *totals, const jm__attribution *a, jm_
 {
     sum_boards(totals, a);
     sum_parts(totals, a);
-    totals->samples = jm__samples_sum(a);
+    totals->samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES);
+    totals->tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS);
     return sum_steps(totals, a, err);
 }

@@ -21,6 +21,9 @@ static inline jm__board_set jm__board_bit(size_t board)
     return UINT64_C(1) << (board < 63 ? board : 63);
 }
 
+/* What steps tell of their work. */
+typedef enum jm__amount { JM_AMOUNT_SAMPLES, JM_AMOUNT_TOKENS, JM_AMOUNTS } jm__amount;
+
 typedef struct jm__node {
     size_t parent;    /* JM__NO_NODE: top; always created before its children */
     size_t span;      /* by="span": the one that it is, by index; JM__NO_SPAN: none */
@@ -30,9 +33,9 @@ typedef struct jm__node {
     const char *kind;
     const char *type; /* of a layer; NULL: none told */
     int64_t calls;
-    int64_t samples; /* of the steps in it, 0: none told */
-    double busy_s;   /* its own */
-    double work_j;   /* of the kernels in its own cells, and of those in forward and backward passes */
+    int64_t amounts[JM_AMOUNTS]; /* of the steps in it, 0: none told */
+    double busy_s;               /* its own */
+    double work_j; /* of the kernels in its own cells, and of those in forward and backward passes */
     double forward_j;
     double backward_j;
     const char *mostly_at; /* see mostly.h; NULL: nowhere */
