@@ -23,8 +23,8 @@ BUILD   := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 PYTHON_IN_VENV := .venv/bin/python
 
 # What the package is made of.
-PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md LICENSE cmake include src sim python -type f \
-                     -not -name '*.pyc' 2>/dev/null)
+PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md LICENSE cmake include src sim python web -type f \
+                     -not -name '*.pyc' -not -path 'web/node_modules/*' -not -path 'web/dist/*' -not -path 'web/tests/*' 2>/dev/null)
 
 .PHONY: build native demo check bench gpu-check fuzz mutants tidy wheel install try-readme format clean distclean bootstrap bootstrap-check help
 .DELETE_ON_ERROR:

@@ -140,7 +140,7 @@ def main() -> None:
             optimizer.zero_grad(set_to_none=True)
         return loss.detach()
 
-    with joulemap.Session(path=args.out, kernels=cuda, sim=args.sim, overwrite=True) as run:
+    with joulemap.Session(path=args.out, sim=args.sim, overwrite=True) as run:
         run.watch(model)
         with run.phase("warmup"):
             for step in range(3):

@@ -95,7 +95,7 @@ def main() -> None:
     images = torch.randn(args.batch, 3, args.size, args.size, device=device, dtype=dtype)
     images = images.contiguous(memory_format=torch.channels_last)
 
-    with joulemap.Session(path=args.out, kernels=cuda, sim=args.sim, overwrite=True) as run:
+    with joulemap.Session(path=args.out, sim=args.sim, overwrite=True) as run:
         run.watch(model)
         with run.phase("warmup"):
             for _ in range(3):

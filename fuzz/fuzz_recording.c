@@ -150,6 +150,24 @@ static void report(jm_recording *recording, jm_by by)
     jm_report_free(made);
 }
 
+/* In one of the formats: which, the input's size says. */
+static void export(jm_recording *recording, size_t which)
+{
+    static const char *const formats[] = {
+#define X(name) #name,
+        JM_EXPORT_FORMAT_MAP(X)
+#undef X
+    };
+    jm_report_options options = {.size = sizeof options, .kernels = true};
+    FILE *nowhere = fopen("/dev/null", "we");
+    jm_error err;
+    FUZZ_PROMISE(nowhere != NULL);
+    if (jm_export(recording, formats[which % (sizeof formats / sizeof *formats)], &options, nowhere, &err) !=
+        JM_OK)
+        FUZZ_PROMISE(err.text[0] != '\0');
+    fclose(nowhere);
+}
+
 static uint32_t number_at(const uint8_t *data)
 {
     return (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
@@ -204,6 +222,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         report(recording, JM_BY_LAYER);
         report(recording, JM_BY_KERNEL);
         report(recording, JM_BY_PHASE);
+        export(recording, size);
     } else {
         FUZZ_PROMISE(err.text[0] != '\0');
     }

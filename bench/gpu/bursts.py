@@ -298,7 +298,7 @@ def main() -> None:
     player = player_of(torch.device("cuda"))
     with player.stream():
         taken = take(subject.model, paths, subject.forward, "cuda", backward=False)
-    with joulemap.Session(counters=False) as run:
+    with joulemap.Session(kernels=False, counters=False) as run:
         made = {path: ready(player, given) for path, given in taken.items()}
         left_out = {path: why for path, why in made.items() if isinstance(why, str)}
         alone = {path: one for path, one in made.items() if isinstance(one, Quantity)}

@@ -125,7 +125,7 @@ def power_of(player: Player, name: str, make: Callable[[], Callable[[], Any]]) -
     """Measure one call; None if it is too short."""
     with player.stream():
         part = Part(name, name, make())
-    with joulemap.Session(counters=False) as run:
+    with joulemap.Session(kernels=False, counters=False) as run:
         make_ready(player, part)
         if part.call_s < LEAST_CALL_S:
             return None

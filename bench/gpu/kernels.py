@@ -295,7 +295,7 @@ def main() -> None:
             left_out.append(f"{name} is left out: {part.why}")
         else:
             parts.append(part)
-    with joulemap.Session(counters=False) as run:
+    with joulemap.Session(kernels=False, counters=False) as run:
         board = Board(run, player.device)
         measure(
             player,

@@ -92,7 +92,7 @@ def alone(subjects: list[Subject], paths: list[str], window_s: float) -> list[di
     """Both programs' layers in one series, in random order: what drifts meets both."""
     player = player_of(torch.device("cuda"))
     quantities = []
-    with joulemap.Session(counters=False) as run:
+    with joulemap.Session(kernels=False, counters=False) as run:
         board = Board(run, player.device)
         for subject in subjects:
             with player.stream():

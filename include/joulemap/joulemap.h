@@ -8,7 +8,9 @@
 #include <joulemap/doctor.h>
 #include <joulemap/import.h>
 #include <joulemap/model.h>
+#include <joulemap/page.h>
 #include <joulemap/recording.h>
+#include <joulemap/repeats.h>
 #include <joulemap/report.h>
 #include <joulemap/run.h>
 #include <joulemap/span.h>

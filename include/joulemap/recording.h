@@ -28,6 +28,10 @@ JM_API const char *jm_recording_meta(const jm_recording *recording, const char *
 /* The id, in this recording, of the GPU with this index (jm_board.index); NOT_FOUND names those there are. */
 JM_API jm_status jm_recording_board_id(jm_recording *recording, int index, int64_t *id, jm_error *err);
 
+/* The same of the index that CUDA had for it, after CUDA_VISIBLE_DEVICES (jm_board.cuda_index). */
+JM_API jm_status jm_recording_cuda_board_id(jm_recording *recording, int cuda_index, int64_t *id,
+                                            jm_error *err);
+
 #ifdef __cplusplus
 }
 #endif

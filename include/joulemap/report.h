@@ -62,6 +62,7 @@ typedef struct jm_report_options {
     const char *model; /* what counters are worth on this board, and what it draws idle (joulemap/model.h);
                           NULL: its own, else, with counters, the one that joulemap has for boards of its
                           kind, else none; JM_MODEL_NONE: none */
+    bool kernels;      /* the kernels that a row launched are rows inside it; by layer, type or span */
 } jm_report_options;
 
 /* Kinds of fields, and the type of each in C (jm_field_REAL). */
@@ -118,8 +119,9 @@ typedef struct jm_sum {
 JM_API jm_status jm_report_sum(const jm_report *report, const size_t *rows, size_t count, jm_sum *out,
                                jm_error *err);
 
-/* The same of all rows whose path matches a shell pattern, in which `*` stands for dots too: "*.self_attn".
- * `rows`: how many match. USAGE: none does. */
+/* The same of all rows that a pattern matches: "*.self_attn", a shell pattern of whole paths, in which `*`
+ * stands for dots too; without `*`, `?` and `[` also the end of a path, "self_attn", and of kernels any part
+ * of the name. `rows`: how many match. USAGE: none does. */
 JM_API jm_status jm_report_sum_paths(const jm_report *report, const char *pattern, jm_sum *out, size_t *rows,
                                      jm_error *err);
 
@@ -128,6 +130,40 @@ JM_API jm_status jm_report_sum_paths(const jm_report *report, const char *patter
  * as independent of its parts. USAGE: no such row. */
 JM_API jm_status jm_report_covariance(const jm_report *report, size_t row_a, size_t row_b, double *out_j2,
                                       jm_error *err);
+
+/* The energy of a stretch of time without any report: what a report's total of it would be. Reads the
+ * readings around it alone. `board_id`: 0 for all boards. NOT_FOUND: no such board. */
+JM_API jm_status jm_recording_energy(jm_recording *recording, int64_t board_id, int64_t from_ns,
+                                     int64_t to_ns, jm_sum *out, jm_error *err);
+
+/* Equal layers taken together, as the table shows them: "blocks.*". Of rows by another key than the layer
+ * each is a group of its own. Energies with all children; texts and numbers live as long as the groups. */
+typedef struct jm_group {
+    const char *name;
+    const char *path; /* "blocks.*.attn"; of one row its own */
+    const char *kind;
+    const char *type;
+    int32_t depth; /* in the tree of groups */
+    size_t members;
+    const size_t *rows; /* [members]: their numbers in the report */
+    int64_t calls;      /* of all members, as what follows */
+    double busy_s;
+    double energy_j; /* NAN where no sensor tells */
+    double
+        energy_low_j; /* 95 % interval of the sum; NAN also of the smallest of very many groups of several */
+    double energy_high_j;
+    double power_w;           /* NAN where it was never busy */
+    double share;             /* of the total; NAN where that is not known */
+    jm_provenance provenance; /* the worst of them */
+} jm_group;
+
+typedef struct jm_groups jm_groups;
+
+/* The report must outlive them. Parents stand before their children. */
+JM_API jm_status jm_groups_create(jm_groups **out, const jm_report *report, jm_error *err);
+JM_API void jm_groups_free(jm_groups *groups);
+JM_API size_t jm_group_count(const jm_groups *groups);
+JM_API const jm_group *jm_group_get(const jm_groups *groups, size_t group);
 
 /* A board whose energy is in the total. */
 typedef struct jm_report_board {
@@ -168,6 +204,23 @@ JM_API const char *jm_report_note(const jm_report *report, size_t note);
 /* It says that the figures are incomplete or rest on less than they could: nobody may overlook it. */
 JM_API bool jm_report_note_is_essential(const jm_report *report, size_t note);
 
+/* Orders of rows that lie in the same row. name, text */
+#define JM_SORT_MAP(X)                                                                                       \
+    X(USUAL, "usual") /* layers and phases as they ran, kernels and types by energy */                       \
+    X(ENERGY, "energy")                                                                                      \
+    X(SELF, "self") /* energy without children */                                                            \
+    X(SHARE, "share")                                                                                        \
+    X(TIME, "time")                                                                                          \
+    X(CALLS, "calls")                                                                                        \
+    X(NAME, "name")
+
+typedef enum jm_sort {
+#define X(name, text) JM_SORT_##name,
+    JM_SORT_MAP(X)
+#undef X
+        JM_SORT_COUNT
+} jm_sort;
+
 typedef struct jm_text_options {
     uint32_t size;  /* sizeof(jm_text_options) */
     int32_t width;  /* columns of the terminal, 0: cut nothing */
@@ -176,12 +229,25 @@ typedef struct jm_text_options {
     bool total;     /* joules of all steps together; otherwise of one, if the run has several */
     bool expand;    /* equal layers one by one; otherwise they share a row */
     bool notes;     /* all notes, and how the fit went; otherwise those that nobody may overlook */
+    bool colour;    /* escapes of ECMA-48 for what a reader looks for first, and for what is little known */
+    jm_sort sort;   /* the largest first, names by the alphabet */
+    const char *match; /* only rows that it matches, and what is in them, NULL: all; as jm_report_sum_paths */
+    uint64_t row;      /* only this row and what is in it, from 1, as "[#4]" says; 0: all */
+    const char
+        *ask_for_notes; /* how the reader gets them, said where notes are left out ("--notes"), or NULL */
 } jm_text_options;
 
-/* Views. `options` may be NULL: all rows, not cut. The caller frees *out with free(). */
+/* Views. `options` may be NULL: all rows, not cut. The caller frees *out with free(). USAGE: no such row. */
 JM_API jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out,
                                 jm_error *err);
 JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *err);
+JM_API jm_status jm_report_csv(const jm_report *report, char **out, jm_error *err);
+
+/* Power over time as a chart of blocks, a board below the other, with phases; and as JSON: `bins` of each
+ * board, as jm_report_power has them. The caller frees *out with free(). */
+JM_API jm_status jm_report_power_text(const jm_report *report, const jm_text_options *options, char **out,
+                                      jm_error *err);
+JM_API jm_status jm_report_power_json(const jm_report *report, size_t bins, char **out, jm_error *err);
 
 /* The formats of jm_export, by name. */
 #define JM_EXPORT_FORMAT_MAP(X)                                                                              \
@@ -190,6 +256,9 @@ JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *e
     X(folded)                                                                                                \
     X(speedscope)                                                                                            \
     X(chrome)                                                                                                \
+    X(perfetto)                                                                                              \
+    X(pprof)                                                                                                 \
+    X(hatchet)                                                                                               \
     X(openmetrics)
 
 /* `joulemap export`: one of them into an open stream. What each is: docs/report.md. NOT_FOUND: folded stacks
@@ -197,7 +266,11 @@ JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *e
 JM_API jm_status jm_export(jm_recording *recording, const char *format, const jm_report_options *options,
                            FILE *out, jm_error *err);
 
+/* Is a format bytes rather than text? False for one that there is not. */
+JM_API bool jm_export_is_binary(const char *format);
+
 JM_API const char *jm_by_text(jm_by by);
+JM_API const char *jm_sort_text(jm_sort sort);
 JM_API const char *jm_provenance_text(jm_provenance provenance);
 
 #ifdef __cplusplus

@@ -89,7 +89,15 @@
     JM_ROW_MEANS(X)                                                                                          \
     X(COUNT_OR_NONE, samples, "samples", JM_IN_ROW,                                                          \
       "Samples of the steps in it, as the program told them (by=\"phase\" and \"span\"); missing where "     \
-      "none")
+      "none")                                                                                                \
+    X(REAL_OR_NONE, forward_share, "forward_share", JM_IN_ROW,                                               \
+      "Share of its kernels' energy that forward passes of layers took; missing where no pass did")          \
+    X(REAL_OR_NONE, backward_share, "backward_share", JM_IN_ROW, "The same of backward passes")              \
+    X(TEXT_OR_NONE, mostly_at, "mostly_at", JM_IN_ROW,                                                       \
+      "Kernels: the layer that most of their time was in, \"blocks.*.attn (backward)\", equal layers as "    \
+      "one; "                                                                                                \
+      "gaps: the layer whose kernel came after most of it; missing for other rows")                          \
+    X(REAL_OR_NONE, mostly_share, "mostly_share", JM_IN_ROW, "Share of the row's time that this was")
 
 /* What the rows add up to (T: jm_report_totals) and how good the data are (Q: jm_report_quality), in one
  * order, JSON's: its objects mix the two. */
@@ -101,6 +109,12 @@
       "Steps of all processes, one inside another not counted; missing where none")                          \
     T(COUNT_OR_NONE, samples, "samples", JM_IN_REPORT,                                                       \
       "Samples of all steps, as the program told them; missing where none")                                  \
+    T(COUNT_OR_NONE, warm_up_steps, "warm_up_steps", JM_IN_REPORT,                                           \
+      "Steps at the beginning that took another time than those after them; missing where no steps")         \
+    T(REAL_OR_NONE, steady_step_j, "steady_step_j", JM_IN_REPORT,                                            \
+      "Joules of all boards a step, from the first step after those to the end of the last")                 \
+    T(REAL_OR_NONE, steady_step_low_j, "steady_step_low_j", JM_IN_REPORT, "Lower end of its 95 % interval")  \
+    T(REAL_OR_NONE, steady_step_high_j, "steady_step_high_j", JM_IN_REPORT, "Upper end of it")               \
     T(REAL_OR_NONE, total_energy_j, "total_energy_j", JM_IN_REPORT,                                          \
       "Joules of all boards; missing if no sensor tells")                                                    \
     T(REAL_OR_NONE, total_low_j, "total_energy_low_j", JM_IN_REPORT,                                         \
@@ -132,6 +146,8 @@
       "Share of the time in which the boards were throttled; missing where not recorded")                    \
     Q(REAL_OR_NONE, clock_mhz, "clock_mhz", JM_IN_QUALITY,                                                   \
       "Mean clock of the boards while kernels ran, MHz; missing where not recorded")                         \
+    Q(REAL_OR_NONE, temperature_c, "temperature_c", JM_IN_QUALITY,                                           \
+      "Mean temperature of the boards, degrees Celsius; missing where not recorded")                         \
     Q(REAL_OR_NONE, power_limit_w, "power_limit_w", JM_IN_QUALITY,                                           \
       "Power limit of a board, the mean of all, watts; missing where not recorded")                          \
     Q(COUNT_OR_NONE, counter_windows, "counter_windows", JM_IN_QUALITY,                                      \

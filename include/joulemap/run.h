@@ -31,6 +31,7 @@ typedef struct jm_run_options {
      * traced), 60: always. 0: two where kernels are traced and the counters may be read; negative: never. A
      * process of its own does it. */
     double counters;
+    bool kernels_required; /* with `kernels`: fail where they cannot be traced; otherwise an event says why */
 } jm_run_options;
 
 /* The clock of all times here: CLOCK_MONOTONIC. */
@@ -42,6 +43,23 @@ JM_API jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_er
 
 /* True if this run belongs to a parent process. */
 JM_API bool jm_run_attached(const jm_run *run);
+
+/* Why kernels of this process are not traced; NULL: they are, nobody asked, or the recorder is a parent
+ * process. Valid until jm_run_free. */
+JM_API const char *jm_run_kernels_missing(const jm_run *run);
+
+/* What is recorded of this process. Sensors are read all of the time. */
+typedef enum jm_tracing {
+    JM_TRACING_OFF,  /* phases, epochs and marks alone */
+    JM_TRACING_WARM, /* everything, but reports leave it out */
+    JM_TRACING_ON    /* everything */
+} jm_tracing;
+
+/* From now on; a run begins with everything. As soon as one process of a run has said this once, reports by
+ * other keys than the board are of the time in which all that have said it were ON. Kernels that were
+ * launched before tracing and run in it are not known: be WARM first. One thread at a time; to say the same
+ * again is cheap, and reaches a CUDA that was started in between. */
+JM_API void jm_run_trace(jm_run *run, jm_tracing tracing);
 
 /* Wait until all that happened before this call is in the recording (the
  * sensor's newest readings included), at most timeout_ms. BUSY if it is not. */

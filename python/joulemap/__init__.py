@@ -1,7 +1,7 @@
 """joulemap: where every joule of a GPU program goes.
 
 >>> import joulemap
->>> with joulemap.Session(kernels=True) as run:  # doctest: +SKIP
+>>> with joulemap.Session() as run:  # doctest: +SKIP
 ...     run.watch(model)
 ...     with run.phase("train"):
 ...         train(model)
@@ -9,19 +9,27 @@
 """
 
 from joulemap._core import Error, NoDeviceError, version
+from joulemap.diff import Diff, DiffRow, diff
 from joulemap.machine import Board, Finding, boards, doctor
 from joulemap.model import Learnt, learn_model
-from joulemap.report import Quality, Report, Row, Sum, Totals
+from joulemap.report import Group, Quality, Report, Row, Sum, Totals
+from joulemap.schedule import Action, schedule
 from joulemap.session import Recording, Scope, Session, current_session
+from joulemap.tree import Node
 
 __version__ = version()
 
 __all__ = [
+    "Action",
     "Board",
+    "Diff",
+    "DiffRow",
     "Error",
     "Finding",
+    "Group",
     "Learnt",
     "NoDeviceError",
+    "Node",
     "Quality",
     "Recording",
     "Report",
@@ -33,6 +41,8 @@ __all__ = [
     "__version__",
     "boards",
     "current_session",
+    "diff",
     "doctor",
     "learn_model",
+    "schedule",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from typing import Any
 
 
@@ -17,6 +18,61 @@ def text(what: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{what} is a text, not {value!r} ({type(value).__name__})")
     return value
+
+
+def path(what: str, value: Any) -> str:
+    """Return a path as text.
+
+    Raises
+    ------
+    TypeError
+        If it is none; it names `what`.
+    """
+    try:
+        return os.fsdecode(value)
+    except TypeError:
+        raise TypeError(f"{what} is a path, not {value!r} ({type(value).__name__})") from None
+
+
+def flag(what: str, value: Any) -> bool:
+    """Return `value` if it is True or False.
+
+    Raises
+    ------
+    TypeError
+        If not; it names `what`.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{what} is True or False, not {value!r} ({type(value).__name__})")
+    return value
+
+
+def gpu(what: str, value: Any) -> tuple[int, bool]:
+    """Return the index of a GPU, and whether it is CUDA's.
+
+    Parameters
+    ----------
+    what : str
+        Name of the argument.
+    value : int, str or torch.device
+        A number: the index of `joulemap list` and nvidia-smi. "cuda:1": CUDA's, after CUDA_VISIBLE_DEVICES; "cuda" is
+        "cuda:0".
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none of these; they name `what`.
+    """
+    if isinstance(getattr(value, "type", None), str) and hasattr(value, "index"):  # a torch.device
+        value = str(value)
+    if isinstance(value, str):
+        kind, _, index = value.partition(":")
+        if kind != "cuda" or not (index.isdecimal() or value == "cuda"):
+            raise ValueError(f'{what} is the index of a GPU, as 0 or "cuda:0", not {value!r}')
+        return int(index or 0), True
+    if isinstance(value, bool):
+        raise TypeError(f"{what} is the index of a GPU, not {value!r} (bool)")
+    return whole(what, value, 2**31 - 1), False
 
 
 def whole(what: str, value: Any, most: int = 2**63 - 1) -> int:

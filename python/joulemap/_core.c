@@ -43,10 +43,21 @@ static PyObject *row_keys(void)
     return core_dict_take(items, JM_BY_COUNT);
 }
 
+/* What is recorded of a process: jm_tracing. */
+static PyObject *tracings(void)
+{
+    const core_item items[] = {{"off", PyLong_FromLong(JM_TRACING_OFF)},
+                               {"warm", PyLong_FromLong(JM_TRACING_WARM)},
+                               {"on", PyLong_FromLong(JM_TRACING_ON)}};
+    return core_dict_take(items, sizeof items / sizeof *items);
+}
+
 static int constants_add(PyObject *module)
 {
     if (core_constant_add(module, "SPAN_KINDS", span_kinds()) < 0) return -1;
     if (core_constant_add(module, "BY", row_keys()) < 0) return -1;
+    if (core_constant_add(module, "PER", core_per()) < 0) return -1;
+    if (core_constant_add(module, "TRACING", tracings()) < 0) return -1;
     return core_report_fields_add(module);
 }
 
@@ -86,7 +97,7 @@ static int module_exec(PyObject *module)
     if (PyModule_AddObjectRef(module, "Error", state->error) < 0 ||
         PyModule_AddObjectRef(module, "NoDeviceError", state->no_device_error) < 0)
         return -1;
-    PyType_Spec *specs[] = {&core_span_spec, &core_run_spec, &core_recording_spec};
+    PyType_Spec *specs[] = {&core_span_spec, &core_run_spec, &core_recording_spec, &core_diff_spec};
     for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
         PyObject *type = type_add(module, specs[i]);
         if (!type) return -1;

@@ -12,7 +12,7 @@ typedef struct core_state {
     PyTypeObject *report_type;
 } core_state;
 
-extern PyType_Spec core_span_spec, core_run_spec, core_recording_spec, core_report_spec;
+extern PyType_Spec core_span_spec, core_run_spec, core_recording_spec, core_report_spec, core_diff_spec;
 
 /* Raise `err` as joulemap.Error with status, code, call and hint; always NULL. */
 PyObject *core_raise(const core_state *state, const jm_error *err);
@@ -48,6 +48,15 @@ void core_object_free(PyObject *self);
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs);
 
+/* The report behind a Python object of ours; NULL with an exception if it is none. */
+const jm_report *core_report_of(const core_state *state, PyObject *object);
+
+/* (energy_j, low_j, high_j) */
+PyObject *core_sum(const jm_sum *sum);
+
+/* A text that the core made (freed here), or the error in its place. `object` is one of ours. */
+PyObject *core_view_take(PyObject *object, jm_status status, char *text, const jm_error *err);
+
 /* The module's ROW_FIELDS, TOTALS_FIELDS and QUALITY_FIELDS. */
 int core_report_fields_add(PyObject *module);
 
@@ -58,6 +67,7 @@ PyObject *core_span_end(PyObject *module, PyObject *span);
 PyObject *core_mark(PyObject *module, PyObject *args);
 PyObject *core_boards(PyObject *module, PyObject *args);
 PyObject *core_findings(PyObject *module, PyObject *args);
+PyObject *core_per(void);
 PyObject *core_learn_model(PyObject *module, PyObject *args);
 
 #endif

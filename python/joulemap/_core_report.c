@@ -1,13 +1,24 @@
 /* Report: rows, totals and notes of a jm_report as Python objects. */
 #include "_core.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct core_report {
     PyObject ob_base;
     jm_report *report;
-    PyObject *owner; /* Run or Recording: lives as long as what was read from it */
+    const jm_recording *recording; /* the owner's */
+    PyObject *owner;               /* Run or Recording: lives as long as what was read from it */
 } core_report;
+
+const jm_report *core_report_of(const core_state *state, PyObject *object)
+{
+    if (PyObject_TypeCheck(object, state->report_type)) return ((core_report *)object)->report;
+    PyErr_SetString(PyExc_TypeError, "not a report of the core");
+    return NULL;
+}
 
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs)
@@ -41,6 +52,7 @@ PyObject *core_report_create(PyObject *owner, jm_recording *recording, const cor
     if (!self) return NULL;
     Py_INCREF(owner);
     self->owner = owner;
+    self->recording = recording;
     jm_error err = {.status = JM_OK};
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_report_create(&self->report, recording, &options, &err);
@@ -155,6 +167,54 @@ static PyObject *report_notes(PyObject *object, PyObject *unused)
     return notes;
 }
 
+static PyObject *number_tuple(const size_t *numbers, size_t count)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < count; i++)
+        if (core_append(list, PyLong_FromSize_t(numbers[i])) < 0) Py_CLEAR(list);
+    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
+}
+
+/* The fields of Group. */
+static PyObject *group_dict(const jm_group *group)
+{
+    const core_item items[] = {
+        {"name", core_text(group->name)},
+        {"path", core_text(group->path)},
+        {"kind", core_text(group->kind)},
+        {"type", core_text(group->type)},
+        {"depth", PyLong_FromLong(group->depth)},
+        {"members", PyLong_FromSize_t(group->members)},
+        {"rows", number_tuple(group->rows, group->members)},
+        {"calls", PyLong_FromLongLong(group->calls)},
+        {"busy_s", PyFloat_FromDouble(group->busy_s)},
+        {"energy_j", core_number(group->energy_j)},
+        {"energy_low_j", core_number(group->energy_low_j)},
+        {"energy_high_j", core_number(group->energy_high_j)},
+        {"power_w", core_number(group->power_w)},
+        {"share", core_number(group->share)},
+        {"provenance", core_text(jm_provenance_text(group->provenance))},
+    };
+    return core_dict_take(items, sizeof items / sizeof *items);
+}
+
+static PyObject *report_groups(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    jm_groups *groups = NULL;
+    jm_error err = {.status = JM_OK};
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_groups_create(&groups, ((core_report *)object)->report, &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < jm_group_count(groups); i++)
+        if (core_append(list, group_dict(jm_group_get(groups, i))) < 0) Py_CLEAR(list);
+    jm_groups_free(groups);
+    return list;
+}
+
 /* What the fields are: (name, key, type, documentation) of each. */
 
 typedef struct field_words {
@@ -193,8 +253,7 @@ int core_report_fields_add(PyObject *module)
                              words_tuple(quality, sizeof quality / sizeof *quality));
 }
 
-/* A view made by the core, or its error. */
-static PyObject *view_take(PyObject *object, jm_status status, char *text, const jm_error *err)
+PyObject *core_view_take(PyObject *object, jm_status status, char *text, const jm_error *err)
 {
     if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), err);
     PyObject *result = core_text(text);
@@ -217,11 +276,12 @@ static PyObject *report_text(PyObject *object, PyObject *args)
                                    .depth = (uint64_t)depth,
                                    .total = total != 0,
                                    .expand = expand != 0,
-                                   .notes = notes != 0};
+                                   .notes = notes != 0,
+                                   .ask_for_notes = "notes=True"};
     jm_error err = {.status = JM_OK};
     char *text = NULL;
     jm_status status = jm_report_text(((core_report *)object)->report, &shown, &text, &err);
-    return view_take(object, status, text, &err);
+    return core_view_take(object, status, text, &err);
 }
 
 static PyObject *report_json(PyObject *object, PyObject *unused)
@@ -230,7 +290,76 @@ static PyObject *report_json(PyObject *object, PyObject *unused)
     jm_error err = {.status = JM_OK};
     char *text = NULL;
     jm_status status = jm_report_json(((core_report *)object)->report, &text, &err);
-    return view_take(object, status, text, &err);
+    return core_view_take(object, status, text, &err);
+}
+
+static PyObject *report_csv(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    jm_error err = {.status = JM_OK};
+    char *text = NULL;
+    jm_status status = jm_report_csv(((core_report *)object)->report, &text, &err);
+    return core_view_take(object, status, text, &err);
+}
+
+static PyObject *report_fragment(PyObject *object, PyObject *args)
+{
+    Py_ssize_t limit = 0;
+    if (!PyArg_ParseTuple(args, "n:fragment", &limit)) return NULL;
+    jm_error err = {.status = JM_OK};
+    char *text = NULL;
+    jm_status status = jm_report_fragment(((core_report *)object)->report, (size_t)limit, &text, &err);
+    return core_view_take(object, status, text, &err);
+}
+
+/* The report in another argument, or NULL for None; *failed with an exception. */
+static const jm_report *other_report(PyObject *self, PyObject *object, bool *failed)
+{
+    if (object == Py_None) return NULL;
+    if (Py_TYPE(object) == Py_TYPE(self)) return ((core_report *)object)->report;
+    PyErr_SetString(PyExc_TypeError, "kernels and spans are reports or None");
+    *failed = true;
+    return NULL;
+}
+
+static jm_status write_page(const char *path, const jm_page_run *run, jm_error *err)
+{
+    FILE *out = fopen(path, "we");
+    if (out == NULL) {
+        int code = errno;
+        *err = (jm_error){.status = jm_status_of_errno(code), .code = code, .call = "fopen"};
+        snprintf(err->text, sizeof err->text, "cannot write %s: %s", path, strerror(code));
+        return err->status;
+    }
+    jm_status status = jm_page_write(run, out, err);
+    fclose(out); /* written out by then */
+    if (status != JM_OK) remove(path);
+    return status;
+}
+
+static PyObject *report_html(PyObject *object, PyObject *args)
+{
+    core_report *self = (core_report *)object;
+    PyObject *where, *kernels, *spans, *bytes = NULL;
+    const char *name = NULL, *path = NULL;
+    bool failed = false;
+    if (!PyArg_ParseTuple(args, "OzOO:html", &where, &name, &kernels, &spans)) return NULL;
+    jm_page_run run = {
+        .size = sizeof run, .name = name, .recording = self->recording, .report = self->report};
+    run.kernels = other_report(object, kernels, &failed);
+    run.spans = other_report(object, spans, &failed);
+    if (failed || !core_path(where, &bytes, &path)) return NULL;
+    jm_error err = {.status = JM_OK};
+    jm_status status = write_page(path, &run, &err);
+    Py_XDECREF(bytes);
+    if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *report_wants_spans(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(jm_page_wants_spans(((core_report *)object)->report));
 }
 
 /* Numbers of rows out of any sequence of int; NULL with an exception, which no rows at all are not. */
@@ -256,7 +385,7 @@ static size_t *row_numbers(PyObject *sequence, size_t *count)
     return rows;
 }
 
-static PyObject *sum_tuple(const jm_sum *sum)
+PyObject *core_sum(const jm_sum *sum)
 {
     PyObject *list = PyList_New(0);
     const double figures[] = {sum->energy_j, sum->low_j, sum->high_j};
@@ -275,7 +404,7 @@ static PyObject *report_sum_paths(PyObject *object, PyObject *args)
     size_t rows;
     jm_error err = {.status = JM_OK};
     jm_status status = jm_report_sum_paths(((core_report *)object)->report, pattern, &sum, &rows, &err);
-    return status == JM_OK ? sum_tuple(&sum) : core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
+    return status == JM_OK ? core_sum(&sum) : core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
 }
 
 static PyObject *report_sum(PyObject *object, PyObject *sequence)
@@ -288,7 +417,7 @@ static PyObject *report_sum(PyObject *object, PyObject *sequence)
     Py_BEGIN_ALLOW_THREADS status = jm_report_sum(((core_report *)object)->report, rows, count, &sum, &err);
     Py_END_ALLOW_THREADS free(rows);
     if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
-    return sum_tuple(&sum);
+    return core_sum(&sum);
 }
 
 static PyMethodDef report_methods[] = {
@@ -298,6 +427,12 @@ static PyMethodDef report_methods[] = {
     {"notes", report_notes, METH_NOARGS, "notes() -> list[str]: what a reader must know."},
     {"text", report_text, METH_VARARGS, "text(width=0, limit=0) -> str: a table; 0 does not cut."},
     {"json", report_json, METH_NOARGS, "json() -> str"},
+    {"html", report_html, METH_VARARGS, "html(path, name, kernels, spans): write the page of the report."},
+    {"wants_spans", report_wants_spans, METH_NOARGS,
+     "wants_spans() -> bool: a page says more with one by span."},
+    {"fragment", report_fragment, METH_VARARGS, "fragment(limit) -> str: a few lines of HTML."},
+    {"csv", report_csv, METH_NOARGS, "csv() -> str"},
+    {"groups", report_groups, METH_NOARGS, "groups() -> list[dict]: the fields of joulemap.Group."},
     {"sum_paths", report_sum_paths, METH_VARARGS,
      "sum_paths(pattern) -> tuple: energy of rows by path, and its 95 % interval."},
     {"sum", report_sum, METH_O, "sum(rows) -> tuple: energy of rows by number, and its 95 % interval."},

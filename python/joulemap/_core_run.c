@@ -19,8 +19,8 @@ typedef struct core_run {
 
 static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"path",   "sim",           "command",  "overwrite", "kernels",
-                                        "no_cpu", "sampling_only", "counters", NULL};
+    static const char *const names[] = {"path",   "sim",           "command",  "overwrite",        "kernels",
+                                        "no_cpu", "sampling_only", "counters", "kernels_required", NULL};
     PyObject *path_object = NULL;
     PyObject *path_bytes = NULL;
     const char *sim = NULL;
@@ -30,9 +30,10 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int no_cpu = 0;
     int sampling_only = 0;
     double counters = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzppppd:Run", (char **)(uintptr_t)names, &path_object,
-                                     &sim, &command, &overwrite, &kernels, &no_cpu, &sampling_only,
-                                     &counters))
+    int required = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzppppdp:Run", (char **)(uintptr_t)names, &path_object,
+                                     &sim, &command, &overwrite, &kernels, &no_cpu, &sampling_only, &counters,
+                                     &required))
         return NULL;
     jm_run_options options = {.size = sizeof(options),
                               .sim = sim,
@@ -41,7 +42,8 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                               .kernels = kernels != 0,
                               .no_cpu = no_cpu != 0,
                               .sampling_only = sampling_only != 0,
-                              .counters = counters};
+                              .counters = counters,
+                              .kernels_required = required != 0};
     if (!core_path(path_object, &path_bytes, &options.path)) return NULL;
     core_run *self = (core_run *)PyType_GenericAlloc(type, 0);
     if (!self) {
@@ -120,7 +122,44 @@ static PyObject *run_environment(PyObject *object, PyObject *unused)
     return list;
 }
 
-static PyObject *run_report(PyObject *object, PyObject *args, PyObject *kwargs)
+static PyObject *run_trace(PyObject *object, PyObject *args)
+{
+    int tracing = 0;
+    if (!PyArg_ParseTuple(args, "i:trace", &tracing)) return NULL;
+    jm_run *run = run_of(object);
+    if (!run) return NULL;
+    Py_BEGIN_ALLOW_THREADS jm_run_trace(run, (jm_tracing)tracing);
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
+/* Of any recording: a GPU's number in it, by the index that NVML (or CUDA) has for it. */
+static PyObject *board_id_of(PyObject *object, jm_recording *recording, PyObject *args)
+{
+    int index = 0, cuda = 0;
+    if (!PyArg_ParseTuple(args, "i|p:board_id", &index, &cuda)) return NULL;
+    int64_t id = 0;
+    jm_error err = {.status = JM_OK};
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = cuda ? jm_recording_cuda_board_id(recording, index, &id, &err)
+                                         : jm_recording_board_id(recording, index, &id, &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
+    return PyLong_FromLongLong(id);
+}
+
+/* Of any recording: the energy of a stretch of time. */
+static PyObject *energy_of(PyObject *object, jm_recording *recording, PyObject *args)
+{
+    long long from_ns = 0, to_ns = 0, board_id = 0;
+    if (!PyArg_ParseTuple(args, "LL|L:energy", &from_ns, &to_ns, &board_id)) return NULL;
+    jm_sum sum;
+    jm_error err = {.status = JM_OK};
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_recording_energy(recording, board_id, from_ns, to_ns, &sum, &err);
+    Py_END_ALLOW_THREADS return status == JM_OK ? core_sum(&sum) : core_raise(state_of(object), &err);
+}
+
+/* What the run has recorded so far, or NULL with an exception. */
+static jm_recording *run_recording(PyObject *object)
 {
     jm_run *run = run_of(object);
     if (!run) return NULL;
@@ -128,8 +167,27 @@ static PyObject *run_report(PyObject *object, PyObject *args, PyObject *kwargs)
     jm_recording *recording = NULL;
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_run_recording(run, &recording, &err);
-    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
-    return core_report_create(object, recording, state_of(object), args, kwargs);
+    Py_END_ALLOW_THREADS if (status == JM_OK) return recording;
+    core_raise(state_of(object), &err);
+    return NULL;
+}
+
+static PyObject *run_board_id(PyObject *object, PyObject *args)
+{
+    jm_recording *recording = run_recording(object);
+    return recording ? board_id_of(object, recording, args) : NULL;
+}
+
+static PyObject *run_energy(PyObject *object, PyObject *args)
+{
+    jm_recording *recording = run_recording(object);
+    return recording ? energy_of(object, recording, args) : NULL;
+}
+
+static PyObject *run_report(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    jm_recording *recording = run_recording(object);
+    return recording ? core_report_create(object, recording, state_of(object), args, kwargs) : NULL;
 }
 
 static PyObject *run_attached(PyObject *object, void *unused)
@@ -138,6 +196,13 @@ static PyObject *run_attached(PyObject *object, void *unused)
     jm_run *run = run_of(object);
     if (!run) return NULL;
     return PyBool_FromLong(jm_run_attached(run));
+}
+
+static PyObject *run_kernels_missing(PyObject *object, void *unused)
+{
+    (void)unused;
+    jm_run *run = run_of(object);
+    return run ? core_text(jm_run_kernels_missing(run)) : NULL;
 }
 
 static void run_free(PyObject *object)
@@ -158,6 +223,11 @@ static PyMethodDef run_methods[] = {
     {"stop", run_stop, METH_NOARGS, "stop(): last readings, last records."},
     {"environment", run_environment, METH_NOARGS,
      "environment() -> list[str]: the KEY=value texts that a child needs to join."},
+    {"trace", run_trace, METH_VARARGS, "trace(tracing): what is recorded of this process, one of TRACING."},
+    {"board_id", run_board_id, METH_VARARGS,
+     "board_id(index, cuda=False) -> int: a GPU's number in the recording."},
+    {"energy", run_energy, METH_VARARGS,
+     "energy(from_ns, to_ns, board_id=0) -> tuple: joules of that time, and their 95 % interval."},
     {"report", (PyCFunction)(void (*)(void))run_report, METH_VARARGS | METH_KEYWORDS,
      "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None, model=None) -> "
      "Report"},
@@ -166,13 +236,15 @@ static PyMethodDef run_methods[] = {
 
 static PyGetSetDef run_getset[] = {
     {"attached", run_attached, NULL, "True if the run belongs to a parent process.", NULL},
+    {"kernels_missing", run_kernels_missing, NULL,
+     "Why kernels that were asked for are not traced; None if they are.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot run_slots[] = {
-    {Py_tp_doc,
-     (void *)(uintptr_t) "Run(path=None, sim=None, command=None, overwrite=False, kernels=False, "
-                         "no_cpu=False, sampling_only=False, counters=0.0): a run, started or attached to."},
+    {Py_tp_doc, (void *)(uintptr_t) "Run(path=None, sim=None, command=None, overwrite=False, kernels=False, "
+                                    "no_cpu=False, sampling_only=False, counters=0.0, "
+                                    "kernels_required=False): a run, started or attached to."},
     {Py_tp_new, (void *)(uintptr_t)run_new},
     {Py_tp_dealloc, (void *)(uintptr_t)run_free},
     {Py_tp_methods, run_methods},
@@ -243,7 +315,21 @@ static PyObject *recording_damage(PyObject *object, void *unused)
     return core_text(jm_recording_damage(((core_recording *)object)->recording));
 }
 
+static PyObject *recording_board_id(PyObject *object, PyObject *args)
+{
+    return board_id_of(object, ((core_recording *)object)->recording, args);
+}
+
+static PyObject *recording_energy(PyObject *object, PyObject *args)
+{
+    return energy_of(object, ((core_recording *)object)->recording, args);
+}
+
 static PyMethodDef recording_methods[] = {
+    {"energy", recording_energy, METH_VARARGS,
+     "energy(from_ns, to_ns, board_id=0) -> tuple: joules of that time, and their 95 % interval."},
+    {"board_id", recording_board_id, METH_VARARGS,
+     "board_id(index, cuda=False) -> int: a GPU's number in the recording."},
     {"meta", recording_meta, METH_O, "meta(key) -> str | None: a value of the table `meta`."},
     {"report", (PyCFunction)(void (*)(void))recording_report, METH_VARARGS | METH_KEYWORDS,
      "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None, model=None) -> "

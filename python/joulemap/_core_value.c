@@ -61,6 +61,33 @@ void core_object_free(PyObject *self)
     Py_DECREF(type);
 }
 
+/* The core's cures speak to whoever types a command: the same in Python. */
+static const struct {
+    const char *typed, *called;
+} words[] = {
+    {"see --help", "see help(joulemap)"},
+    {"choose another name with -o, or replace it with --force", "choose another path=, or overwrite=True"},
+    {"with -o", "with path="},
+    {"compare with --per run", "compare with per=\"run\""},
+    {"with --board NUMBER", "with gpu="},
+    {"record with --counters", "record with counters=True"},
+    {"the simulated GPU: --sim h200", "the simulated GPU: sim=\"h200\""},
+};
+
+/* `text` (stolen, may be NULL after an error) in Python's words. */
+static PyObject *translate(PyObject *text)
+{
+    for (size_t i = 0; text && i < sizeof words / sizeof *words; i++) {
+        PyObject *typed = core_text(words[i].typed), *called = core_text(words[i].called);
+        PyObject *told = typed && called ? PyUnicode_Replace(text, typed, called, -1) : NULL;
+        Py_XDECREF(typed);
+        Py_XDECREF(called);
+        Py_DECREF(text);
+        text = told;
+    }
+    return text;
+}
+
 static int attribute_put(PyObject *object, const char *name, PyObject *value)
 {
     if (!value) return -1;
@@ -72,8 +99,8 @@ static int attribute_put(PyObject *object, const char *name, PyObject *value)
 PyObject *core_raise(const core_state *state, const jm_error *err)
 {
     PyObject *type = err->status == JM_NO_DEVICE ? state->no_device_error : state->error;
-    PyObject *text = core_text(err->text[0] ? err->text : jm_status_text(err->status));
-    PyObject *hint = core_text(err->hint);
+    PyObject *text = translate(core_text(err->text[0] ? err->text : jm_status_text(err->status)));
+    PyObject *hint = translate(core_text(err->hint));
     PyObject *message = NULL;
     PyObject *error = NULL;
     if (!text || !hint) goto out;
@@ -84,7 +111,7 @@ PyObject *core_raise(const core_state *state, const jm_error *err)
     if (attribute_put(error, "status", core_text(jm_status_name(err->status))) < 0 ||
         attribute_put(error, "code", PyLong_FromLongLong(err->code)) < 0 ||
         attribute_put(error, "call", core_text(err->call)) < 0 ||
-        attribute_put(error, "hint", core_text(err->hint)) < 0)
+        PyObject_SetAttrString(error, "hint", hint) < 0)
         goto out;
     PyErr_SetObject(type, error);
 out:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import TYPE_CHECKING
 
 from joulemap import _arguments, _core
-from joulemap.report import Report, by_number
+from joulemap.report import Report, Sum, by_number
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Reporting:
-    """Gives reports on what `_report_source` returns."""
+    """Gives reports on what `_report_source` returns, and energies out of it."""
 
     def __init__(self) -> None:
         # One at a time: reports share what was read of the recording. A signal's handler may ask for one while
@@ -21,12 +25,40 @@ class Reporting:
         """Return whose rows are reported, complete up to this time; 0: as they can be now."""
         raise NotImplementedError
 
+    def energy(self, from_ns: int, to_ns: int, *, gpu: int | str | torch.device | None = None) -> Sum:
+        """Return the joules of a stretch of time with their 95 % interval, without a report.
+
+        They are a report's total of that time, from the readings around it alone: in a run of days it takes no longer.
+
+        Parameters
+        ----------
+        from_ns, to_ns : int
+            CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds.
+        gpu : int, str or torch.device, optional
+            As in `report`; without it all boards.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is none of the above.
+        Error
+            If there is no such GPU, or the recording cannot be read.
+        """
+        begin = _arguments.whole("from_ns", from_ns)
+        end = _arguments.whole("to_ns", to_ns)
+        if end < begin:
+            raise ValueError(f"to_ns={end} lies before from_ns={begin}")
+        asked = None if gpu is None else _arguments.gpu("gpu", gpu)
+        source = self._report_source(end)
+        with self._lock:
+            return Sum(*source.energy(begin, end, 0 if asked is None else source.board_id(*asked)))
+
     def report(
         self,
         by: str = "layer",
         phase: str | None = None,
         *,
-        board_id: int = 0,
+        gpu: int | str | torch.device | None = None,
         process_id: int = 0,
         from_ns: int = 0,
         to_ns: int = 0,
@@ -41,8 +73,9 @@ class Reporting:
             Key of the rows: "layer", "kernel", "type", "phase", "board" or "span".
         phase : str, optional
             Only what happened inside phases of this name.
-        board_id : int
-            One board of the recording; 0 for all.
+        gpu : int, str or torch.device, optional
+            One GPU: its index as `joulemap list`, nvidia-smi and the rows have it, or CUDA's own after
+            CUDA_VISIBLE_DEVICES as "cuda:1". Without it all boards.
         process_id : int
             One process of the run (`os.getpid()`); 0 for all.
         from_ns, to_ns : int
@@ -63,18 +96,22 @@ class Reporting:
         TypeError, ValueError
             If an argument is none of the above.
         Error
-            If there is no such phase, board or process, or the recording or the beliefs cannot be read.
+            If there is no such phase, GPU or process, or the recording or the beliefs cannot be read.
         """
         by_number(by)
         if phase is not None:
             _arguments.text("phase", phase)
-        board = _arguments.whole("board_id", board_id)
+        asked = None if gpu is None else _arguments.gpu("gpu", gpu)
         process = _arguments.whole("process_id", process_id)
         begin = _arguments.whole("from_ns", from_ns)
         end = _arguments.whole("to_ns", to_ns)
-        given = None if belief is None else os.fspath(belief)
-        worth = None if model is None else os.fspath(model)
+        if end < begin:
+            raise ValueError(f"to_ns={end} lies before from_ns={begin}")
+        given = None if belief is None else _arguments.path("belief", belief)
+        worth = None if model is None else _arguments.path("model", model)
         source = self._report_source(end)
+        with self._lock:
+            board = 0 if asked is None else source.board_id(*asked)
 
         def make(number: int) -> _core.Report:
             with self._lock:

@@ -160,7 +160,7 @@ def main() -> None:
     torch.manual_seed(SEED)
     scale = SCALES[options.device]
     model = Transformer(scale).to(options.device)
-    with Session(kernels=True) as run:
+    with Session() as run:
         run.watch(model)
         with run.phase("train"):
             train(run, model, scale, options.device, 0.85 * options.seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from joulemap import _core
+from joulemap import _arguments, _core
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ def boards(sim: str | None = None) -> list[Board]:
     sim : str, optional
         Profile of the simulated board ("h200"); without it JOULEMAP_SIM decides, else the real ones.
     """
+    if sim is not None:
+        _arguments.text("sim", sim)
     return [Board(**fields) for fields in _core.boards(sim)]
 
 
@@ -82,4 +84,6 @@ def doctor(sim: str | None = None) -> list[Finding]:
     sim : str, optional
         As of `boards`.
     """
+    if sim is not None:
+        _arguments.text("sim", sim)
     return [Finding(**fields) for fields in _core.findings(sim)]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from joulemap import _arguments, _core
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def learn_model(
     phase: str,
     *,
     path: str | os.PathLike[str] | None = None,
-    board_id: int = 0,
+    gpu: int | str | torch.device | None = None,
 ) -> Learnt:
     """Learn what hardware counters are worth from a recording of single kernels in bursts, and keep it.
 
@@ -91,8 +95,8 @@ def learn_model(
     path : path, optional
         File to write. Without it the model is kept by the GPU's UUID, where reports of that GPU find it
         (``$XDG_DATA_HOME/joulemap/models``); one of a simulated board is not written then.
-    board_id : int
-        Number of the board in the recording; 0: the one that has counters.
+    gpu : int, str or torch.device, optional
+        The GPU, as in `Recording.report`; without it the one that has counters.
 
     Returns
     -------
@@ -102,10 +106,13 @@ def learn_model(
     Raises
     ------
     Error
-        status "NOT_FOUND": no such file, phase, board, counters or sensor; "BAD_DATA": they tell too little; "IO":
+        status "NOT_FOUND": no such file, phase, GPU, counters or sensor; "BAD_DATA": they tell too little; "IO":
         the model cannot be written.
     TypeError, ValueError
-        If `phase` is no text or `board_id` no number of a board.
+        If an argument is none of these.
     """
-    number = _arguments.whole("board_id", board_id)
-    return Learnt(**_core.learn_model(recording_path, _arguments.text("phase", phase), path, number))
+    recording = _arguments.path("recording_path", recording_path)
+    kept = None if path is None else _arguments.path("path", path)
+    _arguments.text("phase", phase)
+    number = 0 if gpu is None else _core.Recording(recording).board_id(*_arguments.gpu("gpu", gpu))
+    return Learnt(**_core.learn_model(recording, phase, kept, number))

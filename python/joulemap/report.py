@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, make_dataclass
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, make_dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from joulemap import _core
+from joulemap import _arguments, _core, _parquet
+from joulemap.tree import Node, grow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +60,58 @@ class Sum(NamedTuple):
     energy_high_j: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Equal layers taken together, as the table shows them; by other keys than the layer each row is one.
+
+    Attributes
+    ----------
+    name : str
+        "blocks.*" of layers that differ in their number.
+    path : str
+        "blocks.*.attn"; of one row its own.
+    kind, type : str
+        As of a row.
+    depth : int
+        Depth in the tree of groups, from 0.
+    members : int
+        How many rows.
+    rows : tuple of int
+        Which of `Report.rows`.
+    calls : int
+        Of all members; so is what follows.
+    busy_s : float
+        Seconds that their kernels took.
+    energy_j, energy_low_j, energy_high_j : float or None
+        Joules with all children, and the 95 % interval of the sum; None where not known. Of very many groups of several
+        rows the smallest have no interval.
+    power_w, share : float or None
+        Watts while busy; part of the total.
+    provenance : str
+        The worst of them.
+    """
+
+    name: str
+    path: str
+    kind: str
+    type: str
+    depth: int
+    members: int
+    rows: tuple[int, ...]
+    calls: int
+    busy_s: float
+    energy_j: float | None
+    energy_low_j: float | None
+    energy_high_j: float | None
+    power_w: float | None
+    share: float | None
+    provenance: str
+
+
+# What rows may be sorted by beside the names of their fields.
+_SORT_KEYS = {"energy": "energy_j", "self": "energy_self_j", "power": "power_w", "time": "busy_s"}
+
+
 def by_number(by: str) -> int:
     """Return the core's number of a key of rows; ValueError lists the known ones."""
     number = _core.BY.get(by) if isinstance(by, str) else None
@@ -65,11 +120,14 @@ def by_number(by: str) -> int:
     return number
 
 
+_ROWS_IN_A_NOTEBOOK = 20
+
+
 class Report:
     """Rows, totals and notes of a recording, or of a part of it.
 
     Made by `Session.report` and `Recording.report`. Another key of rows
-    than its own is computed when it is first asked for.
+    than its own is computed when it is first asked for. Iterating gives the rows.
     """
 
     def __init__(self, make: Callable[[int], _core.Report], by: str) -> None:
@@ -115,6 +173,56 @@ class Report:
         """Sentences that a reader must know: losses, gaps, throttling, the sensor used."""
         return self._core(None).notes()
 
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __bool__(self) -> bool:
+        return True  # also without rows
+
+    def sorted(self, key: str | Callable[[Row], Any] = "energy", *, reverse: bool = True) -> list[Row]:
+        """Return the rows in another order, the largest first; those of which the key is not known come last.
+
+        Parameters
+        ----------
+        key : str or callable
+            "energy", "self" (without children), "share", "power", "time", "calls" or another field of `Row`; or what
+            takes a `Row` and gives what to sort by (None: not known).
+        reverse : bool
+            False: the smallest first.
+
+        Raises
+        ------
+        ValueError
+            If `key` is no field.
+        """
+        if callable(key):
+            of = key
+        else:
+            field = _SORT_KEYS.get(key, key) if isinstance(key, str) else key
+            if field not in Row.__dataclass_fields__:
+                known = ", ".join([*_SORT_KEYS, *Row.__dataclass_fields__])
+                raise ValueError(f"key={key!r} is not known: use one of {known}")
+
+            def of(row: Row) -> Any:
+                return getattr(row, field)
+
+        keyed = [(of(row), row) for row in self.rows]
+        known_rows = sorted(((at, row) for at, row in keyed if at is not None), key=lambda pair: pair[0])
+        if reverse:
+            known_rows.reverse()
+        return [row for _, row in known_rows] + [row for at, row in keyed if at is None]
+
+    def tree(self, by: str | None = None) -> Node:
+        """Return the rows as a tree: the root above all of them, with `.children`, each with its `.row`."""
+        return grow([Row(*fields) for fields in self._core(by).rows()])
+
+    def groups(self, by: str | None = None) -> list[Group]:
+        """Return the rows with equal layers taken together, as the table shows them, each sum with its interval."""
+        return [Group(**fields) for fields in self._core(by).groups()]
+
     def sum(self, of: str | Callable[[Row], bool]) -> Sum:
         """Return the energy of some rows together, each with all below it, nothing counted twice.
 
@@ -128,6 +236,8 @@ class Report:
         ------
         Error
             No row's path matches the pattern.
+        TypeError
+            If `of` is neither a text nor callable.
 
         Examples
         --------
@@ -136,6 +246,8 @@ class Report:
         """
         if isinstance(of, str):
             return Sum(*self._core(None).sum_paths(of))
+        if not callable(of):
+            raise TypeError(f"of is a pattern of paths or what takes a Row, not {of!r} ({type(of).__name__})")
         return Sum(*self._core(None).sum([number for number, row in enumerate(self.rows) if of(row)]))
 
     def table(
@@ -168,7 +280,14 @@ class Report:
         notes : bool
             Show all notes, and how the fit went; otherwise only what nobody may overlook.
         """
-        return self._core(by).text(width, limit, depth, total, expand, notes)
+        return self._core(by).text(
+            _arguments.whole("width", width, 2**31 - 1),
+            _arguments.whole("limit", limit),
+            _arguments.whole("depth", depth),
+            _arguments.flag("total", total),
+            _arguments.flag("expand", expand),
+            _arguments.flag("notes", notes),
+        )
 
     def to_json(self, by: str | None = None) -> str:
         """Return the JSON text that `joulemap report --json` prints."""
@@ -178,6 +297,45 @@ class Report:
         """Return `to_json` as a dict."""
         result: dict[str, Any] = json.loads(self.to_json(by))
         return result
+
+    def to_html(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
+        """Write the page of the report: one HTML file that a browser opens without a network.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+        name : str, optional
+            What the run is called on the page.
+
+        Raises
+        ------
+        Error
+            If this is a report by span, the file cannot be written, or joulemap was built without the page.
+        """
+        core = self._core(None)
+        kernels = None if self._by == "kernel" else self._core("kernel")
+        spans = self._core("span") if core.wants_spans() else None
+        core.html(os.fspath(path), name, kernels, spans)
+
+    def _repr_html_(self) -> str:
+        return self._core(None).fragment(_ROWS_IN_A_NOTEBOOK)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None, by: str | None = None) -> str | None:
+        """Write the rows as CSV, as `joulemap export --format csv` does: a column a field of `Row`, units in names.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; without it the text is returned.
+        by : str, optional
+            Key of the rows; that of the report if not given.
+        """
+        text = self._core(by).csv()
+        if path is None:
+            return text
+        Path(_arguments.path("path", path)).write_text(text, encoding="utf-8", newline="")
+        return None
 
     def dataframe(self, by: str | None = None) -> pd.DataFrame:
         """Return the rows as a pandas DataFrame, one column a field of `Row`.
@@ -191,6 +349,26 @@ class Report:
         rows = [asdict(Row(*fields)) for fields in self._core(by).rows()]
         frame: pd.DataFrame = pandas.DataFrame(rows, columns=list(Row.__dataclass_fields__))
         return frame
+
+    def to_parquet(self, path: str | os.PathLike[str], by: str | None = None) -> None:
+        """Write the rows as an Apache Parquet file, one column a field of `Row`.
+
+        A column's metadata have its description and, where it has one, its unit; those of the file have, under
+        `joulemap`, the JSON of `to_dict` without its rows: version, totals, quality, notes.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; written anew.
+        by : str, optional
+            Key of the rows; that of the report if not given.
+
+        Raises
+        ------
+        ImportError
+            Without pyarrow.
+        """
+        _parquet.write(path, self._core(by).rows(), self.to_dict(by))
 
     def __str__(self) -> str:
         return self.table()

@@ -12,20 +12,24 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from joulemap import _arguments, _core
 from joulemap._reporting import Reporting
 from joulemap._threads import unwind
+from joulemap.schedule import Stepper
 
 if TYPE_CHECKING:
+    import torch
     from typing_extensions import Self
 
-    from joulemap.report import Report
+    from joulemap.report import Report, Sum
     from joulemap.torch import Watch
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+ScopeT = TypeVar("ScopeT", bound="Scope")
 
 FLUSH_TIMEOUT_S = 10.0
 _MAX_TIMEOUT_S = 1e6
@@ -42,7 +46,8 @@ class Scope(_core.Span):
     """A phase, epoch, step or window of a session.
 
     Use it as a context manager, as a decorator (each call is a span of its own), or through
-    `begin` and `end`. Outside a run it does nothing.
+    `begin` and `end`. Outside a run it does nothing. `energy_j` and `report` are of its last begin to its end, or to
+    now, while it is open.
 
     Attributes
     ----------
@@ -64,10 +69,7 @@ class Scope(_core.Span):
 
     def __call__(self, function: FunctionT) -> FunctionT:
         """Decorate a function, plain or async."""
-
-        def another() -> Scope:
-            return self._session._scope(self.kind, str(self.name), self.samples, self._type)
-
+        another = self._another
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -84,17 +86,89 @@ class Scope(_core.Span):
 
         return call  # type: ignore[return-value]
 
+    def _another(self) -> Scope:
+        """Return a scope of its own for a call of a decorated function."""
+        return self._session._scope(self.kind, str(self.name), self.samples, self._type)
+
+    def _time_ns(self) -> tuple[int, int]:
+        if self.start_ns is None:
+            raise RuntimeError(f"{self.name!r} has not begun: nothing to report")
+        return self.start_ns, self.end_ns or time.monotonic_ns()
+
     def report(self, by: str = "layer") -> Report:
-        """Report on the time between its last begin and end (or now, while it is open).
+        """Report on its time.
 
         Parameters
         ----------
         by : str
             Key of the rows, as in `Session.report`.
         """
+        from_ns, to_ns = self._time_ns()
+        return self._session.report(by, from_ns=from_ns, to_ns=to_ns)
+
+    def energy(self, *, gpu: int | str | torch.device | None = None) -> Sum:
+        """Return the joules of its time with their 95 % interval, without a report.
+
+        They come from the readings around it alone. Asked at once it waits for the sensors' next readings, some 0.1 s.
+
+        Parameters
+        ----------
+        gpu : int, str or torch.device, optional
+            One GPU, as in `Session.report`; without it all boards.
+        """
+        from_ns, to_ns = self._time_ns()
+        return self._session.energy(from_ns, to_ns, gpu=gpu)
+
+    @property
+    def energy_j(self) -> float | None:
+        """Joules of all boards in its time, as `energy` gives them; None: no sensor tells."""
+        return self.energy().energy_j
+
+    def __repr__(self) -> str:
         if self.start_ns is None:
-            raise RuntimeError(f"{self.name!r} has not begun: nothing to report")
-        return self._session.report(by, from_ns=self.start_ns, to_ns=self.end_ns or time.monotonic_ns())
+            state = "not begun"
+        elif self.end_ns is None:
+            state = "open"
+        else:
+            state = f"{1e-9 * (self.end_ns - self.start_ns):.6g} s"
+        return f"<joulemap.Scope {_WORDS[self.kind].split()[-1]} {self.name!r}: {state}>"
+
+
+class _ScheduledStep(Scope):
+    """A step of a session with a schedule: begun when it is asked for; a `with` block ends it earlier."""
+
+    __slots__ = ("entered",)
+    entered: bool
+
+    def __enter__(self) -> Self:
+        self.entered = True
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        self.entered = False
+        super().__exit__(exc_type, exc, traceback)
+
+    def _another(self) -> Scope:
+        return self._session.step(self.samples, str(self.name))
+
+
+def _kernels_asked(kernels: Any) -> bool | str:
+    if not isinstance(kernels, bool) and kernels != "auto":
+        raise ValueError(f'kernels is "auto", True or False, not {kernels!r}')
+    answer: bool | str = kernels
+    return answer
+
+
+def _callable_or_none(what: str, value: Any) -> Any:
+    if value is not None and not callable(value):
+        raise TypeError(f"{what} is callable, not {value!r} ({type(value).__name__})")
+    return value
 
 
 def _counters_asked(counters: bool | float | None) -> float:
@@ -116,10 +190,18 @@ class Session(Reporting):
     ----------
     path : path, optional
         Recording file, written as the run goes; in memory without it.
-    kernels : bool
-        Trace kernels of this process through CUPTI. Without CUDA the spans alone are the timeline.
+    kernels : "auto", True or False
+        Trace kernels of this process through CUPTI. "auto" does where CUDA and CUPTI are there and no other profiler of
+        this process uses them; else the spans alone are the timeline, and a note of the report says why. True fails
+        there. A simulated board runs no kernels: with "auto" none are looked for. Under `joulemap record` it is the
+        recorder's.
     sim : str, optional
         Profile of the simulated board ("h200"); without it JOULEMAP_SIM decides, else the real boards.
+    schedule : callable, optional
+        Trace only at times: what `joulemap.schedule` or `torch.profiler.schedule` gives. `step` then moves it on, and
+        reports are of the windows. Sensors are read all of the time: rows by board have the energy of the whole run.
+    on_window_ready : callable, optional
+        Is called with the session at the end of each window; `window_ns` says when that was.
     overwrite : bool
         Replace an existing file.
     cpu : bool
@@ -130,14 +212,16 @@ class Session(Reporting):
 
     Raises
     ------
+    TypeError, ValueError
+        If an argument is none of these.
     NoDeviceError
         On start, if there is no board at all and none is simulated.
     Error
-        On start, if the file exists or cannot be written.
+        On start, if the file exists or cannot be written, or kernels cannot be traced and `kernels` is True.
 
     Examples
     --------
-    >>> with joulemap.Session(kernels=True) as run:  # doctest: +SKIP
+    >>> with joulemap.Session() as run:  # doctest: +SKIP
     ...     run.watch(model)
     ...     for x, y in loader:
     ...         with run.step(samples=len(x)):
@@ -148,9 +232,11 @@ class Session(Reporting):
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
-        kernels: bool = False,
+        kernels: bool | Literal["auto"] = "auto",
         sim: str | None = None,
         *,
+        schedule: Callable[[int], Any] | None = None,
+        on_window_ready: Callable[[Session], object] | None = None,
         overwrite: bool = False,
         cpu: bool = True,
         counters: bool | float | None = None,
@@ -158,11 +244,16 @@ class Session(Reporting):
         super().__init__()
         if sim is not None:
             _arguments.text("sim", sim)
-        self._path = path
-        self._kernels = kernels
+        self._path = None if path is None else _arguments.path("path", path)
+        self._kernels = _kernels_asked(kernels)
         self._sim = sim
-        self._overwrite = overwrite
-        self._cpu = cpu
+        self._schedule = _callable_or_none("schedule", schedule)
+        self._on_window_ready = _callable_or_none("on_window_ready", on_window_ready)
+        if on_window_ready is not None and schedule is None:
+            raise ValueError("on_window_ready needs a schedule: without one there are no windows")
+        self._stepper: Stepper | None = None
+        self._overwrite = _arguments.flag("overwrite", overwrite)
+        self._cpu = _arguments.flag("cpu", cpu)
         self._counters = _counters_asked(counters)
         self._run: _core.Run | None = None
         self._running = False
@@ -185,7 +276,8 @@ class Session(Reporting):
                 self._path,
                 self._sim,
                 overwrite=self._overwrite,
-                kernels=self._kernels,
+                kernels=self._kernels is True or (self._kernels == "auto" and not self._is_simulated()),
+                kernels_required=self._kernels is True,
                 no_cpu=not self._cpu,
                 counters=self._counters,
             )
@@ -199,7 +291,18 @@ class Session(Reporting):
                 RuntimeWarning,
                 stacklevel=2,
             )
+        if self._schedule is not None:
+            self._stepper = Stepper(self, self._run, self._schedule, self._on_window_ready)
+            try:
+                self._stepper.start(self._scheduled_step())
+            except BaseException:
+                self._stepper = None
+                self.stop()
+                raise
         return self
+
+    def _is_simulated(self) -> bool:
+        return bool(os.environ.get("JOULEMAP_SIM") if self._sim is None else self._sim)
 
     def stop(self) -> None:
         """Unwatch all models, take the last readings, close the file. Reports can still be made."""
@@ -208,10 +311,14 @@ class Session(Reporting):
         self._running = False
         atexit.unregister(self._stop_at_exit)
         try:
-            self.unwatch()
-            unwind(KeyboardInterrupt)  # whatever this thread has left open
-            with self._lock:
-                self._run.stop()
+            try:
+                if self._stepper is not None:
+                    self._stepper.finish()
+            finally:
+                self.unwatch()
+                unwind(KeyboardInterrupt)  # whatever this thread has left open
+                with self._lock:
+                    self._run.stop()
         finally:
             with _current.lock:
                 if _current.session is self:
@@ -247,6 +354,16 @@ class Session(Reporting):
         """True if the recorder is a parent process (`joulemap record`)."""
         return self._started().attached
 
+    @property
+    def kernels_missing(self) -> str | None:
+        """Why kernels of this process are not traced; None if they are, or nobody asked."""
+        return self._started().kernels_missing
+
+    @property
+    def window_ns(self) -> tuple[int, int] | None:
+        """Begin and end of the last window of the schedule, CLOCK_MONOTONIC nanoseconds: for `report`."""
+        return None if self._stepper is None else self._stepper.window_ns
+
     def environment(self) -> dict[str, str]:
         """Return the variables that a child process needs to join this run."""
         return dict(entry.split("=", 1) for entry in self._started().environment())
@@ -256,11 +373,24 @@ class Session(Reporting):
             raise RuntimeError("this Session has not started: use it in `with`, or call start()")
         return self._run
 
+    def __repr__(self) -> str:
+        state = "running" if self._running else "not started" if self._run is None else "stopped"
+        where = "in memory" if self._path is None else repr(self._path)
+        return f"<joulemap.Session {where}: {state}>"
+
+    def _scheduled_step(self, samples: int = 0, name: str = "step") -> _ScheduledStep:
+        scope = self._make_scope(_ScheduledStep, _STEP, name, samples)
+        scope.entered = False
+        return scope
+
     def _scope(self, kind: int, name: str, samples: int = 0, type_text: str = "") -> Scope:
+        return self._make_scope(Scope, kind, name, samples, type_text)
+
+    def _make_scope(self, make: type[ScopeT], kind: int, name: str, samples: int, type_text: str = "") -> ScopeT:
         # The core also takes the number of a name: 3 would stand for whatever was named third.
         name = _arguments.text(f"the name of {_WORDS[kind]}", name)
         number = _core.intern(_arguments.text("a type", type_text)) if type_text != "" else 0
-        scope = Scope(kind, name, number, _arguments.whole("samples", samples, _MAX_SAMPLES))
+        scope = make(kind, name, number, _arguments.whole("samples", samples, _MAX_SAMPLES))
         scope._session = self
         scope._type = type_text
         return scope
@@ -317,6 +447,10 @@ class Session(Reporting):
     def step(self, samples: int = 0, name: str = "step") -> Scope:
         """Mark one step.
 
+        In a session with a schedule this ends the step before and begins the next one at once, as `step` of
+        torch.profiler does: `run.step()` at the end of each step will do, and a `with` block ends a step earlier.
+        Step 0 begins with the session.
+
         Parameters
         ----------
         samples : int
@@ -325,7 +459,9 @@ class Session(Reporting):
         name : str
             What `report("span")` calls it; other reports add all steps up.
         """
-        return self._scope(_STEP, name, samples)
+        if self._stepper is None or not self._running or self._stepper.is_inside:
+            return self._scope(_STEP, name, samples)
+        return self._stepper.next(self._scheduled_step(samples, name))
 
     def window(self, name: str, *, type: str = "") -> Scope:
         """Mark any snippet whose joules are wanted; its `report()` gives them.
@@ -342,7 +478,12 @@ class Session(Reporting):
 
     def mark(self, name: str, **meta: Any) -> None:
         """Note a named instant, with values that JSON can hold; TypeError if it cannot."""
-        _core.mark(_arguments.text("the name of a mark", name), json.dumps(meta) if meta else None)
+        _arguments.text("the name of a mark", name)
+        try:
+            values = json.dumps(meta) if meta else None
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"a value of the mark {name!r} is nothing that JSON can hold: {error}") from None
+        _core.mark(name, values)
 
     # ---- what came out ----
 
@@ -381,7 +522,7 @@ class Session(Reporting):
 
 
 class Recording(Reporting):
-    """A recording file, open for reading.
+    """A recording file, open for reading: until `close`, or the end of its `with` block.
 
     Parameters
     ----------
@@ -396,21 +537,63 @@ class Recording(Reporting):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__()
-        self._recording = _core.Recording(path)
+        self._path = _arguments.path("path", path)
+        self._recording: _core.Recording | None = _core.Recording(self._path)
+
+    def close(self) -> None:
+        """Let go of the file. Reports that were made stay, with all their keys; a second call does nothing."""
+        with self._lock:
+            self._recording = None
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._recording is None
+
+    def __enter__(self) -> Self:
+        self._open()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _open(self) -> _core.Recording:
+        recording = self._recording
+        if recording is None:
+            raise ValueError(f"the recording {self._path!r} is closed: open it again")
+        return recording
+
+    @property
+    def path(self) -> str:
+        """Where it is, as given."""
+        return self._path
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending: what `diff` calls the run."""
+        return Path(self.path).name.removesuffix(".joulemap")
+
+    def __repr__(self) -> str:
+        return f"<joulemap.Recording {self.path!r}: {'closed' if self.closed else 'open'}>"
 
     @property
     def damage(self) -> str | None:
         """What is missing of a file that was cut short; None if it is whole."""
         with self._lock:
-            return self._recording.damage
+            return self._open().damage
 
     def meta(self, key: str) -> str | None:
         """Return a value of the recording's table `meta`, None if it has none."""
         with self._lock:
-            return self._recording.meta(_arguments.text("key", key))
+            return self._open().meta(_arguments.text("key", key))
 
     def _report_source(self, until_ns: int) -> _core.Recording:
-        return self._recording
+        return self._open()
 
 
 class _Current:

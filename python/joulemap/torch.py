@@ -46,6 +46,8 @@ _FLAGS = "_forward_pre_hooks_with_kwargs"
 _GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks"
 _COMPILED = "torch.compile: "  # begins the name of a mark: src/attribute/verdict/no_layer.h
 
+_MOST = 1e9  # of any number that is given
+
 _span_begin = _core.span_begin
 _span_end = _core.span_end
 _graph_task = torch._C._current_graph_task_id
@@ -245,6 +247,7 @@ class Watch:
 
     def __init__(self, model: nn.Module, root: str, prefix: str) -> None:
         self.active = True
+        self._root = root
         self._layers: list[Layer] = []
         self._warned = False
         self._told: set[str] = set()  # paths of modules that are compiled
@@ -265,6 +268,10 @@ class Watch:
     def __len__(self) -> int:
         """Return the number of watched modules."""
         return len(self._layers)
+
+    def __repr__(self) -> str:
+        state = f"{len(self)} layers" if self.active else "removed"
+        return f"<joulemap.torch.Watch {self._root!r}: {state}>"
 
     def add_compiled(self, outer: nn.Module, inner: Layer) -> Layer:
         """Let what torch.compile made of a watched module speak for it."""
@@ -395,9 +402,13 @@ def isolate(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"isolate() takes a torch.nn.Module, not a {type(model).__name__}")
-    for what, value in (("seconds", seconds), ("precision", precision), ("clock_mhz", clock_mhz)):
-        if value is not None and not value > 0:
-            raise ValueError(f"{what} is a number above 0, not {value!r}")
+    _arguments.real("seconds", seconds, 0, _MOST)
+    _arguments.real("precision", precision, 0, _MOST)
+    if clock_mhz is not None:
+        _arguments.real("clock_mhz", clock_mhz, 0, _MOST)
+    _arguments.flag("backward", backward)
+    _arguments.flag("progress", progress)
+    _arguments.whole("seed", seed)
     from joulemap.isolation import layers as isolation
 
     return isolation.isolate(

@@ -9,6 +9,7 @@
 #include "attribute/fit/clock_scale.h"
 #include "attribute/fit/split.h"
 #include "attribute/lost.h"
+#include "attribute/traced.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 
@@ -84,7 +85,21 @@ static jm_status find_learn_windows(jm__attribution *a, jm_error *err)
     bool fine = jm__windows_add(&a->learn, a->run.from_ns, a->run.to_ns) &&
                 jm__windows_add_all(&a->learn, &a->windows);
     jm__windows_normalise(&a->learn);
+    fine = fine && jm__windows_subtract(&a->learn, &a->untraced);
     return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
+}
+
+/* Of time that was not traced nobody knows whose its joules are. */
+static jm_status leave_untraced_out(jm__attribution *a, jm_error *err)
+{
+    if (a->options.by == JM_BY_BOARD) return JM_OK;
+    size_t asked_for = a->windows.count;
+    if (!jm__untraced_find(&a->untraced, a->dataset) || !jm__windows_subtract(&a->windows, &a->untraced))
+        return jm__no_memory(err, "jm__attribution_begin");
+    if (asked_for == 0 || a->windows.count > 0) return JM_OK;
+    jm__fail(err, JM_NOT_FOUND, 0, NULL,
+             "nothing of this time was traced, so nobody knows whose its joules are");
+    return jm__hint(err, JM_NOT_FOUND, "rows by board have the energy of all of it");
 }
 
 static jm_status find_windows(jm__attribution *a, jm_error *err)
@@ -106,7 +121,7 @@ static jm_status find_windows(jm__attribution *a, jm_error *err)
     if (!found) return no_such_phase(d, o->phase, err);
     jm__windows_normalise(&a->windows);
     if (o->from_ns != 0 || o->to_ns != 0) jm__windows_clip(&a->windows, o->from_ns, o->to_ns);
-    return JM_OK;
+    return leave_untraced_out(a, err);
 }
 
 jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows)
@@ -140,6 +155,10 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     }
     part->work->wanted = jm__board_is_fitted(part->board);
     part->work->report = &part->windows;
+    if (!jm__windows_add_all(&part->steady, &part->windows))
+        return jm__no_memory(err, "jm__attribution_begin");
+    jm__windows_clip(&part->steady, a->steps.steady.from_ns, a->steps.steady.to_ns);
+    part->work->steady = &part->steady;
     part->work->learn = &part->learn;
     part->work->from_ns = range.from_ns;
     part->work->to_ns = range.to_ns;
@@ -162,6 +181,7 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     JM_TRY(jm__span_index_init(&a->spans, dataset, err));
     JM_TRY(find_windows(a, err));
     JM_TRY(find_learn_windows(a, err));
+    JM_TRY(jm__steps_find(&a->steps, &a->spans, &a->windows, options->process_id, err));
     for (size_t b = 0; b < dataset->board_count; b++)
         if (a->boards[b].wanted && jm__board_is_fitted(a->boards[b].board))
             JM_TRY(jm__counted_model(a, &a->boards[b], err));
@@ -281,6 +301,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .pieces = &part->work->pieces,
         .learn = &part->learn,
         .report = &part->windows,
+        .unknown = &a->untraced,
         .split = &part->work->columns,
         .total = part->total,
     };
@@ -321,6 +342,7 @@ void jm__attribution_free(jm__attribution *a)
         jm__board_part *part = &a->boards[b];
         jm__vec_free(&part->lost);
         jm__vec_free(&part->windows);
+        jm__vec_free(&part->steady);
         jm__vec_free(&part->learn);
         jm__sampler_draw_free(&part->sampler);
         jm__board_readings_free(part);
@@ -332,6 +354,7 @@ void jm__attribution_free(jm__attribution *a)
     jm__span_index_free(&a->spans);
     jm__work_free(&a->work);
     jm__vec_free(&a->windows);
+    jm__vec_free(&a->untraced);
     jm__vec_free(&a->learn);
     *a = (jm__attribution){0};
 }

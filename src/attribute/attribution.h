@@ -5,6 +5,7 @@
 #include "attribute/beliefs/source.h"
 #include "attribute/counters/sampler_draw.h"
 #include "attribute/fit/fit.h"
+#include "attribute/steps.h"
 #include "attribute/work/work.h"
 #include "model/board_model.h"
 #include <joulemap/report.h>
@@ -16,6 +17,7 @@ typedef struct jm__board_part {
     jm__windows lost;         /* time in which the board did not answer: nothing is known of it */
     jm__windows learn;        /* the run, less that: what powers are learnt from */
     jm__windows windows;      /* of the report, less that */
+    jm__windows steady;       /* those of them in which steps are steady */
     jm__board_work *work;     /* what it did; no columns if it is not fitted or not wanted */
     size_t first_column;      /* in the numbering over all boards */
     const jm_sensor *sensor;  /* of the fit; NULL: none */
@@ -47,9 +49,11 @@ typedef struct jm__attribution {
     jm_report_options options;
     jm__span_index spans;
     jm__work_set work;
-    jm__window run;         /* the whole of it */
-    jm__windows learn;      /* the same, and what is asked for beyond it */
-    jm__windows windows;    /* of the report */
+    jm__window run;       /* the whole of it */
+    jm__windows learn;    /* the same, and what is asked for beyond it */
+    jm__windows windows;  /* of the report */
+    jm__windows untraced; /* in none of them, but for reports by board, which need no trace */
+    jm__steps steps;
     jm__board_part *boards; /* [dataset->board_count] */
     size_t columns;         /* of all boards together */
 } jm__attribution;

@@ -31,6 +31,9 @@ static const int64_t reasons_reach_ns = JM_NS_PER_S / 2;
 /* A limit is read every five seconds, and is what somebody set. */
 static const int64_t limit_reach_ns = INT64_MAX / 4;
 
+/* A temperature is read once in some seconds, and changes as slowly. */
+static const int64_t temperature_reach_ns = 10 * JM_NS_PER_S;
+
 /* Told one reading after the other: each speaks of the time nearer to it than to its neighbours. */
 typedef void (*taker)(void *sums, double value, double seconds);
 
@@ -72,20 +75,28 @@ typedef struct mean {
     double seconds;
 } mean;
 
-static void take_limit(void *sums, double value, double seconds)
+static void take_mean(void *sums, double value, double seconds)
 {
-    mean *limit = sums;
+    mean *of = sums;
     if (!isfinite(value)) return;
-    limit->weighted += seconds * value;
-    limit->seconds += seconds;
+    of->weighted += seconds * value;
+    of->seconds += seconds;
+}
+
+static double mean_of(const jm__dataset *dataset, const jm__board_part *part, jm__sensor_role role,
+                      int64_t reach_ns)
+{
+    mean of = {0};
+    each_reading(dataset, part, role, reach_ns, take_mean, &of);
+    return of.seconds > 0 ? of.weighted / of.seconds : NAN;
 }
 
 jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_part *part)
 {
-    jm__conditions c = {.power_limit_w = NAN};
-    mean limit = {0};
+    jm__conditions c = {
+        .power_limit_w = mean_of(dataset, part, JM_SENSOR_POWER_LIMIT, limit_reach_ns),
+        .temperature_c = mean_of(dataset, part, JM_SENSOR_TEMPERATURE, temperature_reach_ns),
+    };
     each_reading(dataset, part, JM_SENSOR_THROTTLE, reasons_reach_ns, take_reasons, &c);
-    each_reading(dataset, part, JM_SENSOR_POWER_LIMIT, limit_reach_ns, take_limit, &limit);
-    if (limit.seconds > 0) c.power_limit_w = limit.weighted / limit.seconds;
     return c;
 }

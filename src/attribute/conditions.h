@@ -11,6 +11,7 @@ typedef struct jm__conditions {
     double throttled_s;          /* of that */
     double reason_s[JM_REASONS]; /* of that: by bit */
     double power_limit_w;        /* mean by time; NAN: not recorded */
+    double temperature_c;        /* likewise */
 } jm__conditions;
 
 jm__conditions jm__conditions_of(const jm__dataset *dataset, const jm__board_part *part);

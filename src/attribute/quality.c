@@ -49,7 +49,7 @@ static double mean_of(const mean *m)
 /* Over all boards asked for: the clock by busy time, the limit one board as much as the other. */
 static void take_conditions(jm_report_quality *figures, const jm__attribution *a)
 {
-    mean throttled = {0}, clock = {0}, limit = {0};
+    mean throttled = {0}, clock = {0}, limit = {0}, temperature = {0};
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         const jm__board_part *part = &a->boards[b];
         if (!part->wanted) continue;
@@ -57,12 +57,14 @@ static void take_conditions(jm_report_quality *figures, const jm__attribution *a
         throttled.weighted += conditions.throttled_s;
         throttled.weight += conditions.told_s;
         mean_add(&limit, conditions.power_limit_w, 1);
+        mean_add(&temperature, conditions.temperature_c, 1);
         for (size_t k = 0; part->clock_mhz != NULL && k < part->work->columns.class_columns; k++)
             mean_add(&clock, part->clock_mhz[k], part->work->seconds[k]);
     }
     figures->throttled_share = mean_of(&throttled);
     figures->clock_mhz = mean_of(&clock);
     figures->power_limit_w = mean_of(&limit);
+    figures->temperature_c = mean_of(&temperature);
 }
 
 static jm_status name_sensors(jm__quality *quality, const jm__attribution *a, jm_error *err)

@@ -160,6 +160,11 @@ const jm__dataset *jm__report_dataset(const jm_report *report)
     return report->attribution.dataset;
 }
 
+const jm__windows *jm__report_windows(const jm_report *report)
+{
+    return &report->attribution.windows;
+}
+
 size_t jm__report_row_span(const jm_report *report, size_t row)
 {
     size_t node = report->rows.nodes.items[row];
@@ -237,6 +242,16 @@ static const char *const provenance_texts[JM_PROVENANCE_COUNT] = {
 const char *jm_by_text(jm_by by)
 {
     return (unsigned)by < JM_BY_COUNT ? by_texts[by] : "";
+}
+
+const char *jm_sort_text(jm_sort sort)
+{
+    static const char *const texts[JM_SORT_COUNT] = {
+#define X(name, text) text,
+        JM_SORT_MAP(X)
+#undef X
+    };
+    return (unsigned)sort < JM_SORT_COUNT ? texts[sort] : "";
 }
 
 const char *jm_provenance_text(jm_provenance provenance)

@@ -56,4 +56,8 @@ int cli_output_finish(int code);
 /* Columns of the terminal behind `fd`: COLUMNS, else what it says; 80 where there is none. */
 int cli_terminal_width(int fd);
 
+/* Does the terminal behind `fd` show colours, and does nobody mind (NO_COLOR; CLICOLOR_FORCE: in any case)?
+ */
+bool cli_has_colour(int fd);
+
 #endif

@@ -114,7 +114,9 @@ static int show(const demo *this)
     if (jm_report_create(&report, recording, &options, &err) != JM_OK) {
         code = cli_fail(this->args, &err);
     } else {
-        const jm_text_options shown = {.size = sizeof shown, .width = cli_terminal_width(STDOUT_FILENO)};
+        const jm_text_options shown = {.size = sizeof shown,
+                                       .width = cli_terminal_width(STDOUT_FILENO),
+                                       .ask_for_notes = "`joulemap report --notes` on its recording"};
         if (jm_report_text(report, &shown, &text, &err) == JM_OK) {
             cli_progress(NULL);
             cli_write(text);

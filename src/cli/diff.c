@@ -1,5 +1,6 @@
 /* `joulemap diff`: what got dearer from one recording to another, and what nobody can tell. */
 #include "cli/args.h"
+#include "cli/page.h"
 #include "cli/view.h"
 
 #include <limits.h>
@@ -54,46 +55,41 @@ static bool parse_fail_over(const cli_args *args, double *out)
     return false;
 }
 
-/* "base" of "runs/base.joulemap". */
-static void name_run(char *out, size_t size, const char *path)
-{
-    static const char suffix[] = ".joulemap";
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-    size_t length = strlen(name);
-    if (length >= sizeof suffix && strcmp(name + length - (sizeof suffix - 1), suffix) == 0)
-        length -= sizeof suffix - 1;
-    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), name);
-}
-
 static int read_wishes(const cli_args *args, wishes *w)
 {
     *w = (wishes){.options = {.size = sizeof w->options, .per = parse_per(cli_get(args, "--per"))},
                   .limit = USUAL_ROWS};
     if (!cli_get_number(args, "--limit", 0, INT_MAX, &w->limit) || !parse_fail_over(args, &w->fail_over))
         return jm_status_exit_code(JM_USAGE);
-    if (cli_has(args, "--json") && cli_has(args, "--markdown"))
-        return cli_usage_error(args, "\"--json\" and \"--markdown\" exclude each other");
+    if (cli_has(args, "--json") + cli_has(args, "--markdown") + cli_has(args, "--html") > 1)
+        return cli_usage_error(args, "\"--json\", \"--markdown\" and \"--html\" exclude each other");
     for (int r = 0; r < 2; r++)
-        name_run(w->names[r], sizeof w->names[r], cli_operand(args, r));
+        cli_view_name(w->names[r], sizeof w->names[r], cli_operand(args, r));
     bool alike = strcmp(w->names[0], w->names[1]) == 0; /* "A" and "B" say more */
     w->options.name_a = alike ? NULL : w->names[0];
     w->options.name_b = alike ? NULL : w->names[1];
     return CLI_GO_ON;
 }
 
-static int make_report(const cli_args *args, int operand, jm_report **report)
-{
+/* A run that is compared; its recording is open as long as the report. */
+typedef struct compared {
     jm_recording *recording;
+    jm_report *report;
+} compared;
+
+static int make_side(const cli_args *args, int operand, compared *side)
+{
     jm_report_options options;
     jm_error err = {0};
-    int code = cli_view_open(args, operand, &recording, &options);
-    if (code != CLI_GO_ON) return code;
+    int code = cli_view_open(args, operand, &side->recording, &options);
+    if (code != CLI_GO_ON) {
+        side->recording = NULL;
+        return code;
+    }
     cli_progress("fitting power to kernels");
-    if (jm_report_create(report, recording, &options, &err) != JM_OK)
+    if (jm_report_create(&side->report, side->recording, &options, &err) != JM_OK)
         code = cli_error(args, err.status, err.hint, "%s: %s", cli_operand(args, operand), err.text);
-    cli_view_warn_of_damage(args, recording);
-    jm_recording_close(recording);
+    cli_view_warn_of_damage(args, side->recording);
     return code;
 }
 
@@ -132,12 +128,27 @@ static int judge(const cli_args *args, const jm_diff *diff, double threshold)
     return 0;
 }
 
-static int compare(const cli_args *args, const wishes *w, const jm_report *a, const jm_report *b)
+static int write_page(const cli_args *args, const wishes *w, const compared sides[2], const jm_diff *diff)
+{
+    cli_page_run pages[2] = {0};
+    jm_error err = {0};
+    jm_status status = JM_OK;
+    for (int r = 0; r < 2 && status == JM_OK; r++)
+        status = cli_page_run_make(&pages[r], w->names[r], sides[r].recording, sides[r].report, &err);
+    int code = status == JM_OK ? cli_page_write(args, &pages[0], &pages[1], diff) : cli_fail(args, &err);
+    for (int r = 0; r < 2; r++)
+        cli_page_run_free(&pages[r]);
+    return code;
+}
+
+static int compare(const cli_args *args, const wishes *w, const compared sides[2])
 {
     jm_diff *diff;
     jm_error err = {0};
-    if (jm_diff_create(&diff, a, b, &w->options, &err) != JM_OK) return cli_fail(args, &err);
-    int code = print_diff(args, diff, (size_t)w->limit);
+    if (jm_diff_create(&diff, sides[0].report, sides[1].report, &w->options, &err) != JM_OK)
+        return cli_fail(args, &err);
+    int code =
+        cli_has(args, "--html") ? write_page(args, w, sides, diff) : print_diff(args, diff, (size_t)w->limit);
     if (code == 0) code = judge(args, diff, w->fail_over);
     jm_diff_free(diff);
     return code;
@@ -146,18 +157,20 @@ static int compare(const cli_args *args, const wishes *w, const jm_report *a, co
 static int run(const cli_args *args)
 {
     wishes w;
-    jm_report *a = NULL, *b = NULL;
+    compared sides[2] = {0};
     int code = read_wishes(args, &w);
-    if (code == CLI_GO_ON) code = make_report(args, 0, &a);
-    if (code == CLI_GO_ON) code = make_report(args, 1, &b);
-    if (code == CLI_GO_ON) code = compare(args, &w, a, b);
-    jm_report_free(a);
-    jm_report_free(b);
+    for (int r = 0; r < 2 && code == CLI_GO_ON; r++)
+        code = make_side(args, r, &sides[r]);
+    if (code == CLI_GO_ON) code = compare(args, &w, sides);
+    for (int r = 0; r < 2; r++) {
+        jm_report_free(sides[r].report);
+        jm_recording_close(sides[r].recording);
+    }
     return code;
 }
 
 static const cli_option options_table[] = {
-    CLI_RUN_VIEW_OPTIONS,
+    CLI_RUN_VIEW_OPTIONS(cli_view_keys + 1),
     {"--per", 0, "UNIT", "what joules are divided by (default: step if both runs have steps, else run)",
      per_choices + 1, false},
     {"--fail-over", 0, "SHARE",
@@ -167,6 +180,7 @@ static const cli_option options_table[] = {
     {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50; JSON is always whole)", NULL, false},
     {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
     {"--markdown", 0, NULL, "print a table for a pull request", NULL, false},
+    CLI_PAGE_OPTION,
     {0},
 };
 
@@ -191,7 +205,8 @@ const cli_verb cli_verb_diff = {
         "\n"
         "  joulemap diff base.joulemap fused.joulemap\n"
         "  joulemap diff base.joulemap fused.joulemap --per step --fail-over 3%\n"
-        "  joulemap diff base.joulemap fused.joulemap --phase train --markdown\n",
+        "  joulemap diff base.joulemap fused.joulemap --phase train --markdown\n"
+        "  joulemap diff base.joulemap fused.joulemap --html diff.html\n",
     .options = options_table,
     .min_operands = 2,
     .max_operands = 2,

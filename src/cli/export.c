@@ -1,78 +1,10 @@
 /* `joulemap export`: all rows of a view in a format for other programs. */
 #include "cli/args.h"
 #include "cli/view.h"
+#include "cli/whole_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-static jm_status fail(jm_error *err, const char *call, const char *path)
-{
-    int code = errno;
-    *err = (jm_error){.status = jm_status_of_errno(code), .code = code};
-    snprintf(err->call, sizeof err->call, "%s", call);
-    snprintf(err->text, sizeof err->text, "cannot write %s: %s", path, strerror(code));
-    return err->status;
-}
-
-/* A file that is there only when it is whole: written under another name in the same folder, then renamed.
- * What is no regular file (a pipe, /dev/stdout) is written as it is. */
-typedef struct whole_file {
-    const char *path;
-    char *temporary; /* NULL: written directly */
-    FILE *stream;
-} whole_file;
-
-static jm_status open_temporary(whole_file *file, jm_error *err)
-{
-    int fd = mkostemp(file->temporary, O_CLOEXEC);
-    if (fd < 0) return fail(err, "mkostemp", file->path);
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(fd, 0666 & ~mask); /* as any new file, not as a secret one */
-    file->stream = fdopen(fd, "w");
-    if (file->stream != NULL) return JM_OK;
-    jm_status status = fail(err, "fdopen", file->path);
-    close(fd);
-    unlink(file->temporary);
-    return status;
-}
-
-static jm_status whole_file_open(whole_file *file, const char *path, jm_error *err)
-{
-    struct stat there;
-    *file = (whole_file){.path = path};
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        file->stream = fopen(path, "we");
-        return file->stream != NULL ? JM_OK : fail(err, "fopen", path);
-    }
-    if (asprintf(&file->temporary, "%s.XXXXXX", path) < 0) {
-        file->temporary = NULL;
-        return fail(err, "malloc", path);
-    }
-    jm_status status = open_temporary(file, err);
-    if (status != JM_OK) {
-        free(file->temporary);
-        file->temporary = NULL;
-    }
-    return status;
-}
-
-/* `status`: how writing went; if not well, what was there before stays. */
-static jm_status whole_file_close(whole_file *file, jm_status status, jm_error *err)
-{
-    if (fclose(file->stream) != 0 && status == JM_OK) status = fail(err, "fclose", file->path);
-    if (file->temporary != NULL) {
-        if (status == JM_OK && rename(file->temporary, file->path) != 0)
-            status = fail(err, "rename", file->path);
-        if (status != JM_OK) unlink(file->temporary);
-        free(file->temporary);
-    }
-    return status;
-}
 
 static int export_to_stdout(const cli_args *args, jm_recording *recording, const jm_report_options *options)
 {
@@ -87,23 +19,34 @@ static int export_to_file(const cli_args *args, jm_recording *recording, const j
                           const char *path)
 {
     jm_error err = {0};
-    whole_file file;
-    jm_status status = whole_file_open(&file, path, &err);
+    cli_whole_file file;
+    jm_status status = cli_whole_file_open(&file, path, &err);
     if (status == JM_OK) {
         status = jm_export(recording, cli_get(args, "--format"), options, file.stream, &err);
-        status = whole_file_close(&file, status, &err);
+        status = cli_whole_file_close(&file, status, &err);
     }
     return status == JM_OK ? 0 : cli_fail(args, &err);
+}
+
+/* Bytes would do to a terminal what nobody wants. */
+static bool refuse_terminal(const cli_args *args)
+{
+    const char *format = cli_get(args, "--format");
+    if (!jm_export_is_binary(format) || !isatty(STDOUT_FILENO)) return false;
+    cli_tell(args, "%s is bytes, not text for a terminal: give a file, -o FILE", format);
+    return true;
 }
 
 static int run(const cli_args *args)
 {
     jm_recording *recording;
     jm_report_options options;
-    int code = cli_view_open(args, 0, &recording, &options);
-    if (code != CLI_GO_ON) return code;
     const char *path = cli_get(args, "--output");
     bool to_stdout = path == NULL || strcmp(path, "-") == 0;
+    if (to_stdout && refuse_terminal(args)) return jm_status_exit_code(JM_USAGE);
+    int code = cli_view_open(args, 0, &recording, &options);
+    if (code != CLI_GO_ON) return code;
+    options.kernels = cli_has(args, "--kernels");
     cli_progress("fitting power to kernels");
     code = to_stdout ? export_to_stdout(args, recording, &options)
                      : export_to_file(args, recording, &options, path);
@@ -121,7 +64,9 @@ static const cli_option options_table[] = {
     {"--format", 'f', "FORMAT", "format of the export", formats + 1, true},
     {"--output", 'o', "FILE", "write to FILE, which appears only when it is whole (default: standard output)",
      NULL, false},
-    CLI_VIEW_OPTIONS,
+    CLI_VIEW_OPTIONS(cli_view_keys + 1),
+    {"--kernels", 0, NULL, "the kernels of a row, each as a row inside it (pprof has them always)", NULL,
+     false},
     {0},
 };
 
@@ -129,15 +74,18 @@ const cli_verb cli_verb_export = {
     .name = "export",
     .usage = "FILE --format FORMAT [options]",
     .summary = "write a recording's rows for other programs",
-    .description = "Writes all rows of a view, with every figure in full. CSV has a header with the unit in "
-                   "each name, and "
-                   "an empty field where there is no figure. JSON is that of `joulemap report --json`. "
-                   "For flame graphs of joules there are folded stacks (flamegraph.pl) and the file of "
-                   "speedscope; chrome is a trace of spans, power and clock for Perfetto. "
-                   "OpenMetrics has a counter a row.\n"
-                   "\n"
-                   "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n"
-                   "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",
+    .description =
+        "Writes all rows of a view, with every figure in full. CSV has a header with the unit in "
+        "each name, and "
+        "an empty field where there is no figure. JSON is that of `joulemap report --json`. "
+        "For flame graphs of joules there are folded stacks (flamegraph.pl) and the file of "
+        "speedscope; perfetto (and chrome, the same as JSON) is a trace of spans, "
+        "kernels, power, clock and hardware counters; pprof has joules and time by layer and kernel, "
+        "hatchet a tree for Hatchet. "
+        "OpenMetrics has a counter a row.\n"
+        "\n"
+        "  joulemap export gpt.joulemap --format csv --by kernel -o kernels.csv\n"
+        "  joulemap export gpt.joulemap --format folded | flamegraph.pl --countname uJ >gpt.svg\n",
     .options = options_table,
     .min_operands = 1,
     .max_operands = 1,

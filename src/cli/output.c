@@ -46,6 +46,15 @@ int cli_output_finish(int code)
     return code != 0 ? code : jm_status_exit_code(JM_IO);
 }
 
+/* As other tools have it: https://no-color.org, https://bixense.com/clicolors */
+bool cli_has_colour(int fd)
+{
+    const char *no = getenv("NO_COLOR"), *forced = getenv("CLICOLOR_FORCE"), *terminal = getenv("TERM");
+    if (no != NULL && no[0] != '\0') return false;
+    if (forced != NULL && strcmp(forced, "0") != 0) return true;
+    return isatty(fd) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+}
+
 int cli_terminal_width(int fd)
 {
     enum { NARROWEST = 40, USUAL = 80, WIDEST = 1000 };

@@ -2,13 +2,26 @@
 #include "cli/args.h"
 #include "cli/energy.h"
 #include "cli/json.h"
+#include "cli/page.h"
 #include "cli/view.h"
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { USUAL_ROWS = 25 }; /* a screen */
+
+static const char by_keys[] =
+#define X(name, text) "|" text
+    JM_BY_MAP(X) "|time";
+#undef X
+
+static bool is_by_time(const cli_args *args)
+{
+    const char *by = cli_get(args, "--by");
+    return by != NULL && strcmp(by, "time") == 0;
+}
 
 static json_t *sum_json(const jm_report *report, const char *pattern, size_t rows, const jm_sum *sum)
 {
@@ -37,12 +50,22 @@ static int print_sum(const cli_args *args, const jm_report *report, const char *
     return 0;
 }
 
+static jm_status make_text(const cli_args *args, const jm_report *report, const jm_text_options *shown,
+                           char **text, jm_error *err)
+{
+    enum { BINS = 1000 };
+    bool json = cli_has(args, "--json");
+    if (is_by_time(args))
+        return json ? jm_report_power_json(report, BINS, text, err)
+                    : jm_report_power_text(report, shown, text, err);
+    return json ? jm_report_json(report, text, err) : jm_report_text(report, shown, text, err);
+}
+
 static int print_report(const cli_args *args, const jm_report *report, const jm_text_options *shown)
 {
     char *text = NULL;
     jm_error err = {0};
-    jm_status status = cli_has(args, "--json") ? jm_report_json(report, &text, &err)
-                                               : jm_report_text(report, shown, &text, &err);
+    jm_status status = make_text(args, report, shown, &text, &err);
     if (status != JM_OK) return cli_fail(args, &err);
     cli_progress(NULL);
     cli_write(text);
@@ -50,29 +73,93 @@ static int print_report(const cli_args *args, const jm_report *report, const jm_
     return 0;
 }
 
-static int run(const cli_args *args)
+static int write_page(const cli_args *args, jm_recording *recording, const jm_report *report)
+{
+    char name[64];
+    cli_page_run page;
+    jm_error err = {0};
+    cli_view_name(name, sizeof name, cli_operand(args, 0));
+    int code = cli_page_run_make(&page, name, recording, report, &err) == JM_OK
+                   ? cli_page_write(args, &page, NULL, NULL)
+                   : cli_fail(args, &err);
+    cli_page_run_free(&page);
+    return code;
+}
+
+/* One of the things that a report can come as. */
+static int show(const cli_args *args, jm_recording *recording, const jm_report *report,
+                const jm_text_options *shown)
+{
+    const char *pattern = cli_get(args, "--sum");
+    if (pattern != NULL) return print_sum(args, report, pattern);
+    if (cli_has(args, "--html")) return write_page(args, recording, report);
+    return print_report(args, report, shown);
+}
+
+static const char sort_texts[] =
+#define X(name, text) "|" text
+    JM_SORT_MAP(X);
+#undef X
+
+static jm_sort parse_sort(const char *text)
+{
+    int sort = 0;
+    while (text != NULL && sort < JM_SORT_COUNT - 1 && strcmp(jm_sort_text((jm_sort)sort), text) != 0)
+        sort++;
+    return (jm_sort)sort; /* the table of options lets nothing else through */
+}
+
+/* A kernel by name, or by the number that a table shows beside names that look alike. */
+static void take_kernel(jm_text_options *shown, const char *kernel)
+{
+    const char *digits = kernel + (kernel[0] == '#');
+    if (digits[0] == '\0' || digits[strspn(digits, "0123456789")] != '\0')
+        shown->match = kernel;
+    else
+        shown->row = strtoull(digits, NULL, 10);
+}
+
+static int read_shown(const cli_args *args, jm_text_options *shown)
 {
     long long limit = USUAL_ROWS, depth = 0;
+    const char *kernel = cli_get(args, "--kernel");
     if (!cli_get_number(args, "--limit", 0, INT_MAX, &limit)) return jm_status_exit_code(JM_USAGE);
     if (!cli_get_number(args, "--depth", 1, INT_MAX, &depth)) return jm_status_exit_code(JM_USAGE);
-    const jm_text_options shown = {.size = sizeof shown,
-                                   .width = cli_has(args, "--wide") ? 0 : cli_terminal_width(STDOUT_FILENO),
-                                   .limit = (uint64_t)limit,
-                                   .depth = (uint64_t)depth,
-                                   .total = cli_has(args, "--total"),
-                                   .expand = cli_has(args, "--expand"),
-                                   .notes = cli_has(args, "--notes")};
+    if (kernel != NULL && (cli_has(args, "--layer") || cli_has(args, "--by")))
+        return cli_usage_error(args, "--kernel shows kernels, so there is no place for --layer or --by");
+    if (cli_has(args, "--html") && (cli_has(args, "--json") || cli_has(args, "--sum") || is_by_time(args)))
+        return cli_usage_error(args, "\"--html\" excludes \"--json\", \"--sum\" and \"--by time\"");
+    *shown = (jm_text_options){.size = sizeof *shown,
+                               .width = cli_has(args, "--wide") ? 0 : cli_terminal_width(STDOUT_FILENO),
+                               .limit = (uint64_t)limit,
+                               .depth = (uint64_t)depth,
+                               .total = cli_has(args, "--total"),
+                               .expand = cli_has(args, "--expand"),
+                               .notes = cli_has(args, "--notes"),
+                               .ask_for_notes = "--notes",
+                               .colour = cli_has_colour(STDOUT_FILENO),
+                               .sort = parse_sort(cli_get(args, "--sort")),
+                               .match = cli_get(args, "--layer")};
+    if (kernel != NULL) take_kernel(shown, kernel);
+    return CLI_GO_ON;
+}
+
+static int run(const cli_args *args)
+{
+    jm_text_options shown;
     jm_recording *recording;
     jm_report_options options;
-    int code = cli_view_open(args, 0, &recording, &options);
+    int code = read_shown(args, &shown);
+    if (code == CLI_GO_ON) code = cli_view_open(args, 0, &recording, &options);
     if (code != CLI_GO_ON) return code;
+    if (cli_has(args, "--kernel")) options.by = JM_BY_KERNEL;
+    if (is_by_time(args)) options.by = JM_BY_BOARD; /* its rows are the fewest */
 
     cli_progress("fitting power to kernels");
     jm_report *report;
     jm_error err = {0};
     if (jm_report_create(&report, recording, &options, &err) == JM_OK) {
-        const char *pattern = cli_get(args, "--sum");
-        code = pattern != NULL ? print_sum(args, report, pattern) : print_report(args, report, &shown);
+        code = show(args, recording, report, &shown);
         jm_report_free(report);
     } else {
         code = cli_fail(args, &err);
@@ -82,11 +169,16 @@ static int run(const cli_args *args)
 }
 
 static const cli_option options_table[] = {
-    CLI_VIEW_OPTIONS,
+    CLI_VIEW_OPTIONS(by_keys + 1),
     {"--limit", 'n', "N",
      "only N rows, the top and those that took most, 0: all (default: 25; JSON is always whole)", NULL,
      false},
     {"--depth", 0, "N", "only N levels of rows in each other (default: all)", NULL, false},
+    {"--sort", 0, "KEY", "order of the rows in a row, the largest first (default: as they ran)",
+     sort_texts + 1, false},
+    {"--layer", 0, "PATTERN", "only these rows and what is in them: `attn`, the end of a path, or '*.attn.*'",
+     NULL, false},
+    {"--kernel", 0, "NAME", "only kernels with this in their name, or of this number ([#4])", NULL, false},
     {"--total", 0, NULL, "joules of the run, where a table would show those of a step", NULL, false},
     {"--expand", 'e', NULL, "equal layers one by one, which otherwise share a row", NULL, false},
     {"--sum", 's', "PATTERN", "one figure for all rows whose path matches, such as '*.self_attn'", NULL,
@@ -94,6 +186,7 @@ static const cli_option options_table[] = {
     {"--wide", 'w', NULL, "cut no name, leave out no column", NULL, false},
     {"--notes", 0, NULL, "all notes, and how the fit went", NULL, false},
     {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
+    CLI_PAGE_OPTION,
     {0},
 };
 
@@ -118,6 +211,7 @@ const cli_verb cli_verb_report = {
         "  joulemap report gpt.joulemap\n"
         "  joulemap report gpt.joulemap --by kernel --phase train --limit 20\n"
         "  joulemap report gpt.joulemap --sum '*.attn'\n"
+        "  joulemap report gpt.joulemap --html gpt.html\n"
         "  joulemap report gpt.joulemap --json | jq '.rows[] | [.path, .energy_j]'\n",
     .options = options_table,
     .min_operands = 1,

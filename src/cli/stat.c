@@ -1,98 +1,86 @@
 /* `joulemap stat`: run a command and say what it took. */
-#include "cli/child.h"
-#include "cli/energy.h"
 #include "cli/json.h"
+#include "cli/repeat.h"
+#include "cli/stat_run.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+enum { MOST_RUNS = 10000 };
 
 #define FLUSH_TIMEOUT_MS 5000 /* a recorder commits twice a second: that late, it stands still */
 
 static const cli_option options[] = {
+    {"--repeat", 'r', "N", "run it N times, and say what they take together", NULL, false},
     {"--json", 0, NULL, "print a JSON object on stdout", NULL, false},
     CLI_SIM_OPTION,
     {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
     {NULL, 0, NULL, NULL, NULL, false},
 };
 
-/* The rest is idle time and the like: shares of the boards, not boards. */
-static bool is_board(const jm_row *row)
-{
-    return row->depth == 0 && (strcmp(row->kind, "gpu") == 0 || strcmp(row->kind, "cpu") == 0);
-}
+/* The command, once or several times, while the boards are read. */
+typedef struct session {
+    const cli_args *args;
+    jm_run *run;
+    cli_child *children; /* [wanted] */
+    size_t wanted;
+    size_t count;  /* that ran */
+    int exit_code; /* of the last one, or why it could not be started */
+} session;
 
-/* ---- text: on stderr, as the command's own results are on stdout */
-
-static void print_text(const jm_report *report, const cli_child *child)
+/* False if a command could not be started, which is said. One that fails is the last. */
+static bool run_all(session *s)
 {
-    double duration_s = (double)(child->end_ns - child->start_ns) / 1e9;
-    const jm_report_totals *totals = jm_report_totals_get(report);
-    fprintf(stderr, "%.2f s, ", duration_s);
-    cli_energy_print_total(stderr, totals, duration_s);
-    fputc('\n', stderr);
-    for (size_t i = 0; i < jm_report_row_count(report); i++) {
-        const jm_row *row = jm_report_row(report, i);
-        if (!is_board(row)) continue;
-        cli_words("  %-24s ", row->name);
-        cli_energy_print(stderr, row->energy_j, row->energy_low_j, row->energy_high_j, totals->duration_s);
-        fputc('\n', stderr);
-    }
-    for (size_t i = 0; i < jm_report_note_count(report); i++) /* `report` tells all of them */
-        if (jm_report_note_is_essential(report, i)) {
-            cli_words("  note: %s", jm_report_note(report, i));
-            fputc('\n', stderr);
+    jm_error err;
+    while (s->count < s->wanted && s->exit_code == 0) {
+        cli_child *child = &s->children[s->count];
+        if (cli_child_start(child, cli_command(s->args), jm_run_environment(s->run), &err) != JM_OK) {
+            cli_fail(s->args, &err);
+            s->exit_code = child->exit_code;
+            return false;
         }
+        cli_child_wait(child);
+        s->exit_code = child->exit_code;
+        s->count++;
+    }
+    return true;
 }
 
-/* ---- JSON */
-
-static json_t *board_json(const jm_row *row, double duration_s)
+static int print_runs(const session *s, const cli_stat_run *runs)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", row->name, "kind", row->kind, "path",
-                     row->path, "boards", row->boards, "energy_j", cli_json_number(row->energy_j),
-                     "energy_low_j", cli_json_number(row->energy_low_j), "energy_high_j",
-                     cli_json_number(row->energy_high_j), "power_w",
-                     cli_json_number(row->energy_j / duration_s));
+    size_t whole = s->count - (s->exit_code != 0 ? 1 : 0);
+    if (s->wanted > 1 && whole > 0) return cli_repeat_print(s->args, runs, whole, s->wanted);
+    if (s->wanted > 1) cli_tell(s->args, "the first of %zu runs failed, so there is no other", s->wanted);
+    if (cli_has(s->args, "--json")) return cli_json_write(s->args, cli_stat_run_json(&runs[0]));
+    cli_stat_run_print(&runs[0]);
+    return 0;
 }
 
-static int print_json(const cli_args *args, const jm_report *report, const cli_child *child)
-{
-    double duration_s = (double)(child->end_ns - child->start_ns) / 1e9;
-    const jm_report_totals *totals = jm_report_totals_get(report);
-    json_t *boards = json_array(), *notes = json_array();
-    for (size_t i = 0; i < jm_report_row_count(report); i++)
-        if (is_board(jm_report_row(report, i)))
-            json_array_append_new(boards, board_json(jm_report_row(report, i), totals->duration_s));
-    for (size_t i = 0; i < jm_report_note_count(report); i++)
-        json_array_append_new(notes, json_string(jm_report_note(report, i)));
-    json_t *all = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:b, s:o, s:o}", "duration_s", cli_json_number(duration_s),
-        "energy_j", cli_json_number(totals->total_energy_j), "energy_low_j",
-        cli_json_number(totals->total_low_j), "energy_high_j", cli_json_number(totals->total_high_j),
-        "power_w", cli_json_number(totals->total_energy_j / totals->duration_s), "source",
-        totals->total_source == NULL ? "" : totals->total_source, "exit_code", child->exit_code, "simulated",
-        totals->simulated, "boards", boards, "notes", notes);
-    return cli_json_write(args, all);
-}
-
-/* ---- the run */
-
-static int print_result(const cli_args *args, jm_run *run, const cli_child *child)
+static int print_result(const session *s)
 {
     jm_recording *recording;
-    jm_report *report = NULL;
     jm_error err;
-    jm_status status = jm_run_recording(run, &recording, &err);
-    if (status == JM_OK) status = cli_energy_report(&report, recording, child->start_ns, child->end_ns, &err);
-    if (status != JM_OK) return cli_fail(args, &err);
-    int code = 0;
-    if (cli_has(args, "--json"))
-        code = print_json(args, report, child);
-    else
-        print_text(report, child);
-    jm_report_free(report);
+    cli_stat_run *runs = calloc(s->count, sizeof *runs);
+    if (runs == NULL) return cli_error(s->args, JM_NO_MEMORY, "", "out of memory");
+    jm_status status = jm_run_recording(s->run, &recording, &err);
+    for (size_t i = 0; status == JM_OK && i < s->count; i++)
+        status = cli_stat_run_of(&runs[i], recording, &s->children[i], &err);
+    int code = status == JM_OK ? print_runs(s, runs) : cli_fail(s->args, &err);
+    for (size_t i = 0; i < s->count; i++)
+        cli_stat_run_free(&runs[i]);
+    free(runs);
     return code;
+}
+
+static int measure(session *s)
+{
+    jm_error err;
+    if (!run_all(s) && s->count == 0) return s->exit_code;
+    /* Under another recorder its newest readings are asked for; our own come with the stop. */
+    jm_status status =
+        jm_run_attached(s->run) ? jm_run_flush(s->run, FLUSH_TIMEOUT_MS, &err) : jm_run_stop(s->run, &err);
+    cli_child_release(&s->children[s->count - 1]);
+    int code = status == JM_OK ? print_result(s) : cli_fail(s->args, &err);
+    return s->exit_code != 0 ? s->exit_code : code;
 }
 
 static int run_stat(const cli_args *args)
@@ -101,24 +89,17 @@ static int run_stat(const cli_args *args)
                                   .sim = cli_get(args, "--sim"),
                                   .no_cpu = cli_has(args, "--no-cpu"),
                                   .sampling_only = true};
-    jm_run *run;
-    cli_child child;
+    long long wanted = 1;
     jm_error err;
+    if (!cli_get_number(args, "--repeat", 1, MOST_RUNS, &wanted)) return jm_status_exit_code(JM_USAGE);
+    session s = {.args = args, .wanted = (size_t)wanted};
+    s.children = calloc(s.wanted, sizeof *s.children);
+    if (s.children == NULL) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
     cli_child_prepare();
-    if (jm_run_start(&run, &run_options, &err) != JM_OK) return cli_fail(args, &err);
-    if (cli_child_start(&child, cli_command(args), jm_run_environment(run), &err) != JM_OK) {
-        jm_run_free(run);
-        cli_fail(args, &err);
-        return child.exit_code;
-    }
-    cli_child_wait(&child);
-    /* Under another recorder its newest readings are asked for; our own come with the stop. */
-    jm_status status =
-        jm_run_attached(run) ? jm_run_flush(run, FLUSH_TIMEOUT_MS, &err) : jm_run_stop(run, &err);
-    cli_child_release(&child);
-    int code = status == JM_OK ? print_result(args, run, &child) : cli_fail(args, &err);
-    jm_run_free(run);
-    return child.exit_code != 0 ? child.exit_code : code;
+    int code = jm_run_start(&s.run, &run_options, &err) == JM_OK ? measure(&s) : cli_fail(args, &err);
+    jm_run_free(s.run);
+    free(s.children);
+    return code;
 }
 
 const cli_verb cli_verb_stat = {
@@ -130,9 +111,18 @@ const cli_verb cli_verb_stat = {
         "GPU and, if it can be read, the CPU. Nothing is written to disk. The exit code is COMMAND's.\n\n"
         "The line goes to stderr, as COMMAND's output may go to stdout; with --json an object goes to "
         "stdout.\n\n"
-        "The interval is relative to the GPU's own sensor; how true that sensor is in itself is told in "
+        "With --repeat N it runs N times, and the mean of energy, time and power is told with its 95 % "
+        "interval, by "
+        "the spread of the runs, standard deviation and median. First runs that are not like those after "
+        "them "
+        "(a warm-up) are in no figure; outliers are named, and so is a drift from run to run, as a GPU that "
+        "gets "
+        "warm has it. A run that fails is the last.\n\n"
+        "The interval of a single run is relative to the GPU's own sensor; how true that sensor is in itself "
+        "is told in "
         "docs/accuracy.md.\n\n"
-        "  joulemap stat -- python train.py",
+        "  joulemap stat -- python train.py\n"
+        "  joulemap stat -r 10 -- python train.py",
     .options = options,
     .takes_command = true,
     .run = run_stat,

@@ -4,6 +4,7 @@
 #include "cli/args.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 const char cli_view_keys[] =
@@ -45,4 +46,15 @@ void cli_view_warn_of_damage(const cli_args *args, const jm_recording *recording
 {
     const char *damage = jm_recording_damage(recording);
     if (damage != NULL) cli_tell(args, "%s: %s", cli_operand(args, 0), damage);
+}
+
+void cli_view_name(char *out, size_t size, const char *path)
+{
+    static const char suffix[] = ".joulemap";
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+    size_t length = strlen(name);
+    if (length >= sizeof suffix && strcmp(name + length - (sizeof suffix - 1), suffix) == 0)
+        length -= sizeof suffix - 1;
+    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), name);
 }

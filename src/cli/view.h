@@ -6,16 +6,16 @@
 
 extern const char cli_view_keys[]; /* the texts of JM_BY_MAP, each after a "|" */
 
-/* Their options, for the table of a verb. */
-#define CLI_VIEW_OPTIONS                                                                                     \
-    CLI_RUN_VIEW_OPTIONS,                                                                                    \
+/* Their options, for the table of a verb; `keys`: of --by. */
+#define CLI_VIEW_OPTIONS(keys)                                                                               \
+    CLI_RUN_VIEW_OPTIONS(keys),                                                                              \
     {                                                                                                        \
         "--process", 0, "PID", "only this process of the recording", NULL, false                             \
     }
 
 /* Those that mean the same for any run. */
-#define CLI_RUN_VIEW_OPTIONS                                                                                   \
-    {"--by", 'b', "KEY", "what a row stands for (default: layer)", cli_view_keys + 1, false},                  \
+#define CLI_RUN_VIEW_OPTIONS(keys)                                                                             \
+    {"--by", 'b', "KEY", "what a row stands for (default: layer)", keys, false},                               \
         {"--phase", 'p', "NAME", "only what happened inside phases of this name", NULL, false},                \
         {"--belief", 0, "FILE", "what is known of powers beside the readings: a CSV file", NULL, false},       \
         {"--model", 0,                                                                                         \
@@ -31,5 +31,8 @@ int cli_view_open(const cli_args *args, int operand, jm_recording **recording, j
 
 /* What is damaged of the recording, on stderr: for formats that have no place for it. After it was read. */
 void cli_view_warn_of_damage(const cli_args *args, const jm_recording *recording);
+
+/* The name of a run for people: "base" of "runs/base.joulemap". */
+void cli_view_name(char *out, size_t size, const char *path);
 
 #endif

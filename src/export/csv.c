@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void write_text(FILE *out, const char *text)
@@ -76,18 +77,37 @@ static void write_row(FILE *out, const jm_row *row, const jm_report_totals *tota
     fputc('\n', out);
 }
 
-static jm_status write_csv(jm_recording *recording, const jm_report_options *options, FILE *out,
-                           jm_error *err)
+static void write_rows(FILE *out, const jm_report *report)
 {
-    jm_report *report = NULL;
-    JM_TRY(jm_report_create(&report, recording, options, err));
 #define X(kind, name, key, place, doc) key ","
     fputs(JM_ROW_FIELDS(X) "simulated\n", out);
 #undef X
     for (size_t i = 0; i < jm_report_row_count(report); i++)
         write_row(out, jm_report_row(report, i), jm_report_totals_get(report));
+}
+
+jm_status jm_report_csv(const jm_report *report, char **out, jm_error *err)
+{
+    size_t size = 0;
+    *out = NULL;
+    FILE *text = open_memstream(out, &size);
+    if (text == NULL) return jm__no_memory(err, "jm_report_csv");
+    write_rows(text, report);
+    bool whole = ferror(text) == 0;
+    if (fclose(text) == 0 && whole && *out != NULL) return JM_OK; /* glibc may close well without memory */
+    free(*out);
+    *out = NULL;
+    return jm__no_memory(err, "jm_report_csv");
+}
+
+static jm_status write_csv(jm_recording *recording, const jm_report_options *options, FILE *out,
+                           jm_error *err)
+{
+    jm_report *report = NULL;
+    JM_TRY(jm_report_create(&report, recording, options, err));
+    write_rows(out, report);
     jm_report_free(report);
     return JM_OK;
 }
 
-const jm__export_format jm__export_csv = {"csv", write_csv};
+const jm__export_format jm__export_csv = {"csv", false, write_csv};

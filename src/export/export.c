@@ -11,17 +11,36 @@ static const jm__export_format *const formats[] = {
 #undef X
         NULL};
 
-jm_status jm_export(jm_recording *recording, const char *format, const jm_report_options *options, FILE *out,
+/* 0: all of it is out; else an errno. What failed in an earlier write fails again. */
+static int find_fault(FILE *out)
+{
+    errno = 0;
+    if (ferror(out)) fputc('\n', out);
+    if (fflush(out) == 0 && !ferror(out)) return 0;
+    return errno != 0 ? errno : EIO;
+}
+
+static const jm__export_format *find(const char *name)
+{
+    for (const jm__export_format *const *each = formats; *each != NULL; each++)
+        if (strcmp((*each)->name, name) == 0) return *each;
+    return NULL;
+}
+
+bool jm_export_is_binary(const char *name)
+{
+    const jm__export_format *format = find(name);
+    return format != NULL && format->binary;
+}
+
+jm_status jm_export(jm_recording *recording, const char *name, const jm_report_options *options, FILE *out,
                     jm_error *err)
 {
-    for (const jm__export_format *const *each = formats; *each != NULL; each++) {
-        if (strcmp((*each)->name, format) != 0) continue;
-        JM_TRY((*each)->write(recording, options, out, err));
-        errno = 0;
-        if (fflush(out) == 0 && !ferror(out)) return JM_OK;
-        int code = errno;
-        return jm__fail(err, jm_status_of_errno(code), code, "fwrite", "cannot write the export%s%s",
-                        code != 0 ? ": " : "", code != 0 ? strerror(code) : "");
-    }
-    return jm__fail(err, JM_USAGE, 0, NULL, "there is no export format \"%s\"", format);
+    const jm__export_format *format = find(name);
+    if (format == NULL) return jm__fail(err, JM_USAGE, 0, NULL, "there is no export format \"%s\"", name);
+    JM_TRY(format->write(recording, options, out, err));
+    int code = find_fault(out);
+    if (code == 0) return JM_OK;
+    return jm__fail(err, jm_status_of_errno(code), code, "fwrite", "cannot write the export: %s",
+                    strerror(code));
 }

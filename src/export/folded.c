@@ -53,4 +53,4 @@ static jm_status write_folded(jm_recording *recording, const jm_report_options *
     return status;
 }
 
-const jm__export_format jm__export_folded = {"folded", write_folded};
+const jm__export_format jm__export_folded = {"folded", false, write_folded};

@@ -6,6 +6,7 @@
 
 typedef struct jm__export_format {
     const char *name; /* "csv" */
+    bool binary;      /* bytes, not text: nothing for a terminal */
     /* Write all of it; an error of the stream is the caller's to find. */
     jm_status (*write)(jm_recording *recording, const jm_report_options *options, FILE *out, jm_error *err);
 } jm__export_format;

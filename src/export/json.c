@@ -17,4 +17,4 @@ static jm_status write_json(jm_recording *recording, const jm_report_options *op
     return status;
 }
 
-const jm__export_format jm__export_json = {"json", write_json};
+const jm__export_format jm__export_json = {"json", false, write_json};

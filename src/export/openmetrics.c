@@ -98,4 +98,4 @@ static jm_status write_openmetrics(jm_recording *recording, const jm_report_opti
     return whole ? JM_OK : jm__no_memory(err, "jm_export");
 }
 
-const jm__export_format jm__export_openmetrics = {"openmetrics", write_openmetrics};
+const jm__export_format jm__export_openmetrics = {"openmetrics", false, write_openmetrics};

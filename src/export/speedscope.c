@@ -113,4 +113,4 @@ static jm_status write_speedscope(jm_recording *recording, const jm_report_optio
     return whole ? JM_OK : jm__no_memory(err, "jm_export");
 }
 
-const jm__export_format jm__export_speedscope = {"speedscope", write_speedscope};
+const jm__export_format jm__export_speedscope = {"speedscope", false, write_speedscope};

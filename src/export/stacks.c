@@ -130,11 +130,9 @@ static bool find_frames(jm__stacks *s)
     return fine;
 }
 
-jm_status jm__stacks_make(jm__stacks *s, jm_recording *recording, const jm_report_options *options,
-                          jm_error *err)
+jm_status jm__stacks_of(jm__stacks *s, const jm_report *report, jm_error *err)
 {
-    *s = (jm__stacks){0};
-    JM_TRY(jm_report_create(&s->report, recording, options, err));
+    *s = (jm__stacks){.report = report};
     s->count = jm_report_row_count(s->report);
     s->parent = calloc(s->count + 1, sizeof *s->parent);
     s->frame = calloc(s->count + 1, sizeof *s->frame);
@@ -145,12 +143,26 @@ jm_status jm__stacks_make(jm__stacks *s, jm_recording *recording, const jm_repor
                 s->busy_s != NULL;
     if (fine && find_parents(s) && find_frames(s) && weigh_busy(s) && weigh_energy(s)) return JM_OK;
     jm__stacks_free(s);
-    return jm__no_memory(err, "jm_export");
+    return jm__no_memory(err, "jm__stacks_of");
+}
+
+jm_status jm__stacks_make(jm__stacks *s, jm_recording *recording, const jm_report_options *options,
+                          jm_error *err)
+{
+    jm_report *report;
+    *s = (jm__stacks){0};
+    JM_TRY(jm_report_create(&report, recording, options, err));
+    jm_status status = jm__stacks_of(s, report, err);
+    if (status == JM_OK)
+        s->owned = report;
+    else
+        jm_report_free(report);
+    return status;
 }
 
 void jm__stacks_free(jm__stacks *s)
 {
-    jm_report_free(s->report);
+    jm_report_free(s->owned);
     free(s->parent);
     free(s->frame);
     free(s->says_kind);

@@ -34,6 +34,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static jm__ring ring;
 static jm__names names;
 static _Atomic bool active;
+static bool tracing;    /* while active: kinds are switched on */
+static char fault[512]; /* why it is not active; "": it is */
 
 static uint32_t text_number(const char *text)
 {
@@ -155,14 +157,8 @@ static void disable_all(void)
 
 /* False: what failed is in `call` and `result`. A copy or set that cannot be traced is no reason to go
  * without kernels. */
-static bool enable_all(const char **call, CUptiResult *result)
+static bool enable_kinds(const char **call, CUptiResult *result)
 {
-    *call = "cuptiSetThreadIdType";
-    *result = cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-    if (*result != CUPTI_SUCCESS) return false;
-    *call = "cuptiActivityRegisterCallbacks";
-    *result = cupti.cuptiActivityRegisterCallbacks(on_request, on_complete);
-    if (*result != CUPTI_SUCCESS) return false;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         *call = "cuptiActivityEnable";
         CUptiResult one = cupti.cuptiActivityEnable(kinds[i]);
@@ -179,6 +175,22 @@ static bool enable_all(const char **call, CUptiResult *result)
     *result =
         enable_calls(launch_calls.driver, CUPTI_ACTIVITY_KIND_DRIVER, cupti.cuptiActivityEnableDriverApi);
     return *result == CUPTI_SUCCESS;
+}
+
+static bool enable_all(const char **call, CUptiResult *result)
+{
+    *call = "cuptiSetThreadIdType";
+    *result = cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    if (*result != CUPTI_SUCCESS) return false;
+    *call = "cuptiActivityRegisterCallbacks";
+    *result = cupti.cuptiActivityRegisterCallbacks(on_request, on_complete);
+    return *result == CUPTI_SUCCESS && enable_kinds(call, result);
+}
+
+static void say_failed(char *why, size_t why_size, const char *call, CUptiResult result)
+{
+    snprintf(why, why_size, "CUPTI failed in %s (%d, %s): kernels are not recorded, spans are.", call,
+             (int)result, result_text(result));
 }
 
 /* False with a sentence in `why`. */
@@ -212,8 +224,7 @@ static bool begin(char *why, size_t why_size)
         disable_all();
         cupti.cuptiUnsubscribe(subscriber);
     }
-    snprintf(why, why_size, "CUPTI failed in %s (%d, %s): kernels are not recorded, spans are.", call,
-             (int)result, result_text(result));
+    say_failed(why, why_size, call, result);
     return false;
 }
 
@@ -239,17 +250,18 @@ static int open_ring(const char *run_dir)
 
 int jm__activity_start(const char *run_dir, bool *recording)
 {
-    char why[512] = "";
     *recording = false;
+    fault[0] = '\0';
     int error = open_ring(run_dir);
     if (error != 0) {
         jm__lost_add(JM_LOST_PROGRAMS, 1);
+        snprintf(fault, sizeof fault, "There is no room for kernels in %s: %s.", run_dir, strerror(error));
         return error;
     }
-    *recording = begin(why, sizeof why);
-    active = *recording;
+    *recording = begin(fault, sizeof fault);
+    active = tracing = *recording;
     if (!*recording) {
-        push_note(why);
+        push_note(fault);
         pthread_mutex_lock(&mutex);
         jm__ring_close(&ring, true);
         pthread_mutex_unlock(&mutex);
@@ -294,6 +306,27 @@ void jm__activity_flush(bool forced)
         flushed_ns > atomic_load_explicit(&ring.header->flushed_ns, memory_order_relaxed))
         atomic_store_explicit(&ring.header->flushed_ns, flushed_ns, memory_order_release);
     pthread_mutex_unlock(&mutex);
+}
+
+const char *jm__activity_reason(void)
+{
+    return fault;
+}
+
+void jm__activity_trace(bool on)
+{
+    const char *call = "";
+    CUptiResult result = CUPTI_SUCCESS;
+    if (!active || on == tracing) return;
+    tracing = on;
+    if (on && !enable_kinds(&call, &result)) {
+        char why[512];
+        say_failed(why, sizeof why, call, result);
+        push_note(why);
+    } else if (!on) {
+        jm__activity_flush(false);
+        disable_all();
+    }
 }
 
 void jm__activity_stop(bool exiting)

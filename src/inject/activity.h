@@ -8,6 +8,12 @@
  * kernels are recorded: if not, a note in the ring says why. */
 int jm__activity_start(const char *run_dir, bool *recording);
 
+/* Why the last start does not record kernels, a sentence; "" if it does. */
+const char *jm__activity_reason(void);
+
+/* Switch kinds of records on or off; CUPTI stays taken. What was launched before still comes. */
+void jm__activity_trace(bool on);
+
 /* Bring out what is finished; `forced`: also what is not, at the very end. */
 void jm__activity_flush(bool forced);
 

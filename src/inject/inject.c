@@ -98,6 +98,19 @@ int jm_inject_start(const char *run_dir)
     return result;
 }
 
+const char *jm_inject_reason(void)
+{
+    return jm__activity_reason();
+}
+
+void jm_inject_trace(int on)
+{
+    pthread_mutex_lock(&mutex);
+    if (run_path[0] != '\0') jm__activity_trace(on != 0);
+    pthread_mutex_unlock(&mutex);
+    jm__track_keep(on != 0 ? JM_TRACK_ALL : 0);
+}
+
 void jm_inject_flush(void)
 {
     pthread_mutex_lock(&mutex);

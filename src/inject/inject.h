@@ -18,6 +18,12 @@ enum {
 /* Record kernels and NVTX ranges of this process into `run_dir` from now on (in place of any other). */
 JM_API int jm_inject_start(const char *run_dir);
 
+/* Why the last start gave no kernels, a sentence; "" if it did. */
+JM_API const char *jm_inject_reason(void);
+
+/* Go without kernels and NVTX ranges from now on (0), or with them again. What was launched before comes. */
+JM_API void jm_inject_trace(int on);
+
 /* Bring out what CUPTI has: records of all work that ended before this call. Synchronise the device first. */
 JM_API void jm_inject_flush(void);
 

@@ -112,7 +112,7 @@ static bool walk(jm__gaps *g, const jm__items *items)
     jm__sweep sweep;
     int64_t from_ns = items->items[0].start_ns;
     jm__pieces_begin(&g->pieces, from_ns, SIZE_MAX);
-    jm__sweep_begin(&sweep, &g->pieces, &g->tally, &g->known, &g->known, from_ns);
+    jm__sweep_begin(&sweep, &g->pieces, &g->tally, &g->known, &g->known, &g->known, from_ns);
     bool fine = true;
     for (size_t i = 0; fine && i < items->count; i++)
         fine = jm__sweep_take(&sweep, &items->items[i], items->items[i].class_index, JM__NO_CELL, false,

@@ -2,11 +2,16 @@
 #include "base/strbuf.h"
 #include "recording/recording.h"
 
-static jm_status find(sqlite3 *db, int index, int64_t *id, jm_error *err)
+#include <stdio.h>
+
+/* `column`: of the index. `what`: what people call it. */
+static jm_status find(sqlite3 *db, const char *column, const char *what, int index, int64_t *id,
+                      jm_error *err)
 {
-    static const char sql[] = "SELECT id, board_index FROM boards WHERE backend <> 'rapl' AND board_index "
-                              "NOT NULL ORDER BY board_index";
+    char sql[160];
     sqlite3_stmt *rows;
+    snprintf(sql, sizeof sql, "SELECT id, %s FROM boards WHERE backend <> 'rapl' AND %s NOT NULL ORDER BY %s",
+             column, column, column);
     JM_TRY(jm__database_check_table(db, "boards", NULL, err));
     JM_TRY(jm__database_prepare(db, &rows, sql, NULL, err));
     jm__strbuf others = {0};
@@ -19,18 +24,29 @@ static jm_status find(sqlite3 *db, int index, int64_t *id, jm_error *err)
     sqlite3_finalize(rows);
     jm_status status = JM_OK;
     if (!found) {
-        status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "no GPU %d; this recording has: %s", index,
+        status = jm__fail(err, JM_NOT_FOUND, 0, NULL, "no %s %d; this recording has: %s", what, index,
                           others.length > 0 ? others.text : "none");
     }
     jm__strbuf_free(&others);
     return status;
 }
 
-jm_status jm_recording_board_id(jm_recording *recording, int index, int64_t *id, jm_error *err)
+static jm_status find_in(jm_recording *recording, const char *column, const char *what, int index,
+                         int64_t *id, jm_error *err)
 {
     sqlite3 *db;
     JM_TRY(jm__recording_begin(recording, &db, err));
-    jm_status status = find(db, index, id, err);
+    jm_status status = find(db, column, what, index, id, err);
     jm__recording_end(recording, db);
     return status;
+}
+
+jm_status jm_recording_board_id(jm_recording *recording, int index, int64_t *id, jm_error *err)
+{
+    return find_in(recording, "board_index", "GPU", index, id, err);
+}
+
+jm_status jm_recording_cuda_board_id(jm_recording *recording, int cuda_index, int64_t *id, jm_error *err)
+{
+    return find_in(recording, "cuda_index", "CUDA device", cuda_index, id, err);
 }

@@ -44,6 +44,11 @@ typedef struct jm__dataset {
 /* Read everything but kernels and counters, for which the recording must live as long as the dataset; what a
  * damaged file still gives, with its damage noted in the recording. */
 jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err);
+
+/* The same of boards, sensors and events, and of readings of power and energy with stamps from `from_ns` to
+ * `to_ns` alone; its bounds are 0. A file that is damaged is an error. */
+jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording, int64_t from_ns,
+                                    int64_t to_ns, jm_error *err);
 void jm__dataset_free(jm__dataset *dataset);
 
 /* The process of a row id; NULL if a damaged file lost it. */

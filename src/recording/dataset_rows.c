@@ -206,19 +206,19 @@ static bool take_counter_set(void *context, const void *row)
 }
 
 const jm__taken_table jm__taken_tables[] = {
-    {JM_TABLE_BOARDS, take_board},
-    {JM_TABLE_SENSORS, take_sensor},
-    {JM_TABLE_NAMES, take_name},
-    {JM_TABLE_SPAN_KINDS, take_span_kind},
-    {JM_TABLE_PROCESSES, take_process},
-    {JM_TABLE_SPANS, take_span},
-    {JM_TABLE_KERNEL_CLASSES, take_class},
-    {JM_TABLE_STREAMS, take_stream},
-    {JM_TABLE_READINGS, take_reading},
-    {JM_TABLE_MARKS, take_mark},
-    {JM_TABLE_LOSSES, take_loss},
-    {JM_TABLE_EVENTS, take_event},
-    {JM_TABLE_COUNTER_SETS, take_counter_set},
+    {JM_TABLE_BOARDS, take_board, true},
+    {JM_TABLE_SENSORS, take_sensor, true},
+    {JM_TABLE_NAMES, take_name, false},
+    {JM_TABLE_SPAN_KINDS, take_span_kind, false},
+    {JM_TABLE_PROCESSES, take_process, false},
+    {JM_TABLE_SPANS, take_span, false},
+    {JM_TABLE_KERNEL_CLASSES, take_class, false},
+    {JM_TABLE_STREAMS, take_stream, false},
+    {JM_TABLE_READINGS, take_reading, false},
+    {JM_TABLE_MARKS, take_mark, false},
+    {JM_TABLE_LOSSES, take_loss, false},
+    {JM_TABLE_EVENTS, take_event, true},
+    {JM_TABLE_COUNTER_SETS, take_counter_set, false},
 };
 
 const size_t jm__taken_table_count = sizeof jm__taken_tables / sizeof *jm__taken_tables;

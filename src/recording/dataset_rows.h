@@ -44,6 +44,7 @@ static inline bool jm__time_is_plausible(int64_t t_ns)
 typedef struct jm__taken_table {
     jm__table_id table;
     jm__row_taker take;
+    bool for_readings; /* they are nothing without it */
 } jm__taken_table;
 
 extern const jm__taken_table jm__taken_tables[];

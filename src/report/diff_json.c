@@ -28,11 +28,11 @@ static json_t *row_object(const jm_diff_row *row, bool is_total)
 static json_t *side_object(const jm__diff_side *side)
 {
     const jm_report_quality *quality = jm_report_quality_get(side->report);
-    return json_pack("{so sI so so so so}", "name", jm__json_text(side->name), "units",
-                     (json_int_t)side->units, "clock_mhz", jm__json_real(quality->clock_mhz),
-                     "throttled_share", jm__json_real(quality->throttled_share), "verdict",
-                     jm__json_text(quality->verdict), "verdict_reason",
-                     jm__json_text(quality->verdict_reason));
+    return json_pack("{so sI so so so so so}", "name", jm__json_text(side->name), "units",
+                     (json_int_t)side->units, "clock_mhz", jm__json_real(quality->clock_mhz), "temperature_c",
+                     jm__json_real(quality->temperature_c), "throttled_share",
+                     jm__json_real(quality->throttled_share), "verdict", jm__json_text(quality->verdict),
+                     "verdict_reason", jm__json_text(quality->verdict_reason));
 }
 
 static json_t *rows_array(const jm_diff *diff)

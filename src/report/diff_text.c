@@ -132,13 +132,14 @@ static void add_gpus(jm__strbuf *line, const jm_diff *diff)
         jm__strbuf_format(line, " \302\261%.1f %% of the total.", JM_NORMAL_95 * diff->gain_u * 100);
 }
 
-/* "clock 1965 / 1971 MHz, throttled 12 / 0 % of the time"; "-": not recorded. */
+/* "clock 1965 / 1971 MHz, 61 / 64 C, throttled 12 / 0 % of the time"; "-": not recorded. */
 static void add_conditions(jm__strbuf *line, const jm_report_quality *a, const jm_report_quality *b)
 {
     const struct {
         const char *before, *after;
         double values[2];
     } facts[] = {{" clock ", " MHz", {a->clock_mhz, b->clock_mhz}},
+                 {" ", " \302\260C", {a->temperature_c, b->temperature_c}},
                  {" throttled ", " % of the time", {100 * a->throttled_share, 100 * b->throttled_share}}};
     bool any = false;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {

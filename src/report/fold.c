@@ -176,15 +176,20 @@ static void sum_up(const folder *f, const candidate *items, size_t count, jm_row
     sum->calls = 0;
     sum->busy_s = sum->energy_j = sum->share = 0;
     sum->energy_low_j = sum->energy_high_j = NAN;
+    sum->forward_share = sum->backward_share = 0;
     for (size_t i = 0; i < count; i++) {
         const jm_row *row = row_of(f, items[i].row);
         sum->calls += row->calls;
         sum->busy_s += row->busy_s;
         sum->energy_j += row->energy_j;
         sum->share += row->share;
+        sum->forward_share += row->forward_share * row->energy_j;
+        sum->backward_share += row->backward_share * row->energy_j;
         if (row->provenance > sum->provenance) sum->provenance = row->provenance;
     }
     sum->power_w = sum->busy_s > 0 ? sum->energy_j / sum->busy_s : NAN;
+    sum->forward_share /= sum->energy_j;
+    sum->backward_share /= sum->energy_j;
 }
 
 /* Children of all members, at the end of the pool. */

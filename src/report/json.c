@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "report/json_add.h"
+#include "report/json_summary.h"
 
 #include <joulemap/report.h>
 #include <stdlib.h>
@@ -85,6 +86,46 @@ static bool add_rows(jm__strbuf *out, const jm_report *report)
     return whole;
 }
 
+static json_t *group_object(const jm_group *group)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < group->members; i++)
+        if (!append(&rows, json_integer((json_int_t)group->rows[i]))) break;
+    return json_pack("{so so so so si sI so sI so so so so so so so}", "name", jm__json_text(group->name),
+                     "path", jm__json_text(group->path), "kind", jm__json_text(group->kind), "type",
+                     jm__json_text(group->type), "depth", group->depth, "members", (json_int_t)group->members,
+                     "rows", rows, "calls", (json_int_t)group->calls, "busy_s", jm__json_real(group->busy_s),
+                     "energy_j", jm__json_real(group->energy_j), "energy_low_j",
+                     jm__json_real(group->energy_low_j), "energy_high_j", jm__json_real(group->energy_high_j),
+                     "power_w", jm__json_real(group->power_w), "share", jm__json_real(group->share),
+                     "provenance", jm__json_text(jm_provenance_text(group->provenance)));
+}
+
+static bool add_each_group(jm__strbuf *out, const jm_groups *groups)
+{
+    bool whole = true;
+    for (size_t i = 0; whole && i < jm_group_count(groups); i++) {
+        json_t *group = group_object(jm_group_get(groups, i));
+        jm__strbuf_add(out, i == 0 ? "\n    " : ",\n    ");
+        whole = jm__json_add(out, group, 2);
+        json_decref(group);
+    }
+    return whole;
+}
+
+/* Of rows by layer; by other keys each would be a group of its own. */
+static jm_status add_groups(jm__strbuf *out, const jm_report *report, jm_error *err)
+{
+    if (jm_report_options_get(report)->by != JM_BY_LAYER) return JM_OK;
+    jm_groups *groups = NULL;
+    JM_TRY(jm_groups_create(&groups, report, err));
+    jm__strbuf_add(out, ",\n  \"groups\": [");
+    bool whole = add_each_group(out, groups);
+    jm__strbuf_add(out, jm_group_count(groups) > 0 ? "\n  ]" : "]");
+    jm_groups_free(groups);
+    return whole ? JM_OK : jm__no_memory(err, "jm_report_json");
+}
+
 static json_t *notes_array(const jm_report *report)
 {
     json_t *notes = json_array();
@@ -111,8 +152,7 @@ static bool add_summary(json_t *object, const jm_report *report, unsigned here)
     return whole;
 }
 
-/* All but the rows. */
-static json_t *report_object(const jm_report *report)
+json_t *jm__report_summary(const jm_report *report)
 {
     const jm_report_options *options = jm_report_options_get(report);
     json_t *quality = json_object(), *overhead = json_object();
@@ -130,21 +170,27 @@ static json_t *report_object(const jm_report *report)
     return NULL;
 }
 
-jm_status jm_report_json(const jm_report *report, char **out, jm_error *err)
+static jm_status add_report(jm__strbuf *out, const jm_report *report, jm_error *err)
 {
     static const char end[] = "\n}";
-    json_t *root = report_object(report);
-    jm__strbuf text = {0};
-    bool whole = jm__json_add(&text, root, 0) && !text.failed;
+    json_t *root = jm__report_summary(report);
+    bool whole = jm__json_add(out, root, 0) && !out->failed;
     json_decref(root);
-    if (whole) {
-        text.length -= strlen(end); /* its last member is still to come */
-        jm__strbuf_add(&text, ",\n  \"rows\": ");
-        whole = add_rows(&text, report);
-        jm__strbuf_add(&text, end);
-        jm__strbuf_add(&text, "\n");
-    }
-    *out = whole ? jm__strbuf_take(&text) : NULL;
+    if (!whole) return jm__no_memory(err, "jm_report_json");
+    out->length -= strlen(end); /* its last members are still to come */
+    jm__strbuf_add(out, ",\n  \"rows\": ");
+    if (!add_rows(out, report)) return jm__no_memory(err, "jm_report_json");
+    JM_TRY(add_groups(out, report, err));
+    jm__strbuf_add(out, end);
+    jm__strbuf_add(out, "\n");
+    return JM_OK;
+}
+
+jm_status jm_report_json(const jm_report *report, char **out, jm_error *err)
+{
+    jm__strbuf text = {0};
+    jm_status status = add_report(&text, report, err);
+    *out = status == JM_OK ? jm__strbuf_take(&text) : NULL;
     jm__strbuf_free(&text);
-    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_report_json");
+    return status != JM_OK || *out != NULL ? status : jm__no_memory(err, "jm_report_json");
 }

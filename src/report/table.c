@@ -2,6 +2,7 @@
 #include "report/table.h"
 
 #include "base/utf8.h"
+#include "report/colour.h"
 #include "report/kernel_name.h"
 
 #include <string.h>
@@ -73,8 +74,8 @@ static layout lay_out(const jm__table *table, size_t width)
         at.widths[c] = jm__utf8_columns(table->columns[c].title);
     for (size_t i = 0; i < table->lines.count; i++) {
         const jm__table_line *line = &table->lines.items[i];
-        at.name_width =
-            larger(at.name_width, jm__utf8_columns(line->name) + strlen(line->suffix) + indent_of(line));
+        at.name_width = larger(at.name_width, jm__utf8_columns(line->name) + strlen(line->suffix) +
+                                                  jm__utf8_columns(line->hint) + indent_of(line));
         for (size_t c = 0; c < table->column_count; c++)
             at.widths[c] = larger(at.widths[c], jm__utf8_columns(line->cells[c]));
     }
@@ -178,9 +179,10 @@ static int by_line(const void *left, const void *right)
 
 static size_t name_room(const layout *at, const jm__table_line *line, size_t *indent)
 {
-    /* However deep the tree, half of the room is for the name. */
+    size_t wanted = jm__utf8_columns(line->name) + strlen(line->suffix);
     *indent = indent_of(line);
-    if (*indent > at->name_width / 2) *indent = at->name_width / 2;
+    /* However deep the tree, half of the room is for a name that does not fit. */
+    if (*indent + wanted > at->name_width && *indent > at->name_width / 2) *indent = at->name_width / 2;
     return at->name_width - *indent;
 }
 
@@ -230,11 +232,10 @@ static shown_name *choose_names(const jm__table *table, const layout *at, const 
     return NULL;
 }
 
-static void end_line(jm__strbuf *out)
+static void drop_spaces(jm__strbuf *out)
 {
     while (out->length > 0 && out->text[out->length - 1] == ' ')
         out->text[--out->length] = '\0';
-    jm__strbuf_add(out, "\n");
 }
 
 static void add_cell(jm__strbuf *out, const jm__table_column *column, size_t width, const char *text)
@@ -251,7 +252,34 @@ static void add_cells(jm__strbuf *out, const jm__table *table, const layout *at,
         const char *text = line != NULL ? line->cells[c] : table->columns[c].title;
         if (at->widths[c] > 0) add_cell(out, &table->columns[c], at->widths[c], text);
     }
-    end_line(out);
+    drop_spaces(out);
+}
+
+static void add_line(jm__strbuf *out, const jm__table *table, const layout *at, const jm__table_line *line,
+                     const char *name)
+{
+    size_t indent, room = name_room(at, line, &indent), columns = jm__utf8_columns(name);
+    const char *suffix = room > strlen(line->suffix) ? line->suffix : "";
+    size_t used = columns + strlen(suffix), hint = jm__utf8_columns(line->hint);
+    bool hinted = hint > 0 && used + hint <= room, faint = table->colour && line->faint;
+    if (faint) jm__strbuf_add(out, JM_COLOUR_FAINT);
+    add_spaces(out, indent);
+    jm__strbuf_format(out, "%s%s%s", name, suffix, hinted ? line->hint : "");
+    used += indent + (hinted ? hint : 0);
+    add_spaces(out, at->name_width > used ? at->name_width - used : 0);
+    add_cells(out, table, at, line);
+    if (faint) jm__strbuf_add(out, JM_COLOUR_NONE);
+    jm__strbuf_add(out, "\n");
+}
+
+static void add_head(jm__strbuf *out, const jm__table *table, const layout *at)
+{
+    size_t used = strlen(table->title);
+    if (table->colour) jm__strbuf_add(out, JM_COLOUR_BOLD);
+    jm__strbuf_add(out, table->title);
+    add_spaces(out, at->name_width > used ? at->name_width - used : 0);
+    add_cells(out, table, at, NULL);
+    jm__strbuf_add(out, table->colour ? JM_COLOUR_NONE "\n" : "\n");
 }
 
 void jm__table_print(jm__strbuf *out, const jm__table *table, size_t width)
@@ -259,20 +287,11 @@ void jm__table_print(jm__strbuf *out, const jm__table *table, size_t width)
     layout at = lay_out(table, width);
     short_names names = {0};
     if (!collect_short_names(&names, table)) out->failed = true;
-    jm__strbuf_add(out, table->title);
-    add_spaces(out, at.name_width > strlen(table->title) ? at.name_width - strlen(table->title) : 0);
-    add_cells(out, table, &at, NULL);
+    add_head(out, table, &at);
     shown_name *shown = choose_names(table, &at, &names);
     if (shown == NULL) out->failed = true;
     for (size_t i = 0; i < table->lines.count && shown != NULL; i++) {
-        const jm__table_line *line = &table->lines.items[i];
-        size_t indent, room = name_room(&at, line, &indent);
-        const char *suffix = room > strlen(line->suffix) ? line->suffix : "";
-        add_spaces(out, indent);
-        jm__strbuf_format(out, "%s%s", shown[i].text, suffix);
-        size_t used = indent + jm__utf8_columns(shown[i].text) + strlen(suffix);
-        add_spaces(out, at.name_width > used ? at.name_width - used : 0);
-        add_cells(out, table, &at, line);
+        add_line(out, table, &at, &table->lines.items[i], shown[i].text);
         free(shown[i].text);
     }
     free(shown);

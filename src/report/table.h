@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "report/format.h"
 
-enum { JM_TABLE_COLUMNS = 9 }; /* at most, beside the names */
+enum { JM_TABLE_COLUMNS = 12 }; /* at most, beside the names */
 
 enum { JM_TABLE_LAST_RESORT = 2 };
 
@@ -22,6 +22,8 @@ typedef struct jm__table_line {
     int depth;
     bool is_cpp;
     size_t number;   /* told beside C++ names that would look like another's: " [#4]" */
+    bool faint;      /* where there are colours: little is known of it */
+    char hint[48];   /* after all of it where there is room; valid UTF-8 */
     char suffix[24]; /* after the name, never cut: " (backward)"; ASCII */
     char cells[JM_TABLE_COLUMNS][JM_CELL];
 } jm__table_line;
@@ -30,6 +32,7 @@ typedef struct jm__table {
     const char *title; /* of the first column, the names */
     jm__table_column columns[JM_TABLE_COLUMNS];
     size_t column_count;
+    bool colour;
     size_t narrowest_name; /* columns of a terminal that names get at least; 0: as usual */
     JM_VEC(jm__table_line) lines;
 } jm__table;

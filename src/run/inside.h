@@ -36,6 +36,10 @@ struct jm_run {
 
     void (*flush_kernels)(void); /* of the injected library in this process; NULL if it is not there */
     void (*stop_kernels)(void);
+    void (*trace_kernels)(int on);
+    char kernels_missing[512]; /* why kernels that were asked for are not traced; "": they are */
+    jm_tracing tracing;        /* of this process, as it said last */
+    bool traces_at_times;      /* it has said so */
 
     pthread_t thread;
     bool thread_started;
@@ -65,8 +69,12 @@ void jm__run_take_last(jm_run *run);
 /* The writer's thread; its argument is the run. */
 void *jm__run_write(void *context);
 
-/* Trace the kernels of this very process. What stands in the way becomes an event. */
-void jm__run_kernels_start(jm_run *run);
+/* Trace the kernels of this very process. What stands in the way becomes an event; NOT_SUPPORTED if they are
+ * required. */
+jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err);
+
+/* Go without them, or with them again. */
+void jm__run_kernels_trace(jm_run *run, bool on);
 
 /* Sample the hardware counters of the boards, as far as it is wanted. What stands in the way becomes an
  * event, unless nobody asked and nothing lacks them. */

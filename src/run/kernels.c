@@ -1,16 +1,18 @@
 /* Kernels of the process that runs the recorder itself: the injected library, loaded by hand. */
 #include "base/beside.h"
 #include "base/clock.h"
+#include "base/status.h"
 #include "run/inside.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
-static void tell(jm_run *run, const char *reason)
+static void tell(jm_run *run)
 {
     jm__event event = {.kind = JM_EVENT_CUPTI, .t_ns = jm__now_ns()};
-    snprintf(event.text, sizeof event.text, "kernels are not traced: %s", reason);
+    snprintf(event.text, sizeof event.text, "kernels are not traced: %.200s", run->kernels_missing);
     jm__run_queue_add_event(&run->queue, &event);
 }
 
@@ -24,14 +26,40 @@ static void (*find(void *library, const char *name))(void)
     return cast.function;
 }
 
-void jm__run_kernels_start(jm_run *run)
+/* Those of the library; its address stays good for ever: CUPTI calls into it. */
+static void find_functions(jm_run *run, void *library)
+{
+    union {
+        void (*function)(void);
+        void (*trace)(int on);
+    } trace = {find(library, "jm_inject_trace")};
+    run->flush_kernels = find(library, "jm_inject_flush");
+    run->stop_kernels = find(library, "jm_inject_stop");
+    run->trace_kernels = trace.trace;
+}
+
+/* Why the library that was started gives none. */
+static void take_reason(jm_run *run, void *library)
+{
+    union {
+        void (*function)(void);
+        const char *(*reason)(void);
+    } entry = {find(library, "jm_inject_reason")};
+    const char *reason = entry.function != NULL ? entry.reason() : "";
+    snprintf(run->kernels_missing, sizeof run->kernels_missing, "%s",
+             reason[0] != '\0' ? reason : "nothing can be written into the folder of the run");
+}
+
+static void start(jm_run *run)
 {
     char path[PATH_MAX];
     (void)jm__beside("libjoulemap_inject.so", path, sizeof path); /* where it should be, if it is not */
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);          /* for ever: CUPTI calls into it */
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         const char *reason = dlerror();
-        tell(run, reason == NULL ? "libjoulemap_inject.so cannot be loaded" : reason);
+        snprintf(run->kernels_missing, sizeof run->kernels_missing, "%.400s",
+                 reason == NULL ? "libjoulemap_inject.so cannot be loaded" : reason);
+        tell(run);
         return;
     }
     union {
@@ -39,11 +67,32 @@ void jm__run_kernels_start(jm_run *run)
         int (*start)(const char *run_dir);
     } entry = {find(library, "jm_inject_start")};
     if (entry.function == NULL) {
-        tell(run, "libjoulemap_inject.so is of another version");
+        snprintf(run->kernels_missing, sizeof run->kernels_missing,
+                 "libjoulemap_inject.so is of another version");
+        tell(run);
         return;
     }
-    /* Its result needs no words here: it leaves a note of its own in the run. */
-    entry.start(run->folder.path);
-    run->flush_kernels = find(library, "jm_inject_flush");
-    run->stop_kernels = find(library, "jm_inject_stop");
+    /* What stands in the way needs no event: it leaves a note of its own in the run. */
+    if (entry.start(run->folder.path) != 0) take_reason(run, library);
+    find_functions(run, library);
+}
+
+jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err)
+{
+    start(run);
+    if (!required || run->kernels_missing[0] == '\0') return JM_OK;
+    jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_start", "%.480s", run->kernels_missing);
+    return jm__hint(err, JM_NOT_SUPPORTED,
+                    "close other profilers of this process; `joulemap doctor` says what CUPTI lacks");
+}
+
+void jm__run_kernels_trace(jm_run *run, bool on)
+{
+    char path[PATH_MAX];
+    if (run->trace_kernels == NULL && jm__beside("libjoulemap_inject.so", path, sizeof path)) {
+        /* A driver may have loaded it, for the recorder above. */
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+        if (library != NULL) find_functions(run, library);
+    }
+    if (run->trace_kernels != NULL) run->trace_kernels(on);
 }

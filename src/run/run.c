@@ -143,7 +143,8 @@ static jm_status start(jm_run *run, const jm_run_options *options, const jm__row
     if (!options->sampling_only) JM_TRY(start_rings(run, err));
     JM_TRY(start_sampler(run, options, err));
     JM_TRY(jm__run_environment_make(run, options, err));
-    if (options->kernels && !options->sampling_only) jm__run_kernels_start(run);
+    if (options->kernels && !options->sampling_only)
+        JM_TRY(jm__run_kernels_start(run, options->kernels_required, err));
     jm__run_counters_start(run, options);
     write_start(run, options);
     JM_TRY(
@@ -249,6 +250,11 @@ jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *er
 bool jm_run_attached(const jm_run *run)
 {
     return run->attached;
+}
+
+const char *jm_run_kernels_missing(const jm_run *run)
+{
+    return run->kernels_missing[0] != '\0' ? run->kernels_missing : NULL;
 }
 
 const char *const *jm_run_environment(const jm_run *run)

@@ -38,6 +38,11 @@ jm_status jm__timeline_open(const char *run_dir, jm_error *err)
                     strerror(error));
 }
 
+void jm__timeline_trace(bool all)
+{
+    jm__track_keep(all ? JM_TRACK_ALL : 1u << JM_SPAN_PHASE | 1u << JM_SPAN_EPOCH);
+}
+
 void jm__timeline_close(void)
 {
     jm__track_close();

@@ -40,6 +40,7 @@ typedef struct lane {
  * fork. */
 #define GENERATION_UNKNOWN 1u
 static _Atomic uint32_t generation = GENERATION_UNKNOWN;
+static _Atomic uint32_t kept_kinds = JM_TRACK_ALL;
 static _Thread_local lane *own_lane;
 static _Thread_local uint32_t own_generation;
 static _Thread_local uint32_t own_misses; /* records of this thread without a ring */
@@ -54,6 +55,11 @@ static lane *free_lanes;
 static pthread_key_t exit_key;
 static int exit_key_error;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+void jm__track_keep(uint32_t kinds)
+{
+    atomic_store_explicit(&kept_kinds, kinds, memory_order_relaxed);
+}
 
 static void lane_drop(lane *gone)
 {
@@ -102,6 +108,7 @@ static void after_fork_in_child(void)
     free_lanes = NULL; /* the parent's: its threads go on with them */
     jm__names_close(&names);
     jm__lost_forget();
+    jm__track_keep(JM_TRACK_ALL); /* nobody in it will say when to go on */
     if (run_path[0] != '\0') {
         atomic_store_explicit(&generation, ++last_generation, memory_order_relaxed);
     }
@@ -158,6 +165,7 @@ static void look_into_environment_locked(void)
 int jm__track_open(const char *run_dir)
 {
     pthread_mutex_lock(&mutex);
+    jm__track_keep(JM_TRACK_ALL);
     int error = open_locked(run_dir, false);
     pthread_mutex_unlock(&mutex);
     return error;
@@ -254,6 +262,8 @@ static inline lane *lane_get(void)
 
 uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples)
 {
+    uint32_t kept = atomic_load_explicit(&kept_kinds, memory_order_relaxed);
+    if (__builtin_expect(kept != JM_TRACK_ALL, 0) && (kept >> (kind % 32) & 1) == 0) return 0;
     lane *mine = lane_get();
     if (mine == NULL) return 0;
     jm_ring_span record = {.t_ns = jm__now_ns(),

@@ -21,6 +21,11 @@ uint32_t jm__track_intern(const char *text, size_t most);
 /* The same also where there is no run yet: the number will hold in those to come. */
 uint32_t jm__track_register(const char *text, size_t most);
 
+/* Record spans of the kinds whose bits are set, others begin nothing from now on; a run begins with all. Ends
+ * and marks go on. */
+#define JM_TRACK_ALL UINT32_MAX
+void jm__track_keep(uint32_t kinds);
+
 uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples);
 void jm__track_end(uint64_t span);
 void jm__track_mark(const char *name, const char *meta);

@@ -145,8 +145,8 @@ def test_python_says_what_cannot_be_learnt_from(folder: Path) -> None:
     with pytest.raises(joulemap.Error, match='no phase "other"') as none:
         joulemap.learn_model(folder / "suite.joulemap", "other")
     assert none.value.status == "NOT_FOUND"
-    with pytest.raises(joulemap.Error, match="no board number 7"):
-        joulemap.learn_model(folder / "suite.joulemap", "suite", board_id=7)
+    with pytest.raises(joulemap.Error, match="no GPU 7; this recording has: 0"):
+        joulemap.learn_model(folder / "suite.joulemap", "suite", gpu=7)
     with pytest.raises(joulemap.Error, match="cannot be written") as place:
         joulemap.learn_model(folder / "suite.joulemap", "suite", path=folder / "nowhere" / "model.json")
     assert place.value.status == "IO"

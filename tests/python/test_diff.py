@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import time
 from pathlib import Path
@@ -59,3 +60,57 @@ def test_twice_the_joules_a_sample_are_surely_over(runs: list[Path]) -> None:
     assert failed.returncode == 1
     assert "surely over 3 %" in failed.stderr
     assert diff(runs[::-1], "--per", "sample", "--fail-over", "3%").returncode == 0
+
+
+def test_python_gives_what_the_command_prints(runs: list[Path]) -> None:
+    for per in ("step", "sample", "run"):
+        assert joulemap.diff(*runs, per=per).to_dict() == told(runs, "--per", per)
+    changed = joulemap.diff(*runs)
+    printed = diff(runs).stdout
+    assert str(changed).split() == printed.split()
+    assert changed.to_markdown().startswith("| layer")
+    assert (changed.per, changed.gpu, changed.gain_u) == ("step", "same", 0)
+    rows = told(runs)["rows"]
+    assert [row.path for row in changed] == [row["path"] for row in rows]
+    assert len(changed) == len(rows)
+    assert changed.total.a_j == pytest.approx(told(runs)["total"]["a_j"])
+    assert pickle.loads(pickle.dumps(changed.rows)) == changed.rows
+    assert repr(changed).startswith("<joulemap.Diff per='step': ")
+    assert list(changed.dataframe()["verdict"]) == [row.verdict for row in changed]
+
+
+def test_what_is_surely_over_is_asked_for(runs: list[Path]) -> None:
+    by_sample = joulemap.diff(*runs, per="sample")
+    assert by_sample.is_over(0.03)
+    assert not by_sample.is_over(3)
+    assert not joulemap.diff(*runs[::-1], per="sample").is_over(0)
+    with pytest.raises(TypeError, match="change is a number, not '3 %'"):
+        by_sample.is_over("3 %")  # type: ignore[arg-type]
+
+
+def test_runs_are_paths_recordings_or_reports_with_names_of_their_own(runs: list[Path]) -> None:
+    with joulemap.Recording(runs[0]) as a, joulemap.Recording(runs[1]) as b:
+        by_file = joulemap.diff(a, str(runs[1]), by="phase")
+        by_report = joulemap.diff(a.report("phase"), b.report("phase"), names=("before", "after"))
+    assert by_file.rows == by_report.rows  # they outlive their recordings
+    assert [by_file.to_dict()[side]["name"] for side in "ab"] == ["base", "half"]
+    assert [by_report.to_dict()[side]["name"] for side in "ab"] == ["before", "after"]
+
+
+def test_what_cannot_be_compared_is_said_in_words_of_python(runs: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="per='day' is not known: use one of run, step, sample"):
+        joulemap.diff(*runs, per="day")
+    with pytest.raises(TypeError, match=r"b is a path, not 3 \(int\)"):
+        joulemap.diff(runs[0], 3)  # type: ignore[arg-type]
+    with (
+        joulemap.Recording(runs[0]) as a,
+        pytest.raises(TypeError, match="a is a Report, so phase cannot"),
+    ):
+        joulemap.diff(a.report(), runs[1], phase="train")
+    with pytest.raises(joulemap.Error, match="keys"):
+        joulemap.diff(joulemap.Recording(runs[0]).report("phase"), runs[1])
+    with joulemap.Session(tmp_path / "bare", sim="h200", cpu=False):
+        time.sleep(0.2)
+    with pytest.raises(joulemap.Error, match='compare with per="run"') as bare:
+        joulemap.diff(runs[0], tmp_path / "bare", per="step")
+    assert "--" not in str(bare.value) + bare.value.hint

@@ -483,7 +483,12 @@ def test_wrong_arguments_are_told_in_the_callers_words(session: joulemap.Session
     wishes: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"by": 3}, ValueError, "by=3 is not known: use one of layer"),
         ({"phase": 3}, TypeError, r"phase is a text, not 3 \(int\)"),
-        ({"board_id": "0"}, TypeError, r"board_id is a whole number, not '0' \(str\)"),
+        ({"gpu": "0"}, ValueError, "gpu is the index of a GPU, as 0 or \"cuda:0\", not '0'"),
+        ({"gpu": 0.5}, TypeError, r"gpu is a whole number, not 0.5 \(float\)"),
+        ({"gpu": True}, TypeError, "gpu is the index of a GPU, not True"),
+        ({"belief": 3}, TypeError, r"belief is a path, not 3 \(int\)"),
+        ({"model": 3}, TypeError, r"model is a path, not 3 \(int\)"),
+        ({"from_ns": 2, "to_ns": 1}, ValueError, "to_ns=1 lies before from_ns=2"),
         ({"process_id": 1.5}, TypeError, "process_id is a whole number, not 1.5"),
         ({"from_ns": -1}, ValueError, "from_ns is a whole number from 0"),
         ({"to_ns": 2**63}, ValueError, "to_ns is a whole number from 0"),

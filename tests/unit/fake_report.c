@@ -37,6 +37,11 @@ const jm__dataset *jm__report_dataset(const jm_report *report)
     return report->dataset;
 }
 
+const jm__windows *jm__report_windows(const jm_report *report)
+{
+    return &report->windows;
+}
+
 size_t jm__report_row_span(const jm_report *report, size_t row)
 {
     return report->spans[row];
@@ -66,6 +71,23 @@ jm_status jm_report_board_get(const jm_report *report, size_t board, jm_report_b
 {
     (void)err;
     *out = report->boards[board];
+    return JM_OK;
+}
+
+/* A bin a second, of 100 W. */
+jm_status jm_report_power(const jm_report *report, size_t board, jm_power_bin *bins, size_t count,
+                          jm_error *err)
+{
+    (void)report;
+    (void)board;
+    (void)err;
+    for (size_t i = 0; i < count; i++)
+        bins[i] = (jm_power_bin){.from_ns = (int64_t)i * 1000000000,
+                                 .to_ns = (int64_t)(i + 1) * 1000000000,
+                                 .mean_w = 100,
+                                 .least_w = 90,
+                                 .most_w = 110,
+                                 .clock_mhz = NAN};
     return JM_OK;
 }
 

@@ -2,6 +2,7 @@
 #ifndef TESTS_FAKE_REPORT_H
 #define TESTS_FAKE_REPORT_H
 
+#include "attribute/work/window.h"
 #include <joulemap/report.h>
 
 struct jm_report {
@@ -17,6 +18,7 @@ struct jm_report {
     size_t essential_notes;            /* the first so many */
     const struct jm__dataset *dataset; /* of the inside, attribute/report.h */
     const size_t *spans;
+    jm__windows windows;
 };
 
 /* A row of these values; fields that a row has besides stay 0. */

@@ -102,8 +102,10 @@ static jm_run *start(double counters, bool kernels)
                                     .overwrite = true,
                                     .no_cpu = true,
                                     .kernels = kernels,
+                                    .kernels_required = kernels,
                                     .counters = counters};
     if (jm_run_start(&run, &options, &err) != JM_OK) fail_msg("%s (%s)", err.text, err.hint);
+    assert_null(jm_run_kernels_missing(run));
     return run;
 }
 
@@ -246,6 +248,27 @@ static void test_a_helper_that_dies_in_the_middle_leaves_what_it_gave(void **sta
     unsetenv("FAKE_PM_CRASH");
 }
 
+static void test_kernels_of_a_run_that_traces_at_times_are_those_of_the_traced_time(void **state)
+{
+    (void)state;
+    enum { TRACED = 5 };
+    jm__kernel_run kernels[4 * TRACED];
+    jm_run *run = start(-1, true);
+    jm_run_trace(run, JM_TRACING_OFF);
+    work(20 * TICK_MS);
+    jm_run_trace(run, JM_TRACING_ON);
+    work(TRACED * TICK_MS);
+    jm_run_trace(run, JM_TRACING_OFF);
+    work(20 * TICK_MS);
+    told_file t = end(run);
+    t.kernels = kernels;
+    t.kernels_max = sizeof kernels / sizeof *kernels;
+    assert_int_equal(told_read_kernels(&t, NULL), JM_OK);
+    assert_int_equal(t.kernel_count, TRACED);
+    assert_int_equal(t.dataset->loss_count, 0);
+    told_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +277,7 @@ int main(void)
         cmocka_unit_test(test_a_report_says_why_there_are_none),
         cmocka_unit_test(test_a_fork_of_the_program_leaves_them_alone),
         cmocka_unit_test(test_a_helper_that_dies_in_the_middle_leaves_what_it_gave),
+        cmocka_unit_test(test_kernels_of_a_run_that_traces_at_times_are_those_of_the_traced_time),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

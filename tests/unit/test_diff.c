@@ -36,6 +36,7 @@ static jm_report report_of(const jm_row *rows, size_t count, double total_j, dou
     report.quality = (jm_report_quality){.verdict = "good",
                                          .verdict_reason = "no check found anything",
                                          .clock_mhz = NAN,
+                                         .temperature_c = NAN,
                                          .throttled_share = NAN};
     report.options.by = JM_BY_LAYER;
     return report;
@@ -264,6 +265,8 @@ static void test_the_table_is_as_the_page_shows_it(void **state)
     char *text;
     a.quality.clock_mhz = 1965;
     b.quality.clock_mhz = 1971;
+    a.quality.temperature_c = 61;
+    b.quality.temperature_c = 64;
     b.quality.throttled_share = 0.12;
     jm_diff *diff = diff_of(&a, &b);
     assert_int_equal(jm_diff_text(diff, 80, 0, &text, &err), JM_OK);
@@ -277,8 +280,8 @@ static void test_the_table_is_as_the_page_shows_it(void **state)
                         "  x.a|b                    -   2.00 ±0.50            -  only in B\n"
                         "  1 row < 0.5 %\n"
                         "\n"
-                        "same GPU: the sensor's gain cancels. clock 1965 / 1971 MHz, throttled - / 12 %\n"
-                        "of the time.\n"
+                        "same GPU: the sensor's gain cancels. clock 1965 / 1971 MHz, 61 / 64 °C,\n"
+                        "throttled - / 12 % of the time.\n"
                         "± is half of the 95 % interval, of energies relative to the GPU's own sensor.\n");
     assert_on_page(text);
     free(text);

@@ -236,6 +236,46 @@ static void test_speedscope_has_one_frame_for_all_occurrences_of_a_layer(void **
     json_decref(root);
 }
 
+/* ---- CSV */
+
+/* A text that a spreadsheet would run has an apostrophe more; one that has apostrophes before it too, so that
+ * what is read back is what was written. Numbers below zero stay numbers. */
+static void test_no_cell_is_a_formula_and_numbers_stay_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *cell;
+    } cells[] = {{"=1+1", "'=1+1"},
+                 {"+1", "'+1"},
+                 {"-1", "'-1"},
+                 {"@SUM(A1)", "'@SUM(A1)"},
+                 {"\t=1", "'\t=1"},
+                 {"\r=1", "\"'\r=1\""},
+                 {"'=1", "''=1"},
+                 {"''@a", "'''@a"},
+                 {"a=1,b", "\"a=1,b\""},
+                 {"'tis", "'tis"},
+                 {"=a\"b", "\"'=a\"\"b\""}};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        const jm_row row = {.name = cells[i].name,
+                            .path = "p",
+                            .kind = "k",
+                            .type = "-t",
+                            .boards = "0",
+                            .energy_self_j = -0.5,
+                            .energy_j = -0.5,
+                            .energy_low_j = NAN};
+        char *text, line[64];
+        assert_int_equal(export("csv", &row, 1, &text, NULL), JM_OK);
+        snprintf(line, sizeof line, "\n%s,p,k,'-t,", cells[i].cell);
+        assert_non_null(strstr(text, line));
+        assert_non_null(strstr(text, ",-0.5,"));
+        assert_null(strstr(text, "'-0.5"));
+        free(text);
+    }
+}
+
 /* ---- OpenMetrics */
 
 static void test_metrics_have_a_sample_a_frame_and_add_up(void **state)
@@ -287,6 +327,45 @@ static void test_metrics_have_a_sample_a_frame_and_add_up(void **state)
 static jm_board traced_boards[2];
 static jm_sensor traced_sensors[5];
 
+/* Two kernels of a graph that overlap, one of another program on the other board, one that stands for many.
+ */
+static jm_status each_kernel(void *context, bool by_time, jm__kernel_taker take, void *taker, jm_error *err)
+{
+    (void)context;
+    static const jm__kernel_run kernels[] = {
+        {.start_ns = 1100000, .end_ns = 1300000, .class_id = 1, .stream_id = 1, .calls = 1},
+        {.start_ns = 1200000, .end_ns = 1400000, .class_id = 1, .stream_id = 1, .calls = 1},
+        {.start_ns = 1600000, .end_ns = 1700000, .class_id = 2, .stream_id = 2, .calls = 1},
+        {.start_ns = 2400000, .end_ns = 2900000, .class_id = 2, .stream_id = 1, .calls = 40},
+    };
+    assert_true(by_time);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        jm_status status = take(taker, &kernels[i], err);
+        if (status != JM_OK) return status;
+    }
+    return JM_OK;
+}
+
+/* Of a set that was sampled twice, a sample each: cycles in a millisecond, and a share. */
+static jm_status each_block(void *context, jm__counter_taker take, void *taker, jm_error *err)
+{
+    (void)context;
+    for (int64_t set = 1; set <= 2; set++) {
+        const jm__counter_sample sample = {
+            .start_ns = set * 1000000, .end_ns = (set + 1) * 1000000, .values = {2000.0 * (double)set, 50}};
+        char data[8 * 4];
+        jm__counter_block_pack(data, sample.start_ns, &sample, 1, 2);
+        const jm__counter_block block = {.set_id = set,
+                                         .start_ns = sample.start_ns,
+                                         .end_ns = sample.end_ns,
+                                         .count = 1,
+                                         .data = {data, sizeof data}};
+        jm_status status = take(taker, &block, err);
+        if (status != JM_OK) return status;
+    }
+    return JM_OK;
+}
+
 /* Two programs of one pid on two machines, two boards, time 0 at 1 ms. */
 static jm__dataset traced(void)
 {
@@ -319,7 +398,24 @@ static jm__dataset traced(void)
     }
     for (int i = 0; i < 2; i++)
         traced_boards[i] = (jm_board){.id = i + 1, .backend = "nvml", .name = "H200", .index = i};
-    return (jm__dataset){.boards = traced_boards,
+    static const char *const names[] = {"", "gemm", "_ZN4copyEv"};
+    static const jm__kernel_class classes[] = {{.id = 1, .name_id = 1, .work = JM_WORK_KERNEL},
+                                               {.id = 2, .name_id = 2, .work = JM_WORK_MEMCPY}};
+    static const jm__stream streams[] = {{.id = 1, .process_id = 1, .board_id = 1, .stream = 7},
+                                         {.id = 2, .process_id = 2, .board_id = 2, .stream = 7}};
+    static const jm__counter_set sets[] = {
+        {1, 1, 2, "[\"cycles\",\"busy\"]", "[\"count\",\"%\"]", 0},
+        {2, 1, 2, "[\"cycles\",\"busy\"]", "[\"count\",\"%\"]", 0},
+    };
+    return (jm__dataset){.names = names,
+                         .name_count = 3,
+                         .classes = classes,
+                         .class_count = 2,
+                         .streams = streams,
+                         .stream_count = 2,
+                         .kernels = {.each = each_kernel},
+                         .counters = {.sets = sets, .set_count = 2, .each = each_block},
+                         .boards = traced_boards,
                          .board_count = 2,
                          .sensors = traced_sensors,
                          .sensor_count = 5,
@@ -394,7 +490,11 @@ static void test_a_trace_has_a_line_a_thread_and_another_for_what_crosses(void *
                               "step 2 2 500 1000 3\n"
                               "step 1 3 1000 2000 0\n" /* no sensor tells: null, not 0 */
                               "b.attn 1 1 1500 250 4\n"
-                              "step 1 1 3000 1000 5\n");
+                              "step 1 1 3000 1000 5\n"
+                              "gemm 3 4 100 200 0\n"
+                              "gemm 3 5 200 200 0\n"
+                              "copy() 4 6 600 100 0\n"
+                              "copy() 3 4 1400 500 0\n");
     free(text);
     text = told(root, "M");
     assert_string_equal(text, "process_name 1 0 python train.py, pid 50\n"
@@ -403,7 +503,10 @@ static void test_a_trace_has_a_line_a_thread_and_another_for_what_crosses(void *
                               "process_name 4 0 GPU 1, H200\n"
                               "thread_name 1 1 thread 70\n"
                               "thread_name 2 2 thread 70\n"
-                              "thread_name 1 3 thread 70 (2)\n");
+                              "thread_name 1 3 thread 70 (2)\n"
+                              "thread_name 3 4 stream 7, pid 50\n"
+                              "thread_name 3 5 stream 7, pid 50 (2)\n"
+                              "thread_name 4 6 stream 7, pid 50\n");
     free(text);
     json_t *events = json_object_get(root, "traceEvents"), *unknown = json_array_get(events, 10);
     assert_int_equal(json_real_value(json_object_get(unknown, "ts")), 1000);
@@ -418,14 +521,24 @@ static void test_a_trace_has_power_and_clock_of_the_boards_asked_for(void **stat
     json_t *root = trace(&dataset);
     char *text = told(root, "C");
     assert_string_equal(text, "power_ring 3 0 400.5 W\nclock_sm 3 0 1980 MHz\n"
-                              "power_ring 3 1000 410 W\npower_instant 4 1000 90 W\n");
+                              "power_ring 3 1000 410 W\npower_instant 4 1000 90 W\n"
+                              "cycles 3 0 2e+06 1/s\nbusy 3 0 50 %\n"
+                              "cycles 3 1000 4e+06 1/s\nbusy 3 1000 50 %\n");
     free(text);
     json_decref(root);
 
-    fake_report.options = (jm_report_options){.board_id = 1, .from_ns = 1500000, .to_ns = 2500000};
+    jm__window asked = {1500000, 2500000};
+    fake_report.options = (jm_report_options){.board_id = 1, .from_ns = asked.from_ns, .to_ns = asked.to_ns};
+    fake_report.windows = (jm__windows){&asked, 1, 1};
     root = trace(&dataset);
     text = told(root, "C");
-    assert_string_equal(text, "power_ring 3 1000 410 W\n");
+    assert_string_equal(text, "power_ring 3 1000 410 W\ncycles 3 0 2e+06 1/s\nbusy 3 0 50 %\n"
+                              "cycles 3 1000 4e+06 1/s\nbusy 3 1000 50 %\n");
+    free(text);
+    text = told(root, "X");
+    assert_null(strstr(text, "gemm"));
+    assert_null(strstr(text, "copy() 4"));
+    assert_non_null(strstr(text, "copy() 3"));
     free(text);
     text = told(root, "M");
     assert_null(strstr(text, "GPU 1"));
@@ -459,6 +572,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_row_whose_outer_rows_are_missing_stands_as_far_out_as_it_can, reset),
         cmocka_unit_test_setup(test_stacks_that_are_too_deep_keep_their_joules, reset),
         cmocka_unit_test_setup(test_speedscope_has_one_frame_for_all_occurrences_of_a_layer, reset),
+        cmocka_unit_test_setup(test_no_cell_is_a_formula_and_numbers_stay_numbers, reset),
         cmocka_unit_test_setup(test_metrics_have_a_sample_a_frame_and_add_up, reset),
         cmocka_unit_test_setup(test_a_trace_has_a_line_a_thread_and_another_for_what_crosses, reset),
         cmocka_unit_test_setup(test_a_trace_has_power_and_clock_of_the_boards_asked_for, reset),

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "failing_each.h"
+#include "page/document.h"
 #include "small_run.h"
 
 #include <joulemap/diff.h>
@@ -109,6 +110,30 @@ static jm_status make_json(void *context, jm_error *err)
     return jm_report_json(w->report, &w->text, err);
 }
 
+static jm_status make_fragment(void *context, jm_error *err)
+{
+    wish *w = context;
+    return jm_report_fragment(w->report, 8, &w->text, err);
+}
+
+static jm_status make_page_data(void *context, jm_error *err)
+{
+    wish *w = context;
+    const jm_page_run shown = {.size = sizeof shown, .name = "a run", .report = w->report};
+    jm__strbuf data = {0};
+    jm_status status = jm__page_document(&data, &shown, NULL, NULL, err);
+    if (status == JM_OK && (w->text = jm__strbuf_take(&data)) == NULL)
+        status = jm__no_memory(err, "the test");
+    jm__strbuf_free(&data);
+    return status;
+}
+
+static jm_status make_csv(void *context, jm_error *err)
+{
+    wish *w = context;
+    return jm_report_csv(w->report, &w->text, err);
+}
+
 static jm_status make_sums(void *context, jm_error *err)
 {
     wish *w = context;
@@ -141,10 +166,25 @@ static void fail_each_view(jm_by by)
     assert_int_equal(make_report(&w, NULL), JM_OK);
     const failing_trial text = {"as text", &w, make_text, tell_text, drop_text, failing_for_memory};
     const failing_trial json = {"as JSON", &w, make_json, tell_text, drop_text, failing_for_memory};
+    const failing_trial csv = {"as CSV", &w, make_csv, tell_text, drop_text, failing_for_memory};
     const failing_trial sums = {"sums", &w, make_sums, tell_text, drop_text, failing_for_memory};
     failing_each(&text, FAILING_MEMORY);
     failing_each(&json, FAILING_MEMORY);
+    failing_each(&csv, FAILING_MEMORY);
     failing_each(&sums, FAILING_MEMORY);
+    drop_report(&w);
+}
+
+static void test_a_page_without_memory_is_an_error_or_the_same_page(void **state)
+{
+    (void)state;
+    wish w = {.options = {.size = sizeof w.options, .phase = "train"}};
+    assert_int_equal(make_report(&w, NULL), JM_OK);
+    const failing_trial fragment = {"a fragment", &w,        make_fragment,
+                                    tell_text,    drop_text, failing_for_memory};
+    const failing_trial page = {"a page", &w, make_page_data, tell_text, drop_text, failing_for_memory};
+    failing_each(&fragment, FAILING_MEMORY);
+    failing_each(&page, FAILING_MEMORY);
     drop_report(&w);
 }
 
@@ -242,26 +282,46 @@ static jm_status export(void *context, jm_error *err)
     return status;
 }
 
+/* Of all that was recorded: `text`. */
+static jm_status find_energy(void *context, jm_error *err)
+{
+    outlet *o = context;
+    const jm__dataset *d = &run->dataset;
+    jm_sum sum;
+    char text[96];
+    JM_TRY(jm_recording_energy(o->recording, 0, d->start_ns, d->end_ns, &sum, err));
+    snprintf(text, sizeof text, "%a %a %a", sum.energy_j, sum.low_j, sum.high_j);
+    o->text = strdup(text);
+    return o->text != NULL ? JM_OK : jm__no_memory(err, "the test");
+}
+
+/* As a text, whatever bytes it has. */
 static char *tell_outlet(void *context)
 {
-    return strdup(((outlet *)context)->text);
+    const outlet *o = context;
+    char *told = malloc(o->size + 1);
+    for (size_t i = 0; told != NULL && i <= o->size; i++)
+        told[i] = i < o->size && o->text[i] == '\0' ? '0' : o->text[i];
+    return told;
 }
 
 static void test_an_export_without_memory_is_an_error_or_the_same_export(void **state)
 {
     (void)state;
-    static const char *const by_jansson[] = {"json", "speedscope", "chrome", NULL};
+    static const char *const by_jansson[] = {"json", "speedscope", "chrome", "hatchet", NULL},
+                             *const others[] = {"csv", "folded", "openmetrics", "perfetto", "pprof", NULL};
     jm__writer *writer;
-    outlet o = {.format = "csv"};
+    outlet o = {0};
     assert_int_equal(jm__writer_create(&writer, NULL, false, NULL), JM_OK);
     assert_int_equal(small_run_tell(writer, run, NULL), JM_OK);
     assert_int_equal(jm__writer_recording(writer, &o.recording, NULL), JM_OK);
     const failing_trial trial = {"export", &o, export, tell_outlet, drop_outlet, failing_for_memory};
-    failing_each(&trial, FAILING_MEMORY);
-    o.format = "folded";
-    failing_each(&trial, FAILING_MEMORY);
-    o.format = "openmetrics";
-    failing_each(&trial, FAILING_MEMORY);
+    for (const char *const *format = others; *format != NULL; format++) {
+        o.format = *format;
+        failing_each(&trial, FAILING_MEMORY);
+    }
+    const failing_trial energy = {"energy", &o, find_energy, tell_outlet, drop_outlet, failing_for_memory};
+    failing_each(&energy, FAILING_MEMORY);
     for (const char *const *format = by_jansson; *format != NULL; format++) {
         o.format = *format;
         failing_each(&trial, FAILING_OWN_MEMORY);
@@ -273,6 +333,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_report_without_memory_is_an_error_or_the_same_report),
+        cmocka_unit_test(test_a_page_without_memory_is_an_error_or_the_same_page),
         cmocka_unit_test(test_a_view_without_memory_is_an_error_or_the_same_view),
         cmocka_unit_test(test_a_diff_without_memory_is_an_error_or_the_same_diff),
         cmocka_unit_test(test_an_export_without_memory_is_an_error_or_the_same_export),

@@ -361,6 +361,9 @@ static void test_each_meter_is_a_board_upstream_of_the_gpu_and_does_not_lengthen
     assert_true(d->sensors[1].period_ns == 1000000000); /* steps of 1, 1 and 118 s */
     int64_t gpu;
     assert_int_equal(jm_recording_board_id(recording, 0, &gpu, &err), JM_OK);
+    assert_int_equal(jm_recording_cuda_board_id(recording, 0, &gpu, &err), JM_NOT_FOUND);
+    assert_string_equal(err.text, "no CUDA device 0; this recording has: none");
+    assert_int_equal(jm_recording_board_id(recording, 0, &gpu, &err), JM_OK);
     assert_int_equal(gpu, d->boards[0].id);
     jm__dataset_free(d);
     jm_recording_close(recording);

@@ -37,6 +37,8 @@ static fake_run_function *fake_run;
 static fake_drop_function *fake_drop;
 static fake_buffers_out_function *fake_buffers_out;
 static void (*inject_flush)(void);
+static void (*inject_trace)(int);
+static const char *(*inject_reason)(void);
 static int (*inject_start)(const char *);
 static void (*inject_stop)(void);
 
@@ -69,6 +71,8 @@ static void initialise_cuda(void)
     void *inject = dlopen(INJECT, RTLD_NOW | RTLD_LOCAL);
     if (inject == NULL) _exit(98);
     *(void **)&inject_flush = symbol(inject, "jm_inject_flush");
+    *(void **)&inject_trace = symbol(inject, "jm_inject_trace");
+    *(void **)&inject_reason = symbol(inject, "jm_inject_reason");
     *(void **)&inject_start = symbol(inject, "jm_inject_start");
     *(void **)&inject_stop = symbol(inject, "jm_inject_stop");
     int (*initialise)(void);
@@ -196,6 +200,20 @@ static int program_forking(void)
     launch_kernel("kernel");
     jm_span_end(phase);
     return 0;
+}
+
+static int program_traced_at_times(void)
+{
+    initialise_cuda();
+    launch_kernel("before");
+    inject_trace(0);
+    inject_trace(0);
+    for (int i = 0; i < 1000; i++)
+        launch_kernel("between");
+    inject_flush();
+    inject_trace(1);
+    launch_kernel("after");
+    return inject_reason()[0] != '\0';
 }
 
 static int program_two_runs(void)
@@ -344,9 +362,11 @@ static const struct {
     const char *name;
     int (*run)(void);
 } programs[] = {
-    {"kernels", program_kernels},   {"many", program_many},         {"lossy", program_lossy},
-    {"spans", program_spans_only},  {"killed", program_killed},     {"without_room", program_without_room},
-    {"forking", program_forking},   {"two runs", program_two_runs}, {"nvtx", program_nvtx},
+    {"kernels", program_kernels},   {"many", program_many},
+    {"lossy", program_lossy},       {"spans", program_spans_only},
+    {"killed", program_killed},     {"without_room", program_without_room},
+    {"forking", program_forking},   {"two runs", program_two_runs},
+    {"nvtx", program_nvtx},         {"traced at times", program_traced_at_times},
     {"nvtx all", program_nvtx_all},
 };
 
@@ -607,6 +627,20 @@ static void test_the_child_of_a_fork_leaves_cupti_alone(void **state)
     collected_free(all);
 }
 
+static void test_what_is_launched_while_nothing_is_traced_takes_no_room(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "traced at times", FAKE("13"), NULL));
+    size_t count;
+    assert_int_equal(all->kernel_count, 2);
+    kernel_named(all, "before", &count);
+    kernel_named(all, "after", &count);
+    assert_int_equal(all->lost, 0);
+    assert_string_equal(all->notes, "");
+    collected_free(all);
+}
+
 static void test_a_second_run_in_the_same_process_gets_its_own_records(void **state)
 {
     (void)state;
@@ -702,6 +736,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_killed_program_loses_nothing_that_was_flushed),
         cmocka_unit_test(test_a_program_without_room_for_its_kernels_is_told),
         cmocka_unit_test(test_the_child_of_a_fork_leaves_cupti_alone),
+        cmocka_unit_test(test_what_is_launched_while_nothing_is_traced_takes_no_room),
         cmocka_unit_test(test_a_second_run_in_the_same_process_gets_its_own_records),
         cmocka_unit_test(test_nvtx_ranges_are_spans_between_ours),
         cmocka_unit_test(test_each_function_of_nvtx_does_its_part),

@@ -214,7 +214,7 @@ static void choose(jm__reading_list *out, const jm_reading *readings, size_t cou
     const jm_sensor sensor = {
         .response = JM_RESPONSE_FIRST_ORDER, .lag_ns = 3 * MS, .tau_ns = 10 * MS, .period_ns = 20 * MS};
     out->count = 0;
-    assert_int_equal(jm__readings_choose(out, &sensor, readings, count, windows, NULL), JM_OK);
+    assert_int_equal(jm__readings_choose(out, &sensor, readings, count, windows, NULL, NULL), JM_OK);
 }
 
 static void test_readings_of_a_window_are_those_that_speak_of_it(void **state)

@@ -75,6 +75,7 @@ static char *shown_as(jm_text_options shown)
     char *text = NULL;
     jm_error err = {0};
     shown.size = sizeof shown;
+    shown.ask_for_notes = "--notes";
     assert_int_equal(jm_report_text(&fake_report, &shown, &text, &err), JM_OK);
     assert_non_null(text);
     return text;
@@ -189,53 +190,59 @@ static void test_energies_are_those_of_a_step(void **state)
     }
 
 /* Of six blocks four are equal; one takes 20 % more, one has another mlp. */
+static const jm_row six_blocks[] = {
+    {.name = "m",
+     .path = "m",
+     .kind = "layer",
+     .type = "Net",
+     .calls = 10,
+     .busy_s = 6,
+     .energy_j = 622,
+     .energy_low_j = 620,
+     .energy_high_j = 624,
+     .share = 0.622,
+     .boards = "0",
+     .samples = -1},
+    {.name = "layers",
+     .path = "m.layers",
+     .kind = "layer",
+     .type = "",
+     .depth = 1,
+     .busy_s = 6,
+     .energy_j = 622,
+     .energy_low_j = 620,
+     .energy_high_j = 624,
+     .share = 0.622,
+     .boards = "0",
+     .samples = -1},
+    BLOCK("0", 100, "MLP"),
+    BLOCK("1", 101, "MLP"),
+    BLOCK("2", 100, "MLP"),
+    BLOCK("3", 120, "MLP"),
+    BLOCK("4", 101, "Experts"),
+    BLOCK("5", 100, "MLP"),
+};
+
+static void show_six_blocks(void)
+{
+    fake_report.rows = six_blocks;
+    fake_report.row_count = sizeof six_blocks / sizeof *six_blocks;
+}
+
 static void test_equal_layers_share_a_row(void **state)
 {
     (void)state;
-    static const jm_row rows[] = {
-        {.name = "m",
-         .path = "m",
-         .kind = "layer",
-         .type = "Net",
-         .calls = 10,
-         .busy_s = 6,
-         .energy_j = 622,
-         .energy_low_j = 620,
-         .energy_high_j = 624,
-         .share = 0.622,
-         .boards = "0",
-         .samples = -1},
-        {.name = "layers",
-         .path = "m.layers",
-         .kind = "layer",
-         .type = "",
-         .depth = 1,
-         .busy_s = 6,
-         .energy_j = 622,
-         .energy_low_j = 620,
-         .energy_high_j = 624,
-         .share = 0.622,
-         .boards = "0",
-         .samples = -1},
-        BLOCK("0", 100, "MLP"),
-        BLOCK("1", 101, "MLP"),
-        BLOCK("2", 100, "MLP"),
-        BLOCK("3", 120, "MLP"),
-        BLOCK("4", 101, "Experts"),
-        BLOCK("5", 100, "MLP"),
-    };
-    fake_report.rows = rows;
-    fake_report.row_count = sizeof rows / sizeof *rows;
+    show_six_blocks();
     char *text = text_of(80, 0);
     static const char wanted[] = "layer      x  calls    time      J      ±  power   share  known\n"
                                  "m          1     10  6.00 s  622.0  0.3 %    0 W  62.2 %  measured\n"
                                  "  layers   1      -  6.00 s  622.0  0.3 %    0 W  62.2 %  measured\n"
                                  "    *      4     10  4.00 s  401.0  0.5 %  100 W  40.1 %  fitted\n"
-                                 "    mlp    4     10  2.00 s  200.5    1 %  100 W  20.1 %  weak\n"
+                                 "      mlp  4     10  2.00 s  200.5    1 %  100 W  20.1 %  weak\n"
                                  "    3      1     10  1.00 s  120.0  0.8 %    0 W  12.0 %  fitted\n"
-                                 "    mlp    1     10  500 ms   60.0    2 %    0 W   6.0 %  fitted\n"
+                                 "      mlp  1     10  500 ms   60.0    2 %    0 W   6.0 %  fitted\n"
                                  "    4      1     10  1.00 s  101.0    1 %    0 W  10.1 %  fitted\n"
-                                 "    mlp    1     10  500 ms   50.5    2 %    0 W   5.1 %  fitted\n";
+                                 "      mlp  1     10  500 ms   50.5    2 %    0 W   5.1 %  fitted\n";
     if (!has(text, wanted)) fail_msg("not\n%s\nbut\n%s", wanted, text);
     free(text);
     fake_report.row_count -= 8; /* 0 and 1 alone: the list around them is no row */
@@ -243,7 +250,7 @@ static void test_equal_layers_share_a_row(void **state)
     assert_true(has(text, "\n  layers.*   ") && has(text, "\n1 more row, in these\n"));
     free(text);
     jm_row own[8]; /* a list that draws something itself is a row, and none is equal that ran more often */
-    memcpy(own, rows, fake_report.row_count * sizeof *own);
+    memcpy(own, six_blocks, fake_report.row_count * sizeof *own);
     own[1].energy_self_j = 400;
     own[4].calls = 12;
     fake_report.rows = own;
@@ -251,11 +258,43 @@ static void test_equal_layers_share_a_row(void **state)
     assert_true(has(text, "\n  layers ") && has(text, "\n    0 ") && has(text, "\n    1 "));
     assert_false(has(text, "*"));
     free(text);
-    fake_report.rows = rows;
+    fake_report.rows = six_blocks;
     text = shown_as((jm_text_options){.width = 80, .expand = true});
     assert_true(has(text, "\n  layers     10") == false && has(text, "\n    0 ") && has(text, "\n    1 "));
     assert_false(has(text, "*") || has(text, " x "));
     free(text);
+}
+
+static void test_groups_are_the_rows_of_the_table_with_what_they_are_made_of(void **state)
+{
+    (void)state;
+    show_six_blocks();
+    jm_groups *groups = NULL;
+    assert_int_equal(jm_groups_create(&groups, &fake_report, NULL), JM_OK);
+    static const char *const paths[] = {"m",          "m.layers",       "m.layers.*", "m.layers.*.mlp",
+                                        "m.layers.3", "m.layers.3.mlp", "m.layers.4", "m.layers.4.mlp"};
+    assert_int_equal(jm_group_count(groups), sizeof paths / sizeof *paths);
+    for (size_t i = 0; i < jm_group_count(groups); i++)
+        assert_string_equal(jm_group_get(groups, i)->path, paths[i]);
+    const jm_group *equal = jm_group_get(groups, 2);
+    static const size_t members[] = {2, 4, 6, 12};
+    assert_int_equal(equal->members, 4);
+    assert_memory_equal(equal->rows, members, sizeof members);
+    assert_string_equal(equal->name, "*");
+    assert_true(equal->energy_j == 401 && equal->calls == 40 && equal->depth == 2);
+    assert_true(fabs(equal->energy_high_j - equal->energy_j - 2) < 1e-9); /* of four, each +- 1 */
+    assert_true(jm_group_get(groups, 4)->energy_high_j == six_blocks[8].energy_high_j);
+    assert_null(jm_group_get(groups, jm_group_count(groups)));
+    jm_groups_free(groups);
+    char *json = NULL;
+    assert_int_equal(jm_report_json(&fake_report, &json, NULL), JM_OK);
+    json_t *root = json_loads(json, 0, NULL);
+    const json_t *told = json_array_get(json_object_get(root, "groups"), 2);
+    assert_int_equal(json_integer_value(json_object_get(told, "members")), 4);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(told, "rows"), 3)), 12);
+    assert_true(json_real_value(json_object_get(told, "energy_j")) == 401);
+    json_decref(root);
+    free(json);
 }
 
 /* 30 columns beside the name hold six words of four letters, of however many bytes. */
@@ -376,9 +415,13 @@ static void test_csv_leaves_absent_figures_empty(void **state)
     assert_int_equal(jm_export(NULL, "csv", &fake_report.options, out, NULL), JM_OK);
     fclose(out);
     assert_true(has(csv, "\nblocks.attn") == false);
-    assert_true(
-        has(csv, "\nattn,blocks.attn,forward,,1,100,1,300,280,320,300,300,0.3,fitted,0,10,15,0,,true\n"));
-    assert_true(has(csv, "\nidle,(idle),idle,,0,0,0,200,,,200,,0.2,measured,0,0,30,0,,true\n"));
+    assert_true(has(
+        csv, "\nattn,blocks.attn,forward,,1,100,1,300,280,320,300,300,0.3,fitted,0,10,15,0,,0,0,,0,true\n"));
+    assert_true(has(csv, "\nidle,(idle),idle,,0,0,0,200,,,200,,0.2,measured,0,0,30,0,,0,0,,0,true\n"));
+    char *own = NULL; /* of a report that is there already */
+    assert_int_equal(jm_report_csv(&fake_report, &own, NULL), JM_OK);
+    assert_string_equal(own, csv);
+    free(own);
     free(csv);
 }
 
@@ -494,6 +537,7 @@ int main(void)
         cmocka_unit_test_setup(test_kernels_whose_short_names_are_equal_have_a_number, reset),
         cmocka_unit_test_setup(test_energies_are_those_of_a_step, reset),
         cmocka_unit_test_setup(test_equal_layers_share_a_row, reset),
+        cmocka_unit_test_setup(test_groups_are_the_rows_of_the_table_with_what_they_are_made_of, reset),
         cmocka_unit_test_setup(test_table_fits_every_width, reset),
         cmocka_unit_test_setup(test_lines_are_as_long_as_their_letters_not_their_bytes, reset),
         cmocka_unit_test_setup(test_limit_shows_the_top_first_and_counts_no_joule_twice, reset),

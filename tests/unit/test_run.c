@@ -1,5 +1,6 @@
 /* A run on the simulated board: what a program does is in its recording, whoever asks and however it ends. */
 #include "base/clock.h"
+#include "base/strbuf.h"
 #include "recording/dataset.h"
 #include "run/inside.h"
 
@@ -748,6 +749,70 @@ static void test_a_sink_that_fails_harms_neither_the_run_nor_the_file(void **sta
     jm_recording_close(recording);
 }
 
+/* Names of spans and marks in the order of time, by spaces. */
+static char *tell_timeline(const jm__dataset *data)
+{
+    jm__strbuf text = {0};
+    size_t mark = 0;
+    for (size_t i = 0; i <= data->span_count; i++) {
+        int64_t until_ns = i < data->span_count ? data->spans[i].start_ns : INT64_MAX;
+        for (; mark < data->mark_count && data->marks[mark].t_ns < until_ns; mark++)
+            jm__strbuf_format(&text, "[%s] ", jm__dataset_text(data, data->marks[mark].name_id));
+        if (i < data->span_count)
+            jm__strbuf_format(&text, "%s ", jm__dataset_text(data, data->spans[i].name_id));
+    }
+    return jm__strbuf_take(&text);
+}
+
+static void test_a_run_that_traces_at_times_says_when(void **state)
+{
+    (void)state;
+    jm_recording *recording;
+    jm_run *run = start(path);
+    static const struct {
+        jm_tracing tracing;
+        const char *span;
+    } moments[] = {
+        {JM_TRACING_OFF, "none"}, {JM_TRACING_WARM, "warm"}, {JM_TRACING_ON, "one"},
+        {JM_TRACING_ON, "two"},   {JM_TRACING_WARM, "cool"}, {JM_TRACING_ON, "three"},
+        {JM_TRACING_OFF, "no"},   {JM_TRACING_OFF, "more"},
+    };
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+        jm_run_trace(run, moments[i].tracing);
+        do_span(moments[i].span);
+    }
+    jm__dataset *data = stop_and_load(run, &recording);
+    char *timeline = tell_timeline(data);
+    assert_string_equal(timeline,
+                        "[joulemap: not traced from here] warm [joulemap: traced from here] one two "
+                        "[joulemap: not traced from here] cool [joulemap: traced from here] three "
+                        "[joulemap: not traced from here] ");
+    free(timeline);
+    jm__dataset_free(data);
+    jm_recording_close(recording);
+}
+
+static void test_kernels_that_are_required_are_there_or_the_run_fails(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    jm_run *run;
+    jm_run_options options = {
+        .size = sizeof options, .no_cpu = true, .kernels = true, .kernels_required = true};
+    setenv("JOULEMAP_CUPTI", "/nonexistent/libcupti.so", 1);
+    assert_int_equal(jm_run_start(&run, &options, &err), JM_NOT_SUPPORTED);
+    assert_non_null(strstr(err.text, "/nonexistent/libcupti.so"));
+    assert_non_null(strstr(err.hint, "joulemap doctor"));
+    options.kernels_required = false;
+    assert_int_equal(jm_run_start(&run, &options, &err), JM_OK);
+    assert_non_null(strstr(jm_run_kernels_missing(run), "/nonexistent/libcupti.so"));
+    jm_run_free(run);
+    run = start(NULL); /* nobody asks */
+    assert_null(jm_run_kernels_missing(run));
+    jm_run_free(run);
+    unsetenv("JOULEMAP_CUPTI");
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--attached") == 0) return attached_main(argv[2]);
@@ -769,6 +834,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_notes_and_spans_of_threads_arrive),
         cmocka_unit_test(test_a_second_sink_is_told_the_rows_of_the_file),
         cmocka_unit_test(test_a_sink_that_fails_harms_neither_the_run_nor_the_file),
+        cmocka_unit_test(test_a_run_that_traces_at_times_says_when),
+        cmocka_unit_test(test_kernels_that_are_required_are_there_or_the_run_fails),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -295,6 +295,50 @@ static void test_a_mark_carries_its_words(void **state)
     stop(all);
 }
 
+static void in_and_out(jm_span_kind kind, const char *name)
+{
+    jm_span_end(jm_span_begin(kind, jm_name_intern(name), 0, 0));
+}
+
+static void test_untraced_time_has_phases_epochs_marks_and_ends_alone(void **state)
+{
+    (void)state;
+    collected *all = start();
+    jm_span_id layer = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("before"), 0, 0);
+    jm__timeline_trace(false);
+    jm_span_end(layer);
+    in_and_out(JM_SPAN_PHASE, "phase");
+    in_and_out(JM_SPAN_EPOCH, "epoch");
+    in_and_out(JM_SPAN_STEP, "step");
+    in_and_out(JM_SPAN_WINDOW, "window");
+    in_and_out(JM_SPAN_BACKWARD, "layer");
+    jm_mark("mark", NULL);
+    pid_t child = fork(); /* nobody in it will say when to go on */
+    if (child == 0) {
+        in_and_out(JM_SPAN_STEP, "of the child");
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    jm__timeline_trace(true);
+    in_and_out(JM_SPAN_STEP, "after");
+    collected_poll(all);
+    assert_true(collected_span(all, "before")->end_ns > 0);
+    assert_true(collected_span(all, "of the child")->end_ns > 0);
+    collected_span(all, "phase");
+    collected_span(all, "epoch");
+    collected_span(all, "after");
+    assert_int_equal(all->span_count, 5);
+    assert_int_equal(all->mark_count, 1);
+    assert_int_equal(all->lost, 0);
+    jm__timeline_trace(false);
+    stop(all);
+    all = start(); /* the next run begins with everything */
+    in_and_out(JM_SPAN_STEP, "step");
+    collected_poll(all);
+    assert_int_equal(all->span_count, 1);
+    stop(all);
+}
+
 static void test_an_overlong_name_is_cut_between_characters(void **state)
 {
     (void)state;
@@ -582,6 +626,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_child_that_cleans_its_environment_keeps_its_spans),
         cmocka_unit_test(test_names_keep_their_numbers_across_runs),
         cmocka_unit_test(test_a_mark_carries_its_words),
+        cmocka_unit_test(test_untraced_time_has_phases_epochs_marks_and_ends_alone),
         cmocka_unit_test(test_an_overlong_name_is_cut_between_characters),
         cmocka_unit_test(test_a_full_ring_counts_its_losses_and_never_loses_an_end),
         cmocka_unit_test(test_without_room_for_a_ring_spans_are_counted_as_lost),

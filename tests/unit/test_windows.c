@@ -97,8 +97,8 @@ static void test_windows_are_sets_of_time(void **state)
 static void add_cell(jm__tally *tally, uint32_t row, uint32_t use, double seconds, int64_t start_ns,
                      int64_t end_ns)
 {
-    size_t at = jm__tally_cell(tally, row, use);
-    jm__work_cell *cell = &tally->cells.items[at];
+    size_t at = jm__work_cell_at(&tally->work, row, use);
+    jm__work_cell *cell = &tally->work.items.items[at];
     cell->seconds += seconds;
     cell->calls += 1;
     if (start_ns < cell->start_ns) cell->start_ns = start_ns;
@@ -119,7 +119,7 @@ static void test_uses_that_become_one_are_added_up(void **state)
                              .calls = 3 + (int64_t)use};
     }
     assert_true(jm__tally_use(&tally, 3)->ran_s < 0);
-    tally.idle[JM_IDLE_1_MS] = (jm__seconds){4, 5};
+    tally.idle[JM_IDLE_1_MS] = (jm__seconds){.report_s = 4, .learn_s = 5};
     add_cell(&tally, 9, 0, 1, 100, 200);
     add_cell(&tally, 9, 1, 2, 50, 150);
     add_cell(&tally, 9, 2, 4, 10, 20);
@@ -131,10 +131,10 @@ static void test_uses_that_become_one_are_added_up(void **state)
     assert_true(both->ran_s == 0.75 && both->calls == 7);
     assert_true(one->inside.report_s == 3 && one->ran_s == 4 && one->calls == 5);
     assert_true(tally.idle[JM_IDLE_1_MS].report_s == 4 && tally.idle[JM_IDLE_1_MS].learn_s == 5);
-    assert_int_equal(tally.cells.count, 3);
-    const jm__work_cell *cell = &tally.cells.items[jm__tally_cell(&tally, 9, 1)];
+    assert_int_equal(tally.work.items.count, 3);
+    const jm__work_cell *cell = &tally.work.items.items[jm__work_cell_at(&tally.work, 9, 1)];
     assert_true(cell->seconds == 3 && cell->calls == 2 && cell->start_ns == 50 && cell->end_ns == 200);
-    cell = &tally.cells.items[jm__tally_cell(&tally, 8, 1)];
+    cell = &tally.work.items.items[jm__work_cell_at(&tally.work, 8, 1)];
     assert_true(cell->seconds == 8 && cell->calls == 1 && cell->start_ns == 5 && cell->end_ns == 300);
     jm__tally_free(&tally);
 }

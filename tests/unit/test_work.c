@@ -289,7 +289,7 @@ static void test_a_kernel_far_away_costs_a_piece_and_no_more(void **state)
     jm__sweep sweep;
     size_t count = 0;
     jm__pieces_begin(&pieces, 0, 1 << 20);
-    jm__sweep_begin(&sweep, &pieces, &tally, &none, &none, 0);
+    jm__sweep_begin(&sweep, &pieces, &tally, &none, &none, &none, 0);
     for (int64_t i = 1; i <= 2; i++) { /* the second runs as long as it is away */
         const jm__item item = {.start_ns = i * far_ns, .end_ns = i == 1 ? far_ns + 1000 : 4 * far_ns};
         assert_true(jm__sweep_take(&sweep, &item, item.class_index, JM__NO_CELL, true, JM_PLACE_UNLAYERED));

@@ -137,9 +137,9 @@ static void test_time_is_shared_by_what_ran_in_it(void **state)
     assert_true(jm__windows_add(&learn, 0, TICKS * TICK_NS));
     reckon(wanted, idle, &report, &learn);
     jm__pieces_begin(&pieces, FROM * TICK_NS, SIZE_MAX);
-    jm__sweep_begin(&sweep, &pieces, &tally, &report, &learn, FROM * TICK_NS);
+    jm__sweep_begin(&sweep, &pieces, &tally, &report, &report, &learn, FROM * TICK_NS);
     for (size_t i = 0; i < ITEMS; i++) {
-        size_t cell = i % 3 == 0 ? jm__tally_cell(&tally, 7, use_of[i]) : JM__NO_CELL;
+        size_t cell = i % 3 == 0 ? jm__work_cell_at(&tally.work, 7, use_of[i]) : JM__NO_CELL;
         assert_true(
             jm__sweep_take(&sweep, &items[i], use_of[i], cell, outside_of[i], (jm__place)(i % JM_PLACES)));
     }
@@ -149,14 +149,15 @@ static void test_time_is_shared_by_what_ran_in_it(void **state)
     for (uint32_t u = 0; u < USES; u++) {
         const jm__use_sum *sum = jm__tally_use(&tally, u);
         assert_near(sum->inside.report_s, wanted[u].report_s, 1e-9);
+        assert_near(sum->inside.steady_s, wanted[u].report_s, 1e-9);
         assert_near(sum->inside.learn_s, wanted[u].learn_s, 1e-9);
         assert_near(sum->outside_s, wanted[u].outside_s, 1e-9);
         assert_near(sum->ran_s, wanted[u].ran_s, 1e-9);
         assert_int_equal(sum->calls, wanted[u].calls);
         for (size_t p = 0; p < JM_PLACES; p++)
             assert_near(sum->place_s[p], wanted[u].place_s[p], 1e-9);
-        size_t at = jm__tally_cell(&tally, 7, u);
-        assert_near(tally.cells.items[at].seconds, wanted[u].cell_s, 1e-9);
+        size_t at = jm__work_cell_at(&tally.work, 7, u);
+        assert_near(tally.work.items.items[at].seconds, wanted[u].cell_s, 1e-9);
     }
     for (size_t s = 0; s < JM_IDLE_STATES; s++) {
         assert_true(idle[s].learn_s > 0); /* all of them are there */
@@ -175,30 +176,31 @@ static void test_sums_of_uses_that_become_one_are_added_up(void **state)
 {
     (void)state;
     static const uint32_t final_of[] = {1, 0, 1, 5};
-    jm__tally tally = {.idle[JM_IDLE_LONG] = {3, 4}};
+    jm__tally tally = {.idle[JM_IDLE_LONG] = {.report_s = 3, .learn_s = 4}};
     for (uint32_t u = 0; u < 4; u++) {
         double one = u + 1;
         jm__use_sum *sum = jm__tally_use(&tally, u);
         assert_true(sum->ran_s == -1);
         if (u == 3) break;
-        *sum = (jm__use_sum){{one, 10 * one}, 100 * one, {0}, 1000 * one, u + 1};
+        *sum = (jm__use_sum){{one, 5 * one, 10 * one}, 100 * one, {0}, 1000 * one, u + 1};
         for (size_t p = 0; p < JM_PLACES; p++)
             sum->place_s[p] = one * (double)(p + 1);
-        size_t at = jm__tally_cell(&tally, 9, u);
-        jm__work_cell *cell = &tally.cells.items[at];
+        size_t at = jm__work_cell_at(&tally.work, 9, u);
+        jm__work_cell *cell = &tally.work.items.items[at];
         assert_true(cell->start_ns == INT64_MAX && cell->end_ns == INT64_MIN);
         *cell = (jm__work_cell){9, u, one, u + 1, 50 - u, 60 + u};
-        assert_int_equal(jm__tally_cell(&tally, 9, u), u); /* the same again */
+        assert_int_equal(jm__work_cell_at(&tally.work, 9, u), u); /* the same again */
     }
     assert_true(jm__tally_renumber(&tally, final_of));
     assert_int_equal(tally.uses.count, 2);
     const jm__use_sum *both = jm__tally_use(&tally, 1), *alone = jm__tally_use(&tally, 0);
-    assert_true(both->inside.report_s == 4 && both->inside.learn_s == 40 && both->outside_s == 400);
+    assert_true(both->inside.report_s == 4 && both->inside.steady_s == 20 && both->inside.learn_s == 40 &&
+                both->outside_s == 400);
     assert_true(both->ran_s == 4000 && both->calls == 4 && both->place_s[2] == 12);
     assert_true(alone->ran_s == 2000 && alone->calls == 2 && alone->place_s[0] == 2);
-    assert_int_equal(tally.cells.count, 2);
-    size_t at = jm__tally_cell(&tally, 9, 1);
-    const jm__work_cell *cell = &tally.cells.items[at];
+    assert_int_equal(tally.work.items.count, 2);
+    size_t at = jm__work_cell_at(&tally.work, 9, 1);
+    const jm__work_cell *cell = &tally.work.items.items[at];
     assert_true(cell->seconds == 4 && cell->calls == 4 && cell->start_ns == 48 && cell->end_ns == 62);
     assert_true(tally.idle[JM_IDLE_LONG].report_s == 3 && tally.idle[JM_IDLE_LONG].learn_s == 4);
     jm__tally_free(&tally);

@@ -44,7 +44,7 @@ def why_no_gpu() -> str:
 def session(path: Path, device: torch.device, overwrite: bool, sim: str = SIMULATED) -> joulemap.Session:
     """Return the session that records the suite, with counters all of the time."""
     return joulemap.Session(
-        path=path, kernels=True, overwrite=overwrite, counters=COUNTERS_S, sim=sim if device.type == "cpu" else None
+        path=path, overwrite=overwrite, counters=COUNTERS_S, sim=sim if device.type == "cpu" else None
     )
 
 

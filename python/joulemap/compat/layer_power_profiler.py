@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from joulemap import _core
+from joulemap._cells import cell
 from joulemap.machine import Board, boards
 from joulemap.report import Row, import_pandas
 from joulemap.session import Session, current_session
@@ -226,7 +227,7 @@ class LayerPowerProfiler:
         modes = [(module, module.training) for module in self.model.modules()]
         self.model.eval()
         try:
-            with _session(kernels=True) as session, torch.no_grad():
+            with _session(kernels="auto") as session, torch.no_grad():
                 # The fit sees the warm-up too: a single pass is over before the sensor has answered twice.
                 if warmup:
                     with session.phase("warmup"):
@@ -344,7 +345,7 @@ class LayerPowerProfiler:
 
 
 @contextmanager
-def _session(*, kernels: bool) -> Iterator[Session]:
+def _session(*, kernels: bool | Literal["auto"]) -> Iterator[Session]:
     """Give the process's open session, or one of our own for as long as it is needed."""
     session = current_session()
     if session is not None:
@@ -420,7 +421,7 @@ def _write_csv(path: Path, results: list[LayerMetrics]) -> None:
         writer = csv.writer(file)
         writer.writerow([field.name for field in fields(LayerMetrics)])
         for metrics in results:
-            writer.writerow(["" if value != value else value for value in metrics.to_dict().values()])
+            writer.writerow([cell(value) for value in metrics.to_dict().values()])
 
 
 def _print_table(results: list[LayerMetrics]) -> None:

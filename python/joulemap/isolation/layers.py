@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,8 @@ def chosen_layers(model: nn.Module, layers: Sequence[str] | None) -> list[str]:
     """
     if isinstance(layers, str):
         raise TypeError(f"layers is a list of paths, not a text: layers=[{layers!r}]")
+    if layers is not None and not isinstance(layers, Iterable):
+        raise TypeError(f"layers is a list of paths, not {layers!r} ({type(layers).__name__})")
     paths = [path for path, _ in model.named_modules(remove_duplicate=False) if path]
     wanted: set[str] = set()
     for pattern in default_layers(model) if layers is None else layers:
@@ -166,7 +168,7 @@ def _session() -> Iterator[Session]:
     if session is not None:
         yield session
         return
-    with Session(cpu=False, counters=False) as own:
+    with Session(kernels=False, cpu=False, counters=False) as own:
         yield own
 
 

@@ -191,19 +191,11 @@ class Board:
             seen = ", ".join(row.name for row in gpus) or "none"
             raise RuntimeError(f"the session does not record the GPU of {device}; those it records: {seen}")
         alone = len(gpus) == 1 and all(row.kind in ("gpu", "unresolved") for row in report.rows)
-        self.id = 0 if alone else self._number(found[0])
-
-    def _number(self, path: str) -> int:
-        """Return the recording's number of the board: boards begin at 1 and have no holes."""
-        number = 1
-        while True:
-            if any(row.path == path for row in self._run.report(by="board", board_id=number).rows):
-                return number
-            number += 1
+        self.gpu = None if alone else next(int(row.boards) for row in gpus if row.path == found[0])
 
     def measure(self, one: Played) -> Played:
         """Return the window with its energy, joules, and the clock while its calls ran."""
-        report = self._run.report(by="board", board_id=self.id, from_ns=one.from_ns, to_ns=one.to_ns)
+        report = self._run.report(by="board", gpu=self.gpu, from_ns=one.from_ns, to_ns=one.to_ns)
         totals = report.totals
         if totals.total_energy_j is None or totals.total_low_j is None or totals.total_high_j is None:
             raise RuntimeError("the board gave no readings")

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from joulemap._cells import cell
 from joulemap.report import import_pandas
 
 if TYPE_CHECKING:
@@ -128,5 +129,4 @@ class IsolatedLayers:
             writer = csv.writer(file)
             writer.writerow([*_COLUMNS, "how"])
             for row in self.rows:
-                values = [getattr(row, column) for column in [*_COLUMNS, "how"]]
-                writer.writerow(["" if value is None else value for value in values])
+                writer.writerow([cell(getattr(row, column)) for column in [*_COLUMNS, "how"]])

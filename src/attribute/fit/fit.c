@@ -49,7 +49,7 @@ static jm_status choose(chosen *out, const jm__fit_input *input, jm_error *err)
     } parts[] = {{&out->learn, input->learn}, {&out->report, input->report}, {&out->rest, &rest}};
     for (size_t i = 0; status == JM_OK && i < sizeof parts / sizeof *parts; i++)
         status = jm__readings_choose(parts[i].list, input->sensor, input->readings, input->reading_count,
-                                     parts[i].windows, err);
+                                     parts[i].windows, input->unknown, err);
     jm__vec_free(&rest);
     return status;
 }

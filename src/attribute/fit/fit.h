@@ -17,7 +17,9 @@ typedef struct jm__fit_input {
     jm__pieces *pieces;
     const jm__windows *learn;  /* the run, less the time in which the board was lost */
     const jm__windows *report; /* within `learn` */
-    size_t class_columns;      /* the first idle column */
+    const jm__windows
+        *unknown;         /* nobody knows what ran then: outside of `learn`; NULL: there is no such time */
+    size_t class_columns; /* the first idle column */
     size_t columns;
     const jm__columns *split;         /* which of them belong to one class; NULL: each is its own */
     const double *learn_seconds;      /* [columns]: time of each within `learn` */

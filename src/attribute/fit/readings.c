@@ -14,11 +14,21 @@ enum { BLOCK_READINGS = 200 };
  * what was before. */
 static const int64_t long_window = 20;
 
+/* Of which a first-order sensor remembers the rest: of a window's first readings 5 %, of time that nobody
+ * knows 1 %. */
+enum { SHORT_MEMORY = 3, LONG_MEMORY = 5 };
+
+static int64_t memory_ns_of(const jm__response *r, int time_constants)
+{
+    return (int64_t)(r->kind == JM_RESPONSE_FIRST_ORDER ? time_constants * r->width_ns : r->width_ns);
+}
+
 jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, const jm_reading *readings,
-                              size_t count, const jm__windows *windows, jm_error *err)
+                              size_t count, const jm__windows *windows, const jm__windows *unknown,
+                              jm_error *err)
 {
     const jm__response r = jm__calibration_of(sensor).response;
-    int64_t memory_ns = (int64_t)(r.kind == JM_RESPONSE_FIRST_ORDER ? 3 * r.width_ns : r.width_ns);
+    int64_t memory_ns = memory_ns_of(&r, SHORT_MEMORY), long_ns = memory_ns_of(&r, LONG_MEMORY);
     size_t window = 0;
     for (size_t i = 0; i < count; i++) {
         jm_reading reading = readings[i];
@@ -30,6 +40,7 @@ jm_status jm__readings_choose(jm__reading_list *out, const jm_sensor *sensor, co
         bool is_long = now->to_ns - now->from_ns > long_window * memory_ns;
         if (t_ns < now->from_ns + (is_long ? memory_ns : 0)) continue;
         if (!isfinite(reading.value) || reading.value < 0) continue;
+        if (unknown != NULL && jm__windows_overlap_ns(unknown, t_ns - long_ns, t_ns) > 0) continue;
         if (out->count > 0 && out->items[out->count - 1].t_ns >= reading.t_ns) continue;
         if (!jm__vec_push(out, reading)) return jm__no_memory(err, "jm__readings_choose");
     }

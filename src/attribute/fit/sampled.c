@@ -25,8 +25,8 @@ jm_status jm__sampled_init(jm__sampled *s, const jm__fit *fit, const jm__fit_inp
     jm__reading_list all = {0};
     size_t most = ROOM / s->width;
     if (most < 4 * s->width) most = 4 * s->width;
-    jm_status status =
-        jm__readings_choose(&all, input->sensor, input->readings, input->reading_count, input->learn, err);
+    jm_status status = jm__readings_choose(&all, input->sensor, input->readings, input->reading_count,
+                                           input->learn, input->unknown, err);
     if (status == JM_OK) status = jm__readings_sample(&s->readings, &all, most, err);
     jm__vec_free(&all);
     if (status != JM_OK) return status;

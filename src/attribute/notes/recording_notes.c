@@ -1,9 +1,9 @@
 /* Sentences about the recording: what was lost, what happened, what never ended. */
 #include "attribute/events.h"
 #include "attribute/notes/note_writer.h"
-#include "attribute/verdict/no_layer.h"
 #include "base/map.h"
 #include "base/strbuf.h"
+#include "rows/marks.h"
 
 #include <string.h>
 
@@ -127,13 +127,13 @@ static void say_spans(jm__note_writer *w)
 static void say_compiled(jm__note_writer *w)
 {
     const jm__dataset *d = w->a->dataset;
-    const size_t prefix = strlen(JM_COMPILED_MARK);
+    const size_t prefix = strlen(JM_MARK_COMPILED);
     const char *first = NULL;
     int64_t last = 0;
     size_t others = 0;
     for (size_t i = 0; i < d->mark_count; i++) {
         const char *name = jm__dataset_text(d, d->marks[i].name_id);
-        if (strncmp(name, JM_COMPILED_MARK, prefix) != 0 || d->marks[i].name_id == last) continue;
+        if (strncmp(name, JM_MARK_COMPILED, prefix) != 0 || d->marks[i].name_id == last) continue;
         last = d->marks[i].name_id;
         if (first == NULL)
             first = name + prefix;
@@ -145,8 +145,22 @@ static void say_compiled(jm__note_writer *w)
             first, others > 0 ? " and others are" : " is");
 }
 
+/* Of the time asked for, and the time that the figures are of. */
+static void say_untraced(jm__note_writer *w)
+{
+    const jm__attribution *a = w->a;
+    if (a->untraced.count == 0) return;
+    double traced_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
+    double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
+    jm__warn(w,
+             "Traced at times: these figures are of %.4g s of a run of %.4g s, in %zu piece%s; rows by board "
+             "have the energy of all of it.",
+             traced_s, run_s, a->windows.count, a->windows.count == 1 ? "" : "s");
+}
+
 void jm__notes_of_recording(jm__note_writer *w)
 {
+    say_untraced(w);
     say_losses(w);
     say_events(w);
     say_spans(w);

@@ -1,7 +1,6 @@
 /* Rows of collectives' kernels (NCCL, NVSHMEM, RCCL): of nobody's layer, whoever launched them. */
 #include "attribute/rollup/views.h"
 
-#include <stdint.h>
 #include <string.h>
 
 static const char kind[] = "collective";
@@ -24,14 +23,7 @@ static size_t container_around(const jm__views *v, size_t span)
 static size_t node_in_span(jm__views *v, size_t container, const char *name)
 {
     size_t around = container == JM__NO_SPAN ? JM__NO_NODE : jm__view_span_node(v, container);
-    const uint64_t key[2] = {around, (uintptr_t)name}; /* launch shapes have one name */
-    v->collectives.key_size = sizeof key;
-    const jm__map_value *known = jm__map_find(&v->collectives, key);
-    if (known != NULL) return (size_t)known->id;
-    size_t node = jm__tree_new(v->tree, around, jm__view_readable_name(v, name), name, kind);
-    if (node != JM__NO_NODE && !jm__map_put(&v->collectives, key, (jm__map_value){.id = (int64_t)node}))
-        v->tree->failed = true;
-    return v->tree->failed ? JM__NO_NODE : node;
+    return jm__view_node_inside(v, around, name, kind, false);
 }
 
 size_t jm__view_collective_node(jm__views *v, size_t span, uint32_t class_index)

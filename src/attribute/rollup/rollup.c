@@ -78,10 +78,21 @@ static uint32_t row_of_collective(void *context, size_t span, int64_t process_id
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
+/* A row's own, or inside it: where kernels are asked for, and were traced. A collective is no part of a row;
+ * rows inside those of phases would change how these share what was measured (wholes.c). */
+static size_t node_of_row(jm__views *v, size_t b, const jm__work_cell *cell)
+{
+    const jm__attribution *a = v->a;
+    bool wanted = a->options.kernels && a->options.by != JM_BY_PHASE && !a->boards[b].work->from_host;
+    if (!wanted || jm__view_is_collective(v, cell->row)) return cell->row;
+    const jm__class *class = &a->work.classes.items[a->work.uses.items.items[cell->use].class_index];
+    return jm__view_node_inside(v, cell->row, class->name, class->kind, true);
+}
+
 static size_t node_of_cell(jm__views *v, size_t b, const jm__work_cell *cell)
 {
     if (v->a->options.by == JM_BY_BOARD) return board_node(v, b);
-    if (v->a->options.by != JM_BY_KERNEL) return cell->row;
+    if (v->a->options.by != JM_BY_KERNEL) return node_of_row(v, b, cell);
     if (cell->row == ROW_OTHERS)
         return jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
     return jm__view_kernel_node(v, v->a->work.uses.items.items[cell->use].class_index);
@@ -95,20 +106,39 @@ static bool first_of_host(const jm__attribution *a, size_t b)
     return true;
 }
 
-static void add_work(jm__views *v, size_t b)
+/* Joules by pass, at the powers that the fit found. */
+static void add_passes(jm__node *row, const jm__board_part *part, const jm__work_cell *cell, int64_t kind)
 {
+    double power_w = part->fit.known ? part->fit.power_w[part->work->columns.of_use[cell->use]] : 0;
+    double energy_j = power_w * jm__use_scale(part->work, cell->use) * cell->seconds;
+    row->work_j += energy_j;
+    if (kind == JM_SPAN_FORWARD) row->forward_j += energy_j;
+    if (kind == JM_SPAN_BACKWARD) row->backward_j += energy_j;
+}
+
+static int64_t pass_of_use(const jm__attribution *a, size_t use)
+{
+    return a->work.contexts.items.items[a->work.uses.items.items[use].context].kind;
+}
+
+static void add_work(jm__rollup *rollup, size_t b)
+{
+    jm__views *v = &rollup->views;
     const jm__attribution *a = v->a;
     const jm__board_part *part = &a->boards[b];
     const jm__columns *columns = &part->work->columns;
     bool counts = !part->work->from_host || first_of_host(a, b);
     bool kernels = a->options.by == JM_BY_KERNEL || a->options.by == JM_BY_BOARD;
-    for (size_t i = 0; i < part->work->tally.cells.count && !v->tree->failed; i++) {
-        const jm__work_cell *cell = &part->work->tally.cells.items[i];
+    for (size_t i = 0; i < part->work->tally.work.items.count && !v->tree->failed; i++) {
+        const jm__work_cell *cell = &part->work->tally.work.items.items[i];
         size_t node = node_of_cell(v, b, cell);
         if (node == JM__NO_NODE) continue;
         jm__node *row = &v->tree->nodes.items[node];
         if (counts) row->busy_s += cell->seconds;
-        bool calls = counts && (kernels || jm__view_is_collective(v, node));
+        add_passes(row, part, cell, pass_of_use(a, cell->use));
+        if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);
+        bool inside = !kernels && node != cell->row;
+        bool calls = counts && (kernels || inside || jm__view_is_collective(v, node));
         for (size_t n = node; calls && n != JM__NO_NODE;
              n = kernels ? v->tree->nodes.items[n].parent : JM__NO_NODE)
             v->tree->nodes.items[n].calls += cell->calls; /* a kernel's shapes are calls of the kernel */
@@ -127,16 +157,22 @@ static const char *const gap_texts[JM_IDLE_STATES] = {
     [JM_IDLE_LONG] = "waiting, > 20 ms",
 };
 
-/* Idle time by the length of its gaps; where that is not known (no kernels), as a whole. */
-static void add_idle(jm__views *v, size_t b)
+/* The node of a gap of this length; the row of all idle time where lengths are not known (no kernels). */
+static size_t idle_node(jm__views *v, size_t idle, const jm__board_work *work, size_t state)
 {
+    return work->from_host ? idle : jm__view_node_under(v, idle, gap_texts[state], "gap");
+}
+
+/* Idle time by the length of its gaps, and by what came after them. */
+static void add_idle(jm__rollup *rollup, size_t b)
+{
+    jm__views *v = &rollup->views;
     const jm__board_part *part = &v->a->boards[b];
     const jm__board_work *work = part->work;
     size_t idle = jm__tree_node(v->tree, JM__NO_NODE, "(idle)", "(idle)", "idle");
     for (size_t k = work->columns.class_columns; idle != JM__NO_NODE && k < work->columns.count; k++) {
         if (work->seconds[k] == 0) continue;
-        size_t state = k - work->columns.class_columns, node = idle;
-        if (!work->from_host) node = jm__view_node_under(v, idle, gap_texts[state], "gap");
+        size_t state = k - work->columns.class_columns, node = idle_node(v, idle, work, state);
         if (node == JM__NO_NODE) return;
         jm__node *row = &v->tree->nodes.items[node];
         row->busy_s += work->seconds[k];
@@ -144,6 +180,10 @@ static void add_idle(jm__views *v, size_t b)
         if (node != idle) row->calls += work->tally.gaps[state];
         v->tree->nodes.items[idle].boards |= jm__board_bit(b);
         jm__tree_add(v->tree, node, (uint32_t)(part->first_column + k), work->seconds[k]);
+    }
+    for (size_t i = 0; i < work->tally.waits.items.count && !v->tree->failed && !work->from_host; i++) {
+        const jm__work_cell *wait = &work->tally.waits.items.items[i];
+        jm__mostly_add(&rollup->mostly, idle_node(v, idle, work, wait->row), wait->use, wait->seconds);
     }
 }
 
@@ -189,18 +229,19 @@ static void count_spans(jm__views *v)
     }
 }
 
-static jm_status add_boards(jm__views *v, jm_error *err)
+static jm_status add_boards(jm__rollup *rollup, jm_error *err)
 {
+    jm__views *v = &rollup->views;
     const jm__attribution *a = v->a;
     jm_by by = a->options.by;
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         if (!a->boards[b].wanted) continue;
         bool fitted = jm__board_is_fitted(a->boards[b].board);
-        if (fitted) add_work(v, b);
+        if (fitted) add_work(rollup, b);
         if (fitted && by == JM_BY_PHASE)
             JM_TRY(jm__phase_idle(v, b, err));
         else if (fitted && by != JM_BY_BOARD)
-            add_idle(v, b);
+            add_idle(rollup, b);
         if (by == JM_BY_BOARD || (!fitted && a->boards[b].counted)) add_measured(v, b);
     }
     return JM_OK;
@@ -218,7 +259,9 @@ jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err)
     jm__views *v = &rollup->views;
     jm_by by = v->a->options.by;
     JM_TRY(jm__views_take_classes(v, err));
-    JM_TRY(add_boards(v, err));
+    if (!jm__mostly_begin(&rollup->mostly, v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
+    JM_TRY(add_boards(rollup, err));
+    jm__mostly_give(&rollup->mostly);
     if (by != JM_BY_KERNEL && by != JM_BY_BOARD) count_spans(v);
     if (by == JM_BY_PHASE && !jm__measure_phases(v)) return jm__no_memory(err, "jm__rollup_fill");
     if (v->tree->full)
@@ -233,4 +276,5 @@ jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err)
 void jm__rollup_free(jm__rollup *rollup)
 {
     jm__views_free(&rollup->views);
+    jm__mostly_free(&rollup->mostly);
 }

@@ -2,10 +2,12 @@
 #ifndef JM_ATTRIBUTE_ROLLUP_ROLLUP_H
 #define JM_ATTRIBUTE_ROLLUP_ROLLUP_H
 
+#include "attribute/rollup/mostly.h"
 #include "attribute/rollup/views.h"
 
 typedef struct jm__rollup {
     jm__views views;
+    jm__mostly mostly;
     jm__row_of rows; /* for the pass */
 } jm__rollup;
 

@@ -64,6 +64,17 @@ static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__boa
 /* A field that nobody sets is missing, not 0. */
 static const jm_row nothing_yet = {JM_ROW_FIELDS(JM_NOTHING_YET)};
 
+static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *sub)
+{
+    if (sub->forward_j + sub->backward_j > 0) {
+        row->forward_share = sub->forward_j / sub->work_j;
+        row->backward_share = sub->backward_j / sub->work_j;
+    }
+    if (node->mostly_at == NULL) return;
+    row->mostly_at = node->mostly_at;
+    row->mostly_share = node->mostly_share;
+}
+
 static void fill_row(jm_row *row, maker *m, size_t n)
 {
     const jm__node *node = &m->tree->nodes.items[n];
@@ -83,6 +94,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->energy_low_j = jm__energy_floor(row->energy_j - half_j);
     row->energy_high_j = row->energy_j + half_j;
     row->energy_self_j = node->self_j;
+    fill_places(row, node, sub);
     jm__mean_sums_give(row, &sub->means);
     row->provenance = jm__row_provenance(node, sub);
     if (m->boards_text == NULL || m->boards != node->boards)
@@ -140,7 +152,7 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_err
         fill_row(&rows->items[rows->count++], m, node);
         if (!jm__vec_push(&rows->nodes, node)) return jm__no_memory(err, "jm__rows_make");
     }
-    jm__totals_sum(totals, m->a);
+    JM_TRY(jm__totals_sum(totals, m->a, err));
     JM_TRY(add_unresolved(rows, totals, m->a, err));
     for (size_t i = 0; i < rows->count; i++) {
         jm_row *row = &rows->items[i];

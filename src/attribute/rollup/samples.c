@@ -11,7 +11,8 @@ int64_t jm__samples_of(const jm__attribution *a, size_t span)
 
 static bool is_part_of_another(const jm__attribution *a, size_t span)
 {
-    for (size_t s = jm__span_parent(&a->spans, span); s != JM__NO_SPAN; s = jm__span_parent(&a->spans, s))
+    for (size_t s = jm__span_around(&a->spans, span, span); s != JM__NO_SPAN;
+         s = jm__span_around(&a->spans, span, s))
         if (a->dataset->spans[s].samples > 0) return true;
     return false;
 }

@@ -56,6 +56,35 @@ static void take_whole(jm__subtotal *sub, jm__node *node)
     sub->measured_j += rest_j;
 }
 
+/* What needs no fit of a sum: plain sums over the node and all below it. */
+static void add_plain(jm__subtotal *sub, const jm__node *node)
+{
+    sub->busy_s += node->busy_s;
+    sub->merged_s += node->merged_s;
+    sub->work_j += node->work_j;
+    sub->forward_j += node->forward_j;
+    sub->backward_j += node->backward_j;
+    sub->measured_j += node->measured_j;
+    sub->measured_u_j = hypot(sub->measured_u_j, node->measured_u_j);
+    sub->measured = sub->measured || node->measured;
+}
+
+static void add_to_outer(jm__subtotal *outer, jm__node *up, const jm__subtotal *sub, const jm__node *node)
+{
+    jm__mean_sums_add(&outer->means, &sub->means);
+    outer->busy_s += sub->busy_s;
+    outer->merged_s += sub->merged_s;
+    outer->work_j += sub->work_j;
+    outer->forward_j += sub->forward_j;
+    outer->backward_j += sub->backward_j;
+    outer->shown = outer->shown || sub->shown;
+    outer->measured_j += sub->measured_j;
+    outer->measured_u_j = hypot(outer->measured_u_j, sub->measured_u_j);
+    up->boards |= node->boards;
+    if (node->start_ns < up->start_ns) up->start_ns = node->start_ns;
+    if (node->start_ns != INT64_MAX && node->end_ns > up->end_ns) up->end_ns = node->end_ns;
+}
+
 /* Children stand after their parents, so going backwards each node is complete when its turn comes. */
 jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm__attribution *a,
                                const jm__means *means, jm_error *err)
@@ -75,28 +104,15 @@ jm_status jm__subtotals_add_up(jm__subtotal *subtotals, jm__tree *tree, const jm
         jm__mean_sums_add_cells(&sub->means, means, own, end - first);
         if (!merge(sub, own, end - first)) return jm__no_memory(err, "jm__subtotals_add_up");
         end = first;
-        sub->busy_s += node->busy_s;
-        sub->merged_s += node->merged_s;
-        sub->measured_j += node->measured_j;
-        sub->measured_u_j = hypot(sub->measured_u_j, node->measured_u_j);
-        sub->measured = sub->measured || node->measured;
+        add_plain(sub, node);
         sub->energy = jm__energy_of(a, sub->cells, sub->cell_count);
         take_whole(sub, node);
         sub->shown =
             sub->shown || sub->cell_count > 0 || node->measured || node->calls > 0 || sub->busy_s > 0;
         if (node->parent != JM__NO_NODE) {
-            jm__node *up = &tree->nodes.items[node->parent];
             jm__subtotal *outer = &subtotals[node->parent];
             if (!merge(outer, sub->cells, sub->cell_count)) return jm__no_memory(err, "jm__subtotals_add_up");
-            jm__mean_sums_add(&outer->means, &sub->means);
-            outer->busy_s += sub->busy_s;
-            outer->merged_s += sub->merged_s;
-            outer->shown = outer->shown || sub->shown;
-            outer->measured_j += sub->measured_j;
-            outer->measured_u_j = hypot(outer->measured_u_j, sub->measured_u_j);
-            up->boards |= node->boards;
-            if (node->start_ns < up->start_ns) up->start_ns = node->start_ns;
-            if (node->start_ns != INT64_MAX && node->end_ns > up->end_ns) up->end_ns = node->end_ns;
+            add_to_outer(outer, &tree->nodes.items[node->parent], sub, node);
         }
         free(sub->cells);
         sub->cells = NULL;

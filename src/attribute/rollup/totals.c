@@ -4,7 +4,7 @@
 #include "attribute/fit/student.h"
 #include "attribute/rollup/energy.h"
 #include "attribute/rollup/samples.h"
-#include "attribute/rollup/steps.h"
+#include "base/status.h"
 
 #include <math.h>
 
@@ -83,10 +83,60 @@ static void sum_parts(jm_report_totals *t, const jm__attribution *a)
     }
 }
 
-void jm__totals_sum(jm_report_totals *totals, const jm__attribution *a)
+/* What a fitted board did while steps were steady. */
+static size_t add_steady_cells(jm__cell *cells, size_t count, const jm__board_part *part)
+{
+    const jm__board_work *work = part->work;
+    size_t first = count;
+    for (size_t k = 0; k < work->columns.count; k++)
+        cells[count++] = (jm__cell){.column = (uint32_t)(part->first_column + k)};
+    for (size_t u = 0; u < work->tally.uses.count; u++)
+        if (work->tally.uses.items[u].ran_s >= 0)
+            cells[first + work->columns.of_use[u]].seconds +=
+                jm__use_scale(work, u) * work->tally.uses.items[u].inside.steady_s;
+    for (size_t s = 0; s < JM_IDLE_STATES; s++)
+        cells[first + work->columns.class_columns + s].seconds += work->tally.idle[s].steady_s;
+    return count;
+}
+
+/* Joules of the steady steps: by the fit, which knows what ran; a board without one has a counter. */
+static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_error *err)
+{
+    double steady = (double)(a->steps.count - a->steps.warm_up), measured_j = 0, half_j = 0;
+    size_t count = 0;
+    t->steps = t->warm_up_steps = -1;
+    t->steady_step_j = t->steady_step_low_j = t->steady_step_high_j = NAN;
+    if (a->steps.count == 0) return JM_OK;
+    jm__cell *cells = calloc(a->columns + 1, sizeof *cells);
+    if (cells == NULL) return jm__no_memory(err, "jm__totals_sum");
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->counted) continue;
+        if (part->work->columns.count > 0) {
+            count = add_steady_cells(cells, count, part);
+            continue;
+        }
+        jm__total total = jm__board_total(part, &part->steady);
+        if (total.source == NULL) continue;
+        measured_j += total.energy_j;
+        half_j = hypot(half_j, JM_NORMAL_95 * total.u_j);
+    }
+    jm__energy energy = jm__energy_of(a, cells, count);
+    free(cells);
+    t->steps = a->steps.count;
+    t->warm_up_steps = a->steps.warm_up;
+    if (!energy.known) return JM_OK;
+    t->steady_step_j = (energy.energy_j + measured_j) / steady;
+    half_j = hypot(half_j, energy.half_j) / steady;
+    t->steady_step_low_j = jm__energy_floor(t->steady_step_j - half_j);
+    t->steady_step_high_j = t->steady_step_j + half_j;
+    return JM_OK;
+}
+
+jm_status jm__totals_sum(jm_report_totals *totals, const jm__attribution *a, jm_error *err)
 {
     sum_boards(totals, a);
     sum_parts(totals, a);
-    totals->steps = jm__steps_count(a);
     totals->samples = jm__samples_sum(a);
+    return sum_steps(totals, a, err);
 }

@@ -5,6 +5,6 @@
 #include "attribute/attribution.h"
 
 /* All but unresolved_energy_j. */
-void jm__totals_sum(jm_report_totals *totals, const jm__attribution *a);
+jm_status jm__totals_sum(jm_report_totals *totals, const jm__attribution *a, jm_error *err);
 
 #endif

@@ -30,8 +30,13 @@ typedef struct jm__node {
     const char *kind;
     const char *type; /* of a layer; NULL: none told */
     int64_t calls;
-    int64_t samples;       /* of the steps in it, 0: none told */
-    double busy_s;         /* its own */
+    int64_t samples; /* of the steps in it, 0: none told */
+    double busy_s;   /* its own */
+    double work_j;   /* of the kernels in its own cells, and of those in forward and backward passes */
+    double forward_j;
+    double backward_j;
+    const char *mostly_at; /* see mostly.h; NULL: nowhere */
+    double mostly_share;   /* of its time */
     int64_t start_ns;      /* of the first work; INT64_MAX: none yet */
     int64_t end_ns;        /* of the last */
     int64_t host_start_ns; /* of its first span, for rows without any work; INT64_MAX: none */

@@ -362,6 +362,32 @@ size_t jm__view_kernel_node(jm__views *v, uint32_t class_index)
     return node;
 }
 
+static size_t new_inside(jm__views *v, size_t around, const char *name, const char *kind, bool by_path)
+{
+    const char *path = name;
+    if (by_path) {
+        jm__strbuf whole = {0};
+        write_path(&whole, v->tree->nodes.items[around].path, name);
+        path = whole.failed ? NULL : jm__tree_text(v->tree, "%s", whole.text);
+        jm__strbuf_free(&whole);
+    }
+    const char *readable = jm__view_readable_name(v, name);
+    if (path == NULL || readable == NULL) v->tree->failed = true;
+    return v->tree->failed ? JM__NO_NODE : jm__tree_new(v->tree, around, readable, path, kind);
+}
+
+size_t jm__view_node_inside(jm__views *v, size_t around, const char *name, const char *kind, bool by_path)
+{
+    const uint64_t key[2] = {around, (uintptr_t)name}; /* a text of the dataset is there once */
+    v->inside.key_size = sizeof key;
+    const jm__map_value *known = jm__map_find(&v->inside, key);
+    if (known != NULL) return (size_t)known->id;
+    size_t node = new_inside(v, around, name, kind, by_path);
+    if (node != JM__NO_NODE && !jm__map_put(&v->inside, key, (jm__map_value){.id = (int64_t)node}))
+        v->tree->failed = true;
+    return v->tree->failed ? JM__NO_NODE : node;
+}
+
 static jm__span_choice *choice_of(jm_by by)
 {
     if (by == JM_BY_LAYER) return container_around;
@@ -393,6 +419,6 @@ void jm__views_free(jm__views *v)
     free(v->root_of);
     free(v->split);
     free(v->of_class);
-    jm__map_free(&v->collectives);
+    jm__map_free(&v->inside);
     *v = (jm__views){0};
 }

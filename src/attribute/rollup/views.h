@@ -11,13 +11,13 @@ typedef struct jm__views {
     jm__tree *tree;
     size_t *of_span; /* [spans]: node + 1; 0: not yet asked for */
     size_t
-        *container_of;   /* [spans]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
-    size_t *speaker_of;  /* [spans]: the span around it that its row is named after; JM__NO_SPAN: none */
-    size_t *of_name;     /* [names]: node + 1 of the layer of this name */
-    size_t *root_of;     /* [names]: span + 1 of the model that the layer of this name was called in */
-    bool *split;         /* [classes]: its name ran in several launch shapes */
-    size_t *of_class;    /* [classes]: node + 1 */
-    jm__map collectives; /* by="span": nodes of (node around it, name) */
+        *container_of;  /* [spans]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
+    size_t *speaker_of; /* [spans]: the span around it that its row is named after; JM__NO_SPAN: none */
+    size_t *of_name;    /* [names]: node + 1 of the layer of this name */
+    size_t *root_of;    /* [names]: span + 1 of the model that the layer of this name was called in */
+    bool *split;        /* [classes]: its name ran in several launch shapes */
+    size_t *of_class;   /* [classes]: node + 1 */
+    jm__map inside;     /* nodes of (node around it, name): kernels, and collectives of by="span" */
 } jm__views;
 
 jm_status jm__views_init(jm__views *views, jm__tree *tree, const jm__attribution *a, jm_error *err);
@@ -32,6 +32,11 @@ size_t jm__view_type_node(jm__views *views, size_t span);
 size_t jm__view_phase_node(jm__views *views, size_t span);
 size_t jm__view_span_node(jm__views *views, size_t span);
 size_t jm__view_kernel_node(jm__views *views, uint32_t class_index);
+
+/* The node of kernels of this name inside another, made if it is not there; launch shapes share it. Its path
+ * is that of the node around it and the name (`by_path`), or the name alone. */
+size_t jm__view_node_inside(jm__views *views, size_t around, const char *name, const char *kind,
+                            bool by_path);
 
 /* The node of a collective's kernel that was launched in `span`, or in none: kind "collective". In no layer,
  * also where a layer's backward pass launched it; in the phase it ran in, where phases are rows. */

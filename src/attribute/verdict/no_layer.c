@@ -1,6 +1,8 @@
 /* Energies of kernels by where they lie. */
 #include "attribute/verdict/no_layer.h"
 
+#include "rows/marks.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +29,7 @@ static bool has_compiled(const jm__dataset *d)
 {
     for (size_t i = 0; i < d->mark_count; i++) {
         const char *name = jm__dataset_text(d, d->marks[i].name_id);
-        if (strncmp(name, JM_COMPILED_MARK, strlen(JM_COMPILED_MARK)) == 0) return true;
+        if (strncmp(name, JM_MARK_COMPILED, strlen(JM_MARK_COMPILED)) == 0) return true;
     }
     return false;
 }

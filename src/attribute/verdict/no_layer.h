@@ -11,7 +11,4 @@ typedef struct jm__no_layer {
 
 jm__no_layer jm__no_layer_of(const jm__attribution *a);
 
-/* Names of marks that begin so name a module that torch.compile has compiled: python/joulemap/torch.py. */
-#define JM_COMPILED_MARK "torch.compile: "
-
 #endif

@@ -67,6 +67,15 @@ size_t jm__span_parent(const jm__span_index *spans, size_t span)
     return before ? parent : JM__NO_SPAN;
 }
 
+size_t jm__span_around(const jm__span_index *spans, size_t span, size_t from)
+{
+    const jm__dataset *d = spans->dataset;
+    size_t outer = jm__span_parent(spans, from);
+    while (outer != JM__NO_SPAN && jm__span_end_ns(d, &d->spans[outer]) <= d->spans[span].start_ns)
+        outer = jm__span_parent(spans, outer);
+    return outer;
+}
+
 /* A dataset's spans are sorted as jm__span_parent wants them: what is around a span comes before it. */
 size_t *jm__span_speakers(const jm__span_index *spans, jm__span_choice *choose)
 {

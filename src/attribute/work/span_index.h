@@ -20,6 +20,10 @@ size_t jm__span_at(const jm__span_index *index, int64_t span_id);
 /* The span around a span, both by index; JM__NO_SPAN for none. */
 size_t jm__span_parent(const jm__span_index *spans, size_t span);
 
+/* The first around `from` (`span` itself, or one around it) that was still open when `span` began: what began
+ * in a step may go on after it, and hold the next one. */
+size_t jm__span_around(const jm__span_index *spans, size_t span, size_t from);
+
 /* Which span, at `span` or around it, speaks for it: `outer` speaks for the span around it, JM__NO_SPAN if
  * there is none. */
 typedef size_t jm__span_choice(const jm__dataset *dataset, size_t span, size_t outer);

@@ -2,11 +2,12 @@
 #include "attribute/work/sweep.h"
 
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
-                     const jm__windows *learn, int64_t from_ns)
+                     const jm__windows *steady, const jm__windows *learn, int64_t from_ns)
 {
     *sweep = (jm__sweep){.pieces = pieces,
                          .tally = tally,
                          .report = report,
+                         .steady = steady,
                          .learn = learn,
                          .before = true,
                          .now_ns = from_ns};
@@ -41,17 +42,29 @@ static double inside_s(const jm__windows *windows, size_t *first, int64_t from_n
 static jm__seconds inside(jm__sweep *s, int64_t to_ns)
 {
     return (jm__seconds){.report_s = inside_s(s->report, &s->report_at, s->now_ns, to_ns),
+                         .steady_s = inside_s(s->steady, &s->steady_at, s->now_ns, to_ns),
                          .learn_s = inside_s(s->learn, &s->learn_at, s->now_ns, to_ns)};
 }
 
-static bool pass_idle(jm__sweep *s, int64_t to_ns)
+/* What began late is what a reader looks at to find why. */
+static bool count_wait(jm__sweep *s, jm__idle_state state, double seconds, uint32_t use)
+{
+    size_t at = jm__work_cell_at(&s->tally->waits, state, use);
+    if (at == JM__NO_CELL) return false;
+    s->tally->waits.items.items[at].seconds += seconds;
+    s->tally->waits.items.items[at].calls++;
+    return true;
+}
+
+/* `use`: what comes after it, NULL: nothing does. */
+static bool pass_idle(jm__sweep *s, int64_t to_ns, const uint32_t *use)
 {
     jm__idle_state state = idle_state(s, to_ns - s->now_ns);
     if (s->now_ns >= to_ns) return true;
     jm__seconds seconds = inside(s, to_ns);
-    s->tally->idle[state].report_s += seconds.report_s;
-    s->tally->idle[state].learn_s += seconds.learn_s;
+    jm__seconds_add(&s->tally->idle[state], seconds, 1);
     s->tally->gaps[state] += seconds.report_s > 0;
+    if (use != NULL && seconds.report_s > 0 && !count_wait(s, state, seconds.report_s, *use)) return false;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
     s->now_ns = to_ns;
     return true;
@@ -68,11 +81,10 @@ static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
 static void close(jm__sweep *s, const jm__running *item)
 {
     jm__use_sum *sum = &s->tally->uses.items[item->use];
-    sum->inside.report_s += item->inside.report_s;
-    sum->inside.learn_s += item->inside.learn_s;
+    jm__seconds_add(&sum->inside, item->inside, 1);
     if (item->outside) sum->outside_s += item->inside.report_s;
     sum->place_s[item->place] += item->inside.report_s;
-    if (item->cell != JM__NO_CELL) s->tally->cells.items[item->cell].seconds += item->inside.report_s;
+    if (item->cell != JM__NO_CELL) s->tally->work.items.items[item->cell].seconds += item->inside.report_s;
 }
 
 /* The running work, up to a change of it. */
@@ -83,8 +95,7 @@ static bool pass_work(jm__sweep *s, int64_t to_ns)
     size_t kept = 0, count = s->running.count;
     for (size_t i = 0; i < count; i++) {
         jm__running *item = &s->running.items[i];
-        item->inside.report_s += seconds.report_s * share;
-        item->inside.learn_s += seconds.learn_s * share;
+        jm__seconds_add(&item->inside, seconds, share);
         if (!jm__pieces_add(s->pieces, to_ns, jm__piece_code(item->use), (float)share, i + 1 < count))
             return false;
         if (item->end_ns > to_ns)
@@ -97,17 +108,17 @@ static bool pass_work(jm__sweep *s, int64_t to_ns)
     return true;
 }
 
-static bool advance(jm__sweep *s, int64_t to_ns)
+static bool advance(jm__sweep *s, int64_t to_ns, uint32_t use)
 {
     while (s->running.count > 0 && s->now_ns < to_ns)
         if (!pass_work(s, next_change(s, to_ns))) return false;
-    return s->now_ns >= to_ns || pass_idle(s, to_ns);
+    return s->now_ns >= to_ns || pass_idle(s, to_ns, &use);
 }
 
 bool jm__sweep_take(jm__sweep *s, const jm__item *item, uint32_t use, size_t cell, bool outside,
                     jm__place place)
 {
-    if (!advance(s, item->start_ns)) return false;
+    if (!advance(s, item->start_ns, use)) return false;
     jm__use_sum *sum = jm__tally_use(s->tally, use);
     if (sum == NULL) return false;
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
@@ -123,5 +134,5 @@ bool jm__sweep_end(jm__sweep *s, int64_t to_ns)
 {
     while (s->running.count > 0)
         if (!pass_work(s, next_change(s, INT64_MAX / 2))) return false;
-    return s->now_ns >= to_ns || pass_idle(s, to_ns);
+    return s->now_ns >= to_ns || pass_idle(s, to_ns, NULL);
 }

@@ -27,10 +27,11 @@ typedef struct jm__sweep {
     jm__pieces *pieces;
     jm__tally *tally;
     const jm__windows *report; /* sorted, apart */
+    const jm__windows *steady;
     const jm__windows *learn;
-    size_t report_at, learn_at; /* the first that may still matter */
-    bool one_gap;               /* all gaps are one idle state */
-    bool before;                /* nothing has run yet */
+    size_t report_at, steady_at, learn_at; /* the first that may still matter */
+    bool one_gap;                          /* all gaps are one idle state */
+    bool before;                           /* nothing has run yet */
     int64_t now_ns;
     JM_VEC(jm__running) running;
 } jm__sweep;
@@ -38,7 +39,7 @@ typedef struct jm__sweep {
 /* Work that overlaps shares the time equally; what no work covers is idle, by the length of the gap. Covers
  * all from from_ns on without a hole. `pieces` are begun, `tally` is empty. */
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
-                     const jm__windows *learn, int64_t from_ns);
+                     const jm__windows *steady, const jm__windows *learn, int64_t from_ns);
 void jm__sweep_free(jm__sweep *sweep);
 
 /* The next item, of this use: none starts before the one before it. False if memory is out. */

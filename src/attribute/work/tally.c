@@ -1,11 +1,17 @@
 /* Sums by use, and by row and use. */
 #include "attribute/work/tally.h"
 
+void jm__work_cells_free(jm__work_cells *cells)
+{
+    jm__vec_free(&cells->items);
+    jm__map_free(&cells->by_row);
+}
+
 void jm__tally_free(jm__tally *tally)
 {
     jm__vec_free(&tally->uses);
-    jm__vec_free(&tally->cells);
-    jm__map_free(&tally->by_row);
+    jm__work_cells_free(&tally->work);
+    jm__work_cells_free(&tally->waits);
     *tally = (jm__tally){0};
 }
 
@@ -16,28 +22,35 @@ jm__use_sum *jm__tally_use(jm__tally *tally, uint32_t use)
     return &tally->uses.items[use];
 }
 
-size_t jm__tally_cell(jm__tally *tally, uint32_t row, uint32_t use)
+size_t jm__work_cell_at(jm__work_cells *cells, uint32_t row, uint32_t use)
 {
     const uint32_t key[2] = {row, use};
-    tally->by_row.key_size = sizeof key;
-    const jm__map_value *known = jm__map_find(&tally->by_row, key);
+    cells->by_row.key_size = sizeof key;
+    const jm__map_value *known = jm__map_find(&cells->by_row, key);
     if (known != NULL) return (size_t)known->id;
     jm__work_cell cell = {.row = row, .use = use, .start_ns = INT64_MAX, .end_ns = INT64_MIN};
-    if (!jm__map_put(&tally->by_row, key, (jm__map_value){.id = (int64_t)tally->cells.count}) ||
-        !jm__vec_push(&tally->cells, cell))
+    if (!jm__map_put(&cells->by_row, key, (jm__map_value){.id = (int64_t)cells->items.count}) ||
+        !jm__vec_push(&cells->items, cell))
         return JM__NO_CELL;
-    return tally->cells.count - 1;
+    return cells->items.count - 1;
 }
 
-static bool add_cell(jm__tally *to, const jm__work_cell *from, uint32_t use)
+static bool add_cell(jm__work_cells *to, const jm__work_cell *from, uint32_t use)
 {
-    size_t at = jm__tally_cell(to, from->row, use);
+    size_t at = jm__work_cell_at(to, from->row, use);
     if (at == JM__NO_CELL) return false;
-    jm__work_cell *cell = &to->cells.items[at];
+    jm__work_cell *cell = &to->items.items[at];
     cell->seconds += from->seconds;
     cell->calls += from->calls;
     if (from->start_ns < cell->start_ns) cell->start_ns = from->start_ns;
     if (from->end_ns > cell->end_ns) cell->end_ns = from->end_ns;
+    return true;
+}
+
+static bool add_cells(jm__work_cells *to, const jm__work_cells *from, const uint32_t *final_of)
+{
+    for (size_t i = 0; i < from->items.count; i++)
+        if (!add_cell(to, &from->items.items[i], final_of[from->items.items[i].use])) return false;
     return true;
 }
 
@@ -46,8 +59,7 @@ static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)
     if (from->ran_s < 0) return true;
     jm__use_sum *sum = jm__tally_use(to, use);
     if (sum == NULL) return false;
-    sum->inside.report_s += from->inside.report_s;
-    sum->inside.learn_s += from->inside.learn_s;
+    jm__seconds_add(&sum->inside, from->inside, 1);
     sum->outside_s += from->outside_s;
     for (size_t place = 0; place < JM_PLACES; place++)
         sum->place_s[place] += from->place_s[place];
@@ -62,8 +74,8 @@ bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of)
     bool fine = true;
     for (size_t u = 0; fine && u < tally->uses.count; u++)
         fine = add_use(&fresh, &tally->uses.items[u], final_of[u]);
-    for (size_t i = 0; fine && i < tally->cells.count; i++)
-        fine = add_cell(&fresh, &tally->cells.items[i], final_of[tally->cells.items[i].use]);
+    fine = fine && add_cells(&fresh.work, &tally->work, final_of) &&
+           add_cells(&fresh.waits, &tally->waits, final_of);
     for (size_t s = 0; s < JM_IDLE_STATES; s++) {
         fresh.idle[s] = tally->idle[s];
         fresh.gaps[s] = tally->gaps[s];

@@ -9,11 +9,20 @@
 
 #include <stddef.h>
 
-/* Seconds inside the windows of the report, and inside those that powers are learnt from. */
+/* Seconds inside the windows of the report, inside those of them in which steps were steady, and inside those
+ * that powers are learnt from. */
 typedef struct jm__seconds {
     double report_s;
+    double steady_s;
     double learn_s;
 } jm__seconds;
+
+static inline void jm__seconds_add(jm__seconds *to, jm__seconds more, double share)
+{
+    to->report_s += more.report_s * share;
+    to->steady_s += more.steady_s * share;
+    to->learn_s += more.learn_s * share;
+}
 
 typedef struct jm__use_sum {
     jm__seconds inside;
@@ -33,12 +42,17 @@ typedef struct jm__work_cell {
     int64_t end_ns;   /* of the last */
 } jm__work_cell;
 
+typedef struct jm__work_cells {
+    JM_VEC(jm__work_cell) items; /* in order of their first item */
+    jm__map by_row;              /* numbers of items */
+} jm__work_cells;
+
 typedef struct jm__tally {
     JM_VEC(jm__use_sum) uses;
     jm__seconds idle[JM_IDLE_STATES];
     int64_t gaps[JM_IDLE_STATES]; /* inside the report's windows, in part at least */
-    JM_VEC(jm__work_cell) cells;  /* in order of their first item */
-    jm__map by_row;               /* numbers of cells */
+    jm__work_cells work;
+    jm__work_cells waits; /* gaps inside the report's windows: row is the idle state, use what came after */
 } jm__tally;
 
 void jm__tally_free(jm__tally *tally);
@@ -49,7 +63,9 @@ jm__use_sum *jm__tally_use(jm__tally *tally, uint32_t use);
 #define JM__NO_CELL SIZE_MAX
 
 /* The cell of this row and use, made if it is not there; JM__NO_CELL if memory is out. */
-size_t jm__tally_cell(jm__tally *tally, uint32_t row, uint32_t use);
+size_t jm__work_cell_at(jm__work_cells *cells, uint32_t row, uint32_t use);
+
+void jm__work_cells_free(jm__work_cells *cells);
 
 /* Uses were provisional: `final_of[use]` is what they are. False if memory is out. */
 bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of);

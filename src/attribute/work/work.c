@@ -63,7 +63,7 @@ static void begin_board(board_pass *b, int64_t first_ns)
         wanted += b->pass->work->boards[i].wanted;
     int64_t from_ns = (first_ns < work->from_ns ? first_ns : work->from_ns) - memory_ns;
     jm__pieces_begin(&work->pieces, from_ns, pieces_room / wanted);
-    jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->learn, from_ns);
+    jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->steady, work->learn, from_ns);
     b->sweep.one_gap = work->from_host;
     b->begun = true;
 }
@@ -118,9 +118,9 @@ static bool count_in_row(board_pass *b, const jm__item *item, uint32_t use, size
     if (!starts && jm__windows_overlap_ns(b->work->report, item->start_ns, item->end_ns) == 0) return true;
     uint32_t row = find_row(b, item);
     if (row == JM__NO_ROW) return true;
-    *cell = jm__tally_cell(&b->work->tally, row, use);
+    *cell = jm__work_cell_at(&b->work->tally.work, row, use);
     if (*cell == JM__NO_CELL) return false;
-    jm__work_cell *sums = &b->work->tally.cells.items[*cell];
+    jm__work_cell *sums = &b->work->tally.work.items.items[*cell];
     if (starts) sums->calls += item->calls;
     if (item->start_ns < sums->start_ns) sums->start_ns = item->start_ns;
     if (item->end_ns > sums->end_ns) sums->end_ns = item->end_ns;
@@ -370,8 +370,8 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
 void jm__work_drop_cells(jm__work_set *work)
 {
     for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
-        jm__vec_free(&work->boards[b].tally.cells);
-        jm__map_free(&work->boards[b].tally.by_row);
+        jm__work_cells_free(&work->boards[b].tally.work);
+        jm__work_cells_free(&work->boards[b].tally.waits);
     }
 }
 

@@ -24,6 +24,7 @@ typedef struct jm__board_work {
     /* To be set before the pass. */
     bool wanted;
     const jm__windows *report; /* windows of the report */
+    const jm__windows *steady; /* those of them in which steps are steady (steps.h) */
     const jm__windows *learn;  /* windows that powers are learnt from */
     int64_t from_ns; /* pieces cover all from some seconds before this, and before the first work, */
     int64_t to_ns;   /* to this, and to the end of the last work */

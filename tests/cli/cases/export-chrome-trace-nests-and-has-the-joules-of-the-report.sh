@@ -24,12 +24,21 @@ for name in ("live", "kernels", "small"):
 
     # each span once, when it was, in the names that metadata gives
     times = {(round(s - start_ns), round(e - s)) for s, e in file.execute("SELECT start_ns, end_ns FROM spans WHERE end_ns >= 0")}
-    spans = events["X"]
+    work, spans = [], []
+    for one in events["X"]:
+        (work if one["cat"] in ("kernel", "memcpy", "memset") else spans).append(one)
     assert times <= {(round(one["ts"] * 1e3), round(one["dur"] * 1e3)) for one in spans}
     assert len(spans) == file.execute("SELECT count(*) FROM spans").fetchone()[0] > 0
     threads = {(one["pid"], one["tid"]) for one in events["M"] if one["name"] == "thread_name"}
     programs = {one["pid"] for one in events["M"] if one["name"] == "process_name"}
     assert all((one["pid"], one["tid"]) in threads and one["pid"] in programs for one in spans)
+
+    # each kernel once, when it ran, on a line of its GPU
+    ran = file.execute("SELECT start_ns, duration_ns FROM kernels").fetchall()
+    assert sorted((round(start - start_ns), duration) for start, duration in ran) == sorted(
+        (round(one["ts"] * 1e3), round(one["dur"] * 1e3)) for one in work
+    )
+    assert {(one["pid"], one["tid"]) for one in work} <= threads and not {one["pid"] for one in work} & {one["pid"] for one in spans}
 
     # inside or beside, never across; and what is outermost adds up as its rows do
     roots = collections.Counter()

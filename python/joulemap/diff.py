@@ -1,0 +1,198 @@
+"""Two runs side by side: what got dearer, what got cheaper, and what nobody can tell."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from joulemap import _arguments, _core
+from joulemap.report import Report, import_pandas
+from joulemap.session import Recording, Session
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import pandas as pd
+
+    Run: TypeAlias = str | os.PathLike[str] | Recording | Session | Report
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """A row of two runs, or their totals. Energies are joules a unit (`Diff.per`); None: not known, or not there.
+
+    Attributes
+    ----------
+    name, path, kind : str
+        As of a row; the path is that of A, in rows of B alone that of B.
+    depth : int
+        Depth in the tree, wrappers left out.
+    a_j, a_low_j, a_high_j, b_j, b_low_j, b_high_j : float or None
+        Energies, with the ends of their 95 % intervals.
+    change, change_low, change_high : float or None
+        b_j / a_j - 1 (-0.1: 10 % less) and its 95 % interval.
+    verdict : str
+        "less", "more", "no difference seen", "only in A", "only in B" or "not known".
+    """
+
+    name: str
+    path: str
+    kind: str
+    depth: int
+    a_j: float | None
+    a_low_j: float | None
+    a_high_j: float | None
+    b_j: float | None
+    b_low_j: float | None
+    b_high_j: float | None
+    change: float | None
+    change_low: float | None
+    change_high: float | None
+    verdict: str
+
+
+class Diff:
+    """What `joulemap.diff` found. Iterating gives the rows, `str()` a table."""
+
+    def __init__(self, core: _core.Diff) -> None:
+        self._core = core
+
+    @property
+    def rows(self) -> list[DiffRow]:
+        """In the order of A's report, then those of B alone."""
+        return [DiffRow(**fields) for fields in self._core.rows()]
+
+    @property
+    def total(self) -> DiffRow:
+        """The two runs as a whole."""
+        return DiffRow(**self._core.total())
+
+    @property
+    def per(self) -> str:
+        """What energies are divided by: "run", "step" or "sample"."""
+        return self._core.per
+
+    @property
+    def gpu(self) -> str:
+        """Whether both ran on the same GPUs: "same", "different" or "unknown"."""
+        return self._core.gpu
+
+    @property
+    def gain_u(self) -> float:
+        """Standard uncertainty, relative, of sensors' gains in the total's change; 0: on the same GPU they cancel."""
+        return self._core.gain_u
+
+    def __iter__(self) -> Iterator[DiffRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __bool__(self) -> bool:
+        return True  # also without rows
+
+    def is_over(self, change: float) -> bool:
+        """Tell whether B surely takes that much more than A (0.03: 3 %), as `joulemap diff --fail-over` does.
+
+        It does where the whole interval of the total's change lies above; never where that is not known.
+        """
+        low = self.total.change_low
+        return low is not None and low > _arguments.real("change", change, -1, 1e9)
+
+    def table(self, *, width: int = 0, limit: int = 0) -> str:
+        """Return a table as text; `width` columns wide, of `limit` rows at most (0: no limit)."""
+        return self._core.text(_arguments.whole("width", width, 2**31 - 1), _arguments.whole("limit", limit))
+
+    def to_markdown(self, *, limit: int = 0) -> str:
+        """Return the table as Markdown, for a pull request."""
+        return self._core.markdown(_arguments.whole("limit", limit))
+
+    def to_json(self) -> str:
+        """Return the JSON text that `joulemap diff --json` prints."""
+        return self._core.json()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return `to_json` as a dict."""
+        result: dict[str, Any] = json.loads(self.to_json())
+        return result
+
+    def dataframe(self) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame; ImportError without pandas."""
+        frame: pd.DataFrame = import_pandas().DataFrame(
+            [asdict(row) for row in self.rows], columns=list(DiffRow.__dataclass_fields__)
+        )
+        return frame
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        total = self.total
+        change = "not known" if total.change is None else f"{100 * total.change:+.3g} %"
+        return f"<joulemap.Diff per={self.per!r}: {change}, {total.verdict}, {len(self.rows)} rows>"
+
+
+def _report_of(what: str, run: Any, wishes: dict[str, Any]) -> tuple[Report, str | None]:
+    """Return the report to compare, and the name of the run."""
+    if isinstance(run, Report):
+        if wishes:
+            raise TypeError(f"{what} is a Report, so {', '.join(wishes)} cannot be asked for: give the run itself")
+        return run, None
+    if isinstance(run, Session):
+        return run.report(**wishes), None
+    if isinstance(run, Recording):
+        return run.report(**wishes), run.name
+    recording = Recording(_arguments.path(what, run))
+    return recording.report(**wishes), recording.name
+
+
+def diff(a: Run, b: Run, *, per: str | None = None, names: tuple[str, str] | None = None, **wishes: Any) -> Diff:
+    """Compare two runs: rows matched by path and kind, each change with its interval.
+
+    Parameters
+    ----------
+    a, b : path, Recording, Session or Report
+        The run before and the run after.
+    per : str, optional
+        What energies are divided by: "run", "step" or "sample"; without it "step" if both tell their steps.
+    names : tuple of str, optional
+        Of the two, in the table; without it the names of the files, else A and B.
+    **wishes
+        As of `Session.report`: `by`, `phase`, `gpu`, ...
+
+    Returns
+    -------
+    Diff
+        Its rows and totals.
+
+    Raises
+    ------
+    Error
+        If a run cannot be read, or does not tell its steps or samples.
+    TypeError, ValueError
+        If an argument is none of the above.
+
+    Examples
+    --------
+    >>> changed = joulemap.diff("base.joulemap", "fused.joulemap", per="step")  # doctest: +SKIP
+    >>> print(changed)  # doctest: +SKIP
+    >>> [row.path for row in changed if row.verdict == "more"]  # doctest: +SKIP
+    """
+    if per is not None and per not in _core.PER:
+        raise ValueError(f"per={per!r} is not known: use one of {', '.join(_core.PER)}")
+    report_a, name_a = _report_of("a", a, wishes)
+    report_b, name_b = _report_of("b", b, wishes)
+    if names is not None:
+        name_a, name_b = (_arguments.text("names", name) for name in names)
+    return Diff(
+        _core.Diff(
+            report_a._core(None),
+            report_b._core(None),
+            per=0 if per is None else _core.PER[per],
+            name_a=name_a,
+            name_b=name_b,
+        )
+    )

@@ -1,0 +1,19 @@
+/* The steps of a report: how many, and since when one is like the other. */
+#ifndef JM_ATTRIBUTE_STEPS_H
+#define JM_ATTRIBUTE_STEPS_H
+
+#include "attribute/work/span_index.h"
+#include "attribute/work/window.h"
+
+typedef struct jm__steps {
+    int64_t count;     /* one that is cut into smaller ones is one */
+    int64_t warm_up;   /* of those, before all processes have steps of one kind, by how long they take
+                          (repeats.h) */
+    jm__window steady; /* from the first step after them to the end of the last; empty without steps */
+} jm__steps;
+
+/* Of spans that begin in the windows, of a process (pid) or, for 0, of all. */
+jm_status jm__steps_find(jm__steps *steps, const jm__span_index *spans, const jm__windows *windows,
+                         int64_t pid, jm_error *err);
+
+#endif

@@ -1,0 +1,71 @@
+/* Varints, numbers of eight bytes and what has a length. */
+#include "export/pb_put.h"
+
+#include "base/utf8.h"
+
+#include <endian.h>
+#include <string.h>
+
+/* Wire types. */
+enum { VARINT = 0, EIGHT_BYTES = 1, LENGTH = 2 };
+
+static void add_varint(jm__strbuf *to, uint64_t value)
+{
+    char bytes[10];
+    size_t count = 0;
+    for (; value > 0x7f; value >>= 7)
+        bytes[count++] = (char)((value & 0x7f) | 0x80);
+    bytes[count++] = (char)value;
+    jm__strbuf_add_bytes(to, bytes, count);
+}
+
+static void add_tag(jm__strbuf *to, uint32_t field, uint32_t wire_type)
+{
+    add_varint(to, (uint64_t)field << 3 | wire_type);
+}
+
+static void add_bytes(jm__strbuf *to, uint32_t field, const jm__strbuf *bytes)
+{
+    add_tag(to, field, LENGTH);
+    add_varint(to, bytes->length);
+    if (bytes->length > 0) jm__strbuf_add_bytes(to, bytes->text, bytes->length);
+    to->failed |= bytes->failed;
+}
+
+void jm__pb_int(jm__strbuf *to, uint32_t field, int64_t value)
+{
+    add_tag(to, field, VARINT);
+    add_varint(to, (uint64_t)value);
+}
+
+void jm__pb_double(jm__strbuf *to, uint32_t field, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = htole64(bits);
+    add_tag(to, field, EIGHT_BYTES);
+    jm__strbuf_add_bytes(to, (const char *)&bits, sizeof bits);
+}
+
+void jm__pb_text(jm__strbuf *to, uint32_t field, const char *text)
+{
+    jm__strbuf clean = {0};
+    jm__utf8_add(&clean, text, false);
+    add_bytes(to, field, &clean);
+    jm__strbuf_free(&clean);
+}
+
+void jm__pb_ints(jm__strbuf *to, uint32_t field, const int64_t *values, size_t count)
+{
+    jm__strbuf packed = {0};
+    for (size_t i = 0; i < count; i++)
+        add_varint(&packed, (uint64_t)values[i]);
+    add_bytes(to, field, &packed);
+    jm__strbuf_free(&packed);
+}
+
+void jm__pb_message(jm__strbuf *to, uint32_t field, jm__strbuf *message)
+{
+    add_bytes(to, field, message);
+    message->length = 0;
+}

@@ -1,0 +1,257 @@
+/* Perfetto's trace: packets of track events, one after the other. Names are told once and then meant by their
+ * numbers. https://perfetto.dev/docs/reference/trace-packet-proto */
+#include "base/map.h"
+#include "base/status.h"
+#include "export/format.h"
+#include "export/pb_put.h"
+#include "export/trace.h"
+
+#include <joulemap/joulemap.h>
+#include <math.h>
+
+/* Fields by their numbers in perfetto_trace.proto. */
+enum { TRACE_PACKET = 1 };
+enum {
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE = 10,
+    PACKET_EVENT = 11,
+    PACKET_INTERNED = 12,
+    PACKET_FLAGS = 13,
+    PACKET_TRACK = 60,
+};
+enum { FLAG_STATE_CLEARED = 1, FLAG_NEEDS_STATE = 2 };
+enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PARENT = 5, TRACK_COUNTER = 8 };
+enum { COUNTER_UNIT_NAME = 6 };
+enum {
+    EVENT_CATEGORY = 3,
+    EVENT_ANNOTATION = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME = 10,
+    EVENT_TRACK = 11,
+    EVENT_VALUE = 44
+};
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+enum {
+    ANNOTATION_NAME = 1,
+    ANNOTATION_FLAG = 2,
+    ANNOTATION_INT = 4,
+    ANNOTATION_REAL = 5,
+    ANNOTATION_TEXT = 6,
+    ANNOTATION_TEXT_NUMBER = 17
+};
+enum { INTERNED_CATEGORY = 1, INTERNED_NAME = 2, INTERNED_ANNOTATION = 3, INTERNED_TEXT = 29 };
+enum { ENTRY_NUMBER = 1, ENTRY_TEXT = 2 };
+
+/* What is said of slices and of the file, by their numbers in the order of this list. */
+#define ANNOTATION_MAP(X)                                                                                    \
+    X(energy_j)                                                                                              \
+    X(energy_low_j)                                                                                          \
+    X(energy_high_j)                                                                                         \
+    X(energy_self_j)                                                                                         \
+    X(busy_s)                                                                                                \
+    X(provenance)                                                                                            \
+    X(samples)                                                                                               \
+    X(calls)                                                                                                 \
+    X(total_energy_j)                                                                                        \
+    X(simulated)                                                                                             \
+    X(version)
+
+enum annotation {
+    NONE_IS_0,
+#define X(name) SAYS_##name,
+    ANNOTATION_MAP(X)
+#undef X
+        ANNOTATION_END
+};
+
+static const char *const annotation_names[ANNOTATION_END] = {
+#define X(name) [SAYS_##name] = #name,
+    ANNOTATION_MAP(X)
+#undef X
+};
+
+typedef struct packets {
+    FILE *out;
+    int64_t zero_ns;     /* time 0 of the file, which has none before it */
+    jm__map names;       /* of slices: their numbers */
+    jm__map kinds;       /* likewise */
+    jm__strbuf interned; /* what the next packet has to tell of them */
+    jm__strbuf packet, event, part, whole;
+} packets;
+
+/* No track of the walk has it: those begin at 4. */
+enum { FILE_TRACK = 1, FIRST_UUID = 4 };
+
+static int64_t uuid(jm__trace_track_kind kind, int64_t number)
+{
+    return FIRST_UUID * number + (int64_t)kind;
+}
+
+/* All that is in `packet`, as a packet of our only sequence. */
+static bool put_packet(packets *p, int64_t flags)
+{
+    jm__pb_int(&p->packet, PACKET_SEQUENCE, 1);
+    jm__pb_int(&p->packet, PACKET_FLAGS, flags);
+    if (p->interned.length > 0 || p->interned.failed)
+        jm__pb_message(&p->packet, PACKET_INTERNED, &p->interned);
+    jm__pb_message(&p->whole, TRACE_PACKET, &p->packet);
+    if (p->whole.failed) return false;
+    fwrite(p->whole.text, 1, p->whole.length, p->out);
+    p->whole.length = 0;
+    return true;
+}
+
+static bool put_event(packets *p, int64_t t_ns)
+{
+    jm__pb_int(&p->packet, PACKET_TIMESTAMP, t_ns > p->zero_ns ? t_ns - p->zero_ns : 0);
+    jm__pb_message(&p->packet, PACKET_EVENT, &p->event);
+    return put_packet(p, FLAG_NEEDS_STATE);
+}
+
+static void intern(packets *p, uint32_t table, int64_t number, const char *text)
+{
+    jm__pb_int(&p->part, ENTRY_NUMBER, number);
+    jm__pb_text(&p->part, ENTRY_TEXT, text);
+    jm__pb_message(&p->interned, table, &p->part);
+}
+
+/* The number of a text in a table, told with the next packet if it is new. 0: no memory. */
+static int64_t number_of(packets *p, jm__map *map, uint32_t table, const char *text)
+{
+    const jm__map_value *known = jm__map_find(map, &text);
+    if (known != NULL) return known->id;
+    int64_t number = (int64_t)map->count + 1;
+    if (!jm__map_put(map, &text, (jm__map_value){.id = number})) return 0;
+    intern(p, table, number, text);
+    return number;
+}
+
+static bool put_track(void *to, const jm__trace_track *track)
+{
+    packets *p = to;
+    jm__pb_int(&p->event, TRACK_UUID, uuid(track->kind, track->number));
+    jm__pb_text(&p->event, TRACK_NAME, track->name);
+    if (track->kind != JM_TRACE_GROUP)
+        jm__pb_int(&p->event, TRACK_PARENT, uuid(JM_TRACE_GROUP, track->group));
+    if (track->kind == JM_TRACE_COUNTER) {
+        jm__pb_text(&p->part, COUNTER_UNIT_NAME, track->unit);
+        jm__pb_message(&p->event, TRACK_COUNTER, &p->part);
+    }
+    jm__pb_message(&p->packet, PACKET_TRACK, &p->event);
+    return put_packet(p, FLAG_NEEDS_STATE);
+}
+
+static void annotate(packets *p)
+{
+    jm__pb_message(&p->event, EVENT_ANNOTATION, &p->part);
+}
+
+/* What is not known is not said. */
+static void say_real(packets *p, enum annotation name, double value)
+{
+    if (!isfinite(value)) return;
+    jm__pb_int(&p->part, ANNOTATION_NAME, name);
+    jm__pb_double(&p->part, ANNOTATION_REAL, value);
+    annotate(p);
+}
+
+static void say_int(packets *p, enum annotation name, uint32_t kind, int64_t value)
+{
+    jm__pb_int(&p->part, ANNOTATION_NAME, name);
+    jm__pb_int(&p->part, kind, value);
+    annotate(p);
+}
+
+static void say_figures(packets *p, const jm_row *row)
+{
+    say_real(p, SAYS_energy_j, row->energy_j);
+    say_real(p, SAYS_energy_low_j, row->energy_low_j);
+    say_real(p, SAYS_energy_high_j, row->energy_high_j);
+    say_real(p, SAYS_energy_self_j, row->energy_self_j);
+    say_real(p, SAYS_busy_s, row->busy_s);
+    say_int(p, SAYS_provenance, ANNOTATION_TEXT_NUMBER, (int64_t)row->provenance + 1);
+    if (row->samples >= 0) say_int(p, SAYS_samples, ANNOTATION_INT, row->samples);
+}
+
+/* Its end follows at once: readers put events in the order of their times. */
+static bool put_slice(void *to, const jm__trace_slice *slice)
+{
+    packets *p = to;
+    int64_t track = uuid(JM_TRACE_LINE, slice->track->number);
+    int64_t name = number_of(p, &p->names, INTERNED_NAME, slice->name);
+    int64_t kind = number_of(p, &p->kinds, INTERNED_CATEGORY, slice->kind);
+    if (name == 0 || kind == 0) return false;
+    jm__pb_int(&p->event, EVENT_TYPE, TYPE_BEGIN);
+    jm__pb_int(&p->event, EVENT_TRACK, track);
+    jm__pb_int(&p->event, EVENT_NAME, name);
+    jm__pb_int(&p->event, EVENT_CATEGORY, kind);
+    if (slice->row != NULL) say_figures(p, slice->row);
+    if (slice->calls > 1) say_int(p, SAYS_calls, ANNOTATION_INT, slice->calls);
+    if (!put_event(p, slice->start_ns)) return false;
+    jm__pb_int(&p->event, EVENT_TYPE, TYPE_END);
+    jm__pb_int(&p->event, EVENT_TRACK, track);
+    return put_event(p, slice->end_ns);
+}
+
+static bool put_value(void *to, const jm__trace_track *track, int64_t t_ns, double value)
+{
+    packets *p = to;
+    jm__pb_int(&p->event, EVENT_TYPE, TYPE_COUNTER);
+    jm__pb_int(&p->event, EVENT_TRACK, uuid(JM_TRACE_COUNTER, track->number));
+    jm__pb_double(&p->event, EVENT_VALUE, value);
+    return put_event(p, t_ns);
+}
+
+/* A line that says what all of it took, and the texts that everybody means by number. */
+static bool put_head(packets *p, const jm_report *report)
+{
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    jm__pb_int(&p->event, TRACK_UUID, FILE_TRACK);
+    jm__pb_text(&p->event, TRACK_NAME, "joulemap");
+    jm__pb_message(&p->packet, PACKET_TRACK, &p->event);
+    for (int i = NONE_IS_0 + 1; i < ANNOTATION_END; i++)
+        intern(p, INTERNED_ANNOTATION, i, annotation_names[i]);
+    for (int i = 0; i < JM_PROVENANCE_COUNT; i++)
+        intern(p, INTERNED_TEXT, i + 1, jm_provenance_text((jm_provenance)i));
+    if (!put_packet(p, FLAG_STATE_CLEARED)) return false;
+    int64_t name = number_of(p, &p->names, INTERNED_NAME, "joulemap");
+    if (name == 0) return false;
+    jm__pb_int(&p->event, EVENT_TYPE, TYPE_INSTANT);
+    jm__pb_int(&p->event, EVENT_TRACK, FILE_TRACK);
+    jm__pb_int(&p->event, EVENT_NAME, name);
+    say_real(p, SAYS_total_energy_j, totals->total_energy_j);
+    say_int(p, SAYS_simulated, ANNOTATION_FLAG, totals->simulated);
+    jm__pb_int(&p->part, ANNOTATION_NAME, SAYS_version);
+    jm__pb_text(&p->part, ANNOTATION_TEXT, jm_version());
+    annotate(p);
+    return put_event(p, jm__report_dataset(report)->start_ns);
+}
+
+static jm_status put_file(packets *p, const jm_report *report, jm_error *err)
+{
+    const jm__trace_writer writer = {put_track, put_slice, put_value, p};
+    if (!put_head(p, report)) return jm__no_memory(err, "jm_export");
+    return jm__trace_walk(report, &writer, err);
+}
+
+static jm_status write_perfetto(jm_recording *recording, const jm_report_options *options, FILE *out,
+                                jm_error *err)
+{
+    jm_report *report;
+    packets p = {.out = out, .names = JM_MAP_OF_TEXTS, .kinds = JM_MAP_OF_TEXTS};
+    JM_TRY(jm__trace_report(&report, recording, options, err));
+    int64_t start_ns = jm__report_dataset(report)->start_ns;
+    if (start_ns < 0) p.zero_ns = start_ns; /* imported; what was recorded has CLOCK_MONOTONIC */
+    jm_status status = put_file(&p, report, err);
+    jm__map_free(&p.names);
+    jm__map_free(&p.kinds);
+    jm__strbuf_free(&p.interned);
+    jm__strbuf_free(&p.packet);
+    jm__strbuf_free(&p.event);
+    jm__strbuf_free(&p.part);
+    jm__strbuf_free(&p.whole);
+    jm_report_free(report);
+    return status;
+}
+
+const jm__export_format jm__export_perfetto = {"perfetto", true, write_perfetto};

@@ -1,0 +1,237 @@
+/* pprof's profile, gzipped: each row of a report a sample with its stack, in microjoules and nanoseconds.
+ * https://github.com/google/pprof/blob/main/proto/profile.proto */
+#include "base/map.h"
+#include "base/options.h"
+#include "base/status.h"
+#include "base/text_store.h"
+#include "base/utf8.h"
+#include "export/format.h"
+#include "export/gzip_put.h"
+#include "export/pb_put.h"
+#include "export/stacks.h"
+#include "rows/rows.h"
+
+#include <inttypes.h>
+#include <joulemap/joulemap.h>
+#include <math.h>
+#include <string.h>
+
+/* Fields by their numbers in profile.proto. */
+enum {
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE = 2,
+    PROFILE_LOCATION = 4,
+    PROFILE_FUNCTION = 5,
+    PROFILE_STRING = 6,
+    PROFILE_DURATION = 10,
+    PROFILE_COMMENT = 13,
+    PROFILE_DEFAULT_TYPE = 14
+};
+enum { VALUE_TYPE = 1, VALUE_UNIT = 2 };
+enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
+enum { LABEL_KEY = 1, LABEL_TEXT = 2 };
+enum { LOCATION_ID = 1, LOCATION_LINE = 4, LINE_FUNCTION = 1 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
+
+typedef struct profile {
+    const jm__stacks *stacks;
+    jm__gzip gzip;
+    jm__text_store texts; /* of the table that samples and functions mean by number */
+    jm__map numbers;
+    jm__strbuf message, part, whole;
+    bool failed; /* memory is out: checked once, at the end */
+} profile;
+
+static void put_whole(profile *p)
+{
+    p->failed |= p->whole.failed;
+    if (!p->failed) jm__gzip_put(&p->gzip, p->whole.text, p->whole.length);
+    p->whole.length = 0;
+}
+
+static void put_message(profile *p, uint32_t field)
+{
+    jm__pb_message(&p->whole, field, &p->message);
+    put_whole(p);
+}
+
+static void put_int(profile *p, uint32_t field, int64_t value)
+{
+    jm__pb_int(&p->whole, field, value);
+    put_whole(p);
+}
+
+/* The number of a text; a new one goes out at once, before what means it. */
+static int64_t number_of(profile *p, const char *text)
+{
+    const jm__map_value *known = jm__map_find(&p->numbers, &text);
+    if (known != NULL) return known->id;
+    size_t size = strlen(text) + 1;
+    char *kept = jm__text_store_room(&p->texts, size);
+    const jm__map_value number = {.id = (int64_t)p->numbers.count};
+    if (kept != NULL) memcpy(kept, text, size);
+    const char *key = kept;
+    if (kept == NULL || !jm__map_put(&p->numbers, &key, number)) {
+        p->failed = true;
+        return 0;
+    }
+    jm__pb_text(&p->whole, PROFILE_STRING, text);
+    put_whole(p);
+    return number.id;
+}
+
+static void put_sample_type(profile *p, const char *type, const char *unit)
+{
+    int64_t type_number = number_of(p, type), unit_number = number_of(p, unit);
+    jm__pb_int(&p->message, VALUE_TYPE, type_number);
+    jm__pb_int(&p->message, VALUE_UNIT, unit_number);
+    put_message(p, PROFILE_SAMPLE_TYPE);
+}
+
+static void put_comment(profile *p, const jm__strbuf *text)
+{
+    if (text->failed) p->failed = true;
+    if (!p->failed) put_int(p, PROFILE_COMMENT, number_of(p, text->text));
+}
+
+/* What pprof -comments says: of which report it is, its total and what a reader must know. */
+static void put_comments(profile *p)
+{
+    const jm_report *report = p->stacks->report;
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    jm__strbuf text = {0};
+    jm__strbuf_format(&text, "joulemap %s by %s%s", jm_version(),
+                      jm_by_text(jm_report_options_get(report)->by),
+                      totals->simulated ? ", SIMULATED GPU" : "");
+    put_comment(p, &text);
+    text.length = 0;
+    if (isfinite(totals->total_energy_j)) {
+        jm__strbuf_format(&text, "total_energy_j %.15g", totals->total_energy_j);
+        put_comment(p, &text);
+    }
+    jm__strbuf_free(&text);
+    for (size_t i = 0; i < jm_report_note_count(report); i++)
+        put_int(p, PROFILE_COMMENT, number_of(p, jm_report_note(report, i)));
+}
+
+static void put_head(profile *p)
+{
+    const jm_report_totals *totals = jm_report_totals_get(p->stacks->report);
+    number_of(p, ""); /* the format wants it to be the first */
+    put_sample_type(p, "energy", "microjoules");
+    put_sample_type(p, "time", "nanoseconds");
+    put_int(p, PROFILE_DEFAULT_TYPE, number_of(p, "energy"));
+    if (isfinite(totals->duration_s)) put_int(p, PROFILE_DURATION, llround(totals->duration_s * 1e9));
+    put_comments(p);
+}
+
+static void add_label(profile *p, const char *key, const char *text)
+{
+    int64_t key_number = number_of(p, key), text_number = number_of(p, text);
+    jm__pb_int(&p->part, LABEL_KEY, key_number);
+    jm__pb_int(&p->part, LABEL_TEXT, text_number);
+    jm__pb_message(&p->message, SAMPLE_LABEL, &p->part);
+}
+
+/* The innermost first. A row's frame is its location. */
+static void put_sample(profile *p, size_t row)
+{
+    const jm__stacks *s = p->stacks;
+    const int64_t values[2] = {llround(s->energy_j[row] * 1e6), llround(s->busy_s[row] * 1e9)};
+    if (values[0] == 0 && values[1] == 0) return;
+    size_t frames[JM_STACK_MAX], depth = jm__stacks_frames(s, row, frames);
+    int64_t locations[JM_STACK_MAX];
+    for (size_t i = 0; i < depth; i++)
+        locations[i] = (int64_t)s->frame[frames[depth - 1 - i]] + 1;
+    const jm_row *mine = jm_report_row(s->report, row);
+    jm__pb_ints(&p->message, SAMPLE_LOCATION, locations, depth);
+    jm__pb_ints(&p->message, SAMPLE_VALUE, values, 2);
+    add_label(p, "provenance", jm_provenance_text(mine->provenance));
+    add_label(p, "kind", mine->kind);
+    if (mine->boards[0] != '\0') add_label(p, "boards", mine->boards);
+    put_message(p, PROFILE_SAMPLE);
+}
+
+static bool is_kernel(const jm_row *row)
+{
+#define X(name, text)                                                                                        \
+    if (strcmp(row->kind, text) == 0) return true;
+    JM_WORK_MAP(X)
+#undef X
+    return false;
+}
+
+/* Functions of one name are one to pprof: a kernel is, wherever it runs; a layer is told by its path. */
+static void add_function_name(const jm__stacks *s, size_t row, jm__strbuf *out)
+{
+    const jm_row *mine = jm_report_row(s->report, row);
+    bool by_name = is_kernel(mine) || jm_report_options_get(s->report)->by == JM_BY_BOARD;
+    if (by_name || mine->path[0] == '\0') {
+        jm__stacks_add_name(s, row, out);
+        return;
+    }
+    jm__utf8_add(out, mine->path, true);
+    if (s->says_kind[row]) jm__strbuf_format(out, " (%s)", mine->kind);
+}
+
+/* Its file is what kind of thing it is, so that `pprof -files` sums up by type of layer. A name that the
+ * system has too would be taken for C++ and lose what is in brackets. */
+static void put_function(profile *p, size_t row)
+{
+    const jm_row *mine = jm_report_row(p->stacks->report, row);
+    int64_t id = (int64_t)row + 1;
+    jm__strbuf name = {0};
+    add_function_name(p->stacks, row, &name);
+    p->failed |= name.failed;
+    int64_t name_number = name.failed ? 0 : number_of(p, name.text), path_number = number_of(p, mine->path);
+    int64_t file_number = number_of(p, mine->type[0] != '\0' ? mine->type : mine->kind);
+    jm__strbuf_free(&name);
+    jm__pb_int(&p->message, FUNCTION_ID, id);
+    jm__pb_int(&p->message, FUNCTION_NAME, name_number);
+    if (path_number != name_number) jm__pb_int(&p->message, FUNCTION_SYSTEM_NAME, path_number);
+    jm__pb_int(&p->message, FUNCTION_FILE, file_number);
+    put_message(p, PROFILE_FUNCTION);
+    jm__pb_int(&p->part, LINE_FUNCTION, id);
+    jm__pb_int(&p->message, LOCATION_ID, id);
+    jm__pb_message(&p->message, LOCATION_LINE, &p->part);
+    put_message(p, PROFILE_LOCATION);
+}
+
+static void put_profile(profile *p)
+{
+    const jm__stacks *s = p->stacks;
+    put_head(p);
+    for (size_t i = 0; !p->failed && i < s->count; i++)
+        put_sample(p, i);
+    for (size_t i = 0; !p->failed && i < s->count; i++)
+        if (s->frame[i] == i) put_function(p, i);
+}
+
+static jm_status write_stacks(const jm__stacks *stacks, FILE *out, jm_error *err)
+{
+    profile p = {.stacks = stacks, .numbers = JM_MAP_OF_TEXTS};
+    if (!jm__gzip_begin(&p.gzip, out)) return jm__no_memory(err, "deflateInit2");
+    put_profile(&p);
+    jm__gzip_end(&p.gzip, !p.failed);
+    jm__text_store_free(&p.texts);
+    jm__map_free(&p.numbers);
+    jm__strbuf_free(&p.message);
+    jm__strbuf_free(&p.part);
+    jm__strbuf_free(&p.whole);
+    return p.failed ? jm__no_memory(err, "jm_export") : JM_OK;
+}
+
+static jm_status write_pprof(jm_recording *recording, const jm_report_options *options, FILE *out,
+                             jm_error *err)
+{
+    jm__stacks stacks;
+    jm_report_options with_kernels;
+    JM_TRY(jm__options_copy(&with_kernels, sizeof with_kernels, options, "jm_export", err));
+    with_kernels.kernels = true;
+    JM_TRY(jm__stacks_make(&stacks, recording, &with_kernels, err));
+    jm_status status = write_stacks(&stacks, out, err);
+    jm__stacks_free(&stacks);
+    return status;
+}
+
+const jm__export_format jm__export_pprof = {"pprof", true, write_pprof};

@@ -1,0 +1,91 @@
+/* The sentences at the top of a report. */
+#include "report/facts.h"
+
+#include "base/status.h"
+#include "base/strbuf.h"
+#include "report/format.h"
+
+#include <math.h>
+#include <string.h>
+
+jm_status jm__facts_add_take(jm__facts *facts, const char *name, char *text, jm_error *err)
+{
+    const jm__fact fact = {name, text};
+    if (text != NULL && jm__vec_push(facts, fact)) return JM_OK;
+    free(text);
+    return jm__no_memory(err, "jm__facts_make");
+}
+
+static jm_status add_text(jm__facts *facts, const char *name, jm__strbuf *text, jm_error *err)
+{
+    char *whole = jm__strbuf_take(text);
+    jm__strbuf_free(text);
+    return jm__facts_add_take(facts, name, whole, err);
+}
+
+static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
+{
+    char energy[JM_CELL], power[JM_CELL], duration[JM_CELL];
+    jm__strbuf text = {0};
+    jm__format_energy(energy, totals->total_energy_j, totals->total_low_j, totals->total_high_j);
+    jm__format_power(power, totals->duration_s > 0 ? totals->total_energy_j / totals->duration_s : NAN);
+    jm__format_time(duration, totals->duration_s);
+    jm__strbuf_format(&text, "%s in %s, %s, from %s", energy, duration, power,
+                      totals->total_source != NULL ? totals->total_source : "no sensor");
+    return add_text(facts, "total", &text, err);
+}
+
+static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char *what, int64_t count)
+{
+    char each[JM_CELL];
+    double n = (double)count;
+    jm__format_energy(each, totals->total_energy_j / n, totals->total_low_j / n, totals->total_high_j / n);
+    jm__strbuf_format(text, "%s%s a %s (%lld)", text->length > 0 ? ", " : "", each, what, (long long)count);
+}
+
+static jm_status add_each(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
+{
+    jm__strbuf text = {0};
+    if (totals->steps <= 0 && totals->samples <= 0) return JM_OK;
+    if (totals->steps > 0) add_per(&text, totals, "step", totals->steps);
+    if (totals->samples > 0) add_per(&text, totals, "sample", totals->samples);
+    return add_text(facts, "each", &text, err);
+}
+
+/* A program that warms up says little of a step by its mean. */
+static jm_status add_steady(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
+{
+    char each[JM_CELL];
+    jm__strbuf text = {0};
+    if (totals->warm_up_steps <= 0 || !isfinite(totals->steady_step_j)) return JM_OK;
+    jm__format_energy(each, totals->steady_step_j, totals->steady_step_low_j, totals->steady_step_high_j);
+    jm__strbuf_format(&text, "%s a step after the first %lld, which took another time: a warm-up", each,
+                      (long long)totals->warm_up_steps);
+    return add_text(facts, "steady", &text, err);
+}
+
+static jm_status add_verdict(jm__facts *facts, const jm_report_quality *quality, jm_error *err)
+{
+    jm__strbuf text = {0};
+    jm__strbuf_format(&text, "%s: %s", quality->verdict, quality->verdict_reason);
+    JM_TRY(add_text(facts, "verdict", &text, err));
+    for (const char *const *more = quality->verdict_more; more != NULL && *more != NULL; more++)
+        JM_TRY(jm__facts_add_take(facts, "also", strdup(*more), err));
+    return JM_OK;
+}
+
+jm_status jm__facts_make(jm__facts *facts, const jm_report *report, jm_error *err)
+{
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    JM_TRY(add_total(facts, totals, err));
+    JM_TRY(add_each(facts, totals, err));
+    JM_TRY(add_steady(facts, totals, err));
+    return add_verdict(facts, jm_report_quality_get(report), err);
+}
+
+void jm__facts_free(jm__facts *facts)
+{
+    for (size_t i = 0; i < facts->count; i++)
+        free(facts->items[i].text);
+    jm__vec_free(facts);
+}

@@ -1,0 +1,29 @@
+/* What a table says of a row, column by column. */
+#ifndef JM_REPORT_ROW_CELLS_H
+#define JM_REPORT_ROW_CELLS_H
+
+#include "report/fold.h"
+#include "report/table.h"
+
+/* What some row of a table has: columns that none has anything for are left out. */
+typedef struct jm__row_traits {
+    bool by_kernel;
+    bool several;   /* members */
+    bool goes_back; /* energy in backward passes */
+    bool somewhere; /* a layer that it is mostly in */
+} jm__row_traits;
+
+/* Add a place (jm_row.mostly_at) in at most so many columns, beside "bwd": "layer.*.ffn bwd". The end of a
+ * path says more than its beginning. */
+void jm__row_add_place(jm__strbuf *out, const char *place, size_t columns);
+
+void jm__row_traits_see(jm__row_traits *traits, const jm__part *part);
+
+/* Set up the table's columns; `unit`: the title of that of energies. */
+void jm__row_columns(jm__table *table, const jm__row_traits *traits, const char *unit);
+
+/* The cells of a line; `sums_alone`: only those that can be said of several rows together. */
+void jm__row_cells(char cells[][JM_CELL], const jm__row_traits *traits, const jm__part *part,
+                   const jm__energy_scale *scale, bool sums_alone);
+
+#endif

@@ -1,0 +1,12 @@
+/* Marks of our own among those of the program. */
+#ifndef JM_ROWS_MARKS_H
+#define JM_ROWS_MARKS_H
+
+/* Of a process that does not trace all of the time (jm_run_trace): reports are of what lies between. */
+#define JM_MARK_TRACED   "joulemap: traced from here"
+#define JM_MARK_UNTRACED "joulemap: not traced from here"
+
+/* Names that begin so name a module that torch.compile has compiled: python/joulemap/torch.py. */
+#define JM_MARK_COMPILED "torch.compile: "
+
+#endif

@@ -1,0 +1,52 @@
+"""The page of a report, and what it shows of itself in a notebook."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import joulemap
+import pytest
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> joulemap.Recording:
+    """Three steps on the simulated board, in a layer with a name that a browser could take for more."""
+    path = tmp_path_factory.mktemp("page") / "run.joulemap"
+    with joulemap.Session(path=path, sim="h200", cpu=False) as run, run.phase("<script>alert(1)</script>"):
+        for _ in range(3):
+            with run.step(samples=2), run.window("work"):
+                pass
+    return joulemap.Recording(path)
+
+
+def data_of(page: Path) -> Any:
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', page.read_text())
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_a_page_has_the_figures_of_the_report_and_its_steps(recording: joulemap.Recording, tmp_path: Path) -> None:
+    report = recording.report(by="phase")
+    report.to_html(tmp_path / "page.html", name="three steps")
+    run = data_of(tmp_path / "page.html")["runs"][0]
+    assert run["name"] == "three steps"
+    assert run["summary"]["total_energy_j"] == pytest.approx(report.totals.total_energy_j, rel=1e-6)
+    assert run["rows"]["energy_j"] == [pytest.approx(row.energy_j, rel=1e-6) for row in report.rows]
+    assert run["steps"]["samples"] == [2, 2, 2]
+    assert dict(run["machine"]["facts"])["host"] is not None
+
+
+def test_a_page_that_cannot_be_written_is_an_error_with_the_path(recording: joulemap.Recording, tmp_path: Path) -> None:
+    with pytest.raises(joulemap.Error, match=r"none/page\.html"):
+        recording.report().to_html(tmp_path / "none" / "page.html")
+
+
+def test_a_notebook_shows_a_small_table_that_runs_nothing(recording: joulemap.Recording) -> None:
+    shown = recording.report(by="phase")._repr_html_()
+    assert len(shown) < 20_000
+    assert "<script" not in shown
+    assert "SIMULATED" in shown
+    assert "<bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi>" in shown

@@ -1,0 +1,291 @@
+/* The page of a report: its data are whole and bounded, and nothing in them can run. */
+#include "attribute/report.h"
+#include "attribute/work/span_index.h"
+#include "fake_report.h"
+
+#include <jansson.h>
+#include <joulemap/page.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HOSTILE  "</script><script>alert(1)</script><!--<script>"
+#define REVERSED "\xe2\x80\xaegnp.exe\xe2\x80\xa8\"quoted\"\n\t'"
+
+static const jm_row tree[] = {
+    FAKE_ROW(HOSTILE, "net." HOSTILE, "forward", 0, 100, 2.0, 800, 790, 810, 100, 400, 0.8,
+             JM_PROVENANCE_FITTED, "0", 10, 20),
+    FAKE_ROW(REVERSED, REVERSED, "forward", 1, 100, 1.0, 300, 280, 320, 300, 300, 0.3, JM_PROVENANCE_FITTED,
+             "0", 10, 15),
+    FAKE_ROW("mlp", "net.mlp", "forward", 1, 100, 0.75, 400, NAN, NAN, 400, NAN, 0.4, JM_PROVENANCE_WEAK, "0",
+             15, 18),
+    FAKE_ROW("(idle)", "(idle)", "idle", 0, 0, 1, 200, NAN, NAN, 150, NAN, 0.2, JM_PROVENANCE_MEASURED, "0",
+             0, 30),
+    FAKE_ROW("waiting, > 20 ms", "(idle)/waiting, > 20 ms", "gap", 1, 3, 1, 50, 40, 60, 50, 50, 0.05,
+             JM_PROVENANCE_FITTED, "0", 0, 30),
+};
+
+static jm__dataset dataset;
+static jm_board board = {.name = "NVIDIA H200", .power_limit_w = NAN, .clock_limit_mhz = NAN};
+static jm_report_board boards[1];
+
+static int reset(void **state)
+{
+    (void)state;
+    static const char *const notes[] = {"one <b>note</b>"};
+    dataset = (jm__dataset){0};
+    boards[0] = (jm_report_board){.board = &board, .energy_j = 1000};
+    fake_report = (jm_report){
+        .rows = tree,
+        .row_count = sizeof tree / sizeof *tree,
+        .notes = notes,
+        .note_count = 1,
+        .boards = boards,
+        .board_count = 1,
+        .dataset = &dataset,
+        .totals = {JM_TOTALS_FIELDS(JM_NOTHING_YET)},
+        .quality = {JM_QUALITY_FIELDS(JM_NOTHING_YET)},
+    };
+    fake_report.totals.total_energy_j = 1000;
+    fake_report.totals.total_low_j = 990;
+    fake_report.totals.total_high_j = 1010;
+    fake_report.totals.duration_s = 3;
+    fake_report.quality.verdict = "good";
+    return 0;
+}
+
+static jm_status write_page(char **text, size_t *size, jm_error *err)
+{
+    const jm_page_run run = {.size = sizeof run, .name = "a <run>", .report = &fake_report};
+    FILE *out = open_memstream(text, size);
+    assert_non_null(out);
+    jm_status status = jm_page_write(&run, out, err);
+    fclose(out);
+    return status;
+}
+
+/* The page; without node there is none, and the error says so. */
+static char *page_text(size_t *size)
+{
+    char *text;
+    jm_error err = {0};
+    jm_status status = write_page(&text, size, &err);
+    if (status == JM_NOT_SUPPORTED) {
+        assert_non_null(strstr(err.text, "without the page"));
+        assert_non_null(strstr(err.hint, "node 18"));
+        free(text);
+        skip();
+    }
+    assert_int_equal(status, JM_OK);
+    return text;
+}
+
+static const char data_begins[] = "<script id=\"data\" type=\"application/json\">";
+
+static json_t *data_of(const char *text)
+{
+    const char *begin = strstr(text, data_begins), *end;
+    assert_non_null(begin);
+    begin += strlen(data_begins);
+    end = strstr(begin, "</script>");
+    assert_non_null(end);
+    json_error_t error;
+    json_t *data = json_loadb(begin, (size_t)(end - begin), 0, &error);
+    if (data == NULL) fail_msg("%s at %d", error.text, error.position);
+    return data;
+}
+
+static const json_t *column(const json_t *data, const char *table, const char *name)
+{
+    const json_t *run = json_array_get(json_object_get(data, "runs"), 0);
+    const json_t *found = json_object_get(json_object_get(run, table), name);
+    assert_non_null(found);
+    return found;
+}
+
+static double sum_of(const json_t *values)
+{
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(values); i++)
+        sum += json_number_value(json_array_get(values, i));
+    return sum;
+}
+
+static void test_no_name_ends_the_element_that_it_stands_in(void **state)
+{
+    (void)state;
+    size_t size, scripts = 0;
+    char *text = page_text(&size);
+    for (const char *at = text; (at = strstr(at, "<script")) != NULL; at++)
+        scripts++;
+    assert_int_equal(scripts, 2); /* data and program */
+    assert_null(strstr(text, "alert(1)</"));
+    assert_null(strstr(text, "\xe2\x80\xa8"));
+    json_t *data = data_of(text);
+    const json_t *names = column(data, "rows", "name");
+    assert_string_equal(json_string_value(json_array_get(names, 0)), HOSTILE);
+    assert_string_equal(json_string_value(json_array_get(names, 1)), REVERSED);
+    json_decref(data);
+    free(text);
+}
+
+static void test_what_is_missing_is_null(void **state)
+{
+    (void)state;
+    size_t size;
+    char *text = page_text(&size);
+    json_t *data = data_of(text);
+    assert_true(json_is_null(json_array_get(column(data, "rows", "low_j"), 2)));
+    assert_true(json_is_null(json_array_get(column(data, "rows", "power_w"), 2)));
+    assert_true(json_is_null(column(data, "summary", "steps")));
+    assert_true(json_is_null(
+        json_array_get(json_object_get(json_array_get(column(data, "power", "boards"), 0), "clock_mhz"), 0)));
+    json_decref(data);
+    free(text);
+}
+
+static void test_answers_name_the_dearest_and_what_is_waited_for(void **state)
+{
+    (void)state;
+    size_t size;
+    char *text = page_text(&size);
+    json_t *data = data_of(text);
+    const json_t *facts = json_object_get(json_array_get(json_object_get(data, "runs"), 0), "facts");
+    const char *waiting = NULL, *most = NULL;
+    for (size_t i = 0; i < json_array_size(facts); i++) {
+        const char *what = json_string_value(json_array_get(json_array_get(facts, i), 0));
+        const char *said = json_string_value(json_array_get(json_array_get(facts, i), 1));
+        if (strcmp(what, "waiting") == 0) waiting = said;
+        if (strcmp(what, "costs most") == 0) most = said;
+    }
+    assert_non_null(most);
+    assert_non_null(strstr(most, ".mlp: 400.0 J, 40.0 % of the total"));
+    assert_non_null(waiting);
+    assert_non_null(strstr(waiting, "most of it waiting, > 20 ms: 50 \302\26110 J in 1.00 s"));
+    json_decref(data);
+    free(text);
+}
+
+enum { MANY = 60000, LONG_NAME = 3000 };
+
+/* Children of one model, with names as long as C++ has them. The caller frees rows and the first name. */
+static jm_row *many_rows(void)
+{
+    jm_row *rows = calloc(MANY, sizeof *rows);
+    char *name = malloc(LONG_NAME + 1);
+    assert_non_null(rows);
+    assert_non_null(name);
+    memset(name, 'x', LONG_NAME);
+    name[LONG_NAME] = '\0';
+    rows[0] = (jm_row)FAKE_ROW(name, "model", "forward", 0, 1, 1, 2 * MANY, NAN, NAN, MANY + 1, 1, 1,
+                               JM_PROVENANCE_FITTED, "0", 0, 1);
+    for (int i = 1; i < MANY; i++)
+        rows[i] = (jm_row)FAKE_ROW(name, name, "forward", 1, 1, 1e-3, 1, 0.5, 1.5, 1, 1, 1e-4,
+                                   JM_PROVENANCE_FITTED, "0", 0, 1);
+    fake_report.rows = rows;
+    fake_report.row_count = MANY;
+    return rows;
+}
+
+static void free_rows(jm_row *rows)
+{
+    free((void *)(uintptr_t)rows[0].name);
+    free(rows);
+}
+
+static void test_many_rows_are_bounded_and_add_up(void **state)
+{
+    (void)state;
+    size_t size;
+    jm_row *rows = many_rows();
+    char *text = page_text(&size);
+    assert_true(size < 5000000);
+    json_t *data = data_of(text);
+    const json_t *left = column(data, "rows", "left_out");
+    double shown_j = sum_of(column(data, "rows", "own_j"));
+    double left_j = json_number_value(json_object_get(left, "energy_j"));
+    assert_true(json_integer_value(json_object_get(left, "rows")) > 0);
+    assert_true(fabs(shown_j + left_j - 2.0 * MANY) < 0.02); /* seven digits */
+    json_decref(data);
+    free(text);
+    free_rows(rows);
+}
+
+static void test_a_full_disk_is_an_error(void **state)
+{
+    (void)state;
+    const jm_page_run run = {.size = sizeof run, .report = &fake_report};
+    jm_error err = {0};
+    FILE *out = fopen("/dev/full", "w");
+    assert_non_null(out);
+    jm_status status = jm_page_write(&run, out, &err);
+    fclose(out);
+    if (status == JM_NOT_SUPPORTED) skip();
+    assert_int_equal(status, JM_DISK_FULL);
+    assert_non_null(strstr(err.text, "No space left"));
+}
+
+static void test_a_page_of_single_spans_is_refused(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    jm_error err = {0};
+    fake_report.options.by = JM_BY_SPAN;
+    assert_int_equal(write_page(&text, &size, &err), JM_USAGE);
+    assert_int_equal(size, 0);
+    free(text);
+}
+
+static void test_spans_are_asked_for_where_steps_are_told(void **state)
+{
+    (void)state;
+    assert_false(jm_page_wants_spans(&fake_report));
+    fake_report.totals.steps = 10;
+    assert_true(jm_page_wants_spans(&fake_report));
+    jm_row busy = tree[0];
+    busy.calls = 10000000;
+    fake_report.rows = &busy;
+    fake_report.row_count = 1;
+    assert_false(jm_page_wants_spans(&fake_report));
+}
+
+static void test_a_fragment_is_small_and_escaped(void **state)
+{
+    (void)state;
+    char *text;
+    assert_int_equal(jm_report_fragment(&fake_report, 20, &text, NULL), JM_OK);
+    assert_null(strstr(text, "<script"));
+    assert_non_null(strstr(text, "<bdi>&lt;/script&gt;&lt;script&gt;alert(1)"));
+    assert_non_null(strstr(text, "&quot;quoted&quot;"));
+    assert_non_null(strstr(text, ">-</td>")); /* the interval that is missing */
+    free(text);
+
+    jm_row *rows = many_rows();
+    fake_report.options.by = JM_BY_KERNEL; /* layers of one name would share a row */
+    assert_int_equal(jm_report_fragment(&fake_report, 20, &text, NULL), JM_OK);
+    assert_true(strlen(text) < 20000);
+    assert_non_null(strstr(text, "59980 more rows"));
+    free(text);
+    free_rows(rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_no_name_ends_the_element_that_it_stands_in, reset),
+        cmocka_unit_test_setup(test_what_is_missing_is_null, reset),
+        cmocka_unit_test_setup(test_answers_name_the_dearest_and_what_is_waited_for, reset),
+        cmocka_unit_test_setup(test_many_rows_are_bounded_and_add_up, reset),
+        cmocka_unit_test_setup(test_a_full_disk_is_an_error, reset),
+        cmocka_unit_test_setup(test_a_page_of_single_spans_is_refused, reset),
+        cmocka_unit_test_setup(test_spans_are_asked_for_where_steps_are_told, reset),
+        cmocka_unit_test_setup(test_a_fragment_is_small_and_escaped, reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* The schemas in docs/schema are what the tables of fields and texts say: made anew here, and compared.
+ * UPDATE=1 build/tests/test_report_schema writes them. */
+#include <jansson.h>
+#include <joulemap/diff.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DRAFT  "https://json-schema.org/draft/2020-12/schema"
+#define FOLDER JM_SOURCE_DIR "/docs/schema/"
+
+/* One of the texts of a map. */
+#define ADD_TEXT(name, text) json_array_append_new(texts, json_string(text));
+#define ONE_OF(function, MAP)                                                                                \
+    static json_t *function(void)                                                                            \
+    {                                                                                                        \
+        json_t *texts = json_array();                                                                        \
+        MAP(ADD_TEXT)                                                                                        \
+        return json_pack("{so}", "enum", texts);                                                             \
+    }
+
+ONE_OF(one_provenance, JM_PROVENANCE_MAP)
+ONE_OF(one_key, JM_BY_MAP)
+ONE_OF(one_unit, JM_PER_MAP)
+ONE_OF(one_change, JM_CHANGE_MAP)
+ONE_OF(one_sameness, JM_SAMENESS_MAP)
+
+/* The schema of a value; what is missing is null. */
+static json_t *value_of(jm_field_kind kind)
+{
+    switch (kind) {
+    case JM_FIELD_TEXT:
+        return json_pack("{ss}", "type", "string");
+    case JM_FIELD_TEXT_OR_NONE:
+        return json_pack("{s[ss]}", "type", "string", "null");
+    case JM_FIELD_TEXTS:
+        return json_pack("{sss{ss}}", "type", "array", "items", "type", "string");
+    case JM_FIELD_INT32:
+    case JM_FIELD_INT64:
+        return json_pack("{ss}", "type", "integer");
+    case JM_FIELD_COUNT_OR_NONE:
+        return json_pack("{s[ss]si}", "type", "integer", "null", "minimum", 0);
+    case JM_FIELD_REAL:
+        return json_pack("{ss}", "type", "number");
+    case JM_FIELD_REAL_OR_NONE:
+        return json_pack("{s[ss]}", "type", "number", "null");
+    case JM_FIELD_FLAG:
+        return json_pack("{ss}", "type", "boolean");
+    case JM_FIELD_PROVENANCE:
+        return one_provenance();
+    case JM_FIELD_KIND_COUNT:
+        break;
+    }
+    return NULL;
+}
+
+/* An object that has what is required, and nothing that is not among its properties. */
+static json_t *object_of(void)
+{
+    return json_pack("{sss{}s[]sb}", "type", "object", "properties", "required", "additionalProperties", 0);
+}
+
+static void add(json_t *object, const char *key, json_t *value, bool required)
+{
+    assert_non_null(value);
+    json_object_set_new(json_object_get(object, "properties"), key, value);
+    if (required) json_array_append_new(json_object_get(object, "required"), json_string(key));
+}
+
+static json_t *described(json_t *value, const char *doc)
+{
+    json_object_set_new(value, "description", json_string(doc));
+    return value;
+}
+
+static void add_field(json_t *object, const char *key, jm_field_kind kind, const char *doc, bool required)
+{
+    add(object, key, described(value_of(kind), doc), required);
+}
+
+static void add_rows(json_t *object, const char *doc)
+{
+    add(object, "rows",
+        json_pack("{sss{ss}ss}", "type", "array", "items", "$ref", "#/$defs/row", "description", doc), true);
+}
+
+/* A document: what draft it is of, its object, and what a row is. */
+static json_t *document(const char *title, json_t *object, json_t *row)
+{
+    json_t *head = json_pack("{ssss}", "$schema", DRAFT, "title", title);
+    json_object_update_new(head, object);
+    json_object_set_new(head, "$defs", json_pack("{so}", "row", row));
+    return head;
+}
+
+static json_t *row_object(void)
+{
+    json_t *row = object_of();
+#define X(kind, name, key, place, doc)                                                                       \
+    add_field(row, key, JM_FIELD_##kind, doc, ((place)&JM_IN_OCCURRENCE) == 0);
+    JM_ROW_FIELDS(X)
+#undef X
+    return row;
+}
+
+static void add_summary(json_t *object, unsigned here)
+{
+#define X(kind, name, key, place, doc)                                                                       \
+    if (((place)&here) != 0) add_field(object, key, JM_FIELD_##kind, doc, true);
+    JM_SUMMARY_FIELDS(X, X)
+#undef X
+}
+
+/* Rows that are one occurrence say when it was, and no others do. */
+static json_t *occurrences(void)
+{
+    json_t *when = json_array(), *none = json_object();
+#define X(kind, name, key, place, doc)                                                                       \
+    if (((place)&JM_IN_OCCURRENCE) != 0) {                                                                   \
+        json_array_append_new(when, json_string(key));                                                       \
+        json_object_set_new(none, key, json_false());                                                        \
+    }
+    JM_ROW_FIELDS(X)
+#undef X
+    return json_pack("{s{s{s{ss}}} s{s{s{s{so}}}} s{s{s{s{so}}}}}", "if", "properties", "by", "const",
+                     jm_by_text(JM_BY_SPAN), "then", "properties", "rows", "items", "required", when, "else",
+                     "properties", "rows", "items", "properties", none);
+}
+
+static json_t *report_schema(void)
+{
+    json_t *report = object_of(), *quality = object_of(), *overhead = object_of();
+    add_field(report, "version", JM_FIELD_TEXT, "Of joulemap", true);
+    add(report, "by", described(one_key(), "What a row stands for"), true);
+    add_field(report, "phase", JM_FIELD_TEXT_OR_NONE, "Only what happened inside phases of this name", true);
+    add_summary(report, JM_IN_REPORT);
+    add_summary(quality, JM_IN_QUALITY);
+    add_field(quality, "notes", JM_FIELD_TEXTS, "Sentences that a reader must know", true);
+    add_summary(overhead, JM_IN_OVERHEAD);
+    add(report, "quality", quality, true);
+    add(report, "overhead", overhead, true);
+    add_rows(report, "Parents before their children");
+    json_object_update_new(report, occurrences());
+    return document("What joulemap report --json and joulemap export --format json print", report,
+                    row_object());
+}
+
+static json_t *change_object(bool is_row)
+{
+    static const char *const figures[] = {"a_j",      "a_low_j", "a_high_j",   "b_j",        "b_low_j",
+                                          "b_high_j", "change",  "change_low", "change_high"};
+    json_t *object = object_of();
+    if (is_row) add_field(object, "path", JM_FIELD_TEXT, "Of the row in A, else in B", true);
+    if (is_row) add_field(object, "kind", JM_FIELD_TEXT, "Of the row", true);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        add(object, figures[i], value_of(JM_FIELD_REAL_OR_NONE), true);
+    add(object, "verdict", one_change(), true);
+    return object;
+}
+
+static json_t *side_object(void)
+{
+    json_t *side = object_of();
+    add_field(side, "name", JM_FIELD_TEXT, "Of the run", true);
+    add_field(side, "units", JM_FIELD_INT64, "Steps, samples or runs that its joules are divided by", true);
+    add_field(side, "clock_mhz", JM_FIELD_REAL_OR_NONE, "Mean clock while kernels ran", true);
+    add_field(side, "temperature_c", JM_FIELD_REAL_OR_NONE, "Mean of the GPUs, degrees Celsius", true);
+    add_field(side, "throttled_share", JM_FIELD_REAL_OR_NONE, "Of the time", true);
+    add_field(side, "verdict", JM_FIELD_TEXT, "Of its report", true);
+    add_field(side, "verdict_reason", JM_FIELD_TEXT, "Of its report", true);
+    return side;
+}
+
+static json_t *diff_schema(void)
+{
+    json_t *diff = object_of();
+    add_field(diff, "version", JM_FIELD_TEXT, "Of joulemap", true);
+    add(diff, "by", described(one_key(), "What a row stands for"), true);
+    add(diff, "per", described(one_unit(), "What joules are divided by"), true);
+    add_field(diff, "simulated", JM_FIELD_FLAG, "Any board was a simulated one", true);
+    add(diff, "a", side_object(), true);
+    add(diff, "b", side_object(), true);
+    add(diff, "gpu", described(one_sameness(), "Are the boards of the two the same?"), true);
+    add_field(diff, "gain_u", JM_FIELD_REAL, "Relative standard uncertainty of gains in the total's change",
+              true);
+    add(diff, "total", change_object(false), true);
+    add_rows(diff, "Those of A, then those of B alone");
+    return document("What joulemap diff --json prints", diff, change_object(true));
+}
+
+/* Takes what was made. */
+static void compare(const char *path, json_t *made)
+{
+    if (getenv("UPDATE") != NULL) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_int_equal(json_dumpf(made, file, JSON_INDENT(2) | JSON_ENSURE_ASCII), 0);
+        fputc('\n', file);
+        fclose(file);
+    }
+    json_error_t error;
+    json_t *kept = json_load_file(path, 0, &error);
+    if (kept == NULL) fail_msg("%s: %s", path, error.text);
+    if (!json_equal(made, kept)) fail_msg("%s is not what the tables say: UPDATE=1 makes it anew", path);
+    json_decref(made);
+    json_decref(kept);
+}
+
+static void test_the_schema_of_a_report_is_what_its_table_of_fields_says(void **state)
+{
+    (void)state;
+    compare(FOLDER "report.schema.json", report_schema());
+}
+
+static void test_the_schema_of_a_diff_knows_all_texts(void **state)
+{
+    (void)state;
+    compare(FOLDER "diff.schema.json", diff_schema());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_schema_of_a_report_is_what_its_table_of_fields_says),
+        cmocka_unit_test(test_the_schema_of_a_diff_knows_all_texts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+/* What a step takes once the program is warm, against runs of known truth. */
+#include "synthetic_report.h"
+
+enum { MS = 1000000 };
+
+static const double busy_w = 500;
+
+/* Steps of a process, from `now` on: the first ones `late` times as long. Returns their end. */
+static int64_t add_steps(synthetic *s, int64_t now, int count, int warm, double late, int64_t process_id)
+{
+    int64_t kernel = syn_class(s, "busy", 1, busy_w);
+    for (int i = 0; i < count; i++) {
+        int64_t length = (int64_t)((i < warm ? late : 1) * 100 * MS * (1 + 0.01 * (syn_uniform(s) - 0.5)));
+        int64_t span = syn_span(s, JM_SPAN_STEP, "step", "", 0, now, now + length, process_id);
+        syn_span(s, JM_SPAN_STEP, "inner", "", span, now, now + length / 2, process_id);
+        if (process_id == 100) syn_kernel(s, kernel, 0, span, now, now + length / 2);
+        now += length;
+    }
+    return now;
+}
+
+static jm_report_totals totals_of(synthetic *s, jm_report_options options)
+{
+    jm_report *report = syn_report(s, options);
+    jm_report_totals totals = *jm_report_totals_get(report);
+    jm_report_free(report);
+    return totals;
+}
+
+static void finish(synthetic *s, int64_t end_ns)
+{
+    syn_measure(s, 0, 0, end_ns);
+    syn_finish(s);
+}
+
+static void test_a_warm_up_is_found_and_a_step_is_one_after_it(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(7, 1, 4000);
+    int64_t end = add_steps(s, 2000 * (int64_t)MS, 40, 3, 4, 100);
+    finish(s, end + 2000 * (int64_t)MS);
+    jm_report_totals totals = totals_of(s, (jm_report_options){0});
+    int64_t warm_ns = s->spans[6].start_ns; /* the fourth step: each has another in it */
+    double true_j = syn_total_j(s, 0, warm_ns, end) / 37;
+    assert_int_equal(totals.steps, 40);
+    assert_int_equal(totals.warm_up_steps, 3);
+    if (!(totals.steady_step_low_j < true_j && true_j < totals.steady_step_high_j))
+        fail_msg("%g in [%g, %g]", true_j, totals.steady_step_low_j, totals.steady_step_high_j);
+    assert_true(fabs(totals.steady_step_j - true_j) < 0.01 * true_j);
+    syn_free(s);
+}
+
+static void test_steps_that_are_alike_have_no_warm_up(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(8, 1, 4000);
+    int64_t end = add_steps(s, 0, 40, 0, 1, 100);
+    finish(s, end);
+    jm_report_totals totals = totals_of(s, (jm_report_options){0});
+    double true_j = syn_total_j(s, 0, 0, end) / 40;
+    assert_int_equal(totals.warm_up_steps, 0);
+    assert_true(fabs(totals.steady_step_j - true_j) < 0.01 * true_j);
+    syn_free(s);
+}
+
+/* The slowest process to get warm decides: steps of others before that are warm-up too. */
+static void test_all_processes_are_to_be_warm(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(9, 1, 4000);
+    s->processes[1] = (jm__process){.id = 101, .pid = 101, .rank = -1, .command = "synthetic"};
+    s->dataset.process_count = 2;
+    int64_t end = add_steps(s, 0, 40, 0, 1, 100);
+    add_steps(s, 0, 30, 2, 3, 101); /* warm after 600 ms: six steps of the other */
+    finish(s, end);
+    jm_report_totals totals = totals_of(s, (jm_report_options){0});
+    assert_int_equal(totals.steps, 70);
+    assert_in_range(totals.warm_up_steps, 2 + 5, 2 + 7);
+    totals = totals_of(s, (jm_report_options){.process_id = 101});
+    assert_int_equal(totals.steps, 30);
+    assert_int_equal(totals.warm_up_steps, 2);
+    syn_free(s);
+}
+
+static void test_without_steps_nothing_is_said(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(10, 1, 4000);
+    syn_kernel(s, syn_class(s, "busy", 1, busy_w), 0, 0, 0, 500 * (int64_t)MS);
+    finish(s, 1000 * (int64_t)MS);
+    jm_report_totals totals = totals_of(s, (jm_report_options){0});
+    assert_true(totals.steps < 0 && totals.warm_up_steps < 0 && isnan(totals.steady_step_j));
+    syn_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_warm_up_is_found_and_a_step_is_one_after_it),
+        cmocka_unit_test(test_steps_that_are_alike_have_no_warm_up),
+        cmocka_unit_test(test_all_processes_are_to_be_warm),
+        cmocka_unit_test(test_without_steps_nothing_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+// What the core puts into the page (src/page/document.c): null stands for what is not known, never 0.
+
+export type Known = number | null;
+
+/** A table: an array a column, parents before their children. */
+export interface Lines {
+    name: string[];
+    /** null: its name. */
+    path: (string | null)[];
+    /** A C++ name made shorter; null: the name is. */
+    short: (string | null)[];
+    says_kind: boolean[];
+    kind: string[];
+    type: string[];
+    boards: string[];
+    depth: number[];
+    /** Equal layers that the line stands for. */
+    x: number[];
+    calls: number[];
+    busy_s: number[];
+    energy_j: Known[];
+    low_j: Known[];
+    high_j: Known[];
+    /** Without children. */
+    own_j: Known[];
+    power_w: Known[];
+    share: Known[];
+    /** Of the energy of its kernels, what forward and backward passes took. */
+    forward_share: Known[];
+    backward_share: Known[];
+    /** The layer that a kernel mostly ran in, that came after most of a gap. */
+    mostly_at: (string | null)[];
+    mostly_share: Known[];
+    known: string[];
+    /** own_j and own time as areas, never below 0. */
+    area_j: number[];
+    area_s: number[];
+    left_out: { rows: number; energy_j: Known; area_j: number; area_s: number };
+}
+
+export interface BoardPower {
+    index: number;
+    name: string;
+    mean_w: Known[];
+    least_w: Known[];
+    most_w: Known[];
+    clock_mhz: Known[];
+}
+
+export interface Power {
+    from_s: Known;
+    to_s: Known;
+    boards: BoardPower[];
+}
+
+export interface Band {
+    name: string;
+    kind: string;
+    from_s: number;
+    to_s: number;
+}
+
+export interface Spans {
+    /** More than a picture has room for: `items` is empty. */
+    bands: { count: number; items: Band[] };
+    steps: { count: number; items: number[] };
+}
+
+export interface Steps {
+    /** How many each point is the mean of. */
+    steps: number[];
+    samples: Known[];
+    start_s: number[];
+    seconds: number[];
+    energy_j: Known[];
+    low_j: Known[];
+    high_j: Known[];
+}
+
+export interface Board {
+    index: number;
+    name: string;
+    uuid: string;
+    pci: string;
+    host: string;
+    driver: string;
+    power_limit_w: Known;
+    clock_limit_mhz: Known;
+    energy_j: Known;
+    gain_u: Known;
+    simulated: boolean;
+}
+
+export interface Machine {
+    facts: [string, string | null][];
+    start_unix_s: Known;
+    boards: Board[];
+}
+
+export interface Quality {
+    verdict: "good" | "fair" | "poor";
+    verdict_reason: string;
+    verdict_more: string[];
+    sensors: string[];
+    notes: string[];
+    [key: string]: unknown;
+}
+
+export interface Summary {
+    version: string;
+    by: string;
+    phase: string | null;
+    simulated: boolean;
+    duration_s: Known;
+    steps: Known;
+    samples: Known;
+    total_energy_j: Known;
+    total_energy_low_j: Known;
+    total_energy_high_j: Known;
+    idle_energy_j: Known;
+    quality: Quality;
+    overhead: Record<string, Known>;
+    [key: string]: unknown;
+}
+
+export interface Run {
+    name: string | null;
+    summary: Summary;
+    /** Sentences: what they are about, and what they say. */
+    facts: [string, string][];
+    machine: Machine;
+    power: Power;
+    spans: Spans;
+    rows: Lines;
+    /** The rows with equal layers together; null: there are none by this key. */
+    folded: Lines | null;
+    kernels: Lines | null;
+    steps: Steps | null;
+}
+
+export interface DiffFigures {
+    a_j: Known;
+    a_low_j: Known;
+    a_high_j: Known;
+    b_j: Known;
+    b_low_j: Known;
+    b_high_j: Known;
+    change: Known;
+    change_low: Known;
+    change_high: Known;
+    verdict: string;
+}
+
+export interface DiffRow extends DiffFigures {
+    path: string;
+    kind: string;
+}
+
+export interface Diff {
+    by: string;
+    per: string;
+    gpu: string;
+    gain_u: number;
+    a: { name: string; units: number; clock_mhz: Known };
+    b: { name: string; units: number; clock_mhz: Known };
+    total: DiffFigures;
+    rows: DiffRow[];
+}
+
+export interface Page {
+    version: string;
+    /** One, or the two that the diff is of. */
+    runs: Run[];
+    diff: Diff | null;
+}

@@ -1,0 +1,49 @@
+// Lines as the nodes of a flame graph, whose areas add up to the whole.
+import { labelOf, treeOf } from "./tree.ts";
+import type { Lines } from "./data.ts";
+
+export type Weight = "area_j" | "area_s";
+
+export interface Frame {
+    name: string;
+    /** The line; -1: all, or what is left out. */
+    line: number;
+    /** Its own, without children. */
+    value: number;
+    /** With them. */
+    total: number;
+    children: Frame[];
+}
+
+/** A picture is no deeper; what lies further inside counts for the frame around it. */
+const DEEPEST = 40;
+
+/** How many frames lie on top of each other at most. */
+export function levelsOf(frame: Frame): number {
+    return 1 + frame.children.reduce((most, child) => Math.max(most, levelsOf(child)), 0);
+}
+
+/** What has no area is left away: a name cannot be read there. */
+export function framesOf(lines: Lines, weight: Weight, wholeName: string): Frame {
+    const tree = treeOf(lines);
+    const make = (i: number): Frame => {
+        const children = tree.children[i]!.map(make).filter((child) => child.total > 0);
+        const value = lines[weight][i]!;
+        const total = children.reduce((sum, child) => sum + child.total, value);
+        const name = labelOf(lines, i);
+        if (lines.depth[i]! >= DEEPEST) return { name, line: i, value: total, total, children: [] };
+        return { name, line: i, value, total, children };
+    };
+    const children = tree.roots.map(make).filter((child) => child.total > 0);
+    const rest = lines.left_out[weight];
+    if (rest > 0)
+        children.push({
+            name: `${lines.left_out.rows} smaller rows`,
+            line: -1,
+            value: rest,
+            total: rest,
+            children: [],
+        });
+    const total = children.reduce((sum, child) => sum + child.total, 0);
+    return { name: wholeName, line: -1, value: 0, total, children };
+}

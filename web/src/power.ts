@@ -1,0 +1,278 @@
+// Power over time: drawn, zoomed, read.
+import uPlot from "uplot";
+import * as format from "./format.ts";
+import { axis, keepWidth } from "./chart.ts";
+import { checkbox, colour, h, legendItems, section, status } from "./dom.ts";
+import { keyed, within, zoomed } from "./range.ts";
+import { lanesOf, middles, stretchOf } from "./series.ts";
+import { SERIES } from "./palette.ts";
+import type { Range } from "./range.ts";
+import type { Run } from "./data.ts";
+
+const HEIGHT = 300;
+const WHEEL = 0.0015;
+const ONE_LINE =
+    "The line is the mean of a bin, the shade behind it from its least to its most reading, the dashes the clock.";
+
+/** The colour of a board's line. */
+function lineOf(board: number): string {
+    return colour(SERIES[board % SERIES.length]!);
+}
+
+export class PowerChart {
+    readonly element: HTMLElement;
+    private readonly box = h("div", {
+        class: "chart",
+        tabindex: 0,
+        role: "group",
+        "aria-label": "Power over time. Plus and minus zoom, arrows move, Home shows all.",
+    });
+    private readonly readout = status("readout");
+    private readonly figures = h("tbody");
+    private readonly times: number[];
+    private readonly whole: Range;
+    private range: Range;
+    private readonly lanes: number[];
+    private chart: uPlot | null = null;
+    private clock = true;
+
+    constructor(private readonly run: Run) {
+        this.times = middles(run.power);
+        this.whole = { from: run.power.from_s ?? 0, to: run.power.to_s ?? 0 };
+        this.range = this.whole;
+        this.lanes = lanesOf(run.spans.bands.items);
+        const hasClock = run.power.boards.some((board) => board.clock_mhz.some((clock) => clock !== null));
+        this.element = section(
+            "power",
+            "Power over time",
+            h(
+                "div",
+                { class: "controls" },
+                hasClock ? checkbox("clock", true, (on) => this.showClock(on)) : null,
+                this.button("Zoom in", "+"),
+                this.button("Zoom out", "-"),
+                this.button("Earlier", "ArrowLeft"),
+                this.button("Later", "ArrowRight"),
+                this.button("Whole run", "Home"),
+            ),
+            this.box,
+            this.legend(),
+            this.readout,
+            h(
+                "details",
+                {},
+                h("summary", {}, "This stretch in figures"),
+                h(
+                    "table",
+                    {},
+                    h("caption", {}, "What each GPU drew in the stretch that is shown"),
+                    h(
+                        "thead",
+                        {},
+                        h(
+                            "tr",
+                            {},
+                            ...["GPU", "mean", "least", "most", "clock", "energy"].map((title, i) =>
+                                h("th", { scope: "col", class: i === 0 ? "left" : null }, title),
+                            ),
+                        ),
+                    ),
+                    this.figures,
+                ),
+            ),
+            h(
+                "p",
+                { class: "note" },
+                `${run.power.boards.length > 1 ? "Lines are means of bins, dashed ones the clock." : ONE_LINE} Drag to zoom; or click, then scroll or press + and -; double-click for all.`,
+            ),
+        );
+    }
+
+    /** Of one GPU there is one line of power. */
+    private legend(): HTMLElement | null {
+        const boards = this.run.power.boards;
+        if (boards.length < 2) return null;
+        const items = boards.map(
+            (board, b) => [`var(${SERIES[b % SERIES.length]})`, `GPU ${board.index}, ${board.name}`] as const,
+        );
+        return h("ul", { class: "legend", "aria-label": "Colours" }, ...legendItems(items));
+    }
+
+    private button(text: string, key: string): HTMLElement {
+        return h("button", { type: "button", onclick: () => this.press(key) }, text);
+    }
+
+    private press(key: string): boolean {
+        const next = keyed(key, this.range, this.whole);
+        if (next !== null) this.show(next);
+        return next !== null;
+    }
+
+    private showClock(on: boolean): void {
+        this.clock = on;
+        this.chart?.series.forEach((series, i) => {
+            if (series.scale === "MHz") this.chart!.setSeries(i, { show: on });
+        });
+    }
+
+    draw(): void {
+        const data: uPlot.AlignedData = [
+            this.times,
+            ...this.run.power.boards.flatMap((board) => [board.mean_w, board.least_w, board.most_w, board.clock_mhz]),
+        ];
+        this.chart = new uPlot(this.options(), data, this.box);
+        this.box.querySelector("canvas")?.setAttribute("aria-hidden", "true");
+        keepWidth(this.chart, this.box);
+        this.box.addEventListener("keydown", (event) => {
+            if (!event.ctrlKey && !event.metaKey && !event.altKey && this.press(event.key)) event.preventDefault();
+        });
+        this.chart.over.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+        this.tell();
+    }
+
+    /** Who only scrolls over the chart wants the page to move: the wheel zooms with Ctrl, or once the chart was clicked. */
+    private wheel(event: WheelEvent): void {
+        if (this.chart === null || !(event.ctrlKey || document.activeElement === this.box)) return;
+        event.preventDefault();
+        const around = this.chart.posToVal(event.offsetX, "x");
+        this.show(zoomed(this.range, Math.exp(event.deltaY * WHEEL), around, this.whole));
+    }
+
+    show(range: Range): void {
+        this.range = within(range, this.whole);
+        this.chart?.setScale("x", { min: this.range.from, max: this.range.to });
+        this.tell();
+    }
+
+    private options(): uPlot.Options {
+        const boards = this.run.power.boards;
+        const several = boards.length > 1;
+        const series: uPlot.Series[] = [
+            { label: "s", value: (_, value) => (value === null ? "-" : `${value.toFixed(3)} s`) },
+        ];
+        boards.forEach((board, b) => {
+            const who = several ? `GPU ${board.index} ` : "";
+            const edge = {
+                stroke: "transparent",
+                points: { show: false },
+                width: 0,
+                value: (_: uPlot, value: number) => format.watts(value),
+            };
+            series.push(
+                {
+                    label: `${who}power`,
+                    scale: "W",
+                    stroke: () => lineOf(b),
+                    width: 1.5,
+                    points: { show: false },
+                    value: (_, value) => format.watts(value),
+                },
+                { ...edge, label: `${who}least`, scale: "W", show: !several },
+                { ...edge, label: `${who}most`, scale: "W", show: !several },
+                {
+                    label: `${who}clock`,
+                    scale: "MHz",
+                    stroke: () => (several ? lineOf(b) : colour("--clock")),
+                    width: 1,
+                    dash: [4, 3],
+                    points: { show: false },
+                    spanGaps: true,
+                    show: this.clock,
+                    value: (_, value) => format.megahertz(value),
+                },
+            );
+        });
+        return {
+            width: Math.max(300, this.box.clientWidth),
+            height: HEIGHT,
+            scales: {
+                x: { time: false, range: () => [this.range.from, this.range.to] },
+                W: { range: (_, __, most) => [0, (most ?? 1) * 1.08] },
+                MHz: { range: (_, __, most) => [0, (most ?? 1) * 1.08] },
+            },
+            series,
+            bands: several
+                ? []
+                : boards.map((_, b) => ({
+                      series: [4 * b + 3, 4 * b + 2] as [number, number],
+                      fill: () => colour("--shade"),
+                  })),
+            axes: [
+                axis("seconds from the start of the recording", { size: 30 }),
+                axis("W", { scale: "W", size: 56 }),
+                axis("MHz", { scale: "MHz", side: 1, grid: { show: false }, size: 56 }),
+            ],
+            cursor: { drag: { x: true, y: false, setScale: false } },
+            hooks: {
+                drawClear: [(chart) => this.drawBands(chart)],
+                setSelect: [(chart) => this.select(chart)],
+                ready: [(chart) => chart.over.addEventListener("dblclick", () => this.show(this.whole))],
+            },
+        };
+    }
+
+    private select(chart: uPlot): void {
+        if (chart.select.width < 3) return;
+        const range = {
+            from: chart.posToVal(chart.select.left, "x"),
+            to: chart.posToVal(chart.select.left + chart.select.width, "x"),
+        };
+        chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        this.show(range);
+    }
+
+    /** Phases as bands with their names, steps as marks at the foot. */
+    private drawBands(chart: uPlot): void {
+        const { ctx, bbox } = chart;
+        const place = (time: number): number =>
+            Math.min(bbox.left + bbox.width, Math.max(bbox.left, chart.valToPos(time, "x", true)));
+        const ratio = devicePixelRatio;
+        ctx.save();
+        ctx.beginPath();
+        ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+        ctx.clip();
+        ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+        this.run.spans.bands.items.forEach((band, i) => {
+            const [left, right] = [place(band.from_s), place(band.to_s)];
+            if (right - left < 1) return;
+            ctx.fillStyle = colour(i % 2 === 0 ? "--band-1" : "--band-2");
+            ctx.fillRect(left, bbox.top, right - left, bbox.height);
+            ctx.fillStyle = colour("--muted");
+            if (ctx.measureText(band.name).width < right - left - 8 * ratio)
+                ctx.fillText(band.name, left + 4 * ratio, bbox.top + 13 * ratio * (1 + this.lanes[i]!));
+        });
+        ctx.fillStyle = colour("--muted");
+        for (const step of this.run.spans.steps.items)
+            ctx.fillRect(place(step), bbox.top + bbox.height - 6 * ratio, ratio, 6 * ratio);
+        ctx.restore();
+    }
+
+    private tell(): void {
+        const rows = this.run.power.boards.map((board) => ({
+            board,
+            stretch: stretchOf(board, this.times, this.range),
+        }));
+        const width = format.time(this.range.to - this.range.from);
+        const sums = rows.map(
+            ({ board, stretch }) =>
+                `GPU ${board.index}: ${format.watts(stretch.mean_w)} mean, ${format.energy(stretch.energy_j)}`,
+        );
+        this.readout.textContent = `${this.range.from.toFixed(2)} to ${this.range.to.toFixed(2)} s (${width}). ${sums.join("; ")}`;
+        this.figures.replaceChildren(
+            ...rows.map(({ board, stretch }) =>
+                h(
+                    "tr",
+                    {},
+                    h("th", { scope: "row" }, `${board.index}: ${board.name}`),
+                    ...[
+                        format.watts(stretch.mean_w),
+                        format.watts(stretch.least_w),
+                        format.watts(stretch.most_w),
+                        format.megahertz(stretch.clock_mhz),
+                        format.energy(stretch.energy_j),
+                    ].map((text) => h("td", {}, text)),
+                ),
+            ),
+        );
+    }
+}

@@ -1,0 +1,268 @@
+// A table of lines: sorted, searched, opened and closed.
+import * as format from "./format.ts";
+import { h, name, search, status } from "./dom.ts";
+import { found, labelOf, pathOf, shown, treeOf, usuallyOpen } from "./tree.ts";
+import type { SortKey, Tree } from "./tree.ts";
+import type { Lines } from "./data.ts";
+
+export interface TableWishes {
+    caption: string;
+    /** Of the first column: "layer". */
+    by: string;
+    lines: Lines;
+    /** What energies are divided by, and the word for it: 117, "step"; 1: they are of the run. */
+    per: number;
+    perWord: string;
+    /** Of kernels the mean time of a call is told, and where they mostly ran. */
+    kernels: boolean;
+    /** Lines that matter are open from the start; else none is. */
+    open: boolean;
+    /** Lines to begin with. */
+    limit: number;
+}
+
+/** Rows further inside are not moved further to the right. */
+const DEEPEST = 16;
+
+/** Characters of a kernel's name, which may have hundreds; all of it is told to who points at it. */
+const LONGEST_KERNEL = 72;
+
+interface Column {
+    key: SortKey;
+    title: string;
+    /** For who hears it. */
+    long: string;
+    cell: (i: number) => string | HTMLElement;
+    left?: boolean;
+}
+
+function shareCell(share: number | null): HTMLElement {
+    const meter = h("span", { class: "bar", "aria-hidden": "true" });
+    meter.style.setProperty("--share", String(Math.max(0, Math.min(1, share ?? 0))));
+    return h("span", { class: "share" }, meter, format.share(share));
+}
+
+/** A layer that a kernel mostly ran in, or that came after most of a gap. */
+export function placeCell(lines: Lines, i: number): HTMLElement | string {
+    const place = lines.mostly_at[i]!;
+    if (place === null) return "-";
+    return h(
+        "span",
+        { class: "place", title: place },
+        name(place.replace(/ \(backward\)$/, " bwd")),
+        ` ${format.percent(lines.mostly_share[i]!)}`,
+    );
+}
+
+function columnsOf(wishes: TableWishes): Column[] {
+    const { lines, per } = wishes;
+    const largest = Math.max(0, ...lines.energy_j.map((value) => Math.abs(value ?? 0)));
+    const scale = format.scaleFor(largest / per);
+    const unit = per > 1 ? `${scale.unit}/${wishes.perWord}` : scale.unit;
+    const columns: Column[] = [];
+    if (lines.x.some((x) => x > 1))
+        columns.push({ key: "x", title: "×", long: "equal layers", cell: (i) => format.count(lines.x[i]!) });
+    columns.push({
+        key: "calls",
+        title: "calls",
+        long: "calls of one",
+        cell: (i) => (lines.calls[i] === 0 ? "-" : format.count(Math.round(lines.calls[i]! / lines.x[i]!))),
+    });
+    columns.push(
+        wishes.kernels
+            ? {
+                  key: "each",
+                  title: "each",
+                  long: "mean time of a call",
+                  cell: (i) => format.time(lines.calls[i]! > 0 ? lines.busy_s[i]! / lines.calls[i]! : null),
+              }
+            : {
+                  key: "busy_s",
+                  title: "time",
+                  long: "time",
+                  cell: (i) => format.time(lines.busy_s[i]! > 0 ? lines.busy_s[i]! : null),
+              },
+        {
+            key: "energy_j",
+            title: unit,
+            long: `energy, ${unit}`,
+            cell: (i) => format.inScale(lines.energy_j[i] === null ? null : lines.energy_j[i]! / per, scale),
+        },
+        {
+            key: "half",
+            title: "±",
+            long: "half of the 95 % interval",
+            cell: (i) => format.half(lines.energy_j[i]!, lines.low_j[i]!, lines.high_j[i]!),
+        },
+        { key: "power_w", title: "power", long: "mean power", cell: (i) => format.watts(lines.power_w[i]!) },
+        { key: "share", title: "share", long: "share of the total", cell: (i) => shareCell(lines.share[i]!) },
+    );
+    if (!wishes.kernels && lines.backward_share.some((share) => share !== null && share > 0))
+        columns.push(
+            {
+                key: "forward_share",
+                title: "fwd",
+                long: "share of forward passes",
+                cell: (i) => format.percent(lines.forward_share[i]!),
+            },
+            {
+                key: "backward_share",
+                title: "bwd",
+                long: "share of backward passes",
+                cell: (i) => format.percent(lines.backward_share[i]!),
+            },
+        );
+    if (wishes.kernels && lines.mostly_at.some((place) => place !== null))
+        columns.push({
+            key: "mostly_at",
+            title: "mostly in",
+            long: "the layer that most of it ran in",
+            left: true,
+            cell: (i) => placeCell(lines, i),
+        });
+    columns.push({
+        key: "known",
+        title: "known",
+        long: "how it is known",
+        left: true,
+        cell: (i) => h("span", { class: `known known-${lines.known[i]}` }, lines.known[i]!),
+    });
+    return columns;
+}
+
+/** Its caption, a search, the table, and how to see more. */
+export class LinesTable {
+    readonly element: HTMLElement;
+    private readonly tree: Tree;
+    private readonly columns: Column[];
+    private readonly body = h("tbody");
+    private readonly head = h("tr");
+    private readonly count = status("count");
+    private readonly more = h("button", { type: "button", class: "more", onclick: () => this.showMore() });
+    private readonly open: Set<number>;
+    private key: SortKey = "energy_j";
+    private down = true;
+    private words = "";
+    private limit: number;
+
+    constructor(private readonly wishes: TableWishes) {
+        this.tree = treeOf(wishes.lines);
+        this.columns = columnsOf(wishes);
+        this.open = wishes.open ? usuallyOpen(this.tree) : new Set();
+        this.limit = wishes.limit;
+        const table = h(
+            "table",
+            { class: wishes.kernels ? "lines wrapped" : "lines" },
+            h("caption", {}, wishes.caption),
+            h("thead", {}, this.head),
+            this.body,
+        );
+        this.element = h(
+            "div",
+            { class: "table" },
+            h(
+                "div",
+                { class: "controls" },
+                search(`Search ${wishes.by}s`, (words) => this.search(words)),
+                this.count,
+            ),
+            h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": wishes.caption }, table),
+            this.more,
+        );
+        this.draw();
+    }
+
+    private search(words: string): void {
+        this.words = words;
+        this.draw();
+    }
+
+    private showMore(): void {
+        this.limit = Infinity;
+        this.draw();
+    }
+
+    private sort(key: SortKey): void {
+        this.down = this.key === key ? !this.down : key !== "name" && key !== "known" && key !== "mostly_at";
+        this.key = key;
+        this.draw();
+        this.head.querySelector<HTMLElement>(`[data-key="${key}"]`)?.focus();
+    }
+
+    private toggle(i: number): void {
+        if (!this.open.delete(i)) this.open.add(i);
+        this.draw();
+        this.body.querySelector<HTMLElement>(`[data-line="${i}"] button`)?.focus();
+    }
+
+    private heading(key: SortKey, title: string, long: string, left: boolean): HTMLElement {
+        const order = this.key === key ? (this.down ? "descending" : "ascending") : "none";
+        const mark = order === "none" ? "" : this.down ? " ▾" : " ▴";
+        const button = h(
+            "button",
+            { type: "button", "data-key": key, title: long, onclick: () => this.sort(key) },
+            title,
+            h("span", { "aria-hidden": "true" }, mark),
+        );
+        return h("th", { scope: "col", "aria-sort": order, class: `column-${key}${left ? " left" : ""}` }, button);
+    }
+
+    private nameCell(i: number): HTMLElement {
+        const { lines } = this.wishes;
+        const label = labelOf(lines, i);
+        const short = this.wishes.kernels ? format.middleCut(label, LONGEST_KERNEL) : label;
+        const text = h(
+            "span",
+            { class: "name", title: pathOf(lines, i) === short ? null : pathOf(lines, i) },
+            name(short),
+        );
+        const cell = h("th", { scope: "row" });
+        cell.style.setProperty("--depth", String(Math.min(DEEPEST, lines.depth[i]!)));
+        if (this.tree.children[i]!.length === 0) {
+            cell.append(h("span", { class: "leaf" }), text);
+            return cell;
+        }
+        const open = this.words !== "" || this.open.has(i);
+        cell.append(
+            h("button", {
+                type: "button",
+                class: "fold",
+                "aria-expanded": String(open),
+                "aria-label": `What is in ${label}`,
+                onclick: () => this.toggle(i),
+            }),
+            text,
+        );
+        return cell;
+    }
+
+    private row(i: number): HTMLElement {
+        return h(
+            "tr",
+            { "data-line": i },
+            this.nameCell(i),
+            ...this.columns.map((column) =>
+                h("td", { class: `column-${column.key}${column.left ? " left" : ""}` }, column.cell(i)),
+            ),
+        );
+    }
+
+    private draw(): void {
+        const { lines, by } = this.wishes;
+        const hits = this.words.trim() === "" ? null : found(this.tree, this.words);
+        const all = shown(this.tree, this.open, hits, this.key, this.down);
+        const here = all.slice(0, this.limit);
+        this.head.replaceChildren(
+            this.heading("name", by, by, true),
+            ...this.columns.map((column) => this.heading(column.key, column.title, column.long, column.left ?? false)),
+        );
+        this.body.replaceChildren(...here.map((i) => this.row(i)));
+        const rest =
+            lines.left_out.rows > 0 && hits === null
+                ? `; ${lines.left_out.rows} smaller ones are not in this page`
+                : "";
+        this.count.textContent = `${hits === null ? all.length : hits.size} of ${lines.name.length} rows${rest}`;
+        this.more.hidden = here.length === all.length;
+        this.more.textContent = `Show ${all.length - here.length} more`;
+    }
+}

@@ -1,0 +1,185 @@
+// What the page computes, apart from any browser.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { load } from "./modules.mjs";
+
+const format = await load("format");
+const tree = await load("tree");
+const flame = await load("flame_data");
+const range = await load("range");
+const series = await load("series");
+
+/** Lines with what these tests look at: [name, depth, energy, own energy]. */
+function lines(...rows) {
+    const all = (value) => rows.map(() => value);
+    const energy = rows.map(([, , j]) => j);
+    const own = rows.map((row) => row[3] ?? row[2]);
+    const total = rows.filter(([, depth]) => depth === 0).reduce((sum, [, , j]) => sum + (j ?? 0), 0);
+    return {
+        name: rows.map(([name]) => name),
+        path: all(null),
+        short: all(null),
+        says_kind: all(false),
+        kind: all("forward"),
+        type: all(""),
+        boards: all("0"),
+        depth: rows.map(([, depth]) => depth),
+        x: all(1),
+        calls: all(10),
+        busy_s: energy.map((j) => (j ?? 0) / 100),
+        energy_j: energy,
+        low_j: energy.map((j) => (j === null ? null : 0.9 * j)),
+        high_j: energy.map((j) => (j === null ? null : 1.1 * j)),
+        own_j: own,
+        forward_share: all(null),
+        backward_share: all(null),
+        mostly_at: all(null),
+        mostly_share: all(null),
+        power_w: all(100),
+        share: energy.map((j) => (j === null ? null : j / total)),
+        known: all("fitted"),
+        area_j: own.map((j) => Math.max(0, j ?? 0)),
+        area_s: own.map((j) => Math.max(0, j ?? 0) / 100),
+        left_out: { rows: 0, energy_j: 0, area_j: 0, area_s: 0 },
+    };
+}
+
+const model = lines(
+    ["model", 0, 100, 10],
+    ["attn", 1, 30, 30],
+    ["mlp", 1, 60, 20],
+    ["up", 2, 40, 40],
+    ["(idle)", 0, 20, 20],
+);
+
+test("figures read as in the tables of the command", () => {
+    assert.equal(format.energyWithin(6855.2, 6796, 6914), "6.855 ±0.059 kJ");
+    assert.equal(format.energy(36.01), "36.01 J");
+    assert.equal(format.energy(0), "0 J");
+    assert.equal(format.half(565.3, 512, 618), "9 %");
+    assert.equal(format.half(6855, 6796, 6914), "0.9 %");
+    assert.equal(format.half(0.001, -5, 5), "> 999 %");
+    assert.equal(format.time(4.6371), "4.64 s");
+    assert.equal(format.time(56.8e-6), "56.8 us");
+    assert.equal(format.share(0.0824), "8.2 %");
+    assert.equal(format.change(-0.088, -0.096, -0.08), "-8.8 ±0.8 %");
+    const scale = format.scaleFor(6130);
+    assert.equal(`${format.inScale(6130.2, scale)} ${scale.unit}`, "6130.2 J");
+    assert.equal(format.inScale(-0.0001, scale), "0.0");
+});
+
+test("what is missing is said to be, never 0", () => {
+    for (const show of [format.energy, format.time, format.watts, format.share, format.count, format.megahertz])
+        assert.equal(show(null), "-");
+    assert.equal(format.half(100, null, null), "-");
+    assert.equal(format.energyWithin(100, null, 110), "100.0 J");
+    assert.equal(format.energyWithin(null, null, null), "-");
+});
+
+test("long names keep beginning and end", () => {
+    const name = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_bias_TNT";
+    assert.equal(format.middleCut(name, 30), "nvjet_sm90_tst_256…pA_bias_TNT");
+    assert.equal(format.middleCut(name, 30).length, 30);
+    assert.equal(format.middleCut("short", 30), "short");
+});
+
+test("sorting keeps children with their parents and what is missing last", () => {
+    const some = lines(["a", 0, 10], ["a1", 1, 4], ["a2", 1, 6], ["b", 0, null], ["c", 0, 30]);
+    const whole = tree.treeOf(some);
+    const names = (down) => tree.shown(whole, new Set([0]), null, "energy_j", down).map((i) => some.name[i]);
+    assert.deepEqual(names(true), ["c", "a", "a2", "a1", "b"]);
+    assert.deepEqual(names(false), ["a", "a1", "a2", "c", "b"]);
+});
+
+test("a search shows what it found and all around it", () => {
+    const hits = tree.found(tree.treeOf(model), "UP forward");
+    assert.deepEqual([...hits].sort(), [0, 2, 3]);
+    assert.equal(tree.found(tree.treeOf(model), "nothing").size, 0);
+});
+
+test("what matters is open from the start", () => {
+    assert.deepEqual([...tree.usuallyOpen(tree.treeOf(model))], [0, 2]);
+});
+
+test("areas of a flame graph add up to the whole, deep ones to the frame around them", () => {
+    const frames = flame.framesOf(model, "area_j", "all");
+    assert.equal(frames.total, 120);
+    assert.deepEqual(
+        frames.children.map((frame) => [frame.name, frame.total]),
+        [
+            ["model", 100],
+            ["(idle)", 20],
+        ],
+    );
+    const deep = lines(...Array.from({ length: 300 }, (_, i) => [`l${i}`, i, 300 - i, 1]));
+    let [depth, at] = [0, flame.framesOf(deep, "area_j", "all")];
+    assert.equal(at.total, 300);
+    for (; at.children.length > 0; at = at.children[0]) depth++;
+    assert.ok(depth < 50, String(depth));
+});
+
+test("left out rows have a frame of their own", () => {
+    const frames = flame.framesOf(
+        { ...model, left_out: { rows: 7, energy_j: 5, area_j: 5, area_s: 1 } },
+        "area_j",
+        "all",
+    );
+    assert.equal(frames.total, 125);
+    assert.equal(frames.children.at(-1).name, "7 smaller rows");
+});
+
+test("a zoom stays within the whole, around the point that it is made at", () => {
+    const whole = { from: 10, to: 20 };
+    assert.deepEqual(range.zoomed(whole, 0.5, 12, whole), { from: 11, to: 16 });
+    assert.deepEqual(range.zoomed({ from: 11, to: 16 }, 4, 12, whole), whole);
+    assert.deepEqual(range.moved({ from: 18, to: 19 }, 5, whole), { from: 19, to: 20 });
+    const { from, to } = range.zoomed(whole, 1e-9, 15, whole);
+    assert.ok(to - from >= 10 / 2000 && from >= 10 && to <= 20);
+    assert.equal(range.keyed("a", whole, whole), null);
+    assert.deepEqual(range.keyed("Home", { from: 12, to: 13 }, whole), whole);
+});
+
+test("a stretch of power has the energy of its bins, of those that a sensor saw", () => {
+    const board = {
+        index: 0,
+        name: "",
+        mean_w: [100, 200, null, 300],
+        least_w: [90, 190, null, 290],
+        most_w: [110, 210, null, 310],
+        clock_mhz: [null, null, null, null],
+    };
+    const times = [0.5, 1.5, 2.5, 3.5];
+    assert.deepEqual(series.stretchOf(board, times, { from: 1, to: 4 }), {
+        mean_w: 250,
+        least_w: 190,
+        most_w: 310,
+        clock_mhz: null,
+        energy_j: 500,
+    });
+    assert.equal(series.stretchOf(board, times, { from: 2, to: 3 }).energy_j, null);
+});
+
+test("names of bands that overlap stand in lines of their own", () => {
+    const bands = [
+        [0, 10],
+        [2, 4],
+        [3, 5],
+        [4, 6],
+        [10, 12],
+    ].map(([from_s, to_s]) => ({ from_s, to_s }));
+    assert.deepEqual(series.lanesOf(bands), [0, 1, 2, 1, 0]);
+});
+
+test("steps that are worth a look: the first, the least, the middle, the most", () => {
+    const steps = { energy_j: [9, 3, null, 5, 4] };
+    assert.deepEqual(
+        series.notable(steps).map(({ what, at }) => [what, at]),
+        [
+            ["first", 0],
+            ["least", 1],
+            ["median", 4],
+            ["most", 0],
+        ],
+    );
+    assert.deepEqual(series.notable({ energy_j: [null] }), []);
+});

@@ -1,0 +1,106 @@
+// Pages to test on, made by the built command out of recordings of the tree.
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const source = fileURLToPath(new URL("../..", import.meta.url));
+export const buildFolder = resolve(source, process.env.JOULEMAP_BUILD ?? "build");
+export const folder = mkdtempSync(join(tmpdir(), "joulemap-page-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+export function joulemap(...words) {
+    return execFileSync(join(buildFolder, "joulemap"), words, {
+        encoding: "utf8",
+        maxBuffer: 1 << 28,
+        stdio: ["ignore", "pipe", "inherit"],
+    });
+}
+
+/** A recording of tests/data/recordings. */
+export function recording(name) {
+    const path = join(folder, `${name}.joulemap`);
+    writeFileSync(
+        path,
+        execFileSync("xz", ["-dc", join(source, "tests/data/recordings", `${name}.joulemap.xz`)], {
+            maxBuffer: 1 << 28,
+        }),
+    );
+    return path;
+}
+
+/** Phases of these names, a second each, on an H200 that draws 300 W. */
+export function recordingOfPhases(name, phases, powerW = 300) {
+    const csv = (file, rows) => {
+        writeFileSync(join(folder, file), `${rows.join("\n")}\n`);
+        return join(folder, file);
+    };
+    const readings = Array.from(
+        { length: phases.length * 50 + 1 },
+        (_, i) => `power_ring,${(i * 0.02).toFixed(2)},${powerW}`,
+    );
+    const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
+    const parts = phases.map((phase, i) => `${quoted(phase)},${quoted(`kernel of ${phase}`)},${i},${i + 1},10`);
+    const path = join(folder, `${name}.joulemap`);
+    joulemap(
+        "import",
+        "--board",
+        "h200",
+        "--readings",
+        csv(`${name}-readings.csv`, ["sensor,t_s,value", ...readings]),
+        "--segments",
+        csv(`${name}-segments.csv`, ["part,kernel,t_start_s,t_end_s,kernel_launches", ...parts]),
+        "-o",
+        path,
+    );
+    return path;
+}
+
+/** One kernel, and no sensor that tells of joules. */
+export function recordingWithoutReadings() {
+    const path = join(folder, "unread.joulemap");
+    writeFileSync(join(folder, "unread.csv"), "t_start_s,duration_us,kernel,stream\n0.1,1000,gemm,7\n");
+    joulemap("import", "--kernels", join(folder, "unread.csv"), "-o", path);
+    return path;
+}
+
+/** A page of a recording. */
+export function pageOf(path, ...words) {
+    const out = path.replace(/\.joulemap$/, `${words.join("")}.html`);
+    joulemap("report", path, ...words, "--html", out);
+    return out;
+}
+
+/** The page of a million kernels, made while bench_report has them. */
+export function pageOfAMillionKernels() {
+    const out = join(folder, "million.html");
+    const command = join(folder, "make-page");
+    writeFileSync(
+        command,
+        `#!/bin/sh\n[ -e '${out}' ] || exec '${join(buildFolder, "joulemap")}' report "$2" --html '${out}' >/dev/null\n`,
+        { mode: 0o755 },
+    );
+    execFileSync(join(buildFolder, "bench/bench_report"), [command], {
+        env: { ...process.env, JM_BENCH_KERNELS: "1000000" },
+        stdio: "ignore",
+    });
+    return out;
+}
+
+/** What stands in a page for its program. */
+export function dataOf(path) {
+    return JSON.parse(
+        /<script id="data" type="application\/json">(.*?)<\/script>/s.exec(readFileSync(path, "utf8"))[1],
+    );
+}
+
+export function sizeOf(path) {
+    return statSync(path).size;
+}
+
+export function picturesFolder() {
+    const path = join(source, "docs/pictures");
+    mkdirSync(path, { recursive: true });
+    return path;
+}
