@@ -123,16 +123,26 @@ static bool reap(cli_child *child)
     return ended;
 }
 
-void cli_child_wait(cli_child *child)
+bool cli_child_wait_until(cli_child *child, int64_t until_ns)
 {
     sigset_t set;
     handled_set(&set);
-    while (!reap(child)) {
+    for (;;) {
         siginfo_t info;
-        int number = sigwaitinfo(&set, &info);
+        if (reap(child)) return true;
+        int64_t left_ns = until_ns - jm_now_ns();
+        if (left_ns <= 0) return false;
+        const struct timespec left = {.tv_sec = left_ns / 1000000000, .tv_nsec = left_ns % 1000000000};
+        int number = sigtimedwait(&set, &info, &left);
         if (number <= 0 || number == SIGCHLD) continue;
         /* The terminal tells the whole group itself. */
         if (info.si_code != SI_KERNEL) kill(child->pid, number);
+    }
+}
+
+void cli_child_wait(cli_child *child)
+{
+    while (!cli_child_wait_until(child, INT64_MAX)) {
     }
 }
 

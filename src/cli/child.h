@@ -32,6 +32,9 @@ jm_status cli_child_start(cli_child *child, char **command, const char *const *e
  * reaches it anyway. */
 void cli_child_wait(cli_child *child);
 
+/* The same until `until_ns` (CLOCK_MONOTONIC) at most. Has it ended? */
+bool cli_child_wait_until(cli_child *child, int64_t until_ns);
+
 /* The command has ended, its recording is whole and nothing else of ours runs: signals end this program
  * again. Those that were meant for the command and came too late are dropped. */
 void cli_child_release(cli_child *child);

@@ -21,12 +21,24 @@ static int write_bytes(const char *bytes, size_t count, void *context)
 }
 
 /* As it is made: json_dumps leaves a key out for which its buffer could not grow (jansson 2.14). */
-int cli_json_write(const cli_args *args, json_t *document_take)
+static int write_document(const cli_args *args, json_t *document_take, size_t flags)
 {
-    static const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(12);
-    bool whole = document_take != NULL && json_dump_callback(document_take, write_bytes, NULL, flags) == 0;
+    bool whole = document_take != NULL &&
+                 json_dump_callback(document_take, write_bytes, NULL, flags | JSON_REAL_PRECISION(12)) == 0;
     json_decref(document_take);
     if (!whole) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
     cli_write("\n");
     return 0;
+}
+
+int cli_json_write(const cli_args *args, json_t *document_take)
+{
+    return write_document(args, document_take, JSON_INDENT(2));
+}
+
+int cli_json_write_line(const cli_args *args, json_t *document_take)
+{
+    int code = write_document(args, document_take, JSON_COMPACT);
+    fflush(stdout); /* an error of it stays there for the end */
+    return code;
 }

@@ -11,4 +11,7 @@ json_t *cli_json_number(double value);
 /* Print the document and free it; returns the exit code. */
 int cli_json_write(const cli_args *args, json_t *document_take);
 
+/* The same on one line, at once: one of several documents. */
+int cli_json_write_line(const cli_args *args, json_t *document_take);
+
 #endif

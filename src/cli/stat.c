@@ -1,16 +1,23 @@
 /* `joulemap stat`: run a command and say what it took. */
+#include "cli/interval.h"
 #include "cli/json.h"
 #include "cli/repeat.h"
 #include "cli/stat_run.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { MOST_RUNS = 10000 };
+
+/* A sensor answers ten times a second at least: of less time nothing is told. */
+static const double least_interval_s = 0.1;
 
 #define FLUSH_TIMEOUT_MS 5000 /* a recorder commits twice a second: that late, it stands still */
 
 static const cli_option options[] = {
     {"--repeat", 'r', "N", "run it N times, and say what they take together", NULL, false},
+    {"--interval", 'i', "S", "while it runs, every S seconds a line of what was taken since the line before",
+     NULL, false},
     {"--json", 0, NULL, "print a JSON object on stdout", NULL, false},
     CLI_SIM_OPTION,
     {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
@@ -23,8 +30,9 @@ typedef struct session {
     jm_run *run;
     cli_child *children; /* [wanted] */
     size_t wanted;
-    size_t count;  /* that ran */
-    int exit_code; /* of the last one, or why it could not be started */
+    double interval_s; /* 0: nothing is said on the way */
+    size_t count;      /* that ran */
+    int exit_code;     /* of the last one, or why it could not be started */
 } session;
 
 /* False if a command could not be started, which is said. One that fails is the last. */
@@ -38,7 +46,10 @@ static bool run_all(session *s)
             s->exit_code = child->exit_code;
             return false;
         }
-        cli_child_wait(child);
+        if (s->interval_s > 0)
+            cli_interval_wait(s->args, s->run, child, s->interval_s);
+        else
+            cli_child_wait(child);
         s->exit_code = child->exit_code;
         s->count++;
     }
@@ -50,6 +61,8 @@ static int print_runs(const session *s, const cli_stat_run *runs)
     size_t whole = s->count - (s->exit_code != 0 ? 1 : 0);
     if (s->wanted > 1 && whole > 0) return cli_repeat_print(s->args, runs, whole, s->wanted);
     if (s->wanted > 1) cli_tell(s->args, "the first of %zu runs failed, so there is no other", s->wanted);
+    if (cli_has(s->args, "--json") && s->interval_s > 0)
+        return cli_json_write_line(s->args, cli_stat_run_json(&runs[0]));
     if (cli_has(s->args, "--json")) return cli_json_write(s->args, cli_stat_run_json(&runs[0]));
     cli_stat_run_print(&runs[0]);
     return 0;
@@ -92,7 +105,12 @@ static int run_stat(const cli_args *args)
     long long wanted = 1;
     jm_error err;
     if (!cli_get_number(args, "--repeat", 1, MOST_RUNS, &wanted)) return jm_status_exit_code(JM_USAGE);
-    session s = {.args = args, .wanted = (size_t)wanted};
+    double interval_s = 0;
+    if (!cli_get_real(args, "--interval", 0, 86400, &interval_s)) return jm_status_exit_code(JM_USAGE);
+    if (interval_s > 0) interval_s = fmax(interval_s, least_interval_s);
+    if (interval_s > 0 && wanted > 1)
+        return cli_usage_error(args, "--interval is for one run, so there is no place for --repeat");
+    session s = {.args = args, .wanted = (size_t)wanted, .interval_s = interval_s};
     s.children = calloc(s.wanted, sizeof *s.children);
     if (s.children == NULL) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
     cli_child_prepare();
@@ -118,11 +136,15 @@ const cli_verb cli_verb_stat = {
         "(a warm-up) are in no figure; outliers are named, and so is a drift from run to run, as a GPU that "
         "gets "
         "warm has it. A run that fails is the last.\n\n"
+        "With --interval S a line every S seconds says what was taken since the line before; with --json "
+        "each is "
+        "an object on a line of its own, and so is the last one, of the whole run.\n\n"
         "The interval of a single run is relative to the GPU's own sensor; how true that sensor is in itself "
         "is told in "
         "docs/accuracy.md.\n\n"
         "  joulemap stat -- python train.py\n"
-        "  joulemap stat -r 10 -- python train.py",
+        "  joulemap stat -r 10 -- python train.py\n"
+        "  joulemap stat -i 1 -- python serve.py",
     .options = options,
     .takes_command = true,
     .run = run_stat,

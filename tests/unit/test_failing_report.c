@@ -291,6 +291,7 @@ static jm_status find_energy(void *context, jm_error *err)
     char text[96];
     JM_TRY(jm_recording_energy(o->recording, 0, d->start_ns, d->end_ns, &sum, err));
     snprintf(text, sizeof text, "%a %a %a", sum.energy_j, sum.low_j, sum.high_j);
+    o->size = strlen(text);
     o->text = strdup(text);
     return o->text != NULL ? JM_OK : jm__no_memory(err, "the test");
 }
