@@ -1,6 +1,6 @@
 """Several processes train one model; one recording has the joules of all of their GPUs.
 
-joulemap record -o ddp.joulemap -- torchrun --nproc-per-node 2 examples/ddp_train.py
+joulemap record -o ddp.joulemap -- torchrun --standalone --nproc-per-node 2 examples/ddp_train.py
 joulemap report ddp.joulemap
 joulemap report ddp.joulemap --by board
 """
@@ -30,7 +30,7 @@ def main() -> None:
     model = DistributedDataParallel(net)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
-    with joulemap.Session(kernels=cuda) as run:  # joins the recorder's run: no GPU is read twice
+    with joulemap.Session() as run:  # joins the recorder's run: no GPU is read twice
         run.watch(model)
         with run.phase("train"):
             for _ in range(steps):

@@ -56,7 +56,7 @@ class Classifier(lightning.LightningModule):  # type: ignore[misc]
 
 def main() -> None:
     data = TensorDataset(torch.randn(20000, 512), torch.randint(10, (20000,)))
-    with joulemap.Session(kernels=torch.cuda.is_available()) as run:
+    with joulemap.Session() as run:
         trainer = lightning.Trainer(max_epochs=4, callbacks=[Joules(run)], logger=False, enable_checkpointing=False)
         trainer.fit(Classifier(), DataLoader(data, batch_size=256))
         print(run.report(phase="fit").table(limit=30))

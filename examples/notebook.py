@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
-run = joulemap.Session(kernels=device == "cuda").start()
+run = joulemap.Session().start()
 
 # %%
 model = nn.Sequential(nn.Linear(1024, 4096), nn.GELU(), nn.Linear(4096, 1024)).to(device)

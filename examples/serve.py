@@ -58,7 +58,7 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = Model().to(device).eval()
 
-    with joulemap.Session(kernels=device == "cuda") as run:
+    with joulemap.Session() as run:
         run.watch(model)
 
         class Handler(BaseHTTPRequestHandler):

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, make_dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments, _core, _parquet
@@ -334,6 +333,8 @@ class Report:
         text = self._core(by).csv()
         if path is None:
             return text
+        from pathlib import Path  # takes as long to import as all of joulemap
+
         Path(_arguments.path("path", path)).write_text(text, encoding="utf-8", newline="")
         return None
 

@@ -12,7 +12,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -585,7 +584,7 @@ class Recording(Reporting):
     @property
     def name(self) -> str:
         """The file's name without its ending: what `diff` calls the run."""
-        return Path(self.path).name.removesuffix(".joulemap")
+        return self.path.rsplit("/", 1)[-1].removesuffix(".joulemap")
 
     def __repr__(self) -> str:
         return f"<joulemap.Recording {self.path!r}: {'closed' if self.closed else 'open'}>"

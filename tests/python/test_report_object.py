@@ -6,6 +6,7 @@ import csv
 import lzma
 import pickle
 import random
+import re
 import subprocess
 import time
 from itertools import pairwise
@@ -281,13 +282,16 @@ def test_a_wrong_argument_of_a_session_is_named(wrong: dict[str, object], error:
         joulemap.Session(**wrong)  # type: ignore[arg-type]
 
 
+NO_KERNELS = r"/nowhere/libcupti\.so|no CUDA driver"  # with and without a driver on this machine
+
+
 def test_kernels_are_traced_where_they_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOULEMAP_CUPTI", "/nowhere/libcupti.so")
     with joulemap.Session(sim="h200", cpu=False) as run:  # a simulated board runs none
         time.sleep(0.1)
     assert run.kernels_missing is None
     assert not any("CUPTI" in note for note in run.report().notes)
-    with pytest.raises(joulemap.Error, match=r"/nowhere/libcupti\.so") as demanded:
+    with pytest.raises(joulemap.Error, match=NO_KERNELS) as demanded:
         joulemap.Session(sim="h200", cpu=False, kernels=True).start()
     assert demanded.value.status == "NOT_SUPPORTED"
     assert "joulemap doctor" in demanded.value.hint
@@ -299,8 +303,8 @@ def test_without_cupti_a_run_goes_on_and_says_so_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(joulemap.Session, "_is_simulated", lambda self: False)
     with joulemap.Session(sim="h200", cpu=False) as run, run.window("w"):
         time.sleep(0.2)
-    assert "/nowhere/libcupti.so" in (run.kernels_missing or "")
-    assert sum("/nowhere/libcupti.so" in note for note in run.report().notes) == 1
+    assert re.search(NO_KERNELS, run.kernels_missing or "")
+    assert sum(re.search(NO_KERNELS, note) is not None for note in run.report().notes) == 1
 
 
 def test_errors_speak_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
