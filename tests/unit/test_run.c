@@ -7,6 +7,7 @@
 #include <joulemap/joulemap.h>
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -800,6 +801,8 @@ static void test_kernels_that_are_required_are_there_or_the_run_fails(void **sta
     jm_run_options options = {
         .size = sizeof options, .no_cpu = true, .kernels = true, .kernels_required = true};
     setenv("JOULEMAP_CUPTI", "/nonexistent/libcupti.so", 1);
+    assert_non_null(
+        dlopen(JM_BUILD_DIR "/tests/fake_cuda/libcuda.so.1", RTLD_NOW | RTLD_LOCAL)); /* the driver */
     assert_int_equal(jm_run_start(&run, &options, &err), JM_NOT_SUPPORTED);
     assert_non_null(strstr(err.text, "/nonexistent/libcupti.so"));
     assert_non_null(strstr(err.hint, "joulemap doctor"));
