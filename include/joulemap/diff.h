@@ -100,10 +100,11 @@ typedef struct jm_diff_side {
 } jm_diff_side;
 
 /* The same of several runs a side; reports must outlive the diff, the rest need not. Each energy is the mean
- * over the runs of its side. Its 95 % interval holds the spread from run to run (Student's t; of a change
- * with Welch's degrees of freedom) and what the runs' own intervals hold beyond that spread, which is taken
- * as one error that they all share: it is never narrower than either says alone. A side of one run has its
- * own interval, and no spread. USAGE besides: a side without runs. */
+ * over the runs of its side. Its 95 % interval holds the spread from run to run (Student's t) and what the
+ * runs' own intervals hold beyond that spread, which is taken as one error that they all share: it is never
+ * narrower than either says alone. That of a change holds both sides' in quadrature, which with spreads of
+ * any size is 95 % at least. A side of one run has its own interval, and no spread. USAGE besides: a side
+ * without runs. */
 JM_API jm_status jm_diff_create_many(jm_diff **out, const jm_diff_side *a, const jm_diff_side *b,
                                      const jm_diff_options *options, jm_error *err);
 JM_API void jm_diff_free(jm_diff *diff);

@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "report/diff_match.h"
 #include "report/diff_parts.h"
+#include "report/runs_mean.h"
 
 #include <joulemap/diff.h>
 #include <math.h>
@@ -145,13 +146,23 @@ static jm_status compare_rows(jm_diff *diff, const jm_report *const *reports, jm
     return status;
 }
 
+/* Once for all rows: each takes a while. */
+static bool find_student(jm_diff *diff)
+{
+    size_t most = diff->counts[diff->counts[1] > diff->counts[0]];
+    diff->student = calloc(most + 1, sizeof *diff->student);
+    for (size_t runs = 2; diff->student != NULL && runs <= most; runs++)
+        diff->student[runs] = jm__runs_student(runs);
+    return diff->student != NULL;
+}
+
 static jm_status make(jm_diff *diff, const jm_report *const *reports, const jm_diff_options *options,
                       jm_error *err)
 {
     JM_TRY(check(diff, options, err));
     JM_TRY(choose_unit(diff, options->per, err));
     JM_TRY(jm__gains_find(&diff->gains, diff->runs, diff->counts, err));
-    if (jm__diff_run_count(diff) > 2) jm__student_table_make(&diff->student);
+    if (!find_student(diff)) return jm__no_memory(err, "jm_diff_create");
     diff->expand = options->expand;
     JM_TRY(jm__diff_compare_totals(diff, err));
     return compare_rows(diff, reports, err);
@@ -232,6 +243,7 @@ void jm_diff_free(jm_diff *diff)
     jm__gains_free(&diff->gains);
     jm__vec_free(&diff->rows);
     free(diff->places);
+    free(diff->student);
     free(diff);
 }
 

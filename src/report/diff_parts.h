@@ -4,7 +4,6 @@
 
 #include "base/vec.h"
 #include "report/gains.h"
-#include "report/runs_mean.h"
 
 #include <joulemap/diff.h>
 
@@ -24,8 +23,8 @@ struct jm_diff {
     bool expand;
     jm_per per;
     jm__gains gains;
-    jm__student_table student; /* where a side has several runs */
-    double gain_u;             /* in the total's change */
+    double *student; /* [runs of the larger side + 1]: jm__runs_student of so many */
+    double gain_u;   /* in the total's change */
     jm_diff_row total;
     JM_VEC(jm_diff_row) rows;
     size_t *places; /* [rows][runs]: the row in the report of that run, or JM__NOT_IN_IT */

@@ -1,6 +1,8 @@
 /* What a diff says of a row: both sides over their runs, the change and the verdict. */
 #include "base/status.h"
+#include "report/change.h"
 #include "report/diff_parts.h"
+#include "report/runs_mean.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,13 +29,10 @@ static void compare(jm_diff_row *row, const jm_diff *diff, jm__run_figure *runs,
         runs[r].low_j /= units;
         runs[r].high_j /= units;
     }
-    jm__runs_mean a = jm__runs_mean_of(runs, diff->counts[0], &diff->student),
-                  b = jm__runs_mean_of(runs + diff->counts[0], diff->counts[1], &diff->student);
-    jm__figure side_a, side_b;
-    jm__runs_sides(&a, &b, &diff->student, &side_a, &side_b);
-    side_a.gain_u = gain_u[0];
-    side_b.gain_u = gain_u[1];
-    jm__ratio ratio = jm__change_of(side_a, side_b);
+    jm__runs_mean a = jm__runs_mean_of(runs, diff->counts[0], diff->student),
+                  b = jm__runs_mean_of(runs + diff->counts[0], diff->counts[1], diff->student);
+    jm__ratio ratio = jm__change_of((jm__figure){a.energy_j, a.low_j, a.high_j, gain_u[0]},
+                                    (jm__figure){b.energy_j, b.low_j, b.high_j, gain_u[1]});
     row->a_j = a.energy_j;
     row->a_low_j = a.low_j;
     row->a_high_j = a.high_j;
