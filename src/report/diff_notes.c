@@ -104,8 +104,7 @@ void jm__diff_notes(jm__strbuf *out, const jm_diff *diff, bool some_runs, size_t
     for (int side = 0; side < 2; side++)
         add_runs(out, diff, side, width);
     if (some_runs)
-        jm__wrap(out, "", 0, "A 2/3: only two of A's three runs have the row; its mean is over those.",
-                 width);
+        jm__wrap(out, "", 0, "A n/m: only n of A's m runs have the row, and its mean is over those.", width);
     if (jm__diff_is_simulated(diff)) jm__strbuf_add(&line, "SIMULATED GPU. ");
     add_gpus(&line, diff);
     add_conditions(&line, diff);
