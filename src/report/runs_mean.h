@@ -29,8 +29,8 @@ double jm__runs_student(size_t runs);
  * runs without any spread it is that of one run.
  *
  * Two such intervals in quadrature hold the difference of two means in 95 % at least, whatever the spreads
- * and the numbers of runs (S. Banerjee, Sankhya 22, 1960). Welch's approximation is narrower and does not: of
- * 2 and 5 equal runs it sees a change in up to 10 % where the two are spread more. */
+ * and the numbers of runs (S. Banerjee, Sankhya 22, 1960). Welch's approximation is narrower and does not:
+ * docs/diff.md. */
 jm__runs_mean jm__runs_mean_of(const jm__run_figure *runs, size_t count, const double *student);
 
 #endif
