@@ -167,7 +167,7 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
     size_t most = 1;
     for (int i = 0; i < argc; i++)
         most += strlen(argv[i]) + 1;
-    *args = (cli_args){.verb = verb};
+    *args = (cli_args){.verb = verb, .before_dashes = -1};
     args->given = calloc(most, sizeof *args->given);
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
     if (args->given == NULL || args->operands == NULL) {
@@ -177,6 +177,7 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
         int code = CLI_GO_ON;
         if (strcmp(argv[i], "--") == 0) {
             if (!verb->takes_command) {
+                args->before_dashes = args->operand_count;
                 while (++i < argc)
                     args->operands[args->operand_count++] = argv[i];
                 break;

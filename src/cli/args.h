@@ -16,7 +16,8 @@ struct cli_args {
     int given_count;
     const char **operands;
     int operand_count;
-    char **command; /* after "--"; NULL if there was none */
+    int before_dashes; /* so many operands stand before "--"; -1: there is none, or a command follows it */
+    char **command;    /* after "--"; NULL if there was none */
 };
 
 /* Parse what stands after the verb. CLI_GO_ON: *args is filled, free it with

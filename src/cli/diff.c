@@ -11,11 +11,21 @@
 
 enum { USUAL_ROWS = 50, OVER = 1 };
 
+enum { NAME = 128 };
+
+/* The recordings, those of A before those of B. */
+typedef struct runs {
+    int count, of_a;
+    char (*names)[NAME];       /* [count] */
+    jm_report **reports;       /* [count] */
+    jm_recording **recordings; /* [count]: open as long as the reports */
+} runs;
+
 typedef struct wishes {
     jm_diff_options options;
     long long limit;
     double fail_over; /* NAN: not asked for */
-    char names[2][64];
+    char sides[2][NAME];
 } wishes;
 
 static const char per_choices[] =
@@ -55,41 +65,104 @@ static bool parse_fail_over(const cli_args *args, double *out)
     return false;
 }
 
+/* Where the recordings of B begin: after "--", of two the second. */
+static int find_sides(const cli_args *args, int *of_a)
+{
+    int count = args->operand_count, dashes = args->before_dashes;
+    *of_a = dashes > 0 ? dashes : 1;
+    if (dashes <= 0 && count > 2)
+        return cli_usage_error(
+            args, "which of the %d recordings are A, which are B? \"--\" goes between them", count);
+    if (dashes == count) return cli_usage_error(args, "no recordings of B after \"--\"");
+    for (int i = *of_a; dashes > 0 && i < count; i++) {
+        const char *path = cli_operand(args, i);
+        if (path[0] == '-' && access(path, F_OK) != 0)
+            return cli_usage_error(args, "\"%s\" after \"--\" is no recording; options go before it", path);
+    }
+    return CLI_GO_ON;
+}
+
+/* "base" of "runs/base.joulemap", or "runs/base". */
+static void name_run(char out[NAME], const char *path, bool whole)
+{
+    static const char suffix[] = ".joulemap";
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL && slash[1] != '\0' && !whole ? slash + 1 : path;
+    size_t length = strlen(name);
+    if (length >= sizeof suffix && strcmp(name + length - (sizeof suffix - 1), suffix) == 0)
+        length -= sizeof suffix - 1;
+    snprintf(out, NAME, "%.*s", (int)(length < NAME ? length : NAME - 1), name);
+}
+
+static bool any_alike(const runs *all)
+{
+    for (int i = 0; i < all->count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(all->names[i], all->names[j]) == 0) return true;
+    return false;
+}
+
+/* Of two runs the names of their files; of several their paths, where such names would be alike. */
+static void name_runs(const cli_args *args, runs *all)
+{
+    for (int i = 0; i < all->count; i++)
+        name_run(all->names[i], cli_operand(args, i), false);
+    bool whole = all->count > 2 && any_alike(all);
+    for (int i = 0; whole && i < all->count; i++)
+        name_run(all->names[i], cli_operand(args, i), true);
+}
+
+/* "base" of "base-1", "base-2" and "base-3"; nothing, if they have nothing in common. */
+static void name_side(char out[NAME], const runs *all, int first, int count)
+{
+    size_t length = strlen(all->names[first]);
+    for (int i = first + 1; i < first + count; i++) {
+        size_t same = 0;
+        while (same < length && all->names[i][same] == all->names[first][same])
+            same++;
+        length = same;
+    }
+    while (count > 1 && length > 0 && strchr("0123456789-_./ ", all->names[first][length - 1]) != NULL)
+        length--;
+    snprintf(out, NAME, "%.*s", (int)length, all->names[first]);
+}
+
 static int read_wishes(const cli_args *args, wishes *w)
 {
-    *w = (wishes){.options = {.size = sizeof w->options, .per = parse_per(cli_get(args, "--per"))},
+    *w = (wishes){.options = {.size = sizeof w->options,
+                              .per = parse_per(cli_get(args, "--per")),
+                              .expand = cli_has(args, "--expand")},
                   .limit = USUAL_ROWS};
     if (!cli_get_number(args, "--limit", 0, INT_MAX, &w->limit) || !parse_fail_over(args, &w->fail_over))
         return jm_status_exit_code(JM_USAGE);
     if (cli_has(args, "--json") + cli_has(args, "--markdown") + cli_has(args, "--html") > 1)
         return cli_usage_error(args, "\"--json\", \"--markdown\" and \"--html\" exclude each other");
-    for (int r = 0; r < 2; r++)
-        cli_view_name(w->names[r], sizeof w->names[r], cli_operand(args, r));
-    bool alike = strcmp(w->names[0], w->names[1]) == 0; /* "A" and "B" say more */
-    w->options.name_a = alike ? NULL : w->names[0];
-    w->options.name_b = alike ? NULL : w->names[1];
     return CLI_GO_ON;
 }
 
-/* A run that is compared; its recording is open as long as the report. */
-typedef struct compared {
-    jm_recording *recording;
-    jm_report *report;
-} compared;
+static void name_sides(wishes *w, const runs *all)
+{
+    name_side(w->sides[0], all, 0, all->of_a);
+    name_side(w->sides[1], all, all->of_a, all->count - all->of_a);
+    bool alike = strcmp(w->sides[0], w->sides[1]) == 0; /* "A" and "B" say more */
+    w->options.name_a = alike ? NULL : w->sides[0];
+    w->options.name_b = alike ? NULL : w->sides[1];
+}
 
-static int make_side(const cli_args *args, int operand, compared *side)
+static int make_report(const cli_args *args, int operand, runs *all)
 {
     jm_report_options options;
     jm_error err = {0};
-    int code = cli_view_open(args, operand, &side->recording, &options);
+    jm_recording **recording = &all->recordings[operand];
+    int code = cli_view_open(args, operand, recording, &options);
     if (code != CLI_GO_ON) {
-        side->recording = NULL;
+        *recording = NULL;
         return code;
     }
     cli_progress("fitting power to kernels");
-    if (jm_report_create(&side->report, side->recording, &options, &err) != JM_OK)
+    if (jm_report_create(&all->reports[operand], *recording, &options, &err) != JM_OK)
         code = cli_error(args, err.status, err.hint, "%s: %s", cli_operand(args, operand), err.text);
-    cli_view_warn_of_damage(args, side->recording);
+    cli_view_warn_of_damage(args, operand, *recording);
     return code;
 }
 
@@ -128,56 +201,85 @@ static int judge(const cli_args *args, const jm_diff *diff, double threshold)
     return 0;
 }
 
-static int write_page(const cli_args *args, const wishes *w, const compared sides[2], const jm_diff *diff)
+static int write_page(const cli_args *args, const runs *all, const jm_diff *diff)
 {
     cli_page_run pages[2] = {0};
     jm_error err = {0};
     jm_status status = JM_OK;
     for (int r = 0; r < 2 && status == JM_OK; r++)
-        status = cli_page_run_make(&pages[r], w->names[r], sides[r].recording, sides[r].report, &err);
+        status = cli_page_run_make(&pages[r], all->names[r], all->recordings[r], all->reports[r], &err);
     int code = status == JM_OK ? cli_page_write(args, &pages[0], &pages[1], diff) : cli_fail(args, &err);
     for (int r = 0; r < 2; r++)
         cli_page_run_free(&pages[r]);
     return code;
 }
 
-static int compare(const cli_args *args, const wishes *w, const compared sides[2])
+static int compare(const cli_args *args, const wishes *w, const runs *all)
 {
     jm_diff *diff;
     jm_error err = {0};
-    if (jm_diff_create(&diff, sides[0].report, sides[1].report, &w->options, &err) != JM_OK)
-        return cli_fail(args, &err);
-    int code =
-        cli_has(args, "--html") ? write_page(args, w, sides, diff) : print_diff(args, diff, (size_t)w->limit);
-    if (code == 0) code = judge(args, diff, w->fail_over);
-    jm_diff_free(diff);
+    int code;
+    const char **names = calloc((size_t)all->count, sizeof *names);
+    if (names == NULL) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
+    bool several = all->count > 2;
+    for (int i = 0; several && i < all->count; i++)
+        names[i] = all->names[i];
+    const jm_report *const *reports = (const jm_report *const *)all->reports;
+    const jm_diff_side a = {reports, names, (size_t)all->of_a},
+                       b = {reports + all->of_a, names + all->of_a, (size_t)(all->count - all->of_a)};
+    if (jm_diff_create_many(&diff, &a, &b, &w->options, &err) == JM_OK) {
+        code =
+            cli_has(args, "--html") ? write_page(args, all, diff) : print_diff(args, diff, (size_t)w->limit);
+        if (code == 0) code = judge(args, diff, w->fail_over);
+        jm_diff_free(diff);
+    } else {
+        code = cli_fail(args, &err);
+    }
+    free(names);
     return code;
 }
 
 static int run(const cli_args *args)
 {
     wishes w;
-    compared sides[2] = {0};
+    runs all = {.count = args->operand_count};
     int code = read_wishes(args, &w);
-    for (int r = 0; r < 2 && code == CLI_GO_ON; r++)
-        code = make_side(args, r, &sides[r]);
-    if (code == CLI_GO_ON) code = compare(args, &w, sides);
-    for (int r = 0; r < 2; r++) {
-        jm_report_free(sides[r].report);
-        jm_recording_close(sides[r].recording);
+    if (code == CLI_GO_ON) code = find_sides(args, &all.of_a);
+    if (code == CLI_GO_ON && cli_has(args, "--html") && all.count > 2)
+        code = cli_usage_error(args, "\"--html\" shows two runs, not %d", all.count);
+    if (code != CLI_GO_ON) return code;
+    all.names = calloc((size_t)all.count, sizeof *all.names);
+    all.reports = calloc((size_t)all.count, sizeof *all.reports);
+    all.recordings = calloc((size_t)all.count, sizeof *all.recordings);
+    if (all.names == NULL || all.reports == NULL || all.recordings == NULL)
+        code = cli_error(args, JM_NO_MEMORY, "", "out of memory");
+    if (code == CLI_GO_ON) {
+        name_runs(args, &all);
+        name_sides(&w, &all);
     }
+    for (int i = 0; code == CLI_GO_ON && i < all.count; i++)
+        code = make_report(args, i, &all);
+    if (code == CLI_GO_ON) code = compare(args, &w, &all);
+    for (int i = 0; all.reports != NULL && i < all.count; i++)
+        jm_report_free(all.reports[i]);
+    for (int i = 0; all.recordings != NULL && i < all.count; i++)
+        jm_recording_close(all.recordings[i]);
+    free(all.recordings);
+    free(all.reports);
+    free(all.names);
     return code;
 }
 
 static const cli_option options_table[] = {
     CLI_RUN_VIEW_OPTIONS(cli_view_keys + 1),
-    {"--per", 0, "UNIT", "what joules are divided by (default: step if both runs have steps, else run)",
+    {"--per", 0, "UNIT", "what joules are divided by (default: step if all runs have steps, else run)",
      per_choices + 1, false},
     {"--fail-over", 0, "SHARE",
      "exit 1 if the total a unit is surely more than SHARE (3%, 0.03) dearer in B: with all of its 95 % "
      "interval",
      NULL, false},
     {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50; JSON is always whole)", NULL, false},
+    {"--expand", 0, NULL, "equal layers one by one; otherwise they share a row", NULL, false},
     {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
     {"--markdown", 0, NULL, "print a table for a pull request", NULL, false},
     CLI_PAGE_OPTION,
@@ -186,29 +288,31 @@ static const cli_option options_table[] = {
 
 const cli_verb cli_verb_diff = {
     .name = "diff",
-    .usage = "A B [options]",
-    .summary = "tell what changed between two recordings, and what nobody can tell",
+    .usage = "A B [options]  or  A1 A2 ... [options] -- B1 B2 ...",
+    .summary = "tell what changed between recordings, and what nobody can tell",
     .description =
         "Prints the total and the rows of two recordings beside each other, in joules a step, a sample or a "
         "run: less, more, or no difference seen, by whether the 95 % interval of the difference leaves out "
-        "0. "
-        "Rows are matched by path and kind; \"module\" (DistributedDataParallel, DataParallel) and "
+        "0. Rows are matched by path and kind; \"module\" (DistributedDataParallel, DataParallel) and "
         "\"_orig_mod\" (torch.compile) in paths of layers count for nothing. Rows below 0.5 % of the total "
-        "in "
-        "both runs are counted, not shown.\n"
+        "on both sides are counted, not shown. Equal layers that changed alike share a row.\n"
         "\n"
-        "Of one GPU the gain of its sensor is the same in both runs and cancels; of two GPUs the changes "
-        "hold "
-        "the gains of both.\n"
+        "Of several recordings a side, those of A before \"--\" and those of B after it, each figure is the "
+        "mean over the runs of its side, and the intervals hold the spread from run to run. What changes "
+        "from run to run no single run can tell: three of each side or more are better than two.\n"
+        "\n"
+        "Of one GPU the gain of its sensor is the same in all runs and cancels; of two GPUs the changes "
+        "hold the gains of both.\n"
         "\n"
         "Exit code: 0, and with --fail-over 1 if B is surely over; else as in all verbs.\n"
         "\n"
         "  joulemap diff base.joulemap fused.joulemap\n"
         "  joulemap diff base.joulemap fused.joulemap --per step --fail-over 3%\n"
         "  joulemap diff base.joulemap fused.joulemap --phase train --markdown\n"
-        "  joulemap diff base.joulemap fused.joulemap --html diff.html\n",
+        "  joulemap diff base.joulemap fused.joulemap --html diff.html\n"
+        "  joulemap diff --fail-over 3% base-*.joulemap -- fused-*.joulemap\n",
     .options = options_table,
     .min_operands = 2,
-    .max_operands = 2,
+    .max_operands = -1,
     .run = run,
 };

@@ -50,7 +50,7 @@ static int run(const cli_args *args)
     cli_progress("fitting power to kernels");
     code = to_stdout ? export_to_stdout(args, recording, &options)
                      : export_to_file(args, recording, &options, path);
-    if (code == 0) cli_view_warn_of_damage(args, recording);
+    if (code == 0) cli_view_warn_of_damage(args, 0, recording);
     jm_recording_close(recording);
     return code;
 }

@@ -42,10 +42,10 @@ int cli_view_open(const cli_args *args, int operand, jm_recording **recording, j
     return CLI_GO_ON;
 }
 
-void cli_view_warn_of_damage(const cli_args *args, const jm_recording *recording)
+void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recording *recording)
 {
     const char *damage = jm_recording_damage(recording);
-    if (damage != NULL) cli_tell(args, "%s: %s", cli_operand(args, 0), damage);
+    if (damage != NULL) cli_tell(args, "%s: %s", cli_operand(args, operand), damage);
 }
 
 void cli_view_name(char *out, size_t size, const char *path)

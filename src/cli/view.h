@@ -29,8 +29,9 @@ extern const char cli_view_keys[]; /* the texts of JM_BY_MAP, each after a "|" *
  * open. */
 int cli_view_open(const cli_args *args, int operand, jm_recording **recording, jm_report_options *options);
 
-/* What is damaged of the recording, on stderr: for formats that have no place for it. After it was read. */
-void cli_view_warn_of_damage(const cli_args *args, const jm_recording *recording);
+/* What is damaged of the recording that this operand names, on stderr: for formats that have no place for it.
+ * After it was read. */
+void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recording *recording);
 
 /* The name of a run for people: "base" of "runs/base.joulemap". */
 void cli_view_name(char *out, size_t size, const char *path);

@@ -1,11 +1,11 @@
-/* Two reports, row by row. */
+/* Two sides, row by row. */
 #include "base/map.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "base/vec.h"
-#include "report/change.h"
 #include "report/diff_match.h"
 #include "report/diff_parts.h"
+#include "report/runs_mean.h"
 
 #include <joulemap/diff.h>
 #include <math.h>
@@ -56,14 +56,15 @@ static int64_t units_of(const jm_report *report, jm_per per)
 
 static jm_status choose_unit(jm_diff *diff, jm_per wanted, jm_error *err)
 {
-    bool steps = jm_report_totals_get(diff->sides[0].report)->steps > 0 &&
-                 jm_report_totals_get(diff->sides[1].report)->steps > 0;
+    bool steps = true;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++)
+        steps = steps && jm_report_totals_get(diff->runs[r].report)->steps > 0;
     diff->per = wanted != JM_PER_FITTING ? wanted : steps ? JM_PER_STEP : JM_PER_RUN;
-    for (int r = 0; r < 2; r++) {
-        diff->sides[r].units = units_of(diff->sides[r].report, diff->per);
-        if (diff->sides[r].units > 0) continue;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
+        diff->runs[r].units = units_of(diff->runs[r].report, diff->per);
+        if (diff->runs[r].units > 0) continue;
         jm__fail(err, JM_USAGE, 0, "jm_diff_create", "%s has no %ss%s: its joules a %s are not known",
-                 diff->sides[r].name, jm_per_text(diff->per), diff->per == JM_PER_STEP ? "" : " of steps",
+                 diff->runs[r].name, jm_per_text(diff->per), diff->per == JM_PER_STEP ? "" : " of steps",
                  jm_per_text(diff->per));
         return jm__hint(err, JM_USAGE,
                         "record it with `run.step(%s)` around each step, or compare with --per run",
@@ -74,106 +75,31 @@ static jm_status choose_unit(jm_diff *diff, jm_per wanted, jm_error *err)
     return JM_OK;
 }
 
-/* Of the total: what is less is rounding, as in `(unresolved)`. */
-static const double rounding = 1e-9;
-
-static jm_change verdict_on(const jm_diff *diff, const jm_diff_row *row, int sign)
+static bool find_places(jm_diff *diff, const jm__match *match)
 {
-    if (!isfinite(row->a_high_j + row->b_high_j)) return JM_CHANGE_NOT_KNOWN;
-    bool nothing = fabs(row->a_j) + fabs(row->b_j) < rounding * fabs(diff->total.a_j + diff->total.b_j);
-    if (sign == 0 || nothing) return JM_CHANGE_NOT_SEEN;
-    return sign < 0 ? JM_CHANGE_LESS : JM_CHANGE_MORE;
+    size_t runs = jm__diff_run_count(diff), count = match->row_count * runs;
+    diff->places = malloc((count + 1) * sizeof *diff->places);
+    for (size_t i = 0; diff->places != NULL && i < count; i++)
+        diff->places[i] = JM__NOT_IN_IT;
+    for (size_t r = 0; diff->places != NULL && r < runs; r++)
+        for (size_t i = 0; i < match->counts[r]; i++)
+            if (!match->rows[r][i].left_out) diff->places[match->rows[r][i].row * runs + r] = i;
+    return diff->places != NULL;
 }
 
-static void compare(const jm_diff *diff, jm_diff_row *row, double gain_a_u, double gain_b_u)
+static jm_status add_row(jm_diff *diff, const jm__match *match, size_t at, jm_error *err)
 {
-    jm__ratio ratio = jm__change_of((jm__figure){row->a_j, row->a_low_j, row->a_high_j, gain_a_u},
-                                    (jm__figure){row->b_j, row->b_low_j, row->b_high_j, gain_b_u});
-    row->change = ratio.change;
-    row->change_low = ratio.low;
-    row->change_high = ratio.high;
-    row->verdict = verdict_on(diff, row, ratio.sign);
-}
-
-static const jm_diff_row blank = {.name = "",
-                                  .path = "",
-                                  .kind = "",
-                                  .a_j = NAN,
-                                  .a_low_j = NAN,
-                                  .a_high_j = NAN,
-                                  .b_j = NAN,
-                                  .b_low_j = NAN,
-                                  .b_high_j = NAN,
-                                  .change = NAN,
-                                  .change_low = NAN,
-                                  .change_high = NAN};
-
-static void fill_a(jm_diff_row *row, const jm_diff *diff, double energy_j, double low_j, double high_j)
-{
-    double units = (double)diff->sides[0].units;
-    row->a_j = energy_j / units;
-    row->a_low_j = low_j / units;
-    row->a_high_j = high_j / units;
-}
-
-static void fill_b(jm_diff_row *row, const jm_diff *diff, double energy_j, double low_j, double high_j)
-{
-    double units = (double)diff->sides[1].units;
-    row->b_j = energy_j / units;
-    row->b_low_j = low_j / units;
-    row->b_high_j = high_j / units;
-}
-
-static void compare_totals(jm_diff *diff)
-{
-    const jm_report_totals *a = jm_report_totals_get(diff->sides[0].report),
-                           *b = jm_report_totals_get(diff->sides[1].report);
-    double gain_a_u = jm__gains_of_total(&diff->gains, 0), gain_b_u = jm__gains_of_total(&diff->gains, 1);
-    diff->total = blank;
-    diff->total.name = diff->total.path = jm_per_text(diff->per);
-    diff->total.kind = "total";
-    diff->gain_u = hypot(gain_a_u, gain_b_u);
-    fill_a(&diff->total, diff, a->total_energy_j, a->total_low_j, a->total_high_j);
-    fill_b(&diff->total, diff, b->total_energy_j, b->total_low_j, b->total_high_j);
-    compare(diff, &diff->total, gain_a_u, gain_b_u);
-}
-
-/* `a` or `b` may be NULL, not both. */
-static bool add_row(jm_diff *diff, const jm_row *a, const jm_row *b, int32_t depth)
-{
-    const jm_row *told = a != NULL ? a : b;
-    jm_diff_row row = blank;
-    row.name = told->name;
-    row.path = told->path;
-    row.kind = told->kind;
-    row.depth = depth;
-    if (a != NULL) fill_a(&row, diff, a->energy_j, a->energy_low_j, a->energy_high_j);
-    if (b != NULL) fill_b(&row, diff, b->energy_j, b->energy_low_j, b->energy_high_j);
-    if (a != NULL && b != NULL) {
-        double gain_a_u, gain_b_u;
-        jm__gains_of_rows(&diff->gains, a->boards, b->boards, &gain_a_u, &gain_b_u);
-        compare(diff, &row, gain_a_u, gain_b_u);
-    } else {
-        row.verdict = a != NULL ? JM_CHANGE_ONLY_IN_A : JM_CHANGE_ONLY_IN_B;
-    }
-    return jm__vec_push(&diff->rows, row);
-}
-
-static bool compare_rows(jm_diff *diff, const jm__match *match)
-{
-    const jm_report *a = diff->sides[0].report, *b = diff->sides[1].report;
-    bool fine = true;
-    for (size_t i = 0; fine && i < match->counts[0]; i++) {
-        const jm__matched_row *mine = &match->rows[0][i];
-        if (!mine->left_out)
-            fine = add_row(diff, jm_report_row(a, i), jm_report_row(b, mine->other), mine->depth);
-    }
-    for (size_t i = 0; fine && i < match->counts[1]; i++) {
-        const jm__matched_row *mine = &match->rows[1][i];
-        if (!mine->left_out && mine->other == JM__NO_ROW_OF_IT)
-            fine = add_row(diff, NULL, jm_report_row(b, i), 0);
-    }
-    return fine;
+    size_t r = 0;
+    while (jm__diff_place(diff, at, r) == JM__NOT_IN_IT)
+        r++;
+    size_t place = jm__diff_place(diff, at, r);
+    const jm_row *told = jm_report_row(diff->runs[r].report, place);
+    jm_diff_row row = {.name = told->name,
+                       .path = told->path,
+                       .kind = told->kind,
+                       .depth = r == 0 ? match->rows[0][place].depth : 0};
+    JM_TRY(jm__diff_compare_rows(&row, diff, &at, 1, err));
+    return jm__vec_push(&diff->rows, row) ? JM_OK : jm__no_memory(err, "jm_diff_create");
 }
 
 /* Rows of one path are told apart by their kind. */
@@ -194,47 +120,107 @@ static bool find_paths_again(jm_diff *diff)
     return fine;
 }
 
-static jm_status make(jm_diff *diff, const jm_diff_options *options, jm_error *err)
+static jm_status check(const jm_diff *diff, const jm_diff_options *options, jm_error *err)
 {
-    jm_by by = jm_report_options_get(diff->sides[0].report)->by;
-    if (by != jm_report_options_get(diff->sides[1].report)->by || by == JM_BY_SPAN) {
+    jm_by by = jm_report_options_get(diff->runs[0].report)->by;
+    bool alike = true;
+    for (size_t r = 1; r < jm__diff_run_count(diff); r++)
+        alike = alike && jm_report_options_get(diff->runs[r].report)->by == by;
+    if (!alike || by == JM_BY_SPAN) {
         jm__fail(err, JM_USAGE, 0, "jm_diff_create",
-                 by == JM_BY_SPAN ? "single spans of one run have no counterpart in another"
-                                  : "two reports with other keys of rows cannot be compared");
+                 alike ? "single spans of one run have no counterpart in another"
+                       : "reports with other keys of rows cannot be compared");
         return jm__hint(err, JM_USAGE, "compare by layer, or another key of rows that are sums");
     }
     if ((unsigned)options->per >= JM_PER_COUNT)
         return jm__fail(err, JM_USAGE, 0, "jm_diff_create", "%d is no unit", (int)options->per);
-    JM_TRY(choose_unit(diff, options->per, err));
-    JM_TRY(jm__gains_find(&diff->gains, diff->sides[0].report, diff->sides[1].report, err));
-    compare_totals(diff);
-    jm__match match = {0};
-    jm_status status = jm__match_make(&match, diff->sides[0].report, diff->sides[1].report, err);
-    if (status == JM_OK && (!compare_rows(diff, &match) || !find_paths_again(diff)))
-        status = jm__no_memory(err, "jm_diff_create");
+    return JM_OK;
+}
+
+static jm_status compare_rows(jm_diff *diff, const jm_report *const *reports, jm_error *err)
+{
+    jm__match match;
+    jm_status status = jm__match_make(&match, reports, jm__diff_run_count(diff), err);
+    if (status == JM_OK && !find_places(diff, &match)) status = jm__no_memory(err, "jm_diff_create");
+    for (size_t i = 0; status == JM_OK && i < match.row_count; i++)
+        status = add_row(diff, &match, i, err);
+    if (status == JM_OK && !find_paths_again(diff)) status = jm__no_memory(err, "jm_diff_create");
     jm__match_free(&match);
     return status;
 }
 
-static jm_status keep_name(char **own, const char *wanted, const char *usual, jm_error *err)
+/* Once for all rows: each takes a while. */
+static bool find_student(jm_diff *diff)
 {
-    *own = strdup(wanted != NULL && wanted[0] != '\0' ? wanted : usual);
-    return *own != NULL ? JM_OK : jm__no_memory(err, "jm_diff_create");
+    size_t most = diff->counts[diff->counts[1] > diff->counts[0]];
+    diff->student = calloc(most + 1, sizeof *diff->student);
+    for (size_t runs = 2; diff->student != NULL && runs <= most; runs++)
+        diff->student[runs] = jm__runs_student(runs);
+    return diff->student != NULL;
 }
 
-jm_status jm_diff_create(jm_diff **out, const jm_report *a, const jm_report *b,
-                         const jm_diff_options *options, jm_error *err)
+static jm_status make(jm_diff *diff, const jm_report *const *reports, const jm_diff_options *options,
+                      jm_error *err)
+{
+    JM_TRY(check(diff, options, err));
+    JM_TRY(choose_unit(diff, options->per, err));
+    JM_TRY(jm__gains_find(&diff->gains, diff->runs, diff->counts, err));
+    if (!find_student(diff)) return jm__no_memory(err, "jm_diff_create");
+    diff->expand = options->expand;
+    JM_TRY(jm__diff_compare_totals(diff, err));
+    return compare_rows(diff, reports, err);
+}
+
+static bool keep_name(char **own, const char *wanted, const char *usual)
+{
+    *own = strdup(wanted != NULL && wanted[0] != '\0' ? wanted : usual);
+    return *own != NULL;
+}
+
+/* "A", or "A2" of several. */
+static bool keep_runs(jm_diff *diff, int side, const jm_diff_side *wanted, const jm_report **reports)
+{
+    size_t first = side == 0 ? 0 : diff->counts[0];
+    for (size_t i = 0; i < wanted->count; i++) {
+        char usual[32];
+        if (wanted->count == 1)
+            snprintf(usual, sizeof usual, "%s", diff->names[side]);
+        else
+            snprintf(usual, sizeof usual, "%c%zu", "AB"[side], i + 1);
+        jm__diff_run *run = &diff->runs[first + i];
+        run->report = reports[first + i] = wanted->reports[i];
+        run->side = side;
+        if (!keep_name(&run->name, wanted->names != NULL ? wanted->names[i] : NULL, usual)) return false;
+    }
+    return true;
+}
+
+static jm_status build(jm_diff *diff, const jm_diff_side *a, const jm_diff_side *b,
+                       const jm_diff_options *options, jm_error *err)
+{
+    diff->counts[0] = a->count;
+    diff->counts[1] = b->count;
+    diff->runs = calloc(a->count + b->count, sizeof *diff->runs);
+    const jm_report **reports = calloc(a->count + b->count, sizeof *reports);
+    bool fine = diff->runs != NULL && reports != NULL && keep_name(&diff->names[0], options->name_a, "A") &&
+                keep_name(&diff->names[1], options->name_b, "B") && keep_runs(diff, 0, a, reports) &&
+                keep_runs(diff, 1, b, reports);
+    jm_status status = fine ? make(diff, reports, options, err) : jm__no_memory(err, "jm_diff_create");
+    free(reports);
+    return status;
+}
+
+jm_status jm_diff_create_many(jm_diff **out, const jm_diff_side *a, const jm_diff_side *b,
+                              const jm_diff_options *options, jm_error *err)
 {
     jm_diff_options wishes;
     *out = NULL;
     JM_TRY(jm__options_copy(&wishes, sizeof wishes, options, "jm_diff_create", err));
+    if (a->count == 0 || b->count == 0)
+        return jm__fail(err, JM_USAGE, 0, "jm_diff_create", "side %s has no runs", a->count == 0 ? "A" : "B");
     jm_diff *diff = calloc(1, sizeof *diff);
     if (diff == NULL) return jm__no_memory(err, "jm_diff_create");
-    diff->sides[0].report = a;
-    diff->sides[1].report = b;
-    jm_status status = keep_name(&diff->sides[0].name, wishes.name_a, "A", err);
-    if (status == JM_OK) status = keep_name(&diff->sides[1].name, wishes.name_b, "B", err);
-    if (status == JM_OK) status = make(diff, &wishes, err);
+    jm_status status = build(diff, a, b, &wishes, err);
     if (status == JM_OK)
         *out = diff;
     else
@@ -242,13 +228,25 @@ jm_status jm_diff_create(jm_diff **out, const jm_report *a, const jm_report *b,
     return status;
 }
 
+jm_status jm_diff_create(jm_diff **out, const jm_report *a, const jm_report *b,
+                         const jm_diff_options *options, jm_error *err)
+{
+    const jm_diff_side sides[2] = {{.reports = &a, .count = 1}, {.reports = &b, .count = 1}};
+    return jm_diff_create_many(out, &sides[0], &sides[1], options, err);
+}
+
 void jm_diff_free(jm_diff *diff)
 {
     if (diff == NULL) return;
+    for (size_t r = 0; diff->runs != NULL && r < jm__diff_run_count(diff); r++)
+        free(diff->runs[r].name);
+    free(diff->runs);
+    free(diff->names[0]);
+    free(diff->names[1]);
     jm__gains_free(&diff->gains);
     jm__vec_free(&diff->rows);
-    free(diff->sides[0].name);
-    free(diff->sides[1].name);
+    free(diff->places);
+    free(diff->student);
     free(diff);
 }
 

@@ -1,5 +1,5 @@
-/* Rows of two reports by kind and path. Models that were wrapped in one of the two runs have longer paths
- * there: "module.blocks.0" is "blocks.0". */
+/* Rows of reports by kind and path. Models that were wrapped in one of the runs have longer paths there:
+ * "module.blocks.0" is "blocks.0". */
 #include "report/diff_match.h"
 
 #include "base/map.h"
@@ -145,7 +145,7 @@ static bool list_rows(jm__matched_row *rows, jm__map *by_key, const jm_report *r
     rows_around around = {0};
     bool fine = true;
     for (size_t i = 0; i < jm_report_row_count(report); i++)
-        rows[i].other = JM__NO_ROW_OF_IT;
+        rows[i].row = JM__NO_ROW_OF_IT;
     for (size_t i = 0; fine && i < jm_report_row_count(report); i++) {
         int32_t depth = jm_report_row(report, i)->depth;
         leave_rows(&around, depth);
@@ -155,13 +155,15 @@ static bool list_rows(jm__matched_row *rows, jm__map *by_key, const jm_report *r
     return fine;
 }
 
-/* The only layer at the top that has no counterpart; JM__NO_ROW_OF_IT: none, or several. */
-static size_t only_root(const jm__matched_row *rows, const jm_report *report)
+/* The only layer at the top that has no counterpart among the keys of another report; JM__NO_ROW_OF_IT: none,
+ * or several. */
+static size_t only_root(const jm__matched_row *rows, const jm_report *report, const jm__map *others)
 {
     size_t root = JM__NO_ROW_OF_IT;
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
         const jm_row *row = jm_report_row(report, i);
-        if (row->depth != 0 || !is_layer(row) || rows[i].left_out || rows[i].other != JM__NO_ROW_OF_IT)
+        const char *key = rows[i].key;
+        if (row->depth != 0 || !is_layer(row) || rows[i].left_out || jm__map_find(others, &key) != NULL)
             continue;
         if (root != JM__NO_ROW_OF_IT) return JM__NO_ROW_OF_IT;
         root = i;
@@ -175,45 +177,69 @@ static bool wraps(const jm_report *report, size_t root)
     return has_children(report, root) && is_bare(report, root + 1);
 }
 
-/* A model has the name of its class, wrapped in DistributedDataParallel that of this one. */
-static void match_roots(jm__match *match, const jm_report *a, const jm_report *b)
+/* A model has the name of its class, wrapped in DistributedDataParallel that of this one: if it is the only
+ * one without a counterpart, it is that of the first report. */
+static void match_root(jm__match *match, const jm_report *const *reports, const jm__map *by_key, size_t r)
 {
-    size_t root_a = only_root(match->rows[0], a), root_b = only_root(match->rows[1], b);
-    if (root_a == JM__NO_ROW_OF_IT || root_b == JM__NO_ROW_OF_IT) return;
-    if (!wraps(a, root_a) && !wraps(b, root_b)) return;
-    match->rows[0][root_a].other = root_b;
-    match->rows[1][root_b].other = root_a;
+    size_t first = only_root(match->rows[0], reports[0], &by_key[r]),
+           mine = only_root(match->rows[r], reports[r], &by_key[0]);
+    if (first == JM__NO_ROW_OF_IT || mine == JM__NO_ROW_OF_IT) return;
+    if (wraps(reports[0], first) || wraps(reports[r], mine))
+        match->rows[r][mine].row = match->rows[0][first].row;
 }
 
-jm_status jm__match_make(jm__match *match, const jm_report *a, const jm_report *b, jm_error *err)
+/* Give the rows of one report their rows of all. `all`: by key. */
+static bool number_rows(jm__match *match, size_t r, jm__map *all)
 {
-    const jm_report *reports[2] = {a, b};
-    jm__map by_key[2] = {JM_MAP_OF_TEXTS, JM_MAP_OF_TEXTS};
+    for (size_t i = 0; i < match->counts[r]; i++) {
+        jm__matched_row *mine = &match->rows[r][i];
+        const char *key = mine->key;
+        if (mine->left_out || mine->row != JM__NO_ROW_OF_IT) continue;
+        const jm__map_value *known = jm__map_find(all, &key);
+        mine->row = known != NULL ? (size_t)known->id : match->row_count++;
+        if (known == NULL && !jm__map_put(all, &key, (jm__map_value){.id = (int64_t)mine->row})) return false;
+    }
+    return true;
+}
+
+static bool match_all(jm__match *match, const jm_report *const *reports, jm__map *by_key)
+{
+    jm__map all = JM_MAP_OF_TEXTS;
     bool fine = true;
-    for (int r = 0; r < 2; r++) {
+    for (size_t r = 0; fine && r < match->reports; r++) {
+        by_key[r] = (jm__map)JM_MAP_OF_TEXTS;
         match->counts[r] = jm_report_row_count(reports[r]);
         match->rows[r] = calloc(match->counts[r] + 1, sizeof *match->rows[r]);
-        fine = fine && match->rows[r] != NULL && list_rows(match->rows[r], &by_key[r], reports[r]);
+        fine = match->rows[r] != NULL && list_rows(match->rows[r], &by_key[r], reports[r]);
+        if (fine && r > 0) match_root(match, reports, by_key, r);
+        fine = fine && number_rows(match, r, &all);
     }
-    for (size_t i = 0; fine && i < match->counts[0]; i++) {
-        const char *key = match->rows[0][i].key;
-        const jm__map_value *found = match->rows[0][i].left_out ? NULL : jm__map_find(&by_key[1], &key);
-        if (found == NULL) continue;
-        match->rows[0][i].other = (size_t)found->id;
-        match->rows[1][found->id].other = i;
-    }
-    if (fine) match_roots(match, a, b);
-    jm__map_free(&by_key[0]);
-    jm__map_free(&by_key[1]);
+    jm__map_free(&all);
+    return fine;
+}
+
+jm_status jm__match_make(jm__match *match, const jm_report *const *reports, size_t count, jm_error *err)
+{
+    *match = (jm__match){.rows = calloc(count, sizeof *match->rows),
+                         .counts = calloc(count, sizeof *match->counts),
+                         .reports = count};
+    jm__map *by_key = calloc(count, sizeof *by_key);
+    bool fine =
+        match->rows != NULL && match->counts != NULL && by_key != NULL && match_all(match, reports, by_key);
+    for (size_t r = 0; by_key != NULL && r < count; r++)
+        jm__map_free(&by_key[r]);
+    free(by_key);
     return fine ? JM_OK : jm__no_memory(err, "jm_diff_create");
 }
 
 void jm__match_free(jm__match *match)
 {
-    for (int r = 0; r < 2; r++) {
+    for (size_t r = 0; match->rows != NULL && r < match->reports; r++) {
         for (size_t i = 0; match->rows[r] != NULL && i < match->counts[r]; i++)
             free(match->rows[r][i].key);
         free(match->rows[r]);
     }
+    free(match->rows);
+    free(match->counts);
     *match = (jm__match){0};
 }

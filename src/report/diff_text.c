@@ -1,19 +1,18 @@
 /* A diff as a table, for a terminal or a pull request. */
-#include "attribute/fit/student.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "report/diff_parts.h"
+#include "report/diff_fold.h"
+#include "report/diff_notes.h"
 #include "report/kernel_name.h"
 #include "report/table.h"
-#include "report/wrap.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Rows of less than this share of the total in both runs are counted, not shown. */
+/* Rows of less than this share of the total on both sides are counted, not shown. */
 static const double shown_share = 0.005;
 
-enum { COLUMNS = 4, NAME_OF_RUN = 14, NARROWEST_NAME = 17 };
+enum { NAME_OF_SIDE = 14, NARROWEST_NAME = 17 };
 
 /* What decides which rows are shown first; 0 for those too small for any. */
 static double weight_of(const jm_diff *diff, const jm_diff_row *row)
@@ -39,18 +38,18 @@ static int by_weight(const void *left, const void *right)
 }
 
 typedef struct choice {
-    bool *shown; /* [rows] */
+    bool *shown; /* [parts] */
     size_t small, past_limit;
 } choice;
 
-static bool choose_rows(choice *chosen, const jm_diff *diff, size_t limit)
+static bool choose_rows(choice *chosen, const jm_diff *diff, const jm__diff_fold *fold, size_t limit)
 {
-    size_t count = diff->rows.count, large = 0;
+    size_t count = fold->parts.count, large = 0;
     weighed *order = calloc(count + 1, sizeof *order);
     *chosen = (choice){.shown = calloc(count + 1, sizeof *chosen->shown)};
     bool fine = order != NULL && chosen->shown != NULL;
     for (size_t i = 0; fine && i < count; i++) {
-        order[i] = (weighed){weight_of(diff, &diff->rows.items[i]), i};
+        order[i] = (weighed){weight_of(diff, &fold->parts.items[i].row), i};
         large += order[i].weight > 0;
     }
     if (fine) {
@@ -74,24 +73,60 @@ static bool push_line(jm__table *table, jm__table_line line, jm__strbuf *name)
     return false;
 }
 
-static void write_cells(jm__table_line *line, const jm_diff_row *row, const jm__energy_scale *scale)
+/* What is the same for all rows of a table. */
+typedef struct layout {
+    const jm_diff *diff;
+    jm__energy_scale scale;
+    bool whole_paths; /* of rows, in place of names in a tree */
+    bool several;     /* some rows are several layers: how many is the first column */
+    bool some_runs;   /* some rows are in some runs alone */
+} layout;
+
+/* "less", "less, A 2/3" of a row that two of A's three runs have. */
+static bool write_verdict(char out[JM_CELL], const jm_diff *diff, const jm_diff_row *row)
 {
-    jm__format_energy_in(line->cells[0], scale, row->a_j, row->a_low_j, row->a_high_j);
-    jm__format_energy_in(line->cells[1], scale, row->b_j, row->b_low_j, row->b_high_j);
-    jm__format_change(line->cells[2], row->change, row->change_low, row->change_high);
-    snprintf(line->cells[3], JM_CELL, "%s", jm_change_text(row->verdict));
+    const size_t runs[2] = {row->a_runs, row->b_runs};
+    int used = snprintf(out, JM_CELL, "%s", jm_change_text(row->verdict));
+    bool some = false;
+    for (int side = 0; side < 2; side++) {
+        if (runs[side] == 0 || runs[side] == diff->counts[side] || used >= JM_CELL) continue;
+        used += snprintf(out + used, (size_t)(JM_CELL - used), ", %c %zu/%zu", "AB"[side], runs[side],
+                         diff -> counts[side]);
+        some = true;
+    }
+    return some;
 }
 
-/* `number`: of a kernel, as A's report counts. */
-static bool add_row(jm__table *table, const jm_diff_row *row, const jm__energy_scale *scale, size_t number,
-                    int depth, bool whole_path)
+static void write_cells(jm__table_line *line, layout *of, const jm_diff_row *row, size_t members)
 {
-    const char *text = whole_path || row->verdict == JM_CHANGE_ONLY_IN_B ? row->path : row->name;
-    jm__table_line line = {.depth = depth, .is_cpp = jm__is_cpp_name(text), .number = number};
+    size_t c = 0;
+    if (of->several && members > 0) snprintf(line->cells[c], JM_CELL, "%zu", members);
+    c += of->several;
+    jm__format_energy_in(line->cells[c++], &of->scale, row->a_j, row->a_low_j, row->a_high_j);
+    jm__format_energy_in(line->cells[c++], &of->scale, row->b_j, row->b_low_j, row->b_high_j);
+    jm__format_change(line->cells[c++], row->change, row->change_low, row->change_high);
+    of->some_runs = write_verdict(line->cells[c], of->diff, row) || of->some_runs;
+}
+
+static bool add_total(jm__table *table, layout *of)
+{
+    jm__table_line line = {0};
+    jm__strbuf name = {0};
+    jm__strbuf_add(&name, of->diff->total.name);
+    write_cells(&line, of, &of->diff->total, 0);
+    return push_line(table, line, &name);
+}
+
+static bool add_part(jm__table *table, layout *of, const jm__diff_part *part)
+{
+    const jm_diff_row *row = &part->row;
+    const char *text = of->whole_paths || !part->in_first ? part->path : part->part->name;
+    jm__table_line line = {
+        .depth = row->depth + 1, .is_cpp = jm__is_cpp_name(text), .number = part->part->row + 1};
     jm__strbuf name = {0};
     jm__utf8_add(&name, text, true);
     if (row->path_again) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
-    write_cells(&line, row, scale);
+    write_cells(&line, of, row, part->part->members);
     return push_line(table, line, &name);
 }
 
@@ -103,148 +138,106 @@ static bool add_count(jm__table *table, size_t count, const char *what)
     return push_line(table, (jm__table_line){.depth = 1}, &name);
 }
 
-static bool fill_table(jm__table *table, const jm_diff *diff, const jm__energy_scale *scale, size_t limit,
-                       bool whole_paths)
+static jm_status fill_chosen(jm__table *table, layout *of, jm__diff_fold *fold, const choice *chosen,
+                             jm_error *err)
 {
-    choice chosen;
-    bool filled = choose_rows(&chosen, diff, limit) && add_row(table, &diff->total, scale, 0, 0, false);
-    for (size_t i = 0; filled && i < diff->rows.count; i++) {
-        const jm_diff_row *row = &diff->rows.items[i];
-        if (chosen.shown[i]) filled = add_row(table, row, scale, i + 1, row->depth + 1, whole_paths);
+    bool filled = add_total(table, of);
+    for (size_t i = 0; filled && i < fold->parts.count; i++) {
+        jm__diff_part *part = &fold->parts.items[i];
+        if (!chosen->shown[i]) continue;
+        JM_TRY(jm__diff_part_compare(part, fold, of->diff, err));
+        filled = add_part(table, of, part);
     }
     filled = filled &&
-             add_count(table, chosen.past_limit, chosen.past_limit == 1 ? "more row" : "more rows") &&
-             add_count(table, chosen.small, chosen.small == 1 ? "row < 0.5 %" : "rows < 0.5 %");
-    free(chosen.shown);
-    return filled;
-}
-
-static void add_gpus(jm__strbuf *line, const jm_diff *diff)
-{
-    static const char *const words[JM_SAMENESS_COUNT] = {
-        [JM_SAMENESS_SAME] = "same GPU: the sensor's gain cancels.",
-        [JM_SAMENESS_DIFFERENT] = "different GPUs: changes hold the gains of their sensors,",
-        [JM_SAMENESS_UNKNOWN] =
-            "not known to be the same GPU (no UUID): changes hold the gains of their sensors,",
-    };
-    jm__strbuf_add(line, words[diff->gains.sameness]);
-    if (diff->gains.sameness != JM_SAMENESS_SAME)
-        jm__strbuf_format(line, " \302\261%.1f %% of the total.", JM_NORMAL_95 * diff->gain_u * 100);
-}
-
-/* "clock 1965 / 1971 MHz, 61 / 64 C, throttled 12 / 0 % of the time"; "-": not recorded. */
-static void add_conditions(jm__strbuf *line, const jm_report_quality *a, const jm_report_quality *b)
-{
-    const struct {
-        const char *before, *after;
-        double values[2];
-    } facts[] = {{" clock ", " MHz", {a->clock_mhz, b->clock_mhz}},
-                 {" ", " \302\260C", {a->temperature_c, b->temperature_c}},
-                 {" throttled ", " % of the time", {100 * a->throttled_share, 100 * b->throttled_share}}};
-    bool any = false;
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        if (!isfinite(facts[i].values[0]) && !isfinite(facts[i].values[1])) continue;
-        jm__strbuf_add(line, any ? "," : "");
-        jm__strbuf_add(line, facts[i].before);
-        for (int r = 0; r < 2; r++) {
-            jm__strbuf_add(line, r == 1 ? " / " : "");
-            if (isfinite(facts[i].values[r]))
-                jm__strbuf_format(line, "%.0f", facts[i].values[r]);
-            else
-                jm__strbuf_add(line, "-");
-        }
-        jm__strbuf_add(line, facts[i].after);
-        any = true;
-    }
-    jm__strbuf_add(line, any ? "." : "");
-}
-
-static void add_verdicts(jm__strbuf *out, const jm_diff *diff, size_t width)
-{
-    const jm_report_quality *quality[2];
-    for (int r = 0; r < 2; r++)
-        quality[r] = jm_report_quality_get(diff->sides[r].report);
-    if (strcmp(quality[0]->verdict, "poor") != 0 && strcmp(quality[1]->verdict, "poor") != 0) return;
-    for (int r = 0; r < 2; r++) {
-        jm__strbuf line = {0};
-        jm__strbuf_format(&line, "%s is %s: %s", diff->sides[r].name, quality[r]->verdict,
-                          quality[r]->verdict_reason);
-        jm__wrap(out, "", 0, line.text != NULL ? line.text : "", width);
-        out->failed = out->failed || line.failed;
-        jm__strbuf_free(&line);
-    }
-}
-
-static void add_notes(jm__strbuf *out, const jm_diff *diff, size_t width)
-{
-    jm__strbuf line = {0};
-    if (jm_report_totals_get(diff->sides[0].report)->simulated ||
-        jm_report_totals_get(diff->sides[1].report)->simulated)
-        jm__strbuf_add(&line, "SIMULATED GPU. ");
-    add_gpus(&line, diff);
-    add_conditions(&line, jm_report_quality_get(diff->sides[0].report),
-                   jm_report_quality_get(diff->sides[1].report));
-    jm__wrap(out, "", 0, line.text != NULL ? line.text : "", width);
-    out->failed = out->failed || line.failed;
-    jm__strbuf_free(&line);
-    add_verdicts(out, diff, width);
-    jm__wrap(out, "", 0,
-             "\302\261 is half of the 95 % interval, of energies relative to the GPU's own sensor.", width);
+             add_count(table, chosen->past_limit, chosen->past_limit == 1 ? "more row" : "more rows") &&
+             add_count(table, chosen->small, chosen->small == 1 ? "row < 0.5 %" : "rows < 0.5 %");
+    return filled ? JM_OK : jm__no_memory(err, "jm_diff_text");
 }
 
 /* Titles that live as long as the table. */
 typedef struct titles {
     char names[64];
-    char runs[2][64];
+    char sides[2][64];
 } titles;
 
-static bool write_titles(titles *to, const jm_diff *diff, const jm__energy_scale *scale)
+static bool write_titles(titles *to, const layout *of)
 {
-    jm_by by = jm_report_options_get(diff->sides[0].report)->by;
+    const jm_diff *diff = of->diff;
+    jm_by by = jm_report_options_get(diff->runs[0].report)->by;
     bool fine = true;
-    snprintf(to->names, sizeof to->names, "%s, %s%s%s", jm_by_text(by), scale->unit,
+    snprintf(to->names, sizeof to->names, "%s, %s%s%s", jm_by_text(by), of->scale.unit,
              diff->per == JM_PER_RUN ? "" : "/", diff->per == JM_PER_RUN ? "" : jm_per_text(diff->per));
-    for (int r = 0; r < 2; r++) {
+    for (int side = 0; side < 2; side++) {
         jm__strbuf clean = {0}, cut = {0};
-        jm__utf8_add(&clean, diff->sides[r].name, true);
-        jm__utf8_add_cut(&cut, clean.text != NULL ? clean.text : "", NAME_OF_RUN);
+        jm__utf8_add(&clean, diff->names[side], true);
+        jm__utf8_add_cut(&cut, clean.text != NULL ? clean.text : "", NAME_OF_SIDE);
         fine = fine && !clean.failed && !cut.failed;
-        snprintf(to->runs[r], sizeof to->runs[r], "%s", cut.text != NULL ? cut.text : "");
+        snprintf(to->sides[side], sizeof to->sides[side], "%s", cut.text != NULL ? cut.text : "");
         jm__strbuf_free(&clean);
         jm__strbuf_free(&cut);
     }
     return fine;
 }
 
-static bool make_table(jm__table *table, titles *words, const jm_diff *diff, size_t limit, bool whole_paths)
+static void set_up_columns(jm__table *table, const titles *words, bool several)
 {
-    jm__energy_scale scale = jm__energy_scale_for(fmax(diff->total.a_j, diff->total.b_j));
-    bool fine = write_titles(words, diff, &scale);
-    *table = (jm__table){.title = words->names,
-                         .columns = {{.title = ""}, {.title = ""}, {.title = "change"}, {.left = true}},
-                         .column_count = COLUMNS,
-                         .narrowest_name = NARROWEST_NAME};
-    for (int r = 0; r < 2; r++)
-        snprintf(table->columns[r].title, sizeof table->columns[r].title, "%s", words->runs[r]);
-    return fine && fill_table(table, diff, &scale, limit, whole_paths);
+    *table = (jm__table){.title = words->names, .narrowest_name = NARROWEST_NAME};
+    if (several) table->columns[table->column_count++] = (jm__table_column){.title = "x"};
+    for (int side = 0; side < 2; side++) {
+        jm__table_column *column = &table->columns[table->column_count++];
+        snprintf(column->title, sizeof column->title, "%s", words->sides[side]);
+    }
+    table->columns[table->column_count++] = (jm__table_column){.title = "change"};
+    table->columns[table->column_count++] = (jm__table_column){.left = true};
+}
+
+static jm_status fill_table(jm__table *table, titles *words, layout *of, jm__diff_fold *fold, size_t limit,
+                            jm_error *err)
+{
+    choice chosen = {0};
+    bool fine = choose_rows(&chosen, of->diff, fold, limit) && write_titles(words, of);
+    for (size_t i = 0; fine && i < fold->parts.count; i++)
+        of->several = of->several || (chosen.shown[i] && fold->parts.items[i].part->members > 1);
+    set_up_columns(table, words, of->several);
+    jm_status status = fine ? fill_chosen(table, of, fold, &chosen, err) : jm__no_memory(err, "jm_diff_text");
+    free(chosen.shown);
+    return status;
+}
+
+static jm_status make_table(jm__table *table, titles *words, layout *of, size_t limit, jm_error *err)
+{
+    jm__diff_fold fold = {0};
+    *table = (jm__table){0};
+    of->scale = jm__energy_scale_for(fmax(of->diff->total.a_j, of->diff->total.b_j));
+    jm_status status = jm__diff_fold_make(&fold, of->diff, err);
+    if (status == JM_OK) status = fill_table(table, words, of, &fold, limit, err);
+    jm__diff_fold_free(&fold);
+    return status;
+}
+
+/* What a view wrote, as its result. */
+static jm_status hand_over(char **out, jm__strbuf *text, jm_status status, jm_error *err)
+{
+    *out = status == JM_OK ? jm__strbuf_take(text) : NULL;
+    jm__strbuf_free(text);
+    return status == JM_OK && *out == NULL ? jm__no_memory(err, "jm_diff_text") : status;
 }
 
 jm_status jm_diff_text(const jm_diff *diff, int width, size_t limit, char **out, jm_error *err)
 {
     size_t columns = width > 0 ? (size_t)width : 0;
+    layout of = {.diff = diff};
     jm__table table;
     titles words;
     jm__strbuf text = {0};
-    bool filled = make_table(&table, &words, diff, limit, false);
-    if (filled) {
+    jm_status status = make_table(&table, &words, &of, limit, err);
+    if (status == JM_OK) {
         jm__table_print(&text, &table, columns);
         jm__strbuf_add(&text, "\n");
-        add_notes(&text, diff, columns);
+        jm__diff_notes(&text, diff, of.some_runs, columns);
     }
     jm__table_free(&table);
-    *out = filled ? jm__strbuf_take(&text) : NULL;
-    jm__strbuf_free(&text);
-    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_diff_text");
+    return hand_over(out, &text, status, err);
 }
 
 /* A name that Markdown shows as it is. */
@@ -258,7 +251,7 @@ static void add_name(jm__strbuf *out, const char *name)
     jm__strbuf_add(out, "`");
 }
 
-static void add_markdown_line(jm__strbuf *out, const jm__table_line *line, bool is_row)
+static void add_markdown_line(jm__strbuf *out, const jm__table_line *line, size_t columns, bool is_row)
 {
     jm__strbuf_add(out, "| ");
     if (is_row)
@@ -266,31 +259,35 @@ static void add_markdown_line(jm__strbuf *out, const jm__table_line *line, bool 
     else
         jm__strbuf_add(out, line->name);
     jm__strbuf_format(out, "%s |", line->suffix);
-    for (size_t c = 0; c < COLUMNS; c++)
+    for (size_t c = 0; c < columns; c++)
         jm__strbuf_format(out, " %s |", line->cells[c]);
+    jm__strbuf_add(out, "\n");
+}
+
+static void add_markdown_table(jm__strbuf *out, const jm__table *table, const titles *words, const layout *of)
+{
+    jm__strbuf_format(out, "| %s |%s ", words->names, of->several ? " x |" : "");
+    add_name(out, words->sides[0]);
+    jm__strbuf_add(out, " | ");
+    add_name(out, words->sides[1]);
+    jm__strbuf_format(out, " | change | |\n|---|%s---:|---:|---:|---|\n", of->several ? "---:|" : "");
+    for (size_t i = 0; i < table->lines.count; i++) /* the total and the counts are no names */
+        add_markdown_line(out, &table->lines.items[i], table->column_count,
+                          i > 0 && table->lines.items[i].cells[of->several][0] != '\0');
     jm__strbuf_add(out, "\n");
 }
 
 jm_status jm_diff_markdown(const jm_diff *diff, size_t limit, char **out, jm_error *err)
 {
+    layout of = {.diff = diff, .whole_paths = true};
     jm__table table;
     titles words;
     jm__strbuf text = {0};
-    bool filled = make_table(&table, &words, diff, limit, true);
-    if (filled) {
-        jm__strbuf_format(&text, "| %s | ", words.names);
-        add_name(&text, words.runs[0]);
-        jm__strbuf_add(&text, " | ");
-        add_name(&text, words.runs[1]);
-        jm__strbuf_add(&text, " | change | |\n|---|---:|---:|---:|---|\n");
-        for (size_t i = 0; i < table.lines.count; i++) /* the total and the counts are no names */
-            add_markdown_line(&text, &table.lines.items[i],
-                              i > 0 && table.lines.items[i].cells[0][0] != '\0');
-        jm__strbuf_add(&text, "\n");
-        add_notes(&text, diff, 0);
+    jm_status status = make_table(&table, &words, &of, limit, err);
+    if (status == JM_OK) {
+        add_markdown_table(&text, &table, &words, &of);
+        jm__diff_notes(&text, diff, of.some_runs, 0);
     }
     jm__table_free(&table);
-    *out = filled ? jm__strbuf_take(&text) : NULL;
-    jm__strbuf_free(&text);
-    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_diff_markdown");
+    return hand_over(out, &text, status, err);
 }

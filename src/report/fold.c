@@ -21,26 +21,25 @@ typedef struct candidate {
 typedef struct task {
     size_t first; /* in the pool */
     size_t count;
-    bool most; /* of those that look like it */
+    bool most;   /* of those that look like it */
+    bool lesser; /* or in one that is not */
     int32_t depth;
     char *above; /* the name of the mere list around it, or NULL; owned */
 } task;
 
 typedef struct folder {
-    const jm_report *report;
+    const jm__fold_source *source;
     jm__fold *fold;
-    size_t count;
     size_t *end;    /* of each row: the first behind its subtree */
     uint64_t *look; /* of each row: kinds, types and names in its subtree */
     bool expand;
-    size_t asked;           /* covariances */
     JM_VEC(candidate) pool; /* siblings stand together */
     JM_VEC(task) tasks;     /* the next one last: layers may lie in each other by the ten thousand */
 } folder;
 
 static const jm_row *row_of(const folder *f, size_t row)
 {
-    return jm_report_row(f->report, row);
+    return f->source->row(f->source->context, row);
 }
 
 static bool is_number(const char *name)
@@ -57,11 +56,11 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 /* Children stand in the order in which they first ran, which may differ: their looks are added up. */
 static void find_looks(folder *f)
 {
-    for (size_t i = f->count; i-- > 0;) {
+    for (size_t i = f->source->count; i-- > 0;) {
         const jm_row *row = row_of(f, i);
         uint64_t below = 0;
         size_t child = i + 1;
-        while (child < f->count && row_of(f, child)->depth > row->depth) {
+        while (child < f->source->count && row_of(f, child)->depth > row->depth) {
             const char *name = row_of(f, child)->name;
             below += hash_text(f->look[child], is_number(name) ? "*" : name);
             child = f->end[child];
@@ -89,29 +88,6 @@ static int by_look(const void *left, const void *right, void *context)
     return looks != 0 ? looks : (a->row > b->row) - (a->row < b->row);
 }
 
-/* NAN if it is not known, or too many were asked for: each takes a walk through the whole report. */
-static double variance_apart(folder *f, size_t a, size_t b)
-{
-    enum { MOST_ASKED = 1000 };
-    if (f->asked++ >= MOST_ASKED) return NAN;
-    double own = 0, other = 0, common = 0;
-    if (jm_report_covariance(f->report, a, a, &own, NULL) != JM_OK ||
-        jm_report_covariance(f->report, b, b, &other, NULL) != JM_OK ||
-        jm_report_covariance(f->report, a, b, &common, NULL) != JM_OK)
-        return NAN;
-    return fmax(0, own + other - 2 * common);
-}
-
-static bool is_equal(folder *f, size_t row, size_t usual)
-{
-    double energy_j = row_of(f, row)->energy_j, usual_j = row_of(f, usual)->energy_j;
-    double apart_j = fabs(energy_j - usual_j);
-    if (row_of(f, row)->calls != row_of(f, usual)->calls) return false;
-    if (!isfinite(apart_j)) return isfinite(energy_j) == isfinite(usual_j);
-    if (apart_j <= equal_share * fabs(usual_j)) return true;
-    return apart_j <= equal_deviations * sqrt(variance_apart(f, row, usual));
-}
-
 static int by_energy(const void *left, const void *right, void *context)
 {
     const folder *f = context;
@@ -135,7 +111,7 @@ static size_t part_equals(folder *f, candidate *items, size_t count)
     qsort_r(items, count, sizeof *items, by_energy, f);
     size_t usual = items[count / 2].row, equal = 0;
     for (size_t i = 0; i < count; i++) {
-        if (items[i].row != usual && !is_equal(f, items[i].row, usual)) continue;
+        if (items[i].row != usual && !f->source->equal(f->source->context, items[i].row, usual)) continue;
         candidate moved = items[i];
         items[i] = items[equal];
         items[equal++] = moved;
@@ -230,12 +206,17 @@ static jm_status push_task(folder *f, task next, const char *above, jm_error *er
 }
 
 /* Some that look alike: those of equal energy together, then those of them that are left, and so on. */
-static jm_status push_alike(folder *f, size_t first, size_t count, int32_t depth, const char *above,
+static jm_status push_alike(folder *f, size_t first, size_t count, const task *around, const char *above,
                             jm_error *err)
 {
     for (size_t done = 0; done < count;) {
         size_t equal = part_equals(f, f->pool.items + first + done, count - done);
-        const task next = {.first = first + done, .count = equal, .most = 2 * equal > count, .depth = depth};
+        bool most = 2 * equal > count;
+        const task next = {.first = first + done,
+                           .count = equal,
+                           .most = most,
+                           .lesser = around->lesser || !most,
+                           .depth = around->depth};
         JM_TRY(push_task(f, next, above, err));
         done += equal;
     }
@@ -250,8 +231,9 @@ static int last_row_first(const void *left, const void *right, void *context)
     return (a < b) - (a > b);
 }
 
-/* The siblings from `first` on as tasks, by their first rows. */
-static jm_status push_tasks(folder *f, size_t first, int32_t depth, const char *above, jm_error *err)
+/* The siblings from `first` on as tasks, by their first rows. `around`: their depth, and whether they are in
+ * a lesser part. */
+static jm_status push_tasks(folder *f, size_t first, const task *around, const char *above, jm_error *err)
 {
     size_t count = f->pool.count - first, before = f->tasks.count;
     candidate *items = f->pool.items + first;
@@ -260,7 +242,7 @@ static jm_status push_tasks(folder *f, size_t first, int32_t depth, const char *
         end = i + 1;
         while (!f->expand && end < count && compare_looks(f, &items[i], &items[end]) == 0)
             end++;
-        JM_TRY(push_alike(f, first + i, end - i, depth, above, err));
+        JM_TRY(push_alike(f, first + i, end - i, around, above, err));
     }
     task *pushed = f->tasks.items + before;
     if (f->tasks.count > before) qsort_r(pushed, f->tasks.count - before, sizeof *pushed, last_row_first, f);
@@ -274,18 +256,19 @@ static jm_status do_task(folder *f, const task *t, jm_error *err)
     jm__strbuf text = {0};
     if (t->above != NULL) jm__strbuf_format(&text, "%s.", t->above);
     add_name(&text, f, items, t->count, t->most);
-    jm__part part = {
-        .name = jm__strbuf_take(&text), .members = t->count, .row = items[0].row, .first = t->first};
+    jm__part part = {.name = jm__strbuf_take(&text),
+                     .members = t->count,
+                     .lesser = t->lesser,
+                     .row = items[0].row,
+                     .first = t->first};
     if (part.name == NULL) return jm__no_memory(err, "jm__fold_make");
     size_t children = f->pool.count;
     jm_status status = find_children(f, t, err);
     bool hidden = status == JM_OK && is_mere_list(f, t, f->pool.items + children, f->pool.count - children);
     sum_up(f, f->pool.items + t->first, t->count, &part.sum);
     part.sum.depth = t->depth;
-    if (status == JM_OK && hidden)
-        status = push_tasks(f, children, t->depth, part.name, err);
-    else if (status == JM_OK)
-        status = push_tasks(f, children, t->depth + 1, NULL, err);
+    const task inside = {.depth = t->depth + (hidden ? 0 : 1), .lesser = t->lesser};
+    if (status == JM_OK) status = push_tasks(f, children, &inside, hidden ? part.name : NULL, err);
     if (status == JM_OK && !hidden && jm__vec_push(&f->fold->parts, part)) return JM_OK;
     free(part.name);
     return status != JM_OK || hidden ? status : jm__no_memory(err, "jm__fold_make");
@@ -294,11 +277,11 @@ static jm_status do_task(folder *f, const task *t, jm_error *err)
 static jm_status do_all(folder *f, jm_error *err)
 {
     find_looks(f);
-    for (size_t i = 0; i < f->count; i = f->end[i]) {
+    for (size_t i = 0; i < f->source->count; i = f->end[i]) {
         candidate next = {i, f->look[i], is_number(row_of(f, i)->name)};
         if (!jm__vec_push(&f->pool, next)) return jm__no_memory(err, "jm__fold_make");
     }
-    JM_TRY(push_tasks(f, 0, 0, NULL, err));
+    JM_TRY(push_tasks(f, 0, &(const task){0}, NULL, err));
     while (f->tasks.count > 0) {
         task next = f->tasks.items[--f->tasks.count];
         jm_status status = do_task(f, &next, err);
@@ -308,12 +291,11 @@ static jm_status do_all(folder *f, jm_error *err)
     return JM_OK;
 }
 
-jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, jm_error *err)
+jm_status jm__fold_rows(jm__fold *fold, const jm__fold_source *source, bool expand, jm_error *err)
 {
-    folder f = {.report = report, .fold = fold, .count = jm_report_row_count(report)};
-    f.expand = expand || jm_report_options_get(report)->by != JM_BY_LAYER;
-    f.end = calloc(f.count + 1, sizeof *f.end);
-    f.look = calloc(f.count + 1, sizeof *f.look);
+    folder f = {.source = source, .fold = fold, .expand = expand};
+    f.end = calloc(source->count + 1, sizeof *f.end);
+    f.look = calloc(source->count + 1, sizeof *f.look);
     jm_status status =
         f.end != NULL && f.look != NULL ? do_all(&f, err) : jm__no_memory(err, "jm__fold_make");
     fold->rows = calloc(f.pool.count + 1, sizeof *fold->rows);
@@ -327,6 +309,53 @@ jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, jm
     free(f.end);
     free(f.look);
     return status;
+}
+
+/* ---- of a report */
+
+double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size_t *asked)
+{
+    enum { MOST_ASKED = 1000 };
+    if ((*asked)++ >= MOST_ASKED) return NAN;
+    double own = 0, other = 0, common = 0;
+    if (jm_report_covariance(report, a, a, &own, NULL) != JM_OK ||
+        jm_report_covariance(report, b, b, &other, NULL) != JM_OK ||
+        jm_report_covariance(report, a, b, &common, NULL) != JM_OK)
+        return NAN;
+    return fmax(0, own + other - 2 * common);
+}
+
+static bool is_equal(const jm_report *report, size_t row, size_t usual, size_t *asked)
+{
+    double energy_j = jm_report_row(report, row)->energy_j, usual_j = jm_report_row(report, usual)->energy_j;
+    double apart_j = fabs(energy_j - usual_j);
+    if (jm_report_row(report, row)->calls != jm_report_row(report, usual)->calls) return false;
+    if (!isfinite(apart_j)) return isfinite(energy_j) == isfinite(usual_j);
+    if (apart_j <= equal_share * fabs(usual_j)) return true;
+    return apart_j <= equal_deviations * sqrt(jm__fold_variance_apart(report, row, usual, asked));
+}
+
+typedef struct of_report {
+    const jm_report *report;
+    size_t asked;
+} of_report;
+
+static const jm_row *report_row(void *context, size_t row)
+{
+    return jm_report_row(((const of_report *)context)->report, row);
+}
+
+static bool report_equal(void *context, size_t row, size_t usual)
+{
+    of_report *of = context;
+    return is_equal(of->report, row, usual, &of->asked);
+}
+
+jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, jm_error *err)
+{
+    of_report of = {.report = report};
+    const jm__fold_source source = {&of, jm_report_row_count(report), report_row, report_equal};
+    return jm__fold_rows(fold, &source, expand || jm_report_options_get(report)->by != JM_BY_LAYER, err);
 }
 
 jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__part *part, jm_error *err)

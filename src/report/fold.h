@@ -1,4 +1,5 @@
-/* The rows of a report with equal layers taken together: the twelve blocks of a transformer are one part. */
+/* Rows, of a report or a diff, with equal layers taken together: the twelve blocks of a transformer are one
+ * part. */
 #ifndef JM_REPORT_FOLD_H
 #define JM_REPORT_FOLD_H
 
@@ -11,6 +12,7 @@ typedef struct jm__part {
     jm_row sum;     /* of all members: calls, time, energy, share; the rest is the first's. The interval of
                        several is missing until jm__fold_interval */
     size_t members; /* 1: it is that row */
+    bool lesser;    /* not most of those that look like it, or in a part that is not */
     size_t row;     /* the first member's, among those of the report */
     size_t first;   /* of the fold's rows: as many as there are members */
 } jm__part;
@@ -20,10 +22,26 @@ typedef struct jm__fold {
     size_t *rows;           /* of the report, those of a part together */
 } jm__fold;
 
-/* `expand`: each row is a part of its own. Layers are equal if they have the same types and children below
- * them, were called equally often, and no member's energy is off by more than 5 % and three standard
- * uncertainties of the difference. */
+/* Rows that may be folded, parents before their children. */
+typedef struct jm__fold_source {
+    void *context;
+    size_t count;
+    const jm_row *(*row)(void *context, size_t row);
+    bool (*equal)(void *context, size_t row,
+                  size_t usual); /* of two that look alike: is `row` as the usual one? */
+} jm__fold_source;
+
+/* `expand`: each row is a part of its own. Layers that lie beside each other and have the same types and
+ * children below them are taken together as far as the source calls them equal. */
+jm_status jm__fold_rows(jm__fold *fold, const jm__fold_source *source, bool expand, jm_error *err);
+
+/* The same of a report's rows: equal if they were called equally often, and no member's energy is off by more
+ * than 5 % and three standard uncertainties of the difference. */
 jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, jm_error *err);
+
+/* The variance of the difference of two rows' energies, J^2. NAN if it is not known, or too many were asked
+ * for: each takes a walk through the whole report. `asked` counts them. */
+double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size_t *asked);
 
 /* Find the interval of a part, which walks through the whole report. */
 jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__part *part, jm_error *err);

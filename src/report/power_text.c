@@ -108,7 +108,8 @@ static void add_axis(const chart *c)
 
 /* ---- phases ---- */
 
-/* The innermost phase at the middle of each column, as a span; NULL if memory is out. */
+/* The outermost phase at the middle of each column, as a span: those in it may be thousands. NULL if memory
+ * is out. */
 static size_t *find_phases(const chart *c, bool *any)
 {
     const jm__dataset *d = jm__report_dataset(c->report);
@@ -122,7 +123,7 @@ static size_t *find_phases(const chart *c, bool *any)
         int64_t end_ns = jm__span_end_ns(d, span);
         for (size_t k = 0; k < c->count; k++) {
             int64_t middle_ns = c->bins[k].from_ns + (c->bins[k].to_ns - c->bins[k].from_ns) / 2;
-            if (middle_ns < span->start_ns || middle_ns >= end_ns) continue;
+            if (phase_of[k] != 0 || middle_ns < span->start_ns || middle_ns >= end_ns) continue;
             phase_of[k] = i + 1;
             *any = true;
         }
@@ -135,7 +136,7 @@ static void add_phase(const chart *c, size_t span, size_t columns)
     const jm__dataset *d = jm__report_dataset(c->report);
     jm__strbuf name = {0}, shown = {0};
     if (span > 0) jm__utf8_add(&name, jm__dataset_text(d, d->spans[span - 1].name_id), true);
-    if (name.text != NULL && columns > 1) jm__utf8_add_head(&shown, name.text, columns - 1);
+    if (name.text != NULL && columns > 3) jm__utf8_add_head(&shown, name.text, columns - 1);
     const char *text = shown.text != NULL ? shown.text : "";
     jm__strbuf_add(c->out, text);
     for (size_t used = jm__utf8_columns(text); used < columns; used++)

@@ -19,6 +19,8 @@ static int pairs(int usual)
 typedef struct program {
     const char *prefix; /* of the layers' paths */
     double dearer;      /* the power of one layer, times this */
+    double
+        scatter; /* of each layer's power from run to run, and as much of all together; standard, relative */
     int steps;
     uint32_t samples; /* of a step */
     const char *uuid; /* of the GPU; NULL: as usual */
@@ -60,10 +62,12 @@ static synthetic *play(uint64_t seed, const program *p)
     synthetic *s = syn_create(seed, 1, 40000);
     if (p->uuid != NULL) snprintf(s->boards[0].uuid, sizeof s->boards[0].uuid, "%s", p->uuid);
     s->sensors[0].gain_u = s->sensors[1].gain_u = 0.029;
+    double all = p->scatter > 0 ? 1 + p->scatter * syn_normal(s) : 1;
     for (int i = 0; i < LAYERS; i++) {
         char name[16];
+        double own = p->scatter > 0 ? 1 + p->scatter * syn_normal(s) : 1;
         snprintf(name, sizeof name, "kernel_%d", i);
-        syn_class(s, name, 8, (300 + 60 * i) * (i == DEARER ? p->dearer : 1));
+        syn_class(s, name, 8, (300 + 60 * i) * all * own * (i == DEARER ? p->dearer : 1));
     }
     int64_t now_ns = 500 * JM_NS_PER_MS;
     for (int i = 0; i < p->steps; i++)
@@ -73,28 +77,40 @@ static synthetic *play(uint64_t seed, const program *p)
     return s;
 }
 
+enum { A_SIDE = 3 };
+
 typedef struct compared {
-    synthetic *runs[2];
-    jm_report *reports[2];
+    synthetic *runs[2 * A_SIDE]; /* of A, then of B */
+    jm_report *reports[2 * A_SIDE];
+    int count;
     jm_diff *diff;
 } compared;
 
-static compared compare(uint64_t seed, const program *a, const program *b, jm_per per)
+/* So many runs of each. */
+static compared compare_runs(uint64_t seed, const program *a, const program *b, int a_side, jm_per per)
 {
     jm_error err = {0};
     const jm_diff_options options = {.size = sizeof options, .per = per};
-    compared c = {.runs = {play(2 * seed, a), play(2 * seed + 1, b)}};
-    for (int r = 0; r < 2; r++)
+    compared c = {.count = 2 * a_side};
+    for (int r = 0; r < c.count; r++) {
+        c.runs[r] = play((uint64_t)c.count * seed + (uint64_t)r, r < a_side ? a : b);
         c.reports[r] = syn_report(c.runs[r], (jm_report_options){.by = JM_BY_LAYER});
-    if (jm_diff_create(&c.diff, c.reports[0], c.reports[1], &options, &err) != JM_OK)
-        fail_msg("%s", err.text);
+    }
+    const jm_report *const *reports = (const jm_report *const *)c.reports;
+    const jm_diff_side sides[2] = {{reports, NULL, (size_t)a_side}, {reports + a_side, NULL, (size_t)a_side}};
+    if (jm_diff_create_many(&c.diff, &sides[0], &sides[1], &options, &err) != JM_OK) fail_msg("%s", err.text);
     return c;
+}
+
+static compared compare(uint64_t seed, const program *a, const program *b, jm_per per)
+{
+    return compare_runs(seed, a, b, 1, per);
 }
 
 static void leave(compared *c)
 {
     jm_diff_free(c->diff);
-    for (int r = 0; r < 2; r++) {
+    for (int r = 0; r < c->count; r++) {
         jm_report_free(c->reports[r]);
         syn_free(c->runs[r]);
     }
@@ -113,14 +129,15 @@ static bool is_change(const jm_diff_row *row)
     return row->verdict == JM_CHANGE_LESS || row->verdict == JM_CHANGE_MORE;
 }
 
-/* Each interval of 95 % may be left by 1 in 20. Rows of one pair err together, so the pairs are what chance
- * is reckoned with: 2 standard deviations of it. */
-static void test_a_change_is_seen_in_at_most_one_of_20_rows_of_equal_runs(void **state)
+typedef struct tally {
+    int rows, changed, totals;
+} tally;
+
+static tally count_changes(const program *p, int a_side, int count)
 {
-    (void)state;
-    int all = 0, changed = 0, totals = 0, count = pairs(50);
+    tally all = {0};
     for (int i = 1; i <= count; i++) {
-        compared c = compare((uint64_t)i, &usual, &usual, JM_PER_FITTING);
+        compared c = compare_runs((uint64_t)i, p, p, a_side, JM_PER_FITTING);
         assert_int_equal(jm_diff_per(c.diff), JM_PER_STEP);
         for (size_t k = 0; k < jm_diff_row_count(c.diff); k++) {
             const jm_diff_row *row = jm_diff_row_get(c.diff, k);
@@ -129,18 +146,47 @@ static void test_a_change_is_seen_in_at_most_one_of_20_rows_of_equal_runs(void *
                 assert_false(is_change(row));
                 continue;
             }
-            all++;
-            changed += is_change(row);
+            all.rows++;
+            all.changed += is_change(row);
         }
-        totals += is_change(jm_diff_total(c.diff));
+        all.totals += is_change(jm_diff_total(c.diff));
         leave(&c);
     }
+    return all;
+}
+
+/* Each interval of 95 % may be left by 1 in 20. Rows of one pair err together, so the pairs are what chance
+ * is reckoned with: 2 standard deviations of it. */
+static void assert_one_in_20(const tally *all, int count, const char *what)
+{
     double most = 0.05 + 2 * sqrt(0.05 * 0.95 / count);
-    print_message("equal runs, %d pairs: %d of %d rows changed (%.1f %%), %d totals; at most %.1f %%\n",
-                  count, changed, all, 100.0 * changed / all, totals, 100 * most);
-    assert_true(all >= count * (LAYERS + 1));
-    assert_true(changed <= most * all);
-    assert_true(totals <= most * count);
+    print_message("%s, %d pairs: %d of %d rows changed (%.1f %%), %d totals; at most %.1f %%\n", what, count,
+                  all->changed, all->rows, 100.0 * all->changed / all->rows, all->totals, 100 * most);
+    assert_true(all->rows >= count * (LAYERS + 1));
+    assert_true(all->changed <= most * all->rows);
+    assert_true(all->totals <= most * count);
+}
+
+static void test_a_change_is_seen_in_at_most_one_of_20_rows_of_equal_runs(void **state)
+{
+    (void)state;
+    int count = pairs(50);
+    tally all = count_changes(&usual, 1, count);
+    assert_one_in_20(&all, count, "equal runs");
+}
+
+/* One run a side cannot know what changes from run to run, and takes it for a change. */
+static void test_several_runs_tell_what_scatters_from_what_changed(void **state)
+{
+    (void)state;
+    int count = pairs(50);
+    program scattered = usual;
+    scattered.scatter = 0.02;
+    tally one = count_changes(&scattered, 1, count), three = count_changes(&scattered, A_SIDE, count);
+    print_message("runs that scatter by 2 %%, one a side: %.1f %% of rows changed\n",
+                  100.0 * one.changed / one.rows);
+    assert_one_in_20(&three, count, "runs that scatter by 2 %, 3 a side");
+    assert_true(one.changed > three.changed);
 }
 
 static void test_a_layer_of_a_tenth_more_is_found(void **state)
@@ -160,6 +206,32 @@ static void test_a_layer_of_a_tenth_more_is_found(void **state)
     }
     print_message("10 %% dearer, %d pairs: found in %d; its interval holds 10 %% in %d\n", count, found,
                   held);
+    assert_true(found >= 0.95 * count);
+    assert_true(held >= (0.95 - 2 * sqrt(0.05 * 0.95 / count)) * count);
+}
+
+/* Its own 1 % and that of all together: 1.4 %, of which Student's interval of 3 and 3 runs makes 4.9 %. */
+static void test_a_layer_of_a_tenth_more_is_found_among_runs_that_scatter(void **state)
+{
+    (void)state;
+    program scattered = usual, dearer;
+    scattered.scatter = 0.01;
+    dearer = scattered;
+    dearer.dearer = 1.1;
+    char path[16];
+    snprintf(path, sizeof path, "blocks.%d", DEARER);
+    int found = 0, held = 0, count = pairs(100);
+    for (int i = 1; i <= count; i++) {
+        compared c = compare_runs(5000 + (uint64_t)i, &scattered, &dearer, A_SIDE, JM_PER_STEP);
+        const jm_diff_row *row = row_of(c.diff, path);
+        found += row->verdict == JM_CHANGE_MORE;
+        held += row->change_low <= 0.1 && row->change_high >= 0.1;
+        leave(&c);
+    }
+    print_message("10 %% dearer, runs that scatter by 1 %%, 3 a side, %d pairs: found in %d; its interval "
+                  "holds 10 %% in "
+                  "%d\n",
+                  count, found, held);
     assert_true(found >= 0.95 * count);
     assert_true(held >= (0.95 - 2 * sqrt(0.05 * 0.95 / count)) * count);
 }
@@ -286,7 +358,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_change_is_seen_in_at_most_one_of_20_rows_of_equal_runs),
+        cmocka_unit_test(test_several_runs_tell_what_scatters_from_what_changed),
         cmocka_unit_test(test_a_layer_of_a_tenth_more_is_found),
+        cmocka_unit_test(test_a_layer_of_a_tenth_more_is_found_among_runs_that_scatter),
         cmocka_unit_test(test_a_run_beside_itself_has_no_change),
         cmocka_unit_test(test_joules_are_divided_by_what_is_asked_for),
         cmocka_unit_test(test_a_run_without_samples_or_steps_says_what_to_do),

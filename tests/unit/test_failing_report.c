@@ -198,7 +198,8 @@ static void test_a_view_without_memory_is_an_error_or_the_same_view(void **state
 /* ---- two of them */
 
 typedef struct beside {
-    jm_report *reports[2];
+    jm_report *reports[4];
+    size_t a_side;
     jm_status (*view)(const jm_diff *diff, char **out, jm_error *err);
     char *text;
 } beside;
@@ -217,7 +218,9 @@ static jm_status make_diff(void *context, jm_error *err)
 {
     beside *d = context;
     jm_diff *diff;
-    JM_TRY(jm_diff_create(&diff, d->reports[0], d->reports[1], NULL, err));
+    const jm_report *const *reports = (const jm_report *const *)d->reports;
+    const jm_diff_side a = {reports, NULL, d->a_side}, b = {reports + d->a_side, NULL, d->a_side};
+    JM_TRY(jm_diff_create_many(&diff, &a, &b, NULL, err));
     jm_status status = d->view(diff, &d->text, err);
     jm_diff_free(diff);
     return status;
@@ -245,9 +248,16 @@ static void test_a_diff_without_memory_is_an_error_or_the_same_diff(void **state
     for (int r = 0; r < 2; r++)
         assert_int_equal(make_report(&w[r], NULL), JM_OK);
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
-        beside d = {.reports = {w[0].report, w[1].report}, .view = views[i].view};
-        const failing_trial trial = {views[i].name, &d, make_diff, tell_diff, drop_diff, failing_for_memory};
+        beside one = {.reports = {w[0].report, w[1].report}, .a_side = 1, .view = views[i].view};
+        const failing_trial trial = {views[i].name, &one,      make_diff,
+                                     tell_diff,     drop_diff, failing_for_memory};
         failing_each(&trial, FAILING_MEMORY);
+        beside two = {.reports = {w[0].report, w[0].report, w[1].report, w[1].report},
+                      .a_side = 2,
+                      .view = views[i].view};
+        const failing_trial several = {views[i].name, &two,      make_diff,
+                                       tell_diff,     drop_diff, failing_for_memory};
+        failing_each(&several, FAILING_MEMORY);
     }
     drop_report(&w[0]);
     drop_report(&w[1]);

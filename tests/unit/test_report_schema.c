@@ -159,20 +159,35 @@ static json_t *change_object(bool is_row)
     if (is_row) add_field(object, "kind", JM_FIELD_TEXT, "Of the row", true);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         add(object, figures[i], value_of(JM_FIELD_REAL_OR_NONE), true);
+    add_field(object, "a_runs", JM_FIELD_INT64, "How many runs of A have it", true);
+    add_field(object, "b_runs", JM_FIELD_INT64, "How many runs of B have it", true);
+    add_field(object, "a_deviation_j", JM_FIELD_REAL_OR_NONE,
+              "Standard deviation of one run of A, of two or more", true);
+    add_field(object, "b_deviation_j", JM_FIELD_REAL_OR_NONE,
+              "Standard deviation of one run of B, of two or more", true);
     add(object, "verdict", one_change(), true);
     return object;
 }
 
+/* A run, or a side, which says the same of all of its runs. */
+static json_t *run_object(const char *name, const char *verdict)
+{
+    json_t *run = object_of();
+    add_field(run, "name", JM_FIELD_TEXT, name, true);
+    add_field(run, "units", JM_FIELD_INT64, "Steps, samples or runs that its joules are divided by", true);
+    add_field(run, "clock_mhz", JM_FIELD_REAL_OR_NONE, "Mean clock while kernels ran", true);
+    add_field(run, "temperature_c", JM_FIELD_REAL_OR_NONE, "Mean of the GPUs, degrees Celsius", true);
+    add_field(run, "throttled_share", JM_FIELD_REAL_OR_NONE, "Of the time", true);
+    add_field(run, "verdict", JM_FIELD_TEXT, verdict, true);
+    add_field(run, "verdict_reason", JM_FIELD_TEXT, verdict, true);
+    return run;
+}
+
 static json_t *side_object(void)
 {
-    json_t *side = object_of();
-    add_field(side, "name", JM_FIELD_TEXT, "Of the run", true);
-    add_field(side, "units", JM_FIELD_INT64, "Steps, samples or runs that its joules are divided by", true);
-    add_field(side, "clock_mhz", JM_FIELD_REAL_OR_NONE, "Mean clock while kernels ran", true);
-    add_field(side, "temperature_c", JM_FIELD_REAL_OR_NONE, "Mean of the GPUs, degrees Celsius", true);
-    add_field(side, "throttled_share", JM_FIELD_REAL_OR_NONE, "Of the time", true);
-    add_field(side, "verdict", JM_FIELD_TEXT, "Of its report", true);
-    add_field(side, "verdict_reason", JM_FIELD_TEXT, "Of its report", true);
+    json_t *side = run_object("Of the side", "Of the report of its worst run");
+    json_t *runs = json_pack("{ss so}", "type", "array", "items", run_object("Of the run", "Of its report"));
+    add(side, "runs", described(runs, "Those behind its means"), true);
     return side;
 }
 

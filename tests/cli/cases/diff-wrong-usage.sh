@@ -12,3 +12,8 @@ joulemap diff small.joulemap small.joulemap --per step
 joulemap diff small.joulemap small.joulemap --phase third
 joulemap diff small.joulemap none.joulemap
 echo $?
+for recordings in 'small.joulemap small.joulemap small.joulemap' 'small.joulemap small.joulemap --' \
+    'small.joulemap -- small.joulemap --per run'; do
+    joulemap diff $recordings
+    echo $?
+done
