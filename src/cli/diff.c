@@ -17,8 +17,8 @@ enum { NAME = 128 };
 typedef struct runs {
     int count, of_a;
     char (*names)[NAME];       /* [count] */
+    jm_recording **recordings; /* [count], open as long as the reports */
     jm_report **reports;       /* [count] */
-    jm_recording **recordings; /* [count]: open as long as the reports */
 } runs;
 
 typedef struct wishes {
@@ -82,18 +82,6 @@ static int find_sides(const cli_args *args, int *of_a)
     return CLI_GO_ON;
 }
 
-/* "base" of "runs/base.joulemap", or "runs/base". */
-static void name_run(char out[NAME], const char *path, bool whole)
-{
-    static const char suffix[] = ".joulemap";
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL && slash[1] != '\0' && !whole ? slash + 1 : path;
-    size_t length = strlen(name);
-    if (length >= sizeof suffix && strcmp(name + length - (sizeof suffix - 1), suffix) == 0)
-        length -= sizeof suffix - 1;
-    snprintf(out, NAME, "%.*s", (int)(length < NAME ? length : NAME - 1), name);
-}
-
 static bool any_alike(const runs *all)
 {
     for (int i = 0; i < all->count; i++)
@@ -106,10 +94,10 @@ static bool any_alike(const runs *all)
 static void name_runs(const cli_args *args, runs *all)
 {
     for (int i = 0; i < all->count; i++)
-        name_run(all->names[i], cli_operand(args, i), false);
+        cli_view_name(all->names[i], sizeof all->names[i], cli_operand(args, i));
     bool whole = all->count > 2 && any_alike(all);
     for (int i = 0; whole && i < all->count; i++)
-        name_run(all->names[i], cli_operand(args, i), true);
+        cli_view_path_name(all->names[i], sizeof all->names[i], cli_operand(args, i));
 }
 
 /* "base" of "base-1", "base-2" and "base-3"; nothing, if they have nothing in common. */
@@ -137,6 +125,8 @@ static int read_wishes(const cli_args *args, wishes *w)
         return jm_status_exit_code(JM_USAGE);
     if (cli_has(args, "--json") + cli_has(args, "--markdown") + cli_has(args, "--html") > 1)
         return cli_usage_error(args, "\"--json\", \"--markdown\" and \"--html\" exclude each other");
+    if (cli_has(args, "--html") && args->operand_count > 2)
+        return cli_usage_error(args, "\"--html\" shows two recordings, not %d", args->operand_count);
     return CLI_GO_ON;
 }
 
@@ -151,9 +141,9 @@ static void name_sides(wishes *w, const runs *all)
 
 static int make_report(const cli_args *args, int operand, runs *all)
 {
+    jm_recording **recording = &all->recordings[operand];
     jm_report_options options;
     jm_error err = {0};
-    jm_recording **recording = &all->recordings[operand];
     int code = cli_view_open(args, operand, recording, &options);
     if (code != CLI_GO_ON) {
         *recording = NULL;
@@ -214,28 +204,47 @@ static int write_page(const cli_args *args, const runs *all, const jm_diff *diff
     return code;
 }
 
-static int compare(const cli_args *args, const wishes *w, const runs *all)
+static jm_status make_diff(jm_diff **diff, const wishes *w, const runs *all, jm_error *err)
 {
-    jm_diff *diff;
-    jm_error err = {0};
-    int code;
     const char **names = calloc((size_t)all->count, sizeof *names);
-    if (names == NULL) return cli_error(args, JM_NO_MEMORY, "", "out of memory");
-    bool several = all->count > 2;
-    for (int i = 0; several && i < all->count; i++)
+    if (names == NULL) {
+        *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
+        return JM_NO_MEMORY;
+    }
+    for (int i = 0; all->count > 2 && i < all->count; i++)
         names[i] = all->names[i];
     const jm_report *const *reports = (const jm_report *const *)all->reports;
     const jm_diff_side a = {reports, names, (size_t)all->of_a},
                        b = {reports + all->of_a, names + all->of_a, (size_t)(all->count - all->of_a)};
-    if (jm_diff_create_many(&diff, &a, &b, &w->options, &err) == JM_OK) {
-        code =
-            cli_has(args, "--html") ? write_page(args, all, diff) : print_diff(args, diff, (size_t)w->limit);
-        if (code == 0) code = judge(args, diff, w->fail_over);
-        jm_diff_free(diff);
-    } else {
-        code = cli_fail(args, &err);
-    }
+    jm_status status = jm_diff_create_many(diff, &a, &b, &w->options, err);
     free(names);
+    return status;
+}
+
+static int compare(const cli_args *args, const wishes *w, const runs *all)
+{
+    jm_diff *diff;
+    jm_error err = {0};
+    if (make_diff(&diff, w, all, &err) != JM_OK) return cli_fail(args, &err);
+    int code =
+        cli_has(args, "--html") ? write_page(args, all, diff) : print_diff(args, diff, (size_t)w->limit);
+    if (code == 0) code = judge(args, diff, w->fail_over);
+    jm_diff_free(diff);
+    return code;
+}
+
+static int compare_all(const cli_args *args, wishes *w, runs *all)
+{
+    int code = CLI_GO_ON;
+    name_runs(args, all);
+    name_sides(w, all);
+    for (int i = 0; code == CLI_GO_ON && i < all->count; i++)
+        code = make_report(args, i, all);
+    if (code == CLI_GO_ON) code = compare(args, w, all);
+    for (int i = 0; i < all->count; i++) {
+        jm_report_free(all->reports[i]);
+        jm_recording_close(all->recordings[i]);
+    }
     return code;
 }
 
@@ -245,28 +254,17 @@ static int run(const cli_args *args)
     runs all = {.count = args->operand_count};
     int code = read_wishes(args, &w);
     if (code == CLI_GO_ON) code = find_sides(args, &all.of_a);
-    if (code == CLI_GO_ON && cli_has(args, "--html") && all.count > 2)
-        code = cli_usage_error(args, "\"--html\" shows two runs, not %d", all.count);
     if (code != CLI_GO_ON) return code;
     all.names = calloc((size_t)all.count, sizeof *all.names);
-    all.reports = calloc((size_t)all.count, sizeof *all.reports);
-    all.recordings = calloc((size_t)all.count, sizeof *all.recordings);
-    if (all.names == NULL || all.reports == NULL || all.recordings == NULL)
+    all.recordings = calloc((size_t)all.count, sizeof(jm_recording *));
+    all.reports = calloc((size_t)all.count, sizeof(jm_report *));
+    if (all.names != NULL && all.recordings != NULL && all.reports != NULL)
+        code = compare_all(args, &w, &all);
+    else
         code = cli_error(args, JM_NO_MEMORY, "", "out of memory");
-    if (code == CLI_GO_ON) {
-        name_runs(args, &all);
-        name_sides(&w, &all);
-    }
-    for (int i = 0; code == CLI_GO_ON && i < all.count; i++)
-        code = make_report(args, i, &all);
-    if (code == CLI_GO_ON) code = compare(args, &w, &all);
-    for (int i = 0; all.reports != NULL && i < all.count; i++)
-        jm_report_free(all.reports[i]);
-    for (int i = 0; all.recordings != NULL && i < all.count; i++)
-        jm_recording_close(all.recordings[i]);
+    free(all.names);
     free(all.recordings);
     free(all.reports);
-    free(all.names);
     return code;
 }
 
@@ -309,8 +307,8 @@ const cli_verb cli_verb_diff = {
         "  joulemap diff base.joulemap fused.joulemap\n"
         "  joulemap diff base.joulemap fused.joulemap --per step --fail-over 3%\n"
         "  joulemap diff base.joulemap fused.joulemap --phase train --markdown\n"
-        "  joulemap diff base.joulemap fused.joulemap --html diff.html\n"
-        "  joulemap diff --fail-over 3% base-*.joulemap -- fused-*.joulemap\n",
+        "  joulemap diff --fail-over 3% base-*.joulemap -- fused-*.joulemap\n"
+        "  joulemap diff base.joulemap fused.joulemap --html diff.html\n",
     .options = options_table,
     .min_operands = 2,
     .max_operands = -1,

@@ -48,13 +48,18 @@ void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recordi
     if (damage != NULL) cli_tell(args, "%s: %s", cli_operand(args, operand), damage);
 }
 
-void cli_view_name(char *out, size_t size, const char *path)
+void cli_view_path_name(char *out, size_t size, const char *path)
 {
     static const char suffix[] = ".joulemap";
+    size_t length = strlen(path);
+    bool suffixed = length >= sizeof suffix && strcmp(path + length - (sizeof suffix - 1), suffix) == 0 &&
+                    path[length - sizeof suffix] != '/';
+    if (suffixed) length -= sizeof suffix - 1;
+    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), path);
+}
+
+void cli_view_name(char *out, size_t size, const char *path)
+{
     const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-    size_t length = strlen(name);
-    if (length >= sizeof suffix && strcmp(name + length - (sizeof suffix - 1), suffix) == 0)
-        length -= sizeof suffix - 1;
-    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), name);
+    cli_view_path_name(out, size, slash != NULL && slash[1] != '\0' ? slash + 1 : path);
 }

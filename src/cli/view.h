@@ -36,4 +36,7 @@ void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recordi
 /* The name of a run for people: "base" of "runs/base.joulemap". */
 void cli_view_name(char *out, size_t size, const char *path);
 
+/* The same with its folder: "runs/base". */
+void cli_view_path_name(char *out, size_t size, const char *path);
+
 #endif

@@ -13,7 +13,7 @@ joulemap diff small.joulemap small.joulemap --phase third
 joulemap diff small.joulemap none.joulemap
 echo $?
 for recordings in 'small.joulemap small.joulemap small.joulemap' 'small.joulemap small.joulemap --' \
-    'small.joulemap -- small.joulemap --per run'; do
+    'small.joulemap -- small.joulemap --per run' '--html out.html small.joulemap -- small.joulemap small.joulemap'; do
     joulemap diff $recordings
     echo $?
 done
