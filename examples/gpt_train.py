@@ -150,7 +150,7 @@ def main() -> None:
         begin = time.monotonic()
         with run.phase("train"):
             while done < args.steps if args.steps else time.monotonic() - begin < args.seconds:
-                with run.step(samples=args.batch * args.seq):  # joules a sample are then joules a token
+                with run.step(samples=args.batch, tokens=args.batch * args.seq):
                     loss = train_step(run, done)
                 done += 1
                 if not args.steps and done % 10 == 0:
@@ -161,8 +161,8 @@ def main() -> None:
     parameters = sum(weight.numel() for weight in model.parameters())
     print(f"{parameters / 1e6:.1f} M parameters on {device}: {done} steps in {seconds:.2f} s, loss {loss.item():.3f}")
     totals = report.totals
-    if totals.total_energy_j is not None and totals.samples:
-        print(f"{totals.samples / totals.total_energy_j:.1f} tokens a joule")
+    if totals.total_energy_j is not None and totals.tokens:
+        print(f"{totals.tokens / totals.total_energy_j:.1f} tokens a joule")
     print(report.table(limit=args.rows))
 
 

@@ -18,7 +18,7 @@ class Joules(TrainerCallback):  # type: ignore[misc]  # where transformers is no
     """Tells joulemap when training begins, when a step does, and how many tokens it has."""
 
     def __init__(self, run: joulemap.Session, tokens_a_step: int) -> None:
-        self.train, self.step = run.phase("train"), run.step(samples=tokens_a_step)
+        self.train, self.step = run.phase("train"), run.step(tokens=tokens_a_step)
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         self.train.begin()

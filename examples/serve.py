@@ -35,10 +35,10 @@ class Model(nn.Module):
 
 @torch.inference_mode()
 def generate(run: joulemap.Session, model: nn.Module, prompt: torch.Tensor, count: int) -> list[int]:
-    with run.phase("prefill"), run.step(samples=len(prompt), name="prompt"):
+    with run.phase("prefill"), run.step(tokens=len(prompt), name="prompt"):
         token = model(prompt)[-1].argmax()
     answer = [int(token)]
-    with run.phase("decode"), run.step(samples=count, name="answer"):
+    with run.phase("decode"), run.step(tokens=count, name="answer"):
         for _ in range(count - 1):
             token = model(token[None])[-1].argmax()
             answer.append(int(token))

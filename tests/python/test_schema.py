@@ -81,6 +81,6 @@ def test_diffs_are_as_the_schema_says(recordings: dict[str, Path]) -> None:
     schema.validate(same)
     schema.validate(others)
     assert {row["verdict"] for row in others["rows"]} >= {"only in A", "only in B"}
-    for wrong in ({**same, "per": "token"}, {**same, "total": {}}, {key: same[key] for key in same if key != "gpu"}):
+    for wrong in ({**same, "per": "layer"}, {**same, "total": {}}, {key: same[key] for key in same if key != "gpu"}):
         with pytest.raises(jsonschema.ValidationError):
             schema.validate(wrong)

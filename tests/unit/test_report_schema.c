@@ -132,6 +132,33 @@ static json_t *occurrences(void)
                      "properties", "rows", "items", "properties", none);
 }
 
+/* Not of rows by other keys than the layer. */
+static json_t *groups(void)
+{
+    json_t *group = object_of();
+    add_field(group, "name", JM_FIELD_TEXT, "\"*\" stands for the numbers of members", true);
+    add_field(group, "path", JM_FIELD_TEXT, "\"blocks.*.attn\"; of one row its own", true);
+    add_field(group, "kind", JM_FIELD_TEXT, "As of a row", true);
+    add_field(group, "type", JM_FIELD_TEXT, "As of a row", true);
+    add_field(group, "depth", JM_FIELD_INT32, "In the tree of groups, from 0", true);
+    add_field(group, "members", JM_FIELD_INT64, "How many rows it is of", true);
+    add(group, "rows",
+        json_pack("{sss{ss}ss}", "type", "array", "items", "type", "integer", "description",
+                  "Their numbers in rows, from 0"),
+        true);
+    add_field(group, "calls", JM_FIELD_INT64, "Of all members, as what follows", true);
+    add_field(group, "busy_s", JM_FIELD_REAL_OR_NONE, "Seconds", true);
+    add_field(group, "energy_j", JM_FIELD_REAL_OR_NONE, "Joules", true);
+    add_field(group, "energy_low_j", JM_FIELD_REAL_OR_NONE, "Lower end of the 95 % interval of the sum",
+              true);
+    add_field(group, "energy_high_j", JM_FIELD_REAL_OR_NONE, "Upper end of it", true);
+    add_field(group, "power_w", JM_FIELD_REAL_OR_NONE, "Watts", true);
+    add_field(group, "share", JM_FIELD_REAL_OR_NONE, "Of the total", true);
+    add_field(group, "provenance", JM_FIELD_PROVENANCE, "The worst of them", true);
+    return json_pack("{ss so ss}", "type", "array", "items", group, "description",
+                     "Equal layers taken together; by layer alone");
+}
+
 static json_t *report_schema(void)
 {
     json_t *report = object_of(), *quality = object_of(), *overhead = object_of();
@@ -145,6 +172,7 @@ static json_t *report_schema(void)
     add(report, "quality", quality, true);
     add(report, "overhead", overhead, true);
     add_rows(report, "Parents before their children");
+    add(report, "groups", groups(), false);
     json_object_update_new(report, occurrences());
     return document("What joulemap report --json and joulemap export --format json print", report,
                     row_object());
