@@ -142,7 +142,7 @@ json_t *jm__page_lines_json(const jm__page_lines *lines)
     json_t *rest = json_pack(
         "{sI so so so}", "rows", (json_int_t)lines->left_out, "energy_j", jm__json_real(lines->left_out_j),
         "area_j", jm__json_real(lines->left_out_area_j), "area_s", jm__json_real(lines->left_out_area_s));
-    if (table != NULL && json_object_set_new(table, "left_out", rest) == 0) return table;
+    if (json_object_set_new(table, "left_out", rest) == 0) return table; /* frees it without a table, too */
     json_decref(table);
     return NULL;
 }
