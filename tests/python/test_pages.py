@@ -89,6 +89,10 @@ def environment(tmp_path: Path) -> dict[str, str]:
     programs.mkdir()
     (programs / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     (programs / "python").chmod(0o755)
+    compiler = shutil.which("nvcc")
+    if compiler is not None:  # which does not bear a sanitizer's library in it
+        (programs / "nvcc").write_text(f'#!/bin/sh\nunset LD_PRELOAD\nexec "{compiler}" "$@"\n')
+        (programs / "nvcc").chmod(0o755)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     if not (native_folder() / "pkgconfig").exists():  # the build folder stands for an installed package
         subprocess.run(
