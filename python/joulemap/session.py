@@ -38,7 +38,7 @@ _EPOCH = _core.SPAN_KINDS["epoch"]
 _STEP = _core.SPAN_KINDS["step"]
 _WINDOW = _core.SPAN_KINDS["window"]
 _WORDS = {_PHASE: "a phase", _EPOCH: "an epoch", _STEP: "a step", _WINDOW: "a window"}
-_MAX_SAMPLES = 2**32 - 1
+_MAX_COUNT = 2**32 - 1
 
 
 class Scope(_core.Span):
@@ -87,9 +87,7 @@ class Scope(_core.Span):
 
     def _another(self) -> Scope:
         """Return a scope of its own for a call of a decorated function."""
-        scope = self._session._scope(self.kind, str(self.name), self.samples, self._type)
-        scope.tokens = self.tokens
-        return scope
+        return self._session._scope(self.kind, str(self.name), self.samples, self._type, self.tokens)
 
     def _time_ns(self) -> tuple[int, int]:
         if self.start_ns is None:
@@ -379,19 +377,22 @@ class Session(Reporting):
         where = "in memory" if self._path is None else repr(self._path)
         return f"<joulemap.Session {where}: {state}>"
 
-    def _scheduled_step(self, samples: int = 0, name: str = "step") -> _ScheduledStep:
-        scope = self._make_scope(_ScheduledStep, _STEP, name, samples)
+    def _scheduled_step(self, samples: int = 0, name: str = "step", tokens: int = 0) -> _ScheduledStep:
+        scope = self._make_scope(_ScheduledStep, _STEP, name, samples, tokens=tokens)
         scope.entered = False
         return scope
 
-    def _scope(self, kind: int, name: str, samples: int = 0, type_text: str = "") -> Scope:
-        return self._make_scope(Scope, kind, name, samples, type_text)
+    def _scope(self, kind: int, name: str, samples: int = 0, type_text: str = "", tokens: int = 0) -> Scope:
+        return self._make_scope(Scope, kind, name, samples, type_text, tokens)
 
-    def _make_scope(self, make: type[ScopeT], kind: int, name: str, samples: int, type_text: str = "") -> ScopeT:
+    def _make_scope(
+        self, make: type[ScopeT], kind: int, name: str, samples: int, type_text: str = "", tokens: int = 0
+    ) -> ScopeT:
         # The core also takes the number of a name: 3 would stand for whatever was named third.
         name = _arguments.text(f"the name of {_WORDS[kind]}", name)
         number = _core.intern(_arguments.text("a type", type_text)) if type_text != "" else 0
-        scope = make(kind, name, number, _arguments.whole("samples", samples, _MAX_SAMPLES))
+        scope = make(kind, name, number, _arguments.whole("samples", samples, _MAX_COUNT))
+        scope.tokens = _arguments.whole("tokens", tokens, _MAX_COUNT)
         scope._session = self
         scope._type = type_text
         return scope
@@ -464,12 +465,8 @@ class Session(Reporting):
             generation: `with run.step() as step: ...; step.tokens = n`.
         """
         if self._stepper is None or not self._running or self._stepper.is_inside:
-            scope = self._scope(_STEP, name, samples)
-            scope.tokens = _arguments.whole("tokens", tokens, _MAX_SAMPLES)
-            return scope
-        scheduled = self._scheduled_step(samples, name)
-        scheduled.tokens = _arguments.whole("tokens", tokens, _MAX_SAMPLES)
-        return self._stepper.next(scheduled)
+            return self._scope(_STEP, name, samples, tokens=tokens)
+        return self._stepper.next(self._scheduled_step(samples, name, tokens))
 
     def window(self, name: str, *, type: str = "") -> Scope:
         """Mark any snippet whose joules are wanted; its `report()` gives them.

@@ -26,9 +26,6 @@ static bool has_process(const jm__dataset *dataset, int64_t pid)
 
 static jm_status check_options(const jm__dataset *dataset, const jm_report_options *o, jm_error *err)
 {
-    if (o->board_id < 0 || (size_t)o->board_id > dataset->board_count)
-        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board number %lld; this recording has 1 to %zu",
-                        (long long)o->board_id, dataset->board_count);
     if (o->process_id != 0 && !has_process(dataset, o->process_id))
         return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no process %lld in this recording",
                         (long long)o->process_id);
@@ -165,19 +162,30 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     return JM_OK;
 }
 
+jm_status jm__attribution_boards(jm__attribution *a, int64_t board_id, jm_error *err)
+{
+    const jm__dataset *d = a->dataset;
+    if (board_id < 0 || (size_t)board_id > d->board_count)
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board number %lld; this recording has 1 to %zu",
+                        (long long)board_id, d->board_count);
+    a->boards = calloc(d->board_count + 1, sizeof *a->boards);
+    if (a->boards == NULL) return jm__no_memory(err, "jm__attribution_begin");
+    for (size_t b = 0; b < d->board_count; b++) {
+        jm__board_part *part = &a->boards[b];
+        part->board = &d->boards[b];
+        bool asked_for = board_id == part->board->id;
+        part->wanted = board_id == 0 || asked_for;
+        part->counted = asked_for || (part->wanted && !part->board->upstream);
+    }
+    return JM_OK;
+}
+
 jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
                                 const jm_report_options *options, jm_error *err)
 {
     *a = (jm__attribution){.dataset = dataset, .options = *options};
+    JM_TRY(jm__attribution_boards(a, options->board_id, err));
     JM_TRY(check_options(dataset, options, err));
-    a->boards = calloc(dataset->board_count + 1, sizeof *a->boards);
-    if (a->boards == NULL) return jm__no_memory(err, "jm__attribution_begin");
-    for (size_t b = 0; b < dataset->board_count; b++) {
-        a->boards[b].board = &dataset->boards[b];
-        bool asked_for = options->board_id == dataset->boards[b].id;
-        a->boards[b].wanted = options->board_id == 0 || asked_for;
-        a->boards[b].counted = asked_for || (a->boards[b].wanted && !dataset->boards[b].upstream);
-    }
     JM_TRY(jm__span_index_init(&a->spans, dataset, err));
     JM_TRY(find_windows(a, err));
     JM_TRY(find_learn_windows(a, err));

@@ -63,6 +63,10 @@ typedef struct jm__attribution {
 jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
                                 const jm_report_options *options, jm_error *err);
 
+/* Room for the boards, and which of them are wanted and counted: one, or 0 for all. NOT_FOUND: there is no
+ * such. */
+jm_status jm__attribution_boards(jm__attribution *a, int64_t board_id, jm_error *err);
+
 /* What the boards did, summed up by these rows, and with which powers. */
 jm_status jm__attribution_fit(jm__attribution *a, const jm__row_of *rows, jm_error *err);
 

@@ -8,26 +8,9 @@
 #include "base/status.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Beside a ring the counter is read every five seconds, on its tick (sample/channel.c). */
 static const int64_t around_ns = 6 * JM_NS_PER_S;
-
-static jm_status choose_boards(jm__attribution *a, int64_t board_id, jm_error *err)
-{
-    const jm__dataset *d = a->dataset;
-    a->boards = calloc(d->board_count + 1, sizeof *a->boards);
-    if (a->boards == NULL) return jm__no_memory(err, "jm_recording_energy");
-    if (board_id < 0 || (size_t)board_id > d->board_count)
-        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board number %lld; this recording has 1 to %zu",
-                        (long long)board_id, d->board_count);
-    for (size_t b = 0; b < d->board_count; b++) {
-        jm__board_part *part = &a->boards[b];
-        part->board = &d->boards[b];
-        part->wanted = part->counted = board_id == 0 ? !part->board->upstream : board_id == part->board->id;
-    }
-    return JM_OK;
-}
 
 /* As a report's totals have it. */
 static jm_status add_up(jm__attribution *a, jm_sum *out, jm_error *err)
@@ -37,7 +20,7 @@ static jm_status add_up(jm__attribution *a, jm_sum *out, jm_error *err)
     JM_TRY(jm__board_readings_take(a, err));
     for (size_t b = 0; b < a->dataset->board_count; b++) {
         jm__board_part *part = &a->boards[b];
-        if (!part->wanted) continue;
+        if (!part->counted) continue;
         JM_TRY(jm__lost_find(part, a, err));
         if (part->windows.count == 0 && part->lost.count > 0) continue;
         jm__total total = jm__board_total(part, &part->windows);
@@ -55,7 +38,7 @@ static jm_status measure(const jm__dataset *dataset, int64_t board_id, int64_t f
                          jm_sum *out, jm_error *err)
 {
     jm__attribution a = {.dataset = dataset};
-    jm_status status = choose_boards(&a, board_id, err);
+    jm_status status = jm__attribution_boards(&a, board_id, err);
     if (status == JM_OK && !jm__windows_add(&a.windows, from_ns, to_ns))
         status = jm__no_memory(err, "jm_recording_energy");
     if (status == JM_OK) status = add_up(&a, out, err);

@@ -67,3 +67,9 @@ void jm__strbuf_free(jm__strbuf *buffer)
     free(buffer->text);
     *buffer = (jm__strbuf){0};
 }
+
+void jm__strbuf_drop_spaces(jm__strbuf *buffer)
+{
+    while (buffer->length > 0 && buffer->text[buffer->length - 1] == ' ')
+        buffer->text[--buffer->length] = '\0';
+}

@@ -20,6 +20,7 @@ void jm__strbuf_format(jm__strbuf *buffer, const char *format, ...) __attribute_
 
 /* The text, now the caller's (free()), "" allocated if empty; NULL if an allocation failed. */
 char *jm__strbuf_take(jm__strbuf *buffer);
+void jm__strbuf_drop_spaces(jm__strbuf *buffer); /* at its end */
 void jm__strbuf_free(jm__strbuf *buffer);
 
 #endif

@@ -36,7 +36,6 @@ typedef struct repeats {
     double *values[FIGURE_COUNT]; /* [count] */
     jm_repeats of[FIGURE_COUNT];  /* count 0: energy is not known of all */
     bool *outlier;                /* [count] */
-    size_t outliers;
 } repeats;
 
 static double value_of(const cli_stat_run *run, int figure)
@@ -73,13 +72,13 @@ static jm_status find(repeats *r, jm_error *err)
     bool known = is_known(r->values[ENERGY], r->count);
     r->warm_up = jm_repeats_warm_up(r->values[TIME], r->count);
     if (known) r->warm_up = larger(r->warm_up, jm_repeats_warm_up(r->values[ENERGY], r->count));
-    size_t steady = r->count - r->warm_up;
+    size_t steady = r->count - r->warm_up, found;
     jm_status status = JM_OK;
     for (int f = 0; status == JM_OK && f < FIGURE_COUNT; f++)
         if (known || f == TIME) status = jm_repeats_of(r->values[f] + r->warm_up, steady, &r->of[f], err);
     if (status == JM_OK)
         status = jm_repeats_outliers(r->values[known ? ENERGY : TIME] + r->warm_up, steady,
-                                     r->outlier + r->warm_up, &r->outliers, err);
+                                     r->outlier + r->warm_up, &found, err);
     return status;
 }
 

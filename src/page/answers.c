@@ -19,13 +19,6 @@ static void add_figure(jm__strbuf *out, const jm_row *row)
     jm__strbuf_format(out, "%s, %s of the total", energy, share);
 }
 
-static jm_status add_answer(jm__facts *facts, const char *name, jm__strbuf *text, jm_error *err)
-{
-    char *whole = jm__strbuf_take(text);
-    jm__strbuf_free(text);
-    return jm__facts_add_take(facts, name, whole, err);
-}
-
 static bool is_work(const jm_row *row)
 {
     return row->name[0] != '('; /* not "(idle)", "(outside)", "(unresolved)" */
@@ -96,7 +89,7 @@ static jm_status add_dearest(jm__facts *facts, const char *question, const jm_re
         if (part->members > 1) jm__strbuf_format(&text, " (%zu alike)", part->members);
         jm__strbuf_add(&text, ": ");
         add_figure(&text, &part->sum);
-        if (status == JM_OK) status = add_answer(facts, question, &text, err);
+        if (status == JM_OK) status = jm__facts_add(facts, question, &text, err);
     }
     jm__strbuf_free(&text);
     jm__fold_free(&fold);
@@ -135,7 +128,7 @@ static jm_status add_waiting(jm__facts *facts, const jm_report *report, jm_error
                 jm__utf8_add(&text, cause->mostly_at, true);
             }
         }
-        return add_answer(facts, "waiting", &text, err);
+        return jm__facts_add(facts, "waiting", &text, err);
     }
     return JM_OK;
 }

@@ -2,13 +2,13 @@
 #include "report/facts.h"
 
 #include "base/status.h"
-#include "base/strbuf.h"
 #include "report/format.h"
 
 #include <math.h>
 #include <string.h>
 
-jm_status jm__facts_add_take(jm__facts *facts, const char *name, char *text, jm_error *err)
+/* `text`: taken; NULL: memory was out. */
+static jm_status add_take(jm__facts *facts, const char *name, char *text, jm_error *err)
 {
     const jm__fact fact = {name, text};
     if (text != NULL && jm__vec_push(facts, fact)) return JM_OK;
@@ -16,11 +16,11 @@ jm_status jm__facts_add_take(jm__facts *facts, const char *name, char *text, jm_
     return jm__no_memory(err, "jm__facts_make");
 }
 
-static jm_status add_text(jm__facts *facts, const char *name, jm__strbuf *text, jm_error *err)
+jm_status jm__facts_add(jm__facts *facts, const char *name, jm__strbuf *text, jm_error *err)
 {
     char *whole = jm__strbuf_take(text);
     jm__strbuf_free(text);
-    return jm__facts_add_take(facts, name, whole, err);
+    return add_take(facts, name, whole, err);
 }
 
 static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
@@ -32,7 +32,7 @@ static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_
     jm__format_time(duration, totals->duration_s);
     jm__strbuf_format(&text, "%s in %s, %s, from %s", energy, duration, power,
                       totals->total_source != NULL ? totals->total_source : "no sensor");
-    return add_text(facts, "total", &text, err);
+    return jm__facts_add(facts, "total", &text, err);
 }
 
 static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char *what, int64_t count)
@@ -50,7 +50,7 @@ static jm_status add_each(jm__facts *facts, const jm_report_totals *totals, jm_e
     if (totals->steps > 0) add_per(&text, totals, "step", totals->steps);
     if (totals->samples > 0) add_per(&text, totals, "sample", totals->samples);
     if (totals->tokens > 0) add_per(&text, totals, "token", totals->tokens);
-    return add_text(facts, "each", &text, err);
+    return jm__facts_add(facts, "each", &text, err);
 }
 
 /* A program that warms up says little of a step by its mean. */
@@ -62,16 +62,16 @@ static jm_status add_steady(jm__facts *facts, const jm_report_totals *totals, jm
     jm__format_energy(each, totals->steady_step_j, totals->steady_step_low_j, totals->steady_step_high_j);
     jm__strbuf_format(&text, "%s a step after the first %lld, which took another time: a warm-up", each,
                       (long long)totals->warm_up_steps);
-    return add_text(facts, "steady", &text, err);
+    return jm__facts_add(facts, "steady", &text, err);
 }
 
 static jm_status add_verdict(jm__facts *facts, const jm_report_quality *quality, jm_error *err)
 {
     jm__strbuf text = {0};
     jm__strbuf_format(&text, "%s: %s", quality->verdict, quality->verdict_reason);
-    JM_TRY(add_text(facts, "verdict", &text, err));
+    JM_TRY(jm__facts_add(facts, "verdict", &text, err));
     for (const char *const *more = quality->verdict_more; more != NULL && *more != NULL; more++)
-        JM_TRY(jm__facts_add_take(facts, "also", strdup(*more), err));
+        JM_TRY(add_take(facts, "also", strdup(*more), err));
     return JM_OK;
 }
 

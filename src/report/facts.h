@@ -2,6 +2,7 @@
 #ifndef JM_REPORT_FACTS_H
 #define JM_REPORT_FACTS_H
 
+#include "base/strbuf.h"
 #include "base/vec.h"
 #include <joulemap/report.h>
 
@@ -16,8 +17,8 @@ typedef JM_VEC(jm__fact) jm__facts;
  * and why no further. Free also after an error. */
 jm_status jm__facts_make(jm__facts *facts, const jm_report *report, jm_error *err);
 
-/* One more, whose text is the facts' from here on; NULL: memory was out. */
-jm_status jm__facts_add_take(jm__facts *facts, const char *name, char *text, jm_error *err);
+/* One more, whose text is taken out of the buffer, which is empty then. */
+jm_status jm__facts_add(jm__facts *facts, const char *name, jm__strbuf *text, jm_error *err);
 
 void jm__facts_free(jm__facts *facts);
 

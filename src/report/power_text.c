@@ -54,8 +54,7 @@ static void add_label(const chart *c, const char *text, const char *edge)
 
 static void end_line(jm__strbuf *out)
 {
-    while (out->length > 0 && out->text[out->length - 1] == ' ')
-        out->text[--out->length] = '\0';
+    jm__strbuf_drop_spaces(out);
     jm__strbuf_add(out, "\n");
 }
 

@@ -101,6 +101,12 @@ void jm__row_add_place(jm__strbuf *out, const char *place, size_t columns)
     jm__strbuf_free(&plain);
 }
 
+/* Its place is the layer that came after it, not one that it is in. */
+static bool is_idle(const jm_row *row)
+{
+    return strcmp(row->kind, "idle") == 0 || strcmp(row->kind, "gap") == 0;
+}
+
 /* "layer.*.ffn bwd 62 %" */
 static void write_mostly(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
 {
@@ -108,9 +114,7 @@ static void write_mostly(char out[JM_CELL], const jm__part *part, const jm__ener
     (void)scale;
     jm__strbuf text = {0};
     out[0] = '\0';
-    if (part->sum.mostly_at == NULL || strcmp(part->sum.kind, "idle") == 0 ||
-        strcmp(part->sum.kind, "gap") == 0)
-        return;
+    if (part->sum.mostly_at == NULL || is_idle(&part->sum)) return;
     jm__row_add_place(&text, part->sum.mostly_at, PATH);
     if (!text.failed) snprintf(out, JM_CELL, "%s %.0f %%", text.text, 100 * part->sum.mostly_share);
     jm__strbuf_free(&text);
@@ -147,8 +151,8 @@ void jm__row_traits_see(jm__row_traits *traits, const jm__part *part)
     const jm_row *row = &part->sum;
     traits->several = traits->several || part->members > 1;
     traits->goes_back = traits->goes_back || row->backward_share > 0;
-    bool idle = strcmp(row->kind, "gap") == 0 || strcmp(row->kind, "idle") == 0;
-    traits->somewhere = traits->somewhere || (row->mostly_at != NULL && row->mostly_at[0] != '(' && !idle);
+    traits->somewhere =
+        traits->somewhere || (row->mostly_at != NULL && row->mostly_at[0] != '(' && !is_idle(row));
 }
 
 static bool is_shown(const jm__row_traits *traits, size_t column)

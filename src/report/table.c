@@ -232,12 +232,6 @@ static shown_name *choose_names(const jm__table *table, const layout *at, const 
     return NULL;
 }
 
-static void drop_spaces(jm__strbuf *out)
-{
-    while (out->length > 0 && out->text[out->length - 1] == ' ')
-        out->text[--out->length] = '\0';
-}
-
 static void add_cell(jm__strbuf *out, const jm__table_column *column, size_t width, const char *text)
 {
     size_t pad = width - jm__utf8_columns(text);
@@ -252,7 +246,7 @@ static void add_cells(jm__strbuf *out, const jm__table *table, const layout *at,
         const char *text = line != NULL ? line->cells[c] : table->columns[c].title;
         if (at->widths[c] > 0) add_cell(out, &table->columns[c], at->widths[c], text);
     }
-    drop_spaces(out);
+    jm__strbuf_drop_spaces(out);
 }
 
 static void add_line(jm__strbuf *out, const jm__table *table, const layout *at, const jm__table_line *line,

@@ -55,7 +55,7 @@ static double learnt_s(const finder *f, size_t use)
 static int64_t step_of(const finder *f, size_t use)
 {
     const jm__work_set *set = f->in->set;
-    return set->contexts.items.items[set->uses.items.items[use].context].clock;
+    return jm__use_context(set, use)->clock;
 }
 
 /* Fills log_clock; false if the clock did not move while work ran. */

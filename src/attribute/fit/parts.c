@@ -47,8 +47,7 @@ static bool add_column(jm__parts *parts, const jm__work_set *set, const jm__boar
     for (size_t u = 0; u < set->uses.items.count; u++) {
         double seconds = learnt_s(work, u);
         if (work->columns.of_use[u] != column || seconds <= 0) continue;
-        const jm__context place =
-            coarse(set->contexts.items.items[set->uses.items.items[u].context], fineness);
+        const jm__context place = coarse(*jm__use_context(set, u), fineness);
         uint32_t part = part_of(parts, first, column, &place);
         parts->of_use[u] = part;
         if (part != JM_NO_PART) parts->items[part].seconds += seconds;

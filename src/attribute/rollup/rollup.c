@@ -116,11 +116,6 @@ static void add_passes(jm__node *row, const jm__board_part *part, const jm__work
     if (kind == JM_SPAN_BACKWARD) row->backward_j += energy_j;
 }
 
-static int64_t pass_of_use(const jm__attribution *a, size_t use)
-{
-    return a->work.contexts.items.items[a->work.uses.items.items[use].context].kind;
-}
-
 static void add_work(jm__rollup *rollup, size_t b)
 {
     jm__views *v = &rollup->views;
@@ -135,7 +130,7 @@ static void add_work(jm__rollup *rollup, size_t b)
         if (node == JM__NO_NODE) continue;
         jm__node *row = &v->tree->nodes.items[node];
         if (counts) row->busy_s += cell->seconds;
-        add_passes(row, part, cell, pass_of_use(a, cell->use));
+        add_passes(row, part, cell, jm__use_context(&a->work, cell->use)->kind);
         if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);
         bool inside = !kernels && node != cell->row;
         bool calls = counts && (kernels || inside || jm__view_is_collective(v, node));

@@ -72,6 +72,12 @@ static inline double jm__use_scale(const jm__board_work *board, size_t use)
     return board->use_scale != NULL ? board->use_scale[use] : 1;
 }
 
+/* Where a use ran. */
+static inline const jm__context *jm__use_context(const jm__work_set *work, size_t use)
+{
+    return &work->contexts.items.items[work->uses.items.items[use].context];
+}
+
 /* The sums by row and class go: the report's tree has them. */
 void jm__work_drop_cells(jm__work_set *work);
 
