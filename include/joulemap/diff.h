@@ -57,9 +57,10 @@ typedef enum jm_sameness {
 typedef struct jm_diff_options {
     uint32_t size; /* sizeof(jm_diff_options) */
     jm_per per;
-    const char *name_a; /* of the sides, for people; NULL: "A" and "B" */
-    const char *name_b;
-    bool expand; /* text and Markdown: equal layers one by one; otherwise they share a row */
+    const char
+        *name_a; /* of the sides, for people; NULL: what the names of its runs have in common ("base" */
+    const char *name_b; /* of "base-1", "base-2"); "A" and "B" if they have no names, or the same */
+    bool expand;        /* text and Markdown: equal layers one by one; otherwise they share a row */
 } jm_diff_options;
 
 /* One row of the two sides, or their totals. Energies are joules a unit (jm_diff_per): of one run what its

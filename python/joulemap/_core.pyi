@@ -145,7 +145,13 @@ class Recording:
 
 class Diff:
     def __new__(
-        cls, a: Report, b: Report, per: int = 0, name_a: str | None = None, name_b: str | None = None
+        cls,
+        a: tuple[tuple[Report, str | None], ...],
+        b: tuple[tuple[Report, str | None], ...],
+        per: int = 0,
+        name_a: str | None = None,
+        name_b: str | None = None,
+        expand: bool = False,
     ) -> Self: ...
     @property
     def per(self) -> str: ...

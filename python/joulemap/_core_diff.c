@@ -4,35 +4,72 @@
 typedef struct core_diff {
     PyObject ob_base;
     jm_diff *diff;
-    PyObject *a, *b; /* the reports */
+    PyObject *a, *b; /* tuples of (report, name or None) */
 } core_diff;
+
+/* A side's runs as the core takes them: pointers into what the tuple holds. */
+static int side_fill(jm_diff_side *side, const core_state *state, PyObject *runs)
+{
+    Py_ssize_t count = PyTuple_Size(runs);
+    const jm_report **reports = PyMem_Calloc((size_t)count + 1, sizeof *reports);
+    const char **names = PyMem_Calloc((size_t)count + 1, sizeof *names);
+    *side = (jm_diff_side){.reports = reports, .names = names, .count = (size_t)count};
+    if (!reports || !names) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *report;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(runs, i), "Oz:Diff", &report, &names[i])) return -1;
+        reports[i] = core_report_of(state, report);
+        if (!reports[i]) return -1;
+    }
+    return 0;
+}
+
+static void side_free(jm_diff_side *side)
+{
+    PyMem_Free((void *)(uintptr_t)side->reports);
+    PyMem_Free((void *)(uintptr_t)side->names);
+}
+
+/* 0, or -1 with an exception. */
+static int diff_make(core_diff *self, const core_state *state, const jm_diff_options *options)
+{
+    jm_diff_side a = {0}, b = {0};
+    int made = -1;
+    if (side_fill(&a, state, self->a) == 0 && side_fill(&b, state, self->b) == 0) {
+        jm_error err = {.status = JM_OK};
+        jm_status status;
+        Py_BEGIN_ALLOW_THREADS status = jm_diff_create_many(&self->diff, &a, &b, options, &err);
+        Py_END_ALLOW_THREADS if (status == JM_OK) made = 0;
+        else core_raise(state, &err);
+    }
+    side_free(&a);
+    side_free(&b);
+    return made;
+}
 
 static PyObject *diff_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"a", "b", "per", "name_a", "name_b", NULL};
-    const core_state *state = PyType_GetModuleState(type);
+    static const char *const names[] = {"a", "b", "per", "name_a", "name_b", "expand", NULL};
     PyObject *a, *b;
-    int per = JM_PER_FITTING;
+    int per = JM_PER_FITTING, expand = 0;
     jm_diff_options options = {.size = sizeof options};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|izz:Diff", (char **)(uintptr_t)names, &a, &b, &per,
-                                     &options.name_a, &options.name_b))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|izzp:Diff", (char **)(uintptr_t)names, &PyTuple_Type,
+                                     &a, &PyTuple_Type, &b, &per, &options.name_a, &options.name_b, &expand))
         return NULL;
-    const jm_report *report_a = core_report_of(state, a), *report_b = core_report_of(state, b);
-    if (!report_a || !report_b) return NULL;
     options.per = (jm_per)per;
+    options.expand = expand != 0;
     core_diff *self = (core_diff *)PyType_GenericAlloc(type, 0);
     if (!self) return NULL;
     Py_INCREF(a);
     Py_INCREF(b);
     self->a = a;
     self->b = b;
-    jm_error err = {.status = JM_OK};
-    jm_status status;
-    Py_BEGIN_ALLOW_THREADS status = jm_diff_create(&self->diff, report_a, report_b, &options, &err);
-    Py_END_ALLOW_THREADS if (status == JM_OK) return (PyObject *)self;
-    self->diff = NULL;
+    if (diff_make(self, PyType_GetModuleState(type), &options) == 0) return (PyObject *)self;
     Py_DECREF(self);
-    return core_raise(state, &err);
+    return NULL;
 }
 
 static void diff_free(PyObject *object)
@@ -62,6 +99,10 @@ static PyObject *row_dict(const jm_diff_row *row)
         {"change_low", core_number(row->change_low)},
         {"change_high", core_number(row->change_high)},
         {"verdict", core_text(jm_change_text(row->verdict))},
+        {"a_runs", PyLong_FromSize_t(row->a_runs)},
+        {"b_runs", PyLong_FromSize_t(row->b_runs)},
+        {"a_deviation_j", core_number(row->a_deviation_j)},
+        {"b_deviation_j", core_number(row->b_deviation_j)},
     };
     return core_dict_take(items, sizeof items / sizeof *items);
 }
@@ -156,7 +197,8 @@ static PyGetSetDef diff_getset[] = {
 };
 
 static PyType_Slot diff_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Diff(a, b, per=0, name_a=None, name_b=None): two reports side by side."},
+    {Py_tp_doc, (void *)(uintptr_t) "Diff(a, b, per=0, name_a=None, name_b=None, expand=False): two sides, "
+                                    "each a tuple of (Report, name or None)."},
     {Py_tp_new, (void *)(uintptr_t)diff_new},
     {Py_tp_dealloc, (void *)(uintptr_t)diff_free},
     {Py_tp_methods, diff_methods},

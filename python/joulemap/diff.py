@@ -1,10 +1,10 @@
-"""Two runs side by side: what got dearer, what got cheaper, and what nobody can tell."""
+"""Two runs side by side, or several of each side: what got dearer, what got cheaper, and what nobody can tell."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     Run: TypeAlias = str | os.PathLike[str] | Recording | Session | Report
+    Runs: TypeAlias = Run | Sequence[Run]
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A row of two runs, or their totals. Energies are joules a unit (`Diff.per`); None: not known, or not there.
+    """A row of the two sides, or their totals. Energies are joules a unit (`Diff.per`); None: not known, or not there.
+
+    Of several runs a side they are the mean of those that have the row.
 
     Attributes
     ----------
@@ -36,6 +39,10 @@ class DiffRow:
         b_j / a_j - 1 (-0.1: 10 % less) and its 95 % interval.
     verdict : str
         "less", "more", "no difference seen", "only in A", "only in B" or "not known".
+    a_runs, b_runs : int
+        How many runs of each side have the row.
+    a_deviation_j, b_deviation_j : float or None
+        Standard deviation (n - 1) of one run of the side; None of fewer than two.
     """
 
     name: str
@@ -52,6 +59,10 @@ class DiffRow:
     change_low: float | None
     change_high: float | None
     verdict: str
+    a_runs: int
+    b_runs: int
+    a_deviation_j: float | None
+    b_deviation_j: float | None
 
 
 class Diff:
@@ -72,7 +83,7 @@ class Diff:
 
     @property
     def per(self) -> str:
-        """What energies are divided by: "run", "step" or "sample"."""
+        """What energies are divided by: "run", "step", "sample" or "token"."""
         return self._core.per
 
     @property
@@ -149,17 +160,39 @@ def _report_of(what: str, run: Any, wishes: dict[str, Any]) -> tuple[Report, str
     return recording.report(**wishes), recording.name
 
 
-def diff(a: Run, b: Run, *, per: str | None = None, names: tuple[str, str] | None = None, **wishes: Any) -> Diff:
-    """Compare two runs: rows matched by path and kind, each change with its interval.
+def _side_of(what: str, runs: Any, wishes: dict[str, Any]) -> tuple[tuple[_core.Report, str | None], ...]:
+    """Return the reports of a side with their names."""
+    if isinstance(runs, (list, tuple)):
+        if not runs:
+            raise ValueError(f"{what} has no runs: give one, or a list of them")
+        found = [_report_of(f"{what}[{i}]", run, wishes) for i, run in enumerate(runs)]
+    else:
+        found = [_report_of(what, runs, wishes)]
+    return tuple((report._core(None), name) for report, name in found)
+
+
+def diff(
+    a: Runs,
+    b: Runs,
+    *,
+    per: str | None = None,
+    names: tuple[str, str] | None = None,
+    expand: bool = False,
+    **wishes: Any,
+) -> Diff:
+    """Compare two runs, or several of each side: rows matched by path and kind, each change with its interval.
 
     Parameters
     ----------
-    a, b : path, Recording, Session or Report
-        The run before and the run after.
+    a, b : path, Recording, Session or Report, or a list of them
+        The run before and the run after. Of several, each figure is their mean, and its interval holds the spread
+        from run to run.
     per : str, optional
-        What energies are divided by: "run", "step" or "sample"; without it "step" if both tell their steps.
+        What energies are divided by: "run", "step", "sample" or "token"; without it "step" if all tell their steps.
     names : tuple of str, optional
-        Of the two, in the table; without it the names of the files, else A and B.
+        Of the two sides, in the table; without it what the names of their files have in common, else A and B.
+    expand : bool, optional
+        Equal layers one by one in the table; else those that changed alike share a row.
     **wishes
         As of `Session.report`: `by`, `phase`, `gpu`, ...
 
@@ -183,16 +216,14 @@ def diff(a: Run, b: Run, *, per: str | None = None, names: tuple[str, str] | Non
     """
     if per is not None and per not in _core.PER:
         raise ValueError(f"per={per!r} is not known: use one of {', '.join(_core.PER)}")
-    report_a, name_a = _report_of("a", a, wishes)
-    report_b, name_b = _report_of("b", b, wishes)
-    if names is not None:
-        name_a, name_b = (_arguments.text("names", name) for name in names)
+    name_a, name_b = (None, None) if names is None else (_arguments.text("names", name) for name in names)
     return Diff(
         _core.Diff(
-            report_a._core(None),
-            report_b._core(None),
+            _side_of("a", a, wishes),
+            _side_of("b", b, wishes),
             per=0 if per is None else _core.PER[per],
             name_a=name_a,
             name_b=name_b,
+            expand=bool(expand),
         )
     )

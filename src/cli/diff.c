@@ -25,7 +25,6 @@ typedef struct wishes {
     jm_diff_options options;
     long long limit;
     double fail_over; /* NAN: not asked for */
-    char sides[2][NAME];
 } wishes;
 
 static const char per_choices[] =
@@ -100,21 +99,6 @@ static void name_runs(const cli_args *args, runs *all)
         cli_view_path_name(all->names[i], sizeof all->names[i], cli_operand(args, i));
 }
 
-/* "base" of "base-1", "base-2" and "base-3"; nothing, if they have nothing in common. */
-static void name_side(char out[NAME], const runs *all, int first, int count)
-{
-    size_t length = strlen(all->names[first]);
-    for (int i = first + 1; i < first + count; i++) {
-        size_t same = 0;
-        while (same < length && all->names[i][same] == all->names[first][same])
-            same++;
-        length = same;
-    }
-    while (count > 1 && length > 0 && strchr("0123456789-_./ ", all->names[first][length - 1]) != NULL)
-        length--;
-    snprintf(out, NAME, "%.*s", (int)length, all->names[first]);
-}
-
 static int read_wishes(const cli_args *args, wishes *w)
 {
     *w = (wishes){.options = {.size = sizeof w->options,
@@ -128,15 +112,6 @@ static int read_wishes(const cli_args *args, wishes *w)
     if (cli_has(args, "--html") && args->operand_count > 2)
         return cli_usage_error(args, "\"--html\" shows two recordings, not %d", args->operand_count);
     return CLI_GO_ON;
-}
-
-static void name_sides(wishes *w, const runs *all)
-{
-    name_side(w->sides[0], all, 0, all->of_a);
-    name_side(w->sides[1], all, all->of_a, all->count - all->of_a);
-    bool alike = strcmp(w->sides[0], w->sides[1]) == 0; /* "A" and "B" say more */
-    w->options.name_a = alike ? NULL : w->sides[0];
-    w->options.name_b = alike ? NULL : w->sides[1];
 }
 
 static int make_report(const cli_args *args, int operand, runs *all)
@@ -211,7 +186,7 @@ static jm_status make_diff(jm_diff **diff, const wishes *w, const runs *all, jm_
         *err = (jm_error){.status = JM_NO_MEMORY, .text = "out of memory"};
         return JM_NO_MEMORY;
     }
-    for (int i = 0; all->count > 2 && i < all->count; i++)
+    for (int i = 0; i < all->count; i++)
         names[i] = all->names[i];
     const jm_report *const *reports = (const jm_report *const *)all->reports;
     const jm_diff_side a = {reports, names, (size_t)all->of_a},
@@ -233,11 +208,10 @@ static int compare(const cli_args *args, const wishes *w, const runs *all)
     return code;
 }
 
-static int compare_all(const cli_args *args, wishes *w, runs *all)
+static int compare_all(const cli_args *args, const wishes *w, runs *all)
 {
     int code = CLI_GO_ON;
     name_runs(args, all);
-    name_sides(w, all);
     for (int i = 0; code == CLI_GO_ON && i < all->count; i++)
         code = make_report(args, i, all);
     if (code == CLI_GO_ON) code = compare(args, w, all);

@@ -195,6 +195,40 @@ static bool keep_runs(jm_diff *diff, int side, const jm_diff_side *wanted, const
     return true;
 }
 
+/* "base" of "base-1", "base-2" and "base-3"; NULL if they have no names, or nothing in common. */
+static char *common_name(const jm_diff_side *side)
+{
+    if (side->names == NULL || side->names[0] == NULL) return NULL;
+    const char *first = side->names[0];
+    size_t length = strlen(first);
+    for (size_t i = 1; i < side->count; i++) {
+        size_t same = 0;
+        while (side->names[i] != NULL && same < length && side->names[i][same] == first[same])
+            same++;
+        length = same;
+    }
+    while (side->count > 1 && length > 0 && strchr("0123456789-_./ ", first[length - 1]) != NULL)
+        length--;
+    return strndup(first, length);
+}
+
+/* As wanted, else by the names of the runs; "A" and "B" say more than two that are alike. */
+static bool keep_side_names(jm_diff *diff, const jm_diff_side *const sides[2], const jm_diff_options *options)
+{
+    char *common[2] = {common_name(sides[0]), common_name(sides[1])};
+    bool alike = common[0] != NULL && common[1] != NULL && strcmp(common[0], common[1]) == 0;
+    const char *wanted[2] = {options->name_a, options->name_b};
+    bool fine = true;
+    for (int s = 0; s < 2; s++) {
+        const char *usual = s == 0 ? "A" : "B";
+        if (wanted[s] == NULL && !alike) wanted[s] = common[s];
+        fine = fine && keep_name(&diff->names[s], wanted[s], usual);
+    }
+    free(common[0]);
+    free(common[1]);
+    return fine;
+}
+
 static jm_status build(jm_diff *diff, const jm_diff_side *a, const jm_diff_side *b,
                        const jm_diff_options *options, jm_error *err)
 {
@@ -202,9 +236,9 @@ static jm_status build(jm_diff *diff, const jm_diff_side *a, const jm_diff_side 
     diff->counts[1] = b->count;
     diff->runs = calloc(a->count + b->count, sizeof *diff->runs);
     const jm_report **reports = calloc(a->count + b->count, sizeof *reports);
-    bool fine = diff->runs != NULL && reports != NULL && keep_name(&diff->names[0], options->name_a, "A") &&
-                keep_name(&diff->names[1], options->name_b, "B") && keep_runs(diff, 0, a, reports) &&
-                keep_runs(diff, 1, b, reports);
+    const jm_diff_side *const sides[2] = {a, b};
+    bool fine = diff->runs != NULL && reports != NULL && keep_side_names(diff, sides, options) &&
+                keep_runs(diff, 0, a, reports) && keep_runs(diff, 1, b, reports);
     jm_status status = fine ? make(diff, reports, options, err) : jm__no_memory(err, "jm_diff_create");
     free(reports);
     return status;

@@ -97,6 +97,29 @@ def test_runs_are_paths_recordings_or_reports_with_names_of_their_own(runs: list
     assert [by_report.to_dict()[side]["name"] for side in "ab"] == ["before", "after"]
 
 
+def test_several_runs_of_a_side_are_compared_by_their_means(runs: list[Path], tmp_path: Path) -> None:
+    again = [tmp_path / "base-1.joulemap", tmp_path / "base-2.joulemap"]
+    for path, source in zip(again, runs, strict=True):
+        path.write_bytes(source.read_bytes())
+    changed = joulemap.diff(again, [runs[1]], per="step")
+    done = diff([*again, Path("--"), runs[1]], "--json", "--per", "step")  # options after "--" are recordings
+    assert done.returncode == 2
+    command = [str(native_folder() / "joulemap"), "diff", "--json", "--per", "step", *map(str, again), "--"]
+    printed = subprocess.run([*command, str(runs[1])], check=True, capture_output=True, text=True).stdout
+    assert changed.to_dict() == json.loads(printed)
+    told_a = changed.to_dict()["a"]
+    assert told_a["name"] == "base"
+    assert [run["name"] for run in told_a["runs"]] == ["base-1", "base-2"]
+    parts = [joulemap.diff(path, path, per="step").total.a_j for path in again]
+    assert changed.total.a_j == pytest.approx(sum(part or 0 for part in parts) / 2)
+    assert (changed.total.a_runs, changed.total.b_runs, changed.total.b_deviation_j) == (2, 1, None)
+    assert changed.total.a_deviation_j == pytest.approx(abs((parts[0] or 0) - (parts[1] or 0)) / 2**0.5)
+    with pytest.raises(ValueError, match="b has no runs"):
+        joulemap.diff(again, [])
+    with pytest.raises(TypeError, match=r"a\[1\] is a path, not 3"):
+        joulemap.diff([runs[0], 3], runs[1])  # type: ignore[list-item]
+
+
 def test_what_cannot_be_compared_is_said_in_words_of_python(runs: list[Path], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="per='day' is not known: use one of run, step, sample"):
         joulemap.diff(*runs, per="day")
