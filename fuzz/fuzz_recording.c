@@ -9,6 +9,7 @@
 
 #include "recording/dataset.h"
 #include <joulemap/report.h>
+#include <joulemap/timeline.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -168,6 +169,30 @@ static void export(jm_recording *recording, size_t which)
     fclose(nowhere);
 }
 
+/* What is told of each span and mark leads somewhere. */
+static void read_timeline(jm_recording *recording)
+{
+    jm_timeline *timeline;
+    jm_error err;
+    if (jm_timeline_create(&timeline, recording, &err) != JM_OK) {
+        FUZZ_PROMISE(err.text[0] != '\0');
+        return;
+    }
+    for (size_t i = 0; i < jm_timeline_span_count(timeline); i++) {
+        const jm_timeline_span *span = jm_timeline_span_get(timeline, i);
+        FUZZ_PROMISE(span->name != NULL && span->type != NULL && span->end_ns >= span->start_ns);
+        FUZZ_PROMISE(span->parent == SIZE_MAX || span->parent < i);
+    }
+    for (size_t i = 0; i < jm_timeline_series_count(timeline); i++) {
+        const jm_series *series = jm_timeline_series(timeline, i);
+        for (size_t r = 1; r < series->count; r++)
+            FUZZ_PROMISE(series->t_ns[r] >= series->t_ns[r - 1]);
+    }
+    for (size_t i = 0; i < jm_timeline_mark_count(timeline); i++)
+        FUZZ_PROMISE(jm_timeline_mark_get(timeline, i)->name != NULL);
+    jm_timeline_free(timeline);
+}
+
 static uint32_t number_at(const uint8_t *data)
 {
     return (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
@@ -223,6 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         report(recording, JM_BY_KERNEL);
         report(recording, JM_BY_PHASE);
         export(recording, size);
+        read_timeline(recording);
     } else {
         FUZZ_PROMISE(err.text[0] != '\0');
     }

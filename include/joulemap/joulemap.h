@@ -15,5 +15,6 @@
 #include <joulemap/run.h>
 #include <joulemap/span.h>
 #include <joulemap/status.h>
+#include <joulemap/timeline.h>
 
 #endif

@@ -15,6 +15,7 @@ from joulemap.model import Learnt, learn_model
 from joulemap.report import Group, Quality, Report, Row, Sum, Totals
 from joulemap.schedule import Action, schedule
 from joulemap.session import Recording, Scope, Session, current_session
+from joulemap.timeline import Mark, Series, Span, Timeline
 from joulemap.tree import Node
 
 __version__ = version()
@@ -28,6 +29,7 @@ __all__ = [
     "Finding",
     "Group",
     "Learnt",
+    "Mark",
     "NoDeviceError",
     "Node",
     "Quality",
@@ -35,8 +37,11 @@ __all__ = [
     "Report",
     "Row",
     "Scope",
+    "Series",
     "Session",
+    "Span",
     "Sum",
+    "Timeline",
     "Totals",
     "__version__",
     "boards",

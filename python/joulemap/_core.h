@@ -48,6 +48,9 @@ void core_object_free(PyObject *self);
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs);
 
+/* The fields of joulemap.Timeline as a dict; NULL with an exception. */
+PyObject *core_timeline(jm_recording *recording, const core_state *state);
+
 /* The report behind a Python object of ours; NULL with an exception if it is none. */
 const jm_report *core_report_of(const core_state *state, PyObject *object);
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from typing_extensions import Self
 
@@ -85,6 +85,14 @@ class Report:
     def sum_paths(self, pattern: str, /) -> tuple[float | None, float | None, float | None]: ...
     def sum(self, rows: Sequence[int], /) -> tuple[float | None, float | None, float | None]: ...
 
+class TimelineDict(TypedDict):
+    start_ns: int
+    end_ns: int
+    unix_offset_ns: int
+    series: list[dict[str, Any]]
+    spans: list[dict[str, Any]]
+    marks: list[dict[str, Any]]
+
 class Run:
     def __new__(
         cls,
@@ -110,6 +118,7 @@ class Run:
     def flush(self, timeout_ms: int, /) -> bool: ...
     def stop(self) -> None: ...
     def environment(self) -> list[str]: ...
+    def timeline(self) -> TimelineDict: ...
     def report(
         self,
         by: int,
@@ -124,6 +133,7 @@ class Run:
 
 class Recording:
     def __new__(cls, path: str | os.PathLike[str]) -> Self: ...
+    def timeline(self) -> TimelineDict: ...
     @property
     def damage(self) -> str | None: ...
     def meta(self, key: str, /) -> str | None: ...

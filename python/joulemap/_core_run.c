@@ -190,6 +190,13 @@ static PyObject *run_report(PyObject *object, PyObject *args, PyObject *kwargs)
     return recording ? core_report_create(object, recording, state_of(object), args, kwargs) : NULL;
 }
 
+static PyObject *run_timeline(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    jm_recording *recording = run_recording(object);
+    return recording ? core_timeline(recording, state_of(object)) : NULL;
+}
+
 static PyObject *run_attached(PyObject *object, void *unused)
 {
     (void)unused;
@@ -231,6 +238,7 @@ static PyMethodDef run_methods[] = {
     {"report", (PyCFunction)(void (*)(void))run_report, METH_VARARGS | METH_KEYWORDS,
      "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None, model=None) -> "
      "Report"},
+    {"timeline", run_timeline, METH_NOARGS, "timeline() -> dict: the fields of joulemap.Timeline."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -325,6 +333,12 @@ static PyObject *recording_energy(PyObject *object, PyObject *args)
     return energy_of(object, ((core_recording *)object)->recording, args);
 }
 
+static PyObject *recording_timeline(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return core_timeline(((core_recording *)object)->recording, state_of(object));
+}
+
 static PyMethodDef recording_methods[] = {
     {"energy", recording_energy, METH_VARARGS,
      "energy(from_ns, to_ns, board_id=0) -> tuple: joules of that time, and their 95 % interval."},
@@ -334,6 +348,7 @@ static PyMethodDef recording_methods[] = {
     {"report", (PyCFunction)(void (*)(void))recording_report, METH_VARARGS | METH_KEYWORDS,
      "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None, model=None) -> "
      "Report"},
+    {"timeline", recording_timeline, METH_NOARGS, "timeline() -> dict: the fields of joulemap.Timeline."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from joulemap import _arguments, _core
 from joulemap.report import Report, Sum, by_number
+from joulemap.timeline import Timeline
 
 if TYPE_CHECKING:
     import torch
@@ -52,6 +53,20 @@ class Reporting:
         source = self._report_source(end)
         with self._lock:
             return Sum(*source.energy(begin, end, 0 if asked is None else source.board_id(*asked)))
+
+    def timeline(self) -> Timeline:
+        """Return what was recorded, row by row: readings, spans and marks. Of a run that goes on: up to now.
+
+        All of it is read into memory, kernels and hardware counters aside.
+
+        Raises
+        ------
+        Error
+            If the recording cannot be read.
+        """
+        source = self._report_source(0)
+        with self._lock:
+            return Timeline(source.timeline())
 
     def report(
         self,

@@ -1,0 +1,76 @@
+/* What a recording holds, as it was recorded and in order of time: readings of each sensor, spans, marks.
+ * What it means (whose joules) is a report's (joulemap/report.h). */
+#ifndef JOULEMAP_TIMELINE_H
+#define JOULEMAP_TIMELINE_H
+
+#include <joulemap/recording.h>
+#include <joulemap/span.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct jm_timeline jm_timeline;
+
+/* The readings of one sensor, with their own stamps (CLOCK_MONOTONIC): a sensor tells of a power that was
+ * there `lag_ns` before, and of BOX and COUNTER sensors of the time before that (docs/sensors.md). */
+typedef struct jm_series {
+    const jm_board *board;
+    const jm_sensor *sensor; /* its `missing` says why there are no readings */
+    size_t count;
+    const int64_t *t_ns;  /* [count], never falling */
+    const double *values; /* [count], in jm_quantity_unit(sensor->quantity) */
+} jm_series;
+
+/* A phase, step, call of a layer, range. */
+typedef struct jm_timeline_span {
+    jm_span_kind kind;
+    const char *name;
+    const char *type; /* "Linear(768, 3072)"; "" if it has none */
+    int64_t pid;
+    int64_t rank; /* of a parallel program; -1: none */
+    int64_t thread_id;
+    int64_t start_ns;
+    int64_t end_ns;           /* of one that never ended, where its process or the recording ends */
+    size_t parent;            /* the span around it; SIZE_MAX: none */
+    uint32_t samples, tokens; /* 0: not told */
+    bool ended;
+} jm_timeline_span;
+
+typedef struct jm_timeline_mark {
+    const char *name;
+    const char *meta; /* a JSON object, or NULL */
+    int64_t pid;
+    int64_t rank; /* -1: none */
+    int64_t thread_id;
+    int64_t t_ns;
+} jm_timeline_mark;
+
+/* Read all of it into memory, kernels and hardware counters aside. It keeps nothing of the recording. A
+ * damaged file gives what it still has (jm_recording_damage). */
+JM_API jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_error *err);
+JM_API void jm_timeline_free(jm_timeline *timeline);
+
+JM_API int64_t jm_timeline_start_ns(const jm_timeline *timeline);
+JM_API int64_t jm_timeline_end_ns(const jm_timeline *timeline); /* of a run that goes on: complete up to it */
+
+/* What CLOCK_REALTIME was ahead of CLOCK_MONOTONIC at the start, nanoseconds; 0 where the recording does not
+ * say (an import). */
+JM_API int64_t jm_timeline_unix_offset_ns(const jm_timeline *timeline);
+
+/* One a sensor, boards in order; out of range: NULL. */
+JM_API size_t jm_timeline_series_count(const jm_timeline *timeline);
+JM_API const jm_series *jm_timeline_series(const jm_timeline *timeline, size_t series);
+
+/* By start. */
+JM_API size_t jm_timeline_span_count(const jm_timeline *timeline);
+JM_API const jm_timeline_span *jm_timeline_span_get(const jm_timeline *timeline, size_t span);
+
+/* By time. */
+JM_API size_t jm_timeline_mark_count(const jm_timeline *timeline);
+JM_API const jm_timeline_mark *jm_timeline_mark_get(const jm_timeline *timeline, size_t mark);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

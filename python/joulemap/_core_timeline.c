@@ -1,0 +1,111 @@
+/* Timeline: what a recording holds, as Python objects; readings as bytes that `array` takes. */
+#include "_core.h"
+
+static PyObject *index_or_none(int32_t index)
+{
+    if (index < 0) Py_RETURN_NONE;
+    return PyLong_FromLong(index);
+}
+
+static PyObject *series_dict(const jm_series *series)
+{
+    const core_item items[] = {
+        {"name", core_text(series->sensor->name)},
+        {"quantity", core_text(jm_quantity_text(series->sensor->quantity))},
+        {"unit", core_text(jm_quantity_unit(series->sensor->quantity))},
+        {"backend", core_text(series->board->backend)},
+        {"gpu", index_or_none(series->board->index)},
+        {"cuda", index_or_none(series->board->cuda_index)},
+        {"uuid", core_text(series->board->uuid)},
+        {"board", core_text(series->board->name)},
+        {"missing", core_text(series->sensor->missing)},
+        {"lag_s", PyFloat_FromDouble(1e-9 * (double)series->sensor->lag_ns)},
+        {"window_s", PyFloat_FromDouble(1e-9 * (double)series->sensor->window_ns)},
+        {"t_ns", PyBytes_FromStringAndSize((const char *)series->t_ns,
+                                           (Py_ssize_t)(series->count * sizeof *series->t_ns))},
+        {"values", PyBytes_FromStringAndSize((const char *)series->values,
+                                             (Py_ssize_t)(series->count * sizeof *series->values))},
+    };
+    return core_dict_take(items, sizeof items / sizeof *items);
+}
+
+static PyObject *parent_or_none(size_t parent)
+{
+    if (parent == SIZE_MAX) Py_RETURN_NONE;
+    return PyLong_FromSize_t(parent);
+}
+
+static PyObject *span_dict(const jm_timeline_span *span)
+{
+    const core_item items[] = {
+        {"kind", core_text(jm_span_kind_text(span->kind))},
+        {"name", core_text(span->name)},
+        {"type", core_text(span->type)},
+        {"start_ns", PyLong_FromLongLong(span->start_ns)},
+        {"end_ns", PyLong_FromLongLong(span->end_ns)},
+        {"ended", PyBool_FromLong(span->ended)},
+        {"parent", parent_or_none(span->parent)},
+        {"samples", PyLong_FromUnsignedLong(span->samples)},
+        {"tokens", PyLong_FromUnsignedLong(span->tokens)},
+        {"pid", PyLong_FromLongLong(span->pid)},
+        {"rank", index_or_none((int32_t)span->rank)},
+        {"thread_id", PyLong_FromLongLong(span->thread_id)},
+    };
+    return core_dict_take(items, sizeof items / sizeof *items);
+}
+
+static PyObject *mark_dict(const jm_timeline_mark *mark)
+{
+    const core_item items[] = {
+        {"name", core_text(mark->name)},
+        {"t_ns", PyLong_FromLongLong(mark->t_ns)},
+        {"meta", core_text(mark->meta)},
+        {"pid", PyLong_FromLongLong(mark->pid)},
+        {"rank", index_or_none((int32_t)mark->rank)},
+        {"thread_id", PyLong_FromLongLong(mark->thread_id)},
+    };
+    return core_dict_take(items, sizeof items / sizeof *items);
+}
+
+static PyObject *all_series(const jm_timeline *timeline)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < jm_timeline_series_count(timeline); i++)
+        if (core_append(list, series_dict(jm_timeline_series(timeline, i))) < 0) Py_CLEAR(list);
+    return list;
+}
+
+static PyObject *all_spans(const jm_timeline *timeline)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < jm_timeline_span_count(timeline); i++)
+        if (core_append(list, span_dict(jm_timeline_span_get(timeline, i))) < 0) Py_CLEAR(list);
+    return list;
+}
+
+static PyObject *all_marks(const jm_timeline *timeline)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < jm_timeline_mark_count(timeline); i++)
+        if (core_append(list, mark_dict(jm_timeline_mark_get(timeline, i))) < 0) Py_CLEAR(list);
+    return list;
+}
+
+PyObject *core_timeline(jm_recording *recording, const core_state *state)
+{
+    jm_error err = {.status = JM_OK};
+    jm_timeline *timeline = NULL;
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_timeline_create(&timeline, recording, &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state, &err);
+    const core_item items[] = {
+        {"start_ns", PyLong_FromLongLong(jm_timeline_start_ns(timeline))},
+        {"end_ns", PyLong_FromLongLong(jm_timeline_end_ns(timeline))},
+        {"unix_offset_ns", PyLong_FromLongLong(jm_timeline_unix_offset_ns(timeline))},
+        {"series", all_series(timeline)},
+        {"spans", all_spans(timeline)},
+        {"marks", all_marks(timeline)},
+    };
+    jm_timeline_free(timeline);
+    return core_dict_take(items, sizeof items / sizeof *items);
+}

@@ -1,0 +1,191 @@
+/* What was recorded, for who wants it row by row. */
+#include "attribute/work/span_index.h"
+#include "base/status.h"
+
+#include <joulemap/timeline.h>
+#include <stdlib.h>
+
+struct jm_timeline {
+    jm__dataset *dataset;
+    int64_t unix_offset_ns;
+    jm_series *series; /* [dataset->sensor_count] */
+    int64_t *stamps;   /* [dataset->reading_count], one sensor after another; both */
+    double *values;
+    jm_timeline_span *spans; /* [dataset->span_count] */
+    jm_timeline_mark *marks; /* [dataset->mark_count] */
+};
+
+/* Sensors are numbered from 1 without holes, and each reading has one (recording/dataset_rows.c). */
+static bool sort_readings(jm_timeline *t)
+{
+    const jm__dataset *d = t->dataset;
+    size_t *next = calloc(d->sensor_count + 2, sizeof *next);
+    t->series = calloc(d->sensor_count + 1, sizeof *t->series);
+    t->stamps = calloc(d->reading_count + 1, sizeof *t->stamps);
+    t->values = calloc(d->reading_count + 1, sizeof *t->values);
+    bool fine = next != NULL && t->series != NULL && t->stamps != NULL && t->values != NULL;
+    for (size_t i = 0; fine && i < d->reading_count; i++)
+        next[d->readings[i].sensor_id + 1]++;
+    for (size_t s = 0; fine && s < d->sensor_count; s++) {
+        size_t first = next[s + 1];
+        next[s + 2] += first;
+        t->series[s] = (jm_series){.board = &d->boards[d->sensors[s].board_id - 1],
+                                   .sensor = &d->sensors[s],
+                                   .count = next[s + 2] - first,
+                                   .t_ns = t->stamps + first,
+                                   .values = t->values + first};
+    }
+    for (size_t i = 0; fine && i < d->reading_count; i++) {
+        size_t at = next[d->readings[i].sensor_id]++;
+        t->stamps[at] = d->readings[i].t_ns;
+        t->values[at] = d->readings[i].value;
+    }
+    free(next);
+    return fine;
+}
+
+static int64_t pid_of(const jm__process *process)
+{
+    return process != NULL ? process->pid : 0;
+}
+
+static int64_t rank_of(const jm__process *process)
+{
+    return process != NULL ? process->rank : -1;
+}
+
+static jm_timeline_span span_of(const jm__span_index *index, size_t s)
+{
+    const jm__dataset *d = index->dataset;
+    const jm__span *span = &d->spans[s];
+    const jm__process *process = jm__dataset_process(d, span->process_id);
+    return (jm_timeline_span){.kind = span->kind,
+                              .name = jm__dataset_text(d, span->name_id),
+                              .type = jm__dataset_text(d, span->type_id),
+                              .pid = pid_of(process),
+                              .rank = rank_of(process),
+                              .thread_id = span->thread_id,
+                              .start_ns = span->start_ns,
+                              .end_ns = jm__span_end_ns(d, span),
+                              .parent = jm__span_parent(index, s),
+                              .samples = span->samples,
+                              .tokens = span->tokens,
+                              .ended = span->end_ns != -1};
+}
+
+static jm_status tell_spans(jm_timeline *t, jm_error *err)
+{
+    jm__span_index index;
+    t->spans = calloc(t->dataset->span_count + 1, sizeof *t->spans);
+    if (t->spans == NULL) return jm__no_memory(err, "jm_timeline_create");
+    JM_TRY(jm__span_index_init(&index, t->dataset, err));
+    for (size_t s = 0; s < t->dataset->span_count; s++)
+        t->spans[s] = span_of(&index, s);
+    jm__span_index_free(&index);
+    return JM_OK;
+}
+
+static bool tell_marks(jm_timeline *t)
+{
+    const jm__dataset *d = t->dataset;
+    t->marks = calloc(d->mark_count + 1, sizeof *t->marks);
+    for (size_t m = 0; t->marks != NULL && m < d->mark_count; m++) {
+        const jm__mark *mark = &d->marks[m];
+        const jm__process *process = jm__dataset_process(d, mark->process_id);
+        t->marks[m] = (jm_timeline_mark){.name = jm__dataset_text(d, mark->name_id),
+                                         .meta = mark->meta,
+                                         .pid = pid_of(process),
+                                         .rank = rank_of(process),
+                                         .thread_id = mark->thread_id,
+                                         .t_ns = mark->t_ns};
+    }
+    return t->marks != NULL;
+}
+
+/* Both clocks were noted at the start. */
+static int64_t unix_offset(const jm_recording *recording)
+{
+    const char *unix_ns = jm_recording_meta(recording, "start_unix_ns");
+    const char *start_ns = jm_recording_meta(recording, "start_ns");
+    if (unix_ns == NULL || start_ns == NULL) return 0;
+    int64_t offset, wall = strtoll(unix_ns, NULL, 10), monotonic = strtoll(start_ns, NULL, 10);
+    return __builtin_sub_overflow(wall, monotonic, &offset) ? 0 : offset;
+}
+
+static jm_status fill(jm_timeline *t, jm_recording *recording, jm_error *err)
+{
+    JM_TRY(jm__dataset_load(&t->dataset, recording, err));
+    t->unix_offset_ns = unix_offset(recording);
+    if (!sort_readings(t) || !tell_marks(t)) return jm__no_memory(err, "jm_timeline_create");
+    return tell_spans(t, err);
+}
+
+jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_error *err)
+{
+    *out = NULL;
+    jm_timeline *t = calloc(1, sizeof *t);
+    if (t == NULL) return jm__no_memory(err, "jm_timeline_create");
+    jm_status status = fill(t, recording, err);
+    if (status == JM_OK)
+        *out = t;
+    else
+        jm_timeline_free(t);
+    return status;
+}
+
+void jm_timeline_free(jm_timeline *timeline)
+{
+    if (timeline == NULL) return;
+    free(timeline->series);
+    free(timeline->stamps);
+    free(timeline->values);
+    free(timeline->spans);
+    free(timeline->marks);
+    jm__dataset_free(timeline->dataset);
+    free(timeline);
+}
+
+int64_t jm_timeline_start_ns(const jm_timeline *timeline)
+{
+    return timeline->dataset->start_ns;
+}
+
+int64_t jm_timeline_end_ns(const jm_timeline *timeline)
+{
+    return timeline->dataset->end_ns;
+}
+
+int64_t jm_timeline_unix_offset_ns(const jm_timeline *timeline)
+{
+    return timeline->unix_offset_ns;
+}
+
+size_t jm_timeline_series_count(const jm_timeline *timeline)
+{
+    return timeline->dataset->sensor_count;
+}
+
+const jm_series *jm_timeline_series(const jm_timeline *timeline, size_t series)
+{
+    return series < timeline->dataset->sensor_count ? &timeline->series[series] : NULL;
+}
+
+size_t jm_timeline_span_count(const jm_timeline *timeline)
+{
+    return timeline->dataset->span_count;
+}
+
+const jm_timeline_span *jm_timeline_span_get(const jm_timeline *timeline, size_t span)
+{
+    return span < timeline->dataset->span_count ? &timeline->spans[span] : NULL;
+}
+
+size_t jm_timeline_mark_count(const jm_timeline *timeline)
+{
+    return timeline->dataset->mark_count;
+}
+
+const jm_timeline_mark *jm_timeline_mark_get(const jm_timeline *timeline, size_t mark)
+{
+    return mark < timeline->dataset->mark_count ? &timeline->marks[mark] : NULL;
+}
