@@ -821,10 +821,14 @@ static void test_a_run_that_attaches_after_one_at_times_records_everything(void 
     jm_recording *recording;
     jm_run *run = start(path);
     assert_int_equal(run_attached(run, "again"), 0);
+    jm__sleep_ns(600 *
+                 JM_NS_PER_MS); /* the recorder looks for the dead every 250 ms, and writes twice a second */
+    do_span("later");
     jm__dataset *data = stop_and_load(run, &recording);
     char *timeline = tell_timeline(data);
     assert_string_equal(timeline, "[joulemap: traced from here] at times [joulemap: not traced from here] "
-                                  "[joulemap: traced from here] all more [joulemap: not traced from here] ");
+                                  "[joulemap: traced from here] all more [joulemap: not traced from here] "
+                                  "[joulemap: ended] later ");
     free(timeline);
     jm__dataset_free(data);
     jm_recording_close(recording);
