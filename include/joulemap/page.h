@@ -24,7 +24,8 @@ typedef struct jm_page_run {
 JM_API bool jm_page_wants_spans(const jm_report *report);
 
 /* Write the page, at most 5 MB however long the run was: kernels by class, power in bins, the rows that took
- * most. NOT_SUPPORTED: this joulemap was built without the page. An error of the stream is an error here. */
+ * most. It is made before the first byte of it is written. NOT_SUPPORTED: this joulemap was built without the
+ * page. An error of the stream is an error here. */
 JM_API jm_status jm_page_write(const jm_page_run *run, FILE *out, jm_error *err);
 
 /* The page of two runs beside each other; `a` and `b` are those that the diff is of. */

@@ -1,7 +1,6 @@
 /* Report: rows, totals and notes of a jm_report as Python objects. */
 #include "_core.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,38 +321,28 @@ static const jm_report *other_report(PyObject *self, PyObject *object, bool *fai
     return NULL;
 }
 
-static jm_status write_page(const char *path, const jm_page_run *run, jm_error *err)
-{
-    FILE *out = fopen(path, "we");
-    if (out == NULL) {
-        int code = errno;
-        *err = (jm_error){.status = jm_status_of_errno(code), .code = code, .call = "fopen"};
-        snprintf(err->text, sizeof err->text, "cannot write %s: %s", path, strerror(code));
-        return err->status;
-    }
-    jm_status status = jm_page_write(run, out, err);
-    fclose(out); /* written out by then */
-    if (status != JM_OK) remove(path);
-    return status;
-}
-
 static PyObject *report_html(PyObject *object, PyObject *args)
 {
     core_report *self = (core_report *)object;
-    PyObject *where, *kernels, *spans, *bytes = NULL;
-    const char *name = NULL, *path = NULL;
+    PyObject *kernels, *spans;
+    const char *name = NULL;
+    char *text = NULL;
+    size_t length = 0;
     bool failed = false;
-    if (!PyArg_ParseTuple(args, "OzOO:html", &where, &name, &kernels, &spans)) return NULL;
+    if (!PyArg_ParseTuple(args, "zOO:html", &name, &kernels, &spans)) return NULL;
     jm_page_run run = {
         .size = sizeof run, .name = name, .recording = self->recording, .report = self->report};
     run.kernels = other_report(object, kernels, &failed);
     run.spans = other_report(object, spans, &failed);
-    if (failed || !core_path(where, &bytes, &path)) return NULL;
+    if (failed) return NULL;
     jm_error err = {.status = JM_OK};
-    jm_status status = write_page(path, &run, &err);
-    Py_XDECREF(bytes);
-    if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
-    Py_RETURN_NONE;
+    FILE *out = open_memstream(&text, &length);
+    if (out == NULL) return PyErr_NoMemory();
+    jm_status status = jm_page_write(&run, out, &err); /* flushes: an error is one here */
+    fclose(out);
+    if (status == JM_OK && text != NULL) return core_view_take(object, status, text, &err);
+    free(text);
+    return status == JM_OK ? PyErr_NoMemory() : core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
 }
 
 static PyObject *report_wants_spans(PyObject *object, PyObject *unused)
@@ -427,7 +416,7 @@ static PyMethodDef report_methods[] = {
     {"notes", report_notes, METH_NOARGS, "notes() -> list[str]: what a reader must know."},
     {"text", report_text, METH_VARARGS, "text(width=0, limit=0) -> str: a table; 0 does not cut."},
     {"json", report_json, METH_NOARGS, "json() -> str"},
-    {"html", report_html, METH_VARARGS, "html(path, name, kernels, spans): write the page of the report."},
+    {"html", report_html, METH_VARARGS, "html(name, kernels, spans) -> str: the page of the report."},
     {"wants_spans", report_wants_spans, METH_NOARGS,
      "wants_spans() -> bool: a page says more with one by span."},
     {"fragment", report_fragment, METH_VARARGS, "fragment(limit) -> str: a few lines of HTML."},

@@ -30,6 +30,7 @@ class Reporting:
         """Return the joules of a stretch of time with their 95 % interval, without a report.
 
         They are a report's total of that time, from the readings around it alone: in a run of days it takes no longer.
+        Time before the first reading and after the last has no part in it; None if all of it lies there.
 
         Parameters
         ----------

@@ -300,6 +300,8 @@ class Report:
     def to_html(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
         """Write the page of the report: one HTML file that a browser opens without a network.
 
+        If that fails, a page that was there before stays as it was.
+
         Parameters
         ----------
         path : path
@@ -315,7 +317,14 @@ class Report:
         core = self._core(None)
         kernels = None if self._by == "kernel" else self._core("kernel")
         spans = self._core("span") if core.wants_spans() else None
-        core.html(os.fspath(path), name, kernels, spans)
+        page = core.html(name, kernels, spans)
+        from joulemap import _whole_file  # `tempfile` takes as long to import as all of joulemap
+
+        file = _arguments.path("path", path)
+        try:
+            _whole_file.write(file, page)
+        except OSError as error:
+            raise _core.Error(f"cannot write {file}: {error.strerror}") from error
 
     def _repr_html_(self) -> str:
         return self._core(None).fragment(_ROWS_IN_A_NOTEBOOK)
@@ -333,9 +342,9 @@ class Report:
         text = self._core(by).csv()
         if path is None:
             return text
-        from pathlib import Path  # takes as long to import as all of joulemap
+        from joulemap import _whole_file  # `tempfile` takes as long to import as all of joulemap
 
-        Path(_arguments.path("path", path)).write_text(text, encoding="utf-8", newline="")
+        _whole_file.write(_arguments.path("path", path), text)
         return None
 
     def dataframe(self, by: str | None = None) -> pd.DataFrame:

@@ -152,9 +152,9 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     }
     part->work->wanted = jm__board_is_fitted(part->board);
     part->work->report = &part->windows;
-    if (!jm__windows_add_all(&part->steady, &part->windows))
+    if (!jm__windows_add_all(&part->steady, &part->windows) ||
+        !jm__windows_intersect(&part->steady, &a->steps.steady))
         return jm__no_memory(err, "jm__attribution_begin");
-    jm__windows_clip(&part->steady, a->steps.steady.from_ns, a->steps.steady.to_ns);
     part->work->steady = &part->steady;
     part->work->learn = &part->learn;
     part->work->from_ns = range.from_ns;
@@ -364,5 +364,6 @@ void jm__attribution_free(jm__attribution *a)
     jm__vec_free(&a->windows);
     jm__vec_free(&a->untraced);
     jm__vec_free(&a->learn);
+    jm__steps_free(&a->steps);
     *a = (jm__attribution){0};
 }

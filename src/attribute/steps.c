@@ -34,31 +34,77 @@ static int by_process_and_start(const void *left, const void *right)
     return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* When every process was warm. `lengths`: room for as many as there are steps. */
-static int64_t warm_from_ns(const step_list *steps, const jm__dataset *d, double *lengths)
+/* The steps of one process. */
+typedef struct stepper {
+    size_t first, end; /* of the list */
+    int64_t from_ns, to_ns;
+    int64_t warm_ns; /* its first step after its warm-up */
+} stepper;
+
+typedef JM_VEC(stepper) steppers;
+
+static int by_from(const void *left, const void *right)
 {
-    int64_t from_ns = INT64_MIN;
-    for (size_t i = 0, end; i < steps->count; i = end) {
-        for (end = i; end < steps->count && steps->items[end]->process_id == steps->items[i]->process_id;
-             end++)
-            lengths[end - i] = (double)(jm__span_end_ns(d, steps->items[end]) - steps->items[end]->start_ns);
-        const jm__span *first = steps->items[i + jm_repeats_warm_up(lengths, end - i)];
-        if (first->start_ns > from_ns) from_ns = first->start_ns;
-    }
-    return from_ns;
+    const stepper *a = left, *b = right;
+    if (a->from_ns != b->from_ns) return a->from_ns < b->from_ns ? -1 : 1;
+    return (a->first > b->first) - (a->first < b->first);
 }
 
-static void find(jm__steps *out, const jm__dataset *d, step_list *steps, double *lengths)
+/* In the order in which they began. `lengths`: room for as many as there are steps. */
+static bool find_steppers(steppers *out, const step_list *steps, const jm__dataset *d, double *lengths)
 {
-    if (steps->count == 0) return;
-    qsort(steps->items, steps->count, sizeof *steps->items, by_process_and_start);
-    out->count = (int64_t)steps->count;
-    out->steady = (jm__window){warm_from_ns(steps, d, lengths), INT64_MIN};
-    for (size_t i = 0; i < steps->count; i++) {
-        int64_t end_ns = jm__span_end_ns(d, steps->items[i]);
-        out->warm_up += steps->items[i]->start_ns < out->steady.from_ns;
-        if (end_ns > out->steady.to_ns) out->steady.to_ns = end_ns;
+    for (size_t i = 0, end; i < steps->count; i = end) {
+        stepper s = {.first = i, .from_ns = steps->items[i]->start_ns, .to_ns = INT64_MIN};
+        for (end = i; end < steps->count && steps->items[end]->process_id == steps->items[i]->process_id;
+             end++) {
+            int64_t end_ns = jm__span_end_ns(d, steps->items[end]);
+            lengths[end - i] = (double)(end_ns - steps->items[end]->start_ns);
+            if (end_ns > s.to_ns) s.to_ns = end_ns;
+        }
+        s.end = end;
+        s.warm_ns = steps->items[i + jm_repeats_warm_up(lengths, end - i)]->start_ns;
+        if (!jm__vec_push(out, s)) return false;
     }
+    if (out->count > 0) qsort(out->items, out->count, sizeof *out->items, by_from);
+    return true;
+}
+
+/* Those that run together, from `first` on: returns the first that does not. */
+static size_t find_together(jm__window *steady, const steppers *all, size_t first)
+{
+    size_t end = first;
+    *steady = (jm__window){INT64_MIN, INT64_MIN};
+    for (; end < all->count && (end == first || all->items[end].from_ns < steady->to_ns); end++) {
+        const stepper *s = &all->items[end];
+        if (s->warm_ns > steady->from_ns) steady->from_ns = s->warm_ns;
+        if (s->to_ns > steady->to_ns) steady->to_ns = s->to_ns;
+    }
+    return end;
+}
+
+static int64_t count_before(const step_list *steps, const stepper *s, int64_t t_ns)
+{
+    int64_t count = 0;
+    for (size_t i = s->first; i < s->end; i++)
+        count += steps->items[i]->start_ns < t_ns;
+    return count;
+}
+
+static bool find(jm__steps *out, const jm__dataset *d, step_list *steps, double *lengths)
+{
+    steppers all = {0};
+    if (steps->count > 0) qsort(steps->items, steps->count, sizeof *steps->items, by_process_and_start);
+    bool fine = find_steppers(&all, steps, d, lengths);
+    for (size_t i = 0, end; fine && i < all.count; i = end) {
+        jm__window steady;
+        end = find_together(&steady, &all, i);
+        for (size_t k = i; k < end; k++)
+            out->warm_up += count_before(steps, &all.items[k], steady.from_ns);
+        fine = jm__windows_add(&out->steady, steady.from_ns, steady.to_ns);
+    }
+    out->count = (int64_t)steps->count;
+    jm__vec_free(&all);
+    return fine;
 }
 
 jm_status jm__steps_find(jm__steps *out, const jm__span_index *spans, const jm__windows *windows, int64_t pid,
@@ -68,9 +114,13 @@ jm_status jm__steps_find(jm__steps *out, const jm__span_index *spans, const jm__
     step_list steps = {0};
     bool fine = collect(&steps, spans, windows, pid);
     double *lengths = malloc((steps.count + 1) * sizeof *lengths);
-    fine = fine && lengths != NULL;
-    if (fine) find(out, spans->dataset, &steps, lengths);
+    fine = fine && lengths != NULL && find(out, spans->dataset, &steps, lengths);
     free(lengths);
     jm__vec_free(&steps);
     return fine ? JM_OK : jm__no_memory(err, "jm__steps_find");
+}
+
+void jm__steps_free(jm__steps *steps)
+{
+    jm__vec_free(&steps->steady);
 }

@@ -5,15 +5,22 @@
 #include "attribute/work/span_index.h"
 #include "attribute/work/window.h"
 
+/* Processes whose steps overlap in time run together (the ranks of a training), and a step of one is as it
+ * will be only when all of them are warm. Programs that ran one after the other (a script's) have nothing to
+ * do with each other: each of them has a warm-up and a steady time of its own, and what lies between them is
+ * nobody's. */
 typedef struct jm__steps {
-    int64_t count;     /* one that is cut into smaller ones is one */
-    int64_t warm_up;   /* of those, before all processes have steps of one kind, by how long they take
-                          (repeats.h) */
-    jm__window steady; /* from the first step after them to the end of the last; empty without steps */
+    int64_t count;      /* one that is cut into smaller ones is one */
+    int64_t warm_up;    /* of those, before all processes that run together have steps of one kind, by how
+                           long they take (repeats.h) */
+    jm__windows steady; /* of those that run together, from the first step after them to the end of the last;
+                           normalised, empty without steps */
 } jm__steps;
 
 /* Of spans that begin in the windows, of a process (pid) or, for 0, of all. */
 jm_status jm__steps_find(jm__steps *steps, const jm__span_index *spans, const jm__windows *windows,
                          int64_t pid, jm_error *err);
+
+void jm__steps_free(jm__steps *steps);
 
 #endif

@@ -6,7 +6,8 @@
 #include "recording/dataset.h"
 
 /* The time in which a process that does not trace all of the time (marks of its own say so, rows/marks.h) did
- * not: normalised, from the beginning of time to its end. Empty: all did, always. False if memory is out. */
+ * not, from its beginning to its end: normalised, of the first process from the beginning of time, of one
+ * that outlived the recorder to its end. Empty: all did, always. False if memory is out. */
 bool jm__untraced_find(jm__windows *untraced, const jm__dataset *dataset);
 
 #endif

@@ -14,6 +14,9 @@
 #define JM_NS_PER_US     INT64_C(1000)
 #define JM_CLOCK_STEP_NS (INT64_C(2) * JM_NS_PER_MS)
 
+/* No clock gives times further from its zero: two of them can be subtracted, and a sensor's lag added. */
+#define JM_TIME_MOST_NS (INT64_MAX / 4)
+
 typedef struct jm__anchor {
     int64_t monotonic_ns;
     int64_t realtime_ns;
@@ -25,5 +28,12 @@ int64_t jm__now_ns(void); /* CLOCK_MONOTONIC */
 jm__anchor jm__anchor_take(void);
 
 void jm__sleep_ns(int64_t duration_ns);
+
+/* The nearest time that a clock can give. */
+static inline int64_t jm__time_bounded(int64_t t_ns)
+{
+    if (t_ns > JM_TIME_MOST_NS) return JM_TIME_MOST_NS;
+    return t_ns < -JM_TIME_MOST_NS ? -JM_TIME_MOST_NS : t_ns;
+}
 
 #endif

@@ -80,7 +80,7 @@ static jm_status add_dearest(jm__facts *facts, const char *question, const jm_re
     jm__fold fold = {0};
     jm__strbuf text = {0};
     jm_by by = jm_report_options_get(report)->by;
-    jm_status status = jm__fold_make(&fold, report, false, err);
+    jm_status status = jm__fold_make(&fold, report, false, NULL, err);
     size_t dearest = status == JM_OK ? find_dearest(&fold, by) : (size_t)-1;
     if (dearest != (size_t)-1) {
         jm__part *part = &fold.parts.items[dearest];

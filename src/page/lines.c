@@ -107,7 +107,7 @@ jm_status jm__page_lines_make(jm__page_lines *lines, const jm_report *report, bo
 {
     *lines = (jm__page_lines){0};
     JM_TRY(jm__stacks_of(&lines->stacks, report, err));
-    JM_TRY(jm__fold_make(&lines->fold, report, expand, err));
+    JM_TRY(jm__fold_make(&lines->fold, report, expand, NULL, err));
     bool *chosen = calloc(lines->fold.parts.count + 1, sizeof *chosen);
     jm_status status = JM_OK;
     if (chosen != NULL && mark_largest(chosen, &lines->fold, most)) {

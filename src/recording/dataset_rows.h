@@ -2,6 +2,7 @@
 #ifndef JM_RECORDING_DATASET_ROWS_H
 #define JM_RECORDING_DATASET_ROWS_H
 
+#include "base/clock.h"
 #include "base/text_store.h"
 #include "base/vec.h"
 #include "recording/batch.h"
@@ -32,11 +33,10 @@ typedef struct jm__loading {
 /* A text that lives as long as the dataset, "" for NULL; NULL if memory is out. */
 const char *jm__loading_keep(jm__loading *loading, const char *value);
 
-/* A time that a clock can have given (an import may begin before its zero). What works on a dataset may
- * subtract two of them and add a sensor's lag. */
+/* A time that a clock can have given (an import may begin before its zero). */
 static inline bool jm__time_is_plausible(int64_t t_ns)
 {
-    return t_ns >= -(INT64_MAX / 4) && t_ns <= INT64_MAX / 4;
+    return t_ns == jm__time_bounded(t_ns);
 }
 
 /* The tables that a dataset holds and what takes their rows, in an order in which a row only names rows of

@@ -337,7 +337,8 @@ static bool is_equal(const jm_report *report, size_t row, size_t usual, size_t *
 
 typedef struct of_report {
     const jm_report *report;
-    size_t asked;
+    const bool *asked; /* NULL: all, or none */
+    size_t variances;  /* asked for so far */
 } of_report;
 
 static const jm_row *report_row(void *context, size_t row)
@@ -348,12 +349,14 @@ static const jm_row *report_row(void *context, size_t row)
 static bool report_equal(void *context, size_t row, size_t usual)
 {
     of_report *of = context;
-    return is_equal(of->report, row, usual, &of->asked);
+    if (of->asked != NULL && of->asked[row] != of->asked[usual]) return false;
+    return is_equal(of->report, row, usual, &of->variances);
 }
 
-jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, jm_error *err)
+jm_status jm__fold_make(jm__fold *fold, const jm_report *report, bool expand, const bool *asked,
+                        jm_error *err)
 {
-    of_report of = {.report = report};
+    of_report of = {.report = report, .asked = asked};
     const jm__fold_source source = {&of, jm_report_row_count(report), report_row, report_equal};
     return jm__fold_rows(fold, &source, expand || jm_report_options_get(report)->by != JM_BY_LAYER, err);
 }

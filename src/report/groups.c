@@ -108,7 +108,7 @@ static jm_status find_intervals(jm__fold *fold, const jm_report *report, jm_erro
 
 static jm_status make(jm_groups *groups, const jm_report *report, jm_error *err)
 {
-    JM_TRY(jm__fold_make(&groups->fold, report, false, err));
+    JM_TRY(jm__fold_make(&groups->fold, report, false, NULL, err));
     JM_TRY(find_intervals(&groups->fold, report, err));
     size_t count = groups->fold.parts.count;
     groups->items = calloc(count + 1, sizeof *groups->items);

@@ -11,9 +11,7 @@
 
 /* ---- what was asked for ---- */
 
-/* Of each row whether it, or what it is in, was asked for; NULL if all are. */
-static jm_status find_asked(bool **asked, const jm_report *report, const jm_text_options *options,
-                            jm_error *err)
+jm_status jm__asked_find(bool **asked, const jm_report *report, const jm_text_options *options, jm_error *err)
 {
     size_t rows = jm_report_row_count(report), count = 1, number = (size_t)options->row - 1;
     size_t *matching = NULL;
@@ -38,13 +36,6 @@ static jm_status find_asked(bool **asked, const jm_report *report, const jm_text
     return found != NULL ? JM_OK : jm__no_memory(err, "jm_report_text");
 }
 
-static bool is_asked(const jm__fold *fold, const jm__part *part, const bool *asked)
-{
-    for (size_t i = 0; i < part->members; i++)
-        if (asked[fold->rows[part->first + i]]) return true;
-    return false;
-}
-
 static bool take(jm__picks *picks, const jm__fold *fold, const bool *asked)
 {
     int32_t outermost = -1; /* depth of the part asked for that this one is in; -1: none */
@@ -52,7 +43,7 @@ static bool take(jm__picks *picks, const jm__fold *fold, const bool *asked)
         const jm__part *part = &fold->parts.items[i];
         int32_t depth = part->sum.depth;
         jm__pick pick = {.part = i, .depth = depth};
-        if (asked != NULL && !is_asked(fold, part, asked)) {
+        if (asked != NULL && !asked[part->row]) {
             if (depth <= outermost) outermost = -1;
             continue;
         }
@@ -174,13 +165,10 @@ static bool sort(jm__picks *picks, const jm__fold *fold, jm_sort by)
     return true;
 }
 
-jm_status jm__picks_make(jm__picks *picks, const jm__fold *fold, const jm_report *report,
-                         const jm_text_options *options, jm_error *err)
+jm_status jm__picks_make(jm__picks *picks, const jm__fold *fold, const bool *asked, jm_sort order,
+                         jm_error *err)
 {
-    bool *asked;
-    JM_TRY(find_asked(&asked, report, options, err));
     bool fine = take(picks, fold, asked);
-    free(asked);
-    if (fine && options->sort != JM_SORT_USUAL) fine = sort(picks, fold, options->sort);
+    if (fine && order != JM_SORT_USUAL) fine = sort(picks, fold, order);
     return fine ? JM_OK : jm__no_memory(err, "jm_report_text");
 }

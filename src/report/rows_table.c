@@ -245,12 +245,15 @@ jm_status jm__rows_table(jm__table *table, const jm_report *report, const jm_tex
     view v = {.report = report, .options = options};
     v.traits.by_kernel = jm_report_options_get(report)->by == JM_BY_KERNEL;
     *table = (jm__table){.title = jm_by_text(jm_report_options_get(report)->by), .colour = options->colour};
-    jm_status status = jm__fold_make(&v.fold, report, options->expand, err);
-    if (status == JM_OK) status = jm__picks_make(&v.picks, &v.fold, report, options, err);
+    bool *asked;
+    JM_TRY(jm__asked_find(&asked, report, options, err));
+    jm_status status = jm__fold_make(&v.fold, report, options->expand, asked, err);
+    if (status == JM_OK) status = jm__picks_make(&v.picks, &v.fold, asked, options->sort, err);
     if (status == JM_OK) {
         set_up_columns(table, &v);
         status = fill_table(table, &v, err);
     }
+    free(asked);
     jm__vec_free(&v.picks);
     jm__fold_free(&v.fold);
     return status;

@@ -6,6 +6,9 @@
 #define JM_MARK_TRACED   "joulemap: traced from here"
 #define JM_MARK_UNTRACED "joulemap: not traced from here"
 
+/* Of such a process, by the recorder: it was found to have ended. What comes is no business of its. */
+#define JM_MARK_ENDED "joulemap: ended"
+
 /* Names that begin so name a module that torch.compile has compiled: python/joulemap/torch.py. */
 #define JM_MARK_COMPILED "torch.compile: "
 

@@ -38,8 +38,6 @@ struct jm_run {
     void (*stop_kernels)(void);
     void (*trace_kernels)(int on);
     char kernels_missing[512]; /* why kernels that were asked for are not traced; "": they are */
-    jm_tracing tracing;        /* of this process, as it said last */
-    bool traces_at_times;      /* it has said so */
 
     pthread_t thread;
     bool thread_started;
@@ -75,6 +73,9 @@ jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err);
 
 /* Go without them, or with them again. */
 void jm__run_kernels_trace(jm_run *run, bool on);
+
+/* A run begins with everything, whatever an earlier one of this process left behind in the recorder above. */
+void jm__run_trace_begin(jm_run *run);
 
 /* Sample the hardware counters of the boards, as far as it is wanted. What stands in the way becomes an
  * event, unless nobody asked and nothing lacks them. */

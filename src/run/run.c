@@ -236,6 +236,7 @@ jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const 
         abandon(run);
         return status;
     }
+    jm__run_trace_begin(run);
     *out = run;
     return JM_OK;
 }

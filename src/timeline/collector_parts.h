@@ -85,6 +85,8 @@ struct collector_process {
     uint64_t start_ticks; /* tells a reused pid; 0: unknown */
     char *command;        /* NULL: unknown */
     bool dead;            /* seen before the drain that now takes the rest */
+    int64_t dead_ns;      /* when it was seen */
+    bool at_times;        /* it does not trace all of the time: marks of its own say so */
     bool changed;
     size_t readers;
     int64_t first_ns, last_ns;

@@ -1,4 +1,5 @@
 /* The processes of a run: who they are, their threads, their names, and whether they still live. */
+#include "rows/marks.h"
 #include "timeline/collector_parts.h"
 
 #include <ctype.h>
@@ -274,7 +275,17 @@ void jm__collector_processes_check(jm__collector *collector)
         if (readable && (state == 'Z' || state == 'X')) process->dead = true;
         if (readable && process->start_ticks != 0 && start_ticks != process->start_ticks)
             process->dead = true;
+        process->dead_ns = collector->now_ns;
     }
+}
+
+/* All its marks are read: from here on it holds nobody's figures up. */
+static void tell_end(const jm__collector *collector, const collector_process *process)
+{
+    jm__mark row = {.process_id = process->row_id, .thread_id = process->pid, .t_ns = process->dead_ns};
+    if (!process->at_times) return;
+    row.name_id = collector->sink.name(collector->sink.context, JM_MARK_ENDED);
+    if (row.name_id >= 0) collector->sink.mark(collector->sink.context, &row);
 }
 
 static void tell_process_losses(jm__collector *collector, collector_process *process)
@@ -325,6 +336,7 @@ void jm__collector_processes_reap(jm__collector *collector)
     for (size_t i = 0; i < collector->processes.count; i++) {
         collector_process *process = collector->processes.items[i];
         if (process->dead && process->readers == 0 && !process->changed) {
+            tell_end(collector, process);
             remove_names(collector, process);
             jm__collector_process_free(process);
         } else {

@@ -1,5 +1,6 @@
 /* Begin, end and mark: stacks of open spans, and the histories that kernels look into. */
 #include "base/search.h"
+#include "rows/marks.h"
 #include "rows/span_kind.h"
 #include "timeline/collector_parts.h"
 
@@ -177,6 +178,11 @@ static void end(jm__collector *collector, collector_reader *reader, const jm_rin
     close_span(collector, reader->process, span, end_ns);
 }
 
+static bool is_of_tracing(const char *name)
+{
+    return name != NULL && (strcmp(name, JM_MARK_TRACED) == 0 || strcmp(name, JM_MARK_UNTRACED) == 0);
+}
+
 static void mark(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
 {
     jm__mark row = {.process_id = reader->process->row_id,
@@ -187,6 +193,8 @@ static void mark(jm__collector *collector, collector_reader *reader, const jm_ri
         row.meta = jm__collector_name_text(collector, reader->names, record->type);
         if (row.meta == NULL) reader->process->unwritten_names++;
     }
+    if (is_of_tracing(jm__collector_name_text(collector, reader->names, record->name)))
+        reader->process->at_times = true;
     collector->sink.mark(collector->sink.context, &row);
     if (record->type != 0) jm__collector_name_forget(reader->names, record->type);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,36 @@ def test_a_page_has_the_figures_of_the_report_and_its_steps(recording: joulemap.
 def test_a_page_that_cannot_be_written_is_an_error_with_the_path(recording: joulemap.Recording, tmp_path: Path) -> None:
     with pytest.raises(joulemap.Error, match=r"none/page\.html"):
         recording.report().to_html(tmp_path / "none" / "page.html")
+
+
+def test_an_older_page_outlives_one_that_cannot_be_made_or_written(
+    recording: joulemap.Recording, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("older")
+    with pytest.raises(joulemap.Error, match="a page has no rows by span"):
+        recording.report(by="span").to_html(page)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        with pytest.raises(joulemap.Error, match=r"cannot write .*/page\.html: File too large"):
+            recording.report().to_html(page)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert page.read_text() == "older"
+    assert list(tmp_path.iterdir()) == [page]
+
+
+def test_a_page_is_written_through_a_link_and_is_as_readable_as_others(
+    recording: joulemap.Recording, tmp_path: Path
+) -> None:
+    page, link, other = (tmp_path / name for name in ("page.html", "link.html", "other"))
+    link.symlink_to(page)
+    other.touch()
+    recording.report().to_html(link)
+    assert link.is_symlink()
+    assert data_of(page)["runs"]
+    assert page.stat().st_mode == other.stat().st_mode
 
 
 def test_a_notebook_shows_a_small_table_that_runs_nothing(recording: joulemap.Recording) -> None:

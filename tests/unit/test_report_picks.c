@@ -114,6 +114,34 @@ static void test_a_pattern_picks_rows_with_what_is_in_them(void **state)
                  "net.b10.norm\n  inner\nnet.a.norm\n");
 }
 
+/* Blocks of which a reader wants one are not shown as all of them. */
+static void test_a_pattern_unfolds_what_it_picks(void **state)
+{
+    (void)state;
+#define BLOCK(n)                                                                                             \
+    LAYER(#n, "net.layers." #n, 2, 5, 2, 200, 0, JM_PROVENANCE_FITTED),                                      \
+        LAYER("attn", "net.layers." #n ".attn", 3, 5, 1, 120, 120, JM_PROVENANCE_FITTED),                    \
+        LAYER("mlp", "net.layers." #n ".mlp", 3, 5, 1, 80, 80, JM_PROVENANCE_FITTED)
+    static const jm_row blocks[] = {
+        LAYER("net", "net", 0, 5, 9, 900, 100, JM_PROVENANCE_FITTED),
+        LAYER("layers", "net.layers", 1, 0, 8, 800, 0, JM_PROVENANCE_FITTED),
+        BLOCK(0),
+        BLOCK(1),
+        BLOCK(2),
+        BLOCK(3),
+    };
+    fake_report.rows = blocks;
+    fake_report.row_count = sizeof blocks / sizeof *blocks;
+    assert_names((jm_text_options){0}, "net\n  layers.*\n    attn\n    mlp\n");
+    assert_names((jm_text_options){.match = "layers.3"}, "net.layers.3\n  attn\n  mlp\n");
+    assert_names((jm_text_options){.match = "*.layers.3"}, "net.layers.3\n  attn\n  mlp\n");
+    assert_names((jm_text_options){.match = "layers.2.mlp"}, "net.layers.2.mlp\n");
+    assert_names((jm_text_options){.row = 3}, "net.layers.0\n  attn\n  mlp\n");
+    assert_names((jm_text_options){.match = "net.layers.[01]"}, "net.layers.*\n  attn\n  mlp\n");
+    assert_names((jm_text_options){.match = "layers"}, "net.layers.*\n  attn\n  mlp\n");
+    assert_names((jm_text_options){.match = "*.mlp"}, "net.layers.*.mlp\n");
+}
+
 static void test_a_row_picks_itself_by_its_number(void **state)
 {
     (void)state;
@@ -180,6 +208,7 @@ int main(void)
         cmocka_unit_test_setup(test_rows_are_in_the_order_asked_for, reset),
         cmocka_unit_test_setup(test_rows_without_a_figure_come_last, reset),
         cmocka_unit_test_setup(test_a_pattern_picks_rows_with_what_is_in_them, reset),
+        cmocka_unit_test_setup(test_a_pattern_unfolds_what_it_picks, reset),
         cmocka_unit_test_setup(test_a_row_picks_itself_by_its_number, reset),
         cmocka_unit_test_setup(test_kernels_are_found_by_a_part_of_their_name, reset_to_kernels),
         cmocka_unit_test_setup(test_what_is_not_there_is_an_error_that_shows_what_is, reset),

@@ -268,6 +268,28 @@ static int attached_main(const char *what)
     return right ? 0 : 15;
 }
 
+/* A run below that traces at times and ends, then one that says nothing, then one that does again. */
+static int attached_again_main(void)
+{
+    jm_run *run;
+    if (jm_run_start(&run, NULL, NULL) != JM_OK || !jm_run_attached(run)) return 10;
+    jm_run_trace(run, JM_TRACING_ON);
+    do_span("at times");
+    jm_run_trace(run, JM_TRACING_OFF);
+    do_span("never");
+    jm_run_free(run);
+    do_span("between");
+    if (jm_run_start(&run, NULL, NULL) != JM_OK) return 11;
+    do_span("all");
+    jm_run_free(run);
+    if (jm_run_start(&run, NULL, NULL) != JM_OK) return 12;
+    do_span("more");
+    jm_run_trace(run, JM_TRACING_OFF);
+    do_span("no more");
+    jm_run_free(run);
+    return 0;
+}
+
 static int run_attached(const jm_run *run, const char *what)
 {
     pid_t pid = fork();
@@ -793,6 +815,25 @@ static void test_a_run_that_traces_at_times_says_when(void **state)
     jm_recording_close(recording);
 }
 
+static void test_a_run_that_attaches_after_one_at_times_records_everything(void **state)
+{
+    (void)state;
+    jm_recording *recording;
+    jm_run *run = start(path);
+    assert_int_equal(run_attached(run, "again"), 0);
+    jm__sleep_ns(600 *
+                 JM_NS_PER_MS); /* the recorder looks for the dead every 250 ms, and writes twice a second */
+    do_span("later");
+    jm__dataset *data = stop_and_load(run, &recording);
+    char *timeline = tell_timeline(data);
+    assert_string_equal(timeline, "[joulemap: traced from here] at times [joulemap: not traced from here] "
+                                  "[joulemap: traced from here] all more [joulemap: not traced from here] "
+                                  "[joulemap: ended] later ");
+    free(timeline);
+    jm__dataset_free(data);
+    jm_recording_close(recording);
+}
+
 static void test_kernels_that_are_required_are_there_or_the_run_fails(void **state)
 {
     (void)state;
@@ -818,7 +859,8 @@ static void test_kernels_that_are_required_are_there_or_the_run_fails(void **sta
 
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "--attached") == 0) return attached_main(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "--attached") == 0)
+        return strcmp(argv[2], "again") == 0 ? attached_again_main() : attached_main(argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_flush_brings_all_that_happened_before_it_into_the_file),
         cmocka_unit_test(test_a_flush_brings_all_that_happened_before_it_into_memory),
@@ -838,6 +880,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_second_sink_is_told_the_rows_of_the_file),
         cmocka_unit_test(test_a_sink_that_fails_harms_neither_the_run_nor_the_file),
         cmocka_unit_test(test_a_run_that_traces_at_times_says_when),
+        cmocka_unit_test(test_a_run_that_attaches_after_one_at_times_records_everything),
         cmocka_unit_test(test_kernels_that_are_required_are_there_or_the_run_fails),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -19,6 +19,14 @@ static int64_t add_steps(synthetic *s, int64_t now, int count, int warm, double 
     return now;
 }
 
+static synthetic *create_with_two_processes(uint64_t seed)
+{
+    synthetic *s = syn_create(seed, 1, 4000);
+    s->processes[1] = (jm__process){.id = 101, .pid = 101, .rank = -1, .command = "synthetic"};
+    s->dataset.process_count = 2;
+    return s;
+}
+
 static jm_report_totals totals_of(synthetic *s, jm_report_options options)
 {
     jm_report *report = syn_report(s, options);
@@ -67,9 +75,7 @@ static void test_steps_that_are_alike_have_no_warm_up(void **state)
 static void test_all_processes_are_to_be_warm(void **state)
 {
     (void)state;
-    synthetic *s = syn_create(9, 1, 4000);
-    s->processes[1] = (jm__process){.id = 101, .pid = 101, .rank = -1, .command = "synthetic"};
-    s->dataset.process_count = 2;
+    synthetic *s = create_with_two_processes(9);
     int64_t end = add_steps(s, 0, 40, 0, 1, 100);
     add_steps(s, 0, 30, 2, 3, 101); /* warm after 600 ms: six steps of the other */
     finish(s, end);
@@ -79,6 +85,27 @@ static void test_all_processes_are_to_be_warm(void **state)
     totals = totals_of(s, (jm_report_options){.process_id = 101});
     assert_int_equal(totals.steps, 30);
     assert_int_equal(totals.warm_up_steps, 2);
+    syn_free(s);
+}
+
+/* One program after the other, as a shell script runs them: each gets warm for itself, and neither the
+ * second one's warm-up nor the time between them is steady. */
+static void test_programs_one_after_the_other_have_steady_steps_each(void **state)
+{
+    (void)state;
+    synthetic *s = create_with_two_processes(11);
+    int64_t first_end = add_steps(s, 2000 * (int64_t)MS, 30, 2, 4, 100);
+    size_t second = s->dataset.span_count;
+    int64_t end = add_steps(s, first_end + 3000 * (int64_t)MS, 20, 3, 4, 101);
+    finish(s, end + 2000 * (int64_t)MS);
+    jm_report_totals totals = totals_of(s, (jm_report_options){0});
+    int64_t warm_ns = s->spans[4].start_ns, warm_again_ns = s->spans[second + 6].start_ns;
+    double true_j = (syn_total_j(s, 0, warm_ns, first_end) + syn_total_j(s, 0, warm_again_ns, end)) / 45;
+    assert_int_equal(totals.steps, 50);
+    assert_int_equal(totals.warm_up_steps, 5);
+    if (!(totals.steady_step_low_j < true_j && true_j < totals.steady_step_high_j))
+        fail_msg("%g in [%g, %g]", true_j, totals.steady_step_low_j, totals.steady_step_high_j);
+    assert_true(fabs(totals.steady_step_j - true_j) < 0.01 * true_j);
     syn_free(s);
 }
 
@@ -99,6 +126,7 @@ int main(void)
         cmocka_unit_test(test_a_warm_up_is_found_and_a_step_is_one_after_it),
         cmocka_unit_test(test_steps_that_are_alike_have_no_warm_up),
         cmocka_unit_test(test_all_processes_are_to_be_warm),
+        cmocka_unit_test(test_programs_one_after_the_other_have_steady_steps_each),
         cmocka_unit_test(test_without_steps_nothing_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,6 +190,34 @@ static void test_traced_is_what_all_processes_traced_that_do_so_at_times(void **
     syn_free(s);
 }
 
+/* As a script runs them, with a moment between them. */
+static void test_a_program_is_untraced_only_while_it_lives(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(1, 3, 8);
+    marks all = {0};
+    jm__windows untraced = {0};
+    s->processes[0].start_ns = 10, s->processes[0].end_ns = 90; /* traces everything */
+    s->processes[1].start_ns = 100, s->processes[1].end_ns = 200;
+    s->processes[2].start_ns = 300, s->processes[2].end_ns = 400;
+    add_mark(&all, s, 101, 110, JM_MARK_UNTRACED);
+    add_mark(&all, s, 101, 120, JM_MARK_TRACED);
+    add_mark(&all, s, 101, 150, JM_MARK_UNTRACED);
+    assert_true(jm__untraced_find(&untraced, &s->dataset));
+    static const int64_t living[] = {100, 120, 150, INT64_MAX};
+    assert_windows(&untraced, living, 2);
+    jm__vec_free(&untraced);
+    untraced = (jm__windows){0};
+    add_mark(&all, s, 101, 210, JM_MARK_ENDED);
+    add_mark(&all, s, 102, 320, JM_MARK_TRACED); /* and all the rest of it */
+    add_mark(&all, s, 102, 410, JM_MARK_ENDED);
+    assert_true(jm__untraced_find(&untraced, &s->dataset));
+    static const int64_t ended[] = {100, 120, 150, 210, 300, 320};
+    assert_windows(&untraced, ended, 3);
+    jm__vec_free(&untraced);
+    syn_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +225,7 @@ int main(void)
         cmocka_unit_test(test_rows_by_board_have_all_of_the_run),
         cmocka_unit_test(test_a_report_says_how_much_was_traced_and_fails_where_nothing_was),
         cmocka_unit_test(test_traced_is_what_all_processes_traced_that_do_so_at_times),
+        cmocka_unit_test(test_a_program_is_untraced_only_while_it_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

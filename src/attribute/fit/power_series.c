@@ -45,9 +45,7 @@ static int64_t usual_ns(const jm_sensor *sensor)
     return jm__power_delay_ns(sensor) + 5 * period_ns(sensor);
 }
 
-/* For so long a reading stands beyond the first and the last: until the next should have come, and what is
- * still on its way. */
-static int64_t beyond_ns(const jm_sensor *sensor)
+int64_t jm__power_beyond_ns(const jm_sensor *sensor)
 {
     int64_t delay = jm__power_delay_ns(sensor), most = 100 * JM_NS_PER_MS;
     return period_ns(sensor) * 3 / 2 + (delay < most ? delay : most);
@@ -59,13 +57,14 @@ static int64_t seen_until_ns(const jm__power_series *s, int64_t t_ns, int64_t to
 {
     int64_t delay = jm__power_delay_ns(s->sensor), usual = usual_ns(s->sensor), seen_ns = t_ns;
     size_t i = find(s, t_ns + delay + 1); /* one of t itself does not tell of the time after it */
-    if (i < s->count && i == 0 && s->readings[0].t_ns - delay - t_ns > beyond_ns(s->sensor)) return t_ns;
+    if (i < s->count && i == 0 && s->readings[0].t_ns - delay - t_ns > jm__power_beyond_ns(s->sensor))
+        return t_ns;
     for (; i < s->count && seen_ns < to_ns; i++) {
         if (i > 0 && s->readings[i].t_ns - s->readings[i - 1].t_ns > usual) return seen_ns;
         seen_ns = s->readings[i].t_ns - delay;
     }
     if (i < s->count || s->count == 0 || seen_ns >= to_ns) return seen_ns;
-    int64_t last_ns = s->readings[s->count - 1].t_ns - delay + beyond_ns(s->sensor);
+    int64_t last_ns = s->readings[s->count - 1].t_ns - delay + jm__power_beyond_ns(s->sensor);
     return last_ns > seen_ns ? last_ns : seen_ns;
 }
 
@@ -75,7 +74,7 @@ static int64_t seen_from_ns(const jm__power_series *s, int64_t t_ns)
     int64_t delay = jm__power_delay_ns(s->sensor);
     size_t i = find(s, t_ns + delay);
     if (i == s->count) return INT64_MAX;
-    int64_t from_ns = s->readings[i].t_ns - delay - (i == 0 ? beyond_ns(s->sensor) : 0);
+    int64_t from_ns = s->readings[i].t_ns - delay - (i == 0 ? jm__power_beyond_ns(s->sensor) : 0);
     return from_ns > t_ns ? from_ns : t_ns;
 }
 

@@ -26,6 +26,10 @@ bool jm__power_next(jm__power_piece *piece, const jm__power_series *series, size
 /* Mean delay of a sensor: what it says at t was true this much earlier. */
 int64_t jm__power_delay_ns(const jm_sensor *sensor);
 
+/* For so long the first and the last reading stand beyond themselves: until the next should have come, and
+ * what is still on its way. */
+int64_t jm__power_beyond_ns(const jm_sensor *sensor);
+
 /* Joules of [from, to]: linear between readings, constant before the first and after the last. */
 double jm__power_energy_j(const jm__power_series *series, int64_t from_ns, int64_t to_ns);
 

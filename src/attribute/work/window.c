@@ -58,18 +58,36 @@ bool jm__windows_subtract(jm__windows *windows, const jm__windows *other)
 {
     jm__windows left = {0};
     bool fine = true;
-    for (size_t i = 0; fine && i < windows->count; i++) {
+    for (size_t i = 0, next = 0; fine && i < windows->count; i++) {
         jm__window rest = windows->items[i];
-        for (size_t k = 0; fine && k < other->count; k++) {
-            const jm__window *gone = &other->items[k];
-            if (gone->to_ns <= rest.from_ns || gone->from_ns >= rest.to_ns) continue;
-            fine = jm__windows_add(&left, rest.from_ns, gone->from_ns);
-            rest.from_ns = gone->to_ns;
+        while (next < other->count && other->items[next].to_ns <= rest.from_ns)
+            next++;
+        for (size_t k = next; fine && k < other->count && other->items[k].from_ns < rest.to_ns; k++) {
+            fine = jm__windows_add(&left, rest.from_ns, other->items[k].from_ns);
+            rest.from_ns = other->items[k].to_ns;
         }
         fine = fine && jm__windows_add(&left, rest.from_ns, rest.to_ns);
     }
     jm__vec_free(windows);
     *windows = left;
+    return fine;
+}
+
+bool jm__windows_intersect(jm__windows *windows, const jm__windows *other)
+{
+    jm__windows common = {0};
+    bool fine = true;
+    for (size_t i = 0, k = 0; fine && i < windows->count && k < other->count;) {
+        const jm__window *a = &windows->items[i], *b = &other->items[k];
+        fine = jm__windows_add(&common, a->from_ns > b->from_ns ? a->from_ns : b->from_ns,
+                               a->to_ns < b->to_ns ? a->to_ns : b->to_ns);
+        if (a->to_ns < b->to_ns)
+            i++;
+        else
+            k++;
+    }
+    jm__vec_free(windows);
+    *windows = common;
     return fine;
 }
 
