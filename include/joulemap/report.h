@@ -140,7 +140,7 @@ JM_API jm_status jm_recording_energy(jm_recording *recording, int64_t board_id, 
  * each is a group of its own. Energies with all children; texts and numbers live as long as the groups. */
 typedef struct jm_group {
     const char *name;
-    const char *path; /* "blocks.*.attn"; of one row its own */
+    const char *path; /* "blocks.*.attn"; of one row its own; "blocks.*.2 RMSNorm" of siblings of a class */
     const char *kind;
     const char *type;
     int32_t depth; /* in the tree of groups */

@@ -134,6 +134,7 @@ static void add_name(jm__strbuf *name, const jm__part *part, const jm__pick *pic
         jm__module_path_add_unnumbered(&path, part->sum.path);
     else
         jm__strbuf_add(&path, part->sum.path);
+    if (pick->asked && !of_kernel) jm__part_name_path(&path, part);
     if (path.text != NULL) jm__utf8_add(name, path.text, true);
     name->failed = name->failed || path.failed;
     jm__strbuf_free(&path);
