@@ -237,7 +237,8 @@ typedef struct jm_text_options {
         *ask_for_notes; /* how the reader gets them, said where notes are left out ("--notes"), or NULL */
 } jm_text_options;
 
-/* Views. `options` may be NULL: all rows, not cut. The caller frees *out with free(). USAGE: no such row. */
+/* Views. `options` may be NULL: all rows, not cut. The caller frees *out with free(). USAGE: no such row,
+ * or both match and row. */
 JM_API jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out,
                                 jm_error *err);
 JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *err);

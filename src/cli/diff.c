@@ -90,29 +90,49 @@ static bool any_alike(const runs *all)
     return false;
 }
 
-/* Of two runs the names of their files; of several their paths, where such names would be alike. */
+/* By the names of their files, with as many folders as it takes to tell them apart. */
 static void name_runs(const cli_args *args, runs *all)
 {
-    for (int i = 0; i < all->count; i++)
-        cli_view_name(all->names[i], sizeof all->names[i], cli_operand(args, i));
-    bool whole = all->count > 2 && any_alike(all);
-    for (int i = 0; whole && i < all->count; i++)
-        cli_view_path_name(all->names[i], sizeof all->names[i], cli_operand(args, i));
+    enum { MOST_FOLDERS = 8 };
+    for (int folders = 0; folders == 0 || (any_alike(all) && folders <= MOST_FOLDERS); folders++)
+        for (int i = 0; i < all->count; i++)
+            cli_view_long_name(all->names[i], sizeof all->names[i], cli_operand(args, i), folders);
 }
 
-/* "base" of "base-1", "base-2" and "base-3"; nothing, if they have nothing in common. */
-static void name_side(char out[NAME], const runs *all, int first, int count)
+/* Bytes that all names of a side begin with, whole characters. */
+static size_t common_length(const runs *all, int first, int count)
 {
-    size_t length = strlen(all->names[first]);
+    const char *name = all->names[first];
+    size_t length = strlen(name);
     for (int i = first + 1; i < first + count; i++) {
         size_t same = 0;
-        while (same < length && all->names[i][same] == all->names[first][same])
+        while (same < length && all->names[i][same] == name[same])
             same++;
         length = same;
     }
-    while (count > 1 && length > 0 && strchr("0123456789-_./ ", all->names[first][length - 1]) != NULL)
+    while (length > 0 && (name[length] & 0xC0) == 0x80)
         length--;
-    snprintf(out, NAME, "%.*s", (int)length, all->names[first]);
+    return length;
+}
+
+static bool is_between_words(char byte)
+{
+    return byte == '\0' || strchr("0123456789-_./ ", byte) != NULL;
+}
+
+/* "base" of "base-1", "base-2" and "base-3"; nothing, if they have no whole words in common. */
+static void name_side(char out[NAME], const runs *all, int first, int count)
+{
+    const char *name = all->names[first];
+    size_t length = common_length(all, first, count);
+    bool whole = true;
+    for (int i = first; i < first + count; i++)
+        whole = whole && is_between_words(all->names[i][length]);
+    while (!whole && length > 0 && !is_between_words(name[length - 1]))
+        length--;
+    while (count > 1 && length > 0 && is_between_words(name[length - 1]))
+        length--;
+    snprintf(out, NAME, "%.*s", (int)length, name);
 }
 
 static int read_wishes(const cli_args *args, wishes *w)
@@ -127,7 +147,10 @@ static int read_wishes(const cli_args *args, wishes *w)
         return cli_usage_error(args, "\"--json\", \"--markdown\" and \"--html\" exclude each other");
     if (cli_has(args, "--html") && args->operand_count > 2)
         return cli_usage_error(args, "\"--html\" shows two recordings, not %d", args->operand_count);
-    return CLI_GO_ON;
+    static const char *const rows[] = {"--limit", NULL}, *const looks[] = {"--limit", "--expand", NULL};
+    if (cli_has(args, "--html"))
+        return cli_view_refuse(args, "--html", "a page has its own choice of rows", looks);
+    return cli_has(args, "--json") ? cli_view_refuse(args, "--json", "it is always whole", rows) : CLI_GO_ON;
 }
 
 static void name_sides(wishes *w, const runs *all)
@@ -276,7 +299,7 @@ static const cli_option options_table[] = {
      "exit 1 if the total a unit is surely more than SHARE (3%, 0.03) dearer in B: with all of its 95 % "
      "interval",
      NULL, false},
-    {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50; JSON is always whole)", NULL, false},
+    {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50)", NULL, false},
     {"--expand", 0, NULL, "equal layers one by one; otherwise they share a row", NULL, false},
     {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
     {"--markdown", 0, NULL, "print a table for a pull request", NULL, false},

@@ -84,7 +84,24 @@ static void write_backward(char out[JM_CELL], const jm__part *part, const jm__en
     write_percent(out, part->sum.backward_share);
 }
 
-void jm__row_add_place(jm__strbuf *out, const char *place, size_t columns)
+bool jm__row_is_pause(const jm_row *row)
+{
+    return strcmp(row->kind, "idle") == 0 || strcmp(row->kind, "gap") == 0;
+}
+
+const char *jm__row_place(const jm_row *row)
+{
+    static const double most = 0.5;
+    return row->mostly_at != NULL && row->mostly_share >= most ? row->mostly_at : NULL;
+}
+
+bool jm__row_has_layer(const jm_row *row)
+{
+    const char *place = jm__row_place(row);
+    return place != NULL && place[0] != '(';
+}
+
+static void add_place(jm__strbuf *out, const char *place, size_t columns)
 {
     static const char back[] = " (backward)";
     jm__strbuf plain = {0};
@@ -101,23 +118,30 @@ void jm__row_add_place(jm__strbuf *out, const char *place, size_t columns)
     jm__strbuf_free(&plain);
 }
 
-/* Its place is the layer that came after it, not one that it is in. */
-static bool is_idle(const jm_row *row)
+void jm__row_write_place(char *out, size_t size, const jm_row *row, size_t columns)
 {
-    return strcmp(row->kind, "idle") == 0 || strcmp(row->kind, "gap") == 0;
+    bool fits = false;
+    out[0] = '\0';
+    for (; !fits && columns > 0; columns--) { /* a character takes up to four bytes */
+        jm__strbuf text = {0};
+        add_place(&text, jm__row_place(row), columns);
+        fits = text.failed || text.length < size;
+        if (fits && !text.failed) memcpy(out, text.text, text.length + 1);
+        jm__strbuf_free(&text);
+    }
 }
 
 /* "layer.*.ffn bwd 62 %" */
 static void write_mostly(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
 {
     enum { PATH = 22 };
+    static const char widest[] = " 100 %";
     (void)scale;
-    jm__strbuf text = {0};
     out[0] = '\0';
-    if (part->sum.mostly_at == NULL || is_idle(&part->sum)) return;
-    jm__row_add_place(&text, part->sum.mostly_at, PATH);
-    if (!text.failed) snprintf(out, JM_CELL, "%s %.0f %%", text.text, 100 * part->sum.mostly_share);
-    jm__strbuf_free(&text);
+    if (jm__row_place(&part->sum) == NULL || jm__row_is_pause(&part->sum)) return;
+    jm__row_write_place(out, JM_CELL - sizeof widest + 1, &part->sum, PATH);
+    size_t used = strlen(out);
+    snprintf(out + used, JM_CELL - used, " %.0f %%", 100 * part->sum.mostly_share);
 }
 
 typedef enum when { ALWAYS, SOME_ARE_SEVERAL, SOME_GO_BACK, SOME_ARE_SOMEWHERE, BY_KERNEL } when;
@@ -151,8 +175,7 @@ void jm__row_traits_see(jm__row_traits *traits, const jm__part *part)
     const jm_row *row = &part->sum;
     traits->several = traits->several || part->members > 1;
     traits->goes_back = traits->goes_back || row->backward_share > 0;
-    traits->somewhere =
-        traits->somewhere || (row->mostly_at != NULL && row->mostly_at[0] != '(' && !is_idle(row));
+    traits->somewhere = traits->somewhere || (jm__row_has_layer(row) && !jm__row_is_pause(row));
 }
 
 static bool is_shown(const jm__row_traits *traits, size_t column)

@@ -69,8 +69,9 @@ static bool *choose_rows(const view *v)
             const jm_row *row = &part_of(v, i)->sum;
             int32_t depth = v->picks.items[i].depth;
             if (v->options->depth > 0 && (uint64_t)depth >= v->options->depth) continue;
-            double energy_j = isfinite(row->energy_j) ? row->energy_j : -1;
-            order[deep++] = (ranked){depth == 0 && row->share >= top_share, energy_j, i};
+            bool small = row->share < top_share; /* what is not known is not small */
+            double energy_j = isfinite(row->energy_j) ? row->energy_j : -INFINITY;
+            order[deep++] = (ranked){depth == 0 && !small, energy_j, i};
         }
         if (deep > 0) qsort(order, deep, sizeof *order, by_weight);
         size_t end = limit == 0 || limit > deep ? deep : keep_equals_together(order, deep, limit);
@@ -116,12 +117,11 @@ static bool kind_matters(const char **paths, size_t count, const jm_row *row, bo
 static void write_what_came(char *out, size_t size, const jm_row *row)
 {
     enum { PATH = 12 };
-    jm__strbuf text = {0};
+    static const char before[] = ", before ";
     out[0] = '\0';
-    if (row->mostly_at == NULL || row->mostly_at[0] == '(' || row->mostly_share < 0.5) return;
-    jm__row_add_place(&text, row->mostly_at, PATH);
-    if (!text.failed) snprintf(out, size, ", before %s", text.text);
-    jm__strbuf_free(&text);
+    if (!jm__row_has_layer(row)) return;
+    snprintf(out, size, "%s", before);
+    jm__row_write_place(out + sizeof before - 1, size - sizeof before + 1, row, PATH);
 }
 
 /* What is shown without what it lies in needs its whole path. */
