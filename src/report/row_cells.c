@@ -118,30 +118,32 @@ static void add_place(jm__strbuf *out, const char *place, size_t columns)
     jm__strbuf_free(&plain);
 }
 
-void jm__row_write_place(char *out, size_t size, const jm_row *row, size_t columns)
+bool jm__row_write_place(char *out, size_t size, const jm_row *row, size_t columns)
 {
-    bool fits = false;
+    bool fits = false, failed = false;
     out[0] = '\0';
-    for (; !fits && columns > 0; columns--) { /* a character takes up to four bytes */
+    for (; !fits && !failed && columns > 0; columns--) { /* a character takes up to four bytes */
         jm__strbuf text = {0};
         add_place(&text, jm__row_place(row), columns);
-        fits = text.failed || text.length < size;
-        if (fits && !text.failed) memcpy(out, text.text, text.length + 1);
+        failed = text.failed;
+        fits = !failed && text.length < size;
+        if (fits) memcpy(out, text.text, text.length + 1);
         jm__strbuf_free(&text);
     }
+    return !failed;
 }
 
 /* "layer.*.ffn bwd 62 %" */
-static void write_mostly(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static bool write_mostly(char out[JM_CELL], const jm__part *part)
 {
     enum { PATH = 22 };
     static const char widest[] = " 100 %";
-    (void)scale;
     out[0] = '\0';
-    if (jm__row_place(&part->sum) == NULL || jm__row_is_pause(&part->sum)) return;
-    jm__row_write_place(out, JM_CELL - sizeof widest + 1, &part->sum, PATH);
+    if (jm__row_place(&part->sum) == NULL || jm__row_is_pause(&part->sum)) return true;
+    if (!jm__row_write_place(out, JM_CELL - sizeof widest + 1, &part->sum, PATH)) return false;
     size_t used = strlen(out);
     snprintf(out + used, JM_CELL - used, " %.0f %%", 100 * part->sum.mostly_share);
+    return true;
 }
 
 typedef enum when { ALWAYS, SOME_ARE_SEVERAL, SOME_GO_BACK, SOME_ARE_SOMEWHERE, BY_KERNEL } when;
@@ -151,8 +153,9 @@ static const struct {
     jm__table_column shape;
     void (*write)(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale);
     when when;
-    bool adds_up;   /* can be said of several rows together */
-    bool is_energy; /* its title is the unit */
+    bool adds_up;                                                /* can be said of several rows together */
+    bool is_energy;                                              /* its title is the unit */
+    bool (*write_text)(char out[JM_CELL], const jm__part *part); /* in place of `write`; false: no memory */
 } columns[] = {
     {.shape = {"x", false, 0}, write_members, SOME_ARE_SEVERAL},
     {.shape = {"calls", false, 3}, write_calls, ALWAYS},
@@ -164,7 +167,7 @@ static const struct {
     {.shape = {"share", false, 1}, write_share, ALWAYS, .adds_up = true},
     {.shape = {"fwd", false, 4}, write_forward, SOME_GO_BACK},
     {.shape = {"bwd", false, 4}, write_backward, SOME_GO_BACK},
-    {.shape = {"mostly in", true, 4}, write_mostly, SOME_ARE_SOMEWHERE},
+    {.shape = {"mostly in", true, 4}, .write_text = write_mostly, .when = SOME_ARE_SOMEWHERE},
     {.shape = {"known", true, 2}, write_known, ALWAYS},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -205,13 +208,18 @@ void jm__row_columns(jm__table *table, const jm__row_traits *traits, const char 
     }
 }
 
-void jm__row_cells(char cells[][JM_CELL], const jm__row_traits *traits, const jm__part *part,
+bool jm__row_cells(char cells[][JM_CELL], const jm__row_traits *traits, const jm__part *part,
                    const jm__energy_scale *scale, bool sums_alone)
 {
     size_t written = 0;
     for (size_t c = 0; c < COLUMNS; c++) {
         if (!is_shown(traits, c)) continue;
-        if (columns[c].adds_up || !sums_alone) columns[c].write(cells[written], part, scale);
-        written++;
+        char *cell = cells[written++];
+        if (sums_alone && !columns[c].adds_up) continue;
+        if (columns[c].write_text == NULL)
+            columns[c].write(cell, part, scale);
+        else if (!columns[c].write_text(cell, part))
+            return false;
     }
+    return true;
 }
