@@ -143,7 +143,7 @@ JM_API jm_status jm_recording_energy(jm_recording *recording, int64_t board_id, 
  * each is a group of its own. Energies with all children; texts and numbers live as long as the groups. */
 typedef struct jm_group {
     const char *name;
-    const char *path; /* "blocks.*.attn"; of one row its own */
+    const char *path; /* "blocks.*.attn"; of one row its own; "blocks.*.2 RMSNorm" of siblings of a class */
     const char *kind;
     const char *type;
     int32_t depth; /* in the tree of groups */
@@ -240,7 +240,8 @@ typedef struct jm_text_options {
         *ask_for_notes; /* how the reader gets them, said where notes are left out ("--notes"), or NULL */
 } jm_text_options;
 
-/* Views. `options` may be NULL: all rows, not cut. The caller frees *out with free(). USAGE: no such row. */
+/* Views. `options` may be NULL: all rows, not cut. The caller frees *out with free(). USAGE: no such row,
+ * or both match and row. */
 JM_API jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out,
                                 jm_error *err);
 JM_API jm_status jm_report_json(const jm_report *report, char **out, jm_error *err);

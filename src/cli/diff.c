@@ -89,14 +89,13 @@ static bool any_alike(const runs *all)
     return false;
 }
 
-/* Of two runs the names of their files; of several their paths, where such names would be alike. */
+/* By the names of their files, with as many folders as it takes to tell them apart. */
 static void name_runs(const cli_args *args, runs *all)
 {
-    for (int i = 0; i < all->count; i++)
-        cli_view_name(all->names[i], sizeof all->names[i], cli_operand(args, i));
-    bool whole = all->count > 2 && any_alike(all);
-    for (int i = 0; whole && i < all->count; i++)
-        cli_view_path_name(all->names[i], sizeof all->names[i], cli_operand(args, i));
+    enum { MOST_FOLDERS = 8 };
+    for (int folders = 0; folders == 0 || (any_alike(all) && folders <= MOST_FOLDERS); folders++)
+        for (int i = 0; i < all->count; i++)
+            cli_view_long_name(all->names[i], sizeof all->names[i], cli_operand(args, i), folders);
 }
 
 static int read_wishes(const cli_args *args, wishes *w)
@@ -111,7 +110,10 @@ static int read_wishes(const cli_args *args, wishes *w)
         return cli_usage_error(args, "\"--json\", \"--markdown\" and \"--html\" exclude each other");
     if (cli_has(args, "--html") && args->operand_count > 2)
         return cli_usage_error(args, "\"--html\" shows two recordings, not %d", args->operand_count);
-    return CLI_GO_ON;
+    static const char *const rows[] = {"--limit", NULL}, *const looks[] = {"--limit", "--expand", NULL};
+    if (cli_has(args, "--html"))
+        return cli_view_refuse(args, "--html", "a page has its own choice of rows", looks);
+    return cli_has(args, "--json") ? cli_view_refuse(args, "--json", "it is always whole", rows) : CLI_GO_ON;
 }
 
 static int make_report(const cli_args *args, int operand, runs *all)
@@ -250,7 +252,7 @@ static const cli_option options_table[] = {
      "exit 1 if the total a unit is surely more than SHARE (3%, 0.03) dearer in B: with all of its 95 % "
      "interval",
      NULL, false},
-    {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50; JSON is always whole)", NULL, false},
+    {"--limit", 'n', "N", "only the N largest rows, 0: all (default: 50)", NULL, false},
     {"--expand", 0, NULL, "equal layers one by one; otherwise they share a row", NULL, false},
     {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
     {"--markdown", 0, NULL, "print a table for a pull request", NULL, false},

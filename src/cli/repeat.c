@@ -132,14 +132,22 @@ static void print_head(const repeats *r, size_t wanted)
     fputc('\n', stderr);
 }
 
+/* What runs are judged by: their energy, or their time where that is not known of all. */
+static int judged_by(const repeats *r)
+{
+    return r->of[ENERGY].count > 0 ? ENERGY : TIME;
+}
+
 static void print_outliers(const repeats *r)
 {
+    int by = judged_by(r);
+    double median = r->of[by].median;
     for (size_t i = r->warm_up; i < r->count; i++)
         if (r->outlier[i])
-            fprintf(stderr,
-                    "  run %zu is an outlier, in the figures all the same: %.4g J, %+.1f %% off the median\n",
-                    i + 1, r->values[ENERGY][i],
-                    percent(r->values[ENERGY][i] - r->of[ENERGY].median, r->of[ENERGY].median));
+            fprintf(
+                stderr,
+                "  run %zu is an outlier, in the figures all the same: %.4g %s, %+.1f %% off the median\n",
+                i + 1, r->values[by][i], figures[by].unit, percent(r->values[by][i] - median, median));
 }
 
 static double temperature_of(const cli_stat_run *run)
@@ -155,11 +163,13 @@ static bool drifts(const jm_repeats *of)
 /* Runs are to be alike: what changes from one to the next is an order effect, mostly of warmth. */
 static void print_drift(const repeats *r)
 {
-    const jm_repeats *of = &r->of[ENERGY];
+    int by = judged_by(r);
+    const jm_repeats *of = &r->of[by];
     double first_c = temperature_of(&r->runs[r->warm_up]), last_c = temperature_of(&r->runs[r->count - 1]);
     if (!drifts(of)) return;
-    fprintf(stderr, "  energy %s by %.2g \302\261%.2g %% a run", of->slope > 0 ? "rises" : "falls",
-            percent(fabs(of->slope), of->mean), percent((of->slope_high - of->slope_low) / 2, of->mean));
+    fprintf(stderr, "  %s %s by %.2g \302\261%.2g %% a run", figures[by].text,
+            of->slope > 0 ? "rises" : "falls", percent(fabs(of->slope), of->mean),
+            percent((of->slope_high - of->slope_low) / 2, of->mean));
     if (isfinite(first_c) && isfinite(last_c))
         fprintf(stderr, ", the GPU's temperature from %.0f to %.0f \302\260C", first_c, last_c);
     fputs(": runs are not alike, and the interval of the mean does not hold that\n", stderr);
@@ -190,16 +200,24 @@ static jm_status print_boards(const repeats *r, jm_error *err)
     return status;
 }
 
+static void print_unknown(const repeats *r)
+{
+    size_t unknown = 0;
+    for (size_t i = r->warm_up; i < r->count; i++)
+        unknown += isfinite(r->values[ENERGY][i]) ? 0 : 1;
+    if (unknown == r->count - r->warm_up)
+        fputs("  energy         not known\n", stderr);
+    else if (r->of[ENERGY].count == 0)
+        fprintf(stderr, "  energy         not known of %zu of the runs\n", unknown);
+}
+
 static jm_status print_text(const repeats *r, size_t wanted, jm_error *err)
 {
     print_head(r, wanted);
     for (int f = 0; f < FIGURE_COUNT; f++)
         if (r->of[f].count > 0) print_figure(&r->of[f], figures[f].text, figures[f].unit);
-    if (r->of[ENERGY].count == 0) {
-        fputs("  energy not known\n", stderr);
-        return JM_OK;
-    }
-    jm_status status = print_boards(r, err);
+    print_unknown(r);
+    jm_status status = r->of[ENERGY].count > 0 ? print_boards(r, err) : JM_OK;
     print_outliers(r);
     print_drift(r);
     fputs("  \302\261 is half of the 95 % interval of the mean, by the spread of the runs\n", stderr);

@@ -119,6 +119,29 @@ static void take_kernel(jm_text_options *shown, const char *kernel)
         shown->row = strtoull(digits, NULL, 10);
 }
 
+/* What a table obeys, and something else than a table does not. */
+#define ROW_OPTIONS "--layer", "--kernel", "--sort", "--depth", "--limit"
+
+static int check_view(const cli_args *args)
+{
+    static const char *const rows[] = {ROW_OPTIONS, NULL};
+    static const char *const looks[] = {ROW_OPTIONS, "--expand", "--total", NULL};
+    int code = CLI_GO_ON;
+    if (cli_has(args, "--html") && (cli_has(args, "--json") || cli_has(args, "--sum") || is_by_time(args)))
+        return cli_usage_error(args, "\"--html\" excludes \"--json\", \"--sum\" and \"--by time\"");
+    if (cli_has(args, "--sum") && is_by_time(args))
+        return cli_usage_error(args, "\"--sum\" excludes \"--by time\"");
+    if (cli_has(args, "--html"))
+        code = cli_view_refuse(args, "--html", "a page sorts and opens its rows itself", looks);
+    else if (is_by_time(args))
+        code = cli_view_refuse(args, "--by time", "it has no rows", looks);
+    else if (cli_has(args, "--sum"))
+        code = cli_view_refuse(args, "--sum", "its pattern says which rows", rows);
+    else if (cli_has(args, "--json"))
+        code = cli_view_refuse(args, "--json", "it is always whole", rows);
+    return code;
+}
+
 static int read_shown(const cli_args *args, jm_text_options *shown)
 {
     long long limit = USUAL_ROWS, depth = 0;
@@ -127,8 +150,8 @@ static int read_shown(const cli_args *args, jm_text_options *shown)
     if (!cli_get_number(args, "--depth", 1, INT_MAX, &depth)) return jm_status_exit_code(JM_USAGE);
     if (kernel != NULL && (cli_has(args, "--layer") || cli_has(args, "--by")))
         return cli_usage_error(args, "--kernel shows kernels, so there is no place for --layer or --by");
-    if (cli_has(args, "--html") && (cli_has(args, "--json") || cli_has(args, "--sum") || is_by_time(args)))
-        return cli_usage_error(args, "\"--html\" excludes \"--json\", \"--sum\" and \"--by time\"");
+    int code = check_view(args);
+    if (code != CLI_GO_ON) return code;
     *shown = (jm_text_options){.size = sizeof *shown,
                                .width = cli_has(args, "--wide") ? 0 : cli_terminal_width(STDOUT_FILENO),
                                .limit = (uint64_t)limit,
@@ -170,9 +193,7 @@ static int run(const cli_args *args)
 
 static const cli_option options_table[] = {
     CLI_VIEW_OPTIONS(by_keys + 1),
-    {"--limit", 'n', "N",
-     "only N rows, the top and those that took most, 0: all (default: 25; JSON is always whole)", NULL,
-     false},
+    {"--limit", 'n', "N", "only N rows, the top and those that took most, 0: all (default: 25)", NULL, false},
     {"--depth", 0, "N", "only N levels of rows in each other (default: all)", NULL, false},
     {"--sort", 0, "KEY", "order of the rows in a row, the largest first (default: as they ran)",
      sort_texts + 1, false},

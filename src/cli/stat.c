@@ -4,20 +4,20 @@
 #include "cli/repeat.h"
 #include "cli/stat_run.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { MOST_RUNS = 10000 };
 
-/* A sensor answers ten times a second at least: of less time nothing is told. */
-static const double least_interval_s = 0.1;
+/* A sensor answers ten times a second: of less time nothing is told. */
+#define LEAST_INTERVAL_S 0.1
 
 #define FLUSH_TIMEOUT_MS 5000 /* a recorder commits twice a second: that late, it stands still */
 
 static const cli_option options[] = {
     {"--repeat", 'r', "N", "run it N times, and say what they take together", NULL, false},
-    {"--interval", 'i', "S", "while it runs, every S seconds a line of what was taken since the line before",
-     NULL, false},
+    {"--interval", 'i', "S",
+     "while it runs, every S seconds (0.1 or more) a line of what was taken since the line before", NULL,
+     false},
     {"--json", 0, NULL, "print a JSON object on stdout", NULL, false},
     CLI_SIM_OPTION,
     {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
@@ -107,7 +107,10 @@ static int run_stat(const cli_args *args)
     if (!cli_get_number(args, "--repeat", 1, MOST_RUNS, &wanted)) return jm_status_exit_code(JM_USAGE);
     double interval_s = 0;
     if (!cli_get_real(args, "--interval", 0, 86400, &interval_s)) return jm_status_exit_code(JM_USAGE);
-    if (interval_s > 0) interval_s = fmax(interval_s, least_interval_s);
+    if (interval_s > 0 && interval_s < LEAST_INTERVAL_S)
+        return cli_usage_error(
+            args, "option \"--interval\" cannot be \"%s\": of less than %g s no sensor tells anything",
+            cli_get(args, "--interval"), LEAST_INTERVAL_S);
     if (interval_s > 0 && wanted > 1)
         return cli_usage_error(args, "--interval is for one run, so there is no place for --repeat");
     session s = {.args = args, .wanted = (size_t)wanted, .interval_s = interval_s};

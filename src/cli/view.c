@@ -42,24 +42,35 @@ int cli_view_open(const cli_args *args, int operand, jm_recording **recording, j
     return CLI_GO_ON;
 }
 
+int cli_view_refuse(const cli_args *args, const char *view, const char *why, const char *const *options)
+{
+    for (; *options != NULL; options++)
+        if (cli_has(args, *options))
+            return cli_usage_error(args, "there is no place for \"%s\" with \"%s\": %s", *options, view, why);
+    return CLI_GO_ON;
+}
+
 void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recording *recording)
 {
     const char *damage = jm_recording_damage(recording);
     if (damage != NULL) cli_tell(args, "%s: %s", cli_operand(args, operand), damage);
 }
 
-void cli_view_path_name(char *out, size_t size, const char *path)
+void cli_view_long_name(char *out, size_t size, const char *path, int folders)
 {
     static const char suffix[] = ".joulemap";
-    size_t length = strlen(path);
-    bool suffixed = length >= sizeof suffix && strcmp(path + length - (sizeof suffix - 1), suffix) == 0 &&
-                    path[length - sizeof suffix] != '/';
+    size_t length = strlen(path), start = length;
+    while (start > 0 && (path[start - 1] != '/' || start == length || folders-- > 0))
+        start--;
+    const char *name = path + start;
+    length -= start;
+    bool suffixed = length >= sizeof suffix && strcmp(name + length - (sizeof suffix - 1), suffix) == 0 &&
+                    name[length - sizeof suffix] != '/';
     if (suffixed) length -= sizeof suffix - 1;
-    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), path);
+    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), name);
 }
 
 void cli_view_name(char *out, size_t size, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    cli_view_path_name(out, size, slash != NULL && slash[1] != '\0' ? slash + 1 : path);
+    cli_view_long_name(out, size, path, 0);
 }

@@ -29,6 +29,10 @@ extern const char cli_view_keys[]; /* the texts of JM_BY_MAP, each after a "|" *
  * open. */
 int cli_view_open(const cli_args *args, int operand, jm_recording **recording, jm_report_options *options);
 
+/* Refuse what a view would not obey: these options (the last one NULL) with `view`, and why. CLI_GO_ON: none
+ * is given; else the exit code. */
+int cli_view_refuse(const cli_args *args, const char *view, const char *why, const char *const *options);
+
 /* What is damaged of the recording that this operand names, on stderr: for formats that have no place for it.
  * After it was read. */
 void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recording *recording);
@@ -36,7 +40,7 @@ void cli_view_warn_of_damage(const cli_args *args, int operand, const jm_recordi
 /* The name of a run for people: "base" of "runs/base.joulemap". */
 void cli_view_name(char *out, size_t size, const char *path);
 
-/* The same with its folder: "runs/base". */
-void cli_view_path_name(char *out, size_t size, const char *path);
+/* The same with so many folders around it, as far as the path has them: "runs/base" with one. */
+void cli_view_long_name(char *out, size_t size, const char *path, int folders);
 
 #endif

@@ -6,6 +6,7 @@
 #include "report/fold.h"
 #include "report/format.h"
 #include "report/kernel_name.h"
+#include "report/row_cells.h"
 
 #include <math.h>
 #include <string.h>
@@ -123,7 +124,7 @@ static jm_status add_waiting(jm__facts *facts, const jm_report *report, jm_error
             jm__format_energy(energy, cause->energy_j, cause->energy_low_j, cause->energy_high_j);
             jm__format_time(time, cause->busy_s);
             jm__strbuf_format(&text, "; most of it %s: %s in %s", cause->name, energy, time);
-            if (cause->mostly_at != NULL) {
+            if (jm__row_has_layer(cause)) {
                 jm__strbuf_add(&text, ", mostly before ");
                 jm__utf8_add(&text, cause->mostly_at, true);
             }

@@ -2,6 +2,7 @@
 #include "page/lines.h"
 
 #include "base/status.h"
+#include "report/row_cells.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,6 +33,8 @@ static bool add_line(jm__page_lines *lines, jm__part *part)
                           .own_j = own_energy_j(lines, part),
                           .says_kind = lines->stacks.says_kind[part->row]};
     add_areas(&line, lines, part);
+    if (jm__row_has_layer(&part->sum))
+        *(jm__row_is_pause(&part->sum) ? &lines->before_layers : &lines->in_layers) = true;
     return jm__vec_push(&lines->items, line);
 }
 

@@ -21,6 +21,8 @@ typedef struct jm__page_lines {
     jm__stacks stacks;
     jm__fold fold;
     JM_VEC(jm__page_line) items; /* parents before their children; row->depth says where */
+    bool in_layers;              /* some row that is no pause was mostly in a layer */
+    bool before_layers;          /* some pause was mostly before one */
     size_t left_out;             /* lines that took least, and what they took: */
     double left_out_j;           /* NAN: not known */
     double left_out_area_j, left_out_area_s;

@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "page/column.h"
 #include "report/kernel_name.h"
+#include "report/row_cells.h"
 
 #include <string.h>
 
@@ -98,10 +99,25 @@ REAL_OF_LINE(own_j)
 REAL_OF_LINE(area_j)
 REAL_OF_LINE(area_s)
 
-static json_t *mostly_at_of(const void *context, size_t i)
+/* As tables have it: what no line of its sort says of a layer, none says. */
+static json_t *place_of(const void *context, size_t i, bool of_pauses)
 {
-    const char *place = line_at(context, i)->row->mostly_at;
-    return place != NULL ? text_cut(place) : json_null();
+    const jm__page_lines *lines = context;
+    const jm_row *row = line_at(context, i)->row;
+    const char *place = jm__row_place(row);
+    bool told = place != NULL && jm__row_is_pause(row) == of_pauses &&
+                (of_pauses ? lines->before_layers : lines->in_layers);
+    return told ? text_cut(place) : json_null();
+}
+
+static json_t *mostly_in_of(const void *context, size_t i)
+{
+    return place_of(context, i, false);
+}
+
+static json_t *mostly_before_of(const void *context, size_t i)
+{
+    return place_of(context, i, true);
 }
 
 static json_t *known_of(const void *context, size_t i)
@@ -129,7 +145,8 @@ static const jm__page_column columns[] = {
     {"share", share_of},
     {"forward_share", forward_share_of},
     {"backward_share", backward_share_of},
-    {"mostly_at", mostly_at_of},
+    {"mostly_in", mostly_in_of},
+    {"mostly_before", mostly_before_of},
     {"mostly_share", mostly_share_of},
     {"known", known_of},
     {"area_j", area_j_of},

@@ -171,62 +171,13 @@ static jm_status make(jm_diff *diff, const jm_report *const *reports, const jm_d
     return compare_rows(diff, reports, err);
 }
 
-static bool keep_name(char **own, const char *wanted, const char *usual)
-{
-    *own = strdup(wanted != NULL && wanted[0] != '\0' ? wanted : usual);
-    return *own != NULL;
-}
-
-/* "A", or "A2" of several. */
-static bool keep_runs(jm_diff *diff, int side, const jm_diff_side *wanted, const jm_report **reports)
+static void take_runs(jm_diff *diff, int side, const jm_diff_side *wanted, const jm_report **reports)
 {
     size_t first = side == 0 ? 0 : diff->counts[0];
     for (size_t i = 0; i < wanted->count; i++) {
-        char usual[32];
-        if (wanted->count == 1)
-            snprintf(usual, sizeof usual, "%s", diff->names[side]);
-        else
-            snprintf(usual, sizeof usual, "%c%zu", "AB"[side], i + 1);
-        jm__diff_run *run = &diff->runs[first + i];
-        run->report = reports[first + i] = wanted->reports[i];
-        run->side = side;
-        if (!keep_name(&run->name, wanted->names != NULL ? wanted->names[i] : NULL, usual)) return false;
+        diff->runs[first + i].report = reports[first + i] = wanted->reports[i];
+        diff->runs[first + i].side = side;
     }
-    return true;
-}
-
-/* "base" of "base-1", "base-2" and "base-3"; NULL if they have no names, or nothing in common. */
-static char *common_name(const jm_diff_side *side)
-{
-    if (side->names == NULL || side->names[0] == NULL) return NULL;
-    const char *first = side->names[0];
-    size_t length = strlen(first);
-    for (size_t i = 1; i < side->count; i++) {
-        size_t same = 0;
-        while (side->names[i] != NULL && same < length && side->names[i][same] == first[same])
-            same++;
-        length = same;
-    }
-    while (side->count > 1 && length > 0 && strchr("0123456789-_./ ", first[length - 1]) != NULL)
-        length--;
-    return strndup(first, length);
-}
-
-/* As wanted, else by the names of the runs; "A" and "B" say more than two that are alike. */
-static bool keep_side_names(jm_diff *diff, const jm_diff_side *const sides[2], const jm_diff_options *options)
-{
-    char *common[2] = {common_name(sides[0]), common_name(sides[1])};
-    bool alike = common[0] != NULL && common[1] != NULL && strcmp(common[0], common[1]) == 0;
-    const char *wanted[2] = {options->name_a, options->name_b};
-    bool fine = true;
-    for (int s = 0; s < 2; s++) {
-        const char *usual = s == 0 ? "A" : "B";
-        if (wanted[s] == NULL && !alike) wanted[s] = common[s];
-        fine = fine && keep_name(&diff->names[s], wanted[s], usual);
-    }
-    free(common[0]);
-    free(common[1]);
-    return fine;
 }
 
 static jm_status build(jm_diff *diff, const jm_diff_side *a, const jm_diff_side *b,
@@ -236,9 +187,12 @@ static jm_status build(jm_diff *diff, const jm_diff_side *a, const jm_diff_side 
     diff->counts[1] = b->count;
     diff->runs = calloc(a->count + b->count, sizeof *diff->runs);
     const jm_report **reports = calloc(a->count + b->count, sizeof *reports);
-    const jm_diff_side *const sides[2] = {a, b};
-    bool fine = diff->runs != NULL && reports != NULL && keep_side_names(diff, sides, options) &&
-                keep_runs(diff, 0, a, reports) && keep_runs(diff, 1, b, reports);
+    bool fine = diff->runs != NULL && reports != NULL;
+    if (fine) {
+        take_runs(diff, 0, a, reports);
+        take_runs(diff, 1, b, reports);
+        fine = jm__diff_name(diff, a, b, options);
+    }
     jm_status status = fine ? make(diff, reports, options, err) : jm__no_memory(err, "jm_diff_create");
     free(reports);
     return status;

@@ -31,13 +31,14 @@ static bool is_number(const char *text, size_t length)
     return length > 0 && strspn(text, "0123456789") >= length;
 }
 
-/* Nothing but numbers differs: "blocks.0.mlp" and "blocks.11.mlp". */
+/* Nothing but numbers differs, "blocks.0.mlp" and "blocks.11.mlp", or what comes last. */
 static bool paths_alike(const char *a, const char *b)
 {
     for (;; a++, b++) {
         size_t length_a = strcspn(a, "."), length_b = strcspn(b, ".");
         bool same = length_a == length_b && strncmp(a, b, length_a) == 0;
-        if (!same && !(is_number(a, length_a) && is_number(b, length_b))) return false;
+        bool last = a[length_a] == '\0' && b[length_b] == '\0';
+        if (!same && !last && !(is_number(a, length_a) && is_number(b, length_b))) return false;
         a += length_a;
         b += length_b;
         if (*a != *b) return false;
@@ -97,6 +98,17 @@ static bool is_equal(void *context, size_t row, size_t usual)
            is_near(f, b_j - a_j, fmax(fabs(its->a_j), fabs(its->b_j)), true, true, row, usual);
 }
 
+/* As known as in the run that tells most of it. */
+static jm_provenance best_known(const jm_diff *diff, size_t row)
+{
+    jm_provenance best = JM_PROVENANCE_UNRESOLVED;
+    for (size_t r = 0; r < jm__diff_run_count(diff); r++) {
+        const jm_row *told = row_in(diff, row, r);
+        if (told != NULL && told->provenance < best) best = told->provenance;
+    }
+    return best;
+}
+
 /* As the first run that has it told the row, of both sides' energy. */
 static bool list_rows(folder *f)
 {
@@ -111,6 +123,7 @@ static bool list_rows(folder *f)
             r++;
         f->rows[i] = *row_in(diff, i, r);
         f->rows[i].depth = row->depth;
+        f->rows[i].provenance = best_known(diff, i);
         f->rows[i].energy_j = isnan(row->a_j) ? row->b_j : isnan(row->b_j) ? row->a_j : row->a_j + row->b_j;
     }
     return true;
@@ -143,8 +156,9 @@ static void add_numbers(jm__strbuf *out, const char *const *at, size_t count, bo
 }
 
 /* "model.layers.*.mlp". `at` points to all paths, and moves along. */
-static char *common_path(const char **at, size_t count, bool lesser)
+static char *common_path(const char **at, const jm__part *part)
 {
+    size_t count = part->members;
     jm__strbuf path = {0};
     for (;;) {
         size_t length = strcspn(at[0], ".");
@@ -154,13 +168,15 @@ static char *common_path(const char **at, size_t count, bool lesser)
         if (same)
             jm__strbuf_add_bytes(&path, at[0], length);
         else
-            add_numbers(&path, at, count, lesser);
+            add_numbers(&path, at, count, part->lesser);
         bool end = at[0][length] == '\0';
         for (size_t i = 0; i < count && !end; i++)
             at[i] += strcspn(at[i], ".") + 1;
-        if (end) return jm__strbuf_take(&path);
+        if (end) break;
         jm__strbuf_add(&path, ".");
     }
+    jm__part_name_path(&path, part);
+    return jm__strbuf_take(&path);
 }
 
 static char *path_of(const jm_diff *diff, const jm__fold *fold, const jm__part *part)
@@ -169,7 +185,7 @@ static char *path_of(const jm_diff *diff, const jm__fold *fold, const jm__part *
     if (at == NULL) return NULL;
     for (size_t i = 0; i < part->members; i++)
         at[i] = diff->rows.items[fold->rows[part->first + i]].path;
-    char *path = part->members == 1 ? strdup(at[0]) : common_path(at, part->members, part->lesser);
+    char *path = part->members == 1 ? strdup(at[0]) : common_path(at, part);
     free(at);
     return path;
 }

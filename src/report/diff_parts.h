@@ -41,6 +41,12 @@ static inline size_t jm__diff_place(const jm_diff *diff, size_t row, size_t run)
     return diff->places[row * jm__diff_run_count(diff) + run];
 }
 
+/* ---- what they are called (diff_names.c) */
+
+/* Names the sides and runs of a diff that has its runs; false if memory is out. */
+bool jm__diff_name(jm_diff *diff, const jm_diff_side *a, const jm_diff_side *b,
+                   const jm_diff_options *options);
+
 /* ---- what the runs tell of themselves (diff_runs.c) */
 
 /* Means over the runs of a side that tell them; NAN: none does. */

@@ -12,7 +12,7 @@
 /* Rows of less than this share of the total on both sides are counted, not shown. */
 static const double shown_share = 0.005;
 
-enum { NAME_OF_SIDE = 14, NARROWEST_NAME = 17 };
+enum { NAME_OF_SIDE = 14, MOST_OF_SIDE = 40, NARROWEST_NAME = 17 };
 
 /* What decides which rows are shown first; 0 for those too small for any. */
 static double weight_of(const jm_diff *diff, const jm_diff_row *row)
@@ -157,24 +157,35 @@ static jm_status fill_chosen(jm__table *table, layout *of, jm__diff_fold *fold, 
 /* Titles that live as long as the table. */
 typedef struct titles {
     char names[64];
-    char sides[2][64];
+    char sides[2][JM_TABLE_TITLE];
 } titles;
 
-static bool write_titles(titles *to, const layout *of)
+static bool cut_sides(titles *to, const jm_diff *diff, size_t columns)
 {
-    const jm_diff *diff = of->diff;
-    jm_by by = jm_report_options_get(diff->runs[0].report)->by;
     bool fine = true;
-    snprintf(to->names, sizeof to->names, "%s, %s%s%s", jm_by_text(by), of->scale.unit,
-             diff->per == JM_PER_RUN ? "" : "/", diff->per == JM_PER_RUN ? "" : jm_per_text(diff->per));
     for (int side = 0; side < 2; side++) {
         jm__strbuf clean = {0}, cut = {0};
         jm__utf8_add(&clean, diff->names[side], true);
-        jm__utf8_add_cut(&cut, clean.text != NULL ? clean.text : "", NAME_OF_SIDE);
+        jm__utf8_add_cut(&cut, clean.text != NULL ? clean.text : "", columns);
         fine = fine && !clean.failed && !cut.failed;
         snprintf(to->sides[side], sizeof to->sides[side], "%s", cut.text != NULL ? cut.text : "");
         jm__strbuf_free(&clean);
         jm__strbuf_free(&cut);
+    }
+    return fine;
+}
+
+/* Names of sides are cut, but not so far that they are alike. */
+static bool write_titles(titles *to, const layout *of)
+{
+    const jm_diff *diff = of->diff;
+    jm_by by = jm_report_options_get(diff->runs[0].report)->by;
+    snprintf(to->names, sizeof to->names, "%s, %s%s%s", jm_by_text(by), of->scale.unit,
+             diff->per == JM_PER_RUN ? "" : "/", diff->per == JM_PER_RUN ? "" : jm_per_text(diff->per));
+    bool fine = true;
+    for (size_t columns = NAME_OF_SIDE; fine && columns <= MOST_OF_SIDE; columns++) {
+        fine = cut_sides(to, diff, columns);
+        if (strcmp(to->sides[0], to->sides[1]) != 0) break;
     }
     return fine;
 }

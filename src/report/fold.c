@@ -1,4 +1,6 @@
-/* Equal layers are siblings, numbered, whose subtrees look alike: PyTorch's ModuleList and Sequential. */
+/* Equal layers are siblings, numbered, whose subtrees look alike: PyTorch's ModuleList and Sequential.
+ * Siblings with names are taken together if the sensor does not tell one from the other: the two norms of a
+ * block. */
 #include "report/fold.h"
 
 #include "base/map.h"
@@ -21,8 +23,9 @@ typedef struct candidate {
 typedef struct task {
     size_t first; /* in the pool */
     size_t count;
-    bool most;   /* of those that look like it */
-    bool lesser; /* or in one that is not */
+    bool most;    /* of those that look like it */
+    size_t names; /* 0: called by them; else as so many of their class */
+    bool lesser;  /* or in one that is not */
     int32_t depth;
     char *above; /* the name of the mere list around it, or NULL; owned */
 } task;
@@ -124,7 +127,7 @@ static size_t part_equals(folder *f, candidate *items, size_t count)
 /* ---- a part of them */
 
 /* "attn", "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those. */
-static void add_name(jm__strbuf *out, const folder *f, const candidate *items, size_t count, bool most)
+static void add_names(jm__strbuf *out, const folder *f, const candidate *items, size_t count, bool most)
 {
     enum { NAMED = 3 };
     const char *names[NAMED + 1];
@@ -166,6 +169,25 @@ static void sum_up(const folder *f, const candidate *items, size_t count, jm_row
     sum->power_w = sum->busy_s > 0 ? sum->energy_j / sum->busy_s : NAN;
     sum->forward_share /= sum->energy_j;
     sum->backward_share /= sum->energy_j;
+}
+
+/* "RMSNorm" of "RMSNorm(2048)". */
+static size_t class_length(const char *type)
+{
+    return strcspn(type, "(");
+}
+
+/* Names, or of siblings that are not told apart their class: "2 RMSNorm". */
+static void add_name(jm__strbuf *out, const folder *f, const task *t)
+{
+    const candidate *items = f->pool.items + t->first;
+    const char *type = row_of(f, items[0].row)->type;
+    if (t->names == 0) {
+        add_names(out, f, items, t->count, t->most);
+        return;
+    }
+    jm__strbuf_format(out, "%zu ", t->names);
+    jm__strbuf_add_bytes(out, type, class_length(type));
 }
 
 /* Children of all members, at the end of the pool. */
@@ -231,6 +253,65 @@ static int last_row_first(const void *left, const void *right, void *context)
     return (a < b) - (a > b);
 }
 
+/* So many names, if they are of one class with nothing below, take the same time and are all only weakly
+ * known; else 0. `items`: of one look, by their names. */
+static size_t count_names(const folder *f, const candidate *items, size_t count)
+{
+    size_t names = 0;
+    double least_s = INFINITY, most_s = 0, busy_s = 0;
+    for (size_t i = 0; i < count; i++) {
+        const jm_row *row = row_of(f, items[i].row);
+        bool weak = row->provenance >= JM_PROVENANCE_WEAK && isfinite(row->energy_j);
+        bool has_children = f->end[items[i].row] > items[i].row + 1;
+        if (items[i].numbered || has_children || !weak || row->type[0] == '\0') return 0;
+        busy_s += row->busy_s;
+        if (i + 1 < count && strcmp(row_of(f, items[i + 1].row)->name, row->name) == 0) continue;
+        names++;
+        least_s = fmin(least_s, busy_s);
+        most_s = fmax(most_s, busy_s);
+        busy_s = 0;
+    }
+    return names > 1 && most_s - least_s <= equal_share * most_s ? names : 0;
+}
+
+/* No sibling, from `siblings` on in the pool, is of their class but looks otherwise: of linear layers, some
+ * of another size, a reader wants each by name. */
+static bool is_whole_class(const folder *f, size_t siblings, const candidate *one)
+{
+    const char *type = row_of(f, one->row)->type;
+    size_t length = class_length(type);
+    for (size_t i = siblings; i < f->pool.count; i++) {
+        const candidate *other = &f->pool.items[i];
+        const char *its = row_of(f, other->row)->type;
+        bool same_class = class_length(its) == length && strncmp(type, its, length) == 0;
+        if (same_class && (other->look != one->look || other->numbered)) return false;
+    }
+    return true;
+}
+
+/* Some of one look, of the siblings from there on in the pool: with names that say nothing which the sensor
+ * tells all together, else by name. */
+static jm_status push_of_look(folder *f, size_t siblings, size_t first, size_t count, const task *around,
+                              const char *above, jm_error *err)
+{
+    candidate *items = f->pool.items + first;
+    size_t names = around->depth > 0 ? count_names(f, items, count) : 0;
+    if (names > 0 && !is_whole_class(f, siblings, items)) names = 0;
+    if (names > 0 && part_equals(f, items, count) == count) {
+        task all = *around;
+        all.first = first, all.count = count, all.names = names, all.most = true;
+        return push_task(f, all, above, err);
+    }
+    if (names > 0) qsort_r(items, count, sizeof *items, by_look, f); /* as they were */
+    for (size_t i = 0, end; i < count; i = end) {
+        end = i + 1;
+        while (end < count && compare_looks(f, &items[i], &items[end]) == 0)
+            end++;
+        JM_TRY(push_alike(f, first + i, end - i, around, above, err));
+    }
+    return JM_OK;
+}
+
 /* The siblings from `first` on as tasks, by their first rows. `around`: their depth, and whether they are in
  * a lesser part. */
 static jm_status push_tasks(folder *f, size_t first, const task *around, const char *above, jm_error *err)
@@ -240,9 +321,10 @@ static jm_status push_tasks(folder *f, size_t first, const task *around, const c
     if (count > 0) qsort_r(items, count, sizeof *items, by_look, f);
     for (size_t i = 0, end; i < count; i = end) {
         end = i + 1;
-        while (!f->expand && end < count && compare_looks(f, &items[i], &items[end]) == 0)
+        while (!f->expand && end < count && items[end].look == items[i].look &&
+               items[end].numbered == items[i].numbered)
             end++;
-        JM_TRY(push_alike(f, first + i, end - i, around, above, err));
+        JM_TRY(push_of_look(f, first, first + i, end - i, around, above, err));
     }
     task *pushed = f->tasks.items + before;
     if (f->tasks.count > before) qsort_r(pushed, f->tasks.count - before, sizeof *pushed, last_row_first, f);
@@ -255,9 +337,10 @@ static jm_status do_task(folder *f, const task *t, jm_error *err)
     const candidate *items = f->pool.items + t->first;
     jm__strbuf text = {0};
     if (t->above != NULL) jm__strbuf_format(&text, "%s.", t->above);
-    add_name(&text, f, items, t->count, t->most);
+    add_name(&text, f, t);
     jm__part part = {.name = jm__strbuf_take(&text),
                      .members = t->count,
+                     .by_type = t->names > 0,
                      .lesser = t->lesser,
                      .row = items[0].row,
                      .first = t->first};
@@ -369,6 +452,14 @@ jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__p
     part->sum.energy_low_j = sum.low_j;
     part->sum.energy_high_j = sum.high_j;
     return JM_OK;
+}
+
+void jm__part_name_path(jm__strbuf *path, const jm__part *part)
+{
+    if (!part->by_type || path->failed) return;
+    char *last = strrchr(path->text, '.');
+    path->length = last != NULL ? (size_t)(last + 1 - path->text) : 0;
+    jm__strbuf_add(path, part->name);
 }
 
 void jm__fold_free(jm__fold *fold)

@@ -3,15 +3,17 @@
 #ifndef JM_REPORT_FOLD_H
 #define JM_REPORT_FOLD_H
 
+#include "base/strbuf.h"
 #include "base/vec.h"
 #include <joulemap/report.h>
 
 /* One row, or several that are the same part of equal layers. */
 typedef struct jm__part {
-    char *name;     /* "attn"; "layers.*" of members that differ in their number alone */
+    char *name;     /* "attn"; "layers.*" of members that differ in their number alone; "2 RMSNorm" */
     jm_row sum;     /* of all members: calls, time, energy, share; the rest is the first's. The interval of
                        several is missing until jm__fold_interval */
     size_t members; /* 1: it is that row */
+    bool by_type;   /* members of other names, called by their class */
     bool lesser;    /* not most of those that look like it, or in a part that is not */
     size_t row;     /* the first member's, among those of the report */
     size_t first;   /* of the fold's rows: as many as there are members */
@@ -32,7 +34,9 @@ typedef struct jm__fold_source {
 } jm__fold_source;
 
 /* `expand`: each row is a part of its own. Layers that lie beside each other and have the same types and
- * children below them are taken together as far as the source calls them equal. */
+ * children below them are taken together as far as the source calls them equal: if they are numbered; or if
+ * they are all that lie there of a class (its arguments aside), with nothing below them, take the same time
+ * (5 %), and no row is known better than weakly. */
 jm_status jm__fold_rows(jm__fold *fold, const jm__fold_source *source, bool expand, jm_error *err);
 
 /* The same of a report's rows: equal if they were called equally often, and no member's energy is off by more
@@ -47,6 +51,10 @@ double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size
 
 /* Find the interval of a part, which walks through the whole report. */
 jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__part *part, jm_error *err);
+
+/* `path`: made of the members' paths. Of a part that is called by their class its last component is too:
+ * "layers.*.2 RMSNorm". */
+void jm__part_name_path(jm__strbuf *path, const jm__part *part);
 
 void jm__fold_free(jm__fold *fold);
 

@@ -32,8 +32,9 @@ static bool is_same(const char *const *at, size_t count, size_t length)
 }
 
 /* "blocks.*.attn" of "blocks.0.attn" and "blocks.1.attn"; NULL if memory is out. */
-static char *make_pattern(const jm_report *report, const size_t *rows, size_t count)
+static char *make_pattern(const jm_report *report, const size_t *rows, const jm__part *part)
 {
+    size_t count = part->members;
     jm__strbuf out = {0};
     const char **at = calloc(count + 1, sizeof *at);
     if (at == NULL) return NULL;
@@ -52,6 +53,7 @@ static char *make_pattern(const jm_report *report, const size_t *rows, size_t co
         }
     }
     free(at);
+    jm__part_name_path(&out, part);
     return jm__strbuf_take(&out);
 }
 
@@ -62,7 +64,7 @@ static jm_status fill(jm_groups *groups, const jm_report *report, size_t number,
     const size_t *rows = groups->fold.rows + part->first;
     const char *path = sum->path;
     if (part->members > 1) {
-        path = groups->paths[number] = make_pattern(report, rows, part->members);
+        path = groups->paths[number] = make_pattern(report, rows, part);
         if (path == NULL) return jm__no_memory(err, "jm_groups_create");
     }
     groups->items[number] = (jm_group){

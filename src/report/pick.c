@@ -19,6 +19,9 @@ jm_status jm__asked_find(bool **asked, const jm_report *report, const jm_text_op
     if (options->row > rows)
         return jm__fail(err, JM_USAGE, 0, "jm_report_text", "there is no row #%llu; the last one is #%zu",
                         (unsigned long long)options->row, rows);
+    if (options->match != NULL && options->row > 0)
+        return jm__fail(err, JM_USAGE, 0, "jm_report_text",
+                        "a pattern and the number of a row exclude each other");
     if (options->match != NULL)
         JM_TRY(jm__rows_match(&matching, &count, report, options->match, "jm_report_text", err));
     if (options->match == NULL && options->row == 0) return JM_OK;
@@ -66,15 +69,16 @@ typedef struct sorter {
     jm_sort sort;
 } sorter;
 
-static double weight_of(const jm_row *row, jm_sort sort)
+static double weight_of(const jm__part *part, jm_sort sort)
 {
+    const jm_row *row = &part->sum;
     switch (sort) {
     case JM_SORT_SELF:
         return row->energy_self_j;
     case JM_SORT_TIME:
         return row->busy_s;
     case JM_SORT_CALLS:
-        return (double)row->calls;
+        return (double)row->calls / (double)part->members; /* as a table tells them */
     case JM_SORT_USUAL:
     case JM_SORT_ENERGY:
     case JM_SORT_SHARE:
@@ -88,7 +92,7 @@ static double weight_of(const jm_row *row, jm_sort sort)
 static int compare_parts(const jm__part *a, const jm__part *b, jm_sort sort)
 {
     if (sort == JM_SORT_NAME) return strverscmp(a->name, b->name);
-    double left = weight_of(&a->sum, sort), right = weight_of(&b->sum, sort);
+    double left = weight_of(a, sort), right = weight_of(b, sort);
     if (isnan(left) || isnan(right)) return isnan(left) - isnan(right);
     return (left < right) - (left > right);
 }

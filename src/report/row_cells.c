@@ -84,7 +84,24 @@ static void write_backward(char out[JM_CELL], const jm__part *part, const jm__en
     write_percent(out, part->sum.backward_share);
 }
 
-void jm__row_add_place(jm__strbuf *out, const char *place, size_t columns)
+bool jm__row_is_pause(const jm_row *row)
+{
+    return strcmp(row->kind, "idle") == 0 || strcmp(row->kind, "gap") == 0;
+}
+
+const char *jm__row_place(const jm_row *row)
+{
+    static const double most = 0.5;
+    return row->mostly_at != NULL && row->mostly_share >= most ? row->mostly_at : NULL;
+}
+
+bool jm__row_has_layer(const jm_row *row)
+{
+    const char *place = jm__row_place(row);
+    return place != NULL && place[0] != '(';
+}
+
+static void add_place(jm__strbuf *out, const char *place, size_t columns)
 {
     static const char back[] = " (backward)";
     jm__strbuf plain = {0};
@@ -101,23 +118,32 @@ void jm__row_add_place(jm__strbuf *out, const char *place, size_t columns)
     jm__strbuf_free(&plain);
 }
 
-/* Its place is the layer that came after it, not one that it is in. */
-static bool is_idle(const jm_row *row)
+bool jm__row_write_place(char *out, size_t size, const jm_row *row, size_t columns)
 {
-    return strcmp(row->kind, "idle") == 0 || strcmp(row->kind, "gap") == 0;
+    bool fits = false, failed = false;
+    out[0] = '\0';
+    for (; !fits && !failed && columns > 0; columns--) { /* a character takes up to four bytes */
+        jm__strbuf text = {0};
+        add_place(&text, jm__row_place(row), columns);
+        failed = text.failed;
+        fits = !failed && text.length < size;
+        if (fits) memcpy(out, text.text, text.length + 1);
+        jm__strbuf_free(&text);
+    }
+    return !failed;
 }
 
 /* "layer.*.ffn bwd 62 %" */
-static void write_mostly(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+static bool write_mostly(char out[JM_CELL], const jm__part *part)
 {
     enum { PATH = 22 };
-    (void)scale;
-    jm__strbuf text = {0};
+    static const char widest[] = " 100 %";
     out[0] = '\0';
-    if (part->sum.mostly_at == NULL || is_idle(&part->sum)) return;
-    jm__row_add_place(&text, part->sum.mostly_at, PATH);
-    if (!text.failed) snprintf(out, JM_CELL, "%s %.0f %%", text.text, 100 * part->sum.mostly_share);
-    jm__strbuf_free(&text);
+    if (jm__row_place(&part->sum) == NULL || jm__row_is_pause(&part->sum)) return true;
+    if (!jm__row_write_place(out, JM_CELL - sizeof widest + 1, &part->sum, PATH)) return false;
+    size_t used = strlen(out);
+    snprintf(out + used, JM_CELL - used, " %.0f %%", 100 * part->sum.mostly_share);
+    return true;
 }
 
 typedef enum when { ALWAYS, SOME_ARE_SEVERAL, SOME_GO_BACK, SOME_ARE_SOMEWHERE, BY_KERNEL } when;
@@ -127,8 +153,9 @@ static const struct {
     jm__table_column shape;
     void (*write)(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale);
     when when;
-    bool adds_up;   /* can be said of several rows together */
-    bool is_energy; /* its title is the unit */
+    bool adds_up;                                                /* can be said of several rows together */
+    bool is_energy;                                              /* its title is the unit */
+    bool (*write_text)(char out[JM_CELL], const jm__part *part); /* in place of `write`; false: no memory */
 } columns[] = {
     {.shape = {"x", false, 0}, write_members, SOME_ARE_SEVERAL},
     {.shape = {"calls", false, 3}, write_calls, ALWAYS},
@@ -140,7 +167,7 @@ static const struct {
     {.shape = {"share", false, 1}, write_share, ALWAYS, .adds_up = true},
     {.shape = {"fwd", false, 4}, write_forward, SOME_GO_BACK},
     {.shape = {"bwd", false, 4}, write_backward, SOME_GO_BACK},
-    {.shape = {"mostly in", true, 4}, write_mostly, SOME_ARE_SOMEWHERE},
+    {.shape = {"mostly in", true, 4}, .write_text = write_mostly, .when = SOME_ARE_SOMEWHERE},
     {.shape = {"known", true, 2}, write_known, ALWAYS},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -151,8 +178,7 @@ void jm__row_traits_see(jm__row_traits *traits, const jm__part *part)
     const jm_row *row = &part->sum;
     traits->several = traits->several || part->members > 1;
     traits->goes_back = traits->goes_back || row->backward_share > 0;
-    traits->somewhere =
-        traits->somewhere || (row->mostly_at != NULL && row->mostly_at[0] != '(' && !is_idle(row));
+    traits->somewhere = traits->somewhere || (jm__row_has_layer(row) && !jm__row_is_pause(row));
 }
 
 static bool is_shown(const jm__row_traits *traits, size_t column)
@@ -182,13 +208,18 @@ void jm__row_columns(jm__table *table, const jm__row_traits *traits, const char 
     }
 }
 
-void jm__row_cells(char cells[][JM_CELL], const jm__row_traits *traits, const jm__part *part,
+bool jm__row_cells(char cells[][JM_CELL], const jm__row_traits *traits, const jm__part *part,
                    const jm__energy_scale *scale, bool sums_alone)
 {
     size_t written = 0;
     for (size_t c = 0; c < COLUMNS; c++) {
         if (!is_shown(traits, c)) continue;
-        if (columns[c].adds_up || !sums_alone) columns[c].write(cells[written], part, scale);
-        written++;
+        char *cell = cells[written++];
+        if (sums_alone && !columns[c].adds_up) continue;
+        if (columns[c].write_text == NULL)
+            columns[c].write(cell, part, scale);
+        else if (!columns[c].write_text(cell, part))
+            return false;
     }
+    return true;
 }

@@ -13,17 +13,27 @@ typedef struct jm__row_traits {
     bool somewhere; /* a layer that it is mostly in */
 } jm__row_traits;
 
-/* Add a place (jm_row.mostly_at) in at most so many columns, beside "bwd": "layer.*.ffn bwd". The end of a
- * path says more than its beginning. */
-void jm__row_add_place(jm__strbuf *out, const char *place, size_t columns);
+/* Is the row a pause, so that its place is what came after it, not where it was? */
+bool jm__row_is_pause(const jm_row *row);
+
+/* Where most of the row was: at least half of it; NULL: nowhere. For tables and pages alike. */
+const char *jm__row_place(const jm_row *row);
+
+/* It was in a layer: a column of places is worth its room if some row's was. */
+bool jm__row_has_layer(const jm_row *row);
+
+/* Write the row's place in at most so many columns beside "bwd", and as many whole characters as have room:
+ * "layer.*.ffn bwd". The end of a path says more than its beginning. False if memory is out. */
+bool jm__row_write_place(char *out, size_t size, const jm_row *row, size_t columns);
 
 void jm__row_traits_see(jm__row_traits *traits, const jm__part *part);
 
 /* Set up the table's columns; `unit`: the title of that of energies. */
 void jm__row_columns(jm__table *table, const jm__row_traits *traits, const char *unit);
 
-/* The cells of a line; `sums_alone`: only those that can be said of several rows together. */
-void jm__row_cells(char cells[][JM_CELL], const jm__row_traits *traits, const jm__part *part,
+/* The cells of a line; `sums_alone`: only those that can be said of several rows together. False if memory
+ * is out. */
+bool jm__row_cells(char cells[][JM_CELL], const jm__row_traits *traits, const jm__part *part,
                    const jm__energy_scale *scale, bool sums_alone);
 
 #endif

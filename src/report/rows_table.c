@@ -69,8 +69,9 @@ static bool *choose_rows(const view *v)
             const jm_row *row = &part_of(v, i)->sum;
             int32_t depth = v->picks.items[i].depth;
             if (v->options->depth > 0 && (uint64_t)depth >= v->options->depth) continue;
-            double energy_j = isfinite(row->energy_j) ? row->energy_j : -1;
-            order[deep++] = (ranked){depth == 0 && row->share >= top_share, energy_j, i};
+            bool small = row->share < top_share; /* what is not known is not small */
+            double energy_j = isfinite(row->energy_j) ? row->energy_j : -INFINITY;
+            order[deep++] = (ranked){depth == 0 && !small, energy_j, i};
         }
         if (deep > 0) qsort(order, deep, sizeof *order, by_weight);
         size_t end = limit == 0 || limit > deep ? deep : keep_equals_together(order, deep, limit);
@@ -113,15 +114,14 @@ static bool kind_matters(const char **paths, size_t count, const jm_row *row, bo
 }
 
 /* "host late, < 1 ms, before layer.*": where somebody has to look. */
-static void write_what_came(char *out, size_t size, const jm_row *row)
+static bool write_what_came(char *out, size_t size, const jm_row *row)
 {
     enum { PATH = 12 };
-    jm__strbuf text = {0};
+    static const char before[] = ", before ";
     out[0] = '\0';
-    if (row->mostly_at == NULL || row->mostly_at[0] == '(' || row->mostly_share < 0.5) return;
-    jm__row_add_place(&text, row->mostly_at, PATH);
-    if (!text.failed) snprintf(out, size, ", before %s", text.text);
-    jm__strbuf_free(&text);
+    if (!jm__row_has_layer(row)) return true;
+    snprintf(out, size, "%s", before);
+    return jm__row_write_place(out + sizeof before - 1, size - sizeof before + 1, row, PATH);
 }
 
 /* What is shown without what it lies in needs its whole path. */
@@ -134,6 +134,7 @@ static void add_name(jm__strbuf *name, const jm__part *part, const jm__pick *pic
         jm__module_path_add_unnumbered(&path, part->sum.path);
     else
         jm__strbuf_add(&path, part->sum.path);
+    if (pick->asked && !of_kernel) jm__part_name_path(&path, part);
     if (path.text != NULL) jm__utf8_add(name, path.text, true);
     name->failed = name->failed || path.failed;
     jm__strbuf_free(&path);
@@ -147,13 +148,13 @@ static bool add_line(jm__table *table, const view *v, const jm__pick *pick, bool
         .depth = pick->depth, .is_cpp = jm__is_cpp_name(part->name), .number = part->row + 1};
     jm__strbuf name = {0};
     add_name(&name, part, pick, v->traits.by_kernel);
-    if (strcmp(row->kind, "gap") == 0) write_what_came(line.hint, sizeof line.hint, row);
+    bool fine = strcmp(row->kind, "gap") != 0 || write_what_came(line.hint, sizeof line.hint, row);
     line.faint = row->provenance >= JM_PROVENANCE_WEAK;
     if (say_kind) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);
     line.name = jm__strbuf_take(&name);
     if (line.name == NULL) return false;
-    jm__row_cells(line.cells, &v->traits, part, &v->scale, false);
-    if (jm__vec_push(&table->lines, line)) return true;
+    fine = jm__row_cells(line.cells, &v->traits, part, &v->scale, false) && fine;
+    if (fine && jm__vec_push(&table->lines, line)) return true;
     free(line.name);
     return false;
 }
@@ -173,7 +174,7 @@ static bool add_rest(jm__table *table, const view *v, const bool *chosen)
     if (hidden == 0) return true;
     jm__table_line line = {0};
     jm__strbuf name = {0};
-    bool inside = energy_j == 0;
+    bool inside = energy_j == 0, fine = true;
     jm__strbuf_format(&name, "%zu more row%s%s", hidden, hidden == 1 ? "" : "s",
                       inside ? ", in these" : ", beyond these");
     line.name = jm__strbuf_take(&name);
@@ -182,9 +183,9 @@ static bool add_rest(jm__table *table, const view *v, const bool *chosen)
         const jm__part rest = {.members = 1,
                                .sum = {.energy_j = energy_j,
                                        .share = energy_j / jm_report_totals_get(v->report)->total_energy_j}};
-        jm__row_cells(line.cells, &v->traits, &rest, &v->scale, true);
+        fine = jm__row_cells(line.cells, &v->traits, &rest, &v->scale, true);
     }
-    if (jm__vec_push(&table->lines, line)) return true;
+    if (fine && jm__vec_push(&table->lines, line)) return true;
     free(line.name);
     return false;
 }

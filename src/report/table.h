@@ -8,13 +8,15 @@
 
 enum { JM_TABLE_COLUMNS = 12 }; /* at most, beside the names */
 
+enum { JM_TABLE_TITLE = 164 }; /* bytes of a title: 40 characters of any kind */
+
 enum { JM_TABLE_LAST_RESORT = 2 };
 
 typedef struct jm__table_column {
-    char title[64]; /* valid UTF-8 */
-    bool left;      /* else to the right */
-    int sacrifice;  /* where room is short the one with the largest goes first; 0 stays, up to
-                       JM_TABLE_LAST_RESORT it goes only when names have no 16 columns left */
+    char title[JM_TABLE_TITLE]; /* valid UTF-8 */
+    bool left;                  /* else to the right */
+    int sacrifice;              /* where room is short the one with the largest goes first; 0 stays, up to
+                                   JM_TABLE_LAST_RESORT it goes only when names have no 16 columns left */
 } jm__table_column;
 
 typedef struct jm__table_line {

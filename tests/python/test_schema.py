@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,12 @@ def test_a_report_of_a_phase_and_one_with_kernels_are_too(recordings: dict[str, 
     validator("report").validate(report(recordings["live"], "--phase", "train", "--by", "span", "--kernels"))
 
 
+def joulemap(*arguments: str) -> dict[str, Any]:
+    command = [str(native_folder() / "joulemap"), *arguments]
+    told: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return told
+
+
 def rows_of_another_view(whole: dict[str, Any]) -> None:
     whole["by"] = "layer"
 
@@ -68,16 +75,54 @@ def test_a_wrong_report_is_refused(recordings: dict[str, Path], what: str) -> No
         validator("report").validate(wrong)
 
 
-def diff(*options: str) -> dict[str, Any]:
-    command = [str(native_folder() / "joulemap"), "diff", *options, "--json"]
-    told: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+@pytest.mark.parametrize("name", ["live", "kernels", "small", "two-gpus"])
+def test_power_over_time_is_as_the_schema_says(recordings: dict[str, Path], name: str) -> None:
+    schema, told = validator("power"), joulemap("report", str(recordings[name]), "--by", "time", "--json")
+    schema.validate(told)
+    assert all(len(board["bins"]) > 1 for board in told["boards"])
+    for wrong in ({**told, "mood": 1}, {"simulated": True}, {**told, "boards": [{"index": 0, "bins": []}]}):
+        with pytest.raises(jsonschema.ValidationError):
+            schema.validate(wrong)
+
+
+NO_SENSOR = ";".join(
+    f"missing:nvmlDeviceGet{what}" for what in ("Samples", "TotalEnergyConsumption", "FieldValues", "PowerUsage")
+)
+
+
+def stat(*options: str, faults: str = "") -> list[dict[str, Any]]:
+    """What it printed, a document after the other."""
+    command = [str(native_folder() / "joulemap"), "stat", "--no-cpu", "--sim", "h200,h200", "--json", *options]
+    environment = {**os.environ, "JOULEMAP_SIM_FAULTS": faults} if faults else None
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment).stdout.decode().strip()
+    told = []
+    while text:
+        document, end = json.JSONDecoder().raw_decode(text)
+        told.append(document)
+        text = text[end:].lstrip()
     return told
+
+
+@pytest.mark.parametrize("faults", ["", NO_SENSOR])
+def test_stat_is_as_the_schema_says(faults: str) -> None:
+    schema = validator("stat")
+    (once,) = stat("--", "sleep", "0.3", faults=faults)
+    (thrice,) = stat("-r", "3", "--", "sleep", "0.2", faults=faults)
+    lines = stat("--interval", "0.2", "--", "sleep", "0.7", faults=faults)
+    for told in (once, thrice, *lines):
+        schema.validate(told)
+    assert len(thrice["runs"]) == 3 and {len(line) for line in lines} == {6, len(once)}
+    assert (once["energy_j"] is None) == (thrice["energy_j"] is None) == bool(faults)
+    for wrong in ({**once, "mood": 1}, {**thrice, "runs": [{}]}, {**lines[0], "until_s": None}, {}):
+        with pytest.raises(jsonschema.ValidationError):
+            schema.validate(wrong)
 
 
 def test_diffs_are_as_the_schema_says(recordings: dict[str, Path]) -> None:
     schema = validator("diff")
     live, small = str(recordings["live"]), str(recordings["small"])
-    same, others = diff(live, live), diff(live, small, "--by", "phase")
+    same = joulemap("diff", live, live, "--json")
+    others = joulemap("diff", live, small, "--by", "phase", "--json")
     schema.validate(same)
     schema.validate(others)
     assert {row["verdict"] for row in others["rows"]} >= {"only in A", "only in B"}

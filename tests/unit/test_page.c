@@ -134,6 +134,49 @@ static void test_no_name_ends_the_element_that_it_stands_in(void **state)
     free(text);
 }
 
+static void check_place(const json_t *data, const char *name, size_t row, const char *wanted)
+{
+    const char *place = json_string_value(json_array_get(column(data, "rows", name), row));
+    if (wanted == NULL)
+        assert_null(place);
+    else
+        assert_string_equal(place, wanted);
+}
+
+/* Of at least half of the row; as in a table, a column that names no layer has nothing. */
+static void test_places_are_told_as_in_a_table(void **state)
+{
+    (void)state;
+    enum { NET, REVERSED_ROW, MLP, IDLE, WAITING, ROWS };
+    size_t size;
+    jm_row rows[ROWS];
+    memcpy(rows, tree, sizeof rows);
+    rows[NET].mostly_at = "(no layer)";
+    rows[REVERSED_ROW].mostly_at = "net.*";
+    rows[MLP].mostly_at = "net.mlp";
+    rows[WAITING].mostly_at = "(no layer)";
+    for (size_t i = 0; i < ROWS; i++)
+        rows[i].mostly_share = i == REVERSED_ROW ? 0.49 : 0.5;
+    fake_report.rows = rows;
+    char *text = page_text(&size);
+    json_t *data = data_of(text);
+    check_place(data, "mostly_in", NET, "(no layer)");
+    check_place(data, "mostly_in", REVERSED_ROW, NULL);
+    check_place(data, "mostly_in", MLP, "net.mlp");
+    check_place(data, "mostly_in", WAITING, NULL);
+    check_place(data, "mostly_before", WAITING, NULL);
+    json_decref(data);
+    free(text);
+    rows[MLP].mostly_at = "(no layer)";
+    rows[WAITING].mostly_at = "net.mlp";
+    text = page_text(&size);
+    data = data_of(text);
+    check_place(data, "mostly_in", MLP, NULL);
+    check_place(data, "mostly_before", WAITING, "net.mlp");
+    json_decref(data);
+    free(text);
+}
+
 static void test_what_is_missing_is_null(void **state)
 {
     (void)state;
@@ -280,6 +323,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_no_name_ends_the_element_that_it_stands_in, reset),
         cmocka_unit_test_setup(test_what_is_missing_is_null, reset),
+        cmocka_unit_test_setup(test_places_are_told_as_in_a_table, reset),
         cmocka_unit_test_setup(test_answers_name_the_dearest_and_what_is_waited_for, reset),
         cmocka_unit_test_setup(test_many_rows_are_bounded_and_add_up, reset),
         cmocka_unit_test_setup(test_a_full_disk_is_an_error, reset),

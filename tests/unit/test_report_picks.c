@@ -1,4 +1,5 @@
 /* What a reader asks a table for: rows by pattern or number, in an order, with colours. */
+#include "base/utf8.h"
 #include "fake_report.h"
 
 #include <math.h>
@@ -103,6 +104,40 @@ static void test_rows_without_a_figure_come_last(void **state)
     assert_names((jm_text_options){.sort = JM_SORT_ENERGY}, "b10\nb2\n(idle)\n");
 }
 
+/* Two boards, of which no sensor tells one: it is shown, after the other, however few rows there may be. */
+static void test_a_row_at_the_top_that_no_sensor_tells_is_shown(void **state)
+{
+    (void)state;
+    jm_row rows[] = {layers[7], layers[0], layers[1], layers[2], layers[4]};
+    rows[0].energy_j = rows[0].energy_low_j = rows[0].energy_high_j = rows[0].power_w = rows[0].share = NAN;
+    fake_report.rows = rows;
+    fake_report.row_count = sizeof rows / sizeof *rows;
+    assert_names((jm_text_options){.limit = 2}, "(idle)\nnet\n3\n");
+    assert_names((jm_text_options){.limit = 1}, "net\n4\n"); /* what is known first */
+    jm_text_options shown = {.size = sizeof shown, .limit = 2};
+    char *text = NULL;
+    assert_int_equal(jm_report_text(&fake_report, &shown, &text, NULL), JM_OK);
+    if (strstr(text, "\n(idle)                     -  1.00 s      -      -      -       -  fitted\n") == NULL)
+        fail_msg("%s", text);
+    free(text);
+}
+
+/* The blocks were called 4 times each, 8 together; "b2" 6 times. */
+static void test_equal_layers_are_sorted_by_the_calls_that_are_told(void **state)
+{
+    (void)state;
+    jm_row rows[] = {layers[0], layers[3], layers[1], layers[4]};
+    rows[1].calls = 6;
+    rows[2].calls = rows[3].calls = 4;
+    rows[2].name = "0";
+    rows[2].path = "net.0";
+    rows[3].name = "1";
+    rows[3].path = "net.1";
+    fake_report.rows = rows;
+    fake_report.row_count = sizeof rows / sizeof *rows;
+    assert_names((jm_text_options){.sort = JM_SORT_CALLS}, "net\n  b2\n  *\n");
+}
+
 static void test_a_pattern_picks_rows_with_what_is_in_them(void **state)
 {
     (void)state;
@@ -162,6 +197,29 @@ static void test_kernels_are_found_by_a_part_of_their_name(void **state)
     free(text);
 }
 
+#define EIGHT_CHARACTERS                                                                                     \
+    "\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0"   \
+    "\x9f\x98\x80\xf0\x9f\x98\x80"
+
+/* A cell has 40 bytes: names of four-byte characters are cut between them. */
+static void test_a_place_is_cut_between_characters(void **state)
+{
+    (void)state;
+    jm_row rows[] = {kernels[0], FAKE_ROW("host late, < 1 ms", "(idle)/late", "gap", 0, 5, 1, 400, 399, 401,
+                                          400, 1, 0.4, JM_PROVENANCE_FITTED, "0", 0, 1)};
+    rows[0].mostly_at = rows[1].mostly_at = EIGHT_CHARACTERS EIGHT_CHARACTERS " (backward)";
+    rows[0].mostly_share = rows[1].mostly_share = 1;
+    fake_report.rows = rows;
+    jm_text_options shown = {.size = sizeof shown};
+    char *text = NULL;
+    assert_int_equal(jm_report_text(&fake_report, &shown, &text, NULL), JM_OK);
+    for (const char *at = text; *at != '\0'; at += jm__utf8_character(at))
+        if (jm__utf8_character(at) == 0) fail_msg("no UTF-8: %s", at);
+    if (strstr(text, "\xf0\x9f\x98\x80\xe2\x80\xa6 bwd 100 %  fitted\n") == NULL) fail_msg("%s", text);
+    if (strstr(text, "\xf0\x9f\x98\x80\xe2\x80\xa6 bwd  ") == NULL) fail_msg("%s", text);
+    free(text);
+}
+
 static void test_what_is_not_there_is_an_error_that_shows_what_is(void **state)
 {
     (void)state;
@@ -174,6 +232,9 @@ static void test_what_is_not_there_is_an_error_that_shows_what_is(void **state)
     shown = (jm_text_options){.size = sizeof shown, .row = 9};
     assert_int_equal(jm_report_text(&fake_report, &shown, &text, &err), JM_USAGE);
     assert_non_null(strstr(err.text, "#9"));
+    shown = (jm_text_options){.size = sizeof shown, .row = 1, .match = "net"};
+    assert_int_equal(jm_report_text(&fake_report, &shown, &text, &err), JM_USAGE);
+    assert_non_null(strstr(err.text, "exclude each other"));
     assert_null(text);
 }
 
@@ -207,10 +268,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_rows_are_in_the_order_asked_for, reset),
         cmocka_unit_test_setup(test_rows_without_a_figure_come_last, reset),
+        cmocka_unit_test_setup(test_a_row_at_the_top_that_no_sensor_tells_is_shown, reset),
+        cmocka_unit_test_setup(test_equal_layers_are_sorted_by_the_calls_that_are_told, reset),
         cmocka_unit_test_setup(test_a_pattern_picks_rows_with_what_is_in_them, reset),
         cmocka_unit_test_setup(test_a_pattern_unfolds_what_it_picks, reset),
         cmocka_unit_test_setup(test_a_row_picks_itself_by_its_number, reset),
         cmocka_unit_test_setup(test_kernels_are_found_by_a_part_of_their_name, reset_to_kernels),
+        cmocka_unit_test_setup(test_a_place_is_cut_between_characters, reset_to_kernels),
         cmocka_unit_test_setup(test_what_is_not_there_is_an_error_that_shows_what_is, reset),
         cmocka_unit_test_setup(test_colours_are_there_only_when_asked_for, reset),
     };

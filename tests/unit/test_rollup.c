@@ -277,6 +277,8 @@ static void test_rows_stand_as_the_program_ran_or_by_their_energy(void **state)
     check_order(&tree, subtotals, JM_BY_SPAN, "0early 1e1 1e2 1e3 0late 1l1 0(outside) 0(idle) ");
     check_order(&tree, subtotals, JM_BY_KERNEL, "0early 1e3 1e1 1e2 0late 1l1 0(outside) 0(idle) ");
     check_order(&tree, subtotals, JM_BY_TYPE, "0early 1e3 1e1 1e2 0late 1l1 0(outside) 0(idle) ");
+    subtotals[6].energy.energy_j = subtotals[3].energy.energy_j = NAN; /* e1 and early: not known */
+    check_order(&tree, subtotals, JM_BY_KERNEL, "0late 1l1 0early 1e3 1e2 1e1 0(outside) 0(idle) ");
     check_order(&tree, subtotals, JM_BY_BOARD, "0late 1l1 0early 1e2 1e1 1e3 0(outside) 0(idle) ");
     jm__tree_free(&tree);
 }

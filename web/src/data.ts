@@ -28,8 +28,10 @@ export interface Lines {
     /** Of the energy of its kernels, what forward and backward passes took. */
     forward_share: Known[];
     backward_share: Known[];
-    /** The layer that a kernel mostly ran in, that came after most of a gap. */
-    mostly_at: (string | null)[];
+    /** The layer that a kernel mostly ran in; null where there is no such column. */
+    mostly_in: (string | null)[];
+    /** The layer that came after most of a pause. */
+    mostly_before: (string | null)[];
     mostly_share: Known[];
     known: string[];
     /** own_j and own time as areas, never below 0. */

@@ -29,7 +29,7 @@ function row(lines: Lines, i: number, whole: number | null, places: boolean): HT
         h("td", {}, format.energyWithin(energy, lines.low_j[i]!, lines.high_j[i]!)),
         h("td", {}, format.watts(lines.power_w[i]!)),
         h("td", {}, h("span", { class: "share" }, bar, format.share(lines.share[i]!))),
-        places ? h("td", { class: "left" }, placeCell(lines, i)) : null,
+        places ? h("td", { class: "left" }, placeCell(lines.mostly_before[i]!, lines.mostly_share[i]!)) : null,
     );
 }
 
@@ -37,7 +37,7 @@ export function idleSection(lines: Lines): HTMLElement | null {
     const found = gapsOf(lines);
     if (found === null) return null;
     const whole = lines.energy_j[found.idle]!;
-    const places = found.gaps.some((i) => lines.mostly_at[i] !== null);
+    const places = found.gaps.some((i) => lines.mostly_before[i] !== null);
     const titles = ["pause", "gaps", "time", "energy", "power", "share", ...(places ? ["mostly before"] : [])];
     return section(
         "idle",

@@ -3,7 +3,7 @@ import * as format from "./format.ts";
 import { h, name, search, status } from "./dom.ts";
 import { found, labelOf, pathOf, shown, treeOf, usuallyOpen } from "./tree.ts";
 import type { SortKey, Tree } from "./tree.ts";
-import type { Lines } from "./data.ts";
+import type { Known, Lines } from "./data.ts";
 
 export interface TableWishes {
     caption: string;
@@ -42,15 +42,14 @@ function shareCell(share: number | null): HTMLElement {
     return h("span", { class: "share" }, meter, format.share(share));
 }
 
-/** A layer that a kernel mostly ran in, or that came after most of a gap. */
-export function placeCell(lines: Lines, i: number): HTMLElement | string {
-    const place = lines.mostly_at[i]!;
+/** A layer that a kernel mostly ran in, or that came after most of a pause. */
+export function placeCell(place: string | null, share: Known): HTMLElement | string {
     if (place === null) return "-";
     return h(
         "span",
         { class: "place", title: place },
         name(place.replace(/ \(backward\)$/, " bwd")),
-        ` ${format.percent(lines.mostly_share[i]!)}`,
+        ` ${format.percent(share)}`,
     );
 }
 
@@ -112,13 +111,13 @@ function columnsOf(wishes: TableWishes): Column[] {
                 cell: (i) => format.percent(lines.backward_share[i]!),
             },
         );
-    if (wishes.kernels && lines.mostly_at.some((place) => place !== null))
+    if (wishes.kernels && lines.mostly_in.some((place) => place !== null))
         columns.push({
-            key: "mostly_at",
+            key: "mostly_in",
             title: "mostly in",
             long: "the layer that most of it ran in",
             left: true,
-            cell: (i) => placeCell(lines, i),
+            cell: (i) => placeCell(lines.mostly_in[i]!, lines.mostly_share[i]!),
         });
     columns.push({
         key: "known",
@@ -183,7 +182,7 @@ export class LinesTable {
     }
 
     private sort(key: SortKey): void {
-        this.down = this.key === key ? !this.down : key !== "name" && key !== "known" && key !== "mostly_at";
+        this.down = this.key === key ? !this.down : key !== "name" && key !== "known" && key !== "mostly_in";
         this.key = key;
         this.draw();
         this.head.querySelector<HTMLElement>(`[data-key="${key}"]`)?.focus();

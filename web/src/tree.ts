@@ -38,7 +38,7 @@ export type SortKey =
     | "power_w"
     | "forward_share"
     | "backward_share"
-    | "mostly_at"
+    | "mostly_in"
     | "share"
     | "known";
 

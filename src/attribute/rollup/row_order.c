@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +29,10 @@ static int by_place(const void *a, const void *b, void *context)
         return left->parent + 1 < right->parent + 1 ? -1 : 1;
     if (special(left) != special(right)) return special(left) < special(right) ? -1 : 1;
     jm_by by = m->by;
-    if (by == JM_BY_KERNEL || by == JM_BY_TYPE) { /* the largest first */
+    if (by == JM_BY_KERNEL || by == JM_BY_TYPE) { /* the largest first, what is not known last */
         double first = m->subtotals[x].energy.energy_j, second = m->subtotals[y].energy.energy_j;
-        if (first != second) return first > second ? -1 : 1;
+        if (isnan(first) != isnan(second)) return isnan(second) ? -1 : 1;
+        if (first > second || first < second) return first > second ? -1 : 1;
     } else if (by != JM_BY_BOARD && jm__node_start_ns(left) != jm__node_start_ns(right)) {
         return jm__node_start_ns(left) < jm__node_start_ns(right) ? -1 : 1; /* as the program ran */
     }

@@ -17,3 +17,7 @@ for recordings in 'small.joulemap small.joulemap small.joulemap' 'small.joulemap
     joulemap diff $recordings
     echo $?
 done
+for options in '--json --limit 1' '--html out.html --limit 1' '--html out.html --expand'; do
+    joulemap diff small.joulemap small.joulemap $options
+    echo $?
+done

@@ -18,3 +18,14 @@ try small.joulemap --limit many
 try small.joulemap --limit=-1
 try small.joulemap --board 0x
 try small.joulemap --html page.html --json
+for view in --json --html=page.html --sum=alpha; do
+    for option in --layer=a --kernel=a --sort=name --depth=1 --limit=3; do
+        try small.joulemap "$view" "$option"
+    done
+done
+try small.joulemap --html page.html --expand
+try small.joulemap --html page.html --total
+try small.joulemap --by time --depth 1
+try small.joulemap --by time --json --limit 1
+try small.joulemap --by time --sum a
+! ls page.html 2>/dev/null
