@@ -87,6 +87,8 @@ class Scope(_core.Span):
 
     def _another(self) -> Scope:
         """Return a scope of its own for a call of a decorated function."""
+        if self.kind == _STEP:  # in a session with a schedule, which may have begun since
+            return self._session.step(self.samples, str(self.name), tokens=self.tokens)
         return self._session._scope(self.kind, str(self.name), self.samples, self._type, self.tokens)
 
     def _time_ns(self) -> tuple[int, int]:
@@ -153,8 +155,12 @@ class _ScheduledStep(Scope):
         self.entered = False
         super().__exit__(exc_type, exc, traceback)
 
-    def _another(self) -> Scope:
-        return self._session.step(self.samples, str(self.name))
+    def __call__(self, function: FunctionT) -> FunctionT:
+        """Refuse: it has begun already, while the function is defined, and would be one step too many."""
+        raise TypeError(
+            "a step of a running session with a schedule begins at once, so it is no decorator: write `run.step()` at "
+            "the end of each step, or `with run.step():` inside of the function"
+        )
 
 
 def _kernels_asked(kernels: Any) -> bool | str:
@@ -451,7 +457,7 @@ class Session(Reporting):
 
         In a session with a schedule this ends the step before and begins the next one at once, as `step` of
         torch.profiler does: `run.step()` at the end of each step will do, and a `with` block ends a step earlier.
-        Step 0 begins with the session.
+        Step 0 begins with the session. As it begins at once, it is no decorator (TypeError).
 
         Parameters
         ----------

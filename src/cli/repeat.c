@@ -31,7 +31,9 @@ static const struct {
 
 typedef struct repeats {
     const cli_stat_run *runs;
-    size_t count;                 /* all of them */
+    size_t count;  /* all of them */
+    size_t wanted; /* so many were to be */
+    const char *why_fewer;
     size_t warm_up;               /* so many of the first are in no figure */
     double *values[FIGURE_COUNT]; /* [count] */
     jm_repeats of[FIGURE_COUNT];  /* count 0: energy is not known of all */
@@ -40,7 +42,7 @@ typedef struct repeats {
 
 static double value_of(const cli_stat_run *run, int figure)
 {
-    const jm_report_totals *totals = jm_report_totals_get(run->report);
+    const jm_report_totals *totals = &run->totals;
     if (figure == TIME) return run->duration_s;
     return figure == ENERGY ? totals->total_energy_j : totals->total_energy_j / totals->duration_s;
 }
@@ -119,12 +121,12 @@ static void print_figure(const jm_repeats *of, const char *name, const char *uni
             of->most);
 }
 
-static void print_head(const repeats *r, size_t wanted)
+static void print_head(const repeats *r)
 {
-    const jm_report_totals *totals = jm_report_totals_get(r->runs[0].report);
     fprintf(stderr, "%zu run%s", r->count, r->count == 1 ? "" : "s");
-    if (r->count < wanted) fprintf(stderr, " of %zu, the next one failed and is in no figure", wanted);
-    if (totals->simulated) fputs(" (simulated GPU)", stderr);
+    if (r->count < r->wanted)
+        fprintf(stderr, " of %zu, the next one %s and is in no figure", r->wanted, r->why_fewer);
+    if (r->runs[0].totals.simulated) fputs(" (simulated GPU)", stderr);
     if (r->warm_up == 1) fputs("; the first is not like those after it, a warm-up, and in no figure", stderr);
     if (r->warm_up > 1)
         fprintf(stderr, "; the first %zu are not like those after them, a warm-up, and in no figure",
@@ -150,11 +152,6 @@ static void print_outliers(const repeats *r)
                 i + 1, r->values[by][i], figures[by].unit, percent(r->values[by][i] - median, median));
 }
 
-static double temperature_of(const cli_stat_run *run)
-{
-    return jm_report_quality_get(run->report)->temperature_c;
-}
-
 static bool drifts(const jm_repeats *of)
 {
     return of->slope_low > 0 || of->slope_high < 0;
@@ -165,7 +162,7 @@ static void print_drift(const repeats *r)
 {
     int by = judged_by(r);
     const jm_repeats *of = &r->of[by];
-    double first_c = temperature_of(&r->runs[r->warm_up]), last_c = temperature_of(&r->runs[r->count - 1]);
+    double first_c = r->runs[r->warm_up].temperature_c, last_c = r->runs[r->count - 1].temperature_c;
     if (!drifts(of)) return;
     fprintf(stderr, "  %s %s by %.2g \302\261%.2g %% a run", figures[by].text,
             of->slope > 0 ? "rises" : "falls", percent(fabs(of->slope), of->mean),
@@ -178,23 +175,21 @@ static void print_drift(const repeats *r)
 /* A line a board, where there are several: those of the total are in one order in all runs. */
 static jm_status print_boards(const repeats *r, jm_error *err)
 {
-    size_t rows = jm_report_row_count(r->runs[0].report), boards = 0, steady = r->count - r->warm_up;
-    for (size_t i = 0; i < rows; i++)
-        boards += cli_stat_is_board(jm_report_row(r->runs[0].report, i));
+    const cli_stat_run *first = &r->runs[0];
+    size_t steady = r->count - r->warm_up;
     double *energy_j = calloc(steady, sizeof *energy_j);
     jm_status status = JM_OK;
-    for (size_t i = 0; boards > 1 && energy_j != NULL && status == JM_OK && i < rows; i++) {
-        const jm_row *first = jm_report_row(r->runs[0].report, i);
+    for (size_t i = 0;
+         energy_j != NULL && status == JM_OK && first->board_count > 1 && i < first->board_count; i++) {
         jm_repeats of;
         for (size_t k = 0; k < steady; k++) {
-            const jm_row *row = jm_report_row(r->runs[r->warm_up + k].report, i);
-            energy_j[k] = row != NULL && strcmp(row->path, first->path) == 0 ? row->energy_j : NAN;
+            const cli_stat_run *run = &r->runs[r->warm_up + k];
+            bool same = i < run->board_count && strcmp(run->boards[i].path, first->boards[i].path) == 0;
+            energy_j[k] = same ? run->boards[i].energy_j : NAN;
         }
-        if (!cli_stat_is_board(first) || !is_known(energy_j, steady)) continue;
+        if (!is_known(energy_j, steady)) continue;
         status = jm_repeats_of(energy_j, steady, &of, err);
-        char name[160];
-        cli_stat_board_name(name, sizeof name, r->runs[0].report, first);
-        if (status == JM_OK) print_figure(&of, name, "J");
+        if (status == JM_OK) print_figure(&of, first->boards[i].name, "J");
     }
     free(energy_j);
     return status;
@@ -211,9 +206,9 @@ static void print_unknown(const repeats *r)
         fprintf(stderr, "  energy         not known of %zu of the runs\n", unknown);
 }
 
-static jm_status print_text(const repeats *r, size_t wanted, jm_error *err)
+static jm_status print_text(const repeats *r, jm_error *err)
 {
-    print_head(r, wanted);
+    print_head(r);
     for (int f = 0; f < FIGURE_COUNT; f++)
         if (r->of[f].count > 0) print_figure(&r->of[f], figures[f].text, figures[f].unit);
     print_unknown(r);
@@ -244,12 +239,12 @@ static json_t *numbers_of_outliers(const repeats *r)
     return numbers;
 }
 
-static int print_json(const cli_args *args, const repeats *r, size_t wanted)
+static int print_json(const cli_args *args, const repeats *r)
 {
     json_t *runs = json_array();
     for (size_t i = 0; i < r->count; i++)
         json_array_append_new(runs, cli_stat_run_json(&r->runs[i]));
-    json_t *all = json_pack("{s:I, s:I, s:o}", "wanted", (json_int_t)wanted, "warm_up",
+    json_t *all = json_pack("{s:I, s:I, s:o}", "wanted", (json_int_t)r->wanted, "warm_up",
                             (json_int_t)r->warm_up, "outliers", numbers_of_outliers(r));
     for (int f = 0; all != NULL && f < FIGURE_COUNT; f++)
         json_object_set_new(all, figures[f].key, r->of[f].count > 0 ? figure_json(&r->of[f]) : json_null());
@@ -258,15 +253,16 @@ static int print_json(const cli_args *args, const repeats *r, size_t wanted)
     return cli_json_write(args, all);
 }
 
-int cli_repeat_print(const cli_args *args, const cli_stat_run *runs, size_t count, size_t wanted)
+int cli_repeat_print(const cli_args *args, const cli_stat_run *runs, size_t count, size_t wanted,
+                     const char *why_fewer)
 {
-    repeats r = {.runs = runs, .count = count};
+    repeats r = {.runs = runs, .count = count, .wanted = wanted, .why_fewer = why_fewer};
     jm_error err = {0};
     int code = 0;
     jm_status status = find(&r, &err);
     bool json = cli_has(args, "--json");
-    if (status == JM_OK && json) code = print_json(args, &r, wanted);
-    if (status == JM_OK && !json) status = print_text(&r, wanted, &err);
+    if (status == JM_OK && json) code = print_json(args, &r);
+    if (status == JM_OK && !json) status = print_text(&r, &err);
     if (status != JM_OK) code = cli_fail(args, &err);
     forget(&r);
     return code;

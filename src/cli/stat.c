@@ -32,19 +32,31 @@ typedef struct session {
     size_t wanted;
     double interval_s; /* 0: nothing is said on the way */
     size_t count;      /* that ran */
+    bool vanished;     /* the one after them could not be started */
     int exit_code;     /* of the last one, or why it could not be started */
 } session;
 
-/* False if a command could not be started, which is said. One that fails is the last. */
-static bool run_all(session *s)
+/* Said at once: what was measured before may take a moment. */
+static void tell_vanished(session *s, jm_error *err)
+{
+    char text[sizeof err->text];
+    snprintf(text, sizeof text, "%s", err->text);
+    if (s->count > 0)
+        snprintf(err->text, sizeof err->text, "run %zu of %zu: %.400s", s->count + 1, s->wanted, text);
+    cli_fail(s->args, err);
+    s->exit_code = s->children[s->count].exit_code;
+    s->vanished = true;
+}
+
+/* One that fails, or cannot be started, is the last. */
+static void run_all(session *s)
 {
     jm_error err;
     while (s->count < s->wanted && s->exit_code == 0) {
         cli_child *child = &s->children[s->count];
         if (cli_child_start(child, cli_command(s->args), jm_run_environment(s->run), &err) != JM_OK) {
-            cli_fail(s->args, &err);
-            s->exit_code = child->exit_code;
-            return false;
+            tell_vanished(s, &err);
+            return;
         }
         if (s->interval_s > 0)
             cli_interval_wait(s->args, s->run, child, s->interval_s);
@@ -53,13 +65,14 @@ static bool run_all(session *s)
         s->exit_code = child->exit_code;
         s->count++;
     }
-    return true;
 }
 
 static int print_runs(const session *s, const cli_stat_run *runs)
 {
-    size_t whole = s->count - (s->exit_code != 0 ? 1 : 0);
-    if (s->wanted > 1 && whole > 0) return cli_repeat_print(s->args, runs, whole, s->wanted);
+    size_t whole = s->count - (s->exit_code != 0 && !s->vanished ? 1 : 0);
+    if (s->wanted > 1 && whole > 0)
+        return cli_repeat_print(s->args, runs, whole, s->wanted,
+                                s->vanished ? "could not be started" : "failed");
     if (s->wanted > 1) cli_tell(s->args, "the first of %zu runs failed, so there is no other", s->wanted);
     if (cli_has(s->args, "--json") && s->interval_s > 0)
         return cli_json_write_line(s->args, cli_stat_run_json(&runs[0]));
@@ -87,7 +100,8 @@ static int print_result(const session *s)
 static int measure(session *s)
 {
     jm_error err;
-    if (!run_all(s) && s->count == 0) return s->exit_code;
+    run_all(s);
+    if (s->count == 0) return s->exit_code;
     /* Under another recorder its newest readings are asked for; our own come with the stop. */
     jm_status status =
         jm_run_attached(s->run) ? jm_run_flush(s->run, FLUSH_TIMEOUT_MS, &err) : jm_run_stop(s->run, &err);

@@ -6,22 +6,35 @@
 #include "cli/verb.h"
 #include <jansson.h>
 
+/* A board in it; texts live as long as the run. */
+typedef struct cli_stat_board {
+    char *name; /* for people: with its index where the run had several of that name, "NVIDIA H200 1" */
+    char *kind, *path, *boards;
+    char *plain_name; /* as the report has it */
+    double energy_j, low_j, high_j;
+} cli_stat_board;
+
+typedef struct cli_stat_note {
+    char *text;
+    bool essential;
+} cli_stat_note;
+
+/* Numbers and a few words, however long it took: thousands of runs are kept until the last one has ended. */
 typedef struct cli_stat_run {
     double duration_s;
     int exit_code;
-    jm_report *report; /* of its time, by board */
+    jm_report_totals totals; /* its text is `source` */
+    char *source;            /* of the energy, "": not known */
+    double temperature_c;    /* NAN: not read */
+    cli_stat_board *boards;
+    size_t board_count;
+    cli_stat_note *notes;
+    size_t note_count;
 } cli_stat_run;
 
-/* Its report, out of a recording that is complete. */
+/* Out of a recording that is complete. */
 jm_status cli_stat_run_of(cli_stat_run *out, jm_recording *recording, const cli_child *child, jm_error *err);
 void cli_stat_run_free(cli_stat_run *run);
-
-/* A row that is a board; the others (idle time, what is unresolved) are shares of them. */
-bool cli_stat_is_board(const jm_row *row);
-
-/* "NVIDIA H200", with its index where the run had several of that name: "NVIDIA H200 1". `size` bytes of
- * room. */
-void cli_stat_board_name(char *out, size_t size, const jm_report *report, const jm_row *board);
 
 /* Lines on stderr, as the command's own results are on stdout. */
 void cli_stat_run_print(const cli_stat_run *run);

@@ -56,6 +56,33 @@ def test_a_wrong_argument_is_named(wrong: dict[str, Any], error: type[Exception]
         joulemap.schedule(**{"wait": 1, "warmup": 1, "active": 1} | wrong)
 
 
+def test_a_step_of_a_schedule_is_no_decorator() -> None:
+    schedule = joulemap.schedule(wait=0, warmup=1, active=1)
+    words = r"begins at once, so it is no decorator: .*`with run\.step\(\):` inside"
+    with joulemap.Session(sim="h200", cpu=False, schedule=schedule) as run, pytest.raises(TypeError, match=words):
+
+        @run.step()
+        def train() -> None: ...
+
+
+def test_a_function_decorated_before_the_session_runs_is_a_step_each_call() -> None:
+    asked: list[int] = []
+
+    def action_of(step: int) -> Action:
+        asked.append(step)
+        return Action.RECORD
+
+    run = joulemap.Session(sim="h200", cpu=False, schedule=action_of)
+
+    @run.step(samples=3)
+    def train() -> None: ...
+
+    with run:
+        for _ in range(4):
+            train()
+    assert asked == [0, 1, 2, 3, 4]
+
+
 def test_a_schedule_without_warmup_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="use warmup=1"):
         joulemap.schedule(wait=1, warmup=0, active=1)
