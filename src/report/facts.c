@@ -39,6 +39,7 @@ static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char
 {
     char each[JM_CELL];
     double n = (double)count;
+    if (count <= 1) return; /* of a single one it is the total */
     jm__format_energy(each, totals->total_energy_j / n, totals->total_low_j / n, totals->total_high_j / n);
     jm__strbuf_format(text, "%s%s a %s (%lld)", text->length > 0 ? ", " : "", each, what, (long long)count);
 }
@@ -46,10 +47,10 @@ static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char
 static jm_status add_each(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
 {
     jm__strbuf text = {0};
-    if (totals->steps <= 0 && totals->samples <= 0 && totals->tokens <= 0) return JM_OK;
-    if (totals->steps > 0) add_per(&text, totals, "step", totals->steps);
-    if (totals->samples > 0) add_per(&text, totals, "sample", totals->samples);
-    if (totals->tokens > 0) add_per(&text, totals, "token", totals->tokens);
+    add_per(&text, totals, "step", totals->steps);
+    add_per(&text, totals, "sample", totals->samples);
+    add_per(&text, totals, "token", totals->tokens);
+    if (text.length == 0 && !text.failed) return JM_OK;
     return jm__facts_add(facts, "each", &text, err);
 }
 
@@ -60,8 +61,9 @@ static jm_status add_steady(jm__facts *facts, const jm_report_totals *totals, jm
     jm__strbuf text = {0};
     if (totals->warm_up_steps <= 0 || !isfinite(totals->steady_step_j)) return JM_OK;
     jm__format_energy(each, totals->steady_step_j, totals->steady_step_low_j, totals->steady_step_high_j);
-    jm__strbuf_format(&text, "%s a step after the first %lld, which took another time: a warm-up", each,
-                      (long long)totals->warm_up_steps);
+    jm__strbuf_format(&text, "%s a step after the first", each);
+    if (totals->warm_up_steps > 1) jm__strbuf_format(&text, " %lld", (long long)totals->warm_up_steps);
+    jm__strbuf_add(&text, ", which took another time: a warm-up");
     return jm__facts_add(facts, "steady", &text, err);
 }
 

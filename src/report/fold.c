@@ -23,9 +23,10 @@ typedef struct candidate {
 typedef struct task {
     size_t first; /* in the pool */
     size_t count;
-    bool most;    /* of those that look like it */
-    size_t names; /* 0: called by them; else as so many of their class */
-    bool lesser;  /* or in one that is not */
+    bool most;        /* of those that look like it */
+    size_t names;     /* 0: called by them; else as so many of their class */
+    size_t differ_at; /* the component of their paths that tells them from others of their name; 0: none */
+    bool lesser;      /* or in one that is not */
     int32_t depth;
     char *above; /* the name of the mere list around it, or NULL; owned */
 } task;
@@ -126,25 +127,79 @@ static size_t part_equals(folder *f, candidate *items, size_t count)
 
 /* ---- a part of them */
 
-/* "attn", "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those. */
-static void add_names(jm__strbuf *out, const folder *f, const candidate *items, size_t count, bool most)
+/* A component of a path, or all of a name. */
+typedef struct piece {
+    const char *text;
+    size_t length;
+} piece;
+
+/* The component that stands there in the row's path, from 1; 0: the row's name. */
+static piece piece_of(const folder *f, size_t row, size_t component)
+{
+    const jm_row *of = row_of(f, row);
+    if (component == 0) return (piece){of->name, strlen(of->name)};
+    const char *text = of->path;
+    while (--component > 0 && *text != '\0')
+        text += strcspn(text, ".") + (text[strcspn(text, ".")] == '.');
+    return (piece){text, strcspn(text, ".")};
+}
+
+static bool is_same(piece a, piece b)
+{
+    return a.length == b.length && strncmp(a.text, b.text, a.length) == 0;
+}
+
+/* Where the members' paths begin to differ, from 1; 0: nowhere. */
+static size_t find_difference(const folder *f, const candidate *items, size_t count)
+{
+    for (size_t component = 1;; component++) {
+        piece first = piece_of(f, items[0].row, component);
+        for (size_t i = 1; i < count; i++)
+            if (!is_same(first, piece_of(f, items[i].row, component))) return component;
+        if (first.text[first.length] == '\0') return 0;
+    }
+}
+
+/* "1,3,5,..": what differs in the members. */
+static void add_different(jm__strbuf *out, const folder *f, const candidate *items, size_t count,
+                          size_t component)
 {
     enum { NAMED = 3 };
-    const char *names[NAMED + 1];
+    piece said[NAMED];
     size_t different = 0;
     for (size_t i = 0; i < count && different <= NAMED; i++) {
-        const char *name = row_of(f, items[i].row)->name;
+        piece mine = piece_of(f, items[i].row, component);
         size_t same = 0;
-        while (same < different && strcmp(names[same], name) != 0)
+        while (same < different && !is_same(said[same], mine))
             same++;
-        if (same == different) names[different++] = name;
+        if (same < different) continue;
+        jm__strbuf_add(out, different > 0 ? "," : "");
+        if (different < NAMED) {
+            jm__strbuf_add_bytes(out, mine.text, mine.length);
+            said[different] = mine;
+        } else {
+            jm__strbuf_add(out, "..");
+        }
+        different++;
     }
-    if (different > 1 && most) {
+}
+
+/* "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those; "attn", and "attn (1,3)"
+ * of a lesser part of those in layers 0 to 5. */
+static void add_names(jm__strbuf *out, const folder *f, const task *t)
+{
+    const candidate *items = f->pool.items + t->first;
+    if (items[0].numbered && t->most && t->count > 1) {
         jm__strbuf_add(out, "*");
-        return;
+    } else if (items[0].numbered) {
+        add_different(out, f, items, t->count, 0);
+    } else {
+        jm__strbuf_add(out, row_of(f, items[0].row)->name);
+        if (t->differ_at == 0) return;
+        jm__strbuf_add(out, " (");
+        add_different(out, f, items, t->count, t->differ_at);
+        jm__strbuf_add(out, ")");
     }
-    for (size_t i = 0; i < different; i++)
-        jm__strbuf_format(out, "%s%s", i > 0 ? "," : "", i < NAMED ? names[i] : "..");
 }
 
 /* By adding up: intervals are found for the parts that are shown. */
@@ -183,7 +238,7 @@ static void add_name(jm__strbuf *out, const folder *f, const task *t)
     const candidate *items = f->pool.items + t->first;
     const char *type = row_of(f, items[0].row)->type;
     if (t->names == 0) {
-        add_names(out, f, items, t->count, t->most);
+        add_names(out, f, t);
         return;
     }
     jm__strbuf_format(out, "%zu ", t->names);
@@ -231,13 +286,16 @@ static jm_status push_task(folder *f, task next, const char *above, jm_error *er
 static jm_status push_alike(folder *f, size_t first, size_t count, const task *around, const char *above,
                             jm_error *err)
 {
+    size_t differ_at = 0;
     for (size_t done = 0; done < count;) {
         size_t equal = part_equals(f, f->pool.items + first + done, count - done);
         bool most = 2 * equal > count;
+        if (!most && differ_at == 0) differ_at = find_difference(f, f->pool.items + first, count);
         const task next = {.first = first + done,
                            .count = equal,
                            .most = most,
                            .lesser = around->lesser || !most,
+                           .differ_at = most ? 0 : differ_at,
                            .depth = around->depth};
         JM_TRY(push_task(f, next, above, err));
         done += equal;

@@ -146,7 +146,7 @@ static bool write_mostly(char out[JM_CELL], const jm__part *part)
     return true;
 }
 
-typedef enum when { ALWAYS, SOME_ARE_SEVERAL, SOME_GO_BACK, SOME_ARE_SOMEWHERE, BY_KERNEL } when;
+typedef enum when { ALWAYS, SOME_ARE_SEVERAL, SOME_GO_BOTH_WAYS, SOME_ARE_SOMEWHERE, BY_KERNEL } when;
 
 /* The columns after the name, in order: a new one is a line here and its function. */
 static const struct {
@@ -165,19 +165,23 @@ static const struct {
     {.shape = {"\302\261", false, 0}, write_half, ALWAYS},
     {.shape = {"power", false, 6}, write_power, ALWAYS},
     {.shape = {"share", false, 1}, write_share, ALWAYS, .adds_up = true},
-    {.shape = {"fwd", false, 4}, write_forward, SOME_GO_BACK},
-    {.shape = {"bwd", false, 4}, write_backward, SOME_GO_BACK},
+    {.shape = {"fwd", false, 4}, write_forward, SOME_GO_BOTH_WAYS},
+    {.shape = {"bwd", false, 4}, write_backward, SOME_GO_BOTH_WAYS},
     {.shape = {"mostly in", true, 4}, .write_text = write_mostly, .when = SOME_ARE_SOMEWHERE},
     {.shape = {"known", true, 2}, write_known, ALWAYS},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 _Static_assert((int)COLUMNS <= (int)JM_TABLE_COLUMNS, "a table has room for its columns");
 
+/* Rows of one pass alone, as of `--by type`, have its name: shares of 0 and 100 % say nothing beside it. */
+static const double least_share = 0.005;
+
 void jm__row_traits_see(jm__row_traits *traits, const jm__part *part)
 {
     const jm_row *row = &part->sum;
     traits->several = traits->several || part->members > 1;
-    traits->goes_back = traits->goes_back || row->backward_share > 0;
+    bool both = row->backward_share > least_share && row->backward_share < 1 - least_share;
+    traits->goes_both_ways = traits->goes_both_ways || both;
     traits->somewhere = traits->somewhere || (jm__row_has_layer(row) && !jm__row_is_pause(row));
 }
 
@@ -186,8 +190,8 @@ static bool is_shown(const jm__row_traits *traits, size_t column)
     switch (columns[column].when) {
     case SOME_ARE_SEVERAL:
         return traits->several;
-    case SOME_GO_BACK:
-        return traits->goes_back && !traits->by_kernel;
+    case SOME_GO_BOTH_WAYS:
+        return traits->goes_both_ways && !traits->by_kernel;
     case SOME_ARE_SOMEWHERE:
         return traits->somewhere;
     case BY_KERNEL:

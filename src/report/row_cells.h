@@ -8,9 +8,9 @@
 /* What some row of a table has: columns that none has anything for are left out. */
 typedef struct jm__row_traits {
     bool by_kernel;
-    bool several;   /* members */
-    bool goes_back; /* energy in backward passes */
-    bool somewhere; /* a layer that it is mostly in */
+    bool several;        /* members */
+    bool goes_both_ways; /* energy in forward and in backward passes */
+    bool somewhere;      /* a layer that it is mostly in */
 } jm__row_traits;
 
 /* Is the row a pause, so that its place is what came after it, not where it was? */

@@ -175,8 +175,8 @@ static bool add_rest(jm__table *table, const view *v, const bool *chosen)
     jm__table_line line = {0};
     jm__strbuf name = {0};
     bool inside = energy_j == 0, fine = true;
-    jm__strbuf_format(&name, "%zu more row%s%s", hidden, hidden == 1 ? "" : "s",
-                      inside ? ", in these" : ", beyond these");
+    jm__strbuf_format(&name, "%zu more row%s", hidden, hidden == 1 ? "" : "s");
+    snprintf(line.hint, sizeof line.hint, inside ? ", in these" : ", beyond these");
     line.name = jm__strbuf_take(&name);
     if (line.name == NULL) return false;
     if (!inside) {

@@ -11,6 +11,7 @@ enum { GAP = 2, INDENT = 2, NARROWEST_NAME = 28, LEAST_NAME = 16, MOST_INDENT = 
 
 typedef struct layout {
     size_t name_width;
+    size_t indent;                   /* columns a level */
     size_t widths[JM_TABLE_COLUMNS]; /* 0: left out */
 } layout;
 
@@ -61,25 +62,40 @@ static void make_room(layout *at, const jm__table *table, size_t width)
     if (at->name_width > room) at->name_width = room;
 }
 
-static size_t indent_of(const jm__table_line *line)
+static size_t indent_of(const layout *at, const jm__table_line *line)
 {
-    size_t indent = (size_t)line->depth * INDENT;
+    size_t indent = (size_t)line->depth * at->indent;
     return indent < MOST_INDENT ? indent : MOST_INDENT;
+}
+
+/* However deep the tree, half of the room is for a name that does not fit. */
+static bool is_too_deep(const layout *at, const jm__table_line *line)
+{
+    size_t indent = indent_of(at, line), wanted = jm__utf8_columns(line->name) + strlen(line->suffix);
+    return indent + wanted > at->name_width && indent > at->name_width / 2;
+}
+
+/* A name that lost its indentation alone would stand beside its parent, so all levels are narrow first. */
+static void choose_indent(layout *at, const jm__table *table)
+{
+    for (size_t i = 0; i < table->lines.count; i++)
+        if (is_too_deep(at, &table->lines.items[i])) at->indent = 1;
 }
 
 static layout lay_out(const jm__table *table, size_t width)
 {
-    layout at = {.name_width = strlen(table->title)};
+    layout at = {.name_width = strlen(table->title), .indent = INDENT};
     for (size_t c = 0; c < table->column_count; c++)
         at.widths[c] = jm__utf8_columns(table->columns[c].title);
     for (size_t i = 0; i < table->lines.count; i++) {
         const jm__table_line *line = &table->lines.items[i];
         at.name_width = larger(at.name_width, jm__utf8_columns(line->name) + strlen(line->suffix) +
-                                                  jm__utf8_columns(line->hint) + indent_of(line));
+                                                  jm__utf8_columns(line->hint) + indent_of(&at, line));
         for (size_t c = 0; c < table->column_count; c++)
             at.widths[c] = larger(at.widths[c], jm__utf8_columns(line->cells[c]));
     }
     if (width > 0) make_room(&at, table, width);
+    choose_indent(&at, table);
     return at;
 }
 
@@ -179,10 +195,7 @@ static int by_line(const void *left, const void *right)
 
 static size_t name_room(const layout *at, const jm__table_line *line, size_t *indent)
 {
-    size_t wanted = jm__utf8_columns(line->name) + strlen(line->suffix);
-    *indent = indent_of(line);
-    /* However deep the tree, half of the room is for a name that does not fit. */
-    if (*indent + wanted > at->name_width && *indent > at->name_width / 2) *indent = at->name_width / 2;
+    *indent = is_too_deep(at, line) ? at->name_width / 2 : indent_of(at, line);
     return at->name_width - *indent;
 }
 

@@ -136,6 +136,22 @@ static void test_what_has_children_or_no_class_keeps_its_name(void **state)
     assert_shows("2 Attention", false);
 }
 
+/* Both blocks are equal, and so is most of what is in them. */
+static void test_a_part_that_is_not_as_most_says_of_which_layers_it_is(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS; i++)
+        rows[i].energy_low_j = rows[i].energy_high_j = rows[i].energy_j;
+    jm_row *last = named("v"), *first = last - BLOCK_ROWS;
+    assert_string_equal(last->path, "m.layers.1.attn.v");
+    last->energy_j = 20;
+    assert_shows("\n      v (0)  1 ", true);
+    assert_shows("\n      v (1)  1 ", true);
+    assert_shows("\n      k      2 ", true);
+    first->energy_j = 20;
+    assert_shows("\n      v     2 ", true);
+}
+
 static void test_groups_have_their_class_in_name_and_path(void **state)
 {
     (void)state;
@@ -190,6 +206,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_class_of_which_some_differ_keeps_its_names, reset),
         cmocka_unit_test_setup(test_what_is_known_or_takes_another_time_keeps_its_name, reset),
         cmocka_unit_test_setup(test_what_has_children_or_no_class_keeps_its_name, reset),
+        cmocka_unit_test_setup(test_a_part_that_is_not_as_most_says_of_which_layers_it_is, reset),
         cmocka_unit_test_setup(test_groups_have_their_class_in_name_and_path, reset),
         cmocka_unit_test_setup(test_in_a_diff_they_share_a_row_if_they_changed_alike, reset),
     };

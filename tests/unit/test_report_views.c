@@ -164,6 +164,77 @@ static void test_energies_are_those_of_a_step(void **state)
     assert_true(has(text, "a step (50)") && has(text, "  2.00 s  800.0    1 %"));
     assert_false(has(text, "J/step"));
     free(text);
+    fake_report.totals.samples = fake_report.totals.steps = 1; /* of one step it is the total */
+    text = text_of(80, 0);
+    assert_false(has(text, "each"));
+    free(text);
+}
+
+static void test_a_warm_up_is_told_by_its_steps(void **state)
+{
+    (void)state;
+    fake_report.totals.steady_step_j = 19;
+    fake_report.totals.steady_step_low_j = 18.9;
+    fake_report.totals.steady_step_high_j = 19.1;
+    fake_report.totals.warm_up_steps = 2;
+    char *text = text_of(200, 0);
+    assert_true(has(text, "19.00 ±0.10 J a step after the first 2, which took another time: a warm-up\n"));
+    free(text);
+    fake_report.totals.warm_up_steps = 1;
+    text = text_of(200, 0);
+    assert_true(has(text, "19.00 ±0.10 J a step after the first, which took another time: a warm-up\n"));
+    free(text);
+}
+
+/* The least columns of a line that begins with spaces and this name. */
+static size_t indent_of(const char *text, const char *name)
+{
+    const char *at = strstr(text, name), *begin = at;
+    assert_non_null(at);
+    while (begin > text && begin[-1] == ' ')
+        begin--;
+    return (size_t)(at - begin);
+}
+
+/* A long name keeps its place in the tree, and gives up its middle. */
+static void test_rows_beside_each_other_have_one_indentation(void **state)
+{
+    (void)state;
+    enum { AROUND = 6, ROWS = AROUND + 2 };
+    static const char *const names[ROWS] = {"a", "b", "c",     "d",
+                                            "e", "f", "short", "along name which has no room"};
+    jm_row rows[ROWS];
+    for (int32_t i = 0; i < ROWS; i++) {
+        rows[i] = tree[1];
+        rows[i].name = rows[i].path = names[i];
+        rows[i].depth = i < AROUND ? i : AROUND;
+    }
+    fake_report.rows = rows;
+    fake_report.row_count = ROWS;
+    char *text = text_of(40, 0);
+    assert_int_equal(indent_of(text, "short"), indent_of(text, "alo"));
+    free(text);
+    text = text_of(120, 0);
+    assert_int_equal(indent_of(text, "short"), 2 * AROUND);
+    free(text);
+}
+
+/* Pass by pass there is nothing to share out. */
+static void test_passes_have_columns_where_a_row_is_of_both(void **state)
+{
+    (void)state;
+    jm_row rows[] = {tree[2], tree[3]};
+    rows[0].forward_share = rows[1].backward_share = 1;
+    fake_report.rows = rows;
+    fake_report.row_count = 2;
+    char *text = text_of(100, 0);
+    assert_false(has(text, "fwd"));
+    free(text);
+    rows[0].forward_share = 0.9;
+    rows[0].backward_share = 0.1;
+    text = text_of(100, 0);
+    assert_true(has(text, "  fwd    bwd  ") && has(text, "  90 %   10 %"));
+    free(text);
 }
 
 #define BLOCK(number, joules, type_)                                                                         \
@@ -319,6 +390,9 @@ static void test_limit_shows_the_top_first_and_counts_no_joule_twice(void **stat
     assert_true(has(text, "blocks") && has(text, "idle  ") && has(text, "mlp (forward)"));
     assert_false(has(text, "attn"));
     assert_true(has(text, "2 more rows, in these\n")); /* attn and mlp backward are part of blocks */
+    free(text);
+    text = text_of(40, 3);
+    assert_true(has(text, "\n2 more rows\n")); /* whole words, however narrow */
     free(text);
     text = text_of(80, 1);
     assert_true(has(text, "blocks") && has(text, "4 more rows"));
@@ -536,6 +610,9 @@ int main(void)
         cmocka_unit_test_setup(test_table_reads_as_told, reset),
         cmocka_unit_test_setup(test_kernels_whose_short_names_are_equal_have_a_number, reset),
         cmocka_unit_test_setup(test_energies_are_those_of_a_step, reset),
+        cmocka_unit_test_setup(test_a_warm_up_is_told_by_its_steps, reset),
+        cmocka_unit_test_setup(test_rows_beside_each_other_have_one_indentation, reset),
+        cmocka_unit_test_setup(test_passes_have_columns_where_a_row_is_of_both, reset),
         cmocka_unit_test_setup(test_equal_layers_share_a_row, reset),
         cmocka_unit_test_setup(test_groups_are_the_rows_of_the_table_with_what_they_are_made_of, reset),
         cmocka_unit_test_setup(test_table_fits_every_width, reset),

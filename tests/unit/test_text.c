@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "report/format.h"
 #include "report/kernel_name.h"
+#include "report/wrap.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -23,6 +24,25 @@ static void check_clean(const char *given, bool printable, const char *wanted)
     char *text = jm__strbuf_take(&out);
     assert_string_equal(text, wanted);
     free(text);
+}
+
+static void check_wrapped(const char *given, const char *wanted)
+{
+    jm__strbuf out = {0};
+    jm__wrap(&out, "", 0, given, 16);
+    char *text = jm__strbuf_take(&out);
+    assert_string_equal(text, wanted);
+    free(text);
+}
+
+static void test_a_figure_stays_with_its_unit(void **state)
+{
+    (void)state;
+    check_wrapped("in all 1234567 W, least", "in all\n1234567 W, least\n");
+    check_wrapped("it takes 12.5 \302\2610.3 kJ.", "it takes\n12.5 \302\2610.3 kJ.\n");
+    check_wrapped("so warm, a 61.4 \302\260C", "so warm, a\n61.4 \302\260C\n");
+    check_wrapped("the sum is 12345 joules", "the sum is 12345\njoules\n");
+    check_wrapped("1 2 3 4 5 6 7 8 9 10", "1 2 3 4 5 6 7 8\n9 10\n");
 }
 
 static void test_bytes_that_are_not_utf8_are_replaced(void **state)
@@ -210,6 +230,7 @@ static void test_figures_choose_a_unit_that_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_figure_stays_with_its_unit),
         cmocka_unit_test(test_bytes_that_are_not_utf8_are_replaced),
         cmocka_unit_test(test_cut_keeps_both_ends_and_whole_characters),
         cmocka_unit_test(test_mangled_names_become_readable),

@@ -116,6 +116,7 @@ export interface Summary {
     duration_s: Known;
     steps: Known;
     samples: Known;
+    tokens: Known;
     total_energy_j: Known;
     total_energy_low_j: Known;
     total_energy_high_j: Known;

@@ -13,7 +13,7 @@ function figure(title: string, value: string, more: string | null = null): HTMLE
 }
 
 function each(run: Run, word: string, count: Known): HTMLElement | null {
-    if (count === null || count <= 0) return null;
+    if (count === null || count <= 1) return null; // of a single one it is the total
     const s = run.summary;
     const part = (value: Known): Known => (value === null ? null : value / count);
     return figure(
@@ -42,6 +42,7 @@ export function summarySection(run: Run): HTMLElement {
             figure("mean power", format.watts(power)),
             each(run, "step", s.steps),
             each(run, "sample", s.samples),
+            each(run, "token", s.tokens),
             figure("without a kernel", format.share(idle), format.energy(s.idle_energy_j)),
         ),
         h(
