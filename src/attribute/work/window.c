@@ -73,6 +73,24 @@ bool jm__windows_subtract(jm__windows *windows, const jm__windows *other)
     return fine;
 }
 
+bool jm__windows_intersect(jm__windows *windows, const jm__windows *other)
+{
+    jm__windows both = {0};
+    bool fine = true;
+    for (size_t i = 0, k = 0; fine && i < windows->count && k < other->count;) {
+        const jm__window *a = &windows->items[i], *b = &other->items[k];
+        fine = jm__windows_add(&both, a->from_ns > b->from_ns ? a->from_ns : b->from_ns,
+                               a->to_ns < b->to_ns ? a->to_ns : b->to_ns);
+        if (a->to_ns < b->to_ns)
+            i++;
+        else
+            k++;
+    }
+    jm__vec_free(windows);
+    *windows = both;
+    return fine;
+}
+
 /* The first window that ends after t. */
 static size_t first_after(const jm__windows *windows, int64_t t_ns)
 {

@@ -21,6 +21,9 @@ void jm__windows_normalise(jm__windows *windows);
 /* Take the time of `other` (normalised) out; false if memory is out. */
 bool jm__windows_subtract(jm__windows *windows, const jm__windows *other);
 
+/* Keep only what lies in `other`, too; both are normalised. False if memory is out. */
+bool jm__windows_intersect(jm__windows *windows, const jm__windows *other);
+
 /* Keep only what lies within [from, to]. */
 void jm__windows_clip(jm__windows *windows, int64_t from_ns, int64_t to_ns);
 
