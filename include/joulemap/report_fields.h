@@ -62,7 +62,7 @@
       "stands for its beginning: \".../8c6f3ab2d10f9e47/attn\"")                                             \
     X(TEXT, kind, "kind", JM_IN_ROW,                                                                         \
       "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"collective\", \"kernel\", \"phase\", "     \
-      "\"gpu\", \"idle\", \"gap\", \"outside\", \"unresolved\" and others")                                  \
+      "\"gpu\", \"idle\", \"gap\", \"wait\", \"outside\", \"unresolved\" and others")                        \
     X(TEXT, type, "type", JM_IN_ROW, "Class of a layer: \"Linear\"; empty where there is none")              \
     X(INT32, depth, "depth", JM_IN_ROW, "Depth in the tree, from 0")                                         \
     X(INT64, calls, "calls", JM_IN_ROW, "How often it ran")                                                  \

@@ -45,14 +45,15 @@ static int64_t add_copy_class(synthetic *s, const char *name, double power_w)
     return class_id;
 }
 
-/* One run, from 0 to 500 ms after its last kernel. Another process, which has no stream on the board, waits
- * for data all of the time. */
+/* One run, from 0 to 500 ms after its last kernel, in a phase. Another process, which has no stream on the
+ * board, waits for data all of the time. */
 static synthetic *make_run(truth *t)
 {
     synthetic *s = syn_create(11, 1, 60000);
     int64_t kernel = syn_class(s, "gemm", 1, 500), to_host = add_copy_class(s, "[memcpy DtoH]", 150);
     int64_t now = 700 * MS;
     *t = (truth){.first_ns = now + step[0].gap_us * US};
+    int64_t phase = syn_span(s, JM_SPAN_PHASE, "train", "", 0, 0, 3600000 * MS, 100);
     syn_span(s, JM_SPAN_DATA, "data", "", 0, 0, 3600000 * MS, 777);
     for (int i = 0; i < STEPS; i++)
         for (size_t m = 0; m < sizeof step / sizeof *step; m++) {
@@ -61,11 +62,11 @@ static synthetic *make_run(truth *t)
                                                       : 200 * US;
             bool edge = i == 0 && m == 0;
             if (step[m].what != GAP)
-                syn_kernel(s, step[m].what == KERNEL ? kernel : to_host, 0, 0, now, now + length);
+                syn_kernel(s, step[m].what == KERNEL ? kernel : to_host, 0, phase, now, now + length);
             if (step[m].what == TO_HOST) t->copies_s += 1e-9 * (double)length;
             if (step[m].data_us > 0 && !edge)
-                syn_span(s, JM_SPAN_DATA, "data", "", 0, now + length - step[m].data_us * US, now + length,
-                         100);
+                syn_span(s, JM_SPAN_DATA, "data", "", phase, now + length - step[m].data_us * US,
+                         now + length, 100);
             if (step[m].what == GAP && !edge) {
                 t->seconds[step[m].cause] += 1e-9 * (double)length;
                 t->gaps[step[m].cause]++;
@@ -202,6 +203,26 @@ static void test_edges_come_before_no_layer(void **state)
     syn_free(s);
 }
 
+/* A wait is a gap's cause, and no call of the phase that it lies in; a row of its own it is as a span alone.
+ */
+static void test_a_wait_for_data_is_no_call(void **state)
+{
+    (void)state;
+    static const jm_by views[] = {JM_BY_LAYER, JM_BY_TYPE, JM_BY_PHASE};
+    truth t;
+    synthetic *s = make_run(&t);
+    for (size_t v = 0; v < sizeof views / sizeof *views; v++) {
+        jm_report *report = syn_report(s, (jm_report_options){.by = views[v]});
+        const jm_row *train = row_named(report, v < 2 ? "train (no layer)" : "train");
+        assert_non_null(train);
+        assert_int_equal(train->calls, 1);
+        for (size_t i = 0; i < jm_report_row_count(report); i++)
+            assert_true(strcmp(jm_report_row(report, i)->kind, "data") != 0);
+        jm_report_free(report);
+    }
+    syn_free(s);
+}
+
 /* Copies stay with the rows that launched them, and the totals say how much they were. */
 static void test_copies_alone_are_told_of_the_total(void **state)
 {
@@ -226,6 +247,7 @@ static void test_without_kernels_nothing_is_said(void **state)
     truth t;
     synthetic *s = make_run(&t);
     s->kernels.count = 0;
+    s->dataset.span_count = 0;
     syn_span(s, JM_SPAN_FORWARD, "net", "Net", 0, t.first_ns, t.last_ns, 100);
     jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_LAYER});
     assert_true(isnan(jm_report_totals_get(report)->copy_s));
@@ -243,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_a_window_has_edges_of_its_own),
         cmocka_unit_test(test_a_wait_for_data_at_the_edge_is_one),
         cmocka_unit_test(test_edges_come_before_no_layer),
+        cmocka_unit_test(test_a_wait_for_data_is_no_call),
         cmocka_unit_test(test_copies_alone_are_told_of_the_total),
         cmocka_unit_test(test_without_kernels_nothing_is_said),
     };

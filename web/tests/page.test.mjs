@@ -45,6 +45,12 @@ onPage("the sentences of the text report stand at the top", {}, async (page) => 
     const said = await page.locator("#summary .answers dd").allTextContents();
     for (const sentence of said.slice(0, 3)) assert.ok(words.includes(sentence), sentence);
     assert.match(said.join("\n"), /most of it waiting, 1 ms and more/);
+    const waits = await page.locator("#idle > p").allTextContents();
+    assert.match(
+        waits.join("\n"),
+        /^copies with no kernel beside them: .* \(counted in the rows that launched them\)$/,
+    );
+    for (const sentence of waits) assert.ok(words.includes(sentence), sentence);
     assert.match(await page.locator("header").textContent(), /SIMULATED GPU/);
     assert.match(await page.title(), /^live · joulemap$/);
 });

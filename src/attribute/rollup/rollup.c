@@ -178,6 +178,12 @@ static void add_measured(jm__views *v, size_t b)
         row->busy_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
 }
 
+/* A wait for data is told by gaps; a row of its own it has where each span is one. */
+static bool is_no_call(const jm__span *span, jm_by by)
+{
+    return span->kind == JM_SPAN_DATA && by != JM_BY_SPAN;
+}
+
 /* Calls of layers, types and phases are spans, not kernels. */
 static void count_spans(jm__views *v)
 {
@@ -185,7 +191,7 @@ static void count_spans(jm__views *v)
     const jm__dataset *d = a->dataset;
     for (size_t i = 0; i < d->span_count && !v->tree->failed; i++) {
         const jm__span *span = &d->spans[i];
-        if (!jm__windows_hold(&a->windows, span->start_ns)) continue;
+        if (!jm__windows_hold(&a->windows, span->start_ns) || is_no_call(span, a->options.by)) continue;
         if (!jm__dataset_process_has_pid(d, span->process_id, a->options.process_id)) continue;
         size_t node = a->options.by == JM_BY_PHASE && jm__span_kind_is_container(span->kind)
                           ? jm__view_container_node(v, i)
