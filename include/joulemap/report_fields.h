@@ -62,7 +62,7 @@
       "stands for its beginning: \".../8c6f3ab2d10f9e47/attn\"")                                             \
     X(TEXT, kind, "kind", JM_IN_ROW,                                                                         \
       "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"collective\", \"kernel\", \"phase\", "     \
-      "\"gpu\", \"idle\", \"gap\", \"outside\", \"unresolved\" and others")                                  \
+      "\"gpu\", \"idle\", \"gap\", \"wait\", \"outside\", \"unresolved\" and others")                        \
     X(TEXT, type, "type", JM_IN_ROW, "Class of a layer: \"Linear\"; empty where there is none")              \
     X(INT32, depth, "depth", JM_IN_ROW, "Depth in the tree, from 0")                                         \
     X(INT64, calls, "calls", JM_IN_ROW, "How often it ran")                                                  \
@@ -130,6 +130,17 @@
       "Joules of what ran outside of all layers")                                                            \
     T(REAL_OR_NONE, unresolved_energy_j, "unresolved_energy_j", JM_IN_REPORT,                                \
       "Joules that the data cannot separate")                                                                \
+    T(REAL_OR_NONE, copy_s, "copy_s", JM_IN_REPORT,                                                          \
+      "Seconds of all GPUs in which memory was copied and no kernel ran beside; in the rows that launched "  \
+      "them; missing where kernels were not traced")                                                         \
+    T(REAL_OR_NONE, copy_energy_j, "copy_energy_j", JM_IN_REPORT, "Joules of that time")                     \
+    T(REAL_OR_NONE, collective_wait_s, "collective_wait_s", JM_IN_REPORT,                                    \
+      "Seconds of all GPUs that collectives waited for the rank that began last; missing where ranks could " \
+      "not be compared")                                                                                     \
+    T(REAL_OR_NONE, collective_wait_energy_j, "collective_wait_energy_j", JM_IN_REPORT,                      \
+      "Joules of that time, at the mean power of each collective")                                           \
+    T(COUNT_OR_NONE, collective_wait_gpu, "collective_wait_gpu", JM_IN_REPORT,                               \
+      "Index of the GPU that half of it or more was for; missing where there is none")                       \
     T(REAL_OR_NONE, closure, "closure", JM_IN_REPORT,                                                        \
       "(sum of the free fit - independent total) / total; missing if there is no second total")              \
     Q(TEXT, verdict, "verdict", JM_IN_QUALITY,                                                               \

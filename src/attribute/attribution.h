@@ -58,6 +58,13 @@ typedef struct jm__attribution {
     size_t columns;         /* of all boards together */
 } jm__attribution;
 
+/* By which people know a board: nvidia-smi's index, or its number here. */
+static inline int32_t jm__attribution_index(const jm__attribution *a, size_t board)
+{
+    int32_t index = a->dataset->boards[board].index;
+    return index < 0 ? (int32_t)board : index;
+}
+
 /* What is asked for: windows, sensors, readings. NOT_FOUND if the phase, board or process is not in the
  * recording. */
 jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,

@@ -201,7 +201,7 @@ jm_status jm_report_board_get(const jm_report *report, size_t board, jm_report_b
     const jm__board_part *part = &a->boards[b];
     const jm_sensor *sensor = part->sensor != NULL ? part->sensor : part->counter;
     *out = (jm_report_board){.board = part->board,
-                             .index = part->board->index < 0 ? (int32_t)b : part->board->index,
+                             .index = jm__attribution_index(a, b),
                              .energy_j = part->total.source != NULL ? part->total.energy_j : NAN,
                              .gain_u = sensor != NULL && sensor->gain_u > 0 ? sensor->gain_u : 0};
     return JM_OK;

@@ -89,8 +89,10 @@ static jm_status write_classes(jm__writer *writer, jm__import *im, int64_t *clas
     for (size_t i = 0; i < im->kernels.items.count; i++) {
         const char *name = im->kernels.items.items[i];
         jm__kernel_class row = {.work = JM_WORK_KERNEL};
-        if (strncmp(name, "Memcpy", 6) == 0) row.work = JM_WORK_MEMCPY;
-        if (strncmp(name, "Memset", 6) == 0) row.work = JM_WORK_MEMSET;
+        const char *op =
+            name + (name[0] == '['); /* "[memcpy HtoD]", PyTorch's "Memcpy HtoD (Pinned -> Device)" */
+        if (strncasecmp(op, "memcpy", 6) == 0) row.work = JM_WORK_MEMCPY;
+        if (strncasecmp(op, "memset", 6) == 0) row.work = JM_WORK_MEMSET;
         row.name_id = jm__writer_name(writer, name);
         if (row.name_id < 0) return jm__no_memory(err, "jm_recording_import");
         JM_TRY(jm__writer_kernel_class(writer, &row, err));

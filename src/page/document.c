@@ -7,6 +7,7 @@
 #include "page/lines_json.h"
 #include "page/parts.h"
 #include "report/json_summary.h"
+#include "report/waits.h"
 
 #include <string.h>
 
@@ -34,6 +35,11 @@ static json_t *fact_at(const void *context, size_t i)
     return json_pack("[so]", fact->name, jm__json_text(fact->text));
 }
 
+static json_t *wait_at(const void *context, size_t i)
+{
+    return jm__json_text(((const jm__facts *)context)->items[i].text);
+}
+
 static json_t *facts(const jm_page_run *run, jm_error *err)
 {
     jm__facts found = {0};
@@ -41,6 +47,16 @@ static json_t *facts(const jm_page_run *run, jm_error *err)
     jm_status status = jm__facts_make(&found, run->report, err);
     if (status == JM_OK) status = jm__page_answers(&found, run, err);
     if (status == JM_OK) json = jm__page_array(found.count, fact_at, &found);
+    jm__facts_free(&found);
+    return json;
+}
+
+/* Waiting that is no idle time. */
+static json_t *waits(const jm_report *report, jm_error *err)
+{
+    jm__facts found = {0};
+    json_t *json = NULL;
+    if (jm__waits_add(&found, report, err) == JM_OK) json = jm__page_array(found.count, wait_at, &found);
     jm__facts_free(&found);
     return json;
 }
@@ -64,6 +80,7 @@ static json_t *run_object(const jm_page_run *run, jm_error *err)
         put(object, "folded", folded(run->report, err)) &&
         put(object, "kernels",
             run->kernels != NULL ? lines(run->kernels, true, MOST_KERNELS, err) : json_null()) &&
+        put(object, "waits", waits(run->report, err)) &&
         put(object, "steps", run->spans != NULL ? jm__page_steps(run->spans, err) : json_null()))
         return object;
     json_decref(object);

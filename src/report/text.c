@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "report/head.h"
 #include "report/rows_table.h"
+#include "report/waits.h"
 #include "report/wrap.h"
 
 #include <joulemap/report.h>
@@ -86,16 +87,29 @@ static jm_status add_head(jm__strbuf *out, const jm_report *report, const jm_tex
                         (size_t)(options->width > 0 ? options->width : 0), err);
 }
 
-static void write_text(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
-                       const jm__table *table)
+/* What of the rows above was waiting, though it is no idle time. */
+static jm_status add_waits(jm__strbuf *out, const jm_report *report, size_t width, jm_error *err)
+{
+    jm__facts waits = {0};
+    jm_status status = jm__waits_add(&waits, report, err);
+    for (size_t i = 0; status == JM_OK && i < waits.count; i++)
+        jm__head_add_fact(out, waits.items[i].name, waits.items[i].text, width);
+    jm__facts_free(&waits);
+    return status;
+}
+
+static jm_status write_text(jm__strbuf *out, const jm_report *report, const jm_text_options *options,
+                            const jm__table *table, jm_error *err)
 {
     size_t width = options->width > 0 ? (size_t)options->width : 0;
     jm__table_print(out, table, width);
     add_name(out, report, options->row, width);
     jm__strbuf_add(out, "\n");
+    JM_TRY(add_waits(out, report, width, err));
     if (options->notes) add_fit(out, jm_report_totals_get(report), width);
     add_notes(out, report, options, width);
     jm__wrap(out, "", 0, "\302\261 is half of the 95 % interval, relative to the GPU's own sensor.", width);
+    return JM_OK;
 }
 
 jm_status jm_report_text(const jm_report *report, const jm_text_options *options, char **out, jm_error *err)
@@ -107,8 +121,8 @@ jm_status jm_report_text(const jm_report *report, const jm_text_options *options
     jm__strbuf text = {0};
     jm_status status = jm__rows_table(&table, report, &asked, err);
     if (status == JM_OK) status = add_head(&text, report, &asked, err);
+    if (status == JM_OK) status = write_text(&text, report, &asked, &table, err);
     if (status == JM_OK) {
-        write_text(&text, report, &asked, &table);
         *out = jm__strbuf_take(&text);
         if (*out == NULL) status = jm__no_memory(err, "jm_report_text");
     }

@@ -330,6 +330,27 @@ static void test_kernels_beside_segments_count_once(void **state)
     jm_recording_close(recording);
 }
 
+/* By the names that PyTorch's profiler gives them, and by ours. */
+static void test_copies_are_known_by_their_names(void **state)
+{
+    (void)state;
+    static const jm__work wanted[] = {JM_WORK_MEMCPY, JM_WORK_MEMCPY, JM_WORK_MEMSET, JM_WORK_KERNEL};
+    put(csv_path, "part,kernel,t_start_s,t_end_s\nrun,all,0,1\n");
+    put(other_path, "t_start_s,duration_us,kernel,stream,part\n0.1,5,Memcpy DtoH (Device -> Pinned),7,run\n"
+                    "0.2,4,[memcpy HtoD],7,run\n0.3,4,[memset],7,run\n0.4,4,my_memcpy_kernel,7,run\n");
+    jm_recording *recording;
+    jm__dataset *d = import_and_load(NULL, csv_path, other_path, &recording);
+    jm_status status;
+    all_kernels kernels = all_kernels_of(d, &status);
+    assert_int_equal(status, JM_OK);
+    assert_int_equal(kernels.count, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(d->classes[kernels.items[i].class_id - 1].work, wanted[i]);
+    free(kernels.items);
+    jm__dataset_free(d);
+    jm_recording_close(recording);
+}
+
 static jm_status import_meter(const char *readings, const char *meter, jm_error *err)
 {
     const jm_import_options options = {.size = sizeof options,
@@ -407,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_parts_become_phases_and_segments_kernels),
         cmocka_unit_test(test_a_part_in_a_phase_becomes_its_windows),
         cmocka_unit_test(test_kernels_beside_segments_count_once),
+        cmocka_unit_test(test_copies_are_known_by_their_names),
         cmocka_unit_test(test_each_meter_is_a_board_upstream_of_the_gpu_and_does_not_lengthen_the_run),
         cmocka_unit_test(test_what_is_wrong_with_a_meter_is_told),
     };

@@ -214,6 +214,44 @@ static void test_answers_name_the_dearest_and_what_is_waited_for(void **state)
     free(text);
 }
 
+/* What the page says of waiting that is no idle time: one sentence after the other. */
+static void assert_waits(double copy_s, double collective_wait_s, int64_t gpu, const char *wanted)
+{
+    size_t size;
+    char said[400] = "";
+    fake_report.totals.copy_s = copy_s;
+    fake_report.totals.copy_energy_j = 3.1;
+    fake_report.totals.collective_wait_s = collective_wait_s;
+    fake_report.totals.collective_wait_energy_j = 26;
+    fake_report.totals.collective_wait_gpu = gpu;
+    char *text = page_text(&size);
+    json_t *data = data_of(text);
+    const json_t *waits = json_object_get(json_array_get(json_object_get(data, "runs"), 0), "waits");
+    assert_true(json_is_array(waits));
+    for (size_t i = 0; i < json_array_size(waits); i++)
+        snprintf(said + strlen(said), sizeof said - strlen(said), "%s.",
+                 json_string_value(json_array_get(waits, i)));
+    assert_string_equal(said, wanted);
+    json_decref(data);
+    free(text);
+}
+
+/* Of 0.5 % of the GPU's 3 s or more, and only where it is known. */
+static void test_waiting_inside_of_work_is_told_where_it_matters(void **state)
+{
+    (void)state;
+    assert_waits(NAN, NAN, -1, "");
+    assert_waits(0.0149, 0.0149, 1, "");
+    assert_waits(
+        0.0151, 0, -1,
+        "copies with no kernel beside them: 15.1 ms, 3.100 J (counted in the rows that launched them).");
+    assert_waits(
+        0, 0.12, 1,
+        "collectives waited for the slowest rank, mostly GPU 1: 120 ms, 26.00 J (counted in their rows).");
+    assert_waits(0, 0.12, -1,
+                 "collectives waited for the slowest rank: 120 ms, 26.00 J (counted in their rows).");
+}
+
 enum { MANY = 60000, LONG_NAME = 3000 };
 
 /* Children of one model, with names as long as C++ has them. The caller frees rows and the first name. */
@@ -324,6 +362,7 @@ int main(void)
         cmocka_unit_test_setup(test_no_name_ends_the_element_that_it_stands_in, reset),
         cmocka_unit_test_setup(test_what_is_missing_is_null, reset),
         cmocka_unit_test_setup(test_places_are_told_as_in_a_table, reset),
+        cmocka_unit_test_setup(test_waiting_inside_of_work_is_told_where_it_matters, reset),
         cmocka_unit_test_setup(test_answers_name_the_dearest_and_what_is_waited_for, reset),
         cmocka_unit_test_setup(test_many_rows_are_bounded_and_add_up, reset),
         cmocka_unit_test_setup(test_a_full_disk_is_an_error, reset),

@@ -39,7 +39,7 @@ enum { USES = 4, ITEMS = 300, TICKS = 40000, FROM = 100 }; /* a tick is 10 us */
 #define TICK_NS (10 * US)
 
 typedef struct told {
-    double report_s, learn_s, outside_s, ran_s, place_s[JM_PLACES], cell_s;
+    double report_s, learn_s, outside_s, ran_s, place_s[JM_PLACES], cell_s, copies_s;
     int64_t calls;
 } told;
 
@@ -54,6 +54,7 @@ static void make_items(void)
         int64_t length = dice(10) == 0 ? 0 : 1 + dice(120);
         items[i] =
             (jm__item){.start_ns = at * TICK_NS, .end_ns = (at + length) * TICK_NS, .calls = 1 + dice(3)};
+        items[i].copy = (jm__copy)dice(3);
         use_of[i] = dice(USES);
         outside_of[i] = dice(2);
         at += i % 60 == 59 ? 2500 : i % 20 == 19 ? 150 : dice(100);
@@ -89,7 +90,7 @@ static void reckon(told *uses, jm__seconds *idle, const jm__windows *report, con
 {
     const double tick_s = 1e-9 * (double)TICK_NS;
     size_t running[ITEMS];
-    bool before = true;
+    bool before = true, any_copies_beside = false;
     for (size_t i = 0; i < ITEMS; i++) {
         uses[use_of[i]].ran_s += 1e-9 * (double)(items[i].end_ns - items[i].start_ns);
         uses[use_of[i]].calls += items[i].calls;
@@ -97,8 +98,13 @@ static void reckon(told *uses, jm__seconds *idle, const jm__windows *report, con
     for (int64_t tick = FROM; tick < TICKS; tick++) {
         double report_s = is_in(report, tick) ? tick_s : 0, learn_s = is_in(learn, tick) ? tick_s : 0;
         size_t count = running_at(tick, running);
+        size_t kernels = 0;
+        for (size_t r = 0; r < count; r++)
+            kernels += items[running[r]].copy == JM_NO_COPY;
+        any_copies_beside = any_copies_beside || (count > 1 && kernels == 0 && report_s > 0);
         for (size_t r = 0; r < count; r++) {
             told *use = &uses[use_of[running[r]]];
+            use->copies_s += kernels == 0 ? report_s / (double)count : 0;
             use->report_s += report_s / (double)count;
             use->learn_s += learn_s / (double)count;
             use->place_s[running[r] % JM_PLACES] += report_s / (double)count;
@@ -120,6 +126,7 @@ static void reckon(told *uses, jm__seconds *idle, const jm__windows *report, con
         }
         tick--;
     }
+    assert_true(any_copies_beside);
 }
 
 static void test_time_is_shared_by_what_ran_in_it(void **state)
@@ -152,6 +159,8 @@ static void test_time_is_shared_by_what_ran_in_it(void **state)
         assert_near(sum->inside.steady_s, wanted[u].report_s, 1e-9);
         assert_near(sum->inside.learn_s, wanted[u].learn_s, 1e-9);
         assert_near(sum->outside_s, wanted[u].outside_s, 1e-9);
+        assert_true(wanted[u].copies_s > 0 && wanted[u].copies_s < wanted[u].report_s);
+        assert_near(sum->copies_s, wanted[u].copies_s, 1e-9);
         assert_near(sum->ran_s, wanted[u].ran_s, 1e-9);
         assert_int_equal(sum->calls, wanted[u].calls);
         for (size_t p = 0; p < JM_PLACES; p++)
@@ -182,7 +191,7 @@ static void test_sums_of_uses_that_become_one_are_added_up(void **state)
         jm__use_sum *sum = jm__tally_use(&tally, u);
         assert_true(sum->ran_s == -1);
         if (u == 3) break;
-        *sum = (jm__use_sum){{one, 5 * one, 10 * one}, 100 * one, {0}, 1000 * one, u + 1};
+        *sum = (jm__use_sum){{one, 5 * one, 10 * one}, 100 * one, {0}, 1000 * one, u + 1, 7 * one};
         for (size_t p = 0; p < JM_PLACES; p++)
             sum->place_s[p] = one * (double)(p + 1);
         size_t at = jm__work_cell_at(&tally.work, 9, u);
@@ -196,7 +205,7 @@ static void test_sums_of_uses_that_become_one_are_added_up(void **state)
     const jm__use_sum *both = jm__tally_use(&tally, 1), *alone = jm__tally_use(&tally, 0);
     assert_true(both->inside.report_s == 4 && both->inside.steady_s == 20 && both->inside.learn_s == 40 &&
                 both->outside_s == 400);
-    assert_true(both->ran_s == 4000 && both->calls == 4 && both->place_s[2] == 12);
+    assert_true(both->ran_s == 4000 && both->calls == 4 && both->copies_s == 28 && both->place_s[2] == 12);
     assert_true(alone->ran_s == 2000 && alone->calls == 2 && alone->place_s[0] == 2);
     assert_int_equal(tally.work.items.count, 2);
     size_t at = jm__work_cell_at(&tally.work, 9, 1);

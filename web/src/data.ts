@@ -138,6 +138,8 @@ export interface Run {
     /** The rows with equal layers together; null: there are none by this key. */
     folded: Lines | null;
     kernels: Lines | null;
+    /** Sentences on waiting that is no idle time: copies, collectives. */
+    waits: string[];
     steps: Steps | null;
 }
 

@@ -5,7 +5,7 @@ import { placeCell } from "./table.ts";
 import { treeOf } from "./tree.ts";
 import type { Lines } from "./data.ts";
 
-/** The column of what came after a pause. */
+/** The column of what came after a gap. */
 const LEFT = 6;
 
 /** The gaps inside the row of idle time at the top; null: there is no such row. */
@@ -33,12 +33,12 @@ function row(lines: Lines, i: number, whole: number | null, places: boolean): HT
     );
 }
 
-export function idleSection(lines: Lines): HTMLElement | null {
+export function idleSection(lines: Lines, waits: string[]): HTMLElement | null {
     const found = gapsOf(lines);
     if (found === null) return null;
     const whole = lines.energy_j[found.idle]!;
     const places = found.gaps.some((i) => lines.mostly_before[i] !== null);
-    const titles = ["pause", "gaps", "time", "energy", "power", "share", ...(places ? ["mostly before"] : [])];
+    const titles = ["cause", "gaps", "time", "energy", "power", "share", ...(places ? ["mostly before"] : [])];
     return section(
         "idle",
         "Idle by cause",
@@ -48,7 +48,7 @@ export function idleSection(lines: Lines): HTMLElement | null {
             h(
                 "table",
                 {},
-                h("caption", {}, "Time without a kernel, by how long the pauses are"),
+                h("caption", {}, "Time without a kernel, by what it was for"),
                 h(
                     "thead",
                     {},
@@ -68,5 +68,6 @@ export function idleSection(lines: Lines): HTMLElement | null {
                 ),
             ),
         ),
+        ...waits.map((sentence) => h("p", {}, sentence)),
     );
 }

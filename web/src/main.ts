@@ -38,7 +38,7 @@ function runSections(run: Run): { sections: HTMLElement[]; drawn: Drawn[] } {
     if (run.power.boards.length > 0) add(new PowerChart(run));
     add(new Flames(run));
     sections.push(tableSection(run));
-    const idle = idleSection(run.rows);
+    const idle = idleSection(run.rows, run.waits);
     if (idle !== null) sections.push(idle);
     if (run.kernels !== null) sections.push(kernelsSection(run.kernels));
     if (run.steps !== null) add(new StepsChart(run.steps));

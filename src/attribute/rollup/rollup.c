@@ -2,6 +2,7 @@
 #include "attribute/rollup/rollup.h"
 
 #include "attribute/rollup/amounts.h"
+#include "attribute/rollup/idle.h"
 #include "attribute/rollup/measure.h"
 #include "attribute/rollup/phase_idle.h"
 #include "base/status.h"
@@ -107,78 +108,57 @@ static bool first_of_host(const jm__attribution *a, size_t b)
 }
 
 /* Joules by pass, at the powers that the fit found. */
-static void add_passes(jm__node *row, const jm__board_part *part, const jm__work_cell *cell, int64_t kind)
+static void add_passes(jm__node *row, const jm__board_part *part, size_t use, int64_t kind, double seconds)
 {
-    double power_w = part->fit.known ? part->fit.power_w[part->work->columns.of_use[cell->use]] : 0;
-    double energy_j = power_w * jm__use_scale(part->work, cell->use) * cell->seconds;
+    double power_w = part->fit.known ? part->fit.power_w[part->work->columns.of_use[use]] : 0;
+    double energy_j = power_w * jm__use_scale(part->work, use) * seconds;
     row->work_j += energy_j;
     if (kind == JM_SPAN_FORWARD) row->forward_j += energy_j;
     if (kind == JM_SPAN_BACKWARD) row->backward_j += energy_j;
+}
+
+/* So much of the time of a cell. */
+static void add_time(jm__views *v, size_t b, size_t node, const jm__work_cell *cell, double seconds)
+{
+    const jm__attribution *a = v->a;
+    const jm__board_part *part = &a->boards[b];
+    const jm__columns *columns = &part->work->columns;
+    jm__node *row = &v->tree->nodes.items[node];
+    if (!part->work->from_host || first_of_host(a, b)) row->busy_s += seconds;
+    add_passes(row, part, cell->use, jm__use_context(&a->work, cell->use)->kind, seconds);
+    if (columns->merged[a->work.uses.items.items[cell->use].class_index]) row->merged_s += seconds;
+    jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
+    if (a->options.by == JM_BY_BOARD) return;
+    jm__tree_add(v->tree, node, (uint32_t)(part->first_column + columns->of_use[cell->use]),
+                 jm__use_scale(part->work, cell->use) * seconds);
+}
+
+/* Calls of kernels: of their own rows, of rows inside others, and of collectives. */
+static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *cell)
+{
+    const jm__attribution *a = v->a;
+    bool kernels = a->options.by == JM_BY_KERNEL || a->options.by == JM_BY_BOARD;
+    bool inside = !kernels && node != cell->row;
+    if (a->boards[b].work->from_host && !first_of_host(a, b)) return;
+    if (!kernels && !inside && !jm__view_is_collective(v, node)) return;
+    for (size_t n = node; n != JM__NO_NODE; n = kernels ? v->tree->nodes.items[n].parent : JM__NO_NODE)
+        v->tree->nodes.items[n].calls += cell->calls; /* a kernel's shapes are calls of the kernel */
 }
 
 static void add_work(jm__rollup *rollup, size_t b)
 {
     jm__views *v = &rollup->views;
     const jm__attribution *a = v->a;
-    const jm__board_part *part = &a->boards[b];
-    const jm__columns *columns = &part->work->columns;
-    bool counts = !part->work->from_host || first_of_host(a, b);
-    bool kernels = a->options.by == JM_BY_KERNEL || a->options.by == JM_BY_BOARD;
-    for (size_t i = 0; i < part->work->tally.work.items.count && !v->tree->failed; i++) {
-        const jm__work_cell *cell = &part->work->tally.work.items.items[i];
-        size_t node = node_of_cell(v, b, cell);
+    const jm__work_cells *work = &a->boards[b].work->tally.work;
+    for (size_t i = 0; i < work->items.count && !v->tree->failed; i++) {
+        const jm__work_cell *cell = &work->items.items[i];
+        size_t node = node_of_cell(v, b, cell), wait = JM__NO_NODE;
         if (node == JM__NO_NODE) continue;
-        jm__node *row = &v->tree->nodes.items[node];
-        if (counts) row->busy_s += cell->seconds;
-        add_passes(row, part, cell, jm__use_context(&a->work, cell->use)->kind);
+        double waited_s = cell->seconds * jm__view_collective_wait(v, b, node, cell, &wait);
+        add_time(v, b, node, cell, cell->seconds - waited_s);
+        if (wait != JM__NO_NODE) add_time(v, b, wait, cell, waited_s);
         if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);
-        bool inside = !kernels && node != cell->row;
-        bool calls = counts && (kernels || inside || jm__view_is_collective(v, node));
-        for (size_t n = node; calls && n != JM__NO_NODE;
-             n = kernels ? v->tree->nodes.items[n].parent : JM__NO_NODE)
-            v->tree->nodes.items[n].calls += cell->calls; /* a kernel's shapes are calls of the kernel */
-        if (columns->merged[a->work.uses.items.items[cell->use].class_index]) row->merged_s += cell->seconds;
-        jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
-        if (a->options.by == JM_BY_BOARD) continue;
-        size_t column = part->first_column + columns->of_use[cell->use];
-        jm__tree_add(v->tree, node, (uint32_t)column, jm__use_scale(part->work, cell->use) * cell->seconds);
-    }
-}
-
-/* What gaps of a length mean to who looks for their cause. */
-static const char *const gap_texts[JM_IDLE_STATES] = {
-    [JM_IDLE_BEFORE] = "before the first kernel", [JM_IDLE_50_US] = "between kernels, < 50 us",
-    [JM_IDLE_1_MS] = "host late, < 1 ms",         [JM_IDLE_20_MS] = "waiting, 1 to 20 ms",
-    [JM_IDLE_LONG] = "waiting, > 20 ms",
-};
-
-/* The node of a gap of this length; the row of all idle time where lengths are not known (no kernels). */
-static size_t idle_node(jm__views *v, size_t idle, const jm__board_work *work, size_t state)
-{
-    return work->from_host ? idle : jm__view_node_under(v, idle, gap_texts[state], "gap");
-}
-
-/* Idle time by the length of its gaps, and by what came after them. */
-static void add_idle(jm__rollup *rollup, size_t b)
-{
-    jm__views *v = &rollup->views;
-    const jm__board_part *part = &v->a->boards[b];
-    const jm__board_work *work = part->work;
-    size_t idle = jm__tree_node(v->tree, JM__NO_NODE, "(idle)", "(idle)", "idle");
-    for (size_t k = work->columns.class_columns; idle != JM__NO_NODE && k < work->columns.count; k++) {
-        if (work->seconds[k] == 0) continue;
-        size_t state = k - work->columns.class_columns, node = idle_node(v, idle, work, state);
-        if (node == JM__NO_NODE) return;
-        jm__node *row = &v->tree->nodes.items[node];
-        row->busy_s += work->seconds[k];
-        row->boards |= jm__board_bit(b);
-        if (node != idle) row->calls += work->tally.gaps[state];
-        v->tree->nodes.items[idle].boards |= jm__board_bit(b);
-        jm__tree_add(v->tree, node, (uint32_t)(part->first_column + k), work->seconds[k]);
-    }
-    for (size_t i = 0; i < work->tally.waits.items.count && !v->tree->failed && !work->from_host; i++) {
-        const jm__work_cell *wait = &work->tally.waits.items.items[i];
-        jm__mostly_add(&rollup->mostly, idle_node(v, idle, work, wait->row), wait->use, wait->seconds);
+        add_calls(v, b, node, cell);
     }
 }
 
@@ -198,6 +178,12 @@ static void add_measured(jm__views *v, size_t b)
         row->busy_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
 }
 
+/* A wait for data is told by gaps; a row of its own it has where each span is one. */
+static bool is_no_call(const jm__span *span, jm_by by)
+{
+    return span->kind == JM_SPAN_DATA && by != JM_BY_SPAN;
+}
+
 /* Calls of layers, types and phases are spans, not kernels. */
 static void count_spans(jm__views *v)
 {
@@ -205,7 +191,7 @@ static void count_spans(jm__views *v)
     const jm__dataset *d = a->dataset;
     for (size_t i = 0; i < d->span_count && !v->tree->failed; i++) {
         const jm__span *span = &d->spans[i];
-        if (!jm__windows_hold(&a->windows, span->start_ns)) continue;
+        if (!jm__windows_hold(&a->windows, span->start_ns) || is_no_call(span, a->options.by)) continue;
         if (!jm__dataset_process_has_pid(d, span->process_id, a->options.process_id)) continue;
         size_t node = a->options.by == JM_BY_PHASE && jm__span_kind_is_container(span->kind)
                           ? jm__view_container_node(v, i)
@@ -236,7 +222,7 @@ static jm_status add_boards(jm__rollup *rollup, jm_error *err)
         if (fitted && by == JM_BY_PHASE)
             JM_TRY(jm__phase_idle(v, b, err));
         else if (fitted && by != JM_BY_BOARD)
-            add_idle(rollup, b);
+            jm__idle_add(v, &rollup->mostly, b);
         if (by == JM_BY_BOARD || (!fitted && a->boards[b].counted)) add_measured(v, b);
     }
     return JM_OK;

@@ -54,9 +54,8 @@ static const char *boards_text(jm__tree *tree, const jm__attribution *a, jm__boa
     text[0] = '\0';
     for (size_t b = 0; b < a->dataset->board_count && b < 63 && used + 16 < sizeof text; b++) {
         if (!(boards & jm__board_bit(b))) continue;
-        int32_t index = a->dataset->boards[b].index;
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", used > 0 ? "," : "",
-                                 index < 0 ? (int)b : index);
+                                 jm__attribution_index(a, b));
     }
     return jm__tree_text(tree, "%s", text);
 }

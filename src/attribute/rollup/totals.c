@@ -4,6 +4,7 @@
 #include "attribute/fit/student.h"
 #include "attribute/rollup/amounts.h"
 #include "attribute/rollup/energy.h"
+#include "attribute/rollup/waits.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -137,6 +138,7 @@ jm_status jm__totals_sum(jm_report_totals *totals, const jm__attribution *a, jm_
 {
     sum_boards(totals, a);
     sum_parts(totals, a);
+    jm__waits_sum(totals, a);
     totals->samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES);
     totals->tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS);
     return sum_steps(totals, a, err);

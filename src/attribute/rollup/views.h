@@ -43,6 +43,11 @@ size_t jm__view_node_inside(jm__views *views, size_t around, const char *name, c
 size_t jm__view_collective_node(jm__views *views, size_t span, uint32_t class_index);
 bool jm__view_is_collective(const jm__views *views, size_t node);
 
+/* Of the time of work in a collective's row, on board b: what was waiting for other ranks, as a share, and
+ * the row of that inside it. 0, and no row: none, or nobody knows, or rows are not parted so in this view. */
+double jm__view_collective_wait(jm__views *views, size_t b, size_t node, const jm__work_cell *cell,
+                                size_t *wait_node);
+
 /* CUPTI gives C++ names as the linker sees them; this is how people write them. */
 const char *jm__view_readable_name(jm__views *views, const char *name);
 

@@ -16,6 +16,13 @@ static jm__kernel_family family_of(unsigned char *families, const jm__dataset *d
     return (jm__kernel_family)(families[name_id] - 1);
 }
 
+/* "[memcpy DtoH]", "Memcpy DtoH (Device -> Pinned)" */
+static jm__copy copy_of(const jm__kernel_class *row, const char *name)
+{
+    if (row->work != JM_WORK_MEMCPY) return JM_NO_COPY;
+    return strstr(name, "DtoH") != NULL ? JM_COPY_TO_HOST : JM_COPY;
+}
+
 bool jm__classes_of_kernels(jm__classes *classes, const jm__dataset *dataset)
 {
     unsigned char *families = calloc(dataset->name_count + 1, sizeof *families);
@@ -27,6 +34,7 @@ bool jm__classes_of_kernels(jm__classes *classes, const jm__dataset *dataset)
         memcpy(item.grid, row->grid, sizeof item.grid);
         memcpy(item.block, row->block, sizeof item.block);
         item.family = family_of(families, dataset, row->name_id);
+        item.copy = copy_of(row, name);
         fine = jm__vec_push(classes, item);
     }
     free(families);

@@ -6,6 +6,9 @@
 #include "base/vec.h"
 #include "recording/dataset.h"
 
+/* What a copy of memory is; what was copied to the host, the program may have waited for. */
+typedef enum jm__copy { JM_NO_COPY, JM_COPY, JM_COPY_TO_HOST } jm__copy;
+
 /* Kernels: (name, launch shape, kind of work). Host spans: (type, kind). */
 typedef struct jm__class {
     const char *name;
@@ -14,6 +17,7 @@ typedef struct jm__class {
     uint32_t block[3];
     double typical_us;        /* of a class split by duration; else 0 */
     jm__kernel_family family; /* OTHER of host spans */
+    jm__copy copy;
 } jm__class;
 
 typedef JM_VEC(jm__class) jm__classes;
@@ -30,6 +34,7 @@ typedef struct jm__item {
     uint32_t class_index;
     uint32_t calls;
     jm__launch launch;
+    jm__copy copy;
     uint32_t collective; /* of a collective: its kernel's class as recorded, + 1; else 0 */
 } jm__item;
 

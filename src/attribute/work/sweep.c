@@ -46,14 +46,35 @@ static jm__seconds inside(jm__sweep *s, int64_t to_ns)
                          .learn_s = inside_s(s->learn, &s->learn_at, s->now_ns, to_ns)};
 }
 
-/* What began late is what a reader looks at to find why. */
-static bool count_wait(jm__sweep *s, jm__idle_state state, double seconds, uint32_t use)
+/* `last`: nothing comes after it. */
+static jm__idle_cause cause_of(jm__sweep *s, int64_t to_ns, bool last, double report_s)
 {
-    size_t at = jm__work_cell_at(&s->tally->waits, state, use);
+    const jm__windows *report = s->report;
+    jm__gap gap = {.length_ns = to_ns - s->now_ns, .report_s = report_s, .after_copy = s->after_copy};
+    gap.edge = !s->worked || last || to_ns >= report->items[report->count - 1].to_ns;
+    if (s->data != NULL) gap.data_s = inside_s(s->data, &s->data_at, s->now_ns, to_ns);
+    return jm__idle_cause_of(&gap);
+}
+
+/* What began late is what a reader looks at to find why. */
+static bool count_wait(jm__sweep *s, jm__idle_cause cause, double seconds, uint32_t use)
+{
+    size_t at = jm__work_cell_at(&s->tally->waits, cause, use);
     if (at == JM__NO_CELL) return false;
     s->tally->waits.items.items[at].seconds += seconds;
     s->tally->waits.items.items[at].calls++;
     return true;
+}
+
+/* Of what comes before and after all work nobody asks which layer it was for. */
+static bool count_cause(jm__sweep *s, int64_t to_ns, jm__idle_state state, const uint32_t *use,
+                        double report_s)
+{
+    if (report_s == 0) return true;
+    jm__idle_cause cause = cause_of(s, to_ns, use == NULL, report_s);
+    s->tally->idle_s[state][cause] += report_s;
+    s->tally->gaps[cause]++;
+    return use == NULL || cause == JM_CAUSE_EDGE || count_wait(s, cause, report_s, *use);
 }
 
 /* `use`: what comes after it, NULL: nothing does. */
@@ -63,8 +84,7 @@ static bool pass_idle(jm__sweep *s, int64_t to_ns, const uint32_t *use)
     if (s->now_ns >= to_ns) return true;
     jm__seconds seconds = inside(s, to_ns);
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
-    s->tally->gaps[state] += seconds.report_s > 0;
-    if (use != NULL && seconds.report_s > 0 && !count_wait(s, state, seconds.report_s, *use)) return false;
+    if (!count_cause(s, to_ns, state, use, seconds.report_s)) return false;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
     s->now_ns = to_ns;
     return true;
@@ -81,6 +101,9 @@ static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
 static void close(jm__sweep *s, const jm__running *item)
 {
     jm__use_sum *sum = &s->tally->uses.items[item->use];
+    s->kernels -= item->copy == JM_NO_COPY;
+    s->after_copy = item->copy == JM_COPY_TO_HOST;
+    sum->copies_s += item->copies_s;
     jm__seconds_add(&sum->inside, item->inside, 1);
     if (item->outside) sum->outside_s += item->inside.report_s;
     sum->place_s[item->place] += item->inside.report_s;
@@ -93,9 +116,12 @@ static bool pass_work(jm__sweep *s, int64_t to_ns)
     double share = 1.0 / (double)s->running.count;
     jm__seconds seconds = inside(s, to_ns);
     size_t kept = 0, count = s->running.count;
+    double copies_s = s->kernels == 0 ? seconds.report_s * share : 0;
+    s->worked = s->worked || seconds.report_s > 0;
     for (size_t i = 0; i < count; i++) {
         jm__running *item = &s->running.items[i];
         jm__seconds_add(&item->inside, seconds, share);
+        item->copies_s += copies_s;
         if (!jm__pieces_add(s->pieces, to_ns, jm__piece_code(item->use), (float)share, i + 1 < count))
             return false;
         if (item->end_ns > to_ns)
@@ -125,8 +151,13 @@ bool jm__sweep_take(jm__sweep *s, const jm__item *item, uint32_t use, size_t cel
     sum->calls += item->calls;
     s->before = false;
     if (item->end_ns <= s->now_ns) return true;
-    jm__running running = {
-        .end_ns = item->end_ns, .use = use, .outside = outside, .place = place, .cell = cell};
+    s->kernels += item->copy == JM_NO_COPY;
+    jm__running running = {.end_ns = item->end_ns,
+                           .use = use,
+                           .outside = outside,
+                           .place = place,
+                           .copy = item->copy,
+                           .cell = cell};
     return jm__vec_push(&s->running, running);
 }
 

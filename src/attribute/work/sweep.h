@@ -19,8 +19,10 @@ typedef struct jm__running {
     uint32_t use;
     bool outside; /* of all spans */
     jm__place place;
+    jm__copy copy;
     size_t cell; /* JM__NO_CELL: nothing of it is the report's */
     jm__seconds inside;
+    double copies_s; /* of the report's: a copy with nothing but copies beside it */
 } jm__running;
 
 typedef struct jm__sweep {
@@ -29,9 +31,13 @@ typedef struct jm__sweep {
     const jm__windows *report; /* sorted, apart */
     const jm__windows *steady;
     const jm__windows *learn;
-    size_t report_at, steady_at, learn_at; /* the first that may still matter */
-    bool one_gap;                          /* all gaps are one idle state */
-    bool before;                           /* nothing has run yet */
+    const jm__windows *data; /* of the report's: in which data was waited for; NULL: nobody knows */
+    size_t report_at, steady_at, learn_at, data_at; /* the first that may still matter */
+    bool one_gap;                                   /* all gaps are one idle state */
+    bool before;                                    /* nothing has run yet */
+    bool worked;                                    /* something has, in the report's windows */
+    bool after_copy;                                /* what ended last was a copy to the host */
+    size_t kernels;                                 /* of what is running: all but copies */
     int64_t now_ns;
     JM_VEC(jm__running) running;
 } jm__sweep;

@@ -1,6 +1,8 @@
 /* Sums by use, and by row and use. */
 #include "attribute/work/tally.h"
 
+#include <string.h>
+
 void jm__work_cells_free(jm__work_cells *cells)
 {
     jm__vec_free(&cells->items);
@@ -65,6 +67,7 @@ static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)
         sum->place_s[place] += from->place_s[place];
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + from->ran_s;
     sum->calls += from->calls;
+    sum->copies_s += from->copies_s;
     return true;
 }
 
@@ -76,10 +79,9 @@ bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of)
         fine = add_use(&fresh, &tally->uses.items[u], final_of[u]);
     fine = fine && add_cells(&fresh.work, &tally->work, final_of) &&
            add_cells(&fresh.waits, &tally->waits, final_of);
-    for (size_t s = 0; s < JM_IDLE_STATES; s++) {
-        fresh.idle[s] = tally->idle[s];
-        fresh.gaps[s] = tally->gaps[s];
-    }
+    memcpy(fresh.idle, tally->idle, sizeof fresh.idle);
+    memcpy(fresh.idle_s, tally->idle_s, sizeof fresh.idle_s);
+    memcpy(fresh.gaps, tally->gaps, sizeof fresh.gaps);
     jm__tally_free(tally);
     *tally = fresh;
     return fine;

@@ -2,10 +2,10 @@
 #ifndef JM_ATTRIBUTE_WORK_TALLY_H
 #define JM_ATTRIBUTE_WORK_TALLY_H
 
+#include "attribute/work/idle_cause.h"
 #include "attribute/work/places.h"
 #include "attribute/work/window.h"
 #include "base/map.h"
-#include "model/idle_state.h"
 
 #include <stddef.h>
 
@@ -30,6 +30,7 @@ typedef struct jm__use_sum {
     double place_s[JM_PLACES]; /* of the report's, by where it lies */
     double ran_s;              /* sum of durations, whenever and beside whatever it ran; -1: never */
     int64_t calls;             /* whenever */
+    double copies_s;           /* of the report's: copies with nothing but copies beside them */
 } jm__use_sum;
 
 /* What a use did in a row of the report, inside the report's windows. */
@@ -50,9 +51,11 @@ typedef struct jm__work_cells {
 typedef struct jm__tally {
     JM_VEC(jm__use_sum) uses;
     jm__seconds idle[JM_IDLE_STATES];
-    int64_t gaps[JM_IDLE_STATES]; /* inside the report's windows, in part at least */
+    double idle_s[JM_IDLE_STATES]
+                 [JM_IDLE_CAUSES]; /* of the report's, by cause: what parts a state's joules */
+    int64_t gaps[JM_IDLE_CAUSES];  /* inside the report's windows, in part at least */
     jm__work_cells work;
-    jm__work_cells waits; /* gaps inside the report's windows: row is the idle state, use what came after */
+    jm__work_cells waits; /* gaps inside the report's windows: row is the cause, use what came after */
 } jm__tally;
 
 void jm__tally_free(jm__tally *tally);

@@ -2,6 +2,7 @@
 #include "attribute/work/work.h"
 
 #include "attribute/work/clock_track.h"
+#include "attribute/work/data_waits.h"
 #include "attribute/work/duration_groups.h"
 #include "attribute/work/host_work.h"
 #include "attribute/work/sweep.h"
@@ -24,7 +25,7 @@ bool jm__board_is_fitted(const jm_board *board)
 /* One board while items pass. */
 typedef struct board_pass {
     jm__board_work *work;
-    const struct pass *pass;
+    struct pass *pass;
     jm__sweep sweep;
     jm__time_order order;
     bool begun;
@@ -40,6 +41,7 @@ typedef struct board_pass {
     jm__item held; /* the last kernel read: the next one tells whether they share their launch */
     int64_t held_launch_ns;
     bool holds;
+    jm__windows data; /* of the report's: in which its programs waited for data */
 } board_pass;
 
 typedef struct pass {
@@ -50,6 +52,7 @@ typedef struct pass {
     const jm__row_of *rows;
     jm__places places;
     jm__duration_groups groups;
+    jm__collective_calls collectives;
     board_pass *boards;
     size_t kernels;
     bool late; /* a kernel came after later ones had gone out */
@@ -65,6 +68,7 @@ static void begin_board(board_pass *b, int64_t first_ns)
     jm__pieces_begin(&work->pieces, from_ns, pieces_room / wanted);
     jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->steady, work->learn, from_ns);
     b->sweep.one_gap = work->from_host;
+    b->sweep.data = &b->data;
     b->begun = true;
 }
 
@@ -127,13 +131,21 @@ static bool count_in_row(board_pass *b, const jm__item *item, uint32_t use, size
     return true;
 }
 
+/* Among those of its rank, which other ranks' are compared with. */
+static bool count_call(board_pass *b, const jm__item *item)
+{
+    if (item->collective == 0) return true;
+    const char *name = b->pass->work->classes.items[item->collective - 1].name;
+    return jm__collective_calls_add(&b->pass->collectives, name, item, (size_t)(b - b->pass->boards));
+}
+
 static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
 {
     board_pass *b = taker;
     size_t cell;
     uint32_t use, context;
     if (!b->begun) begin_board(b, item->start_ns);
-    bool fine = find_span(b, item) && find_context(b, item, &context);
+    bool fine = find_span(b, item) && find_context(b, item, &context) && count_call(b, item);
     bool outside = b->span == JM__NO_SPAN && item->collective == 0;
     fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, context, &use) &&
            count_in_row(b, item, use, &cell) &&
@@ -179,6 +191,7 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
         .process_id = stream->process_id,
         .class_index = (uint32_t)(kernel->class_id - 1),
         .calls = calls > UINT32_MAX ? UINT32_MAX : (uint32_t)calls,
+        .copy = p->work->classes.items[kernel->class_id - 1].copy,
     };
     if (p->work->classes.items[item.class_index].family == JM_KERNEL_FAMILY_COLLECTIVE)
         item.collective = item.class_index + 1;
@@ -222,8 +235,11 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
                                     .row = JM__NO_ROW,
                                     .place = JM_PLACE_UNLAYERED};
         jm__time_order_begin(&p->boards[b].order, take_item, &p->boards[b]);
-        if (!jm__clock_track_begin(&p->boards[b].clock, p->dataset, &p->dataset->boards[b]))
-            return jm__no_memory(err, "jm__work_pass");
+        bool fine = jm__clock_track_begin(&p->boards[b].clock, p->dataset, &p->dataset->boards[b]);
+        if (fine && p->boards[b].work->wanted)
+            fine = jm__data_waits_find(&p->boards[b].data, p->dataset, p->dataset->boards[b].id,
+                                       p->boards[b].work->report);
+        if (!fine) return jm__no_memory(err, "jm__work_pass");
     }
     if (kernels->each != NULL) JM_TRY(kernels->each(kernels->context, by_time, take_kernel, p, err));
     for (size_t b = 0; b < p->work->board_count; b++)
@@ -239,10 +255,12 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
 static void end_walk(pass *p)
 {
     jm__duration_groups_free(&p->groups);
+    jm__collective_calls_free(&p->collectives);
     for (size_t b = 0; b < p->work->board_count; b++) {
         jm__sweep_free(&p->boards[b].sweep);
         jm__time_order_free(&p->boards[b].order);
         jm__clock_track_free(&p->boards[b].clock);
+        jm__vec_free(&p->boards[b].data);
     }
 }
 
@@ -307,6 +325,17 @@ jm_status jm__work_scale(jm__work_set *work, jm__board_work *board, const double
     return count_columns(work, board, err);
 }
 
+static jm_status compare_ranks(pass *p, jm_error *err)
+{
+    jm__work_set *work = p->work;
+    const jm__windows **windows = calloc(work->board_count + 1, sizeof *windows);
+    for (size_t b = 0; windows != NULL && b < work->board_count; b++)
+        windows[b] = work->boards[b].report;
+    bool fine = windows != NULL && jm__collective_waits_find(&work->waits, &p->collectives, windows);
+    free(windows);
+    return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
+}
+
 static jm_status finish(pass *p, jm_error *err)
 {
     uint32_t *final_of = NULL;
@@ -342,6 +371,7 @@ static jm_status run(pass *p, jm_error *err)
     }
     p->work->kernels = p->kernels;
     if (status == JM_OK) status = finish(p, err);
+    if (status == JM_OK) status = compare_ranks(p, err);
     end_walk(p);
     return status;
 }
@@ -397,6 +427,7 @@ void jm__work_free(jm__work_set *work)
     }
     free(work->boards);
     jm__vec_free(&work->classes);
+    jm__vec_free(&work->waits);
     jm__contexts_free(&work->contexts);
     jm__uses_free(&work->uses);
     free(work->use_of);

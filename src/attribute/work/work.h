@@ -3,6 +3,7 @@
 #ifndef JM_ATTRIBUTE_WORK_WORK_H
 #define JM_ATTRIBUTE_WORK_WORK_H
 
+#include "attribute/work/collective_waits.h"
 #include "attribute/work/columns.h"
 #include "attribute/work/contexts.h"
 #include "attribute/work/pieces.h"
@@ -48,6 +49,7 @@ typedef struct jm__work_set {
     size_t pass_uses;
     jm__board_work *boards; /* [board_count] */
     size_t board_count;
+    jm__collective_waits waits; /* of ranks for each other */
     int64_t pid; /* the process whose kernels in no layer are summed up, 0: all; to be set before the pass */
     size_t kernels; /* that passed by, of all boards */
 } jm__work_set;

@@ -1,0 +1,53 @@
+/* A board's idle states, parted by why nothing ran: gaps of one state draw alike, whatever their cause. */
+#include "attribute/rollup/idle.h"
+
+static const char *const texts[JM_IDLE_CAUSES] = {
+#define X(name, text) [JM_CAUSE_##name] = text,
+    JM_IDLE_CAUSE_MAP(X)
+#undef X
+};
+
+static void add_time(jm__views *v, size_t b, size_t node, size_t column, double seconds)
+{
+    if (node == JM__NO_NODE || seconds == 0) return;
+    jm__node *row = &v->tree->nodes.items[node];
+    row->busy_s += seconds;
+    row->boards |= jm__board_bit(b);
+    jm__tree_add(v->tree, node, (uint32_t)(v->a->boards[b].first_column + column), seconds);
+}
+
+static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
+{
+    const jm__board_work *work = v->a->boards[b].work;
+    size_t node = jm__view_node_under(v, idle, texts[cause], "gap");
+    if (node == JM__NO_NODE) return;
+    v->tree->nodes.items[node].calls += work->tally.gaps[cause];
+    for (size_t state = 0; state < JM_IDLE_STATES; state++)
+        add_time(v, b, node, work->columns.class_columns + state, work->tally.idle_s[state][cause]);
+}
+
+/* Without kernels nobody knows the gaps: all of it is one row. */
+static void add_whole(jm__views *v, size_t b, size_t idle)
+{
+    const jm__board_work *work = v->a->boards[b].work;
+    for (size_t k = work->columns.class_columns; k < work->columns.count; k++)
+        add_time(v, b, idle, k, work->seconds[k]);
+}
+
+void jm__idle_add(jm__views *v, jm__mostly *mostly, size_t b)
+{
+    const jm__board_work *work = v->a->boards[b].work;
+    size_t idle = jm__tree_node(v->tree, JM__NO_NODE, "(idle)", "(idle)", "idle");
+    if (idle == JM__NO_NODE) return;
+    if (work->from_host) {
+        add_whole(v, b, idle);
+        return;
+    }
+    for (size_t cause = 0; cause < JM_IDLE_CAUSES; cause++)
+        if (work->tally.gaps[cause] > 0) add_cause(v, b, idle, cause);
+    for (size_t i = 0; i < work->tally.waits.items.count && !v->tree->failed; i++) {
+        const jm__work_cell *wait = &work->tally.waits.items.items[i];
+        jm__mostly_add(mostly, jm__view_node_under(v, idle, texts[wait->row], "gap"), wait->use,
+                       wait->seconds);
+    }
+}
