@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "report/fold.h"
+#include "report/part_path.h"
 
 #include <joulemap/report.h>
 #include <stdlib.h>
@@ -17,44 +18,6 @@ struct jm_groups {
     char **paths; /* [count]: of those of several; NULL: the row's own */
 };
 
-/* Up to the end of a path's component. */
-static size_t component(const char *path)
-{
-    return strcspn(path, "./");
-}
-
-/* The same component in all members' paths; `at` says where in each it begins. */
-static bool is_same(const char *const *at, size_t count, size_t length)
-{
-    for (size_t i = 1; i < count; i++)
-        if (component(at[i]) != length || strncmp(at[0], at[i], length) != 0) return false;
-    return true;
-}
-
-/* "blocks.*.attn" of "blocks.0.attn" and "blocks.1.attn"; NULL if memory is out. */
-static char *make_pattern(const jm_report *report, const size_t *rows, size_t count)
-{
-    jm__strbuf out = {0};
-    const char **at = calloc(count + 1, sizeof *at);
-    if (at == NULL) return NULL;
-    for (size_t i = 0; i < count; i++)
-        at[i] = jm_report_row(report, rows[i])->path;
-    while (count > 0 && at[0][0] != '\0') {
-        size_t length = component(at[0]);
-        if (is_same(at, count, length))
-            jm__strbuf_add_bytes(&out, at[0], length);
-        else
-            jm__strbuf_add(&out, "*");
-        if (at[0][length] != '\0') jm__strbuf_add_bytes(&out, at[0] + length, 1);
-        for (size_t i = 0; i < count; i++) {
-            at[i] += component(at[i]);
-            at[i] += at[i][0] != '\0';
-        }
-    }
-    free(at);
-    return jm__strbuf_take(&out);
-}
-
 static jm_status fill(jm_groups *groups, const jm_report *report, size_t number, jm_error *err)
 {
     const jm__part *part = &groups->fold.parts.items[number];
@@ -62,7 +25,9 @@ static jm_status fill(jm_groups *groups, const jm_report *report, size_t number,
     const size_t *rows = groups->fold.rows + part->first;
     const char *path = sum->path;
     if (part->members > 1) {
-        path = groups->paths[number] = make_pattern(report, rows, part->members);
+        jm__strbuf pattern = {0};
+        jm__part_path_add(&pattern, report, &groups->fold, part);
+        path = groups->paths[number] = jm__strbuf_take(&pattern);
         if (path == NULL) return jm__no_memory(err, "jm_groups_create");
     }
     groups->items[number] = (jm_group){
