@@ -48,6 +48,9 @@ double jm__fold_variance_apart(const jm_report *report, size_t a, size_t b, size
 /* Find the interval of a part, which walks through the whole report. */
 jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__part *part, jm_error *err);
 
+/* The same of all parts, or of those chosen: of the 500 with most energy, however many there are. */
+jm_status jm__fold_intervals(jm__fold *fold, const jm_report *report, const bool *chosen, jm_error *err);
+
 void jm__fold_free(jm__fold *fold);
 
 #endif

@@ -8,10 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An interval of several takes a walk through the whole report: so many, of those with most energy. A choice.
- */
-enum { INTERVALS_MOST = 500 };
-
 struct jm_groups {
     jm__fold fold;
     jm_group *items;
@@ -50,31 +46,10 @@ static jm_status fill(jm_groups *groups, const jm_report *report, size_t number,
     return JM_OK;
 }
 
-static int by_energy(const void *left, const void *right)
-{
-    double a = (*(jm__part *const *)left)->sum.energy_j, b = (*(jm__part *const *)right)->sum.energy_j;
-    return (a < b) - (a > b);
-}
-
-static jm_status find_intervals(jm__fold *fold, const jm_report *report, jm_error *err)
-{
-    size_t count = 0;
-    jm__part **several = calloc(fold->parts.count + 1, sizeof *several);
-    if (several == NULL) return jm__no_memory(err, "jm_groups_create");
-    for (size_t i = 0; i < fold->parts.count; i++)
-        if (fold->parts.items[i].members > 1) several[count++] = &fold->parts.items[i];
-    if (count > 0) qsort(several, count, sizeof *several, by_energy);
-    jm_status status = JM_OK;
-    for (size_t i = 0; status == JM_OK && i < count && i < INTERVALS_MOST; i++)
-        status = jm__fold_interval(fold, report, several[i], err);
-    free(several);
-    return status;
-}
-
 static jm_status make(jm_groups *groups, const jm_report *report, jm_error *err)
 {
     JM_TRY(jm__fold_make(&groups->fold, report, false, NULL, err));
-    JM_TRY(find_intervals(&groups->fold, report, err));
+    JM_TRY(jm__fold_intervals(&groups->fold, report, NULL, err));
     size_t count = groups->fold.parts.count;
     groups->items = calloc(count + 1, sizeof *groups->items);
     groups->paths = calloc(count + 1, sizeof *groups->paths);

@@ -126,6 +126,7 @@ jm_status jm_report_sum(const jm_report *report, const size_t *rows, size_t coun
 {
     (void)err;
     double energy_j = 0, variance = 0;
+    if (report->sums != NULL) (*report->sums)++;
     for (size_t i = 0; i < count; i++) {
         const jm_row *row = &report->rows[rows[i]];
         energy_j += row->energy_j;
