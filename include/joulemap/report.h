@@ -186,9 +186,10 @@ JM_API jm_status jm_report_board_get(const jm_report *report, size_t board, jm_r
 /* What a board drew over a bit of the report's time. */
 typedef struct jm_power_bin {
     int64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
-    double mean_w;          /* of what a sensor saw of it; NAN: none saw any, or it is not in the report */
+    double seen_s;          /* what of it is in the report and was seen by a sensor */
+    double mean_w;          /* of that; NAN: there is none. Means of several bins weigh by seen_s */
     double least_w, most_w; /* readings in it; the mean if there is none */
-    double clock_mhz;       /* of its SMs, the mean of readings; NAN: there is none */
+    double clock_mhz; /* of its SMs, the mean of readings in it that are in the report; NAN: there is none */
 } jm_power_bin;
 
 /* Power over time: `count` bins of equal width from the report's first moment to its last, each from the best

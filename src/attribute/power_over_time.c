@@ -1,4 +1,6 @@
 /* Power over time: what the sensors of a board say of equal bits of it. */
+#include "attribute/power_over_time.h"
+
 #include "attribute/attribution.h"
 #include "attribute/report.h"
 #include "attribute/work/clock_track.h"
@@ -6,6 +8,12 @@
 #include "base/status.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+struct jm__power_over_time {
+    const jm_report *report;
+    jm__attribution attribution; /* its windows and readings alone */
+};
 
 /* Joules that the power sensors saw of a stretch, and for how long they did. */
 static double seen_j(const jm__board_part *part, jm__window stretch, double *seen_s)
@@ -20,11 +28,17 @@ static double seen_j(const jm__board_part *part, jm__window stretch, double *see
     return sum_j;
 }
 
-/* A board without a power sensor has a counter. */
+/* A board without a power sensor has a counter, which tells of the time between its readings. */
 static double counted_j(const jm__board_part *part, jm__window stretch, double *seen_s)
 {
+    if (part->counter == NULL) return 0;
+    int64_t first_ns = part->counts[0].t_ns - part->counter->lag_ns;
+    int64_t last_ns = part->counts[part->count_count - 1].t_ns - part->counter->lag_ns;
+    if (stretch.from_ns < first_ns) stretch.from_ns = first_ns;
+    if (stretch.to_ns > last_ns) stretch.to_ns = last_ns;
     jm__windows alone = {.items = &stretch, .count = 1};
-    jm__total total = jm__board_total(part, &alone);
+    jm__total total = {0};
+    if (stretch.to_ns > stretch.from_ns) total = jm__board_total(part, &alone);
     if (total.source == NULL) return 0;
     *seen_s += (double)(stretch.to_ns - stretch.from_ns) * 1e-9;
     return total.energy_j;
@@ -32,15 +46,17 @@ static double counted_j(const jm__board_part *part, jm__window stretch, double *
 
 static void find_mean(jm_power_bin *bin, const jm__board_part *part)
 {
-    double sum_j = 0, seen_s = 0;
-    for (size_t i = 0; i < part->windows.count; i++) {
-        jm__window stretch = part->windows.items[i];
+    const jm__windows *windows = &part->windows;
+    double sum_j = 0;
+    for (size_t i = jm__windows_first_after(windows, bin->from_ns);
+         i < windows->count && windows->items[i].from_ns < bin->to_ns; i++) {
+        jm__window stretch = windows->items[i];
         if (stretch.from_ns < bin->from_ns) stretch.from_ns = bin->from_ns;
         if (stretch.to_ns > bin->to_ns) stretch.to_ns = bin->to_ns;
-        if (stretch.to_ns <= stretch.from_ns) continue;
-        sum_j += part->power_count > 0 ? seen_j(part, stretch, &seen_s) : counted_j(part, stretch, &seen_s);
+        sum_j += part->power_count > 0 ? seen_j(part, stretch, &bin->seen_s)
+                                       : counted_j(part, stretch, &bin->seen_s);
     }
-    bin->mean_w = seen_s > 0 ? sum_j / seen_s : NAN;
+    bin->mean_w = bin->seen_s > 0 ? sum_j / bin->seen_s : NAN;
 }
 
 /* The bin of a moment; `count`: none. */
@@ -79,7 +95,8 @@ static void find_clock(jm_power_bin *bins, size_t count, const jm__dataset *d, c
         const jm_reading *reading = &d->readings[i];
         if (reading->sensor_id != sensor->id) continue;
         size_t at = bin_at(bins, count, reading->t_ns);
-        if (at == count || !isfinite(reading->value)) continue;
+        if (at == count || !isfinite(reading->value) || !jm__windows_hold(&part->windows, reading->t_ns))
+            continue;
         readings = at == here ? readings + 1 : 1;
         here = at;
         double before = isnan(bins[at].clock_mhz) ? 0 : bins[at].clock_mhz;
@@ -101,22 +118,49 @@ static void fill(jm_power_bin *bins, size_t count, const jm__dataset *d, const j
     find_clock(bins, count, d, part);
 }
 
+jm_status jm__power_over_time_begin(jm__power_over_time **out, const jm_report *report, jm_error *err)
+{
+    jm__power_over_time *power = calloc(1, sizeof *power);
+    *out = NULL;
+    if (power == NULL) return jm__no_memory(err, "jm_report_power");
+    power->report = report;
+    jm_status status = jm__attribution_begin(&power->attribution, jm__report_dataset(report),
+                                             jm_report_options_get(report), err);
+    if (status == JM_OK)
+        *out = power;
+    else
+        jm__power_over_time_free(power);
+    return status;
+}
+
+jm_status jm__power_over_time_bins(const jm__power_over_time *power, size_t board, jm_power_bin *bins,
+                                   size_t count, jm_error *err)
+{
+    const jm__attribution *a = &power->attribution;
+    jm_report_board wanted;
+    jm__window range = {0};
+    JM_TRY(jm_report_board_get(power->report, board, &wanted, err));
+    if (count == 0)
+        return jm__fail(err, JM_USAGE, 0, "jm_report_power", "power over time takes at least one bin");
+    if (a->windows.count > 0)
+        range = (jm__window){a->windows.items[0].from_ns, a->windows.items[a->windows.count - 1].to_ns};
+    fill(bins, count, a->dataset, &a->boards[wanted.board->id - 1], range);
+    return JM_OK;
+}
+
+void jm__power_over_time_free(jm__power_over_time *power)
+{
+    if (power == NULL) return;
+    jm__attribution_free(&power->attribution);
+    free(power);
+}
+
 jm_status jm_report_power(const jm_report *report, size_t board, jm_power_bin *bins, size_t count,
                           jm_error *err)
 {
-    jm_report_board wanted;
-    JM_TRY(jm_report_board_get(report, board, &wanted, err));
-    if (count == 0)
-        return jm__fail(err, JM_USAGE, 0, "jm_report_power", "power over time takes at least one bin");
-    jm__attribution a;
-    jm_status status =
-        jm__attribution_begin(&a, jm__report_dataset(report), jm_report_options_get(report), err);
-    if (status == JM_OK) {
-        jm__window range = {0};
-        if (a.windows.count > 0)
-            range = (jm__window){a.windows.items[0].from_ns, a.windows.items[a.windows.count - 1].to_ns};
-        fill(bins, count, a.dataset, &a.boards[wanted.board->id - 1], range);
-    }
-    jm__attribution_free(&a);
+    jm__power_over_time *power;
+    JM_TRY(jm__power_over_time_begin(&power, report, err));
+    jm_status status = jm__power_over_time_bins(power, board, bins, count, err);
+    jm__power_over_time_free(power);
     return status;
 }

@@ -2,11 +2,22 @@
 #ifndef JM_BASE_ORDER_H
 #define JM_BASE_ORDER_H
 
+#include <math.h>
+
 /* Of doubles, none of them NaN. */
 static inline int jm__compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
+}
+
+/* The larger first, what is missing (NAN) last: all numbers have an order, which `a < b` does not give them.
+ */
+static inline int jm__largest_first(double a, double b)
+{
+    int a_missing = isnan(a) ? 1 : 0, b_missing = isnan(b) ? 1 : 0;
+    if (a_missing || b_missing) return a_missing - b_missing;
+    return (a < b) - (a > b);
 }
 
 #endif

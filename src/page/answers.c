@@ -7,6 +7,7 @@
 #include "report/format.h"
 #include "report/kernel_name.h"
 #include "report/row_cells.h"
+#include "report/part_path.h"
 
 #include <math.h>
 #include <string.h>
@@ -48,32 +49,21 @@ static size_t find_dearest(const jm__fold *fold, jm_by by)
     return dearest;
 }
 
-/* "model.layers.*.mlp": names of the parts around it, outermost first. */
-static void add_place(jm__strbuf *out, const jm__fold *fold, size_t part)
+/* "model.layers.*.mlp", the name of a phase or a kernel. */
+static void add_name(jm__strbuf *out, const jm_report *report, const jm__fold *fold, const jm__part *part)
 {
-    enum { DEEPEST = 16 };
-    size_t around[DEEPEST], count = 0;
-    int32_t depth = INT32_MAX;
-    for (size_t i = part + 1; i-- > 0 && count < DEEPEST;) {
-        if (fold->parts.items[i].sum.depth >= depth) continue;
-        depth = fold->parts.items[i].sum.depth;
-        around[count++] = i;
-    }
-    while (count-- > 0) {
-        jm__utf8_add(out, fold->parts.items[around[count]].name, true);
-        if (count > 0) jm__strbuf_add(out, ".");
-    }
-}
-
-static void add_name(jm__strbuf *out, const jm__fold *fold, size_t part, jm_by by)
-{
-    const char *name = fold->parts.items[part].name;
-    if (by == JM_BY_LAYER)
-        add_place(out, fold, part);
-    else if (jm__is_cpp_name(name))
+    const char *name = part->name;
+    jm__strbuf path = {0};
+    if (jm_report_options_get(report)->by == JM_BY_LAYER) {
+        jm__part_path_add(&path, report, fold, part);
+        if (path.text != NULL) jm__utf8_add(out, path.text, true);
+    } else if (jm__is_cpp_name(name)) {
         jm__kernel_name_add(out, name, JM_BREVITY_INNER);
-    else
+    } else {
         jm__utf8_add(out, name, true);
+    }
+    out->failed = out->failed || path.failed;
+    jm__strbuf_free(&path);
 }
 
 static jm_status add_dearest(jm__facts *facts, const char *question, const jm_report *report, jm_error *err)
@@ -86,7 +76,7 @@ static jm_status add_dearest(jm__facts *facts, const char *question, const jm_re
     if (dearest != (size_t)-1) {
         jm__part *part = &fold.parts.items[dearest];
         status = jm__fold_interval(&fold, report, part, err);
-        add_name(&text, &fold, dearest, by);
+        add_name(&text, report, &fold, part);
         if (part->members > 1) jm__strbuf_format(&text, " (%zu alike)", part->members);
         jm__strbuf_add(&text, ": ");
         add_figure(&text, &part->sum);

@@ -1,6 +1,7 @@
 /* Which lines a table on the page has. */
 #include "page/lines.h"
 
+#include "base/order.h"
 #include "base/status.h"
 #include "report/row_cells.h"
 
@@ -39,18 +40,21 @@ static bool add_line(jm__page_lines *lines, jm__part *part)
 }
 
 typedef struct ranked {
-    double energy_j;
+    double energy_j; /* as a magnitude; NAN: not known */
+    double busy_s;
     size_t part;
 } ranked;
 
 static int by_energy(const void *left, const void *right)
 {
     const ranked *a = left, *b = right;
-    if (a->energy_j != b->energy_j) return a->energy_j > b->energy_j ? -1 : 1;
+    int order = jm__largest_first(a->energy_j, b->energy_j);
+    if (order == 0) order = jm__largest_first(a->busy_s, b->busy_s);
+    if (order != 0) return order;
     return (a->part > b->part) - (a->part < b->part);
 }
 
-/* Those that took most, by energy or, where none is known, by time. */
+/* Those that took most; behind them, by time, those of which no energy is known. */
 static bool mark_largest(bool *chosen, const jm__fold *fold, size_t most)
 {
     size_t count = fold->parts.count;
@@ -58,7 +62,7 @@ static bool mark_largest(bool *chosen, const jm__fold *fold, size_t most)
     if (order == NULL) return false;
     for (size_t i = 0; i < count; i++) {
         const jm_row *row = &fold->parts.items[i].sum;
-        order[i] = (ranked){isfinite(row->energy_j) ? fabs(row->energy_j) : row->busy_s, i};
+        order[i] = (ranked){isfinite(row->energy_j) ? fabs(row->energy_j) : NAN, row->busy_s, i};
     }
     qsort(order, count, sizeof *order, by_energy);
     for (size_t i = 0; i < count && i < most; i++)
@@ -93,13 +97,13 @@ static void leave_out(jm__page_lines *lines, const jm__part *part)
 static jm_status take_lines(jm__page_lines *lines, const bool *chosen, jm_error *err)
 {
     jm__fold *fold = &lines->fold;
+    JM_TRY(jm__fold_intervals(fold, lines->stacks.report, chosen, err));
     for (size_t i = 0; i < fold->parts.count; i++) {
         jm__part *part = &fold->parts.items[i];
         if (!chosen[i]) {
             leave_out(lines, part);
             continue;
         }
-        JM_TRY(jm__fold_interval(fold, lines->stacks.report, part, err));
         if (!add_line(lines, part)) return jm__no_memory(err, "jm__page_lines_make");
     }
     return JM_OK;

@@ -55,6 +55,8 @@ jm_status jm__fold_interval(const jm__fold *fold, const jm_report *report, jm__p
 /* `path`: made of the members' paths. Of a part that is called by their class its last component is too:
  * "layers.*.2 RMSNorm". */
 void jm__part_name_path(jm__strbuf *path, const jm__part *part);
+/* The same of all parts, or of those chosen: of the 500 with most energy, however many there are. */
+jm_status jm__fold_intervals(jm__fold *fold, const jm_report *report, const bool *chosen, jm_error *err);
 
 void jm__fold_free(jm__fold *fold);
 

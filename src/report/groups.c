@@ -2,60 +2,17 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "report/fold.h"
+#include "report/part_path.h"
 
 #include <joulemap/report.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* An interval of several takes a walk through the whole report: so many, of those with most energy. A choice.
- */
-enum { INTERVALS_MOST = 500 };
 
 struct jm_groups {
     jm__fold fold;
     jm_group *items;
     char **paths; /* [count]: of those of several; NULL: the row's own */
 };
-
-/* Up to the end of a path's component. */
-static size_t component(const char *path)
-{
-    return strcspn(path, "./");
-}
-
-/* The same component in all members' paths; `at` says where in each it begins. */
-static bool is_same(const char *const *at, size_t count, size_t length)
-{
-    for (size_t i = 1; i < count; i++)
-        if (component(at[i]) != length || strncmp(at[0], at[i], length) != 0) return false;
-    return true;
-}
-
-/* "blocks.*.attn" of "blocks.0.attn" and "blocks.1.attn"; NULL if memory is out. */
-static char *make_pattern(const jm_report *report, const size_t *rows, const jm__part *part)
-{
-    size_t count = part->members;
-    jm__strbuf out = {0};
-    const char **at = calloc(count + 1, sizeof *at);
-    if (at == NULL) return NULL;
-    for (size_t i = 0; i < count; i++)
-        at[i] = jm_report_row(report, rows[i])->path;
-    while (count > 0 && at[0][0] != '\0') {
-        size_t length = component(at[0]);
-        if (is_same(at, count, length))
-            jm__strbuf_add_bytes(&out, at[0], length);
-        else
-            jm__strbuf_add(&out, "*");
-        if (at[0][length] != '\0') jm__strbuf_add_bytes(&out, at[0] + length, 1);
-        for (size_t i = 0; i < count; i++) {
-            at[i] += component(at[i]);
-            at[i] += at[i][0] != '\0';
-        }
-    }
-    free(at);
-    jm__part_name_path(&out, part);
-    return jm__strbuf_take(&out);
-}
 
 static jm_status fill(jm_groups *groups, const jm_report *report, size_t number, jm_error *err)
 {
@@ -64,7 +21,9 @@ static jm_status fill(jm_groups *groups, const jm_report *report, size_t number,
     const size_t *rows = groups->fold.rows + part->first;
     const char *path = sum->path;
     if (part->members > 1) {
-        path = groups->paths[number] = make_pattern(report, rows, part);
+        jm__strbuf pattern = {0};
+        jm__part_path_add(&pattern, report, &groups->fold, part);
+        path = groups->paths[number] = jm__strbuf_take(&pattern);
         if (path == NULL) return jm__no_memory(err, "jm_groups_create");
     }
     groups->items[number] = (jm_group){
@@ -87,31 +46,10 @@ static jm_status fill(jm_groups *groups, const jm_report *report, size_t number,
     return JM_OK;
 }
 
-static int by_energy(const void *left, const void *right)
-{
-    double a = (*(jm__part *const *)left)->sum.energy_j, b = (*(jm__part *const *)right)->sum.energy_j;
-    return (a < b) - (a > b);
-}
-
-static jm_status find_intervals(jm__fold *fold, const jm_report *report, jm_error *err)
-{
-    size_t count = 0;
-    jm__part **several = calloc(fold->parts.count + 1, sizeof *several);
-    if (several == NULL) return jm__no_memory(err, "jm_groups_create");
-    for (size_t i = 0; i < fold->parts.count; i++)
-        if (fold->parts.items[i].members > 1) several[count++] = &fold->parts.items[i];
-    if (count > 0) qsort(several, count, sizeof *several, by_energy);
-    jm_status status = JM_OK;
-    for (size_t i = 0; status == JM_OK && i < count && i < INTERVALS_MOST; i++)
-        status = jm__fold_interval(fold, report, several[i], err);
-    free(several);
-    return status;
-}
-
 static jm_status make(jm_groups *groups, const jm_report *report, jm_error *err)
 {
     JM_TRY(jm__fold_make(&groups->fold, report, false, NULL, err));
-    JM_TRY(find_intervals(&groups->fold, report, err));
+    JM_TRY(jm__fold_intervals(&groups->fold, report, NULL, err));
     size_t count = groups->fold.parts.count;
     groups->items = calloc(count + 1, sizeof *groups->items);
     groups->paths = calloc(count + 1, sizeof *groups->paths);

@@ -1,10 +1,10 @@
 /* Choosing by pattern or number, and sorting siblings. */
 #include "report/pick.h"
 
+#include "base/order.h"
 #include "base/status.h"
 #include "report/match.h"
 
-#include <math.h>
 #include <string.h>
 
 #define NO_PICK SIZE_MAX
@@ -92,9 +92,7 @@ static double weight_of(const jm__part *part, jm_sort sort)
 static int compare_parts(const jm__part *a, const jm__part *b, jm_sort sort)
 {
     if (sort == JM_SORT_NAME) return strverscmp(a->name, b->name);
-    double left = weight_of(a, sort), right = weight_of(b, sort);
-    if (isnan(left) || isnan(right)) return isnan(left) - isnan(right);
-    return (left < right) - (left > right);
+    return jm__largest_first(weight_of(a, sort), weight_of(b, sort));
 }
 
 static int by_family(const void *left, const void *right, void *context)

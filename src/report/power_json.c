@@ -1,4 +1,5 @@
 /* Power over time as JSON. */
+#include "attribute/power_over_time.h"
 #include "base/json_value.h"
 #include "base/status.h"
 
@@ -7,10 +8,10 @@
 
 static json_t *bin_json(const jm_power_bin *bin)
 {
-    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "from_ns", (json_int_t)bin->from_ns, "to_ns",
-                     (json_int_t)bin->to_ns, "mean_w", jm__json_real(bin->mean_w), "least_w",
-                     jm__json_real(bin->least_w), "most_w", jm__json_real(bin->most_w), "clock_mhz",
-                     jm__json_real(bin->clock_mhz));
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "from_ns", (json_int_t)bin->from_ns, "to_ns",
+                     (json_int_t)bin->to_ns, "seen_s", jm__json_real(bin->seen_s), "mean_w",
+                     jm__json_real(bin->mean_w), "least_w", jm__json_real(bin->least_w), "most_w",
+                     jm__json_real(bin->most_w), "clock_mhz", jm__json_real(bin->clock_mhz));
 }
 
 static json_t *board_json(const jm_report_board *at, const jm_power_bin *bins, size_t count)
@@ -25,13 +26,13 @@ static json_t *board_json(const jm_report_board *at, const jm_power_bin *bins, s
                      array);
 }
 
-static jm_status add_boards(json_t *boards, const jm_report *report, jm_power_bin *bins, size_t count,
-                            jm_error *err)
+static jm_status add_boards(json_t *boards, const jm_report *report, const jm__power_over_time *power,
+                            jm_power_bin *bins, size_t count, jm_error *err)
 {
     for (size_t b = 0; b < jm_report_board_count(report); b++) {
         jm_report_board at;
         JM_TRY(jm_report_board_get(report, b, &at, err));
-        JM_TRY(jm_report_power(report, b, bins, count, err));
+        JM_TRY(jm__power_over_time_bins(power, b, bins, count, err));
         if (json_array_append_new(boards, board_json(&at, bins, count)) != 0)
             return jm__no_memory(err, "jm_report_power_json");
     }
@@ -43,8 +44,12 @@ jm_status jm_report_power_json(const jm_report *report, size_t bins, char **out,
     jm_power_bin *room = calloc(bins + 1, sizeof *room);
     json_t *boards = json_array(), *root = NULL;
     *out = NULL;
-    jm_status status = room != NULL && boards != NULL ? add_boards(boards, report, room, bins, err)
-                                                      : jm__no_memory(err, "jm_report_power_json");
+    jm__power_over_time *power = NULL;
+    jm_status status = jm__power_over_time_begin(&power, report, err);
+    if (status == JM_OK)
+        status = room != NULL && boards != NULL ? add_boards(boards, report, power, room, bins, err)
+                                                : jm__no_memory(err, "jm_report_power_json");
+    jm__power_over_time_free(power);
     if (status == JM_OK) {
         root =
             json_pack("{s:b, s:O}", "simulated", jm_report_totals_get(report)->simulated, "boards", boards);

@@ -1,7 +1,9 @@
 /* Power over time in a terminal: blocks as high as the power, and what phase it was. */
+#include "attribute/power_over_time.h"
 #include "attribute/report.h"
 #include "attribute/work/work.h"
 #include "base/options.h"
+#include "base/search.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "report/format.h"
@@ -24,6 +26,7 @@ enum {
 typedef struct chart {
     jm__strbuf *out;
     const jm_report *report;
+    jm__power_over_time *power;
     size_t width; /* columns of the terminal */
     size_t count; /* bins, a column each */
     jm_power_bin *bins;
@@ -107,6 +110,11 @@ static void add_axis(const chart *c)
 
 /* ---- phases ---- */
 
+static int64_t middle_ns(const jm_power_bin *bin)
+{
+    return bin->from_ns + (bin->to_ns - bin->from_ns) / 2;
+}
+
 /* The outermost phase at the middle of each column, as a span: those in it may be thousands. NULL if memory
  * is out. */
 static size_t *find_phases(const chart *c, bool *any)
@@ -120,10 +128,10 @@ static size_t *find_phases(const chart *c, bool *any)
         if (span->kind != JM_SPAN_PHASE || !jm__dataset_process_has_pid(d, span->process_id, o->process_id))
             continue;
         int64_t end_ns = jm__span_end_ns(d, span);
-        for (size_t k = 0; k < c->count; k++) {
-            int64_t middle_ns = c->bins[k].from_ns + (c->bins[k].to_ns - c->bins[k].from_ns) / 2;
-            if (phase_of[k] != 0 || middle_ns < span->start_ns || middle_ns >= end_ns) continue;
-            phase_of[k] = i + 1;
+        size_t k;
+        jm__search(k, c->count, middle_ns(&c->bins[k]) < span->start_ns);
+        for (; k < c->count && middle_ns(&c->bins[k]) < end_ns; k++) {
+            if (phase_of[k] == 0) phase_of[k] = i + 1;
             *any = true;
         }
     }
@@ -165,22 +173,22 @@ static bool add_phases(const chart *c)
 
 static void add_summary(const chart *c, const jm_report_board *at)
 {
-    double most_w = NAN, least_w = NAN, sum_w = 0, slowest = NAN, fastest = NAN;
-    size_t seen = 0, most = 0;
+    double most_w = NAN, least_w = NAN, sum_j = 0, seen_s = 0, slowest = NAN, fastest = NAN;
+    size_t most = 0;
     for (size_t i = 0; i < c->count; i++) {
         const jm_power_bin *bin = &c->bins[i];
         slowest = fmin(slowest, bin->clock_mhz);
         fastest = fmax(fastest, bin->clock_mhz);
         if (isnan(bin->mean_w)) continue;
-        sum_w += bin->mean_w;
-        seen++;
+        sum_j += bin->mean_w * bin->seen_s;
+        seen_s += bin->seen_s;
         if (!(bin->most_w <= most_w)) most = i;
         most_w = fmax(most_w, bin->most_w);
         least_w = fmin(least_w, bin->least_w);
     }
     char mean[JM_CELL], high[JM_CELL], low[JM_CELL], when[JM_CELL];
     jm__strbuf text = {0};
-    jm__format_power(mean, seen > 0 ? sum_w / (double)seen : NAN);
+    jm__format_power(mean, seen_s > 0 ? sum_j / seen_s : NAN);
     jm__format_power(high, most_w);
     jm__format_power(low, least_w);
     format_moment(when, moment_s(c, c->bins[most].from_ns));
@@ -201,7 +209,7 @@ static jm_status add_board(chart *c, size_t board, jm_error *err)
 {
     jm_report_board at;
     JM_TRY(jm_report_board_get(c->report, board, &at, err));
-    JM_TRY(jm_report_power(c->report, board, c->bins, c->count, err));
+    JM_TRY(jm__power_over_time_bins(c->power, board, c->bins, c->count, err));
     double top_w = top_of(c->bins, c->count);
     for (size_t line = 0; line < c->height; line++)
         add_line(c, line, top_w);
@@ -219,6 +227,7 @@ static jm_status add_boards(chart *c, bool colour, jm_error *err)
     c->count = c->width > LABEL + 10 ? c->width - LABEL : 10;
     c->bins = calloc(c->count, sizeof *c->bins);
     if (c->bins == NULL) return jm__no_memory(err, "jm_report_power_text");
+    JM_TRY(jm__power_over_time_begin(&c->power, c->report, err));
     JM_TRY(jm__head_add(c->out, "Power over time", c->report, colour, c->width, err));
     for (size_t b = 0; b < boards; b++)
         JM_TRY(add_board(c, b, err));
@@ -239,6 +248,7 @@ jm_status jm_report_power_text(const jm_report *report, const jm_text_options *o
     jm__strbuf text = {0};
     chart c = {.out = &text, .report = report, .width = asked.width > 0 ? (size_t)asked.width : USUAL_WIDTH};
     jm_status status = add_boards(&c, asked.colour, err);
+    jm__power_over_time_free(c.power);
     free(c.bins);
     if (status == JM_OK) {
         *out = jm__strbuf_take(&text);

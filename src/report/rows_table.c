@@ -1,12 +1,12 @@
 /* Which rows of a report are shown, and what is said of each. */
 #include "report/rows_table.h"
 
-#include "base/module_path.h"
 #include "base/search.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "report/fold.h"
 #include "report/kernel_name.h"
+#include "report/part_path.h"
 #include "report/pick.h"
 #include "report/row_cells.h"
 
@@ -125,16 +125,13 @@ static bool write_what_came(char *out, size_t size, const jm_row *row)
 }
 
 /* What is shown without what it lies in needs its whole path. */
-static void add_name(jm__strbuf *name, const jm__part *part, const jm__pick *pick, bool of_kernel)
+static void add_name(jm__strbuf *name, const view *v, const jm__part *part, const jm__pick *pick)
 {
     jm__strbuf path = {0};
-    if (!pick->asked || of_kernel)
+    if (!pick->asked || v->traits.by_kernel)
         jm__strbuf_add(&path, part->name);
-    else if (part->members > 1)
-        jm__module_path_add_unnumbered(&path, part->sum.path);
     else
-        jm__strbuf_add(&path, part->sum.path);
-    if (pick->asked && !of_kernel) jm__part_name_path(&path, part);
+        jm__part_path_add(&path, v->report, &v->fold, part);
     if (path.text != NULL) jm__utf8_add(name, path.text, true);
     name->failed = name->failed || path.failed;
     jm__strbuf_free(&path);
@@ -147,7 +144,7 @@ static bool add_line(jm__table *table, const view *v, const jm__pick *pick, bool
     jm__table_line line = {
         .depth = pick->depth, .is_cpp = jm__is_cpp_name(part->name), .number = part->row + 1};
     jm__strbuf name = {0};
-    add_name(&name, part, pick, v->traits.by_kernel);
+    add_name(&name, v, part, pick);
     bool fine = strcmp(row->kind, "gap") != 0 || write_what_came(line.hint, sizeof line.hint, row);
     line.faint = row->provenance >= JM_PROVENANCE_WEAK;
     if (say_kind) snprintf(line.suffix, sizeof line.suffix, " (%s)", row->kind);

@@ -137,6 +137,7 @@ static void free_short_names(short_names *names)
 
 static bool is_alone(const short_names *names, char *name)
 {
+    if (names->count == 0) return false;
     char **found = bsearch(&name, names->items, names->count, sizeof *names->items, by_text);
     if (found == NULL) return false;
     bool as_before = found > names->items && strcmp(found[-1], name) == 0;

@@ -15,6 +15,7 @@ struct jm_report {
     jm_report_options options;
     const jm_report_board *boards;
     size_t board_count;
+    size_t *sums;                      /* NULL, or counts what jm_report_sum was asked for */
     size_t essential_notes;            /* the first so many */
     const struct jm__dataset *dataset; /* of the inside, attribute/report.h */
     const size_t *spans;

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/options.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -243,6 +244,19 @@ typedef struct newer_options {
     int64_t wish;
 } newer_options;
 
+/* What qsort needs: without it, a figure that is missing leaves the others in any order. */
+static void test_figures_of_which_some_are_missing_have_an_order(void **state)
+{
+    (void)state;
+    static const double wanted[] = {INFINITY, 7, 0.5, 0, -3, -INFINITY, NAN, NAN};
+    enum { COUNT = sizeof wanted / sizeof *wanted };
+    for (int i = 0; i < COUNT; i++)
+        for (int k = 0; k < COUNT; k++) {
+            int order = i == k || (isnan(wanted[i]) && isnan(wanted[k])) ? 0 : i < k ? -1 : 1;
+            assert_int_equal(jm__largest_first(wanted[i], wanted[k]), order);
+        }
+}
+
 static void test_options_of_an_older_caller_are_0_where_he_knew_nothing(void **state)
 {
     (void)state;
@@ -307,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_options_of_a_newer_caller_pass_unless_they_ask_for_something_newer),
         cmocka_unit_test(test_options_without_their_size_are_refused),
         cmocka_unit_test(test_a_printable_text_is_cut_between_characters_and_always_ends),
+        cmocka_unit_test(test_figures_of_which_some_are_missing_have_an_order),
         cmocka_unit_test(test_an_errno_becomes_the_status_that_says_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "attribute/report.h"
 #include "attribute/work/span_index.h"
 #include "fake_report.h"
+#include "page/lines.h"
 
 #include <jansson.h>
 #include <joulemap/page.h>
@@ -297,6 +298,64 @@ static void test_many_rows_are_bounded_and_add_up(void **state)
     free_rows(rows);
 }
 
+static void test_rows_without_a_figure_are_left_out_first(void **state)
+{
+    (void)state;
+    enum { ROWS = 40 };
+    jm_row rows[ROWS];
+    jm__page_lines lines;
+    for (size_t i = 0; i < ROWS; i++) { /* most of them are not known, and took long */
+        rows[i] = tree[0];
+        rows[i].name = rows[i].path = "row";
+        rows[i].type = "";
+        rows[i].energy_j = i % 8 == 5 ? (double)i : NAN;
+        rows[i].busy_s = i % 8 == 5 ? 1 : i % 3 == 0 ? NAN : 1000;
+    }
+    fake_report.rows = rows;
+    fake_report.row_count = ROWS;
+    fake_report.options.by = JM_BY_KERNEL;
+    assert_int_equal(jm__page_lines_make(&lines, &fake_report, true, 5, NULL), JM_OK);
+    assert_int_equal(lines.items.count, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_true(lines.items.items[i].row->energy_j == (double)(8 * i + 5));
+    jm__page_lines_free(&lines);
+}
+
+/* Each walks through the whole report. */
+static void test_so_many_intervals_are_found_and_no_more(void **state)
+{
+    (void)state;
+    enum { LISTS = 600, EACH = 3 };
+    static jm_row rows[EACH * LISTS];
+    static char names[LISTS][16];
+    size_t sums = 0;
+    jm__page_lines lines;
+    for (size_t i = 0; i < LISTS; i++) { /* a list with two equal layers */
+        jm_row *list = &rows[EACH * i];
+        snprintf(names[i], sizeof names[i], "list%zu", i);
+        for (size_t k = 0; k < EACH; k++) {
+            list[k] = tree[0];
+            list[k].name = list[k].path = k == 0 ? names[i] : k == 1 ? "0" : "1";
+            list[k].type = names[i];
+            list[k].depth = k > 0;
+            list[k].calls = 1;
+            list[k].energy_j = i % 100 == 0 ? NAN : k == 0 ? 2 * (double)i : (double)i;
+        }
+    }
+    fake_report.rows = rows;
+    fake_report.row_count = EACH * LISTS;
+    fake_report.options.by = JM_BY_LAYER;
+    fake_report.sums = &sums;
+    assert_int_equal(jm__page_lines_make(&lines, &fake_report, false, 2000, NULL), JM_OK);
+    assert_int_equal(lines.items.count, 2 * LISTS);
+    assert_int_equal(sums, 500);
+    for (size_t i = 0; i < lines.items.count; i++) /* those of most energy: 594 are known */
+        if (lines.items.items[i].members > 1)
+            assert_int_equal(isfinite(lines.items.items[i].row->energy_low_j),
+                             lines.items.items[i].row->energy_j >= 2 * 95);
+    jm__page_lines_free(&lines);
+}
+
 static void test_a_full_disk_is_an_error(void **state)
 {
     (void)state;
@@ -365,6 +424,8 @@ int main(void)
         cmocka_unit_test_setup(test_waiting_inside_of_work_is_told_where_it_matters, reset),
         cmocka_unit_test_setup(test_answers_name_the_dearest_and_what_is_waited_for, reset),
         cmocka_unit_test_setup(test_many_rows_are_bounded_and_add_up, reset),
+        cmocka_unit_test_setup(test_rows_without_a_figure_are_left_out_first, reset),
+        cmocka_unit_test_setup(test_so_many_intervals_are_found_and_no_more, reset),
         cmocka_unit_test_setup(test_a_full_disk_is_an_error, reset),
         cmocka_unit_test_setup(test_a_page_of_single_spans_is_refused, reset),
         cmocka_unit_test_setup(test_spans_are_asked_for_where_steps_are_told, reset),

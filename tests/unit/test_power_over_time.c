@@ -1,6 +1,8 @@
 /* Power over time, against what boards of known truth drew. */
 #include "synthetic_report.h"
 
+#include <time.h>
+
 enum { S = 1000000000 };
 
 static const double busy_w = 500, rest_w = 90;
@@ -99,6 +101,79 @@ static void test_time_without_readings_is_not_known(void **state)
     syn_free(s);
 }
 
+/* The ring ends at 4.5 s, in the middle of a bin, and the counter with it. */
+static void test_a_bin_says_how_much_of_it_was_seen(void **state)
+{
+    (void)state;
+    enum { BINS = 10 };
+    for (int with_ring = 0; with_ring < 2; with_ring++) {
+        synthetic *s = make_run();
+        jm__dataset *d = &s->dataset;
+        size_t kept = 0;
+        for (size_t i = 0; i < d->reading_count; i++)
+            if (s->readings[i].t_ns <= (with_ring ? 4500 : 5000) * (int64_t)S / 1000)
+                s->readings[kept++] = s->readings[i];
+        d->reading_count = kept;
+        if (!with_ring) { /* the counter was read at 0 s and 5 s: a bin of 4 s is seen for one */
+            s->sensors[0].quantity = JM_QUANTITY_TEMPERATURE;
+            jm_power_bin bins[3];
+            s->dataset.end_ns = 12 * (int64_t)S;
+            bins_of(bins, 3, s, (jm_report_options){0});
+            assert_true(fabs(bins[0].seen_s - 4) < 0.01 && fabs(bins[1].seen_s - 1) < 0.01);
+            assert_true(bins[2].seen_s == 0 && isnan(bins[2].mean_w));
+            syn_free(s);
+            continue;
+        }
+        jm_power_bin bins[BINS];
+        bins_of(bins, BINS, s, (jm_report_options){0});
+        for (size_t i = 0; i < BINS; i++) { /* a reading stands for one and a half periods of 20 ms */
+            assert_true(fabs(bins[i].seen_s - (i < 4 ? 1 : i == 4 ? 0.5 : 0)) < 0.05);
+            assert_int_equal(isnan(bins[i].mean_w), i > 4);
+        }
+        assert_true(fabs(bins[4].mean_w - busy_w) < 6); /* of the half, not half of it */
+        syn_free(s);
+    }
+}
+
+static double cpu_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* CPU seconds of a report and its bins, of a phase that came so often. The least of a few: others work here
+ * too. */
+static double cost_s(size_t phases)
+{
+    enum { BINS = 1000, TRIES = 3 };
+    static jm_power_bin bins[BINS];
+    double least_s = INFINITY;
+    synthetic *s = syn_create(3, 1, phases + 2000);
+    int64_t length = 10 * (int64_t)S / (int64_t)phases;
+    for (size_t i = 0; i < phases; i++)
+        syn_span(s, JM_SPAN_PHASE, "train", "", 0, (int64_t)i * length, (int64_t)i * length + length / 2,
+                 100);
+    syn_measure(s, 0, 0, 10 * (int64_t)S);
+    syn_finish(s);
+    for (int i = 0; i < TRIES; i++) {
+        double begin_s = cpu_s();
+        bins_of(bins, BINS, s, (jm_report_options){.by = JM_BY_PHASE, .phase = "train"});
+        least_s = fmin(least_s, cpu_s() - begin_s);
+    }
+    syn_free(s);
+    return least_s;
+}
+
+/* Ten times the phases are some ten times the work; of each phase with each other, or with each bin, a
+ * hundred times. */
+static void test_many_phases_are_not_each_held_against_all(void **state)
+{
+    (void)state;
+    double few_s = cost_s(10000), many_s = cost_s(100000);
+    if (many_s > 30 * few_s) fail_msg("%g s of 10,000 phases, %g s of 100,000", few_s, many_s);
+}
+
 static void test_a_counter_alone_tells_of_power_too(void **state)
 {
     (void)state;
@@ -133,6 +208,12 @@ static void test_the_clock_is_that_of_its_readings(void **state)
     assert_true(fabs(bins[1].clock_mhz - 1250) < 1e-9);
     assert_true(fabs(bins[2].clock_mhz - 1450) < 1e-9);
     assert_true(isnan(bins[3].clock_mhz));
+    jm_power_bin phase[4];
+    syn_span(s, JM_SPAN_PHASE, "train", "", 0, 5 * (int64_t)S, 10 * (int64_t)S, 100);
+    bins_of(phase, 4, s,
+            (jm_report_options){.phase = "train"}); /* of 2 s, from 2 s on; 4 s to 5 s are not in it */
+    assert_true(fabs(phase[0].clock_mhz - 1250) < 1e-9);
+    assert_true(fabs(phase[1].clock_mhz - 1500) < 1e-9); /* the reading at 4 s is no more in the phase */
     syn_free(s);
 }
 
@@ -156,6 +237,8 @@ int main(void)
         cmocka_unit_test(test_bins_are_of_the_report),
         cmocka_unit_test(test_what_lies_between_two_phases_is_not_said),
         cmocka_unit_test(test_time_without_readings_is_not_known),
+        cmocka_unit_test(test_a_bin_says_how_much_of_it_was_seen),
+        cmocka_unit_test(test_many_phases_are_not_each_held_against_all),
         cmocka_unit_test(test_a_counter_alone_tells_of_power_too),
         cmocka_unit_test(test_the_clock_is_that_of_its_readings),
         cmocka_unit_test(test_what_cannot_be_shown),

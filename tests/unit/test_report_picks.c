@@ -177,6 +177,28 @@ static void test_a_pattern_unfolds_what_it_picks(void **state)
     assert_names((jm_text_options){.match = "*.mlp"}, "net.layers.*.mlp\n");
 }
 
+/* Of a number that is the same in all of them it says the number. */
+static void test_equal_layers_are_called_what_their_paths_have_in_common(void **state)
+{
+    (void)state;
+#define EXPERTS(n)                                                                                           \
+    LAYER(#n, "net.layers." #n, 2, 5, 2, 200, 0, JM_PROVENANCE_FITTED),                                      \
+        LAYER("experts", "net.layers." #n ".experts", 3, 0, 2, 200, 0, JM_PROVENANCE_FITTED),                \
+        LAYER("0", "net.layers." #n ".experts.0", 4, 5, 1, 100, 100, JM_PROVENANCE_FITTED),                  \
+        LAYER("1", "net.layers." #n ".experts.1", 4, 5, 1, 100, 100, JM_PROVENANCE_FITTED)
+    static const jm_row layers_of_experts[] = {
+        LAYER("net", "net", 0, 5, 9, 500, 100, JM_PROVENANCE_FITTED),
+        LAYER("layers", "net.layers", 1, 0, 8, 400, 0, JM_PROVENANCE_FITTED),
+        EXPERTS(0),
+        EXPERTS(1),
+    };
+    fake_report.rows = layers_of_experts;
+    fake_report.row_count = sizeof layers_of_experts / sizeof *layers_of_experts;
+    assert_names((jm_text_options){.match = "experts.1"}, "net.layers.*.experts.1\n");
+    assert_names((jm_text_options){.match = "*.experts.?"}, "net.layers.*.experts.*\n");
+    assert_names((jm_text_options){.match = "layers.1.experts.0"}, "net.layers.1.experts.0\n");
+}
+
 static void test_a_row_picks_itself_by_its_number(void **state)
 {
     (void)state;
@@ -272,6 +294,7 @@ int main(void)
         cmocka_unit_test_setup(test_equal_layers_are_sorted_by_the_calls_that_are_told, reset),
         cmocka_unit_test_setup(test_a_pattern_picks_rows_with_what_is_in_them, reset),
         cmocka_unit_test_setup(test_a_pattern_unfolds_what_it_picks, reset),
+        cmocka_unit_test_setup(test_equal_layers_are_called_what_their_paths_have_in_common, reset),
         cmocka_unit_test_setup(test_a_row_picks_itself_by_its_number, reset),
         cmocka_unit_test_setup(test_kernels_are_found_by_a_part_of_their_name, reset_to_kernels),
         cmocka_unit_test_setup(test_a_place_is_cut_between_characters, reset_to_kernels),

@@ -77,6 +77,10 @@ static void test_windows_are_sets_of_time(void **state)
         for (int64_t unit = 0; unit < UNITS; unit++)
             assert_int_equal(jm__windows_hold(&windows, unit), (set >> unit) & 1);
         assert_false(jm__windows_hold(&windows, UNITS));
+        jm__windows within = {0};
+        assert_true(jm__windows_add_within(&within, &windows, from, to));
+        check_windows(&within, set & bits(from, to), true);
+        jm__vec_free(&within);
         if (round % 3 == 0) {
             assert_true(jm__windows_subtract(&windows, &others));
             check_windows(&windows, set & ~other, true);

@@ -43,6 +43,8 @@ export interface Lines {
 export interface BoardPower {
     index: number;
     name: string;
+    /** What of each bin a sensor saw: means of several weigh by it. */
+    seen_s: number[];
     mean_w: Known[];
     least_w: Known[];
     most_w: Known[];

@@ -21,18 +21,18 @@ export interface Stretch {
 
 /** What a board drew in the bins that begin in the range. null where no sensor saw any. */
 export function stretchOf(board: BoardPower, times: readonly number[], range: Range): Stretch {
-    const width = times.length > 1 ? times[1]! - times[0]! : 0;
     const inside = times.map((_, i) => i).filter((i) => times[i]! >= range.from && times[i]! <= range.to);
     const pick = (column: readonly Known[]): number[] =>
         inside.map((i) => column[i]!).filter((value): value is number => value !== null);
-    const mean = pick(board.mean_w);
-    const sum = mean.reduce((a, b) => a + b, 0);
+    const seen = inside.filter((i) => board.mean_w[i] !== null);
+    const seconds = seen.reduce((sum, i) => sum + board.seen_s[i]!, 0);
+    const energy = seen.reduce((sum, i) => sum + board.mean_w[i]! * board.seen_s[i]!, 0);
     return {
-        mean_w: mean.length > 0 ? sum / mean.length : null,
+        mean_w: seconds > 0 ? energy / seconds : null,
         least_w: extreme(pick(board.least_w), Math.min),
         most_w: extreme(pick(board.most_w), Math.max),
         clock_mhz: average(pick(board.clock_mhz)),
-        energy_j: mean.length > 0 ? sum * width : null,
+        energy_j: seconds > 0 ? energy : null,
     };
 }
 

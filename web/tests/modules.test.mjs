@@ -144,6 +144,7 @@ test("a stretch of power has the energy of its bins, of those that a sensor saw"
     const board = {
         index: 0,
         name: "",
+        seen_s: [1, 1, 0, 0.5],
         mean_w: [100, 200, null, 300],
         least_w: [90, 190, null, 290],
         most_w: [110, 210, null, 310],
@@ -151,11 +152,11 @@ test("a stretch of power has the energy of its bins, of those that a sensor saw"
     };
     const times = [0.5, 1.5, 2.5, 3.5];
     assert.deepEqual(series.stretchOf(board, times, { from: 1, to: 4 }), {
-        mean_w: 250,
+        mean_w: 350 / 1.5, // the last bin was seen for half of its time
         least_w: 190,
         most_w: 310,
         clock_mhz: null,
-        energy_j: 500,
+        energy_j: 350,
     });
     assert.equal(series.stretchOf(board, times, { from: 2, to: 3 }).energy_j, null);
 });

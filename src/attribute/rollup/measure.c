@@ -12,18 +12,6 @@ static bool has_container_around(const jm__views *v, size_t span)
     return false;
 }
 
-/* What of a span lies in the windows of the report. */
-static bool add_inside(jm__windows *to, const jm__windows *windows, int64_t from_ns, int64_t to_ns)
-{
-    for (size_t i = 0; i < windows->count; i++) {
-        jm__window part = windows->items[i];
-        if (part.from_ns < from_ns) part.from_ns = from_ns;
-        if (part.to_ns > to_ns) part.to_ns = to_ns;
-        if (!jm__windows_add(to, part.from_ns, part.to_ns)) return false;
-    }
-    return true;
-}
-
 static bool measure(const jm__attribution *a, jm__node *node, const jm__windows *windows)
 {
     double sum_j = 0, variance = 0, sum_s = 0;
@@ -31,8 +19,7 @@ static bool measure(const jm__attribution *a, jm__node *node, const jm__windows 
         const jm__board_part *part = &a->boards[b];
         if (!part->wanted || !jm__board_is_fitted(part->board)) continue;
         jm__windows known = {0};
-        bool fine =
-            add_inside(&known, windows, INT64_MIN, INT64_MAX) && jm__windows_subtract(&known, &part->lost);
+        bool fine = jm__windows_add_all(&known, windows) && jm__windows_subtract(&known, &part->lost);
         bool any = known.count > 0;
         jm__total total = jm__board_total(part, &known);
         sum_s += (double)jm__windows_duration_ns(&known) * 1e-9;
@@ -60,8 +47,8 @@ bool jm__measure_phases(jm__views *v)
         if (d->spans[i].kind != JM_SPAN_PHASE || has_container_around(v, i)) continue;
         size_t node = jm__view_container_node(v, i);
         if (node >= count) continue; /* not in the report's time */
-        fine = add_inside(&of_node[node], &v->a->windows, d->spans[i].start_ns,
-                          jm__span_end_ns(d, &d->spans[i]));
+        fine = jm__windows_add_within(&of_node[node], &v->a->windows, d->spans[i].start_ns,
+                                      jm__span_end_ns(d, &d->spans[i]));
     }
     for (size_t n = 0; fine && n < count; n++) {
         jm__windows_normalise(&of_node[n]);

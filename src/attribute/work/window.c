@@ -91,18 +91,29 @@ bool jm__windows_intersect(jm__windows *windows, const jm__windows *other)
     return fine;
 }
 
-/* The first window that ends after t. */
-static size_t first_after(const jm__windows *windows, int64_t t_ns)
+size_t jm__windows_first_after(const jm__windows *windows, int64_t t_ns)
 {
     size_t at;
     jm__search(at, windows->count, windows->items[at].to_ns <= t_ns);
     return at;
 }
 
+bool jm__windows_add_within(jm__windows *windows, const jm__windows *others, int64_t from_ns, int64_t to_ns)
+{
+    bool fine = true;
+    for (size_t i = jm__windows_first_after(others, from_ns);
+         fine && i < others->count && others->items[i].from_ns < to_ns; i++) {
+        const jm__window *other = &others->items[i];
+        fine = jm__windows_add(windows, other->from_ns > from_ns ? other->from_ns : from_ns,
+                               other->to_ns < to_ns ? other->to_ns : to_ns);
+    }
+    return fine;
+}
+
 int64_t jm__windows_overlap_ns(const jm__windows *windows, int64_t from_ns, int64_t to_ns)
 {
     int64_t sum_ns = 0;
-    for (size_t i = first_after(windows, from_ns); i < windows->count; i++) {
+    for (size_t i = jm__windows_first_after(windows, from_ns); i < windows->count; i++) {
         const jm__window *window = &windows->items[i];
         if (window->from_ns >= to_ns) break;
         int64_t from = window->from_ns > from_ns ? window->from_ns : from_ns;
@@ -122,6 +133,6 @@ int64_t jm__windows_duration_ns(const jm__windows *windows)
 
 bool jm__windows_hold(const jm__windows *windows, int64_t t_ns)
 {
-    size_t i = first_after(windows, t_ns);
+    size_t i = jm__windows_first_after(windows, t_ns);
     return i < windows->count && windows->items[i].from_ns <= t_ns;
 }

@@ -25,6 +25,12 @@ bool jm__windows_intersect(jm__windows *windows, const jm__windows *other);
 /* Keep only what lies within [from, to]. */
 void jm__windows_clip(jm__windows *windows, int64_t from_ns, int64_t to_ns);
 
+/* Add what of `others` (normalised) lies within [from, to]; false if memory is out. */
+bool jm__windows_add_within(jm__windows *windows, const jm__windows *others, int64_t from_ns, int64_t to_ns);
+
+/* The first that ends after t; `count` of them: none. */
+size_t jm__windows_first_after(const jm__windows *windows, int64_t t_ns);
+
 /* Time of [from, to] that lies in the windows. */
 int64_t jm__windows_overlap_ns(const jm__windows *windows, int64_t from_ns, int64_t to_ns);
 int64_t jm__windows_duration_ns(const jm__windows *windows);
