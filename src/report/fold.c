@@ -184,8 +184,19 @@ static void add_different(jm__strbuf *out, const folder *f, const candidate *ite
     }
 }
 
+/* A board beside others of its name: equal GPUs of one machine. */
+static bool has_namesake(const folder *f, size_t row)
+{
+    const jm_row *board = row_of(f, row);
+    if (board->depth > 0 || (strcmp(board->kind, "gpu") != 0 && strcmp(board->kind, "cpu") != 0))
+        return false;
+    for (size_t i = 0; i < f->source->count; i = f->end[i])
+        if (i != row && strcmp(row_of(f, i)->name, board->name) == 0) return true;
+    return false;
+}
+
 /* "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those; "attn", and "attn (1,3)"
- * of a lesser part of those in layers 0 to 5. */
+ * of a lesser part of those in layers 0 to 5; "NVIDIA H200 1". */
 static void add_names(jm__strbuf *out, const folder *f, const task *t)
 {
     const candidate *items = f->pool.items + t->first;
@@ -195,6 +206,7 @@ static void add_names(jm__strbuf *out, const folder *f, const task *t)
         add_different(out, f, items, t->count, 0);
     } else {
         jm__strbuf_add(out, row_of(f, items[0].row)->name);
+        if (has_namesake(f, items[0].row)) jm__strbuf_format(out, " %s", row_of(f, items[0].row)->boards);
         if (t->differ_at == 0) return;
         jm__strbuf_add(out, " (");
         add_different(out, f, items, t->count, t->differ_at);

@@ -11,11 +11,11 @@ static bool is_bound(const char *end, const char *next)
 {
     enum { UNIT = 2 };
     size_t letters = 0, wide = 0;
+    if (strchr("0123456789", end[-1]) == NULL) return false;
     if (strncmp(next, "\302\261", 2) == 0) return true;
     for (; next[letters] != '\0' && strchr(" ,;:.)", next[letters]) == NULL; letters++)
         wide += !jm__utf8_continues(next + letters);
-    return wide > 0 && wide <= UNIT && strchr("0123456789", end[-1]) != NULL &&
-           strchr("0123456789", next[0]) == NULL;
+    return wide > 0 && wide <= UNIT && strchr("0123456789", next[0]) == NULL;
 }
 
 /* Bytes up to the next space at which a line may end. */

@@ -152,6 +152,20 @@ static void test_a_part_that_is_not_as_most_says_of_which_layers_it_is(void **st
     assert_shows("\n      v     2 ", true);
 }
 
+/* As `joulemap stat` names them. */
+static void test_equal_gpus_are_told_apart_by_their_index(void **state)
+{
+    (void)state;
+    const jm_row boards[] = {ROW("NVIDIA H200", "GPU-1", "gpu", 0, 60, 1, "0"),
+                             ROW("NVIDIA H200", "GPU-2", "gpu", 0, 40, 1, "1"),
+                             ROW("NVIDIA A100", "GPU-3", "gpu", 0, 10, 1, "2")};
+    fake_report = REPORT(boards, 110, 1);
+    fake_report.options.by = JM_BY_BOARD;
+    assert_shows("\nNVIDIA H200 0  ", true);
+    assert_shows("\nNVIDIA H200 1  ", true);
+    assert_shows("\nNVIDIA A100    ", true);
+}
+
 static void test_groups_have_their_class_in_name_and_path(void **state)
 {
     (void)state;
@@ -207,6 +221,7 @@ int main(void)
         cmocka_unit_test_setup(test_what_is_known_or_takes_another_time_keeps_its_name, reset),
         cmocka_unit_test_setup(test_what_has_children_or_no_class_keeps_its_name, reset),
         cmocka_unit_test_setup(test_a_part_that_is_not_as_most_says_of_which_layers_it_is, reset),
+        cmocka_unit_test_setup(test_equal_gpus_are_told_apart_by_their_index, reset),
         cmocka_unit_test_setup(test_groups_have_their_class_in_name_and_path, reset),
         cmocka_unit_test_setup(test_in_a_diff_they_share_a_row_if_they_changed_alike, reset),
     };

@@ -41,6 +41,7 @@ static void test_a_figure_stays_with_its_unit(void **state)
     check_wrapped("in all 1234567 W, least", "in all\n1234567 W, least\n");
     check_wrapped("it takes 12.5 \302\2610.3 kJ.", "it takes\n12.5 \302\2610.3 kJ.\n");
     check_wrapped("so warm, a 61.4 \302\260C", "so warm, a\n61.4 \302\260C\n");
+    check_wrapped("of sensors, all \302\2618 %", "of sensors, all\n\302\2618 %\n");
     check_wrapped("the sum is 12345 joules", "the sum is 12345\njoules\n");
     check_wrapped("1 2 3 4 5 6 7 8 9 10", "1 2 3 4 5 6 7 8\n9 10\n");
 }

@@ -3,7 +3,7 @@ export JOULEMAP_SIM_FAULTS='missing:nvmlDeviceGetSamples;missing:nvmlDeviceGetTo
 cat >program <<'SH'
 n=$(($(cat count 2>/dev/null || echo 0) + 1))
 echo $n >count
-[ $n = 7 ] && sleep 0.6 || sleep 0.2
+[ $n = 7 ] && sleep 2 || sleep 0.2
 SH
 joulemap stat --no-cpu --sim h200 -r 8 -- sh program
 rm count
