@@ -1,5 +1,5 @@
-/* A small run that has everything: two boards, phases, steps, layers, kernels, readings of ring and counter,
- * an event, a loss, a mark. As a dataset, and told row by row to a writer. */
+/* A small run that has everything: two boards, phases, steps, layers, kernels, collectives, waits for data,
+ * readings of ring and counter, an event, a loss, a mark. As a dataset, and told row by row to a writer. */
 #ifndef TEST_SMALL_RUN_H
 #define TEST_SMALL_RUN_H
 
@@ -11,7 +11,8 @@
 
 enum { SMALL_START_NS = 1000000000, SMALL_STEPS = 2, SMALL_LAYERS = 2, SMALL_KERNEL_NS = 16000000 };
 
-/* A step of a board: each layer runs two kernels, twice. */
+/* A step of a board: each layer runs two kernels, twice; then both boards reduce together, and the second
+ * one waits for data. */
 static inline int64_t small_step(synthetic *s, size_t board, int64_t parent, int64_t start_ns)
 {
     static const char *const layers[SMALL_LAYERS] = {"blocks.0", "blocks.1"};
@@ -24,6 +25,8 @@ static inline int64_t small_step(synthetic *s, size_t board, int64_t parent, int
         for (int64_t k = 0; k < 4; k++, now += SMALL_KERNEL_NS)
             syn_kernel(s, 1 + layer + k % 2, board, span, now, now + SMALL_KERNEL_NS - 200000 * (1 + k));
     }
+    syn_kernel(s, 4, board, step, now + (int64_t)board * 2000000, now + 8000000);
+    if (board == 1) syn_span(s, JM_SPAN_DATA, "next", "", step, now + 9000000, now + 19000000, process);
     return start_ns + step_ns;
 }
 
@@ -58,6 +61,7 @@ static inline synthetic *small_run_make(void)
     syn_class(s, "norm", 4, 340);
     s->names[s->classes[1].name_id] = small_long_name;
     syn_class(s, "attention", 16, 520);
+    syn_class(s, "ncclDevKernel_AllReduce_Sum_f32", 24, 230);
     for (size_t board = 0; board < 2; board++) {
         static const char *const phases[] = {"warm/up", "train"};
         int64_t now = SMALL_START_NS + 100000000;

@@ -48,7 +48,7 @@ export function idleSection(lines: Lines, waits: string[]): HTMLElement | null {
             h(
                 "table",
                 {},
-                h("caption", {}, "Time without a kernel, by what it was for"),
+                h("caption", {}, "Time without a kernel, by its cause"),
                 h(
                     "thead",
                     {},
