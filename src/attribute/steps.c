@@ -37,8 +37,8 @@ static bool collect(step_list *steps, const jm__steps_wanted *wanted)
 enum { LONGEST_FOUND = 200 };
 
 /* The names of what was found to be a step, each once: "batch of a DataLoader or forward pass of generate".
- */
-static char *name_found(const jm__dataset *d, const step_list *steps)
+ * False if memory is out. */
+static bool name_found(jm__steps *out, const jm__dataset *d, const step_list *steps)
 {
     jm__strbuf names = {0};
     jm__map seen = {.key_size = sizeof(int64_t)};
@@ -49,7 +49,9 @@ static char *name_found(const jm__dataset *d, const step_list *steps)
         jm__strbuf_format(&names, "%s%s", names.length > 0 ? " or " : "", jm__dataset_text(d, step->name_id));
     }
     jm__map_free(&seen);
-    return jm__strbuf_take(&names);
+    bool any = names.failed || names.length > 0;
+    out->found = any ? jm__strbuf_take(&names) : NULL;
+    return !any || out->found != NULL;
 }
 
 static int by_process_and_start(const void *left, const void *right)
@@ -93,8 +95,7 @@ jm_status jm__steps_find(jm__steps *out, const jm__steps_wanted *wanted, jm_erro
     step_list steps = {0};
     bool fine = collect(&steps, wanted);
     double *lengths = malloc((steps.count + 1) * sizeof *lengths);
-    out->found = fine ? name_found(d, &steps) : NULL;
-    fine = fine && lengths != NULL && out->found != NULL;
+    fine = fine && lengths != NULL && name_found(out, d, &steps);
     if (fine) find(out, d, &steps, lengths);
     free(lengths);
     jm__vec_free(&steps);

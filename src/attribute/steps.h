@@ -10,7 +10,7 @@ typedef struct jm__steps {
     int64_t count;   /* one that is cut into smaller ones is one */
     int64_t warm_up; /* of those, before all processes have steps of one kind, by how long they take
                         (repeats.h) */
-    char *found;     /* what it was that was found to be one where the program told none; "": all are told */
+    char *found; /* what it was that was found to be one where the program told none; NULL: all are told */
     jm__window steady; /* from the first step after them to the end of the last; empty without steps */
 } jm__steps;
 
