@@ -45,8 +45,8 @@ class MadeUp(Dataset[dict[str, torch.Tensor]]):
 
 
 def main() -> None:
-    model = GPT2LMHeadModel(GPT2Config(n_layer=4, n_embd=256, n_head=4, vocab_size=1000))
-    settings = TrainingArguments("trainer-out", per_device_train_batch_size=8, max_steps=200, report_to=[])
+    model = GPT2LMHeadModel(GPT2Config(n_layer=2, n_embd=128, n_head=2, vocab_size=1000))
+    settings = TrainingArguments("trainer-out", per_device_train_batch_size=8, max_steps=50, report_to=[])
     with joulemap.Session() as run:
         run.watch(model)
         trainer = Trainer(model, settings, train_dataset=MadeUp(512, 128), callbacks=[Joules(run, 8 * 128)])

@@ -88,8 +88,7 @@
     X(INT64, end_ns, "end_ns", JM_IN_OCCURRENCE, "The end of it")                                            \
     JM_ROW_MEANS(X)                                                                                          \
     X(COUNT_OR_NONE, samples, "samples", JM_IN_ROW,                                                          \
-      "Samples of the steps in it, as the program told them (by=\"phase\" and \"span\"); missing where "     \
-      "none")                                                                                                \
+      "Samples of the steps in it, told or found (by=\"phase\" and \"span\"); missing where none")           \
     X(REAL_OR_NONE, forward_share, "forward_share", JM_IN_ROW,                                               \
       "Share of its kernels' energy that forward passes of layers took; missing where no pass did")          \
     X(REAL_OR_NONE, backward_share, "backward_share", JM_IN_ROW, "The same of backward passes")              \
@@ -108,10 +107,13 @@
       "Seconds that the total is of: without the time in which the boards were lost")                        \
     T(COUNT_OR_NONE, steps, "steps", JM_IN_REPORT,                                                           \
       "Steps of all processes, one inside another not counted; missing where none")                          \
+    T(TEXT_OR_NONE, steps_found, "steps_found", JM_IN_REPORT,                                                \
+      "What each step is where the program told none and they were found: \"batch of a DataLoader\"; "       \
+      "missing where told")                                                                                  \
     T(COUNT_OR_NONE, samples, "samples", JM_IN_REPORT,                                                       \
-      "Samples of all steps, as the program told them; missing where none")                                  \
+      "Samples of all steps, told or found; missing where none")                                             \
     T(COUNT_OR_NONE, tokens, "tokens", JM_IN_REPORT,                                                         \
-      "Tokens of all steps, as the program told them; missing where none")                                   \
+      "Tokens of all steps, told or found; missing where none")                                              \
     T(COUNT_OR_NONE, warm_up_steps, "warm_up_steps", JM_IN_REPORT,                                           \
       "Steps at the beginning that took another time than those after them; missing where no steps")         \
     T(REAL_OR_NONE, steady_step_j, "steady_step_j", JM_IN_REPORT,                                            \

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from joulemap import _arguments, _core
+from joulemap._found import found
 from joulemap._reporting import Reporting
 from joulemap._threads import unwind
 from joulemap.schedule import Stepper
@@ -170,6 +171,12 @@ def _kernels_asked(kernels: Any) -> bool | str:
     return answer
 
 
+def _is_auto(steps: Any) -> bool:
+    if steps is not False and steps != "auto":
+        raise ValueError(f'steps is "auto" or False, not {steps!r}')
+    return steps is not False
+
+
 def _callable_or_none(what: str, value: Any) -> Any:
     if value is not None and not callable(value):
         raise TypeError(f"{what} is callable, not {value!r} ({type(value).__name__})")
@@ -214,6 +221,9 @@ class Session(Reporting):
     counters : bool or float, optional
         Sample the GPU's hardware counters, that many seconds of each minute: 60 is always, True two. By default
         two, where kernels are traced and this user may read them. A process of its own does it.
+    steps : "auto" or False
+        Find steps where the program tells none with `step`: while a model is watched, batches of data loaders, and the
+        forward passes of Hugging Face's `generate`, with their samples and tokens. False: only what is told counts.
 
     Raises
     ------
@@ -245,6 +255,7 @@ class Session(Reporting):
         overwrite: bool = False,
         cpu: bool = True,
         counters: bool | float | None = None,
+        steps: Literal["auto", False] = "auto",
     ) -> None:
         super().__init__()
         if sim is not None:
@@ -260,6 +271,7 @@ class Session(Reporting):
         self._overwrite = _arguments.flag("overwrite", overwrite)
         self._cpu = _arguments.flag("cpu", cpu)
         self._counters = _counters_asked(counters)
+        self._find_steps = _is_auto(steps)
         self._run: _core.Run | None = None
         self._running = False
         self._owner = os.getpid()
@@ -288,6 +300,7 @@ class Session(Reporting):
             )
             self._owner = os.getpid()
             self._running = True
+            found.reset()
             _current.session = self
         atexit.register(self._stop_at_exit)
         if self._run.attached and (self._path is not None or self._sim is not None):
@@ -401,6 +414,7 @@ class Session(Reporting):
         scope.tokens = _arguments.whole("tokens", tokens, _MAX_COUNT)
         scope._session = self
         scope._type = type_text
+        found.tell() if kind == _STEP else found.sweep()
         return scope
 
     # ---- what the program says of itself ----
@@ -429,7 +443,7 @@ class Session(Reporting):
             from joulemap.torch import watch
         except ImportError as error:
             raise ImportError("watching a model needs PyTorch 2.1 or newer: pip install torch") from error
-        handle = watch(model, name)
+        handle = watch(model, name, find_steps=self._find_steps)
         self._watches.append(handle)
         return handle
 

@@ -28,7 +28,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from joulemap import _arguments, _core
 from joulemap._describe import describe
+from joulemap._generation import Generation
 from joulemap._labels import label
+from joulemap._loaders import Loaders
 from joulemap._threads import ThreadState, local
 
 if TYPE_CHECKING:
@@ -245,7 +247,7 @@ def _is_compiled(module: nn.Module) -> bool:
 class Watch:
     """The layers of one model; `remove()` takes them away."""
 
-    def __init__(self, model: nn.Module, root: str, prefix: str) -> None:
+    def __init__(self, model: nn.Module, root: str, prefix: str, find_steps: bool) -> None:
         self.active = True
         self._root = root
         self._layers: list[Layer] = []
@@ -264,6 +266,7 @@ class Watch:
             self._layers.append(Layer(self, module, prefix + path if path else root, describe(named)))
         self._tell_compiled()
         _watched.acquire()
+        self._finders: list[Loaders | Generation] = [Loaders(), Generation(model)] if find_steps else []
 
     def __len__(self) -> int:
         """Return the number of watched modules."""
@@ -318,10 +321,13 @@ class Watch:
         for layer in self._layers:
             layer.forget()
         self._layers.clear()
+        for finder in self._finders:
+            finder.remove()
+        self._finders.clear()
         _watched.release()
 
 
-def watch(model: nn.Module, name: str | None = None) -> Watch:
+def watch(model: nn.Module, name: str | None = None, *, find_steps: bool = True) -> Watch:
     """Make layers of all modules of `model`; `Session.watch` is the way to it.
 
     Raises
@@ -339,7 +345,7 @@ def watch(model: nn.Module, name: str | None = None) -> Watch:
     if root in taken:
         root = next(f"{root}_{i}" for i in range(2, len(taken) + 3) if f"{root}_{i}" not in taken)
     taken.append(root)
-    return Watch(model, root, "" if first and name is None else f"{root}.")
+    return Watch(model, root, "" if first and name is None else f"{root}.", find_steps)
 
 
 def isolate(

@@ -189,7 +189,9 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     JM_TRY(jm__span_index_init(&a->spans, dataset, err));
     JM_TRY(find_windows(a, err));
     JM_TRY(find_learn_windows(a, err));
-    JM_TRY(jm__steps_find(&a->steps, &a->spans, &a->windows, options->process_id, err));
+    JM_TRY(jm__told_find(&a->told, dataset, &a->windows, err));
+    const jm__steps_wanted wanted = {&a->spans, &a->told, &a->windows, options->process_id};
+    JM_TRY(jm__steps_find(&a->steps, &wanted, err));
     for (size_t b = 0; b < dataset->board_count; b++)
         if (a->boards[b].wanted && jm__board_is_fitted(a->boards[b].board))
             JM_TRY(jm__counted_model(a, &a->boards[b], err));
@@ -364,6 +366,7 @@ void jm__attribution_free(jm__attribution *a)
     jm__vec_free(&a->windows);
     jm__vec_free(&a->untraced);
     jm__vec_free(&a->learn);
+    jm__told_free(&a->told);
     jm__steps_free(&a->steps);
     *a = (jm__attribution){0};
 }

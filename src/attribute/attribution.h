@@ -53,6 +53,7 @@ typedef struct jm__attribution {
     jm__windows learn;    /* the same, and what is asked for beyond it */
     jm__windows windows;  /* of the report */
     jm__windows untraced; /* in none of them, but for reports by board, which need no trace */
+    jm__told told;
     jm__steps steps;
     jm__board_part *boards; /* [dataset->board_count] */
     size_t columns;         /* of all boards together */

@@ -2,29 +2,56 @@
 #include "attribute/steps.h"
 
 #include "base/status.h"
+#include "base/strbuf.h"
 
 #include <joulemap/repeats.h>
 #include <stdlib.h>
 
 typedef JM_VEC(const jm__span *) step_list;
 
-static bool is_part_of_another(const jm__span_index *spans, size_t span)
+static bool is_step(const jm__steps_wanted *wanted, const jm__span *span)
 {
+    return jm__told_is_step(wanted->told, span) && jm__windows_hold(wanted->windows, span->start_ns) &&
+           jm__dataset_process_has_pid(wanted->spans->dataset, span->process_id, wanted->pid);
+}
+
+static bool is_part_of_another(const jm__steps_wanted *wanted, size_t span)
+{
+    const jm__span_index *spans = wanted->spans;
     for (size_t s = jm__span_around(spans, span, span); s != JM__NO_SPAN; s = jm__span_around(spans, span, s))
-        if (spans->dataset->spans[s].kind == JM_SPAN_STEP) return true;
+        if (is_step(wanted, &spans->dataset->spans[s])) return true;
     return false;
 }
 
-static bool collect(step_list *steps, const jm__span_index *spans, const jm__windows *windows, int64_t pid)
+static bool collect(step_list *steps, const jm__steps_wanted *wanted)
 {
-    const jm__dataset *d = spans->dataset;
+    const jm__dataset *d = wanted->spans->dataset;
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
-        if (span->kind != JM_SPAN_STEP || !jm__windows_hold(windows, span->start_ns)) continue;
-        if (!jm__dataset_process_has_pid(d, span->process_id, pid)) continue;
-        if (!is_part_of_another(spans, i) && !jm__vec_push(steps, span)) return false;
+        if (!is_step(wanted, span) || is_part_of_another(wanted, i)) continue;
+        if (!jm__vec_push(steps, span)) return false;
     }
     return true;
+}
+
+enum { LONGEST_FOUND = 200 };
+
+/* The names of what was found to be a step, each once: "batch of a DataLoader or forward pass of generate".
+ * False if memory is out. */
+static bool name_found(jm__steps *out, const jm__dataset *d, const step_list *steps)
+{
+    jm__strbuf names = {0};
+    jm__map seen = {.key_size = sizeof(int64_t)};
+    for (size_t i = 0; i < steps->count && names.length < LONGEST_FOUND; i++) {
+        const jm__span *step = steps->items[i];
+        if (step->kind != JM_SPAN_BATCH || jm__map_find(&seen, &step->name_id) != NULL) continue;
+        if (!jm__map_put(&seen, &step->name_id, (jm__map_value){.id = 1})) names.failed = true;
+        jm__strbuf_format(&names, "%s%s", names.length > 0 ? " or " : "", jm__dataset_text(d, step->name_id));
+    }
+    jm__map_free(&seen);
+    bool any = names.failed || names.length > 0;
+    out->found = any ? jm__strbuf_take(&names) : NULL;
+    return !any || out->found != NULL;
 }
 
 static int by_process_and_start(const void *left, const void *right)
@@ -107,14 +134,14 @@ static bool find(jm__steps *out, const jm__dataset *d, step_list *steps, double 
     return fine;
 }
 
-jm_status jm__steps_find(jm__steps *out, const jm__span_index *spans, const jm__windows *windows, int64_t pid,
-                         jm_error *err)
+jm_status jm__steps_find(jm__steps *out, const jm__steps_wanted *wanted, jm_error *err)
 {
+    const jm__dataset *d = wanted->spans->dataset;
     *out = (jm__steps){0};
     step_list steps = {0};
-    bool fine = collect(&steps, spans, windows, pid);
+    bool fine = collect(&steps, wanted);
     double *lengths = malloc((steps.count + 1) * sizeof *lengths);
-    fine = fine && lengths != NULL && find(out, spans->dataset, &steps, lengths);
+    fine = fine && lengths != NULL && name_found(out, d, &steps) && find(out, d, &steps, lengths);
     free(lengths);
     jm__vec_free(&steps);
     return fine ? JM_OK : jm__no_memory(err, "jm__steps_find");
@@ -122,5 +149,6 @@ jm_status jm__steps_find(jm__steps *out, const jm__span_index *spans, const jm__
 
 void jm__steps_free(jm__steps *steps)
 {
+    free(steps->found);
     jm__vec_free(&steps->steady);
 }

@@ -26,10 +26,11 @@ static bool is_wanted(const jm__dataset *d, const jm__span *span, const jm_repor
 /* All of them; false if memory is out. */
 static bool find(found *f, const jm_report *report, bool steps)
 {
+    bool found_ones = jm_report_totals_get(report)->steps_found != NULL;
     f->dataset = jm__report_dataset(report);
     for (size_t i = 0; i < f->dataset->span_count; i++) {
         const jm__span *span = &f->dataset->spans[i];
-        bool step = span->kind == JM_SPAN_STEP;
+        bool step = span->kind == JM_SPAN_STEP || (found_ones && span->kind == JM_SPAN_BATCH);
         bool band =
             span->kind == JM_SPAN_PHASE || span->kind == JM_SPAN_EPOCH || span->kind == JM_SPAN_WINDOW;
         if (!(steps ? step : band) || !is_wanted(f->dataset, span, jm_report_options_get(report))) continue;

@@ -39,8 +39,11 @@ typedef struct series {
 
 static jm_status find_steps(series *s, jm_error *err)
 {
+    bool found = jm_report_totals_get(s->report)->steps_found != NULL;
     for (size_t i = 0; i < jm_report_row_count(s->report); i++) {
-        if (strcmp(jm_report_row(s->report, i)->kind, "step") != 0) continue;
+        const char *kind = jm_report_row(s->report, i)->kind;
+        bool step = strcmp(kind, "step") == 0 || (found && strcmp(kind, "batch") == 0);
+        if (!step) continue;
         if (!jm__vec_push(&s->rows, i)) return jm__no_memory(err, "jm__page_steps");
     }
     return JM_OK;

@@ -35,21 +35,24 @@ static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_
     return jm__facts_add(facts, "total", &text, err);
 }
 
-static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char *what, int64_t count)
+/* `found`: what each of them is, if nobody told them; else NULL. */
+static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char *what, int64_t count,
+                    const char *found)
 {
     char each[JM_CELL];
     double n = (double)count;
     if (count <= 1) return; /* of a single one it is the total */
     jm__format_energy(each, totals->total_energy_j / n, totals->total_low_j / n, totals->total_high_j / n);
-    jm__strbuf_format(text, "%s%s a %s (%lld)", text->length > 0 ? ", " : "", each, what, (long long)count);
+    jm__strbuf_format(text, "%s%s a %s (%lld%s%s)", text->length > 0 ? ", " : "", each, what,
+                      (long long)count, found != NULL ? ", each a " : "", found != NULL ? found : "");
 }
 
 static jm_status add_each(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
 {
     jm__strbuf text = {0};
-    add_per(&text, totals, "step", totals->steps);
-    add_per(&text, totals, "sample", totals->samples);
-    add_per(&text, totals, "token", totals->tokens);
+    add_per(&text, totals, "step", totals->steps, totals->steps_found);
+    add_per(&text, totals, "sample", totals->samples, NULL);
+    add_per(&text, totals, "token", totals->tokens, NULL);
     if (text.length == 0 && !text.failed) return JM_OK;
     return jm__facts_add(facts, "each", &text, err);
 }

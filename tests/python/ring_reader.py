@@ -29,8 +29,15 @@ class Span:
     pid: int
     start_ns: int
     end_ns: int | None = None
+    tokens: int = 0
     parent: Span | None = None
     children: list[Span] = field(default_factory=list)
+
+    @property
+    def ended_ns(self) -> int:
+        """When it ended: it has."""
+        assert self.end_ns is not None, f"{self.kind} {self.name!r} is open"
+        return self.end_ns
 
     def path(self) -> list[str]:
         return [*(self.parent.path() if self.parent else []), self.name]
@@ -78,7 +85,7 @@ def read_spans(folder: str | Path) -> list[Span]:
             spans[pid, span_id] = span
         elif op == END and (pid, span_id) in spans:
             span = spans[pid, span_id]
-            span.end_ns = t_ns
+            span.end_ns, span.tokens = t_ns, type_
             for others in open_spans.values():
                 if span in others:
                     others.remove(span)

@@ -120,6 +120,98 @@ static void test_without_steps_nothing_is_said(void **state)
     syn_free(s);
 }
 
+/* Batches of 8 samples with two parts each, of which only the second tells tokens: 100. */
+static int64_t add_batches(synthetic *s, int64_t now, int count, int64_t process_id, int64_t parent)
+{
+    int64_t kernel = syn_class(s, "busy", 1, busy_w);
+    for (int i = 0; i < count; i++, now += 100 * MS) {
+        int64_t batch = syn_span(s, JM_SPAN_BATCH, "batch", "", parent, now, now + 90 * MS, process_id);
+        s->spans[s->dataset.span_count - 1].samples = 8;
+        syn_span(s, JM_SPAN_BATCH, "part", "", batch, now, now + 20 * MS, process_id);
+        syn_span(s, JM_SPAN_BATCH, "part", "", batch, now + 20 * MS, now + 40 * MS, process_id);
+        s->spans[s->dataset.span_count - 1].tokens = 100;
+        syn_kernel(s, kernel, 0, batch, now, now + 50 * MS);
+    }
+    return now;
+}
+
+static void test_batches_are_steps_where_none_are_told(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(11, 1, 4000);
+    int64_t phase = syn_span(s, JM_SPAN_PHASE, "train", "", 0, 0, 10 * 100 * MS, 100);
+    finish(s, add_batches(s, 0, 10, 100, phase));
+    jm_report_totals totals = totals_of(s, (jm_report_options){.phase = "train"});
+    assert_int_equal(totals.steps, 10);
+    assert_int_equal(totals.samples, 80);
+    assert_int_equal(totals.tokens, 1000);
+    jm_report *report = syn_report(s, (jm_report_options){0});
+    assert_string_equal(jm_report_totals_get(report)->steps_found, "batch");
+    jm_report_free(report);
+    syn_free(s);
+}
+
+/* A process that tells its steps has those alone; what it does not tell of them is still found. */
+static void test_steps_that_are_told_win_over_batches(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(12, 1, 4000);
+    s->processes[1] = (jm__process){.id = 101, .pid = 101, .rank = -1, .command = "synthetic"};
+    s->dataset.process_count = 2;
+    add_batches(s, 0, 10, 100, 0);
+    int64_t step = syn_span(s, JM_SPAN_STEP, "step", "", 0, 0, 1000 * (int64_t)MS, 101);
+    s->spans[s->dataset.span_count - 1].samples = 5;
+    finish(s, add_batches(s, 0, 10, 101, step));
+    jm_report_totals totals = totals_of(s, (jm_report_options){.process_id = 101});
+    assert_int_equal(totals.steps, 1);
+    assert_int_equal(totals.samples, 5);
+    assert_int_equal(totals.tokens, 1000);
+    assert_null(totals.steps_found);
+    totals = totals_of(s, (jm_report_options){0});
+    assert_int_equal(totals.steps, 11);
+    assert_int_equal(totals.samples, 85);
+    assert_int_equal(totals.tokens, 2000);
+    syn_free(s);
+}
+
+/* In a phase that began within a batch, the parts in it are what there is to count. */
+static void test_a_step_that_began_before_the_time_asked_about_hides_none_in_it(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(13, 1, 4000);
+    int64_t outer = syn_span(s, JM_SPAN_BATCH, "outer", "", 0, 0, 1000 * (int64_t)MS, 100);
+    s->spans[0].samples = 1;
+    int64_t phase = syn_span(s, JM_SPAN_PHASE, "decode", "", outer, 100 * MS, 1000 * (int64_t)MS, 100);
+    finish(s, add_batches(s, 100 * MS, 9, 100, phase));
+    assert_int_equal(totals_of(s, (jm_report_options){0}).steps, 1);
+    jm_report_totals totals = totals_of(s, (jm_report_options){.phase = "decode"});
+    assert_int_equal(totals.steps, 9);
+    assert_int_equal(totals.samples, 72);
+    syn_free(s);
+}
+
+static void test_a_wait_for_data_is_a_row_by_span_alone(void **state)
+{
+    (void)state;
+    synthetic *s = syn_create(14, 1, 4000);
+    int64_t phase = syn_span(s, JM_SPAN_PHASE, "train", "", 0, 0, 1000 * (int64_t)MS, 100);
+    syn_span(s, JM_SPAN_DATA, "DataLoader", "", phase, 0, 100 * MS, 100);
+    syn_kernel(s, syn_class(s, "busy", 1, busy_w), 0, phase, 100 * MS, 500 * MS);
+    finish(s, 1000 * (int64_t)MS);
+    for (int by = 0; by < JM_BY_COUNT; by++) {
+        jm_report *report = syn_report(s, (jm_report_options){.by = (jm_by)by});
+        int64_t waits = 0;
+        for (size_t i = 0; i < jm_report_row_count(report); i++) {
+            const jm_row *row = jm_report_row(report, i);
+            waits += strcmp(row->kind, "data") == 0;
+            if (strcmp(row->kind, "other") == 0) assert_int_equal(row->calls, 0);
+        }
+        assert_int_equal(waits, by == JM_BY_SPAN);
+        jm_report_free(report);
+    }
+    syn_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +220,10 @@ int main(void)
         cmocka_unit_test(test_all_processes_are_to_be_warm),
         cmocka_unit_test(test_programs_one_after_the_other_have_steady_steps_each),
         cmocka_unit_test(test_without_steps_nothing_is_said),
+        cmocka_unit_test(test_batches_are_steps_where_none_are_told),
+        cmocka_unit_test(test_steps_that_are_told_win_over_batches),
+        cmocka_unit_test(test_a_step_that_began_before_the_time_asked_about_hides_none_in_it),
+        cmocka_unit_test(test_a_wait_for_data_is_a_row_by_span_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

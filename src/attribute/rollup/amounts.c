@@ -1,25 +1,20 @@
 /* Amounts of steps: a batch that is cut into smaller steps is counted once. */
 #include "attribute/rollup/amounts.h"
 
-static int64_t told(const jm__span *step, jm__amount amount)
-{
-    return amount == JM_AMOUNT_TOKENS ? step->tokens : step->samples;
-}
-
 /* What counts in this report; 0: nothing. */
 static int64_t amount_of(const jm__attribution *a, size_t span, jm__amount amount)
 {
     const jm__span *step = &a->dataset->spans[span];
-    if (told(step, amount) == 0 || !jm__windows_hold(&a->windows, step->start_ns)) return 0;
-    bool mine = jm__dataset_process_has_pid(a->dataset, step->process_id, a->options.process_id);
-    return mine ? told(step, amount) : 0;
+    int64_t count = jm__told_amount(&a->told, step, amount);
+    if (count == 0 || !jm__windows_hold(&a->windows, step->start_ns)) return 0;
+    return jm__dataset_process_has_pid(a->dataset, step->process_id, a->options.process_id) ? count : 0;
 }
 
 static bool is_part_of_another(const jm__attribution *a, size_t span, jm__amount amount)
 {
     for (size_t s = jm__span_around(&a->spans, span, span); s != JM__NO_SPAN;
          s = jm__span_around(&a->spans, span, s))
-        if (told(&a->dataset->spans[s], amount) > 0) return true;
+        if (amount_of(a, s, amount) > 0) return true;
     return false;
 }
 

@@ -1,4 +1,4 @@
-/* What the program told of its steps, samples and tokens: what joules a sample and a token are made of. */
+/* Samples and tokens of steps, told or found: what joules a sample and a token are made of. */
 #ifndef JM_ATTRIBUTE_ROLLUP_AMOUNTS_H
 #define JM_ATTRIBUTE_ROLLUP_AMOUNTS_H
 

@@ -193,6 +193,8 @@ static void count_spans(jm__views *v)
         const jm__span *span = &d->spans[i];
         if (!jm__windows_hold(&a->windows, span->start_ns) || is_no_call(span, a->options.by)) continue;
         if (!jm__dataset_process_has_pid(d, span->process_id, a->options.process_id)) continue;
+        /* A wait for data is a row only where each span is one: elsewhere it is a part of what waits. */
+        if (span->kind == JM_SPAN_DATA && a->options.by != JM_BY_SPAN) continue;
         size_t node = a->options.by == JM_BY_PHASE && jm__span_kind_is_container(span->kind)
                           ? jm__view_container_node(v, i)
                           : node_of_span(v, i);

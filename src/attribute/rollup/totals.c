@@ -106,6 +106,7 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
     double steady = (double)(a->steps.count - a->steps.warm_up), measured_j = 0, half_j = 0;
     size_t count = 0;
     t->steps = t->warm_up_steps = -1;
+    t->steps_found = a->steps.found;
     t->steady_step_j = t->steady_step_low_j = t->steady_step_high_j = NAN;
     if (a->steps.count == 0) return JM_OK;
     jm__cell *cells = calloc(a->columns + 1, sizeof *cells);

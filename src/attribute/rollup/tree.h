@@ -3,6 +3,7 @@
 #define JM_ATTRIBUTE_ROLLUP_TREE_H
 
 #include "attribute/fit/cell.h"
+#include "attribute/told.h"
 #include "attribute/work/span_index.h"
 #include "base/map.h"
 #include "base/text_store.h"
@@ -20,9 +21,6 @@ static inline jm__board_set jm__board_bit(size_t board)
 {
     return UINT64_C(1) << (board < 63 ? board : 63);
 }
-
-/* What steps tell of their work. */
-typedef enum jm__amount { JM_AMOUNT_SAMPLES, JM_AMOUNT_TOKENS, JM_AMOUNTS } jm__amount;
 
 typedef struct jm__node {
     size_t parent;    /* JM__NO_NODE: top; always created before its children */

@@ -1,0 +1,64 @@
+"""How many samples and tokens a batch of a data loader has: what is sure, else 0. No GPU is ever asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+_MAX_NESTING = 6  # of mappings, tuples and lists around a batch's tensors
+
+
+def _first_tensor(value: Any, nesting: int = _MAX_NESTING) -> torch.Tensor | None:
+    if isinstance(value, torch.Tensor):
+        return value if value.dim() > 0 else None
+    if nesting == 0:
+        return None
+    if isinstance(value, Mapping):
+        value = value.values()
+    elif not isinstance(value, tuple | list):
+        return None
+    for item in value:
+        tensor = _first_tensor(item, nesting - 1)
+        if tensor is not None:
+            return tensor
+    return None
+
+
+def samples(batch: Any, size: int | None = None, whole: bool = False) -> int:
+    """Return the samples of a batch.
+
+    Parameters
+    ----------
+    batch : Any
+        What the loader gave.
+    size : int or None
+        Samples of a batch as the loader was told, or None.
+    whole : bool
+        No batch has less.
+    """
+    if size is not None and whole:
+        return size
+    tensor = _first_tensor(batch)
+    if tensor is None:
+        return 0
+    count = tensor.size(0)
+    return 0 if size is not None and count > size else count  # its first dimension is something else
+
+
+def padded(tokens: int, mask: Any) -> int:
+    """Return `tokens` without padding, where a mask on the CPU tells of it."""
+    if isinstance(mask, torch.Tensor) and mask.device.type == "cpu" and mask.numel() == tokens:
+        return int(mask.count_nonzero())
+    return tokens
+
+
+def tokens(batch: Any) -> int:
+    """Return the tokens of a batch that has `input_ids`: padding not counted, if its mask is on the CPU."""
+    if not isinstance(batch, Mapping):
+        return 0
+    ids = batch.get("input_ids")
+    if not isinstance(ids, torch.Tensor):
+        return 0
+    return padded(ids.numel(), batch.get("attention_mask"))

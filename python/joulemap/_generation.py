@@ -1,0 +1,223 @@
+"""Prefill and decode of Hugging Face's `generate`: a phase each, and in them the forward passes with their tokens.
+
+While a model is watched, `generate` of transformers' GenerationMixin is ours, and asks transformers' own. During a call
+of a watched model two of the model's methods are followed, which every way of generating calls around each forward pass
+(greedy, sampling, beams, assistants, compiled or not): `prepare_inputs_for_generation` tells what a pass is fed, and
+`_update_model_kwargs_for_generation` that a token came out of it. Passes before the first one of those are the prefill.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from joulemap import _batch, _core
+from joulemap._found import MOST
+
+_PHASE = _core.SPAN_KINDS["phase"]
+_BATCH = _core.SPAN_KINDS["batch"]
+_PREPARE = "prepare_inputs_for_generation"
+_UPDATE = "_update_model_kwargs_for_generation"
+_PROMPTS = ("inputs", "input_ids", "inputs_embeds", "input_features")
+
+
+def _fed(inputs: Any) -> tuple[int, int]:
+    """Return the sequences that a pass is fed, and how many tokens of each; 0, 0 if they are no plain tokens."""
+    if not isinstance(inputs, Mapping):
+        return 0, 0
+    for name, dimensions in (("input_ids", 2), ("decoder_input_ids", 2), ("inputs_embeds", 3)):
+        tensor = inputs.get(name)
+        if isinstance(tensor, torch.Tensor):
+            return (tensor.size(0), tensor.size(1)) if tensor.dim() == dimensions else (0, 0)
+    return 0, 0
+
+
+def _prompts(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """Return how many prompts a call of `generate` has; 0 if unknown."""
+    for value in (*args[:1], *(kwargs.get(name) for name in _PROMPTS)):
+        if isinstance(value, torch.Tensor) and value.dim() > 1:
+            return value.size(0)
+    return 0
+
+
+class _Call:
+    """One call of `generate`: the phase and the forward pass that are open."""
+
+    def __init__(self, model: Any, prompts: int, name: int) -> None:
+        self._name = name  # of a pass
+        self.thread = threading.get_ident()
+        self.inside = 0  # calls of `generate` in this one: an assistant's, whose work is a part of ours
+        self._encodes = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
+        self._length = 0  # of the sequences, when the last pass began
+        self._made = False  # a token, since the last pass began
+        self._decodes = False
+        self._phase = _core.Span(_PHASE, "prefill").begin()
+        self._pass = _core.Span(_BATCH, self._name, 0, min(prompts, MOST)).begin()
+
+    def prepared(self, ids: Any, mask: Any, inputs: Any) -> None:
+        """Take note of a forward pass that follows: of the whole sequences, their mask, and what the pass is fed."""
+        sequences, tokens = _fed(inputs)
+        length = ids.shape[1] if isinstance(ids, torch.Tensor) and ids.dim() == 2 else 0
+        if self._made:
+            if not self._decodes:
+                self._decodes = True
+                self.end()
+                self._phase = _core.Span(_PHASE, "decode").begin()
+            else:
+                self._pass.end()
+            self._pass = _core.Span(_BATCH, self._name).begin()
+            if tokens >= length:  # no cache: it is fed all of them, once more
+                tokens = length - self._length
+            self._add(sequences * tokens)
+        elif not self._encodes:  # an encoder has had the prompt, and nobody says as how many tokens
+            one = isinstance(mask, torch.Tensor) and mask.dim() == 2
+            self._add(_batch.padded(sequences * tokens, mask[:, -tokens:] if one and tokens > 0 else None))
+        self._length, self._made = length, False
+
+    def made(self) -> None:
+        """Take note of a token that came out of a pass."""
+        self._made = True
+
+    def _add(self, tokens: int) -> None:
+        self._pass.tokens = min(self._pass.tokens + max(tokens, 0), MOST)
+
+    def end(self) -> None:
+        """Close what is open."""
+        self._pass.end()
+        self._phase.end()
+
+
+class _Following:
+    """Who follows `generate`, and which call of it goes on: one at a time, since phases are the whole process's."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watches: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # by model
+        self._patched: tuple[Any, Any, Any] | None = None
+        self._turn = threading.Lock()
+        self._name = 0
+        self.call: _Call | None = None
+
+    def renew(self) -> None:
+        """In a child of this process the call that goes on is not its own."""
+        self._lock, self._turn, self.call = threading.Lock(), threading.Lock(), None
+
+    def acquire(self, models: list[Any], mixin: type) -> None:
+        with self._lock:
+            for model in models:
+                self._watches[model] = self._watches.get(model, 0) + 1
+            if self._watches and self._patched is None:
+                self._name = _core.intern("forward pass of generate")
+                original = vars(mixin)["generate"]
+                ours = self._followed(original)
+                mixin.generate = ours  # type: ignore[attr-defined]
+                self._patched = (mixin, original, ours)
+
+    def release(self, models: list[Any]) -> None:
+        with self._lock:
+            for model in models:
+                self._watches[model] -= 1
+                if self._watches[model] == 0:
+                    del self._watches[model]
+            if not self._watches and self._patched is not None:
+                mixin, original, ours = self._patched
+                if vars(mixin).get("generate") is ours:  # else someone has put theirs around it
+                    mixin.generate = original
+                self._patched = None
+
+    def _followed(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def generate(model: Any, *args: Any, **kwargs: Any) -> Any:
+            call = self.call
+            if call is not None and call.thread == threading.get_ident():
+                call.inside += 1
+                try:
+                    return original(model, *args, **kwargs)
+                finally:
+                    call.inside -= 1
+            if model not in self._watches or not self._turn.acquire(blocking=False):
+                return original(model, *args, **kwargs)
+            turn = self._turn
+            self.call = call = _Call(model, _prompts(args, kwargs), self._name)
+            try:
+                with _Passes(model, call):
+                    return original(model, *args, **kwargs)
+            finally:
+                self.call = None
+                call.end()
+                turn.release()
+
+        return generate
+
+
+class _Passes:
+    """While it lasts, the methods of a model that stand around its forward passes tell a call of them."""
+
+    def __init__(self, model: Any, call: _Call) -> None:
+        self._own: dict[str, Any] = vars(model)
+        self._before = {name: self._own[name] for name in (_PREPARE, _UPDATE) if name in self._own}
+        self._ours = {_PREPARE: self._prepare(getattr(model, _PREPARE)), _UPDATE: self._update(getattr(model, _UPDATE))}
+        self._call = call
+
+    def __enter__(self) -> None:
+        self._own.update(self._ours)
+
+    def __exit__(self, *_: object) -> None:
+        for name, ours in self._ours.items():
+            if self._own.get(name) is not ours:
+                continue  # someone has put theirs in its place
+            if name in self._before:
+                self._own[name] = self._before[name]
+            else:
+                del self._own[name]
+
+    def _is_ours(self) -> bool:
+        return self._call.inside == 0 and self._call.thread == threading.get_ident()
+
+    def _prepare(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def prepare(*args: Any, **kwargs: Any) -> Any:
+            inputs = original(*args, **kwargs)
+            if self._is_ours():
+                ids = args[0] if args else kwargs.get("input_ids")
+                self._call.prepared(ids, kwargs.get("attention_mask"), inputs)
+            return inputs
+
+        return prepare
+
+    def _update(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def update(*args: Any, **kwargs: Any) -> Any:
+            if self._is_ours():
+                self._call.made()
+            return original(*args, **kwargs)
+
+        return update
+
+
+_following = _Following()
+os.register_at_fork(after_in_child=_following.renew)
+
+
+class Generation:
+    """Follows the calls of `generate` of all modules of a model that have transformers' own, until `remove()`."""
+
+    def __init__(self, model: nn.Module) -> None:
+        mixin: type | None = getattr(sys.modules.get("transformers.generation.utils"), "GenerationMixin", None)
+        self._models: list[Any] = []
+        if mixin is not None:
+            self._models += (module for module in model.modules() if isinstance(module, mixin))
+            _following.acquire(self._models, mixin)
+
+    def remove(self) -> None:
+        """Follow them no longer, unless another watch does."""
+        _following.release(self._models)
+        self._models.clear()
