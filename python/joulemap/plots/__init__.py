@@ -164,18 +164,20 @@ def plot(
 def _draw(entry: Entry, looks: Any, found: Any, ax: Axes | None, size: tuple[float, float], opts: Any) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     from joulemap.plots import style
 
     if ax is None:
-        figure = Figure(figsize=size, layout="constrained", facecolor=looks.paper)
+        layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)
+        figure = Figure(figsize=size, layout=layout, facecolor=looks.paper)
         FigureCanvasAgg(figure)
         ax = figure.add_subplot()
     style.dress(ax, looks)
     words = entry.draw(ax, looks, found.data, **{**found.options, **opts})
     about = "; ".join(text for text in (found.about, words) if text)
     style.head(ax, looks, entry.title, about, found.simulated)
-    figure = ax.get_figure()
-    while hasattr(figure, "figure") and figure.figure is not figure:  # of a SubFigure the whole
-        figure = figure.figure
-    return figure
+    whole: Any = ax.get_figure()
+    while not isinstance(whole, Figure):  # a SubFigure
+        whole = whole.figure
+    return whole

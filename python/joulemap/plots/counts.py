@@ -13,8 +13,8 @@ def count(model: torch.nn.Module, *inputs: Any, **keywords: Any) -> dict[str, tu
     """Return FLOPs and bytes of a forward call of each layer, by its path.
 
     One forward pass is run, without gradients. FLOPs are those that `torch.utils.flop_counter` knows (matrix products,
-    convolutions, attention); bytes are what each operator reads and writes, as if nothing were fused or kept in a cache,
-    views being free. Of a layer that is called several times, and of what is in it: the mean of a call.
+    convolutions, attention). Bytes are what each operator reads and writes, as if nothing were fused or kept in a
+    cache; views are free. Of a layer that is called several times: the mean of a call, with what is in it.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class _Tally:
 
 
 def _bytes_mode() -> Any:
-    """Return a dispatch mode that adds up the bytes of operators' operands in `total`."""
+    """Return a dispatch mode that adds up in `total` the bytes of what operators take and give."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
@@ -97,4 +97,5 @@ def _bytes_mode() -> Any:
                         self.total += value.numel() * value.element_size()
             return result
 
-    return Bytes()
+    mode: Any = Bytes
+    return mode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def power_hist(ax: Axes, looks: Look, data: PlotData, *, bins: int = 40) -> str:
     ax.set_xlabel("power (W)")
     ax.set_ylabel("readings")
     legend(ax, looks)
-    return f"{len(watts)} readings"
+    return f"{len(watts)} readings of {data.sensor or 'power'}"
 
 
 def _utils(data: PlotData) -> list[tuple[str, Array]]:
@@ -51,9 +51,8 @@ def util_hist(ax: Axes, looks: Look, data: PlotData, *, bins: int = 20) -> None:
     edges = np.linspace(0, 100, _count(bins) + 1)
     for number, (name, percent) in enumerate(_utils(data)):
         colour = looks.series[number]
-        ax.hist(
-            percent, bins=edges.tolist(), color=colour, alpha=0.35, hatch=HATCHES[number], edgecolor=colour, label=name, gid=name
-        )
+        shape: dict[str, Any] = {"color": colour, "edgecolor": colour, "alpha": 0.35, "hatch": HATCHES[number]}
+        ax.hist(percent, bins=edges.tolist(), label=name, gid=name, **shape)
     ax.set_xlim(0, 100)
     ax.set_xlabel("utilisation (%)")
     ax.set_ylabel("readings")
@@ -86,7 +85,7 @@ def power_ecdf(ax: Axes, looks: Look, data: PlotData) -> str:
     _quantile(ax, looks, watts, 0.9, "p90", 2)
     ax.set_xlabel("power (W)")
     legend(ax, looks)
-    return f"{len(watts)} readings"
+    return f"{len(watts)} readings of {data.sensor or 'power'}"
 
 
 def util_ecdf(ax: Axes, looks: Look, data: PlotData) -> None:

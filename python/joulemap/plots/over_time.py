@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,10 +11,12 @@ from joulemap import _arguments
 from joulemap.plots import series
 from joulemap.plots.data import PlotData
 from joulemap.plots.series import Array
-from joulemap.plots.style import LINES, CannotDrawError, Look, dense, joules, legend, plain, seconds, width_pt
+from joulemap.plots.style import LINES, CannotDrawError, Look, dense, joules, legend, plain, room_pt, seconds, width_pt
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.ticker import Locator
 
 _LANE = 0.075  # of the axes' height, for the names of phases
 _NAME_PT = 7.5
@@ -35,7 +38,7 @@ def _line(ax: Axes, looks: Look, t: Array, y: Array, label: str = "", number: in
 
 
 def _time_axis(ax: Axes, looks: Look, data: PlotData, *times: Array) -> None:
-    """Scale the time axis, name it, and shade phases."""
+    """Scale the time axis, name it, shade phases, and make the legend."""
     begin, end = min(t[0] for t in times), max(t[-1] for t in times)
     ax.set_xlim(begin, end)
     factor, unit = seconds(end)
@@ -43,19 +46,21 @@ def _time_axis(ax: Axes, looks: Look, data: PlotData, *times: Array) -> None:
         ax.xaxis.set_major_formatter(lambda at, _: f"{factor * at:g}")
         ax.xaxis.set_major_locator(_in_units(1 / factor))
     ax.set_xlabel(f"time ({unit})")
+    handles: list[Artist] = list(ax.get_legend_handles_labels()[0])
     if looks.shade_phases:
-        _shade(ax, looks, data, begin, end)
+        handles += _shade(ax, looks, data, begin, end)
+    legend(ax, looks, handles)
 
 
-def _in_units(size: float) -> object:
+def _in_units(size: float) -> Locator:
     """Return a locator of round numbers in multiples of `size`."""
     from matplotlib.ticker import MaxNLocator
 
-    class Locator(MaxNLocator):
-        def tick_values(self, vmin: float, vmax: float) -> Array:
+    class InUnits(MaxNLocator):
+        def tick_values(self, vmin: float, vmax: float) -> Any:
             return size * np.asarray(super().tick_values(vmin / size, vmax / size))
 
-    return Locator(nbins=9, steps=[1, 2, 5, 10])
+    return InUnits(nbins=9, steps=[1, 2, 5, 10])
 
 
 def _lanes(spans: list[tuple[str, float, float]]) -> list[int]:
@@ -69,47 +74,45 @@ def _lanes(spans: list[tuple[str, float, float]]) -> list[int]:
     return lanes
 
 
-def _shade(ax: Axes, looks: Look, data: PlotData, begin: float, end: float) -> None:
-    """Shade phases, each name in a colour of its own that stands above where there is room."""
+def _shade(ax: Axes, looks: Look, data: PlotData, begin: float, end: float) -> list[Artist]:
+    """Shade phases, each name in a colour of its own; it stands above where there is room, else a legend has it."""
     spans = [(n, max(s, begin), min(e, end)) for n, s, e in sorted(data.phases, key=lambda p: p[1]) if e > begin]
     if not spans:
-        return
+        return []
     lanes = _lanes(spans)
-    colours = {name: looks.series[(2 + k) % len(looks.series)] for k, name in enumerate(dict.fromkeys(p[0] for p in spans))}
+    names = dict.fromkeys(name for name, _, _ in spans)
+    colours = {name: looks.series[(2 + k) % len(looks.series)] for k, name in enumerate(names)}
     low, high = ax.get_ylim()
     ax.set_ylim(low, low + (high - low) / max(0.4, 1 - _LANE * (1 + max(lanes))))
-    room = 72 * ax.get_figure().get_figwidth() * 0.85 / (end - begin)  # points a second
+    room = room_pt(ax) / (end - begin)  # points a second
     unnamed = dict(colours)
     for (name, start, stop), lane in zip(spans, lanes, strict=True):
         ax.axvspan(start, stop, color=colours[name], alpha=0.13, linewidth=0, zorder=0.5, gid=f"phase {name}")
         shown = plain(name, 32)
         if width_pt(shown, _NAME_PT) < room * (stop - start) and lane < 8:
-            at = ((start + stop) / 2, 0.985 - _LANE * lane)
-            ax.text(*at, shown, transform=ax.get_xaxis_transform(), ha="center", va="top", fontsize=_NAME_PT, color=looks.ink)
+            ax.text(
+                (start + stop) / 2,
+                0.985 - _LANE * lane,
+                shown,
+                transform=ax.get_xaxis_transform(),
+                ha="center",
+                va="top",
+                fontsize=_NAME_PT,
+                color=looks.ink,
+            )
             unnamed.pop(name, None)
-    _name_narrow(ax, looks, unnamed)
+    return _handles(unnamed)
 
 
-def _name_narrow(ax: Axes, looks: Look, colours: dict[str, str]) -> None:
-    """Name phases too short for a name of their own, below the axes."""
+def _handles(colours: dict[str, str]) -> list[Artist]:
+    """Return what a legend shows of phases too short for a name of their own."""
     from matplotlib.patches import Patch
 
-    if not colours:
-        return
-    most = 6
-    handles = [Patch(color=c, alpha=0.35, linewidth=0, label=plain(n, 24)) for n, c in list(colours.items())[:most]]
+    most = 3
+    named = [Patch(color=c, alpha=0.35, linewidth=0, label=plain(n, 16)) for n, c in list(colours.items())[:most]]
     if len(colours) > most:
-        handles.append(Patch(alpha=0, label=f"and {len(colours) - most} more"))
-    below = ax.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=(0, -0.13),
-        ncol=4,
-        frameon=False,
-        fontsize=_NAME_PT,
-        labelcolor=looks.ink,
-    )
-    ax.add_artist(below)
+        named.append(Patch(alpha=0, label=f"and {len(colours) - most} more"))
+    return list(named)
 
 
 def _percent(ax: Axes) -> None:
@@ -120,13 +123,14 @@ def _percent(ax: Axes) -> None:
 # ---- the figures ----
 
 
-def power_time(ax: Axes, looks: Look, data: PlotData) -> None:
+def power_time(ax: Axes, looks: Look, data: PlotData) -> str:
     """Draw power over time."""
     t, watts = series.power(data)
     _line(ax, looks, t, watts)
     ax.set_ylim(bottom=0)
     ax.set_ylabel("power (W)")
     _time_axis(ax, looks, data, t)
+    return data.sensor
 
 
 def gpu_util_time(ax: Axes, looks: Look, data: PlotData) -> None:
@@ -155,24 +159,17 @@ def util_time_dual(ax: Axes, looks: Look, data: PlotData) -> None:
     _line(ax, looks, mem_t, mem, "memory", 1)
     _percent(ax)
     ax.set_ylabel("utilisation (%)")
-    legend(ax, looks)
-    _keeping_legend(ax)
     _time_axis(ax, looks, data, gpu_t, mem_t)
 
 
-def _keeping_legend(ax: Axes) -> None:
-    """Let a second legend come beside the first, which Matplotlib would put in its place."""
-    first = ax.get_legend()
-    if first is not None:
-        ax.add_artist(first)
-
-
-def energy_rate(ax: Axes, looks: Look, data: PlotData, *, bins: int = 100, band: tuple[float, float] = (0.1, 0.9)) -> str:
+def energy_rate(
+    ax: Axes, looks: Look, data: PlotData, *, bins: int = 100, band: tuple[float, float] = (0.1, 0.9)
+) -> str:
     """Draw joules a second in equal stretches of time, and the band that most readings of each lie in."""
     t, watts = series.known(*series.power(data))
     bins = _arguments.whole("bins", bins, 100000)
     low, high = (_arguments.real("band", quantile, -1e-9, 1) for quantile in band)
-    if not 1 <= bins:
+    if not bins >= 1:
         raise ValueError("bins is at least 1")
     edges = np.linspace(t[0], t[-1], bins + 1)
     number = np.clip(np.searchsorted(edges, t, side="right") - 1, 0, bins - 1)
@@ -190,13 +187,11 @@ def energy_rate(ax: Axes, looks: Look, data: PlotData, *, bins: int = 100, band:
     _line(ax, looks, middle, rate, "mean", 0)
     ax.set_ylim(bottom=0)
     ax.set_ylabel("energy rate (J/s)")
-    legend(ax, looks)
-    _keeping_legend(ax)
     _time_axis(ax, looks, data, t)
-    return f"each {(t[-1] - t[0]) / bins:.3g} s"
+    return f"{data.sensor or 'readings'} in stretches of {(t[-1] - t[0]) / bins:.3g} s"
 
 
-def power_derivative(ax: Axes, looks: Look, data: PlotData) -> None:
+def power_derivative(ax: Axes, looks: Look, data: PlotData) -> str:
     """Draw how fast power changes."""
     t, watts = series.power(data)
     watts = series.smoothed(t, watts, looks)
@@ -207,7 +202,7 @@ def power_derivative(ax: Axes, looks: Look, data: PlotData) -> None:
         raise CannotDrawError("all readings of power have the same time")
     slope = np.full(len(t), np.nan)
     ends = [0, *(series.breaks(t) + 1).tolist(), len(t)]
-    for begin, end in zip(ends, ends[1:], strict=False):
+    for begin, end in pairwise(ends):
         if end - begin > 1:
             slope[begin:end] = np.gradient(watts[begin:end], t[begin:end])
     ax.axhline(0, color=looks.muted, linewidth=0.8)
@@ -215,6 +210,7 @@ def power_derivative(ax: Axes, looks: Look, data: PlotData) -> None:
     ax.plot(x, y, color=looks.series[0], linewidth=0.9, gid="values", rasterized=dense(len(x)))
     ax.set_ylabel("change of power (W/s)")
     _time_axis(ax, looks, data, t)
+    return data.sensor
 
 
 def cumulative_energy(ax: Axes, looks: Look, data: PlotData) -> str:
@@ -227,4 +223,5 @@ def cumulative_energy(ax: Axes, looks: Look, data: PlotData) -> str:
     ax.set_ylim(bottom=0)
     ax.set_ylabel(f"energy from the first reading ({unit})")
     _time_axis(ax, looks, data, t)
-    return f"integral of the readings: {factor * total[-1]:.4g} {unit}" + (", gaps bridged" if len(x) > len(t) else "")
+    bridged = ", gaps bridged" if len(x) > len(t) else ""
+    return f"integral of {data.sensor or 'the readings'}: {factor * total[-1]:.4g} {unit}{bridged}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from joulemap.plots import series
 from joulemap.plots.data import PhaseEnergy, PlotData
@@ -67,12 +67,11 @@ def _bars(ax: Axes, looks: Look, names: list[str], heights: list[float], errors:
     for number, bar in enumerate(bars):
         bar.set(facecolor=looks.series[number % len(looks.series)], hatch=HATCHES[number % len(HATCHES)], alpha=0.8)
     if errors is not None:
-        ax.errorbar(at, heights, yerr=errors, fmt="none", ecolor=looks.ink, elinewidth=1.2, capsize=3.5, gid="intervals")
+        ax.errorbar(at, heights, yerr=errors, fmt="none", ecolor=looks.ink, elinewidth=1.2, capsize=3.5)
     for number, height in enumerate(heights):
         top = height if errors is None else height + errors[1][number]
-        ax.annotate(
-            f"{height:.4g}", (number + 1, top), (0, 3), textcoords="offset points", ha="center", fontsize=8, color=looks.ink
-        )
+        where: dict[str, Any] = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
+        ax.annotate(f"{height:.4g}", (number + 1, top), fontsize=8, color=looks.ink, **where)
     ax.margins(y=0.12)
     _name_ticks(ax, names)
 

@@ -1,4 +1,7 @@
-"""The roofline of joules: energy a FLOP over arithmetic intensity (Choi et al., "A Roofline Model of Energy", IPDPS 2013)."""
+"""The roofline of joules: energy a FLOP over arithmetic intensity.
+
+Choi, Bedard, Fowler, Vuduc: "A Roofline Model of Energy", IPDPS 2013.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class Point(NamedTuple):
 
 
 def points(report: Report, counts: Counts) -> list[Point]:
-    """Return a point for each group of layers of which FLOPs, bytes and energy are known, but those that hold others."""
+    """Return a point for each group of layers of which FLOPs, bytes and energy are known, not of what holds others."""
     rows = report.rows
     inner = _holders(rows, counts)
     found = []
@@ -107,9 +110,7 @@ def roofline(ax: Axes, looks: Look, report: Report, *, counts: Counts | None = N
     for number, kind in enumerate(kinds):
         _points(ax, looks, [p for p in found if _kind(p) == kind], kind, number)
     _model(ax, looks, x, y)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.margins(0.12)
+    _scales(ax)
     for point in sorted(found, key=lambda p: p.total_j, reverse=True)[:_NAMED]:
         ax.annotate(
             plain(point.path, 26),
@@ -123,6 +124,19 @@ def roofline(ax: Axes, looks: Look, report: Report, *, counts: Counts | None = N
     ax.set_ylabel("energy a FLOP (pJ), with 95 % intervals")
     legend(ax, looks, where="upper right")
     return f"forward passes of {len(found)} layers and groups of equal ones"
+
+
+def _scales(ax: Axes) -> None:
+    """Make both scales logarithmic, with plain numbers at 1, 2 and 5."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.margins(0.12)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(lambda at, _: f"{at:g}")
 
 
 def _kind(point: Point) -> str:
@@ -154,5 +168,5 @@ def _model(ax: Axes, looks: Look, x: Array, y: Array) -> None:
         return
     flop, byte = fit(x, y)
     at = np.geomspace(x.min() / 1.5, x.max() * 1.5, 100)
-    words = f"{flop:.3g} pJ/FLOP + {byte:.3g} pJ/byte"
+    words = f"{flop:.4g} pJ/FLOP + {byte:.4g} pJ/byte"
     ax.plot(at, flop + byte / at, color=looks.muted, linestyle="--", linewidth=1.2, label=words, gid="model", zorder=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,8 +73,10 @@ def power_util_hexbin(ax: Axes, looks: Look, data: PlotData, *, bins: int = 30) 
         raise ValueError("bins is at least 1")
     t, percent, watts = _pairs(data)
     top = 1.05 * float(watts.max()) or 1.0
-    cells = ax.hexbin(percent, watts, gridsize=bins, extent=(0, 100, 0, top), mincnt=1, cmap="cividis", linewidths=0.2)
-    bar = ax.get_figure().colorbar(cells, ax=ax, pad=0.02)
+    cells = ax.hexbin(percent, watts, gridsize=bins, extent=(0, 100, 0, top), mincnt=1, cmap="cividis")
+    cells.set(edgecolor=looks.muted, linewidth=0.3)
+    figure: Any = ax.get_figure()
+    bar = figure.colorbar(cells, ax=ax, pad=0.02)
     bar.set_label("readings", color=looks.ink, fontsize=9)
     bar.ax.tick_params(colors=looks.ink, labelsize=8)
     bar.outline.set_visible(False)

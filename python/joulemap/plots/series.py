@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -80,7 +81,7 @@ def smoothed(t: Array, y: Array, looks: Look) -> Array:
     edges = {0, len(y), *(breaks(t) + 1).tolist()}
     edges |= set((np.nonzero(np.diff(there))[0] + 1).tolist())
     ends = sorted(edges)
-    for begin, end in zip(ends, ends[1:], strict=False):
+    for begin, end in pairwise(ends):
         if there[begin]:
             result[begin:end] = _running_mean(y[begin:end], count)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
@@ -45,8 +46,7 @@ def _readings(source: Any, gpu: Any) -> Found:
     if isinstance(source, Report):
         raise TypeError("a Report holds no readings: give the recording or the session that it was made of")
     data = PlotData.of(source, 0 if gpu is None else gpu)
-    words = [data.gpu_name, f"GPU {data.gpu}", data.sensor]
-    return Found(data, ", ".join(word for word in words if word), data.simulated, {})
+    return Found(data, f"GPU {data.gpu}" + (f", {data.gpu_name}" if data.gpu_name else ""), data.simulated, {})
 
 
 def _report(source: Any, by: str, gpu: Any) -> Found:
@@ -81,10 +81,11 @@ def _names(a: Any, b: Any) -> tuple[str, str]:
         if isinstance(side, Recording):
             return side.name
         if isinstance(side, (str, os.PathLike)):
-            return os.path.basename(os.fsdecode(side)).removesuffix(".joulemap")
+            return Path(os.fsdecode(side)).name.removesuffix(".joulemap")
         return other
 
-    return name(a, "A"), name(b, "B")
+    names = name(a, "A"), name(b, "B")
+    return names if names[0] != names[1] else ("A", "B")
 
 
 def _runs(source: Any, gpu: Any, options: dict[str, Any]) -> Found:

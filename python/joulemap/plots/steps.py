@@ -72,9 +72,8 @@ def step_energy(ax: Axes, looks: Look, report: Report) -> str:
     if not np.isfinite(energy).any():
         raise CannotDrawError("no sensor told the energy of any step")
     factor, unit = joules(float(np.nanmax(energy)))
-    ax.fill_between(
-        t, factor * low, factor * high, color=looks.series[0], alpha=0.25, linewidth=0, label="95 % interval", gid="intervals"
-    )
+    band = ax.fill_between(t, factor * low, factor * high, color=looks.series[0], alpha=0.25, linewidth=0)
+    band.set(label="95 % interval", gid="intervals")
     marker = "o" if len(t) <= _WITH_MARKERS else ""
     drawn = factor * series.smoothed(t, energy, looks)
     label = "a step" if each == 1 else f"mean of {each} steps"

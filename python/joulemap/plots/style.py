@@ -1,7 +1,7 @@
 """How figures look: colours that the colour-blind tell apart, words that fit, one way into a file.
 
-Matplotlib's process-wide settings are left alone but for `ours`: those few while a figure is drawn or written. pyplot and
-the user's backend are never touched, so figures can be made in servers and threads.
+Matplotlib's process-wide settings are left alone but for `ours`: those few while a figure is drawn or written. pyplot
+and the user's backend are never touched, so figures can be made in servers and threads.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import textwrap
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -80,12 +81,13 @@ def ours() -> Iterator[None]:
     import matplotlib
 
     with _lock:
-        theirs = {key: matplotlib.rcParams[key] for key in _OURS}
-        matplotlib.rcParams.update(_OURS)
+        settings: dict[str, Any] = matplotlib.rcParams  # type: ignore[assignment]  # names are any text
+        theirs = {key: settings[key] for key in _OURS}
+        settings.update(_OURS)
         try:
             yield
         finally:
-            matplotlib.rcParams.update(theirs)
+            settings.update(theirs)
 
 
 # ---- words ----
@@ -128,6 +130,14 @@ def energy_text(energy_j: float) -> str:
 
 # ---- axes ----
 
+_ABOUT_PT = 8.0
+
+
+def room_pt(ax: Axes) -> float:
+    """Return about how wide axes are, in points; what stands beside them is not laid out yet."""
+    figure: Any = ax.get_figure()
+    return float(72 * ax.bbox.width / figure.dpi)
+
 
 def dress(ax: Axes, looks: Look) -> None:
     """Give axes our colours, a light grid and no box."""
@@ -144,13 +154,25 @@ def dress(ax: Axes, looks: Look) -> None:
 
 
 def head(ax: Axes, looks: Look, title: str, about: str, simulated: bool) -> None:
-    """Write the title, what it is of, and whether that was simulated."""
-    ax.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=looks.ink, pad=20)
+    """Write the title, what it is of, and whether that was simulated; the legend is there already."""
+    room = room_pt(ax)
+    lines = textwrap.wrap(about, max(20, int(room / width_pt("m", _ABOUT_PT))))
+    beside = ax.get_legend()
+    named = 0.0 if beside is None else sum(36 + width_pt(text.get_text(), 8) for text in beside.get_texts())
+    up = 6 if not lines or width_pt(lines[-1], _ABOUT_PT) + named < room else 18  # above the legend, if they would meet
+    ax.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=looks.ink, pad=up + 4 + 10 * len(lines))
     ax.annotate(
-        about, (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points", fontsize=8, color=looks.muted
+        "\n".join(lines),
+        (0, 1),
+        (0, up),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        fontsize=_ABOUT_PT,
+        color=looks.muted,
     )
     if simulated:
-        ax.set_title("simulated GPU", loc="right", fontsize=8.5, fontweight="bold", color=looks.series[1], pad=21)
+        pad = up + 5 + 10 * len(lines)
+        ax.set_title("simulated GPU", loc="right", fontsize=8.5, fontweight="bold", color=looks.series[1], pad=pad)
 
 
 def legend(ax: Axes, looks: Look, handles: list[Any] | None = None, where: str = "") -> None:
@@ -185,7 +207,7 @@ def format_of(out: str | os.PathLike[str]) -> str:
     ending = Path(out).suffix[1:].lower()
     if ending not in FORMATS:
         known = ", ".join(f".{name}" for name in FORMATS)
-        raise ValueError(f"out={os.fspath(out)!r}: a figure's file ends with one of {known}")
+        raise ValueError(f"{os.fspath(out)!r}: the name of a figure's file ends with one of {known}")
     return ending
 
 

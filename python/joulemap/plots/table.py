@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from joulemap.plots import distribution, layers, over_time, phases, roofline, runs, scatter, steps
 
