@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define TWO_RUNS "two_runs" /* the only figure of two recordings */
+#define ROOFLINE "roofline" /* the only one that needs more than recordings tell */
 
 /* Wrong usage is told before anything is started. */
 static int check_usage(const cli_args *args)
@@ -27,6 +28,9 @@ static int check_usage(const cli_args *args)
     if (args->operand_count != wanted)
         return cli_usage_error(args, "%s is drawn of %s", figure,
                                wanted == 1 ? "one recording" : "two recordings");
+    if ((strcmp(figure, ROOFLINE) == 0) != cli_has(args, "--counts"))
+        return cli_usage_error(args, "--counts, the FLOPs and bytes of layers, and --figure " ROOFLINE
+                                     " need each other; joulemap.plots.count(model, *inputs) counts them");
     return CLI_GO_ON;
 }
 
@@ -105,8 +109,8 @@ static int run(const cli_args *args)
 #define FIGURES                                                                                              \
     "power_time|gpu_util_time|mem_util_time|util_time_dual|energy_rate|power_derivative|cumulative_energy|"  \
     "power_hist|util_hist|power_ecdf|util_ecdf|power_boxplot_phase|util_boxplot_phase|phase_energy_bar|"     \
-    "phase_time_bar|power_util_scatter|power_util_hexbin|layer_energy|energy_flame|step_energy|"             \
-    "roofline|" TWO_RUNS
+    "phase_time_bar|power_util_scatter|power_util_hexbin|layer_energy|energy_flame|step_energy|" ROOFLINE    \
+    "|" TWO_RUNS
 
 static const cli_option options[] = {
     {"--figure", 'f', "KEY", "which figure; --list says what each shows", FIGURES, false},

@@ -31,7 +31,7 @@ def _quantile(ax: Axes, looks: Look, y: Array, share: float, label: str, number:
 def power_hist(ax: Axes, looks: Look, data: PlotData, *, bins: int = 40) -> str:
     """Draw how many readings of power lie in each of equal ranges, and their median."""
     _, watts = series.known(*series.power(data))
-    ax.hist(watts, bins=_count(bins), color=looks.series[0], edgecolor=looks.paper, linewidth=0.4, gid="counts")
+    ax.hist(watts, bins=_count(bins), color=looks.series[0], edgecolor=looks.paper, linewidth=0.4)
     _quantile(ax, looks, watts, 0.5, "median", 1)
     ax.set_xlabel("power (W)")
     ax.set_ylabel("readings")
@@ -52,7 +52,7 @@ def util_hist(ax: Axes, looks: Look, data: PlotData, *, bins: int = 20) -> None:
     for number, (name, percent) in enumerate(_utils(data)):
         colour = looks.series[number]
         shape: dict[str, Any] = {"color": colour, "edgecolor": colour, "alpha": 0.35, "hatch": HATCHES[number]}
-        ax.hist(percent, bins=edges.tolist(), label=name, gid=name, **shape)
+        ax.hist(percent, bins=edges.tolist(), label=name, **shape)
     ax.set_xlim(0, 100)
     ax.set_xlabel("utilisation (%)")
     ax.set_ylabel("readings")

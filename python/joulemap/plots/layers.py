@@ -106,7 +106,8 @@ def layer_energy(ax: Axes, looks: Look, report: Report, *, limit: int = 18, per:
 def _bar(ax: Axes, looks: Look, at: int, group: Group, factor: float, is_around: bool) -> None:
     value = factor * (group.energy_j or 0.0)
     colour = looks.series[0]
-    (bar,) = ax.barh([at], [value], height=0.66, edgecolor=colour, linewidth=1, gid=group.path)
+    (bar,) = ax.barh([at], [value], height=0.66, edgecolor=colour, linewidth=1)
+    bar.set_label("_" + group.path)  # for who looks for it; a legend shows none that begin so
     bar.set_facecolor("none" if is_around else colour)
     if group.provenance in _UNSURE:
         bar.set(facecolor="none", hatch="////")
@@ -171,7 +172,7 @@ def energy_flame(ax: Axes, looks: Look, report: Report) -> str:
     drawn = [f for f in frames(report.tree(), total, total * _HAIR) if f.depth <= _DEEPEST]
     factor, unit = joules(total)
     deepest = max((frame.depth for frame in drawn), default=0)
-    ax.barh([0], [factor * total], height=1, color=looks.grid, edgecolor=looks.paper, gid="total")
+    ax.barh([0], [factor * total], height=1, color=looks.grid, edgecolor=looks.paper)
     _write(ax, looks, f"all: {energy_text(total)}", 0.0, 1.0, 0, looks.ink)
     colours = _colours(looks, report)
     number: dict[int, int] = {}
@@ -206,7 +207,7 @@ def _frame(ax: Axes, looks: Look, frame: Frame, factor: float, total: float, col
     row: Any = frame.node.row
     colour = colours.get(_kind(row), looks.series[-1] if row.kind == "layer" else looks.muted)
     alpha = (0.62, 0.46)[odd] if row.kind == "layer" else (0.30, 0.22)[odd]
-    ax.barh(
+    (bar,) = ax.barh(
         [frame.depth],
         [factor * frame.width],
         left=[factor * frame.left],
@@ -215,8 +216,8 @@ def _frame(ax: Axes, looks: Look, frame: Frame, factor: float, total: float, col
         edgecolor=looks.paper,
         linewidth=0.5,
         hatch="////" if row.provenance in _UNSURE else None,
-        gid=row.path,
     )
+    bar.set_label("_" + row.path)
     share = frame.width / total
     _write(ax, looks, row.name, frame.left / total, share, frame.depth, looks.ink)
 

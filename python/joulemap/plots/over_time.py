@@ -87,7 +87,7 @@ def _shade(ax: Axes, looks: Look, data: PlotData, begin: float, end: float) -> l
     room = room_pt(ax) / (end - begin)  # points a second
     unnamed = dict(colours)
     for (name, start, stop), lane in zip(spans, lanes, strict=True):
-        ax.axvspan(start, stop, color=colours[name], alpha=0.13, linewidth=0, zorder=0.5, gid=f"phase {name}")
+        ax.axvspan(start, stop, color=colours[name], alpha=0.13, linewidth=0, zorder=0.5, label=f"_phase {name}")
         shown = plain(name, 32)
         if width_pt(shown, _NAME_PT) < room * (stop - start) and lane < 8:
             ax.text(

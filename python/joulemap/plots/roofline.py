@@ -100,7 +100,7 @@ def roofline(ax: Axes, looks: Look, report: Report, *, counts: Counts | None = N
         raise CannotDrawError(
             "FLOPs and bytes of the layers are not known: counts=joulemap.plots.count(model, *inputs) tells them"
         )
-    found = points(report, counts)
+    found = points(report, _checked(counts))
     if not found:
         raise CannotDrawError(
             "no layer of this report has FLOPs, bytes and energy: are the paths of counts those of its rows?"
@@ -124,6 +124,14 @@ def roofline(ax: Axes, looks: Look, report: Report, *, counts: Counts | None = N
     ax.set_ylabel("energy a FLOP (pJ), with 95 % intervals")
     legend(ax, looks, where="upper right")
     return f"forward passes of {len(found)} layers and groups of equal ones"
+
+
+def _checked(counts: Counts) -> Counts:
+    """Return counts, each a pair of numbers; TypeError if they are anything else."""
+    try:
+        return {str(path): (float(flop), float(byte)) for path, (flop, byte) in counts.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise TypeError("counts is {path: (FLOPs, bytes)} of a forward call, as joulemap.plots.count gives") from None
 
 
 def _scales(ax: Axes) -> None:
@@ -158,7 +166,6 @@ def _points(ax: Axes, looks: Look, found: list[Point], kind: str, number: int) -
         elinewidth=1,
         capsize=2,
         label=plain(kind, 20),
-        gid=kind,
     )
 
 

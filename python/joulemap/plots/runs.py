@@ -68,7 +68,7 @@ def _side(
     colour = looks.series[number]
     face = colour if number == 0 else "none"
     hatch = None if number == 0 else "////"
-    ax.barh(at, energy, height=0.36, facecolor=face, edgecolor=colour, hatch=hatch, linewidth=1, label=name, gid=name)
+    ax.barh(at, energy, height=0.36, facecolor=face, edgecolor=colour, hatch=hatch, linewidth=1, label=name)
     sure = [k for k, row in enumerate(there) if row[2] is not None and row[3] is not None]
     error = [
         [energy[k] - factor * (there[k][2] or 0.0) for k in sure],
@@ -83,5 +83,4 @@ def _side(
             ecolor=looks.ink,
             elinewidth=1.1,
             capsize=2.5,
-            gid=name,
         )

@@ -58,7 +58,6 @@ def power_util_scatter(ax: Axes, looks: Look, data: PlotData) -> str:
                 alpha=0.7,
                 linewidth=0,
                 label=plain(name, 20),
-                gid=name,
                 rasterized=dense(len(t)),
             )
     _axes(ax)
