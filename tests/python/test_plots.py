@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -668,6 +669,37 @@ def test_bars_of_two_runs_are_those_of_their_diff(path: Path, tmp_path: Path) ->
     in_a = [path for path in names[1:] if rows[path].a_j is not None]
     assert bars["live"][1:] == pytest.approx([scale * known(rows[path].a_j) for path in in_a])
     assert diff.total.verdict in words(figure)
+    assert "simulated GPU" in words(plot(diff, "two_runs"))
+    named = plot((path, other), "two_runs", per="run", names=("before", "after"))
+    assert [text.get_text() for text in axes(named).get_legend().get_texts()] == ["before", "after"]
+
+
+# ---- the page ----
+
+PAGE = Path(__file__).parents[2] / "docs/figures.md"
+
+
+def test_what_the_page_shows_in_python_works(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("run", "before", "after"):
+        Path(f"{name}.joulemap").symlink_to(path)
+
+    def block() -> torch.nn.Module:
+        return torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.LayerNorm(8), torch.nn.Linear(8, 8))
+
+    model = torch.nn.Sequential(block(), block(), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8))  # with the run's paths
+    given = {"model": model, "x": torch.zeros(2, 8)}
+    programs = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(programs) == 3
+    for program in programs:
+        exec(program, dict(given))  # in the order of the page
+    assert {"power.png", "runs.pdf", "energy.svg", "counts.json"} <= {file.name for file in tmp_path.iterdir()}
+
+
+def test_the_page_has_all_figures() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("| key |")[2].partition("\n\n")[0]
+    keys = [key for line in table.splitlines()[2:] for key in re.findall(r"`(\w+)`", line.split("|")[1])]
+    assert sorted(keys) == sorted(figures())
 
 
 # ---- the command ----

@@ -42,7 +42,7 @@ def _boxes(ax: Axes, looks: Look, groups: dict[str, Array]) -> str:
         line.set(color=looks.ink, linewidth=2)
     _name_ticks(ax, list(shown))
     more = "" if len(shown) == len(groups) else f"; {len(groups) - len(shown)} more phases are not shown"
-    return f"box: half of the readings, line: median, whiskers: 5 to 95 %{more}"
+    return f"boxes 25 to 75 %, whiskers 5 to 95 %{more}"
 
 
 def power_boxplot_phase(ax: Axes, looks: Look, data: PlotData) -> str:

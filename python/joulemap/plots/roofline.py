@@ -5,13 +5,14 @@ Choi, Bedard, Fowler, Vuduc: "A Roofline Model of Energy", IPDPS 2013.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from joulemap.plots.series import Array, array
-from joulemap.plots.style import MARKERS, CannotDrawError, Look, legend, plain
+from joulemap.plots.style import MARKERS, CannotDrawError, Look, legend, plain, room_pt, width_pt
 from joulemap.report import Report, Row
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     Counts: TypeAlias = Mapping[str, Sequence[float]]
 
-_NAMED = 8
+_NAME_PT = 7.0
+_KINDS, _OTHERS = 3, "others"  # so many classes of layers have a colour of their own
 
 
 class Point(NamedTuple):
@@ -105,25 +107,34 @@ def roofline(ax: Axes, looks: Look, report: Report, *, counts: Counts | None = N
         raise CannotDrawError(
             "no layer of this report has FLOPs, bytes and energy: are the paths of counts those of its rows?"
         )
-    x, y = array([p.intensity for p in found]), 1e12 * array([p.energy_j for p in found])
-    kinds = list(dict.fromkeys(_kind(p) for p in found))
-    for number, kind in enumerate(kinds):
-        _points(ax, looks, [p for p in found if _kind(p) == kind], kind, number)
-    _model(ax, looks, x, y)
+    x, y = array([p.intensity for p in found]), array([p.energy_j for p in found])
+    factor, unit = (1e12, "pJ") if y.max() < 1e-8 else (1e9, "nJ")
+    most = [kind for kind, _ in Counter(_kind(p) for p in found).most_common(_KINDS)]
+    for number, kind in enumerate([*most, _OTHERS]):
+        _points(ax, looks, [p for p in found if _shown(_kind(p), most) == kind], factor, kind, number)
+    _model(ax, looks, x, factor * y, unit)
     _scales(ax)
-    for point in sorted(found, key=lambda p: p.total_j, reverse=True)[:_NAMED]:
-        ax.annotate(
-            plain(point.path, 26),
-            (point.intensity, 1e12 * point.energy_j),
-            (6, 4),
-            textcoords="offset points",
-            fontsize=7,
-            color=looks.ink,
-        )
+    _name(ax, looks, sorted(found, key=lambda p: p.total_j, reverse=True), factor)
     ax.set_xlabel("arithmetic intensity (FLOP/byte)")
-    ax.set_ylabel("energy a FLOP (pJ), with 95 % intervals")
-    legend(ax, looks, where="upper right")
+    ax.set_ylabel(f"energy a FLOP ({unit}), with 95 % intervals")
+    legend(ax, looks)
     return f"forward passes of {len(found)} layers and groups of equal ones"
+
+
+def _name(ax: Axes, looks: Look, found: list[Point], factor: float) -> None:
+    """Name points, those that took most first, as long as names do not lie on each other."""
+    ax.autoscale_view()
+    scale = room_pt(ax) / ax.bbox.width  # points a pixel
+    taken: list[tuple[float, float, float]] = []
+    for point in found:
+        name = plain(point.path, 26)
+        x, y = scale * ax.transData.transform((point.intensity, factor * point.energy_j))
+        width = width_pt(name, _NAME_PT)
+        if any(x < left + long and left < x + width and abs(y - at) < 1.3 * _NAME_PT for left, at, long in taken):
+            continue
+        taken.append((x, y, width))
+        at = (point.intensity, factor * point.energy_j)
+        ax.annotate(name, at, (6, 4), textcoords="offset points", fontsize=_NAME_PT, color=looks.ink)
 
 
 def _checked(counts: Counts) -> Counts:
@@ -151,9 +162,15 @@ def _kind(point: Point) -> str:
     return point.type.partition("(")[0] or "layer"
 
 
-def _points(ax: Axes, looks: Look, found: list[Point], kind: str, number: int) -> None:
-    y = 1e12 * array([p.energy_j for p in found])
-    low, high = (1e12 * array([getattr(p, end) for p in found]) for end in ("low_j", "high_j"))
+def _shown(kind: str, most: list[str]) -> str:
+    return kind if kind in most else _OTHERS
+
+
+def _points(ax: Axes, looks: Look, found: list[Point], factor: float, kind: str, number: int) -> None:
+    if not found:
+        return
+    y = factor * array([p.energy_j for p in found])
+    low, high = (factor * array([getattr(p, end) for p in found]) for end in ("low_j", "high_j"))
     # A lower end at or below zero has no place on a scale of powers of ten: it ends at a thousandth.
     errors = [y - np.maximum(low, y / 1000), high - y]
     ax.errorbar(
@@ -169,11 +186,11 @@ def _points(ax: Axes, looks: Look, found: list[Point], kind: str, number: int) -
     )
 
 
-def _model(ax: Axes, looks: Look, x: Array, y: Array) -> None:
+def _model(ax: Axes, looks: Look, x: Array, y: Array, unit: str) -> None:
     """Draw what a FLOP and a byte cost if all layers paid the same; needs intensities that differ."""
     if len(x) < 3 or x.max() < 2 * x.min():
         return
     flop, byte = fit(x, y)
     at = np.geomspace(x.min() / 1.5, x.max() * 1.5, 100)
-    words = f"{flop:.4g} pJ/FLOP + {byte:.4g} pJ/byte"
+    words = f"{flop:.4g} {unit}/FLOP + {byte:.4g} {unit}/byte"
     ax.plot(at, flop + byte / at, color=looks.muted, linestyle="--", linewidth=1.2, label=words, gid="model", zorder=1)

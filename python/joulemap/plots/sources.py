@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
@@ -64,37 +63,15 @@ def _report(source: Any, by: str, gpu: Any) -> Found:
     return Found(report, "" if gpu is None else f"GPU {gpu}", report.totals.simulated, {})
 
 
-def _is_simulated(side: Any) -> bool:
-    if isinstance(side, (list, tuple)):
-        return any(_is_simulated(run) for run in side)
-    if isinstance(side, Report | Recording | Session):
-        report = side if isinstance(side, Report) else side.report("board")
-        return report.totals.simulated
-    with Recording(_arguments.path("source", side)) as recording:
-        return recording.report("board").totals.simulated
-
-
-def _names(a: Any, b: Any) -> tuple[str, str]:
-    """Return what the two sides are called: their files' names, else A and B."""
-
-    def name(side: Any, other: str) -> str:
-        if isinstance(side, Recording):
-            return side.name
-        if isinstance(side, (str, os.PathLike)):
-            return Path(os.fsdecode(side)).name.removesuffix(".joulemap")
-        return other
-
-    names = name(a, "A"), name(b, "B")
-    return names if names[0] != names[1] else ("A", "B")
-
-
 def _runs(source: Any, gpu: Any, options: dict[str, Any]) -> Found:
     if isinstance(source, Diff):
-        return Found(source, "", False, {})
+        return _diff(source)
     if not isinstance(source, (tuple, list)) or len(source) != 2:
         raise TypeError("two_runs is drawn from a pair: (before, after), each a path, Recording, Session or Report")
-    a, b = source
     wishes = {} if gpu is None else {"gpu": gpu}
-    found = diff(a, b, per=options.pop("per", None), **wishes)
-    names = options.pop("names", None) or _names(a, b)
-    return Found(found, "", _is_simulated(a) or _is_simulated(b), {"names": names})
+    return _diff(diff(*source, per=options.pop("per", None), names=options.pop("names", None), **wishes))
+
+
+def _diff(found: Diff) -> Found:
+    told = found.to_dict()
+    return Found(found, "", told["simulated"], {"names": (told["a"]["name"], told["b"]["name"])})
