@@ -106,7 +106,8 @@ void cli_man_print(FILE *out)
           ".TP\n.B JOULEMAP_SIM\nProfile (or its file) of the simulated GPU to use in place of real ones;\n"
           "several are separated by commas.\n"
           ".TP\n.B JOULEMAP_NVML, JOULEMAP_CUPTI\nPath of the library to load in place of the one found.\n"
-          ".TP\n.B JOULEMAP_PYTHON\nThe Python that \\fBjoulemap demo\\fR runs its program with.\n"
+          ".TP\n.B JOULEMAP_PYTHON\nThe Python that runs the programs of \\fBjoulemap demo\\fR, "
+          "\\fBcalibrate\\fR and \\fBplot\\fR.\n"
           ".TP\n.B COLUMNS\nWidth of tables, in place of the width of the terminal.\n",
           out);
 }

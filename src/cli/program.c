@@ -61,7 +61,7 @@ int cli_python_check(const cli_args *args, const char *what)
         return cli_error(args, JM_NOT_SUPPORTED,
                          "pip install joulemap; or set JOULEMAP_PYTHON to the Python that has it",
                          "%s has no package joulemap", name);
-    if (!state.torch)
+    if (what != NULL && !state.torch)
         return cli_error(args, JM_NOT_SUPPORTED, "pip install torch", "%s has no PyTorch, which %s made with",
                          name, what);
     return CLI_GO_ON;

@@ -17,8 +17,8 @@ typedef struct cli_python_state {
 
 void cli_python_ask(cli_python_state *state);
 
-/* Is it there, with PyTorch? `what` is made with it: "the demo's program is". CLI_GO_ON, or the exit code
- * after what is missing was said. */
+/* Is it there with the package, and with PyTorch if `what` is made with it: "the demo's program is", else
+ * NULL? CLI_GO_ON, or the exit code after what is missing was said. */
 int cli_python_check(const cli_args *args, const char *what);
 
 /* A command line that is being made. Words are copied, as main's own can be written to. */

@@ -10,6 +10,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_report,
     &cli_verb_diff,
     &cli_verb_export,
+    &cli_verb_plot,
     &cli_verb_import,
     &cli_verb_calibrate,
     &cli_verb_demo,

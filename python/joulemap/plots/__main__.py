@@ -1,0 +1,88 @@
+"""`joulemap plot`, as the command starts it: python -m joulemap.plots."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import joulemap
+from joulemap import plots
+
+# Exit codes as the command has them (status.h).
+_NOT_FOUND, _NOT_SUPPORTED, _IO, _BAD_DATA = 66, 69, 74, 65
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="joulemap plot")
+    parser.add_argument("recordings", nargs="*")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--figure")
+    parser.add_argument("--output")
+    parser.add_argument("--counts")
+    parser.add_argument("--gpu", type=int)
+    parser.add_argument("--dpi", type=int, default=300)
+    parser.add_argument("--smooth", type=int)
+    parser.add_argument("--dark", action="store_true")
+    return parser.parse_args()
+
+
+def _fail(code: int, text: object, hint: str = "") -> NoReturn:
+    """Say what is wrong, without a character that would steer a terminal, and what cures it."""
+    for line in [f"joulemap plot: {text}", *([f"  {hint}"] if hint else [])]:
+        print("".join(c if c.isprintable() else "\ufffd" for c in line), file=sys.stderr)
+    sys.exit(code)
+
+
+def _list() -> None:
+    from joulemap.plots.table import FIGURES
+
+    for entry in FIGURES.values():
+        print(f"{entry.key:20} {entry.title}")
+
+
+def _counts(path: str) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        _fail(_NOT_FOUND, f"{path}: {error.strerror}")
+    except ValueError as error:
+        _fail(_BAD_DATA, f"{path} is no JSON: {error}", 'it is {"path": [FLOPs, bytes], ...} of a forward call')
+
+
+def _plot(args: argparse.Namespace) -> None:
+    source = args.recordings[0] if len(args.recordings) == 1 else tuple(args.recordings)
+    options = {} if args.counts is None else {"counts": _counts(args.counts)}
+    plots.plot(
+        source,
+        args.figure,
+        out=args.output,
+        dpi=args.dpi,
+        gpu=args.gpu,
+        smooth=args.smooth,
+        dark=args.dark,
+        **options,
+    )
+
+
+def main() -> None:
+    """Draw what the command line asks for."""
+    args = _arguments()
+    try:
+        _list() if args.list else _plot(args)
+    except ImportError as error:
+        _fail(_NOT_SUPPORTED, error)
+    except (plots.CannotDrawError, LookupError) as error:
+        _fail(_NOT_FOUND, error)
+    except joulemap.Error as error:
+        _fail(_NOT_FOUND if error.status == "NOT_FOUND" else _BAD_DATA, error)
+    except (TypeError, ValueError) as error:
+        _fail(2, error)
+    except OSError as error:
+        _fail(_IO, f"{args.output} cannot be written: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main()

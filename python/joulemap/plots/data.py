@@ -1,0 +1,156 @@
+"""What figures over time are drawn from: plain series of one GPU, out of a recording or made by hand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from joulemap import _arguments
+from joulemap.session import Recording, Session
+from joulemap.timeline import Series, Timeline
+
+
+class PhaseEnergy(NamedTuple):
+    """The joules of all phases of a name, with what is in them. None: not known.
+
+    The interval is one of 95 %.
+    """
+
+    name: str
+    energy_j: float | None
+    energy_low_j: float | None
+    energy_high_j: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlotData:
+    """One GPU over the time of a run. All times are seconds from one beginning; NaN is a missing value.
+
+    Attributes
+    ----------
+    t_s, power_w : sequence of float
+        Power in watts, and when the GPU drew it (not when the sensor told it); as many, by time.
+    gpu_util_t_s, gpu_util : sequence of float
+        GPU utilisation in percent, and its times.
+    mem_util_t_s, mem_util : sequence of float
+        Likewise of the memory.
+    phases : sequence of (name, start_s, end_s)
+        By their start; they may lie in each other.
+    phase_energies : sequence of PhaseEnergy
+        Of a report; empty: figures integrate the readings.
+    gpu_name, gpu : str, int
+        Name of the GPU and its index.
+    simulated : bool
+        No real GPU drew this power: figures say so.
+    sensor : str
+        What measured the power; empty: not told.
+    """
+
+    t_s: Sequence[float] = ()
+    power_w: Sequence[float] = ()
+    gpu_util_t_s: Sequence[float] = ()
+    gpu_util: Sequence[float] = ()
+    mem_util_t_s: Sequence[float] = ()
+    mem_util: Sequence[float] = ()
+    phases: Sequence[tuple[str, float, float]] = ()
+    phase_energies: Sequence[PhaseEnergy] = field(default=(), repr=False)
+    gpu_name: str = ""
+    gpu: int = 0
+    simulated: bool = False
+    sensor: str = ""
+
+    def __post_init__(self) -> None:
+        for times, values in (("t_s", "power_w"), ("gpu_util_t_s", "gpu_util"), ("mem_util_t_s", "mem_util")):
+            there, told = len(getattr(self, times)), len(getattr(self, values))
+            if there != told:
+                raise ValueError(f"{values} has {told} values at {there} times ({times}): give as many")
+
+    @classmethod
+    def of(cls, source: PlotData | Recording | Session | str | os.PathLike[str], gpu: int | str = 0) -> PlotData:
+        """Return the data of a GPU of a run.
+
+        Parameters
+        ----------
+        source : path, Recording, Session or PlotData
+            The run; of a session that goes on: up to now. A `PlotData` is returned as it is.
+        gpu : int or str
+            Its index as `joulemap list` has it, or "cuda:0".
+
+        Raises
+        ------
+        Error, TypeError, ValueError
+            If the recording cannot be read, or an argument is none of the above.
+        """
+        if isinstance(source, PlotData):
+            return source
+        if not isinstance(source, Recording | Session):
+            with Recording(_arguments.path("source", source)) as recording:
+                return cls.of(recording, gpu)
+        timeline = source.timeline()
+        index = _index_of(timeline, gpu)
+        report = source.report("phase", gpu=index)
+        power = _readings(timeline, "power", index)
+        gpu_util = _readings(timeline, "gpu_utilisation", index)
+        mem_util = _readings(timeline, "memory_utilisation", index)
+        names = [series.board for series in timeline.series if series.gpu == index and series.backend != "rapl"]
+        return cls(
+            *_points(timeline, power),
+            *_points(timeline, gpu_util),
+            *_points(timeline, mem_util),
+            phases=_phases(timeline),
+            phase_energies=_energies(report),
+            gpu_name=names[0] if names else "",
+            gpu=index,
+            simulated=report.totals.simulated,
+            sensor=power.name if power is not None else "",
+        )
+
+
+def _index_of(timeline: Timeline, gpu: int | str) -> int:
+    index, is_cuda = _arguments.gpu("gpu", gpu)
+    if not is_cuda:
+        return index
+    found = [series.gpu for series in timeline.series if series.cuda == index and series.gpu is not None]
+    if not found:
+        raise ValueError(f"gpu={gpu!r}: this run has no GPU of that number of CUDA's")
+    return found[0]
+
+
+def _readings(timeline: Timeline, quantity: str, gpu: int) -> Series | None:
+    try:
+        return timeline.readings(quantity, gpu)
+    except LookupError:  # the figure that needs it says so
+        return None
+
+
+def _points(timeline: Timeline, series: Series | None) -> tuple[list[float], list[float]]:
+    """Return when what the sensor told was drawn, seconds from the run's start, and how much.
+
+    A sensor stamps its readings later by its lag; one that tells the mean of a window tells of its middle.
+    """
+    if series is None:
+        return [], []
+    late_ns = timeline.start_ns + 1e9 * (series.lag_s + series.window_s / 2)
+    return [1e-9 * (t_ns - late_ns) for t_ns in series.t_ns], list(series.values)
+
+
+def _phases(timeline: Timeline) -> list[tuple[str, float, float]]:
+    return [
+        (span.name, 1e-9 * (span.start_ns - timeline.start_ns), 1e-9 * (span.end_ns - timeline.start_ns))
+        for span in timeline.spans
+        if span.kind == "phase"
+    ]
+
+
+def _energies(report: Any) -> list[PhaseEnergy]:
+    """Return the report's rows of phases; one inside others has their names before its own where that is needed."""
+    rows = [row for row in report if row.kind == "phase"]
+    names = [row.name for row in rows]
+    return [
+        PhaseEnergy(
+            row.name if names.count(row.name) == 1 else row.path, row.energy_j, row.energy_low_j, row.energy_high_j
+        )
+        for row in rows
+    ]

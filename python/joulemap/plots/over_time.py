@@ -1,0 +1,227 @@
+"""Figures over time: power, utilisation, and what follows from power."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from joulemap import _arguments
+from joulemap.plots import series
+from joulemap.plots.data import PlotData
+from joulemap.plots.series import Array
+from joulemap.plots.style import LINES, CannotDrawError, Look, dense, joules, legend, plain, room_pt, seconds, width_pt
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.ticker import Locator
+
+_LANE = 0.075  # of the axes' height, for the names of phases
+_NAME_PT = 7.5
+
+
+def _line(ax: Axes, looks: Look, t: Array, y: Array, label: str = "", number: int = 0) -> None:
+    """Draw values over time, none where they are missing."""
+    t, y = series.broken(t, series.smoothed(t, y, looks))
+    ax.plot(
+        t,
+        y,
+        LINES[number],
+        color=looks.series[number],
+        linewidth=1.1,
+        label=label or None,
+        gid=label or "values",
+        rasterized=dense(len(t)),
+    )
+
+
+def _time_axis(ax: Axes, looks: Look, data: PlotData, *times: Array) -> None:
+    """Scale the time axis, name it, shade phases, and make the legend."""
+    begin, end = min(t[0] for t in times), max(t[-1] for t in times)
+    ax.set_xlim(begin, end)
+    factor, unit = seconds(end)
+    if unit != "s":
+        ax.xaxis.set_major_formatter(lambda at, _: f"{factor * at:g}")
+        ax.xaxis.set_major_locator(_in_units(1 / factor))
+    ax.set_xlabel(f"time ({unit})")
+    handles: list[Artist] = list(ax.get_legend_handles_labels()[0])
+    if looks.shade_phases:
+        handles += _shade(ax, looks, data, begin, end)
+    legend(ax, looks, handles)
+
+
+def _in_units(size: float) -> Locator:
+    """Return a locator of round numbers in multiples of `size`."""
+    from matplotlib.ticker import MaxNLocator
+
+    class InUnits(MaxNLocator):
+        def tick_values(self, vmin: float, vmax: float) -> Any:
+            return size * np.asarray(super().tick_values(vmin / size, vmax / size))
+
+    return InUnits(nbins=9, steps=[1, 2, 5, 10])
+
+
+def _lanes(spans: list[tuple[str, float, float]]) -> list[int]:
+    """Return a line for the name of each, such that names of phases at the same time stand below each other."""
+    busy_until: list[float] = []
+    lanes = []
+    for _, start, end in spans:
+        lane = next((n for n, until in enumerate(busy_until) if start >= until), len(busy_until))
+        busy_until[lane : lane + 1] = [end]
+        lanes.append(lane)
+    return lanes
+
+
+def _shade(ax: Axes, looks: Look, data: PlotData, begin: float, end: float) -> list[Artist]:
+    """Shade phases, each name in a colour of its own; it stands above where there is room, else a legend has it."""
+    spans = [(n, max(s, begin), min(e, end)) for n, s, e in sorted(data.phases, key=lambda p: p[1]) if e > begin]
+    if not spans:
+        return []
+    lanes = _lanes(spans)
+    names = dict.fromkeys(name for name, _, _ in spans)
+    colours = {name: looks.series[(2 + k) % len(looks.series)] for k, name in enumerate(names)}
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, low + (high - low) / max(0.4, 1 - _LANE * (1 + max(lanes))))
+    room = room_pt(ax) / (end - begin)  # points a second
+    unnamed = dict(colours)
+    for (name, start, stop), lane in zip(spans, lanes, strict=True):
+        ax.axvspan(start, stop, color=colours[name], alpha=0.13, linewidth=0, zorder=0.5, label=f"_phase {name}")
+        shown = plain(name, 32)
+        if width_pt(shown, _NAME_PT) < room * (stop - start) and lane < 8:
+            ax.text(
+                (start + stop) / 2,
+                0.985 - _LANE * lane,
+                shown,
+                transform=ax.get_xaxis_transform(),
+                ha="center",
+                va="top",
+                fontsize=_NAME_PT,
+                color=looks.ink,
+            )
+            unnamed.pop(name, None)
+    return _handles(unnamed)
+
+
+def _handles(colours: dict[str, str]) -> list[Artist]:
+    """Return what a legend shows of phases too short for a name of their own."""
+    from matplotlib.patches import Patch
+
+    most = 3
+    named = [Patch(color=c, alpha=0.35, linewidth=0, label=plain(n, 16)) for n, c in list(colours.items())[:most]]
+    if len(colours) > most:
+        named.append(Patch(alpha=0, label=f"and {len(colours) - most} more"))
+    return list(named)
+
+
+def _percent(ax: Axes) -> None:
+    ax.set_ylim(0, 102)
+    ax.set_yticks(range(0, 101, 20))
+
+
+# ---- the figures ----
+
+
+def power_time(ax: Axes, looks: Look, data: PlotData) -> str:
+    """Draw power over time."""
+    t, watts = series.power(data)
+    _line(ax, looks, t, watts)
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel("power (W)")
+    _time_axis(ax, looks, data, t)
+    return data.sensor
+
+
+def gpu_util_time(ax: Axes, looks: Look, data: PlotData) -> None:
+    """Draw the GPU's utilisation over time."""
+    t, percent = series.gpu_util(data)
+    _line(ax, looks, t, percent)
+    _percent(ax)
+    ax.set_ylabel("GPU utilisation (%)")
+    _time_axis(ax, looks, data, t)
+
+
+def mem_util_time(ax: Axes, looks: Look, data: PlotData) -> None:
+    """Draw the memory's utilisation over time."""
+    t, percent = series.mem_util(data)
+    _line(ax, looks, t, percent, number=0)
+    _percent(ax)
+    ax.set_ylabel("memory utilisation (%)")
+    _time_axis(ax, looks, data, t)
+
+
+def util_time_dual(ax: Axes, looks: Look, data: PlotData) -> None:
+    """Draw both utilisations over time."""
+    gpu_t, gpu = series.gpu_util(data)
+    mem_t, mem = series.mem_util(data)
+    _line(ax, looks, gpu_t, gpu, "GPU", 0)
+    _line(ax, looks, mem_t, mem, "memory", 1)
+    _percent(ax)
+    ax.set_ylabel("utilisation (%)")
+    _time_axis(ax, looks, data, gpu_t, mem_t)
+
+
+def energy_rate(
+    ax: Axes, looks: Look, data: PlotData, *, bins: int = 100, band: tuple[float, float] = (0.1, 0.9)
+) -> str:
+    """Draw joules a second in equal stretches of time, and the band that most readings of each lie in."""
+    t, watts = series.known(*series.power(data))
+    bins = _arguments.whole("bins", bins, 100000)
+    low, high = (_arguments.real("band", quantile, -1e-9, 1) for quantile in band)
+    if not bins >= 1:
+        raise ValueError("bins is at least 1")
+    edges = np.linspace(t[0], t[-1], bins + 1)
+    number = np.clip(np.searchsorted(edges, t, side="right") - 1, 0, bins - 1)
+    rate, lower, upper = (np.full(bins, np.nan) for _ in range(3))
+    holes = [(t[k], t[k + 1]) for k in series.breaks(t)]
+    for k in range(bins):
+        here = watts[number == k]
+        if len(here) > 0 and not any(start <= edges[k] and edges[k + 1] <= end for start, end in holes):
+            joule = series.between(t, watts, edges[k], edges[k + 1])
+            rate[k] = np.nan if joule is None else joule / (edges[k + 1] - edges[k])
+            lower[k], upper[k] = np.quantile(here, [low, high])
+    middle = (edges[1:] + edges[:-1]) / 2
+    words = f"{100 * low:.3g} to {100 * high:.3g} % of the readings"
+    ax.fill_between(middle, lower, upper, color=looks.series[0], alpha=0.25, linewidth=0, label=words, gid="band")
+    _line(ax, looks, middle, rate, "mean", 0)
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel("energy rate (J/s)")
+    _time_axis(ax, looks, data, t)
+    return f"{data.sensor or 'readings'} in stretches of {(t[-1] - t[0]) / bins:.3g} s"
+
+
+def power_derivative(ax: Axes, looks: Look, data: PlotData) -> str:
+    """Draw how fast power changes."""
+    t, watts = series.power(data)
+    watts = series.smoothed(t, watts, looks)
+    t, watts = series.known(t, watts)
+    apart = np.concatenate(([True], np.diff(t) > 0))  # two at one time have no slope
+    t, watts = t[apart], watts[apart]
+    if len(t) < 2:
+        raise CannotDrawError("all readings of power have the same time")
+    slope = np.full(len(t), np.nan)
+    ends = [0, *(series.breaks(t) + 1).tolist(), len(t)]
+    for begin, end in pairwise(ends):
+        if end - begin > 1:
+            slope[begin:end] = np.gradient(watts[begin:end], t[begin:end])
+    ax.axhline(0, color=looks.muted, linewidth=0.8)
+    x, y = series.broken(t, slope)
+    ax.plot(x, y, color=looks.series[0], linewidth=0.9, gid="values", rasterized=dense(len(x)))
+    ax.set_ylabel("change of power (W/s)")
+    _time_axis(ax, looks, data, t)
+    return data.sensor
+
+
+def cumulative_energy(ax: Axes, looks: Look, data: PlotData) -> str:
+    """Draw the joules from the first reading on."""
+    t, watts = series.known(*series.power(data))
+    total = series.cumulative(t, watts)
+    factor, unit = joules(total[-1])
+    x, y = series.broken(t, factor * total)
+    ax.plot(x, y, color=looks.series[0], linewidth=1.6, gid="values", rasterized=dense(len(x)))
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel(f"energy from the first reading ({unit})")
+    _time_axis(ax, looks, data, t)
+    bridged = ", gaps bridged" if len(x) > len(t) else ""
+    return f"integral of {data.sensor or 'the readings'}: {factor * total[-1]:.4g} {unit}{bridged}"

@@ -1,0 +1,121 @@
+"""Figures by phase: spread of power and utilisation, joules and seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from joulemap.plots import series
+from joulemap.plots.data import PhaseEnergy, PlotData
+from joulemap.plots.series import Array
+from joulemap.plots.style import HATCHES, CannotDrawError, Look, joules, plain, seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST = 16  # more than that many names stand no more beside each other
+
+
+def _name_ticks(ax: Axes, names: list[str]) -> None:
+    """Name what stands side by side, slanted where the names are long."""
+    slanted = sum(len(name) + 2 for name in names) > 72
+    ax.set_xticks(range(1, len(names) + 1))
+    ax.set_xticklabels(
+        [plain(name, 24) for name in names],
+        rotation=30 if slanted else 0,
+        ha="right" if slanted else "center",
+        rotation_mode="anchor" if slanted else "default",
+    )
+    ax.set_xlim(0.4, len(names) + 0.6)
+    ax.grid(False, axis="x")
+
+
+def _boxes(ax: Axes, looks: Look, groups: dict[str, Array]) -> str:
+    shown = dict(list(groups.items())[:_MOST])
+    drawn = ax.boxplot(list(shown.values()), widths=0.55, patch_artist=True, whis=(5, 95), showfliers=False)
+    for number, box in enumerate(drawn["boxes"]):
+        colour = looks.series[number % len(looks.series)]
+        box.set(facecolor=colour, alpha=0.45, edgecolor=looks.ink, hatch=HATCHES[number % len(HATCHES)])
+    for part in ("whiskers", "caps"):
+        for line in drawn[part]:
+            line.set_color(looks.ink)
+    for line in drawn["medians"]:
+        line.set(color=looks.ink, linewidth=2)
+    _name_ticks(ax, list(shown))
+    more = "" if len(shown) == len(groups) else f"; {len(groups) - len(shown)} more phases are not shown"
+    return f"boxes 25 to 75 %, whiskers 5 to 95 %{more}"
+
+
+def power_boxplot_phase(ax: Axes, looks: Look, data: PlotData) -> str:
+    """Draw the spread of power in each phase, those in it included."""
+    about = _boxes(ax, looks, series.by_phase(data, *series.power(data)))
+    ax.set_ylabel("power (W)")
+    ax.set_ylim(bottom=0)
+    return about
+
+
+def util_boxplot_phase(ax: Axes, looks: Look, data: PlotData) -> str:
+    """Draw the spread of the GPU's utilisation in each phase."""
+    about = _boxes(ax, looks, series.by_phase(data, *series.gpu_util(data)))
+    ax.set_ylabel("GPU utilisation (%)")
+    ax.set_ylim(-2, 102)
+    return about
+
+
+def _bars(ax: Axes, looks: Look, names: list[str], heights: list[float], errors: list[list[float]] | None) -> None:
+    at = range(1, len(names) + 1)
+    bars = ax.bar(at, heights, width=0.6, edgecolor=looks.ink, linewidth=0.6)
+    for number, bar in enumerate(bars):
+        bar.set(facecolor=looks.series[number % len(looks.series)], hatch=HATCHES[number % len(HATCHES)], alpha=0.8)
+    if errors is not None:
+        ax.errorbar(at, heights, yerr=errors, fmt="none", ecolor=looks.ink, elinewidth=1.2, capsize=3.5)
+    for number, height in enumerate(heights):
+        top = height if errors is None else height + errors[1][number]
+        where: dict[str, Any] = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
+        ax.annotate(f"{height:.4g}", (number + 1, top), fontsize=8, color=looks.ink, **where)
+    ax.margins(y=0.12)
+    _name_ticks(ax, names)
+
+
+def _energies(data: PlotData) -> tuple[list[PhaseEnergy], str]:
+    """Return the joules of the phases, and how they are known."""
+    told = [phase for phase in data.phase_energies if phase.energy_j is not None]
+    if told:
+        return told, "with 95 % intervals, from the report"
+    t, watts = series.known(*series.power(data))
+    found = []
+    for name in series.names(data):
+        parts = [series.between(t, watts, start, end) for start, end in series.spells(data, name)]
+        covered = [part for part in parts if part is not None]
+        if len(covered) == len(parts):
+            found.append(PhaseEnergy(name, sum(covered), None, None))
+    if not found:
+        raise CannotDrawError("no phase lies within the readings of power")
+    return found, "integrals of the readings, without intervals"
+
+
+def phase_energy_bar(ax: Axes, looks: Look, data: PlotData) -> str:
+    """Draw the joules of each phase, what is in it included, with their intervals."""
+    series.names(data)
+    phases, about = _energies(data)
+    left, phases = phases[_MOST:], phases[:_MOST]
+    values = [phase.energy_j or 0.0 for phase in phases]
+    factor, unit = joules(max(map(abs, values)))
+    errors = None
+    if all(phase.energy_low_j is not None and phase.energy_high_j is not None for phase in phases):
+        errors = [
+            [factor * (value - (phase.energy_low_j or 0.0)) for value, phase in zip(values, phases, strict=True)],
+            [factor * ((phase.energy_high_j or 0.0) - value) for value, phase in zip(values, phases, strict=True)],
+        ]
+    _bars(ax, looks, [phase.name for phase in phases], [factor * value for value in values], errors)
+    ax.set_ylabel(f"energy ({unit})")
+    return about + (f"; {len(left)} more phases are not shown" if left else "")
+
+
+def phase_time_bar(ax: Axes, looks: Look, data: PlotData) -> str:
+    """Draw the seconds of each phase; of several at the same time, their common time once."""
+    names = series.names(data)
+    times = [sum(end - start for start, end in series.spells(data, name)) for name in names]
+    factor, unit = seconds(max(times))
+    _bars(ax, looks, names[:_MOST], [factor * time for time in times[:_MOST]], None)
+    ax.set_ylabel(f"time ({unit})")
+    return f"{len(names) - _MOST} more phases are not shown" if len(names) > _MOST else ""

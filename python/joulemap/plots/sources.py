@@ -1,0 +1,77 @@
+"""From what a caller has (a path, a recording, a session, a report) to what a figure is drawn from."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from joulemap import _arguments
+from joulemap.diff import Diff, diff
+from joulemap.plots.data import PlotData
+from joulemap.report import Report
+from joulemap.session import Recording, Session
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Source: TypeAlias = str | os.PathLike[str] | Recording | Session | Report | PlotData | Diff | tuple[Any, Any]
+
+
+class Found(NamedTuple):
+    """What a figure draws, the words that say what it is of, and options that follow from it."""
+
+    data: Any
+    about: str
+    simulated: bool
+    options: dict[str, Any]
+
+
+def find(source: Any, needs: str, gpu: Any, options: dict[str, Any]) -> Found:
+    """Return what a figure needs out of a source; options of sources are taken out of `options`.
+
+    Raises
+    ------
+    TypeError
+        If that cannot be had of such a source.
+    """
+    if needs == "runs":
+        return _runs(source, gpu, options)
+    if isinstance(source, (tuple, list, Diff)):
+        raise TypeError("two runs are for the figure two_runs; this one takes a single run")
+    return _readings(source, gpu) if needs == "readings" else _report(source, needs, gpu)
+
+
+def _readings(source: Any, gpu: Any) -> Found:
+    if isinstance(source, Report):
+        raise TypeError("a Report holds no readings: give the recording or the session that it was made of")
+    data = PlotData.of(source, 0 if gpu is None else gpu)
+    return Found(data, f"GPU {data.gpu}" + (f", {data.gpu_name}" if data.gpu_name else ""), data.simulated, {})
+
+
+def _report(source: Any, by: str, gpu: Any) -> Found:
+    if isinstance(source, PlotData):
+        raise TypeError("a PlotData holds no layers and no steps: give the recording or the session")
+    if isinstance(source, Report):
+        if gpu is not None:
+            raise TypeError("a Report is of its GPUs: gpu= is for recordings and sessions")
+        report = source if source.by == by else Report(source._make, by)
+    elif isinstance(source, Recording | Session):
+        report = source.report(by, gpu=gpu)
+    else:
+        with Recording(_arguments.path("source", source)) as recording:
+            report = recording.report(by, gpu=gpu)
+    return Found(report, "" if gpu is None else f"GPU {gpu}", report.totals.simulated, {})
+
+
+def _runs(source: Any, gpu: Any, options: dict[str, Any]) -> Found:
+    if isinstance(source, Diff):
+        return _diff(source)
+    if not isinstance(source, (tuple, list)) or len(source) != 2:
+        raise TypeError("two_runs is drawn from a pair: (before, after), each a path, Recording, Session or Report")
+    wishes = {} if gpu is None else {"gpu": gpu}
+    return _diff(diff(*source, per=options.pop("per", None), names=options.pop("names", None), **wishes))
+
+
+def _diff(found: Diff) -> Found:
+    told = found.to_dict()
+    return Found(found, "", told["simulated"], {"names": (told["a"]["name"], told["b"]["name"])})

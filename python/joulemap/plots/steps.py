@@ -1,0 +1,92 @@
+"""The figure of joules a step over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from joulemap.plots import series
+from joulemap.plots.layers import about
+from joulemap.plots.series import array
+from joulemap.plots.style import CannotDrawError, Look, joules, legend, seconds
+from joulemap.report import Report, Row, Sum
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_POINTS, _MOST_GROUPS = 2000, 400  # as the page has them: of more steps each point is the mean of several
+_WITH_MARKERS = 120
+
+
+class Point(NamedTuple):
+    """Some steps one after the other, and what one of them took."""
+
+    middle_s: float
+    energy_j: float
+    low_j: float
+    high_j: float
+
+
+def outermost(rows: list[Row]) -> list[int]:
+    """Return which rows are steps that lie in no other."""
+    found, inside = [], -1
+    for number, row in enumerate(rows):
+        if inside >= 0 and row.depth > inside:
+            continue
+        inside = -1
+        if row.kind == "step":
+            found.append(number)
+            inside = row.depth
+    return sorted(found, key=lambda number: rows[number].start_ns)
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _point(report: Report, rows: list[Row], few: list[int], start_ns: int) -> Point:
+    first, count = rows[few[0]], len(few)
+    told = Sum(first.energy_j, first.energy_low_j, first.energy_high_j)
+    if count > 1:
+        told = Sum(*report._core(None).sum(few))
+    middle = 0.5e-9 * (first.start_ns + rows[few[-1]].end_ns - 2 * start_ns)
+    return Point(middle, *(_number(value) / count for value in told))
+
+
+def points(report: Report) -> tuple[list[Point], int]:
+    """Return the steps of a report by span in order of time, and how many steps a point is of."""
+    rows = report.rows
+    steps = outermost(rows)
+    if not steps:
+        raise CannotDrawError("this run has no steps: name them, `with session.step(samples=len(x)):`")
+    each = 1 if len(steps) <= _MOST_POINTS else -(-len(steps) // _MOST_GROUPS)
+    start_ns = rows[steps[0]].start_ns
+    return [_point(report, rows, steps[k : k + each], start_ns) for k in range(0, len(steps), each)], each
+
+
+def step_energy(ax: Axes, looks: Look, report: Report) -> str:
+    """Draw the joules of each step with their interval, over time."""
+    found, each = points(report)
+    t, energy, low, high = (array(column) for column in zip(*found, strict=True))
+    if not np.isfinite(energy).any():
+        raise CannotDrawError("no sensor told the energy of any step")
+    factor, unit = joules(float(np.nanmax(energy)))
+    band = ax.fill_between(t, factor * low, factor * high, color=looks.series[0], alpha=0.25, linewidth=0)
+    band.set(label="95 % interval", gid="intervals")
+    marker = "o" if len(t) <= _WITH_MARKERS else ""
+    drawn = factor * series.smoothed(t, energy, looks)
+    label = "a step" if each == 1 else f"mean of {each} steps"
+    ax.plot(t, drawn, color=looks.series[0], linewidth=1.1, marker=marker, markersize=3, label=label, gid="values")
+    steady = report.totals.steady_step_j
+    if steady is not None:
+        words = f"steady {factor * steady:.4g} {unit}"
+        ax.axhline(factor * steady, color=looks.series[1], linestyle="--", linewidth=1.2, label=words, gid="steady")
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel(f"energy a step ({unit})")
+    time_factor, time_unit = seconds(float(t[-1]))
+    if time_unit != "s":
+        ax.xaxis.set_major_formatter(lambda at, _: f"{time_factor * at:.4g}")
+    ax.set_xlabel(f"time from the first step ({time_unit})")
+    legend(ax, looks)
+    return about(report)

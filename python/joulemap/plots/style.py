@@ -1,0 +1,229 @@
+"""How figures look: colours that the colour-blind tell apart, words that fit, one way into a file.
+
+Matplotlib's process-wide settings are left alone but for `ours`: those few while a figure is drawn or written. pyplot
+and the user's backend are never touched, so figures can be made in servers and threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import textwrap
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito, "Color Universal Design" (2008). Black is the ink; yellow is too pale on paper.
+_BLUE, _SKY, _ORANGE, _VERMILION, _GREEN, _PURPLE = "#0072B2", "#56B4E9", "#E69F00", "#D55E00", "#009E73", "#CC79A7"
+
+LINES = ("-", "--", "-.", ":")  # and no less told apart in black and white
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+# Also in what draws text and writes files; of a user's rcParams any other may be what it likes.
+_OURS = {
+    "text.usetex": False,
+    "font.family": ["DejaVu Sans"],
+    "svg.hashsalt": "joulemap",  # the same figure is the same file
+    "pdf.fonttype": 42,  # text that can be searched and edited
+    "axes.unicode_minus": True,
+    "axes.formatter.useoffset": False,
+    "path.simplify": True,
+    "hatch.linewidth": 0.6,
+}
+_lock = threading.RLock()
+
+FORMATS = ("png", "svg", "pdf")
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": "joulemap"},
+    "svg": {"Date": None, "Creator": "joulemap"},
+    "pdf": {"CreationDate": None, "Creator": "joulemap"},
+}
+
+
+class CannotDrawError(RuntimeError):
+    """The figure cannot be drawn from this run; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Colours and wishes that all figures share."""
+
+    paper: str
+    ink: str
+    muted: str
+    grid: str
+    series: tuple[str, ...]
+    smooth: int | None
+    shade_phases: bool
+
+
+def look(dark: bool, smooth: int | None = None, shade_phases: bool = True) -> Look:
+    """Return the colours for paper, or for a dark screen."""
+    if dark:
+        series = (_SKY, _ORANGE, _GREEN, _PURPLE, _VERMILION, _BLUE)
+        return Look("#15181d", "#e6e8eb", "#a3a9b3", "#363c46", series, smooth, shade_phases)
+    series = (_BLUE, _VERMILION, _GREEN, _ORANGE, _PURPLE, _SKY)
+    return Look("#ffffff", "#1b1d21", "#5b616b", "#dfe2e6", series, smooth, shade_phases)
+
+
+@contextlib.contextmanager
+def ours() -> Iterator[None]:
+    """Draw or write a figure with the few settings that Matplotlib has for the whole process alone."""
+    import matplotlib
+
+    with _lock:
+        settings: dict[str, Any] = matplotlib.rcParams  # type: ignore[assignment]  # names are any text
+        theirs = {key: settings[key] for key in _OURS}
+        settings.update(_OURS)
+        try:
+            yield
+        finally:
+            settings.update(theirs)
+
+
+# ---- words ----
+
+_NOT_PRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def plain(text: str, most: int = 200) -> str:
+    """Return a name as Matplotlib must be told it: no formula, no control character, not longer than `most`."""
+    text = _NOT_PRINTABLE.sub("\ufffd", text)
+    if len(text) > most:
+        text = text[: (most - 1) // 2] + "…" + text[len(text) - most // 2 :]
+    return text.replace("$", r"\$")
+
+
+def width_pt(text: str, size: float) -> float:
+    """Return about how wide a text is, in points: DejaVu Sans is 0.6 of its size on average."""
+    return 0.6 * size * len(text)
+
+
+_JOULES = ((1e7, 1e-6, "MJ"), (1e4, 1e-3, "kJ"), (0.1, 1.0, "J"), (1e-4, 1e3, "mJ"), (0.0, 1e6, "µJ"))  # from which on
+_SECONDS = ((3 * 3600.0, 1 / 3600, "h"), (1000.0, 1 / 60, "min"), (1.0, 1.0, "s"), (0.0, 1e3, "ms"))
+
+
+def joules(most: float) -> tuple[float, str]:
+    """Return by what to multiply joules of up to `most`, and the unit that they then have."""
+    return next((factor, name) for least, factor, name in _JOULES if abs(most) >= least)
+
+
+def seconds(most: float) -> tuple[float, str]:
+    """Likewise of seconds."""
+    return next((factor, name) for least, factor, name in _SECONDS if abs(most) >= least)
+
+
+def energy_text(energy_j: float) -> str:
+    """Return joules as words, in a unit that fits."""
+    factor, name = joules(energy_j)
+    return f"{factor * energy_j:.4g} {name}"
+
+
+# ---- axes ----
+
+_ABOUT_PT = 8.0
+
+
+def room_pt(ax: Axes) -> float:
+    """Return about how wide axes are, in points; what stands beside them is not laid out yet."""
+    figure: Any = ax.get_figure()
+    return float(72 * ax.bbox.width / figure.dpi)
+
+
+def dress(ax: Axes, looks: Look) -> None:
+    """Give axes our colours, a light grid and no box."""
+    ax.set_facecolor(looks.paper)
+    for side, spine in ax.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(looks.muted)
+    ax.tick_params(colors=looks.ink, labelsize=8, color=looks.muted)
+    ax.grid(True, color=looks.grid, linewidth=0.6)
+    ax.set_axisbelow(True)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.label.set(color=looks.ink, fontsize=9)
+        axis.get_offset_text().set_color(looks.ink)
+
+
+def head(ax: Axes, looks: Look, title: str, about: str, simulated: bool) -> None:
+    """Write the title, what it is of, and whether that was simulated; the legend is there already."""
+    room = room_pt(ax)
+    lines = textwrap.wrap(about, max(20, int(room / width_pt("m", _ABOUT_PT))))
+    beside = ax.get_legend()
+    named = 0.0 if beside is None else sum(36 + width_pt(text.get_text(), 8) for text in beside.get_texts())
+    up = 6 if not lines or width_pt(lines[-1], _ABOUT_PT) + named < room else 18  # above the legend, if they would meet
+    ax.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=looks.ink, pad=up + 4 + 10 * len(lines))
+    ax.annotate(
+        "\n".join(lines),
+        (0, 1),
+        (0, up),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        fontsize=_ABOUT_PT,
+        color=looks.muted,
+    )
+    if simulated:
+        pad = up + 5 + 10 * len(lines)
+        ax.set_title("simulated GPU", loc="right", fontsize=8.5, fontweight="bold", color=looks.series[1], pad=pad)
+
+
+def legend(ax: Axes, looks: Look, handles: list[Any] | None = None, where: str = "") -> None:
+    """Put the legend beside the line below the title, or into the axes where `where` says so."""
+    if handles is None:
+        handles = ax.get_legend_handles_labels()[0]
+    if not handles:
+        return
+    place: dict[str, Any] = {"loc": where, "facecolor": looks.paper, "edgecolor": looks.grid, "framealpha": 0.9}
+    if not where:
+        place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncol": len(handles), "frameon": False}
+        place |= {"borderaxespad": 0.2, "columnspacing": 1.4}
+    ax.legend(handles=handles, fontsize=8, labelcolor=looks.ink, **place)
+
+
+def dense(count: int) -> bool:
+    """Tell whether so many points are better an image than lines, in SVG and PDF."""
+    return count > 20000
+
+
+# ---- files ----
+
+
+def format_of(out: str | os.PathLike[str]) -> str:
+    """Return the format that a file's name tells.
+
+    Raises
+    ------
+    ValueError
+        If it is none of `FORMATS`.
+    """
+    ending = Path(out).suffix[1:].lower()
+    if ending not in FORMATS:
+        known = ", ".join(f".{name}" for name in FORMATS)
+        raise ValueError(f"{os.fspath(out)!r}: the name of a figure's file ends with one of {known}")
+    return ending
+
+
+def write(figure: Figure, out: str | os.PathLike[str], dpi: int) -> None:
+    """Write a figure: whole, or not at all. It has no dates, so the same figure is the same file."""
+    ending, path, image = format_of(out), Path(out), BytesIO()
+    with ours():
+        figure.savefig(image, format=ending, dpi=dpi, metadata=_METADATA[ending], facecolor=figure.get_facecolor())
+    if path.exists() and not path.is_file():  # a device or a pipe: nothing to keep whole
+        path.write_bytes(image.getvalue())
+        return
+    path = path.resolve()  # a link stays one
+    waiting = path.with_name(f".{path.stem}.{os.getpid()}-{threading.get_ident()}{path.suffix}")
+    try:
+        waiting.write_bytes(image.getvalue())
+        waiting.replace(path)
+    except BaseException:
+        waiting.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,152 @@
+/* `joulemap plot`: a figure of a recording, or of two. The package's Python draws it, with Matplotlib. */
+#include "cli/args.h"
+#include "cli/child.h"
+#include "cli/program.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define TWO_RUNS "two_runs" /* the only figure of two recordings */
+#define ROOFLINE "roofline" /* the only one that needs more than recordings tell */
+
+/* Wrong usage is told before anything is started. */
+static int check_usage(const cli_args *args)
+{
+    static const char *const of_figure[] = {"--figure", "--output", "--counts", "--gpu",
+                                            "--dpi",    "--smooth", "--dark"};
+    const char *figure = cli_get(args, "--figure");
+    if (cli_has(args, "--list")) {
+        for (size_t i = 0; i < sizeof of_figure / sizeof *of_figure; i++)
+            if (cli_has(args, of_figure[i]))
+                return cli_usage_error(args, "--list goes without %s", of_figure[i]);
+        return args->operand_count == 0 ? CLI_GO_ON
+                                        : cli_usage_error(args, "--list goes without a recording");
+    }
+    if (figure == NULL) return cli_usage_error(args, "which figure? --figure KEY says it; --list has them");
+    if (cli_get(args, "--output") == NULL) return cli_usage_error(args, "-o FILE says where the figure goes");
+    const int wanted = strcmp(figure, TWO_RUNS) == 0 ? 2 : 1;
+    if (args->operand_count != wanted)
+        return cli_usage_error(args, "%s is drawn of %s", figure,
+                               wanted == 1 ? "one recording" : "two recordings");
+    if ((strcmp(figure, ROOFLINE) == 0) != cli_has(args, "--counts"))
+        return cli_usage_error(args, "--counts, the FLOPs and bytes of layers, and --figure " ROOFLINE
+                                     " need each other; joulemap.plots.count(model, *inputs) counts them");
+    return CLI_GO_ON;
+}
+
+/* Recordings that cannot be read, and GPUs that are not there, are told as every verb does. */
+static int check_recording(const cli_args *args, int operand, long long gpu)
+{
+    jm_recording *recording;
+    jm_error err = {0};
+    int64_t id;
+    if (jm_recording_open(&recording, cli_operand(args, operand), &err) != JM_OK) return cli_fail(args, &err);
+    jm_status status = gpu < 0 ? JM_OK : jm_recording_board_id(recording, (int)gpu, &id, &err);
+    const char *damage = jm_recording_damage(recording);
+    if (damage != NULL) cli_tell(args, "%s: %s", cli_operand(args, operand), damage);
+    jm_recording_close(recording);
+    return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
+}
+
+typedef struct numbers {
+    long long gpu, dpi, smooth; /* -1: not given */
+} numbers;
+
+static int get_numbers(const cli_args *args, numbers *n)
+{
+    *n = (numbers){-1, -1, -1};
+    bool good = cli_get_number(args, "--gpu", 0, INT_MAX, &n->gpu) &&
+                cli_get_number(args, "--dpi", 10, 2400, &n->dpi) &&
+                cli_get_number(args, "--smooth", 1, 1000000, &n->smooth);
+    return good ? CLI_GO_ON : jm_status_exit_code(JM_USAGE);
+}
+
+static void make_line(cli_line *line, const cli_args *args, const numbers *n)
+{
+    static const char *const texts[] = {"--figure", "--output", "--counts"};
+    static const char *const flags[] = {"--list", "--dark"};
+    cli_line_add_all(line, (const char *const[]){cli_python(), "-m", "joulemap.plots", NULL});
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (cli_has(args, texts[i]))
+            cli_line_add_all(line, (const char *const[]){texts[i], cli_get(args, texts[i]), NULL});
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (cli_has(args, flags[i])) cli_line_add(line, flags[i]);
+    if (n->gpu >= 0) cli_line_add_number(line, "--gpu", n->gpu);
+    if (n->dpi >= 0) cli_line_add_number(line, "--dpi", n->dpi);
+    if (n->smooth >= 0) cli_line_add_number(line, "--smooth", n->smooth);
+    cli_line_add(line, "--");
+    for (int i = 0; i < args->operand_count; i++)
+        cli_line_add(line, cli_operand(args, i));
+}
+
+static int draw(const cli_args *args, const numbers *n)
+{
+    static const char *const no_variables[] = {NULL};
+    cli_child child;
+    cli_line line = {0};
+    jm_error err = {0};
+    make_line(&line, args, n);
+    cli_child_prepare();
+    jm_status status = cli_child_start(&child, line.words, no_variables, &err);
+    if (status == JM_OK) cli_child_wait(&child);
+    cli_child_release(&child);
+    cli_line_free(&line);
+    return status == JM_OK ? child.exit_code : cli_fail(args, &err);
+}
+
+static int run(const cli_args *args)
+{
+    numbers n;
+    int code = check_usage(args);
+    if (code == CLI_GO_ON) code = get_numbers(args, &n);
+    for (int i = 0; code == CLI_GO_ON && i < args->operand_count; i++)
+        code = check_recording(args, i, n.gpu);
+    if (code == CLI_GO_ON) code = cli_python_check(args, NULL);
+    return code == CLI_GO_ON ? draw(args, &n) : code;
+}
+
+/* The keys of python/joulemap/plots/table.py; tests/python/test_plots.py holds them equal. */
+#define FIGURES                                                                                              \
+    "power_time|gpu_util_time|mem_util_time|util_time_dual|energy_rate|power_derivative|cumulative_energy|"  \
+    "power_hist|util_hist|power_ecdf|util_ecdf|power_boxplot_phase|util_boxplot_phase|phase_energy_bar|"     \
+    "phase_time_bar|power_util_scatter|power_util_hexbin|layer_energy|energy_flame|step_energy|" ROOFLINE    \
+    "|" TWO_RUNS
+
+static const cli_option options[] = {
+    {"--figure", 'f', "KEY", "which figure; --list says what each shows", FIGURES, false},
+    {"--output", 'o', "FILE", "the figure, PNG, SVG or PDF by its ending; it appears only when it is whole",
+     NULL, false},
+    {"--gpu", 0, "N",
+     "one GPU, by its index, as `joulemap list` counts (default: readings of GPU 0, layers and steps of all)",
+     NULL, false},
+    {"--dpi", 0, "N", "dots per inch of PNG (default: 300)", NULL, false},
+    {"--smooth", 0, "N", "over time: the mean of N neighbours in place of each reading", NULL, false},
+    {"--dark", 0, NULL, "light on dark, for screens", NULL, false},
+    {"--counts", 0, "FILE",
+     "roofline: FLOPs and bytes of a forward call of each layer, JSON as {\"path\": [FLOPs, bytes]}", NULL,
+     false},
+    {"--list", 0, NULL, "list the figures", NULL, false},
+    {0},
+};
+
+const cli_verb cli_verb_plot = {
+    .name = "plot",
+    .usage = "FILE [FILE] --figure KEY -o OUT [options]",
+    .summary = "draw a figure of a recording",
+    .description =
+        "Draws power, utilisation and energy over time, their distributions, phases, layers, steps, a flame "
+        "graph of joules, a roofline of joules, or two runs beside each other, for a paper or a screen. "
+        "Phases are shaded, intervals are those of 95 % that reports have, and what a simulated GPU drew "
+        "says "
+        "so. A figure that cannot be drawn is an error with the reason.\n"
+        "\n"
+        "Needs Python with joulemap and Matplotlib (pip install 'joulemap[plot]'): that of the installed "
+        "package, or JOULEMAP_PYTHON, or python3. joulemap.plots has the same figures with more options.\n"
+        "\n"
+        "  joulemap plot gpt.joulemap --figure power_time -o power.pdf\n"
+        "  joulemap plot before.joulemap after.joulemap --figure two_runs -o runs.svg\n"
+        "  joulemap plot --list\n",
+    .options = options,
+    .max_operands = 2,
+    .run = run,
+};
