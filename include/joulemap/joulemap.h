@@ -15,6 +15,7 @@
 #include <joulemap/run.h>
 #include <joulemap/span.h>
 #include <joulemap/status.h>
+#include <joulemap/thinned.h>
 #include <joulemap/timeline.h>
 
 #endif

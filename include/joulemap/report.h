@@ -47,13 +47,15 @@ typedef enum jm_provenance {
         JM_PROVENANCE_COUNT
 } jm_provenance;
 
+#define JM_CPU_BOARDS (-1) /* as a board's number: all packages and DRAM of the CPU */
+
 #define JM_MODEL_NONE "none" /* no model: counters are left out, though there are some */
 
 typedef struct jm_report_options {
     uint32_t size; /* sizeof(jm_report_options) */
     jm_by by;
     const char *phase;  /* only what happened inside phases of this name, NULL for all */
-    int64_t board_id;   /* one board, 0 for all */
+    int64_t board_id;   /* one board, 0 for all, or JM_CPU_BOARDS */
     int64_t process_id; /* one process of the recording (pid), 0 for all */
     int64_t from_ns;    /* CLOCK_MONOTONIC; both 0 for the whole recording */
     int64_t to_ns;
@@ -134,8 +136,8 @@ JM_API jm_status jm_report_covariance(const jm_report *report, size_t row_a, siz
 /* The energy of a stretch of time without any report: what a report's total of it would be. Reads the
  * readings around it alone. Time outside of a board's readings has no part in it: nothing is made up before
  * the first and after the last (but for a period of the sensor); NAN if no board has any within. All bounds
- * are allowed, INT64_MIN to INT64_MAX is everything. `board_id`: 0 for all boards. NOT_FOUND: no such board.
- */
+ * are allowed, INT64_MIN to INT64_MAX is everything. `board_id`: 0 for all boards, or JM_CPU_BOARDS.
+ * NOT_FOUND: no such board. */
 JM_API jm_status jm_recording_energy(jm_recording *recording, int64_t board_id, int64_t from_ns,
                                      int64_t to_ns, jm_sum *out, jm_error *err);
 

@@ -49,6 +49,11 @@ typedef struct jm_timeline_mark {
 /* Read all of it into memory, kernels and hardware counters aside. It keeps nothing of the recording. A
  * damaged file gives what it still has (jm_recording_damage). */
 JM_API jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_error *err);
+
+/* The readings of a stretch of time alone, without spans and marks: in a run of days it takes no longer.
+ * Start and end are those of the stretch. A damaged file is an error. */
+JM_API jm_status jm_timeline_create_readings(jm_timeline **out, jm_recording *recording, int64_t from_ns,
+                                             int64_t to_ns, jm_error *err);
 JM_API void jm_timeline_free(jm_timeline *timeline);
 
 JM_API int64_t jm_timeline_start_ns(const jm_timeline *timeline);

@@ -12,6 +12,14 @@ from joulemap._core import Error, NoDeviceError, version
 from joulemap.diff import Diff, DiffRow, diff
 from joulemap.machine import Board, Finding, boards, doctor
 from joulemap.model import Learnt, learn_model
+from joulemap.repeatability import (
+    Repeatability,
+    SamplingSensitivity,
+    Thinned,
+    repeat,
+    repeatability,
+    sampling_sensitivity,
+)
 from joulemap.report import Group, Quality, Report, Row, Sum, Totals
 from joulemap.schedule import Action, schedule
 from joulemap.session import Recording, Scope, Session, current_session
@@ -34,13 +42,16 @@ __all__ = [
     "Node",
     "Quality",
     "Recording",
+    "Repeatability",
     "Report",
     "Row",
+    "SamplingSensitivity",
     "Scope",
     "Series",
     "Session",
     "Span",
     "Sum",
+    "Thinned",
     "Timeline",
     "Totals",
     "__version__",
@@ -49,5 +60,8 @@ __all__ = [
     "diff",
     "doctor",
     "learn_model",
+    "repeat",
+    "repeatability",
+    "sampling_sensitivity",
     "schedule",
 ]

@@ -22,6 +22,9 @@ static PyMethodDef module_methods[] = {
      "findings(sim=None) -> list: what works here, and what does not."},
     {"learn_model", core_learn_model, METH_VARARGS,
      "learn_model(recording, phase, path=None, board_id=0) -> dict: the fields of joulemap.Learnt."},
+    {"repeats", core_repeats, METH_O, "repeats(values) -> dict: what repeated values say together."},
+    {"thinned", core_thinned, METH_VARARGS,
+     "thinned(t_ns, power_w, from_ns, to_ns, interval_ns) -> tuple: a total by fewer readings."},
     {"version", version, METH_NOARGS, "version() -> str"},
     {NULL, NULL, 0, NULL},
 };
@@ -58,6 +61,7 @@ static int constants_add(PyObject *module)
     if (core_constant_add(module, "BY", row_keys()) < 0) return -1;
     if (core_constant_add(module, "PER", core_per()) < 0) return -1;
     if (core_constant_add(module, "TRACING", tracings()) < 0) return -1;
+    if (core_constant_add(module, "CPU_BOARDS", PyLong_FromLong(JM_CPU_BOARDS)) < 0) return -1;
     return core_report_fields_add(module);
 }
 

@@ -48,8 +48,9 @@ void core_object_free(PyObject *self);
 PyObject *core_report_create(PyObject *owner, jm_recording *recording, const core_state *state,
                              PyObject *args, PyObject *kwargs);
 
-/* The fields of joulemap.Timeline as a dict; NULL with an exception. */
-PyObject *core_timeline(jm_recording *recording, const core_state *state);
+/* The fields of joulemap.Timeline as a dict; NULL with an exception. `args`: none, or the stretch of time
+ * whose readings alone are wanted. */
+PyObject *core_timeline(jm_recording *recording, const core_state *state, PyObject *args);
 
 /* The report behind a Python object of ours; NULL with an exception if it is none. */
 const jm_report *core_report_of(const core_state *state, PyObject *object);
@@ -71,6 +72,8 @@ PyObject *core_mark(PyObject *module, PyObject *args);
 PyObject *core_boards(PyObject *module, PyObject *args);
 PyObject *core_findings(PyObject *module, PyObject *args);
 PyObject *core_per(void);
+PyObject *core_repeats(PyObject *module, PyObject *values);
+PyObject *core_thinned(PyObject *module, PyObject *args);
 PyObject *core_learn_model(PyObject *module, PyObject *args);
 
 #endif

@@ -190,11 +190,10 @@ static PyObject *run_report(PyObject *object, PyObject *args, PyObject *kwargs)
     return recording ? core_report_create(object, recording, state_of(object), args, kwargs) : NULL;
 }
 
-static PyObject *run_timeline(PyObject *object, PyObject *unused)
+static PyObject *run_timeline(PyObject *object, PyObject *args)
 {
-    (void)unused;
     jm_recording *recording = run_recording(object);
-    return recording ? core_timeline(recording, state_of(object)) : NULL;
+    return recording ? core_timeline(recording, state_of(object), args) : NULL;
 }
 
 static PyObject *run_attached(PyObject *object, void *unused)
@@ -238,7 +237,8 @@ static PyMethodDef run_methods[] = {
     {"report", (PyCFunction)(void (*)(void))run_report, METH_VARARGS | METH_KEYWORDS,
      "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None, model=None) -> "
      "Report"},
-    {"timeline", run_timeline, METH_NOARGS, "timeline() -> dict: the fields of joulemap.Timeline."},
+    {"timeline", run_timeline, METH_VARARGS,
+     "timeline([from_ns, to_ns]) -> dict: the fields of joulemap.Timeline; of a stretch its readings alone."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -333,10 +333,9 @@ static PyObject *recording_energy(PyObject *object, PyObject *args)
     return energy_of(object, ((core_recording *)object)->recording, args);
 }
 
-static PyObject *recording_timeline(PyObject *object, PyObject *unused)
+static PyObject *recording_timeline(PyObject *object, PyObject *args)
 {
-    (void)unused;
-    return core_timeline(((core_recording *)object)->recording, state_of(object));
+    return core_timeline(((core_recording *)object)->recording, state_of(object), args);
 }
 
 static PyMethodDef recording_methods[] = {
@@ -348,7 +347,8 @@ static PyMethodDef recording_methods[] = {
     {"report", (PyCFunction)(void (*)(void))recording_report, METH_VARARGS | METH_KEYWORDS,
      "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None, model=None) -> "
      "Report"},
-    {"timeline", recording_timeline, METH_NOARGS, "timeline() -> dict: the fields of joulemap.Timeline."},
+    {"timeline", recording_timeline, METH_VARARGS,
+     "timeline([from_ns, to_ns]) -> dict: the fields of joulemap.Timeline; of a stretch its readings alone."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -91,12 +91,17 @@ static PyObject *all_marks(const jm_timeline *timeline)
     return list;
 }
 
-PyObject *core_timeline(jm_recording *recording, const core_state *state)
+PyObject *core_timeline(jm_recording *recording, const core_state *state, PyObject *args)
 {
+    long long from_ns = 0, to_ns = 0;
+    bool whole = PyTuple_Size(args) == 0;
+    if (!whole && !PyArg_ParseTuple(args, "LL:timeline", &from_ns, &to_ns)) return NULL;
     jm_error err = {.status = JM_OK};
     jm_timeline *timeline = NULL;
     jm_status status;
-    Py_BEGIN_ALLOW_THREADS status = jm_timeline_create(&timeline, recording, &err);
+    Py_BEGIN_ALLOW_THREADS status =
+        whole ? jm_timeline_create(&timeline, recording, &err)
+              : jm_timeline_create_readings(&timeline, recording, from_ns, to_ns, &err);
     Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state, &err);
     const core_item items[] = {
         {"start_ns", PyLong_FromLongLong(jm_timeline_start_ns(timeline))},

@@ -26,7 +26,9 @@ class Reporting:
         """Return whose rows are reported, complete up to this time; 0: as they can be now."""
         raise NotImplementedError
 
-    def energy(self, from_ns: int, to_ns: int, *, gpu: int | str | torch.device | None = None) -> Sum:
+    def energy(
+        self, from_ns: int, to_ns: int, *, gpu: int | str | torch.device | None = None, cpu: bool = False
+    ) -> Sum:
         """Return the joules of a stretch of time with their 95 % interval, without a report.
 
         They are a report's total of that time, from the readings around it alone: in a run of days it takes no longer.
@@ -38,6 +40,8 @@ class Reporting:
             CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds.
         gpu : int, str or torch.device, optional
             As in `report`; without it all boards.
+        cpu : bool
+            The CPU's alone, packages and DRAM together.
 
         Raises
         ------
@@ -51,9 +55,12 @@ class Reporting:
         if end < begin:
             raise ValueError(f"to_ns={end} lies before from_ns={begin}")
         asked = None if gpu is None else _arguments.gpu("gpu", gpu)
+        if _arguments.flag("cpu", cpu) and asked is not None:
+            raise ValueError("gpu and cpu exclude each other: leave both out for the sum of all boards")
         source = self._report_source(end)
         with self._lock:
-            return Sum(*source.energy(begin, end, 0 if asked is None else source.board_id(*asked)))
+            all_of_them = _core.CPU_BOARDS if cpu else 0
+            return Sum(*source.energy(begin, end, all_of_them if asked is None else source.board_id(*asked)))
 
     def timeline(self) -> Timeline:
         """Return what was recorded, row by row: readings, spans and marks. Of a run that goes on: up to now.
@@ -68,6 +75,31 @@ class Reporting:
         source = self._report_source(0)
         with self._lock:
             return Timeline(source.timeline())
+
+    def readings(self, from_ns: int, to_ns: int) -> Timeline:
+        """Return the readings of a stretch of time: a Timeline without spans and marks.
+
+        Nothing else is read: in a run of days it takes no longer.
+
+        Parameters
+        ----------
+        from_ns, to_ns : int
+            CLOCK_MONOTONIC (`time.monotonic_ns()`), nanoseconds.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is no time.
+        Error
+            If the recording cannot be read.
+        """
+        begin = _arguments.whole("from_ns", from_ns)
+        end = _arguments.whole("to_ns", to_ns)
+        if end < begin:
+            raise ValueError(f"to_ns={end} lies before from_ns={begin}")
+        source = self._report_source(end)
+        with self._lock:
+            return Timeline(source.timeline(begin, end))
 
     def report(
         self,

@@ -165,7 +165,8 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
 jm_status jm__attribution_boards(jm__attribution *a, int64_t board_id, jm_error *err)
 {
     const jm__dataset *d = a->dataset;
-    if (board_id < 0 || (size_t)board_id > d->board_count)
+    bool cpu = board_id == JM_CPU_BOARDS;
+    if (!cpu && (board_id < 0 || (size_t)board_id > d->board_count))
         return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board number %lld; this recording has 1 to %zu",
                         (long long)board_id, d->board_count);
     a->boards = calloc(d->board_count + 1, sizeof *a->boards);
@@ -174,7 +175,7 @@ jm_status jm__attribution_boards(jm__attribution *a, int64_t board_id, jm_error 
         jm__board_part *part = &a->boards[b];
         part->board = &d->boards[b];
         bool asked_for = board_id == part->board->id;
-        part->wanted = board_id == 0 || asked_for;
+        part->wanted = board_id == 0 || asked_for || (cpu && jm__board_is_cpu(part->board));
         part->counted = asked_for || (part->wanted && !part->board->upstream);
     }
     return JM_OK;

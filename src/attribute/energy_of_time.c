@@ -80,7 +80,8 @@ jm_status jm_recording_energy(jm_recording *recording, int64_t board_id, int64_t
         return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
     from_ns = jm__time_bounded(from_ns);
     to_ns = jm__time_bounded(to_ns);
-    JM_TRY(jm__dataset_load_readings(&dataset, recording, from_ns - around_ns, to_ns + around_ns, err));
+    const jm__stretch_wanted wanted = {.from_ns = from_ns - around_ns, .to_ns = to_ns + around_ns};
+    JM_TRY(jm__dataset_load_readings(&dataset, recording, &wanted, err));
     jm_status status = measure(dataset, board_id, from_ns, to_ns, out, err);
     jm__dataset_free(dataset);
     return status;

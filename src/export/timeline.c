@@ -7,7 +7,7 @@
 
 struct jm_timeline {
     jm__dataset *dataset;
-    int64_t unix_offset_ns;
+    int64_t start_ns, end_ns, unix_offset_ns;
     jm_series *series; /* [dataset->sensor_count] */
     int64_t *stamps;   /* [dataset->reading_count], one sensor after another; both */
     double *values;
@@ -112,25 +112,46 @@ static int64_t unix_offset(const jm_recording *recording)
     return __builtin_sub_overflow(wall, monotonic, &offset) ? 0 : offset;
 }
 
-static jm_status fill(jm_timeline *t, jm_recording *recording, jm_error *err)
+/* `wanted`: its readings alone; NULL: everything. */
+static jm_status fill(jm_timeline *t, jm_recording *recording, const jm__stretch_wanted *wanted,
+                      jm_error *err)
 {
-    JM_TRY(jm__dataset_load(&t->dataset, recording, err));
+    if (wanted != NULL) JM_TRY(jm__dataset_load_readings(&t->dataset, recording, wanted, err));
+    if (wanted == NULL) JM_TRY(jm__dataset_load(&t->dataset, recording, err));
+    t->start_ns = wanted != NULL ? wanted->from_ns : t->dataset->start_ns;
+    t->end_ns = wanted != NULL ? wanted->to_ns : t->dataset->end_ns;
     t->unix_offset_ns = unix_offset(recording);
     if (!sort_readings(t) || !tell_marks(t)) return jm__no_memory(err, "jm_timeline_create");
     return tell_spans(t, err);
 }
 
-jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_error *err)
+static jm_status create(jm_timeline **out, jm_recording *recording, const jm__stretch_wanted *wanted,
+                        jm_error *err)
 {
     *out = NULL;
     jm_timeline *t = calloc(1, sizeof *t);
     if (t == NULL) return jm__no_memory(err, "jm_timeline_create");
-    jm_status status = fill(t, recording, err);
+    jm_status status = fill(t, recording, wanted, err);
     if (status == JM_OK)
         *out = t;
     else
         jm_timeline_free(t);
     return status;
+}
+
+jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_error *err)
+{
+    return create(out, recording, NULL, err);
+}
+
+jm_status jm_timeline_create_readings(jm_timeline **out, jm_recording *recording, int64_t from_ns,
+                                      int64_t to_ns, jm_error *err)
+{
+    const jm__stretch_wanted wanted = {.from_ns = from_ns, .to_ns = to_ns, .all_sensors = true};
+    *out = NULL;
+    if (to_ns < from_ns)
+        return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
+    return create(out, recording, &wanted, err);
 }
 
 void jm_timeline_free(jm_timeline *timeline)
@@ -147,12 +168,12 @@ void jm_timeline_free(jm_timeline *timeline)
 
 int64_t jm_timeline_start_ns(const jm_timeline *timeline)
 {
-    return timeline->dataset->start_ns;
+    return timeline->start_ns;
 }
 
 int64_t jm_timeline_end_ns(const jm_timeline *timeline)
 {
-    return timeline->dataset->end_ns;
+    return timeline->end_ns;
 }
 
 int64_t jm_timeline_unix_offset_ns(const jm_timeline *timeline)

@@ -202,21 +202,15 @@ static void show(jm__loading *loading)
     view->loss_count = loading->losses.count;
 }
 
-/* Of readings. */
-typedef struct stretch {
-    int64_t from_ns, to_ns;
-} stretch;
-
-static jm_status load_readings(jm__loading *loading, jm_recording *recording, sqlite3 *db, stretch wanted,
-                               jm_error *err)
+static jm_status load_readings(jm__loading *loading, jm_recording *recording, sqlite3 *db,
+                               const jm__stretch_wanted *wanted, jm_error *err)
 {
     for (size_t i = 0; i < jm__taken_table_count; i++) {
         const jm__taken_table *taken = &jm__taken_tables[i];
         if (taken->for_readings)
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
         else if (taken->table == JM_TABLE_READINGS)
-            JM_TRY(
-                jm__reading_stretch(recording, db, wanted.from_ns, wanted.to_ns, taken->take, loading, err));
+            JM_TRY(jm__reading_stretch(recording, db, wanted, taken->take, loading, err));
     }
     return JM_OK;
 }
@@ -236,7 +230,8 @@ static jm_status load_tables(jm__loading *loading, jm_recording *recording, sqli
 }
 
 /* `wanted`: readings of this time; NULL: everything. */
-static jm_status load(jm__dataset **out, jm_recording *recording, const stretch *wanted, jm_error *err)
+static jm_status load(jm__dataset **out, jm_recording *recording, const jm__stretch_wanted *wanted,
+                      jm_error *err)
 {
     jm__loading *loading = calloc(1, sizeof *loading);
     if (loading == NULL || !jm__vec_push(&loading->names, "")) {
@@ -247,7 +242,7 @@ static jm_status load(jm__dataset **out, jm_recording *recording, const stretch 
     sqlite3 *db;
     jm_status status = jm__recording_begin(recording, &db, err);
     if (status == JM_OK) {
-        status = wanted != NULL ? load_readings(loading, recording, db, *wanted, err)
+        status = wanted != NULL ? load_readings(loading, recording, db, wanted, err)
                                 : load_tables(loading, recording, db, err);
         jm__recording_end(recording, db);
     }
@@ -272,11 +267,10 @@ jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error 
     return load(out, recording, NULL, err);
 }
 
-jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording, int64_t from_ns,
-                                    int64_t to_ns, jm_error *err)
+jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording,
+                                    const jm__stretch_wanted *wanted, jm_error *err)
 {
-    const stretch wanted = {from_ns, to_ns};
-    return load(out, recording, &wanted, err);
+    return load(out, recording, wanted, err);
 }
 
 void jm__dataset_free(jm__dataset *dataset)

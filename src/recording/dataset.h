@@ -45,10 +45,17 @@ typedef struct jm__dataset {
  * damaged file still gives, with its damage noted in the recording. */
 jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error *err);
 
-/* The same of boards, sensors and events, and of readings of power and energy with stamps from `from_ns` to
- * `to_ns` alone; its bounds are 0. A file that is damaged is an error. */
-jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording, int64_t from_ns,
-                                    int64_t to_ns, jm_error *err);
+/* Which readings: those with a stamp from `from_ns` to `to_ns`, of all sensors or of power and energy alone.
+ */
+typedef struct jm__stretch_wanted {
+    int64_t from_ns, to_ns;
+    bool all_sensors;
+} jm__stretch_wanted;
+
+/* The same of boards, sensors and events, and of the wanted readings alone; its bounds are 0. A file that is
+ * damaged is an error. */
+jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording,
+                                    const jm__stretch_wanted *wanted, jm_error *err);
 void jm__dataset_free(jm__dataset *dataset);
 
 /* The process of a row id; NULL if a damaged file lost it. */

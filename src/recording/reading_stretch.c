@@ -40,34 +40,35 @@ static jm_status find_first(jm_recording *recording, sqlite3 *db, int64_t t_ns, 
 }
 
 static jm_status take_all(const jm_recording *recording, sqlite3 *db, sqlite3_stmt *statement,
-                          int64_t from_ns, int64_t to_ns, jm__row_taker take, void *context, jm_error *err)
+                          const jm__stretch_wanted *wanted, jm__row_taker take, void *context, jm_error *err)
 {
     int rc;
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
         jm__any_row row;
         jm__row_read(statement, &jm__tables[JM_TABLE_READINGS], &row);
         int64_t t_ns = row.readings.t_ns;
-        if (is_by_time(recording) && t_ns > to_ns + disorder_ns) return JM_OK;
-        if (t_ns >= from_ns && t_ns <= to_ns && !take(context, &row))
+        if (is_by_time(recording) && t_ns > wanted->to_ns + disorder_ns) return JM_OK;
+        if (t_ns >= wanted->from_ns && t_ns <= wanted->to_ns && !take(context, &row))
             return jm__no_memory(err, "jm__reading_stretch");
     }
     if (rc == SQLITE_DONE) return JM_OK;
     return jm__database_fail(err, db, rc, "sqlite3_step", jm__recording_path(recording));
 }
 
-jm_status jm__reading_stretch(jm_recording *recording, sqlite3 *db, int64_t from_ns, int64_t to_ns,
+jm_status jm__reading_stretch(jm_recording *recording, sqlite3 *db, const jm__stretch_wanted *wanted,
                               jm__row_taker take, void *context, jm_error *err)
 {
-    char tail[160];
+    char tail[160], sensors[128] = "";
     size_t before;
     sqlite3_stmt *statement = NULL;
-    JM_TRY(find_first(recording, db, from_ns, &before, err));
-    snprintf(tail, sizeof tail,
-             "WHERE rowid > %zu AND sensor_id IN "
-             "(SELECT id FROM sensors WHERE quantity IN ('%s', '%s')) ORDER BY rowid",
-             before, jm_quantity_text(JM_QUANTITY_POWER), jm_quantity_text(JM_QUANTITY_ENERGY));
+    JM_TRY(find_first(recording, db, wanted->from_ns, &before, err));
+    if (!wanted->all_sensors)
+        snprintf(sensors, sizeof sensors,
+                 "AND sensor_id IN (SELECT id FROM sensors WHERE quantity IN ('%s', '%s'))",
+                 jm_quantity_text(JM_QUANTITY_POWER), jm_quantity_text(JM_QUANTITY_ENERGY));
+    snprintf(tail, sizeof tail, "WHERE rowid > %zu %s ORDER BY rowid", before, sensors);
     JM_TRY(jm__recording_select(recording, db, JM_TABLE_READINGS, tail, &statement, err));
-    jm_status status = take_all(recording, db, statement, from_ns, to_ns, take, context, err);
+    jm_status status = take_all(recording, db, statement, wanted, take, context, err);
     sqlite3_finalize(statement);
     return status;
 }

@@ -199,7 +199,7 @@ static void add_summary(const chart *c, const jm_report_board *at)
     if (fastest >= slowest + 1) jm__strbuf_format(&text, " to %.0f", fastest);
     if (isfinite(slowest)) jm__strbuf_add(&text, " MHz");
     char name[16];
-    snprintf(name, sizeof name, strcmp(at->board->backend, "rapl") == 0 ? "CPU %d" : "GPU %d", at->index);
+    snprintf(name, sizeof name, jm__board_is_cpu(at->board) ? "CPU %d" : "GPU %d", at->index);
     jm__head_add_fact(c->out, name, text.text != NULL ? text.text : "", c->width);
     c->out->failed = c->out->failed || text.failed;
     jm__strbuf_free(&text);

@@ -1,7 +1,8 @@
-/* Quantities and responses as text; a board of which nothing is known. */
+/* Quantities and responses as text; a board of which nothing is known, and which boards are a CPU's. */
 #include "rows/rows.h"
 
 #include <math.h>
+#include <string.h>
 
 const jm_board jm__board_blank = {
     .index = -1,
@@ -11,6 +12,11 @@ const jm_board jm__board_blank = {
     .power_limit_max_w = NAN,
     .clock_limit_mhz = NAN,
 };
+
+bool jm__board_is_cpu(const jm_board *board)
+{
+    return strcmp(board->backend, "rapl") == 0;
+}
 
 static const struct {
     const char *text, *unit;

@@ -35,6 +35,9 @@ typedef struct jm__span_kind_row {
 /* A board of which nothing is known. */
 extern const jm_board jm__board_blank;
 
+/* A CPU's package or DRAM, whose energy RAPL tells. */
+bool jm__board_is_cpu(const jm_board *board);
+
 /* A pid that comes again is another process: rows name a process by its id, people by its pid. */
 typedef struct jm__process {
     int64_t id; /* row id, from 1 */

@@ -7,13 +7,54 @@ the modules of this package under their old names. New code can import them from
 from __future__ import annotations
 
 import sys
+from collections.abc import Container, Sequence
 from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
-MODULES = ("layer_power_profiler",)
+MODULES = (
+    "layer_energy_profiler",
+    "layer_power_profiler",
+    "measurement",
+)
 """Old names that can be imported."""
 
 
-def install() -> None:
-    """Make the modules importable under their old names, ahead of files of the same name."""
-    for name in MODULES:
-        sys.modules[name] = import_module(f"{__name__}.{name}")
+class _OldNames(MetaPathFinder, Loader):
+    """Finds modules of this package, and those in them, under their old names."""
+
+    def __init__(self, names: Container[str]) -> None:
+        self._names = names
+
+    def find_spec(
+        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return where an old name is found: here; None for all other names."""
+        return ModuleSpec(fullname, self) if fullname.partition(".")[0] in self._names else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the module itself: under both names it is one."""
+        module = import_module(f"{__name__}.{spec.name}")
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave it as it is: what importing by the old name has set is taken back."""
+        alias = module.__spec__
+        if alias is not None and alias.loader is self:
+            module.__spec__ = alias.loader_state
+
+
+def install(keep: Container[str] = ()) -> None:
+    """Make the modules importable under their old names, ahead of files of the same name.
+
+    Parameters
+    ----------
+    keep : list of str
+        Names that stay what they are: the program has its own.
+    """
+    names = [name for name in MODULES if name not in keep]
+    for name in names:
+        sys.modules.pop(name, None)
+    sys.meta_path.insert(0, _OldNames(names))

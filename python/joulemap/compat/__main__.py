@@ -1,31 +1,61 @@
-"""`python -m joulemap.compat SCRIPT [ARG...]`: run an older tool's script unchanged."""
+"""`python -m joulemap.compat [--keep NAME] SCRIPT [ARG...]`: run an older tool's script unchanged."""
 
+import os
 import runpy
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from joulemap.compat import MODULES, install
 
-USAGE = f"""usage: python -m joulemap.compat SCRIPT [ARG...]
-       python -m joulemap.compat -m MODULE [ARG...]
-Run a script written for an older tool; these imports come from joulemap: {", ".join(MODULES)}"""
+USAGE = f"""usage: python -m joulemap.compat [--keep NAME]... SCRIPT [ARG...]
+       python -m joulemap.compat [--keep NAME]... -m MODULE [ARG...]
+Run a script written for an older tool; these imports come from joulemap: {", ".join(MODULES)}
+  --keep NAME  not this one: the program has a module of its own by that name
+Beside a simulated GPU (JOULEMAP_SIM=h200), what asks PyTorch for CUDA runs on the CPU."""
+
+
+def _usage(status: int) -> None:
+    print(USAGE, file=sys.stderr if status else sys.stdout)
+    sys.exit(status)
+
+
+def _kept(arguments: list[str]) -> list[str]:
+    """Take --keep NAME off the arguments."""
+    keep = []
+    while arguments and arguments[0].partition("=")[0] == "--keep":
+        _, told, name = arguments.pop(0).partition("=")
+        if not told and not arguments:
+            _usage(2)
+        name = name if told else arguments.pop(0)
+        if name not in MODULES:
+            sys.exit(f"python -m joulemap.compat: --keep {name}: one of {', '.join(MODULES)}")
+        keep.append(name)
+    return keep
 
 
 def main() -> None:
     """Run what the command line names, as `python` itself would."""
     arguments = sys.argv[1:]
-    if not arguments or arguments[0] in ("-h", "--help") or arguments == ["-m"]:
-        print(USAGE, file=sys.stdout if arguments[:1] in (["-h"], ["--help"]) else sys.stderr)
-        sys.exit(0 if arguments[:1] in (["-h"], ["--help"]) else 2)
-    install()
+    keep = _kept(arguments)
+    if arguments[:1] in (["-h"], ["--help"]):
+        _usage(0)
+    if not arguments or arguments == ["-m"]:
+        _usage(2)
+    if arguments[0] != "-m" and not Path(arguments[0]).is_file():
+        sys.exit(f"python -m joulemap.compat: {arguments[0]}: no such file")
+    install(keep)
+    if os.environ.get("JOULEMAP_SIM") and find_spec("torch") is not None:
+        from joulemap.compat import _cpu
+
+        if _cpu.is_simulated():
+            _cpu.install()
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
         sys.path[0] = str(Path.cwd())
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         return
     script = Path(arguments[0])
-    if not script.is_file():
-        sys.exit(f"python -m joulemap.compat: {script}: no such file")
     sys.argv = arguments
     sys.path[0] = str(script.resolve().parent)
     runpy.run_path(str(script), run_name="__main__")

@@ -19,7 +19,7 @@ static const size_t pieces_room = 48 << 20; /* bytes of pieces in memory, of all
 
 bool jm__board_is_fitted(const jm_board *board)
 {
-    return strcmp(board->backend, "rapl") != 0 && !board->upstream;
+    return !jm__board_is_cpu(board) && !board->upstream;
 }
 
 /* One board while items pass. */

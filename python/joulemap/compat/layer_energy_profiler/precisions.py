@@ -1,0 +1,132 @@
+"""The same layers at several precisions, side by side."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from joulemap._cells import cell
+from joulemap.compat.layer_energy_profiler.int8 import to_int8
+from joulemap.compat.layer_energy_profiler.pictures import rounded_shares
+from joulemap.compat.layer_energy_profiler.profiler import SECONDS, LayerEnergyProfiler, rows_of
+from joulemap.isolation.given import mapped
+from joulemap.isolation.layers import device_of
+
+FLOATS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+PRECISIONS = (*FLOATS, "int8")
+
+
+@dataclass(frozen=True)
+class PrecisionComparison:
+    """Layers at several precisions.
+
+    Attributes
+    ----------
+    results : dict
+        By precision, what `LayerEnergyProfiler.profile_all_layers` returns.
+    """
+
+    results: dict[str, list[dict[str, Any]]]
+
+    def total_mj(self, precision: str) -> float:
+        """Return the energy of a loop over all layers, mJ."""
+        return float(sum(one["energy_per_loop_mj"] for one in self.results[precision]))
+
+    def table(self) -> str:
+        """Return a table: of each layer and precision mJ of a loop, and percent of that precision's layers."""
+        names = list(dict.fromkeys(one["layer_name"] for rows in self.results.values() for one in rows))
+        width = max([len("layer"), *map(len, names)])
+        columns = []
+        for precision, rows in self.results.items():
+            shares = rounded_shares([one["energy_per_loop_mj"] for one in rows])
+            cells = {
+                one["layer_name"]: f"{one['energy_per_loop_mj']:12.4f} {share:6.1f}"
+                for one, share in zip(rows, shares, strict=True)
+            }
+            all_of_them = f"{self.total_mj(precision):12.4f} {sum(shares):6.1f}"
+            head = f"{precision + ' mJ':>12} {'%':>6}"
+            columns.append([head, *(cells.get(name, " " * len(head)) for name in names), all_of_them])
+        first = [f"{name:{width}}" for name in ("layer", *names, "all")]
+        return "\n".join("  ".join(line) for line in zip(first, *columns, strict=True))
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all results as CSV, a row a precision and layer."""
+        rows = [{"precision": precision, **one} for precision, all_of in self.results.items() for one in all_of]
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(rows[0])
+            writer.writerows([cell(value) for value in one.values()] for one in rows)
+
+
+def compare_precisions(
+    model: nn.Module,
+    inputs: Any,
+    dtypes: Sequence[str] = PRECISIONS,
+    *,
+    layers: Sequence[str] | Mapping[str, str] | None = None,
+    batch_size: int | None = None,
+    num_loops: int = 100,
+    seconds: float = SECONDS,
+    progress: bool = True,
+) -> PrecisionComparison:
+    """Measure the layers of a model at several precisions, each on a copy of it.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Stays as it is.
+    inputs : tensor, tuple, list or mapping
+        Of one pass; floating-point tensors are cast as the model is.
+    dtypes : list of str
+        "fp32", "fp16", "bf16": weights and inputs are cast. "int8": the products of Linear layers are of 8-bit
+        integers (a scale for each row and each output, found at each call), all else is as in the model.
+    layers : list or dict, optional
+        As of `LayerEnergyProfiler`.
+    batch_size : int, optional
+        Rows of a pass; without it all that the inputs have.
+    num_loops, seconds, progress
+        As of `profile_all_layers`; `seconds` for each precision.
+
+    Raises
+    ------
+    ValueError
+        If a precision is not known, or the model has no Linear layer for "int8".
+    """
+    unknown = [name for name in dtypes if name not in PRECISIONS]
+    if unknown or isinstance(dtypes, str) or not dtypes:
+        raise ValueError(f"dtypes={dtypes!r}: a list of {', '.join(PRECISIONS)}")
+    found = {}
+    for name in dtypes:
+        cast, given = _cast(copy.deepcopy(model), inputs, name)
+        profiler = LayerEnergyProfiler(cast, device_of(model, inputs), layers=layers)
+        rows = batch_size if batch_size is not None else rows_of(given)
+        found[name] = profiler.profile_all_layers(
+            given, batch_size=rows, num_loops=num_loops, seconds=seconds, progress=progress
+        )
+    return PrecisionComparison(found)
+
+
+def _cast(model: nn.Module, inputs: Any, name: str) -> tuple[nn.Module, Any]:
+    """Return a model and its inputs at a precision."""
+    if name == "int8":
+        if to_int8(model) == 0:
+            raise ValueError("int8: the model has no Linear layer of its own: leave int8 out of dtypes")
+        return model, inputs
+    dtype = FLOATS[name]
+
+    def cast(tensor: Tensor) -> Tensor:
+        return tensor.to(dtype) if tensor.is_floating_point() else tensor
+
+    given = dict(inputs) if isinstance(inputs, Mapping) else inputs
+    return model.to(dtype), mapped(given, cast)

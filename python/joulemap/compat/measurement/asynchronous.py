@@ -1,0 +1,114 @@
+"""Readings at intervals, by a process of its own: what it has written stays, whatever becomes of the program."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import sys
+import time
+
+from joulemap import _arguments, _core
+from joulemap.compat._shared import find_gpu, synchronize, tell_if_cpu_is_missing
+
+_WAIT_S = 30.0
+
+
+class AsynchronousMeasurementTool:
+    """Writes a row each interval, from `start` to `stop`.
+
+    Parameters
+    ----------
+    out_file : path
+        CSV file, replaced by `start`. Time and energies of a row are since `start`; utilisation, temperature and power
+        are of the time since the row before. The last row is of the moment of `stop`.
+    gpu_num : int
+        CUDA index of the GPU; on the simulated board its index.
+
+    Raises
+    ------
+    joulemap.NoDeviceError
+        If there is no such GPU.
+    """
+
+    def __init__(self, out_file: str | os.PathLike[str], gpu_num: int = 0) -> None:
+        self.out_file = _arguments.path("out_file", out_file)
+        self.gpu_num = gpu_num
+        self._gpu = find_gpu(gpu_num).index
+        self._process: subprocess.Popen[str] | None = None
+        tell_if_cpu_is_missing()
+
+    def start(self, interval: float = 1) -> None:
+        """Begin. Returns when the other process reads the sensors.
+
+        Parameters
+        ----------
+        interval : float
+            Seconds from row to row.
+
+        Raises
+        ------
+        joulemap.Error
+            If the other process could not begin; it says why.
+        """
+        if self._process is not None:
+            raise RuntimeError("start() was called twice: call stop() between")
+        interval = _arguments.real("interval", interval, 0, 1e6)
+        command = [sys.executable, "-m", "joulemap.compat.measurement.sampling", self.out_file]
+        process = self._process = subprocess.Popen(
+            [*command, str(self._gpu), repr(interval), str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={name: value for name, value in os.environ.items() if name != "JOULEMAP_RUN"},
+            start_new_session=True,  # Ctrl-C is the program's
+        )
+        atexit.register(self.stop)
+        assert process.stdout is not None
+        answer = process.stdout.readline().strip()
+        if answer != "ready":
+            self._forget()
+            raise _core.Error(f"the process that measures did not begin: {answer or 'it died, see above'}")
+        synchronize()
+        self._say(f"begin {time.monotonic_ns()}")
+
+    def stop(self) -> None:
+        """End. Returns when all rows are in the file. At exit it comes by itself.
+
+        Raises
+        ------
+        RuntimeError
+            Without a `start` before.
+        joulemap.Error
+            If the other process had ended before.
+        """
+        if self._process is None:
+            raise RuntimeError("stop() without start(): nothing is being measured")
+        synchronize()
+        self._say(f"stop {time.monotonic_ns()}")
+        assert self._process.stdout is not None
+        told = self._process.stdout.read().strip()
+        if self._forget() != 0 or told:
+            raise _core.Error(f"the process that measures ended early: {told or 'killed'}; its rows are in the file")
+
+    def _say(self, line: str) -> None:
+        """Tell the other process; that it is gone shows when its answer is read."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass
+
+    def _forget(self) -> int:
+        """Wait for the end of the other process and return its exit status."""
+        assert self._process is not None
+        process, self._process = self._process, None
+        atexit.unregister(self.stop)
+        try:
+            process.communicate(timeout=_WAIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        return process.returncode

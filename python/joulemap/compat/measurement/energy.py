@@ -1,0 +1,86 @@
+"""Joules of pieces of a program: a row of the file for each start and stop."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import time
+import warnings
+
+from joulemap.compat._shared import RowFile, find_gpu, kwh, shared, synchronize, tell_if_cpu_is_missing
+from joulemap.session import Session
+
+COLUMNS = (
+    "elapsed time (s)",
+    "CPU energy (kWh)",
+    "GPU energy (kWh)",
+    "GPU energy low (kWh)",
+    "GPU energy high (kWh)",
+)
+"""The old columns, then the 95 % interval of the GPU's energy."""
+
+
+class EnergyMeasurementTool:
+    """Measures pieces of code, each between `start` and `stop`.
+
+    Parameters
+    ----------
+    out_file : path
+        CSV file, replaced at the first `start`: a row a piece, written when it stops.
+    gpu_num : int
+        CUDA index of the GPU; on the simulated board its index.
+
+    Raises
+    ------
+    joulemap.NoDeviceError
+        If there is no such GPU.
+    """
+
+    def __init__(self, out_file: str | os.PathLike[str], gpu_num: int = 0) -> None:
+        self.out_file = out_file
+        self.gpu_num = gpu_num
+        self._gpu = find_gpu(gpu_num).index
+        self._file: RowFile | None = None
+        self._session: Session | None = None
+        self._begin_ns = 0
+        tell_if_cpu_is_missing()
+
+    def start(self) -> None:
+        """Begin a piece, once what the GPUs were given before has ended."""
+        if self._session is not None:
+            raise RuntimeError("start() was called twice: call stop() between, or take a second tool")
+        if self._file is None:
+            self._file = RowFile(self.out_file, COLUMNS)
+        self._session = shared.hold(kernels=False)
+        atexit.register(self.stop)
+        synchronize()
+        self._begin_ns = time.monotonic_ns()
+
+    def stop(self) -> None:
+        """End the piece, once what the GPUs were given in it has ended, and write its row. At exit it comes by itself.
+
+        Raises
+        ------
+        RuntimeError
+            Without a `start` before.
+        """
+        session = self._session
+        if session is None or self._file is None:
+            raise RuntimeError("stop() without start(): nothing is being measured")
+        synchronize()
+        end_ns = time.monotonic_ns()
+        self._session = None
+        atexit.unregister(self.stop)
+        try:
+            gpu = session.energy(self._begin_ns, end_ns, gpu=self._gpu)
+            cpu = session.energy(self._begin_ns, end_ns, cpu=True)
+        finally:
+            shared.release(session)
+        if gpu.energy_j is None:
+            warnings.warn(
+                "no reading of the GPU's power came in, its field is empty: run `joulemap doctor` to see why",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        energies = (cpu.energy_j, gpu.energy_j, gpu.energy_low_j, gpu.energy_high_j)
+        self._file.write([1e-9 * (end_ns - self._begin_ns), *map(kwh, energies)])

@@ -1,0 +1,135 @@
+"""Mean joules of each layer of a model, in training or inference."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from joulemap import _core
+from joulemap.compat._shared import RowFile, find_gpu, shared, synchronize
+from joulemap.report import Row
+from joulemap.session import Session
+
+if TYPE_CHECKING:
+    import torch
+
+    from joulemap.torch import Watch
+
+COLUMNS = (
+    "layer",
+    "mean energy (J)",
+    "mean energy low (J)",
+    "mean energy high (J)",
+    "calls",
+    "self energy (J)",
+    "forward (%)",
+    "backward (%)",
+    "type",
+    "scope",
+    "provenance",
+)
+"""Of a call of a layer; scope: "leaf", or "inclusive" of one with layers inside, whose energy is theirs too."""
+
+
+class LayerwiseMeasurementTool:
+    """Measures the layers of a model from `start` to `stop`, by attribution: GPU time and fitted power, not timers.
+
+    Parameters
+    ----------
+    out_file : path
+        CSV file, written by `stop`: a row a layer.
+    gpu_num : int
+        CUDA index of the GPU that the model runs on; on the simulated board its index.
+
+    Attributes
+    ----------
+    results : dict
+        Mean joules of a call by layer, after `stop`; None where not known.
+
+    Raises
+    ------
+    joulemap.NoDeviceError
+        If there is no such GPU.
+    """
+
+    def __init__(self, out_file: str | os.PathLike[str], gpu_num: int = 0) -> None:
+        self.out_file = out_file
+        self.gpu_num = gpu_num
+        self.results: dict[str, float | None] = {}
+        self._gpu = find_gpu(gpu_num).index
+        self._session: Session | None = None
+        self._watch: Watch | None = None
+        self._begin_ns = 0
+
+    def start(self, model: torch.nn.Module) -> torch.nn.Module:
+        """Watch a model until `stop`. Returns the model itself: its layers stay what they are."""
+        if self._session is not None:
+            raise RuntimeError("start() was called twice: call stop() between")
+        self._session = shared.hold(kernels="auto")
+        try:
+            self._watch = self._session.watch(model)
+        except BaseException:
+            session, self._session = self._session, None
+            shared.release(session)
+            raise
+        synchronize()
+        self._begin_ns = time.monotonic_ns()
+        return model
+
+    def stop(self) -> None:
+        """Take the hooks off and write the file.
+
+        Raises
+        ------
+        RuntimeError
+            Without a `start` before.
+        joulemap.Error
+            If no layer ran, or no reading of the GPU's power came in.
+        """
+        session, watch = self._session, self._watch
+        if session is None or watch is None:
+            raise RuntimeError("stop() without start(model): nothing is being measured")
+        synchronize()
+        end_ns = time.monotonic_ns()
+        self._session = self._watch = None
+        try:
+            watch.remove()
+            report = session.report(
+                "layer", gpu=self._gpu, from_ns=self._begin_ns, to_ns=end_ns, process_id=os.getpid()
+            )
+            rows = [row for row in report.rows if row.kind == "layer" and row.calls > 0]
+        finally:
+            shared.release(session)
+        if not rows:
+            raise _core.Error("no layer of the model ran between start() and stop(): run the returned model")
+        if all(row.energy_j is None for row in rows):
+            raise _core.Error("no reading of the GPU's power came in: run `joulemap doctor` to see what is missing")
+        file = RowFile(self.out_file, COLUMNS)
+        try:
+            for number, row in enumerate(rows):
+                inside = number + 1 < len(rows) and rows[number + 1].depth > row.depth
+                file.write(_cells(row, "inclusive" if inside else "leaf"))
+        finally:
+            file.close()
+        self.results = {row.path or row.name: _mean(row, row.energy_j) for row in rows}
+
+
+def _mean(row: Row, energy_j: float | None) -> float | None:
+    return None if energy_j is None else energy_j / row.calls
+
+
+def _cells(row: Row, scope: str) -> list[object]:
+    """Return the columns of a layer."""
+    energies = (row.energy_j, row.energy_low_j, row.energy_high_j)
+    shares = [None if share is None else 100 * share for share in (row.forward_share, row.backward_share)]
+    return [
+        row.path or row.name,
+        *(_mean(row, energy_j) for energy_j in energies),
+        row.calls,
+        _mean(row, row.energy_self_j),
+        *shares,
+        row.type,
+        scope,
+        row.provenance,
+    ]

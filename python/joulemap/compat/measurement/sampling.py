@@ -1,0 +1,184 @@
+"""The process behind AsynchronousMeasurementTool: python -m ... OUT_FILE GPU INTERVAL PARENT.
+
+It says "ready", is told "begin TIME" and "stop TIME" (CLOCK_MONOTONIC, ns), and ends by itself when its parent is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from dataclasses import dataclass, field
+
+from joulemap.compat._shared import RowFile, kwh
+from joulemap.compat.measurement.processor import Processor
+from joulemap.report import Sum
+from joulemap.session import Session
+from joulemap.timeline import Timeline
+
+COLUMNS = (
+    "elapsed time (s)",
+    "CPU energy (kWh)",
+    "CPU utilisation (%)",
+    "CPU temp (C)",
+    "GPU energy (kWh)",
+    "GPU utilisation (%)",
+    "GPU temp (C)",
+    "GPU power (W)",
+    "GPU energy low (kWh)",
+    "GPU energy high (kWh)",
+)
+"""The old columns, then the 95 % interval of the GPU's energy."""
+
+_LOOK_S = 0.2  # how often it looks whether its parent is there
+_CHUNK_NS = 600_000_000_000
+_NEWEST_NS = 2_000_000_000  # what changes rarely is told by its newest reading, not older than this
+
+
+def _added(a: Sum, b: Sum) -> Sum:
+    """Return the energy of two stretches, each after the other; that of one that is not known is not known."""
+    if a.energy_j is None or a.energy_low_j is None or a.energy_high_j is None:
+        return a
+    if b.energy_j is None or b.energy_low_j is None or b.energy_high_j is None:
+        return b
+    return Sum(a.energy_j + b.energy_j, a.energy_low_j + b.energy_low_j, a.energy_high_j + b.energy_high_j)
+
+
+@dataclass
+class Account:
+    """Energy since a moment, of one GPU or of the CPU, added up of chunks: each reads no more than its own readings."""
+
+    session: Session
+    gpu: int | None
+    from_ns: int
+    past: Sum = field(default_factory=lambda: Sum(0.0, 0.0, 0.0))
+
+    def until(self, t_ns: int) -> Sum:
+        """Return the joules up to a time, which never goes back."""
+        while t_ns - self.from_ns > _CHUNK_NS:
+            self.past = _added(self.past, self._of(self.from_ns, self.from_ns + _CHUNK_NS))
+            self.from_ns += _CHUNK_NS
+        return _added(self.past, self._of(self.from_ns, t_ns))
+
+    def _of(self, from_ns: int, to_ns: int) -> Sum:
+        return self.session.energy(from_ns, to_ns, gpu=self.gpu, cpu=self.gpu is None)
+
+
+class Sampler:
+    """Writes rows.
+
+    Parameters
+    ----------
+    session : Session
+        A running one.
+    path, gpu : str, int
+        Of the file, and the GPU's index.
+    begin_ns : int
+        When it began.
+    """
+
+    def __init__(self, session: Session, path: str, gpu: int, begin_ns: int) -> None:
+        self._session, self._gpu, self._begin_ns = session, gpu, begin_ns
+        self._file = RowFile(path, COLUMNS)
+        self._energies = Account(session, None, begin_ns), Account(session, gpu, begin_ns)
+        self._processor = Processor()
+        self._last_ns = begin_ns
+
+    def row(self, t_ns: int) -> None:
+        """Write the row of a time."""
+        cpu, gpu = (account.until(t_ns) for account in self._energies)
+        power = self._session.energy(self._last_ns, t_ns, gpu=self._gpu).energy_j
+        readings = self._session.readings(min(self._last_ns, t_ns - _NEWEST_NS), t_ns)
+        duration_s = 1e-9 * (t_ns - self._last_ns)
+        self._file.write(
+            [
+                1e-9 * (t_ns - self._begin_ns),
+                kwh(cpu.energy_j),
+                self._processor.utilisation(),
+                self._processor.temperature(),
+                kwh(gpu.energy_j),
+                _mean(readings, "gpu_utilisation", self._gpu, self._last_ns),
+                _mean(readings, "temperature", self._gpu, t_ns),
+                None if power is None or duration_s <= 0 else power / duration_s,
+                kwh(gpu.energy_low_j),
+                kwh(gpu.energy_high_j),
+            ]
+        )
+        self._last_ns = t_ns
+
+
+def _mean(readings: Timeline, quantity: str, gpu: int, from_ns: int) -> float | None:
+    """Return the mean of a sensor's readings from a time on; without one its newest; None without any."""
+    try:
+        series = readings.readings(quantity, gpu)
+    except LookupError:
+        return None
+    values = [value for t_ns, value in series if t_ns > from_ns] or [series.values[-1]]
+    return sum(values) / len(values)
+
+
+class Orders:
+    """What the parent says.
+
+    Attributes
+    ----------
+    parent : int
+        Its process.
+    """
+
+    def __init__(self, parent: int) -> None:
+        self.parent = parent
+        self._rest = b""
+
+    def wait(self, until_ns: int | None) -> str | None:
+        """Return the next line, or None when the time has come; `stop TIME` also when the parent is gone."""
+        while True:
+            if b"\n" in self._rest:
+                line, _, self._rest = self._rest.partition(b"\n")
+                return line.decode()
+            if os.getppid() != self.parent:
+                return f"stop {time.monotonic_ns()}"
+            wait_s = _LOOK_S if until_ns is None else min(_LOOK_S, 1e-9 * (until_ns - time.monotonic_ns()))
+            if wait_s <= 0:
+                return None
+            if select.select([0], [], [], wait_s)[0]:
+                told = os.read(0, 4096)
+                self._rest += told if told else f"stop {time.monotonic_ns()}\n".encode()
+
+
+def sample(orders: Orders, path: str, gpu: int, interval_s: float) -> None:
+    """Write rows from `begin` to `stop`."""
+    with Session(kernels=False, counters=False) as session:
+        print("ready", flush=True)
+        word, _, begin = (orders.wait(None) or "").partition(" ")
+        if word != "begin":
+            return
+        begin_ns = int(begin)
+        sampler = Sampler(session, path, gpu, begin_ns)
+        number = 1
+        stop_ns: int | None = None
+        while stop_ns is None:
+            next_ns = begin_ns + round(1e9 * interval_s * number)
+            line = orders.wait(next_ns)
+            if line is not None:
+                stop_ns = int(line.partition(" ")[2])
+            while next_ns < (time.monotonic_ns() if stop_ns is None else stop_ns):
+                sampler.row(next_ns)
+                number += 1
+                next_ns = begin_ns + round(1e9 * interval_s * number)
+        sampler.row(stop_ns)
+
+
+def main() -> None:
+    """Run as a process."""
+    path, gpu, interval_s, parent = sys.argv[1:5]
+    try:
+        sample(Orders(int(parent)), path, int(gpu), float(interval_s))
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
