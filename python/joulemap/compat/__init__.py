@@ -9,7 +9,16 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-MODULES = ("layer_power_profiler",)
+MODULES = (
+    "layer_power_profiler",
+    "powerdl",
+    "powerdl.analysis",
+    "powerdl.highlevel",
+    "powerdl.highlevel_tf",
+    "powerdl.highlevel_torch",
+    "powerdl.recorder",
+    "powerdl.summary",
+)
 """Old names that can be imported."""
 
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 import csv
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from joulemap import _core
 from joulemap._cells import cell
-from joulemap.machine import Board, boards
+from joulemap.compat._gpu import find_gpu, open_session, synchronize
 from joulemap.report import Row, import_pandas
-from joulemap.session import Session, current_session
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,22 +115,11 @@ class GPUMonitor:
 
     def __init__(self, device_index: int = 0) -> None:
         self.device_index = device_index
-        self._board = self._find()
-
-    def _find(self) -> Board:
-        """Return the board as it is now."""
-        gpus = [board for board in boards() if board.backend == "nvml"]
-        for board in gpus:
-            if self.device_index in (board.cuda_index, board.index if board.cuda_index < 0 else -1):
-                return board
-        raise _core.NoDeviceError(
-            f"no board with index {self.device_index} ({len(gpus)} found): run `joulemap doctor` to see what is "
-            "missing, or set JOULEMAP_SIM=h200 for the simulated board"
-        )
+        self._board = find_gpu(device_index)
 
     def get_power(self) -> float:
         """Return the board's mean power over the last 0.1 s, W. Waits for the sensor's readings of them."""
-        with _session(kernels=False) as session:
+        with open_session(kernels=False) as session:
             begin_ns = time.monotonic_ns()
             time.sleep(self.POWER_SPAN_S)
             report = session.report("board", from_ns=begin_ns, to_ns=time.monotonic_ns())
@@ -152,7 +139,7 @@ class GPUMonitor:
         joulemap.Error
             If the driver does not tell the board's memory.
         """
-        board = self._find()
+        board = find_gpu(self.device_index)
         total, free = board.memory_total_bytes, board.memory_free_bytes
         if total is None or free is None:
             raise _core.Error(f"the driver does not tell the memory of {board.name}: run `joulemap doctor`")
@@ -227,12 +214,12 @@ class LayerPowerProfiler:
         modes = [(module, module.training) for module in self.model.modules()]
         self.model.eval()
         try:
-            with _session(kernels="auto") as session, torch.no_grad():
+            with open_session(kernels="auto") as session, torch.no_grad():
                 # The fit sees the warm-up too: a single pass is over before the sensor has answered twice.
                 if warmup:
                     with session.phase("warmup"):
                         call()  # what only a first call does: compiling, choosing algorithms
-                        _synchronize()
+                        synchronize()
                 fit_from_ns = time.monotonic_ns()
                 watch = session.watch(self.model)
                 try:
@@ -243,7 +230,7 @@ class LayerPowerProfiler:
                     with session.phase("profile"):
                         for _ in range(num_runs):
                             call()
-                        _synchronize()
+                        synchronize()
                     end_ns = time.monotonic_ns()
                 finally:
                     watch.remove()
@@ -265,7 +252,7 @@ class LayerPowerProfiler:
         calls = 0
         while True:
             call()
-            _synchronize()
+            synchronize()
             calls += modules
             if time.monotonic() >= end or calls >= MAX_WARMUP_CALLS:
                 return
@@ -342,26 +329,6 @@ class LayerPowerProfiler:
             }
         )
         return stats
-
-
-@contextmanager
-def _session(*, kernels: bool | Literal["auto"]) -> Iterator[Session]:
-    """Give the process's open session, or one of our own for as long as it is needed."""
-    session = current_session()
-    if session is not None:
-        yield session
-        return
-    with Session(kernels=kernels) as session:
-        yield session
-
-
-def _synchronize() -> None:
-    """Wait for the work of all boards in use: what is measured must have ended."""
-    import torch
-
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        for device in range(torch.cuda.device_count()):
-            torch.cuda.synchronize(device)
 
 
 def _metrics(rows: list[Row]) -> list[LayerMetrics]:
