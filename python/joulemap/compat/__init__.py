@@ -17,6 +17,7 @@ MODULES = (
     "layer_energy_profiler",
     "layer_power_profiler",
     "measurement",
+    "powerdl",
 )
 """Old names that can be imported."""
 

@@ -8,7 +8,8 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from joulemap import _arguments, _core
@@ -43,6 +44,17 @@ def synchronize() -> None:
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         for device in range(torch.cuda.device_count()):
             torch.cuda.synchronize(device)
+
+
+@contextmanager
+def open_session(*, kernels: bool | Literal["auto"]) -> Iterator[Session]:
+    """Give the process's open session, or one of our own for as long as it is needed."""
+    session = current_session()
+    if session is not None:
+        yield session
+        return
+    with Session(kernels=kernels) as session:
+        yield session
 
 
 class SharedSession:

@@ -9,18 +9,16 @@ from __future__ import annotations
 import csv
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from joulemap import _core
 from joulemap._cells import cell
-from joulemap.compat._shared import find_gpu, synchronize
+from joulemap.compat._shared import find_gpu, open_session, synchronize
 from joulemap.report import Row, import_pandas
-from joulemap.session import Session, current_session
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +119,7 @@ class GPUMonitor:
 
     def get_power(self) -> float:
         """Return the board's mean power over the last 0.1 s, W. Waits for the sensor's readings of them."""
-        with _session(kernels=False) as session:
+        with open_session(kernels=False) as session:
             begin_ns = time.monotonic_ns()
             time.sleep(self.POWER_SPAN_S)
             report = session.report("board", from_ns=begin_ns, to_ns=time.monotonic_ns())
@@ -216,7 +214,7 @@ class LayerPowerProfiler:
         modes = [(module, module.training) for module in self.model.modules()]
         self.model.eval()
         try:
-            with _session(kernels="auto") as session, torch.no_grad():
+            with open_session(kernels="auto") as session, torch.no_grad():
                 # The fit sees the warm-up too: a single pass is over before the sensor has answered twice.
                 if warmup:
                     with session.phase("warmup"):
@@ -331,17 +329,6 @@ class LayerPowerProfiler:
             }
         )
         return stats
-
-
-@contextmanager
-def _session(*, kernels: bool | Literal["auto"]) -> Iterator[Session]:
-    """Give the process's open session, or one of our own for as long as it is needed."""
-    session = current_session()
-    if session is not None:
-        yield session
-        return
-    with Session(kernels=kernels) as session:
-        yield session
 
 
 def _metrics(rows: list[Row]) -> list[LayerMetrics]:
