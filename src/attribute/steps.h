@@ -11,10 +11,10 @@
  * do with each other: each of them has a warm-up and a steady time of its own, and what lies between them is
  * nobody's. */
 typedef struct jm__steps {
-    int64_t count;      /* one that is cut into smaller ones is one */
-    int64_t warm_up;    /* of those, before all processes that run together have steps of one kind, by how
-                           long they take (repeats.h) */
-    char *found;        /* what it was that was found to be one where the program told none; NULL: all are told */
+    int64_t count;   /* one that is cut into smaller ones is one */
+    int64_t warm_up; /* of those, before all processes that run together have steps of one kind, by how
+                        long they take (repeats.h) */
+    char *found; /* what it was that was found to be one where the program told none; NULL: all are told */
     jm__windows steady; /* of those that run together, from the first step after them to the end of the last;
                            normalised, empty without steps */
 } jm__steps;

@@ -6,8 +6,8 @@
 #include "report/fold.h"
 #include "report/format.h"
 #include "report/kernel_name.h"
-#include "report/row_cells.h"
 #include "report/part_path.h"
+#include "report/row_cells.h"
 
 #include <math.h>
 #include <string.h>

@@ -184,6 +184,14 @@ static void add_different(jm__strbuf *out, const folder *f, const candidate *ite
     }
 }
 
+/* "0" of "1.0" and "2.0" is one name. */
+static bool have_several_names(const folder *f, const candidate *items, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(row_of(f, items[0].row)->name, row_of(f, items[i].row)->name) != 0) return true;
+    return false;
+}
+
 /* A board beside others of its name: equal GPUs of one machine. */
 static bool has_namesake(const folder *f, size_t row)
 {
@@ -200,14 +208,17 @@ static bool has_namesake(const folder *f, size_t row)
 static void add_names(jm__strbuf *out, const folder *f, const task *t)
 {
     const candidate *items = f->pool.items + t->first;
-    if (items[0].numbered && t->most && t->count > 1) {
+    bool differ = have_several_names(f, items, t->count);
+    if (differ && items[0].numbered && t->most) {
         jm__strbuf_add(out, "*");
-    } else if (items[0].numbered) {
+    } else if (differ && items[0].numbered) {
         add_different(out, f, items, t->count, 0);
     } else {
         jm__strbuf_add(out, row_of(f, items[0].row)->name);
         if (has_namesake(f, items[0].row)) jm__strbuf_format(out, " %s", row_of(f, items[0].row)->boards);
         if (t->differ_at == 0) return;
+        piece told = piece_of(f, items[0].row, t->differ_at);
+        if (told.text[told.length] == '\0') return; /* by the name itself */
         jm__strbuf_add(out, " (");
         add_different(out, f, items, t->count, t->differ_at);
         jm__strbuf_add(out, ")");

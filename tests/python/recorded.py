@@ -13,14 +13,15 @@ from typing import Any
 
 from joulemap._cli import native_folder
 
-FOLDER = Path(__file__).parents[1] / "data" / "recordings"
+DATA = Path(__file__).parents[1] / "data"
 KEYS = ("layer", "kernel", "type", "phase", "board", "span")
 
 
 def unpack(name: str, folder: Path) -> Path:
-    """Write a recording of tests/data/recordings into a folder."""
+    """Write a recording of tests/data/recordings or tests/data/runs into a folder."""
     path = folder / f"{name}.joulemap"
-    path.write_bytes(lzma.decompress((FOLDER / f"{name}.joulemap.xz").read_bytes()))
+    (packed,) = DATA.glob(f"*/{name}.joulemap.xz")
+    path.write_bytes(lzma.decompress(packed.read_bytes()))
     return path
 
 

@@ -212,6 +212,31 @@ static void test_in_a_diff_they_share_a_row_if_they_changed_alike(void **state)
     free(text);
 }
 
+/* Numbers inside of numbers: those of the outer ones make the rows, the inner ones keep their own. */
+static void test_numbered_layers_of_equal_numbered_ones_keep_their_numbers(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    add(&count, "", "m", "Sequential", 0, 100);
+    for (int b = 0; b < 3; b++) {
+        static const char *const numbers[] = {"0", "1", "2"};
+        char block[16];
+        snprintf(block, sizeof block, "m.%d", b);
+        add(&count, "m", numbers[b], "Sequential", 1, b == 0 ? 20 : 40);
+        for (int k = 0; k < 3; k++)
+            add(&count, block, numbers[k], k == 1 ? "GELU" : "Linear(8, 8)", 2, (b == 0 ? 4 : 8) + 3 * k);
+    }
+    fake_report = REPORT(rows, 100, 1);
+    fake_report.row_count = count;
+    char *text = shown((jm_text_options){0});
+    assert_non_null(strstr(text, "\n  0 "));
+    assert_null(strstr(text, "0 (0)"));
+    assert_non_null(strstr(text, "\n  1,2 "));
+    assert_null(strchr(text, '*'));
+    assert_null(strstr(text, "\n    0,"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +247,7 @@ int main(void)
         cmocka_unit_test_setup(test_what_has_children_or_no_class_keeps_its_name, reset),
         cmocka_unit_test_setup(test_a_part_that_is_not_as_most_says_of_which_layers_it_is, reset),
         cmocka_unit_test_setup(test_equal_gpus_are_told_apart_by_their_index, reset),
+        cmocka_unit_test_setup(test_numbered_layers_of_equal_numbered_ones_keep_their_numbers, reset),
         cmocka_unit_test_setup(test_groups_have_their_class_in_name_and_path, reset),
         cmocka_unit_test_setup(test_in_a_diff_they_share_a_row_if_they_changed_alike, reset),
     };
