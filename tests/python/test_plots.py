@@ -496,6 +496,9 @@ def test_bars_of_layers_are_the_groups_of_the_report(layers: joulemap.Report) ->
     shown = [groups[bar.get_label()[1:]] for bar in bars]
     expected = [(known(group.energy_low_j), known(group.energy_high_j)) for group in shown]
     assert ends == [pytest.approx(pair) for pair in expected]
+    faces = {bar.get_label()[1:]: bar.get_facecolor()[3] for bar in bars}
+    assert faces["Sequential"] == 0  # hollow: other layers are in it
+    assert faces["*.2"] == 1
     smaller = sum(1 for group in groups.values() if group.energy_j) - 6
     assert f"{smaller} smaller rows are not shown" in words(figure)
 
@@ -753,7 +756,7 @@ def test_the_command_says_why_it_cannot(path: Path, tmp_path: Path) -> None:
 def test_the_command_says_what_to_install(path: Path, tmp_path: Path) -> None:
     (tmp_path / "matplotlib.py").write_text("raise ImportError('not here')\n")
     own = tmp_path / "python"
-    own.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
+    own.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}:$PYTHONPATH exec {sys.executable} "$@"\n')
     own.chmod(0o755)
     native = Path(joulemap.__file__).parent / "_native/joulemap"
     line: list[str | Path] = [native, "plot", path, "--figure", "power_time", "-o", tmp_path / "power.png"]
