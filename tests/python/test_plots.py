@@ -335,6 +335,17 @@ def test_phases_are_shaded_where_they_are(readings: PlotData) -> None:
     assert not axes(plot(readings, "power_time", shade_phases=False)).patches
 
 
+def test_ten_thousand_phases_are_drawn_as_what_can_be_seen() -> None:
+    phases = [("step", k * 1.0, k + 0.5) for k in range(10000)]
+    t = np.arange(0, 10000, 0.25)
+    watts = np.where(t % 1 < 0.5, 200.0, 100.0)
+    data = PlotData(t_s=list(t), power_w=list(watts), phases=[("all", 0, 9000), *phases])
+    figure = plot(data, "power_time")
+    assert [patch.get_label() for patch in axes(figure).patches] == ["_phase all"]
+    (bar,) = axes(plot(PlotData(t_s=list(t), power_w=list(watts), phases=phases), "phase_energy_bar")).patches
+    assert bar.get_height() == pytest.approx(0.0875 * 10000)  # kJ: 0.25 s of 200 W, then 0.25 s down to 100 W
+
+
 def test_utilisations_are_their_readings(readings: PlotData) -> None:
     for key, gid, told in (
         ("gpu_util_time", "values", readings.gpu_util),
