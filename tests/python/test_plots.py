@@ -333,6 +333,9 @@ def test_phases_are_shaded_where_they_are(readings: PlotData) -> None:
         box = shaded[f"_phase {name}"]
         assert (box.x0, box.x1) == pytest.approx((start, end), rel=1e-6)
     assert not axes(plot(readings, "power_time", shade_phases=False)).patches
+    ranks = made([1, 1], phases=[("train", 1.0, 5.0), ("train", 1.1, 5.2)])  # of two processes
+    assert len(axes(plot(ranks, "power_time")).patches) == 1
+    assert words(plot(ranks, "power_time")).count("train") == 1
 
 
 def test_ten_thousand_phases_are_drawn_as_what_can_be_seen() -> None:

@@ -78,8 +78,9 @@ def _lanes(spans: list[tuple[str, float, float]]) -> list[int]:
 def _shade(ax: Axes, looks: Look, data: PlotData, begin: float, end: float) -> list[Artist]:
     """Shade phases, each name in a colour of its own; it stands above where there is room, else a legend has it."""
     least = _HAIR * (end - begin)
-    inside = [(n, max(s, begin), min(e, end)) for n, s, e in sorted(data.phases, key=lambda p: p[1])]
-    spans = [(name, start, stop) for name, start, stop in inside if stop - start > least]
+    all_names = dict.fromkeys(name for name, _, _ in data.phases)
+    inside = [(name, max(s, begin), min(e, end)) for name in all_names for s, e in series.spells(data, name)]
+    spans = sorted((span for span in inside if span[2] - span[1] > least), key=lambda span: span[1])
     if not spans:
         return []
     lanes = _lanes(spans)
