@@ -163,9 +163,10 @@ def test_what_cannot_be_drawn_says_why(key: str, why: str) -> None:
 
 
 def test_nothing_of_matplotlib_is_changed_or_shown(readings: PlotData, tmp_path: Path) -> None:
-    before = dict(matplotlib.rcParams)
-    plot(readings, "power_time", out=tmp_path / "power.svg")
-    assert dict(matplotlib.rcParams) == before
+    with matplotlib.rc_context({"svg.hashsalt": "theirs", "font.family": ["serif"], "hatch.linewidth": 3}):
+        before = dict(matplotlib.rcParams)
+        plot(readings, "power_time", out=tmp_path / "power.svg")
+        assert dict(matplotlib.rcParams) == before
     program = (
         "import sys, joulemap, joulemap.plots\n"
         "print(sorted({'matplotlib', 'numpy', 'torch'} & set(sys.modules)))\n"
@@ -669,12 +670,16 @@ def test_counts_of_a_model_are_its_products_and_operands() -> None:
 # ---- two runs ----
 
 
-def test_bars_of_two_runs_are_those_of_their_diff(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("unit", [(1.0, "J"), (1e-3, "kJ")])
+def test_bars_of_two_runs_are_those_of_their_diff(
+    unit: tuple[float, str], path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joulemap.plots.runs.joules", lambda _: unit)
     other = recorded.unpack("small", tmp_path)
     diff = joulemap.diff(path, other, per="run")
     figure = plot((path, other), "two_runs", per="run", limit=3)
-    factor = {"energy a run (J), with 95 % intervals": 1, "energy a run (kJ), with 95 % intervals": 1e-3}
-    scale = factor[axes(figure).get_xlabel()]
+    scale, name = unit
+    assert axes(figure).get_xlabel() == f"energy a run ({name}), with 95 % intervals"
     sides = [side for side in axes(figure).containers if isinstance(side, matplotlib.container.BarContainer)]
     bars = {side.get_label(): [bar.get_width() for bar in side] for side in sides}
     assert bars["live"][0] == pytest.approx(scale * known(diff.total.a_j))
