@@ -163,9 +163,10 @@ def test_what_cannot_be_drawn_says_why(key: str, why: str) -> None:
 
 
 def test_nothing_of_matplotlib_is_changed_or_shown(readings: PlotData, tmp_path: Path) -> None:
-    before = dict(matplotlib.rcParams)
-    plot(readings, "power_time", out=tmp_path / "power.svg")
-    assert dict(matplotlib.rcParams) == before
+    with matplotlib.rc_context({"svg.hashsalt": "theirs", "font.family": ["serif"], "hatch.linewidth": 3}):
+        before = dict(matplotlib.rcParams)
+        plot(readings, "power_time", out=tmp_path / "power.svg")
+        assert dict(matplotlib.rcParams) == before
     program = (
         "import sys, joulemap, joulemap.plots\n"
         "print(sorted({'matplotlib', 'numpy', 'torch'} & set(sys.modules)))\n"
@@ -333,6 +334,20 @@ def test_phases_are_shaded_where_they_are(readings: PlotData) -> None:
         box = shaded[f"_phase {name}"]
         assert (box.x0, box.x1) == pytest.approx((start, end), rel=1e-6)
     assert not axes(plot(readings, "power_time", shade_phases=False)).patches
+    ranks = made([1, 1], phases=[("train", 1.0, 5.0), ("train", 1.1, 5.2)])  # of two processes
+    assert len(axes(plot(ranks, "power_time")).patches) == 1
+    assert words(plot(ranks, "power_time")).count("train") == 1
+
+
+def test_ten_thousand_phases_are_drawn_as_what_can_be_seen() -> None:
+    phases = [("step", k * 1.0, k + 0.5) for k in range(10000)]
+    t = np.arange(0, 10000, 0.25)
+    watts = np.where(t % 1 < 0.5, 200.0, 100.0)
+    data = PlotData(t_s=list(t), power_w=list(watts), phases=[("all", 0, 9000), *phases])
+    figure = plot(data, "power_time")
+    assert [patch.get_label() for patch in axes(figure).patches] == ["_phase all"]
+    (bar,) = axes(plot(PlotData(t_s=list(t), power_w=list(watts), phases=phases), "phase_energy_bar")).patches
+    assert bar.get_height() == pytest.approx(0.0875 * 10000)  # kJ: 0.25 s of 200 W, then 0.25 s down to 100 W
 
 
 def test_utilisations_are_their_readings(readings: PlotData) -> None:
@@ -496,6 +511,9 @@ def test_bars_of_layers_are_the_groups_of_the_report(layers: joulemap.Report) ->
     shown = [groups[bar.get_label()[1:]] for bar in bars]
     expected = [(known(group.energy_low_j), known(group.energy_high_j)) for group in shown]
     assert ends == [pytest.approx(pair) for pair in expected]
+    faces = {bar.get_label()[1:]: bar.get_facecolor()[3] for bar in bars}
+    assert faces["Sequential"] == 0  # hollow: other layers are in it
+    assert faces["*.2"] == 1
     smaller = sum(1 for group in groups.values() if group.energy_j) - 6
     assert f"{smaller} smaller rows are not shown" in words(figure)
 
@@ -652,12 +670,16 @@ def test_counts_of_a_model_are_its_products_and_operands() -> None:
 # ---- two runs ----
 
 
-def test_bars_of_two_runs_are_those_of_their_diff(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("unit", [(1.0, "J"), (1e-3, "kJ")])
+def test_bars_of_two_runs_are_those_of_their_diff(
+    unit: tuple[float, str], path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joulemap.plots.runs.joules", lambda _: unit)
     other = recorded.unpack("small", tmp_path)
     diff = joulemap.diff(path, other, per="run")
     figure = plot((path, other), "two_runs", per="run", limit=3)
-    factor = {"energy a run (J), with 95 % intervals": 1, "energy a run (kJ), with 95 % intervals": 1e-3}
-    scale = factor[axes(figure).get_xlabel()]
+    scale, name = unit
+    assert axes(figure).get_xlabel() == f"energy a run ({name}), with 95 % intervals"
     sides = [side for side in axes(figure).containers if isinstance(side, matplotlib.container.BarContainer)]
     bars = {side.get_label(): [bar.get_width() for bar in side] for side in sides}
     assert bars["live"][0] == pytest.approx(scale * known(diff.total.a_j))
@@ -753,7 +775,7 @@ def test_the_command_says_why_it_cannot(path: Path, tmp_path: Path) -> None:
 def test_the_command_says_what_to_install(path: Path, tmp_path: Path) -> None:
     (tmp_path / "matplotlib.py").write_text("raise ImportError('not here')\n")
     own = tmp_path / "python"
-    own.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
+    own.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}:$PYTHONPATH exec {sys.executable} "$@"\n')
     own.chmod(0o755)
     native = Path(joulemap.__file__).parent / "_native/joulemap"
     line: list[str | Path] = [native, "plot", path, "--figure", "power_time", "-o", tmp_path / "power.png"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
 from joulemap.plots.style import CannotDrawError, Look, energy_text, joules, legend, plain, room_pt, width_pt
@@ -44,24 +44,28 @@ def about(report: Report) -> str:
 # ---- bars ----
 
 
-def largest(groups: Sequence[Group], limit: int) -> list[Group]:
+class Bar(NamedTuple):
+    """A group to draw."""
+
+    group: Group
+    name: str  # below the names of those shown around it
+    is_around: bool  # others
+
+
+def bars(groups: Sequence[Group], limit: int) -> list[Bar]:
     """Return the groups of most energy, in their own order."""
     told = [group for group in groups if group.energy_j]
     most = sorted(told, key=lambda group: abs(group.energy_j or 0.0), reverse=True)[:limit]
     chosen = {id(group) for group in most}
-    return [group for group in told if id(group) in chosen]
-
-
-def _indented(groups: Sequence[Group]) -> list[tuple[str, bool]]:
-    """Return each name below those shown around it, and whether any shown is in it."""
     above: list[int] = []
-    result: list[tuple[str, bool]] = []
-    for number, group in enumerate(groups):
+    result: list[Bar] = []
+    for group, following in zip(told, [*told[1:], None], strict=True):
+        if id(group) not in chosen:
+            continue
         while above and above[-1] >= group.depth:
             above.pop()
-        following = groups[number + 1] if number + 1 < len(groups) else None
         name = plain(group.name, 34) + (f"  x{group.members}" if group.members > 1 else "")
-        result.append(("   " * len(above) + name, following is not None and following.depth > group.depth))
+        result.append(Bar(group, "   " * len(above) + name, following is not None and following.depth > group.depth))
         above.append(group.depth)
     return result
 
@@ -76,39 +80,37 @@ def layer_energy(ax: Axes, looks: Look, report: Report, *, limit: int = 18, per:
     if not steps:
         raise CannotDrawError("this run has no steps to divide by: per='run' draws its joules")
     total_of(report)
-    groups = largest(report.groups(), max(1, _arguments.whole("limit", limit)))
-    if not groups:
+    groups = report.groups()
+    shown = bars(groups, max(1, _arguments.whole("limit", limit)))
+    if not shown:
         raise CannotDrawError("no row of this report has any energy")
-    left_out = sum(1 for group in report.groups() if group.energy_j) - len(groups)
-    factor, unit = joules(max(abs(group.energy_j or 0.0) for group in groups) / steps)
+    left_out = sum(1 for group in groups if group.energy_j) - len(shown)
+    factor, unit = joules(max(abs(bar.group.energy_j or 0.0) for bar in shown) / steps)
     factor /= steps
-    names = _indented(groups)
-    for at, (group, (_, is_around)) in enumerate(zip(groups, names, strict=True)):
-        _bar(ax, looks, at, group, factor, is_around)
-    ax.set_yticks(range(len(groups)))
-    size = min(8.0, 150 / len(groups))
-    ax.set_yticklabels([name for name, _ in names], ha="left", fontsize=size)
-    _room_for_names(ax, names, size)
-    ax.set_ylim(len(groups) - 0.4, -0.6)
-    if all((group.energy_j or 0.0) >= 0 for group in groups):
+    for at, bar in enumerate(shown):
+        _bar(ax, looks, at, bar, factor)
+    _names(ax, [bar.name for bar in shown])
+    ax.set_ylim(len(shown) - 0.4, -0.6)
+    if all((bar.group.energy_j or 0.0) >= 0 for bar in shown):
         ax.set_xlim(left=0)
     ax.grid(False, axis="y")
     ax.set_xlabel(f"energy{' a step' if per == 'step' else ''} ({unit}), with 95 % intervals")
     kinds = [Patch(facecolor=looks.series[0], edgecolor=looks.series[0], label="layer")]
-    if any(is_around for _, is_around in names):
-        kinds.append(Patch(facecolor="none", edgecolor=looks.series[0], label="with the layers below it"))
-    if any(group.provenance in _UNSURE for group in groups):
+    if any(bar.is_around for bar in shown):
+        kinds.append(Patch(facecolor="none", edgecolor=looks.series[0], label="with what is in it"))
+    if any(bar.group.provenance in _UNSURE for bar in shown):
         kinds.append(Patch(facecolor="none", edgecolor=looks.series[0], hatch="////", label="weak or unresolved"))
     legend(ax, looks, kinds, "best")
     return about(report) + (f"; {left_out} smaller rows are not shown" if left_out > 0 else "")
 
 
-def _bar(ax: Axes, looks: Look, at: int, group: Group, factor: float, is_around: bool) -> None:
+def _bar(ax: Axes, looks: Look, at: int, shown: Bar, factor: float) -> None:
+    group = shown.group
     value = factor * (group.energy_j or 0.0)
     colour = looks.series[0]
     (bar,) = ax.barh([at], [value], height=0.66, edgecolor=colour, linewidth=1)
     bar.set_label("_" + group.path)  # for who looks for it; a legend shows none that begin so
-    bar.set_facecolor("none" if is_around else colour)
+    bar.set_facecolor("none" if shown.is_around else colour)
     if group.provenance in _UNSURE:
         bar.set(facecolor="none", hatch="////")
     if group.energy_low_j is not None and group.energy_high_j is not None:
@@ -116,9 +118,12 @@ def _bar(ax: Axes, looks: Look, at: int, group: Group, factor: float, is_around:
         ax.errorbar([value], [at], xerr=error, fmt="none", ecolor=looks.ink, elinewidth=1.1, capsize=2.5)
 
 
-def _room_for_names(ax: Axes, names: list[tuple[str, bool]], size: float) -> None:
-    """Let names begin at one line, so that what is in what can be seen."""
-    ax.tick_params(axis="y", length=0, pad=6 + max(width_pt(name, 0.95 * size) for name, _ in names))
+def _names(ax: Axes, names: list[str]) -> None:
+    """Write names from one line on, so that what is in what can be seen."""
+    size = min(8.0, 150 / len(names))
+    ax.set_yticks(range(len(names)))
+    ax.set_yticklabels(names, ha="left", fontsize=size)
+    ax.tick_params(axis="y", length=0, pad=6 + max(width_pt(name, 0.95 * size) for name in names))
 
 
 # ---- flame ----

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LANE = 0.075  # of the axes' height, for the names of phases
 _NAME_PT = 7.5
+_HAIR = 1 / 4000  # of the time: what is shorter is not seen
 
 
 def _line(ax: Axes, looks: Look, t: Array, y: Array, label: str = "", number: int = 0) -> None:
@@ -76,7 +77,10 @@ def _lanes(spans: list[tuple[str, float, float]]) -> list[int]:
 
 def _shade(ax: Axes, looks: Look, data: PlotData, begin: float, end: float) -> list[Artist]:
     """Shade phases, each name in a colour of its own; it stands above where there is room, else a legend has it."""
-    spans = [(n, max(s, begin), min(e, end)) for n, s, e in sorted(data.phases, key=lambda p: p[1]) if e > begin]
+    least = _HAIR * (end - begin)
+    all_names = dict.fromkeys(name for name, _, _ in data.phases)
+    inside = [(name, max(s, begin), min(e, end)) for name in all_names for s, e in series.spells(data, name)]
+    spans = sorted((span for span in inside if span[2] - span[1] > least), key=lambda span: span[1])
     if not spans:
         return []
     lanes = _lanes(spans)
@@ -172,15 +176,13 @@ def energy_rate(
     if not bins >= 1:
         raise ValueError("bins is at least 1")
     edges = np.linspace(t[0], t[-1], bins + 1)
-    number = np.clip(np.searchsorted(edges, t, side="right") - 1, 0, bins - 1)
-    rate, lower, upper = (np.full(bins, np.nan) for _ in range(3))
-    holes = [(t[k], t[k + 1]) for k in series.breaks(t)]
-    for k in range(bins):
-        here = watts[number == k]
-        if len(here) > 0 and not any(start <= edges[k] and edges[k + 1] <= end for start, end in holes):
-            joule = series.between(t, watts, edges[k], edges[k + 1])
-            rate[k] = np.nan if joule is None else joule / (edges[k + 1] - edges[k])
+    rate = series.between(t, watts, edges[:-1], edges[1:]) / np.diff(edges)
+    lower, upper = np.full(bins, np.nan), np.full(bins, np.nan)
+    for k, here in enumerate(np.split(watts, np.searchsorted(t, edges[1:-1]))):
+        if len(here) > 0:
             lower[k], upper[k] = np.quantile(here, [low, high])
+        else:  # a gap
+            rate[k] = np.nan
     middle = (edges[1:] + edges[:-1]) / 2
     words = f"{100 * low:.3g} to {100 * high:.3g} % of the readings"
     ax.fill_between(middle, lower, upper, color=looks.series[0], alpha=0.25, linewidth=0, label=words, gid="band")

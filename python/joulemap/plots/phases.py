@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from joulemap.plots import series
@@ -84,10 +85,10 @@ def _energies(data: PlotData) -> tuple[list[PhaseEnergy], str]:
     t, watts = series.known(*series.power(data))
     found = []
     for name in series.names(data):
-        parts = [series.between(t, watts, start, end) for start, end in series.spells(data, name)]
-        covered = [part for part in parts if part is not None]
-        if len(covered) == len(parts):
-            found.append(PhaseEnergy(name, sum(covered), None, None))
+        starts, ends = zip(*series.spells(data, name), strict=True)
+        whole = float(series.between(t, watts, starts, ends).sum())
+        if not isnan(whole):
+            found.append(PhaseEnergy(name, whole, None, None))
     if not found:
         raise CannotDrawError("no phase lies within the readings of power")
     return found, "integrals of the readings, without intervals"

@@ -17,7 +17,7 @@ Array: TypeAlias = "npt.NDArray[np.float64]"
 GAP = 5.0  # so many times the usual distance of readings is a gap
 
 
-def array(values: Sequence[float]) -> Array:
+def array(values: Sequence[Any] | Array) -> Array:
     """Return values as an array of float64."""
     return np.asarray(values, dtype=np.float64)
 
@@ -101,19 +101,22 @@ def cumulative(t: Array, watts: Array) -> Array:
     return joules
 
 
-def between(t: Array, watts: Array, start_s: float, end_s: float) -> float | None:
-    """Return the joules of a stretch of time; None if readings do not cover it."""
-    if len(t) < 2 or start_s < t[0] or end_s > t[-1]:
-        return None
-    joules = cumulative(t, watts)
-    edges = array([start_s, end_s])
-    # Inside a step of the trapezoid power is a line, so its integral is a parabola, not a chord.
+def between(t: Array, watts: Array, starts: Sequence[float] | Array, ends: Sequence[float] | Array) -> Array:
+    """Return the joules of stretches of time; NaN of those that the readings do not cover."""
+    begin, end = array(starts), array(ends)
+    joules = _joules_until(t, watts, end) - _joules_until(t, watts, begin)
+    joules[(begin < t[0]) | (end > t[-1])] = np.nan
+    return joules
+
+
+def _joules_until(t: Array, watts: Array, edges: Array) -> Array:
+    """Return joules from the first reading to some times; between readings power is a line, and they a parabola."""
     number = np.clip(np.searchsorted(t, edges, side="right") - 1, 0, len(t) - 2)
     into = edges - t[number]
     rise, step = watts[number + 1] - watts[number], t[number + 1] - t[number]
-    slope = np.divide(rise, step, out=np.zeros(2), where=step > 0)
-    at = joules[number] + into * (watts[number] + slope * into / 2)
-    return float(at[1] - at[0])
+    slope = np.divide(rise, step, out=np.zeros(len(edges)), where=step > 0)
+    until: Array = cumulative(t, watts)[number] + into * (watts[number] + slope * into / 2)
+    return until
 
 
 def names(data: PlotData) -> list[str]:
@@ -143,10 +146,8 @@ def spells(data: PlotData, name: str) -> list[tuple[float, float]]:
 
 def inside(data: PlotData, name: str, t: Array) -> Any:
     """Return which times lie in a phase of this name."""
-    mask = np.zeros(len(t), dtype=bool)
-    for start, end in spells(data, name):
-        mask |= (t >= start) & (t < end)
-    return mask
+    starts, ends = array([(-np.inf, -np.inf), *spells(data, name)]).T
+    return t < ends[np.searchsorted(starts, t, side="right") - 1]
 
 
 def by_phase(data: PlotData, t: Array, y: Array) -> dict[str, Array]:

@@ -158,7 +158,8 @@ def head(ax: Axes, looks: Look, title: str, about: str, simulated: bool) -> None
     room = room_pt(ax)
     lines = textwrap.wrap(about, max(20, int(room / width_pt("m", _ABOUT_PT))))
     beside = ax.get_legend()
-    named = 0.0 if beside is None else sum(36 + width_pt(text.get_text(), 8) for text in beside.get_texts())
+    texts = [] if beside is None or beside.get_frame_on() else beside.get_texts()  # a frame: inside of the axes
+    named = sum(36 + width_pt(text.get_text(), 8) for text in texts)
     up = 6 if not lines or width_pt(lines[-1], _ABOUT_PT) + named < room else 18  # above the legend, if they would meet
     ax.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=looks.ink, pad=up + 4 + 10 * len(lines))
     ax.annotate(
