@@ -22,6 +22,7 @@ from joulemap.compat.measurement import (
     LayerwiseMeasurementTool,
 )
 from joulemap.compat.measurement.processor import Processor
+from joulemap.compat.measurement.sampling import Account
 from torch import nn
 
 WATTS = 400.0
@@ -235,11 +236,31 @@ def test_rows_are_whole_after_the_program_was_killed(steady: None, tmp_path: Pat
 
 def test_a_process_that_cannot_begin_says_why(simulated: None, tmp_path: Path) -> None:
     tool = AsynchronousMeasurementTool(tmp_path / "no folder" / "beside.csv")
-    tool.start(0.1)
-    with pytest.raises(joulemap.Error, match="ended early: FileNotFoundError"):
+    with pytest.raises(joulemap.Error, match="did not begin: FileNotFoundError"):
+        tool.start(0.1)
+    with pytest.raises(RuntimeError, match="nothing is being measured"):
         tool.stop()
     with pytest.raises(ValueError, match="interval"):
         AsynchronousMeasurementTool(tmp_path / "a.csv").start(0)
+
+
+class Constant:
+    """Stands for a session: a watt, all the time, asked for no longer a stretch than allowed."""
+
+    def __init__(self, most_ns: int) -> None:
+        self.most_ns = most_ns
+
+    def energy(self, from_ns: int, to_ns: int, **_: object) -> joulemap.Sum:
+        assert 0 <= to_ns - from_ns <= self.most_ns
+        joules = 1e-9 * (to_ns - from_ns)
+        return joulemap.Sum(joules, 0.9 * joules, 1.1 * joules)
+
+
+def test_a_long_run_is_added_up_of_chunks() -> None:
+    account = Account(Constant(600 * 10**9), 0, 0)  # type: ignore[arg-type]
+    for seconds in (1, 599, 601, 5000, 5000.5):
+        total = account.until(int(seconds * 1e9))
+        assert total == pytest.approx((seconds, 0.9 * seconds, 1.1 * seconds))
 
 
 def test_a_program_that_forgets_to_stop_has_its_rows(steady: None, tmp_path: Path) -> None:

@@ -73,15 +73,16 @@ class Sampler:
     ----------
     session : Session
         A running one.
-    path, gpu : str, int
-        Of the file, and the GPU's index.
+    file : RowFile
+        Where to.
+    gpu : int
+        Its index.
     begin_ns : int
         When it began.
     """
 
-    def __init__(self, session: Session, path: str, gpu: int, begin_ns: int) -> None:
-        self._session, self._gpu, self._begin_ns = session, gpu, begin_ns
-        self._file = RowFile(path, COLUMNS)
+    def __init__(self, session: Session, file: RowFile, gpu: int, begin_ns: int) -> None:
+        self._session, self._file, self._gpu, self._begin_ns = session, file, gpu, begin_ns
         self._energies = Account(session, None, begin_ns), Account(session, gpu, begin_ns)
         self._processor = Processor()
         self._last_ns, self._last_j = begin_ns, 0.0
@@ -151,13 +152,14 @@ class Orders:
 
 def sample(orders: Orders, path: str, gpu: int, interval_s: float) -> None:
     """Write rows from `begin` to `stop`."""
+    file = RowFile(path, COLUMNS)
     with Session(kernels=False, counters=False) as session:
         print("ready", flush=True)
         word, _, begin = (orders.wait(None) or "").partition(" ")
         if word != "begin":
             return
         begin_ns = int(begin)
-        sampler = Sampler(session, path, gpu, begin_ns)
+        sampler = Sampler(session, file, gpu, begin_ns)
         number = 1
         stop_ns: int | None = None
         while True:
