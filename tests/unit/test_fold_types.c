@@ -226,6 +226,11 @@ static void test_numbered_layers_of_equal_numbered_ones_keep_their_numbers(void 
         for (int k = 0; k < 3; k++)
             add(&count, block, numbers[k], k == 1 ? "GELU" : "Linear(8, 8)", 2, (b == 0 ? 4 : 8) + 3 * k);
     }
+    for (size_t i = 0; i < count; i++) {
+        rows[i].energy_low_j = 0.99 * rows[i].energy_j;
+        rows[i].energy_high_j = 1.01 * rows[i].energy_j;
+        rows[i].provenance = JM_PROVENANCE_FITTED;
+    }
     fake_report = REPORT(rows, 100, 1);
     fake_report.row_count = count;
     char *text = shown((jm_text_options){0});

@@ -95,10 +95,7 @@ class LayerwiseMeasurementTool:
         self._session = self._watch = None
         try:
             watch.remove()
-            report = session.report(
-                "layer", gpu=self._gpu, from_ns=self._begin_ns, to_ns=end_ns, process_id=os.getpid()
-            )
-            rows = [row for row in report.rows if row.kind == "layer" and row.calls > 0]
+            rows = self._rows(session, end_ns)
         finally:
             shared.release(session)
         if not rows:
@@ -113,6 +110,18 @@ class LayerwiseMeasurementTool:
         finally:
             file.close()
         self.results = {row.path or row.name: _mean(row, row.energy_j) for row in rows}
+
+    def _rows(self, session: Session, end_ns: int) -> list[Row]:
+        """Return the layers that ran."""
+        try:
+            report = session.report(
+                "layer", gpu=self._gpu, from_ns=self._begin_ns, to_ns=end_ns, process_id=os.getpid()
+            )
+        except _core.Error as error:
+            if error.status == "NOT_FOUND":  # this process has recorded nothing at all
+                return []
+            raise
+        return [row for row in report.rows if row.kind == "layer" and row.calls > 0]
 
 
 def _mean(row: Row, energy_j: float | None) -> float | None:

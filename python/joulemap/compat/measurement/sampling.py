@@ -33,6 +33,7 @@ COLUMNS = (
 
 _LOOK_S = 0.2  # how often it looks whether its parent is there
 _CHUNK_NS = 600_000_000_000
+_BEHIND_NS = 1_000_000_000  # where rows come faster than they can be written, those are left out that are this late
 _NEWEST_NS = 2_000_000_000  # what changes rarely is told by its newest reading, not older than this
 
 
@@ -72,25 +73,27 @@ class Sampler:
     ----------
     session : Session
         A running one.
-    path, gpu : str, int
-        Of the file, and the GPU's index.
+    file : RowFile
+        Where to.
+    gpu : int
+        Its index.
     begin_ns : int
         When it began.
     """
 
-    def __init__(self, session: Session, path: str, gpu: int, begin_ns: int) -> None:
-        self._session, self._gpu, self._begin_ns = session, gpu, begin_ns
-        self._file = RowFile(path, COLUMNS)
+    def __init__(self, session: Session, file: RowFile, gpu: int, begin_ns: int) -> None:
+        self._session, self._file, self._gpu, self._begin_ns = session, file, gpu, begin_ns
         self._energies = Account(session, None, begin_ns), Account(session, gpu, begin_ns)
         self._processor = Processor()
-        self._last_ns = begin_ns
+        self._last_ns, self._last_j = begin_ns, 0.0
 
     def row(self, t_ns: int) -> None:
         """Write the row of a time."""
         cpu, gpu = (account.until(t_ns) for account in self._energies)
-        power = self._session.energy(self._last_ns, t_ns, gpu=self._gpu).energy_j
+        power_w = None
+        if gpu.energy_j is not None and t_ns > self._last_ns:
+            power_w = (gpu.energy_j - self._last_j) / (1e-9 * (t_ns - self._last_ns))
         readings = self._session.readings(min(self._last_ns, t_ns - _NEWEST_NS), t_ns)
-        duration_s = 1e-9 * (t_ns - self._last_ns)
         self._file.write(
             [
                 1e-9 * (t_ns - self._begin_ns),
@@ -100,12 +103,12 @@ class Sampler:
                 kwh(gpu.energy_j),
                 _mean(readings, "gpu_utilisation", self._gpu, self._last_ns),
                 _mean(readings, "temperature", self._gpu, t_ns),
-                None if power is None or duration_s <= 0 else power / duration_s,
+                power_w,
                 kwh(gpu.energy_low_j),
                 kwh(gpu.energy_high_j),
             ]
         )
-        self._last_ns = t_ns
+        self._last_ns, self._last_j = t_ns, gpu.energy_j or self._last_j
 
 
 def _mean(readings: Timeline, quantity: str, gpu: int, from_ns: int) -> float | None:
@@ -139,34 +142,37 @@ class Orders:
                 return line.decode()
             if os.getppid() != self.parent:
                 return f"stop {time.monotonic_ns()}"
-            wait_s = _LOOK_S if until_ns is None else min(_LOOK_S, 1e-9 * (until_ns - time.monotonic_ns()))
-            if wait_s <= 0:
-                return None
-            if select.select([0], [], [], wait_s)[0]:
+            wait_s = _LOOK_S if until_ns is None else 1e-9 * (until_ns - time.monotonic_ns())
+            if select.select([0], [], [], min(_LOOK_S, max(0.0, wait_s)))[0]:
                 told = os.read(0, 4096)
                 self._rest += told if told else f"stop {time.monotonic_ns()}\n".encode()
+            elif wait_s <= 0:
+                return None
 
 
 def sample(orders: Orders, path: str, gpu: int, interval_s: float) -> None:
     """Write rows from `begin` to `stop`."""
+    file = RowFile(path, COLUMNS)
     with Session(kernels=False, counters=False) as session:
         print("ready", flush=True)
         word, _, begin = (orders.wait(None) or "").partition(" ")
         if word != "begin":
             return
         begin_ns = int(begin)
-        sampler = Sampler(session, path, gpu, begin_ns)
+        sampler = Sampler(session, file, gpu, begin_ns)
         number = 1
         stop_ns: int | None = None
-        while stop_ns is None:
+        while True:
             next_ns = begin_ns + round(1e9 * interval_s * number)
-            line = orders.wait(next_ns)
-            if line is not None:
-                stop_ns = int(line.partition(" ")[2])
-            while next_ns < (time.monotonic_ns() if stop_ns is None else stop_ns):
+            if stop_ns is None:
+                line = orders.wait(next_ns)
+                stop_ns = None if line is None else int(line.partition(" ")[2])
+            if stop_ns is not None and next_ns >= stop_ns:
+                break
+            if stop_ns is None or stop_ns - next_ns < _BEHIND_NS:
                 sampler.row(next_ns)
-                number += 1
-                next_ns = begin_ns + round(1e9 * interval_s * number)
+            behind_ns = time.monotonic_ns() - next_ns
+            number += 1 if behind_ns < _BEHIND_NS else max(1, int(1e-9 * behind_ns / interval_s))
         sampler.row(stop_ns)
 
 
