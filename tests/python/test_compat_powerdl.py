@@ -231,8 +231,7 @@ def test_batches_add_up_to_epochs_and_those_to_the_trainings(profiled: tuple[Rep
         for key in ("energy_j", "time_s"):
             assert sum(row[key] for row in own) == pytest.approx(epoch[key], rel=1e-9)
     assert sum(epoch["energy_j"] for epoch in epochs) == pytest.approx(summary["train_energy_j"], rel=1e-9)
-    # what a training does before its first epoch and after its last is microseconds
-    assert sum(epoch["time_s"] for epoch in epochs) == pytest.approx(summary["train_time_s"], rel=5e-3)
+    assert sum(epoch["time_s"] for epoch in epochs) == pytest.approx(summary["train_time_s"], rel=1e-9)
     assert summary["train_avg_power_w"] == pytest.approx(summary["train_energy_j"] / summary["train_time_s"])
 
 
@@ -349,7 +348,8 @@ def test_what_an_inference_returns_is_what_the_report_says(profiled: tuple[Repor
         found = p.infer_tensor(Paced(0.02), 4, 40)
     summary = p.report().summary
     assert summary["infer_time_s"] == pytest.approx(found["infer_time_s"])
-    assert summary["infer_energy_j"] == pytest.approx(found["infer_energy_j"], rel=0.005)
+    # readings that came after it tell more of its end
+    assert summary["infer_energy_low_j"] < found["infer_energy_j"] < summary["infer_energy_high_j"]
 
 
 def test_sizes_of_batches_are_exact(profiled: tuple[Report, Path]) -> None:
