@@ -147,7 +147,8 @@ def _figures_of_epochs(
             figures.append(Figures(None, None, None, time_s, "unresolved"))
             continue
         energy_j = sum(one.energy_j or 0.0 for one in own)
-        figures.append(_around(energy_j, math.hypot(_half(row), _relative(train) * energy_j), time_s, row))
+        own_half_j = _half(row) * (energy_j / row.energy_j if row.energy_j else 1.0)
+        figures.append(_around(energy_j, math.hypot(own_half_j, _relative(train) * energy_j), time_s, row))
     return figures
 
 
