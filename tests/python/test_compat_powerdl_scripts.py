@@ -92,7 +92,7 @@ def test_a_script_on_data_frames_and_marks_runs_unchanged(tmp_path: Path) -> Non
 
         prof = powerdl.profile_torch(auto_flush_dir=sys.argv[1], max_samples=100000, collect_util=False)
         with prof:
-            prof.train_epochs(model, trainloader, optimizer, loss_fn, 1)
+            prof.train_epochs(model, trainloader, optimizer, loss_fn, 40)
         rep = prof.report()
         samples, marks = rep.samples_df, rep.marks_df
         ends = marks[marks["name"] == "batch_end"]
