@@ -217,8 +217,6 @@ static void add_names(jm__strbuf *out, const folder *f, const task *t)
         jm__strbuf_add(out, row_of(f, items[0].row)->name);
         if (has_namesake(f, items[0].row)) jm__strbuf_format(out, " %s", row_of(f, items[0].row)->boards);
         if (t->differ_at == 0) return;
-        piece told = piece_of(f, items[0].row, t->differ_at);
-        if (told.text[told.length] == '\0') return; /* by the name itself */
         jm__strbuf_add(out, " (");
         add_different(out, f, items, t->count, t->differ_at);
         jm__strbuf_add(out, ")");
@@ -305,20 +303,28 @@ static jm_status push_task(folder *f, task next, const char *above, jm_error *er
     return jm__no_memory(err, "jm__fold_make");
 }
 
+/* Whether others beside these `equal` from `done` on have the first one's name. */
+static bool has_namesakes(const folder *f, const candidate *items, size_t count, size_t done, size_t equal)
+{
+    const char *name = row_of(f, items[done].row)->name;
+    for (size_t i = 0; i < count; i++)
+        if ((i < done || i >= done + equal) && strcmp(row_of(f, items[i].row)->name, name) == 0) return true;
+    return false;
+}
+
 /* Some that look alike: those of equal energy together, then those of them that are left, and so on. */
 static jm_status push_alike(folder *f, size_t first, size_t count, const task *around, const char *above,
                             jm_error *err)
 {
-    size_t differ_at = 0;
+    size_t differ_at = find_difference(f, f->pool.items + first, count);
     for (size_t done = 0; done < count;) {
         size_t equal = part_equals(f, f->pool.items + first + done, count - done);
-        bool most = 2 * equal > count;
-        if (!most && differ_at == 0) differ_at = find_difference(f, f->pool.items + first, count);
+        bool told_apart = 2 * equal > count || !has_namesakes(f, f->pool.items + first, count, done, equal);
         const task next = {.first = first + done,
                            .count = equal,
-                           .most = most,
-                           .lesser = around->lesser || !most,
-                           .differ_at = most ? 0 : differ_at,
+                           .most = 2 * equal > count,
+                           .lesser = around->lesser || 2 * equal <= count,
+                           .differ_at = told_apart ? 0 : differ_at,
                            .depth = around->depth};
         JM_TRY(push_task(f, next, above, err));
         done += equal;

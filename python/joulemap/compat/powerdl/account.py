@@ -4,7 +4,8 @@ The rule, by which sums of batches are their epochs and those the trainings:
 
 - A training is measured as a whole, from the readings of its time, as phases are in reports by phase.
 - A batch lasts from its first kernel (without kernels: its start) to the next one's, the first of an epoch from the
-  epoch's start, the last to its end. So what lies between two batches is the earlier one's, and times add up.
+  epoch's start; the first of a training from its start, the last to its end. So what lies between two batches is the
+  earlier one's, and times add up.
 - It takes the joules of its own work, from the fit, and for the rest of its time the mean power at which the training
   waited (for data, say). All of them are then held to the training's measured joules by one common factor.
 - An epoch is the sum of its batches.
@@ -85,17 +86,28 @@ def _waiting(node: Node, in_training: bool = False, in_step: bool = False) -> It
         yield from _waiting(child, in_training or train, in_step or row.kind == "step")
 
 
-def _seconds(of: Sequence[Epoch], rows: Sequence[Row]) -> list[float]:
-    """Return how long each batch lasted: the batches of an epoch fill it."""
+def _bounds(of: Sequence[Epoch], trainings: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield when the batches of each epoch begin and end: together they fill the trainings."""
+    remaining = iter(trainings)
+    start_ns = end_ns = 0
+    for number, epoch in enumerate(of):
+        while epoch.start_ns > end_ns:
+            start_ns, end_ns = next(remaining)
+        is_last = number + 1 == len(of) or of[number + 1].start_ns > end_ns
+        until_ns = end_ns if is_last else of[number + 1].start_ns
+        yield start_ns, until_ns
+        start_ns = until_ns
+
+
+def _seconds(of: Sequence[Epoch], trainings: Sequence[tuple[int, int]], rows: Sequence[Row]) -> list[float]:
+    """Return how long each batch lasted."""
     times: list[float] = []
-    for epoch in of:
-        at = epoch.start_ns
-        edges = [at]
+    for epoch, (start_ns, end_ns) in zip(of, _bounds(of, trainings), strict=True):
+        edges = [start_ns]
         for row in rows[epoch.first + 1 : epoch.first + epoch.count]:
-            at = min(max(at, row.start_ns), epoch.end_ns)
-            edges.append(at)
+            edges.append(min(max(edges[-1], row.start_ns), end_ns))
         if epoch.count > 0:
-            times.extend(1e-9 * (after - before) for before, after in pairwise([*edges, epoch.end_ns]))
+            times.extend(1e-9 * (after - before) for before, after in pairwise([*edges, end_ns]))
     return times
 
 
@@ -135,7 +147,8 @@ def _figures_of_epochs(
             figures.append(Figures(None, None, None, time_s, "unresolved"))
             continue
         energy_j = sum(one.energy_j or 0.0 for one in own)
-        figures.append(_around(energy_j, math.hypot(_half(row), _relative(train) * energy_j), time_s, row))
+        own_half_j = _half(row) * (energy_j / row.energy_j if row.energy_j else 1.0)
+        figures.append(_around(energy_j, math.hypot(own_half_j, _relative(train) * energy_j), time_s, row))
     return figures
 
 
@@ -155,7 +168,8 @@ def take_account(source: Reporting, window: Window, progress: Progress) -> Accou
     count = epochs[-1].first + epochs[-1].count if epochs else 0
     if count == 0:
         return Account(None, infer, [], [], report)
-    train = _measured(source, window.gpu, progress.trained())
+    trainings = progress.trained()
+    train = _measured(source, window.gpu, trainings)
     rows = report.rows
     of_steps = [row for row in rows if row.kind == "step" and row.name == BATCH][:count]
     of_epochs = [row for row in rows if row.kind == "epoch"][: len(epochs)]
@@ -164,5 +178,5 @@ def take_account(source: Reporting, window: Window, progress: Progress) -> Accou
             f"{count} batches ran, but {len(of_steps)} are in the recording: spans were lost; `quality.lost_records` "
             "of the session's report counts them"
         )
-    batches = _figures_of_batches(of_steps, _seconds(epochs, of_steps), train, report.tree("phase"))
+    batches = _figures_of_batches(of_steps, _seconds(epochs, trainings, of_steps), train, report.tree("phase"))
     return Account(train, infer, _figures_of_epochs(epochs, of_epochs, batches, train), batches, report)

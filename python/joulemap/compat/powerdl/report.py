@@ -47,7 +47,7 @@ class Report:
         self._losses = progress.losses[: len(account.batches)]
         self.summary: dict[str, Any] = {
             **_train_summary(account, progress),
-            **_infer_summary(account, progress),
+            **_infer_summary(account),
             **self._utilisation(progress),
             "gpu_name": gpu_name,
             **_own_summary(account, progress, window),
@@ -257,7 +257,7 @@ def _train_summary(account: Account, progress: Progress) -> dict[str, Any]:
     }
 
 
-def _infer_summary(account: Account, progress: Progress) -> dict[str, Any]:
+def _infer_summary(account: Account) -> dict[str, Any]:
     infer = account.infer
     return {
         "infer_energy_j": None if infer is None else infer.energy_j,
