@@ -515,8 +515,6 @@ def test_the_example_of_the_page_runs(
 
 
 def test_every_figure_is_drawn_and_written(profiled: tuple[Report, Path], tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("joulemap.plots")
     report, _ = profiled
     written = report.export(tmp_path, include_csv=False, include_summary=False, include_figures=True)
     assert [path.name for path in written] == [f"{fig}.png" for fig in report.list_figures()]
