@@ -48,15 +48,16 @@ static char *common_name(const jm_diff_side *side)
     return strndup(first, length);
 }
 
-/* As wanted, else by the names of the runs; "A" and "B" say more than two that are alike. */
-static bool name_sides(jm_diff *diff, const jm_diff_side *const sides[2], const jm_diff_options *options)
+/* As wanted, else by the names of the runs; "A" and "B" say more than two that are `alike`. */
+static bool name_sides(jm_diff *diff, const jm_diff_side *const sides[2], const jm_diff_options *options,
+                       bool *alike)
 {
     char *common[2] = {common_name(sides[0]), common_name(sides[1])};
-    bool alike = common[0] != NULL && common[1] != NULL && strcmp(common[0], common[1]) == 0;
+    *alike = common[0] != NULL && common[1] != NULL && strcmp(common[0], common[1]) == 0;
     const char *wanted[2] = {options->name_a, options->name_b};
     bool fine = true;
     for (int s = 0; s < 2; s++) {
-        if (wanted[s] == NULL && !alike) wanted[s] = common[s];
+        if (wanted[s] == NULL && !*alike) wanted[s] = common[s];
         fine = fine && keep_name(&diff->names[s], wanted[s], s == 0 ? "A" : "B");
     }
     free(common[0]);
@@ -64,9 +65,10 @@ static bool name_sides(jm_diff *diff, const jm_diff_side *const sides[2], const 
     return fine;
 }
 
-/* Without a name "A", or "A2" of several. */
-static bool name_runs(jm_diff *diff, int side, const jm_diff_side *wanted)
+/* Without a name, or where both sides have one run of the same name, "A"; "A2" of several. */
+static bool name_runs(jm_diff *diff, int side, const jm_diff_side *wanted, bool alike)
 {
+    bool named = wanted->names != NULL && !(alike && jm__diff_run_count(diff) == 2);
     jm__diff_run *runs = diff->runs + (side == 0 ? 0 : diff->counts[0]);
     for (size_t i = 0; i < wanted->count; i++) {
         char usual[32];
@@ -74,7 +76,7 @@ static bool name_runs(jm_diff *diff, int side, const jm_diff_side *wanted)
             snprintf(usual, sizeof usual, "%s", diff->names[side]);
         else
             snprintf(usual, sizeof usual, "%c%zu", "AB"[side], i + 1);
-        if (!keep_name(&runs[i].name, wanted->names != NULL ? wanted->names[i] : NULL, usual)) return false;
+        if (!keep_name(&runs[i].name, named ? wanted->names[i] : NULL, usual)) return false;
     }
     return true;
 }
@@ -83,5 +85,7 @@ bool jm__diff_name(jm_diff *diff, const jm_diff_side *a, const jm_diff_side *b,
                    const jm_diff_options *options)
 {
     const jm_diff_side *const sides[2] = {a, b};
-    return name_sides(diff, sides, options) && name_runs(diff, 0, a) && name_runs(diff, 1, b);
+    bool alike;
+    return name_sides(diff, sides, options, &alike) && name_runs(diff, 0, a, alike) &&
+           name_runs(diff, 1, b, alike);
 }

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from joulemap._cli import native_folder
+from recorded import unpack
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs/tasks").glob("*.md"))
@@ -94,6 +95,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
         (programs / "nvcc").write_text(f'#!/bin/sh\nunset LD_PRELOAD\nexec "{compiler}" "$@"\n')
         (programs / "nvcc").chmod(0o755)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for packed in (ROOT / "tests/data/runs").glob("*.joulemap.xz"):
+        unpack(packed.name.split(".")[0], tmp_path)
     if not (native_folder() / "pkgconfig").exists():  # the build folder stands for an installed package
         subprocess.run(
             ["cmake", "--install", native_folder(), "--prefix", tmp_path / "root"], check=True, capture_output=True
