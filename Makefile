@@ -44,7 +44,7 @@ bootstrap-check:
 	scripts/venv build
 	@touch $@
 
-.venv/.stage-check: scripts/requirements-check.txt .venv/.stage-build | bootstrap-check
+.venv/.stage-check: scripts/requirements-check.txt scripts/requirements-check-torch.txt .venv/.stage-build | bootstrap-check
 	scripts/venv check
 	@touch $@
 
