@@ -1,4 +1,5 @@
 # a thousand runs take the memory of a hundred, and some numbers for each: a report each took 70 KB and more
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:quarantine_size_mb=1" # with a sanitizer, what was freed would be kept
 python3 - <<'PYTHON'
 import subprocess
 
