@@ -143,7 +143,10 @@ def test_a_day_of_samples_takes_bounded_memory(tmp_path: Path) -> None:
     # 864,001 readings: 24 bytes as read, 16 sorted, 16 in Python and as many on the way, and one sample. All samples,
     # of five floats of 24 bytes and a tuple of 80, would be 165 MB more.
     grown_mb = json.loads((tmp_path / "memory.json").read_text()) / 1024
-    assert grown_mb < 120
+    sanitized = "libasan" in os.environ.get(
+        "LD_PRELOAD", ""
+    )  # it keeps what was freed: what growing arrays left behind
+    assert grown_mb < (200 if sanitized else 120)
     count, energy_j, before = 0, 0.0, math.nan
     with out.open(newline="") as file:
         for row in csv.DictReader(file):
