@@ -316,14 +316,16 @@ static bool has_namesakes(const folder *f, const candidate *items, size_t count,
 static jm_status push_alike(folder *f, size_t first, size_t count, const task *around, const char *above,
                             jm_error *err)
 {
-    size_t differ_at = find_difference(f, f->pool.items + first, count);
+    size_t differ_at = 0;
     for (size_t done = 0; done < count;) {
         size_t equal = part_equals(f, f->pool.items + first + done, count - done);
-        bool told_apart = 2 * equal > count || !has_namesakes(f, f->pool.items + first, count, done, equal);
+        bool most = 2 * equal > count;
+        bool told_apart = most || !has_namesakes(f, f->pool.items + first, count, done, equal);
+        if (!told_apart && differ_at == 0) differ_at = find_difference(f, f->pool.items + first, count);
         const task next = {.first = first + done,
                            .count = equal,
-                           .most = 2 * equal > count,
-                           .lesser = around->lesser || 2 * equal <= count,
+                           .most = most,
+                           .lesser = around->lesser || !most,
                            .differ_at = told_apart ? 0 : differ_at,
                            .depth = around->depth};
         JM_TRY(push_task(f, next, above, err));
