@@ -12,10 +12,14 @@ import numpy as np
 import torch
 
 
+def _gpu() -> str:
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+
+
 def head(what: str) -> list[str]:
     """Return the lines by which figures are known: bench, date, board, command."""
     return [
-        f"{what}: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {torch.cuda.get_device_name()}, "
+        f"{what}: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {_gpu()}, "
         f"PyTorch {torch.__version__}",
         "$ python " + shlex.join([f"bench/gpu/{Path(sys.argv[0]).name}", *sys.argv[1:]]),
     ]

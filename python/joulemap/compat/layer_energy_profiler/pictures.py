@@ -64,7 +64,7 @@ def figure_class() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'joulemap[plots]'") from error
+        raise ImportError("pictures need matplotlib: pip install 'joulemap[plot]'") from error
     return Figure
 
 
