@@ -24,6 +24,7 @@ typedef struct task {
     size_t first; /* in the pool */
     size_t count;
     bool most;        /* of those that look like it */
+    bool starred;     /* "*" says which: no other siblings that look alike differ in their number */
     size_t names;     /* 0: called by them; else as so many of their class */
     size_t differ_at; /* the component of their paths that tells them from others of their name; 0: none */
     bool lesser;      /* or in one that is not */
@@ -203,13 +204,13 @@ static bool has_namesake(const folder *f, size_t row)
     return false;
 }
 
-/* "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those; "attn", and "attn (1,3)"
- * of a lesser part of those in layers 0 to 5; "NVIDIA H200 1". */
+/* "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those, or where other siblings
+ * would be "*", too; "attn", and "attn (1,3)" of a lesser part of those in layers 0 to 5; "NVIDIA H200 1". */
 static void add_names(jm__strbuf *out, const folder *f, const task *t)
 {
     const candidate *items = f->pool.items + t->first;
     bool differ = have_several_names(f, items, t->count);
-    if (differ && items[0].numbered && t->most) {
+    if (differ && items[0].numbered && t->most && t->starred) {
         jm__strbuf_add(out, "*");
     } else if (differ && items[0].numbered) {
         add_different(out, f, items, t->count, 0);
@@ -325,6 +326,7 @@ static jm_status push_alike(folder *f, size_t first, size_t count, const task *a
         const task next = {.first = first + done,
                            .count = equal,
                            .most = most,
+                           .starred = around->starred,
                            .lesser = around->lesser || !most,
                            .differ_at = told_apart ? 0 : differ_at,
                            .depth = around->depth};
@@ -401,6 +403,27 @@ static jm_status push_of_look(folder *f, size_t siblings, size_t first, size_t c
     return JM_OK;
 }
 
+/* Where those of the look of `items[0]` end, of siblings by their looks. */
+static size_t end_of_look(const folder *f, const candidate *items, size_t count)
+{
+    size_t end = 1;
+    while (!f->expand && end < count && items[end].look == items[0].look &&
+           items[end].numbered == items[0].numbered)
+        end++;
+    return end;
+}
+
+/* Whether at most one look, of siblings by their looks, has members that differ in their number. */
+static bool have_one_list(const folder *f, const candidate *items, size_t count)
+{
+    size_t lists = 0;
+    for (size_t i = 0, of_look; i < count; i += of_look) {
+        of_look = end_of_look(f, items + i, count - i);
+        if (items[i].numbered && have_several_names(f, items + i, of_look)) lists++;
+    }
+    return lists <= 1;
+}
+
 /* The siblings from `first` on as tasks, by their first rows. `around`: their depth, and whether they are in
  * a lesser part. */
 static jm_status push_tasks(folder *f, size_t first, const task *around, const char *above, jm_error *err)
@@ -408,12 +431,11 @@ static jm_status push_tasks(folder *f, size_t first, const task *around, const c
     size_t count = f->pool.count - first, before = f->tasks.count;
     candidate *items = f->pool.items + first;
     if (count > 0) qsort_r(items, count, sizeof *items, by_look, f);
-    for (size_t i = 0, end; i < count; i = end) {
-        end = i + 1;
-        while (!f->expand && end < count && items[end].look == items[i].look &&
-               items[end].numbered == items[i].numbered)
-            end++;
-        JM_TRY(push_of_look(f, first, first + i, end - i, around, above, err));
+    task like_them = *around;
+    like_them.starred = have_one_list(f, items, count);
+    for (size_t i = 0, of_look; i < count; i += of_look) {
+        of_look = end_of_look(f, items + i, count - i);
+        JM_TRY(push_of_look(f, first, first + i, of_look, &like_them, above, err));
     }
     task *pushed = f->tasks.items + before;
     if (f->tasks.count > before) qsort_r(pushed, f->tasks.count - before, sizeof *pushed, last_row_first, f);

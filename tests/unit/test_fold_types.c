@@ -242,6 +242,31 @@ static void test_numbered_layers_of_equal_numbered_ones_keep_their_numbers(void 
     free(text);
 }
 
+/* Two kinds of layer in turn, as in a Sequential: "*" would say of neither which they are. */
+static void test_lists_that_lie_in_one_another_say_their_numbers(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    add(&count, "", "m", "Sequential", 0, 100);
+    static const char *const numbers[] = {"0", "1", "2", "3", "4", "5"};
+    for (int k = 0; k < 6; k++)
+        add(&count, "m", numbers[k], k % 2 == 0 ? "Linear(8, 8)" : "Norm", 1, k % 2 == 0 ? 20 : 10);
+    for (size_t i = 0; i < count; i++)
+        rows[i].provenance = JM_PROVENANCE_FITTED;
+    fake_report = REPORT(rows, 100, 1);
+    fake_report.row_count = count;
+    char *text = shown((jm_text_options){0});
+    assert_non_null(strstr(text, "\n  0,2,4  3 "));
+    assert_non_null(strstr(text, "\n  1,3,5  3 "));
+    assert_null(strchr(text, '*'));
+    free(text);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(rows[i].type, "Norm") == 0) rows[i].type = "Linear(8, 8)", rows[i].energy_j = 20;
+    text = shown((jm_text_options){0});
+    assert_non_null(strstr(text, "\n  *    6 "));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +278,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_part_that_is_not_as_most_says_of_which_layers_it_is, reset),
         cmocka_unit_test_setup(test_equal_gpus_are_told_apart_by_their_index, reset),
         cmocka_unit_test_setup(test_numbered_layers_of_equal_numbered_ones_keep_their_numbers, reset),
+        cmocka_unit_test_setup(test_lists_that_lie_in_one_another_say_their_numbers, reset),
         cmocka_unit_test_setup(test_groups_have_their_class_in_name_and_path, reset),
         cmocka_unit_test_setup(test_in_a_diff_they_share_a_row_if_they_changed_alike, reset),
     };

@@ -80,7 +80,7 @@ def step_energy(ax: Axes, looks: Look, report: Report) -> str:
     ax.plot(t, drawn, color=looks.series[0], linewidth=1.1, marker=marker, markersize=3, label=label, gid="values")
     steady = report.totals.steady_step_j
     if steady is not None:
-        words = f"steady {factor * steady:.4g} {unit}"
+        words = f"{factor * steady:.4g} {unit}: all joules a step after the warm-up"  # with what lies between steps
         ax.axhline(factor * steady, color=looks.series[1], linestyle="--", linewidth=1.2, label=words, gid="steady")
     ax.set_ylim(bottom=0)
     ax.set_ylabel(f"energy a step ({unit})")
