@@ -154,7 +154,7 @@ def layers(folder: Path, length: int, seconds: float) -> list[str]:
         f"{100 * (together_mj / whole_mj - 1):+.2f} %",
         "",
     ]
-    compared = compare_precisions(model, inputs, num_loops=100, seconds=seconds / 2, progress=False)
+    compared = compare_precisions(model, inputs, num_loops=100, seconds=seconds / 4, progress=False)
     compared.save(folder / "bert-precisions.csv")
     return [*lines, compared.table()]
 
