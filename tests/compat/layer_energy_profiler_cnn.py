@@ -1,7 +1,8 @@
 """Not a language model: images in place of token ids, and no mask."""
+
 import torch
-from torch import nn
 from layer_energy_profiler import LayerEnergyProfiler
+from torch import nn
 
 
 class ResNetish(nn.Module):

@@ -1,20 +1,33 @@
 """DistilBERT of six blocks: the rows, their names and their fields."""
+
 import torch
+from layer_energy_profiler import LayerEnergyProfiler
 from transformers import DistilBertConfig, DistilBertForSequenceClassification
 
-from layer_energy_profiler import LayerEnergyProfiler
-
-config = DistilBertConfig(vocab_size=128, dim=32, n_layers=6, n_heads=4, hidden_dim=64, max_position_embeddings=32, num_labels=4)
+config = DistilBertConfig(
+    vocab_size=128, dim=32, n_layers=6, n_heads=4, hidden_dim=64, max_position_embeddings=32, num_labels=4
+)
 model = DistilBertForSequenceClassification(config).to("cuda").eval()
-input_ids = torch.randint(0, 128, (16, 24)).to("cuda")
+input_ids = torch.randint(0, 128, (100, 24)).to("cuda")  # more rows than a pass takes
 attention_mask = torch.ones_like(input_ids)
 profiler = LayerEnergyProfiler(model, device="cuda")
 results = profiler.profile_all_layers(input_ids, attention_mask, batch_size=16, num_loops=5)
 
 names = [r["layer_name"] for r in results]
-assert names == ["embeddings"] + ["transformer_block_%d" % i for i in range(6)] + ["pre_classifier", "classifier"], names
-keys = {"layer_name", "layer_idx", "avg_power_w", "total_time_s", "energy_total_j", "energy_per_inference_mj", "num_loops",
-        "latency_per_loop_ms", "num_power_samples"}
+assert names == ["embeddings"] + ["transformer_block_%d" % i for i in range(6)] + ["pre_classifier", "classifier"], (
+    names
+)
+keys = {
+    "layer_name",
+    "layer_idx",
+    "avg_power_w",
+    "total_time_s",
+    "energy_total_j",
+    "energy_per_inference_mj",
+    "num_loops",
+    "latency_per_loop_ms",
+    "num_power_samples",
+}
 for r in results:
     assert keys <= set(r), keys - set(r)
     assert r["energy_total_j"] > 0 and r["avg_power_w"] > 0

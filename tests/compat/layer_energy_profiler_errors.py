@@ -1,7 +1,8 @@
 """What goes wrong in notebooks: no such GPU, stop before start, a model that fails in its forward pass."""
+
 import torch
-from torch import nn
 from layer_energy_profiler import LayerEnergyProfiler, PowerLogger
+from torch import nn
 
 
 class Picky(nn.Module):

@@ -1,8 +1,8 @@
 """Quantized by hand (weights rounded to int8 steps), profiled before and after, compared by the user's own code."""
-import torch
-from torch import nn
 
+import torch
 from layer_energy_profiler import LayerEnergyProfiler
+from torch import nn
 
 
 class QuantLinear(nn.Module):

@@ -1,11 +1,11 @@
 """The same model in float32 and bfloat16, side by side."""
+
 import copy
 
 import pandas as pd
 import torch
-from torch import nn
-
 from layer_energy_profiler import LayerEnergyProfiler
+from torch import nn
 
 
 class Tiny(nn.Module):
@@ -26,7 +26,9 @@ mask = torch.ones_like(ids)
 tables = {}
 for name, dtype in {"fp32": torch.float32, "bf16": torch.bfloat16}.items():
     model = copy.deepcopy(base).to("cuda", dtype=dtype)
-    tables[name] = pd.DataFrame(LayerEnergyProfiler(model, "cuda").profile_all_layers(ids, mask, batch_size=8, num_loops=4))
+    tables[name] = pd.DataFrame(
+        LayerEnergyProfiler(model, "cuda").profile_all_layers(ids, mask, batch_size=8, num_loops=4)
+    )
 both = tables["fp32"].merge(tables["bf16"], on="layer_name", suffixes=("_fp32", "_bf16"))
 assert list(both["layer_name"]) == ["tok", "mix", "cls"]
 both["saved_%"] = 100 * (1 - both["energy_per_inference_mj_bf16"] / both["energy_per_inference_mj_fp32"])

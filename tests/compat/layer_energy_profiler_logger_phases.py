@@ -1,4 +1,5 @@
 """One logger over several phases; idle and busy; two loggers at the same time."""
+
 import statistics
 import time
 

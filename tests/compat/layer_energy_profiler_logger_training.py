@@ -1,9 +1,9 @@
 """PowerLogger around a training loop, mean power times time as the energy."""
+
 import time
 
 import torch
 import torch.nn as nn
-
 from layer_energy_profiler import PowerLogger
 
 model = nn.Sequential(nn.Linear(100, 200), nn.ReLU(), nn.Linear(200, 10)).cuda()

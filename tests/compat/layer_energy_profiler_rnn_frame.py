@@ -1,8 +1,8 @@
 """A recurrent classifier; the results as a data frame, sorted, with the user's own columns."""
+
 import pandas as pd
 import torch
 import torch.nn as nn
-
 from layer_energy_profiler import LayerEnergyProfiler
 
 
@@ -21,7 +21,9 @@ class Sentiment(nn.Module):
 model = Sentiment().cuda()
 ids = torch.randint(0, 300, (16, 20)).cuda()
 weights = [p.detach().clone() for p in model.parameters()]
-results = LayerEnergyProfiler(model).profile_all_layers(input_ids=ids, attention_mask=torch.ones_like(ids))  # the defaults: 16, 100
+results = LayerEnergyProfiler(model).profile_all_layers(
+    input_ids=ids, attention_mask=torch.ones_like(ids)
+)  # the defaults: 16, 100
 df = pd.DataFrame(results).sort_values("energy_per_inference_mj", ascending=False)
 assert set(df["layer_name"]) == {"words", "rnn", "dense"}
 assert (df["num_loops"] >= 100).all()

@@ -1,10 +1,10 @@
 """A small CNN, three runs, the results file read back with the csv module."""
+
 import csv
 import time
 
 import torch
 import torch.nn as nn
-
 from layer_power_profiler import LayerPowerProfiler
 
 
@@ -34,8 +34,17 @@ profiler.save_results()
 with open("layer_power_profile.csv", newline="") as f:
     rows = list(csv.reader(f))
 header = rows[0]
-assert header[:9] == ["layer_name", "exec_id", "start_time", "end_time", "duration_ms",
-                      "start_power_w", "end_power_w", "avg_power_w", "energy_j"], header
+assert header[:9] == [
+    "layer_name",
+    "exec_id",
+    "start_time",
+    "end_time",
+    "duration_ms",
+    "start_power_w",
+    "end_power_w",
+    "avg_power_w",
+    "energy_j",
+], header
 assert len(rows) - 1 == len(metrics)
 names = {r[0] for r in rows[1:]}
 for wanted in ("conv1", "bn1", "conv2", "pool", "fc"):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Compares two architectures from the command line, as people do: one CSV each, then a verdict."""
+
 import argparse
 import os
 
 import torch
-from torch import nn
-
 from layer_power_profiler import LayerPowerProfiler
+from torch import nn
 
 
 def wide():

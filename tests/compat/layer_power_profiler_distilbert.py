@@ -1,12 +1,14 @@
 """DistilBERT from a tiny configuration (no download), inputs as a tokenizer gives them."""
-import torch
-from transformers import BatchEncoding, DistilBertConfig, DistilBertForSequenceClassification
 
+import torch
 from layer_power_profiler import LayerPowerProfiler
+from transformers import BatchEncoding, DistilBertConfig, DistilBertForSequenceClassification
 
 config = DistilBertConfig(vocab_size=200, dim=32, n_layers=2, n_heads=2, hidden_dim=64, max_position_embeddings=64)
 model = DistilBertForSequenceClassification(config).to("cuda").eval()
-inputs = BatchEncoding({"input_ids": torch.randint(0, 200, (2, 16)), "attention_mask": torch.ones(2, 16, dtype=torch.long)})
+inputs = BatchEncoding(
+    {"input_ids": torch.randint(0, 200, (2, 16)), "attention_mask": torch.ones(2, 16, dtype=torch.long)}
+)
 inputs = inputs.to("cuda")
 
 profiler = LayerPowerProfiler(model, device_index=0)

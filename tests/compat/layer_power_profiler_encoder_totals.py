@@ -1,12 +1,12 @@
 """A transformer with nested blocks: its printed totals count every joule once."""
+
 import contextlib
 import io
 import re
 
 import torch
-from torch import nn
-
 from layer_power_profiler import LayerPowerProfiler
+from torch import nn
 
 
 class Encoder(nn.Module):
@@ -31,7 +31,10 @@ def figure(text, label):
 
 
 model = Encoder().train().cuda()
-batch = {"input_ids": torch.randint(0, 1000, (8, 32)).cuda(), "attention_mask": torch.ones(8, 32, dtype=torch.long).cuda()}
+batch = {
+    "input_ids": torch.randint(0, 1000, (8, 32)).cuda(),
+    "attention_mask": torch.ones(8, 32, dtype=torch.long).cuda(),
+}
 profiler = LayerPowerProfiler(model)
 metrics = profiler.profile(batch, num_runs=2)
 out = io.StringIO()
@@ -41,12 +44,22 @@ text = out.getvalue()
 lines = text.splitlines()
 assert "=" * 80 in lines
 assert "PROFILING SUMMARY" in text
-for label in ("Total Execution Time", "Total Energy Consumed", "Average Power Draw", "Top 10 Power Consumers", "Top 10 Time Consumers"):
+for label in (
+    "Total Execution Time",
+    "Total Energy Consumed",
+    "Average Power Draw",
+    "Top 10 Power Consumers",
+    "Top 10 Time Consumers",
+):
     assert label in text, label
-ms, joules, watts = (figure(text, label) for label in
-                     ("Total Execution Time (ms)", "Total Energy Consumed (J)", "Average Power Draw (W)")) \
-    if "Total Execution Time (ms)" in text else \
-    (figure(text, label) for label in ("Total Execution Time", "Total Energy Consumed", "Average Power Draw"))
+ms, joules, watts = (
+    (
+        figure(text, label)
+        for label in ("Total Execution Time (ms)", "Total Energy Consumed (J)", "Average Power Draw (W)")
+    )
+    if "Total Execution Time (ms)" in text
+    else (figure(text, label) for label in ("Total Execution Time", "Total Energy Consumed", "Average Power Draw"))
+)
 assert abs(joules - watts * ms / 1e3) < 0.05 * joules + 0.01, (ms, joules, watts)
 everything = sum(m.energy_j for m in metrics)  # containers and leaves
 assert joules < everything * 1.01, "each joule once"

@@ -1,12 +1,14 @@
 """Generation: a row for each call of a layer, token by token; a model that cannot generate."""
+
 import torch
+from layer_power_profiler import LayerPowerProfiler
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from layer_power_profiler import LayerPowerProfiler
-
 torch.manual_seed(0)
-config = GPT2Config(vocab_size=96, n_positions=64, n_embd=32, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=95, pad_token_id=0)
+config = GPT2Config(
+    vocab_size=96, n_positions=64, n_embd=32, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=95, pad_token_id=0
+)
 model = GPT2LMHeadModel(config).cuda().eval()
 prompt = {"input_ids": torch.randint(1, 90, (1, 5)).cuda(), "attention_mask": torch.ones(1, 5, dtype=torch.long).cuda()}
 

@@ -1,10 +1,10 @@
 """Every way to hand the inputs over: tensor, tuple, list, dict, another mapping."""
+
 from collections import OrderedDict, UserDict
 
 import torch
-from torch import nn
-
 from layer_power_profiler import LayerPowerProfiler
+from torch import nn
 
 
 class TwoTowers(nn.Module):

@@ -1,7 +1,7 @@
 """What a profiler must leave alone: the model's hooks, its mode, its output, the lists handed out before."""
+
 import torch
 import torch.nn as nn
-
 from layer_power_profiler import LayerPowerProfiler
 
 

@@ -1,4 +1,5 @@
 """An LSTM over tokens. Checks the fields of each LayerMetrics and their units."""
+
 import torch
 import torch.nn as nn
 from layer_power_profiler import LayerMetrics, LayerPowerProfiler
@@ -20,8 +21,17 @@ tokens = torch.randint(0, 500, (4, 24)).to("cuda")
 profiler = LayerPowerProfiler(Tagger().to("cuda"))
 metrics = profiler.profile(tokens, num_runs=4, warmup=False)
 
-keys = ["layer_name", "exec_id", "start_time", "end_time", "duration_ms", "start_power_w",
-        "end_power_w", "avg_power_w", "energy_j"]
+keys = [
+    "layer_name",
+    "exec_id",
+    "start_time",
+    "end_time",
+    "duration_ms",
+    "start_power_w",
+    "end_power_w",
+    "avg_power_w",
+    "energy_j",
+]
 pairs = set()
 for m in metrics:
     assert isinstance(m, LayerMetrics)
@@ -37,5 +47,17 @@ assert sum(m.layer_name == "lstm" for m in metrics) == 4
 
 made = LayerMetrics("fc", 0, 1.0, 1.5, 500.0, 100.0, 120.0, 110.0, 55.0)
 assert made.to_dict()["energy_j"] == 55.0
-assert LayerMetrics(layer_name="a", exec_id=1, start_time=0.0, end_time=1.0, duration_ms=1e3, start_power_w=1.0,
-                    end_power_w=1.0, avg_power_w=1.0, energy_j=1.0).avg_power_w == 1.0
+assert (
+    LayerMetrics(
+        layer_name="a",
+        exec_id=1,
+        start_time=0.0,
+        end_time=1.0,
+        duration_ms=1e3,
+        start_power_w=1.0,
+        end_power_w=1.0,
+        avg_power_w=1.0,
+        energy_j=1.0,
+    ).avg_power_w
+    == 1.0
+)

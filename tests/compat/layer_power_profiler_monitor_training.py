@@ -1,4 +1,5 @@
 """GPUMonitor polled in a thread of the user's own while a model trains with AMP."""
+
 import threading
 import time
 

@@ -1,8 +1,8 @@
 """The analysis part of a notebook: data frame, summary by layer, two-level columns."""
+
 import numpy as np
 import pandas as pd
 import torch
-
 from layer_power_profiler import LayerPowerProfiler
 
 net = torch.nn.Sequential()
@@ -15,11 +15,23 @@ profiler = LayerPowerProfiler(net)
 profiler.profile(torch.randn(128, 256, device="cuda"), num_runs=5)
 df = profiler.get_results_dataframe()
 assert isinstance(df, pd.DataFrame)
-assert list(df.columns[:9]) == ["layer_name", "exec_id", "start_time", "end_time", "duration_ms", "start_power_w",
-                                "end_power_w", "avg_power_w", "energy_j"]
+assert list(df.columns[:9]) == [
+    "layer_name",
+    "exec_id",
+    "start_time",
+    "end_time",
+    "duration_ms",
+    "start_power_w",
+    "end_power_w",
+    "avg_power_w",
+    "energy_j",
+]
 summary = profiler.get_summary_stats()
-for column, stats in {"duration_ms": ["mean", "std", "min", "max"], "avg_power_w": ["mean", "std", "min", "max"],
-                      "energy_j": ["sum", "mean", "std"]}.items():
+for column, stats in {
+    "duration_ms": ["mean", "std", "min", "max"],
+    "avg_power_w": ["mean", "std", "min", "max"],
+    "energy_j": ["sum", "mean", "std"],
+}.items():
     for stat in stats:
         assert (column, stat) in summary.columns, (column, stat)
 assert summary.columns.nlevels == 2

@@ -1,4 +1,5 @@
 """A training that dies without stop(): the rows of the asynchronous log are whole."""
+
 import csv
 import os
 import subprocess

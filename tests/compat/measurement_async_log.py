@@ -1,9 +1,9 @@
 """The asynchronous log, one row an interval, all there when stop() returns; read with pandas."""
+
 import time
 
 import pandas as pd
 import torch
-
 from measurement import AsynchronousMeasurementTool
 
 if __name__ == "__main__":
@@ -17,8 +17,16 @@ if __name__ == "__main__":
     elapsed = time.time() - begin
     df = pd.read_csv("log.csv", skipinitialspace=True)
     df.columns = [c.strip() for c in df.columns]
-    assert list(df.columns[:8]) == ["elapsed time (s)", "CPU energy (kWh)", "CPU utilisation (%)", "CPU temp (C)", "GPU energy (kWh)",
-                                    "GPU utilisation (%)", "GPU temp (C)", "GPU power (W)"], list(df.columns)
+    assert list(df.columns[:8]) == [
+        "elapsed time (s)",
+        "CPU energy (kWh)",
+        "CPU utilisation (%)",
+        "CPU temp (C)",
+        "GPU energy (kWh)",
+        "GPU utilisation (%)",
+        "GPU temp (C)",
+        "GPU power (W)",
+    ], list(df.columns)
     assert 3 <= len(df) <= 10, len(df)
     t = df["elapsed time (s)"]
     assert t.is_monotonic_increasing and 0 <= t.iloc[0] and t.iloc[-1] <= elapsed + 1

@@ -1,4 +1,5 @@
 """The results are in the file at exit. (The first handler to be registered runs last.)"""
+
 import atexit
 import os
 import sys

@@ -1,4 +1,5 @@
 """Two tools at a time: the log beside the total of the same work; the same tool twice."""
+
 import os
 import time
 

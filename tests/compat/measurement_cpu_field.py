@@ -1,4 +1,5 @@
 """CPU energy: a figure, or an empty field and a warning that says what to do; GPU figures go on."""
+
 import csv
 import time
 import warnings

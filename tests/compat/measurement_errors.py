@@ -1,4 +1,5 @@
 """Wrong calls end in an exception with a text, and right calls work after them."""
+
 import time
 
 from measurement import AsynchronousMeasurementTool, EnergyMeasurementTool, LayerwiseMeasurementTool

@@ -1,7 +1,7 @@
 """Layer by layer while training, forward and backward; the model is clean afterwards."""
+
 import torch
 import torch.nn as nn
-
 from measurement import LayerwiseMeasurementTool
 
 
@@ -20,8 +20,10 @@ class LeNet(nn.Module):
 
 
 def count_hooks(model):
-    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) + len(m._backward_hooks) + len(m._backward_pre_hooks)
-               for m in model.modules())
+    return sum(
+        len(m._forward_hooks) + len(m._forward_pre_hooks) + len(m._backward_hooks) + len(m._backward_pre_hooks)
+        for m in model.modules()
+    )
 
 
 model = LeNet().cuda()
@@ -31,7 +33,9 @@ optimizer = torch.optim.Adam(model.parameters())
 losses = []
 for step in range(12):
     optimizer.zero_grad()
-    loss = nn.functional.nll_loss(torch.log_softmax(model(torch.randn(8, 1, 28, 28).cuda()), 1), torch.randint(0, 10, (8,)).cuda())
+    loss = nn.functional.nll_loss(
+        torch.log_softmax(model(torch.randn(8, 1, 28, 28).cuda()), 1), torch.randint(0, 10, (8,)).cuda()
+    )
     loss.backward()
     optimizer.step()
     losses.append(loss.item())

@@ -1,7 +1,8 @@
 """Layer by layer in inference, a transformer of the user's own called with keywords."""
+
 import torch
-from torch import nn
 from measurement import LayerwiseMeasurementTool
+from torch import nn
 
 
 class Attention(nn.Module):
@@ -49,5 +50,10 @@ lines = open("transformer_layers.csv").read().splitlines()
 body = "\n".join(lines[1:])
 for name in ("emb", "qkv", "proj", "norm", "lm"):
     assert name in body, name
-figures = [float(cell) for line in lines[1:] for cell in line.split(",")[1:] if cell.replace(".", "").replace("e-", "").isdigit()]
+figures = [
+    float(cell)
+    for line in lines[1:]
+    for cell in line.split(",")[1:]
+    if cell.replace(".", "").replace("e-", "").isdigit()
+]
 assert figures and all(f >= 0 for f in figures)

@@ -1,9 +1,9 @@
 """Energy of training and of evaluation, a pair of start and stop each."""
+
 import csv
 
 import torch
 import torch.nn as nn
-
 from measurement import EnergyMeasurementTool
 
 net = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 26 * 26, 10)).to("cuda")
@@ -13,7 +13,9 @@ for epoch in range(3):
     tool.start()
     for _ in range(10):
         opt.zero_grad()
-        nn.functional.cross_entropy(net(torch.randn(16, 1, 28, 28).cuda()), torch.randint(0, 10, (16,)).cuda()).backward()
+        nn.functional.cross_entropy(
+            net(torch.randn(16, 1, 28, 28).cuda()), torch.randint(0, 10, (16,)).cuda()
+        ).backward()
         opt.step()
     tool.stop()
 with open("energy.csv", newline="") as f:

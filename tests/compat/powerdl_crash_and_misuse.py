@@ -1,4 +1,5 @@
 """A loader that fails in the middle of an epoch; calls made outside the with block."""
+
 import torch
 from powerdl.highlevel import profile_torch
 
@@ -15,7 +16,11 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 loss = torch.nn.CrossEntropyLoss()
 
 session = profile_torch()
-for call in (lambda: session.train(model, [], optimizer, loss, 1), lambda: session.infer_tensor(model), lambda: session.report()):
+for call in (
+    lambda: session.train(model, [], optimizer, loss, 1),
+    lambda: session.infer_tensor(model),
+    lambda: session.report(),
+):
     try:
         call()
     except RuntimeError as e:
@@ -33,7 +38,10 @@ with profile_torch(out_dir="crash", amp=False) as prof:
 assert caught is not None and "shard 4" in str(caught)
 rows = report.summary["batch_rows"]
 assert len(rows) == 4, rows
-assert all(set(r) >= {"batch", "batch_size", "time_s", "energy_j", "avg_power_w", "j_per_sample", "throughput_img_s", "loss"} for r in rows)
+assert all(
+    set(r) >= {"batch", "batch_size", "time_s", "energy_j", "avg_power_w", "j_per_sample", "throughput_img_s", "loss"}
+    for r in rows
+)
 assert all(r["energy_j"] > 0 for r in rows)
 report.export("crash_export")
 lines = open("crash_export/batches.csv").read().splitlines()

@@ -1,8 +1,9 @@
 """A recurrent net in full precision with train_epochs; the user's own analysis of marks and samples."""
+
 import numpy as np
 import torch
-from torch import nn
 from powerdl.highlevel import profile_torch
+from torch import nn
 
 
 class Forecaster(nn.Module):
@@ -38,6 +39,11 @@ assert all(np.isfinite(losses)) and {m["batch_size"] for m in ends["meta"]} == {
 start = marks[marks["name"] == "train_start"]["t"].iloc[0]
 end = marks[marks["name"] == "train_end"]["t"].iloc[-1]
 inside = samples[(samples["t"] >= start) & (samples["t"] <= end)]
-mine = np.interp([start, end], samples["t"], np.concatenate([[0], np.cumsum(np.diff(samples["t"]) * samples["p_w"][1:])]))
-print("my own integral %.2f J over %d samples; summary %.2f J" % (mine[1] - mine[0], len(inside), report.summary["train_energy_j"]))
+mine = np.interp(
+    [start, end], samples["t"], np.concatenate([[0], np.cumsum(np.diff(samples["t"]) * samples["p_w"][1:])])
+)
+print(
+    "my own integral %.2f J over %d samples; summary %.2f J"
+    % (mine[1] - mine[0], len(inside), report.summary["train_energy_j"])
+)
 assert report.summary["train_time_s"] > 0 and abs(report.summary["train_time_s"] - (end - start)) < 0.05

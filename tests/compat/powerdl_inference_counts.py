@@ -1,7 +1,7 @@
 """infer_tensor on models of different input shapes; samples are counted exactly."""
-import torch
-from torch import nn
+
 from powerdl.highlevel import profile_torch
+from torch import nn
 
 seen = []
 
@@ -30,7 +30,9 @@ assert 1000 % 64 in seen, "the last batch is the rest: %s" % sorted(set(seen))
 
 # not 3 x 32 x 32: found from the model's first layer
 mlp = nn.Sequential(nn.Linear(17, 32), nn.Tanh(), nn.Linear(32, 2)).to("cuda")
-gray = nn.Sequential(nn.Conv2d(1, 4, 5, stride=2), nn.ReLU(), nn.AdaptiveMaxPool2d(2), nn.Flatten(), nn.Linear(16, 3)).to("cuda")
+gray = nn.Sequential(
+    nn.Conv2d(1, 4, 5, stride=2), nn.ReLU(), nn.AdaptiveMaxPool2d(2), nn.Flatten(), nn.Linear(16, 3)
+).to("cuda")
 for model in (mlp, gray):
     with profile_torch(amp=False) as prof:
         prof.infer(model, batch_size=32, n_samples=100)

@@ -1,13 +1,18 @@
 """The parts underneath: the reader, the recorder with marks, the callback's names. Only what their names promise."""
+
 import time
 
 import powerdl
 from powerdl.highlevel import profile_tf, profile_torch  # noqa: F401
 
 assert callable(powerdl.profile_torch)
-from powerdl import Mark, NvmlPowerReader, PowerRecorder, Sample  # noqa: E402
-from powerdl import TorchRunConfig  # noqa: E402,F401
-from powerdl import analysis, summary  # noqa: E402,F401
+from powerdl import (  # noqa: E402  # noqa: E402,F401
+    Mark,
+    NvmlPowerReader,
+    PowerRecorder,
+    Sample,
+    TorchRunConfig,
+)
 
 for cls in (NvmlPowerReader, PowerRecorder, Sample, Mark, TorchRunConfig):
     assert isinstance(cls, type), cls

@@ -1,4 +1,5 @@
 """max_samples with a flush folder: memory stays bounded and no joule is lost."""
+
 import csv
 import glob
 import time
@@ -29,13 +30,15 @@ def run(**options):
         return prof.report()
 
 
-guarded = run(max_samples=20, auto_flush_dir="flushed", auto_flush_prefix="night", auto_flush_keep_marks=True, warn_at_pct=0.9)
+guarded = run(
+    max_samples=20, auto_flush_dir="flushed", auto_flush_prefix="night", auto_flush_keep_marks=True, warn_at_pct=0.9
+)
 free = run()
 written = glob.glob("flushed/night*")
 assert written, "nothing was flushed"
 rows = 0
 for name in written:
-    if name.endswith(".csv") and "mark" not in name:
+    if name.endswith("samples.csv"):
         with open(name, newline="") as f:
             table = list(csv.DictReader(f))
         assert all(float(r["p_w"]) > 0 for r in table)

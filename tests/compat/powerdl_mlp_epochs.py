@@ -1,4 +1,5 @@
 """Several epochs, and two trainings in one session: sums must agree."""
+
 import torch
 import torch.nn.functional as F
 from powerdl import profile_torch

@@ -1,12 +1,19 @@
 """Batches as dicts, as a tokenizer's collator makes them, with AMP; the model gives an object with .logits."""
+
 import torch
+from powerdl.highlevel import profile_torch
 from torch import nn
 from transformers import BertConfig, BertForSequenceClassification
 
-from powerdl.highlevel import profile_torch
-
-config = BertConfig(vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-                    max_position_embeddings=32, num_labels=3)
+config = BertConfig(
+    vocab_size=120,
+    hidden_size=32,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=64,
+    max_position_embeddings=32,
+    num_labels=3,
+)
 model = BertForSequenceClassification(config).cuda()
 
 
@@ -16,8 +23,11 @@ class Sentences(torch.utils.data.Dataset):
 
     def __getitem__(self, i):
         g = torch.Generator().manual_seed(i)
-        return {"input_ids": torch.randint(0, 120, (12,), generator=g), "attention_mask": torch.ones(12, dtype=torch.long),
-                "labels": torch.tensor(i % 3)}
+        return {
+            "input_ids": torch.randint(0, 120, (12,), generator=g),
+            "attention_mask": torch.ones(12, dtype=torch.long),
+            "labels": torch.tensor(i % 3),
+        }
 
 
 loader = torch.utils.data.DataLoader(Sentences(), batch_size=8)
