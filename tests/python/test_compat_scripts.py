@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -34,8 +36,8 @@ def ended(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[Path, tuple[Path, subprocess.CompletedProcess[str]]]:
     """All scripts that are asked for, each in a folder of its own, a few at a time."""
-    asked = {getattr(item, "callspec", None) and item.callspec.params.get("script") for item in request.session.items}
-    scripts = [script for script in SCRIPTS if script in asked]
+    asked = {item.name for item in request.session.items}
+    scripts = [script for script in SCRIPTS if any(f"[{script.stem}]" in name for name in asked)]
     folders = [tmp_path_factory.mktemp(script.stem) for script in scripts]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         # Layers one by one take as long as they may: a few seconds do for a script that looks at its columns.
@@ -127,6 +129,37 @@ def test_the_time_for_layers_one_by_one_is_an_option(tmp_path: Path) -> None:
         done = run(script, tmp_path, f"--seconds={wrong}")
         assert done.returncode == 1
         assert f"--seconds {wrong}: a number above 0" in done.stderr
+
+
+def test_the_runner_for_a_real_gpu_goes_on_after_a_failure(tmp_path: Path) -> None:
+    runner = Path(__file__).parents[2] / "bench" / "gpu" / "compat.py"
+    home = tmp_path / "bench" / "gpu"
+    home.mkdir(parents=True)
+    shutil.copy(runner, home)
+    scripts = tmp_path / "tests" / "compat"
+    scripts.mkdir(parents=True)
+    (scripts / "measurement_a.py").write_text("import measurement\nprint('first')\nraise SystemExit('second')\n")
+    (scripts / "measurement_b.py").write_text("import no_such_thing, measurement\n")
+    (scripts / "measurement_c.py").write_text("open('mine', 'w').close()\n")
+    (scripts / "powerdl_d.py").write_text("")
+
+    def said(*arguments: str) -> tuple[int, str]:
+        command = [sys.executable, str(home / runner.name), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        return done.returncode, done.stdout
+
+    status, text = said("measurement", "--jobs", "1", "--out", str(tmp_path / "out"))
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert status == 1
+    assert re.fullmatch(r"measurement_a \d+\.\d s FAILED 1", lines[0])
+    assert lines[1:3] == ["first", "second"]
+    assert lines[3] == "measurement_b 0.0 s skipped: no_such_thing is not installed"
+    assert re.fullmatch(r"measurement_c \d+\.\d s ok", lines[4])
+    assert re.fullmatch(r"3 scripts in \d+ s: 1 ok, 1 skipped, 1 FAILED", lines[5])
+    assert (tmp_path / "out" / "measurement_c" / "mine").exists()
+    assert (tmp_path / "out" / "measurement_a.log").read_text() == "first\nsecond\n"
+    assert said("powerdl")[0] == 0
+    assert said("neither")[0] == 2
 
 
 CUDA = """
