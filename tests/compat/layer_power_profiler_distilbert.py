@@ -20,7 +20,7 @@ names = [m.layer_name for m in metrics]
 assert any("q_lin" in n for n in names)
 assert "classifier" in names
 df = profiler.get_results_dataframe()
-attention = df[df["layer_name"].str.contains("attention")]
+attention = df[df["layer_name"].str.contains("attention.*lin")]  # a Dropout in inference takes nothing
 print("attention: %.4f ms in %d rows" % (attention["duration_ms"].sum(), len(attention)))
 assert len(attention) and (attention["energy_j"] > 0).all()
 top = open("distilbert_top10.csv").read().splitlines()

@@ -1,7 +1,8 @@
-"""All figures, some, one with options; an unknown one; SVG and PDF."""
+"""All figures, some, one with options; an unknown one."""
 
 import os
 import struct
+import time
 
 import matplotlib
 
@@ -12,7 +13,15 @@ from powerdl.highlevel import profile_torch
 FIGURES = """power_time gpu_util_time mem_util_time util_time_dual energy_rate power_derivative cumulative_energy power_hist
 util_hist power_ecdf util_ecdf power_boxplot_phase util_boxplot_phase phase_energy_bar phase_time_bar power_util_scatter
 power_util_hexbin""".split()
-model = torch.nn.Linear(32, 4).cuda()
+
+
+class Classifier(torch.nn.Linear):
+    def forward(self, x):
+        time.sleep(0.04)  # long enough for all sensors
+        return super().forward(x)
+
+
+model = Classifier(32, 4).cuda()
 data = [(torch.randn(16, 32), torch.randint(0, 4, (16,))) for _ in range(8)]
 with profile_torch(interval_s=0.005) as prof:
     prof.train(model, data, torch.optim.SGD(model.parameters(), 0.1), torch.nn.functional.cross_entropy, epochs=2)
