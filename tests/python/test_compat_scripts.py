@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "compat").glob("*.py"))
+if "libasan" in os.environ.get("LD_PRELOAD", ""):
+    SCRIPTS = SCRIPTS[::3]  # a third of them: under a sanitizer all take SANITIZED minutes
+AT_A_TIME = 4  # they mostly wait: for a sensor, or for time to pass
 
 
 def run(script: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -25,14 +31,30 @@ def run(script: Path, folder: Path, *options: str) -> subprocess.CompletedProces
     )
 
 
+@pytest.fixture(scope="module")
+def ended(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[Path, tuple[Path, subprocess.CompletedProcess[str]]]:
+    """All scripts that are asked for, each in a folder of its own, a few at a time."""
+    asked = {item.name for item in request.session.items}
+    scripts = [script for script in SCRIPTS if any(f"[{script.stem}]" in name for name in asked)]
+    folders = [tmp_path_factory.mktemp(script.stem) for script in scripts]
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        # Layers one by one take as long as they may: a few seconds do for a script that looks at its columns.
+        done = list(pool.map(lambda script, folder: run(script, folder, "--seconds=3"), scripts, folders))
+    return dict(zip(scripts, zip(folders, done, strict=True), strict=True))
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_script_of_an_older_tool_runs_unchanged(script: Path, tmp_path: Path) -> None:
-    done = run(script, tmp_path)
+def test_a_script_of_an_older_tool_runs_unchanged(
+    script: Path, ended: dict[Path, tuple[Path, subprocess.CompletedProcess[str]]]
+) -> None:
+    folder, done = ended[script]
     assert done.returncode == 0, done.stdout + done.stderr
     asks_for_cuda = "cuda" in script.read_text()
     assert done.stderr.count("what asks for CUDA runs on the CPU") == asks_for_cuda, done.stderr
     if script.stem == "measurement_pieces":
-        assert len((tmp_path / "test_energy_measurement_tool.csv").read_text().splitlines()) == 4  # one came at exit
+        assert len((folder / "test_energy_measurement_tool.csv").read_text().splitlines()) == 4  # one came at exit
 
 
 def test_a_program_keeps_a_module_of_its_own(tmp_path: Path) -> None:
@@ -55,6 +77,89 @@ def test_a_module_is_one_under_both_names(tmp_path: Path) -> None:
     )
     done = run(script, tmp_path)
     assert done.stdout == "True True joulemap.compat.measurement\n", done.stderr
+
+
+CHILDREN = """
+import multiprocessing, subprocess, sys
+from powerdl import Mark
+
+def name(_):
+    import measurement
+    return measurement.__name__ + " " + Mark.__module__
+
+if __name__ == "__main__":
+    told = "import measurement as m, sys; print(m.__name__, 'joulemap.session' in sys.modules)"
+    print(subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True).stdout, end="")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(name, [0])[0])
+    print(subprocess.run([sys.executable, "-c", "import sys; print('joulemap' in sys.modules)"], capture_output=True))
+"""
+
+
+def test_python_processes_that_a_program_starts_find_the_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "measurement.py").write_text("")  # of the older tool, or of the program
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text("print('own site')\n")
+    script = tmp_path / "program.py"
+    script.write_text(CHILDREN)
+    assert run(script, tmp_path).stdout.splitlines() == [
+        "joulemap.compat.measurement True",
+        "joulemap.compat.measurement joulemap.compat.powerdl.samples",
+        r"CompletedProcess(args=["
+        + repr(sys.executable)
+        + r""", '-c', "import sys; print('joulemap' in sys.modules)"],"""
+        r" returncode=0, stdout=b'False\n', stderr=b'')",
+    ]
+    assert run(script, tmp_path, "--keep", "measurement").stdout.splitlines()[:2] == [
+        "measurement False",
+        "measurement joulemap.compat.powerdl.samples",
+    ]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "own"), os.environ.get("PYTHONPATH", "")]))
+    hidden = run(script, tmp_path).stdout
+    assert hidden.count("own site\n") >= 3  # in the program, in its first child, in the pool
+    assert "stdout=b'own site" in hidden
+
+
+def test_the_time_for_layers_one_by_one_is_an_option(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("import sys, joulemap.compat\nprint(joulemap.compat.isolation_s, sys.argv[1:])\n")
+    assert run(script, tmp_path).stdout == "60.0 []\n"
+    assert run(script, tmp_path, "--keep", "measurement", "--seconds", "7").stdout == "7.0 []\n"
+    for wrong in ("soon", "0", "-1", "nan", "inf"):
+        done = run(script, tmp_path, f"--seconds={wrong}")
+        assert done.returncode == 1
+        assert f"--seconds {wrong}: a number above 0" in done.stderr
+
+
+def test_the_runner_for_a_real_gpu_goes_on_after_a_failure(tmp_path: Path) -> None:
+    runner = Path(__file__).parents[2] / "bench" / "gpu" / "compat.py"
+    home = tmp_path / "bench" / "gpu"
+    home.mkdir(parents=True)
+    shutil.copy(runner, home)
+    scripts = tmp_path / "tests" / "compat"
+    scripts.mkdir(parents=True)
+    (scripts / "measurement_a.py").write_text("import measurement\nprint('first')\nraise SystemExit('second')\n")
+    (scripts / "measurement_b.py").write_text("import no_such_thing, measurement\n")
+    (scripts / "measurement_c.py").write_text("open('mine', 'w').close()\n")
+    (scripts / "powerdl_d.py").write_text("")
+
+    def said(*arguments: str) -> tuple[int, str]:
+        command = [sys.executable, str(home / runner.name), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        return done.returncode, done.stdout
+
+    status, text = said("measurement", "--jobs", "1", "--out", str(tmp_path / "out"))
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert status == 1
+    assert re.fullmatch(r"measurement_a \d+\.\d s FAILED 1", lines[0])
+    assert lines[1:3] == ["first", "second"]
+    assert lines[3] == "measurement_b 0.0 s skipped: no_such_thing is not installed"
+    assert re.fullmatch(r"measurement_c \d+\.\d s ok", lines[4])
+    assert re.fullmatch(r"3 scripts in \d+ s: 1 ok, 1 skipped, 1 FAILED", lines[5])
+    assert (tmp_path / "out" / "measurement_c" / "mine").exists()
+    assert (tmp_path / "out" / "measurement_a.log").read_text() == "first\nsecond\n"
+    assert said("powerdl")[0] == 0
+    assert said("neither")[0] == 2
 
 
 CUDA = """

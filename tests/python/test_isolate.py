@@ -425,12 +425,24 @@ def test_default_layers_are_the_top_level_blocks() -> None:
     model = nn.Module()
     model.stem = nn.Linear(2, 2)
     model.blocks = nn.ModuleList([nn.TransformerEncoderLayer(8, 2), nn.Sequential(nn.Linear(2, 2), nn.ReLU())])
-    assert isolation.default_layers(model) == ["stem", "blocks.0", "blocks.1.0", "blocks.1.1"]
+    assert isolation.default_layers(model) == ["stem", "blocks.0", "blocks.1"]
     outer = nn.Module()
     outer.model = model
     outer.head = nn.Linear(2, 2)
-    paths = ["model.stem", "model.blocks.0", "model.blocks.1.0", "model.blocks.1.1", "head"]
-    assert isolation.default_layers(outer) == paths
+    assert isolation.default_layers(outer) == ["model.stem", "model.blocks.0", "model.blocks.1", "head"]
+
+
+def test_a_sequential_of_plain_layers_is_one_block_unless_it_is_alone() -> None:
+    def plain() -> nn.Sequential:
+        return nn.Sequential(nn.Conv2d(1, 1, 1), nn.ReLU())
+
+    model = nn.Module()
+    model.stem, model.stage, model.head = plain(), nn.Sequential(nn.Sequential(plain(), plain())), nn.Linear(1, 1)
+    assert isolation.default_layers(model) == ["stem", "stage.0.0", "stage.0.1", "head"]
+    assert isolation.default_layers(plain()) == ["0", "1"]
+    alone = nn.Module()
+    alone.net = plain()
+    assert isolation.default_layers(alone) == ["net.0", "net.1"]
 
 
 def test_wrong_arguments_are_told() -> None:

@@ -6,11 +6,13 @@ the modules of this package under their old names. New code can import them from
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Container, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 
 MODULES = (
@@ -20,6 +22,9 @@ MODULES = (
     "powerdl",
 )
 """Old names that can be imported."""
+
+isolation_s = 60.0
+"""How long measuring layers one by one takes in all where the script does not say, s: `--seconds` of the runner."""
 
 
 class _OldNames(MetaPathFinder, Loader):
@@ -47,8 +52,15 @@ class _OldNames(MetaPathFinder, Loader):
             module.__spec__ = alias.loader_state
 
 
+def find(names: Sequence[str]) -> None:
+    """Make these modules importable under their old names, ahead of files of the same name."""
+    for name in names:
+        sys.modules.pop(name, None)
+    sys.meta_path.insert(0, _OldNames(names))
+
+
 def install(keep: Container[str] = ()) -> None:
-    """Make the modules importable under their old names, ahead of files of the same name.
+    """Make the modules importable under their old names, here and in Python processes that this one starts.
 
     Parameters
     ----------
@@ -56,6 +68,7 @@ def install(keep: Container[str] = ()) -> None:
         Names that stay what they are: the program has its own.
     """
     names = [name for name in MODULES if name not in keep]
-    for name in names:
-        sys.modules.pop(name, None)
-    sys.meta_path.insert(0, _OldNames(names))
+    find(names)
+    paths = [str(Path(__file__).parent / "children"), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    os.environ["JOULEMAP_COMPAT"] = " ".join(names)

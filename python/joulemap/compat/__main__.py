@@ -1,4 +1,4 @@
-"""`python -m joulemap.compat [--keep NAME] SCRIPT [ARG...]`: run an older tool's script unchanged."""
+"""`python -m joulemap.compat [OPTION]... SCRIPT [ARG...]`: run an older tool's script unchanged."""
 
 import os
 import runpy
@@ -6,12 +6,14 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from joulemap import compat
 from joulemap.compat import MODULES, install
 
-USAGE = f"""usage: python -m joulemap.compat [--keep NAME]... SCRIPT [ARG...]
-       python -m joulemap.compat [--keep NAME]... -m MODULE [ARG...]
+USAGE = f"""usage: python -m joulemap.compat [OPTION]... SCRIPT [ARG...]
+       python -m joulemap.compat [OPTION]... -m MODULE [ARG...]
 Run a script written for an older tool; these imports come from joulemap: {", ".join(MODULES)}
   --keep NAME  not this one: the program has a module of its own by that name
+  --seconds S  how long profile_all_layers takes in all, about (60; 2.5 a layer at least)
 Beside a simulated GPU (JOULEMAP_SIM=h200), what asks PyTorch for CUDA runs on the CPU."""
 
 
@@ -20,17 +22,31 @@ def _usage(status: int) -> None:
     sys.exit(status)
 
 
+def _seconds(text: str) -> float:
+    """Return what --seconds says."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        sys.exit(f"python -m joulemap.compat: --seconds {text}: a number above 0")
+    return seconds
+
+
 def _kept(arguments: list[str]) -> list[str]:
-    """Take --keep NAME off the arguments."""
+    """Take the options off the arguments; return the names to keep."""
     keep = []
-    while arguments and arguments[0].partition("=")[0] == "--keep":
-        _, told, name = arguments.pop(0).partition("=")
+    while arguments and arguments[0].partition("=")[0] in ("--keep", "--seconds"):
+        option, told, value = arguments.pop(0).partition("=")
         if not told and not arguments:
             _usage(2)
-        name = name if told else arguments.pop(0)
-        if name not in MODULES:
-            sys.exit(f"python -m joulemap.compat: --keep {name}: one of {', '.join(MODULES)}")
-        keep.append(name)
+        value = value if told else arguments.pop(0)
+        if option == "--seconds":
+            compat.isolation_s = _seconds(value)
+            continue
+        if value not in MODULES:
+            sys.exit(f"python -m joulemap.compat: --keep {value}: one of {', '.join(MODULES)}")
+        keep.append(value)
     return keep
 
 

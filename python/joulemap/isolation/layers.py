@@ -31,13 +31,24 @@ _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 _BACKWARD = _core.SPAN_KINDS["backward"]
 
 
+def _is_block(module: nn.Module) -> bool:
+    """Return whether a module is a few plain layers in a row, such as Conv2d, BatchNorm2d, ReLU."""
+    return type(module) is nn.Sequential and not any(list(layer.children()) for layer in module)
+
+
 def default_layers(model: nn.Module) -> list[str]:
-    """Return the top-level blocks: members of the outermost containers (Sequential, ModuleList), and what is beside."""
+    """Return the top-level blocks: members of the outermost containers (Sequential, ModuleList), and what is beside.
+
+    A Sequential of plain layers is a block itself where others are beside it.
+    """
 
     def below(module: nn.Module, path: str, inside: bool) -> Iterator[str]:
-        for name, child in module.named_children():
+        children = list(module.named_children())
+        for name, child in children:
             inner = f"{path}.{name}" if path else name
-            if type(child) in _CONTAINERS:
+            if _is_block(child) and len(children) > 1:
+                yield inner
+            elif type(child) in _CONTAINERS:
                 yield from below(child, inner, True)
             elif not inside and any(type(part) in _CONTAINERS for part in child.modules()):
                 yield from below(child, inner, False)  # "model" of a language model, "bert", "encoder"

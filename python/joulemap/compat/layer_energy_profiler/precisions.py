@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from joulemap._cells import cell
 from joulemap.compat.layer_energy_profiler.int8 import to_int8
 from joulemap.compat.layer_energy_profiler.pictures import rounded_shares
-from joulemap.compat.layer_energy_profiler.profiler import SECONDS, LayerEnergyProfiler, rows_of
+from joulemap.compat.layer_energy_profiler.profiler import LayerEnergyProfiler, rows_of
 from joulemap.isolation.given import mapped
 from joulemap.isolation.layers import device_of
 
@@ -77,7 +77,7 @@ def compare_precisions(
     layers: Sequence[str] | Mapping[str, str] | None = None,
     batch_size: int | None = None,
     num_loops: int = 100,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     progress: bool = True,
 ) -> PrecisionComparison:
     """Measure the layers of a model at several precisions, each on a copy of it.

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from joulemap import _arguments, _core
+from joulemap import _arguments, _core, compat
 from joulemap.compat._cpu import device_here
 from joulemap.compat._shared import shared
 from joulemap.isolation.given import mapped, tensors_of
@@ -19,8 +19,6 @@ from joulemap.isolation.layers import chosen_layers
 from joulemap.isolation.result import IsolatedLayer, IsolatedLayers
 from joulemap.timeline import Timeline
 from joulemap.torch import isolate
-
-SECONDS = 60.0
 
 
 class LayerEnergyProfiler:
@@ -55,7 +53,7 @@ class LayerEnergyProfiler:
         batch_size: int = 16,
         num_loops: int = 100,
         *,
-        seconds: float = SECONDS,
+        seconds: float | None = None,
         progress: bool = True,
     ) -> list[dict[str, Any]]:
         """Measure each layer on what one forward pass gives it.
@@ -72,8 +70,8 @@ class LayerEnergyProfiler:
         num_loops : int
             `total_time_s` and `energy_total_j` are those of so many passes. How often a layer really runs, the time
             for it and the precision decide.
-        seconds : float
-            About how long it takes in all; at least 2.5 s a layer.
+        seconds : float, optional
+            About how long it takes in all; at least 2.5 s a layer. Without it 60, or what the runner's option says.
         progress : bool
             Show a bar where stderr is a terminal.
 
@@ -101,7 +99,7 @@ class LayerEnergyProfiler:
         batch = min(rows, wanted)
         inputs = mapped(inputs, lambda tensor: tensor[:batch] if tensor.dim() > 0 and len(tensor) == rows else tensor)
         inputs = mapped(inputs, lambda tensor: tensor.to(self.device))
-        alone, samples = self._isolate(inputs, seconds, progress)
+        alone, samples = self._isolate(inputs, compat.isolation_s if seconds is None else seconds, progress)
         for path, why in alone.left_out.items():
             warnings.warn(f"layer {path} is left out: {why}", RuntimeWarning, stacklevel=2)
         if not alone.rows:

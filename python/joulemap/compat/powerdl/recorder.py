@@ -29,6 +29,7 @@ class NvmlPowerReader:
     WAIT_S = 0.25  # a sensor of utilisation answers five times a second
 
     def __init__(self, device_index: int = 0) -> None:
+        self.device_index = device_index
         self._board = find_gpu(device_index)
         self.gpu_name = self._board.name
 
@@ -67,11 +68,22 @@ class PowerRecorder(Profile):
 
     Parameters
     ----------
-    device_index, interval_s, collect_util
+    reader : NvmlPowerReader or int, optional
+        Of the GPU, or the GPU's index, in place of `device_index`.
+    interval_s, collect_util, device_index
         As of `profile_torch`.
     """
 
-    def __init__(self, device_index: int = 0, interval_s: float = 0.02, collect_util: bool = True) -> None:
+    def __init__(
+        self,
+        reader: NvmlPowerReader | int | None = None,
+        interval_s: float = 0.02,
+        collect_util: bool = True,
+        *,
+        device_index: int = 0,
+    ) -> None:
+        if reader is not None:
+            device_index = reader.device_index if isinstance(reader, NvmlPowerReader) else reader
         super().__init__(TorchRunConfig(device_index=device_index, interval_s=interval_s, collect_util=collect_util))
 
     def start(self) -> PowerRecorder:

@@ -32,9 +32,9 @@ class Sample(NamedTuple):
 
     t: float
     p_w: float
-    gpu_util: float
-    mem_util: float
-    ts: float
+    gpu_util: float = math.nan
+    mem_util: float = math.nan
+    ts: float = math.nan
 
 
 @dataclass(frozen=True)
