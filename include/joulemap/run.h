@@ -65,6 +65,11 @@ JM_API void jm_run_trace(jm_run *run, jm_tracing tracing);
  * sensor's newest readings included), at most timeout_ms. BUSY if it is not. */
 JM_API jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err);
 
+/* Up to when (CLOCK_MONOTONIC) all is in the recording that happened, and the sensors' readings of it:
+ * energies of time before it are whole, without a flush; 0 before the first commit. It moves by itself, twice
+ * a second, and lies up to 1.5 s behind. */
+JM_API jm_status jm_run_complete_ns(jm_run *run, int64_t *complete_ns, jm_error *err);
+
 /* The recording as it stands: valid until jm_run_free. For an attached run, the
  * parent's file opened for reading. */
 JM_API jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err);

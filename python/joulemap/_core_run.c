@@ -87,6 +87,19 @@ static PyObject *run_flush(PyObject *object, PyObject *args)
     return core_raise(state_of(object), &err);
 }
 
+static PyObject *run_complete_ns(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    jm_run *run = run_of(object);
+    if (!run) return NULL;
+    int64_t complete_ns = 0;
+    jm_error err = {.status = JM_OK};
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_run_complete_ns(run, &complete_ns, &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
+    return PyLong_FromLongLong(complete_ns);
+}
+
 static PyObject *run_stop(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -226,6 +239,8 @@ static void run_free(PyObject *object)
 static PyMethodDef run_methods[] = {
     {"flush", run_flush, METH_VARARGS,
      "flush(timeout_ms) -> bool: wait until what happened so far is in the recording; False if it is not."},
+    {"complete_ns", run_complete_ns, METH_NOARGS,
+     "complete_ns() -> int: up to when all that happened is in the recording, CLOCK_MONOTONIC."},
     {"stop", run_stop, METH_NOARGS, "stop(): last readings, last records."},
     {"environment", run_environment, METH_NOARGS,
      "environment() -> list[str]: the KEY=value texts that a child needs to join."},

@@ -18,15 +18,19 @@ class Found:
     ----------
     told : bool
         The program tells its steps: no batch is begun any more.
+    listener : callable or None
+        Is called with the samples and tokens of each batch that a loader gives, also of steps that are told.
     """
 
     def __init__(self) -> None:
         self.told = False
+        self.listener: Callable[[int, int], None] | None = None
         self._open: dict[Hashable, tuple[_core.Span, Callable[[], bool] | None]] = {}
 
     def reset(self) -> None:
         """Forget what was: a session begins, or a child of this process does, whose batches these are not."""
         self.told = False
+        self.listener = None
         self._open.clear()
 
     def tell(self) -> None:
@@ -34,10 +38,17 @@ class Found:
         self.told = True
         self.end_all()
 
+    @property
+    def listens(self) -> bool:
+        """Whether anybody wants to know of a batch."""
+        return not self.told or self.listener is not None
+
     def begin(
         self, key: Hashable, name: int, samples: int, tokens: int, is_left: Callable[[], bool] | None = None
     ) -> None:
         """Open the batch of `key`; `is_left`: whether it is over though nobody said so."""
+        if self.listener is not None:
+            self.listener(samples, tokens)
         if self.told:
             return
         span = _core.Span(_BATCH, name, 0, samples if samples <= MOST else 0)

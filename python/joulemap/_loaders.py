@@ -50,10 +50,10 @@ _thread = _Thread()
 
 def _count(batch: Any, iterator: Any = None) -> tuple[int, int]:
     """Return the samples and tokens of a batch, of an iterator of PyTorch or None; never fails the program."""
+    if iterator is None:
+        return _batch.count(batch)
     try:
         tokens = _batch.tokens(batch)
-        if iterator is None:
-            return _batch.samples(batch), tokens
         if not iterator._auto_collation:  # the dataset gives what it wants: batches, or a sample each
             return 0, tokens
         size = getattr(iterator._index_sampler, "batch_size", None)
@@ -152,7 +152,7 @@ def _followed_next(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return original(self)
         found.end(id(self))
         batch = _following.wait(original, self)
-        if not found.told:
+        if found.listens:
             _following.begin(self, *_count(batch, self))
             _following.follow_accelerate()
         return batch

@@ -533,6 +533,11 @@ class Session(Reporting):
             self._complete_ns = called_ns
         return done
 
+    def _known_ns(self) -> int:
+        """Return up to when energies can be had at once: what happened before is in the recording."""
+        self._complete_ns = max(self._complete_ns, self._started().complete_ns())
+        return self._complete_ns
+
     def _report_source(self, until_ns: int) -> _core.Run:
         run = self._started()
         if 0 < until_ns <= self._complete_ns:

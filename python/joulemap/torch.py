@@ -155,7 +155,8 @@ class Layer:
         self.inner: Layer | None = None  # of what torch.compile made of a watched module: that module
         flags = module.__dict__[_FLAGS]
         key = id(flags)
-        self._flags = weakref.ref(flags, lambda _: _layers.pop(key, None))
+        forget = _layers.pop  # at the interpreter's end the module's names go before it is called
+        self._flags = weakref.ref(flags, lambda _: forget(key, None))
         flags[_KEY] = True
         _layers[key] = self
 
@@ -346,6 +347,11 @@ def watch(model: nn.Module, name: str | None = None, *, find_steps: bool = True)
         root = next(f"{root}_{i}" for i in range(2, len(taken) + 3) if f"{root}_{i}" not in taken)
     taken.append(root)
     return Watch(model, root, "" if first and name is None else f"{root}.", find_steps)
+
+
+def is_watched(model: nn.Module) -> bool:
+    """Tell whether a model is watched already."""
+    return _layer_of(model) is not None
 
 
 def isolate(

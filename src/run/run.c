@@ -311,6 +311,25 @@ jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err)
     return run->attached ? flush_attached(run, timeout_ms, err) : flush_own(run, timeout_ms, err);
 }
 
+jm_status jm_run_complete_ns(jm_run *run, int64_t *complete_ns, jm_error *err)
+{
+    if (is_foreign(run)) return fail_foreign("jm_run_complete_ns", err);
+    if (run->attached) {
+        jm_recording *recording = NULL;
+        JM_TRY(jm_run_recording(run, &recording, err));
+        JM_TRY(jm__recording_complete_ns(recording, complete_ns, err));
+        if (*complete_ns < 0) *complete_ns = 0; /* nothing was committed yet */
+        return JM_OK;
+    }
+    pthread_mutex_lock(&run->lock);
+    *complete_ns = run->complete_ns;
+    jm_error failure = run->failure;
+    pthread_mutex_unlock(&run->lock);
+    if (failure.status == JM_OK) return JM_OK;
+    if (err != NULL) *err = failure;
+    return failure.status;
+}
+
 jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
 {
     if (is_foreign(run)) return fail_foreign("jm_run_recording", err);

@@ -148,6 +148,28 @@ static void test_a_flush_brings_all_that_happened_before_it_into_memory(void **s
     check_flush(NULL);
 }
 
+static void test_complete_ns_comes_up_by_itself_and_what_happened_before_it_is_there(void **state)
+{
+    (void)state;
+    jm_run *run = start(NULL);
+    do_span("complete");
+    int64_t ended_ns = jm__now_ns(), complete_ns = 0;
+    int64_t until_ns = ended_ns + FLUSH_TIMEOUT_MS * JM_NS_PER_MS;
+    while (complete_ns < ended_ns && jm__now_ns() < until_ns) {
+        assert_int_equal(jm_run_complete_ns(run, &complete_ns, NULL), JM_OK);
+        assert_true(complete_ns <= jm__now_ns());
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+    }
+    assert_true(complete_ns >= ended_ns);
+    jm_recording *recording;
+    assert_int_equal(jm_run_recording(run, &recording, NULL), JM_OK);
+    jm__dataset *data = load(recording);
+    assert_int_equal(count_spans(data, "complete"), 1);
+    assert_true(newest_power_ns(data) >= ended_ns);
+    jm__dataset_free(data);
+    jm_run_free(run);
+}
+
 static void test_the_run_folder_is_gone_afterwards(void **state)
 {
     (void)state;
@@ -193,7 +215,9 @@ static void test_a_forked_child_neither_hangs_nor_touches_the_recording(void **s
     if (pid == 0) {
         alarm(20);
         jm_recording *recording;
+        int64_t complete_ns;
         bool right = jm_run_flush(run, FLUSH_TIMEOUT_MS, NULL) == JM_NOT_SUPPORTED &&
+                     jm_run_complete_ns(run, &complete_ns, NULL) == JM_NOT_SUPPORTED &&
                      jm_run_recording(run, &recording, NULL) == JM_NOT_SUPPORTED &&
                      jm_run_stop(run, NULL) == JM_OK;
         do_span("of the child");
@@ -864,6 +888,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_flush_brings_all_that_happened_before_it_into_the_file),
         cmocka_unit_test(test_a_flush_brings_all_that_happened_before_it_into_memory),
+        cmocka_unit_test(test_complete_ns_comes_up_by_itself_and_what_happened_before_it_is_there),
         cmocka_unit_test(test_the_run_folder_is_gone_afterwards),
         cmocka_unit_test(test_a_second_run_in_the_process_is_refused),
         cmocka_unit_test(test_a_forked_child_neither_hangs_nor_touches_the_recording),

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from joulemap import _arguments
-from joulemap.compat.powerdl.keras_data import count_samples, counted, is_dataset, leaves
+from joulemap._keras_sizes import count_samples, leaves
+from joulemap.compat.powerdl.keras_data import counted, is_dataset
 from joulemap.compat.powerdl.profile import Profile
 from joulemap.compat.powerdl.settings import TorchRunConfig
 

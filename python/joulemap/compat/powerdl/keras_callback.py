@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from joulemap.compat.powerdl.keras_data import Sizes
+from joulemap._keras_sizes import Sizes
 
 if TYPE_CHECKING:
     from joulemap.compat.powerdl.profile import Profile

@@ -1,0 +1,494 @@
+"""What callbacks of training frameworks share: a training's phases, epochs and steps, and its joules for their logs."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.util import Finalize
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from joulemap import _arguments
+from joulemap._core import Error
+from joulemap._found import MOST, found
+from joulemap._stretches import Ledger, Part, Steps
+from joulemap.session import Scope, Session, current_session
+
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import Self
+
+    from joulemap.report import Report
+    from joulemap.torch import Watch
+
+TRAIN, VALIDATE, TEST, PREDICT, SANITY_CHECK = "train", "validate", "test", "predict", "sanity check"
+"""Names of phases."""
+
+
+class Training:
+    """Tells the session where a training is.
+
+    Its methods may fail; what a framework calls is therefore `harmless`. Phases nest, and the inner one has the time
+    alone: what is around it stops, and goes on afterwards.
+
+    Attributes
+    ----------
+    session : Session or None
+        That of the last training; None before, and in processes that measure nothing.
+    tells : bool
+        Figures are for the framework's log: asked for, and this process is the one that logs.
+    broken : bool
+        Something failed: nothing is measured any more.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        session: Session | None,
+        overwrite: bool,
+        gpu: int | str | torch.device | None,
+        log: bool,
+    ) -> None:
+        if session is not None and not isinstance(session, Session):
+            raise TypeError(f"session is a joulemap.Session, not {session!r} ({type(session).__name__})")
+        if session is not None and path is not None:
+            raise ValueError("path and session exclude each other: give the path to the Session")
+        if gpu is not None:
+            _arguments.gpu("gpu", gpu)
+        self._path = None if path is None else _arguments.path("path", path)
+        self._given = session
+        self._overwrite = _arguments.flag("overwrite", overwrite)
+        self._gpu = gpu
+        self._log = _arguments.flag("log", log)
+        self._reset()
+
+    def _reset(self) -> None:
+        self.session: Session | None = None
+        self.tells = False
+        self.broken = False
+        self._own: Session | None = None
+        self._watches: list[Watch] = []
+        self._loaders: Any = None
+        self._phases: list[Part] = []
+        self._epoch: Part | None = None
+        self._step: Scope | None = None
+        self._since_ns = 0  # end of the step before, or when the phase went on
+        self._ledger = Ledger()
+        self._waiting = [0, 0]  # samples and tokens of batches that were fetched for the step
+        self._found: tuple[int, int] | None = None  # samples and tokens of a batch that the session found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what it was made with: a process that a strategy spawns begins with that."""
+        return {name: self.__dict__[name] for name in ("_path", "_overwrite", "_gpu", "_log")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._given = None
+        self._reset()
+
+    # ---- life ----
+
+    @property
+    def depth(self) -> int:
+        """How many phases are open, one in another."""
+        return len(self._phases)
+
+    def _open(self, is_first: bool) -> bool:
+        """Have a running session; False: this process measures nothing."""
+        if self.session is None or not self.session.running:
+            session = self._given or current_session()
+            if session is None:
+                if not is_first and not os.environ.get("JOULEMAP_RUN"):
+                    return False  # the first process measures; `joulemap record` above all of them shows this one, too
+                session = Session(self._path if is_first else None, overwrite=self._overwrite)
+            elif session is not self._given and self._path is not None:
+                warnings.warn(f"a Session is open already: {self._path!r} is not written", RuntimeWarning, stacklevel=2)
+            if not session.running:
+                session.start()
+                self._own = session
+                if multiprocessing.parent_process() is not None:  # such a process calls no atexit
+                    Finalize(None, self.close, exitpriority=1)
+            self.session = session
+        self.tells = self._log and is_first
+        return True
+
+    def enter(
+        self,
+        phase: str,
+        models: Iterable[tuple[Any, str | None]] = (),
+        *,
+        is_first: bool = True,
+        listen: Callable[[int, int], None] | None = None,
+        finds_steps: bool = False,
+    ) -> None:
+        """Begin a phase, inside those that are open.
+
+        Parameters
+        ----------
+        phase : str
+        models : iterable of (model, name or None)
+            Become layers until the outermost phase ends, those that are modules of PyTorch and not watched yet.
+        is_first : bool
+            This process is the first of those that train: the one that logs, and writes the file.
+        listen : callable, optional
+            Is called with the samples and tokens of each batch that a data loader gives.
+        finds_steps : bool
+            Nobody tells steps: the session finds them.
+        """
+        if not self._phases:
+            if not self._begin(models, is_first):
+                return
+            if not finds_steps:
+                found.tell()
+            if listen is not None:
+                self._listen(listen)
+        session = self._running()
+        self._pause()
+        part = Part(phase, session.phase, self._energy_j if self.tells else None)
+        self._phases.append(part)
+        self._since_ns = part.begin()
+        self._waiting = [0, 0]
+
+    def _begin(self, models: Iterable[tuple[Any, str | None]], is_first: bool) -> bool:
+        if _active.training is not None and _active.training.depth > 0:
+            raise RuntimeError("another callback of joulemap measures this training already: use one")
+        if not self._open(is_first):
+            return False
+        _active.training = self
+        for model, name in models:
+            self._watch_model(model, name)
+        return True
+
+    def _listen(self, listen: Callable[[int, int], None]) -> None:
+        from joulemap._loaders import Loaders
+
+        self._loaders = Loaders()
+        found.listener = listen
+
+    def _running(self) -> Session:
+        if self.session is None or not self.session.running:
+            raise RuntimeError("the Session of this training has been stopped")
+        return self.session
+
+    def _watch_model(self, model: Any, name: str | None) -> None:
+        torch = sys.modules.get("torch")
+        if torch is None or not isinstance(model, torch.nn.Module):
+            return
+        from joulemap.torch import is_watched
+
+        if isinstance(model, torch.nn.parallel.DistributedDataParallel):
+            model = model.module  # else "module" begins the names of all layers
+        if not is_watched(model):
+            self._watches.append(self._running().watch(model, name))
+
+    def _pause(self, error: type[BaseException] | None = None) -> None:
+        """Stop what has the time: the step, the epoch, the phase."""
+        self.end_step(error=error)
+        self._note_found(None)
+        if self._epoch is not None:
+            self._epoch.end(error)
+        if self._phases:
+            self._phases[-1].end(error)
+
+    def leave(self, phase: str) -> Part | None:
+        """End the innermost phase, if it is this one, and return it; what was around it goes on."""
+        if not self._phases or self._phases[-1].name != phase:
+            return None
+        left = self._phases[-1]
+        self.unwind(len(self._phases) - 1)
+        return left
+
+    def unwind(self, depth: int, error: type[BaseException] | None = None) -> None:
+        """End phases until so many are open; `error`: because of an exception."""
+        if len(self._phases) <= depth:
+            return
+        while len(self._phases) > depth:
+            self._pause(error)
+            left = self._phases.pop()
+            if left.name == TRAIN:
+                self._epoch = None
+        self._waiting = [0, 0]
+        if self._phases:
+            self._since_ns = self._phases[-1].begin()
+        else:
+            self._finish()
+
+    def _finish(self) -> None:
+        """Let go of the model and the loaders; the session stays, for the next training and for reports."""
+        watches, self._watches = self._watches, []
+        loaders, self._loaders = self._loaders, None
+        if _active.training is self:
+            _active.training = None
+        if loaders is not None:
+            found.listener = None
+            loaders.remove()
+        for watch in watches:
+            watch.remove()
+            if self.session is not None and watch in self.session._watches:  # else it has stopped
+                self.session._watches.remove(watch)
+
+    def close(self) -> None:
+        """End all, and the session, if it was opened here."""
+        self.unwind(0)
+        own, self._own = self._own, None
+        if own is not None:
+            own.stop()
+
+    def fail(self, error: Exception) -> None:
+        """Measure nothing any more, and say why; the training goes on."""
+        self.broken = True
+        warnings.warn(
+            f"joulemap measures this training no longer: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=3
+        )
+        with suppress(Exception):
+            self.unwind(0)
+        with suppress(Exception):
+            self._finish()
+        self._phases.clear()
+
+    # ---- epochs and steps ----
+
+    def begin_epoch(self) -> None:
+        """Begin an epoch of the training."""
+        if not self._phases:
+            return
+        self.end_epoch()
+        self._epoch = Part("epoch", self._running().epoch, self._energy_j if self.tells else None)
+        self._epoch.begin()
+        self._waiting = [0, 0]
+
+    def end_epoch(self) -> Part | None:
+        """End it, and return it; None if there is none."""
+        epoch, self._epoch = self._epoch, None
+        if epoch is not None:
+            self.end_step()
+            epoch.end()
+        return epoch
+
+    def begin_step(self, samples: int = 0, tokens: int = 0) -> None:
+        """Begin a step; an epoch that was stopped goes on."""
+        if not self._phases:
+            return
+        self.end_step()
+        if self._epoch is not None and self._phases[-1].name == TRAIN:
+            self._epoch.begin()
+        self._step = self._running().step(min(samples, MOST), tokens=min(tokens, MOST))
+        self._step.__enter__()
+
+    @property
+    def has_step(self) -> bool:
+        """Whether a step is open."""
+        return self._step is not None
+
+    def count(self, samples: int, tokens: int) -> None:
+        """Note a batch of the step that is open, or that it is fetched for."""
+        self._waiting[0] += samples
+        self._waiting[1] += tokens
+
+    def end_step(self, *, error: type[BaseException] | None = None) -> None:
+        """End the step, with the batches that were counted for it."""
+        step, self._step = self._step, None
+        if step is None:
+            return
+        samples, tokens = self._waiting
+        self._waiting = [0, 0]
+        step.samples = min(step.samples + samples, MOST)
+        step.tokens = min(step.tokens + tokens, MOST)
+        step.__exit__(error, None, None)
+        self._note(step.end_ns or 0, step.samples, step.tokens)
+
+    def _note(self, end_ns: int, samples: int, tokens: int) -> None:
+        """Note a step for `step_figures`."""
+        if self.tells and self._phases[-1].name == TRAIN:
+            self._ledger.add(Steps(self._since_ns, end_ns, 1, samples, tokens))
+        self._since_ns = end_ns
+
+    def find(self, samples: int, tokens: int) -> None:
+        """Note a batch that the session has found, and which is a step: up to the next one."""
+        self._note_found((samples, tokens))
+
+    def _note_found(self, batch: tuple[int, int] | None) -> None:
+        before, self._found = self._found, batch
+        if before is not None:
+            self._note(time.monotonic_ns(), *before)
+
+    # ---- joules for the log ----
+
+    def _energy_j(self, from_ns: int, to_ns: int) -> float | None:
+        """Return the joules of a time; None where they cannot be had, which is told once."""
+        if not self.tells or self.session is None:
+            return None
+        try:
+            return self.session.energy(from_ns, to_ns, gpu=self._gpu).energy_j
+        except (Error, RuntimeError) as error:
+            self._tell_no_more(error)
+            return None
+
+    def _tell_no_more(self, error: Exception) -> None:
+        self.tells = self._log = False
+        warnings.warn(f"joulemap has no joules for the log: {error}", RuntimeWarning, stacklevel=4)
+
+    def energy_j(self, part: Part | None) -> float | None:
+        """Return the joules of a phase or an epoch; None if they are not known.
+
+        It waits for the sensors' next readings, some 0.1 s, which no phase has.
+        """
+        if part is None or not self.tells:
+            return None
+        self._pause()
+        try:
+            return part.energy_j()
+        finally:
+            if self._phases:
+                self._since_ns = self._phases[-1].begin()
+
+    @property
+    def phase(self) -> Part | None:
+        """The innermost phase."""
+        return self._phases[-1] if self._phases else None
+
+    def step_figures(self) -> dict[str, float]:
+        """Return figures of the steps since the last call; nothing if there are none.
+
+        Of those whose readings are in, so that nobody waits: up to some 1.5 s ago. Time between steps counts, other
+        phases do not.
+        """
+        if not self.tells or self.session is None:
+            return {}
+        try:
+            stretches = self._ledger.take(self.session._known_ns())
+        except Error as error:
+            self._tell_no_more(error)
+            return {}
+        joules = [self._energy_j(steps.start_ns, steps.end_ns) for steps in stretches]
+        if not joules or any(value is None for value in joules):
+            return {}
+        total_j = sum(value for value in joules if value is not None)
+        time_s = 1e-9 * sum(steps.end_ns - steps.start_ns for steps in stretches)
+        figures = {"j_per_step": total_j / sum(one.steps for one in stretches), "power_w": total_j / time_s}
+        for name, place in (("j_per_sample", 3), ("j_per_token", 4)):
+            if all(steps[place] > 0 for steps in stretches):
+                figures[name] = total_j / sum(steps[place] for steps in stretches)
+        return figures
+
+
+class _Active:
+    """The one training of this process that is measured."""
+
+    training: Training | None = None
+
+
+_active = _Active()
+
+
+@contextmanager
+def entry_point() -> Iterator[None]:
+    """Be a call of a framework (`fit`): however it is left, what its callbacks opened in it is closed."""
+    depth = 0 if _active.training is None else _active.training.depth
+    error: type[BaseException] | None = None
+    try:
+        yield
+    except BaseException as raised:
+        error = type(raised)
+        raise
+    finally:
+        training = _active.training
+        if training is not None:
+            try:
+                training.unwind(depth, error)
+            except Exception as failed:
+                training.fail(failed)
+
+
+def is_first_process() -> bool:
+    """Tell whether torchrun and its like made this process the first of those that train together."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+HookT = TypeVar("HookT", bound=Callable[..., Any])
+
+
+def harmless(hook: HookT) -> HookT:
+    """Let a hook that a framework calls never fail the training: a warning, once, and it does nothing any more."""
+
+    @functools.wraps(hook)
+    def call(self: EnergyHooks, *args: Any, **kwargs: Any) -> Any:
+        if self._training.broken:
+            return None
+        try:
+            return hook(self, *args, **kwargs)
+        except Exception as error:
+            self._training.fail(error)
+            return None
+
+    return call  # type: ignore[return-value]
+
+
+class EnergyHooks:
+    """What the callbacks of all frameworks are made with, and give.
+
+    Parameters
+    ----------
+    path : path, optional
+        Recording file, written as the training goes; in memory without it.
+    session : Session, optional
+        To measure in; without it the one that is open, else one of its own, which stays open for reports and further
+        trainings: until `close`, or the end of the program.
+    overwrite : bool
+        Replace an existing file.
+    gpu : int, str or torch.device, optional
+        Which GPU's joules are logged, as in `Session.report`; without it those of all.
+    log : bool
+        Give joules to the framework's own log.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is none of these.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        session: Session | None = None,
+        overwrite: bool = False,
+        gpu: int | str | torch.device | None = None,
+        log: bool = True,
+    ) -> None:
+        super().__init__()
+        self._training = Training(path, session, overwrite, gpu, log)
+
+    @property
+    def session(self) -> Session:
+        """What it measures in.
+
+        Raises
+        ------
+        RuntimeError
+            Before the first training, and in processes that measure nothing.
+        """
+        if self._training.session is None:
+            raise RuntimeError(
+                "nothing was measured: no training has begun in this process, or no session could be opened"
+            )
+        return self._training.session
+
+    def report(self, by: str = "layer", phase: str | None = None, **wishes: Any) -> Report:
+        """Report on what was measured so far; arguments as those of `Session.report`."""
+        return self.session.report(by, phase, **wishes)
+
+    def close(self) -> None:
+        """End the session, if it is the callback's own: its file is whole then. Reports can still be made."""
+        self._training.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

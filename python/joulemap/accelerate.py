@@ -1,0 +1,125 @@
+"""accelerate: `with joulemap.accelerate.watch(accelerator, model) as energy:` around a training loop."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from joulemap._training import TRAIN, EnergyHooks, entry_point, harmless
+
+try:
+    import accelerate as _accelerate
+except ImportError as error:
+    raise ImportError("joulemap.accelerate needs accelerate: pip install accelerate") from error
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Energy(EnergyHooks):
+    """A training with accelerate that is measured; made by `watch`."""
+
+    def __init__(self, accelerator: Any, models: tuple[Any, ...], phase: str, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._accelerator = accelerator
+        self._models = models
+        self._phase = phase
+        self._entered: Any = None
+
+    @harmless
+    def _enter(self, phase: str) -> None:
+        self._training.enter(
+            phase,
+            [(model, None) for model in self._models],
+            is_first=self._accelerator.is_main_process,
+            listen=self._hear,
+            finds_steps=True,
+        )
+
+    @harmless
+    def _hear(self, samples: int, tokens: int) -> None:
+        self._training.find(samples, tokens)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Be another phase, `validate` say, in which the training has no part."""
+        with entry_point():
+            self._enter(name)
+            yield
+
+    def figures(self) -> dict[str, float]:
+        """Return joules of the steps since the last call, as `accelerator.log` gets them; nothing if there are none."""
+        return {f"energy/{name}": value for name, value in (self._step_figures() or {}).items()}
+
+    @harmless
+    def _step_figures(self) -> dict[str, float]:
+        return self._training.step_figures()
+
+    @contextmanager
+    def _logging(self) -> Iterator[None]:
+        """Add `figures` to what `accelerator.log` is given."""
+        accelerator = self._accelerator
+        original = accelerator.log
+
+        @functools.wraps(original)
+        def log(values: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+            return original({**values, **self.figures()}, *args, **kwargs)
+
+        accelerator.log = log
+        try:
+            yield
+        finally:
+            if vars(accelerator).get("log") is log:
+                del accelerator.log
+
+    def __enter__(self) -> Self:
+        self._entered = self._begun()
+        self._entered.__enter__()
+        return self
+
+    @contextmanager
+    def _begun(self) -> Iterator[None]:
+        with entry_point(), self._logging():
+            self._enter(self._phase)
+            yield
+
+    def __exit__(self, *raised: Any) -> None:
+        self._entered.__exit__(*raised)
+        super().__exit__(*raised)
+
+
+def watch(accelerator: Any, *models: Any, phase: str = TRAIN, **settings: Any) -> Energy:
+    """Measure a training loop: for `with`.
+
+    Models become layers, and each batch of a data loader is a step with its samples and tokens, with gradient
+    accumulation, too. `accelerator.log` inside logs also `energy/j_per_step`, `energy/power_w` and, where they are
+    known, `energy/j_per_sample` and `energy/j_per_token`, of the steps whose readings are in, without waiting (up to
+    some 1.5 s ago; nothing, if there are none).
+
+    Parameters
+    ----------
+    accelerator : accelerate.Accelerator
+    *models : torch.nn.Module
+        Before or after `prepare`.
+    phase : str
+        What it is.
+    **settings
+        `path`, `session`, `overwrite`, `gpu` and `log`, as those of callbacks.
+
+    Returns
+    -------
+    Energy
+        Its `phase(name)` sets other work apart, `report()` reports.
+
+    Examples
+    --------
+    >>> with joulemap.accelerate.watch(accelerator, model) as energy:  # doctest: +SKIP
+    ...     for batch in loader:
+    ...         train_step(batch)
+    >>> print(energy.report().table())  # doctest: +SKIP
+    """
+    if not isinstance(accelerator, _accelerate.Accelerator):
+        raise TypeError(f"watch() takes an accelerate.Accelerator first, not a {type(accelerator).__name__}")
+    return Energy(accelerator, models, phase, **settings)

@@ -1,0 +1,153 @@
+"""Hugging Face's Trainer: `Trainer(..., callbacks=[joulemap.huggingface.EnergyCallback()])`.
+
+Importing this wraps `Trainer.train`, `evaluate`, `predict` and `log`: callbacks are told of no exception, nor when an
+evaluation begins, and what is logged they see when it is logged.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from joulemap._training import PREDICT, TRAIN, VALIDATE, EnergyHooks, entry_point, harmless
+
+try:
+    from transformers import Trainer as _Trainer
+    from transformers import TrainerCallback as _TrainerCallback
+except ImportError as error:
+    raise ImportError(
+        "joulemap.huggingface needs transformers and what its Trainer takes: pip install 'transformers[torch]'"
+    ) from error
+
+if TYPE_CHECKING:
+    _Callback = object
+else:
+    _Callback = _TrainerCallback
+
+_RUNTIME = "_runtime"
+"""Ends a key of what Trainer logs at the end of a training or an evaluation: `train_runtime`, `eval_runtime`."""
+
+
+class EnergyCallback(EnergyHooks, _Callback):
+    """Phases, epochs and steps of Trainer, layers of its model, and joules in its log.
+
+    Phases are `train`, `validate` (`evaluate`, which interrupts `train`) and `predict`. A step of `train` is an
+    optimizer step, as in `state.global_step`: with `gradient_accumulation_steps` it has several batches. Elsewhere a
+    step is a batch. Samples and tokens are those that the data loaders give.
+
+    Added to what Trainer logs, so that `state.log_history` and all of `report_to` have them: where it logs the loss,
+    `energy_j_per_step`, `energy_power_w` and, where they are known, `energy_j_per_sample` and `energy_j_per_token`, of
+    the steps whose readings are in, without waiting (up to some 1.5 s ago; nothing, if there are none); at the end
+    `train_energy_j`, and `eval_energy_j` and `test_energy_j` in the metrics of `evaluate` and `predict`, with some
+    0.1 s of waiting each.
+
+    Examples
+    --------
+    >>> energy = joulemap.huggingface.EnergyCallback()  # doctest: +SKIP
+    >>> trainer = Trainer(model, settings, train_dataset=data, callbacks=[energy])  # doctest: +SKIP
+    >>> trainer.train()  # doctest: +SKIP
+    >>> print(energy.report(phase="train").table())  # doctest: +SKIP
+    """
+
+    @harmless
+    def hear(self, samples: int, tokens: int) -> None:
+        """Note a batch of a loader: a part of an optimizer step, or a step of an evaluation."""
+        phase = self._training.phase
+        if phase is not None and phase.name == TRAIN:
+            self._training.count(samples, tokens)
+        else:
+            self._training.begin_step(samples, tokens)
+
+    @harmless
+    def enter(self, phase: str, trainer_args: Any, model: Any) -> None:
+        """Begin a phase."""
+        self._training.enter(phase, [(model, None)], is_first=trainer_args.process_index == 0, listen=self.hear)
+
+    @harmless
+    def add_to(self, logs: dict[str, Any]) -> None:
+        """Add joules to what Trainer is about to log."""
+        ending = next((key.removesuffix(_RUNTIME) for key in logs if key.endswith(_RUNTIME)), None)
+        phase = self._training.phase
+        if phase is None:
+            return
+        if ending is None and phase.name == TRAIN:
+            logs.update((f"energy_{name}", value) for name, value in self._training.step_figures().items())
+        if ending is not None and (ending == "train") == (phase.name == TRAIN):
+            joules = self._training.energy_j(self._training.leave(phase.name))
+            logs.update({} if joules is None else {f"{ending}_energy_j": joules})
+
+    @harmless
+    def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        """Begin a training."""
+        self._training.leave(TRAIN)  # that found its batch too large, and begins anew
+        self.enter(TRAIN, args, model)
+
+    @harmless
+    def on_train_end(self, *_: Any, **__: Any) -> None:
+        """End it."""
+        self._training.leave(TRAIN)
+
+    @harmless
+    def on_epoch_begin(self, *_: Any, **__: Any) -> None:
+        """Begin an epoch."""
+        self._training.begin_epoch()
+
+    @harmless
+    def on_epoch_end(self, *_: Any, **__: Any) -> None:
+        """End it."""
+        self._training.end_epoch()
+
+    @harmless
+    def on_step_begin(self, *_: Any, **__: Any) -> None:
+        """Begin an optimizer step."""
+        self._training.begin_step()
+
+    @harmless
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        """End it."""
+        self._training.end_step()
+
+    @harmless
+    def on_prediction_step(self, *_: Any, **__: Any) -> None:
+        """End a batch of an evaluation or a prediction."""
+        self._training.end_step()
+
+    @harmless
+    def on_predict(self, args: Any, state: Any, control: Any, metrics: dict[str, Any], **_: Any) -> None:
+        """End a prediction, and add its joules to its metrics."""
+        self.add_to(metrics)
+
+
+def _callback_of(trainer: Any) -> EnergyCallback | None:
+    callbacks = getattr(getattr(trainer, "callback_handler", None), "callbacks", [])
+    return next((callback for callback in callbacks if isinstance(callback, EnergyCallback)), None)
+
+
+def _wrapped(original: Callable[..., Any], phase: str | None) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        callback = _callback_of(self)
+        with nullcontext() if callback is None else entry_point():
+            if callback is not None and phase is not None:
+                callback.enter(phase, self.args, self.model)
+            return original(self, *args, **kwargs)
+
+    return call
+
+
+def _wrapped_log(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def log(self: Any, logs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        callback = _callback_of(self)
+        if callback is not None:
+            callback.add_to(logs)
+        return original(self, logs, *args, **kwargs)
+
+    return log
+
+
+for _name, _phase in (("train", None), ("evaluate", VALIDATE), ("predict", PREDICT)):
+    setattr(_Trainer, _name, _wrapped(getattr(_Trainer, _name), _phase))
+_Trainer.log = _wrapped_log(_Trainer.log)

@@ -1,0 +1,186 @@
+"""Keras 3, any backend: `model.fit(x, y, callbacks=[joulemap.keras.EnergyCallback()])`.
+
+Importing this wraps `keras.Model.fit`, `evaluate` and `predict`: Keras tells no callback of an exception, nor what data
+it was given.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from joulemap._keras_sizes import Sizes, planned
+from joulemap._stretches import Part
+from joulemap._training import (
+    PREDICT,
+    TEST,
+    TRAIN,
+    VALIDATE,
+    EnergyHooks,
+    entry_point,
+    harmless,
+    is_first_process,
+)
+
+try:
+    import keras as _keras
+except ImportError as error:
+    raise ImportError("joulemap.keras needs Keras 3: pip install keras, or tensorflow") from error
+
+if TYPE_CHECKING:
+    _Callback = object
+else:
+    _Callback = _keras.callbacks.Callback
+
+_sizes: ContextVar[Sizes] = ContextVar("joulemap_sizes")
+"""Of the innermost call of `fit`, `evaluate` or `predict`."""
+
+
+def _layers(model: Any, path: str = "") -> Iterator[tuple[Any, str]]:
+    """Yield the layers of a model, which are no submodules as PyTorch has them, and their paths."""
+    for layer in getattr(model, "layers", ()):
+        inside = f"{path}{layer.name}"
+        yield layer, inside
+        yield from _layers(layer, f"{inside}.")
+
+
+class EnergyCallback(EnergyHooks, _Callback):
+    """Phases, epochs and steps of Keras, and its joules in the History.
+
+    `fit` is a phase `train`, its validation a phase `validate` that `train` has no part in, `evaluate` a phase `test`,
+    `predict` a phase `predict`. A step is a batch, up to the next one; of `steps_per_execution` batches, where that is
+    set. Their samples are known of arrays and of PyTorch's DataLoader. On the torch backend the model's layers are
+    rows of the report.
+
+    `logs` of an epoch get `energy_j`, the joules of its training, and `val_energy_j`, those of its validation:
+    callbacks that stand after this one see them, and so does History. An epoch then ends with some 0.1 s of waiting for
+    the sensors. No batch waits for anything.
+
+    Examples
+    --------
+    >>> energy = joulemap.keras.EnergyCallback()  # doctest: +SKIP
+    >>> history = model.fit(x, y, epochs=3, callbacks=[energy])  # doctest: +SKIP
+    >>> print(history.history["energy_j"], energy.report().table())  # doctest: +SKIP
+    """
+
+    model: Any
+    params: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sizes = Sizes()
+        self._validation: Part | None = None
+
+    def _enter(self, phase: str) -> None:
+        self._sizes = _sizes.get(Sizes())
+        self._training.enter(phase, [(self.model, None), *_layers(self.model)], is_first=is_first_process())
+
+    def _begin_step(self, batch: int) -> None:
+        together = int(getattr(self.model, "steps_per_execution", None) or 1)
+        last = (self.params or {}).get("steps") if self._is(TRAIN) else None
+        if last is not None:
+            together = min(together, last - batch)
+        sizes = [self._sizes.next() for _ in range(together)]
+        self._training.begin_step(sum(sizes) if min(sizes, default=-1) >= 0 else 0)
+
+    def _is(self, phase: str) -> bool:
+        return self._training.phase is not None and self._training.phase.name == phase
+
+    @harmless
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Begin a training."""
+        self._enter(TRAIN)
+
+    @harmless
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        """End it."""
+        self._training.leave(TRAIN)
+
+    @harmless
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Begin an epoch."""
+        self._sizes.begin_epoch()
+        self._validation = None
+        self._training.begin_epoch()
+
+    @harmless
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """End it, and log its joules."""
+        ended = self._training.end_epoch()
+        for key, part in (("energy_j", ended), ("val_energy_j", self._validation)):
+            joules = self._training.energy_j(part)
+            if logs is not None and joules is not None:
+                logs[key] = joules
+
+    # No on_train_batch_end: for one, Keras computes the loss of every batch, and waits for the GPU.
+
+    @harmless
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Begin a step, and end the one before."""
+        self._begin_step(batch)
+
+    @harmless
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Begin a validation, or an evaluation by itself."""
+        training_sizes = self._sizes
+        self._enter(VALIDATE if self._is(TRAIN) else TEST)
+        self._sizes.begin_epoch()
+        self._sizes_before = training_sizes
+
+    @harmless
+    def on_test_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Begin a step of it."""
+        self._begin_step(batch)
+
+    @harmless
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+        """End it."""
+        self._sizes = self._sizes_before
+        self._validation = self._training.leave(VALIDATE)
+        self._training.leave(TEST)
+
+    @harmless
+    def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Begin a prediction."""
+        self._enter(PREDICT)
+        self._sizes.begin_epoch()
+
+    @harmless
+    def on_predict_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Begin a step of it."""
+        self._begin_step(batch)
+
+    @harmless
+    def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
+        """End it."""
+        self._training.leave(PREDICT)
+
+
+def _sizes_of(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sizes:
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+        return planned(given.get("x"), given) or Sizes()
+    except Exception:  # of data, or of an override with arguments of its own
+        return Sizes()
+
+
+def _wrapped(original: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        token = _sizes.set(_sizes_of(signature, args, kwargs))
+        try:
+            with entry_point():
+                return original(*args, **kwargs)
+        finally:
+            _sizes.reset(token)
+
+    return call
+
+
+for _name in ("fit", "evaluate", "predict"):
+    setattr(_keras.Model, _name, _wrapped(getattr(_keras.Model, _name)))
