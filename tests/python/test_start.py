@@ -5,7 +5,7 @@ import sys
 
 
 def cpu_s(statement: str) -> float:
-    """CPU time of a fresh interpreter up to the end of a statement, as its own clock has it: finer than the kernel's 10 ms."""
+    """CPU time of a fresh interpreter up to the end of a statement, by its own clock: finer than the kernel's 10 ms."""
     asked = f"{statement}\nimport time; print(time.process_time())"
     return float(subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout)
 
