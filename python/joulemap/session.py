@@ -276,6 +276,8 @@ class Session(Reporting):
         self._running = False
         self._owner = os.getpid()
         self._watches: list[Watch] = []
+        self._at_stop: list[Callable[[], None]] = []  # called when it has stopped; they fail by themselves
+        self._began_ns = 0
         self._complete_ns = 0  # what happened before is in the recording
 
     # ---- life ----
@@ -289,6 +291,7 @@ class Session(Reporting):
                 )
             if self._run is not None:
                 raise RuntimeError("this Session has run: make a new one for the next run")
+            self._began_ns = time.monotonic_ns()
             self._run = _core.Run(
                 self._path,
                 self._sim,
@@ -341,6 +344,8 @@ class Session(Reporting):
             with _current.lock:
                 if _current.session is self:
                     _current.session = None
+            for finish in tuple(self._at_stop):
+                finish()
 
     def _stop_at_exit(self) -> None:
         try:
