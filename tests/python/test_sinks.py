@@ -117,6 +117,18 @@ def test_a_step_longer_than_the_pace_has_all_of_its_joules(session: joulemap.Ses
     assert holds(step.energy(), of_steps[0]["energy/j_per_step"])
 
 
+def test_a_run_shorter_than_the_pace_is_told_at_its_end(session: joulemap.Session, follow: Any) -> None:
+    told = follow(seconds=60)
+    with session.step() as first:
+        work(0.05)
+    with session.step() as last:
+        work(0.05)
+    session.stop()
+    assert [number for number, _ in told.rows] == [2]
+    steps = session.energy(first.start_ns or 0, last.end_ns or 0)
+    assert holds(steps, 2 * told.rows[0][1]["energy/j_per_step"])
+
+
 def test_a_step_in_a_step_is_a_part_of_it(session: joulemap.Session, follow: Any) -> None:
     told = follow(every=1)
     for _ in range(2):
@@ -252,6 +264,26 @@ def test_a_logger_that_is_slow_does_not_hold_up_the_steps(session: joulemap.Sess
     session.stop()
     assert slow.rows[-1][0] == 2000
     assert len(slow.rows) < 2000
+
+
+def test_a_logger_that_hangs_is_left_alone_at_the_end(
+    session: joulemap.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joulemap.sinks._sink, "_LAST_S", 0.1)
+    held = threading.Event()
+
+    class Hanging(Told):
+        def scalars(self, values: dict[str, float], number: int, wall_s: float) -> None:
+            held.wait(30)
+
+    hanging = Hanging()
+    Sink(session, hanging, every=1)
+    with session.step():
+        work(0.05)
+    with pytest.warns(RuntimeWarning, match="joules do not reach a list: TimeoutError"):
+        session.stop()
+    assert hanging.finals == []
+    held.set()
 
 
 def test_a_sink_that_is_closed_follows_no_longer(session: joulemap.Session) -> None:

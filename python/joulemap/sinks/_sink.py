@@ -99,6 +99,9 @@ class Sink:
             self._over.set()
             self._wake.set()
             self._thread.join(_LAST_S)
+            if self._thread.is_alive():
+                self._warn(TimeoutError(f"it still takes what it was told {_LAST_S:g} s ago"))
+                return
         self._try(self._tell_all)
         self._try(self._logger.close)
 
@@ -140,13 +143,13 @@ class Sink:
                 if last.steps > 0 or last.at_step or span.start_ns is None:
                     return  # the first begin alone: what lies before it is nobody's step
                 self._count = Count(span.start_ns, at_step=True)
-            else:
-                told = span.samples, span.tokens
-                steps, samples, tokens = last.steps + 1, last.samples + told[0], last.tokens + told[1]
-                self._count = Count(max(span.end_ns, last.t_ns), steps, samples, tokens, at_step=True)
-            if self._seconds is None and self._count.steps % self._every == 0:
                 self._put(self._count)
-                self._wake.set()
+            else:
+                steps, samples, tokens = last.steps + 1, last.samples + span.samples, last.tokens + span.tokens
+                self._count = Count(max(span.end_ns, last.t_ns), steps, samples, tokens, at_step=True)
+                if self._seconds is None and steps % self._every == 0:
+                    self._put(self._count)
+                    self._wake.set()
 
     def _put(self, count: Count) -> None:
         """Keep a count with the number that the logger's axis has for it."""
@@ -190,7 +193,7 @@ class Sink:
         while self._waiting:
             waiting = self._waiting.popleft()
             values = self._live.figures(waiting.told)
-            if values and (waiting.told.steps > 0 or self._seconds is not None):
+            if values and (waiting.told.steps > 0 or not waiting.told.at_step):
                 self._number = waiting.number
                 self._logger.scalars(values, waiting.number, waiting.wall_s)
 
