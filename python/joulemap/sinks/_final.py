@@ -7,7 +7,8 @@ import importlib.util
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from joulemap.session import Recording, Session
+from joulemap.recording import Recording
+from joulemap.session import Session
 
 if TYPE_CHECKING:
     import torch

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from joulemap import _arguments, _core
-from joulemap.session import Recording, Session
+from joulemap.recording import Recording
+from joulemap.session import Session
 from joulemap.sinks import _steps
 from joulemap.sinks._final import Final, check_pictures
 from joulemap.sinks._live import Count, Live

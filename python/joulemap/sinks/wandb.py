@@ -12,7 +12,8 @@ from joulemap.sinks._sink import Sink
 if TYPE_CHECKING:
     import torch
 
-    from joulemap.session import Recording, Session
+    from joulemap.recording import Recording
+    from joulemap.session import Session
 
 _STEP = "energy/step"
 
