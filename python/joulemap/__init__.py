@@ -12,6 +12,7 @@ from joulemap._core import Error, NoDeviceError, version
 from joulemap.diff import Diff, DiffRow, diff
 from joulemap.machine import Board, Finding, boards, doctor
 from joulemap.model import Learnt, learn_model
+from joulemap.recording import Recording
 from joulemap.repeatability import (
     Repeatability,
     SamplingSensitivity,
@@ -22,7 +23,8 @@ from joulemap.repeatability import (
 )
 from joulemap.report import Group, Quality, Report, Row, Sum, Totals
 from joulemap.schedule import Action, schedule
-from joulemap.session import Recording, Scope, Session, current_session
+from joulemap.scope import Scope
+from joulemap.session import Session, current_session
 from joulemap.timeline import Mark, Series, Span, Timeline
 from joulemap.tree import Node
 

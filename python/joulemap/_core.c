@@ -16,6 +16,9 @@ static PyMethodDef module_methods[] = {
     {"span_begin", (PyCFunction)(void (*)(void))core_span_begin, METH_FASTCALL,
      "span_begin(kind, name, type=0, samples=0) -> int: open a span."},
     {"span_end", core_span_end, METH_O, "span_end(span): close it, from any thread."},
+    {"follow_steps", core_follow_steps, METH_O,
+     "follow_steps(callable): calls it with each Span of a step or batch as it begins and ends; None: no "
+     "more."},
     {"mark", core_mark, METH_VARARGS, "mark(name, meta=None): a named instant; meta is a JSON text."},
     {"boards", core_boards, METH_VARARGS, "boards(sim=None) -> list: the boards of this machine."},
     {"findings", core_findings, METH_VARARGS,

@@ -111,6 +111,33 @@ static void span_free(PyObject *object)
     core_object_free(object);
 }
 
+/* Who is told of steps and batches as they begin and end; NULL: nobody. One a process, as the run is. */
+static PyObject *follower;
+
+PyObject *core_follow_steps(PyObject *module, PyObject *callable)
+{
+    (void)module;
+    Py_CLEAR(follower);
+    if (callable != Py_None) {
+        Py_INCREF(callable);
+        follower = callable;
+    }
+    Py_RETURN_NONE;
+}
+
+/* What goes wrong in a follower never stops the program. */
+static void tell_follower(PyObject *span)
+{
+    jm_span_kind kind = ((core_span *)span)->kind;
+    if (!follower || (kind != JM_SPAN_STEP && kind != JM_SPAN_BATCH)) return;
+    PyObject *const called = follower;
+    Py_INCREF(called);
+    PyObject *done = PyObject_CallFunctionObjArgs(called, span, NULL);
+    if (!done) PyErr_WriteUnraisable(called);
+    Py_XDECREF(done);
+    Py_DECREF(called);
+}
+
 static PyObject *span_open(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -128,6 +155,7 @@ static PyObject *span_open(PyObject *object, PyObject *unused)
     self->end_ns = 0;
     self->start_ns = jm_now_ns();
     self->id = jm_span_begin(self->kind, self->name, self->type, self->samples);
+    tell_follower(object);
     Py_INCREF(object);
     return object;
 }
@@ -141,6 +169,7 @@ static PyObject *span_close(PyObject *object, PyObject *unused)
         self->end_ns = jm_now_ns();
         self->id = 0;
         self->open = false;
+        tell_follower(object);
     }
     Py_RETURN_NONE;
 }

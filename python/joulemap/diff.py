@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _arguments, _core
+from joulemap.recording import Recording
 from joulemap.report import Report, import_pandas
-from joulemap.session import Recording, Session
+from joulemap.session import Session
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _arguments, _core
+from joulemap.recording import Recording
 from joulemap.report import Report
-from joulemap.session import Recording, Session, current_session
+from joulemap.session import Session, current_session
 
 if TYPE_CHECKING:
     import torch

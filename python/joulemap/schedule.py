@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from joulemap import _arguments, _core
 
 if TYPE_CHECKING:
-    from joulemap.session import Session, _ScheduledStep
+    from joulemap.scope import ScheduledStep
+    from joulemap.session import Session
 
 
 class Action(Enum):
@@ -103,7 +104,7 @@ class Stepper:
         self._number = 0
         self._action = "NONE"
         self._began_ns = 0  # of the window that is open
-        self._scope: _ScheduledStep | None = None
+        self._scope: ScheduledStep | None = None
         self.window_ns: tuple[int, int] | None = None
 
     @property
@@ -111,13 +112,13 @@ class Stepper:
         """Whether the step that is going on is a `with` block: a step in it is a part of it."""
         return self._scope is not None and self._scope.entered
 
-    def start(self, scope: _ScheduledStep) -> None:
+    def start(self, scope: ScheduledStep) -> None:
         """Begin step 0. It has a span where it is reported: else phases that begin in it would lie in it for no use."""
         self._follow(self._action_of(0))
         if self._began_ns != 0:
             self._scope = scope.begin()
 
-    def next(self, scope: _ScheduledStep) -> _ScheduledStep:
+    def next(self, scope: ScheduledStep) -> ScheduledStep:
         """End a step and begin the one that follows, with its scope."""
         self._end_scope()
         self._number += 1

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import functools
-import inspect
 import json
 import math
 import os
@@ -20,148 +18,18 @@ from joulemap._found import found
 from joulemap._reporting import Reporting
 from joulemap._threads import unwind
 from joulemap.schedule import Stepper
+from joulemap.scope import EPOCH, PHASE, STEP, WINDOW, WORDS, ScheduledStep, Scope
 
 if TYPE_CHECKING:
-    import torch
     from typing_extensions import Self
 
-    from joulemap.report import Report, Sum
     from joulemap.torch import Watch
 
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
-ScopeT = TypeVar("ScopeT", bound="Scope")
+ScopeT = TypeVar("ScopeT", bound=Scope)
 
 FLUSH_TIMEOUT_S = 10.0
 _MAX_TIMEOUT_S = 1e6
-
-_PHASE = _core.SPAN_KINDS["phase"]
-_EPOCH = _core.SPAN_KINDS["epoch"]
-_STEP = _core.SPAN_KINDS["step"]
-_WINDOW = _core.SPAN_KINDS["window"]
-_WORDS = {_PHASE: "a phase", _EPOCH: "an epoch", _STEP: "a step", _WINDOW: "a window"}
 _MAX_COUNT = 2**32 - 1
-
-
-class Scope(_core.Span):
-    """A phase, epoch, step or window of a session.
-
-    Use it as a context manager, as a decorator (each call is a span of its own), or through
-    `begin` and `end`. Outside a run it does nothing. `energy_j` and `report` are of its last begin to its end, or to
-    now, while it is open.
-
-    Attributes
-    ----------
-    name : str
-        What the rows of reports call it.
-    samples, tokens : int
-        Samples and tokens of a step, 0 if unknown; both may be set until it ends.
-    start_ns, end_ns : int or None
-        CLOCK_MONOTONIC of the last begin and of its end.
-    """
-
-    __slots__ = ("_session", "_type")
-    _session: Session
-    _type: str
-
-    def _failed(self, exc_type: type[BaseException], /) -> None:
-        """Close what an exception left open inside; the C side calls it."""
-        unwind(exc_type)
-
-    def __call__(self, function: FunctionT) -> FunctionT:
-        """Decorate a function, plain or async."""
-        another = self._another
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def wait(*args: Any, **kwargs: Any) -> Any:
-                with another():
-                    return await function(*args, **kwargs)
-
-            return wait  # type: ignore[return-value]
-
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            with another():
-                return function(*args, **kwargs)
-
-        return call  # type: ignore[return-value]
-
-    def _another(self) -> Scope:
-        """Return a scope of its own for a call of a decorated function."""
-        if self.kind == _STEP:  # in a session with a schedule, which may have begun since
-            return self._session.step(self.samples, str(self.name), tokens=self.tokens)
-        return self._session._scope(self.kind, str(self.name), self.samples, self._type, self.tokens)
-
-    def _time_ns(self) -> tuple[int, int]:
-        if self.start_ns is None:
-            raise RuntimeError(f"{self.name!r} has not begun: nothing to report")
-        return self.start_ns, self.end_ns or time.monotonic_ns()
-
-    def report(self, by: str = "layer") -> Report:
-        """Report on its time.
-
-        Parameters
-        ----------
-        by : str
-            Key of the rows, as in `Session.report`.
-        """
-        from_ns, to_ns = self._time_ns()
-        return self._session.report(by, from_ns=from_ns, to_ns=to_ns)
-
-    def energy(self, *, gpu: int | str | torch.device | None = None) -> Sum:
-        """Return the joules of its time with their 95 % interval, without a report.
-
-        They come from the readings around it alone. Asked at once it waits for the sensors' next readings, some 0.1 s.
-
-        Parameters
-        ----------
-        gpu : int, str or torch.device, optional
-            One GPU, as in `Session.report`; without it all boards.
-        """
-        from_ns, to_ns = self._time_ns()
-        return self._session.energy(from_ns, to_ns, gpu=gpu)
-
-    @property
-    def energy_j(self) -> float | None:
-        """Joules of all boards in its time, as `energy` gives them; None: no sensor tells."""
-        return self.energy().energy_j
-
-    def __repr__(self) -> str:
-        if self.start_ns is None:
-            state = "not begun"
-        elif self.end_ns is None:
-            state = "open"
-        else:
-            state = f"{1e-9 * (self.end_ns - self.start_ns):.6g} s"
-        return f"<joulemap.Scope {_WORDS[self.kind].split()[-1]} {self.name!r}: {state}>"
-
-
-class _ScheduledStep(Scope):
-    """A step of a session with a schedule: begun when it is asked for; a `with` block ends it earlier."""
-
-    __slots__ = ("entered",)
-    entered: bool
-
-    def __enter__(self) -> Self:
-        self.entered = True
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None:
-        self.entered = False
-        super().__exit__(exc_type, exc, traceback)
-
-    def __call__(self, function: FunctionT) -> FunctionT:
-        """Refuse: it has begun already, while the function is defined, and would be one step too many."""
-        raise TypeError(
-            "a step of a running session with a schedule begins at once, so it is no decorator: write `run.step()` at "
-            "the end of each step, or `with run.step():` inside of the function"
-        )
 
 
 def _kernels_asked(kernels: Any) -> bool | str:
@@ -276,6 +144,8 @@ class Session(Reporting):
         self._running = False
         self._owner = os.getpid()
         self._watches: list[Watch] = []
+        self._at_stop: list[Callable[[], None]] = []  # called when it has stopped; they fail by themselves
+        self._began_ns = 0
         self._complete_ns = 0  # what happened before is in the recording
 
     # ---- life ----
@@ -289,6 +159,7 @@ class Session(Reporting):
                 )
             if self._run is not None:
                 raise RuntimeError("this Session has run: make a new one for the next run")
+            self._began_ns = time.monotonic_ns()
             self._run = _core.Run(
                 self._path,
                 self._sim,
@@ -341,6 +212,8 @@ class Session(Reporting):
             with _current.lock:
                 if _current.session is self:
                     _current.session = None
+            for finish in tuple(self._at_stop):
+                finish()
 
     def _stop_at_exit(self) -> None:
         try:
@@ -396,8 +269,8 @@ class Session(Reporting):
         where = "in memory" if self._path is None else repr(self._path)
         return f"<joulemap.Session {where}: {state}>"
 
-    def _scheduled_step(self, samples: int = 0, name: str = "step", tokens: int = 0) -> _ScheduledStep:
-        scope = self._make_scope(_ScheduledStep, _STEP, name, samples, tokens=tokens)
+    def _scheduled_step(self, samples: int = 0, name: str = "step", tokens: int = 0) -> ScheduledStep:
+        scope = self._make_scope(ScheduledStep, STEP, name, samples, tokens=tokens)
         scope.entered = False
         return scope
 
@@ -408,13 +281,13 @@ class Session(Reporting):
         self, make: type[ScopeT], kind: int, name: str, samples: int, type_text: str = "", tokens: int = 0
     ) -> ScopeT:
         # The core also takes the number of a name: 3 would stand for whatever was named third.
-        name = _arguments.text(f"the name of {_WORDS[kind]}", name)
+        name = _arguments.text(f"the name of {WORDS[kind]}", name)
         number = _core.intern(_arguments.text("a type", type_text)) if type_text != "" else 0
         scope = make(kind, name, number, _arguments.whole("samples", samples, _MAX_COUNT))
         scope.tokens = _arguments.whole("tokens", tokens, _MAX_COUNT)
         scope._session = self
         scope._type = type_text
-        found.tell() if kind == _STEP else found.sweep()
+        found.tell() if kind == STEP else found.sweep()
         return scope
 
     # ---- what the program says of itself ----
@@ -460,11 +333,11 @@ class Session(Reporting):
         TypeError
             Here and below, if a name is no text or `samples` no whole number.
         """
-        return self._scope(_PHASE, name)
+        return self._scope(PHASE, name)
 
     def epoch(self, name: str = "epoch") -> Scope:
         """Mark one pass over the data; `report("span")` shows its name, other reports add all epochs up."""
-        return self._scope(_EPOCH, name)
+        return self._scope(EPOCH, name)
 
     def step(self, samples: int = 0, name: str = "step", *, tokens: int = 0) -> Scope:
         """Mark one step.
@@ -485,7 +358,7 @@ class Session(Reporting):
             generation: `with run.step() as step: ...; step.tokens = n`.
         """
         if self._stepper is None or not self._running or self._stepper.is_inside:
-            return self._scope(_STEP, name, samples, tokens=tokens)
+            return self._scope(STEP, name, samples, tokens=tokens)
         return self._stepper.next(self._scheduled_step(samples, name, tokens))
 
     def window(self, name: str, *, type: str = "") -> Scope:
@@ -499,7 +372,7 @@ class Session(Reporting):
             Its class of work, if it is one: windows of one type are taken to draw the same power where no
             kernels are seen.
         """
-        return self._scope(_WINDOW, name, type_text=type)
+        return self._scope(WINDOW, name, type_text=type)
 
     def mark(self, name: str, **meta: Any) -> None:
         """Note a named instant, with values that JSON can hold; TypeError if it cannot."""
@@ -549,81 +422,6 @@ class Session(Reporting):
                 stacklevel=3,
             )
         return run
-
-
-class Recording(Reporting):
-    """A recording file, open for reading: until `close`, or the end of its `with` block.
-
-    Parameters
-    ----------
-    path : path
-        File that `joulemap record`, `joulemap import` or a Session wrote.
-
-    Raises
-    ------
-    Error
-        If it is not there, or is no recording.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__()
-        self._path = _arguments.path("path", path)
-        self._recording: _core.Recording | None = _core.Recording(self._path)
-
-    def close(self) -> None:
-        """Let go of the file. Reports that were made stay, with all their keys; a second call does nothing."""
-        with self._lock:
-            self._recording = None
-
-    @property
-    def closed(self) -> bool:
-        """True after `close`."""
-        return self._recording is None
-
-    def __enter__(self) -> Self:
-        self._open()
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _open(self) -> _core.Recording:
-        recording = self._recording
-        if recording is None:
-            raise ValueError(f"the recording {self._path!r} is closed: open it again")
-        return recording
-
-    @property
-    def path(self) -> str:
-        """Where it is, as given."""
-        return self._path
-
-    @property
-    def name(self) -> str:
-        """The file's name without its ending: what `diff` calls the run."""
-        return self.path.rsplit("/", 1)[-1].removesuffix(".joulemap")
-
-    def __repr__(self) -> str:
-        return f"<joulemap.Recording {self.path!r}: {'closed' if self.closed else 'open'}>"
-
-    @property
-    def damage(self) -> str | None:
-        """What is missing of a file that was cut short; None if it is whole."""
-        with self._lock:
-            return self._open().damage
-
-    def meta(self, key: str) -> str | None:
-        """Return a value of the recording's table `meta`, None if it has none."""
-        with self._lock:
-            return self._open().meta(_arguments.text("key", key))
-
-    def _report_source(self, until_ns: int) -> _core.Recording:
-        return self._open()
 
 
 class _Current:

@@ -5,14 +5,14 @@
 #include <stdio.h>
 
 /* `column`: of the index. `what`: what people call it. */
-static jm_status find(sqlite3 *db, const char *column, const char *what, int index, int64_t *id,
-                      jm_error *err)
+static jm_status find(const jm_recording *recording, sqlite3 *db, const char *column, const char *what,
+                      int index, int64_t *id, jm_error *err)
 {
     char sql[160];
     sqlite3_stmt *rows;
     snprintf(sql, sizeof sql, "SELECT id, %s FROM boards WHERE backend <> 'rapl' AND %s NOT NULL ORDER BY %s",
              column, column, column);
-    JM_TRY(jm__database_check_table(db, "boards", NULL, err));
+    JM_TRY(jm__recording_check_table(recording, JM_TABLE_BOARDS, err));
     JM_TRY(jm__database_prepare(db, &rows, sql, NULL, err));
     jm__strbuf others = {0};
     bool found = false;
@@ -36,7 +36,7 @@ static jm_status find_in(jm_recording *recording, const char *column, const char
 {
     sqlite3 *db;
     JM_TRY(jm__recording_begin(recording, &db, err));
-    jm_status status = find(db, column, what, index, id, err);
+    jm_status status = find(recording, db, column, what, index, id, err);
     jm__recording_end(recording, db);
     return status;
 }

@@ -109,20 +109,39 @@ jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const
     return status;
 }
 
-jm_status jm__database_check_table(sqlite3 *db, const char *name, const char *path, jm_error *err)
+_Static_assert(JM_TABLE_COUNT <= 32, "a set of tables is a uint32_t");
+
+/* The bit of a table of ours in a set of them, 0 for any other one. */
+static uint32_t bit_of(const char *name)
 {
-    static const char sql[] =
-        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?1";
+    for (int table = 0; name != NULL && table < JM_TABLE_COUNT; table++)
+        if (strcmp(jm__tables[table].name, name) == 0) return UINT32_C(1) << table;
+    return 0;
+}
+
+jm_status jm__database_tables(sqlite3 *db, uint32_t *tables, const char *path, jm_error *err)
+{
+    static const char sql[] = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0";
     sqlite3_stmt *statement = NULL;
+    uint32_t once = 0, again = 0;
     int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-    if (rc == SQLITE_OK) rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK) rc = sqlite3_step(statement);
-    bool there = rc == SQLITE_ROW && sqlite3_column_int(statement, 0) == 1;
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        uint32_t bit = bit_of((const char *)sqlite3_column_text(statement, 0));
+        again |= once & bit;
+        once |= bit;
+        rc = SQLITE_OK;
+    }
     sqlite3_finalize(statement);
-    if (there) return JM_OK;
-    if (rc != SQLITE_ROW) return jm__database_fail(err, db, rc, "sqlite3_step", path);
+    if (rc != SQLITE_DONE) return jm__database_fail(err, db, rc, "sqlite3_step", path);
+    *tables = once & ~again;
+    return JM_OK;
+}
+
+jm_status jm__database_check_table(uint32_t tables, jm__table_id table, const char *path, jm_error *err)
+{
+    if ((tables & UINT32_C(1) << table) != 0) return JM_OK;
     return jm__fail(err, JM_BAD_DATA, 0, "", "%s has no table %s", path == NULL ? "the recording" : path,
-                    name);
+                    jm__tables[table].name);
 }
 
 jm_status jm__marks_check(const jm__marks *marks, const char *path, jm_error *err)

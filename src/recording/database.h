@@ -3,6 +3,7 @@
 #define JM_RECORDING_DATABASE_H
 
 #include "base/status.h"
+#include "rows/table.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -27,8 +28,12 @@ jm_status jm__database_run(sqlite3 *db, const char *sql, const char *path, jm_er
 jm_status jm__database_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql, const char *path,
                                jm_error *err);
 
-/* BAD_DATA if the name is not that of an ordinary table: a view may never end. Before each read of a file. */
-jm_status jm__database_check_table(sqlite3 *db, const char *name, const char *path, jm_error *err);
+/* Which of our tables are ordinary ones, a bit each: where one is a view, reading may never end. Before
+ * anything is read of a file that was opened. */
+jm_status jm__database_tables(sqlite3 *db, uint32_t *tables, const char *path, jm_error *err);
+
+/* BAD_DATA if the table is not among them. */
+jm_status jm__database_check_table(uint32_t tables, jm__table_id table, const char *path, jm_error *err);
 
 /* What an SQLite file says that it is. */
 typedef struct jm__marks {

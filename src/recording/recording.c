@@ -29,6 +29,7 @@ struct jm_recording {
     bool immutable;        /* read as it lies, without locks */
     bool cut;              /* its end is missing */
     jm__marks marks;       /* of the file; in memory, of what we write */
+    uint32_t tables;       /* jm__database_tables, of the database that is read */
     sqlite3 *recovered;    /* what a damaged file gave */
     sqlite3 *shared;       /* in memory: the writer's */
     pthread_mutex_t *lock; /* in memory: the writer's */
@@ -98,11 +99,16 @@ static jm_status prepare(const jm_recording *recording, sqlite3 *db, jm__strbuf 
     return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_prepare_v2", recording->path);
 }
 
+jm_status jm__recording_check_table(const jm_recording *recording, jm__table_id table, jm_error *err)
+{
+    return jm__database_check_table(recording->tables, table, recording->path, err);
+}
+
 jm_status jm__recording_select(const jm_recording *recording, sqlite3 *db, jm__table_id table,
                                const char *tail, sqlite3_stmt **statement, jm_error *err)
 {
     jm__strbuf sql = {0};
-    JM_TRY(jm__database_check_table(db, jm__tables[table].name, recording->path, err));
+    JM_TRY(jm__recording_check_table(recording, table, err));
     jm__table_sql_select(&sql, &jm__tables[table], (int)recording->marks.version);
     jm__strbuf_format(&sql, " %s", tail);
     return prepare(recording, db, &sql, statement, err);
@@ -113,7 +119,7 @@ jm_status jm__recording_last_row(const jm_recording *recording, sqlite3 *db, jm_
 {
     jm__strbuf sql = {0};
     sqlite3_stmt *statement = NULL;
-    JM_TRY(jm__database_check_table(db, jm__tables[table].name, recording->path, err));
+    JM_TRY(jm__recording_check_table(recording, table, err));
     jm__strbuf_format(&sql, "SELECT max(rowid) FROM %s", jm__tables[table].name);
     JM_TRY(prepare(recording, db, &sql, &statement, err));
     int rc = sqlite3_step(statement);
@@ -146,8 +152,17 @@ jm_status jm__recording_rows(const jm_recording *recording, sqlite3 *db, jm__tab
     return status;
 }
 
+/* A file is opened anew for each reading, and may be another one; what we write in memory stays what it is.
+ */
+static jm_status look_at_tables(jm_recording *recording, sqlite3 *db, jm_error *err)
+{
+    if (recording->shared != NULL && recording->tables != 0) return JM_OK;
+    return jm__database_tables(db, &recording->tables, recording->path, err);
+}
+
 static jm_status load_meta(jm_recording *recording, sqlite3 *db, jm_error *err)
 {
+    JM_TRY(look_at_tables(recording, db, err));
     return jm__recording_rows(recording, db, JM_TABLE_META, take_meta, recording, err);
 }
 

@@ -94,11 +94,13 @@ int64_t jm__written_by(const char *path, char *command, size_t size)
     char pid[24], ticks[24], closed[8];
     struct stat info;
     sqlite3 *db;
+    uint32_t tables;
     command[0] = '\0';
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return 0;
     if (is_own(path)) return getpid();
     if (jm__database_open(&db, path, false, NULL) != JM_OK) return 0;
-    if (jm__database_check_table(db, "meta", path, NULL) != JM_OK) {
+    if (jm__database_tables(db, &tables, path, NULL) != JM_OK ||
+        jm__database_check_table(tables, JM_TABLE_META, path, NULL) != JM_OK) {
         sqlite3_close(db);
         return 0;
     }

@@ -5,29 +5,19 @@
 
 #include "base/map.h"
 #include "base/status.h"
-#include "base/strbuf.h"
+#include "report/fold_name.h"
 
 #include <math.h>
 #include <string.h>
 
 static const double equal_share = 0.05, equal_deviations = 3;
 
-/* A row among those that may be taken together. */
-typedef struct candidate {
-    size_t row;
-    uint64_t look;
-    bool numbered;
-} candidate;
-
 /* Candidates that belong together, of which a part is still to be made. */
 typedef struct task {
     size_t first; /* in the pool */
     size_t count;
-    bool most;        /* of those that look like it */
-    bool starred;     /* "*" says which: no other siblings that look alike differ in their number */
-    size_t names;     /* 0: called by them; else as so many of their class */
-    size_t differ_at; /* the component of their paths that tells them from others of their name; 0: none */
-    bool lesser;      /* or in one that is not */
+    jm__fold_manner called;
+    bool lesser; /* not most of those that look like it, or in a part that is not */
     int32_t depth;
     char *above; /* the name of the mere list around it, or NULL; owned */
 } task;
@@ -38,13 +28,13 @@ typedef struct folder {
     size_t *end;    /* of each row: the first behind its subtree */
     uint64_t *look; /* of each row: kinds, types and names in its subtree */
     bool expand;
-    JM_VEC(candidate) pool; /* siblings stand together */
-    JM_VEC(task) tasks;     /* the next one last: layers may lie in each other by the ten thousand */
+    JM_VEC(jm__fold_candidate) pool; /* siblings stand together */
+    JM_VEC(task) tasks;              /* the next one last: layers may lie in each other by the ten thousand */
 } folder;
 
 static const jm_row *row_of(const folder *f, size_t row)
 {
-    return f->source->row(f->source->context, row);
+    return jm__fold_row(f->source, row);
 }
 
 static bool is_number(const char *name)
@@ -78,7 +68,7 @@ static void find_looks(folder *f)
 /* ---- which belong together */
 
 /* 0: they belong together. */
-static int compare_looks(const folder *f, const candidate *a, const candidate *b)
+static int compare_looks(const folder *f, const jm__fold_candidate *a, const jm__fold_candidate *b)
 {
     if (f->expand) return 0;
     if (a->numbered != b->numbered) return a->numbered ? 1 : -1;
@@ -88,7 +78,7 @@ static int compare_looks(const folder *f, const candidate *a, const candidate *b
 
 static int by_look(const void *left, const void *right, void *context)
 {
-    const candidate *a = left, *b = right;
+    const jm__fold_candidate *a = left, *b = right;
     int looks = compare_looks(context, a, b);
     return looks != 0 ? looks : (a->row > b->row) - (a->row < b->row);
 }
@@ -96,28 +86,28 @@ static int by_look(const void *left, const void *right, void *context)
 static int by_energy(const void *left, const void *right, void *context)
 {
     const folder *f = context;
-    double a = row_of(f, ((const candidate *)left)->row)->energy_j;
-    double b = row_of(f, ((const candidate *)right)->row)->energy_j;
+    double a = row_of(f, ((const jm__fold_candidate *)left)->row)->energy_j;
+    double b = row_of(f, ((const jm__fold_candidate *)right)->row)->energy_j;
     if (isfinite(a) != isfinite(b)) return isfinite(a) ? -1 : 1;
     return (a > b) - (a < b);
 }
 
 static int by_row(const void *left, const void *right)
 {
-    size_t a = ((const candidate *)left)->row, b = ((const candidate *)right)->row;
+    size_t a = ((const jm__fold_candidate *)left)->row, b = ((const jm__fold_candidate *)right)->row;
     return (a > b) - (a < b);
 }
 
 /* Move those that differ from the one in the middle behind the others; returns how many are equal, one at
  * least. */
-static size_t part_equals(folder *f, candidate *items, size_t count)
+static size_t part_equals(folder *f, jm__fold_candidate *items, size_t count)
 {
     if (count == 1) return 1;
     qsort_r(items, count, sizeof *items, by_energy, f);
     size_t usual = items[count / 2].row, equal = 0;
     for (size_t i = 0; i < count; i++) {
         if (items[i].row != usual && !f->source->equal(f->source->context, items[i].row, usual)) continue;
-        candidate moved = items[i];
+        jm__fold_candidate moved = items[i];
         items[i] = items[equal];
         items[equal++] = moved;
     }
@@ -128,104 +118,8 @@ static size_t part_equals(folder *f, candidate *items, size_t count)
 
 /* ---- a part of them */
 
-/* A component of a path, or all of a name. */
-typedef struct piece {
-    const char *text;
-    size_t length;
-} piece;
-
-/* The component that stands there in the row's path, from 1; 0: the row's name. */
-static piece piece_of(const folder *f, size_t row, size_t component)
-{
-    const jm_row *of = row_of(f, row);
-    if (component == 0) return (piece){of->name, strlen(of->name)};
-    const char *text = of->path;
-    while (--component > 0 && *text != '\0')
-        text += strcspn(text, ".") + (text[strcspn(text, ".")] == '.');
-    return (piece){text, strcspn(text, ".")};
-}
-
-static bool is_same(piece a, piece b)
-{
-    return a.length == b.length && strncmp(a.text, b.text, a.length) == 0;
-}
-
-/* Where the members' paths begin to differ, from 1; 0: nowhere. */
-static size_t find_difference(const folder *f, const candidate *items, size_t count)
-{
-    for (size_t component = 1;; component++) {
-        piece first = piece_of(f, items[0].row, component);
-        for (size_t i = 1; i < count; i++)
-            if (!is_same(first, piece_of(f, items[i].row, component))) return component;
-        if (first.text[first.length] == '\0') return 0;
-    }
-}
-
-/* "1,3,5,..": what differs in the members. */
-static void add_different(jm__strbuf *out, const folder *f, const candidate *items, size_t count,
-                          size_t component)
-{
-    enum { NAMED = 3 };
-    piece said[NAMED];
-    size_t different = 0;
-    for (size_t i = 0; i < count && different <= NAMED; i++) {
-        piece mine = piece_of(f, items[i].row, component);
-        size_t same = 0;
-        while (same < different && !is_same(said[same], mine))
-            same++;
-        if (same < different) continue;
-        jm__strbuf_add(out, different > 0 ? "," : "");
-        if (different < NAMED) {
-            jm__strbuf_add_bytes(out, mine.text, mine.length);
-            said[different] = mine;
-        } else {
-            jm__strbuf_add(out, "..");
-        }
-        different++;
-    }
-}
-
-/* "0" of "1.0" and "2.0" is one name. */
-static bool have_several_names(const folder *f, const candidate *items, size_t count)
-{
-    for (size_t i = 1; i < count; i++)
-        if (strcmp(row_of(f, items[0].row)->name, row_of(f, items[i].row)->name) != 0) return true;
-    return false;
-}
-
-/* A board beside others of its name: equal GPUs of one machine. */
-static bool has_namesake(const folder *f, size_t row)
-{
-    const jm_row *board = row_of(f, row);
-    if (board->depth > 0 || (strcmp(board->kind, "gpu") != 0 && strcmp(board->kind, "cpu") != 0))
-        return false;
-    for (size_t i = 0; i < f->source->count; i = f->end[i])
-        if (i != row && strcmp(row_of(f, i)->name, board->name) == 0) return true;
-    return false;
-}
-
-/* "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those, or where other siblings
- * would be "*", too; "attn", and "attn (1,3)" of a lesser part of those in layers 0 to 5; "NVIDIA H200 1". */
-static void add_names(jm__strbuf *out, const folder *f, const task *t)
-{
-    const candidate *items = f->pool.items + t->first;
-    bool differ = have_several_names(f, items, t->count);
-    if (differ && items[0].numbered && t->most && t->starred) {
-        jm__strbuf_add(out, "*");
-    } else if (differ && items[0].numbered) {
-        add_different(out, f, items, t->count, 0);
-    } else {
-        jm__strbuf_add(out, row_of(f, items[0].row)->name);
-        if (has_namesake(f, items[0].row)) jm__strbuf_format(out, " %s", row_of(f, items[0].row)->boards);
-        if (t->differ_at == 0) return;
-        jm__strbuf_add(out, " (");
-        add_different(out, f, items, t->count, t->differ_at);
-        jm__strbuf_add(out, ")");
-    }
-}
-
 /* By adding up: intervals are found for the parts that are shown. */
-static void sum_up(const folder *f, const candidate *items, size_t count, jm_row *sum)
+static void sum_up(const folder *f, const jm__fold_candidate *items, size_t count, jm_row *sum)
 {
     *sum = *row_of(f, items[0].row);
     if (count == 1) return; /* the report's own interval */
@@ -248,32 +142,13 @@ static void sum_up(const folder *f, const candidate *items, size_t count, jm_row
     sum->backward_share /= sum->energy_j;
 }
 
-/* "RMSNorm" of "RMSNorm(2048)". */
-static size_t class_length(const char *type)
-{
-    return strcspn(type, "(");
-}
-
-/* Names, or of siblings that are not told apart their class: "2 RMSNorm". */
-static void add_name(jm__strbuf *out, const folder *f, const task *t)
-{
-    const candidate *items = f->pool.items + t->first;
-    const char *type = row_of(f, items[0].row)->type;
-    if (t->names == 0) {
-        add_names(out, f, t);
-        return;
-    }
-    jm__strbuf_format(out, "%zu ", t->names);
-    jm__strbuf_add_bytes(out, type, class_length(type));
-}
-
 /* Children of all members, at the end of the pool. */
 static jm_status find_children(folder *f, const task *t, jm_error *err)
 {
     for (size_t i = 0; i < t->count; i++) {
         size_t row = f->pool.items[t->first + i].row;
         for (size_t child = row + 1; child < f->end[row]; child = f->end[child]) {
-            candidate next = {child, f->look[child], is_number(row_of(f, child)->name)};
+            jm__fold_candidate next = {child, f->look[child], is_number(row_of(f, child)->name)};
             if (!jm__vec_push(&f->pool, next)) return jm__no_memory(err, "jm__fold_make");
         }
     }
@@ -283,7 +158,7 @@ static jm_status find_children(folder *f, const task *t, jm_error *err)
 /* A list that is never called and draws nothing itself, with one part in it, is no line of its own: "layers"
  * and "*" are "layers.*".
  */
-static bool is_mere_list(const folder *f, const task *t, const candidate *children, size_t count)
+static bool is_mere_list(const folder *f, const task *t, const jm__fold_candidate *children, size_t count)
 {
     if (f->expand || count == 0 || !children[0].numbered) return false;
     for (size_t i = 0; i < t->count; i++) {
@@ -305,7 +180,8 @@ static jm_status push_task(folder *f, task next, const char *above, jm_error *er
 }
 
 /* Whether others beside these `equal` from `done` on have the first one's name. */
-static bool has_namesakes(const folder *f, const candidate *items, size_t count, size_t done, size_t equal)
+static bool has_namesakes(const folder *f, const jm__fold_candidate *items, size_t count, size_t done,
+                          size_t equal)
 {
     const char *name = row_of(f, items[done].row)->name;
     for (size_t i = 0; i < count; i++)
@@ -322,13 +198,16 @@ static jm_status push_alike(folder *f, size_t first, size_t count, const task *a
         size_t equal = part_equals(f, f->pool.items + first + done, count - done);
         bool most = 2 * equal > count;
         bool told_apart = most || !has_namesakes(f, f->pool.items + first, count, done, equal);
-        if (!told_apart && differ_at == 0) differ_at = find_difference(f, f->pool.items + first, count);
+        if (!told_apart && differ_at == 0) {
+            const jm__fold_members all = {f->source, f->end, f->pool.items + first, count};
+            differ_at = jm__fold_difference(&all);
+        }
         const task next = {.first = first + done,
                            .count = equal,
-                           .most = most,
-                           .starred = around->starred,
+                           .called = {.most = most,
+                                      .starred = around->called.starred,
+                                      .differ_at = told_apart ? 0 : differ_at},
                            .lesser = around->lesser || !most,
-                           .differ_at = told_apart ? 0 : differ_at,
                            .depth = around->depth};
         JM_TRY(push_task(f, next, above, err));
         done += equal;
@@ -346,7 +225,7 @@ static int last_row_first(const void *left, const void *right, void *context)
 
 /* So many names, if they are of one class with nothing below, take the same time and are all only weakly
  * known; else 0. `items`: of one look, by their names. */
-static size_t count_names(const folder *f, const candidate *items, size_t count)
+static size_t count_names(const folder *f, const jm__fold_candidate *items, size_t count)
 {
     size_t names = 0;
     double least_s = INFINITY, most_s = 0, busy_s = 0;
@@ -367,14 +246,14 @@ static size_t count_names(const folder *f, const candidate *items, size_t count)
 
 /* No sibling, from `siblings` on in the pool, is of their class but looks otherwise: of linear layers, some
  * of another size, a reader wants each by name. */
-static bool is_whole_class(const folder *f, size_t siblings, const candidate *one)
+static bool is_whole_class(const folder *f, size_t siblings, const jm__fold_candidate *one)
 {
     const char *type = row_of(f, one->row)->type;
-    size_t length = class_length(type);
+    size_t length = jm__class_length(type);
     for (size_t i = siblings; i < f->pool.count; i++) {
-        const candidate *other = &f->pool.items[i];
+        const jm__fold_candidate *other = &f->pool.items[i];
         const char *its = row_of(f, other->row)->type;
-        bool same_class = class_length(its) == length && strncmp(type, its, length) == 0;
+        bool same_class = jm__class_length(its) == length && strncmp(type, its, length) == 0;
         if (same_class && (other->look != one->look || other->numbered)) return false;
     }
     return true;
@@ -385,12 +264,12 @@ static bool is_whole_class(const folder *f, size_t siblings, const candidate *on
 static jm_status push_of_look(folder *f, size_t siblings, size_t first, size_t count, const task *around,
                               const char *above, jm_error *err)
 {
-    candidate *items = f->pool.items + first;
+    jm__fold_candidate *items = f->pool.items + first;
     size_t names = around->depth > 0 ? count_names(f, items, count) : 0;
     if (names > 0 && !is_whole_class(f, siblings, items)) names = 0;
     if (names > 0 && part_equals(f, items, count) == count) {
         task all = *around;
-        all.first = first, all.count = count, all.names = names, all.most = true;
+        all.first = first, all.count = count, all.called = (jm__fold_manner){.most = true, .names = names};
         return push_task(f, all, above, err);
     }
     if (names > 0) qsort_r(items, count, sizeof *items, by_look, f); /* as they were */
@@ -404,7 +283,7 @@ static jm_status push_of_look(folder *f, size_t siblings, size_t first, size_t c
 }
 
 /* Where those of the look of `items[0]` end, of siblings by their looks. */
-static size_t end_of_look(const folder *f, const candidate *items, size_t count)
+static size_t end_of_look(const folder *f, const jm__fold_candidate *items, size_t count)
 {
     size_t end = 1;
     while (!f->expand && end < count && items[end].look == items[0].look &&
@@ -414,12 +293,13 @@ static size_t end_of_look(const folder *f, const candidate *items, size_t count)
 }
 
 /* Whether at most one look, of siblings by their looks, has members that differ in their number. */
-static bool have_one_list(const folder *f, const candidate *items, size_t count)
+static bool have_one_list(const folder *f, const jm__fold_candidate *items, size_t count)
 {
     size_t lists = 0;
     for (size_t i = 0, of_look; i < count; i += of_look) {
         of_look = end_of_look(f, items + i, count - i);
-        if (items[i].numbered && have_several_names(f, items + i, of_look)) lists++;
+        const jm__fold_members of_it = {f->source, f->end, items + i, of_look};
+        if (items[i].numbered && jm__fold_has_names(&of_it)) lists++;
     }
     return lists <= 1;
 }
@@ -429,10 +309,10 @@ static bool have_one_list(const folder *f, const candidate *items, size_t count)
 static jm_status push_tasks(folder *f, size_t first, const task *around, const char *above, jm_error *err)
 {
     size_t count = f->pool.count - first, before = f->tasks.count;
-    candidate *items = f->pool.items + first;
+    jm__fold_candidate *items = f->pool.items + first;
     if (count > 0) qsort_r(items, count, sizeof *items, by_look, f);
     task like_them = *around;
-    like_them.starred = have_one_list(f, items, count);
+    like_them.called.starred = have_one_list(f, items, count);
     for (size_t i = 0, of_look; i < count; i += of_look) {
         of_look = end_of_look(f, items + i, count - i);
         JM_TRY(push_of_look(f, first, first + i, of_look, &like_them, above, err));
@@ -445,13 +325,14 @@ static jm_status push_tasks(folder *f, size_t first, const task *around, const c
 /* One part, and tasks for what is in it. */
 static jm_status do_task(folder *f, const task *t, jm_error *err)
 {
-    const candidate *items = f->pool.items + t->first;
+    const jm__fold_candidate *items = f->pool.items + t->first;
+    const jm__fold_members members = {f->source, f->end, items, t->count};
     jm__strbuf text = {0};
     if (t->above != NULL) jm__strbuf_format(&text, "%s.", t->above);
-    add_name(&text, f, t);
+    jm__fold_name(&text, &members, &t->called);
     jm__part part = {.name = jm__strbuf_take(&text),
                      .members = t->count,
-                     .by_type = t->names > 0,
+                     .by_type = t->called.names > 0,
                      .lesser = t->lesser,
                      .row = items[0].row,
                      .first = t->first};
@@ -472,7 +353,7 @@ static jm_status do_all(folder *f, jm_error *err)
 {
     find_looks(f);
     for (size_t i = 0; i < f->source->count; i = f->end[i]) {
-        candidate next = {i, f->look[i], is_number(row_of(f, i)->name)};
+        jm__fold_candidate next = {i, f->look[i], is_number(row_of(f, i)->name)};
         if (!jm__vec_push(&f->pool, next)) return jm__no_memory(err, "jm__fold_make");
     }
     JM_TRY(push_tasks(f, 0, &(const task){0}, NULL, err));

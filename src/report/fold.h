@@ -5,7 +5,7 @@
 
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include <joulemap/report.h>
+#include "report/fold_source.h"
 
 /* One row, or several that are the same part of equal layers. */
 typedef struct jm__part {
@@ -23,15 +23,6 @@ typedef struct jm__fold {
     JM_VEC(jm__part) parts; /* parents before their children; sum.depth says where */
     size_t *rows;           /* of the report, those of a part together */
 } jm__fold;
-
-/* Rows that may be folded, parents before their children. */
-typedef struct jm__fold_source {
-    void *context;
-    size_t count;
-    const jm_row *(*row)(void *context, size_t row);
-    bool (*equal)(void *context, size_t row,
-                  size_t usual); /* of two that look alike: is `row` as the usual one? */
-} jm__fold_source;
 
 /* `expand`: each row is a part of its own. Layers that lie beside each other and have the same types and
  * children below them are taken together as far as the source calls them equal: if they are numbered; or if

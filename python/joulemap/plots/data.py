@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from joulemap import _arguments
-from joulemap.session import Recording, Session
+from joulemap.recording import Recording
+from joulemap.session import Session
 from joulemap.timeline import Series, Timeline
 
 

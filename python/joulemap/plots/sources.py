@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from joulemap import _arguments
 from joulemap.diff import Diff, diff
 from joulemap.plots.data import PlotData
+from joulemap.recording import Recording
 from joulemap.report import Report
-from joulemap.session import Recording, Session
+from joulemap.session import Session
 
 if TYPE_CHECKING:
     from typing import TypeAlias

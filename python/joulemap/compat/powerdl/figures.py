@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from joulemap.compat.powerdl.samples import Window
-from joulemap.session import Recording, Session
+from joulemap.recording import Recording
+from joulemap.session import Session
 
 NAMES = (
     "power_time",

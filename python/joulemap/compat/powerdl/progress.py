@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from joulemap.compat._shared import synchronize
 from joulemap.compat.powerdl.settings import MemoryGuard
-from joulemap.session import Scope, Session
+from joulemap.scope import Scope
+from joulemap.session import Session
 
 TRAIN, VALIDATE, WARMUP, INFER = "train", "validate", "warmup", "infer"
 """Names of the phases."""

@@ -15,8 +15,9 @@ from joulemap.compat.powerdl.account import Account, Figures, take_account
 from joulemap.compat.powerdl.progress import Progress
 from joulemap.compat.powerdl.samples import Mark, Sample, Window, curve, tell_marks, tell_samples
 from joulemap.compat.powerdl.settings import TorchRunConfig
+from joulemap.recording import Recording
 from joulemap.report import import_pandas
-from joulemap.session import Recording, Session
+from joulemap.session import Session
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,150 @@
+"""Scope: a phase, epoch, step or window of a session."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from joulemap import _core
+from joulemap._threads import unwind
+
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import Self
+
+    from joulemap.report import Report, Sum
+    from joulemap.session import Session
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+PHASE = _core.SPAN_KINDS["phase"]
+EPOCH = _core.SPAN_KINDS["epoch"]
+STEP = _core.SPAN_KINDS["step"]
+WINDOW = _core.SPAN_KINDS["window"]
+WORDS = {PHASE: "a phase", EPOCH: "an epoch", STEP: "a step", WINDOW: "a window"}
+
+
+class Scope(_core.Span):
+    """A phase, epoch, step or window of a session.
+
+    Use it as a context manager, as a decorator (each call is a span of its own), or through
+    `begin` and `end`. Outside a run it does nothing. `energy_j` and `report` are of its last begin to its end, or to
+    now, while it is open.
+
+    Attributes
+    ----------
+    name : str
+        What the rows of reports call it.
+    samples, tokens : int
+        Samples and tokens of a step, 0 if unknown; both may be set until it ends.
+    start_ns, end_ns : int or None
+        CLOCK_MONOTONIC of the last begin and of its end.
+    """
+
+    __slots__ = ("_session", "_type")
+    _session: Session
+    _type: str
+
+    def _failed(self, exc_type: type[BaseException], /) -> None:
+        """Close what an exception left open inside; the C side calls it."""
+        unwind(exc_type)
+
+    def __call__(self, function: FunctionT) -> FunctionT:
+        """Decorate a function, plain or async."""
+        another = self._another
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def wait(*args: Any, **kwargs: Any) -> Any:
+                with another():
+                    return await function(*args, **kwargs)
+
+            return wait  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with another():
+                return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    def _another(self) -> Scope:
+        """Return a scope of its own for a call of a decorated function."""
+        if self.kind == STEP:  # in a session with a schedule, which may have begun since
+            return self._session.step(self.samples, str(self.name), tokens=self.tokens)
+        return self._session._scope(self.kind, str(self.name), self.samples, self._type, self.tokens)
+
+    def _time_ns(self) -> tuple[int, int]:
+        if self.start_ns is None:
+            raise RuntimeError(f"{self.name!r} has not begun: nothing to report")
+        return self.start_ns, self.end_ns or time.monotonic_ns()
+
+    def report(self, by: str = "layer") -> Report:
+        """Report on its time.
+
+        Parameters
+        ----------
+        by : str
+            Key of the rows, as in `Session.report`.
+        """
+        from_ns, to_ns = self._time_ns()
+        return self._session.report(by, from_ns=from_ns, to_ns=to_ns)
+
+    def energy(self, *, gpu: int | str | torch.device | None = None) -> Sum:
+        """Return the joules of its time with their 95 % interval, without a report.
+
+        They come from the readings around it alone. Asked at once it waits for the sensors' next readings, some 0.1 s.
+
+        Parameters
+        ----------
+        gpu : int, str or torch.device, optional
+            One GPU, as in `Session.report`; without it all boards.
+        """
+        from_ns, to_ns = self._time_ns()
+        return self._session.energy(from_ns, to_ns, gpu=gpu)
+
+    @property
+    def energy_j(self) -> float | None:
+        """Joules of all boards in its time, as `energy` gives them; None: no sensor tells."""
+        return self.energy().energy_j
+
+    def __repr__(self) -> str:
+        if self.start_ns is None:
+            state = "not begun"
+        elif self.end_ns is None:
+            state = "open"
+        else:
+            state = f"{1e-9 * (self.end_ns - self.start_ns):.6g} s"
+        return f"<joulemap.Scope {WORDS[self.kind].split()[-1]} {self.name!r}: {state}>"
+
+
+class ScheduledStep(Scope):
+    """A step of a session with a schedule: begun when it is asked for; a `with` block ends it earlier."""
+
+    __slots__ = ("entered",)
+    entered: bool
+
+    def __enter__(self) -> Self:
+        self.entered = True
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        self.entered = False
+        super().__exit__(exc_type, exc, traceback)
+
+    def __call__(self, function: FunctionT) -> FunctionT:
+        """Refuse: it has begun already, while the function is defined, and would be one step too many."""
+        raise TypeError(
+            "a step of a running session with a schedule begins at once, so it is no decorator: write `run.step()` at "
+            "the end of each step, or `with run.step():` inside of the function"
+        )
