@@ -81,8 +81,8 @@ static bool has_namesake(const jm__fold_members *m)
     return false;
 }
 
-/* "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those, or where other siblings would
- * be "*", too; "attn", and "attn (1,3)" of a lesser part of those in layers 0 to 5; "NVIDIA H200 1". */
+/* "*" of layers that differ in their number, "1,3,5,.." of a lesser part of those, or where other siblings
+ * would be "*", too; "attn", and "attn (1,3)" of a lesser part of those in layers 0 to 5; "NVIDIA H200 1". */
 static void add_names(jm__strbuf *out, const jm__fold_members *m, const jm__fold_manner *how)
 {
     bool differ = jm__fold_has_names(m), numbered = m->items[0].numbered;

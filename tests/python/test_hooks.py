@@ -99,9 +99,7 @@ def test_figures_of_steps_are_the_joules_of_their_time(session: joulemap.Session
     hooks.end()
 
 
-def test_a_phase_inside_another_has_the_time_alone(
-    session: joulemap.Session, spans: Callable[..., list[Span]]
-) -> None:
+def test_a_phase_inside_another_has_the_time_alone(session: joulemap.Session, spans: Callable[..., list[Span]]) -> None:
     hooks = Hooks()
     hooks.begin()
     training = hooks._training
