@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from joulemap import _arguments, _core
 from joulemap._found import found
+from joulemap._names import names
 from joulemap._reporting import Reporting
 from joulemap._threads import unwind
 from joulemap.schedule import Stepper
@@ -302,6 +303,7 @@ class Session(Reporting):
             self._running = True
             found.reset()
             _current.session = self
+        names.begin()
         atexit.register(self._stop_at_exit)
         if self._run.attached and (self._path is not None or self._sim is not None):
             warnings.warn(
@@ -334,6 +336,7 @@ class Session(Reporting):
                     self._stepper.finish()
             finally:
                 self.unwatch()
+                names.end()
                 unwind(KeyboardInterrupt)  # whatever this thread has left open
                 with self._lock:
                     self._run.stop()
@@ -414,6 +417,7 @@ class Session(Reporting):
         scope.tokens = _arguments.whole("tokens", tokens, _MAX_COUNT)
         scope._session = self
         scope._type = type_text
+        names.look()
         found.tell() if kind == _STEP else found.sweep()
         return scope
 
@@ -443,6 +447,7 @@ class Session(Reporting):
             from joulemap.torch import watch
         except ImportError as error:
             raise ImportError("watching a model needs PyTorch 2.1 or newer: pip install torch") from error
+        names.look()
         handle = watch(model, name, find_steps=self._find_steps)
         self._watches.append(handle)
         return handle
