@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from joulemap import _arguments, _core
 from joulemap._found import found
 from joulemap._names import names
+from joulemap._nvtx import Injection
 from joulemap._reporting import Reporting
 from joulemap._threads import unwind
 from joulemap.schedule import Stepper
@@ -274,6 +275,7 @@ class Session(Reporting):
         self._counters = _counters_asked(counters)
         self._find_steps = _is_auto(steps)
         self._run: _core.Run | None = None
+        self._injection: Injection | None = None
         self._running = False
         self._owner = os.getpid()
         self._watches: list[Watch] = []
@@ -298,7 +300,9 @@ class Session(Reporting):
                 kernels_required=self._kernels is True,
                 no_cpu=not self._cpu,
                 counters=self._counters,
+                ranges=True,
             )
+            self._injection = Injection(self._run.environment())
             self._owner = os.getpid()
             self._running = True
             found.reset()
@@ -337,6 +341,8 @@ class Session(Reporting):
             finally:
                 self.unwatch()
                 names.end()
+                if self._injection is not None:
+                    self._injection.end()
                 unwind(KeyboardInterrupt)  # whatever this thread has left open
                 with self._lock:
                     self._run.stop()
