@@ -4,7 +4,35 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Protocol, cast
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+
+class Patches:
+    """What is put in the place of a framework's own, for one session: somebody may keep it beyond."""
+
+    def __init__(self) -> None:
+        self.active = True
+        self._put: list[tuple[Any, str, Any, Any]] = []
+
+    def put(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Put what `make` gives, of what is there, in its place."""
+        inherited = name not in vars(owner)
+        original = getattr(owner, name)
+        ours = make(original)
+        setattr(owner, name, ours)
+        self._put.append((owner, name, None if inherited else original, ours))
+
+    def end(self) -> None:
+        """Put the framework's own back."""
+        self.active = False
+        for owner, name, original, ours in self._put:
+            if vars(owner).get(name) is not ours:
+                continue  # somebody has put theirs around it, which now asks in vain
+            if original is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
 
 
 class Follower(Protocol):
@@ -20,18 +48,27 @@ class Follower(Protocol):
 # A framework, and the module here that follows it.
 _FOLLOWERS = {
     "torch": "joulemap._record_function",
+    "jax": "joulemap._annotations",
 }
 
 
 class Names:
-    """Which frameworks are followed: those that the program has imported, none without a session."""
+    """Which frameworks are followed: those that the program has imported, none without a session.
+
+    Attributes
+    ----------
+    find_steps : bool
+        What a framework calls a step is one, where the program tells none.
+    """
 
     def __init__(self) -> None:
+        self.find_steps = False
         self._active = False
         self._followed: dict[str, Follower] = {}
 
-    def begin(self) -> None:
+    def begin(self, find_steps: bool) -> None:
         """Follow what is there; a session starts."""
+        self.find_steps = find_steps
         self._active = True
         self.look()
 

@@ -24,6 +24,7 @@ import torch
 from torch.autograd.profiler import record_function
 
 from joulemap import _core
+from joulemap._names import Patches
 from joulemap._threads import local
 
 _NVTX = _core.SPAN_KINDS["nvtx"]
@@ -54,30 +55,18 @@ class _Thread(threading.local):
         self.ranges: list[_Range] = []
 
 
-class _Following:
-    """What is put in the place of PyTorch's own, for one session: somebody may keep it beyond."""
-
+class _Following(Patches):
     def __init__(self) -> None:
-        self.active = True
+        super().__init__()
         self._thread = _Thread()
-        self._patched: list[tuple[Any, str, Any, Any]] = []
-        self._patch(record_function, "__enter__", self._entering)
-        self._patch(record_function, "__exit__", self._exiting)
+        self.put(record_function, "__enter__", self._entering)
+        self.put(record_function, "__exit__", self._exiting)
         if hasattr(torch.autograd, "_engine_run_backward"):  # PyTorch 2.3
-            self._patch(torch.autograd, "_engine_run_backward", self._running_backward)
+            self.put(torch.autograd, "_engine_run_backward", self._running_backward)
 
-    def _patch(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        original = vars(owner)[name]
-        ours = make(original)
-        _leave_alone(ours)
-        setattr(owner, name, ours)
-        self._patched.append((owner, name, original, ours))
-
-    def end(self) -> None:
-        self.active = False
-        for owner, name, original, ours in self._patched:
-            if vars(owner).get(name) is ours:  # else someone has put theirs around it, which now asks in vain
-                setattr(owner, name, original)
+    def put(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        super().put(owner, name, make)
+        _leave_alone(vars(owner)[name])
 
     def _entering(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         @functools.wraps(original)

@@ -307,7 +307,7 @@ class Session(Reporting):
             self._running = True
             found.reset()
             _current.session = self
-        names.begin()
+        names.begin(self._find_steps)
         atexit.register(self._stop_at_exit)
         if self._run.attached and (self._path is not None or self._sim is not None):
             warnings.warn(
