@@ -16,8 +16,9 @@
 
 /* jm_span_kind, by number */
 static const char *const kind_texts[] = {"none",    "phase",    "epoch",     "step",      "window",
-                                         "forward", "backward", "recompute", "optimizer", "nvtx"};
-enum { KIND_FORWARD = 5, KIND_BACKWARD = 6, KIND_RECOMPUTE = 7, KIND_OPTIMIZER = 8, KIND_COUNT = 10 };
+                                         "forward", "backward", "recompute", "optimizer", "nvtx",
+                                         "batch",   "data",     "function"};
+enum { KIND_FORWARD = 5, KIND_BACKWARD = 6, KIND_RECOMPUTE = 7, KIND_OPTIMIZER = 8, KIND_COUNT = 13 };
 
 typedef struct open_span {
     uint64_t id;

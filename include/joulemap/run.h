@@ -32,6 +32,9 @@ typedef struct jm_run_options {
      * process of its own does it. */
     double counters;
     bool kernels_required; /* with `kernels`: fail where they cannot be traced; otherwise an event says why */
+    /* NVTX ranges of this process, too, from every NVTX in it whose first call finds NVTX_INJECTION64_PATH as
+     * jm_run_environment has it. With `kernels` they come in any case. */
+    bool ranges;
 } jm_run_options;
 
 /* The clock of all times here: CLOCK_MONOTONIC. */

@@ -18,7 +18,8 @@ extern "C" {
 /* name, text in files and reports, 1 if the span speaks for all threads of the process, and its role: a
  * CONTAINER says when (a phase, a step), a LAYER is a pass of a layer, WORK is work that is none, OTHER the
  * rest. A "batch" is what was found to be a step where the program told none: it counts as one if the process
- * has no step; "data" is a wait for the next batch of a data loader. */
+ * has no step; "data" is a wait for the next batch of a data loader. A "function" is a
+ * call of a compiled function, or a part of it, of which nobody knows whether it is forward or backward. */
 #define JM_SPAN_KIND_MAP(X)                                                                                  \
     X(PHASE, "phase", 1, CONTAINER)                                                                          \
     X(EPOCH, "epoch", 1, CONTAINER)                                                                          \
@@ -30,7 +31,8 @@ extern "C" {
     X(OPTIMIZER, "optimizer", 1, WORK)                                                                       \
     X(NVTX, "nvtx", 0, OTHER)                                                                                \
     X(BATCH, "batch", 1, CONTAINER)                                                                          \
-    X(DATA, "data", 0, OTHER)
+    X(DATA, "data", 0, OTHER)                                                                                \
+    X(FUNCTION, "function", 0, LAYER)
 
 typedef enum jm_span_kind {
     JM_SPAN_NONE,

@@ -109,6 +109,7 @@ class Run:
         sampling_only: bool = False,
         counters: float = 0.0,
         kernels_required: bool = False,
+        ranges: bool = False,
     ) -> Self: ...
     @property
     def attached(self) -> bool: ...

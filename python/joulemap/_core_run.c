@@ -20,7 +20,8 @@ typedef struct core_run {
 static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"path",   "sim",           "command",  "overwrite",        "kernels",
-                                        "no_cpu", "sampling_only", "counters", "kernels_required", NULL};
+                                        "no_cpu", "sampling_only", "counters", "kernels_required", "ranges",
+                                        NULL};
     PyObject *path_object = NULL;
     PyObject *path_bytes = NULL;
     const char *sim = NULL;
@@ -31,9 +32,10 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int sampling_only = 0;
     double counters = 0;
     int required = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzppppdp:Run", (char **)(uintptr_t)names, &path_object,
+    int ranges = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzppppdpp:Run", (char **)(uintptr_t)names, &path_object,
                                      &sim, &command, &overwrite, &kernels, &no_cpu, &sampling_only, &counters,
-                                     &required))
+                                     &required, &ranges))
         return NULL;
     jm_run_options options = {.size = sizeof(options),
                               .sim = sim,
@@ -43,7 +45,8 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                               .no_cpu = no_cpu != 0,
                               .sampling_only = sampling_only != 0,
                               .counters = counters,
-                              .kernels_required = required != 0};
+                              .kernels_required = required != 0,
+                              .ranges = ranges != 0};
     if (!core_path(path_object, &path_bytes, &options.path)) return NULL;
     core_run *self = (core_run *)PyType_GenericAlloc(type, 0);
     if (!self) {
@@ -267,7 +270,8 @@ static PyGetSetDef run_getset[] = {
 static PyType_Slot run_slots[] = {
     {Py_tp_doc, (void *)(uintptr_t) "Run(path=None, sim=None, command=None, overwrite=False, kernels=False, "
                                     "no_cpu=False, sampling_only=False, counters=0.0, "
-                                    "kernels_required=False): a run, started or attached to."},
+                                    "kernels_required=False, ranges=False): a run, started or attached "
+                                    "to."},
     {Py_tp_new, (void *)(uintptr_t)run_new},
     {Py_tp_dealloc, (void *)(uintptr_t)run_free},
     {Py_tp_methods, run_methods},

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from joulemap import _arguments, _core
 from joulemap._found import found
+from joulemap._names import names
+from joulemap._nvtx import Injection
 from joulemap._reporting import Reporting
 from joulemap._threads import unwind
 from joulemap.schedule import Stepper
@@ -141,6 +143,7 @@ class Session(Reporting):
         self._counters = _counters_asked(counters)
         self._find_steps = _is_auto(steps)
         self._run: _core.Run | None = None
+        self._injection: Injection | None = None
         self._running = False
         self._owner = os.getpid()
         self._watches: list[Watch] = []
@@ -168,11 +171,14 @@ class Session(Reporting):
                 kernels_required=self._kernels is True,
                 no_cpu=not self._cpu,
                 counters=self._counters,
+                ranges=True,
             )
+            self._injection = Injection(self._run.environment())
             self._owner = os.getpid()
             self._running = True
             found.reset()
             _current.session = self
+        names.begin(self._find_steps)
         atexit.register(self._stop_at_exit)
         if self._run.attached and (self._path is not None or self._sim is not None):
             warnings.warn(
@@ -205,6 +211,9 @@ class Session(Reporting):
                     self._stepper.finish()
             finally:
                 self.unwatch()
+                names.end()
+                if self._injection is not None:
+                    self._injection.end()
                 unwind(KeyboardInterrupt)  # whatever this thread has left open
                 with self._lock:
                     self._run.stop()
@@ -287,6 +296,7 @@ class Session(Reporting):
         scope.tokens = _arguments.whole("tokens", tokens, _MAX_COUNT)
         scope._session = self
         scope._type = type_text
+        names.look()
         found.tell() if kind == STEP else found.sweep()
         return scope
 
@@ -316,6 +326,7 @@ class Session(Reporting):
             from joulemap.torch import watch
         except ImportError as error:
             raise ImportError("watching a model needs PyTorch 2.1 or newer: pip install torch") from error
+        names.look()
         handle = watch(model, name, find_steps=self._find_steps)
         self._watches.append(handle)
         return handle

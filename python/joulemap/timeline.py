@@ -70,7 +70,8 @@ class Span:
     Attributes
     ----------
     kind : str
-        "phase", "epoch", "step", "window", "batch", "data", "forward", "backward", "recompute", "optimizer", "nvtx".
+        "phase", "epoch", "step", "window", "batch", "data", "forward", "backward", "recompute", "optimizer", "nvtx",
+        "function".
     name, type : str
         Its name (of a layer the module's path) and the class of a layer's work.
     start_ns, end_ns : int

@@ -98,6 +98,11 @@ int jm_inject_start(const char *run_dir)
     return result;
 }
 
+int jm_inject_ranges(const char *run_dir)
+{
+    return run_dir != NULL && jm__track_open(run_dir) == 0 ? JM_INJECT_OK : JM_INJECT_NO_RUN;
+}
+
 const char *jm_inject_reason(void)
 {
     return jm__activity_reason();

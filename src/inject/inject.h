@@ -18,6 +18,9 @@ enum {
 /* Record kernels and NVTX ranges of this process into `run_dir` from now on (in place of any other). */
 JM_API int jm_inject_start(const char *run_dir);
 
+/* Record NVTX ranges alone: CUPTI is not touched. JM_INJECT_OK or JM_INJECT_NO_RUN. */
+JM_API int jm_inject_ranges(const char *run_dir);
+
 /* Why the last start gave no kernels, a sentence; "" if it did. */
 JM_API const char *jm_inject_reason(void);
 

@@ -1,10 +1,13 @@
 /* NVTX ranges and marks as spans and marks of this process's track. */
 #include "inject/inject.h"
 #include "inject/nvtx_abi.h"
+#include "inject/xla.h"
 #include "timeline/track.h"
 
 #include <joulemap/span.h>
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define NAME_BYTES_MOST 4095u
@@ -90,6 +93,15 @@ static int pop(const void *domain)
     return -1;
 }
 
+/* XLA's domain is that one name; 0: nobody made it. */
+static _Atomic uint32_t xla_domain;
+
+static bool is_xla(const void *domain)
+{
+    uint32_t known = atomic_load_explicit(&xla_domain, memory_order_relaxed);
+    return known != 0 && (uintptr_t)domain == known;
+}
+
 static void mark_ex(const nvtx_event_attributes *attributes)
 {
     jm__track_mark_number(name_of(attributes));
@@ -151,11 +163,11 @@ static void domain_range_end(const void *domain, uint64_t id)
 }
 static int domain_range_push_ex(const void *domain, const nvtx_event_attributes *attributes)
 {
-    return push(domain, name_of(attributes));
+    return is_xla(domain) ? jm__xla_push(attributes) : push(domain, name_of(attributes));
 }
 static int domain_range_pop(const void *domain)
 {
-    return pop(domain);
+    return is_xla(domain) ? jm__xla_pop() : pop(domain);
 }
 
 /* Domains and registered strings are known to the program by a pointer of ours that it never looks behind:
@@ -166,7 +178,7 @@ static const void *handle_of(uint32_t number)
 }
 static const void *register_a(const void *domain, const char *text)
 {
-    (void)domain;
+    if (is_xla(domain)) return jm__xla_register(text);
     return handle_of(jm__track_register(text, NAME_BYTES_MOST));
 }
 static const void *register_w(const void *domain, const wchar_t *text)
@@ -177,7 +189,10 @@ static const void *register_w(const void *domain, const wchar_t *text)
 }
 static const void *domain_create_a(const char *name)
 {
-    return register_a(NULL, name);
+    uint32_t number = jm__track_register(name, NAME_BYTES_MOST);
+    if (name != NULL && strcmp(name, JM_XLA_DOMAIN) == 0)
+        atomic_store_explicit(&xla_domain, number, memory_order_relaxed);
+    return handle_of(number);
 }
 static const void *domain_create_w(const wchar_t *name)
 {

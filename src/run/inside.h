@@ -71,6 +71,9 @@ void *jm__run_write(void *context);
  * required. */
 jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err);
 
+/* NVTX ranges of this process without its kernels; none where the library is not there. */
+void jm__run_ranges_start(jm_run *run);
+
 /* Go without them, or with them again. */
 void jm__run_kernels_trace(jm_run *run, bool on);
 

@@ -77,6 +77,18 @@ static void start(jm_run *run)
     find_functions(run, library);
 }
 
+void jm__run_ranges_start(jm_run *run)
+{
+    char path[PATH_MAX];
+    void *library =
+        jm__beside("libjoulemap_inject.so", path, sizeof path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    union {
+        void (*function)(void);
+        int (*start)(const char *run_dir);
+    } entry = {library != NULL ? find(library, "jm_inject_ranges") : NULL};
+    if (entry.function != NULL && entry.start(run->folder.path) == 0) find_functions(run, library);
+}
+
 jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err)
 {
     start(run);

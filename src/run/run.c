@@ -145,6 +145,8 @@ static jm_status start(jm_run *run, const jm_run_options *options, const jm__row
     JM_TRY(jm__run_environment_make(run, options, err));
     if (options->kernels && !options->sampling_only)
         JM_TRY(jm__run_kernels_start(run, options->kernels_required, err));
+    else if (options->ranges && !options->sampling_only)
+        jm__run_ranges_start(run);
     jm__run_counters_start(run, options);
     write_start(run, options);
     JM_TRY(

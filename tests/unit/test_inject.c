@@ -358,6 +358,100 @@ static int program_nvtx(void)
     return 0;
 }
 
+static const void *xla;
+
+static const void *xla_text(const char *text)
+{
+    return CORE2(DomainRegisterStringA, register_a *)(xla, text);
+}
+
+static void xla_push(const void *registered)
+{
+    nvtx_event_attributes attributes = message_of(NVTX_MESSAGE_REGISTERED, NULL, NULL);
+    attributes.message.registered = registered;
+    CORE2(DomainRangePushEx, domain_push *)(xla, &attributes);
+}
+
+static void xla_push_text(const char *text)
+{
+    const nvtx_event_attributes attributes = message_of(NVTX_MESSAGE_ASCII, text, NULL);
+    CORE2(DomainRangePushEx, domain_push *)(xla, &attributes);
+}
+
+static int xla_pop(void)
+{
+    return CORE2(DomainRangePop, domain_pop *)(xla);
+}
+
+/* An operation that launches a kernel. */
+static void xla_kernel(const void *registered, const char *kernel)
+{
+    xla_push(registered);
+    launch_kernel(kernel);
+    xla_pop();
+}
+
+/* Training steps as XLA tells them, in the order in which it does. */
+static int xla_steps(void)
+{
+    const void *call = xla_text("XlaModule:#hlo_module=jit_train_step,program_id=7#");
+    const void *attn = xla_text("Thunk:#name=jit(train_step)/jvp(block1)/attn,hlo_op=fusion.1#");
+    if (xla_text("ROOT %fusion.1 = f32[4] fusion(f32[4] %p), kind=kLoop, and so on") == NULL) return 1;
+    const void *tanh = xla_text("Thunk:#name=jit(train_step)/jvp(block1)/attn/tanh,hlo_op=tanh.1#");
+    const void *loop = xla_text("Thunk:#name=jit(train_step)/jvp(layers)/while,hlo_op=while.2#");
+    const void *body =
+        xla_text("Thunk:#name=jit(train_step)/jvp(layers)/while/body/Dense_0/add,hlo_op=add.2#");
+    const void *back = xla_text("Thunk:#name=jit(train_step)/transpose(jvp(block1))/attn/mul,hlo_op=mul.2#");
+    const void *bare = xla_text("Thunk:#name=jit(train_step),hlo_op=fusion.9#");
+    for (int step = 0; step < 2; step++) {
+        xla_push(call);
+        xla_kernel(attn, "gemm");
+        xla_kernel(tanh, "tanh");
+        xla_push_text("Thunk:#hlo_op=copy.3#");
+        launch_kernel("copy");
+        xla_pop();
+        xla_push(loop);
+        xla_push_text("Thunk:#hlo_op=command_buffer_9#");
+        launch_kernel("graph");
+        xla_pop();
+        xla_kernel(body, "add");
+        xla_pop();
+        xla_kernel(back, "mul");
+        xla_kernel(bare, "bare");
+        if (xla_pop() != 0) return 2;
+        launch_kernel("after");
+    }
+    return 0;
+}
+
+static int program_xla(void)
+{
+    enum { DEEP = 100 };
+    int code = open_nvtx();
+    if (code != 0) return code;
+    initialise_cuda();
+    xla = CORE2(DomainCreateA, const void *(*)(const char *))("TSL");
+    xla_push_text("XlaPass:#name=algsimp,module=jit_train_step,program_id=7#");
+    xla_push_text("XlaModule:#hlo_module=gemm_fusion_dot#");
+    launch_kernel("tried");
+    if (xla_pop() != 1 || xla_pop() != 0 || xla_pop() != -1) return 5;
+    code = xla_steps();
+    if (code != 0) return code;
+    const void *other = xla_text("XlaModule:#hlo_module=jit_other,program_id=8#");
+    const void *same = xla_text("Thunk:#name=jit(train_step)/jvp(block1)/attn,hlo_op=fusion.1#");
+    xla_push(other);
+    xla_kernel(same, "of another function");
+    xla_pop();
+    xla_push_text("MatMul:MatMul");
+    launch_kernel("of TensorFlow");
+    xla_pop();
+    for (int i = 0; i < DEEP; i++)
+        xla_push_text("Thunk:#hlo_op=deep#");
+    for (int i = DEEP; i > 0; i--)
+        if (xla_pop() != i - 1) return 3;
+    return xla_pop() == -1 ? 0 : 4;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
@@ -367,7 +461,7 @@ static const struct {
     {"killed", program_killed},     {"without_room", program_without_room},
     {"forking", program_forking},   {"two runs", program_two_runs},
     {"nvtx", program_nvtx},         {"traced at times", program_traced_at_times},
-    {"nvtx all", program_nvtx_all},
+    {"nvtx all", program_nvtx_all}, {"xla", program_xla},
 };
 
 static int be_the_program(const char *name)
@@ -717,6 +811,55 @@ static void test_each_function_of_nvtx_does_its_part(void **state)
     collected_free(all);
 }
 
+/* Of the n-th kernel of that name: "outer/inner (kind)"; "": in no span. */
+static const char *place_of(const collected *all, const char *kernel, int n)
+{
+    static char text[512];
+    text[0] = '\0';
+    for (size_t i = 0; i < all->kernel_count; i++) {
+        int64_t name_id = all->classes[all->kernels[i].class_id - 1].name_id;
+        if (strcmp(collected_text(all, name_id), kernel) != 0 || n-- > 0) continue;
+        if (all->kernels[i].span_id == 0) return text;
+        const jm__span *span = &all->spans[all->kernels[i].span_id - 1];
+        const char *outer =
+            span->parent_id == 0 ? "-" : collected_text(all, all->spans[span->parent_id - 1].name_id);
+        snprintf(text, sizeof text, "%s/%s (%s)", outer, collected_text(all, span->name_id),
+                 jm_span_kind_text(span->kind));
+        return text;
+    }
+    return "no such kernel";
+}
+
+static void test_what_xla_runs_is_in_its_function_and_named_scopes(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "xla", FAKE("13"), NULL));
+    assert_string_equal(place_of(all, "tried", 0), "-/XLA autotuning (nvtx)");
+    for (int step = 0; step < 2; step++) {
+        assert_string_equal(place_of(all, "gemm", step), "train_step/train_step.block1.attn (forward)");
+        assert_string_equal(place_of(all, "tanh", step), "train_step/train_step.block1.attn (forward)");
+        assert_string_equal(place_of(all, "copy", step), "-/train_step (function)");
+        assert_string_equal(place_of(all, "graph", step), "train_step/train_step.layers (forward)");
+        assert_string_equal(place_of(all, "add", step),
+                            "train_step.layers/train_step.layers.Dense_0 (forward)");
+        assert_string_equal(place_of(all, "mul", step), "train_step/train_step.block1.attn (backward)");
+        assert_string_equal(place_of(all, "bare", step), "-/train_step (function)");
+        assert_string_equal(place_of(all, "after", step), "");
+    }
+    assert_string_equal(place_of(all, "of another function", 0), "other/other.block1.attn (forward)");
+    assert_string_equal(place_of(all, "of TensorFlow", 0), "-/MatMul:MatMul (nvtx)");
+    /* Operations that follow each other in one scope are one span of it. */
+    assert_int_equal(spans_named(all, "train_step.block1.attn"), 4);
+    assert_int_equal(all->span_count, 1 + 2 * 5 + 2 + 1);
+    for (int64_t i = 0; i < all->span_count; i++) {
+        assert_true(all->spans[i].end_ns > 0);
+        if (strcmp(collected_text(all, all->spans[i].name_id), "train_step.layers.Dense_0") == 0)
+            assert_string_equal(collected_text(all, all->spans[i].type_id), "Dense");
+    }
+    collected_free(all);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "--program") == 0) return be_the_program(argv[2]);
@@ -740,6 +883,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_second_run_in_the_same_process_gets_its_own_records),
         cmocka_unit_test(test_nvtx_ranges_are_spans_between_ours),
         cmocka_unit_test(test_each_function_of_nvtx_does_its_part),
+        cmocka_unit_test(test_what_xla_runs_is_in_its_function_and_named_scopes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

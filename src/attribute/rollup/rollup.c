@@ -184,6 +184,17 @@ static bool is_no_call(const jm__span *span, jm_by by)
     return span->kind == JM_SPAN_DATA && by != JM_BY_SPAN;
 }
 
+/* A layer is called once a forward; its backward and recompute belong to the same call, as do the parts of a
+ * compiled function that are in none of its scopes. */
+static bool is_of_a_call(const jm__attribution *a, size_t i)
+{
+    const jm__span *span = &a->dataset->spans[i];
+    if (span->kind == JM_SPAN_BACKWARD || span->kind == JM_SPAN_RECOMPUTE) return true;
+    size_t parent = jm__span_parent(&a->spans, i);
+    const jm__span *around = parent == JM__NO_SPAN ? NULL : &a->dataset->spans[parent];
+    return around != NULL && around->kind == JM_SPAN_FUNCTION && around->name_id == span->name_id;
+}
+
 /* Calls of layers, types and phases are spans, not kernels. */
 static void count_spans(jm__views *v)
 {
@@ -200,9 +211,7 @@ static void count_spans(jm__views *v)
                           : node_of_span(v, i);
         if (node == JM__NO_NODE) continue;
         jm__node *row = &v->tree->nodes.items[node];
-        /* A layer is called once a forward; its backward and recompute belong to the same call. */
-        bool again = a->options.by == JM_BY_LAYER &&
-                     (span->kind == JM_SPAN_BACKWARD || span->kind == JM_SPAN_RECOMPUTE);
+        bool again = a->options.by == JM_BY_LAYER && is_of_a_call(a, i);
         bool inner = a->options.by == JM_BY_LAYER && jm__span_kind_is_container(span->kind) &&
                      strcmp(row->kind, jm_span_kind_text(span->kind)) != 0;
         if (!again && !inner) row->calls++;

@@ -1,0 +1,99 @@
+"""Names that a program gives its own work for other tools: while a session runs, they are spans."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+
+class Patches:
+    """What is put in the place of a framework's own, for one session: somebody may keep it beyond."""
+
+    def __init__(self) -> None:
+        self.active = True
+        self._put: list[tuple[Any, str, Any, Any]] = []
+
+    def put(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Put what `make` gives, of what is there, in its place."""
+        inherited = name not in vars(owner)
+        original = getattr(owner, name)
+        ours = make(original)
+        setattr(owner, name, ours)
+        self._put.append((owner, name, None if inherited else original, ours))
+
+    def end(self) -> None:
+        """Put the framework's own back."""
+        self.active = False
+        for owner, name, original, ours in self._put:
+            if vars(owner).get(name) is not ours:
+                continue  # somebody has put theirs around it, which now asks in vain
+            if original is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
+
+
+class Follower(Protocol):
+    """A module that follows the names of a framework."""
+
+    def follow(self) -> None:
+        """Begin."""
+
+    def leave(self) -> None:
+        """End: what was put in the place of the framework's own is taken away."""
+
+
+# A framework, and the module here that follows it.
+_FOLLOWERS = {
+    "torch": "joulemap._record_function",
+    "jax": "joulemap._annotations",
+}
+
+
+class Names:
+    """Which frameworks are followed: those that the program has imported, none without a session.
+
+    Attributes
+    ----------
+    find_steps : bool
+        What a framework calls a step is one, where the program tells none.
+    """
+
+    def __init__(self) -> None:
+        self.find_steps = False
+        self._active = False
+        self._followed: dict[str, Follower] = {}
+
+    def begin(self, find_steps: bool) -> None:
+        """Follow what is there; a session starts."""
+        self.find_steps = find_steps
+        self._active = True
+        self.look()
+
+    def look(self) -> None:
+        """Follow what the program has imported since."""
+        if not self._active or len(self._followed) == len(_FOLLOWERS):
+            return
+        for framework, module in _FOLLOWERS.items():
+            if framework in self._followed or not _is_whole(framework):
+                continue
+            follower = cast(Follower, importlib.import_module(module))
+            self._followed[framework] = follower
+            follower.follow()
+
+    def end(self) -> None:
+        """Leave all of them; the session is over."""
+        self._active = False
+        while self._followed:
+            self._followed.popitem()[1].leave()
+
+
+def _is_whole(framework: str) -> bool:
+    """Whether it is imported, to its end: another thread may be at it."""
+    spec = getattr(sys.modules.get(framework), "__spec__", None)
+    return spec is not None and not getattr(spec, "_initializing", False)
+
+
+names = Names()

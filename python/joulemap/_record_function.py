@@ -1,0 +1,159 @@
+"""Blocks that a PyTorch program names with `torch.profiler.record_function`, as spans.
+
+The class has one `__enter__` and one `__exit__`, which are ours while a session runs: they ask PyTorch's own.
+TorchScript compiles them from their source, and finds PyTorch's through `__wrapped__`. Inside of what
+torch.compile compiles, record_function is PyTorch's to leave out.
+
+PyTorch names work of its own in the same way (optimizer steps, waits for data loaders, DistributedDataParallel,
+compilation). Those have spans already or are nobody's layer, so a block that PyTorch's own code enters is none.
+
+Autograd runs the backward pass of a GPU in a thread of its own. So that `with record_function("backward"):
+loss.backward()` holds what it launches, the ranges of the calling thread are opened there, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import torch
+from torch.autograd.profiler import record_function
+
+from joulemap import _core
+from joulemap._names import Patches
+from joulemap._threads import local
+
+_NVTX = _core.SPAN_KINDS["nvtx"]
+_span_begin = _core.span_begin
+_span_end = _core.span_end
+
+
+class _Range(NamedTuple):
+    block: Any
+    name: int
+    span: int
+
+
+def _leave_alone(function: Any) -> None:
+    """Let torch.compile run it as it is where it is called between graphs: none breaks there that did not."""
+    frames: Any = torch._C._dynamo.eval_frame
+    if hasattr(frames, "skip_code"):  # PyTorch 2.1
+        frames.skip_code(function.__code__)
+    elif hasattr(frames, "set_code_exec_strategy"):  # 2.7
+        action = frames._FrameAction
+        frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
+
+
+class _Thread(threading.local):
+    """The ranges of this thread that are open, the innermost last."""
+
+    def __init__(self) -> None:
+        self.ranges: list[_Range] = []
+
+
+class _Following(Patches):
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = _Thread()
+        self.put(record_function, "__enter__", self._entering)
+        self.put(record_function, "__exit__", self._exiting)
+        if hasattr(torch.autograd, "_engine_run_backward"):  # PyTorch 2.3
+            self.put(torch.autograd, "_engine_run_backward", self._running_backward)
+
+    def put(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        super().put(owner, name, make)
+        _leave_alone(vars(owner)[name])
+
+    def _entering(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        @functools.wraps(original)
+        def enter(block: Any) -> Any:
+            entered = original(block)
+            if self.active and not sys._getframe(1).f_globals.get("__name__", "").startswith("torch."):
+                name = _core.intern(block.name)
+                self._thread.ranges.append(_Range(block, name, _span_begin(_NVTX, name)))
+            return entered
+
+        return enter
+
+    def _exiting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def leave(
+            block: Any,
+            exc_type: type[BaseException] | None,
+            exc_value: BaseException | None,
+            traceback: TracebackType | None,
+        ) -> Any:
+            ranges = self._thread.ranges
+            for i in reversed(range(len(ranges))):  # coroutines of a thread take turns: not always the last one
+                if ranges[i].block is block:
+                    _span_end(ranges.pop(i).span)
+                    break
+            return original(block, exc_type, exc_value, traceback)
+
+        return leave
+
+    def _running_backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def run(outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+            ranges = self._thread.ranges
+            if not ranges or not self.active:
+                return original(outputs, *args, **kwargs)
+            carried = _Carried(ranges)
+            try:
+                carried.put_at(outputs)
+                return original(outputs, *args, **kwargs)
+            finally:
+                carried.close()
+
+        return run
+
+
+class _Carried:
+    """The ranges around a backward pass, on the threads of autograd that work at it."""
+
+    def __init__(self, ranges: list[_Range]) -> None:
+        self._names = [opened.name for opened in ranges]
+        self._threads = {threading.get_ident()}
+        self._spans: list[int] = []
+        self._handles: list[Any] = []
+
+    def put_at(self, outputs: Sequence[Any]) -> None:
+        """Look at the thread of the nodes at which the pass begins."""
+        for output in outputs:
+            node = output.grad_fn if isinstance(output, torch.Tensor) else getattr(output, "node", None)
+            if node is not None:
+                self._handles.append(node.register_prehook(self._open))
+
+    def _open(self, _gradients: Any) -> None:
+        thread, backward = threading.get_ident(), local.state.backward
+        if thread in self._threads or (backward is not None and not backward.done):  # layers are inner
+            return
+        self._threads.add(thread)
+        self._spans.extend(_span_begin(_NVTX, name) for name in self._names)
+
+    def close(self) -> None:
+        """End them: the pass is over."""
+        for handle in self._handles:
+            handle.remove()
+        while self._spans:
+            _span_end(self._spans.pop())
+
+
+for _function in (_Carried.__init__, _Carried.put_at, _Carried._open, _Carried.close):
+    _leave_alone(_function)
+
+_following: list[_Following] = []
+
+
+def follow() -> None:
+    """Make spans of named blocks from now on."""
+    _following.append(_Following())
+
+
+def leave() -> None:
+    """Make none any more."""
+    _following.pop().end()
