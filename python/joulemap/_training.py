@@ -17,7 +17,8 @@ from joulemap import _arguments
 from joulemap._core import Error
 from joulemap._found import MOST, found
 from joulemap._stretches import Ledger, Part, Steps
-from joulemap.session import Scope, Session, current_session
+from joulemap.scope import Scope
+from joulemap.session import Session, current_session
 
 if TYPE_CHECKING:
     import torch
