@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "compat").glob("*.py"))
-if "libasan" in os.environ.get("LD_PRELOAD", ""):
-    SCRIPTS = SCRIPTS[::3]  # a third of them: under a sanitizer all take SANITIZED minutes
 AT_A_TIME = 4  # they mostly wait: for a sensor, or for time to pass
 
 
