@@ -37,9 +37,15 @@ def ended(
     asked = {item.name for item in request.session.items}
     scripts = [script for script in SCRIPTS if any(f"[{script.stem}]" in name for name in asked)]
     folders = [tmp_path_factory.mktemp(script.stem) for script in scripts]
+
+    def one(script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+        try:  # layers one by one take as long as they may: a few seconds do for a script that looks at its columns
+            return run(script, folder, "--seconds=3")
+        except subprocess.TimeoutExpired as error:  # it harms no other
+            return subprocess.CompletedProcess(error.cmd, 124, "", str(error))
+
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        # Layers one by one take as long as they may: a few seconds do for a script that looks at its columns.
-        done = list(pool.map(lambda script, folder: run(script, folder, "--seconds=3"), scripts, folders))
+        done = list(pool.map(one, scripts, folders))
     return dict(zip(scripts, zip(folders, done, strict=True), strict=True))
 
 
