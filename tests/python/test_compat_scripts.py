@@ -10,6 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import joulemap.compat
 import pytest
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "compat").glob("*.py"))
@@ -122,6 +123,23 @@ def test_python_processes_that_a_program_starts_find_the_names(tmp_path: Path, m
     hidden = run(script, tmp_path).stdout
     assert hidden.count("own site\n") >= 3  # in the program, in its first child, in the pool
     assert "stdout=b'own site" in hidden
+
+
+def test_what_children_start_with_may_lie_behind_a_link(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(Path(joulemap.compat.__file__).parent / "children")
+    done = subprocess.run(
+        [sys.executable, "-c", "import measurement; print(measurement.__name__)"],
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{link}:{os.environ.get('PYTHONPATH', '')}",
+            "JOULEMAP_COMPAT": "measurement",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("joulemap.compat.measurement\n", "")
 
 
 def test_the_time_for_layers_one_by_one_is_an_option(tmp_path: Path) -> None:
