@@ -32,7 +32,7 @@ class _UntilAsked:
 
 def _go_on() -> None:
     """Run the sitecustomize that this one hides, if there is one."""
-    here = Path(__file__).parent
+    here = Path(__file__).resolve().parent
     spec = PathFinder.find_spec("sitecustomize", [entry for entry in sys.path if Path(entry or ".").resolve() != here])
     if spec is not None and spec.loader is not None:
         module = sys.modules["sitecustomize"] = module_from_spec(spec)
