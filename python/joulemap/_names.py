@@ -64,7 +64,7 @@ class Names:
     def __init__(self) -> None:
         self.find_steps = False
         self._active = False
-        self._followed: dict[str, Follower] = {}
+        self._followed: dict[str, Follower | None] = {}
 
     def begin(self, find_steps: bool) -> None:
         """Follow what is there; a session starts."""
@@ -79,15 +79,21 @@ class Names:
         for framework, module in _FOLLOWERS.items():
             if framework in self._followed or not _is_whole(framework):
                 continue
-            follower = cast(Follower, importlib.import_module(module))
+            self._followed[framework] = None
+            try:
+                follower = cast(Follower, importlib.import_module(module))
+                follower.follow()
+            except (ImportError, AttributeError):  # something else of that name, or of a time before: it has none
+                continue
             self._followed[framework] = follower
-            follower.follow()
 
     def end(self) -> None:
         """Leave all of them; the session is over."""
         self._active = False
         while self._followed:
-            self._followed.popitem()[1].leave()
+            follower = self._followed.popitem()[1]
+            if follower is not None:
+                follower.leave()
 
 
 def _is_whole(framework: str) -> bool:

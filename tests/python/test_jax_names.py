@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +32,7 @@ def paths(found: list[Span]) -> list[str]:
     return ["/".join(span.path()) for span in found]
 
 
-# These two come before the session of all others.
+# These three come before the session of all others.
 
 
 def test_without_a_session_jax_is_its_own() -> None:
@@ -44,6 +46,15 @@ def test_without_a_session_jax_is_its_own() -> None:
     assert current() == OWN
     with scoped, late:
         pass
+
+
+def test_what_only_bears_the_name_of_jax_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    stranger = types.ModuleType("jax")
+    stranger.__spec__ = jax.__spec__
+    monkeypatch.setitem(sys.modules, "jax", stranger)
+    monkeypatch.delitem(sys.modules, "joulemap._annotations")
+    with joulemap.Session(sim="h200", cpu=False) as run, run.phase("goes on"):
+        assert not hasattr(stranger, "named_scope")
 
 
 def test_annotated_steps_are_steps_where_none_are_told() -> None:
