@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import joulemap
 import pytest
+from joulemap._energy_hooks import EnergyHooks, harmless
 from joulemap._stretches import Ledger, Part, Steps
-from joulemap._training import TRAIN, VALIDATE, EnergyHooks, entry_point, harmless
+from joulemap._training import TRAIN, VALIDATE, entry_point
 from ring_reader import Span
 
 S = 1_000_000_000
@@ -96,6 +97,17 @@ def test_figures_of_steps_are_the_joules_of_their_time(session: joulemap.Session
     assert figures["j_per_token"] == pytest.approx(figures["j_per_step"] / 100)
     assert figures["power_w"] == pytest.approx(joules / time_s, rel=0.1)
     assert hooks._training.step_figures() == {}
+    hooks.end()
+
+
+def test_joules_of_all_gpus_are_not_told_by_the_samples_of_one_process(session: joulemap.Session) -> None:
+    hooks = Hooks()
+    hooks._training.enter(TRAIN, rank=0, processes=2)
+    hooks.step(8, 100)
+    time.sleep(0.02)
+    hooks._training.end_step()
+    session.flush()
+    assert hooks._training.step_figures().keys() == {"j_per_step", "power_w"}
     hooks.end()
 
 
@@ -201,10 +213,10 @@ def test_processes_that_are_not_the_first_measure_nothing_by_themselves(monkeypa
     monkeypatch.setenv("JOULEMAP_SIM", "h200")
     monkeypatch.delenv("JOULEMAP_RUN", raising=False)
     hooks = Hooks()
-    hooks._training.enter(TRAIN, is_first=False)
+    hooks._training.enter(TRAIN, rank=1, processes=2)
     assert joulemap.current_session() is None
     with joulemap.Session() as run:  # that somebody opened does see it
-        hooks._training.enter(TRAIN, is_first=False)
+        hooks._training.enter(TRAIN, rank=1, processes=2)
         assert hooks.session is run
         assert not hooks._training.tells
         hooks.end()
