@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import multiprocessing
 import os
 import sys
@@ -11,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.util import Finalize
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from joulemap import _arguments
 from joulemap._core import Error
@@ -22,9 +21,7 @@ from joulemap.session import Session, current_session
 
 if TYPE_CHECKING:
     import torch
-    from typing_extensions import Self
 
-    from joulemap.report import Report
     from joulemap.torch import Watch
 
 TRAIN, VALIDATE, TEST, PREDICT, SANITY_CHECK = "train", "validate", "test", "predict", "sanity check"
@@ -80,6 +77,7 @@ class Training:
         self._step: Scope | None = None
         self._since_ns = 0  # end of the step before, or when the phase went on
         self._ledger = Ledger()
+        self._is_alone = True
         self._waiting = [0, 0]  # samples and tokens of batches that were fetched for the step
         self._found: tuple[int, int] | None = None  # samples and tokens of a batch that the session found
 
@@ -123,7 +121,8 @@ class Training:
         phase: str,
         models: Iterable[tuple[Any, str | None]] = (),
         *,
-        is_first: bool = True,
+        rank: int = 0,
+        processes: int = 1,
         listen: Callable[[int, int], None] | None = None,
         finds_steps: bool = False,
     ) -> None:
@@ -134,15 +133,16 @@ class Training:
         phase : str
         models : iterable of (model, name or None)
             Become layers until the outermost phase ends, those that are modules of PyTorch and not watched yet.
-        is_first : bool
-            This process is the first of those that train: the one that logs, and writes the file.
+        rank, processes : int
+            Which of how many processes that train together this is. The first one logs, and writes the file.
         listen : callable, optional
             Is called with the samples and tokens of each batch that a data loader gives.
         finds_steps : bool
             Nobody tells steps: the session finds them.
         """
         if not self._phases:
-            if not self._begin(models, is_first):
+            self._is_alone = processes == 1
+            if not self._begin(models, rank == 0):
                 return
             if not finds_steps:
                 found.tell()
@@ -373,7 +373,8 @@ class Training:
         time_s = 1e-9 * sum(steps.end_ns - steps.start_ns for steps in stretches)
         figures = {"j_per_step": total_j / sum(one.steps for one in stretches), "power_w": total_j / time_s}
         for name, place in (("j_per_sample", 3), ("j_per_token", 4)):
-            if all(steps[place] > 0 for steps in stretches):
+            # The joules are of all GPUs, the samples of this process.
+            if self._is_alone and all(steps[place] > 0 for steps in stretches):
                 figures[name] = total_j / sum(steps[place] for steps in stretches)
         return figures
 
@@ -404,92 +405,3 @@ def entry_point() -> Iterator[None]:
                 training.unwind(depth, error)
             except Exception as failed:
                 training.fail(failed)
-
-
-def is_first_process() -> bool:
-    """Tell whether torchrun and its like made this process the first of those that train together."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-HookT = TypeVar("HookT", bound=Callable[..., Any])
-
-
-def harmless(hook: HookT) -> HookT:
-    """Let a hook that a framework calls never fail the training: a warning, once, and it does nothing any more."""
-
-    @functools.wraps(hook)
-    def call(self: EnergyHooks, *args: Any, **kwargs: Any) -> Any:
-        if self._training.broken:
-            return None
-        try:
-            return hook(self, *args, **kwargs)
-        except Exception as error:
-            self._training.fail(error)
-            return None
-
-    return call  # type: ignore[return-value]
-
-
-class EnergyHooks:
-    """What the callbacks of all frameworks are made with, and give.
-
-    Parameters
-    ----------
-    path : path, optional
-        Recording file, written as the training goes; in memory without it.
-    session : Session, optional
-        To measure in; without it the one that is open, else one of its own, which stays open for reports and further
-        trainings: until `close`, or the end of the program.
-    overwrite : bool
-        Replace an existing file.
-    gpu : int, str or torch.device, optional
-        Which GPU's joules are logged, as in `Session.report`; without it those of all.
-    log : bool
-        Give joules to the framework's own log.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is none of these.
-    """
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        session: Session | None = None,
-        overwrite: bool = False,
-        gpu: int | str | torch.device | None = None,
-        log: bool = True,
-    ) -> None:
-        super().__init__()
-        self._training = Training(path, session, overwrite, gpu, log)
-
-    @property
-    def session(self) -> Session:
-        """What it measures in.
-
-        Raises
-        ------
-        RuntimeError
-            Before the first training, and in processes that measure nothing.
-        """
-        if self._training.session is None:
-            raise RuntimeError(
-                "nothing was measured: no training has begun in this process, or no session could be opened"
-            )
-        return self._training.session
-
-    def report(self, by: str = "layer", phase: str | None = None, **wishes: Any) -> Report:
-        """Report on what was measured so far; arguments as those of `Session.report`."""
-        return self.session.report(by, phase, **wishes)
-
-    def close(self) -> None:
-        """End the session, if it is the callback's own: its file is whole then. Reports can still be made."""
-        self._training.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from joulemap._training import TRAIN, EnergyHooks, entry_point, harmless
+from joulemap._energy_hooks import EnergyHooks, harmless
+from joulemap._training import TRAIN, entry_point
 
 try:
     import accelerate as _accelerate
@@ -33,7 +34,8 @@ class Energy(EnergyHooks):
         self._training.enter(
             phase,
             [(model, None) for model in self._models],
-            is_first=self._accelerator.is_main_process,
+            rank=self._accelerator.process_index,
+            processes=self._accelerator.num_processes,
             listen=self._hear,
             finds_steps=True,
         )

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from joulemap._training import PREDICT, TRAIN, VALIDATE, EnergyHooks, entry_point, harmless
+from joulemap._energy_hooks import EnergyHooks, harmless
+from joulemap._training import PREDICT, TRAIN, VALIDATE, entry_point
 
 try:
     from transformers import Trainer as _Trainer
@@ -63,7 +64,13 @@ class EnergyCallback(EnergyHooks, _Callback):
     @harmless
     def enter(self, phase: str, trainer_args: Any, model: Any) -> None:
         """Begin a phase."""
-        self._training.enter(phase, [(model, None)], is_first=trainer_args.process_index == 0, listen=self.hear)
+        self._training.enter(
+            phase,
+            [(model, None)],
+            rank=trainer_args.process_index,
+            processes=trainer_args.world_size,
+            listen=self.hear,
+        )
 
     @harmless
     def add_to(self, logs: dict[str, Any]) -> None:

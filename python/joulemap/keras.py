@@ -12,18 +12,10 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from joulemap._energy_hooks import EnergyHooks, harmless, rank_by_environment
 from joulemap._keras_sizes import Sizes, planned
 from joulemap._stretches import Part
-from joulemap._training import (
-    PREDICT,
-    TEST,
-    TRAIN,
-    VALIDATE,
-    EnergyHooks,
-    entry_point,
-    harmless,
-    is_first_process,
-)
+from joulemap._training import PREDICT, TEST, TRAIN, VALIDATE, entry_point
 
 try:
     import keras as _keras
@@ -76,7 +68,9 @@ class EnergyCallback(EnergyHooks, _Callback):
 
     def _enter(self, phase: str) -> None:
         self._sizes = _sizes.get(Sizes())
-        self._training.enter(phase, [(self.model, None), *_layers(self.model)], is_first=is_first_process())
+        rank, processes = rank_by_environment()
+        models = [(self.model, None), *_layers(self.model)]
+        self._training.enter(phase, models, rank=rank, processes=processes)
 
     def _begin_step(self, batch: int) -> None:
         together = int(getattr(self.model, "steps_per_execution", None) or 1)

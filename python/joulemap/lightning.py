@@ -10,7 +10,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from joulemap import _batch
-from joulemap._training import PREDICT, SANITY_CHECK, TEST, TRAIN, VALIDATE, EnergyHooks, harmless
+from joulemap._energy_hooks import EnergyHooks, harmless
+from joulemap._training import PREDICT, SANITY_CHECK, TEST, TRAIN, VALIDATE
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
@@ -62,7 +63,7 @@ class EnergyCallback(EnergyHooks, _Callback):
         self._steps_before = 0  # trainer.global_step
 
     def _enter(self, trainer: Any, module: Any, phase: str) -> None:
-        self._training.enter(phase, [(module, None)], is_first=bool(trainer.is_global_zero))
+        self._training.enter(phase, [(module, None)], rank=trainer.global_rank, processes=trainer.world_size)
 
     def _log(self, module: Any, figures: dict[str, float | None], *, on_step: bool) -> None:
         for name, value in figures.items():

@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import joulemap
 import pytest
+from joulemap._energy_hooks import EnergyHooks, harmless
 from joulemap._stretches import Ledger, Part, Steps
-from joulemap._training import TRAIN, VALIDATE, EnergyHooks, entry_point, harmless
+from joulemap._training import TRAIN, VALIDATE, entry_point
 from ring_reader import Span
 
 S = 1_000_000_000
@@ -99,7 +100,20 @@ def test_figures_of_steps_are_the_joules_of_their_time(session: joulemap.Session
     hooks.end()
 
 
-def test_a_phase_inside_another_has_the_time_alone(session: joulemap.Session, spans: Callable[..., list[Span]]) -> None:
+def test_joules_of_all_gpus_are_not_told_by_the_samples_of_one_process(session: joulemap.Session) -> None:
+    hooks = Hooks()
+    hooks._training.enter(TRAIN, rank=0, processes=2)
+    hooks.step(8, 100)
+    time.sleep(0.02)
+    hooks._training.end_step()
+    session.flush()
+    assert hooks._training.step_figures().keys() == {"j_per_step", "power_w"}
+    hooks.end()
+
+
+def test_a_phase_inside_another_has_the_time_alone(
+    session: joulemap.Session, spans: Callable[..., list[Span]]
+) -> None:
     hooks = Hooks()
     hooks.begin()
     training = hooks._training
@@ -199,10 +213,10 @@ def test_processes_that_are_not_the_first_measure_nothing_by_themselves(monkeypa
     monkeypatch.setenv("JOULEMAP_SIM", "h200")
     monkeypatch.delenv("JOULEMAP_RUN", raising=False)
     hooks = Hooks()
-    hooks._training.enter(TRAIN, is_first=False)
+    hooks._training.enter(TRAIN, rank=1, processes=2)
     assert joulemap.current_session() is None
     with joulemap.Session() as run:  # that somebody opened does see it
-        hooks._training.enter(TRAIN, is_first=False)
+        hooks._training.enter(TRAIN, rank=1, processes=2)
         assert hooks.session is run
         assert not hooks._training.tells
         hooks.end()
