@@ -4,6 +4,9 @@
 #include "recording/row.h"
 #include "rows/table_sql.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 jm_status jm__inserter_prepare(jm__inserter *inserter, sqlite3 *db, const char *path, jm_error *err)
 {
     static const char span_end[] =
@@ -77,4 +80,17 @@ int jm__insert_batch(jm__inserter *inserter, const jm__batch *batch)
     INSERT_ALL(anchors, JM_TABLE_ANCHORS);
     INSERT_ALL(meta, JM_TABLE_META);
     return rc;
+}
+
+int jm__insert_meta(jm__inserter *inserter, const char *key, const char *value)
+{
+    jm__meta row = {key, value};
+    return jm__insert(inserter, JM_TABLE_META, &row);
+}
+
+int jm__insert_number(jm__inserter *inserter, const char *key, int64_t value)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, value);
+    return jm__insert_meta(inserter, key, number);
 }

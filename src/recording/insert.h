@@ -17,6 +17,10 @@ void jm__inserter_free(jm__inserter *inserter);
 /* One row of that table's struct. SQLite's result code: SQLITE_OK or what went wrong. */
 int jm__insert(jm__inserter *inserter, jm__table_id table, const void *row);
 
+/* A fact of the table `meta`. */
+int jm__insert_meta(jm__inserter *inserter, const char *key, const char *value);
+int jm__insert_number(jm__inserter *inserter, const char *key, int64_t value);
+
 /* All rows of a batch. */
 int jm__insert_batch(jm__inserter *inserter, const jm__batch *batch);
 

@@ -396,3 +396,27 @@ def test_a_model_that_never_ran_is_an_error(simulated: None, tmp_path: Path) -> 
     with pytest.raises(joulemap.Error, match="no layer of the model ran"):
         tool.stop()
     assert joulemap.current_session() is None
+
+
+def test_a_tool_that_begins_while_another_one_measures_goes_on_after_it(steady: None, tmp_path: Path) -> None:
+    tool = EnergyMeasurementTool(tmp_path / "piece.csv")
+    with _shared.shared.held(kernels=False) as session:  # as a reading of LayerPowerProfiler's or PowerDL's does
+        tool.start()
+    assert session.running
+    time.sleep(0.5)
+    tool.stop()
+    assert not session.running
+    assert_energy(read(tmp_path / "piece.csv")[1][0])
+
+
+def test_a_layerwise_tool_in_anothers_session_says_that_it_sees_no_kernels(simulated: None, tmp_path: Path) -> None:
+    energy = EnergyMeasurementTool(tmp_path / "piece.csv")
+    layers = LayerwiseMeasurementTool(tmp_path / "layers.csv")
+    energy.start()
+    with pytest.warns(RuntimeWarning, match="start the LayerwiseMeasurementTool first") as warned:
+        model = layers.start(nn.Linear(8, 8))
+    assert warned[0].filename == __file__
+    model(torch.randn(4, 8))
+    time.sleep(0.1)
+    layers.stop()
+    energy.stop()

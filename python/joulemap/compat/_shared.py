@@ -46,17 +46,6 @@ def synchronize() -> None:
             torch.cuda.synchronize(device)
 
 
-@contextmanager
-def open_session(*, kernels: bool | Literal["auto"]) -> Iterator[Session]:
-    """Give the process's open session, or one of our own for as long as it is needed."""
-    session = current_session()
-    if session is not None:
-        yield session
-        return
-    with Session(kernels=kernels) as session:
-        yield session
-
-
 class SharedSession:
     """The session of all tools that measure at the same time: one process has one.
 
@@ -71,21 +60,36 @@ class SharedSession:
 
     def hold(self, *, kernels: bool | Literal["auto"]) -> Session:
         """Return the open session; each call is followed by one of `release`."""
+        session, traces_as_asked = self._take(kernels)
+        if not traces_as_asked:
+            warnings.warn(
+                "another tool began to measure first, and traces no kernels, so layers are told by their time on "
+                "the host: start the LayerwiseMeasurementTool first",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return session
+
+    @contextmanager
+    def held(self, *, kernels: bool | Literal["auto"]) -> Iterator[Session]:
+        """Hold the open session for the time of a `with` block."""
+        session, _ = self._take(kernels)
+        try:
+            yield session
+        finally:
+            self.release(session)
+
+    def _take(self, kernels: bool | Literal["auto"]) -> tuple[Session, bool]:
+        """Return the open session, and False if another tool began it without the kernels that are asked for."""
         with self._lock:
             session = current_session()
             if session is None:
                 session = self._own = Session(kernels=kernels).start()
                 self._holders, self._traces = 0, kernels is not False
-            elif session is self._own and kernels and not self._traces:
-                warnings.warn(
-                    "another tool began to measure first, and traces no kernels, so layers are told by their time on "
-                    "the host: start the LayerwiseMeasurementTool first",
-                    RuntimeWarning,
-                    stacklevel=3,
-                )
-            if session is self._own:
-                self._holders += 1
-            return session
+            if session is not self._own:
+                return session, True
+            self._holders += 1
+            return session, self._traces or not kernels
 
     def release(self, session: Session) -> None:
         """Stop the session if it is ours and nobody else holds it."""

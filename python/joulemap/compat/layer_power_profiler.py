@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from joulemap import _core
 from joulemap._cells import cell
-from joulemap.compat._shared import find_gpu, open_session, synchronize
+from joulemap.compat._shared import find_gpu, shared, synchronize
 from joulemap.report import Row, import_pandas
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class GPUMonitor:
 
     def get_power(self) -> float:
         """Return the board's mean power over the last 0.1 s, W. Waits for the sensor's readings of them."""
-        with open_session(kernels=False) as session:
+        with shared.held(kernels=False) as session:
             begin_ns = time.monotonic_ns()
             time.sleep(self.POWER_SPAN_S)
             report = session.report("board", from_ns=begin_ns, to_ns=time.monotonic_ns())
@@ -214,7 +214,7 @@ class LayerPowerProfiler:
         modes = [(module, module.training) for module in self.model.modules()]
         self.model.eval()
         try:
-            with open_session(kernels="auto") as session, torch.no_grad():
+            with shared.held(kernels="auto") as session, torch.no_grad():
                 # The fit sees the warm-up too: a single pass is over before the sensor has answered twice.
                 if warmup:
                     with session.phase("warmup"):

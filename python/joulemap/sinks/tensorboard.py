@@ -103,14 +103,24 @@ def _texts(told: Final) -> dict[str, str]:
     return {**told.words(), "joulemap/layers": _markdown(told.table())}
 
 
-class _Summary:
-    """A SummaryWriter of PyTorch or tensorboardX."""
+class _Writer:
+    """What writers have in common: ours is closed, another's stays open."""
 
     name = "TensorBoard"
 
     def __init__(self, writer: Any, *, is_ours: bool) -> None:
         self._writer = writer
         self._is_ours = is_ours
+
+    def close(self) -> None:
+        if self._is_ours:
+            self._writer.close()
+        else:
+            self._writer.flush()
+
+
+class _Summary(_Writer):
+    """A SummaryWriter of PyTorch or tensorboardX."""
 
     def scalars(self, values: dict[str, float], number: int, wall_s: float) -> None:
         for name, value in values.items():
@@ -124,21 +134,12 @@ class _Summary:
         for key, figure in told.pictures():
             self._writer.add_image(f"joulemap/{key}", pixels(figure), number, dataformats="HWC")
 
-    def close(self) -> None:
-        if self._is_ours:
-            self._writer.close()
-        else:
-            self._writer.flush()
 
-
-class _TensorFlow:
+class _TensorFlow(_Writer):
     """A writer of tf.summary."""
 
-    name = "TensorBoard"
-
     def __init__(self, writer: Any, *, is_ours: bool) -> None:
-        self._writer = writer
-        self._is_ours = is_ours
+        super().__init__(writer, is_ours=is_ours)
         self._summary: Any = importlib.import_module("tensorflow").summary
 
     def scalars(self, values: dict[str, float], number: int, wall_s: float) -> None:
@@ -154,9 +155,3 @@ class _TensorFlow:
                 self._summary.text(name, text, step=number)
             for key, figure in told.pictures():
                 self._summary.image(f"joulemap/{key}", pixels(figure)[None], step=number)
-
-    def close(self) -> None:
-        if self._is_ours:
-            self._writer.close()
-        else:
-            self._writer.flush()

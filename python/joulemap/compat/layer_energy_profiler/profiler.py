@@ -114,13 +114,12 @@ class LayerEnergyProfiler:
         """Return the layers alone, and how many readings of the power sensor lie in the time of each."""
         modes = [(module, module.training) for module in self.model.modules()]
         self.model.eval()
-        session = shared.hold(kernels=False)
         try:
-            with torch.no_grad():
-                alone = isolate(self.model, inputs, layers=list(self._names), seconds=seconds, progress=progress)
-            samples = _power_samples(session.timeline(), set(self._names))
+            with shared.held(kernels=False) as session:
+                with torch.no_grad():
+                    alone = isolate(self.model, inputs, layers=list(self._names), seconds=seconds, progress=progress)
+                samples = _power_samples(session.timeline(), set(self._names))
         finally:
-            shared.release(session)
             for module, training in modes:
                 module.training = training
         return alone, samples

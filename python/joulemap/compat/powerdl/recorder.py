@@ -6,7 +6,7 @@ import math
 import time
 
 from joulemap import _core
-from joulemap.compat._shared import find_gpu, open_session
+from joulemap.compat._shared import find_gpu, shared
 from joulemap.compat.powerdl.profile import Profile
 from joulemap.compat.powerdl.samples import Mark, Sample
 from joulemap.compat.powerdl.settings import TorchRunConfig
@@ -41,7 +41,7 @@ class NvmlPowerReader:
         joulemap.Error
             If the GPU tells no power.
         """
-        with open_session(kernels=False) as session:
+        with shared.held(kernels=False) as session:
             time.sleep(self.WAIT_S)
             timeline = session.timeline()
         newest = {}

@@ -1,0 +1,207 @@
+/* A commit: what has gathered goes into SQLite in one transaction; on a full disk what fits. */
+#include "base/clock.h"
+#include "recording/in_parts.h"
+#include "recording/room.h"
+#include "recording/writer_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CHECKPOINT_NS (5 * JM_NS_PER_S)
+#define PART_BYTES    ((size_t)32 << 10) /* a part of other rows takes at most (in_parts.c) */
+
+/* Rows that were dropped from the batch, as rows of `losses`: it was full as commits failed, or there was no
+ * memory for them. */
+static int insert_dropped(jm__writer *writer)
+{
+    int rc = SQLITE_OK;
+    jm_status cause = writer->failure == JM_OK ? JM_NO_MEMORY : writer->failure;
+    for (int row = 0; rc == SQLITE_OK && row < JM_BATCH_ROW_COUNT; row++) {
+        if (writer->batch.dropped[row] == 0) continue;
+        char reason[128];
+        snprintf(reason, sizeof reason, "%s while %s were to be written", jm_status_text(cause),
+                 jm__batch_row_text((jm__batch_row)row));
+        jm__loss loss = {.t_ns = writer->batch.dropped_since_ns,
+                         .count = writer->batch.dropped[row],
+                         .source = "recorder",
+                         .reason = reason};
+        rc = jm__insert(&writer->inserter, JM_TABLE_LOSSES, &loss);
+    }
+    return rc;
+}
+
+/* Numbered rows that are not in the file yet. */
+#define INSERT_NEW(vec, table)                                                                               \
+    for (size_t i = writer->vec##_written; rc == SQLITE_OK && i < writer->vec.count; i++)                    \
+    rc = jm__insert(inserter, table, &writer->vec.items[i])
+
+static int insert_boards(void *context)
+{
+    jm__writer *writer = context;
+    jm__inserter *inserter = &writer->inserter;
+    int rc = SQLITE_OK;
+    INSERT_NEW(boards, JM_TABLE_BOARDS);
+    INSERT_NEW(sensors, JM_TABLE_SENSORS);
+    return rc;
+}
+
+static void boards_written(void *context)
+{
+    jm__writer *writer = context;
+    writer->boards_written = writer->boards.count;
+    writer->sensors_written = writer->sensors.count;
+}
+
+/* What spans, kernels, marks and counters name. */
+static int insert_work(void *context)
+{
+    jm__writer *writer = context;
+    jm__inserter *inserter = &writer->inserter;
+    int rc = SQLITE_OK;
+    for (size_t i = writer->names_written; rc == SQLITE_OK && i < writer->names.count; i++) {
+        jm__name name = {(int64_t)i + 1, writer->names.entries[i].text};
+        rc = jm__insert(inserter, JM_TABLE_NAMES, &name);
+    }
+    INSERT_NEW(streams, JM_TABLE_STREAMS);
+    INSERT_NEW(classes, JM_TABLE_KERNEL_CLASSES);
+    INSERT_NEW(counter_sets, JM_TABLE_COUNTER_SETS);
+    return rc;
+}
+
+static void work_written(void *context)
+{
+    jm__writer *writer = context;
+    writer->names_written = writer->names.count;
+    writer->streams_written = writer->streams.count;
+    writer->classes_written = writer->classes.count;
+    writer->counter_sets_written = writer->counter_sets.count;
+}
+
+static int insert_all(jm__writer *writer, int64_t complete_ns)
+{
+    jm__inserter *inserter = &writer->inserter;
+    int rc = insert_boards(writer);
+    if (rc == SQLITE_OK) rc = insert_work(writer);
+    if (rc == SQLITE_OK) rc = jm__insert_batch(inserter, &writer->batch);
+    if (rc == SQLITE_OK) rc = insert_dropped(writer);
+    if (rc == SQLITE_OK && complete_ns > 0) rc = jm__insert_number(inserter, "complete_ns", complete_ns);
+    if (rc == SQLITE_OK && writer->closing) rc = jm__insert_meta(inserter, "closed", "1");
+    return rc;
+}
+
+/* What may pass when there is room again, or the memory. */
+static bool may_recover(jm_status status)
+{
+    return status == JM_DISK_FULL || status == JM_IO || status == JM_BUSY || status == JM_NO_MEMORY ||
+           status == JM_NO_PERMISSION;
+}
+
+static void forget_written(jm__writer *writer)
+{
+    boards_written(writer);
+    work_written(writer);
+    jm__batch_clear(&writer->batch);
+    memset(writer->batch.dropped, 0, sizeof writer->batch.dropped);
+    writer->batch.dropped_since_ns = 0;
+}
+
+static jm_status put_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (rc == SQLITE_OK) rc = insert_all(writer, complete_ns);
+    if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
+    if (rc == SQLITE_OK) {
+        forget_written(writer);
+        if (complete_ns > 0) writer->complete_ns = complete_ns;
+        return JM_OK;
+    }
+    jm_status status = jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
+    sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL); /* may have happened by itself */
+    return status;
+}
+
+/* At the end no readings come any more, but what is missing is to be told. */
+static bool has_room(void *context)
+{
+    uint64_t room, reserve;
+    const jm__writer *writer = context;
+    if (!jm__room_find(writer->db, writer->path, &room, &reserve)) return true;
+    return room >= PART_BYTES + (writer->closing ? PART_BYTES : reserve);
+}
+
+/* A batch needs its room in the journal and in the file. */
+static bool is_short_of_room(const jm__writer *writer)
+{
+    uint64_t room, reserve;
+    return !writer->closing && jm__room_find(writer->db, writer->path, &room, &reserve) &&
+           room < reserve + 2 * writer->batch.bytes;
+}
+
+static bool has_work(const jm__writer *writer)
+{
+    int64_t waiting[JM_BATCH_ROW_COUNT];
+    jm__batch_lost(&writer->batch, waiting);
+    for (int row = 0; row < JM_BATCH_ROW_COUNT; row++)
+        if (row != JM_BATCH_READINGS && row != JM_BATCH_OTHERS && waiting[row] > writer->batch.dropped[row])
+            return true;
+    return false;
+}
+
+/* Before a disk is full, it is full for all but readings: what they tell nothing else does. */
+static jm_status put_rows(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    jm__in_parts all = {.db = writer->db,
+                        .inserter = &writer->inserter,
+                        .batch = &writer->batch,
+                        .writer = writer,
+                        .boards = {insert_boards, boards_written},
+                        .work = {insert_work, work_written},
+                        .has_room = has_room};
+    if (!is_short_of_room(writer)) {
+        jm_status status = put_batch(writer, complete_ns, err);
+        if (status != JM_DISK_FULL || writer->path == NULL) return status;
+    }
+    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    jm__in_parts_write(&all);
+    if (has_work(writer)) return jm__database_fail(err, NULL, SQLITE_FULL, "statvfs", writer->path);
+    return put_batch(writer, complete_ns, err); /* the rest, and that it is all */
+}
+
+static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    jm_status status = jm__guard_check(writer->guard, err);
+    if (status == JM_OK) status = put_rows(writer, complete_ns, err);
+    if (status != JM_OK && !may_recover(status))
+        jm__batch_drop_all(&writer->batch); /* it would fail for ever */
+    writer->failure = status;
+    return status;
+}
+
+/* What is in the journal takes its room twice while it goes into the file: soon there may be no more of that.
+ */
+static bool room_is_scarce(const jm__writer *writer)
+{
+    uint64_t room, reserve;
+    return jm__room_find(writer->db, writer->path, &room, &reserve) &&
+           room < 2 * JM_FLUSH_BYTES + 2 * JM_RESERVE_BYTES;
+}
+
+/* Now and then what is in the journal goes into the file itself, the schema and the boards at once: a file
+ * whose journal was lost or cut is then worth something, too. If it fails, the journal still has all. */
+static void checkpoint_if_due(jm__writer *writer)
+{
+    int64_t now_ns = jm__now_ns();
+    if (writer->path == NULL) return;
+    if (now_ns - writer->checkpoint_ns < CHECKPOINT_NS && !room_is_scarce(writer)) return;
+    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    writer->checkpoint_ns = now_ns;
+}
+
+jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *err)
+{
+    pthread_mutex_lock(&writer->lock);
+    jm_status status = write_batch(writer, complete_ns, err);
+    if (status == JM_OK) checkpoint_if_due(writer);
+    pthread_mutex_unlock(&writer->lock);
+    return status;
+}
