@@ -111,9 +111,7 @@ def test_joules_of_all_gpus_are_not_told_by_the_samples_of_one_process(session: 
     hooks.end()
 
 
-def test_a_phase_inside_another_has_the_time_alone(
-    session: joulemap.Session, spans: Callable[..., list[Span]]
-) -> None:
+def test_a_phase_inside_another_has_the_time_alone(session: joulemap.Session, spans: Callable[..., list[Span]]) -> None:
     hooks = Hooks()
     hooks.begin()
     training = hooks._training
