@@ -200,7 +200,7 @@ def test_without_matplotlib_the_table_is_there(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"joulemap\[plots\]"):
+    with pytest.raises(ImportError, match=r"joulemap\[plot\]"):
         visualize_layer_energy([RESULT], tmp_path / "layers")
     assert (tmp_path / "layers.csv").exists()
     assert "mJ/loop" in capsys.readouterr().out
