@@ -17,8 +17,8 @@
 /* jm_span_kind, by number */
 static const char *const kind_texts[] = {"none",    "phase",    "epoch",     "step",      "window",
                                          "forward", "backward", "recompute", "optimizer", "nvtx",
-                                         "batch",   "data",     "function"};
-enum { KIND_FORWARD = 5, KIND_BACKWARD = 6, KIND_RECOMPUTE = 7, KIND_OPTIMIZER = 8, KIND_COUNT = 13 };
+                                         "batch",   "data",     "function",  "carried"};
+enum { KIND_FORWARD = 5, KIND_BACKWARD = 6, KIND_RECOMPUTE = 7, KIND_OPTIMIZER = 8, KIND_COUNT = 14 };
 
 typedef struct open_span {
     uint64_t id;

@@ -19,7 +19,9 @@ extern "C" {
  * CONTAINER says when (a phase, a step), a LAYER is a pass of a layer, WORK is work that is none, OTHER the
  * rest. A "batch" is what was found to be a step where the program told none: it counts as one if the process
  * has no step; "data" is a wait for the next batch of a data loader. A "function" is a
- * call of a compiled function, or a part of it, of which nobody knows whether it is forward or backward. */
+ * call of a compiled function, or a part of it, of which nobody knows whether it is forward or backward. A
+ * "carried" is a range that went on in another thread: it shares the row of the "nvtx" of its name and place,
+ * and is no call of its own. */
 #define JM_SPAN_KIND_MAP(X)                                                                                  \
     X(PHASE, "phase", 1, CONTAINER)                                                                          \
     X(EPOCH, "epoch", 1, CONTAINER)                                                                          \
@@ -32,7 +34,8 @@ extern "C" {
     X(NVTX, "nvtx", 0, OTHER)                                                                                \
     X(BATCH, "batch", 1, CONTAINER)                                                                          \
     X(DATA, "data", 0, OTHER)                                                                                \
-    X(FUNCTION, "function", 0, LAYER)
+    X(FUNCTION, "function", 0, LAYER)                                                                        \
+    X(CARRIED, "carried", 0, OTHER)
 
 typedef enum jm_span_kind {
     JM_SPAN_NONE,

@@ -8,7 +8,7 @@ PyTorch names work of its own in the same way (optimizer steps, waits for data l
 compilation). Those have spans already or are nobody's layer, so a block that PyTorch's own code enters is none.
 
 Autograd runs the backward pass of a GPU in a thread of its own. So that `with record_function("backward"):
-loss.backward()` holds what it launches, the ranges of the calling thread are opened there, too.
+loss.backward()` holds what it launches, the ranges of the calling thread are carried on there: the same calls.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from joulemap._names import Patches
 from joulemap._threads import local
 
 _NVTX = _core.SPAN_KINDS["nvtx"]
+_CARRIED = _core.SPAN_KINDS["carried"]
 _span_begin = _core.span_begin
 _span_end = _core.span_end
 
@@ -133,7 +134,7 @@ class _Carried:
         if thread in self._threads or (backward is not None and not backward.done):  # layers are inner
             return
         self._threads.add(thread)
-        self._spans.extend(_span_begin(_NVTX, name) for name in self._names)
+        self._spans.extend(_span_begin(_CARRIED, name) for name in self._names)
 
     def close(self) -> None:
         """End them: the pass is over."""

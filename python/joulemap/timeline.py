@@ -71,7 +71,7 @@ class Span:
     ----------
     kind : str
         "phase", "epoch", "step", "window", "batch", "data", "forward", "backward", "recompute", "optimizer", "nvtx",
-        "function".
+        "function", "carried" (an "nvtx" that went on in another thread).
     name, type : str
         Its name (of a layer the module's path) and the class of a layer's work.
     start_ns, end_ns : int

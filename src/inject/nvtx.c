@@ -102,6 +102,11 @@ static bool is_xla(const void *domain)
     return known != 0 && (uintptr_t)domain == known;
 }
 
+static uint32_t name_in(const void *domain, const nvtx_event_attributes *attributes)
+{
+    return is_xla(domain) ? jm__xla_name(attributes) : name_of(attributes);
+}
+
 static void mark_ex(const nvtx_event_attributes *attributes)
 {
     jm__track_mark_number(name_of(attributes));
@@ -148,13 +153,11 @@ static int range_pop(void)
 }
 static void domain_mark_ex(const void *domain, const nvtx_event_attributes *attributes)
 {
-    (void)domain;
-    mark_ex(attributes);
+    jm__track_mark_number(name_in(domain, attributes));
 }
 static uint64_t domain_range_start_ex(const void *domain, const nvtx_event_attributes *attributes)
 {
-    (void)domain;
-    return range_start_ex(attributes);
+    return begin(name_in(domain, attributes));
 }
 static void domain_range_end(const void *domain, uint64_t id)
 {

@@ -1,30 +1,21 @@
 /* XLA's ranges as spans. */
 #include "inject/xla.h"
 
-#include "base/map.h"
 #include "inject/xla_title.h"
 #include "timeline/track.h"
 
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define TITLES_MAX 65536u /* kept in a process; ranges of further ones are no spans */
-#define DEPTH_MAX  64     /* open ranges of a thread; deeper ones are no spans */
+#define DEPTH_MAX  64 /* open ranges of a thread; deeper ones are no spans */
 #define NAME_BYTES 4095u
 
-/* What a range begins: read once, when its text is registered. */
+/* What a range begins. */
 typedef struct range_kind {
     jm_span_kind span;
     uint32_t name; /* 0: no span, its work is that of the range around */
     uint32_t type;
-    char *key; /* its text, behind that of its function's prefix */
 } range_kind;
-
-/* Guards the table. Taken where a text is registered, or comes as it is, which no operation's own does. */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static jm__map table = JM_MAP_OF_TEXTS;
 
 /* XLA registers a function and then its operations, on one thread. */
 static _Thread_local char function[JM_XLA_NAME_MAX], prefix[JM_XLA_NAME_MAX];
@@ -40,7 +31,7 @@ static _Thread_local open_range open_ranges[DEPTH_MAX + 1];
 static _Thread_local int open_count, too_deep;
 static _Thread_local bool lingers; /* open_ranges[open_count] has ended */
 
-static const range_kind unnamed;
+static const range_kind unnamed = {.span = JM_SPAN_NVTX};
 
 /* "Dense_0" is a Dense. */
 static uint32_t type_of(const char *name)
@@ -54,86 +45,65 @@ static uint32_t type_of(const char *name)
     return jm__track_register(last, length);
 }
 
-static void fill(range_kind *made, const jm__xla_title *title)
+static range_kind operation(const jm__xla_title *title)
 {
     char name[2 * JM_XLA_NAME_MAX];
-    made->span = title->span;
-    if (title->kind == JM_XLA_AUTOTUNING) {
-        made->span = JM_SPAN_NVTX;
-        made->name = jm__track_register("XLA autotuning", NAME_BYTES);
-    } else if (title->kind == JM_XLA_FUNCTION) {
-        made->name = jm__track_register(title->name, NAME_BYTES);
-        made->type = made->name;
-    } else if (title->kind == JM_XLA_OPERATION) {
-        snprintf(name, sizeof name, "%s%s%s", function, title->name[0] != '\0' ? "." : "", title->name);
-        made->name = jm__track_register(name, NAME_BYTES);
-        made->type = type_of(name);
-    }
+    snprintf(name, sizeof name, "%s%s%s", function, title->name[0] != '\0' ? "." : "", title->name);
+    return (range_kind){title->span, jm__track_register(name, NAME_BYTES), type_of(name)};
 }
 
-/* NULL: there is no memory, or too many are kept. */
-static const range_kind *keep_locked(const char *text, const jm__xla_title *title)
-{
-    char *key = NULL;
-    range_kind *made = NULL;
-    size_t size = strlen(function) + strlen(text) + 2;
-    if (table.count >= TITLES_MAX || (key = malloc(size)) == NULL) return NULL;
-    snprintf(key, size, "%s\n%s", function, text);
-    jm__map_value *known = jm__map_find(&table, &key);
-    if (known != NULL) {
-        free(key);
-        return known->object;
-    }
-    made = calloc(1, sizeof *made);
-    if (made != NULL) {
-        fill(made, title);
-        made->key = key;
-    }
-    if (made == NULL || !jm__map_put(&table, &made->key, (jm__map_value){.object = made})) {
-        free(made);
-        free(key);
-        return NULL;
-    }
-    return made;
-}
-
-static const range_kind *kind_of(const char *text, jm__xla_kind *kind)
+static range_kind read_text(const char *text)
 {
     jm__xla_title title;
     jm__xla_title_read(&title, text, prefix);
-    *kind = title.kind;
-    if (title.kind == JM_XLA_FUNCTION || title.kind == JM_XLA_AUTOTUNING) {
-        memcpy(function, title.name, sizeof function);
-        memcpy(prefix, title.prefix, sizeof prefix);
-    } else if (title.kind != JM_XLA_OPERATION) {
-        return &unnamed;
-    }
-    pthread_mutex_lock(&mutex);
-    const range_kind *kept = keep_locked(text, &title);
-    pthread_mutex_unlock(&mutex);
-    return kept == NULL ? &unnamed : kept;
+    if (title.kind == JM_XLA_OPERATION) return operation(&title);
+    if (title.kind != JM_XLA_FUNCTION && title.kind != JM_XLA_AUTOTUNING) return unnamed;
+    memcpy(function, title.name, sizeof function);
+    memcpy(prefix, title.prefix, sizeof prefix);
+    if (title.kind == JM_XLA_AUTOTUNING)
+        return (range_kind){JM_SPAN_NVTX, jm__track_register("XLA autotuning", NAME_BYTES), 0};
+    uint32_t name = jm__track_register(title.name, NAME_BYTES);
+    return (range_kind){title.span, name, name};
+}
+
+/* A handle is what the range begins, in its bits: nothing is kept for it, however many texts XLA registers.
+ */
+#define NUMBER_BITS 30 /* of a name: there are fewer (names.h) */
+#define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
+_Static_assert(sizeof(void *) == sizeof(uint64_t) && JM_SPAN_KIND_COUNT <= 16, "a range fits into a handle");
+
+static const void *handle_of(range_kind made)
+{
+    uint64_t bits = (uint64_t)made.span << 2 * NUMBER_BITS | (uint64_t)made.type << NUMBER_BITS | made.name;
+    return (const void *)(uintptr_t)bits;
+}
+
+static range_kind of_handle(const void *handle)
+{
+    uint64_t bits = (uintptr_t)handle;
+    return (range_kind){(jm_span_kind)(bits >> 2 * NUMBER_BITS), (uint32_t)(bits & NUMBER_MASK),
+                        (uint32_t)(bits >> NUMBER_BITS & NUMBER_MASK)};
 }
 
 /* XLA also registers what its operations look like, by the page: nothing of it is a name. */
 const void *jm__xla_register(const char *text)
 {
-    jm__xla_kind kind;
-    return text == NULL ? NULL : kind_of(text, &kind);
+    return text == NULL ? NULL : handle_of(read_text(text));
 }
 
 static range_kind begun_by(const nvtx_event_attributes *attributes)
 {
     if (attributes == NULL || attributes->size < sizeof *attributes) return unnamed;
-    if (attributes->message_type == NVTX_MESSAGE_REGISTERED) {
-        const range_kind *registered = attributes->message.registered;
-        return registered == NULL ? unnamed : *registered;
-    }
-    if (attributes->message_type != NVTX_MESSAGE_ASCII || attributes->message.ascii == NULL) return unnamed;
-    jm__xla_kind kind;
-    const range_kind *read = kind_of(attributes->message.ascii, &kind);
-    if (kind != JM_XLA_FOREIGN) return *read;
-    return (range_kind){.span = JM_SPAN_NVTX,
-                        .name = jm__track_intern(attributes->message.ascii, NAME_BYTES)};
+    if (attributes->message_type == NVTX_MESSAGE_REGISTERED) return of_handle(attributes->message.registered);
+    const char *text = attributes->message.ascii;
+    if (attributes->message_type != NVTX_MESSAGE_ASCII || text == NULL) return unnamed;
+    if (jm__xla_is_foreign(text)) return (range_kind){JM_SPAN_NVTX, jm__track_intern(text, NAME_BYTES), 0};
+    return read_text(text);
+}
+
+uint32_t jm__xla_name(const nvtx_event_attributes *attributes)
+{
+    return begun_by(attributes).name;
 }
 
 static void end_lingering(void)

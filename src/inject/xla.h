@@ -14,6 +14,9 @@
 /* What stands for a text that XLA registered: for its messages alone. NULL for those that no range has. */
 const void *jm__xla_register(const char *text);
 
+/* The name of a mark, or of a range that is not pushed; 0: none. */
+uint32_t jm__xla_name(const nvtx_event_attributes *attributes);
+
 /* A range of the calling thread begins; its level, from 0. */
 int jm__xla_push(const nvtx_event_attributes *attributes);
 

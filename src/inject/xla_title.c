@@ -165,9 +165,15 @@ static void read_function(jm__xla_title *title, const char *text)
     keep(title->prefix, value_of(text, "prefix"));
 }
 
+bool jm__xla_is_foreign(const char *text)
+{
+    return !begins(text, "Xla") && !begins(text, "Thunk:#");
+}
+
 void jm__xla_title_read(jm__xla_title *title, const char *text, const char *prefix)
 {
     *title = (jm__xla_title){.kind = JM_XLA_FOREIGN, .span = JM_SPAN_NVTX};
+    if (jm__xla_is_foreign(text)) return;
     if (begins(text, "XlaModule:#")) {
         read_function(title, text);
     } else if (begins(text, "Thunk:#")) {
@@ -179,7 +185,7 @@ void jm__xla_title_read(jm__xla_title *title, const char *text, const char *pref
         size_t room = sizeof path - (size_t)before - 1;
         snprintf(path + before, room + 1, "%.*s", (int)(name.length < room ? name.length : room), name.text);
         read_operation(title, path);
-    } else if (begins(text, "Xla")) {
+    } else {
         title->kind = JM_XLA_COMPILER;
     }
 }

@@ -43,3 +43,8 @@ bool jm__span_kind_is_work(jm_span_kind kind)
 {
     return traits_of(kind)->role == LAYER || traits_of(kind)->role == WORK;
 }
+
+bool jm__span_kind_is_range(jm_span_kind kind)
+{
+    return kind == JM_SPAN_NVTX || kind == JM_SPAN_CARRIED;
+}

@@ -17,4 +17,7 @@ bool jm__span_kind_is_layer(jm_span_kind kind);
 /* It is work by itself, whose power is fitted where there are no kernels: a pass of a layer, an optimizer. */
 bool jm__span_kind_is_work(jm_span_kind kind);
 
+/* It is a range of the program, or what goes on of one in another thread: both have one row. */
+bool jm__span_kind_is_range(jm_span_kind kind);
+
 #endif

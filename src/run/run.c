@@ -378,6 +378,9 @@ static jm_status end_writer(jm_run *run, int64_t end_ns, jm_error *err)
     /* What was promised last may reach beyond the end: readings came in while the writer was waited for. */
     int64_t complete_ns = end_ns > run->complete_ns ? end_ns : run->complete_ns;
     jm_status status = jm__sinks_commit(&run->sinks, complete_ns, err);
+    pthread_mutex_lock(&run->lock);
+    if (status == JM_OK) run->complete_ns = complete_ns; /* who waits for it need not know of the stop */
+    pthread_mutex_unlock(&run->lock);
     if (run->path == NULL) return status;
     status = jm__writer_close(run->writer, err);
     run->writer = NULL;

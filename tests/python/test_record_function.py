@@ -216,9 +216,27 @@ def test_a_block_around_backward_reaches_the_threads_of_autograd(
     (weight * 1).sum().backward()
     here = threading.get_native_id()
     assert paths([span for span in spans("nvtx") if span.tid == here]) == ["outer", "outer/backward"]
-    there = [span for span in spans("nvtx") if span.tid != here]
+    there = [span for span in spans("carried", "nvtx") if span.tid != here]
     assert paths(there) == 2 * ["outer", "outer/backward", "outer/backward/own backward"]
+    assert [span.kind for span in there] == 2 * ["carried", "carried", "nvtx"]
     assert all(span.end_ns is not None for span in there)
+
+
+@pytest.mark.skipif(OWN[2] is None, reason="this PyTorch calls its engine in another way")
+def test_a_block_is_one_call_on_however_many_threads(watching: joulemap.Session, engine_elsewhere: None) -> None:
+    weight = torch.ones(4, requires_grad=True)
+    with watching.window("some time") as window:
+        for _ in range(3):
+            loss = Scaled.apply(weight).sum()  # type: ignore[no-untyped-call]
+            with record_function("backward"):
+                loss.backward()
+    layers = {row.path: row for row in window.report("layer")}
+    assert (layers["backward"].kind, layers["backward"].calls) == ("nvtx", 3)
+    assert layers["backward/own backward"].calls == 3
+    types = {row.path: row for row in window.report("type")}
+    assert (types["backward"].kind, types["backward"].calls) == ("nvtx", 3)
+    kinds = [row.kind for row in window.report("span") if row.name == "backward"]
+    assert kinds == 3 * ["nvtx", "carried"]
 
 
 @pytest.mark.skipif(OWN[2] is None, reason="this PyTorch calls its engine in another way")
@@ -233,7 +251,7 @@ def test_layers_on_the_threads_of_autograd_lie_inside_the_block(
     with record_function("backward"):
         net(torch.ones(2, 4)).backward(torch.ones(2, 4))  # begins in the layer
     here = threading.get_native_id()
-    assert paths([span for span in spans("backward", "nvtx") if span.tid != here]) == [
+    assert paths([span for span in spans("backward", "carried") if span.tid != here]) == [
         "backward",
         "backward/net",
         "net",

@@ -424,6 +424,28 @@ static int xla_steps(void)
     return 0;
 }
 
+/* What is registered names ranges and marks of any kind, however much of it there is. */
+static int xla_many_texts(void)
+{
+    enum { TEXTS = 70000 };
+    char text[80];
+    nvtx_event_attributes late = message_of(NVTX_MESSAGE_REGISTERED, NULL, NULL);
+    xla_text("XlaModule:#hlo_module=jit_large,program_id=9#");
+    for (int i = 0; i < TEXTS; i++) {
+        snprintf(text, sizeof text, "Thunk:#name=jit(large)/same/add,hlo_op=add.%d#", i);
+        if (xla_text(text) == NULL) return 6;
+    }
+    late.message.registered = xla_text("Thunk:#name=jit(large)/jvp(late)/add,hlo_op=add.0#");
+    xla_push(late.message.registered);
+    launch_kernel("late");
+    xla_pop();
+    CORE2(DomainMarkEx, void (*)(const void *, const nvtx_event_attributes *))(xla, &late);
+    uint64_t id =
+        CORE2(DomainRangeStartEx, uint64_t(*)(const void *, const nvtx_event_attributes *))(xla, &late);
+    CORE2(DomainRangeEnd, void (*)(const void *, uint64_t))(xla, id);
+    return 0;
+}
+
 static int program_xla(void)
 {
     enum { DEEP = 100 };
@@ -445,6 +467,8 @@ static int program_xla(void)
     xla_push_text("MatMul:MatMul");
     launch_kernel("of TensorFlow");
     xla_pop();
+    code = xla_many_texts();
+    if (code != 0) return code;
     for (int i = 0; i < DEEP; i++)
         xla_push_text("Thunk:#hlo_op=deep#");
     for (int i = DEEP; i > 0; i--)
@@ -849,9 +873,13 @@ static void test_what_xla_runs_is_in_its_function_and_named_scopes(void **state)
     }
     assert_string_equal(place_of(all, "of another function", 0), "other/other.block1.attn (forward)");
     assert_string_equal(place_of(all, "of TensorFlow", 0), "-/MatMul:MatMul (nvtx)");
+    assert_string_equal(place_of(all, "late", 0), "-/large.late (forward)");
+    assert_int_equal(spans_named(all, "large.late"), 2);
+    assert_int_equal(all->mark_count, 1);
+    assert_string_equal(collected_text(all, all->marks[0].name_id), "large.late");
     /* Operations that follow each other in one scope are one span of it. */
     assert_int_equal(spans_named(all, "train_step.block1.attn"), 4);
-    assert_int_equal(all->span_count, 1 + 2 * 5 + 2 + 1);
+    assert_int_equal(all->span_count, 1 + 2 * 5 + 2 + 1 + 2);
     for (int64_t i = 0; i < all->span_count; i++) {
         assert_true(all->spans[i].end_ns > 0);
         if (strcmp(collected_text(all, all->spans[i].name_id), "train_step.layers.Dense_0") == 0)

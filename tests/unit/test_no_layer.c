@@ -113,6 +113,7 @@ static void test_nvtx_ranges_are_layers(void **state)
     (void)state;
     expect(program(JM_SPAN_NVTX, 10, ONE_BY_ONE), 0.1, "outside of every watched module and range");
     expect(program(JM_SPAN_NVTX, 0, ONE_BY_ONE), 0, NULL);
+    expect(program(JM_SPAN_CARRIED, 10, ONE_BY_ONE), 0.1, "outside of every watched module and range");
 }
 
 static void test_a_program_without_layers_has_nothing_outside_of_them(void **state)

@@ -148,6 +148,18 @@ static void test_a_flush_brings_all_that_happened_before_it_into_memory(void **s
     check_flush(NULL);
 }
 
+static void test_after_a_stop_all_is_complete(void **state)
+{
+    (void)state;
+    jm_run *run = start(NULL);
+    do_span("last");
+    int64_t ended_ns = jm__now_ns(), complete_ns = 0;
+    assert_int_equal(jm_run_stop(run, NULL), JM_OK);
+    assert_int_equal(jm_run_complete_ns(run, &complete_ns, NULL), JM_OK);
+    assert_true(complete_ns >= ended_ns);
+    jm_run_free(run);
+}
+
 static void test_complete_ns_comes_up_by_itself_and_what_happened_before_it_is_there(void **state)
 {
     (void)state;
@@ -888,6 +900,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_flush_brings_all_that_happened_before_it_into_the_file),
         cmocka_unit_test(test_a_flush_brings_all_that_happened_before_it_into_memory),
+        cmocka_unit_test(test_after_a_stop_all_is_complete),
         cmocka_unit_test(test_complete_ns_comes_up_by_itself_and_what_happened_before_it_is_there),
         cmocka_unit_test(test_the_run_folder_is_gone_afterwards),
         cmocka_unit_test(test_a_second_run_in_the_process_is_refused),

@@ -178,10 +178,11 @@ static void add_measured(jm__views *v, size_t b)
         row->busy_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
 }
 
-/* A wait for data is told by gaps; a row of its own it has where each span is one. */
+/* What has a row of its own only where each span is one: a wait for data is told by gaps, and a range that
+ * goes on in another thread is the same call. */
 static bool is_no_call(const jm__span *span, jm_by by)
 {
-    return span->kind == JM_SPAN_DATA && by != JM_BY_SPAN;
+    return (span->kind == JM_SPAN_DATA || span->kind == JM_SPAN_CARRIED) && by != JM_BY_SPAN;
 }
 
 /* A layer is called once a forward; its backward and recompute belong to the same call, as do the parts of a
@@ -204,8 +205,6 @@ static void count_spans(jm__views *v)
         const jm__span *span = &d->spans[i];
         if (!jm__windows_hold(&a->windows, span->start_ns) || is_no_call(span, a->options.by)) continue;
         if (!jm__dataset_process_has_pid(d, span->process_id, a->options.process_id)) continue;
-        /* A wait for data is a row only where each span is one: elsewhere it is a part of what waits. */
-        if (span->kind == JM_SPAN_DATA && a->options.by != JM_BY_SPAN) continue;
         size_t node = a->options.by == JM_BY_PHASE && jm__span_kind_is_container(span->kind)
                           ? jm__view_container_node(v, i)
                           : node_of_span(v, i);

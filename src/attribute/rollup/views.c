@@ -155,7 +155,7 @@ static size_t layer_view_row(jm__views *v, size_t span)
     const char *name = name_of(v, span);
     if (jm__span_kind_is_layer(kind)) return layer_row(v, span);
     if (kind == JM_SPAN_OPTIMIZER) return jm__tree_node(v->tree, JM__NO_NODE, name, name, "optimizer");
-    if (kind != JM_SPAN_NVTX) return no_layer_row(v, v->speaker_of[span]);
+    if (!jm__span_kind_is_range(kind)) return no_layer_row(v, v->speaker_of[span]);
     size_t outer = around_range(v, span);
     if (outer == JM__NO_SPAN) return jm__tree_node(v->tree, JM__NO_NODE, name, name, "nvtx");
     return jm__view_node_under(v, v->of_span[outer] - 1, name, "nvtx");
@@ -166,7 +166,7 @@ size_t jm__view_layer_node(jm__views *v, size_t span)
 {
     span_chain chain = {0};
     for (size_t s = span; s != JM__NO_SPAN && v->of_span[s] == 0;
-         s = span_of(v, s)->kind == JM_SPAN_NVTX ? around_range(v, s) : JM__NO_SPAN)
+         s = jm__span_kind_is_range(span_of(v, s)->kind) ? around_range(v, s) : JM__NO_SPAN)
         if (!jm__vec_push(&chain, s)) v->tree->failed = true;
     while (chain.count > 0 && !v->tree->failed) {
         size_t s = chain.items[--chain.count], node = layer_view_row(v, s);
@@ -183,7 +183,7 @@ static bool has_type(const jm__span *span)
 
 static bool stands_alone(const jm__span *span)
 {
-    return span->kind == JM_SPAN_OPTIMIZER || span->kind == JM_SPAN_NVTX;
+    return span->kind == JM_SPAN_OPTIMIZER || jm__span_kind_is_range(span->kind);
 }
 
 /* The innermost span around it that has a type, or else is an optimizer or a range; else a container. */
@@ -207,7 +207,8 @@ size_t jm__view_type_node(jm__views *v, size_t span)
         if (text[0] == '\0') text = "(no type)";
     }
     if (text == NULL) return no_layer_row(v, speaker);
-    return jm__tree_node(v->tree, JM__NO_NODE, text, text, jm_span_kind_text(row->kind));
+    jm_span_kind kind = jm__span_kind_is_range(row->kind) ? JM_SPAN_NVTX : row->kind;
+    return jm__tree_node(v->tree, JM__NO_NODE, text, text, jm_span_kind_text(kind));
 }
 
 /* The container span at or around `span` that has a node already or is the outermost; those before it are

@@ -7,7 +7,7 @@
 
 static bool is_layer(jm_span_kind kind)
 {
-    return jm__span_kind_is_layer(kind) || kind == JM_SPAN_NVTX;
+    return jm__span_kind_is_layer(kind) || jm__span_kind_is_range(kind);
 }
 
 static size_t layer_around(const jm__dataset *d, size_t span, size_t outer)
