@@ -73,8 +73,7 @@ class _Scope:
 
 
 class _Following(Patches):
-    def __init__(self) -> None:
-        super().__init__()
+    def begin(self) -> None:
         annotation = jax.profiler.TraceAnnotation
         self.put(jax, "named_scope", self._scoping)
         self.put(annotation, "__init__", self._making)

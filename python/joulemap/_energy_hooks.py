@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from joulemap._core import Error
 from joulemap._training import Training
 from joulemap.session import Session
 
@@ -103,4 +105,7 @@ class EnergyHooks:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        try:
+            self.close()
+        except Error as error:  # a full disk; what the program does after its training is worth more than our file
+            warnings.warn(str(error), RuntimeWarning, stacklevel=2)

@@ -72,7 +72,10 @@ def planned(x: Any, given: Mapping[str, Any]) -> Sizes | None:
     if torch_data is not None and isinstance(x, torch_data.DataLoader):
         if x.batch_size is None:
             return Sizes()
-        return Planned(len(x.dataset), x.batch_size, x.drop_last, runs_on)
+        try:
+            return Planned(len(x.sampler), x.batch_size, x.drop_last, runs_on)
+        except TypeError:  # a dataset or a sampler that does not know how many
+            return Sizes()
     if not isinstance(x, tuple | list | Mapping) and not hasattr(x, "shape"):
         return None
     samples = math.floor(count_samples(x) * (1 - (given.get("validation_split") or 0.0)))

@@ -14,6 +14,14 @@ class Patches:
     def __init__(self) -> None:
         self.active = True
         self._put: list[tuple[Any, str, Any, Any]] = []
+        try:
+            self.begin()
+        except BaseException:  # what was put until then would stay for ever
+            self.end()
+            raise
+
+    def begin(self) -> None:
+        """Put all of it."""
 
     def put(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         """Put what `make` gives, of what is there, in its place."""
@@ -83,7 +91,7 @@ class Names:
             try:
                 follower = cast(Follower, importlib.import_module(module))
                 follower.follow()
-            except (ImportError, AttributeError):  # something else of that name, or of a time before: it has none
+            except Exception:  # something else of that name, or of another time: it has none, and the program goes on
                 continue
             self._followed[framework] = follower
 

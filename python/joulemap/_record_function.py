@@ -58,8 +58,10 @@ class _Thread(threading.local):
 
 class _Following(Patches):
     def __init__(self) -> None:
-        super().__init__()
         self._thread = _Thread()
+        super().__init__()
+
+    def begin(self) -> None:
         self.put(record_function, "__enter__", self._entering)
         self.put(record_function, "__exit__", self._exiting)
         if hasattr(torch.autograd, "_engine_run_backward"):  # PyTorch 2.3
@@ -101,7 +103,7 @@ class _Following(Patches):
         @functools.wraps(original)
         def run(outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
             ranges = self._thread.ranges
-            if not ranges or not self.active:
+            if not ranges or not self.active or _compiles_backward():
                 return original(outputs, *args, **kwargs)
             carried = _Carried(ranges)
             try:
@@ -111,6 +113,12 @@ class _Following(Patches):
                 carried.close()
 
         return run
+
+
+def _compiles_backward() -> bool:
+    """Whether the pass is compiled: a hook of ours would be, too, which fails; and no other thread works at it."""
+    module = sys.modules.get("torch._dynamo.compiled_autograd")
+    return bool(getattr(module, "compiled_autograd_enabled", False))
 
 
 class _Carried:
@@ -144,7 +152,7 @@ class _Carried:
             _span_end(self._spans.pop())
 
 
-for _function in (_Carried.__init__, _Carried.put_at, _Carried._open, _Carried.close):
+for _function in (_compiles_backward, _Carried.__init__, _Carried.put_at, _Carried._open, _Carried.close):
     _leave_alone(_function)
 
 _following: list[_Following] = []

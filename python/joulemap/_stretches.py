@@ -12,7 +12,7 @@ Joules = Callable[[int, int], float | None]
 """Gives the joules between two times (CLOCK_MONOTONIC, nanoseconds); None: no sensor tells."""
 
 _MOST_STRETCHES = 64  # of a part, before their joules are added up
-_MOST_STEPS = 1024  # that wait to be told, before neighbours become one
+_MOST_STEPS = 1024  # that wait to be told, before neighbours become one, or the oldest go
 
 
 class Part:
@@ -92,8 +92,10 @@ class Ledger:
     def add(self, steps: Steps) -> None:
         """Note steps that have ended."""
         self._steps.append(steps)
-        if len(self._steps) == _MOST_STEPS:
+        if len(self._steps) >= _MOST_STEPS:
             self._steps = deque(_neighbours_joined(self._steps, 2))
+            while len(self._steps) > _MOST_STEPS * 3 // 4:  # something lies between almost all of them
+                self._steps.popleft()
 
     def take(self, until_ns: int) -> list[Steps]:
         """Take out those that ended before this time, what follows each other in one."""

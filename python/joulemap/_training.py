@@ -161,6 +161,7 @@ class Training:
         if not self._open(is_first):
             return False
         _active.training = self
+        self._ledger = Ledger()  # what nobody asked for is none of this training's
         for model, name in models:
             self._watch_model(model, name)
         return True
@@ -243,14 +244,14 @@ class Training:
     def fail(self, error: Exception) -> None:
         """Measure nothing any more, and say why; the training goes on."""
         self.broken = True
-        warnings.warn(
-            f"joulemap measures this training no longer: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=3
-        )
         with suppress(Exception):
             self.unwind(0)
         with suppress(Exception):
             self._finish()
         self._phases.clear()
+        warnings.warn(
+            f"joulemap measures this training no longer: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=3
+        )
 
     # ---- epochs and steps ----
 

@@ -64,7 +64,12 @@ class EnergyCallback(EnergyHooks, _Callback):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._sizes = Sizes()
+        self._sizes_before = self._sizes
         self._validation: Part | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy begins with: no figures of a training."""
+        return {**self.__dict__, "_sizes": Sizes(), "_sizes_before": Sizes(), "_validation": None}
 
     def _enter(self, phase: str) -> None:
         self._sizes = _sizes.get(Sizes())

@@ -125,6 +125,15 @@ def test_python_processes_that_a_program_starts_find_the_names(tmp_path: Path, m
     assert "stdout=b'own site" in hidden
 
 
+def test_a_child_without_joulemap_has_its_own_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "measurement.py").write_text("print('its own')")
+    monkeypatch.setenv("PYTHONPATH", f"{Path(joulemap.compat.__file__).parent / 'children'}:{tmp_path}")
+    monkeypatch.setenv("JOULEMAP_COMPAT", "measurement")
+    program = "import sys; sys.modules['joulemap'] = None; import measurement"  # as in another Python
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "its own\n", done.stderr
+
+
 def test_what_children_start_with_may_lie_behind_a_link(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(Path(joulemap.compat.__file__).parent / "children")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import resource
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import joulemap
 import pytest
@@ -37,6 +39,14 @@ def test_a_million_steps_that_nobody_asks_for_take_little_room() -> None:
         ledger.add(Steps(step, step + 1, 1, 2, 3))
     assert len(ledger._steps) <= 1024
     assert ledger.take(1_000_000) == [Steps(0, 1_000_000, 1_000_000, 2_000_000, 3_000_000)]
+
+
+def test_steps_that_nobody_asks_for_take_little_room_though_others_lie_between() -> None:
+    ledger = Ledger()
+    for step in range(10_000):
+        ledger.add(Steps(2 * step, 2 * step + 1, 1, 2, 3))
+    assert 512 < len(ledger._steps) < 1024
+    assert ledger.take(20_000)[-1] == Steps(19_998, 19_999, 1, 2, 3)
 
 
 def test_joules_of_a_part_are_those_of_its_stretches(session: joulemap.Session) -> None:
@@ -98,6 +108,16 @@ def test_figures_of_steps_are_the_joules_of_their_time(session: joulemap.Session
     assert figures["power_w"] == pytest.approx(joules / time_s, rel=0.1)
     assert hooks._training.step_figures() == {}
     hooks.end()
+
+
+def test_figures_of_steps_are_of_one_training(session: joulemap.Session) -> None:
+    hooks = Hooks()
+    for _ in range(2):
+        hooks.begin()
+        assert hooks._training._ledger.take(time.monotonic_ns()) == []
+        hooks.step(8)
+        time.sleep(0.01)
+        hooks.end()
 
 
 def test_joules_of_all_gpus_are_not_told_by_the_samples_of_one_process(session: joulemap.Session) -> None:
@@ -192,6 +212,31 @@ def test_without_a_gpu_a_training_goes_on(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(RuntimeError, match="nothing was measured"):
         hooks.report()
     hooks.close()
+
+
+def test_a_warning_that_is_an_error_leaves_nothing_open(session: joulemap.Session) -> None:
+    hooks = Hooks()
+    hooks.begin()
+    hooks.step(4)
+    with warnings.catch_warnings(), pytest.raises(RuntimeWarning, match="of the measuring side"):
+        warnings.simplefilter("error")
+        hooks.break_down()
+    assert hooks._training.depth == 0
+
+
+def test_a_full_disk_does_not_stop_what_follows_the_training(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JOULEMAP_SIM", "h200")
+    path = tmp_path / "run.joulemap"
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with pytest.warns(RuntimeWarning, match="run.joulemap: disk full"), Hooks(path) as hooks:
+            hooks.begin()
+            resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, most[1]))
+            for _ in range(2000):
+                hooks.step(4)
+            hooks.end()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
 
 
 def test_a_session_of_its_own_stays_for_further_trainings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ if importlib.util.find_spec("keras") is None:
     pytest.skip("Keras is not installed", allow_module_level=True)
 
 PROGRAM = """
+import copy
 import keras, numpy as np
 import joulemap.keras
 
@@ -43,6 +44,7 @@ energy = joulemap.keras.EnergyCallback()
 quiet = {"callbacks": [energy, Slow()], "verbose": 0}
 history = model.fit(x, y, epochs=3, batch_size=16, validation_split=0.2, **quiet).history
 found = {"history": history, "parts": parts(energy)}
+found["copied"] = copy.deepcopy(energy)._training.session is None
 model.evaluate(x, y, batch_size=20, **quiet)
 model.predict(x, **quiet)
 found |= {name: phase(energy, name) for name in ("train", "validate", "test", "predict")}
@@ -66,6 +68,13 @@ with joulemap.Session() as run:
     model.compile("sgd", "mse", steps_per_execution=found["together"])
     model.fit(x, np.zeros((50, 3)), batch_size=8, **quiet)
     found["executions"] = phase(again, "train")
+    if keras.backend.backend() == "torch":
+        from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
+        from torch import zeros
+        data = TensorDataset(zeros(50, 8), zeros(50, 3))
+        some = DataLoader(data, batch_size=8, sampler=SubsetRandomSampler(range(20)))
+        model.fit(some, **quiet)
+        found["part"] = phase(again, "train")
     found["callbacks"] = isinstance(again, keras.callbacks.Callback)
 print(json.dumps(found))
 """
@@ -114,6 +123,15 @@ def test_data_that_do_not_tell_their_size_have_steps_without_samples(found: dict
 def test_batches_that_are_executed_together_are_a_step(found: dict[str, Any]) -> None:
     assert found["executions"]["steps"] == found["dataset"]["steps"] + -(-7 // found["together"])
     assert found["executions"]["samples"] == found["dataset"]["samples"] + 50
+
+
+def test_a_loader_that_takes_some_of_its_data_counts_those(found: dict[str, Any]) -> None:
+    if found["backend"] == "torch":
+        assert found["part"]["samples"] == found["executions"]["samples"] + 20
+
+
+def test_it_can_be_copied_after_a_training(found: dict[str, Any]) -> None:
+    assert found["copied"]
 
 
 def test_it_is_a_callback_of_keras(found: dict[str, Any]) -> None:

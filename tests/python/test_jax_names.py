@@ -57,6 +57,13 @@ def test_what_only_bears_the_name_of_jax_is_left_alone(monkeypatch: pytest.Monke
         assert not hasattr(stranger, "named_scope")
 
 
+def test_a_jax_that_cannot_be_followed_stops_nothing_and_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax.profiler, "TraceAnnotation", int)  # to which nothing can be put
+    monkeypatch.delitem(sys.modules, "joulemap._annotations")
+    with joulemap.Session(sim="h200", cpu=False) as run, run.step():
+        assert jax.named_scope is OWN[0]
+
+
 def test_annotated_steps_are_steps_where_none_are_told() -> None:
     def train() -> None:
         for i in range(3):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import threading
 from collections.abc import Callable
@@ -308,6 +309,19 @@ def test_torch_compile_breaks_its_graphs_where_it_did(watching: joulemap.Session
     with record_function("around"):
         torch.compile(train, backend="eager")(torch.ones(2, requires_grad=True))
     assert [reason.splitlines()[0] for reason in counters["graph_break"]] == ["Unsupported Tensor.backward() call"]
+
+
+def test_a_backward_pass_that_is_compiled_stays_whole(watching: joulemap.Session, spans: Spans) -> None:
+    autograd: Any = importlib.import_module("torch._dynamo.compiled_autograd")
+    if not hasattr(autograd, "_enable"):
+        pytest.skip("this PyTorch compiles no backward pass so")
+    x = torch.ones(2, requires_grad=True)
+    with autograd._enable(lambda graph: torch.compile(graph, backend="eager", fullgraph=True)):
+        loss = (x * x).sum()
+        with record_function("backward"):
+            loss.backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 2]
+    assert [span.name for span in spans("nvtx")] == ["backward"]
 
 
 def test_torchscript_compiles_a_function_with_a_block(watching: joulemap.Session, spans: Spans) -> None:

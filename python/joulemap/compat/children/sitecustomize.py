@@ -26,7 +26,10 @@ class _UntilAsked:
         if fullname not in self._names:
             return None
         sys.meta_path.remove(self)
-        import_module("joulemap.compat").find(self._names)
+        try:
+            import_module("joulemap.compat").find(self._names)
+        except ImportError:  # another Python, without joulemap: its own module, if it has one
+            return None
         return sys.meta_path[0].find_spec(fullname, path)
 
 
