@@ -15,11 +15,13 @@ from joulemap.compat.layer_energy_profiler import (
     LayerEnergyProfiler,
     PowerLogger,
     compare_precisions,
+    pictures,
     visualize_layer_energy,
 )
 from joulemap.compat.layer_energy_profiler.int8 import Int8Linear, to_int8
 from joulemap.compat.layer_energy_profiler.pictures import rounded_shares, table
 from joulemap.isolation import layers as isolation
+from joulemap.plots import style
 from torch import Tensor, nn
 
 OLD_KEYS = [
@@ -193,6 +195,15 @@ def test_results_are_printed_written_and_drawn(tmp_path: Path, capsys: pytest.Ca
     assert (tmp_path / "layers.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="no results"):
         visualize_layer_energy([])
+
+
+def test_bars_have_the_colours_of_all_figures() -> None:
+    figure = pytest.importorskip("matplotlib.figure")
+    colours = pytest.importorskip("matplotlib.colors")
+    drawn = pictures.draw(figure.Figure, [{**RESULT, "layer_name": "$a"}])
+    series = style.look(dark=False).series
+    assert [colours.to_hex(ax.patches[0].get_facecolor()).upper() for ax in drawn.axes] == list(series[:2])
+    assert drawn.axes[0].get_yticklabels()[0].get_text() == r"\$a"  # a name, no formula
 
 
 def test_without_matplotlib_the_table_is_there(

@@ -10,6 +10,7 @@ from typing import Any
 
 from joulemap import _arguments
 from joulemap._cells import cell
+from joulemap.plots import style
 
 _SIZE_IN = (10.0, 4.8)
 _DPI = 150
@@ -90,17 +91,21 @@ def visualize_layer_energy(results: Sequence[dict[str, Any]], path: str | os.Pat
     base = _arguments.path("path", path)
     print(table(results))
     write_csv(Path(f"{base}.csv"), results)
-    draw(figure_class(), results).savefig(f"{base}.png", dpi=_DPI)
+    style.write(draw(figure_class(), results), f"{base}.png", _DPI)
 
 
 def draw(figure_of: Any, results: Sequence[dict[str, Any]]) -> Any:
     """Return the figure: energy on the left, latency on the right."""
-    figure = figure_of(figsize=_SIZE_IN, layout="constrained")
-    names = [one["layer_name"] for one in results]
+    looks = style.look(dark=False)
+    figure = figure_of(figsize=_SIZE_IN, layout="constrained", facecolor=looks.paper)
+    names = [style.plain(one["layer_name"]) for one in results]
     errors = [(one["energy_high_j"] - one["energy_low_j"]) / 2 / one["num_loops"] * 1e3 for one in results]
     energy, latency = figure.subplots(1, 2, sharey=True)
-    energy.barh(names, [one["energy_per_loop_mj"] for one in results], xerr=errors, color="#3b7dd8", ecolor="#444444")
-    latency.barh(names, [one["latency_per_loop_ms"] for one in results], color="#d98f2b")
+    for ax in (energy, latency):
+        style.dress(ax, looks)
+    joules = [one["energy_per_loop_mj"] for one in results]
+    energy.barh(names, joules, xerr=errors, color=looks.series[0], ecolor=looks.ink)
+    latency.barh(names, [one["latency_per_loop_ms"] for one in results], color=looks.series[1])
     energy.set_xlabel("energy of a loop, mJ (line: 95 % interval)")
     latency.set_xlabel("time of a loop, ms")
     energy.invert_yaxis()
