@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { SEEDS = 100, STEP_W = 25, PROBES = 8, NOISY_PROBES = 20 };
+enum { SEEDS = 100, STEP_W = 50, PROBES = 8, NOISY_PROBES = 20 };
 
 static double objective_at(jm_cap_objective objective, const cap_job *job, double cap_w)
 {
@@ -312,7 +312,7 @@ static void test_probes_are_bounded(void **unused)
     (void)unused;
     jm_cap_plan *plan = new_plan((jm_cap_plan_options){.most_probes = JM_CAP_MOST_PROBES});
     for (int i = 0; i <= JM_CAP_MOST_PROBES; i++) {
-        const jm_cap_probe probe = {700 - 25 * (i % 21), 1 + .001 * (i % 7), 500, .01, 5};
+        const jm_cap_probe probe = {700 - 50 * (i % 11), 1 + .001 * (i % 7), 500, .01, 5};
         assert_int_equal(jm_cap_plan_tell(plan, &probe, NULL), i < JM_CAP_MOST_PROBES ? JM_OK : JM_LIMIT);
     }
     jm_cap_choice c;
