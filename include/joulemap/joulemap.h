@@ -3,6 +3,7 @@
 #define JOULEMAP_H
 
 #include <joulemap/board.h>
+#include <joulemap/cap.h>
 #include <joulemap/counters.h>
 #include <joulemap/diff.h>
 #include <joulemap/doctor.h>

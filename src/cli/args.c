@@ -233,6 +233,28 @@ bool cli_get_real(const cli_args *args, const char *name, double above, double m
     return true;
 }
 
+bool cli_get_share(const cli_args *args, const char *name, double least, double *out)
+{
+    const char *text = cli_get(args, name);
+    if (text == NULL) return true;
+    char *end = NULL;
+    double value = strtod(text, &end);
+    bool plain = end > text && strspn(text, "0123456789.") == (size_t)(end - text);
+    if (plain && strcmp(end, "%") == 0) {
+        value /= 100;
+        end++;
+    }
+    if (plain && *end == '\0' && value >= least && value <= 1) {
+        *out = value;
+        return true;
+    }
+    char from[40] = "";
+    if (least > 0) snprintf(from, sizeof from, "at least %g%%, ", 100 * least);
+    cli_usage_error(args, "option \"%s\" cannot be \"%s\": it is a share like 3%% or 0.03, %sat most 100%%",
+                    name, text, from);
+    return false;
+}
+
 bool cli_get_number(const cli_args *args, const char *name, long long low, long long high, long long *out)
 {
     const char *text = cli_get(args, name);

@@ -41,29 +41,6 @@ static jm_per parse_per(const char *text)
     return (jm_per)per; /* the table of options lets nothing else through */
 }
 
-/* "3%" or "0.03"; a plain number above 1 was meant in percent, and is refused. */
-static bool parse_fail_over(const cli_args *args, double *out)
-{
-    static const double most = 1;
-    const char *text = cli_get(args, "--fail-over");
-    *out = NAN;
-    if (text == NULL) return true;
-    char *end = NULL;
-    double value = strtod(text, &end);
-    bool plain = end > text && strspn(text, "0123456789.") == (size_t)(end - text);
-    if (plain && strcmp(end, "%") == 0) {
-        value /= 100;
-        end++;
-    }
-    if (plain && *end == '\0' && value <= most) {
-        *out = value;
-        return true;
-    }
-    cli_usage_error(
-        args, "option \"--fail-over\" cannot be \"%s\": it is a share like 3%% or 0.03, at most 100%%", text);
-    return false;
-}
-
 /* Where the recordings of B begin: after "--", of two the second. */
 static int find_sides(const cli_args *args, int *of_a)
 {
@@ -103,8 +80,10 @@ static int read_wishes(const cli_args *args, wishes *w)
     *w = (wishes){.options = {.size = sizeof w->options,
                               .per = parse_per(cli_get(args, "--per")),
                               .expand = cli_has(args, "--expand")},
-                  .limit = USUAL_ROWS};
-    if (!cli_get_number(args, "--limit", 0, INT_MAX, &w->limit) || !parse_fail_over(args, &w->fail_over))
+                  .limit = USUAL_ROWS,
+                  .fail_over = NAN};
+    if (!cli_get_number(args, "--limit", 0, INT_MAX, &w->limit) ||
+        !cli_get_share(args, "--fail-over", 0, &w->fail_over))
         return jm_status_exit_code(JM_USAGE);
     if (cli_has(args, "--json") + cli_has(args, "--markdown") + cli_has(args, "--html") > 1)
         return cli_usage_error(args, "\"--json\", \"--markdown\" and \"--html\" exclude each other");

@@ -41,8 +41,8 @@ typedef struct cli_verb {
 } cli_verb;
 
 extern const cli_verb cli_verb_list, cli_verb_doctor, cli_verb_stat, cli_verb_record, cli_verb_report,
-    cli_verb_diff, cli_verb_export, cli_verb_plot, cli_verb_import, cli_verb_calibrate, cli_verb_demo,
-    cli_verb_help;
+    cli_verb_diff, cli_verb_export, cli_verb_plot, cli_verb_import, cli_verb_calibrate, cli_verb_cap,
+    cli_verb_demo, cli_verb_help;
 
 /* All verbs in the order of --help, NULL-terminated (verbs.c). */
 extern const cli_verb *const cli_verbs[];
@@ -73,6 +73,10 @@ bool cli_get_number(const cli_args *args, const char *name, long long low, long 
 
 /* Likewise a number in (above, most]; an option whose argument was left out leaves *out as it is. */
 bool cli_get_real(const cli_args *args, const char *name, double above, double most, double *out);
+
+/* Likewise a share in [least, 1], "3%" or "0.03": a plain number above 1 was meant in percent, and is
+ * refused. */
+bool cli_get_share(const cli_args *args, const char *name, double least, double *out);
 
 /* Print a result on stdout; whether it got there is checked when the program ends. */
 void cli_write(const char *text);

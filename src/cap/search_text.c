@@ -1,0 +1,168 @@
+/* A search for people: the verdict, then a table over the caps. */
+#include "base/status.h"
+#include "base/strbuf.h"
+#include "cap/same.h"
+#include "cap/search.h"
+#include "report/format.h"
+#include "report/wrap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The order of the columns. */
+static const jm_cap_objective columns[] = {JM_CAP_TIME, JM_CAP_ENERGY, JM_CAP_EDP, JM_CAP_ED2P};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+/* "12.3 % less energy", "time unchanged" */
+static void add_change(jm__strbuf *out, const char *what, double ratio)
+{
+    double percent = 100 * (ratio - 1);
+    if (fabs(percent) < .05)
+        jm__strbuf_format(out, "%s unchanged", what);
+    else
+        jm__strbuf_format(out, "%.1f %% %s %s", fabs(percent), percent < 0 ? "less" : "more", what);
+}
+
+static void add_changes(const jm_cap_search *s, jm__strbuf *out)
+{
+    const jm_cap_probe *at = &s->found, *from = &s->reference;
+    jm_cap_objective o = s->plan->options.objective;
+    if (o == JM_CAP_EDP || o == JM_CAP_ED2P) {
+        add_change(out, jm__cap_objective_title(o),
+                   jm__cap_objective_of(o, at->time_s, at->power_w) /
+                       jm__cap_objective_of(o, from->time_s, from->power_w));
+        jm__strbuf_add(out, ", ");
+    }
+    add_change(out, "energy", at->time_s * at->power_w / (from->time_s * from->power_w));
+    jm__strbuf_add(out, ", ");
+    add_change(out, "time", at->time_s / from->time_s);
+    jm__strbuf_format(out, " than at %g W", from->cap_w);
+}
+
+static void add_verdict(const jm_cap_search *s, jm__strbuf *out)
+{
+    const jm_cap_choice *c = &s->choice;
+    const char *title = jm__cap_objective_title(s->plan->options.objective);
+    switch (c->verdict) {
+    case JM_CAP_INERT:
+        jm__strbuf_format(out, "cap makes no difference here: leave it at %g W", c->cap_w);
+        return;
+    case JM_CAP_REFERENCE:
+        jm__strbuf_format(out, "%g W, as it is: no other cap that was tried has less %s", c->cap_w, title);
+        if (c->bound_broken > 0)
+            jm__strbuf_format(out, " and is at most %g %% slower", 100 * s->plan->options.max_slowdown);
+        return;
+    case JM_CAP_BETTER:
+    case JM_CAP_MAYBE:
+    default:
+        jm__strbuf_format(out, "%g W: ", c->cap_w);
+        add_changes(s, out);
+        if (c->verdict == JM_CAP_MAYBE) jm__strbuf_add(out, "; it may be chance");
+        return;
+    }
+}
+
+static void add_sentence(jm__strbuf *out, jm__strbuf *sentence, size_t width)
+{
+    if (sentence->text != NULL) jm__wrap(out, "", 0, sentence->text, width);
+    out->failed |= sentence->failed;
+    jm__strbuf_free(sentence);
+}
+
+static void add_basis(const jm_cap_search *s, jm__strbuf *out)
+{
+    double slowdown = 100 * s->plan->options.max_slowdown, gain = 100 * s->choice.expected_gain;
+    size_t probes = jm_cap_plan_probe_count(s->plan), broken = s->choice.bound_broken;
+    jm__strbuf_format(out, "%zu of %zu caps tried", s->plan->tried_count, s->count);
+    if (probes > s->plan->tried_count) jm__strbuf_format(out, " in %zu probes", probes);
+    if (broken > 0) jm__strbuf_format(out, ", %zu of them more than %g %% slower", broken, slowdown);
+    if (s->plan->tried_count == s->count) return;
+    if (gain < .05)
+        jm__strbuf_add(out, "; one more would gain nothing to speak of");
+    else
+        jm__strbuf_format(out, "; one more would gain some %.1f %%", gain);
+}
+
+/* "97.5 %", "98.1 ±4.0 %", "110 to 620 %", of the reference's. */
+static void format_relative(char out[JM_CELL], const jm_cap_figure *f)
+{
+    double percent = 100 * f->value, half = 50 * (f->high - f->low);
+    if (half < .05)
+        snprintf(out, JM_CELL, "%.1f %%", percent);
+    else if (half < 9.5)
+        snprintf(out, JM_CELL, "%.1f ±%.1f %%", percent, half);
+    else
+        snprintf(out, JM_CELL, "%.0f to %.0f %%", 100 * f->low, 100 * f->high);
+}
+
+/* In columns of a terminal "±" is one. */
+static void add_cell(jm__strbuf *out, const char *cell, int width)
+{
+    int more = strstr(cell, "±") != NULL;
+    jm__strbuf_format(out, "%*s", width + more, cell);
+}
+
+/* "1", "2, 5": which probes were at this cap. */
+static void format_probes(const jm_cap_search *s, double cap_w, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < jm_cap_plan_probe_count(s->plan) && used + 8 < size; i++)
+        if (jm__cap_same(jm_cap_plan_probe(s->plan, i)->cap_w, cap_w))
+            used += (size_t)snprintf(out + used, size - used, "%s%zu", used > 0 ? "," : "", i + 1);
+}
+
+static void add_row(const jm_cap_search *s, const jm_cap_prediction *p, jm__strbuf *out)
+{
+    char cap[JM_CELL], probes[16], cell[JM_CELL];
+    bool chosen = jm__cap_same(p->cap_w, s->choice.cap_w);
+    snprintf(cap, sizeof cap, "%g W", p->cap_w);
+    format_probes(s, p->cap_w, probes, sizeof probes);
+    jm__strbuf_format(out, "%s%7s %7s", chosen ? "> " : "  ", cap, probes);
+    for (size_t c = 0; c < COLUMNS; c++) {
+        format_relative(cell, &p->relative[columns[c]]);
+        add_cell(out, cell, 15);
+    }
+    jm__strbuf_add(out, "\n");
+}
+
+static void add_table(const jm_cap_search *s, jm__strbuf *out)
+{
+    jm__strbuf_format(out, "  %7s %7s", "cap", "probe");
+    for (size_t c = 0; c < COLUMNS; c++)
+        add_cell(out, jm__cap_objective_title(columns[c]), 15);
+    jm__strbuf_add(out, "\n");
+    for (size_t i = s->count; i-- > 0;)
+        add_row(s, &s->all[i], out);
+}
+
+static void add_legend(const jm_cap_search *s, jm__strbuf *out)
+{
+    char time[JM_CELL], power[JM_CELL], energy[JM_CELL];
+    const jm_cap_probe *from = &s->reference;
+    jm__format_time(time, from->time_s);
+    jm__format_power(power, from->power_w);
+    jm__format_energy(energy, from->time_s * from->power_w, NAN, NAN);
+    jm__strbuf_format(out, "100 %%: %s, %s, %s, as measured at %g W. >: the choice.", time, power, energy,
+                      from->cap_w);
+    if (s->plan->tried_count < s->count)
+        jm__strbuf_add(out, " ± and \"to\": 95 % intervals of what was not measured.");
+}
+
+jm_status jm_cap_search_text(const jm_cap_search *search, size_t width, char **text, jm_error *err)
+{
+    jm__strbuf out = {0}, sentence = {0};
+    add_verdict(search, &sentence);
+    add_sentence(&out, &sentence, width);
+    add_basis(search, &sentence);
+    add_sentence(&out, &sentence, width);
+    jm__strbuf_add(&out, "\n");
+    add_table(search, &out);
+    jm__strbuf_add(&out, "\n");
+    add_legend(search, &sentence);
+    add_sentence(&out, &sentence, width);
+    *text = jm__strbuf_take(&out);
+    jm__strbuf_free(&out);
+    return *text != NULL ? JM_OK : jm__no_memory(err, "jm_cap_search_text");
+}

@@ -1,0 +1,69 @@
+/* Reading a sweep from CSV. */
+#include "cap/sweep.h"
+
+#include "base/csv.h"
+#include "base/status.h"
+#include "cap/same.h"
+
+#include <math.h>
+
+static const double most = 1e6; /* watts, and seconds: eleven days */
+typedef struct columns {
+    size_t cap, time, power;
+} columns;
+
+static jm_status find_columns(const jm__csv *csv, columns *c, jm_error *err)
+{
+    JM_TRY(jm__csv_column(csv, "cap_w", &c->cap, err));
+    JM_TRY(jm__csv_column(csv, "time_s", &c->time, err));
+    return jm__csv_column(csv, "power_w", &c->power, err);
+}
+
+static jm_status read_positive(const jm__csv *csv, size_t column, double *value, jm_error *err)
+{
+    JM_TRY(jm__csv_number(csv, column, value, err));
+    if (*value >= 1 / most && *value <= most) return JM_OK;
+    return jm__csv_bad(csv, column, err, "%g is not between %g and %g", *value, 1 / most, most);
+}
+
+static jm_status read_row(const jm__csv *csv, const columns *c, jm__cap_sweep *sweep, jm_error *err)
+{
+    jm_cap_probe row = {0};
+    JM_TRY(read_positive(csv, c->cap, &row.cap_w, err));
+    JM_TRY(read_positive(csv, c->time, &row.time_s, err));
+    JM_TRY(read_positive(csv, c->power, &row.power_w, err));
+    for (size_t i = 0; i < sweep->count; i++)
+        if (jm__cap_same(sweep->rows[i].cap_w, row.cap_w))
+            return jm__csv_bad(csv, c->cap, err, "%g W a second time: a sweep has each cap once", row.cap_w);
+    if (sweep->count == JM_CAP_MOST_CAPS) {
+        jm__csv_bad(csv, c->cap, err, "more than %d caps", JM_CAP_MOST_CAPS);
+        if (err != NULL) err->status = JM_LIMIT;
+        return JM_LIMIT;
+    }
+    sweep->rows[sweep->count++] = row;
+    return JM_OK;
+}
+
+static jm_status read_rows(jm__csv *csv, jm__cap_sweep *sweep, jm_error *err)
+{
+    columns c;
+    JM_TRY(find_columns(csv, &c, err));
+    for (;;) {
+        bool more;
+        JM_TRY(jm__csv_next(csv, &more, err));
+        if (!more) break;
+        JM_TRY(read_row(csv, &c, sweep, err));
+    }
+    if (sweep->count > 0) return JM_OK;
+    return jm__csv_bad(csv, c.cap, err, "no row: a sweep has a line for each cap");
+}
+
+jm_status jm__cap_sweep_read(jm__cap_sweep *sweep, const char *path, jm_error *err)
+{
+    jm__csv *csv;
+    sweep->count = 0;
+    JM_TRY(jm__csv_open(&csv, path, err));
+    jm_status status = read_rows(csv, sweep, err);
+    jm__csv_close(csv);
+    return status;
+}
