@@ -22,6 +22,7 @@ from joulemap.compat.powerdl import profile_torch
 from joulemap.compat.powerdl.export import write_samples
 from joulemap.compat.powerdl.samples import Curve, Window, tell_samples
 from joulemap.timeline import Series
+from sanitizers import SANITIZED
 from torch import nn
 
 
@@ -143,10 +144,8 @@ def test_a_day_of_samples_takes_bounded_memory(tmp_path: Path) -> None:
     # 864,001 readings: 24 bytes as read, 16 sorted, 16 in Python and as many on the way, and one sample. All samples,
     # of five floats of 24 bytes and a tuple of 80, would be 165 MB more.
     grown_mb = json.loads((tmp_path / "memory.json").read_text()) / 1024
-    sanitized = "libasan" in os.environ.get(
-        "LD_PRELOAD", ""
-    )  # it keeps what was freed: what growing arrays left behind
-    assert grown_mb < (200 if sanitized else 120)
+    # A sanitizer keeps what was freed: what growing arrays left behind.
+    assert grown_mb < (200 if SANITIZED else 120)
     count, energy_j, before = 0, 0.0, math.nan
     with out.open(newline="") as file:
         for row in csv.DictReader(file):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -21,11 +20,12 @@ from joulemap.isolation.measure import Part, Played, Quantity
 from joulemap.isolation.regression import Window, estimate, student_95
 from joulemap.isolation.settings import SETTINGS, Duty
 from joulemap.torch import isolate
+from sanitizers import SANITIZED
 from torch import Tensor, nn
 
 WATTS = {"Linear": (520, 560), "ReLU": (250, 270)}  # sim/profiles/h200.json, live: forward, backward
 # Of a call of 2 ms: what the host does around it, in its span and outside of its measured time. Sanitizers slow it.
-HOST = 0.06 if "libasan" in os.environ.get("LD_PRELOAD", "") else 0.015
+HOST = 0.06 if SANITIZED else 0.015
 
 
 class Slow(torch.autograd.Function):

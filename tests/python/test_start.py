@@ -1,10 +1,10 @@
 """What comes before any work: the import, and the start of the command."""
 
-import os
 import subprocess
 import sys
 
 import pytest
+from sanitizers import SANITIZED
 
 
 def cpu_s(statement: str) -> float:
@@ -13,7 +13,7 @@ def cpu_s(statement: str) -> float:
     return float(subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout)
 
 
-@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="other libraries than those that are felt")
+@pytest.mark.skipif(SANITIZED, reason="other libraries than those that are felt")
 def test_the_import_is_not_felt() -> None:
     # 40 ms where the interpreter itself takes 9 (README: under 50 ms); 1.7 times what modules of the standard library
     # that any such package takes cost, on whatever machine this is. In turns, and the least of several: other programs
