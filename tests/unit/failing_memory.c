@@ -1,7 +1,9 @@
 /* Allocations that fail when told to: malloc and its like of the whole program. */
 #include "failing.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -20,8 +22,11 @@ extern void *__interceptor_realloc(void *memory, size_t size) __attribute__((wea
 /* Of the program itself, by the linker's symbols. */
 extern const char __executable_start, etext;
 
+static _Thread_local bool spared;
+
 static bool out_of_memory(const void *caller)
 {
+    if (spared) return false;
     const char *from = caller;
     bool own = from >= &__executable_start && from < &etext;
     if (!failing_now(FAILING_MEMORY) && !(own && failing_now(FAILING_OWN_MEMORY))) return false;
@@ -62,4 +67,16 @@ ALLOCATOR char *strndup(const char *text, size_t most)
 ALLOCATOR char *strdup(const char *text)
 {
     return strndup(text, PTRDIFF_MAX - 1);
+}
+
+/* A thread that has begun is asked for its stack by AddressSanitizer, which ends the program if the answer
+ * finds no memory. What fails is what our code asks for, not that. */
+ALLOCATOR int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes)
+{
+    spared = true;
+    int (*next)(pthread_t, pthread_attr_t *) = NULL;
+    *(void **)&next = dlsym(RTLD_NEXT, "pthread_getattr_np");
+    int code = next != NULL ? next(thread, attributes) : ENOSYS;
+    spared = false;
+    return code;
 }
