@@ -95,10 +95,11 @@ def test_a_limit_without_a_folder_leaves_nothing_behind(tmp_path: Path, monkeypa
     p = profile_torch(max_memory_mb=100)
     with p:
         train(p)
-    assert [path.name for path in tmp_path.glob("*/*.joulemap")] == ["powerdl.joulemap"]
+    (kept,) = tmp_path.glob("*/*.joulemap")
+    assert kept.name == "powerdl.joulemap"
     assert len(p.report().samples_df) > 5
     del p
-    assert list(tmp_path.iterdir()) == []
+    assert not kept.parent.exists()  # PyTorch's compiler may have a folder of its own beside it
 
 
 def test_what_was_flushed_outlives_a_program_that_is_killed(tmp_path: Path) -> None:
