@@ -68,6 +68,9 @@ static json_t *obey(jm__server *server, const jm__request *request, bool *over)
     } else if (request->ask == JM_ASK_END) {
         *over = true;
         status = jm__server_put_back(server, &err);
+        if (status != JM_OK)
+            jm__hint(&err, status, "%.4g W, as found, is still to be put back: `joulemap cap restore`",
+                     server->state.info.found_w);
     } else {
         status = jm__fail(&err, JM_USAGE, 0, NULL, "a lease has one board, from its first request on");
     }

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/options.h"
+#include "base/status.h"
 #include "cap/lease/process.h"
 #include "cap/lease/reach.h"
 
@@ -15,8 +16,9 @@
 
 /* The first: NVML starts, a guard may be at work. The others are a call of NVML's each, two and a file. */
 #define TAKE_NS  (INT64_C(60) * JM_NS_PER_S)
-#define CALL_NS  (INT64_C(15) * JM_NS_PER_S)
 #define DEATH_NS JM_NS_PER_S
+
+int64_t jm__lease_call_ns = 15 * JM_NS_PER_S;
 
 struct jm_cap_lease {
     jm__lease_link link;
@@ -92,6 +94,8 @@ jm_status jm_cap_lease_take(jm_cap_lease **out, const jm_cap_lease_options *opti
     *out = NULL;
     JM_TRY(jm__options_copy(&known, sizeof known, options, "jm_cap_lease_take", err));
     if (known.for_ns < 0) return jm__fail(err, JM_USAGE, 0, NULL, "a lease cannot be for less than no time");
+    if (known.uuid == NULL && known.board < 0)
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no GPU %d", (int)known.board);
     jm_cap_lease *lease = calloc(1, sizeof *lease);
     if (lease == NULL) return jm__no_memory(err, "calloc");
     lease->owner = getpid();
@@ -145,7 +149,7 @@ static jm_status ask(jm_cap_lease *lease, const jm__request *request, json_t **a
     bool back;
     *answer = NULL;
     if (lease->over) return fail_over(lease, err);
-    jm_status status = jm__lease_link_ask(&lease->link, request, CALL_NS, answer, &fault);
+    jm_status status = jm__lease_link_ask(&lease->link, request, jm__lease_call_ns, answer, &fault);
     if (status == JM_NO_MEMORY) {
         if (err != NULL) *err = fault;
         return status;
