@@ -23,7 +23,7 @@ typedef struct jm_cap_lease_info {
     int64_t uid;             /* whose it is */
     int64_t since_unix_ns;
     int64_t until_unix_ns; /* 0: until it is ended */
-    double found_w;        /* what is put back */
+    double found_w;        /* what is put back; NAN: what was written down cannot be read, nor the rest */
     double cap_w;          /* what was set last; NAN: nothing yet */
     bool lost;             /* its helper died: what it found is still to be put back */
 } jm_cap_lease_info;

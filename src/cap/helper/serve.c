@@ -170,6 +170,16 @@ static void restore(jm__server *server, const jm__request *request)
     (void)say(server, answer);
 }
 
+/* The board as it was found, and which process to look for where this one does not answer. */
+static json_t *taken_json(const jm__server *server)
+{
+    json_t *answer = jm__answer_board(&server->setter.board);
+    if (answer == NULL) return NULL;
+    json_object_set_new(answer, "helper_pid", json_integer(server->state.helper_pid));
+    json_object_set_new(answer, "helper_start", json_integer(server->state.helper_start));
+    return answer;
+}
+
 void jm__serve(jm__server *server)
 {
     json_t *object;
@@ -187,7 +197,7 @@ void jm__serve(jm__server *server)
     if (status == JM_OK) status = jm__server_take(server, &request, &err);
     if (status != JM_OK)
         (void)say(server, jm__answer_fault(&err));
-    else if (say(server, jm__answer_board(&server->setter.board)))
+    else if (say(server, taken_json(server)))
         hold(server);
     else
         leave(server, "its holder takes no answer");

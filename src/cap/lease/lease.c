@@ -26,9 +26,9 @@ struct jm_cap_lease {
     jm_cap_board board;
     pid_t owner; /* a forked child has a copy of this, and no lease */
     bool detached, has_set;
-    int64_t helper_pid, helper_start;
-    bool over; /* the helper is gone, or about to go */
-    bool back; /* and what was found is back */
+    int64_t helper_pid, helper_start; /* 0: the daemon's, not this process's */
+    bool over;                        /* the helper is gone, or about to go */
+    bool back;                        /* and what was found is back */
     char why[JM_LEASE_TEXT];
 };
 
@@ -63,15 +63,6 @@ static jm__request request_of(const jm_cap_lease_options *options)
     return request;
 }
 
-/* Which helper it is, to know it again. */
-static void know_helper(jm_cap_lease *lease)
-{
-    jm__lease_state state;
-    if (jm__lease_state_read(&state, &lease->folder, lease->board.uuid, NULL) != JM_OK) return;
-    lease->helper_pid = state.helper_pid;
-    lease->helper_start = state.helper_start;
-}
-
 static jm_status take(jm_cap_lease *lease, const jm_cap_lease_options *options, jm_error *err)
 {
     json_t *answer = NULL;
@@ -82,7 +73,8 @@ static jm_status take(jm_cap_lease *lease, const jm_cap_lease_options *options, 
     if (status == JM_OK) status = jm__answer_status(answer, err);
     if (status == JM_OK) {
         jm__answer_board_read(&lease->board, answer);
-        know_helper(lease);
+        lease->helper_pid = json_integer_value(json_object_get(answer, "helper_pid"));
+        lease->helper_start = json_integer_value(json_object_get(answer, "helper_start"));
     }
     json_decref(answer);
     return status;
@@ -200,6 +192,11 @@ static jm_status end(jm_cap_lease *lease, jm_error *err)
     if (lease->detached && lease->has_set && !lease->over) return JM_OK;
     jm_status status = ask(lease, &request, &answer, err);
     json_decref(answer);
+    if (status == JM_NO_MEMORY) { /* not even for that word: it hears the link close */
+        jm__lease_link_close(&lease->link);
+        status = jm__lease_await_back(&lease->folder, lease->board.uuid, lease->helper_pid,
+                                      lease->helper_start, err);
+    }
     if (lease->over && lease->back) status = JM_OK;
     /* Where orphans go to this process, it is its child. */
     if (status == JM_OK && lease->helper_pid > 0)
