@@ -3,10 +3,16 @@ numbers() { sed -E 's/pid [0-9]+/pid N/; s/user [0-9]+/user N/'; }
 cap() { joulemap cap show --board 0 --json | grep -E '"(cap_w|lost)"'; }
 # A second board's lease keeps the boards open: what is set on a board that nobody has open is lost.
 joulemap cap set 350 --board 1 --for 10m 2>/dev/null
+until_dead() {
+    for process; do
+        while grep -qs '^State:.[^ZX]' "/proc/$process/status"; do sleep 0.01; done
+    done
+}
 # Program, helper and its guard killed at once, as by a power cut.
 lose() {
     joulemap cap set 300 --board 0 -- sleep 1000 2>/dev/null &
     program=$!
+    disown $program # the shell is not to tell of its end
     until cap | grep -q 300; do sleep 0.02; done
     state=$(grep -l '"cap_w": 300' "$JOULEMAP_CAPS_DIR"/*.json)
     helper=$(sed -n 's/ "helper_pid": \([0-9]*\),/\1/p' "$state")
@@ -14,8 +20,7 @@ lose() {
     command=$(tr ' ' '\n' <"/proc/$program/task/$program/children" | grep -v "^$helper\$" | tr '\n' ' ')
     kill -STOP "$helper"
     kill -9 $guard $helper $program $command
-    { wait $program; } 2>/dev/null
-    while grep -qs '^State:.[^ZX]' "/proc/$helper/status" "/proc/$guard/status"; do sleep 0.01; done
+    until_dead "$helper" "$guard" $program
 }
 lose
 # A look at a recording looks at no GPU.
@@ -30,10 +35,11 @@ done
 # The program alone.
 joulemap cap set 300 --board 0 -- sleep 1000 2>/dev/null &
 program=$!
+disown $program
 until cap | grep -q 300; do sleep 0.02; done
 children=$(cat /proc/$program/task/$program/children)
 kill -9 $program
-{ wait $program; } 2>/dev/null
+until_dead $program
 until cap | grep -q 700; do sleep 0.02; done
 kill $children
 lose
