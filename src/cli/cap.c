@@ -20,7 +20,7 @@ static int read_options(const cli_args *args, jm_cap_plan_options *options)
     return CLI_GO_ON;
 }
 
-static int print_search(const cli_args *args, const jm_cap_search *search)
+static int print_search(const cli_args *args, jm_cap_search *search)
 {
     char *text = NULL;
     jm_error err = {0};
