@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void check(const jm_cap_search *search)
+static void check(jm_cap_search *search)
 {
     char *text = NULL;
     FUZZ_PROMISE(jm_cap_search_text(search, 80, &text, NULL) == JM_OK && text[0] != '\0');

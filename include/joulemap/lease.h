@@ -1,8 +1,8 @@
 /* Power caps that are set for a while and put back, whatever happens.
  *
  * Nothing in this library sets anything on a board. `joulemap-cap`, a program beside it, does: one process a
- * lease, which writes down what it found before it changes anything, and puts it back when the lease ends, its
- * holder exits or is killed. A lease whose helper was killed too is found by the next use of joulemap. */
+ * lease, which writes down what it found before it changes anything, and puts it back when the lease ends,
+ * its holder exits or is killed. A lease whose helper was killed too is found by the next use of joulemap. */
 #ifndef JOULEMAP_LEASE_H
 #define JOULEMAP_LEASE_H
 
@@ -36,8 +36,9 @@ typedef struct jm_cap_board {
     double cap_w;      /* as set */
     double enforced_w; /* what the board keeps to: also other limits of the machine */
     double default_w;
-    double low_w, high_w; /* what can be set */
-    char may_set[JM_LEASE_TEXT];    /* how this process may set it: "root", "joulemap capd: 300 to 600 W"; "": it may not */
+    double low_w, high_w;        /* what can be set */
+    char may_set[JM_LEASE_TEXT]; /* how this process may set it: "root", "joulemap capd: 300 to 600 W"; "": it
+                                    may not */
     char may_not_set[JM_LEASE_TEXT]; /* else why not, and how to get the right */
     bool has_lease;
     jm_cap_lease_info lease;
@@ -54,20 +55,20 @@ JM_API const jm_cap_board *jm_cap_boards_board(const jm_cap_boards *boards, size
 /* ---- a lease */
 
 typedef struct jm_cap_lease_options {
-    uint32_t size;     /* sizeof of this struct */
-    const char *sim;   /* as in jm_inventory_create */
-    int32_t board;     /* NVML's index */
-    const char *uuid;  /* NULL: by `board` */
-    const char *who;   /* what the holder is called, for others that find the board taken; NULL: its command */
-    int64_t for_ns;    /* ends by itself after so long; 0: it does not */
-    bool detached;     /* it outlives this process: until for_ns, jm_cap_reset or the machine's end */
+    uint32_t size;    /* sizeof of this struct */
+    const char *sim;  /* as in jm_inventory_create */
+    int32_t board;    /* NVML's index */
+    const char *uuid; /* NULL: by `board` */
+    const char *who;  /* what the holder is called, for others that find the board taken; NULL: its command */
+    int64_t for_ns;   /* ends by itself after so long; 0: it does not */
+    bool detached;    /* it outlives this process: until for_ns, jm_cap_reset or the machine's end */
 } jm_cap_lease_options;
 
 typedef struct jm_cap_lease jm_cap_lease;
 
-/* Take a board: nothing is set yet. BUSY: another has it, who is named; NO_PERMISSION: no right, and how to get it;
- * NOT_SUPPORTED: this board's cap cannot be set; NOT_FOUND: no such board. A lost lease on the board is put back
- * first. */
+/* Take a board: nothing is set yet. BUSY: another has it, who is named; NO_PERMISSION: no right, and how to
+ * get it; NOT_SUPPORTED: this board's cap cannot be set; NOT_FOUND: no such board. A lost lease on the board
+ * is put back first. */
 JM_API jm_status jm_cap_lease_take(jm_cap_lease **out, const jm_cap_lease_options *options, jm_error *err);
 
 /* Set a cap, and read back what the board keeps to from now on. USAGE: out of the board's range. DEVICE_LOST:
@@ -81,8 +82,8 @@ JM_API jm_status jm_cap_lease_clock(jm_cap_lease *lease, double clock_mhz, jm_er
 
 JM_API const jm_cap_board *jm_cap_lease_board(const jm_cap_lease *lease); /* as it was found */
 
-/* Put back what was found, wait until that is done, and free, also where it fails. A detached lease stays. NULL
- * is fine. */
+/* Put back what was found, wait until that is done, and free, also where it fails. A detached lease stays.
+ * NULL is fine. */
 JM_API jm_status jm_cap_lease_end(jm_cap_lease *lease, jm_error *err);
 
 /* ---- leases of others */
@@ -102,7 +103,8 @@ JM_API jm_status jm_cap_reset(const char *sim, int32_t board, jm_cap_restored *o
 /* Put back what lost leases found: after a power cut, or where holder and helper were killed at once. Every
  * verb that looks at boards, and every run, asks this first; with no lost lease it is one look at a folder.
  * `out` [capacity], `count` of all of them. */
-JM_API jm_status jm_cap_restore(const char *sim, jm_cap_restored *out, size_t capacity, size_t *count, jm_error *err);
+JM_API jm_status jm_cap_restore(const char *sim, jm_cap_restored *out, size_t capacity, size_t *count,
+                                jm_error *err);
 
 #ifdef __cplusplus
 }

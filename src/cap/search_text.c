@@ -24,9 +24,9 @@ static void add_change(jm__strbuf *out, const char *what, double ratio)
         jm__strbuf_format(out, "%.1f %% %s %s", fabs(percent), percent < 0 ? "less" : "more", what);
 }
 
-static void add_changes(const jm_cap_search *s, jm__strbuf *out)
+static void add_changes(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
 {
-    const jm_cap_probe *at = &s->found, *from = &s->reference;
+    const jm_cap_probe *at = &r->at, *from = &r->reference;
     jm_cap_objective o = s->plan->options.objective;
     if (o == JM_CAP_EDP || o == JM_CAP_ED2P) {
         add_change(out, jm__cap_objective_title(o),
@@ -40,9 +40,9 @@ static void add_changes(const jm_cap_search *s, jm__strbuf *out)
     jm__strbuf_format(out, " than at %g W", from->cap_w);
 }
 
-static void add_verdict(const jm_cap_search *s, jm__strbuf *out)
+static void add_verdict(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
 {
-    const jm_cap_choice *c = &s->choice;
+    const jm_cap_choice *c = &r->found.choice;
     const char *title = jm__cap_objective_title(s->plan->options.objective);
     switch (c->verdict) {
     case JM_CAP_INERT:
@@ -57,7 +57,7 @@ static void add_verdict(const jm_cap_search *s, jm__strbuf *out)
     case JM_CAP_MAYBE:
     default:
         jm__strbuf_format(out, "%g W: ", c->cap_w);
-        add_changes(s, out);
+        add_changes(s, r, out);
         if (c->verdict == JM_CAP_MAYBE) jm__strbuf_add(out, "; it may be chance");
         return;
     }
@@ -70,14 +70,15 @@ static void add_sentence(jm__strbuf *out, jm__strbuf *sentence, size_t width)
     jm__strbuf_free(sentence);
 }
 
-static void add_basis(const jm_cap_search *s, jm__strbuf *out)
+static void add_basis(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
 {
-    double slowdown = 100 * s->plan->options.max_slowdown, gain = 100 * s->choice.expected_gain;
-    size_t probes = jm_cap_plan_probe_count(s->plan), broken = s->choice.bound_broken;
-    jm__strbuf_format(out, "%zu of %zu caps tried", s->plan->tried_count, s->count);
+    const jm_cap_choice *c = &r->found.choice;
+    double slowdown = 100 * s->plan->options.max_slowdown, gain = 100 * c->expected_gain;
+    size_t probes = jm_cap_plan_probe_count(s->plan), broken = c->bound_broken;
+    jm__strbuf_format(out, "%zu of %zu caps tried", s->plan->tried_count, r->count);
     if (probes > s->plan->tried_count) jm__strbuf_format(out, " in %zu probes", probes);
     if (broken > 0) jm__strbuf_format(out, ", %zu of them more than %g %% slower", broken, slowdown);
-    if (s->plan->tried_count == s->count) return;
+    if (s->plan->tried_count == r->count) return;
     if (gain < .05)
         jm__strbuf_add(out, "; one more would gain nothing to speak of");
     else
@@ -113,10 +114,10 @@ static void format_probes(const jm_cap_search *s, double cap_w, char *out, size_
             used += (size_t)snprintf(out + used, size - used, "%s%zu", used > 0 ? "," : "", i + 1);
 }
 
-static void add_row(const jm_cap_search *s, const jm_cap_prediction *p, jm__strbuf *out)
+static void add_row(const jm_cap_search *s, const jm_cap_prediction *p, double chosen_w, jm__strbuf *out)
 {
     char cap[JM_CELL], probes[16], cell[JM_CELL];
-    bool chosen = jm__cap_same(p->cap_w, s->choice.cap_w);
+    bool chosen = jm__cap_same(p->cap_w, chosen_w);
     snprintf(cap, sizeof cap, "%g W", p->cap_w);
     format_probes(s, p->cap_w, probes, sizeof probes);
     jm__strbuf_format(out, "%s%7s %7s", chosen ? "> " : "  ", cap, probes);
@@ -127,40 +128,43 @@ static void add_row(const jm_cap_search *s, const jm_cap_prediction *p, jm__strb
     jm__strbuf_add(out, "\n");
 }
 
-static void add_table(const jm_cap_search *s, jm__strbuf *out)
+static void add_table(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
 {
     jm__strbuf_format(out, "  %7s %7s", "cap", "probe");
     for (size_t c = 0; c < COLUMNS; c++)
         add_cell(out, jm__cap_objective_title(columns[c]), 15);
     jm__strbuf_add(out, "\n");
-    for (size_t i = s->count; i-- > 0;)
-        add_row(s, &s->all[i], out);
+    for (size_t i = r->count; i-- > 0;)
+        add_row(s, &r->all[i], r->found.choice.cap_w, out);
 }
 
-static void add_legend(const jm_cap_search *s, jm__strbuf *out)
+static void add_legend(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
 {
     char time[JM_CELL], power[JM_CELL], energy[JM_CELL];
-    const jm_cap_probe *from = &s->reference;
+    const jm_cap_probe *from = &r->reference;
     jm__format_time(time, from->time_s);
     jm__format_power(power, from->power_w);
     jm__format_energy(energy, from->time_s * from->power_w, NAN, NAN);
     jm__strbuf_format(out, "100 %%: %s, %s, %s, as measured at %g W. >: the choice.", time, power, energy,
                       from->cap_w);
-    if (s->plan->tried_count < s->count)
+    if (s->plan->tried_count < r->count)
         jm__strbuf_add(out, " ± and \"to\": 95 % intervals of what was not measured.");
 }
 
-jm_status jm_cap_search_text(const jm_cap_search *search, size_t width, char **text, jm_error *err)
+jm_status jm_cap_search_text(jm_cap_search *search, size_t width, char **text, jm_error *err)
 {
+    jm__cap_result result;
+    *text = NULL;
+    JM_TRY(jm__cap_search_result(search, &result, err));
     jm__strbuf out = {0}, sentence = {0};
-    add_verdict(search, &sentence);
+    add_verdict(search, &result, &sentence);
     add_sentence(&out, &sentence, width);
-    add_basis(search, &sentence);
+    add_basis(search, &result, &sentence);
     add_sentence(&out, &sentence, width);
     jm__strbuf_add(&out, "\n");
-    add_table(search, &out);
+    add_table(search, &result, &out);
     jm__strbuf_add(&out, "\n");
-    add_legend(search, &sentence);
+    add_legend(search, &result, &sentence);
     add_sentence(&out, &sentence, width);
     *text = jm__strbuf_take(&out);
     jm__strbuf_free(&out);
