@@ -36,8 +36,16 @@ def _work_of(model: Any, loader: Any, train: bool, loss_fn: Any, optimizer: Any)
     return Calls(model)
 
 
+def _has_cuda() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
 def _board_of(board: Any, work: Work) -> int:
     """Return the index of the GPU that is meant."""
+    if work.device is not None and work.device.type == "cpu" and _has_cuda():
+        raise ValueError('the model lies on the CPU: move it to the GPU first, as model.to("cuda")')
     if board is not None:
         return nvml_index(board)
     return find_gpu(work.device.index or 0 if work.device is not None else 0).index
@@ -69,6 +77,12 @@ def _leased(given: Lease | None, board: int) -> Iterator[Lease]:
             given.put_back()
         else:
             given.set(before_w)
+
+
+def _step_w(low_w: float, high_w: float) -> float:
+    """Return a step of whole watts that makes some 60 caps or fewer."""
+    wanted_w = (high_w - low_w) / 60
+    return next((float(step) for step in (1, 2, 5, 10, 20, 25, 50) if step >= wanted_w), wanted_w)
 
 
 def _reference_w(held: Lease) -> float:
@@ -188,9 +202,11 @@ def search(
     index = _board_of(board, work) if held is None else held.found.index
     bar = Bar(progress)
     with _session() as session, _leased(held, index) as own, work.kept():
+        low_w, high_w = own.found.low_w or 0.0, own.found.high_w or 0.0
         core = _core.Search(
-            low_w=own.found.low_w or 0.0,
-            high_w=own.found.high_w or 0.0,
+            low_w=low_w,
+            high_w=high_w,
+            step_w=_step_w(low_w, high_w),
             reference_w=_reference_w(own),
             objective=_arguments.text("objective", objective),
             max_slowdown=bound,

@@ -118,7 +118,7 @@ class Meter:
                 synchronize()
             windows.append(window)
         times, powers, shares = [], [], []
-        for window in windows:
+        for window in reversed(windows):  # after the last one no other has to wait for its readings
             found = window.energy(gpu=self._gpu)
             if found.energy_j is None or found.energy_low_j is None or found.energy_high_j is None:
                 raise _core.Error("no reading of the GPU's power came in: run `joulemap doctor` to see what is missing")
