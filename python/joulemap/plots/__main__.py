@@ -80,6 +80,8 @@ def main() -> None:
         _fail(_NOT_FOUND if error.status == "NOT_FOUND" else _BAD_DATA, error)
     except (TypeError, ValueError) as error:
         _fail(2, error)
+    except FileNotFoundError as error:
+        _fail(_NOT_FOUND, f"{error.filename or args.output}: {error.strerror}")
     except OSError as error:
         _fail(_IO, f"{args.output} cannot be written: {error.strerror}")
 
