@@ -37,8 +37,7 @@ typedef struct jm_cap_board {
     double enforced_w; /* what the board keeps to: also other limits of the machine */
     double default_w;
     double low_w, high_w;        /* what can be set */
-    char may_set[JM_LEASE_TEXT]; /* how this process may set it: "root", "joulemap capd: 300 to 600 W"; "": it
-                                    may not */
+    char may_set[JM_LEASE_TEXT]; /* how this process may: "root", "joulemap capd: 300 to 600 W"; "": not */
     char may_not_set[JM_LEASE_TEXT]; /* else why not, and how to get the right */
     bool has_lease;
     jm_cap_lease_info lease;
@@ -55,13 +54,17 @@ JM_API const jm_cap_board *jm_cap_boards_board(const jm_cap_boards *boards, size
 /* ---- a lease */
 
 typedef struct jm_cap_lease_options {
-    uint32_t size;    /* sizeof of this struct */
-    const char *sim;  /* as in jm_inventory_create */
-    int32_t board;    /* NVML's index */
-    const char *uuid; /* NULL: by `board` */
-    const char *who;  /* what the holder is called, for others that find the board taken; NULL: its command */
-    int64_t for_ns;   /* ends by itself after so long; 0: it does not */
-    bool detached;    /* it outlives this process: until for_ns, jm_cap_reset or the machine's end */
+    uint32_t size;       /* sizeof of this struct */
+    const char *sim;     /* as in jm_inventory_create */
+    const char *run_dir; /* simulated: folder of the run whose board it is; NULL: JOULEMAP_RUN, or no run */
+    int32_t board;       /* NVML's index */
+    const char *uuid;    /* NULL: by `board` */
+    const char *who; /* what the holder is called, for others that find the board taken; NULL: its command */
+    int64_t for_ns;  /* ends by itself after so long; 0: it does not */
+    bool detached;   /* once a cap is set it outlives this process: until for_ns, jm_cap_reset or the
+                      * machine's end */
+    int64_t of_pid;  /* whose lease it is called, where a process takes it for another; 0: this one's */
+    int64_t of_uid;  /* likewise, with of_pid */
 } jm_cap_lease_options;
 
 typedef struct jm_cap_lease jm_cap_lease;
@@ -71,7 +74,8 @@ typedef struct jm_cap_lease jm_cap_lease;
  * is put back first. */
 JM_API jm_status jm_cap_lease_take(jm_cap_lease **out, const jm_cap_lease_options *options, jm_error *err);
 
-/* Set a cap, and read back what the board keeps to from now on. USAGE: out of the board's range. DEVICE_LOST:
+/* Set a cap, and read back what the board keeps to from now on. USAGE: out of the board's range. NOT_FOUND:
+ * the lease is over (its time was up, somebody reset it), and what was found has been put back. DEVICE_LOST:
  * the helper or the board is gone; what can be put back has been. One thread at a time. */
 JM_API jm_status jm_cap_lease_set(jm_cap_lease *lease, double cap_w, double *enforced_w, jm_error *err);
 
@@ -82,8 +86,9 @@ JM_API jm_status jm_cap_lease_clock(jm_cap_lease *lease, double clock_mhz, jm_er
 
 JM_API const jm_cap_board *jm_cap_lease_board(const jm_cap_lease *lease); /* as it was found */
 
-/* Put back what was found, wait until that is done, and free, also where it fails. A detached lease stays.
- * NULL is fine. */
+/* Put back what was found, wait until that is done, and free, also where it fails. A detached lease on which
+ * a cap was set stays. A lease that is over has been put back: OK. In the child of a fork it frees, and ends
+ * nothing. NULL is fine. */
 JM_API jm_status jm_cap_lease_end(jm_cap_lease *lease, jm_error *err);
 
 /* ---- leases of others */
@@ -97,14 +102,14 @@ typedef struct jm_cap_restored {
 } jm_cap_restored;
 
 /* End the lease on a board, whoever holds it (this user's; root: anybody's): what was found is put back.
- * NOT_FOUND: there is none. */
-JM_API jm_status jm_cap_reset(const char *sim, int32_t board, jm_cap_restored *out, jm_error *err);
+ * NOT_FOUND: there is none. `out` may be NULL. */
+JM_API jm_status jm_cap_reset(const char *uuid, jm_cap_restored *out, jm_error *err);
 
 /* Put back what lost leases found: after a power cut, or where holder and helper were killed at once. Every
- * verb that looks at boards, and every run, asks this first; with no lost lease it is one look at a folder.
- * `out` [capacity], `count` of all of them. */
-JM_API jm_status jm_cap_restore(const char *sim, jm_cap_restored *out, size_t capacity, size_t *count,
-                                jm_error *err);
+ * verb that looks at boards, and every run, asks this first; with no lease it is one look at a folder.
+ * `out` [capacity], may be NULL with 0; `count` of all of them, may be NULL. Fails only where it cannot look:
+ * what cannot be put back is in `fault`. */
+JM_API jm_status jm_cap_restore(jm_cap_restored *out, size_t capacity, size_t *count, jm_error *err);
 
 #ifdef __cplusplus
 }
