@@ -174,7 +174,7 @@ typedef struct jm_cap_search_options {
      * cancels. So many at first; as many more as their spread asks for, at most so many in all. */
     size_t proof_blocks;      /* 0: 4 */
     size_t most_proof_blocks; /* 0: 8 */
-    double proof_width;       /* half of the interval of the saving that is to be reached; 0: 0.005 */
+    double proof_width;       /* half of the interval of the saving that is to be reached; 0: 0.01 */
     bool no_proof;            /* what the probes say is what counts */
     const double
         *clocks_mhz; /* [clock_count] bounds of the SM clock to try once the cap is chosen; none: NULL */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { USUAL_ROUNDS = 2, USUAL_BLOCKS = 4, USUAL_MOST_BLOCKS = 8 };
-static const double usual_width = .005;
+static const double usual_width = .01;
 
 static int by_size(const void *a, const void *b)
 {
@@ -162,7 +162,8 @@ static jm_status next_of_proof(jm_cap_search *search, jm_cap_trial *trial, jm_er
         jm_cap_proof result;
         jm__cap_proof_result(&search->proofs[search->proof_count - 1], o->objective, o->max_slowdown,
                              &result);
-        if (result.bound_kept) return JM_OK;
+        if (result.bound_kept || search->proof_count == JM__CAP_MOST_PROOFS) return JM_OK;
+        JM_TRY(jm__cap_refuse(search, &result, err));
         wanted = true;
     }
     if (wanted) {

@@ -76,4 +76,7 @@ jm_status jm__cap_clock_choice(jm_cap_search *search, double *clock_mhz, jm_cap_
 jm_status jm__cap_candidate(jm_cap_search *search, bool *any, double *cap_w, double *clock_mhz,
                             jm_error *err);
 
+/* The last proof's choice does not keep the bound: two probes more for the plan. */
+jm_status jm__cap_refuse(jm_cap_search *search, const jm_cap_proof *result, jm_error *err);
+
 #endif

@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "cap/same.h"
 #include "cap/search.h"
+#include "cap/search_chart.h"
 #include "report/format.h"
 #include "report/wrap.h"
 
@@ -14,29 +15,40 @@
 static const jm_cap_objective columns[] = {JM_CAP_TIME, JM_CAP_ENERGY, JM_CAP_EDP, JM_CAP_ED2P};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-/* "12.3 % less energy", "time unchanged" */
-static void add_change(jm__strbuf *out, const char *what, double ratio)
+/* "12.3 % less energy", "time unchanged"; `half` of an interval, 0: nothing is said of it. */
+static void add_change(jm__strbuf *out, const char *what, double ratio, double half)
 {
     double percent = 100 * (ratio - 1);
-    if (fabs(percent) < .05)
+    if (fabs(percent) < .05 && half == 0) {
         jm__strbuf_format(out, "%s unchanged", what);
-    else
-        jm__strbuf_format(out, "%.1f %% %s %s", fabs(percent), percent < 0 ? "less" : "more", what);
+        return;
+    }
+    jm__strbuf_format(out, "%.1f", fabs(percent));
+    if (half > 0) jm__strbuf_format(out, " ±%.1f", fmax(100 * half, .1));
+    jm__strbuf_format(out, " %% %s %s", percent < 0 ? "less" : "more", what);
+}
+
+static double half_of(const jm__cap_result *r, const jm_cap_figure *figure)
+{
+    return r->found.proven ? (figure->high - figure->low) / 2 : 0;
 }
 
 static void add_changes(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
 {
     const jm_cap_probe *at = &r->at, *from = &r->reference;
+    const jm_cap_choice *c = &r->found.choice;
     jm_cap_objective o = s->plan->options.objective;
     if (o == JM_CAP_EDP || o == JM_CAP_ED2P) {
         add_change(out, jm__cap_objective_title(o),
                    jm__cap_objective_of(o, at->time_s, at->power_w) /
-                       jm__cap_objective_of(o, from->time_s, from->power_w));
+                       jm__cap_objective_of(o, from->time_s, from->power_w),
+                   half_of(r, &c->gain));
         jm__strbuf_add(out, ", ");
     }
-    add_change(out, "energy", at->time_s * at->power_w / (from->time_s * from->power_w));
+    add_change(out, "energy", at->time_s * at->power_w / (from->time_s * from->power_w),
+               half_of(r, &c->saving));
     jm__strbuf_add(out, ", ");
-    add_change(out, "time", at->time_s / from->time_s);
+    add_change(out, "time", at->time_s / from->time_s, half_of(r, &c->slowdown));
     jm__strbuf_format(out, " than at %g W", from->cap_w);
 }
 
@@ -56,7 +68,10 @@ static void add_verdict(const jm_cap_search *s, const jm__cap_result *r, jm__str
     case JM_CAP_BETTER:
     case JM_CAP_MAYBE:
     default:
-        jm__strbuf_format(out, "%g W: ", c->cap_w);
+        jm__strbuf_format(out, "%g W", c->cap_w);
+        if (r->found.clock_mhz > 0)
+            jm__strbuf_format(out, " and SM clock at most %g MHz", r->found.clock_mhz);
+        jm__strbuf_add(out, ": ");
         add_changes(s, r, out);
         if (c->verdict == JM_CAP_MAYBE) jm__strbuf_add(out, "; it may be chance");
         return;
@@ -78,11 +93,28 @@ static void add_basis(const jm_cap_search *s, const jm__cap_result *r, jm__strbu
     jm__strbuf_format(out, "%zu of %zu caps tried", s->plan->tried_count, r->count);
     if (probes > s->plan->tried_count) jm__strbuf_format(out, " in %zu probes", probes);
     if (broken > 0) jm__strbuf_format(out, ", %zu of them more than %g %% slower", broken, slowdown);
-    if (s->plan->tried_count == r->count) return;
+    if (s->plan->tried_count == r->count || r->found.proven || !r->found.over) return;
     if (gain < .05)
         jm__strbuf_add(out, "; one more would gain nothing to speak of");
     else
         jm__strbuf_format(out, "; one more would gain some %.1f %%", gain);
+}
+
+/* "proven: 700 W and 475 W in turns, 4 times there and back" */
+static void add_proof(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
+{
+    const jm_cap_proof *p = &r->found.proof;
+    if (!r->found.over) {
+        jm__strbuf_format(out, "broken off after %zu trials: this is what was known by then", s->told_count);
+        if (r->found.proven) jm__strbuf_add(out, "; ");
+    }
+    if (!r->found.proven) return;
+    jm__strbuf_format(out, "%s: %g W and %g W", p->whole ? "proven" : "half proven",
+                      r->found.choice.reference_w, p->cap_w);
+    if (p->clock_mhz > 0) jm__strbuf_format(out, " with %g MHz", p->clock_mhz);
+    jm__strbuf_format(out, " in turns, %zu windows each; ± are 95 %% intervals", 2 * p->blocks);
+    if (!p->bound_kept)
+        jm__strbuf_format(out, "; %g W was %.1f %% slower", p->cap_w, 100 * p->slowdown.value);
 }
 
 /* "97.5 %", "98.1 ±4.0 %", "110 to 620 %", of the reference's. */
@@ -151,6 +183,26 @@ static void add_legend(const jm_cap_search *s, const jm__cap_result *r, jm__strb
         jm__strbuf_add(out, " ± and \"to\": 95 % intervals of what was not measured.");
 }
 
+/* "prefill   625 W: 3.1 % less energy, time unchanged" */
+static jm_status add_parts(const jm_cap_search *s, jm__strbuf *out, jm_error *err)
+{
+    if (s->part_count > 0) jm__strbuf_add(out, "\nby itself\n");
+    for (size_t i = 0; i < s->part_count; i++) {
+        jm_cap_choice c;
+        JM_TRY(jm_cap_plan_choice(s->parts[i].plan, &c, err));
+        jm__strbuf_format(out, "  %-20s %6g W  ", s->parts[i].name, c.cap_w);
+        if (c.verdict == JM_CAP_INERT) {
+            jm__strbuf_add(out, "cap makes no difference\n");
+            continue;
+        }
+        add_change(out, "energy", 1 - c.saving.value, (c.saving.high - c.saving.low) / 2);
+        jm__strbuf_add(out, ", ");
+        add_change(out, "time", 1 + c.slowdown.value, (c.slowdown.high - c.slowdown.low) / 2);
+        jm__strbuf_format(out, "%s\n", c.verdict == JM_CAP_MAYBE ? "; maybe chance" : "");
+    }
+    return JM_OK;
+}
+
 jm_status jm_cap_search_text(jm_cap_search *search, size_t width, char **text, jm_error *err)
 {
     jm__cap_result result;
@@ -161,11 +213,16 @@ jm_status jm_cap_search_text(jm_cap_search *search, size_t width, char **text, j
     add_sentence(&out, &sentence, width);
     add_basis(search, &result, &sentence);
     add_sentence(&out, &sentence, width);
+    add_proof(search, &result, &sentence);
+    add_sentence(&out, &sentence, width);
+    jm__cap_chart_add(&out, search, &result, width);
     jm__strbuf_add(&out, "\n");
     add_table(search, &result, &out);
     jm__strbuf_add(&out, "\n");
     add_legend(search, &result, &sentence);
     add_sentence(&out, &sentence, width);
+    jm_status status = add_parts(search, &out, err);
+    if (status != JM_OK) out.failed = true;
     *text = jm__strbuf_take(&out);
     jm__strbuf_free(&out);
     return *text != NULL ? JM_OK : jm__no_memory(err, "jm_cap_search_text");
