@@ -5,11 +5,39 @@
 
 #include <string.h>
 
+static int restore(const cli_args *args)
+{
+    size_t failed, count = cli_put_back_lost(args, &failed);
+    if (count == 0) cli_tell(args, "no lease was lost: nothing is to be put back");
+    return failed > 0 ? jm_status_exit_code(JM_BUSY) : 0;
+}
+
 static int run(const cli_args *args)
 {
+    size_t failed;
+    static const struct {
+        const char *word;
+        int (*run)(const cli_args *args);
+        int operands; /* after the word */
+        bool command;
+    } words[] = {
+        {"show", cli_cap_show, 0, false},    {"set", cli_cap_set, 1, true},
+        {"reset", cli_cap_reset, 0, false},  {"restore", restore, 0, false},
+        {"search", cli_cap_search, 0, true},
+    };
     const char *what = cli_operand(args, 0);
-    if (strcmp(what, "search") == 0) return cli_cap_search(args);
-    return cli_usage_error(args, "unknown word \"%s\"; there is: search", what);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(what, words[i].word) != 0) continue;
+        if (args->operand_count > 1 + words[i].operands)
+            return cli_usage_error(args, "unexpected operand \"%s\"",
+                                   cli_operand(args, 1 + words[i].operands));
+        if (cli_command(args) != NULL && !words[i].command)
+            return cli_usage_error(args, "%s takes no command", what);
+        /* Whoever looks at caps is to see them as they are meant. */
+        if (words[i].run != restore) (void)cli_put_back_lost(args, &failed);
+        return words[i].run(args);
+    }
+    return cli_usage_error(args, "unknown word \"%s\"; there are: show, set, reset, restore, search", what);
 }
 
 static const char objectives[] =
@@ -23,15 +51,30 @@ static const cli_option options_table[] = {
      objectives + 1, false},
     {"--max-slowdown", 0, "SHARE", "at most so much slower than at the reference: 5% or 0.05", NULL, false},
     {"--probes", 'n', "N", "try at most N caps (default: 5)", NULL, false},
-    {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
+    {"--json", 'j', NULL, "show, search: print JSON in place of a table", NULL, false},
+    {"--board", 0, "GPU", "show, set, reset: this one, by its index or UUID", NULL, false},
+    {"--for", 0, "TIME", "set: put back after 30s, 10m, 2h", NULL, false},
+    {"--clock", 0, "MHZ", "set: hold the SM clock at no more than this, too", NULL, false},
+    CLI_SIM_OPTION,
     {0},
 };
 
 const cli_verb cli_verb_cap = {
     .name = "cap",
-    .usage = "search --replay CSV [options]",
-    .summary = "find the power cap that saves most, with few tries",
+    .usage = "show|set|reset|restore|search [WATTS] [options] [-- COMMAND [ARG...]]",
+    .summary = "show and set power caps, find the one that saves most",
     .description =
+        "cap show tells each GPU's power cap, its default, what it keeps to, what can be set and by whom, "
+        "and "
+        "who holds it.\n"
+        "\n"
+        "cap set WATTS -- COMMAND runs COMMAND with the cap, and puts back what it found when that ends, "
+        "however it ends. Without a command the cap stands until --for has passed or `joulemap cap reset`. "
+        "With several GPUs --board says which.\n"
+        "\n"
+        "cap reset ends leases: what they found is put back. cap restore does so where a lease was lost, as "
+        "after a power cut; joulemap's verbs that look at GPUs do that by themselves, too, and say so.\n"
+        "\n"
         "cap search looks for the power cap at which work has the least energy, EDP (energy times time), "
         "ED2P "
         "(energy times time squared) or time. It tries the highest cap first, fits time and power over the "
@@ -48,10 +91,14 @@ const cli_verb cli_verb_cap = {
         "order, `chosen_cap_w`, `predicted` (by the other probes, and over all caps), `found`; "
         "docs/caps.md.\n"
         "\n"
+        "  joulemap cap show\n"
+        "  joulemap cap set 400 -- python train.py\n"
+        "  joulemap cap set 400 --board 1 --for 10m\n"
         "  joulemap cap search --replay sweep.csv\n"
         "  joulemap cap search --replay sweep.csv --objective energy --max-slowdown 5%\n",
     .options = options_table,
     .min_operands = 1,
-    .max_operands = 1,
+    .max_operands = 2,
+    .may_take_command = true,
     .run = run,
 };

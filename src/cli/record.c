@@ -209,6 +209,7 @@ const cli_verb cli_verb_record = {
         "  joulemap record -o train.joulemap -- python train.py\n"
         "  joulemap report train.joulemap --by layer",
     .options = options,
+    .looks_at_gpus = true,
     .takes_command = true,
     .run = run_record,
 };
