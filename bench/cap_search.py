@@ -74,9 +74,7 @@ def main() -> int:
     print(text)
     (ROOT / "bench/results/cap_search.txt").write_text(f"bench/cap_search.py --seeds {args.seeds}\n\n{text}\n")
     page = ROOT / "docs/accuracy.md"
-    page.write_text(
-        re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{text}\n{END}", page.read_text(), flags=re.DOTALL)
-    )
+    page.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{text}\n{END}", page.read_text(), flags=re.DOTALL))
     reached = all(line.near >= 0.95 * line.seeds for line in free) and 0.9 <= held / proven <= 0.98
     inert = all((line.inert >= 0.95 * line.seeds) == (line.job == "inert") for line in lines)
     return 0 if reached and inert else 1

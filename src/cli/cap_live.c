@@ -44,7 +44,8 @@ static void say_no_steps(cli_cap_live *live)
     else
         snprintf(err->text, sizeof err->text, "the command told no steps within %g s", live->wait_s);
     snprintf(err->hint, sizeof err->hint,
-             "mark them: `with run.step():` of a joulemap.Session in Python, jm_span_begin(JM_SPAN_STEP, ...) in C, or an "
+             "mark them: `with run.step():` of a joulemap.Session in Python, jm_span_begin(JM_SPAN_STEP, "
+             "...) in C, or an "
              "NVTX range "
              "or mark and --span NAME; --wait S waits longer");
 }
