@@ -195,12 +195,12 @@ JM_API jm_status jm_cap_search_next(jm_cap_search *search, jm_cap_trial *out, jm
  * pairs tell them. USAGE: a value that cannot be, no trial was asked for, or it is over. */
 JM_API jm_status jm_cap_search_tell(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err);
 
-/* What a part of the work (a phase) took in the trial that was told last, by the name of the part: it gets a
- * choice of its own. USAGE besides: that trial was not one of the cap, or the part was told twice.
+/* What a part of the work (a phase) took in a trial that was told, by number: it gets a choice of its own.
+ * Trials in rising order, the first one the reference's. USAGE besides: that trial was not one of the cap.
  * LIMIT: more than JM_CAP_MOST_PARTS names. */
 #define JM_CAP_MOST_PARTS 16
-JM_API jm_status jm_cap_search_tell_part(jm_cap_search *search, const char *part, const jm_cap_probe *probe,
-                                         jm_error *err);
+JM_API jm_status jm_cap_search_tell_part(jm_cap_search *search, size_t number, const char *part,
+                                         const jm_cap_probe *probe, jm_error *err);
 
 /* A trial that was told. */
 typedef struct jm_cap_told {

@@ -19,8 +19,9 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 static void add_change(jm__strbuf *out, const char *what, double ratio, double half)
 {
     double percent = 100 * (ratio - 1);
-    if (fabs(percent) < .05 && half == 0) {
+    if (fabs(percent) < .05) {
         jm__strbuf_format(out, "%s unchanged", what);
+        if (half > 0) jm__strbuf_format(out, " (±%.1f %%)", fmax(100 * half, .1));
         return;
     }
     jm__strbuf_format(out, "%.1f", fabs(percent));
@@ -186,11 +187,11 @@ static void add_legend(const jm_cap_search *s, const jm__cap_result *r, jm__strb
 /* "prefill   625 W: 3.1 % less energy, time unchanged" */
 static jm_status add_parts(const jm_cap_search *s, jm__strbuf *out, jm_error *err)
 {
-    if (s->part_count > 0) jm__strbuf_add(out, "\nby itself\n");
+    if (s->part_count > 0) jm__strbuf_add(out, "\neach by itself (?: it may be chance)\n");
     for (size_t i = 0; i < s->part_count; i++) {
         jm_cap_choice c;
         JM_TRY(jm_cap_plan_choice(s->parts[i].plan, &c, err));
-        jm__strbuf_format(out, "  %-20s %6g W  ", s->parts[i].name, c.cap_w);
+        jm__strbuf_format(out, "  %-16.16s %6g W  ", s->parts[i].name, c.cap_w);
         if (c.verdict == JM_CAP_INERT) {
             jm__strbuf_add(out, "cap makes no difference\n");
             continue;
@@ -198,7 +199,7 @@ static jm_status add_parts(const jm_cap_search *s, jm__strbuf *out, jm_error *er
         add_change(out, "energy", 1 - c.saving.value, (c.saving.high - c.saving.low) / 2);
         jm__strbuf_add(out, ", ");
         add_change(out, "time", 1 + c.slowdown.value, (c.slowdown.high - c.slowdown.low) / 2);
-        jm__strbuf_format(out, "%s\n", c.verdict == JM_CAP_MAYBE ? "; maybe chance" : "");
+        jm__strbuf_format(out, "%s\n", c.verdict == JM_CAP_MAYBE ? " ?" : "");
     }
     return JM_OK;
 }

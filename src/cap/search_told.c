@@ -78,25 +78,26 @@ static jm_status new_part(jm_cap_search *search, const char *name, jm__cap_part 
     return JM_OK;
 }
 
-jm_status jm_cap_search_tell_part(jm_cap_search *search, const char *name, const jm_cap_probe *probe,
-                                  jm_error *err)
+jm_status jm_cap_search_tell_part(jm_cap_search *search, size_t number, const char *name,
+                                  const jm_cap_probe *probe, jm_error *err)
 {
     static const char call[] = "jm_cap_search_tell_part";
-    const jm_cap_told *last = search->told_count > 0 ? &search->told[search->told_count - 1] : NULL;
-    if (last == NULL || last->trial.stage == JM_CAP_STAGE_CLOCK || last->trial.stage == JM_CAP_STAGE_PROOF)
-        return jm__fail(err, JM_USAGE, 0, call, "no trial of the cap was told of which %s is a part", name);
+    const jm_cap_told *of = number > 0 ? jm_cap_search_told(search, number - 1) : NULL;
+    if (of == NULL || of->trial.stage == JM_CAP_STAGE_CLOCK || of->trial.stage == JM_CAP_STAGE_PROOF)
+        return jm__fail(err, JM_USAGE, 0, call, "%zu is no trial of the cap of which %s could be a part",
+                        number, name);
     jm__cap_part *part = NULL;
     for (size_t i = 0; i < search->part_count; i++)
         if (strcmp(search->parts[i].name, name) == 0) part = &search->parts[i];
-    if (part != NULL && part->last == last->trial.number)
+    if (part != NULL && part->last >= number)
         return jm__fail(err, JM_USAGE, 0, call, "%s was told of trial %zu already", name, part->last);
-    if (part == NULL && !last->trial.reference)
+    if (part == NULL && !of->trial.reference)
         return jm__fail(err, JM_USAGE, 0, call, "the first trial of %s is not the reference's", name);
     jm_cap_probe told = *probe;
-    told.cap_w = last->trial.cap_w;
+    told.cap_w = of->trial.cap_w;
     JM_TRY(check(&told, call, err));
     if (part == NULL) JM_TRY(new_part(search, name, &part, err));
     JM_TRY(jm_cap_plan_tell(part->plan, &told, err));
-    part->last = last->trial.number;
+    part->last = number;
     return JM_OK;
 }

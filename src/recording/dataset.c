@@ -244,6 +244,19 @@ static bool take_wanted_span(void *context, const void *row)
     return true;
 }
 
+/* Marks are few. */
+static void keep_wanted_marks(jm__loading *loading, const jm__stretch_wanted *wanted)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < loading->marks.count; i++) {
+        jm__mark mark = loading->marks.items[i];
+        const char *name = mark.name_id > 0 ? loading->names.items[mark.name_id] : "";
+        if (mark.t_ns < wanted->from_ns || mark.t_ns > wanted->to_ns) continue;
+        if (wanted->name == NULL || strcmp(name, wanted->name) == 0) loading->marks.items[kept++] = mark;
+    }
+    loading->marks.count = kept;
+}
+
 static jm_status load_spans(jm__loading *loading, jm_recording *recording, sqlite3 *db,
                             const jm__stretch_wanted *wanted, jm_error *err)
 {
@@ -254,7 +267,10 @@ static jm_status load_spans(jm__loading *loading, jm_recording *recording, sqlit
             JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
         else if (taken->table == JM_TABLE_SPANS)
             JM_TRY(jm__span_stretch(recording, db, wanted, take_wanted_span, &filter, err));
+        else if (taken->table == JM_TABLE_MARKS && wanted->kind == JM_SPAN_NONE)
+            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
     }
+    keep_wanted_marks(loading, wanted);
     return JM_OK;
 }
 

@@ -51,7 +51,7 @@ typedef struct jm__stretch_wanted {
     int64_t from_ns, to_ns;
     bool all_sensors;
     bool spans;        /* no readings, but spans that began then ... */
-    jm_span_kind kind; /* ... of this kind, JM_SPAN_NONE: of all */
+    jm_span_kind kind; /* ... of this kind, JM_SPAN_NONE: of all, and marks */
     const char *name;  /* ... and this name, NULL: of all */
 } jm__stretch_wanted;
 

@@ -183,10 +183,12 @@ static void test_parts_have_choices_of_their_own(void **unused)
                      part = job_window(&cap_jobs[COMPUTE], trial.cap_w, 0, &state);
         assert_int_equal(jm_cap_search_tell(search, &whole, NULL), JM_OK);
         bool of_cap = trial.stage == JM_CAP_STAGE_SWEEP || trial.stage == JM_CAP_STAGE_PROBE;
-        assert_int_equal(jm_cap_search_tell_part(search, "prefill", &part, NULL), of_cap ? JM_OK : JM_USAGE);
-        assert_int_equal(jm_cap_search_tell_part(search, "prefill", &part, NULL), JM_USAGE); /* twice */
+        assert_int_equal(jm_cap_search_tell_part(search, trial.number, "prefill", &part, NULL),
+                         of_cap ? JM_OK : JM_USAGE);
+        assert_int_equal(jm_cap_search_tell_part(search, trial.number, "prefill", &part, NULL),
+                         JM_USAGE); /* twice */
         if (!trial.reference)
-            assert_int_equal(jm_cap_search_tell_part(search, "late", &part, NULL), JM_USAGE);
+            assert_int_equal(jm_cap_search_tell_part(search, trial.number, "late", &part, NULL), JM_USAGE);
     }
     char *json, *text;
     assert_int_equal(jm_cap_search_json(search, &json, NULL), JM_OK);
