@@ -2,6 +2,7 @@
 #include "cli/cap.h"
 
 #include "cli/args.h"
+#include "cli/recorder.h"
 
 #include <string.h>
 
@@ -55,6 +56,20 @@ static const cli_option options_table[] = {
     {"--board", 0, "GPU", "show, set, reset: this one, by its index or UUID", NULL, false},
     {"--for", 0, "TIME", "set: put back after 30s, 10m, 2h", NULL, false},
     {"--clock", 0, "MHZ", "set: hold the SM clock at no more than this, too", NULL, false},
+    {"--settle", 0, "S", "search: seconds to wait after each change (default: 2)", NULL, false},
+    {"--window", 0, "S", "search: seconds to measure each time, longer where steps are (default: 5)", NULL,
+     false},
+    {"--sweep", 0, "N", "search: try N caps over the range, there and back, in place of a few chosen ones",
+     NULL, false},
+    {"--clocks", 0, NULL, "search: try bounds of the SM clock, too, at the cap that is best", NULL, false},
+    {"--span", 0, "NAME", "search: a step is a span, range or mark of this name", NULL, false},
+    {"--phases", 0, NULL, "search: say what is best for each phase by itself, too", NULL, false},
+    {"--wait", 0, "S", "search: seconds to wait for the first steps (default: 120)", NULL, false},
+    {"--stop", 0, NULL, "search: end the command when the search is over", NULL, false},
+    {"--output", 'o', "FILE", "search: the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL,
+     false},
+    {"--force", 'f', NULL, "search: replace an existing recording", NULL, false},
+    CLI_RECORDER_OPTIONS,
     CLI_SIM_OPTION,
     {0},
 };
