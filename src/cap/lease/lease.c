@@ -43,7 +43,7 @@ static void name_holder(char *who, size_t size)
     while (count > 0 && who[count - 1] == '\0')
         count--;
     for (size_t i = 0; i < count; i++)
-        if (who[i] == '\0') who[i] = ' ';
+        if ((unsigned char)who[i] < ' ') who[i] = ' '; /* the end of a word, or a line of a script */
     snprintf(who + count, size - count, "%s", count == 0 ? "a program" : "");
 }
 

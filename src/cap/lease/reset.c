@@ -101,8 +101,9 @@ jm_status jm_cap_restore(jm_cap_restored *out, size_t capacity, size_t *count, j
     size_t unused;
     if (count == NULL) count = &unused;
     *count = 0;
-    JM_TRY(jm__lease_folder_find(&folder, err));
-    if (access(folder.path, F_OK) == 0) {
+    jm_status status = jm__lease_folder_find(&folder, err);
+    if (status != JM_OK && status != JM_NOT_FOUND) return status; /* who has no folder has no lease */
+    if (status == JM_OK && access(folder.path, F_OK) == 0) {
         JM_TRY(jm__lease_folder_trust(&folder, err));
         restore_all(&folder, true, out, capacity, count);
     }
