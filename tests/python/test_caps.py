@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import inspect
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -399,3 +402,26 @@ def test_what_is_wrong_is_said_before_anything_is_set() -> None:
         with pytest.raises(kind, match=text):
             call()
     assert caps.show()[0].lease is None
+
+
+# ---- the page ----
+
+PAGE = Path(__file__).parents[2] / "docs" / "caps.md"
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    search = functools.partial(caps.search, probes=2, proof=False, **QUICK)
+    monkeypatch.setattr(caps, "search", search)
+    model, loader, loss_fn, optimizer = made()
+    given = {"model": model, "loader": loader, "loss_fn": loss_fn, "optimizer": optimizer, "train": list}
+    (example,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    exec(compile(example, str(PAGE), "exec"), given)
+    assert json.loads((tmp_path / "cap.json").read_text())["simulated"] is True
+
+
+def test_the_page_names_all_that_is_public_and_every_option() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert [name for name in caps.__all__ if f"`{name}" not in page] == []
+    named = {"model", "board", "progress", "seed"}  # told by their names, or by search's own words
+    assert [name for name in inspect.signature(caps.search).parameters if name not in named and name not in page] == []
