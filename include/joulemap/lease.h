@@ -14,7 +14,8 @@ extern "C" {
 
 /* ---- what there is */
 
-#define JM_LEASE_TEXT 160
+#define JM_LEASE_TEXT  160
+#define JM_LEASE_FAULT 800
 
 typedef struct jm_cap_lease_info {
     char who[JM_LEASE_TEXT]; /* "joulemap cap search -- python train.py" */
@@ -22,7 +23,7 @@ typedef struct jm_cap_lease_info {
     int64_t uid;             /* whose it is */
     int64_t since_unix_ns;
     int64_t until_unix_ns; /* 0: until it is ended */
-    double found_w;        /* what is put back */
+    double found_w;        /* what is put back; NAN: what was written down cannot be read, nor the rest */
     double cap_w;          /* what was set last; NAN: nothing yet */
     bool lost;             /* its helper died: what it found is still to be put back */
 } jm_cap_lease_info;
@@ -98,7 +99,7 @@ typedef struct jm_cap_restored {
     char uuid[JM_BOARD_TEXT];
     int32_t index; /* -1: the board is not there */
     jm_cap_lease_info lease;
-    char fault[JM_LEASE_TEXT]; /* ""; else why it could not be put back, and the cure */
+    char fault[JM_LEASE_FAULT]; /* ""; else why it could not be put back, and the cure */
 } jm_cap_restored;
 
 /* End the lease on a board, whoever holds it (this user's; root: anybody's): what was found is put back.

@@ -18,12 +18,29 @@ static bool set_figure(json_t *object, const char *name, const char *unit, const
            json_object_set_new(object, high, jm__json_real(f->high)) == 0;
 }
 
+/* What is thought of all objectives, each [value, low, high] as a share of the reference's. */
+static json_t *relative_object(const jm_cap_prediction *p)
+{
+    json_t *object = json_object();
+    bool whole = object != NULL;
+    for (int o = 0; whole && o < JM_CAP_OBJECTIVE_COUNT; o++) {
+        const jm_cap_figure *f = &p->relative[o];
+        json_t *figure =
+            json_pack("[o o o]", jm__json_real(f->value), jm__json_real(f->low), jm__json_real(f->high));
+        whole = json_object_set_new(object, jm_cap_objective_text((jm_cap_objective)o), figure) == 0;
+    }
+    if (whole) return object;
+    json_decref(object);
+    return NULL;
+}
+
 static json_t *prediction_object(const jm_cap_prediction *p, jm_cap_objective objective)
 {
     json_t *object = json_pack("{sf sI}", "cap_w", p->cap_w, "probes", (json_int_t)p->probes);
     if (object != NULL && set_figure(object, "time", "_s", &p->time_s) &&
         set_figure(object, "power", "_w", &p->power_w) && set_figure(object, "energy", "_j", &p->energy_j) &&
-        set_figure(object, "objective", "", &p->objectives[objective]))
+        set_figure(object, "objective", "", &p->objectives[objective]) &&
+        json_object_set_new(object, "relative", relative_object(p)) == 0)
         return object;
     json_decref(object);
     return NULL;

@@ -36,6 +36,10 @@ static void print_lease(const jm_cap_lease_info *lease)
 {
     char holder[JM_LEASE_TEXT + 64], since[32], left[32];
     int64_t now_ns = unix_now_ns();
+    if (isnan(lease->found_w)) {
+        puts("    has a lease that cannot be read");
+        return;
+    }
     cli_cap_time_text(since, sizeof since, now_ns - lease->since_unix_ns);
     printf("    found at %.4g W%s by %s\n", lease->found_w,
            lease->lost ? ", which is still to be put back," : "",

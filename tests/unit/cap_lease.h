@@ -37,6 +37,7 @@ static struct {
     int (*set_limit)(void *, unsigned);
     int (*uuid)(void *, char *, unsigned);
     int (*reasons)(void *, unsigned long long *);
+    long long (*epoch_ns)(void);
 } nvml;
 
 static char folder[64];
@@ -58,7 +59,8 @@ static inline bool load_nvml(void)
            load(library, "nvmlDeviceGetPowerManagementLimit", &nvml.limit) &&
            load(library, "nvmlDeviceSetPowerManagementLimit", &nvml.set_limit) &&
            load(library, "nvmlDeviceGetUUID", &nvml.uuid) &&
-           load(library, "nvmlDeviceGetCurrentClocksEventReasons", &nvml.reasons);
+           load(library, "nvmlDeviceGetCurrentClocksEventReasons", &nvml.reasons) &&
+           load(library, "jmsim_epoch_ns", &nvml.epoch_ns);
 }
 
 static inline int open_board(void **state)
@@ -132,6 +134,12 @@ static inline void end(jm_cap_lease *lease)
 {
     jm_error err = {0};
     if (jm_cap_lease_end(lease, &err) != JM_OK) fail_msg("%s", err.text);
+}
+
+/* From which faults of the boards count. */
+static inline int64_t epoch_ns(void)
+{
+    return nvml.epoch_ns();
 }
 
 /* The state of the board's lease as it lies there; false: there is none. */

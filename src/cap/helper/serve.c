@@ -68,6 +68,9 @@ static json_t *obey(jm__server *server, const jm__request *request, bool *over)
     } else if (request->ask == JM_ASK_END) {
         *over = true;
         status = jm__server_put_back(server, &err);
+        if (status != JM_OK)
+            jm__hint(&err, status, "%.4g W, as found, is still to be put back: `joulemap cap restore`",
+                     server->state.info.found_w);
     } else {
         status = jm__fail(&err, JM_USAGE, 0, NULL, "a lease has one board, from its first request on");
     }
@@ -167,6 +170,16 @@ static void restore(jm__server *server, const jm__request *request)
     (void)say(server, answer);
 }
 
+/* The board as it was found, and which process to look for where this one does not answer. */
+static json_t *taken_json(const jm__server *server)
+{
+    json_t *answer = jm__answer_board(&server->setter.board);
+    if (answer == NULL) return NULL;
+    json_object_set_new(answer, "helper_pid", json_integer(server->state.helper_pid));
+    json_object_set_new(answer, "helper_start", json_integer(server->state.helper_start));
+    return answer;
+}
+
 void jm__serve(jm__server *server)
 {
     json_t *object;
@@ -184,7 +197,7 @@ void jm__serve(jm__server *server)
     if (status == JM_OK) status = jm__server_take(server, &request, &err);
     if (status != JM_OK)
         (void)say(server, jm__answer_fault(&err));
-    else if (say(server, jm__answer_board(&server->setter.board)))
+    else if (say(server, taken_json(server)))
         hold(server);
     else
         leave(server, "its holder takes no answer");

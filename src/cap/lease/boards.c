@@ -56,8 +56,13 @@ static void look_for_right(jm_cap_board *board)
 static bool find_lease(jm_cap_board *board, const jm__lease_folder *folder)
 {
     jm__lease_state state;
-    if (jm__lease_state_read(&state, folder, board->uuid, NULL) != JM_OK) return false;
+    jm_status status = jm__lease_state_read(&state, folder, board->uuid, NULL);
+    if (status == JM_NOT_FOUND) return false;
     board->has_lease = true;
+    if (status != JM_OK) { /* jm_cap_restore says what is the matter with it */
+        board->lease = (jm_cap_lease_info){.found_w = NAN, .cap_w = NAN, .lost = true};
+        return true;
+    }
     board->lease = state.info;
     board->lease.lost = !jm__lease_is_kept(&state, folder);
     return true;

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/options.h"
+#include "base/status.h"
 #include "cap/lease/process.h"
 #include "cap/lease/reach.h"
 
@@ -15,8 +16,9 @@
 
 /* The first: NVML starts, a guard may be at work. The others are a call of NVML's each, two and a file. */
 #define TAKE_NS  (INT64_C(60) * JM_NS_PER_S)
-#define CALL_NS  (INT64_C(15) * JM_NS_PER_S)
 #define DEATH_NS JM_NS_PER_S
+
+int64_t jm__lease_call_ns = 15 * JM_NS_PER_S;
 
 struct jm_cap_lease {
     jm__lease_link link;
@@ -24,9 +26,9 @@ struct jm_cap_lease {
     jm_cap_board board;
     pid_t owner; /* a forked child has a copy of this, and no lease */
     bool detached, has_set;
-    int64_t helper_pid, helper_start;
-    bool over; /* the helper is gone, or about to go */
-    bool back; /* and what was found is back */
+    int64_t helper_pid, helper_start; /* 0: the daemon's, not this process's */
+    bool over;                        /* the helper is gone, or about to go */
+    bool back;                        /* and what was found is back */
     char why[JM_LEASE_TEXT];
 };
 
@@ -61,15 +63,6 @@ static jm__request request_of(const jm_cap_lease_options *options)
     return request;
 }
 
-/* Which helper it is, to know it again. */
-static void know_helper(jm_cap_lease *lease)
-{
-    jm__lease_state state;
-    if (jm__lease_state_read(&state, &lease->folder, lease->board.uuid, NULL) != JM_OK) return;
-    lease->helper_pid = state.helper_pid;
-    lease->helper_start = state.helper_start;
-}
-
 static jm_status take(jm_cap_lease *lease, const jm_cap_lease_options *options, jm_error *err)
 {
     json_t *answer = NULL;
@@ -80,7 +73,8 @@ static jm_status take(jm_cap_lease *lease, const jm_cap_lease_options *options, 
     if (status == JM_OK) status = jm__answer_status(answer, err);
     if (status == JM_OK) {
         jm__answer_board_read(&lease->board, answer);
-        know_helper(lease);
+        lease->helper_pid = json_integer_value(json_object_get(answer, "helper_pid"));
+        lease->helper_start = json_integer_value(json_object_get(answer, "helper_start"));
     }
     json_decref(answer);
     return status;
@@ -92,6 +86,8 @@ jm_status jm_cap_lease_take(jm_cap_lease **out, const jm_cap_lease_options *opti
     *out = NULL;
     JM_TRY(jm__options_copy(&known, sizeof known, options, "jm_cap_lease_take", err));
     if (known.for_ns < 0) return jm__fail(err, JM_USAGE, 0, NULL, "a lease cannot be for less than no time");
+    if (known.uuid == NULL && known.board < 0)
+        return jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no GPU %d", (int)known.board);
     jm_cap_lease *lease = calloc(1, sizeof *lease);
     if (lease == NULL) return jm__no_memory(err, "calloc");
     lease->owner = getpid();
@@ -145,7 +141,7 @@ static jm_status ask(jm_cap_lease *lease, const jm__request *request, json_t **a
     bool back;
     *answer = NULL;
     if (lease->over) return fail_over(lease, err);
-    jm_status status = jm__lease_link_ask(&lease->link, request, CALL_NS, answer, &fault);
+    jm_status status = jm__lease_link_ask(&lease->link, request, jm__lease_call_ns, answer, &fault);
     if (status == JM_NO_MEMORY) {
         if (err != NULL) *err = fault;
         return status;
@@ -196,6 +192,11 @@ static jm_status end(jm_cap_lease *lease, jm_error *err)
     if (lease->detached && lease->has_set && !lease->over) return JM_OK;
     jm_status status = ask(lease, &request, &answer, err);
     json_decref(answer);
+    if (status == JM_NO_MEMORY) { /* not even for that word: it hears the link close */
+        jm__lease_link_close(&lease->link);
+        status = jm__lease_await_back(&lease->folder, lease->board.uuid, lease->helper_pid,
+                                      lease->helper_start, err);
+    }
     if (lease->over && lease->back) status = JM_OK;
     /* Where orphans go to this process, it is its child. */
     if (status == JM_OK && lease->helper_pid > 0)

@@ -151,7 +151,9 @@ jm_status jm__lease_await_back(const jm__lease_folder *folder, const char *uuid,
     jm__lease_state state;
     do {
         int32_t index;
-        if (jm__lease_state_read(&state, folder, uuid, NULL) != JM_OK) return JM_OK;
+        jm_status read = jm__lease_state_read(&state, folder, uuid, err);
+        if (read == JM_NOT_FOUND) return JM_OK;
+        if (read != JM_OK) return read;
         if (state.helper_pid != helper_pid || state.helper_start != helper_start) return JM_OK;
         if (!jm__lease_is_kept(&state, folder)) {
             jm_status status = jm__lease_restore(folder, uuid, &index, err);

@@ -13,6 +13,9 @@ typedef struct jm__lease_link {
     jm__wire wire;
 } jm__lease_link;
 
+/* How long a lease's holder waits for an answer, after the first; tests make it short. */
+extern int64_t jm__lease_call_ns;
+
 /* Start a helper. `sim`, `run_dir`: may be NULL; see jm_cap_lease_options. */
 jm_status jm__lease_link_start(jm__lease_link *link, const jm__lease_folder *folder, const char *sim,
                                const char *run_dir, jm_error *err);

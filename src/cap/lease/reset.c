@@ -18,8 +18,7 @@ static void tell(jm_cap_restored *out, const jm__lease_state *state, const char 
 
 static void tell_fault(jm_cap_restored *out, const jm_error *err)
 {
-    snprintf(out->fault, sizeof out->fault, "%.*s%s%.*s", 90, err->text, err->hint[0] != '\0' ? "; " : "", 60,
-             err->hint);
+    snprintf(out->fault, sizeof out->fault, "%s%s%s", err->text, err->hint[0] != '\0' ? "; " : "", err->hint);
 }
 
 /* ---- reset */
