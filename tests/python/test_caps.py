@@ -25,6 +25,7 @@ from joulemap import caps
 from joulemap._cli import native_folder
 from joulemap.caps.kept import all_kept
 from joulemap.caps.windows import WINDOWS
+from joulemap.plots import plot
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -154,6 +155,17 @@ def test_work_that_waits_for_memory_gets_a_lower_cap_with_a_proven_saving(run: j
     told = json.loads(found.json())
     assert (told["simulated"], told["gpu"]["index"], told["chosen_cap_w"]) == (True, 0, found.cap_w)
     assert found.plot(dpi=40).axes
+
+
+def test_a_recording_keeps_the_search_for_the_figure_and_the_page(tmp_path: Path) -> None:
+    path, page = tmp_path / "run.joulemap", tmp_path / "page.html"
+    with joulemap.Session(path, cpu=False) as session:
+        found = caps.search(Law(session, slow=0.5), sweep=2, sweep_rounds=1, proof=False, **QUICK)
+    with joulemap.Recording(path) as recording:
+        assert recording.meta("cap_search") == found.json()
+        assert plot(recording, "power_cap", dpi=40).axes
+        recording.report("phase").to_html(page)
+    assert '"chosen_w":' in page.read_text()
 
 
 def test_a_cap_that_makes_no_difference_is_told_as_that(run: joulemap.Session) -> None:
