@@ -68,8 +68,9 @@ def main() -> int:
     free = [line for line in lines if line.slowdown == 0]
     held, proven = sum(line.held for line in lines), sum(line.proven for line in lines)
     head = ["work", "objective", "how", "within 3 % of the best", "told as inert", "interval holds", "over the bound"]
-    table = [[*head, "windows"], ["---"] * 8, *(line.cells() for line in lines)]
-    rows = "\n".join("| " + " | ".join(cells) + " |" for cells in table)
+    cells = [[*head, "windows"], *(line.cells() for line in lines)]
+    first, *others = ("| " + " | ".join(row) + " |" for row in cells)
+    rows = "\n".join([first, "|" + "---|" * len(cells[0]), *others])
     text = f"{rows}\n\nIntervals of the proven saving that hold: {held} of {proven}, {100 * held / proven:.1f} %."
     print(text)
     (ROOT / "bench/results/cap_search.txt").write_text(f"bench/cap_search.py --seeds {args.seeds}\n\n{text}\n")

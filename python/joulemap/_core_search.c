@@ -28,10 +28,9 @@ static bool objective_of(const core_state *state, const char *text, jm_cap_objec
 
 static PyObject *search_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"low_w",   "high_w",       "reference_w", "objective",
-                                        "step_w",  "max_slowdown", "probes",      "sweep",
-                                        "rounds",  "drift",        "settle_s",    "window_s",
-                                        "proof",   "seed",         NULL};
+    static const char *const names[] = {"low_w",        "high_w",   "reference_w", "objective", "step_w",
+                                        "max_slowdown", "probes",   "sweep",       "rounds",    "drift",
+                                        "settle_s",     "window_s", "proof",       "seed",      NULL};
     jm_cap_plan_options plan = {.size = sizeof plan};
     jm_cap_search_options options = {.size = sizeof options, .plan = &plan};
     const char *objective = "ed2p";

@@ -418,6 +418,10 @@ class Session(Reporting):
             self._complete_ns = called_ns
         return done
 
+    def _note(self, key: str, text: str) -> None:
+        """Write a fact into the recording; in a run of `joulemap record` nothing happens."""
+        self._started().note(key, text)
+
     def _known_ns(self) -> int:
         """Return up to when energies can be had at once: what happened before is in the recording."""
         self._complete_ns = max(self._complete_ns, self._started().complete_ns())

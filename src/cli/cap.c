@@ -51,7 +51,7 @@ static const cli_option options_table[] = {
     {"--objective", 0, "WHAT", "what is to be least (default: ed2p, energy times time squared)",
      objectives + 1, false},
     {"--max-slowdown", 0, "SHARE", "at most so much slower than at the reference: 5% or 0.05", NULL, false},
-    {"--probes", 'n', "N", "try at most N caps (default: 5)", NULL, false},
+    {"--probes", 'n', "N", "try at most N caps (default: 5; under a command 10)", NULL, false},
     {"--json", 'j', NULL, "show, search: print JSON in place of a table", NULL, false},
     {"--board", 0, "GPU", "show, set, reset: this one, by its index or UUID", NULL, false},
     {"--for", 0, "TIME", "set: put back after 30s, 10m, 2h", NULL, false},
@@ -90,15 +90,18 @@ const cli_verb cli_verb_cap = {
         "cap reset ends leases: what they found is put back. cap restore does so where a lease was lost, as "
         "after a power cut; joulemap's verbs that look at GPUs do that by themselves, too, and say so.\n"
         "\n"
-        "cap search looks for the power cap at which work has the least energy, EDP (energy times time), "
-        "ED2P "
-        "(energy times time squared) or time. It tries the highest cap first, fits time and power over the "
-        "cap, and goes on where another try is expected to gain most, until that is less than 0.1 % or N "
-        "caps "
-        "were tried. The cap that it names was tried, and kept --max-slowdown; if none but the highest did, "
-        "that is the one.\n"
+        "cap search -- COMMAND runs COMMAND, records it as `joulemap record` does, and looks meanwhile for "
+        "the "
+        "power cap at which a step of it has the least energy, EDP (energy times time), ED2P (energy times "
+        "time squared) or time. It begins with the cap as found, fits time and power over the cap, and goes "
+        "on "
+        "where another try is expected to gain most. Then reference and choice are measured in turns, which "
+        "gives the saving an interval; a cap that does not keep --max-slowdown is not chosen. The board gets "
+        "back what was found as soon as that is known, or COMMAND ends; its exit code is COMMAND's. A step "
+        "is "
+        "what the program tells as one (run.step() in Python), or what --span names.\n"
         "\n"
-        "With --replay it does so on a sweep that was recorded before, and no GPU is asked for anything: a "
+        "With --replay it looks in a sweep that was recorded before, and no GPU is asked for anything: a "
         "CSV "
         "file, plain or gzipped, with a line for each cap, the time of the same work at it in seconds and "
         "its "
@@ -109,6 +112,7 @@ const cli_verb cli_verb_cap = {
         "  joulemap cap show\n"
         "  joulemap cap set 400 -- python train.py\n"
         "  joulemap cap set 400 --board 1 --for 10m\n"
+        "  joulemap cap search --objective energy --max-slowdown 5% -- python train.py\n"
         "  joulemap cap search --replay sweep.csv\n"
         "  joulemap cap search --replay sweep.csv --objective energy --max-slowdown 5%\n",
     .options = options_table,

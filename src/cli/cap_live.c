@@ -172,13 +172,23 @@ static void put_back(cli_cap_live *live)
     jm_error err;
     jm_status status = jm_cap_lease_end(live->lease, &err);
     live->lease = NULL;
-    if (status != JM_OK) cli_fail(live->args, &err);
-    if (status != JM_OK && live->failure.status == JM_OK) live->failure = err;
+    if (status == JM_OK) return;
+    if (strcmp(err.text, live->failure.text) != 0) cli_fail(live->args, &err); /* else it is said already */
+    if (live->failure.status == JM_OK) live->failure = err;
 }
 
 static void stop_command(cli_cap_live *live)
 {
     live->stopped = kill(live->recorder.child.pid, SIGTERM) == 0;
+}
+
+/* Beside what was recorded, for the page and for figures. Of a search that told nothing there is no JSON. */
+static void note_search(const cli_cap_live *live)
+{
+    char *text;
+    if (jm_cap_search_json(live->search, &text, NULL) != JM_OK) return;
+    jm_run_note(live->recorder.run, "cap_search", text, NULL);
+    free(text);
 }
 
 void cli_cap_live_search(cli_cap_live *live)
@@ -188,8 +198,9 @@ void cli_cap_live_search(cli_cap_live *live)
     if (!cli_has(live->args, "--clocks")) live->set_mhz = 0; /* the clock is not touched */
     outcome o = wait_for_steps(live);
     if (o == GO_ON) o = try_all(live);
-    put_back(live);
     if (o == FAILED) cli_fail(live->args, &live->failure);
+    put_back(live);
+    note_search(live);
     if (o == ENDED) return;
     if (o == GO_ON && cli_has(live->args, "--stop")) stop_command(live);
     cli_child_wait(&live->recorder.child);

@@ -248,6 +248,8 @@ static int begin(cli_cap_live *live, const jm_cap_board *board, const jm_cap_pla
 {
     jm_error err;
     jm_status status = take_lease(live, board, &err);
+    /* What stands already: whether one may is known before the command starts. */
+    if (status == JM_OK) status = jm_cap_lease_set(live->lease, board->cap_w, NULL, &err);
     if (status == JM_OK) status = create_search(live, *plan, sweep, &err);
     if (status == JM_OK) return CLI_GO_ON;
     jm_cap_lease_end(live->lease, NULL);

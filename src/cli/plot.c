@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <string.h>
 
-#define TWO_RUNS "two_runs" /* the only figure of two recordings */
-#define ROOFLINE "roofline" /* the only one that needs more than recordings tell */
+#define TWO_RUNS  "two_runs"  /* the only figure of two recordings */
+#define ROOFLINE  "roofline"  /* the only one that needs more than recordings tell */
 #define POWER_CAP "power_cap" /* the only one that may be drawn of the JSON of a search */
 
 /* Wrong usage is told before anything is started. */

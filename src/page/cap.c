@@ -1,5 +1,5 @@
-/* The search for a power cap that a recording was made for: its JSON, as the recording has it, to what the page
- * shows. What a file says may be anything: what is not as expected is no search. */
+/* The search for a power cap that a recording was made for: its JSON, as the recording has it, to what the
+ * page shows. What a file says may be anything: what is not as expected is no search. */
 #include "page/parts.h"
 
 #include <joulemap/cap.h>
@@ -95,8 +95,8 @@ static bool fill(json_t *to, const json_t *search)
            copy_number(to, "chosen_w", search, "chosen_cap_w") && put_proof(to, "saving", proof) &&
            put_proof(to, "slowdown", proof) &&
            json_object_set_new(to, "caps", make_all(caps, MOST_CAPS, make_cap)) == 0 &&
-           json_object_set_new(
-               to, "trials", make_all(json_object_get(search, "trials"), MOST_TRIALS, make_trial)) == 0;
+           json_object_set_new(to, "trials",
+                               make_all(json_object_get(search, "trials"), MOST_TRIALS, make_trial)) == 0;
 }
 
 json_t *jm__page_cap(const jm_recording *recording)

@@ -17,12 +17,13 @@ static bool is_by_time(const jm_recording *recording)
     return jm_recording_meta(recording, "source") == NULL;
 }
 
-/* Of a row; INT64_MAX if it is not there. */
+/* Of a row; after all others if it is not there. */
 static int64_t stamp_of(sqlite3_stmt *statement, size_t row)
 {
     sqlite3_reset(statement);
     sqlite3_bind_int64(statement, 1, (int64_t)row);
-    return sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : INT64_MAX;
+    return sqlite3_step(statement) == SQLITE_ROW ? jm__time_bounded(sqlite3_column_int64(statement, 0))
+                                                 : INT64_MAX - disorder_ns;
 }
 
 /* What a table calls the time of a row. */
@@ -49,7 +50,7 @@ static jm_status find_first(jm_recording *recording, sqlite3 *db, const timed_ta
     if (!is_by_time(recording)) return JM_OK;
     JM_TRY(jm__recording_last_row(recording, db, of->table, &last, err));
     JM_TRY(jm__database_prepare(db, &statement, of->stamp_sql, NULL, err));
-    jm__search(*row, (size_t)last, stamp_of(statement, *row + 1) < t_ns - disorder_ns);
+    jm__search(*row, (size_t)last, stamp_of(statement, *row + 1) + disorder_ns < t_ns);
     sqlite3_finalize(statement);
     return JM_OK;
 }
@@ -63,7 +64,8 @@ static jm_status take_all(const jm_recording *recording, sqlite3 *db, const time
         jm__any_row row;
         jm__row_read(statement, &jm__tables[of->table], &row);
         int64_t t_ns = stamp_in(of, &row);
-        if (is_by_time(recording) && t_ns > wanted->to_ns + disorder_ns) return JM_OK;
+        if (is_by_time(recording) && jm__time_bounded(t_ns) - disorder_ns > wanted->to_ns)
+            return JM_OK; /* it may be INT64_MAX */
         if (t_ns >= wanted->from_ns && t_ns <= wanted->to_ns && !take(context, &row))
             return jm__no_memory(err, "jm__reading_stretch");
     }
