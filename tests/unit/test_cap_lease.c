@@ -168,6 +168,22 @@ static void test_a_detached_lease_stands_until_it_is_reset(void **state)
     assert_true(is_put_back(0));
 }
 
+static void test_a_lease_whose_helper_stands_still_is_reset(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    jm__lease_state written;
+    jm_cap_lease *lease = take(0, "the test");
+    set(lease, 400);
+    assert_true(read_state(0, &written));
+    kill((pid_t)written.helper_pid, SIGSTOP);
+    jm__lease_call_ns = 300 * JM_NS_PER_MS; /* for a test: they are fifteen seconds */
+    assert_int_equal(jm_cap_reset(uuid_of(0), NULL, &err), JM_OK);
+    jm__lease_call_ns = 15 * JM_NS_PER_S;
+    assert_float_equal(limit_w(0), 700, 1e-3);
+    end(lease);
+}
+
 static bool clock_is_held(unsigned board)
 {
     void *device;
@@ -331,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_a_board_is_taken_by_its_uuid),
         cmocka_unit_test(test_a_lease_ends_when_its_time_is_up),
         cmocka_unit_test(test_a_detached_lease_stands_until_it_is_reset),
+        cmocka_unit_test(test_a_lease_whose_helper_stands_still_is_reset),
         cmocka_unit_test(test_a_held_clock_is_let_go_with_the_lease),
         cmocka_unit_test(test_who_may_not_set_is_told_when_he_takes),
         cmocka_unit_test(test_a_holder_without_a_name_is_called_by_its_command),
