@@ -19,9 +19,37 @@ static double base_w(const sim_power *power)
                                                    : power->profile->idle_no_context_w;
 }
 
+typedef struct held {
+    double clock_mhz, power_w;
+    bool capped;
+} held;
+
 /* Clock locks scale the power above idle; power over the limit lowers the clock until it is the limit:
- * clock = bound * (limit / demand)^exponent. Work is not slowed: its times come from the outside. A PM
- * sampler takes its watts first, at any clock: of the limit, the work has what is left. */
+ * clock = bound * (limit / demand)^exponent. A PM sampler takes its watts first, at any clock: of the limit,
+ * the work has what is left. */
+static held hold(const sim_profile *profile, const sim_setting *setting, double idle_w, double demand_w,
+                 bool works)
+{
+    double full_mhz = profile->clock_max_mhz;
+    held h = {fmin(setting->lock_mhz, full_mhz), demand_w, false};
+    if (works && h.clock_mhz < full_mhz && demand_w > idle_w)
+        h.power_w = idle_w + (demand_w - idle_w) * pow(h.clock_mhz / full_mhz, 1 / profile->clock_exponent);
+    double limit_w = setting->limit_w - (setting->sampled ? profile->pm_sampler_w : 0);
+    h.capped = h.power_w > limit_w;
+    if (h.capped) {
+        h.clock_mhz =
+            fmax(profile->clock_min_mhz, h.clock_mhz * pow(limit_w / h.power_w, profile->clock_exponent));
+        h.power_w = limit_w;
+    }
+    return h;
+}
+
+double sim_power_speed(const sim_profile *profile, const sim_setting *setting, double power_w)
+{
+    return hold(profile, setting, profile->idle_context_w, power_w, true).clock_mhz / profile->clock_max_mhz;
+}
+
+/* Work is not slowed here: its times come from the outside. */
 static void decide(sim_power *power)
 {
     const sim_profile *profile = power->profile;
@@ -33,18 +61,11 @@ static void decide(sim_power *power)
         int stage = power->context ? idle_stage(power) : -1;
         if (stage >= 0) demand = profile->stages[stage].power_w;
     }
-    double clock = fmin(power->setting.lock_mhz, profile->clock_max_mhz);
-    if (power->load_count > 0 && clock < profile->clock_max_mhz && demand > idle)
-        demand = idle + (demand - idle) * pow(clock / profile->clock_max_mhz, 1 / profile->clock_exponent);
+    held h = hold(profile, &power->setting, idle, demand, power->load_count > 0);
     double sampler_w = power->setting.sampled ? profile->pm_sampler_w : 0;
-    double limit_w = power->setting.limit_w - sampler_w;
-    power->now.capped = demand > limit_w;
-    if (power->now.capped) {
-        clock = fmax(profile->clock_min_mhz, clock * pow(limit_w / demand, profile->clock_exponent));
-        demand = limit_w;
-    }
-    power->clock_mhz = power->load_count > 0 || power->context ? clock : profile->clock_idle_mhz;
-    power->now.power_w = fmax(demand, 0) + sampler_w;
+    power->now.capped = h.capped;
+    power->clock_mhz = power->load_count > 0 || power->context ? h.clock_mhz : profile->clock_idle_mhz;
+    power->now.power_w = fmax(h.power_w, 0) + sampler_w;
     power->now.sampler_w = sampler_w;
     power->now.busy = power->load_count > 0;
 }

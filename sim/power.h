@@ -72,6 +72,10 @@ typedef struct sim_power {
 /* What holds from t_ns on where nobody has set anything. */
 sim_setting sim_setting_default(const sim_profile *profile, int64_t t_ns);
 
+/* The clock's share of the highest, at which a board with this setting runs work that alone takes `power_w`.
+ */
+double sim_power_speed(const sim_profile *profile, const sim_setting *setting, double power_w);
+
 bool sim_power_open(sim_power *power, const sim_profile *profile, int64_t start_ns);
 void sim_power_close(sim_power *power);
 

@@ -93,6 +93,10 @@ SIM_EXPORT const char *jmsim_error(void);
 /* Span records that were overwritten before the board could see them. */
 SIM_EXPORT unsigned long long jmsim_overtaken(void);
 
+/* How fast work of this type runs on a board as it is set now: the clock's share of the highest. For programs
+ * that stand for work and must slow down as it would. NAN: no such board, or before nvmlInit. */
+SIM_EXPORT double jmsim_speed(int board, const char *type);
+
 /* CLOCK_MONOTONIC ns of the epoch; 0 before nvmlInit. */
 SIM_EXPORT long long jmsim_epoch_ns(void);
 

@@ -1,6 +1,7 @@
 /* What joulemap and the tests ask of the simulated machine beside NVML's calls. */
 #include "world_parts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,4 +95,18 @@ long long jmsim_epoch_ns(void)
     long long epoch_ns = sim_the_world.users > 0 ? sim_the_world.shared.state->epoch_monotonic_ns : 0;
     pthread_mutex_unlock(&sim_world_lock);
     return epoch_ns;
+}
+
+double jmsim_speed(int board, const char *type)
+{
+    double speed = NAN;
+    pthread_mutex_lock(&sim_world_lock);
+    const sim_world *world = &sim_the_world;
+    if (world->users > 0 && board >= 0 && board < world->board_count) {
+        const sim_profile *profile = &world->profiles[board];
+        sim_setting setting = sim_shared_latest(&world->shared, board, profile);
+        speed = sim_power_speed(profile, &setting, sim_profile_watts(profile, type, SIM_FORWARD));
+    }
+    pthread_mutex_unlock(&sim_world_lock);
+    return speed;
 }

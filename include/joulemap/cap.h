@@ -6,6 +6,7 @@
 #define JOULEMAP_CAP_H
 
 #include <joulemap/status.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -129,20 +130,117 @@ JM_API jm_status jm_cap_plan_predictions(jm_cap_plan *plan, const jm_cap_predict
  * none. */
 JM_API jm_status jm_cap_plan_without(jm_cap_plan *plan, double cap_w, jm_cap_prediction *out, jm_error *err);
 
-/* A search that is over, with its figures. */
+/* ---- a search: a plan's probes, or a sweep, then the proof
+ *
+ * Whoever can set caps asks for a trial, sets it, lets the board settle, measures, and tells; until it is
+ * over. The same for recorded sweeps, the command and Python. */
+
+/* What a trial is for: name, text. */
+#define JM_CAP_STAGE_MAP(X)                                                                                  \
+    X(PROBE, "probe") /* where the plan expects to gain most; the reference first */                         \
+    X(SWEEP, "sweep") /* one of those spread over the range */                                               \
+    X(CLOCK, "clock") /* a bound of the SM clock at the cap that was chosen */                               \
+    X(PROOF, "proof") /* reference and choice in turns */                                                    \
+    X(OVER, "over")   /* nothing more is to be tried */
+
+typedef enum jm_cap_stage {
+#define X(name, text) JM_CAP_STAGE_##name,
+    JM_CAP_STAGE_MAP(X)
+#undef X
+        JM_CAP_STAGE_COUNT
+} jm_cap_stage;
+
+JM_API const char *jm_cap_stage_text(jm_cap_stage stage); /* never NULL */
+
+typedef struct jm_cap_trial {
+    jm_cap_stage stage;
+    double cap_w;     /* NAN when over */
+    double clock_mhz; /* bound of the SM clock; 0: none of ours */
+    bool reference;   /* the cap as found, and no bound of the clock */
+    size_t number;    /* from 1 on */
+    double settle_s;  /* to wait after the change; 0: nothing changes */
+    double window_s;  /* to measure */
+} jm_cap_trial;
+
+typedef struct jm_cap_search_options {
+    uint32_t size;                   /* sizeof of this struct */
+    const jm_cap_plan_options *plan; /* which caps, and what is best; required */
+    double settle_s, window_s;       /* of each trial; the caller's: the search itself waits for nothing */
+    size_t sweep_count;  /* so many caps over the range in place of the plan's probes, from 2 on; 0: the plan
+                          * asks. most_probes does not count then */
+    size_t sweep_rounds; /* 0: 2, there and back again, which cancels a straight drift; 1: there */
+    uint64_t seed;       /* of the order of sweep and proof */
+    /* Proof: blocks reference, choice, choice, reference, or the other way round, so that a straight drift
+     * cancels. So many at first; as many more as their spread asks for, at most so many in all. */
+    size_t proof_blocks;      /* 0: 4 */
+    size_t most_proof_blocks; /* 0: 8 */
+    double proof_width;       /* half of the interval of the saving that is to be reached; 0: 0.01 */
+    bool no_proof;            /* what the probes say is what counts */
+    const double
+        *clocks_mhz; /* [clock_count] bounds of the SM clock to try once the cap is chosen; none: NULL */
+    size_t clock_count;
+} jm_cap_search_options;
+
 typedef struct jm_cap_search jm_cap_search;
+
+/* Copies what it needs. USAGE, LIMIT: an option that cannot be. */
+JM_API jm_status jm_cap_search_create(jm_cap_search **out, const jm_cap_search_options *options,
+                                      jm_error *err);
+JM_API void jm_cap_search_free(jm_cap_search *search);
+
+/* What to try now: the same until it was told. */
+JM_API jm_status jm_cap_search_next(jm_cap_search *search, jm_cap_trial *out, jm_error *err);
+
+/* What the trial of jm_cap_search_next gave; its cap is that trial's. A proof needs no uncertainties: its
+ * pairs tell them. USAGE: a value that cannot be, no trial was asked for, or it is over. */
+JM_API jm_status jm_cap_search_tell(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err);
+
+/* What a part of the work (a phase) took in a trial that was told, by number: it gets a choice of its own.
+ * Trials in rising order, the first one the reference's. USAGE besides: that trial was not one of the cap.
+ * LIMIT: more than JM_CAP_MOST_PARTS names. */
+#define JM_CAP_MOST_PARTS 16
+JM_API jm_status jm_cap_search_tell_part(jm_cap_search *search, size_t number, const char *part,
+                                         const jm_cap_probe *probe, jm_error *err);
+
+/* A trial that was told. */
+typedef struct jm_cap_told {
+    jm_cap_trial trial;
+    jm_cap_probe probe;
+} jm_cap_told;
+
+JM_API size_t jm_cap_search_told_count(const jm_cap_search *search);
+JM_API const jm_cap_told *jm_cap_search_told(const jm_cap_search *search, size_t index); /* NULL: no such */
+
+/* What the proof measured: each interval is Student's, of blocks in which a straight drift cancels. */
+typedef struct jm_cap_proof {
+    double cap_w, clock_mhz;
+    size_t blocks;
+    bool whole; /* all blocks that were needed were told */
+    bool bound_kept;
+    jm_cap_figure saving, slowdown, gain;
+} jm_cap_proof;
+
+/* The best so far: by the proof where there is one. It may be asked at any time. USAGE: nothing was told. */
+typedef struct jm_cap_found {
+    jm_cap_choice choice; /* its saving, slowdown and gain are the proof's if it is proven */
+    double clock_mhz;     /* 0: no bound */
+    bool over;            /* else the search was broken off */
+    bool proven;
+    jm_cap_proof proof; /* where proven */
+} jm_cap_found;
+
+JM_API jm_status jm_cap_search_found(jm_cap_search *search, jm_cap_found *out, jm_error *err);
 
 /* Ask a plan for caps of a recorded sweep, CSV with the columns cap_w, time_s, power_w (others are ignored;
  * plain or gzipped), each cap once. Of the options, those of the caps are the sweep's and must be 0.
  * BAD_DATA names file, line and column. */
 JM_API jm_status jm_cap_replay(jm_cap_search **out, const char *path, const jm_cap_plan_options *options,
                                jm_error *err);
-JM_API void jm_cap_search_free(jm_cap_search *search);
 
 /* Verdict and table for a terminal of `width` columns, or JSON (docs/caps.md). The text is the caller's
- * (free()). */
-JM_API jm_status jm_cap_search_text(const jm_cap_search *search, size_t width, char **text, jm_error *err);
-JM_API jm_status jm_cap_search_json(const jm_cap_search *search, char **text, jm_error *err);
+ * (free()). USAGE: nothing was told. */
+JM_API jm_status jm_cap_search_text(jm_cap_search *search, size_t width, char **text, jm_error *err);
+JM_API jm_status jm_cap_search_json(jm_cap_search *search, char **text, jm_error *err);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@
 #include <joulemap/diff.h>
 #include <joulemap/doctor.h>
 #include <joulemap/import.h>
+#include <joulemap/lease.h>
 #include <joulemap/model.h>
 #include <joulemap/page.h>
 #include <joulemap/recording.h>

@@ -28,6 +28,9 @@ static PyMethodDef module_methods[] = {
     {"repeats", core_repeats, METH_O, "repeats(values) -> dict: what repeated values say together."},
     {"thinned", core_thinned, METH_VARARGS,
      "thinned(t_ns, power_w, from_ns, to_ns, interval_ns) -> tuple: a total by fewer readings."},
+    {"cap_boards", core_cap_boards, METH_VARARGS,
+     "cap_boards(sim=None) -> list: GPUs with their power caps."},
+    {"cap_restore", core_cap_restore, METH_NOARGS, "cap_restore() -> list: lost leases that were put back."},
     {"version", version, METH_NOARGS, "version() -> str"},
     {NULL, NULL, 0, NULL},
 };
@@ -104,7 +107,8 @@ static int module_exec(PyObject *module)
     if (PyModule_AddObjectRef(module, "Error", state->error) < 0 ||
         PyModule_AddObjectRef(module, "NoDeviceError", state->no_device_error) < 0)
         return -1;
-    PyType_Spec *specs[] = {&core_span_spec, &core_run_spec, &core_recording_spec, &core_diff_spec};
+    PyType_Spec *specs[] = {&core_span_spec, &core_run_spec,   &core_recording_spec,
+                            &core_diff_spec, &core_lease_spec, &core_search_spec};
     for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
         PyObject *type = type_add(module, specs[i]);
         if (!type) return -1;

@@ -12,7 +12,8 @@ typedef struct core_state {
     PyTypeObject *report_type;
 } core_state;
 
-extern PyType_Spec core_span_spec, core_run_spec, core_recording_spec, core_report_spec, core_diff_spec;
+extern PyType_Spec core_span_spec, core_run_spec, core_recording_spec, core_report_spec, core_diff_spec,
+    core_lease_spec, core_search_spec;
 
 /* Raise `err` as joulemap.Error with status, code, call and hint; always NULL. */
 PyObject *core_raise(const core_state *state, const jm_error *err);
@@ -76,5 +77,7 @@ PyObject *core_per(void);
 PyObject *core_repeats(PyObject *module, PyObject *values);
 PyObject *core_thinned(PyObject *module, PyObject *args);
 PyObject *core_learn_model(PyObject *module, PyObject *args);
+PyObject *core_cap_boards(PyObject *module, PyObject *args);
+PyObject *core_cap_restore(PyObject *module, PyObject *unused);
 
 #endif

@@ -1,60 +1,11 @@
-/* A plan that asks a recorded sweep, and what a search ends with. */
+/* A search that asks a recorded sweep. */
 #include "base/options.h"
 #include "base/status.h"
 #include "cap/same.h"
 #include "cap/search.h"
 #include "cap/sweep.h"
 
-#include <math.h>
 #include <stdlib.h>
-
-static jm_cap_probe mean_at(const jm_cap_plan *plan, double cap_w)
-{
-    jm_cap_probe mean = {.cap_w = cap_w};
-    double count = 0;
-    for (size_t i = 0; i < plan->probe_count; i++) {
-        const jm_cap_probe *p = &plan->probes[i];
-        if (!jm__cap_same(p->cap_w, cap_w)) continue;
-        count++;
-        mean.time_s += (p->time_s - mean.time_s) / count;
-        mean.power_w += (p->power_w - mean.power_w) / count;
-    }
-    return mean;
-}
-
-static jm_status end(jm_cap_search *s, jm_error *err)
-{
-    JM_TRY(jm_cap_plan_choice(s->plan, &s->choice, err));
-    JM_TRY(jm_cap_plan_predictions(s->plan, &s->all, &s->count, err));
-    s->found = mean_at(s->plan, s->choice.cap_w);
-    s->reference = mean_at(s->plan, s->choice.reference_w);
-    s->has_before = s->plan->tried_count > 1;
-    return s->has_before ? jm_cap_plan_without(s->plan, s->choice.cap_w, &s->before, err) : JM_OK;
-}
-
-jm_status jm__cap_search_end_take(jm_cap_search **out, jm_cap_plan *plan, jm_error *err)
-{
-    *out = NULL;
-    jm_cap_search *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        jm_cap_plan_free(plan);
-        return jm__no_memory(err, "jm_cap_search");
-    }
-    s->plan = plan;
-    jm_status status = end(s, err);
-    if (status == JM_OK)
-        *out = s;
-    else
-        jm_cap_search_free(s);
-    return status;
-}
-
-void jm_cap_search_free(jm_cap_search *search)
-{
-    if (search == NULL) return;
-    jm_cap_plan_free(search->plan);
-    free(search);
-}
 
 static const jm_cap_probe *row_at(const jm__cap_sweep *sweep, double cap_w)
 {
@@ -63,29 +14,33 @@ static const jm_cap_probe *row_at(const jm__cap_sweep *sweep, double cap_w)
     return NULL;
 }
 
-static jm_status ask(jm_cap_plan *plan, const jm__cap_sweep *sweep, jm_error *err)
+static jm_status ask(jm_cap_search *search, const jm__cap_sweep *sweep, jm_error *err)
 {
     for (;;) {
-        double cap_w;
-        JM_TRY(jm_cap_plan_next(plan, &cap_w, err));
-        if (isnan(cap_w)) return JM_OK;
-        JM_TRY(jm_cap_plan_tell(plan, row_at(sweep, cap_w), err));
+        jm_cap_trial trial;
+        JM_TRY(jm_cap_search_next(search, &trial, err));
+        if (trial.stage == JM_CAP_STAGE_OVER) return JM_OK;
+        JM_TRY(jm_cap_search_tell(search, row_at(sweep, trial.cap_w), err));
     }
 }
 
-static jm_status replay(jm_cap_search **out, const jm__cap_sweep *sweep, jm_cap_plan_options options,
+/* What was recorded is what counts: there is nothing to prove. */
+static jm_status replay(jm_cap_search **out, const jm__cap_sweep *sweep, jm_cap_plan_options plan,
                         jm_error *err)
 {
+    const jm_cap_search_options options = {.size = sizeof options, .plan = &plan, .no_proof = true};
     double caps_w[JM_CAP_MOST_CAPS];
     for (size_t i = 0; i < sweep->count; i++)
         caps_w[i] = sweep->rows[i].cap_w;
-    options.caps_w = caps_w;
-    options.cap_count = sweep->count;
-    jm_cap_plan *plan;
-    JM_TRY(jm_cap_plan_create(&plan, &options, err));
-    jm_status status = ask(plan, sweep, err);
-    if (status == JM_OK) return jm__cap_search_end_take(out, plan, err);
-    jm_cap_plan_free(plan);
+    plan.caps_w = caps_w;
+    plan.cap_count = sweep->count;
+    jm_cap_search *search;
+    JM_TRY(jm_cap_search_create(&search, &options, err));
+    jm_status status = ask(search, sweep, err);
+    if (status == JM_OK)
+        *out = search;
+    else
+        jm_cap_search_free(search);
     return status;
 }
 

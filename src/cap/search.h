@@ -1,21 +1,82 @@
-/* Inside of a search that is over. */
+/* Inside of a search: which trial is next, and what was told. */
 #ifndef JM_CAP_SEARCH_H
 #define JM_CAP_SEARCH_H
 
 #include "cap/plan.h"
+#include "cap/proof.h"
+
+enum {
+    JM__CAP_MOST_PROOFS = 3
+}; /* choices that are put to the proof, where the first ones break the bound */
+
+/* A part of the work, with a plan of its own that hears of the same trials. */
+typedef struct jm__cap_part {
+    char *name;
+    jm_cap_plan *plan;
+    size_t last; /* number of the trial that it was told of */
+} jm__cap_part;
 
 struct jm_cap_search {
+    jm_cap_search_options options; /* with what is usual in place of 0; `plan` and clocks_mhz are NULL */
     jm_cap_plan *plan;
-    jm_cap_choice choice;
+
+    jm_cap_stage stage;
+    jm_cap_trial trial; /* the one that was asked for last */
+    bool asked;         /* and not told yet */
+    jm_cap_told *told;  /* [told_count] */
+    size_t told_count, told_capacity;
+
+    double sweep_w[JM_CAP_MOST_PROBES]; /* [sweep_length], in the order of the trials */
+    size_t sweep_length;
+
+    double *clocks_mhz;      /* [options.clock_count], rising; the highest stands for no bound */
+    jm_cap_plan *clock_plan; /* in watts: clock x clock_w_per_mhz; NULL: not begun, or not to be done */
+    double clock_cap_w, clock_w_per_mhz;
+
+    jm__cap_proof proofs[JM__CAP_MOST_PROOFS]; /* [proof_count], the last one is the one that counts */
+    size_t proof_count;
+
+    jm__cap_part parts[JM_CAP_MOST_PARTS];
+    size_t part_count;
+};
+
+/* What is thought of a search as it stands. */
+typedef struct jm__cap_result {
+    jm_cap_found found;
     const jm_cap_prediction *all; /* [count], the plan's, from the lowest cap on */
     size_t count;
     jm_cap_prediction before; /* what the other probes say of the chosen cap */
     bool has_before;          /* there are other probes */
-    jm_cap_probe found;       /* at the chosen cap: means of what was measured */
+    jm_cap_probe at;          /* at the choice: means of what was measured */
     jm_cap_probe reference;   /* likewise */
-};
+} jm__cap_result;
 
-/* A search of a plan that was told all; takes the plan also where it fails. */
-jm_status jm__cap_search_end_take(jm_cap_search **out, jm_cap_plan *plan, jm_error *err);
+/* USAGE: nothing was told. */
+jm_status jm__cap_search_result(jm_cap_search *search, jm__cap_result *out, jm_error *err);
+
+/* ---- order.c: the sweep */
+
+jm_status jm__cap_sweep_order(jm_cap_search *search, jm_error *err);
+uint64_t jm__cap_random(uint64_t *state);
+
+/* ---- clock.c: the second knob */
+
+/* Its plan, once the cap is chosen; none where there is nothing to try. */
+jm_status jm__cap_clock_begin(jm_cap_search *search, jm_error *err);
+/* NAN: enough was tried. */
+jm_status jm__cap_clock_next(jm_cap_search *search, double *clock_mhz, jm_error *err);
+jm_status jm__cap_clock_tell(jm_cap_search *search, const jm_cap_probe *probe, jm_error *err);
+/* 0: no bound is best. `choice`: against no bound at the same cap. */
+jm_status jm__cap_clock_choice(jm_cap_search *search, double *clock_mhz, jm_cap_choice *choice,
+                               jm_error *err);
+
+/* ---- candidate.c: what is put to the proof */
+
+/* The next best that no proof has refused; *any is false where the reference is left. */
+jm_status jm__cap_candidate(jm_cap_search *search, bool *any, double *cap_w, double *clock_mhz,
+                            jm_error *err);
+
+/* The last proof's choice does not keep the bound: two probes more for the plan. */
+jm_status jm__cap_refuse(jm_cap_search *search, const jm_cap_proof *result, jm_error *err);
 
 #endif

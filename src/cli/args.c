@@ -176,7 +176,7 @@ int cli_args_parse(cli_args *args, const cli_verb *verb, int argc, char **argv)
     for (int i = 0; i < argc; i++) {
         int code = CLI_GO_ON;
         if (strcmp(argv[i], "--") == 0) {
-            if (!verb->takes_command) {
+            if (!verb->takes_command && !verb->may_take_command) {
                 args->before_dashes = args->operand_count;
                 while (++i < argc)
                     args->operands[args->operand_count++] = argv[i];

@@ -216,5 +216,6 @@ const cli_verb cli_verb_calibrate = {
         "  joulemap calibrate\n"
         "  joulemap calibrate --from suite.joulemap --phase suite -o model.json\n",
     .options = options,
+    .looks_at_gpus = true,
     .run = run,
 };

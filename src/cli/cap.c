@@ -1,59 +1,44 @@
-/* `joulemap cap`: which power cap saves most. */
+/* `joulemap cap`: its words and options. */
+#include "cli/cap.h"
+
 #include "cli/args.h"
+#include "cli/recorder.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static int read_options(const cli_args *args, jm_cap_plan_options *options)
+static int restore(const cli_args *args)
 {
-    *options = (jm_cap_plan_options){.size = sizeof *options, .objective = JM_CAP_ED2P};
-    static const double least_slowdown = 1e-4; /* 0 would be no bound */
-    long long probes = 0;
-    const char *objective = cli_get(args, "--objective");
-    if (objective != NULL && jm_cap_objective_parse(objective, &options->objective, NULL) != JM_OK)
-        return jm_status_exit_code(JM_USAGE); /* the table of options lets no other through */
-    if (!cli_get_share(args, "--max-slowdown", least_slowdown, &options->max_slowdown) ||
-        !cli_get_number(args, "--probes", 1, JM_CAP_MOST_PROBES, &probes))
-        return jm_status_exit_code(JM_USAGE);
-    options->most_probes = (size_t)probes;
-    return CLI_GO_ON;
-}
-
-static int print_search(const cli_args *args, const jm_cap_search *search)
-{
-    char *text = NULL;
-    jm_error err = {0};
-    jm_status status =
-        cli_has(args, "--json")
-            ? jm_cap_search_json(search, &text, &err)
-            : jm_cap_search_text(search, (size_t)cli_terminal_width(STDOUT_FILENO), &text, &err);
-    if (status != JM_OK) return cli_fail(args, &err);
-    cli_write(text);
-    free(text);
-    return 0;
-}
-
-static int search(const cli_args *args)
-{
-    jm_cap_plan_options options;
-    int code = read_options(args, &options);
-    if (code != CLI_GO_ON) return code;
-    const char *path = cli_get(args, "--replay");
-    if (path == NULL) return cli_usage_error(args, "search needs --replay SWEEP.csv");
-    jm_cap_search *found;
-    jm_error err = {0};
-    if (jm_cap_replay(&found, path, &options, &err) != JM_OK) return cli_fail(args, &err);
-    code = print_search(args, found);
-    jm_cap_search_free(found);
-    return code;
+    size_t failed, count = cli_put_back_lost(args, &failed);
+    if (count == 0) cli_tell(args, "no lease was lost: nothing is to be put back");
+    return failed > 0 ? jm_status_exit_code(JM_BUSY) : 0;
 }
 
 static int run(const cli_args *args)
 {
+    size_t failed;
+    static const struct {
+        const char *word;
+        int (*run)(const cli_args *args);
+        int operands; /* after the word */
+        bool command;
+    } words[] = {
+        {"show", cli_cap_show, 0, false},    {"set", cli_cap_set, 1, true},
+        {"reset", cli_cap_reset, 0, false},  {"restore", restore, 0, false},
+        {"search", cli_cap_search, 0, true},
+    };
     const char *what = cli_operand(args, 0);
-    if (strcmp(what, "search") == 0) return search(args);
-    return cli_usage_error(args, "unknown word \"%s\"; there is: search", what);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(what, words[i].word) != 0) continue;
+        if (args->operand_count > 1 + words[i].operands)
+            return cli_usage_error(args, "unexpected operand \"%s\"",
+                                   cli_operand(args, 1 + words[i].operands));
+        if (cli_command(args) != NULL && !words[i].command)
+            return cli_usage_error(args, "%s takes no command", what);
+        /* Whoever looks at caps is to see them as they are meant. */
+        if (words[i].run != restore) (void)cli_put_back_lost(args, &failed);
+        return words[i].run(args);
+    }
+    return cli_usage_error(args, "unknown word \"%s\"; there are: show, set, reset, restore, search", what);
 }
 
 static const char objectives[] =
@@ -66,25 +51,57 @@ static const cli_option options_table[] = {
     {"--objective", 0, "WHAT", "what is to be least (default: ed2p, energy times time squared)",
      objectives + 1, false},
     {"--max-slowdown", 0, "SHARE", "at most so much slower than at the reference: 5% or 0.05", NULL, false},
-    {"--probes", 'n', "N", "try at most N caps (default: 5)", NULL, false},
-    {"--json", 'j', NULL, "print JSON in place of a table", NULL, false},
+    {"--probes", 'n', "N", "try at most N caps (default: 5; under a command 10)", NULL, false},
+    {"--json", 'j', NULL, "show, search: print JSON in place of a table", NULL, false},
+    {"--board", 0, "GPU", "show, set, reset: this one, by its index or UUID", NULL, false},
+    {"--for", 0, "TIME", "set: put back after 30s, 10m, 2h", NULL, false},
+    {"--clock", 0, "MHZ", "set: hold the SM clock at no more than this, too", NULL, false},
+    {"--settle", 0, "S", "search: seconds to wait after each change (default: 2)", NULL, false},
+    {"--window", 0, "S", "search: seconds to measure each time, longer where steps are (default: 5)", NULL,
+     false},
+    {"--sweep", 0, "N", "search: try N caps over the range, there and back, in place of a few chosen ones",
+     NULL, false},
+    {"--clocks", 0, NULL, "search: try bounds of the SM clock, too, at the cap that is best", NULL, false},
+    {"--span", 0, "NAME", "search: a step is a span, range or mark of this name", NULL, false},
+    {"--phases", 0, NULL, "search: say what is best for each phase by itself, too", NULL, false},
+    {"--wait", 0, "S", "search: seconds to wait for the first steps (default: 120)", NULL, false},
+    {"--stop", 0, NULL, "search: end the command when the search is over", NULL, false},
+    {"--output", 'o', "FILE", "search: the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL,
+     false},
+    {"--force", 'f', NULL, "search: replace an existing recording", NULL, false},
+    CLI_RECORDER_OPTIONS,
+    CLI_SIM_OPTION,
     {0},
 };
 
 const cli_verb cli_verb_cap = {
     .name = "cap",
-    .usage = "search --replay CSV [options]",
-    .summary = "find the power cap that saves most, with few tries",
+    .usage = "show|set|reset|restore|search [WATTS] [options] [-- COMMAND [ARG...]]",
+    .summary = "show and set power caps, find the one that saves most",
     .description =
-        "cap search looks for the power cap at which work has the least energy, EDP (energy times time), "
-        "ED2P "
-        "(energy times time squared) or time. It tries the highest cap first, fits time and power over the "
-        "cap, and goes on where another try is expected to gain most, until that is less than 0.1 % or N "
-        "caps "
-        "were tried. The cap that it names was tried, and kept --max-slowdown; if none but the highest did, "
-        "that is the one.\n"
+        "cap show tells each GPU's power cap, its default, what it keeps to, what can be set and by whom, "
+        "and "
+        "who holds it.\n"
         "\n"
-        "With --replay it does so on a sweep that was recorded before, and no GPU is asked for anything: a "
+        "cap set WATTS -- COMMAND runs COMMAND with the cap, and puts back what it found when that ends, "
+        "however it ends. Without a command the cap stands until --for has passed or `joulemap cap reset`. "
+        "With several GPUs --board says which.\n"
+        "\n"
+        "cap reset ends leases: what they found is put back. cap restore does so where a lease was lost, as "
+        "after a power cut; joulemap's verbs that look at GPUs do that by themselves, too, and say so.\n"
+        "\n"
+        "cap search -- COMMAND runs COMMAND, records it as `joulemap record` does, and looks meanwhile for "
+        "the "
+        "power cap at which a step of it has the least energy, EDP (energy times time), ED2P (energy times "
+        "time squared) or time. It begins with the cap as found, fits time and power over the cap, and goes "
+        "on "
+        "where another try is expected to gain most. Then reference and choice are measured in turns, which "
+        "gives the saving an interval; a cap that does not keep --max-slowdown is not chosen. The board gets "
+        "back what was found as soon as that is known, or COMMAND ends; its exit code is COMMAND's. A step "
+        "is "
+        "what the program tells as one (run.step() in Python), or what --span names.\n"
+        "\n"
+        "With --replay it looks in a sweep that was recorded before, and no GPU is asked for anything: a "
         "CSV "
         "file, plain or gzipped, with a line for each cap, the time of the same work at it in seconds and "
         "its "
@@ -92,10 +109,15 @@ const cli_verb cli_verb_cap = {
         "order, `chosen_cap_w`, `predicted` (by the other probes, and over all caps), `found`; "
         "docs/caps.md.\n"
         "\n"
+        "  joulemap cap show\n"
+        "  joulemap cap set 400 -- python train.py\n"
+        "  joulemap cap set 400 --board 1 --for 10m\n"
+        "  joulemap cap search --objective energy --max-slowdown 5% -- python train.py\n"
         "  joulemap cap search --replay sweep.csv\n"
         "  joulemap cap search --replay sweep.csv --objective energy --max-slowdown 5%\n",
     .options = options_table,
     .min_operands = 1,
-    .max_operands = 1,
+    .max_operands = 2,
+    .may_take_command = true,
     .run = run,
 };

@@ -166,7 +166,7 @@ static void print_zsh(FILE *out)
         fprintf(out, "        %s) _arguments '(-h --help)'{-h,--help}'[show the help]'", (*verb)->name);
         for (const cli_option *option = (*verb)->options; option != NULL && option->name != NULL; option++)
             print_zsh_option(out, option);
-        if ((*verb)->takes_command) {
+        if ((*verb)->takes_command || (*verb)->may_take_command) {
             fputs(" \\\n            '*::command:_normal'", out);
         } else if (operands_are_verbs(*verb)) {
             fputs(" \\\n            ':verb:(", out);

@@ -127,5 +127,6 @@ const cli_verb cli_verb_doctor = {
         "  joulemap doctor\n"
         "  joulemap doctor --json | jq '.findings[] | select(.works | not)'\n",
     .options = options,
+    .looks_at_gpus = true,
     .run = run,
 };

@@ -191,5 +191,6 @@ const cli_verb cli_verb_list = {
         "  joulemap list\n"
         "  joulemap list --sim h200,a100 --json\n",
     .options = options,
+    .looks_at_gpus = true,
     .run = run,
 };

@@ -35,7 +35,9 @@ int cli_run(int argc, char **argv)
         return 0;
     }
     cli_args args = {0};
+    size_t failed;
     int code = cli_args_parse(&args, verb, argc - 1, argv + 1);
+    if (code == CLI_GO_ON && verb->looks_at_gpus) (void)cli_put_back_lost(&args, &failed);
     if (code == CLI_GO_ON) code = verb->run(&args);
     cli_args_free(&args);
     return code;

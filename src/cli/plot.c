@@ -6,8 +6,9 @@
 #include <limits.h>
 #include <string.h>
 
-#define TWO_RUNS "two_runs" /* the only figure of two recordings */
-#define ROOFLINE "roofline" /* the only one that needs more than recordings tell */
+#define TWO_RUNS  "two_runs"  /* the only figure of two recordings */
+#define ROOFLINE  "roofline"  /* the only one that needs more than recordings tell */
+#define POWER_CAP "power_cap" /* the only one that may be drawn of the JSON of a search */
 
 /* Wrong usage is told before anything is started. */
 static int check_usage(const cli_args *args)
@@ -94,12 +95,19 @@ static int draw(const cli_args *args, const numbers *n)
     return status == JM_OK ? child.exit_code : cli_fail(args, &err);
 }
 
+/* A search's JSON is no recording: Python tells what is wrong with it. */
+static bool is_of_search(const cli_args *args)
+{
+    const char *figure = cli_get(args, "--figure");
+    return figure != NULL && strcmp(figure, POWER_CAP) == 0;
+}
+
 static int run(const cli_args *args)
 {
     numbers n;
     int code = check_usage(args);
     if (code == CLI_GO_ON) code = get_numbers(args, &n);
-    for (int i = 0; code == CLI_GO_ON && i < args->operand_count; i++)
+    for (int i = 0; code == CLI_GO_ON && i < args->operand_count && !is_of_search(args); i++)
         code = check_recording(args, i, n.gpu);
     if (code == CLI_GO_ON) code = cli_python_check(args, NULL);
     return code == CLI_GO_ON ? draw(args, &n) : code;
@@ -110,7 +118,7 @@ static int run(const cli_args *args)
     "power_time|gpu_util_time|mem_util_time|util_time_dual|energy_rate|power_derivative|cumulative_energy|"  \
     "power_hist|util_hist|power_ecdf|util_ecdf|power_boxplot_phase|util_boxplot_phase|phase_energy_bar|"     \
     "phase_time_bar|power_util_scatter|power_util_hexbin|layer_energy|energy_flame|step_energy|" ROOFLINE    \
-    "|" TWO_RUNS
+    "|" TWO_RUNS "|" POWER_CAP
 
 static const cli_option options[] = {
     {"--figure", 'f', "KEY", "which figure; --list says what each shows", FIGURES, false},
@@ -135,7 +143,8 @@ const cli_verb cli_verb_plot = {
     .summary = "draw a figure of a recording",
     .description =
         "Draws power, utilisation and energy over time, their distributions, phases, layers, steps, a flame "
-        "graph of joules, a roofline of joules, or two runs beside each other, for a paper or a screen. "
+        "graph of joules, a roofline of joules, two runs beside each other, or a search for a power cap "
+        "(its JSON does), for a paper or a screen. "
         "Phases are shaded, intervals are those of 95 % that reports have, and what a simulated GPU drew "
         "says "
         "so. A figure that cannot be drawn is an error with the reason.\n"

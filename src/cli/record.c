@@ -1,193 +1,25 @@
 /* `joulemap record`: run a command and record where its joules go. */
-#include "cli/child.h"
-#include "cli/energy.h"
-#include "cli/verb.h"
+#include "cli/recorder.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#define COUNTERS_S 2 /* of a minute: what --counters alone asks for */
+#include "cli/args.h"
 
 static const cli_option options[] = {
     {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL, false},
     {"--force", 'f', NULL, "replace an existing recording", NULL, false},
     CLI_SIM_OPTION,
-    {"--no-kernels", 0, NULL, "do not trace GPU kernels", NULL, false},
-    {"--counters", 0, "[=SECONDS_A_MINUTE]",
-     "sample the GPU's hardware counters that much of each minute, 60: always (default: 2 s where that works "
-     "and "
-     "kernels are traced)",
-     NULL, false},
-    {"--no-counters", 0, NULL, "do not sample hardware counters", NULL, false},
-    {"--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false},
+    CLI_RECORDER_OPTIONS,
     {NULL, 0, NULL, NULL, NULL, false},
 };
 
-static const char *output_name(const cli_args *args, char *name, size_t size)
-{
-    const char *given = cli_get(args, "--output");
-    if (given != NULL) return given;
-    time_t now = time(NULL);
-    struct tm local;
-    char date[32] = "";
-    if (localtime_r(&now, &local) != NULL) strftime(date, sizeof date, "%Y%m%d-%H%M%S", &local);
-    snprintf(name, size, "joulemap-%s-%d.joulemap", date, (int)getpid());
-    return name;
-}
-
-/* Another tool's injection stays, and with it our kernels stay away: say so. */
-static void tell_of_other_tool(const cli_args *args, const char *variable, const char *what)
-{
-    const char *present = getenv(variable);
-    if (present == NULL || present[0] == '\0') return;
-    cli_tell(args, "%s is set to %s already: %s are not traced; unset it to trace them", variable, present,
-             what);
-}
-
-/* Of jm_run_options; what is asked for with neither option is for the run to know. False after a usage error
- * was reported. */
-static bool get_counters(const cli_args *args, double *seconds_a_minute)
-{
-    if (cli_has(args, "--counters") && cli_has(args, "--no-counters")) {
-        cli_usage_error(args, "--counters and --no-counters contradict each other");
-        return false;
-    }
-    *seconds_a_minute = cli_has(args, "--no-counters") ? -1 : cli_has(args, "--counters") ? COUNTERS_S : 0;
-    return cli_get_real(args, "--counters", 0, 60, seconds_a_minute);
-}
-
-static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
-                           double counters, jm_error *err)
-{
-    jm_run_options run_options = {.size = sizeof run_options,
-                                  .path = path,
-                                  .sim = cli_get(args, "--sim"),
-                                  .command = command,
-                                  .overwrite = cli_has(args, "--force"),
-                                  .child_kernels = !cli_has(args, "--no-kernels"),
-                                  .no_cpu = cli_has(args, "--no-cpu"),
-                                  .counters = counters};
-    jm_status status = jm_run_start(run, &run_options, err);
-    if (status != JM_OK || !jm_run_attached(*run)) return status;
-    jm_run_free(*run);
-    *run = NULL;
-    *err = (jm_error){.status = JM_BUSY};
-    snprintf(err->text, sizeof err->text, "this command is being recorded already, by the recorder of %s",
-             getenv("JOULEMAP_RUN"));
-    snprintf(err->hint, sizeof err->hint,
-             "leave out the inner `joulemap record`; one recording holds all processes");
-    return JM_BUSY;
-}
-
-static void note_number(jm_run *run, const char *key, int64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRId64, value);
-    jm_run_note(run, key, text, NULL);
-}
-
-/* At once: it must be in the file also if this process is killed. */
-static void note_child_start(jm_run *run, const cli_child *child)
-{
-    note_number(run, "child_pid", child->pid);
-    note_number(run, "child_start_ns", child->start_ns);
-}
-
-static void note_child_end(jm_run *run, const cli_child *child)
-{
-    note_number(run, "child_end_ns", child->end_ns);
-    note_number(run, "child_exit_code", child->exit_code);
-    if (child->signal != 0) note_number(run, "child_signal", child->signal);
-}
-
-static void tell_how_it_ended(const cli_args *args, const cli_child *child)
-{
-    if (child->signal != 0)
-        cli_tell(args, "the command was ended by signal %d (%s); all up to then is recorded", child->signal,
-                 strsignal(child->signal));
-    if (child->left_some)
-        cli_tell(args,
-                 "processes that the command started still run; what they do from now on is not recorded");
-}
-
-static void print_size(const char *path)
-{
-    struct stat info;
-    double bytes = stat(path, &info) == 0 ? (double)info.st_size : 0;
-    if (bytes < 1e6)
-        fprintf(stderr, "%.0f kB", bytes / 1e3);
-    else
-        fprintf(stderr, "%.1f MB", bytes / 1e6);
-}
-
-/* The one line after the end: how long, how much, where it is, what to do next. */
-static void print_summary(const char *path, const cli_child *child)
-{
-    double duration_s = (double)(child->end_ns - child->start_ns) / 1e9;
-    jm_recording *recording = NULL;
-    jm_report *report = NULL;
-    jm_error err;
-    cli_progress("adding up");
-    jm_status status = jm_recording_open(&recording, path, &err);
-    if (status == JM_OK) status = cli_energy_report(&report, recording, child->start_ns, child->end_ns, &err);
-    cli_progress(NULL);
-    fprintf(stderr, "joulemap record: %.2f s, ", duration_s);
-    if (status == JM_OK) {
-        cli_energy_print_total(stderr, jm_report_totals_get(report), duration_s);
-    } else {
-        cli_words("joules unknown (%s)", err.text);
-    }
-    fputs(", ", stderr);
-    print_size(path);
-    cli_words(" in %s; next: joulemap report %s", path, path);
-    fputc('\n', stderr);
-    jm_report_free(report);
-    jm_recording_close(recording);
-}
-
 static int run_record(const cli_args *args)
 {
-    char name[64];
-    const char *path = output_name(args, name, sizeof name);
-    char *command = cli_child_text(cli_command(args));
-    jm_run *run = NULL;
-    cli_child child;
-    jm_error err;
-    double counters;
-    if (!get_counters(args, &counters)) {
-        free(command);
-        return jm_status_exit_code(JM_USAGE);
-    }
-    cli_child_prepare();
-    jm_status status = start_run(&run, args, path, command, counters, &err);
-    free(command);
-    if (status != JM_OK) return cli_fail(args, &err);
-    if (!cli_has(args, "--no-kernels")) tell_of_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
-    tell_of_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
-    if (cli_child_start(&child, cli_command(args), jm_run_environment(run), &err) != JM_OK) {
-        jm_run_discard(run); /* nothing was measured */
-        cli_fail(args, &err);
-        return child.exit_code;
-    }
-    jm_run_keep(run);
-    note_child_start(run, &child);
-    cli_child_wait(&child);
-    note_child_end(run, &child);
-    status = jm_run_stop(run, &err);
-    cli_child_release(&child);
-    tell_how_it_ended(args, &child);
-    int code = child.exit_code;
-    if (status != JM_OK) {
-        int failure_code = cli_fail(args, &err);
-        if (code == 0) code = failure_code;
-    }
-    jm_run_free(run);
-    if (status != JM_NOT_FOUND) print_summary(path, &child); /* else the file is gone */
+    cli_recorder recorder;
+    int code = cli_recorder_start(&recorder, args);
+    if (code == CLI_GO_ON) code = cli_recorder_run(&recorder);
+    if (code != CLI_GO_ON) return code;
+    cli_child_wait(&recorder.child);
+    code = cli_recorder_end(&recorder);
+    cli_recorder_print_summary(&recorder);
     return code;
 }
 
@@ -209,6 +41,7 @@ const cli_verb cli_verb_record = {
         "  joulemap record -o train.joulemap -- python train.py\n"
         "  joulemap report train.joulemap --by layer",
     .options = options,
+    .looks_at_gpus = true,
     .takes_command = true,
     .run = run_record,
 };

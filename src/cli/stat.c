@@ -163,6 +163,7 @@ const cli_verb cli_verb_stat = {
         "  joulemap stat -r 10 -- python train.py\n"
         "  joulemap stat -i 1 -- python serve.py",
     .options = options,
+    .looks_at_gpus = true,
     .takes_command = true,
     .run = run_stat,
 };

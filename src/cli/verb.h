@@ -37,6 +37,8 @@ typedef struct cli_verb {
     int min_operands;                 /* without options */
     int max_operands;                 /* -1: any */
     bool takes_command;               /* "-- COMMAND ..." is required */
+    bool may_take_command;            /* ... may be given */
+    bool looks_at_gpus;               /* lost leases of power caps are put back before it runs */
     int (*run)(const cli_args *args); /* returns the exit code */
 } cli_verb;
 
@@ -80,6 +82,10 @@ bool cli_get_share(const cli_args *args, const char *name, double least, double 
 
 /* Print a result on stdout; whether it got there is checked when the program ends. */
 void cli_write(const char *text);
+
+/* Put back what lost leases of power caps found, and say so on stderr (put_back.c). Returns how many there
+ * were; *failed: of how many it could not be done. */
+size_t cli_put_back_lost(const cli_args *args, size_t *failed);
 
 /* Run one command line, "record", "-o", ...: what main does, for a verb that is made of others. */
 int cli_run(int argc, char **argv);

@@ -129,6 +129,10 @@ _Static_assert(sizeof(jm__nvml_memory) == 24, "NVML layout");
       "throttle reasons", (jm__nvml_device, unsigned long long *))                                           \
     X(limit, "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit", "the power limit",      \
       (jm__nvml_device, unsigned *))                                                                         \
+    X(limit_set, "nvmlDeviceGetPowerManagementLimit", "", "the power cap as set",                            \
+      (jm__nvml_device, unsigned *))                                                                         \
+    X(limit_default, "nvmlDeviceGetPowerManagementDefaultLimit", "", "the power cap's default",              \
+      (jm__nvml_device, unsigned *))                                                                         \
     X(limit_range, "nvmlDeviceGetPowerManagementLimitConstraints", "", "the range of the power limit",       \
       (jm__nvml_device, unsigned *, unsigned *))
 

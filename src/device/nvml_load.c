@@ -170,6 +170,11 @@ static bool library_start(jm__nvml *nvml, const char *path, const jm__device_opt
     return false;
 }
 
+void *jm__nvml_symbol(const jm__nvml *nvml, const char *symbol)
+{
+    return symbol_find(nvml->library, symbol);
+}
+
 void jm__nvml_load(jm__nvml *nvml, const jm__device_options *options, jm__findings *findings)
 {
     *nvml = (jm__nvml){0};

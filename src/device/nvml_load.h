@@ -20,6 +20,9 @@ typedef struct jm__nvml {
 void jm__nvml_load(jm__nvml *nvml, const jm__device_options *options, jm__findings *findings);
 void jm__nvml_unload(jm__nvml *nvml);
 
+/* Any symbol of it; NULL: it has none of that name. */
+void *jm__nvml_symbol(const jm__nvml *nvml, const char *symbol);
+
 /* The status of ours for a result of NVML's. */
 jm_status jm__nvml_status(int result);
 

@@ -144,14 +144,28 @@ jm_status jm_timeline_create(jm_timeline **out, jm_recording *recording, jm_erro
     return create(out, recording, NULL, err);
 }
 
+static jm_status create_stretch(jm_timeline **out, jm_recording *recording, const jm__stretch_wanted *wanted,
+                                jm_error *err)
+{
+    *out = NULL;
+    if (wanted->to_ns < wanted->from_ns)
+        return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
+    return create(out, recording, wanted, err);
+}
+
+jm_status jm_timeline_create_spans(jm_timeline **out, jm_recording *recording, jm_span_kind kind,
+                                   const char *name, int64_t from_ns, int64_t to_ns, jm_error *err)
+{
+    const jm__stretch_wanted wanted = {
+        .from_ns = from_ns, .to_ns = to_ns, .spans = true, .kind = kind, .name = name};
+    return create_stretch(out, recording, &wanted, err);
+}
+
 jm_status jm_timeline_create_readings(jm_timeline **out, jm_recording *recording, int64_t from_ns,
                                       int64_t to_ns, jm_error *err)
 {
     const jm__stretch_wanted wanted = {.from_ns = from_ns, .to_ns = to_ns, .all_sensors = true};
-    *out = NULL;
-    if (to_ns < from_ns)
-        return jm__fail(err, JM_USAGE, 0, NULL, "the end of the time asked for lies before its start");
-    return create(out, recording, &wanted, err);
+    return create_stretch(out, recording, &wanted, err);
 }
 
 void jm_timeline_free(jm_timeline *timeline)

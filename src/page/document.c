@@ -73,7 +73,7 @@ static json_t *run_object(const jm_page_run *run, jm_error *err)
     json_t *object = json_object();
     if (put(object, "name", jm__json_text(run->name)) &&
         put(object, "summary", jm__report_summary(run->report)) && put(object, "facts", facts(run, err)) &&
-        put(object, "machine", jm__page_machine(run)) &&
+        put(object, "machine", jm__page_machine(run)) && put(object, "cap", jm__page_cap(run->recording)) &&
         put(object, "power", jm__page_power(run->report, err)) &&
         put(object, "spans", jm__page_spans(run->report)) &&
         put(object, "rows", lines(run->report, true, MOST_ROWS, err)) &&

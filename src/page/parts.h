@@ -21,6 +21,9 @@ json_t *jm__page_steps(const jm_report *spans, jm_error *err);
 /* Where, when and on what it ran. */
 json_t *jm__page_machine(const jm_page_run *run);
 
+/* The search for a power cap that a recording was made for; null: none, or none that can be read. */
+json_t *jm__page_cap(const jm_recording *recording);
+
 /* What costs most, and how much is waiting and for what: sentences after those of the report. */
 jm_status jm__page_answers(jm__facts *facts, const jm_page_run *run, jm_error *err);
 

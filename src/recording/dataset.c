@@ -215,6 +215,65 @@ static jm_status load_readings(jm__loading *loading, jm_recording *recording, sq
     return JM_OK;
 }
 
+/* What a span refers to. */
+static bool is_of_spans(jm__table_id table)
+{
+    return table == JM_TABLE_NAMES || table == JM_TABLE_SPAN_KINDS || table == JM_TABLE_PROCESSES;
+}
+
+typedef struct span_filter {
+    jm__loading *loading;
+    const jm__stretch_wanted *wanted;
+    jm__row_taker take;
+} span_filter;
+
+/* Its kind is known once it is taken. */
+static bool take_wanted_span(void *context, const void *row)
+{
+    const span_filter *f = context;
+    jm__loading *loading = f->loading;
+    const jm__stretch_wanted *w = f->wanted;
+    size_t before = loading->spans.count;
+    if (!f->take(loading, row)) return false;
+    if (loading->spans.count == before) return true;
+    const jm__span *span = &loading->spans.items[before];
+    const char *name = span->name_id > 0 ? loading->names.items[span->name_id] : "";
+    bool wanted =
+        (w->kind == JM_SPAN_NONE || span->kind == w->kind) && (w->name == NULL || strcmp(name, w->name) == 0);
+    if (!wanted) loading->spans.count--;
+    return true;
+}
+
+/* Marks are few. */
+static void keep_wanted_marks(jm__loading *loading, const jm__stretch_wanted *wanted)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < loading->marks.count; i++) {
+        jm__mark mark = loading->marks.items[i];
+        const char *name = mark.name_id > 0 ? loading->names.items[mark.name_id] : "";
+        if (mark.t_ns < wanted->from_ns || mark.t_ns > wanted->to_ns) continue;
+        if (wanted->name == NULL || strcmp(name, wanted->name) == 0) loading->marks.items[kept++] = mark;
+    }
+    loading->marks.count = kept;
+}
+
+static jm_status load_spans(jm__loading *loading, jm_recording *recording, sqlite3 *db,
+                            const jm__stretch_wanted *wanted, jm_error *err)
+{
+    for (size_t i = 0; i < jm__taken_table_count; i++) {
+        const jm__taken_table *taken = &jm__taken_tables[i];
+        span_filter filter = {loading, wanted, taken->take};
+        if (is_of_spans(taken->table))
+            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
+        else if (taken->table == JM_TABLE_SPANS)
+            JM_TRY(jm__span_stretch(recording, db, wanted, take_wanted_span, &filter, err));
+        else if (taken->table == JM_TABLE_MARKS && wanted->kind == JM_SPAN_NONE)
+            JM_TRY(jm__recording_rows(recording, db, taken->table, taken->take, loading, err));
+    }
+    keep_wanted_marks(loading, wanted);
+    return JM_OK;
+}
+
 static jm_status load_tables(jm__loading *loading, jm_recording *recording, sqlite3 *db, jm_error *err)
 {
     for (size_t i = 0; i < jm__taken_table_count; i++) {
@@ -242,8 +301,9 @@ static jm_status load(jm__dataset **out, jm_recording *recording, const jm__stre
     sqlite3 *db;
     jm_status status = jm__recording_begin(recording, &db, err);
     if (status == JM_OK) {
-        status = wanted != NULL ? load_readings(loading, recording, db, wanted, err)
-                                : load_tables(loading, recording, db, err);
+        status = wanted == NULL  ? load_tables(loading, recording, db, err)
+                 : wanted->spans ? load_spans(loading, recording, db, wanted, err)
+                                 : load_readings(loading, recording, db, wanted, err);
         jm__recording_end(recording, db);
     }
     if (status == JM_OK) {

@@ -50,10 +50,13 @@ jm_status jm__dataset_load(jm__dataset **out, jm_recording *recording, jm_error 
 typedef struct jm__stretch_wanted {
     int64_t from_ns, to_ns;
     bool all_sensors;
+    bool spans;        /* no readings, but spans that began then ... */
+    jm_span_kind kind; /* ... of this kind, JM_SPAN_NONE: of all, and marks */
+    const char *name;  /* ... and this name, NULL: of all */
 } jm__stretch_wanted;
 
-/* The same of boards, sensors and events, and of the wanted readings alone; its bounds are 0. A file that is
- * damaged is an error. */
+/* The same of boards, sensors and events, and of the wanted readings or spans (with their names and
+ * processes) alone; its bounds are 0. A file that is damaged is an error. */
 jm_status jm__dataset_load_readings(jm__dataset **out, jm_recording *recording,
                                     const jm__stretch_wanted *wanted, jm_error *err);
 void jm__dataset_free(jm__dataset *dataset);

@@ -17,37 +17,55 @@ static bool is_by_time(const jm_recording *recording)
     return jm_recording_meta(recording, "source") == NULL;
 }
 
-/* Of a row; INT64_MAX if it is not there. */
+/* Of a row; after all others if it is not there. */
 static int64_t stamp_of(sqlite3_stmt *statement, size_t row)
 {
     sqlite3_reset(statement);
     sqlite3_bind_int64(statement, 1, (int64_t)row);
-    return sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : INT64_MAX;
+    return sqlite3_step(statement) == SQLITE_ROW ? jm__time_bounded(sqlite3_column_int64(statement, 0))
+                                                 : INT64_MAX - disorder_ns;
+}
+
+/* What a table calls the time of a row. */
+typedef struct timed_table {
+    jm__table_id table;
+    const char *stamp_sql;
+} timed_table;
+
+static const timed_table timed_readings = {JM_TABLE_READINGS, "SELECT t_ns FROM readings WHERE rowid = ?"};
+static const timed_table timed_spans = {JM_TABLE_SPANS, "SELECT start_ns FROM spans WHERE rowid = ?"};
+
+static int64_t stamp_in(const timed_table *of, const jm__any_row *row)
+{
+    return of->table == JM_TABLE_SPANS ? row->spans.start_ns : row->readings.t_ns;
 }
 
 /* A row before all that have stamps of t or later. */
-static jm_status find_first(jm_recording *recording, sqlite3 *db, int64_t t_ns, size_t *row, jm_error *err)
+static jm_status find_first(jm_recording *recording, sqlite3 *db, const timed_table *of, int64_t t_ns,
+                            size_t *row, jm_error *err)
 {
     int64_t last = 0;
     sqlite3_stmt *statement;
     *row = 0;
     if (!is_by_time(recording)) return JM_OK;
-    JM_TRY(jm__recording_last_row(recording, db, JM_TABLE_READINGS, &last, err));
-    JM_TRY(jm__database_prepare(db, &statement, "SELECT t_ns FROM readings WHERE rowid = ?", NULL, err));
-    jm__search(*row, (size_t)last, stamp_of(statement, *row + 1) < t_ns - disorder_ns);
+    JM_TRY(jm__recording_last_row(recording, db, of->table, &last, err));
+    JM_TRY(jm__database_prepare(db, &statement, of->stamp_sql, NULL, err));
+    jm__search(*row, (size_t)last, stamp_of(statement, *row + 1) + disorder_ns < t_ns);
     sqlite3_finalize(statement);
     return JM_OK;
 }
 
-static jm_status take_all(const jm_recording *recording, sqlite3 *db, sqlite3_stmt *statement,
-                          const jm__stretch_wanted *wanted, jm__row_taker take, void *context, jm_error *err)
+static jm_status take_all(const jm_recording *recording, sqlite3 *db, const timed_table *of,
+                          sqlite3_stmt *statement, const jm__stretch_wanted *wanted, jm__row_taker take,
+                          void *context, jm_error *err)
 {
     int rc;
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
         jm__any_row row;
-        jm__row_read(statement, &jm__tables[JM_TABLE_READINGS], &row);
-        int64_t t_ns = row.readings.t_ns;
-        if (is_by_time(recording) && t_ns > wanted->to_ns + disorder_ns) return JM_OK;
+        jm__row_read(statement, &jm__tables[of->table], &row);
+        int64_t t_ns = stamp_in(of, &row);
+        if (is_by_time(recording) && jm__time_bounded(t_ns) - disorder_ns > wanted->to_ns)
+            return JM_OK; /* it may be INT64_MAX */
         if (t_ns >= wanted->from_ns && t_ns <= wanted->to_ns && !take(context, &row))
             return jm__no_memory(err, "jm__reading_stretch");
     }
@@ -55,20 +73,33 @@ static jm_status take_all(const jm_recording *recording, sqlite3 *db, sqlite3_st
     return jm__database_fail(err, db, rc, "sqlite3_step", jm__recording_path(recording));
 }
 
+static jm_status stretch(jm_recording *recording, sqlite3 *db, const timed_table *of, const char *condition,
+                         const jm__stretch_wanted *wanted, jm__row_taker take, void *context, jm_error *err)
+{
+    char tail[200];
+    size_t before;
+    sqlite3_stmt *statement = NULL;
+    JM_TRY(find_first(recording, db, of, wanted->from_ns, &before, err));
+    snprintf(tail, sizeof tail, "WHERE rowid > %zu %s ORDER BY rowid", before, condition);
+    JM_TRY(jm__recording_select(recording, db, of->table, tail, &statement, err));
+    jm_status status = take_all(recording, db, of, statement, wanted, take, context, err);
+    sqlite3_finalize(statement);
+    return status;
+}
+
 jm_status jm__reading_stretch(jm_recording *recording, sqlite3 *db, const jm__stretch_wanted *wanted,
                               jm__row_taker take, void *context, jm_error *err)
 {
-    char tail[160], sensors[128] = "";
-    size_t before;
-    sqlite3_stmt *statement = NULL;
-    JM_TRY(find_first(recording, db, wanted->from_ns, &before, err));
+    char sensors[128] = "";
     if (!wanted->all_sensors)
         snprintf(sensors, sizeof sensors,
                  "AND sensor_id IN (SELECT id FROM sensors WHERE quantity IN ('%s', '%s'))",
                  jm_quantity_text(JM_QUANTITY_POWER), jm_quantity_text(JM_QUANTITY_ENERGY));
-    snprintf(tail, sizeof tail, "WHERE rowid > %zu %s ORDER BY rowid", before, sensors);
-    JM_TRY(jm__recording_select(recording, db, JM_TABLE_READINGS, tail, &statement, err));
-    jm_status status = take_all(recording, db, statement, wanted, take, context, err);
-    sqlite3_finalize(statement);
-    return status;
+    return stretch(recording, db, &timed_readings, sensors, wanted, take, context, err);
+}
+
+jm_status jm__span_stretch(jm_recording *recording, sqlite3 *db, const jm__stretch_wanted *wanted,
+                           jm__row_taker take, void *context, jm_error *err)
+{
+    return stretch(recording, db, &timed_spans, "", wanted, take, context, err);
 }

@@ -1,4 +1,4 @@
-/* Readings of a stretch of time, without a walk through all that a long run has. */
+/* Readings or spans of a stretch of time, without a walk through all that a long run has. */
 #ifndef JM_RECORDING_READING_STRETCH_H
 #define JM_RECORDING_READING_STRETCH_H
 
@@ -8,5 +8,9 @@
 /* Each of them, as jm__recording_rows would give it. */
 jm_status jm__reading_stretch(jm_recording *recording, sqlite3 *db, const jm__stretch_wanted *wanted,
                               jm__row_taker take, void *context, jm_error *err);
+
+/* The same of spans that began in it; kind and name are not looked at. */
+jm_status jm__span_stretch(jm_recording *recording, sqlite3 *db, const jm__stretch_wanted *wanted,
+                           jm__row_taker take, void *context, jm_error *err);
 
 #endif

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import resource
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,53 @@ def test_a_notebook_shows_a_small_table_that_runs_nothing(recording: joulemap.Re
     assert "<script" not in shown
     assert "SIMULATED" in shown
     assert "<bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi>" in shown
+
+
+# ---- a search for a power cap ----
+
+
+def searched() -> dict[str, Any]:
+    """Return a search on work of which a part follows the clock."""
+    search = joulemap._core.Search(200, 700, 700, step_w=10)
+    while (trial := search.next()) is not None:
+        power_w = min(trial["cap_w"], 600.0)
+        search.tell(trial["cap_w"], 0.01 * (0.7 + 0.3 * (600 / power_w) ** 0.7), power_w)
+    told: dict[str, Any] = json.loads(search.json())
+    return told
+
+
+def page_of_search(text: str, tmp_path: Path) -> Any:
+    """Return what a page shows of a recording whose search is this text."""
+    path, page = tmp_path / "run.joulemap", tmp_path / "page.html"
+    for old in (path, page):
+        old.unlink(missing_ok=True)
+    with joulemap.Session(path=path, sim="h200", cpu=False) as run, run.phase("all"):
+        pass
+    file = sqlite3.connect(path)
+    with file:
+        file.execute("insert into meta values ('cap_search', ?)", (text,))
+    file.close()
+    with joulemap.Recording(path) as recording:
+        recording.report(by="phase").to_html(page)
+    return data_of(page)["runs"][0]["cap"]
+
+
+def test_a_page_has_the_search_that_its_recording_was_made_for(tmp_path: Path) -> None:
+    told = searched()
+    shown = page_of_search(json.dumps(told), tmp_path)
+    assert (shown["verdict"], shown["chosen_w"], shown["reference_w"]) == ("better", told["chosen_cap_w"], 700)
+    assert shown["saving"] == pytest.approx([told["proof"][key] for key in ("saving", "saving_low", "saving_high")])
+    assert [cap["ed2p"] for cap in shown["caps"]] == [
+        pytest.approx(cap["relative"]["ed2p"], rel=1e-5) for cap in told["predicted"]["caps"]
+    ]
+    assert [trial["cap_w"] for trial in shown["trials"]] == [trial["cap_w"] for trial in told["trials"]]
+
+
+def test_what_is_no_search_is_not_shown(tmp_path: Path) -> None:
+    told = searched()
+    many = {**told, "trials": told["trials"] * 600}
+    texts = {**told, "predicted": {"caps": [{"cap_w": "300"}]}}
+    short = json.loads(json.dumps(told))
+    short["predicted"]["caps"][2]["relative"]["time"].pop()
+    for wrong in ("", "{", "[]", "{}", json.dumps(many), json.dumps(texts), json.dumps(short), "[" * 5000):
+        assert page_of_search(wrong, tmp_path) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -92,7 +93,20 @@ def intervals(figure: Figure) -> list[tuple[float, float]]:
 
 
 def source_of(key: str, readings: PlotData, layers: joulemap.Report, spans: joulemap.Report) -> Any:
-    return {"readings": readings, "layer": layers, "span": spans, "runs": (layers, layers)}[FIGURES[key].needs]
+    needs = FIGURES[key].needs
+    if needs == "caps":
+        return {**searched(), "simulated": True}
+    return {"readings": readings, "layer": layers, "span": spans, "runs": (layers, layers)}[needs]
+
+
+def searched(slow: float = 0.3, **options: Any) -> dict[str, Any]:
+    """Return a search on work whose clock falls with the cap, of which so large a share waits for the clock."""
+    search = joulemap._core.Search(200, 700, 700, step_w=10, **options)
+    while (trial := search.next()) is not None:
+        power_w = min(trial["cap_w"], 600.0)
+        search.tell(trial["cap_w"], 0.01 * (1 - slow + slow * (600 / power_w) ** 0.7), power_w)
+    told: dict[str, Any] = json.loads(search.json())
+    return told
 
 
 @pytest.mark.parametrize("key", figures())
@@ -111,13 +125,14 @@ def test_each_is_written_in_each_format_without_a_warning_and_twice_the_same(
             assert files[0].read_bytes().startswith(beginning)
             assert files[0].read_bytes() == files[1].read_bytes()
     assert "simulated GPU" in words(figure)
-    assert axes(figure).get_xlabel() or axes(figure).get_xticklabels()
+    shown = axes(figure).child_axes[-1] if key == "power_cap" else axes(figure)
+    assert shown.get_xlabel() or shown.get_xticklabels()
 
 
 def test_keys_are_those_that_scripts_of_powerdl_know() -> None:
     asked = """power_time gpu_util_time mem_util_time util_time_dual energy_rate power_derivative cumulative_energy
         power_hist util_hist power_ecdf util_ecdf power_boxplot_phase util_boxplot_phase phase_energy_bar phase_time_bar
-        power_util_scatter power_util_hexbin layer_energy energy_flame step_energy roofline two_runs"""
+        power_util_scatter power_util_hexbin layer_energy energy_flame step_energy roofline two_runs power_cap"""
     assert figures() == asked.split()
 
 
@@ -784,3 +799,80 @@ def test_the_command_says_what_to_install(path: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 69
     assert done.stderr == "joulemap plot: figures need matplotlib: pip install 'joulemap[plot]'\n"
+
+
+# ---- a search for a power cap ----
+
+
+def line_of(figure: Figure, gid: str) -> tuple[Any, Any]:
+    (line,) = (line for panel in axes(figure).child_axes for line in panel.lines if line.get_gid() == gid)
+    return np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+
+
+def test_a_search_shows_what_is_thought_of_each_cap_the_probes_by_number_and_the_choice() -> None:
+    told = searched()
+    figure = plot(told, "power_cap")
+    panels = axes(figure).child_axes
+    assert [panel.get_title(loc="left") for panel in panels] == [
+        "time (%)",
+        "energy (%)",
+        "EDP (%)",
+        "ED2P (%) — to be least",
+    ]
+    for key, panel in zip(("time", "energy", "edp", "ed2p"), panels, strict=True):
+        caps_w, percent = line_of(figure, f"line {key}")
+        assert list(caps_w) == [one["cap_w"] for one in told["predicted"]["caps"]]
+        assert percent == pytest.approx([100 * one["relative"][key][0] for one in told["predicted"]["caps"]])
+        assert line_of(figure, f"choice {key}")[0] == pytest.approx([told["chosen_cap_w"]] * 2)
+        probes = [line for line in panel.lines if line.get_gid() == f"probe {key}"]
+        asked = [one["cap_w"] for one in told["trials"] if one["stage"] == "probe"]
+        assert [line.get_xdata()[0] for line in probes] == asked
+        assert [text.get_text() for text in panel.texts] == [str(number) for number in range(1, len(asked) + 1)]
+    first, second = told["trials"][:2]
+    (marked,) = (
+        line
+        for line in panels[3].lines
+        if line.get_gid() == "probe ed2p" and line.get_xdata()[0] != 700 and line.get_xdata()[0] == second["cap_w"]
+    )
+    share = second["power_w"] / first["power_w"] * (second["time_s"] / first["time_s"]) ** 3
+    assert marked.get_ydata()[0] == pytest.approx(100 * share)
+    said = words(figure)
+    assert f"better: {told['chosen_cap_w']:.0f} W" in said.replace("\n", " ")
+    assert "simulated" not in said
+
+
+def test_a_search_without_a_saving_says_so_in_the_figure() -> None:
+    search = joulemap._core.Search(200, 700, 700, step_w=10)
+    while (trial := search.next()) is not None:
+        search.tell(trial["cap_w"], 0.01, 150.0)
+    assert "the cap makes no difference here" in words(plot(json.loads(search.json()), "power_cap")).replace("\n", " ")
+    assert "not proven" in words(plot(searched(proof=False), "power_cap")).replace("\n", " ")
+
+
+def test_what_is_no_search_is_said(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(CannotDrawError, match="not one of a search for a power cap"):
+        plot(path, "power_cap")
+    with pytest.raises(FileNotFoundError):
+        plot(tmp_path / "none.json", "power_cap")
+    with pytest.raises(TypeError, match="power_cap is drawn from a search"):
+        plot(PlotData(), "power_cap")
+    wrong = searched()
+    del wrong["predicted"]["caps"][3]["relative"]["edp"]
+    for text in ("{", "{}", '{"predicted": {"caps": [3]}}', "[]", json.dumps(wrong), ""):
+        file = tmp_path / "wrong.json"
+        file.write_text(text)
+        with pytest.raises((CannotDrawError, joulemap.Error)):
+            plot(file, "power_cap")
+
+
+def test_the_command_draws_a_search_from_its_json(tmp_path: Path) -> None:
+    file = tmp_path / "search.json"
+    file.write_text(json.dumps(searched()))
+    command = [sys.executable, "-m", "joulemap", "plot", str(file), "--figure", "power_cap", "-o", "cap.svg"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    assert (tmp_path / "cap.svg").read_bytes().startswith(b"<?xml")
+    done = subprocess.run([*command[:-4], "none", *command[-4:]], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2  # two of them
+    file.unlink()
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, "No such file" in done.stderr) == (66, True)

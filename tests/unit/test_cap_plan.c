@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-enum { SEEDS = 100, STEP_W = 50, PROBES = 8, NOISY_PROBES = 20 };
+/* test_cap_search.c goes on from the plan, with more seeds. */
+enum { SEEDS = 30, STEP_W = 50, PROBES = 8, NOISY_PROBES = 20 };
 
 static double objective_at(jm_cap_objective objective, const cap_job *job, double cap_w)
 {
@@ -94,9 +95,9 @@ static void test_noisy_probes_find_the_best_cap_and_say_how_sure(void **unused)
             count_seed(&t, &cap_jobs[j], JM_CAP_ED2P, seed);
         print_message("%s: within 3 %% of the best %d of %d, no difference %d, interval held %d of %d\n",
                       cap_jobs[j].name, t.near_best, SEEDS, t.inert, t.held, t.chosen);
-        assert_true(t.near_best >= 95);
+        assert_true(t.near_best >= .95 * SEEDS);
         if (j == INERT)
-            assert_true(t.inert >= 95);
+            assert_true(t.inert >= .95 * SEEDS);
         else
             assert_int_equal(t.inert, 0);
         if (j == INERT) continue; /* where it says no difference it states no saving */

@@ -61,11 +61,40 @@ static void test_the_integrals_of_the_past_are_right_however_often_power_changed
     }
 }
 
+/* What a program is told to slow down by, and what the board does with the same work, are one law. */
+static void test_work_is_as_fast_as_the_boards_clock_under_a_limit_and_a_lock(void **state)
+{
+    (void)state;
+    char why[200];
+    sim_profile profile;
+    assert_true(sim_profile_load(&profile, "h200", why, sizeof why));
+    sim_setting setting = sim_setting_default(&profile, START_NS);
+    assert_true(sim_power_speed(&profile, &setting, 520) == 1); /* 700 W are enough */
+    setting.limit_w = 260;
+    assert_true(fabs(sim_power_speed(&profile, &setting, 520) - pow(.5, profile.clock_exponent)) < 1e-12);
+    setting.limit_w = 700;
+    setting.lock_mhz = .75 * profile.clock_max_mhz;
+    assert_true(fabs(sim_power_speed(&profile, &setting, 520) - .75) < 1e-12);
+    setting.limit_w = 260; /* both hold it: the lock's clock, and less */
+    for (double power_w = 150; power_w <= 600; power_w += 50) {
+        sim_power power;
+        const sim_load load = {.label = 1, .power_w = power_w};
+        assert_true(sim_power_open(&power, &profile, START_NS));
+        power.setting = setting;
+        sim_power_load(&power, &load, 1, true);
+        double speed = sim_power_speed(&profile, &setting, power_w);
+        assert_true(fabs(power.clock_mhz / profile.clock_max_mhz - speed) < 1e-12);
+        assert_true(power.now.power_w <= 260 + 1e-9);
+        sim_power_close(&power);
+    }
+}
+
 int main(void)
 {
     mallopt(M_PERTURB, 0x80); /* memory that was not written is no 0, but late times: 0x7f7f... */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_integrals_of_the_past_are_right_however_often_power_changed),
+        cmocka_unit_test(test_work_is_as_fast_as_the_boards_clock_under_a_limit_and_a_lock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

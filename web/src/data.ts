@@ -101,6 +101,37 @@ export interface Machine {
     boards: Board[];
 }
 
+/** A value with the ends of its 95 % interval. */
+export type Figure95 = [number, number, number];
+
+export type CapQuantity = "time" | "energy" | "edp" | "ed2p";
+
+/** What is thought of a cap, as shares of the reference's. */
+export interface CapPrediction extends Record<CapQuantity, Figure95> {
+    cap_w: number;
+}
+
+export interface CapTrial {
+    number: number;
+    stage: string;
+    cap_w: number;
+    time_s: number;
+    power_w: number;
+}
+
+/** The search for a power cap that the run was made for. */
+export interface CapSearch {
+    objective: string;
+    verdict: string;
+    reference_w: number;
+    chosen_w: number;
+    /** Of energy and time, as the proof measured them; null: there was none. */
+    saving: Figure95 | null;
+    slowdown: Figure95 | null;
+    caps: CapPrediction[];
+    trials: CapTrial[];
+}
+
 export interface Quality {
     verdict: "good" | "fair" | "poor";
     verdict_reason: string;
@@ -134,6 +165,7 @@ export interface Run {
     /** Sentences: what they are about, and what they say. */
     facts: [string, string][];
     machine: Machine;
+    cap: CapSearch | null;
     power: Power;
     spans: Spans;
     rows: Lines;

@@ -1,4 +1,5 @@
 // The page, out of the data that the core put into it.
+import { CapChart } from "./cap.ts";
 import { choice, h, name } from "./dom.ts";
 import { diffSection } from "./diff.ts";
 import { Flames } from "./flame.ts";
@@ -35,6 +36,7 @@ function runSections(run: Run): { sections: HTMLElement[]; drawn: Drawn[] } {
         sections.push(part.element);
         drawn.push(part);
     };
+    if (run.cap !== null) add(new CapChart(run.cap));
     if (run.power.boards.length > 0) add(new PowerChart(run));
     add(new Flames(run));
     sections.push(tableSection(run));

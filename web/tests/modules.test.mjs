@@ -8,6 +8,7 @@ const tree = await load("tree");
 const flame = await load("flame_data");
 const range = await load("range");
 const series = await load("series");
+const cap = await load("cap_data");
 
 /** Lines with what these tests look at: [name, depth, energy, own energy]. */
 function lines(...rows) {
@@ -184,4 +185,48 @@ test("steps that are worth a look: the first, the least, the middle, the most", 
         ],
     );
     assert.deepEqual(series.notable({ energy_j: [null] }), []);
+});
+
+test("a search for a power cap is told in a sentence, with its trials by number", () => {
+    const prediction = (watts, share) => ({
+        cap_w: watts,
+        time: [share, 0.98 * share, 1.02 * share],
+        energy: [share, 0.5 * share, 1.5 * share],
+        edp: [1, 1, 1],
+        ed2p: [1, 1, 1],
+    });
+    const search = {
+        objective: "ed2p",
+        verdict: "better",
+        reference_w: 700,
+        chosen_w: 500,
+        saving: [0.12, 0.11, 0.13],
+        slowdown: [0.02, 0.01, 0.03],
+        caps: [prediction(400, 1.2), prediction(500, 1.02), prediction(600, 1), prediction(700, 1)],
+        trials: [700, 500, 400, 700, 500, 500].map((watts, i) => ({ number: i + 1, stage: "probe", cap_w: watts })),
+    };
+    assert.equal(
+        cap.sentence(search),
+        "500 W is better than 700 W: 12.0 % less energy (95 %: 11.0 to 13.0 %), 2.0 % more time (1.0 to 3.0 %).",
+    );
+    assert.match(cap.sentence({ ...search, saving: null }), /not proven/);
+    assert.match(cap.sentence({ ...search, verdict: "maybe better" }), /may be better/);
+    assert.match(
+        cap.sentence({ ...search, verdict: "no difference" }),
+        /no difference to this work: it stays at 700 W/,
+    );
+    assert.match(cap.sentence({ ...search, verdict: "as it is" }), /No other cap/);
+    const rows = cap.tried(search);
+    assert.deepEqual(
+        rows.map(({ cap, numbers }) => [cap.cap_w, cap.time[0], numbers]),
+        [
+            [700, 1, [1, 4]],
+            [500, 1.02, [2, 5, 6]],
+            [400, 1.2, [3]],
+        ],
+    );
+    assert.equal(cap.ranges([2, 5, 6, 7, 9]), "2, 5 to 7, 9");
+    assert.equal(cap.shareWithin([1.02, 1, 1.04]), "102.0 ±2.0 %");
+    assert.equal(cap.shareWithin([1, 0.5, 1.5]), "50 to 150 %");
+    assert.equal(cap.shareWithin([1, 1, 1]), "100.0 %");
 });

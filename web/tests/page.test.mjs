@@ -9,6 +9,7 @@ import {
     pageOf,
     pageOfAMillionKernels,
     recording,
+    recordingOfASearch,
     recordingOfPhases,
     recordingWithoutReadings,
     sizeOf,
@@ -327,6 +328,28 @@ test("two runs stand beside each other", async () => {
     );
     assert.deepEqual(complaints, []);
     await close();
+});
+
+test("a search for a power cap is a sentence, a chart and a table of what was tried", async () => {
+    const { path, search } = recordingOfASearch("live");
+    const { page, complaints, close } = await openPage(browser, pageOf(path));
+    const caps = new Set(search.trials.map((trial) => trial.cap_w));
+    assert.equal(await page.locator("#cap tbody tr").count(), caps.size);
+    const chosen = await page.locator("#cap tbody tr", { hasText: "(chosen)" }).allTextContents();
+    assert.equal(chosen.length, 1);
+    assert.ok(chosen[0].startsWith(`${search.chosen_cap_w.toFixed(0)} W`), chosen[0]);
+    assert.match(await page.locator("#cap > p").textContent(), /better than 700 W; how much it saves was not proven/);
+    assert.ok((await page.locator("#cap .chart canvas").boundingBox()).height > 100);
+    assert.equal(await page.locator('.nav a[href="#cap"]').count(), 1);
+    await page.evaluate(await (await import("node:fs/promises")).readFile(AXE, "utf8"));
+    const { violations } = await page.evaluate(() => window.axe.run("#cap"));
+    assert.deepEqual(
+        violations.map(({ id }) => id),
+        [],
+    );
+    assert.deepEqual(complaints, []);
+    await close();
+    assert.equal(dataOf(livePage).runs[0].cap, null);
 });
 
 test("a million kernels make a page of at most 5 MB, which zooms within 100 ms", async () => {

@@ -1,6 +1,6 @@
 // Pages to test on, made by the built command out of recordings of the tree.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -63,6 +63,25 @@ export function recordingWithoutReadings() {
     writeFileSync(join(folder, "unread.csv"), "t_start_s,duration_us,kernel,stream\n0.1,1000,gemm,7\n");
     joulemap("import", "--kernels", join(folder, "unread.csv"), "-o", path);
     return path;
+}
+
+/** The recording of that name, as if made for a search for a power cap on work that follows a law. */
+export function recordingOfASearch(name) {
+    const rows = Array.from({ length: 11 }, (_, i) => {
+        const cap = 200 + 50 * i;
+        const power = Math.min(cap, 600);
+        return `${cap},${(10 * (0.7 + 0.3 * (600 / power) ** 0.7)).toFixed(4)},${power}`;
+    });
+    const sweep = join(folder, `${name}-sweep.csv`);
+    writeFileSync(sweep, `cap_w,time_s,power_w\n${rows.join("\n")}\n`);
+    const search = joulemap("cap", "search", "--replay", sweep, "--json");
+    const path = join(folder, `${name}-search.joulemap`);
+    copyFileSync(recording(name), path);
+    const program =
+        "import sqlite3, sys; file = sqlite3.connect(sys.argv[1]); " +
+        "file.execute('insert into meta values (?, ?)', ('cap_search', sys.argv[2])); file.commit()";
+    execFileSync("python3", ["-c", program, path, search]);
+    return { path, search: JSON.parse(search) };
 }
 
 /** A page of a recording. */

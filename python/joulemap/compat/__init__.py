@@ -20,11 +20,12 @@ MODULES = (
     "layer_power_profiler",
     "measurement",
     "powerdl",
+    "profiler",
 )
 """Old names that can be imported."""
 
 isolation_s = 60.0
-"""How long measuring layers one by one takes in all where the script does not say, s: `--seconds` of the runner."""
+"""How long measuring layers one by one, or eight power caps, takes in all, s: `--seconds` of the runner."""
 
 
 class _OldNames(MetaPathFinder, Loader):

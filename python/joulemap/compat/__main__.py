@@ -13,7 +13,7 @@ USAGE = f"""usage: python -m joulemap.compat [OPTION]... SCRIPT [ARG...]
        python -m joulemap.compat [OPTION]... -m MODULE [ARG...]
 Run a script written for an older tool; these imports come from joulemap: {", ".join(MODULES)}
   --keep NAME  not this one: the program has a module of its own by that name
-  --seconds S  how long profile_all_layers takes in all, about (60; 2.5 a layer at least)
+  --seconds S  how long profile_all_layers or power_cap_profiler takes in all, about (60; 2.5 a layer at least)
 Beside a simulated GPU (JOULEMAP_SIM=h200), what asks PyTorch for CUDA runs on the CPU."""
 
 

@@ -1,49 +1,22 @@
-"""What the tools here share: which GPU is meant, one session for all that measure at once, rows of CSV files."""
+"""What the tools here share: one session for all that measure at once, rows of CSV files."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from joulemap import _arguments, _core
+from joulemap import _arguments
 from joulemap._cells import cell
-from joulemap.machine import Board, boards, doctor
+from joulemap.machine import boards, doctor
 from joulemap.session import Session, current_session
 
 J_PER_KWH = 3.6e6
-
-
-def find_gpu(device_index: int) -> Board:
-    """Return the GPU with this CUDA index, as it is now; of those that CUDA does not see, by its own.
-
-    Raises
-    ------
-    joulemap.NoDeviceError
-        If there is no such GPU.
-    """
-    gpus = [board for board in boards() if board.backend == "nvml"]
-    for board in gpus:
-        if device_index in (board.cuda_index, board.index if board.cuda_index < 0 else -1):
-            return board
-    raise _core.NoDeviceError(
-        f"no board with index {device_index} ({len(gpus)} found): run `joulemap doctor` to see what is "
-        "missing, or set JOULEMAP_SIM=h200 for the simulated board"
-    )
-
-
-def synchronize() -> None:
-    """Wait for the work of all GPUs that this program's PyTorch uses: what is measured must have ended."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        for device in range(torch.cuda.device_count()):
-            torch.cuda.synchronize(device)
 
 
 class SharedSession:

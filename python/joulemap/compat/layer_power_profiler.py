@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from joulemap import _core
 from joulemap._cells import cell
-from joulemap.compat._shared import find_gpu, shared, synchronize
+from joulemap._gpu import find_gpu, synchronize
+from joulemap.compat._shared import shared
 from joulemap.report import Row, import_pandas
 
 if TYPE_CHECKING:

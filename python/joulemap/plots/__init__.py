@@ -94,9 +94,10 @@ def plot(
 
     Parameters
     ----------
-    source : path, Recording, Session, Report, PlotData or Diff
+    source : path, Recording, Session, Report, PlotData, Diff or CapSearch
         The run. A `Report` does for figures of layers and steps, a `PlotData` for those of readings; `two_runs` takes
-        a pair (before, after), or a `Diff`.
+        a pair (before, after), or a `Diff`; `power_cap` a search for a cap: what `joulemap.caps.search` returned, its
+        JSON as a file or a dict, or a recording that `joulemap cap search -o` made.
     figure : str
         One of `figures()`.
     out : path, optional

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
 from joulemap.diff import Diff, diff
+from joulemap.plots.caps import searched
 from joulemap.plots.data import PlotData
 from joulemap.recording import Recording
 from joulemap.report import Report
@@ -15,7 +16,20 @@ from joulemap.session import Session
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    Source: TypeAlias = str | os.PathLike[str] | Recording | Session | Report | PlotData | Diff | tuple[Any, Any]
+    from joulemap.caps import CapSearch
+
+    Source: TypeAlias = (
+        str
+        | os.PathLike[str]
+        | Recording
+        | Session
+        | Report
+        | PlotData
+        | Diff
+        | CapSearch
+        | dict[str, Any]
+        | tuple[Any, Any]
+    )
 
 
 class Found(NamedTuple):
@@ -37,6 +51,9 @@ def find(source: Any, needs: str, gpu: Any, options: dict[str, Any]) -> Found:
     """
     if needs == "runs":
         return _runs(source, gpu, options)
+    if needs == "caps":
+        search = searched(source)
+        return Found(search, search.gpu, search.simulated, {})
     if isinstance(source, (tuple, list, Diff)):
         raise TypeError("two runs are for the figure two_runs; this one takes a single run")
     return _readings(source, gpu) if needs == "readings" else _report(source, needs, gpu)

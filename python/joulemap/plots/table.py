@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from joulemap.plots import distribution, layers, over_time, phases, roofline, runs, scatter, steps
+from joulemap.plots import caps, distribution, layers, over_time, phases, roofline, runs, scatter, steps
 
 
 class Entry(NamedTuple):
     """A figure.
 
     `draw` takes axes, a `Look` and the data, then its own options by name; it may return words for the line below the
-    title. `needs` says which data: "readings" is a `PlotData`, "runs" a `Diff`, else a report with rows by that key.
+    title. `needs` says which data: "readings" is a `PlotData`, "runs" a `Diff`, "caps" a search for a power cap, else a
+    report with rows by that key.
     """
 
     key: str
     title: str
-    needs: Literal["readings", "layer", "span", "runs"]
+    needs: Literal["readings", "layer", "span", "runs", "caps"]
     draw: Callable[..., str | None]
 
 
@@ -44,6 +45,7 @@ _ENTRIES = (
     Entry("step_energy", "Energy of each step", "span", steps.step_energy),
     Entry("roofline", "Roofline of joules", "layer", roofline.roofline),
     Entry("two_runs", "Two runs", "runs", runs.two_runs),
+    Entry("power_cap", "Which power cap?", "caps", caps.power_cap),
 )
 
 FIGURES = {entry.key: entry for entry in _ENTRIES}

@@ -1,5 +1,8 @@
 printf 'cap_w,time_s,power_w\n300,8,200\n250,9,180\n' >good.csv
-for options in '' 'show' 'search' 'search good.csv' 'search --replay' 'search --replay good.csv --objective joules' \
+export JOULEMAP_SIM=h200,a100 XDG_RUNTIME_DIR=$PWD
+for options in '' 'shwo' 'show me' 'show -- true' 'set' 'set x' 'set 400' 'set -- true' 'set 400 500 --board 0' 'set 400 --board 7' \
+    'set 400 --board 0 --for 10' 'set 400 --board 0 --for 0s' 'set 400 --board 0 --for 400000h' 'set 400 --board 0 --clock x' \
+    'set 400 --board 0 --' 'set 401 --board 1' 'set 99 --board GPU-1' 'reset 0' 'restore 0' 'search' 'search good.csv' 'search --replay' 'search --replay good.csv --objective joules' \
     'search --replay good.csv --probes 0' 'search --replay good.csv --probes 65' 'search --replay none.csv'; do
     joulemap cap $options
     echo $?

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from joulemap import _arguments
-from joulemap.compat._shared import find_gpu, shared
+from joulemap._gpu import find_gpu
+from joulemap.compat._shared import shared
 from joulemap.session import Session
 
 

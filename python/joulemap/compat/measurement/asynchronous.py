@@ -9,7 +9,8 @@ import sys
 import time
 
 from joulemap import _arguments, _core
-from joulemap.compat._shared import find_gpu, synchronize, tell_if_cpu_is_missing
+from joulemap._gpu import find_gpu, synchronize
+from joulemap.compat._shared import tell_if_cpu_is_missing
 
 _WAIT_S = 30.0
 

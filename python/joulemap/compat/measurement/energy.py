@@ -7,7 +7,8 @@ import os
 import time
 import warnings
 
-from joulemap.compat._shared import RowFile, find_gpu, kwh, shared, synchronize, tell_if_cpu_is_missing
+from joulemap._gpu import find_gpu, synchronize
+from joulemap.compat._shared import RowFile, kwh, shared, tell_if_cpu_is_missing
 from joulemap.session import Session
 
 COLUMNS = (

@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 from joulemap import _core
-from joulemap.compat._shared import RowFile, find_gpu, shared, synchronize
+from joulemap._gpu import find_gpu, synchronize
+from joulemap.compat._shared import RowFile, shared
 from joulemap.report import Row
 from joulemap.session import Session
 

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments
+from joulemap._inputs import loss_of, move, split
 from joulemap.compat.powerdl.profile import Profile
 from joulemap.compat.powerdl.settings import TorchRunConfig
 from joulemap.compat.powerdl.torch_input import (
@@ -16,10 +17,7 @@ from joulemap.compat.powerdl.torch_input import (
     count_samples,
     device_of,
     find_input,
-    loss_of,
-    move,
     spec_of,
-    split,
 )
 
 if TYPE_CHECKING:

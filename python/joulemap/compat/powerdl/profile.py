@@ -10,7 +10,7 @@ import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from joulemap.compat._shared import find_gpu
+from joulemap._gpu import find_gpu
 from joulemap.compat.powerdl.export import write_marks, write_samples
 from joulemap.compat.powerdl.progress import Progress
 from joulemap.compat.powerdl.report import Report

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from joulemap.compat._shared import synchronize
+from joulemap._gpu import synchronize
 from joulemap.compat.powerdl.settings import MemoryGuard
 from joulemap.scope import Scope
 from joulemap.session import Session

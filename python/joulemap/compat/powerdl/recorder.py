@@ -6,7 +6,8 @@ import math
 import time
 
 from joulemap import _core
-from joulemap.compat._shared import find_gpu, shared
+from joulemap._gpu import find_gpu
+from joulemap.compat._shared import shared
 from joulemap.compat.powerdl.profile import Profile
 from joulemap.compat.powerdl.samples import Mark, Sample
 from joulemap.compat.powerdl.settings import TorchRunConfig

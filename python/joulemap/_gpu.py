@@ -1,0 +1,34 @@
+"""Which GPU is meant, and waiting for its work."""
+
+from __future__ import annotations
+
+import sys
+
+from joulemap import _core
+from joulemap.machine import Board, boards
+
+
+def find_gpu(device_index: int) -> Board:
+    """Return the GPU with this CUDA index, as it is now; of those that CUDA does not see, by its own.
+
+    Raises
+    ------
+    joulemap.NoDeviceError
+        If there is no such GPU.
+    """
+    gpus = [board for board in boards() if board.backend == "nvml"]
+    for board in gpus:
+        if device_index in (board.cuda_index, board.index if board.cuda_index < 0 else -1):
+            return board
+    raise _core.NoDeviceError(
+        f"no board with index {device_index} ({len(gpus)} found): run `joulemap doctor` to see what is "
+        "missing, or set JOULEMAP_SIM=h200 for the simulated board"
+    )
+
+
+def synchronize() -> None:
+    """Wait for the work of all GPUs that this program's PyTorch uses: what is measured must have ended."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        for device in range(torch.cuda.device_count()):
+            torch.cuda.synchronize(device)

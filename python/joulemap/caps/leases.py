@@ -1,0 +1,167 @@
+"""A lease on a GPU's power cap: what it sets is put back when it ends, however the program does."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from joulemap import _arguments, _core
+from joulemap.caps.boards import CapBoard, cap_board
+from joulemap.machine import boards
+from joulemap.session import current_session
+
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import Self
+
+_MOST_S = 1e8
+
+
+class Lease:
+    """A GPU whose cap this program may set until the lease ends; `lease` makes it.
+
+    Attributes
+    ----------
+    found : CapBoard
+        The GPU as it was found: `found.cap_w` is put back.
+    cap_w : float or None
+        What was set last, W; None: nothing yet.
+    """
+
+    def __init__(self, core: _core.Lease) -> None:
+        self._core = core
+        self.found: CapBoard = cap_board(core.board())
+        self.cap_w: float | None = None
+
+    def set(self, cap_w: float) -> float | None:
+        """Set the cap.
+
+        Parameters
+        ----------
+        cap_w : float
+            Watts, from `found.low_w` to `found.high_w`.
+
+        Returns
+        -------
+        float or None
+            What the GPU keeps to from now on, W; None: it does not tell.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If that is no number of watts.
+        joulemap.Error
+            If it is out of the GPU's range, the lease is over (its time was up, somebody reset it), or the GPU is gone.
+        """
+        wanted = _arguments.real("cap_w", cap_w, 0, 1e6)
+        enforced_w = self._core.set(wanted)
+        self.cap_w = wanted
+        return enforced_w
+
+    def clock(self, mhz: float | None) -> None:
+        """Hold the SM clock at no more than `mhz`; None: at no bound of ours.
+
+        NVML does not tell whether a clock was held before: the end of a lease that held one lets go of all bounds.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If that is no clock.
+        joulemap.Error
+            If this GPU's clock cannot be held, or may not.
+        """
+        self._core.clock(0.0 if mhz is None else _arguments.real("mhz", mhz, 0, 1e5))
+
+    def put_back(self) -> None:
+        """Set what was found, and go on holding the lease."""
+        if self.cap_w is not None and self.found.cap_w is not None:
+            self._core.set(self.found.cap_w)
+            self.cap_w = None
+
+    def end(self) -> None:
+        """Put back what was found, and wait until that is done. Once is enough; `with` does it by itself.
+
+        Raises
+        ------
+        joulemap.Error
+            If it could not be put back; it says why, and the cure.
+        """
+        self._core.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.end()
+
+
+def nvml_index(board: int | str | torch.device) -> int:
+    """Return the index that nvidia-smi has for a GPU, which may be told as CUDA's ("cuda:0").
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none of these.
+    joulemap.NoDeviceError
+        If CUDA has no such GPU.
+    """
+    index, is_cuda = _arguments.gpu("board", board)
+    if not is_cuda:
+        return index
+    for one in boards():
+        if one.backend == "nvml" and one.cuda_index == index:
+            return one.index
+    raise _core.NoDeviceError(f"CUDA has no GPU cuda:{index} here: joulemap.caps.show() tells which there are")
+
+
+def lease(
+    board: int | str | torch.device = 0,
+    *,
+    who: str | None = None,
+    for_s: float | None = None,
+    sim: str | None = None,
+) -> Lease:
+    """Take a GPU's power cap: nothing is set yet. What is set is put back when the lease ends.
+
+    It ends with `with`, by `end()`, with the program (also killed with -9), and after `for_s`. A process of its own
+    holds what was found. One program at a time has a GPU's cap.
+
+    Parameters
+    ----------
+    board : int, str or torch.device
+        Index as nvidia-smi counts, or "cuda:0".
+    who : str, optional
+        What the holder is called, for others that find the GPU taken; without it the command.
+    for_s : float, optional
+        Seconds after which it ends by itself.
+    sim : str, optional
+        As of `show`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is none of these.
+    joulemap.Error
+        If another has it (it is named: `status` is "BUSY"), there is no right (how to get it is said), the cap cannot
+        be set, or there is no such GPU.
+
+    Examples
+    --------
+    >>> with joulemap.caps.lease() as cap:  # doctest: +SKIP
+    ...     cap.set(400)
+    ...     train()
+    """
+    named = None if who is None else _arguments.text("who", who)
+    if sim is not None:
+        _arguments.text("sim", sim)
+    for_ns = 0 if for_s is None else round(1e9 * _arguments.real("for_s", for_s, 0, _MOST_S))
+    session = current_session()
+    run_dir = None if session is None else session.environment().get("JOULEMAP_RUN")  # whose simulated GPU it is
+    if sim is None and session is not None:
+        sim = session._sim
+    return Lease(_core.Lease(nvml_index(board), sim, named, for_ns, run_dir))

@@ -1,0 +1,172 @@
+"""What a search for a power cap found."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from joulemap import _arguments, _core
+from joulemap.caps.boards import CapBoard
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Figure95(NamedTuple):
+    """A value with the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A cap that was tried.
+
+    Attributes
+    ----------
+    number : int
+        From 1 on.
+    stage : str
+        "probe", "sweep" or "proof".
+    cap_w : float
+        W.
+    reference : bool
+        It is the cap as it was found.
+    time_s, power_w : float
+        Seconds of a step, and the GPU's mean power, W.
+    """
+
+    number: int
+    stage: str
+    cap_w: float
+    reference: bool
+    time_s: float
+    power_w: float
+
+    @property
+    def energy_j(self) -> float:
+        """Joules of a step."""
+        return self.time_s * self.power_w
+
+
+class CapSearch:
+    """What `search` found. `str()` gives the verdict and a table.
+
+    Attributes
+    ----------
+    board : CapBoard
+        The GPU as it was found.
+    steps : int
+        Steps of a window; three windows are a trial.
+    """
+
+    def __init__(self, core: _core.Search, board: CapBoard, steps: int) -> None:
+        self.board, self.steps = board, steps
+        self._core = core
+        self._dict: dict[str, Any] = json.loads(core.json())
+        self._dict["simulated"] = board.simulated
+        self._dict["gpu"] = {"index": board.index, "name": board.name, "uuid": board.uuid}
+        self._dict["steps_of_a_window"] = steps
+
+    @property
+    def verdict(self) -> Literal["better", "maybe better", "as it is", "no difference"]:
+        """Whether the chosen cap is better than what was found; docs/caps.md says what each means."""
+        verdict: Literal["better", "maybe better", "as it is", "no difference"] = self._dict["verdict"]
+        return verdict
+
+    @property
+    def cap_w(self) -> float:
+        """The chosen cap, W: with "as it is" and "no difference" the one that was found."""
+        return float(self._dict["chosen_cap_w"])
+
+    @property
+    def reference_w(self) -> float:
+        """The cap that was found, with which all others are compared, W."""
+        return float(self._dict["reference_cap_w"])
+
+    @property
+    def objective(self) -> str:
+        """What was to be least: "ed2p", "edp", "energy" or "time"."""
+        return str(self._dict["objective"])
+
+    @property
+    def trials(self) -> list[Trial]:
+        """The caps that were tried, in their order."""
+        return [Trial(**{name: one[name] for name in Trial.__slots__}) for one in self._dict["trials"]]
+
+    @property
+    def saving(self) -> Figure95 | None:
+        """Energy saved at the chosen cap, as a share (0.1: 10 % less), as the proof measured it.
+
+        Reference and choice in turns, so a straight drift cancels. None: there was no proof, as with `proof=False` or
+        where no cap seemed better.
+        """
+        return self._proof("saving")
+
+    @property
+    def slowdown(self) -> Figure95 | None:
+        """Likewise the time that a step takes longer (0.03: 3 %)."""
+        return self._proof("slowdown")
+
+    @property
+    def gain(self) -> Figure95 | None:
+        """Likewise what the objective is less."""
+        return self._proof("gain")
+
+    def _proof(self, what: str) -> Figure95 | None:
+        proof = self._dict["proof"]
+        return None if proof is None else Figure95(*(float(proof[what + end]) for end in ("", "_low", "_high")))
+
+    @property
+    def predictions(self) -> list[dict[str, Any]]:
+        """What is thought of each cap, from the lowest on: docs/caps.md has the keys (`predicted.caps`)."""
+        caps: list[dict[str, Any]] = self._dict["predicted"]["caps"]
+        return caps
+
+    def table(self, *, width: int = 100) -> str:
+        """Return verdict and table as text, `width` columns wide."""
+        text = self._core.text(_arguments.whole("width", width, 2**31 - 1)).rstrip()
+        return text + "\nThe GPU is simulated: these joules were never drawn from a wall." * self.board.simulated
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return f"<joulemap.caps.CapSearch: {self.verdict}, {self.cap_w:g} W>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `json` has, as a dict."""
+        told: dict[str, Any] = json.loads(self.json())
+        return told
+
+    def json(self) -> str:
+        """Return the search as JSON; docs/caps.md has the keys."""
+        return json.dumps(self._dict) + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON to a file, for `joulemap plot FILE --figure power_cap`; OSError if it cannot be written."""
+        Path(path).write_text(self.json(), encoding="utf-8")
+
+    def plot(self, out: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
+        """Draw time, energy, EDP and ED2P over the cap.
+
+        Parameters
+        ----------
+        out : path, optional
+            File to write, PNG, SVG or PDF by its ending.
+        **options
+            As of `joulemap.plots.plot`: dpi, size, ax, dark.
+
+        Raises
+        ------
+        ImportError
+            Without Matplotlib.
+        """
+        from joulemap.plots import plot
+
+        return plot(self, "power_cap", out=out, **options)

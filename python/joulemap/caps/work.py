@@ -1,0 +1,163 @@
+"""The work that is measured at each cap: steps of a model over its loader, or calls of a function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol
+
+from joulemap._inputs import loss_of, move, split
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+class Work(Protocol):
+    """What is repeated.
+
+    Attributes
+    ----------
+    device : torch.device or None
+        The GPU that it runs on, where that is known.
+    """
+
+    device: torch.device | None
+
+    def kept(self) -> AbstractContextManager[None]:
+        """Return the context that leaves all of it as it was."""
+
+    def begin(self) -> None:
+        """Make ready for the same steps as each time."""
+
+    def step(self) -> None:
+        """Do one step."""
+
+
+class Calls:
+    """Calls of a function: what they change is the program's own."""
+
+    device: torch.device | None = None
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self._function = function
+
+    def kept(self) -> AbstractContextManager[None]:
+        """Nothing is known of what it changes."""
+        return nullcontext()
+
+    def begin(self) -> None:
+        """There is nothing to make ready."""
+
+    def step(self) -> None:
+        """Call it."""
+        self._function()
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Return where a model lies.
+
+    Raises
+    ------
+    ValueError
+        If it lies on several GPUs.
+    """
+    import torch
+
+    gpus = {tensor.device for tensor in [*model.parameters(), *model.buffers()] if tensor.device.type != "cpu"}
+    if len(gpus) > 1:
+        raise ValueError(
+            f"the model lies on {', '.join(sorted(map(str, gpus)))}: a search is of one GPU; give a function that does "
+            "a step, and board="
+        )
+    return next(iter(gpus), torch.device("cpu"))
+
+
+class ModelSteps:
+    """Steps of a model: each time the same batches of its loader, from the first on, with the same random numbers."""
+
+    device: torch.device | None
+
+    def __init__(self, model: nn.Module, loader: Iterable[Any], train: bool, loss_fn: Any, optimizer: Any) -> None:
+        from joulemap.caps.kept import of_loader
+        from joulemap.isolation.kept import random_states
+
+        if isinstance(loader, Iterator):
+            raise ValueError(
+                "loader is an iterator: what a test takes from it would be gone. Give what it is made of: a "
+                "DataLoader, or a list of batches"
+            )
+        if train and optimizer is None:
+            raise ValueError("train=True needs the optimizer: its steps are part of the work, and are put back")
+        self._model, self._loader, self._train = model, loader, train
+        self._loss_fn, self._optimizer = loss_fn, optimizer
+        self.device = device_of(model)
+        self._states = random_states()
+        self._order = of_loader(loader)
+        self._batches: Iterator[Any] = iter(())
+        self._next: Any = None
+
+    def kept(self) -> AbstractContextManager[None]:
+        """Return the context that leaves model, optimizer, loader and random states as they were."""
+        from joulemap.caps.kept import all_kept
+
+        return all_kept(self._model, self._loader, self._loss_fn, self._optimizer)
+
+    def begin(self) -> None:
+        """Begin the loader anew, and fetch its first batch."""
+        from joulemap.isolation.kept import set_random_states
+
+        set_random_states(self._states)
+        self._order.restore()
+        self._model.train(self._train)
+        self._batches = iter(self._loader)
+        self._next = self._fetch()
+
+    def _fetch(self) -> Any:
+        """Return the next batch; after the last, the first.
+
+        Raises
+        ------
+        ValueError
+            If there is none.
+        """
+        for _ in range(2):
+            for batch in self._batches:
+                return batch
+            self._batches = iter(self._loader)
+        raise ValueError("loader has no batch: there is nothing to measure")
+
+    def step(self) -> None:
+        """Do a step of training, or a forward pass without gradients."""
+        import torch
+
+        batch = self._fetch() if self._next is None else self._next
+        self._next = None
+        batch = move(batch, self.device or torch.device("cpu"))
+        if not self._train:
+            with torch.no_grad():
+                self._forward(batch)
+            return
+        self._optimizer.zero_grad(set_to_none=True)
+        loss = loss_of(self._model, batch, self._loss_fn)
+        loss.backward()
+        self._optimizer.step()
+
+    def _forward(self, batch: Any) -> None:
+        inputs, named, labels = split(batch)
+        if named:
+            named = {name: value for name, value in named.items() if value is not labels}
+        elif labels is not None and len(inputs) < _required(self._model):
+            inputs = (*inputs, labels)  # not a pair of input and label, but two inputs
+        self._model(*inputs, **named)
+
+
+def _required(model: nn.Module) -> int:
+    """Return how many arguments a model must be given by position."""
+    try:
+        parameters = inspect.signature(model.forward).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in plain and one.default is inspect.Parameter.empty for one in parameters)

@@ -1,0 +1,80 @@
+/* What is put to the proof: the best, and where a proof refuses that, the next best. */
+#include "base/status.h"
+#include "cap/same.h"
+#include "cap/search.h"
+
+#include <math.h>
+
+static bool was_refused(const jm_cap_search *search, double cap_w, double clock_mhz)
+{
+    for (size_t i = 0; i < search->proof_count; i++)
+        if (jm__cap_same(search->proofs[i].cap_w, cap_w) && search->proofs[i].clock_mhz == clock_mhz)
+            return true;
+    return false;
+}
+
+/* By the model, which knows of the refusals: any cap, tried or not, since its proof will try it. */
+static jm_status next_best(jm_cap_search *search, bool *any, double *cap_w, jm_error *err)
+{
+    const jm_cap_plan_options *o = &search->plan->options;
+    const jm_cap_prediction *all;
+    size_t count;
+    double least = 1;
+    JM_TRY(jm_cap_plan_predictions(search->plan, &all, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        const jm_cap_figure *relative = all[i].relative;
+        if (jm__cap_same(all[i].cap_w, o->reference_w) || was_refused(search, all[i].cap_w, 0)) continue;
+        if (o->max_slowdown > 0 && relative[JM_CAP_TIME].value > 1 + o->max_slowdown) continue;
+        if (relative[o->objective].value >= least) continue;
+        least = relative[o->objective].value;
+        *cap_w = all[i].cap_w;
+        *any = true;
+    }
+    return JM_OK;
+}
+
+jm_status jm__cap_candidate(jm_cap_search *search, bool *any, double *cap_w, double *clock_mhz, jm_error *err)
+{
+    jm_cap_choice by_cap, by_clock;
+    *any = false;
+    JM_TRY(jm_cap_plan_choice(search->plan, &by_cap, err));
+    JM_TRY(jm__cap_clock_choice(search, clock_mhz, &by_clock, err));
+    *cap_w = search->clock_cap_w;
+    if (*clock_mhz > 0 && !was_refused(search, *cap_w, *clock_mhz)) {
+        *any = true;
+        return JM_OK;
+    }
+    *clock_mhz = 0;
+    if (by_cap.verdict == JM_CAP_INERT) return JM_OK;
+    *cap_w = by_cap.cap_w;
+    *any = by_cap.verdict != JM_CAP_REFERENCE && !was_refused(search, *cap_w, 0);
+    return *any || search->proof_count == 0 ? JM_OK : next_best(search, any, cap_w, err);
+}
+
+/* A mean of many windows is never exact. */
+static const double least_share = 1e-4;
+
+static double standard(jm_cap_figure change)
+{
+    return fmax((change.high - change.low) / (2 * 1.96), least_share);
+}
+
+static jm_status tell(jm_cap_plan *plan, double cap_w, double log_time, double log_watts,
+                      const jm_cap_proof *result, jm_error *err)
+{
+    jm_cap_probe probe = {.cap_w = cap_w, .time_s = exp(log_time), .power_w = exp(log_watts)};
+    probe.time_u_s = fmin(standard(result->slowdown), 1) * probe.time_s;
+    probe.power_u_w = fmin(standard(result->saving), 1) * probe.power_w;
+    return jm_cap_plan_tell(plan, &probe, err);
+}
+
+jm_status jm__cap_refuse(jm_cap_search *search, const jm_cap_proof *result, jm_error *err)
+{
+    const jm__cap_proof *p = &search->proofs[search->proof_count - 1];
+    double windows = (double)(result->blocks * JM__CAP_BLOCK) / 2;
+    jm_cap_plan *plan = search->plan;
+    if (p->clock_mhz > 0 || plan->probe_count + 2 > JM_CAP_MOST_PROBES) return JM_OK;
+    JM_TRY(
+        tell(plan, plan->options.reference_w, p->from_time / windows, p->from_watts / windows, result, err));
+    return tell(plan, p->cap_w, p->at_time / windows, p->at_watts / windows, result, err);
+}

@@ -1,0 +1,191 @@
+/* Setting a board's power cap and clock, and reading back. */
+#include "cap/helper/setter.h"
+
+#include "base/status.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* NVML's limits are whole milliwatts; a board may keep whole watts. */
+#define SAME_W 1.0
+/* What is put back may lie outside of what can be set by as much as was rounded. */
+#define EDGE_W 1e-3
+
+/* ---- opening */
+
+static jm_status start_nvml(jm__setter *setter, jm_error *err)
+{
+    jm__findings findings = {0};
+    const jm__device_options options = {.no_cpu = true};
+    jm__nvml_load(&setter->nvml, &options, &findings);
+    jm_status status = JM_OK;
+    if (setter->nvml.library == NULL) {
+        const jm_finding *last = findings.count > 0 ? &findings.items[findings.count - 1] : NULL;
+        status = jm__fail(err, JM_NO_DEVICE, 0, NULL, "no GPU can be reached: %s",
+                          last == NULL ? "no memory" : last->detail);
+        if (last != NULL && last->cure[0] != '\0') jm__hint(err, status, "%s", last->cure);
+    }
+    free(findings.items);
+    free(findings.absent);
+    return status;
+}
+
+static jm_status fail_call(const jm__setter *setter, int result, const char *call, jm_error *err)
+{
+    jm_status status = jm__nvml_status(result);
+    jm__fail(err, status, result, call, "GPU %d: %s: %s", (int)setter->board.index, call,
+             setter->nvml.error_text(result));
+    if (status != JM_NO_PERMISSION) return status;
+    return jm__hint(err, status,
+                    geteuid() == 0 ? "root may not here either: a container needs the right from outside"
+                                   : "run it as root, or let root start `joulemap capd`");
+}
+
+static jm_status find_by_uuid(jm__setter *setter, const char *uuid, jm_error *err)
+{
+    unsigned count = 0;
+    const jm__nvml *nvml = &setter->nvml;
+    int result = nvml->device_count(&count), last = JM_NVML_SUCCESS;
+    if (result != JM_NVML_SUCCESS) return fail_call(setter, result, "nvmlDeviceGetCount_v2", err);
+    for (unsigned i = 0; i < count && nvml->uuid != NULL; i++) {
+        char text[JM_BOARD_TEXT] = "";
+        result = nvml->device_by_index(i, &setter->device);
+        if (result == JM_NVML_SUCCESS) result = nvml->uuid(setter->device, text, sizeof text);
+        if (result != JM_NVML_SUCCESS) last = result;
+        setter->board.index = (int32_t)i;
+        if (result == JM_NVML_SUCCESS && strcmp(text, uuid) == 0) return JM_OK;
+    }
+    setter->board.index = -1;
+    if (jm__nvml_status(last) == JM_DEVICE_LOST)
+        return jm__fail(err, JM_DEVICE_LOST, last, NULL, "%s is not there, and a GPU is lost", uuid);
+    jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no GPU %s", uuid);
+    return jm__hint(err, JM_NOT_FOUND, "`joulemap list` shows those there are");
+}
+
+static jm_status find_by_index(jm__setter *setter, int32_t index, jm_error *err)
+{
+    unsigned count = 0;
+    int result = setter->nvml.device_count(&count);
+    setter->board.index = index;
+    if (result != JM_NVML_SUCCESS) return fail_call(setter, result, "nvmlDeviceGetCount_v2", err);
+    if (index < 0 || (unsigned)index >= count) {
+        jm__fail(err, JM_NOT_FOUND, 0, NULL, "there is no GPU %d", (int)index);
+        return jm__hint(err, JM_NOT_FOUND, "`joulemap list` shows those there are");
+    }
+    result = setter->nvml.device_by_index((unsigned)index, &setter->device);
+    if (result != JM_NVML_SUCCESS) return fail_call(setter, result, "nvmlDeviceGetHandleByIndex_v2", err);
+    return JM_OK;
+}
+
+static double read_w(int (*call)(jm__nvml_device, unsigned *), jm__nvml_device device)
+{
+    unsigned mw = 0;
+    return call != NULL && call(device, &mw) == JM_NVML_SUCCESS ? 1e-3 * mw : NAN;
+}
+
+static void look(jm__setter *setter)
+{
+    const jm__nvml *nvml = &setter->nvml;
+    jm_cap_board *board = &setter->board;
+    unsigned low_mw = 0, high_mw = 0;
+    board->simulated = nvml->simulated;
+    if (nvml->uuid == NULL || nvml->uuid(setter->device, board->uuid, sizeof board->uuid) != JM_NVML_SUCCESS)
+        board->uuid[0] = '\0';
+    if (nvml->name == NULL || nvml->name(setter->device, board->name, sizeof board->name) != JM_NVML_SUCCESS)
+        snprintf(board->name, sizeof board->name, "NVIDIA GPU %d", (int)board->index);
+    board->cap_w = read_w(nvml->limit_set, setter->device);
+    board->enforced_w = read_w(nvml->limit, setter->device);
+    board->default_w = read_w(nvml->limit_default, setter->device);
+    board->low_w = board->high_w = NAN;
+    if (nvml->limit_range == NULL || nvml->limit_range(setter->device, &low_mw, &high_mw) != JM_NVML_SUCCESS)
+        return;
+    board->low_w = 1e-3 * low_mw;
+    board->high_w = 1e-3 * high_mw;
+}
+
+static void resolve(jm__setter *setter)
+{
+    void *address;
+#define X(slot, symbol, arguments)                                                                           \
+    address = jm__nvml_symbol(&setter->nvml, symbol);                                                        \
+    memcpy(&setter->slot, &address, sizeof address);
+    JM_SETTER_MAP(X)
+#undef X
+}
+
+jm_status jm__setter_open(jm__setter *setter, const char *uuid, int32_t index, jm_error *err)
+{
+    *setter = (jm__setter){.board = {.index = -1}};
+    JM_TRY(start_nvml(setter, err));
+    resolve(setter);
+    JM_TRY(uuid[0] != '\0' ? find_by_uuid(setter, uuid, err) : find_by_index(setter, index, err));
+    look(setter);
+    const jm_cap_board *board = &setter->board;
+    if (setter->set_limit != NULL && isfinite(board->cap_w) && isfinite(board->low_w) &&
+        board->uuid[0] != '\0')
+        return JM_OK;
+    /* A board that is lost answers nothing; it is not one that cannot. */
+    unsigned mw;
+    int result =
+        setter->nvml.limit_set == NULL ? JM_NVML_NOT_SUPPORTED : setter->nvml.limit_set(setter->device, &mw);
+    if (jm__nvml_status(result) == JM_DEVICE_LOST)
+        return fail_call(setter, result, "nvmlDeviceGetPowerManagementLimit", err);
+    jm__fail(err, JM_NOT_SUPPORTED, 0, NULL, "GPU %d, %s: its power cap cannot be set", (int)board->index,
+             board->name);
+    return jm__hint(err, JM_NOT_SUPPORTED, "%s", "");
+}
+
+/* ---- setting */
+
+jm_status jm__setter_cap(const jm__setter *setter, double *cap_w, jm_error *err)
+{
+    unsigned mw = 0;
+    int result = setter->nvml.limit_set(setter->device, &mw);
+    if (result != JM_NVML_SUCCESS) return fail_call(setter, result, "nvmlDeviceGetPowerManagementLimit", err);
+    *cap_w = 1e-3 * mw;
+    return JM_OK;
+}
+
+jm_status jm__setter_set(const jm__setter *setter, double cap_w, double *enforced_w, jm_error *err)
+{
+    const jm_cap_board *board = &setter->board;
+    double now_w;
+    if (!(cap_w >= board->low_w - EDGE_W && cap_w <= board->high_w + EDGE_W)) {
+        jm__fail(err, JM_USAGE, 0, NULL, "GPU %d takes caps from %.4g to %.4g W, not %.6g W",
+                 (int)board->index, board->low_w, board->high_w, cap_w);
+        return jm__hint(err, JM_USAGE, "%s", "");
+    }
+    int result = setter->set_limit(setter->device, (unsigned)lround(1e3 * cap_w));
+    if (result != JM_NVML_SUCCESS) return fail_call(setter, result, "nvmlDeviceSetPowerManagementLimit", err);
+    JM_TRY(jm__setter_cap(setter, &now_w, err));
+    if (!(fabs(now_w - cap_w) <= SAME_W))
+        return jm__fail(err, JM_IO, 0, NULL, "GPU %d was told %.6g W and keeps %.6g W", (int)board->index,
+                        cap_w, now_w);
+    if (enforced_w == NULL) return JM_OK;
+    *enforced_w = read_w(setter->nvml.limit, setter->device);
+    return JM_OK;
+}
+
+jm_status jm__setter_clock(const jm__setter *setter, double clock_mhz, jm_error *err)
+{
+    bool hold = clock_mhz > 0;
+    unsigned most_mhz = 0;
+    int index = (int)setter->board.index, result = JM_NVML_NOT_SUPPORTED;
+    if (hold && setter->nvml.clock_limit != NULL &&
+        setter->nvml.clock_limit(setter->device, JM_NVML_CLOCK_SM, &most_mhz) == JM_NVML_SUCCESS &&
+        clock_mhz > most_mhz) {
+        jm__fail(err, JM_USAGE, 0, NULL, "GPU %d's SM clock reaches %u MHz, not %.6g MHz", index, most_mhz,
+                 clock_mhz);
+        return jm__hint(err, JM_USAGE, "%s", "");
+    }
+    if (hold && setter->lock_clocks != NULL)
+        result = setter->lock_clocks(setter->device, 0, (unsigned)lround(clock_mhz));
+    else if (!hold && setter->reset_clocks != NULL)
+        result = setter->reset_clocks(setter->device);
+    if (result == JM_NVML_SUCCESS) return JM_OK;
+    return fail_call(setter, result, hold ? "nvmlDeviceSetGpuLockedClocks" : "nvmlDeviceResetGpuLockedClocks",
+                     err);
+}

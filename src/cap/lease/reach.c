@@ -1,0 +1,165 @@
+/* Starting a helper, asking it, waiting for what it puts back. */
+#include "cap/lease/reach.h"
+
+#include "base/beside.h"
+#include "base/clock.h"
+#include "base/helper.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* NVML starts in a second where somebody has it open, in several where eight boards wake up. */
+#define RESTORE_NS (INT64_C(60) * JM_NS_PER_S)
+#define LOOK_NS    (INT64_C(5) * JM_NS_PER_MS)
+
+enum { VARIABLE_MAX = PATH_MAX + 32 };
+
+/* ---- start */
+
+static char **environment_of(const char *sim, const char *run_dir)
+{
+    char texts[2][VARIABLE_MAX];
+    const char *list[3] = {NULL};
+    size_t count = 0;
+    const char *run = run_dir != NULL ? run_dir : getenv("JOULEMAP_RUN");
+    if (sim != NULL && sim[0] != '\0') {
+        snprintf(texts[count], VARIABLE_MAX, "JOULEMAP_SIM=%s", sim);
+        list[count] = texts[count];
+        count++;
+    }
+    if (run != NULL && run[0] != '\0') {
+        snprintf(texts[count], VARIABLE_MAX, "JOULEMAP_RUN=%s", run);
+        list[count] = texts[count];
+    }
+    return jm__helper_environment(NULL, list);
+}
+
+/* 0 or an errno. */
+static int spawn(int end, const char *command, const jm__lease_folder *folder, char **environment)
+{
+    char name[] = "joulemap-cap", task[] = "serve", holder[24], path[PATH_MAX];
+    int status;
+    pid_t child;
+    snprintf(holder, sizeof holder, "%ld", (long)getpid());
+    snprintf(path, sizeof path, "%s", folder->path);
+    char *arguments[] = {name, task, holder, path, NULL};
+    const jm__helper process = {.command = command,
+                                .arguments = arguments,
+                                .environment = environment,
+                                .input = end,
+                                .output = -1,
+                                .own_group = true};
+    int code = jm__helper_start(&child, &process);
+    /* It goes on as an orphan: what was started ends at once. */
+    if (code == 0) (void)jm__helper_reap(child, &status, jm__now_ns() + JM_LEASE_BACK_NS);
+    return code;
+}
+
+jm_status jm__lease_link_over(jm__lease_link *link, int fd, jm_error *err)
+{
+    *link = (jm__lease_link){.wire = {.fd = fd}};
+    if (jm__kept_file_set(&link->file, fd)) return JM_OK;
+    return jm__fail(err, JM_IO, errno, "fstat", "a socket cannot be looked at: %s", strerror(errno));
+}
+
+jm_status jm__lease_link_start(jm__lease_link *link, const jm__lease_folder *folder, const char *sim,
+                               const char *run_dir, jm_error *err)
+{
+    char command[PATH_MAX];
+    int ends[2];
+    *link = (jm__lease_link){.wire = {.fd = -1}};
+    if (!jm__beside("joulemap-cap", command, sizeof command)) {
+        jm__fail(err, JM_NOT_FOUND, 0, NULL, "the program that sets power caps, %.300s, is not there",
+                 command);
+        return jm__hint(err, JM_NOT_FOUND, "install joulemap again: it comes with it");
+    }
+    char **environment = environment_of(sim, run_dir);
+    if (environment == NULL) return jm__no_memory(err, "malloc");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        free(environment);
+        return jm__fail(err, JM_IO, errno, "socketpair", "no socket for %.300s: %s", command,
+                        strerror(errno));
+    }
+    int code = spawn(ends[1], command, folder, environment);
+    free(environment);
+    close(ends[1]);
+    if (code == 0) return jm__lease_link_over(link, ends[0], err);
+    close(ends[0]);
+    return jm__fail(err, JM_IO, code, "posix_spawn", "%.300s cannot be started: %s", command, strerror(code));
+}
+
+void jm__lease_link_close(jm__lease_link *link)
+{
+    jm__kept_file_close(&link->file);
+    link->wire.fd = -1;
+}
+
+/* ---- ask */
+
+jm_status jm__lease_link_ask(jm__lease_link *link, const jm__request *request, int64_t longest_ns,
+                             json_t **answer, jm_error *err)
+{
+    int64_t until_ns = jm__now_ns() + longest_ns;
+    *answer = NULL;
+    if (!jm__kept_file_is_ours(&link->file))
+        return jm__fail(err, JM_DEVICE_LOST, 0, NULL, "the program closed the descriptor of its lease");
+    jm__wire_is is = jm__wire_send(&link->wire, jm__request_json(request), until_ns);
+    if (is == JM_WIRE_GARBAGE) return jm__no_memory(err, "json_pack");
+    /* Also where nothing can be said any more: it may have said why it left. */
+    is = jm__wire_receive(&link->wire, answer, until_ns);
+    if (is == JM_WIRE_LINE) return JM_OK;
+    if (is == JM_WIRE_LATE)
+        return jm__fail(err, JM_BUSY, 0, NULL, "the helper of the lease has not answered for %.3g s",
+                        (double)longest_ns / (double)JM_NS_PER_S);
+    if (is == JM_WIRE_GARBAGE)
+        return jm__fail(err, JM_BAD_DATA, 0, NULL, "the helper of the lease says what cannot be understood");
+    return jm__fail(err, JM_DEVICE_LOST, 0, NULL, "the helper of the lease was killed");
+}
+
+/* ---- putting back */
+
+jm_status jm__lease_restore(const jm__lease_folder *folder, const char *uuid, int32_t *index, jm_error *err)
+{
+    jm__lease_link link;
+    jm__request request = {.ask = JM_ASK_RESTORE};
+    json_t *answer = NULL;
+    *index = -1;
+    snprintf(request.uuid, sizeof request.uuid, "%s", uuid);
+    JM_TRY(jm__lease_link_start(&link, folder, NULL, NULL, err));
+    jm_status status = jm__lease_link_ask(&link, &request, RESTORE_NS, &answer, err);
+    if (status == JM_OK) {
+        const json_t *known = json_object_get(answer, "index");
+        if (json_is_integer(known)) *index = (int32_t)json_integer_value(known);
+        status = jm__answer_status(answer, err);
+    }
+    json_decref(answer);
+    jm__lease_link_close(&link);
+    return status;
+}
+
+jm_status jm__lease_await_back(const jm__lease_folder *folder, const char *uuid, int64_t helper_pid,
+                               int64_t helper_start, int64_t longest_ns, jm_error *err)
+{
+    int64_t until_ns = jm__now_ns() + longest_ns;
+    jm__lease_state state;
+    do {
+        int32_t index;
+        jm_status read = jm__lease_state_read(&state, folder, uuid, err);
+        if (read == JM_NOT_FOUND) return JM_OK;
+        if (read != JM_OK) return read;
+        if (state.helper_pid != helper_pid || state.helper_start != helper_start) return JM_OK;
+        if (!jm__lease_is_kept(&state, folder)) {
+            jm_status status = jm__lease_restore(folder, uuid, &index, err);
+            return status == JM_NOT_FOUND && index < 0 ? JM_OK : status;
+        }
+        jm__sleep_ns(LOOK_NS);
+    } while (jm__now_ns() < until_ns);
+    jm__fail(err, JM_BUSY, 0, NULL, "what was found on GPU %d, %.4g W, is still to be put back%s%s",
+             (int)state.index, state.info.found_w, state.fault[0] != '\0' ? ": " : "", state.fault);
+    return jm__hint(err, JM_BUSY, "`joulemap cap restore`");
+}

@@ -1,0 +1,232 @@
+/* The file of a lease's state, and its lock. */
+#include "cap/lease/state.h"
+
+#include "base/json_value.h"
+#include "base/status.h"
+#include "cap/lease/process.h"
+#include "cap/lease/words.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { VERSION = 1 };
+
+static jm_status fail_file(jm_error *err, const char *call, const char *path)
+{
+    return jm__fail(err, jm_status_of_errno(errno), errno, call, "%.300s: %s", path, strerror(errno));
+}
+
+static jm_status fail_path(jm_error *err, const char *uuid)
+{
+    return jm__fail(err, JM_USAGE, 0, NULL, "\"%.95s\" is no UUID of a GPU", uuid);
+}
+
+/* ---- reading */
+
+static jm_status fail_content(jm_error *err, const char *path, const char *what)
+{
+    jm__fail(err, JM_BAD_DATA, 0, NULL, "%.300s is no state of a power cap: %s", path, what);
+    return jm__hint(err, JM_BAD_DATA,
+                    "see what the GPU's cap is (nvidia-smi -q -d POWER), set it by hand, remove the file");
+}
+
+static int64_t whole(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+static void fill(jm__lease_state *state, const json_t *object)
+{
+    jm_cap_lease_info *info = &state->info;
+    *state = (jm__lease_state){.index = (int32_t)whole(object, "index"),
+                               .holder_start = whole(object, "pid_start"),
+                               .helper_pid = whole(object, "helper_pid"),
+                               .helper_start = whole(object, "helper_start"),
+                               .clock_held = json_is_true(json_object_get(object, "clock_held"))};
+    jm__json_copy(state->uuid, sizeof state->uuid, object, "uuid");
+    jm__json_copy(state->name, sizeof state->name, object, "name");
+    jm__json_copy(state->sim, sizeof state->sim, object, "sim");
+    jm__json_copy(state->run, sizeof state->run, object, "run");
+    jm__json_copy(state->fault, sizeof state->fault, object, "fault");
+    jm__json_copy(info->who, sizeof info->who, object, "who");
+    info->pid = whole(object, "pid");
+    info->uid = whole(object, "uid");
+    info->since_unix_ns = whole(object, "since_unix_ns");
+    info->until_unix_ns = whole(object, "until_unix_ns");
+    info->found_w = jm__json_number(object, "found_w");
+    info->cap_w = jm__json_number(object, "cap_w");
+}
+
+jm_status jm__lease_state_parse(jm__lease_state *state, const char *bytes, size_t count, const char *path,
+                                jm_error *err)
+{
+    *state = (jm__lease_state){0};
+    json_t *object = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, NULL);
+    if (!json_is_object(object)) {
+        json_decref(object);
+        return fail_content(err, path, "it is no object of JSON");
+    }
+    int64_t version = whole(object, "version");
+    fill(state, object);
+    json_decref(object);
+    if (version > VERSION)
+        return jm__fail(err, JM_UNKNOWN_VERSION, 0, NULL, "%.300s is of a newer joulemap", path);
+    if (version != VERSION) return fail_content(err, path, "it tells no version");
+    if (!isfinite(state->info.found_w) || state->info.found_w <= 0)
+        return fail_content(err, path, "it does not tell what cap was found");
+    return JM_OK;
+}
+
+/* A plain file of ours or of root's, that nobody else writes. */
+static jm_status open_file(int *fd, const char *path, jm_error *err)
+{
+    struct stat info;
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (*fd < 0 && errno != ELOOP) return fail_file(err, "open", path);
+    bool looked = *fd >= 0 && fstat(*fd, &info) == 0;
+    if (looked && S_ISREG(info.st_mode) && (info.st_uid == geteuid() || info.st_uid == 0) &&
+        (info.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+        return JM_OK;
+    if (*fd >= 0) close(*fd);
+    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "%.300s is not believed: it is no plain file of yours or root's",
+             path);
+    return jm__hint(err, JM_NO_PERMISSION, "see whose it is, and remove it");
+}
+
+jm_status jm__lease_state_read(jm__lease_state *state, const jm__lease_folder *folder, const char *uuid,
+                               jm_error *err)
+{
+    char path[PATH_MAX], bytes[JM_STATE_BYTES_MAX + 1];
+    size_t count = 0;
+    ssize_t got = 1;
+    int fd;
+    *state = (jm__lease_state){0};
+    if (!jm__lease_folder_path(folder, uuid, "json", path, sizeof path)) return fail_path(err, uuid);
+    JM_TRY(open_file(&fd, path, err));
+    while (got > 0 && count < sizeof bytes) {
+        got = read(fd, bytes + count, sizeof bytes - count);
+        if (got > 0) count += (size_t)got;
+    }
+    int code = errno;
+    close(fd);
+    errno = code;
+    if (got < 0) return fail_file(err, "read", path);
+    if (count > JM_STATE_BYTES_MAX) return fail_content(err, path, "it is too long");
+    JM_TRY(jm__lease_state_parse(state, bytes, count, path, err));
+    if (strcmp(state->uuid, uuid) == 0) return JM_OK;
+    return fail_content(err, path, "it is of another GPU");
+}
+
+/* ---- writing */
+
+static json_t *json_of(const jm__lease_state *state)
+{
+    const jm_cap_lease_info *info = &state->info;
+    return json_pack(
+        "{s:i, s:o, s:o, s:i, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:I, s:I, s:o}",
+        "version", VERSION, "uuid", jm__json_text(state->uuid), "name", jm__json_text(state->name), "index",
+        (int)state->index, "sim", jm__json_text(state->sim), "run", jm__json_text(state->run), "who",
+        jm__json_text(info->who), "pid", (json_int_t)info->pid, "pid_start", (json_int_t)state->holder_start,
+        "uid", (json_int_t)info->uid, "since_unix_ns", (json_int_t)info->since_unix_ns, "until_unix_ns",
+        (json_int_t)info->until_unix_ns, "found_w", jm__json_real(info->found_w), "cap_w",
+        jm__json_real(info->cap_w), "clock_held", state->clock_held, "helper_pid",
+        (json_int_t)state->helper_pid, "helper_start", (json_int_t)state->helper_start, "fault",
+        jm__json_text(state->fault));
+}
+
+/* A new name is on the disk once its folder is. */
+static bool folder_sync(const jm__lease_folder *folder)
+{
+    int fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool done = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0) close(fd);
+    return done;
+}
+
+static bool write_file(const char *path, const char *bytes, size_t count)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0) return false;
+    bool done = true;
+    for (size_t at = 0; done && at < count;) {
+        ssize_t written = write(fd, bytes + at, count - at);
+        done = written > 0 || (written < 0 && errno == EINTR);
+        if (written > 0) at += (size_t)written;
+    }
+    done = done && fchmod(fd, 0644) == 0 && fsync(fd) == 0;
+    int code = errno;
+    close(fd);
+    errno = code;
+    return done;
+}
+
+jm_status jm__lease_state_write(const jm__lease_state *state, const jm__lease_folder *folder, jm_error *err)
+{
+    char path[PATH_MAX], fresh[PATH_MAX], bytes[JM_STATE_BYTES_MAX];
+    if (!jm__lease_folder_path(folder, state->uuid, "json", path, sizeof path) ||
+        !jm__lease_folder_path(folder, state->uuid, "new", fresh, sizeof fresh))
+        return fail_path(err, state->uuid);
+    json_t *object = json_of(state);
+    if (object == NULL) return jm__no_memory(err, "json_pack");
+    size_t count = json_dumpb(object, bytes, sizeof bytes, JSON_INDENT(1));
+    json_decref(object);
+    if (count == 0 || count > sizeof bytes)
+        return jm__fail(err, JM_LIMIT, 0, NULL, "the state of a power cap is longer than %d bytes",
+                        JM_STATE_BYTES_MAX);
+    if (write_file(fresh, bytes, count) && rename(fresh, path) == 0 && folder_sync(folder)) return JM_OK;
+    jm_status status = fail_file(err, "write", path);
+    (void)unlink(fresh);
+    return status;
+}
+
+jm_status jm__lease_state_remove(const jm__lease_folder *folder, const char *uuid, jm_error *err)
+{
+    char path[PATH_MAX];
+    if (!jm__lease_folder_path(folder, uuid, "json", path, sizeof path)) return fail_path(err, uuid);
+    if (unlink(path) != 0 && errno != ENOENT) return fail_file(err, "unlink", path);
+    (void)folder_sync(folder); /* a state that comes back is put back once more, which changes nothing */
+    return JM_OK;
+}
+
+/* ---- the lock */
+
+static bool lock_path(const jm__lease_folder *folder, const char *uuid, char *path, size_t size)
+{
+    return jm__lease_folder_path(folder, uuid, "lock", path, size);
+}
+
+jm_status jm__lease_lock_take(int *lock, const jm__lease_folder *folder, const char *uuid, jm_error *err)
+{
+    char path[PATH_MAX];
+    struct flock whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (!lock_path(folder, uuid, path, sizeof path)) return fail_path(err, uuid);
+    /* For its owner alone: who can open a file can lock it. */
+    *lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (*lock < 0) return fail_file(err, "open", path);
+    if (fcntl(*lock, F_OFD_SETLK, &whole_file) == 0) return JM_OK;
+    int code = errno;
+    close(*lock);
+    *lock = -1;
+    errno = code;
+    if (code != EAGAIN && code != EACCES) return fail_file(err, "fcntl", path);
+    return jm__fail(err, JM_BUSY, 0, NULL, "%s has a lease already", uuid);
+}
+
+bool jm__lease_is_kept(const jm__lease_state *state, const jm__lease_folder *folder)
+{
+    char path[PATH_MAX];
+    struct flock look = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (!lock_path(folder, state->uuid, path, sizeof path)) return false;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    bool looked = fd >= 0 && fcntl(fd, F_OFD_GETLK, &look) == 0;
+    bool gone = fd < 0 && errno == ENOENT;
+    if (fd >= 0) close(fd);
+    if (looked) return look.l_type != F_UNLCK;
+    return !gone && jm__process_lives(state->helper_pid, state->helper_start);
+}

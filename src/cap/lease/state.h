@@ -1,0 +1,46 @@
+/* A lease's state: one file a board, which says what is to be put back, and one lock, which says that
+ * somebody is there to do it. The kernel lets go of the lock however its helpers end. */
+#ifndef JM_CAP_LEASE_STATE_H
+#define JM_CAP_LEASE_STATE_H
+
+#include "cap/lease/folder.h"
+
+#include <joulemap/lease.h>
+
+#define JM_STATE_BYTES_MAX 4096 /* of the file */
+#define JM_STATE_SIM_MAX   512
+
+typedef struct jm__lease_state {
+    char uuid[JM_BOARD_TEXT];
+    char name[JM_BOARD_TEXT];
+    int32_t index;
+    char sim[JM_STATE_SIM_MAX]; /* "": a real board */
+    char run[JM_STATE_SIM_MAX]; /* folder of the run whose simulated board it is, "": none */
+    jm_cap_lease_info info;     /* `lost` is not written: the lock says it */
+    int64_t holder_start;       /* of info.pid, as jm__process_start */
+    int64_t helper_pid, helper_start;
+    bool clock_held;           /* the SM clock is held, too */
+    char fault[JM_LEASE_TEXT]; /* why it could not be put back, "" */
+} jm__lease_state;
+
+/* NOT_FOUND: no lease. BAD_DATA: what lies there is no state, or none of this board; NO_PERMISSION: it is not
+ * to be believed. The errors name the file and the cure. */
+jm_status jm__lease_state_read(jm__lease_state *state, const jm__lease_folder *folder, const char *uuid,
+                               jm_error *err);
+
+/* From bytes; `path` names them in an error. */
+jm_status jm__lease_state_parse(jm__lease_state *state, const char *bytes, size_t count, const char *path,
+                                jm_error *err);
+
+/* Whole or not at all, and on the disk once this returns. */
+jm_status jm__lease_state_write(const jm__lease_state *state, const jm__lease_folder *folder, jm_error *err);
+jm_status jm__lease_state_remove(const jm__lease_folder *folder, const char *uuid, jm_error *err);
+
+/* The board's lock, as a descriptor to keep; a copy of it in another process holds it, too. BUSY: another has
+ * it. */
+jm_status jm__lease_lock_take(int *lock, const jm__lease_folder *folder, const char *uuid, jm_error *err);
+
+/* Somebody is there to put back what this state says. Who may not look at the lock asks for the process. */
+bool jm__lease_is_kept(const jm__lease_state *state, const jm__lease_folder *folder);
+
+#endif

@@ -1,0 +1,49 @@
+/* A command that is recorded into a file: what `record` does, and whoever does more meanwhile. */
+#ifndef CLI_RECORDER_H
+#define CLI_RECORDER_H
+
+#include "cli/child.h"
+#include "cli/verb.h"
+
+typedef struct cli_recorder {
+    const cli_args *args;
+    const char *path; /* of the recording */
+    char name[64];
+    jm_run *run;
+    cli_child child;
+    bool has_file; /* once it has ended: the recording is there */
+} cli_recorder;
+
+/* The options that all who record have; -o, --force and the verb's own stand beside them. */
+#define CLI_RECORDER_OPTIONS                                                                                 \
+    {"--no-kernels", 0, NULL, "do not trace GPU kernels", NULL, false},                                      \
+        {"--counters",                                                                                       \
+         0,                                                                                                  \
+         "[=SECONDS_A_MINUTE]",                                                                              \
+         "sample the GPU's hardware counters that much of each minute, 60: always (default: 2 s where that " \
+         "works and kernels are traced)",                                                                    \
+         NULL,                                                                                               \
+         false},                                                                                             \
+        {"--no-counters", 0, NULL, "do not sample hardware counters", NULL, false},                          \
+    {                                                                                                        \
+        "--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false                                     \
+    }
+
+/* In this order. Each returns CLI_GO_ON (cli/args.h) or the exit code of a failure that was reported, after
+ * which there is nothing to end. First the boards are read ... */
+int cli_recorder_start(cli_recorder *recorder, const cli_args *args);
+
+/* ... then the command runs. */
+int cli_recorder_run(cli_recorder *recorder);
+
+/* In place of that: nothing is wanted of it. */
+void cli_recorder_discard(cli_recorder *recorder);
+
+/* The command has ended (cli_child_wait): whole the recording. Returns the command's exit code, or that of a
+ * failure where it is 0. */
+int cli_recorder_end(cli_recorder *recorder);
+
+/* One line: how long, how much, where it is, what to do next. */
+void cli_recorder_print_summary(const cli_recorder *recorder);
+
+#endif
