@@ -4,7 +4,7 @@
     bench/cap_kill.py [--build build] [--zeus FOLDER]
 
 Three ways, each in a program of its own on the simulated board, which somebody had set to 600 W before (its maker's
-setting is 700 W, persistence mode is on, as on servers): nvidia-smi's (one NVML call before the work, another after it),
+setting is 700 W, persistence mode is on, as on servers): nvidia-smi's (an NVML call before the work, one after it),
 Zeus's GlobalPowerLimitOptimizer, and joulemap's lease. FOLDER has Zeus: python -m pip install --target FOLDER zeus. No
 real board is ever asked. Writes bench/results/cap_kill.txt; exit code 1 if joulemap leaves anything but 600 W.
 """
@@ -97,23 +97,19 @@ class Board:
         return milliwatts.value // 1000
 
 
-def helpers_of(parent: int) -> list[int]:
-    """Return the helpers that hold this program's leases: joulemap-cap of its session or its children."""
+def helpers() -> list[int]:
+    """Return the helpers that hold leases in our folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal():
             continue
         try:
             command = (entry / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        environment = b""
-        try:
             environment = (entry / "environ").read_bytes()
         except OSError:
-            pass
+            continue
         ours = f"JOULEMAP_CAPS_DIR={os.environ['JOULEMAP_CAPS_DIR']}".encode() in environment.split(b"\0")
-        if command[0].endswith(b"joulemap-cap") and ours and int(entry.name) != parent:
+        if command[0].endswith(b"joulemap-cap") and ours:
             found.append(int(entry.name))
     return found
 
@@ -140,8 +136,8 @@ def left(board: Board, program: str, ending: str, wait: bool) -> tuple[int, int]
             sys.exit(f"cap_kill: the program did not come to its work: {running.stderr.read()}")
         during_w = board.limit_w() if ending.startswith("killed") else 0
         if ending.startswith("killed"):
-            helpers = helpers_of(running.pid) if ending.endswith("too") else []
-            for process in [*helpers, running.pid]:
+            holders = helpers() if ending.endswith("too") else []
+            for process in [*holders, running.pid]:
                 os.kill(process, signal.SIGKILL)
         running.communicate()
     return during_w, settled(board) if wait else board.limit_w()

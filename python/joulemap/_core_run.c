@@ -90,6 +90,17 @@ static PyObject *run_flush(PyObject *object, PyObject *args)
     return core_raise(state_of(object), &err);
 }
 
+static PyObject *run_note(PyObject *object, PyObject *args)
+{
+    const char *key, *value;
+    if (!PyArg_ParseTuple(args, "ss:note", &key, &value)) return NULL;
+    jm_run *run = run_of(object);
+    if (!run) return NULL;
+    jm_error err = {.status = JM_OK};
+    if (jm_run_note(run, key, value, &err) != JM_OK) return core_raise(state_of(object), &err);
+    Py_RETURN_NONE;
+}
+
 static PyObject *run_complete_ns(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -242,6 +253,7 @@ static void run_free(PyObject *object)
 static PyMethodDef run_methods[] = {
     {"flush", run_flush, METH_VARARGS,
      "flush(timeout_ms) -> bool: wait until what happened so far is in the recording; False if it is not."},
+    {"note", run_note, METH_VARARGS, "note(key, value): a fact for the recording; none if attached."},
     {"complete_ns", run_complete_ns, METH_NOARGS,
      "complete_ns() -> int: up to when all that happened is in the recording, CLOCK_MONOTONIC."},
     {"stop", run_stop, METH_NOARGS, "stop(): last readings, last records."},

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from joulemap import _arguments, _core
+from joulemap import _arguments, _core, _lost_caps
 from joulemap._found import found
 from joulemap._names import names
 from joulemap._nvtx import Injection
@@ -162,6 +162,7 @@ class Session(Reporting):
                 )
             if self._run is not None:
                 raise RuntimeError("this Session has run: make a new one for the next run")
+            _lost_caps.put_back(stacklevel=2)
             self._began_ns = time.monotonic_ns()
             self._run = _core.Run(
                 self._path,
@@ -416,6 +417,10 @@ class Session(Reporting):
         if done:
             self._complete_ns = called_ns
         return done
+
+    def _note(self, key: str, text: str) -> None:
+        """Write a fact into the recording; in a run of `joulemap record` nothing happens."""
+        self._started().note(key, text)
 
     def _known_ns(self) -> int:
         """Return up to when energies can be had at once: what happened before is in the recording."""

@@ -182,6 +182,15 @@ static void stop_command(cli_cap_live *live)
     live->stopped = kill(live->recorder.child.pid, SIGTERM) == 0;
 }
 
+/* Beside what was recorded, for the page and for figures. Of a search that told nothing there is no JSON. */
+static void note_search(const cli_cap_live *live)
+{
+    char *text;
+    if (jm_cap_search_json(live->search, &text, NULL) != JM_OK) return;
+    jm_run_note(live->recorder.run, "cap_search", text, NULL);
+    free(text);
+}
+
 void cli_cap_live_search(cli_cap_live *live)
 {
     live->failure = (jm_error){0};
@@ -191,6 +200,7 @@ void cli_cap_live_search(cli_cap_live *live)
     if (o == GO_ON) o = try_all(live);
     if (o == FAILED) cli_fail(live->args, &live->failure);
     put_back(live);
+    note_search(live);
     if (o == ENDED) return;
     if (o == GO_ON && cli_has(live->args, "--stop")) stop_command(live);
     cli_child_wait(&live->recorder.child);

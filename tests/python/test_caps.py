@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import inspect
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +25,7 @@ from joulemap import caps
 from joulemap._cli import native_folder
 from joulemap.caps.kept import all_kept
 from joulemap.caps.windows import WINDOWS
+from joulemap.plots import plot
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -151,6 +155,17 @@ def test_work_that_waits_for_memory_gets_a_lower_cap_with_a_proven_saving(run: j
     told = json.loads(found.json())
     assert (told["simulated"], told["gpu"]["index"], told["chosen_cap_w"]) == (True, 0, found.cap_w)
     assert found.plot(dpi=40).axes
+
+
+def test_a_recording_keeps_the_search_for_the_figure_and_the_page(tmp_path: Path) -> None:
+    path, page = tmp_path / "run.joulemap", tmp_path / "page.html"
+    with joulemap.Session(path, cpu=False) as session:
+        found = caps.search(Law(session, slow=0.5), sweep=2, sweep_rounds=1, proof=False, **QUICK)
+    with joulemap.Recording(path) as recording:
+        assert recording.meta("cap_search") == found.json()
+        assert plot(recording, "power_cap", dpi=40).axes
+        recording.report("phase").to_html(page)
+    assert '"chosen_w":' in page.read_text()
 
 
 def test_a_cap_that_makes_no_difference_is_told_as_that(run: joulemap.Session) -> None:
@@ -399,3 +414,26 @@ def test_what_is_wrong_is_said_before_anything_is_set() -> None:
         with pytest.raises(kind, match=text):
             call()
     assert caps.show()[0].lease is None
+
+
+# ---- the page ----
+
+PAGE = Path(__file__).parents[2] / "docs" / "caps.md"
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    search = functools.partial(caps.search, probes=2, proof=False, **QUICK)
+    monkeypatch.setattr(caps, "search", search)
+    model, loader, loss_fn, optimizer = made()
+    given = {"model": model, "loader": loader, "loss_fn": loss_fn, "optimizer": optimizer, "train": list}
+    (example,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    exec(compile(example, str(PAGE), "exec"), given)
+    assert json.loads((tmp_path / "cap.json").read_text())["simulated"] is True
+
+
+def test_the_page_names_all_that_is_public_and_every_option() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert [name for name in caps.__all__ if f"`{name}" not in page] == []
+    named = {"model", "board", "progress", "seed"}  # told by their names, or by search's own words
+    assert [name for name in inspect.signature(caps.search).parameters if name not in named and name not in page] == []

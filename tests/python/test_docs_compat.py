@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import joulemap
+import joulemap.caps
 import pytest
 import torch
 from joulemap._cli import native_folder
@@ -36,10 +38,12 @@ class Model(nn.Module):
 
 
 @pytest.mark.filterwarnings("ignore:the CPU's energy cannot be read")
-@pytest.mark.parametrize("module", ["measurement", "layer_energy_profiler"])
+@pytest.mark.parametrize("module", ["measurement", "layer_energy_profiler", "profiler"])
 def test_the_example_of_a_tool_runs(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JOULEMAP_SIM", "h200")
+    monkeypatch.setenv("JOULEMAP_CAPS_DIR", str(tmp_path / "leases"))
+    monkeypatch.setattr(joulemap.compat, "isolation_s", 0.5)
     monkeypatch.setattr(isolation, "LEAST_WINDOW_S", 0.02)
     monkeypatch.setattr(isolation, "MOST_WINDOW_S", 0.02)
     ids = torch.zeros(16, 4, dtype=torch.int64)
@@ -49,9 +53,18 @@ def test_the_example_of_a_tool_runs(module: str, tmp_path: Path, monkeypatch: py
         "input_ids": ids,
         "attention_mask": torch.ones_like(ids),
     }
+    if module == "profiler":
+        model = nn.Linear(4, 2)
+        given |= {
+            "model": model,
+            "dataloader": [(torch.ones(8, 4), torch.zeros(8, dtype=torch.int64))],
+            "loss_fn": nn.functional.cross_entropy,
+            "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
+        }
     (example,) = (text for text in EXAMPLES if f"from joulemap.compat.{module} " in text)
     exec(compile(example, str(PAGE), "exec"), given)
-    written = {"measurement": "energy.csv", "layer_energy_profiler": "layer_energy.png"}[module]
+    names = {"measurement": "energy.csv", "layer_energy_profiler": "layer_energy.png", "profiler": "caps.csv"}
+    written = names[module]
     assert (tmp_path / written).stat().st_size > 0
 
 
@@ -104,8 +117,11 @@ def calls(tool: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("tool", OTHERS)
-def test_every_call_of_ours_in_a_table_is_one(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_call_of_ours_in_a_table_is_one(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOULEMAP_SIM", "h200")
+    monkeypatch.setenv("JOULEMAP_CAPS_DIR", str(tmp_path / "leases"))
+    quick = functools.partial(joulemap.caps.search, settle_s=0.01, window_s=0.03, probes=2, proof=False)
+    monkeypatch.setattr(joulemap.caps, "search", quick)
     told = list(calls(tool))
     assert len(told) >= 5
     given = {**training(), "joulemap": joulemap, "torch": torch, "function": print}

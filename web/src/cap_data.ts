@@ -20,6 +20,7 @@ function percent(share: number): string {
 /** "96.1 ±4.1 %", or from where to where if it is wide. */
 export function shareWithin([value, low, high]: Figure95): string {
     const half = (high - low) / 2;
+    if (half < 0.0005) return `${percent(value)} %`; // as measured
     return half > 0.1 * value
         ? `${(100 * low).toFixed(0)} to ${(100 * high).toFixed(0)} %`
         : `${percent(value)} ±${percent(half)} %`;

@@ -228,4 +228,5 @@ test("a search for a power cap is told in a sentence, with its trials by number"
     assert.equal(cap.ranges([2, 5, 6, 7, 9]), "2, 5 to 7, 9");
     assert.equal(cap.shareWithin([1.02, 1, 1.04]), "102.0 ±2.0 %");
     assert.equal(cap.shareWithin([1, 0.5, 1.5]), "50 to 150 %");
+    assert.equal(cap.shareWithin([1, 1, 1]), "100.0 %");
 });

@@ -185,7 +185,8 @@ def search(
     kill -9. A copy of weights, gradients and the optimizer's state is held in the CPU's memory meanwhile, one of the
     buffers where they are. What a data set or a function keeps for itself is not known, and stays as it then is.
 
-    It uses the open session, else one of its own. All GPU work is waited for at the ends of each window.
+    It uses the open session, whose page then shows it, else one of its own. All GPU work is waited for at the ends of
+    each window.
     """
     work = _work_of(model, loader, _arguments.flag("train", train), loss_fn, optimizer)
     settle = _arguments.real("settle_s", settle_s, -1e-9, _MOST_S)
@@ -219,9 +220,13 @@ def search(
             seed=_arguments.whole("seed", seed),
         )
         meter = Meter(session, work, index)
-        _try_caps(core, own, meter, bar)
-    bar.end()
-    return CapSearch(core, own.found, meter.steps)
+        try:
+            _try_caps(core, own, meter, bar)
+        finally:
+            bar.end()
+        found = CapSearch(core, own.found, meter.steps)
+        session._note("cap_search", found.json())
+    return found
 
 
 def _try_caps(core: _core.Search, held: Lease, meter: Meter, bar: Bar) -> None:

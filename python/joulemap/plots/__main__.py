@@ -54,7 +54,7 @@ def _counts(path: str) -> Any:
 
 def _plot(args: argparse.Namespace) -> None:
     source = args.recordings[0] if len(args.recordings) == 1 else tuple(args.recordings)
-    if args.figure == "power_cap" and not Path(args.recordings[0]).exists():  # all others the command has opened already
+    if args.figure == "power_cap" and not Path(args.recordings[0]).exists():  # others the command has opened
         _fail(_NOT_FOUND, f"{args.recordings[0]}: No such file or directory")
     options = {} if args.counts is None else {"counts": _counts(args.counts)}
     plots.plot(

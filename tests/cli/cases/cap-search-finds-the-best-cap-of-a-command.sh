@@ -27,6 +27,11 @@ assert stages[0] == "probe" and stages[-1] == "proof" and found["trials"][0]["re
 assert {part["name"] for part in found["parts"]} >= {"decode", "forward"}, found["parts"]
 assert any(row["path"].endswith("attend") for row in found["layers"]["rows"]), found["layers"]
 END
+# the recording keeps it, for the page
+python3 -c '
+import json, sqlite3
+row = sqlite3.connect("a.joulemap").execute("select value from meta where key = ?", ("cap_search",)).fetchone()
+print(json.loads(row[0])["verdict"])'
 caps
 
 echo "ended before"
