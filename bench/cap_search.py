@@ -54,8 +54,9 @@ def read(text: str) -> list[Line]:
     lines = []
     for row in text.splitlines():
         job, objective, slowdown, *counts, windows, slowest = row.split(",")
-        numbers = [int(count) for count in counts]
-        lines.append(Line(job, objective, float(slowdown), *numbers, float(windows), float(slowest)))
+        sweep, seeds, near, inert, proven, held, over = (int(count) for count in counts)
+        of = (float(slowdown), sweep, seeds, near, inert, proven, held, over, float(windows), float(slowest))
+        lines.append(Line(job, objective, *of))
     return lines
 
 

@@ -1,5 +1,5 @@
 # a law whose best cap is known: 455 W of attention that waits for memory, until its clock is half
-export JOULEMAP_CAPS_DIR="$PWD/caps" JOULEMAP_NVML="$BUILD_DIR/sim/libnvidia-ml.so.1" JOULEMAP_SIM=./quiet.json
+export XDG_RUNTIME_DIR="$PWD" JOULEMAP_CAPS_DIR="$PWD/caps" JOULEMAP_NVML="$BUILD_DIR/sim/libnvidia-ml.so.1" JOULEMAP_SIM=./quiet.json
 sed 's/"noise_throttled": 60/"noise_throttled": 4/' "$SOURCE_DIR/sim/profiles/h200.json" >quiet.json
 work=$BUILD_DIR/tests/work/capped_work
 search() { joulemap cap search --settle .05 --window .25 --no-cpu "$@"; }
