@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from joulemap import _arguments, _core
+from joulemap import _arguments, _core, _lost_caps
 from joulemap._found import found
 from joulemap._names import names
 from joulemap._nvtx import Injection
@@ -162,6 +162,7 @@ class Session(Reporting):
                 )
             if self._run is not None:
                 raise RuntimeError("this Session has run: make a new one for the next run")
+            _lost_caps.put_back(stacklevel=2)
             self._began_ns = time.monotonic_ns()
             self._run = _core.Run(
                 self._path,

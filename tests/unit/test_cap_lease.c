@@ -154,8 +154,8 @@ static void test_a_detached_lease_stands_until_it_is_reset(void **state)
     int status;
     assert_int_equal(waitpid(program, &status, 0), program);
     assert_int_equal(status, 0);
-    for (int64_t until_ns = jm__now_ns() + SOON_NS; read_state(0, &written) && written.info.pid != 0;)
-        assert_true(jm__now_ns() < until_ns);
+    assert_true(read_state(0, &written));
+    assert_int_equal(written.info.pid, 0); /* nobody's */
     assert_float_equal(limit_w(0), 400, 1e-3);
     assert_int_equal(jm_cap_reset(uuid_of(0), &back, &err), JM_OK);
     assert_float_equal(back.lease.found_w, 700, 1e-3);
@@ -166,6 +166,22 @@ static void test_a_detached_lease_stands_until_it_is_reset(void **state)
     assert_int_equal(take_status(&lease, &options, &err), JM_OK);
     end(lease);
     assert_true(is_put_back(0));
+}
+
+static void test_a_lease_whose_helper_stands_still_is_reset(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    jm__lease_state written;
+    jm_cap_lease *lease = take(0, "the test");
+    set(lease, 400);
+    assert_true(read_state(0, &written));
+    kill((pid_t)written.helper_pid, SIGSTOP);
+    jm__lease_call_ns = 300 * JM_NS_PER_MS; /* for a test: they are fifteen seconds */
+    assert_int_equal(jm_cap_reset(uuid_of(0), NULL, &err), JM_OK);
+    jm__lease_call_ns = 15 * JM_NS_PER_S;
+    assert_float_equal(limit_w(0), 700, 1e-3);
+    end(lease);
 }
 
 static bool clock_is_held(unsigned board)
@@ -218,6 +234,16 @@ static void test_who_may_not_set_is_told_when_he_takes(void **state)
     setenv("JOULEMAP_SIM", "none", 1);
     assert_int_equal(take_status(&lease, &options, &err), JM_NO_DEVICE);
     setenv("JOULEMAP_SIM", "h200,h200", 1);
+}
+
+static void test_a_holder_without_a_name_is_called_by_its_command(void **state)
+{
+    (void)state;
+    jm__lease_state written;
+    jm_cap_lease *lease = take(0, NULL);
+    assert_true(read_state(0, &written));
+    assert_non_null(strstr(written.info.who, "test_cap_lease"));
+    end(lease);
 }
 
 /* What `joulemap-cap` says when it cannot do what it is there for. */
@@ -321,8 +347,10 @@ int main(void)
         cmocka_unit_test(test_a_board_is_taken_by_its_uuid),
         cmocka_unit_test(test_a_lease_ends_when_its_time_is_up),
         cmocka_unit_test(test_a_detached_lease_stands_until_it_is_reset),
+        cmocka_unit_test(test_a_lease_whose_helper_stands_still_is_reset),
         cmocka_unit_test(test_a_held_clock_is_let_go_with_the_lease),
         cmocka_unit_test(test_who_may_not_set_is_told_when_he_takes),
+        cmocka_unit_test(test_a_holder_without_a_name_is_called_by_its_command),
         cmocka_unit_test(test_a_clock_that_cannot_be_held_leaves_the_cap_as_it_is),
         cmocka_unit_test(test_a_board_that_is_lost_for_a_while_is_put_back_when_it_is_there_again),
         cmocka_unit_test(test_a_helper_that_hangs_is_killed_and_the_board_put_back),

@@ -177,6 +177,22 @@ static void test_no_folder_and_no_lease_is_nothing_to_say(void **state)
     setenv("JOULEMAP_CAPS_DIR", "caps", 1);
     assert_int_equal(jm_cap_restore(NULL, 0, &count, &err), JM_USAGE);
     assert_non_null(strstr(err.text, "JOULEMAP_CAPS_DIR"));
+    if (geteuid() == 0) { /* needs root: to be one who has no home */
+        pid_t homeless = fork();
+        if (homeless == 0) {
+            unsetenv("JOULEMAP_CAPS_DIR");
+            unsetenv("XDG_STATE_HOME");
+            unsetenv("HOME");
+            if (setuid(4242) != 0) _exit(1);
+            jm_cap_lease *lease;
+            const jm_cap_lease_options options = {.size = sizeof options};
+            if (jm_cap_restore(NULL, 0, &count, &err) != JM_OK || count != 0) _exit(2);
+            _exit(jm_cap_lease_take(&lease, &options, &err) == JM_NOT_FOUND ? 0 : 3);
+        }
+        int status;
+        assert_int_equal(waitpid(homeless, &status, 0), homeless);
+        assert_int_equal(status, 0);
+    }
     setenv("JOULEMAP_CAPS_DIR", caps.path, 1);
 }
 

@@ -108,8 +108,7 @@ static bool hear(jm__server *server)
     if (is == JM_WIRE_CLOSED && server->detached && server->has_set) {
         server->link.fd = -1; /* from now on it stands by itself */
         server->holder = -1;
-        server->state.info.pid = 0;
-        return jm__lease_state_write(&server->state, &server->folder, &err) == JM_OK;
+        return true;
     }
     if (is == JM_WIRE_CLOSED) {
         leave(server, "its holder ended");

@@ -93,6 +93,7 @@ static jm_status fill_state(jm__server *server, const jm__request *request, jm_e
                                         .found_w = NAN,
                                         .cap_w = NAN}};
     if (request->pid > 0) state->holder_start = jm__process_start(request->pid);
+    if (request->detached) state->info.pid = state->holder_start = 0; /* it is to outlive whoever that was */
     if (request->for_ns > 0) {
         state->info.until_unix_ns = now_ns + request->for_ns;
         server->until_ns = jm__now_ns() + request->for_ns;

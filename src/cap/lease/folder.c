@@ -38,9 +38,10 @@ jm_status jm__lease_folder_find(jm__lease_folder *folder, jm_error *err)
     else if (is_set(home) && home[0] == '/')
         length = snprintf(folder->path, sizeof folder->path, "%s/.local/state/joulemap/caps", home);
     if (length > 0 && (size_t)length < sizeof folder->path - ROOM_FOR_NAME) return JM_OK;
-    jm__fail(err, JM_USAGE, 0, NULL, "no folder for the state of power caps: %s",
+    jm_status status = length == 0 ? JM_NOT_FOUND : JM_USAGE;
+    jm__fail(err, status, 0, NULL, "no folder for the state of power caps: %s",
              length == 0 ? "neither XDG_STATE_HOME nor HOME says where" : "its path is too long");
-    return jm__hint(err, JM_USAGE, "set JOULEMAP_CAPS_DIR");
+    return jm__hint(err, status, "set JOULEMAP_CAPS_DIR");
 }
 
 bool jm__lease_folder_of_root(jm__lease_folder *folder)

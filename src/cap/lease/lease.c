@@ -43,7 +43,7 @@ static void name_holder(char *who, size_t size)
     while (count > 0 && who[count - 1] == '\0')
         count--;
     for (size_t i = 0; i < count; i++)
-        if (who[i] == '\0') who[i] = ' ';
+        if ((unsigned char)who[i] < ' ') who[i] = ' '; /* the end of a word, or a line of a script */
     snprintf(who + count, size - count, "%s", count == 0 ? "a program" : "");
 }
 
@@ -125,7 +125,7 @@ static jm_status lose_helper(jm_cap_lease *lease, const jm_error *why, jm_error 
     jm__lease_link_close(&lease->link);
     (void)jm__process_signal(lease->helper_pid, lease->helper_start, SIGKILL);
     lease->back = jm__lease_await_back(&lease->folder, lease->board.uuid, lease->helper_pid,
-                                       lease->helper_start, &not_back) == JM_OK;
+                                       lease->helper_start, JM_LEASE_BACK_NS, &not_back) == JM_OK;
     if (lease->back) {
         jm__fail(err, JM_DEVICE_LOST, 0, NULL, "%s; GPU %d was put back to %.4g W", lease->why,
                  (int)lease->board.index, lease->board.cap_w);
@@ -195,7 +195,7 @@ static jm_status end(jm_cap_lease *lease, jm_error *err)
     if (status == JM_NO_MEMORY) { /* not even for that word: it hears the link close */
         jm__lease_link_close(&lease->link);
         status = jm__lease_await_back(&lease->folder, lease->board.uuid, lease->helper_pid,
-                                      lease->helper_start, err);
+                                      lease->helper_start, JM_LEASE_BACK_NS, err);
     }
     if (lease->over && lease->back) status = JM_OK;
     /* Where orphans go to this process, it is its child. */

@@ -15,9 +15,7 @@
 
 /* NVML starts in a second where somebody has it open, in several where eight boards wake up. */
 #define RESTORE_NS (INT64_C(60) * JM_NS_PER_S)
-/* A guard begins at once; a board may need a second, and be lost for a while. */
-#define BACK_NS (INT64_C(20) * JM_NS_PER_S)
-#define LOOK_NS (INT64_C(5) * JM_NS_PER_MS)
+#define LOOK_NS    (INT64_C(5) * JM_NS_PER_MS)
 
 enum { VARIABLE_MAX = PATH_MAX + 32 };
 
@@ -58,7 +56,7 @@ static int spawn(int end, const char *command, const jm__lease_folder *folder, c
                                 .own_group = true};
     int code = jm__helper_start(&child, &process);
     /* It goes on as an orphan: what was started ends at once. */
-    if (code == 0) (void)jm__helper_reap(child, &status, jm__now_ns() + BACK_NS);
+    if (code == 0) (void)jm__helper_reap(child, &status, jm__now_ns() + JM_LEASE_BACK_NS);
     return code;
 }
 
@@ -145,9 +143,9 @@ jm_status jm__lease_restore(const jm__lease_folder *folder, const char *uuid, in
 }
 
 jm_status jm__lease_await_back(const jm__lease_folder *folder, const char *uuid, int64_t helper_pid,
-                               int64_t helper_start, jm_error *err)
+                               int64_t helper_start, int64_t longest_ns, jm_error *err)
 {
-    int64_t until_ns = jm__now_ns() + BACK_NS;
+    int64_t until_ns = jm__now_ns() + longest_ns;
     jm__lease_state state;
     do {
         int32_t index;

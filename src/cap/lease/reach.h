@@ -32,9 +32,12 @@ jm_status jm__lease_link_ask(jm__lease_link *link, const jm__request *request, i
 /* Put back what a lost lease found, by a helper of its own. `index`: NVML's, -1: not there. */
 jm_status jm__lease_restore(const jm__lease_folder *folder, const char *uuid, int32_t *index, jm_error *err);
 
+/* A guard begins at once; a board may need a second, and be lost for a while. */
+#define JM_LEASE_BACK_NS INT64_C(20000000000)
+
 /* A helper is about to end, or was killed: wait until the state that it wrote is gone, and put back if nobody
  * else does. BUSY: it still stands. */
 jm_status jm__lease_await_back(const jm__lease_folder *folder, const char *uuid, int64_t helper_pid,
-                               int64_t helper_start, jm_error *err);
+                               int64_t helper_start, int64_t longest_ns, jm_error *err);
 
 #endif

@@ -50,7 +50,12 @@ jm_status jm_cap_reset(const char *uuid, jm_cap_restored *out, jm_error *err)
     tell(out, &state, uuid, state.index);
     int code = jm__process_signal(state.helper_pid, state.helper_start, SIGTERM);
     if (code == EPERM) return fail_rights(&state, err);
-    return jm__lease_await_back(&folder, uuid, state.helper_pid, state.helper_start, err);
+    int64_t pid = state.helper_pid, start = state.helper_start;
+    status = jm__lease_await_back(&folder, uuid, pid, start, jm__lease_call_ns, err);
+    if (status != JM_BUSY) return status;
+    /* It stands still: its guard does not. */
+    (void)jm__process_signal(pid, start, SIGKILL);
+    return jm__lease_await_back(&folder, uuid, pid, start, JM_LEASE_BACK_NS, err);
 }
 
 /* ---- restore */
@@ -101,8 +106,9 @@ jm_status jm_cap_restore(jm_cap_restored *out, size_t capacity, size_t *count, j
     size_t unused;
     if (count == NULL) count = &unused;
     *count = 0;
-    JM_TRY(jm__lease_folder_find(&folder, err));
-    if (access(folder.path, F_OK) == 0) {
+    jm_status status = jm__lease_folder_find(&folder, err);
+    if (status != JM_OK && status != JM_NOT_FOUND) return status; /* who has no folder has no lease */
+    if (status == JM_OK && access(folder.path, F_OK) == 0) {
         JM_TRY(jm__lease_folder_trust(&folder, err));
         restore_all(&folder, true, out, capacity, count);
     }
