@@ -23,6 +23,7 @@ json_t *jm__page_machine(const jm_page_run *run);
 
 /* The search for a power cap that a recording was made for; null: none, or none that can be read. */
 json_t *jm__page_cap(const jm_recording *recording);
+json_t *jm__page_cap_of(const json_t *search); /* of what the recording has of it; NULL is fine */
 
 /* What costs most, and how much is waiting and for what: sentences after those of the report. */
 jm_status jm__page_answers(jm__facts *facts, const jm_page_run *run, jm_error *err);

@@ -117,18 +117,13 @@ def test_the_modelled_cap_is_the_least_of_all_tried_or_not() -> None:
 
 
 def test_work_that_the_cap_does_not_touch_keeps_the_cap_that_was_found() -> None:
-    set_power_cap(0, 650)
-    model = nn.Linear(8, 2)
-
-    class Slow(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            time.sleep(5e-3)
-            out: torch.Tensor = model(x)
-            return out
-
-    compat.isolation_s = 2.4  # the fixture puts it back
-    found = power_cap_profiler(Slow(), [X])
-    assert found == 650
+    search = joulemap._core.Search(200, 700, 650, step_w=10, sweep=8, rounds=1, proof=False)
+    while (trial := search.next()) is not None:
+        search.tell(trial["cap_w"], 0.01, 150.0 + 0.01 * trial["cap_w"] / 700)
+    (board,) = caps.show()
+    found = caps.CapSearch(search, board, 1)
+    assert found.verdict == "no difference"
+    assert profiler.modelled_w(found) == 650
 
 
 def test_an_error_in_the_midst_leaves_the_cap_and_the_weights_as_they_were() -> None:

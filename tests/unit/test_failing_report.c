@@ -4,6 +4,8 @@
 #include "base/strbuf.h"
 #include "failing_each.h"
 #include "page/document.h"
+#include "page/parts.h"
+#include "report/json_add.h"
 #include "small_run.h"
 
 #include <joulemap/diff.h>
@@ -175,6 +177,28 @@ static void fail_each_view(jm_by by)
     drop_report(&w);
 }
 
+static const char searched[] =
+    "{\"objective\": \"ed2p\", \"verdict\": \"better\", \"reference_cap_w\": 700, \"chosen_cap_w\": 500, "
+    "\"proof\": {\"saving\": 0.1, \"saving_low\": 0.09, \"saving_high\": 0.11}, \"trials\": [{\"number\": 1, "
+    "\"stage\": \"probe\", \"cap_w\": 700, \"time_s\": 1, \"power_w\": 600}], \"predicted\": {\"caps\": "
+    "[{\"cap_w\": 500, \"relative\": {\"time\": [1, 1, 1], \"energy\": [0.9, 0.8, 1], \"edp\": [1, 1, 1], "
+    "\"ed2p\": [1, 1, 1]}}]}}";
+
+static json_t *search_told;
+
+static jm_status make_page_search(void *context, jm_error *err)
+{
+    wish *w = context;
+    json_t *shown = jm__page_cap_of(search_told);
+    jm__strbuf text = {0};
+    bool whole = shown != NULL && jm__json_add(&text, shown, 0);
+    if (shown != NULL) assert_true(json_is_object(shown)); /* not a page without its search */
+    w->text = whole ? jm__strbuf_take(&text) : NULL;
+    jm__strbuf_free(&text);
+    json_decref(shown);
+    return w->text != NULL ? JM_OK : jm__no_memory(err, "jm__page_cap_of");
+}
+
 static void test_a_page_without_memory_is_an_error_or_the_same_page(void **state)
 {
     (void)state;
@@ -185,6 +209,11 @@ static void test_a_page_without_memory_is_an_error_or_the_same_page(void **state
     const failing_trial page = {"a page", &w, make_page_data, tell_text, drop_text, failing_for_memory};
     failing_each(&fragment, FAILING_MEMORY);
     failing_each(&page, FAILING_MEMORY);
+    const failing_trial search = {"a search on a page", &w, make_page_search, tell_text, drop_text,
+                                  failing_for_memory};
+    search_told = json_loads(searched, 0, NULL);
+    failing_each(&search, FAILING_MEMORY);
+    json_decref(search_told);
     drop_report(&w);
 }
 

@@ -16,6 +16,7 @@ _LEAST_WARM_STEPS = 2
 _AHEAD_S = 0.2  # how far the host may be ahead while the GPU settles
 _EXPECTED = 0.005  # how far windows differ before any was seen, as a share, worth so many differences
 _EXPECTED_FREEDOM = 4
+_MOST = 0.5  # of a figure: what a window shorter than the sensor's period shows is hardly anything
 _NORMAL = 1.959964  # half of a 95 % interval is so many standard uncertainties
 
 
@@ -130,5 +131,5 @@ class Meter:
             shares.append((found.energy_high_j - found.energy_low_j) / 2 / _NORMAL / max(found.energy_j, 1e-12))
         time_s, power_w = sum(times) / WINDOWS, sum(powers) / WINDOWS
         sensor = math.sqrt(sum(share**2 for share in shares)) / WINDOWS
-        power_share = max(self._powers.tell(powers), sensor)
-        return Measured(time_s, power_w, self._times.tell(times) * time_s, power_share * power_w)
+        power_share = min(max(self._powers.tell(powers), sensor), _MOST)
+        return Measured(time_s, power_w, min(self._times.tell(times), _MOST) * time_s, power_share * power_w)
