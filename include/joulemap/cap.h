@@ -179,6 +179,7 @@ typedef struct jm_cap_search_options {
     const double
         *clocks_mhz; /* [clock_count] bounds of the SM clock to try once the cap is chosen; none: NULL */
     size_t clock_count;
+    bool simulated; /* text and JSON say that the GPU is none */
 } jm_cap_search_options;
 
 typedef struct jm_cap_search jm_cap_search;

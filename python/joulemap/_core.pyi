@@ -223,6 +223,7 @@ class Search:
         window_s: float = 0.0,
         proof: bool = True,
         seed: int = 0,
+        simulated: bool = False,
     ) -> Self: ...
     def next(self) -> TrialDict | None: ...
     def tell(

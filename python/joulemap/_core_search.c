@@ -28,19 +28,19 @@ static bool objective_of(const core_state *state, const char *text, jm_cap_objec
 
 static PyObject *search_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"low_w",        "high_w",   "reference_w", "objective", "step_w",
-                                        "max_slowdown", "probes",   "sweep",       "rounds",    "drift",
-                                        "settle_s",     "window_s", "proof",       "seed",      NULL};
+    static const char *const names[] = {
+        "low_w",  "high_w", "reference_w", "objective", "step_w", "max_slowdown", "probes",    "sweep",
+        "rounds", "drift",  "settle_s",    "window_s",  "proof",  "seed",         "simulated", NULL};
     jm_cap_plan_options plan = {.size = sizeof plan};
     jm_cap_search_options options = {.size = sizeof options, .plan = &plan};
     const char *objective = "ed2p";
     Py_ssize_t probes = 0, sweep = 0, rounds = 0;
     unsigned long long seed = 0;
-    int proof = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ddd|sddnnndddpK:Search", (char **)(uintptr_t)names,
+    int proof = 1, simulated = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ddd|sddnnndddpKp:Search", (char **)(uintptr_t)names,
                                      &plan.low_w, &plan.high_w, &plan.reference_w, &objective, &plan.step_w,
                                      &plan.max_slowdown, &probes, &sweep, &rounds, &plan.drift,
-                                     &options.settle_s, &options.window_s, &proof, &seed))
+                                     &options.settle_s, &options.window_s, &proof, &seed, &simulated))
         return NULL;
     if (!objective_of(PyType_GetModuleState(type), objective, &plan.objective)) return NULL;
     plan.most_probes = (size_t)probes;
@@ -48,6 +48,7 @@ static PyObject *search_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     options.sweep_rounds = (size_t)rounds;
     options.no_proof = proof == 0;
     options.seed = seed;
+    options.simulated = simulated != 0;
     core_search *self = (core_search *)PyType_GenericAlloc(type, 0);
     if (!self) return NULL;
     jm_error err = {.status = JM_OK};

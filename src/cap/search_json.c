@@ -158,14 +158,15 @@ static json_t *search_object(const jm_cap_search *s, const jm__cap_result *r, jm
 {
     const jm_cap_plan_options *o = &s->plan->options;
     const jm_cap_choice *c = &r->found.choice;
-    return json_pack("{ss ss so sf ss sf so sb so so so so sf so so}", "version", jm_version(), "objective",
-                     jm_cap_objective_text(o->objective), "max_slowdown",
-                     o->max_slowdown > 0 ? json_real(o->max_slowdown) : json_null(), "reference_cap_w",
-                     c->reference_w, "verdict", jm_cap_verdict_text(c->verdict), "chosen_cap_w", c->cap_w,
-                     "chosen_clock_mhz", clock_or_null(r->found.clock_mhz), "over", r->found.over, "probes",
-                     probes_array(s->plan), "predicted", predicted_object(r, o->objective), "found",
-                     found_object(r, o->objective), "proof", proof_object(r), "expected_gain",
-                     c->expected_gain, "trials", trials_array(s), "parts", parts_array(s, err));
+    return json_pack("{ss sb ss so sf ss sf so sb so so so so sf so so}", "version", jm_version(),
+                     "simulated", s->options.simulated, "objective", jm_cap_objective_text(o->objective),
+                     "max_slowdown", o->max_slowdown > 0 ? json_real(o->max_slowdown) : json_null(),
+                     "reference_cap_w", c->reference_w, "verdict", jm_cap_verdict_text(c->verdict),
+                     "chosen_cap_w", c->cap_w, "chosen_clock_mhz", clock_or_null(r->found.clock_mhz), "over",
+                     r->found.over, "probes", probes_array(s->plan), "predicted",
+                     predicted_object(r, o->objective), "found", found_object(r, o->objective), "proof",
+                     proof_object(r), "expected_gain", c->expected_gain, "trials", trials_array(s), "parts",
+                     parts_array(s, err));
 }
 
 jm_status jm_cap_search_json(jm_cap_search *search, char **out, jm_error *err)

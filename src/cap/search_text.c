@@ -91,7 +91,8 @@ static void add_basis(const jm_cap_search *s, const jm__cap_result *r, jm__strbu
     const jm_cap_choice *c = &r->found.choice;
     double slowdown = 100 * s->plan->options.max_slowdown, gain = 100 * c->expected_gain;
     size_t probes = jm_cap_plan_probe_count(s->plan), broken = c->bound_broken;
-    jm__strbuf_format(out, "%zu of %zu caps tried", s->plan->tried_count, r->count);
+    jm__strbuf_format(out, "%zu of %zu caps tried%s", s->plan->tried_count, r->count,
+                      s->options.simulated ? " on a simulated GPU" : "");
     if (probes > s->plan->tried_count) jm__strbuf_format(out, " in %zu probes", probes);
     if (broken > 0) jm__strbuf_format(out, ", %zu of them more than %g %% slower", broken, slowdown);
     if (s->plan->tried_count == r->count || r->found.proven || !r->found.over) return;

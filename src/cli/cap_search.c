@@ -182,7 +182,8 @@ static jm_status create_search(cli_cap_live *live, jm_cap_plan_options plan, siz
                                            .sweep_count = sweep,
                                            .seed = (uint64_t)live->recorder.child.start_ns,
                                            .clocks_mhz = clocks_mhz,
-                                           .clock_count = find_clocks(live->args, board->uuid, clocks_mhz)};
+                                           .clock_count = find_clocks(live->args, board->uuid, clocks_mhz),
+                                           .simulated = board->simulated};
     live->board = board->index;
     if (cli_has(live->args, "--clocks") && options.clock_count == 0)
         cli_tell(live->args, "the GPU does not tell its highest clock, so no bounds of it are tried");

@@ -151,7 +151,7 @@ def test_work_that_waits_for_memory_gets_a_lower_cap_with_a_proven_saving(run: j
     assert found.trials[0].energy_j == pytest.approx(found.trials[0].time_s * found.trials[0].power_w)
     assert cap_w() == 700
     assert "SIMULATED" not in found.table()
-    assert "The GPU is simulated" in str(found)
+    assert "on a simulated GPU" in str(found)
     told = json.loads(found.json())
     assert (told["simulated"], told["gpu"]["index"], told["chosen_cap_w"]) == (True, 0, found.cap_w)
     assert found.plot(dpi=40).axes

@@ -69,7 +69,6 @@ class CapSearch:
         self.board, self.steps = board, steps
         self._core = core
         self._dict: dict[str, Any] = json.loads(core.json())
-        self._dict["simulated"] = board.simulated
         self._dict["gpu"] = {"index": board.index, "name": board.name, "uuid": board.uuid}
         self._dict["steps_of_a_window"] = steps
 
@@ -130,8 +129,7 @@ class CapSearch:
 
     def table(self, *, width: int = 100) -> str:
         """Return verdict and table as text, `width` columns wide."""
-        text = self._core.text(_arguments.whole("width", width, 2**31 - 1)).rstrip()
-        return text + "\nThe GPU is simulated: these joules were never drawn from a wall." * self.board.simulated
+        return self._core.text(_arguments.whole("width", width, 2**31 - 1)).rstrip()
 
     def __str__(self) -> str:
         return self.table()

@@ -218,6 +218,7 @@ def search(
             window_s=window,
             proof=proof,
             seed=_arguments.whole("seed", seed),
+            simulated=own.found.simulated,
         )
         meter = Meter(session, work, index)
         try:

@@ -80,8 +80,7 @@ def _of_recording(recording: Any) -> Any:
     if text is None:
         raise CannotDrawError("this recording is not one of a search for a power cap (joulemap cap search -o FILE)")
     try:
-        told = json.loads(text)
-        return {"simulated": recording.meta("simulated") == "1", **told} if isinstance(told, dict) else told
+        return json.loads(text)
     except ValueError as error:
         raise CannotDrawError(f"the search for a power cap in this recording cannot be read: {error}") from None
 
