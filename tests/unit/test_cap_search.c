@@ -193,7 +193,7 @@ static void test_parts_have_choices_of_their_own(void **unused)
     char *json, *text;
     assert_int_equal(jm_cap_search_json(search, &json, NULL), JM_OK);
     assert_non_null(strstr(json, "\"name\": \"prefill\""));
-    assert_null(strstr(json, "late"));
+    assert_null(strstr(json, "\"late\""));
     assert_int_equal(jm_cap_search_text(search, 80, &text, NULL), JM_OK);
     assert_non_null(strstr(text, "prefill"));
     free(json);
