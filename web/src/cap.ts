@@ -11,7 +11,7 @@ const HEIGHT = 260;
 const MOST = 200;
 
 function table(search: CapSearch): HTMLElement {
-    const rows = tried(search).map(({ cap, numbers }) =>
+    const rows = tried(search).map(({ cap, numbers, proof }) =>
         h(
             "tr",
             {},
@@ -22,7 +22,7 @@ function table(search: CapSearch): HTMLElement {
                 isSameCap(cap.cap_w, search.chosen_w) ? " (chosen)" : null,
                 isSameCap(cap.cap_w, search.reference_w) ? " (as found)" : null,
             ),
-            h("td", {}, ranges(numbers)),
+            h("td", {}, ranges(numbers), proof > 0 ? ` and ${proof} in the proof` : null),
             ...QUANTITIES.map(([key]) => h("td", {}, shareWithin(cap[key]))),
         ),
     );
@@ -117,7 +117,7 @@ export class CapChart {
                 ],
                 bands: QUANTITIES.map((_, i) => ({
                     series: [4 * i + 3, 4 * i + 2] as [number, number],
-                    fill: () => colour("--shade"),
+                    fill: () => `${colour(SERIES[i]!)}2e`,
                 })),
                 axes: [axis("power cap (W)", { size: 30 }), axis("% of the cap as found", { scale: "%", size: 56 })],
                 legend: { show: false },

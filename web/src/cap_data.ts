@@ -26,14 +26,15 @@ export function shareWithin([value, low, high]: Figure95): string {
         : `${percent(value)} ±${percent(half)} %`;
 }
 
-/** The caps that were tried, from the highest on, each with the numbers of its trials. */
-export function tried(search: CapSearch): { cap: CapPrediction; numbers: number[] }[] {
+/** The caps that were tried, from the highest on, each with the numbers of its trials but the proof's, which are counted. */
+export function tried(search: CapSearch): { cap: CapPrediction; numbers: number[]; proof: number }[] {
     return search.caps
-        .map((cap) => ({
-            cap,
-            numbers: search.trials.filter((trial) => isSameCap(trial.cap_w, cap.cap_w)).map((trial) => trial.number),
-        }))
-        .filter(({ numbers }) => numbers.length > 0)
+        .map((cap) => {
+            const trials = search.trials.filter((trial) => isSameCap(trial.cap_w, cap.cap_w));
+            const numbers = trials.filter((trial) => trial.stage !== "proof").map((trial) => trial.number);
+            return { cap, numbers, proof: trials.length - numbers.length };
+        })
+        .filter(({ numbers, proof }) => numbers.length + proof > 0)
         .reverse();
 }
 
@@ -48,6 +49,12 @@ export function ranges(numbers: readonly number[]): string {
     return runs.map(([from, to]) => (from === to ? `${from}` : `${from} to ${to}`)).join(", ");
 }
 
+/** "-47.6 ±1.3 %", of a share that is more (sign 1) or less (sign -1). */
+function change([value, low, high]: Figure95, sign: 1 | -1): string {
+    const share = sign * value;
+    return `${share > 0 ? "+" : ""}${percent(share)} ±${percent((high - low) / 2)} %`;
+}
+
 /** What was found, in a sentence. */
 export function sentence(search: CapSearch): string {
     const reference = `${search.reference_w.toFixed(0)} W`;
@@ -58,8 +65,5 @@ export function sentence(search: CapSearch): string {
     const begin = `${search.chosen_w.toFixed(0)} W ${sure} than ${reference}`;
     const { saving, slowdown } = search;
     if (saving === null || slowdown === null) return `${begin}; how much it saves was not proven.`;
-    return (
-        `${begin}: ${percent(saving[0])} % less energy (95 %: ${percent(saving[1])} to ${percent(saving[2])} %), ` +
-        `${percent(slowdown[0])} % more time (${percent(slowdown[1])} to ${percent(slowdown[2])} %).`
-    );
+    return `${begin}: energy ${change(saving, -1)} (95 %), time ${change(slowdown, 1)}.`;
 }

@@ -203,12 +203,13 @@ test("a search for a power cap is told in a sentence, with its trials by number"
         saving: [0.12, 0.11, 0.13],
         slowdown: [0.02, 0.01, 0.03],
         caps: [prediction(400, 1.2), prediction(500, 1.02), prediction(600, 1), prediction(700, 1)],
-        trials: [700, 500, 400, 700, 500, 500].map((watts, i) => ({ number: i + 1, stage: "probe", cap_w: watts })),
+        trials: [700, 500, 400, 700, 500, 500].map((watts, i) => ({
+            number: i + 1,
+            stage: i < 3 ? "probe" : "proof",
+            cap_w: watts,
+        })),
     };
-    assert.equal(
-        cap.sentence(search),
-        "500 W is better than 700 W: 12.0 % less energy (95 %: 11.0 to 13.0 %), 2.0 % more time (1.0 to 3.0 %).",
-    );
+    assert.equal(cap.sentence(search), "500 W is better than 700 W: energy -12.0 ±1.0 % (95 %), time +2.0 ±1.0 %.");
     assert.match(cap.sentence({ ...search, saving: null }), /not proven/);
     assert.match(cap.sentence({ ...search, verdict: "maybe better" }), /may be better/);
     assert.match(
@@ -218,11 +219,11 @@ test("a search for a power cap is told in a sentence, with its trials by number"
     assert.match(cap.sentence({ ...search, verdict: "as it is" }), /No other cap/);
     const rows = cap.tried(search);
     assert.deepEqual(
-        rows.map(({ cap, numbers }) => [cap.cap_w, cap.time[0], numbers]),
+        rows.map(({ cap, numbers, proof }) => [cap.cap_w, cap.time[0], numbers, proof]),
         [
-            [700, 1, [1, 4]],
-            [500, 1.02, [2, 5, 6]],
-            [400, 1.2, [3]],
+            [700, 1, [1], 1],
+            [500, 1.02, [2], 2],
+            [400, 1.2, [3], 0],
         ],
     );
     assert.equal(cap.ranges([2, 5, 6, 7, 9]), "2, 5 to 7, 9");
