@@ -23,7 +23,15 @@ static int next_mark(const sim_board *board, int64_t from_ns, int64_t to_ns)
     return found;
 }
 
-/* Note the counter where such faults set in. */
+/* What the counter shows from then on where such a fault sets in: one that stands still, what it showed last; one
+ * that is reset, less than before by what was drawn. */
+static double mark_j(const sim_board *board, sim_fault_kind kind)
+{
+    const sim_sample *shown =
+        kind == SIM_FAULT_STUCK ? sim_board_newest(board, SIM_CHANNEL_COUNTER, INT64_MAX) : NULL;
+    return shown != NULL ? shown->value : board->power.now.energy_j;
+}
+
 static void pass_marks(sim_board *board, int64_t t_ns)
 {
     int64_t from_ns = board->power.t_ns;
@@ -32,7 +40,7 @@ static void pass_marks(sim_board *board, int64_t t_ns)
         move(board, mark_ns);
         for (int i = 0; i < sim_the_world.faults.count; i++)
             if (board->epoch_ns + sim_the_world.faults.items[i].from_ns == mark_ns)
-                sim_the_world.mark_j[i][board->index] = board->power.now.energy_j;
+                sim_the_world.mark_j[i][board->index] = mark_j(board, sim_the_world.faults.items[i].kind);
         from_ns = mark_ns + 1;
     }
 }
