@@ -23,8 +23,8 @@ static int next_mark(const sim_board *board, int64_t from_ns, int64_t to_ns)
     return found;
 }
 
-/* What the counter shows from then on where such a fault sets in: one that stands still, what it showed last; one
- * that is reset, less than before by what was drawn. */
+/* What the counter shows from then on where such a fault sets in: one that stands still, what it showed last;
+ * one that is reset, less than before by what was drawn. */
 static double mark_j(const sim_board *board, sim_fault_kind kind)
 {
     const sim_sample *shown =

@@ -4,6 +4,7 @@
 #include "cli/args.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -65,6 +66,14 @@ int cli_python_check(const cli_args *args, const char *what)
         return cli_error(args, JM_NOT_SUPPORTED, "pip install torch", "%s has no PyTorch, which %s made with",
                          name, what);
     return CLI_GO_ON;
+}
+
+void cli_find_beside(const char *name, char *path, size_t size)
+{
+    char own[PATH_MAX];
+    if (realpath("/proc/self/exe", own) == NULL ||
+        (size_t)snprintf(path, size, "%s/%s", dirname(own), name) >= size)
+        snprintf(path, size, "%s", name);
 }
 
 void cli_line_add(cli_line *line, const char *word)

@@ -21,6 +21,9 @@ void cli_python_ask(cli_python_state *state);
  * NULL? CLI_GO_ON, or the exit code after what is missing was said. */
 int cli_python_check(const cli_args *args, const char *what);
 
+/* A program of ours lies beside this one; else it is looked for on PATH. */
+void cli_find_beside(const char *name, char *path, size_t size);
+
 /* A command line that is being made. Words are copied, as main's own can be written to. */
 typedef struct cli_line {
     char *words[32]; /* NULL-terminated */

@@ -5,7 +5,6 @@
 #include "cli/child.h"
 #include "cli/program.h"
 
-#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -122,16 +121,6 @@ static void set_sight(sight *s, const cli_suite *suite)
     s->environment[1] = NULL;
 }
 
-/* joulemap-suite lies beside this program; else it is looked for on PATH. */
-static void find_own(char *path, size_t size)
-{
-    static const char name[] = "joulemap-suite";
-    char own[PATH_MAX];
-    if (realpath("/proc/self/exe", own) == NULL ||
-        (size_t)snprintf(path, size, "%s/%s", dirname(own), name) >= size)
-        snprintf(path, size, "%s", name);
-}
-
 static void add_program(cli_line *line, const cli_suite *suite)
 {
     /* Kernels of a simulated board run on the CPU, in small. */
@@ -144,7 +133,7 @@ static void add_program(cli_line *line, const cli_suite *suite)
         if (suite->sim != NULL) cli_line_add_all(line, cpu);
         return;
     }
-    find_own(own, sizeof own);
+    cli_find_beside("joulemap-suite", own, sizeof own);
     cli_line_add(line, own);
 }
 

@@ -1,5 +1,6 @@
 /* Boards with their caps and leases, as they stand. */
 #include "base/status.h"
+#include "cap/lease/daemon.h"
 #include "cap/lease/state.h"
 #include "device/nvml_load.h"
 
@@ -44,7 +45,11 @@ static void look_for_right(jm_cap_board *board)
 {
     if (isnan(board->low_w) || isnan(board->cap_w) || board->uuid[0] == '\0')
         snprintf(board->may_not_set, sizeof board->may_not_set, "this GPU's cap cannot be set");
-    else if (board->simulated)
+    else if (jm__capd_is_to_ask(NULL)) {
+        if (!jm__capd_may(board->uuid, board->may_set, sizeof board->may_set))
+            snprintf(board->may_not_set, sizeof board->may_not_set,
+                     "`joulemap capd` does not let this user: ask who looks after this machine");
+    } else if (board->simulated)
         snprintf(board->may_set, sizeof board->may_set, "simulated");
     else if (geteuid() == 0)
         snprintf(board->may_set, sizeof board->may_set, "root");

@@ -1,5 +1,6 @@
 /* Ending leases of others: those that stand, and those that were lost. */
 #include "base/status.h"
+#include "cap/lease/daemon.h"
 #include "cap/lease/process.h"
 #include "cap/lease/reach.h"
 
@@ -40,8 +41,10 @@ jm_status jm_cap_reset(const char *uuid, jm_cap_restored *out, jm_error *err)
     JM_TRY(jm__lease_folder_find(&folder, err));
     jm_status status = jm__lease_state_read(&state, &folder, uuid, err);
     if (status == JM_NOT_FOUND && jm__lease_folder_of_root(&of_root) &&
-        jm__lease_state_read(&state, &of_root, uuid, NULL) == JM_OK)
-        return fail_rights(&state, err);
+        jm__lease_state_read(&state, &of_root, uuid, NULL) == JM_OK) {
+        tell(out, &state, uuid, state.index);
+        return jm__capd_is_to_ask(NULL) ? jm__capd_reset(uuid, err) : fail_rights(&state, err);
+    }
     if (status == JM_NOT_FOUND) {
         jm__fail(err, JM_NOT_FOUND, 0, NULL, "%.95s has no lease", uuid);
         return jm__hint(err, JM_NOT_FOUND, "%s", "");
@@ -49,7 +52,7 @@ jm_status jm_cap_reset(const char *uuid, jm_cap_restored *out, jm_error *err)
     if (status != JM_OK) return status;
     tell(out, &state, uuid, state.index);
     int code = jm__process_signal(state.helper_pid, state.helper_start, SIGTERM);
-    if (code == EPERM) return fail_rights(&state, err);
+    if (code == EPERM) return jm__capd_is_to_ask(NULL) ? jm__capd_reset(uuid, err) : fail_rights(&state, err);
     int64_t pid = state.helper_pid, start = state.helper_start;
     status = jm__lease_await_back(&folder, uuid, pid, start, jm__lease_call_ns, err);
     if (status != JM_BUSY) return status;

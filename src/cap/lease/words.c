@@ -48,6 +48,8 @@ json_t *jm__request_json(const jm__request *request)
         return json_pack("{s:b}", "end", 1);
     case JM_ASK_RESTORE:
         return json_pack("{s:o}", "restore", jm__json_text(request->uuid));
+    case JM_ASK_MAY:
+        return json_pack("{s:o}", "may", jm__json_text(request->uuid));
     }
     return NULL;
 }
@@ -99,7 +101,11 @@ jm_status jm__request_read(jm__request *request, const json_t *object, jm_error 
     request->ask = JM_ASK_RESTORE;
     jm__json_copy(request->uuid, sizeof request->uuid, object, "restore");
     if (request->uuid[0] != '\0') return JM_OK;
-    return jm__fail(err, JM_BAD_DATA, 0, NULL, "a request is none of take, set_w, clock_mhz, end, restore");
+    request->ask = JM_ASK_MAY;
+    jm__json_copy(request->uuid, sizeof request->uuid, object, "may");
+    if (request->uuid[0] != '\0') return JM_OK;
+    return jm__fail(err, JM_BAD_DATA, 0, NULL,
+                    "a request is none of take, set_w, clock_mhz, end, restore, may");
 }
 
 /* ---- answers */

@@ -2,7 +2,7 @@
  *
  *     {"take": {"board": "GPU-..." or index, "who": "...", "for_ns": 0, "detached": false, "pid": 1, "uid":
  * 0}}
- *     {"set_w": 400.0}   {"clock_mhz": 1200.0}   {"end": true}   {"restore": "GPU-..."}
+ *     {"set_w": 400.0}   {"clock_mhz": 1200.0}   {"end": true}   {"restore": "GPU-..."}   {"may": "GPU-..."}
  *
  *     {"ok": true, ...}  {"status": "NO_PERMISSION", "error": "...", "hint": "..."}
  *
@@ -19,11 +19,12 @@ typedef enum jm__ask {
     JM_ASK_CLOCK,
     JM_ASK_END,
     JM_ASK_RESTORE,
+    JM_ASK_MAY, /* the daemon alone: what this user may set */
 } jm__ask;
 
 typedef struct jm__request {
     jm__ask ask;
-    char uuid[JM_BOARD_TEXT]; /* TAKE, RESTORE; "": by `index` */
+    char uuid[JM_BOARD_TEXT]; /* TAKE, RESTORE, MAY; "": by `index` */
     int32_t index;
     char who[JM_LEASE_TEXT];
     int64_t for_ns;

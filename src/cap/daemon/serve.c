@@ -1,0 +1,296 @@
+/* Connections of the daemon, in one thread: nobody is waited for but the helper of a lease. */
+#include "cap/daemon/serve.h"
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "cap/lease/wire.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <math.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    CLIENTS_MAX = 256,
+    CLIENTS_OF_USER_MAX = 32,
+    LINES_AT_ONCE = 16, /* of one client, before the next one's turn */
+    TICK_MS = 500,      /* how late a client that hangs is seen */
+};
+#define SILENT_NS (INT64_C(5) * JM_NS_PER_S) /* without a lease */
+#define HALF_NS   (INT64_C(3) * JM_NS_PER_S) /* in the midst of a line */
+
+typedef struct connection {
+    jm__capd_client client;
+    jm__wire wire;
+    int64_t heard_ns; /* its last whole line, or its beginning */
+    int64_t half_ns;  /* since when there is a piece of a line; 0: there is none */
+    bool more;        /* lines that have come and wait for their turn */
+} connection;
+
+typedef struct server {
+    jm__capd *daemon;
+    const jm__capd_serve_options *options;
+    int listener, signals;
+    connection *connections[CLIENTS_MAX];
+    size_t count;
+} server;
+
+/* ---- clients come */
+
+static void find_peer(int fd, jm__capd_peer *peer)
+{
+    struct ucred credentials = {.pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1};
+    socklen_t size = sizeof credentials;
+    (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
+    *peer = (jm__capd_peer){
+        .pid = credentials.pid, .uid = credentials.uid, .groups = {credentials.gid}, .group_count = 1};
+    const struct passwd *known = getpwuid(credentials.uid);
+    int count = JM_CAPD_IDS_MAX;
+    if (known == NULL) return;
+    /* More than there is room for: those that fit. */
+    (void)getgrouplist(known->pw_name, credentials.gid, peer->groups, &count);
+    peer->group_count = (size_t)(count < JM_CAPD_IDS_MAX ? count : JM_CAPD_IDS_MAX);
+}
+
+static size_t count_of_user(const server *s, uid_t uid)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->count; i++)
+        count += s->connections[i]->client.peer.uid == uid;
+    return count;
+}
+
+static void turn_away(const server *s, int fd, const jm__capd_peer *peer, const char *why)
+{
+    jm__wire wire = {.fd = fd};
+    (void)jm__wire_send(
+        &wire,
+        json_pack("{s:s, s:s, s:s}", "status", jm_status_name(JM_BUSY), "error", why, "hint", "try again"),
+        0);
+    jm__capd_refuse(s->daemon, peer, why);
+    close(fd);
+}
+
+static void accept_one(server *s, int64_t now_ns)
+{
+    jm__capd_peer peer;
+    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return; /* it has gone again, or descriptors have run out */
+    find_peer(fd, &peer);
+    if (s->count == CLIENTS_MAX) {
+        turn_away(s, fd, &peer, "too many clients");
+        return;
+    }
+    if (peer.uid != 0 && count_of_user(s, peer.uid) >= CLIENTS_OF_USER_MAX) {
+        turn_away(s, fd, &peer, "too many clients of this user");
+        return;
+    }
+    connection *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        turn_away(s, fd, &peer, "out of memory");
+        return;
+    }
+    c->client.peer = peer;
+    c->wire.fd = fd;
+    c->heard_ns = now_ns;
+    s->connections[s->count++] = c;
+}
+
+/* ---- clients go */
+
+static void drop(server *s, size_t at, const char *why)
+{
+    connection *c = s->connections[at];
+    jm__capd_drop(s->daemon, &c->client, why);
+    close(c->wire.fd);
+    free(c);
+    s->connections[at] = s->connections[--s->count];
+}
+
+/* ---- clients ask */
+
+/* False: it is gone, or is to go. */
+static bool hear(server *s, connection *c, const char **why)
+{
+    c->more = false;
+    for (int lines = 0; lines < LINES_AT_ONCE; lines++) {
+        json_t *object;
+        jm__wire_is is = jm__wire_receive(&c->wire, &object, 0);
+        int64_t now_ns = jm__now_ns();
+        if (is == JM_WIRE_LATE) {
+            if (c->wire.count == 0)
+                c->half_ns = 0;
+            else if (c->half_ns == 0)
+                c->half_ns = now_ns;
+            return true;
+        }
+        *why = is == JM_WIRE_GARBAGE ? "no line of JSON, or one that is too long" : NULL;
+        if (is != JM_WIRE_LINE) return false;
+        c->heard_ns = now_ns;
+        c->half_ns = 0;
+        json_t *answer = jm__capd_obey(s->daemon, &c->client, object, now_ns);
+        json_decref(object);
+        *why = "it does not take its answers";
+        if (jm__wire_send(&c->wire, answer, 0) != JM_WIRE_LINE) return false;
+    }
+    c->more = true;
+    return true;
+}
+
+/* NULL: it may stay. */
+static const char *look_at_time(const connection *c, int64_t now_ns)
+{
+    if (c->half_ns > 0 && now_ns - c->half_ns > HALF_NS) return "half a line, and no more";
+    if (c->client.lease == NULL && now_ns - c->heard_ns > SILENT_NS) return "it says nothing";
+    return NULL;
+}
+
+static void serve_clients(server *s, const struct pollfd *ready)
+{
+    size_t count = s->count;
+    for (size_t i = count; i-- > 0;) { /* the last one takes the place of one that goes */
+        const char *why = NULL;
+        connection *c = s->connections[i];
+        bool stays = ready[i].revents == 0 && !c->more ? true : hear(s, c, &why);
+        if (stays) why = look_at_time(c, jm__now_ns());
+        if (!stays || why != NULL) drop(s, i, why);
+    }
+}
+
+/* ---- signals */
+
+jm_status jm__capd_read_policy(jm__capd_policy *policy, const jm__capd_serve_options *options, jm_error *err)
+{
+    jm_status status = jm__capd_policy_read(policy, options->config, err);
+    return status == JM_NOT_FOUND && !options->config_required ? JM_OK : status;
+}
+
+static void tell(const server *s, const char *event, jm_status status, const char *why)
+{
+    const jm__capd_event line = {
+        .event = event, .found_w = NAN, .cap_w = NAN, .clock_mhz = NAN, .status = status, .why = why};
+    jm__capd_audit_write(&s->daemon->audit, &line);
+}
+
+static void begin_again(server *s)
+{
+    static jm__capd_policy read; /* some 0.5 MB */
+    jm_error err = {0};
+    jm_status status = jm__capd_audit_open(&s->daemon->audit, &err);
+    if (status != JM_OK) tell(s, "reload", status, err.text);
+    status = jm__capd_read_policy(&read, s->options, &err);
+    if (status == JM_OK) s->daemon->policy = read;
+    if (status == JM_OK) status = jm__capd_look(s->daemon, &err);
+    tell(s, "reload", status, status == JM_OK ? NULL : err.text);
+}
+
+/* False: it is to end. */
+static bool take_signal(server *s)
+{
+    struct signalfd_siginfo signal;
+    if (read(s->signals, &signal, sizeof signal) != (ssize_t)sizeof signal) return true;
+    if (signal.ssi_signo != SIGHUP) return false;
+    begin_again(s);
+    return true;
+}
+
+static int open_signals(void)
+{
+    sigset_t taken;
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGTERM);
+    sigaddset(&taken, SIGINT);
+    sigaddset(&taken, SIGHUP);
+    sigprocmask(SIG_BLOCK, &taken, NULL);
+    return signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* ---- the socket */
+
+static bool somebody_answers(const struct sockaddr_un *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool answers = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0;
+    if (fd >= 0) close(fd);
+    return answers;
+}
+
+static jm_status open_listener(server *s, jm_error *err)
+{
+    const char *path = s->options->socket;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return jm__fail(err, JM_USAGE, 0, NULL, "the path of the socket is longer than %zu bytes",
+                        sizeof address.sun_path - 1);
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    if (somebody_answers(&address)) {
+        jm__fail(err, JM_BUSY, 0, NULL, "a daemon serves %s already", path);
+        return jm__hint(err, JM_BUSY, "stop it first");
+    }
+    struct stat found;
+    if (lstat(path, &found) == 0 && S_ISSOCK(found.st_mode)) unlink(path); /* of one that was killed */
+    s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* Anybody may ask; the policy says who is answered. */
+    if (s->listener >= 0 && bind(s->listener, (const struct sockaddr *)&address, sizeof address) == 0 &&
+        chmod(path, 0666) == 0 && listen(s->listener, SOMAXCONN) == 0)
+        return JM_OK;
+    jm__fail(err, errno == EACCES ? JM_NO_PERMISSION : JM_IO, errno, "bind", "the socket %s: %s", path,
+             strerror(errno));
+    if (s->listener >= 0) close(s->listener);
+    return err == NULL ? JM_IO : err->status;
+}
+
+/* ---- all of it */
+
+static void serve_on(server *s)
+{
+    enum { LISTENER, SIGNALS, FIRST };
+    for (;;) {
+        static struct pollfd ready[FIRST + CLIENTS_MAX];
+        bool more = false;
+        ready[LISTENER] = (struct pollfd){.fd = s->listener, .events = POLLIN};
+        ready[SIGNALS] = (struct pollfd){.fd = s->signals, .events = POLLIN};
+        for (size_t i = 0; i < s->count; i++) {
+            ready[FIRST + i] = (struct pollfd){.fd = s->connections[i]->wire.fd, .events = POLLIN};
+            more = more || s->connections[i]->more;
+        }
+        int found = poll(ready, FIRST + s->count, more ? 0 : s->count > 0 ? TICK_MS : -1);
+        if (found < 0 && errno != EINTR) return;
+        if (found < 0) continue;
+        serve_clients(s, ready + FIRST);
+        if (ready[LISTENER].revents != 0) accept_one(s, jm__now_ns());
+        if (ready[SIGNALS].revents != 0 && !take_signal(s)) return;
+    }
+}
+
+jm_status jm__capd_serve(jm__capd *daemon, const jm__capd_serve_options *options, jm_error *err)
+{
+    static server s;
+    s = (server){.daemon = daemon, .options = options, .signals = open_signals()};
+    if (s.signals < 0) return jm__fail(err, JM_IO, errno, "signalfd", "no signalfd: %s", strerror(errno));
+    jm_status status = open_listener(&s, err);
+    if (status != JM_OK) {
+        close(s.signals);
+        return status;
+    }
+    tell(&s, "start", JM_OK, options->socket);
+    serve_on(&s);
+    close(s.listener);
+    unlink(options->socket);
+    while (s.count > 0)
+        drop(&s, s.count - 1, NULL);
+    tell(&s, "stop", JM_OK, NULL);
+    close(s.signals);
+    return JM_OK;
+}
