@@ -221,6 +221,18 @@ int cuLaunchKernel(sim_object *function, unsigned grid_x, unsigned grid_y, unsig
     return result;
 }
 
+SIM_EXPORT int cuProfilerStart(void);
+int cuProfilerStart(void)
+{
+    return sim_cuda_check(__func__);
+}
+
+SIM_EXPORT int cuProfilerStop(void);
+int cuProfilerStop(void)
+{
+    return sim_cuda_check(__func__);
+}
+
 static const struct {
     int number;
     const char *name;

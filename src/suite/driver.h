@@ -35,6 +35,8 @@ typedef uint64_t suite_address;                      /* in the GPU's memory; 0: 
     X(cuLaunchKernel, (suite_cuda_handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,        \
                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,          \
                        suite_cuda_handle stream, void **arguments, void **extra))                            \
+    X(cuProfilerStart, (void))                                                                               \
+    X(cuProfilerStop, (void))                                                                                \
     X(cuGetErrorName, (int code, const char **name))                                                         \
     X(cuGetErrorString, (int code, const char **text))
 

@@ -22,6 +22,9 @@ static const char usage[] =
     "      --sim PROFILE   beside a simulated GPU, in small (default: JOULEMAP_SIM, else a real one)\n"
     "  -f, --force         replace an existing recording\n"
     "  -q, --quiet         do not say what was played\n"
+    "      --once          play each kernel one time for a profiler (ncu --profile-from-start off), and "
+    "record\n"
+    "                      nothing; a line each on stdout: name, data, seconds\n"
     "      --list          show the kernels: name, data, source\n"
     "      --compile N     compile all of them for compute capability N (90: 9.0); no GPU is needed\n"
     "  -h, --help          show this text\n";
@@ -64,6 +67,9 @@ static bool take(int key, const char *value, suite_options *options)
     case 'q':
         options->quiet = true;
         return true;
+    case '1':
+        options->once = true;
+        return true;
     case 'l':
         options->list = true;
         return true;
@@ -78,7 +84,8 @@ int suite_options_read(suite_options *options, int argc, char **argv)
         {"output", 1, NULL, 'o'},  {"seconds", 1, NULL, 'n'}, {"seed", 1, NULL, 's'},
         {"idle", 1, NULL, 'i'},    {"sim", 1, NULL, 'm'},     {"response", 1, NULL, 'r'},
         {"force", 0, NULL, 'f'},   {"quiet", 0, NULL, 'q'},   {"list", 0, NULL, 'l'},
-        {"compile", 1, NULL, 'c'}, {"help", 0, NULL, 'h'},    {NULL, 0, NULL, 0},
+        {"compile", 1, NULL, 'c'}, {"help", 0, NULL, 'h'},    {"once", 0, NULL, '1'},
+        {NULL, 0, NULL, 0},
     };
     const char *sim = getenv("JOULEMAP_SIM");
     *options = (suite_options){.seconds = 60, .idle_s = 3, .response_s = 5};
@@ -93,7 +100,8 @@ int suite_options_read(suite_options *options, int argc, char **argv)
         fputs("(see joulemap-suite --help)\n", stderr);
         return USAGE;
     }
-    if (optind == argc && (options->output != NULL || options->list || options->compile > 0)) return GO_ON;
+    if (optind == argc && (options->output != NULL || options->once || options->list || options->compile > 0))
+        return GO_ON;
     fputs(optind < argc ? "joulemap-suite: it takes options alone\n"
                         : "joulemap-suite: --output is missing\n",
           stderr);

@@ -11,6 +11,7 @@ typedef struct suite_options {
     double seconds, idle_s, response_s;
     uint64_t seed;
     bool force, quiet;
+    bool once;   /* play each kernel a single time for a profiler, and record nothing */
     bool list;   /* show the kernels, and nothing else */
     int compile; /* compile them for this capability (90: 9.0), and nothing else; 0: no */
 } suite_options;

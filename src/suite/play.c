@@ -100,3 +100,25 @@ jm_status suite_play_square_wave(const suite_player *player, double seconds, jm_
     }
     return JM_OK;
 }
+
+static jm_status play_each_once(const suite_player *player, jm_error *err)
+{
+    for (size_t i = 0; i < player->ready->count && suite_ended() == 0; i++) {
+        const suite_entry *entry = &player->ready->entries[i];
+        double seconds;
+        SUITE_TRY(suite_play(player->driver, &entry->call, entry->name, 1, &seconds, err));
+        printf("%s %s %.9f\n", entry->name, suite_kind_text(entry->kind), seconds);
+    }
+    return JM_OK;
+}
+
+jm_status suite_play_once(const suite_player *player, jm_error *err)
+{
+    static const char what[] = "no profiler can be told what to look at";
+    int code = player->driver->cuProfilerStart();
+    if (code != 0) return suite_driver_fail(player->driver, code, "cuProfilerStart", what, err);
+    jm_status status = play_each_once(player, err);
+    code = player->driver->cuProfilerStop();
+    if (status != JM_OK || code == 0) return status;
+    return suite_driver_fail(player->driver, code, "cuProfilerStop", what, err);
+}

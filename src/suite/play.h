@@ -28,4 +28,8 @@ void suite_played_free(suite_played *played);
  * sensor's response and lag are learnt. */
 jm_status suite_play_square_wave(const suite_player *player, double seconds, jm_error *err);
 
+/* Play each entry's call a single time between cuProfilerStart and cuProfilerStop; a line each on stdout:
+ * name, kind of data, seconds. For a profiler, which sees the kernels in this order. */
+jm_status suite_play_once(const suite_player *player, jm_error *err);
+
 #endif

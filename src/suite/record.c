@@ -80,8 +80,8 @@ static jm_status play(suite *all, jm_error *err)
     return status;
 }
 
-/* In a run that has begun. */
-static jm_status perform(suite *all, jm_error *err)
+/* Its context, and all of its kernels. */
+static jm_status begin(suite *all, jm_error *err)
 {
     SUITE_TRY(suite_driver_start(&all->driver, err));
     all->chance.state = all->options->seed;
@@ -90,7 +90,13 @@ static jm_status perform(suite *all, jm_error *err)
                                .modules = &all->modules,
                                .share = suite_share_of(&all->driver),
                                .seed = (uint32_t)suite_chance_bits(&all->chance)};
-    SUITE_TRY(make_ready(all, err));
+    return make_ready(all, err);
+}
+
+/* In a run that has begun. */
+static jm_status perform(suite *all, jm_error *err)
+{
+    SUITE_TRY(begin(all, err));
     suite_mark_ready(&all->ready, all->options->seed);
     if (suite_ended() != 0) return JM_OK;
     return play(all, err);
@@ -111,12 +117,26 @@ static jm_status start(const suite_options *options, jm_run **run, jm_error *err
     return suite_fail(err, JM_BUSY, "run it without `joulemap record`", "the suite records itself");
 }
 
+static jm_status load(suite *all, jm_error *err)
+{
+    SUITE_TRY(suite_driver_load(&all->driver, all->options->sim != NULL, err));
+    return suite_compiler_load(&all->compiler, all->driver.capability, all->driver.version,
+                               all->options->sim != NULL, err);
+}
+
+static jm_status play_once(suite *all, jm_error *err)
+{
+    const suite_player player = {&all->driver, &all->ready, &all->chance, all->options->sim != NULL};
+    SUITE_TRY(load(all, err));
+    jm_status status = begin(all, err);
+    suite_bar(NULL, 0);
+    return status != JM_OK || suite_ended() != 0 ? status : suite_play_once(&player, err);
+}
+
 static jm_status record(suite *all, jm_error *err)
 {
     jm_run *run;
-    SUITE_TRY(suite_driver_load(&all->driver, all->options->sim != NULL, err));
-    SUITE_TRY(suite_compiler_load(&all->compiler, all->driver.capability, all->driver.version,
-                                  all->options->sim != NULL, err));
+    SUITE_TRY(load(all, err));
     SUITE_TRY(start(all->options, &run, err));
     jm_error stop = {0};
     jm_status status = perform(all, err);
@@ -142,7 +162,7 @@ jm_status suite_record(const suite_options *options, jm_error *err)
     if (all == NULL) return suite_fail(err, JM_NO_MEMORY, "", "no memory for the suite");
     all->options = options;
     if (options->sim != NULL) setenv("JOULEMAP_SIM", options->sim, 1); /* for the stand-in of libcuda */
-    jm_status status = record(all, err);
+    jm_status status = options->once ? play_once(all, err) : record(all, err);
     suite_driver_stop(&all->driver); /* after the run: until then CUPTI may ask for the context */
     suite_played_free(&all->played);
     suite_ready_free(&all->ready);

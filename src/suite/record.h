@@ -7,8 +7,9 @@
 
 #include <joulemap/status.h>
 
-/* Phases `idle`, `suite`, `response`, `idle`. A signal ends it early (suite_ended), with a recording that is
- * whole. After a failure there is a recording of what was played, or none if nothing was. */
+/* With `once`: each kernel a single time (play.h), and no recording. Else phases `idle`, `suite`, `response`,
+ * `idle`. A signal ends it early (suite_ended), with a recording that is whole. After a failure there is a
+ * recording of what was played, or none if nothing was. */
 jm_status suite_record(const suite_options *options, jm_error *err);
 
 #endif
