@@ -5,7 +5,8 @@
 FOLDER gets, of the suite's kernels, ``model.json`` and ``suite.joulemap`` (`joulemap calibrate --suite cuda`),
 ``suite.log`` (the kernels in order) and ``suite.csv`` (their counters); of three programs that no model was taught
 ``NAME.csv`` (the counters of one step) and a row in ``programs.json`` (joules of steps that nobody profiled, by the
-energy counter); and ``form-*.csv``: one program in the forms that ncu can write. Clocks are left alone (``--clock-control none``).
+energy counter); and ``form-*.csv``: one program in the forms that ncu can write. Clocks are left alone
+(``--clock-control none``).
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def page(ncu: str, report: Path, out: Path, *how: str) -> None:
         subprocess.run([ncu, "--import", str(report), "--csv", *how], stdout=file, check=False)
 
 
-def suite(ncu: str, folder: Path, seconds: float) -> None:
+def suite(ncu: str, folder: Path, seconds: int) -> None:
     """Measure the suite's kernels, and count them."""
     native = Path(joulemap.__file__).resolve().parent / "_native" / "joulemap-suite"
     keep = ["--keep-recording", str(folder / "suite.joulemap")]
@@ -149,7 +150,7 @@ def program(ncu: str, counted: list[str], name: str, folder: Path, command: list
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=100, help="of the suite")
+    parser.add_argument("--seconds", type=int, default=100, help="of the suite")
     parser.add_argument("--only", nargs="+", default=["suite", "forms", "stencil", "resnet", "gpt"])
     args = parser.parse_args()
     folder: Path = args.output
