@@ -1,5 +1,6 @@
 /* `joulemap capd`: the daemon that sets power caps for ordinary users. */
 #include "cli/args.h"
+#include "cli/capd_unit.h"
 #include "cli/program.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@ static int run(const cli_args *args)
 {
     char path[PATH_MAX];
     cli_line line = {0};
+    if (cli_has(args, "--unit")) return cli_capd_unit_print(args);
     cli_find_beside("joulemap-capd", path, sizeof path);
     cli_line_add(&line, path);
     cli_line_add(&line, cli_has(args, "--check") ? "check" : "serve");
@@ -36,13 +38,14 @@ static const cli_option options[] = {
     {"--socket", 0, "PATH", "where clients ask (default: JOULEMAP_CAPD_SOCKET, else /run/joulemap/capd.sock)",
      NULL, false},
     {"--log", 0, "FILE", "write the log there, not to standard error", NULL, false},
+    {"--unit", 0, NULL, "print the unit for systemd", NULL, false},
     CLI_SIM_OPTION,
     {0},
 };
 
 const cli_verb cli_verb_capd = {
     .name = "capd",
-    .usage = "[--config FILE] [--check] [--socket PATH] [--log FILE]",
+    .usage = "[--config FILE] [--socket PATH] [--log FILE] | --check | --unit",
     .summary = "the daemon that lets ordinary users set power caps within bounds",
     .description =
         "Started by root, it serves a Unix socket: users and groups that its configuration names take leases "
@@ -53,6 +56,7 @@ const cli_verb cli_verb_capd = {
         "the systemd unit.\n"
         "\n"
         "  joulemap capd --check\n"
+        "  joulemap capd --unit | sudo tee /etc/systemd/system/joulemap-capd.service\n"
         "  sudo systemctl enable --now joulemap-capd\n",
     .options = options,
     .run = run,
