@@ -79,12 +79,20 @@ static jm_status tell(jm_cap_plan *plan, double cap_w, double log_time, double l
     return jm_cap_plan_tell(plan, &probe, err);
 }
 
+static bool has_exact_probe(const jm_cap_plan *plan)
+{
+    for (size_t i = 0; i < plan->probe_count; i++)
+        if (!(plan->probes[i].time_u_s > 0 && plan->probes[i].power_u_w > 0)) return true;
+    return false;
+}
+
 jm_status jm__cap_refuse(jm_cap_search *search, const jm_cap_proof *result, jm_error *err)
 {
     const jm__cap_proof *p = &search->proofs[search->proof_count - 1];
     double windows = (double)(result->blocks * JM__CAP_BLOCK) / 2;
     jm_cap_plan *plan = search->plan;
     if (p->clock_mhz > 0 || plan->probe_count + 2 > JM_CAP_MOST_PROBES) return JM_OK;
+    if (has_exact_probe(plan)) return JM_OK; /* which nothing can be weighed against */
     JM_TRY(
         tell(plan, plan->options.reference_w, p->from_time / windows, p->from_watts / windows, result, err));
     return tell(plan, p->cap_w, p->at_time / windows, p->at_watts / windows, result, err);

@@ -170,6 +170,37 @@ static void test_a_bound_inside_of_the_interval_is_said_to_be_unproven(void **un
     jm_cap_search_free(search);
 }
 
+/* Probes that are told as exact, and proofs that are slower by a tenth than those said. */
+static void test_a_refusal_after_exact_probes_is_no_fault(void **unused)
+{
+    (void)unused;
+    const jm_cap_plan_options plan = {.size = sizeof plan,
+                                      .objective = JM_CAP_ENERGY,
+                                      .max_slowdown = .05,
+                                      .low_w = cap_low_w,
+                                      .high_w = cap_high_w,
+                                      .step_w = CAP_STEP_W};
+    const jm_cap_search_options options = {.size = sizeof options, .plan = &plan};
+    jm_cap_search *search;
+    jm_cap_found f;
+    double last_w = 0;
+    assert_int_equal(jm_cap_search_create(&search, &options, NULL), JM_OK);
+    for (;;) {
+        jm_cap_trial trial;
+        assert_int_equal(jm_cap_search_next(search, &trial, NULL), JM_OK);
+        if (trial.stage == JM_CAP_STAGE_OVER) break;
+        bool proof = trial.stage == JM_CAP_STAGE_PROOF && !trial.reference;
+        assert_true(!proof || trial.cap_w >= last_w); /* after a refusal a higher one */
+        if (proof) last_w = trial.cap_w;
+        const jm_cap_probe probe = {.time_s = job_time_s(&cap_jobs[MIXED], trial.cap_w) * (proof ? 1.1 : 1),
+                                    .power_w = job_power_w(&cap_jobs[MIXED], trial.cap_w)};
+        assert_int_equal(jm_cap_search_tell(search, &probe, NULL), JM_OK);
+    }
+    assert_int_equal(jm_cap_search_found(search, &f, NULL), JM_OK);
+    assert_true(f.choice.verdict == JM_CAP_REFERENCE && f.choice.bound_broken >= 1);
+    jm_cap_search_free(search);
+}
+
 static double clock_time_s(double clock_mhz)
 {
     return .6 + .4 * 1980 / (clock_mhz > 0 ? clock_mhz : 1980);
@@ -324,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_the_proof_cancels_a_straight_drift),
         cmocka_unit_test(test_a_choice_that_breaks_the_bound_in_the_proof_is_refused),
         cmocka_unit_test(test_a_bound_inside_of_the_interval_is_said_to_be_unproven),
+        cmocka_unit_test(test_a_refusal_after_exact_probes_is_no_fault),
         cmocka_unit_test(test_a_clock_is_found_where_no_cap_makes_a_difference),
         cmocka_unit_test(test_parts_have_choices_of_their_own),
         cmocka_unit_test(test_a_search_that_is_broken_off_says_what_is_known),
