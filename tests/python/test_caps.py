@@ -29,6 +29,7 @@ from joulemap.caps.searching import _high_w
 from joulemap.caps.windows import WINDOWS
 from joulemap.caps.work import ModelSteps
 from joulemap.plots import plot
+from joulemap.plots.caps import _saving
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -225,6 +226,10 @@ def test_the_bound_of_a_search_is_proven_or_told_to_be_open(run: joulemap.Sessio
     found = caps.search(law, objective="energy", max_slowdown=0.5, settle_s=0.01, window_s=0.1)
     assert found.slowdown is not None
     assert found.bound_proven is (found.slowdown.high <= 0.5)
+    told = found.to_dict()
+    for proven in (True, False):
+        told["proof"]["bound_proven"] = proven
+        assert ("at most 50 % is not proven" in _saving(told)) is not proven
     assert caps.search(law, sweep=2, sweep_rounds=1, proof=False, **QUICK).bound_proven is None
 
 
