@@ -36,6 +36,8 @@ class Line:
     proven: int
     held: int
     over: int
+    bound_proven: int
+    falsely: int
     windows: float
     slowest: float
 
@@ -45,7 +47,8 @@ class Line:
         how = f"sweep of {self.sweep}" if self.sweep else "probes"
         held = f"{self.held} of {self.proven}" if self.proven else ""
         bound = f"{self.over}, by {100 * (self.slowest - self.slowdown):.1f} %" if self.over else ""
-        counts = [f"{self.near} of {self.seeds}", str(self.inert), held, bound, f"{self.windows:.0f}"]
+        said = f"{self.bound_proven} of {self.proven}, {self.falsely}" if self.slowdown and self.proven else ""
+        counts = [f"{self.near} of {self.seeds}", str(self.inert), held, bound, said, f"{self.windows:.0f}"]
         return [self.job, what, how, *counts]
 
 
@@ -54,9 +57,8 @@ def read(text: str) -> list[Line]:
     lines = []
     for row in text.splitlines():
         job, objective, slowdown, *counts, windows, slowest = row.split(",")
-        sweep, seeds, near, inert, proven, held, over = (int(count) for count in counts)
-        of = (float(slowdown), sweep, seeds, near, inert, proven, held, over, float(windows), float(slowest))
-        lines.append(Line(job, objective, *of))
+        whole = (int(count) for count in counts)
+        lines.append(Line(job, objective, float(slowdown), *whole, float(windows), float(slowest)))
     return lines
 
 
@@ -68,8 +70,9 @@ def main() -> int:
     lines = read(subprocess.run([args.bench, str(args.seeds)], check=True, capture_output=True, text=True).stdout)
     free = [line for line in lines if line.slowdown == 0]
     held, proven = sum(line.held for line in lines), sum(line.proven for line in lines)
-    head = ["work", "objective", "how", "within 3 % of the best", "told as inert", "interval holds", "over the bound"]
-    cells = [[*head, "windows"], *(line.cells() for line in lines)]
+    bound = ["over the bound", "said to be proven, and over it all the same"]
+    head = ["work", "objective", "how", "within 3 % of the best", "told as inert", "interval holds", *bound, "windows"]
+    cells = [head, *(line.cells() for line in lines)]
     first, *others = ("| " + " | ".join(row) + " |" for row in cells)
     rows = "\n".join([first, "|" + "---|" * len(cells[0]), *others])
     text = f"{rows}\n\nIntervals of the proven saving that hold: {held} of {proven}, {100 * held / proven:.1f} %."
@@ -79,7 +82,8 @@ def main() -> int:
     page.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{text}\n{END}", page.read_text(), flags=re.DOTALL))
     reached = all(line.near >= 0.95 * line.seeds for line in free) and 0.9 <= held / proven <= 0.98
     inert = all((line.inert >= 0.95 * line.seeds) == (line.job == "inert") for line in lines)
-    return 0 if reached and inert else 1
+    said, falsely = sum(line.bound_proven for line in lines if line.slowdown), sum(line.falsely for line in lines)
+    return 0 if reached and inert and falsely <= 0.05 * said else 1
 
 
 if __name__ == "__main__":

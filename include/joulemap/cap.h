@@ -216,8 +216,9 @@ JM_API const jm_cap_told *jm_cap_search_told(const jm_cap_search *search, size_t
 typedef struct jm_cap_proof {
     double cap_w, clock_mhz;
     size_t blocks;
-    bool whole; /* all blocks that were needed were told */
-    bool bound_kept;
+    bool whole;        /* all blocks that were needed were told */
+    bool bound_kept;   /* the slowdown is within the bound, or there is none */
+    bool bound_proven; /* all of its interval is */
     jm_cap_figure saving, slowdown, gain;
 } jm_cap_proof;
 

@@ -110,8 +110,9 @@ static PyObject *search_text(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "|n:text", &width)) return NULL;
     char *text = NULL;
     jm_error err = {.status = JM_OK};
-    jm_status status = jm_cap_search_text(search_of(object), (size_t)width, &text, &err);
-    return core_view_take(object, status, text, &err);
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_cap_search_text(search_of(object), (size_t)width, &text, &err);
+    Py_END_ALLOW_THREADS return core_view_take(object, status, text, &err);
 }
 
 static PyObject *search_json(PyObject *object, PyObject *unused)
@@ -119,8 +120,9 @@ static PyObject *search_json(PyObject *object, PyObject *unused)
     (void)unused;
     char *text = NULL;
     jm_error err = {.status = JM_OK};
-    jm_status status = jm_cap_search_json(search_of(object), &text, &err);
-    return core_view_take(object, status, text, &err);
+    jm_status status;
+    Py_BEGIN_ALLOW_THREADS status = jm_cap_search_json(search_of(object), &text, &err);
+    Py_END_ALLOW_THREADS return core_view_take(object, status, text, &err);
 }
 
 static PyMethodDef search_methods[] = {

@@ -100,15 +100,22 @@ static size_t refused(const jm_cap_search *search)
     return count;
 }
 
+/* The last one; where that was broken off before it told anything, one before it whose slowdown was not over
+ * the bound. */
 static void add_proof(const jm_cap_search *search, jm__cap_result *r)
 {
     const jm_cap_plan_options *o = &search->plan->options;
     r->found.choice.bound_broken += refused(search);
-    if (search->proof_count == 0) return;
-    const jm__cap_proof *proof = &search->proofs[search->proof_count - 1];
-    if (!jm__cap_proof_result(proof, o->objective, o->max_slowdown, &r->found.proof)) return;
-    r->found.proven = true;
-    judge_proof(r);
+    for (size_t i = search->proof_count; r->proof == NULL && i-- > 0;) {
+        jm_cap_proof told;
+        bool last = i + 1 == search->proof_count;
+        if (!jm__cap_proof_result(&search->proofs[i], o->objective, o->max_slowdown, &told)) continue;
+        if (!last && !told.bound_kept) continue;
+        r->proof = &search->proofs[i];
+        r->found.proof = told;
+    }
+    r->found.proven = r->proof != NULL;
+    if (r->found.proven) judge_proof(r);
 }
 
 /* What the proof measured, geometric means: their ratio is the proof's. */
@@ -125,7 +132,7 @@ static void measure(jm_cap_search *search, jm__cap_result *r)
         r->at.power_w *= bound.power_w / free_running.power_w;
     }
     if (!r->found.proven) return;
-    const jm__cap_proof *p = &search->proofs[search->proof_count - 1];
+    const jm__cap_proof *p = r->proof;
     double windows = (double)(r->found.proof.blocks * JM__CAP_BLOCK) / 2;
     r->reference.time_s = exp(p->from_time / windows);
     r->reference.power_w = exp(p->from_watts / windows);

@@ -74,6 +74,22 @@ static double student(size_t first)
     return jm__student_quantile(.95, (double)(first - 1));
 }
 
+/* exp(mean) - 1 with its interval. */
+static jm_cap_figure change_of(const jm__cap_proof *proof, jm_cap_objective objective)
+{
+    moments m = moments_of(proof, jm__cap_powers_of(objective));
+    double half = student(m.first) * m.deviation / sqrt((double)blocks_of(proof));
+    return (jm_cap_figure){expm1(m.mean), expm1(m.mean - half), expm1(m.mean + half)};
+}
+
+/* Neither surely kept nor surely broken. */
+static bool bound_is_open(const jm__cap_proof *proof)
+{
+    if (proof->max_slowdown == 0) return false;
+    jm_cap_figure slowdown = change_of(proof, JM_CAP_TIME);
+    return slowdown.low <= proof->max_slowdown && slowdown.high > proof->max_slowdown;
+}
+
 bool jm__cap_proof_is_over(const jm__cap_proof *proof)
 {
     size_t blocks = blocks_of(proof);
@@ -81,15 +97,7 @@ bool jm__cap_proof_is_over(const jm__cap_proof *proof)
     if (blocks >= proof->most_blocks) return true;
     moments m = moments_of(proof, jm__cap_powers_of(JM_CAP_ENERGY));
     double needed = pow(student(m.first) * m.deviation / proof->width, 2);
-    return (double)blocks >= needed;
-}
-
-/* exp(mean) - 1 with its interval. */
-static jm_cap_figure change_of(const jm__cap_proof *proof, jm_cap_objective objective)
-{
-    moments m = moments_of(proof, jm__cap_powers_of(objective));
-    double half = student(m.first) * m.deviation / sqrt((double)blocks_of(proof));
-    return (jm_cap_figure){expm1(m.mean), expm1(m.mean - half), expm1(m.mean + half)};
+    return (double)blocks >= needed && !bound_is_open(proof);
 }
 
 static jm_cap_figure less_of(jm_cap_figure change)
@@ -107,5 +115,6 @@ bool jm__cap_proof_result(const jm__cap_proof *proof, jm_cap_objective objective
     out->gain = less_of(change_of(proof, objective));
     out->whole = jm__cap_proof_is_over(proof);
     out->bound_kept = max_slowdown == 0 || out->slowdown.value <= max_slowdown;
+    out->bound_proven = max_slowdown == 0 || out->slowdown.high <= max_slowdown;
     return true;
 }

@@ -11,7 +11,8 @@ typedef struct jm__cap_proof {
     bool choice_first;                /* the first block begins with the choice; they alternate */
     size_t first_blocks, most_blocks; /* C. Stein's two stages: the first ones say how many are needed */
     double width;
-    size_t windows; /* told */
+    double max_slowdown; /* 0: no bound */
+    size_t windows;      /* told */
     /* Of each block: log of the choice less log of the reference, mean of two pairs. */
     double time[JM__CAP_MOST_BLOCKS], watts[JM__CAP_MOST_BLOCKS];
     double at_time, at_watts, from_time, from_watts; /* sums of logarithms, over whole blocks */

@@ -144,12 +144,14 @@ static jm_status begin_proof(jm_cap_search *search, bool *any, jm_error *err)
     if (!*any) return JM_OK;
     const jm_cap_search_options *o = &search->options;
     uint64_t state = o->seed + search->proof_count;
-    search->proofs[search->proof_count++] = (jm__cap_proof){.cap_w = cap_w,
-                                                            .clock_mhz = clock_mhz,
-                                                            .choice_first = jm__cap_random(&state) & 1,
-                                                            .first_blocks = o->proof_blocks,
-                                                            .most_blocks = o->most_proof_blocks,
-                                                            .width = o->proof_width};
+    search->proofs[search->proof_count++] =
+        (jm__cap_proof){.cap_w = cap_w,
+                        .clock_mhz = clock_mhz,
+                        .choice_first = jm__cap_random(&state) & 1,
+                        .first_blocks = o->proof_blocks,
+                        .most_blocks = o->most_proof_blocks,
+                        .width = o->proof_width,
+                        .max_slowdown = search->plan->options.max_slowdown};
     return JM_OK;
 }
 

@@ -45,10 +45,11 @@ typedef struct jm__cap_result {
     jm_cap_found found;
     const jm_cap_prediction *all; /* [count], the plan's, from the lowest cap on */
     size_t count;
-    jm_cap_prediction before; /* what the other probes say of the chosen cap */
-    bool has_before;          /* there are other probes */
-    jm_cap_probe at;          /* at the choice: means of what was measured */
-    jm_cap_probe reference;   /* likewise */
+    jm_cap_prediction before;   /* what the other probes say of the chosen cap */
+    bool has_before;            /* there are other probes */
+    const jm__cap_proof *proof; /* the one of `found`; NULL: not proven */
+    jm_cap_probe at;            /* at the choice: means of what was measured */
+    jm_cap_probe reference;     /* likewise */
 } jm__cap_result;
 
 /* USAGE: nothing was told. */

@@ -123,9 +123,9 @@ static json_t *proof_object(const jm__cap_result *r)
 {
     const jm_cap_proof *p = &r->found.proof;
     if (!r->found.proven) return json_null();
-    json_t *object =
-        json_pack("{sf so sI sb sb}", "cap_w", p->cap_w, "clock_mhz", clock_or_null(p->clock_mhz), "blocks",
-                  (json_int_t)p->blocks, "whole", p->whole, "bound_kept", p->bound_kept);
+    json_t *object = json_pack("{sf so sI sb sb sb}", "cap_w", p->cap_w, "clock_mhz",
+                               clock_or_null(p->clock_mhz), "blocks", (json_int_t)p->blocks, "whole",
+                               p->whole, "bound_kept", p->bound_kept, "bound_proven", p->bound_proven);
     if (object != NULL && set_figure(object, "saving", "", &p->saving) &&
         set_figure(object, "slowdown", "", &p->slowdown) && set_figure(object, "gain", "", &p->gain))
         return object;

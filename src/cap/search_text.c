@@ -53,6 +53,14 @@ static void add_changes(const jm_cap_search *s, const jm__cap_result *r, jm__str
     jm__strbuf_format(out, " than at %g W", from->cap_w);
 }
 
+/* Chosen, and its interval reaches over the bound. */
+static bool bound_is_open(const jm__cap_result *r)
+{
+    const jm_cap_choice *c = &r->found.choice;
+    return r->found.proven && !r->found.proof.bound_proven &&
+           (c->verdict == JM_CAP_BETTER || c->verdict == JM_CAP_MAYBE);
+}
+
 static void add_verdict(const jm_cap_search *s, const jm__cap_result *r, jm__strbuf *out)
 {
     const jm_cap_choice *c = &r->found.choice;
@@ -75,6 +83,9 @@ static void add_verdict(const jm_cap_search *s, const jm__cap_result *r, jm__str
         jm__strbuf_add(out, ": ");
         add_changes(s, r, out);
         if (c->verdict == JM_CAP_MAYBE) jm__strbuf_add(out, "; it may be chance");
+        if (bound_is_open(r))
+            jm__strbuf_format(out, "; at most %g %% slower is not proven",
+                              100 * s->plan->options.max_slowdown);
         return;
     }
 }
@@ -117,6 +128,10 @@ static void add_proof(const jm_cap_search *s, const jm__cap_result *r, jm__strbu
     jm__strbuf_format(out, " in turns, %zu windows each; ± are 95 %% intervals", 2 * p->blocks);
     if (!p->bound_kept)
         jm__strbuf_format(out, "; %g W was %.1f %% slower", p->cap_w, 100 * p->slowdown.value);
+    else if (bound_is_open(r))
+        jm__strbuf_format(out, "; slowdown %.1f %% (%.1f to %.1f %%): the bound of %g %% is not proven",
+                          100 * p->slowdown.value, 100 * p->slowdown.low, 100 * p->slowdown.high,
+                          100 * s->plan->options.max_slowdown);
 }
 
 /* "97.5 %", "98.1 ±4.0 %", "110 to 620 %", of the reference's. */

@@ -147,6 +147,8 @@ static outcome try_out(cli_cap_live *live, const jm_cap_trial *trial)
     if (cli_child_wait_until(&live->recorder.child, after(trial->settle_s))) return ENDED;
     outcome o = measure(live, trial, &window, &probe);
     if (o != GO_ON) return o;
+    /* Once more: a lease that ended in between has put back what was found, and this was measured there. */
+    if (jm_cap_lease_set(live->lease, trial->cap_w, NULL, &live->failure) != JM_OK) return FAILED;
     if (jm_cap_search_tell(live->search, &probe, &live->failure) != JM_OK) return FAILED;
     tell_trial(live, trial, &probe);
     if (keep(live, trial, &window)) return GO_ON;
@@ -173,7 +175,9 @@ static void put_back(cli_cap_live *live)
     jm_status status = jm_cap_lease_end(live->lease, &err);
     live->lease = NULL;
     if (status == JM_OK) return;
-    if (strcmp(err.text, live->failure.text) != 0) cli_fail(live->args, &err); /* else it is said already */
+    /* Else it is said already; the hint has what is still to be put back. */
+    if (strcmp(err.text, live->failure.text) != 0 || strcmp(err.hint, live->failure.hint) != 0)
+        cli_fail(live->args, &err);
     if (live->failure.status == JM_OK) live->failure = err;
 }
 

@@ -1,6 +1,7 @@
 /* The command that `record` and `stat` run: in the foreground, its end is ours. */
 #include "cli/child.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <joulemap/run.h>
 #include <signal.h>
@@ -146,6 +147,50 @@ void cli_child_wait(cli_child *child)
     }
 }
 
+/* The beginning of a file of /proc/PID; "" if it is gone. */
+static void read_about(const char *pid, const char *file, char *out, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%.20s/%s", pid, file);
+    FILE *from = fopen(path, "re");
+    size_t count = from == NULL ? 0 : fread(out, 1, size - 1, from);
+    if (from != NULL) (void)fclose(from);
+    out[count] = '\0';
+}
+
+/* "PID (NAME) STATE PARENT ...": a name may hold anything. */
+static bool is_child(const char *pid)
+{
+    char text[512], state;
+    int parent;
+    read_about(pid, "stat", text, sizeof text);
+    const char *end = strrchr(text, ')');
+    return end != NULL && sscanf(end + 1, " %c %d", &state, &parent) == 2 && parent == (int)getpid() &&
+           state != 'Z';
+}
+
+/* A guard of a lease outlives it by seconds where the GPU is lost. */
+static bool is_helper_of_ours(const char *pid)
+{
+    char name[32];
+    read_about(pid, "cmdline", name, sizeof name); /* up to the end of its first word */
+    return strcmp(name, "joulemap-cap") == 0 || strcmp(name, "joulemap-counters") == 0;
+}
+
+/* One that the command started, or that came of those; where nobody tells, any child is. */
+static bool one_is_the_commands(void)
+{
+    DIR *folder = opendir("/proc");
+    if (folder == NULL) return true;
+    bool found = false;
+    for (struct dirent *entry; !found && (entry = readdir(folder)) != NULL;) {
+        const char *pid = entry->d_name;
+        found = pid[0] >= '1' && pid[0] <= '9' && is_child(pid) && !is_helper_of_ours(pid);
+    }
+    closedir(folder);
+    return found;
+}
+
 /* All that is left, orphans too; what is just ending gets a moment. */
 static bool some_are_left(void)
 {
@@ -156,7 +201,7 @@ static bool some_are_left(void)
         }
         if (pid == 0) nanosleep(&moment, NULL);
     }
-    return pid == 0;
+    return pid == 0 && one_is_the_commands();
 }
 
 void cli_child_release(cli_child *child)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import functools
 import inspect
 import json
@@ -24,8 +25,11 @@ import torch
 from joulemap import caps
 from joulemap._cli import native_folder
 from joulemap.caps.kept import all_kept
+from joulemap.caps.searching import _high_w
 from joulemap.caps.windows import WINDOWS
+from joulemap.caps.work import ModelSteps
 from joulemap.plots import plot
+from joulemap.plots.caps import _saving
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -189,6 +193,46 @@ def test_a_lease_of_the_program_goes_on_and_its_cap_is_what_others_are_compared_
     assert cap_w() == 700
 
 
+def test_what_is_measured_while_somebody_ends_the_lease_is_no_result(run: joulemap.Session) -> None:
+    law = Law(run, slow=0.5)
+
+    def work() -> None:
+        law()
+        (board,) = caps.show() if law.calls % 20 == 0 else (None,)
+        if board is not None and board.lease is not None and board.lease.cap_w == 200:
+            subprocess.run([native_folder() / "joulemap", "cap", "reset"], check=True, capture_output=True)
+
+    # the last trial is the lowest cap: nothing is set after it
+    with pytest.raises(joulemap.Error, match="reset"):
+        caps.search(work, sweep=2, sweep_rounds=1, proof=False, settle_s=0.01, window_s=0.4)
+    assert cap_w() == 700
+
+
+def test_no_cap_above_what_was_found_is_tried_but_the_default() -> None:
+    board = caps.show()[0]
+
+    def highest(**changed: float | None) -> float:
+        lease = caps.Lease.__new__(caps.Lease)
+        lease.found, lease.cap_w = dataclasses.replace(board, **changed), None  # type: ignore[arg-type]
+        return _high_w(lease)
+
+    assert highest(cap_w=500, default_w=600, high_w=700) == 600
+    assert highest(cap_w=650, default_w=600, high_w=700) == 650
+    assert highest(cap_w=650, default_w=None, high_w=700) == 700
+
+
+def test_the_bound_of_a_search_is_proven_or_told_to_be_open(run: joulemap.Session) -> None:
+    law = Law(run, slow=0.1)
+    found = caps.search(law, objective="energy", max_slowdown=0.5, settle_s=0.01, window_s=0.1)
+    assert found.slowdown is not None
+    assert found.bound_proven is (found.slowdown.high <= 0.5)
+    told = found.to_dict()
+    for proven in (True, False):
+        told["proof"]["bound_proven"] = proven
+        assert ("at most 50 % is not proven" in _saving(told)) is not proven
+    assert caps.search(law, sweep=2, sweep_rounds=1, proof=False, **QUICK).bound_proven is None
+
+
 def test_after_an_error_in_the_midst_the_cap_is_back(run: joulemap.Session) -> None:
     def fail() -> None:
         if caps.show()[0].lease is not None and next(calls) == 4:
@@ -337,6 +381,46 @@ def test_a_search_on_a_training_leaves_it_as_it_was_and_sees_the_same_batches(ru
     assert len(set(window)) > 1
 
 
+def test_an_epoch_in_the_midst_of_which_is_searched_goes_on_where_it_was() -> None:
+    data = TensorDataset(torch.arange(24.0).reshape(12, 2))
+    workers: dict[str, Any] = {"num_workers": 1, "persistent_workers": True}
+    for options in ({}, workers):
+        loader = DataLoader(data, batch_size=2, **options)
+        epoch = iter(loader)
+        begun = [next(epoch)[0] for _ in range(3)]  # more than a test takes
+        steps = ModelSteps(nn.Linear(2, 1), loader, False, None, None)
+        with steps.kept():
+            for _ in range(2):
+                steps.begin()
+                steps.step()
+        assert torch.equal(torch.cat(begun + [batch for (batch,) in epoch]), data.tensors[0])
+
+
+def test_the_generator_of_a_loader_inside_of_another_is_put_back() -> None:
+    class Outer:
+        def __init__(self) -> None:
+            generator = torch.Generator().manual_seed(5)
+            self.chance = np.random.RandomState(3)
+            self.inner = DataLoader(TensorDataset(X), batch_size=1, shuffle=True, generator=generator)
+
+        def __iter__(self) -> Iterator[Any]:
+            self.chance.rand()
+            return iter(self.inner)
+
+    loader = Outer()
+
+    def place() -> Any:
+        told: Any = loader.chance.get_state()
+        return told[2]
+
+    before = loader.inner.generator.get_state(), place()
+    with all_kept(None, loader, None, None):
+        list(loader)
+        assert place() != before[1]
+    assert torch.equal(loader.inner.generator.get_state(), before[0])
+    assert place() == before[1]
+
+
 class Encoding(Mapping[str, Any]):
     """A mapping that is no dict, as a tokenizer's BatchEncoding."""
 
@@ -386,8 +470,6 @@ X, Y = torch.ones(2, 4), torch.zeros(2, dtype=torch.int64)
 def test_batches_are_tensors_tuples_lists_dicts_and_mappings(
     model: nn.Module, batch: Any, options: dict[str, Any]
 ) -> None:
-    from joulemap.caps.work import ModelSteps
-
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1) if options.get("train") else None
     steps = ModelSteps(model, [batch] * 2, bool(options.get("train")), options.get("loss_fn"), optimizer)
     with steps.kept():

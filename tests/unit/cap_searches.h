@@ -73,6 +73,8 @@ static inline jm_status job_search(jm_cap_search *search, const cap_job *job, ui
 /* Of `seeds` searches of a job. */
 typedef struct job_tally {
     int seeds, near_best, inert, proven, held, over_bound;
+    int bound_proven,
+        falsely; /* of those with another cap than the reference: said to keep the bound, and over it */
     double windows, slowest; /* of one search: mean; of all: the most over the bound */
 } job_tally;
 
@@ -96,6 +98,8 @@ static inline bool job_count(job_tally *t, const cap_job *job, jm_cap_objective 
         if (f.proven && f.choice.cap_w < cap_high_w) {
             t->proven++;
             t->held += f.choice.saving.low <= saving && saving <= f.choice.saving.high;
+            t->bound_proven += f.proof.bound_proven;
+            t->falsely += f.proof.bound_proven && max_slowdown > 0 && slower > max_slowdown;
         }
         t->windows += ((double)jm_cap_search_told_count(search) - t->windows) / t->seeds;
     }

@@ -29,6 +29,8 @@ class _Chance:
             self._state: Any = generator.get_state()
         elif isinstance(generator, random.Random):
             self._state = generator.getstate()
+        elif hasattr(generator, "get_state"):  # NumPy's older one
+            self._state = generator.get_state()
         else:
             self._state = generator.bit_generator.state
 
@@ -38,7 +40,7 @@ class _Chance:
         if isinstance(value, torch.Generator | random.Random):
             return True
         numpy = sys.modules.get("numpy")
-        return numpy is not None and isinstance(value, numpy.random.Generator)
+        return numpy is not None and isinstance(value, numpy.random.Generator | numpy.random.RandomState)
 
     def restore(self) -> None:
         """Put it back."""
@@ -46,6 +48,8 @@ class _Chance:
             self._generator.set_state(self._state)
         elif isinstance(self._generator, random.Random):
             self._generator.setstate(self._state)
+        elif hasattr(self._generator, "set_state"):
+            self._generator.set_state(self._state)
         else:
             self._generator.bit_generator.state = self._state
 
@@ -107,8 +111,9 @@ class Contents:
 
 
 def of_loader(loader: Any) -> Contents:
-    """Return the state of a data loader: its sampler, their generators, an iterator that it keeps."""
-    contents = Contents(lambda value: value is loader or isinstance(value, torch.utils.data.Sampler), [])
+    """Return the state of a data loader, and of one inside: samplers, their generators, an iterator that it keeps."""
+    kinds = (torch.utils.data.Sampler, torch.utils.data.DataLoader)
+    contents = Contents(lambda value: value is loader or isinstance(value, kinds), [])
     contents.keep(loader)
     return contents
 

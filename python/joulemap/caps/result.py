@@ -117,6 +117,12 @@ class CapSearch:
         """Likewise what the objective is less."""
         return self._proof("gain")
 
+    @property
+    def bound_proven(self) -> bool | None:
+        """Whether all of the slowdown's interval keeps `max_slowdown`; None: there was no proof, or no bound."""
+        proof = self._dict["proof"]
+        return None if proof is None or self._dict["max_slowdown"] is None else bool(proof["bound_proven"])
+
     def _proof(self, what: str) -> Figure95 | None:
         proof = self._dict["proof"]
         return None if proof is None else Figure95(*(float(proof[what + end]) for end in ("", "_low", "_high")))

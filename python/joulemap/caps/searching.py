@@ -85,6 +85,13 @@ def _step_w(low_w: float, high_w: float) -> float:
     return next((float(step) for step in (1, 2, 5, 10, 20, 25, 50) if step >= wanted_w), wanted_w)
 
 
+def _high_w(held: Lease) -> float:
+    """Return the highest cap to try: what was found, and nothing above it but the GPU's own default."""
+    found = held.found
+    known = [cap_w for cap_w in (found.default_w, found.high_w) if cap_w is not None]
+    return max(min(known, default=0.0), found.cap_w or 0.0, held.cap_w or 0.0)
+
+
 def _reference_w(held: Lease) -> float:
     """Return the cap as it stands.
 
@@ -203,7 +210,7 @@ def search(
     index = _board_of(board, work) if held is None else held.found.index
     bar = Bar(progress)
     with _session() as session, _leased(held, index) as own, work.kept():
-        low_w, high_w = own.found.low_w or 0.0, own.found.high_w or 0.0
+        low_w, high_w = own.found.low_w or 0.0, _high_w(own)
         core = _core.Search(
             low_w=low_w,
             high_w=high_w,
@@ -241,4 +248,6 @@ def _try_caps(core: _core.Search, held: Lease, meter: Meter, bar: Bar) -> None:
             set_w = cap_w
         meter.settle(trial["settle_s"])
         meter.choose_steps(trial["window_s"])
-        core.tell(cap_w, *meter.measure(f"cap {cap_w:.0f} W"))
+        measured = meter.measure(f"cap {cap_w:.0f} W")
+        held.set(cap_w)  # once more: a lease that ended in between has put back what was found
+        core.tell(cap_w, *measured)

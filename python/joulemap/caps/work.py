@@ -110,6 +110,8 @@ class ModelSteps:
 
         set_random_states(self._states)
         self._order.restore()
+        if getattr(self._loader, "_iterator", None) is not None:  # persistent workers: it may be in an epoch of its own
+            self._loader._iterator = None  # type: ignore[attr-defined]
         self._model.train(self._train)
         self._batches = iter(self._loader)
         self._next = self._fetch()

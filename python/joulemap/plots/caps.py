@@ -234,7 +234,10 @@ def _saving(told: dict[str, Any]) -> str:
         saving, slowdown = told["found"]["saving"], told["found"]["slowdown"]
         return f"{100 * saving:.1f} % less energy, {100 * slowdown:+.1f} % time, not proven"
     value, low, high = (100 * proof[key] for key in ("saving", "saving_low", "saving_high"))
-    return f"{value:.1f} ({low:.1f} to {high:.1f}) % less energy, {100 * proof['slowdown']:+.1f} % time"
+    words = f"{value:.1f} ({low:.1f} to {high:.1f}) % less energy, {100 * proof['slowdown']:+.1f} % time"
+    if not proof.get("bound_proven", True):
+        words += f" (at most {100 * told['max_slowdown']:g} % is not proven)"
+    return words
 
 
 def power_cap(ax: Axes, looks: Look, data: Searched) -> str:
