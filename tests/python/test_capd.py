@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,7 +28,7 @@ ALLOWED, OTHER = 65533, 65534
 # A client of another user: what it is told to send it sends, and gives back what it gets. Lines of JSON.
 CLIENT = """
 import json, os, socket, sys
-os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))
+os.setgroups(json.loads(sys.argv[3])); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))
 link = socket.socket(socket.AF_UNIX)
 link.settimeout(20)
 link.connect(sys.argv[2])
@@ -57,20 +60,26 @@ POLICY = {"allow": [{"users": [ALLOWED], "boards": [0], "low_w": 300, "high_w": 
 class Client:
     """A connection of a process of another user."""
 
-    def __init__(self, uid: int, path: Path) -> None:
+    def __init__(self, uid: int, path: Path, groups: list[int]) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CLIENT, str(uid), str(path)],
+            [sys.executable, "-c", CLIENT, str(uid), str(path), json.dumps(groups)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
-    def send(self, text: str) -> Any:
-        """Send, and return the answer; None: it hung up."""
+    def begin(self, text: str) -> None:
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
         print(json.dumps(text), file=self.process.stdin, flush=True)
+
+    def answer(self) -> Any:
+        """The answer to what began; None: it hung up."""
+        assert self.process.stdout is not None
         return json.loads(self.process.stdout.readline())
+
+    def send(self, text: str) -> Any:
+        self.begin(text)
+        return self.answer()
 
     def ask(self, **request: Any) -> Any:
         return self.send(json.dumps(request) + "\n")
@@ -83,22 +92,31 @@ class Client:
 class Daemon:
     """The daemon with its folder, where every user may come in."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, uid: int = 0, environment: dict[str, str] | None = None) -> None:
         self.folder, self.socket, self.log = folder, folder / "socket", folder / "log"
         self.config = folder / "capd.json"
         self.config.write_text(json.dumps(POLICY))
         self.clients: list[Client] = []
-        self.process = subprocess.Popen(
-            [native_folder() / "joulemap", "capd", "--config", self.config, "--socket", self.socket, "--log", self.log]
-        )
-        wait_until(lambda: self.log.exists() and "start" in self.log.read_text())
+        starts = len(self.lines("start"))
+        joulemap = native_folder() / "joulemap"
+        self.command = [joulemap, "capd", "--config", self.config, "--socket", self.socket, "--log", self.log]
+        self.process = subprocess.Popen(self.command, env={**os.environ, **(environment or {})}, user=uid)
+        wait_until(lambda: len(self.lines("start")) > starts or self.process.poll() is not None)
 
-    def client(self, uid: int = ALLOWED) -> Client:
-        self.clients.append(Client(uid, self.socket))
+    def client(self, uid: int = ALLOWED, groups: list[int] | None = None) -> Client:
+        self.clients.append(Client(uid, self.socket, groups or []))
         return self.clients[-1]
 
+    def policy(self, **rule: Any) -> None:
+        """Change the rule, and have it read."""
+        self.config.write_text(json.dumps({"allow": [{**POLICY["allow"][0], **rule}]}))
+        reloads = len(self.lines("reload"))
+        self.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: len(self.lines("reload")) > reloads)
+
     def lines(self, event: str) -> list[dict[str, Any]]:
-        return [line for line in map(json.loads, self.log.read_text().splitlines()) if line["event"] == event]
+        text = self.log.read_text() if self.log.exists() else ""
+        return [line for line in map(json.loads, text.splitlines()) if line["event"] == event]
 
     def end(self) -> None:
         for client in self.clients:
@@ -213,8 +231,8 @@ def test_who_talks_nonsense_or_not_at_all_is_hung_up_and_others_are_served(daemo
             link.settimeout(60)
             link.connect(str(daemon.socket))
         piece.sendall(b'{"take": ')
-        deep = "[" * 4000 + "\n"
-        for nonsense in ("nonsense\n", "[]\n", '{"take": 1', "x" * 5000, '"\\u0000"\n', "\x00\xff\n", deep):
+        pieces = ('{"take": 1', "x" * 5000, '"\\u0000"\n', "\x00\xff\n", "[" * 4000 + "\n")
+        for nonsense in ("nonsense\n", "[]\n", *pieces):
             if nonsense.endswith("\n") or len(nonsense) > 4096:
                 assert daemon.client(OTHER).send(nonsense) is None
         no_requests: list[dict[str, object]] = [{}, {"take": {}}, {"set_w": -1}, {"set_w": "x"}, {"x": 1}]
@@ -328,8 +346,280 @@ def test_programs_of_ordinary_users_ask_it_by_themselves(daemon: Daemon) -> None
     )
     assert done.stdout.splitlines()[0] == "[400.0, 500.0]", done.stderr
     assert "from 300 to 600 W" in done.stdout
-    assert next((line["cap_w"], line["status"]) for line in daemon.lines("set")) == (400, "OK")
+    (first, *_) = daemon.lines("set")
+    assert (first["cap_w"], first["status"]) == (400, "OK")
     assert cap_w() == 700
+
+
+def first_uuid() -> str:
+    (board,) = (board for board in caps.show() if board.index == 0)
+    return board.uuid
+
+
+def test_who_may_no_longer_loses_the_lease_at_once(daemon: Daemon) -> None:
+    client, standing = daemon.client(), daemon.client()
+    assert client.ask(take=TAKE)["ok"] is True
+    assert client.ask(set_w=400)["ok"] is True
+    daemon.policy(users=[OTHER])
+    wait_until(lambda: cap_w() == 700)
+    assert client.ask(set_w=500) is None
+    assert [line["status"] for line in daemon.lines("revoke")] == ["OK"]
+    daemon.policy()
+    assert daemon.client().ask(take={**TAKE, "detached": True})["ok"] is True
+    client = daemon.clients[-1]
+    wait_until(lambda: client.ask(set_w=400).get("ok") is True)
+    daemon.policy(low_w=500)
+    wait_until(lambda: client.ask(set_w=400)["status"] == "NO_PERMISSION")  # the bounds count that stand there now
+    daemon.policy(users=[OTHER])
+    wait_until(lambda: cap_w() == 700)  # one that was to outlive its client, too
+    assert standing.process.poll() is None
+
+
+def test_a_client_that_says_end_ends_what_was_to_outlive_it(daemon: Daemon) -> None:
+    client = daemon.client()
+    assert client.ask(take={**TAKE, "detached": True, "for_ns": 600 * 10**9})["ok"] is True
+    assert client.ask(set_w=450)["ok"] is True
+    assert client.ask(end=True) == {"ok": True}
+    assert cap_w() == 700
+    assert caps.show()[0].lease is None
+    # Nor does it end another's, who took the GPU after its time was up.
+    assert client.ask(take={**TAKE, "detached": True, "for_ns": 2 * 10**9})["ok"] is True
+    wait_until(lambda: client.ask(set_w=450).get("ok") is True)
+    wait_until(lambda: cap_w() == 700)
+    root = daemon.client(0)
+    wait_until(lambda: root.ask(take=TAKE).get("ok") is True)
+    wait_until(lambda: root.ask(set_w=300).get("ok") is True)
+    client.ask(end=True)
+    assert cap_w() == 300
+
+
+def test_the_shortest_time_is_not_any_time(daemon: Daemon) -> None:
+    daemon.policy(longest_s=1e-12)
+    client = daemon.client()
+    if client.ask(take=TAKE).get("ok"):
+        wait_until(lambda: caps.show()[0].lease is None)
+        assert client.ask(set_w=400)["status"] == "NOT_FOUND"
+
+
+def test_groups_are_those_that_the_process_has(daemon: Daemon) -> None:
+    daemon.policy(users=[], groups=[54321])
+    uuid = first_uuid()
+    assert daemon.client(OTHER).ask(may=uuid)["status"] == "NO_PERMISSION"
+    assert daemon.client(OTHER, [54320, 54321]).ask(may=uuid)["ok"] is True
+    (name, group) = next((user, group) for user, group in memberships() if group != user.pw_gid)
+    daemon.policy(users=[], groups=[group])
+    assert daemon.client(name.pw_uid).ask(may=uuid)["status"] == "NO_PERMISSION"  # it let go of it
+
+
+def memberships() -> Iterator[tuple[pwd.struct_passwd, int]]:
+    """Users with their groups; root aside."""
+    for user in pwd.getpwall():
+        if user.pw_uid > 0:
+            yield from ((user, group) for group in os.getgrouplist(user.pw_name, user.pw_gid))
+
+
+def test_the_log_names_the_board_that_was_asked_for(daemon: Daemon) -> None:
+    first, second = (board.uuid for board in sorted(caps.show(), key=lambda board: board.index))
+    client, root = daemon.client(), daemon.client(0)
+    assert client.ask(take=TAKE)["ok"] is True
+    assert root.ask(restore=second)["ok"] is True  # the fixture's
+    assert client.ask(restore=second)["status"] == "NO_PERMISSION"
+    assert daemon.client(OTHER).ask(take=TAKE)["status"] == "NO_PERMISSION"
+    assert [line["board"] for line in daemon.lines("reset")] == [second, second]
+    assert ["found_w" in line for line in daemon.lines("reset")] == [False, False]
+    assert [line["board"] for line in daemon.lines("take")] == [first, first]
+
+
+def test_a_name_cannot_speak_to_a_terminal(daemon: Daemon) -> None:
+    assert daemon.client().ask(take={**TAKE, "who": "a\x1b[2Jb\x9b2Jc\x7fd\n"})["ok"] is True
+    lease = caps.show()[0].lease
+    assert lease is not None
+    assert lease.who == "a\ufffd[2Jb\ufffd2Jc\ufffdd\ufffd"
+
+
+def test_put_back_counts_as_a_change(daemon: Daemon) -> None:
+    client, second = daemon.client(), daemon.client()
+    assert client.ask(take=TAKE)["ok"] is True
+    assert client.ask(set_w=400)["ok"] is True
+    time.sleep(0.9)
+    assert client.ask(end=True)["ok"] is True
+    assert second.ask(take=TAKE)["ok"] is True
+    time.sleep(0.15)
+    assert second.ask(set_w=400)["status"] == "BUSY"  # a second after the first change, not after the second
+
+
+def test_who_waits_for_anothers_helper_is_not_taken_for_silent(daemon: Daemon) -> None:
+    daemon.end()
+    slow = Daemon(daemon.folder, environment={"JOULEMAP_SIM_FAULTS": "slow:nvmlDeviceSetPowerManagementLimit=6s#0"})
+    try:
+        waiting, uuid = slow.client(), first_uuid()
+        assert waiting.ask(may=uuid)["ok"] is True
+        taking = slow.client()
+        taking.begin(json.dumps({"take": TAKE}) + "\n")
+        wait_until(lambda: caps.show()[0].lease is not None)
+        waiting.begin(json.dumps({"may": uuid}) + "\n")
+        assert taking.answer()["ok"] is True
+        assert waiting.answer()["ok"] is True
+    finally:
+        slow.end()
+
+
+def connect_as(users: range, path: Path, each: int) -> list[socket.socket]:
+    links = []
+    for user in users:
+        os.seteuid(user)
+        try:
+            for _ in range(each):
+                links.append(socket.socket(socket.AF_UNIX))
+                links[-1].connect(str(path))
+        finally:
+            os.seteuid(0)
+    return links
+
+
+def test_one_who_has_many_users_numbers_keeps_nobody_else_out(daemon: Daemon) -> None:
+    links = connect_as(range(100_000, 100_020), daemon.socket, 20)
+    try:
+        wait_until(lambda: any("set nothing" in line["why"] for line in daemon.lines("refused")))
+        assert daemon.client().ask(take=TAKE)["ok"] is True
+    finally:
+        for link in links:
+            link.close()
+
+
+def test_a_user_that_asks_for_much_leaves_others_their_turn(daemon: Daemon) -> None:
+    daemon.policy(users=[ALLOWED, OTHER])
+    assert daemon.client().ask(take=TAKE)["ok"] is True
+    links = connect_as(range(ALLOWED, ALLOWED + 1), daemon.socket, 25)
+    other = daemon.client(OTHER)
+    uuid = first_uuid()
+    assert other.ask(may=uuid)["ok"] is True
+    for link in links:
+        link.sendall((json.dumps({"take": TAKE}) + "\n").encode() * 16)  # a helper each
+    wait_until(lambda: sum(line["status"] == "BUSY" for line in daemon.lines("take")) > 0)
+    began = len(daemon.lines("take"))
+    assert other.ask(may=uuid)["ok"] is True
+    assert len(daemon.lines("take")) - began < 20
+    for link in links:
+        link.close()
+
+
+def test_no_descriptors_left_is_no_reason_to_spin(daemon: Daemon) -> None:
+    soft, hard = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (16, hard))
+    links = connect_as(range(1), daemon.socket, 30)
+    time.sleep(0.5)
+    before_s = processor_s(daemon.process.pid)
+    time.sleep(2)
+    assert processor_s(daemon.process.pid) - before_s < 0.5
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    assert daemon.client().ask(take=TAKE)["ok"] is True
+    for link in links:
+        link.close()
+
+
+def processor_s(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_flood_of_refusals_hides_no_failure(daemon: Daemon) -> None:
+    client = daemon.client()
+    taken = client.ask(take=TAKE)
+    assert taken["ok"] is True
+    state = json.loads((daemon.folder / "caps" / f"{taken['uuid']}.json").read_text())
+    os.kill(state["helper_pid"], signal.SIGKILL)
+    done = threading.Event()
+    with socket.socket(socket.AF_UNIX) as link:
+        link.connect(str(daemon.socket))
+
+        def flood() -> None:
+            while not done.is_set():
+                link.sendall(b'{"x": 1}\n')
+                link.recv(1 << 16)
+
+        thread = threading.Thread(target=flood)
+        thread.start()
+        try:
+            for _ in range(3):  # one of them is late in its second
+                wait_until(lambda: len(daemon.lines("refused")) % 50 == 0)
+                time.sleep(0.3)
+            assert client.ask(set_w=400)["status"] == "DEVICE_LOST"
+        finally:
+            done.set()
+            thread.join()
+    assert [line["status"] for line in daemon.lines("set")] == ["DEVICE_LOST"]
+
+
+def test_what_was_left_is_put_back_at_the_start_and_logged(daemon: Daemon) -> None:
+    client = daemon.client()
+    taken = client.ask(take=TAKE)
+    assert client.ask(set_w=400)["ok"] is True
+    state = json.loads((daemon.folder / "caps" / f"{taken['uuid']}.json").read_text())
+    (guard,) = (
+        int(process.name)
+        for process in Path("/proc").glob("[0-9]*")
+        if f"guard\0{daemon.folder / 'caps'}\0{taken['uuid']}".encode() in cmdline(process)
+    )
+    for process in (guard, state["helper_pid"], daemon.process.pid):  # the helper has no time for another guard
+        os.kill(process, signal.SIGSTOP)
+    for process in (guard, state["helper_pid"], daemon.process.pid):
+        os.kill(process, signal.SIGKILL)
+    daemon.process.wait()
+    again = Daemon(daemon.folder)
+    try:
+        assert cap_w() == 700
+        (line,) = again.lines("restore")
+        assert (line["board"], line["found_w"], line["cap_w"], line["status"]) == (taken["uuid"], 700, 400, "OK")
+    finally:
+        again.end()
+
+
+def cmdline(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_daemon_does_not_ask_itself(daemon: Daemon) -> None:
+    daemon.end()
+    for path in (daemon.folder, daemon.folder / "caps", daemon.log, *daemon.folder.rglob("*")):
+        os.chown(path, OTHER, -1)
+    own = Daemon(daemon.folder, uid=OTHER, environment={"JOULEMAP_CAPD_SOCKET": str(daemon.folder / "socket")})
+    try:
+        began = time.monotonic()
+        assert own.client().ask(take=TAKE)["ok"] is True
+        assert time.monotonic() - began < 20
+    finally:
+        own.end()
+
+
+def test_a_reload_while_it_starts_is_none_to_die_of(daemon: Daemon) -> None:
+    daemon.end()
+    process = subprocess.Popen(
+        daemon.command,
+        env={**os.environ, "JOULEMAP_SIM_FAULTS": "slow:nvmlDeviceGetCount_v2=2s"},
+    )
+    time.sleep(1)
+    process.send_signal(signal.SIGHUP)
+    wait_until(lambda: len(daemon.lines("reload")) == 1 or process.poll() is not None)
+    assert process.poll() is None
+    process.terminate()
+    assert process.wait(timeout=60) == 0
+
+
+def test_a_gpu_that_does_not_tell_its_uuid_is_not_served(daemon: Daemon) -> None:
+    daemon.end()
+    done = subprocess.run(
+        [native_folder() / "joulemap", "capd", "--config", daemon.config, "--socket", daemon.socket],
+        env={**os.environ, "JOULEMAP_SIM_FAULTS": "missing:nvmlDeviceGetUUID"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    assert (done.returncode, "no GPU" in done.stderr) == (69, True), done
 
 
 GOOD = POLICY["allow"][0]
@@ -348,6 +638,8 @@ GOOD = POLICY["allow"][0]
         (json.dumps({"allow": [{**GOOD, "users": [-1]}]}), 65, "there is no user -1"),
         (json.dumps({"allow": [{**GOOD, "groups": [1.5]}]}), 65, "there is no group 1.5"),
         (json.dumps({"allow": [{**GOOD, "boards": []}]}), 65, '"boards" names none'),
+        (json.dumps({"allow": [{**GOOD, "users": "root", "groups": [1]}]}), 65, "are lists"),
+        (json.dumps({"allow": [{**GOOD, "groups": "root"}]}), 65, "are lists"),
         (json.dumps({"allow": [GOOD, {**GOOD, "low_w": 700}]}), 65, 'rule 2 of "allow": "low_w"'),
         (json.dumps({"allow": [{**GOOD, "high_w": "600"}]}), 65, '"high_w" are watts'),
         (json.dumps({"allow": [{**GOOD, "longest_s": 0}]}), 65, '"longest_s" is a number of seconds'),

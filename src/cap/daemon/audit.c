@@ -87,10 +87,16 @@ static bool write_line(int fd, const json_t *line)
     return whole;
 }
 
+/* Not refused, but failed: a board may stand as it should not. */
+static bool has_failed(jm_status status)
+{
+    return status == JM_DEVICE_LOST || status == JM_IO || status == JM_INTERNAL || status == JM_NO_MEMORY;
+}
+
 /* Somebody who is refused a thousand times a second fills no disk. */
 static bool is_too_much(jm__capd_audit *audit, const jm__capd_event *event, int64_t now_ns)
 {
-    if (event->status == JM_OK) return false;
+    if (event->status == JM_OK || has_failed(event->status)) return false;
     if (audit->second != now_ns / JM_NS_PER_S) audit->refused = 0;
     audit->second = now_ns / JM_NS_PER_S;
     if (audit->refused++ < REFUSED_MAX) return false;

@@ -1,8 +1,9 @@
 /* Requests of the daemon's clients: looked at, held against the policy, passed on to leases, written down. */
 #include "cap/daemon/client.h"
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "cap/lease/words.h"
+#include "cap/lease/reach.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@ const jm__capd_setter jm__capd_leases = {
     .clock = jm_cap_lease_clock,
     .board = jm_cap_lease_board,
     .end = jm_cap_lease_end,
+    .attach = jm__lease_attach,
     .reset = jm_cap_reset,
     .find = jm_cap_boards_create,
 };
@@ -25,9 +27,12 @@ jm_status jm__capd_look(jm__capd *daemon, jm_error *err)
     jm_cap_boards *found;
     JM_TRY(daemon->setter->find(&found, daemon->sim, err));
     size_t before = daemon->board_count;
+    for (size_t i = 0; i < before; i++)
+        daemon->boards[i].index = -1; /* one that has gone gives its index to another */
     for (size_t i = 0; i < jm_cap_boards_count(found); i++) {
         const jm_cap_board *board = jm_cap_boards_board(found, i);
         size_t at = 0;
+        if (board->uuid[0] == '\0') continue; /* a lease would be of whichever has the index then */
         while (at < before && strcmp(daemon->boards[at].uuid, board->uuid) != 0)
             at++;
         if (at == before && (at = daemon->board_count) == JM_CAPD_BOARDS_MAX) break;
@@ -147,9 +152,7 @@ static jm_status take(jm__capd *daemon, jm__capd_client *client, jm__request *re
     JM_TRY(find_board(daemon, request, &at, err));
     JM_TRY(look_for_right(daemon, client, at, &right, err));
     JM_TRY(bound_time(&right, request, err));
-    size_t length = strlen(request->who);
-    for (size_t i = 0; i <= length; i++)
-        who[i] = request->who[i] != '\0' && (unsigned char)request->who[i] < ' ' ? ' ' : request->who[i];
+    jm_text_printable(who, sizeof who, request->who); /* others' terminals show it */
     const jm_cap_lease_options options = {.size = sizeof options,
                                           .sim = daemon->sim,
                                           .uuid = daemon->boards[at].uuid,
@@ -175,6 +178,7 @@ static jm_status set(jm__capd *daemon, jm__capd_client *client, double cap_w, in
 {
     double enforced_w = NAN;
     jm__capd_board *board = &daemon->boards[client->board];
+    JM_TRY(look_for_right(daemon, client, client->board, &client->right, err));
     if (!(cap_w >= client->right.low_w && cap_w <= client->right.high_w))
         return jm__fail(err, JM_NO_PERMISSION, 0, NULL, "this user may set GPU %d from %.4g to %.4g W",
                         (int)board->index, client->right.low_w, client->right.high_w);
@@ -192,12 +196,23 @@ static jm_status hold_clock(jm__capd *daemon, jm__capd_client *client, double cl
                             double *wait_s, jm_error *err)
 {
     jm__capd_board *board = &daemon->boards[client->board];
+    JM_TRY(look_for_right(daemon, client, client->board, &client->right, err));
     if (!client->right.clocks)
         return jm__fail(err, JM_NO_PERMISSION, 0, NULL, "this user may not hold clocks of GPU %d",
                         (int)board->index);
     JM_TRY(look_at_rate(board, now_ns, wait_s, err));
     board->changed_ns = now_ns;
-    return daemon->setter->clock(client->lease, clock_mhz, err);
+    JM_TRY(daemon->setter->clock(client->lease, clock_mhz, err));
+    client->stays = client->stays || (client->detached && clock_mhz > 0);
+    return JM_OK;
+}
+
+/* A board that was put back is a board that was changed: the next one waits. */
+static jm_status put_back(jm__capd *daemon, size_t at, const char *uuid, jm_error *err)
+{
+    jm_status status = daemon->setter->reset(uuid, NULL, err);
+    if (daemon->boards[at].changed_ns != 0) daemon->boards[at].changed_ns = jm__now_ns();
+    return status;
 }
 
 /* Another connection's, or a detached lease: its own user may end it. */
@@ -205,16 +220,19 @@ static jm_status reset(jm__capd *daemon, const jm__capd_client *client, const jm
                        jm_error *err)
 {
     size_t at;
+    jm__capd_right right;
     jm_cap_boards *boards;
     jm_status status = JM_NOT_FOUND;
     JM_TRY(find_board(daemon, request, &at, err));
+    /* Before NVML is started, which takes long: anybody may ask. */
+    JM_TRY(look_for_right(daemon, client, at, &right, err));
     JM_TRY(daemon->setter->find(&boards, daemon->sim, err));
     jm__fail(err, JM_NOT_FOUND, 0, NULL, "GPU %d has no lease", (int)daemon->boards[at].index);
     for (size_t i = 0; i < jm_cap_boards_count(boards); i++) {
         const jm_cap_board *board = jm_cap_boards_board(boards, i);
         if (strcmp(board->uuid, daemon->boards[at].uuid) != 0 || !board->has_lease) continue;
         if (client->peer.uid == 0 || board->lease.uid == (int64_t)client->peer.uid)
-            status = daemon->setter->reset(board->uuid, NULL, err);
+            status = put_back(daemon, at, board->uuid, err);
         else
             status = jm__fail(err, JM_NO_PERMISSION, 0, NULL, "GPU %d is held by %s of user %lld",
                               (int)board->index, board->lease.who, (long long)board->lease.uid);
@@ -226,8 +244,26 @@ static jm_status reset(jm__capd *daemon, const jm__capd_client *client, const jm
 static jm_status end(jm__capd *daemon, jm__capd_client *client, jm_error *err)
 {
     jm_cap_lease *lease = client->lease;
+    jm__capd_board *board = &daemon->boards[client->board];
     client->lease = NULL;
-    return daemon->setter->end(lease, err);
+    jm_status status = daemon->setter->end(lease, err);
+    if (board->changed_ns != 0 && !client->stays) board->changed_ns = jm__now_ns();
+    return status;
+}
+
+/* It said so itself: also what would outlive it ends. */
+static jm_status end_now(jm__capd *daemon, jm__capd_client *client, jm_error *err)
+{
+    daemon->setter->attach(client->lease);
+    client->stays = false;
+    return end(daemon, client, err);
+}
+
+/* Which board is asked for, also where it is not given. */
+static const char *board_asked(const jm__capd *daemon, const jm__request *request)
+{
+    size_t at;
+    return find_known(daemon, request, &at) ? daemon->boards[at].uuid : NULL;
 }
 
 static jm_status look_for(jm__capd *daemon, const jm__capd_client *client, const jm__request *request,
@@ -261,7 +297,7 @@ static jm_status obey(jm__capd *daemon, jm__capd_client *client, jm__request *re
     case JM_ASK_CLOCK:
         return hold_clock(daemon, client, request->number, now_ns, wait_s, err);
     case JM_ASK_END:
-        return end(daemon, client, err);
+        return end_now(daemon, client, err);
     case JM_ASK_RESTORE:
         return reset(daemon, client, request, err);
     case JM_ASK_MAY:
@@ -270,12 +306,19 @@ static jm_status obey(jm__capd *daemon, jm__capd_client *client, jm__request *re
     }
 }
 
-json_t *jm__capd_obey(jm__capd *daemon, jm__capd_client *client, const json_t *object, int64_t now_ns)
+bool jm__capd_knows(const jm__capd *daemon, const jm__capd_peer *peer)
+{
+    return jm__capd_policy_names(&daemon->policy, peer);
+}
+
+json_t *jm__capd_obey(jm__capd *daemon, jm__capd_client *client, const json_t *object, int64_t now_ns,
+                      bool *costly)
 {
     jm__request request;
     jm_error err = {0};
     json_t *answer = NULL;
     double wait_s = NAN;
+    *costly = false;
     if (jm__request_read(&request, object, &err) != JM_OK) {
         jm__capd_refuse(daemon, &client->peer, err.text);
         return jm__answer_fault(&err);
@@ -286,13 +329,28 @@ json_t *jm__capd_obey(jm__capd *daemon, jm__capd_client *client, const json_t *o
         if (status == JM_OK) event = event_of(daemon, client, "take");
         event.who = request.who;
     }
+    if (request.ask == JM_ASK_RESTORE) event.found_w = NAN; /* that of the client's own lease */
+    if (request.ask == JM_ASK_RESTORE || (request.ask == JM_ASK_TAKE && status != JM_OK))
+        event.board = board_asked(daemon, &request);
     if (request.ask == JM_ASK_SET) event.cap_w = request.number;
     if (request.ask == JM_ASK_CLOCK) event.clock_mhz = request.number;
+    *costly = request.ask != JM_ASK_MAY && jm__capd_knows(daemon, &client->peer);
     if (request.ask != JM_ASK_MAY) note(daemon, &event, status, &err);
     if (status == JM_OK) return answer != NULL ? answer : jm__answer_ok();
     answer = jm__answer_fault(&err);
     if (answer != NULL && isfinite(wait_s)) json_object_set_new(answer, "wait_s", json_real(wait_s));
     return answer;
+}
+
+bool jm__capd_revoke(jm__capd *daemon, jm__capd_client *client)
+{
+    jm__capd_right right;
+    jm_error err = {0};
+    if (client->lease == NULL || look_for_right(daemon, client, client->board, &right, NULL) == JM_OK)
+        return false;
+    jm__capd_event event = event_of(daemon, client, "revoke");
+    note(daemon, &event, end_now(daemon, client, &err), &err);
+    return true;
 }
 
 void jm__capd_drop(jm__capd *daemon, jm__capd_client *client, const char *why)

@@ -18,6 +18,7 @@ typedef struct jm__capd_setter {
     jm_status (*clock)(jm_cap_lease *lease, double clock_mhz, jm_error *err);
     const jm_cap_board *(*board)(const jm_cap_lease *lease);
     jm_status (*end)(jm_cap_lease *lease, jm_error *err);
+    void (*attach)(jm_cap_lease *lease);
     jm_status (*reset)(const char *uuid, jm_cap_restored *out, jm_error *err);
     jm_status (*find)(jm_cap_boards **out, const char *sim, jm_error *err);
 } jm__capd_setter;
@@ -53,11 +54,19 @@ typedef struct jm__capd_client {
 jm_status jm__capd_look(jm__capd *daemon, jm_error *err);
 
 /* The answer to one request, the caller's; NULL: no memory. A board that its helper asks may keep this for as
- * long as a lease's functions wait: all clients wait then. */
-json_t *jm__capd_obey(jm__capd *daemon, jm__capd_client *client, const json_t *object, int64_t now_ns);
+ * long as a lease's functions wait: all clients wait then. `costly`: so it did, or may have. */
+json_t *jm__capd_obey(jm__capd *daemon, jm__capd_client *client, const json_t *object, int64_t now_ns,
+                      bool *costly);
+
+/* The policy names who that is, or it is root. */
+bool jm__capd_knows(const jm__capd *daemon, const jm__capd_peer *peer);
 
 /* The client is gone, or is sent away; its lease ends. NULL: it left by itself. */
 void jm__capd_drop(jm__capd *daemon, jm__capd_client *client, const char *why);
+
+/* After a new policy: the lease of a client that may not have it any more ends. True: it had one, and ended.
+ */
+bool jm__capd_revoke(jm__capd *daemon, jm__capd_client *client);
 
 /* Somebody was refused without a request that could be read. */
 void jm__capd_refuse(jm__capd *daemon, const jm__capd_peer *peer, const char *why);

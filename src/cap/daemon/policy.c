@@ -76,10 +76,17 @@ static jm_status fail_item(const place *at, const char *what, const json_t *item
     return fail_rule(at, err, words);
 }
 
+static bool is_list(const json_t *value)
+{
+    return value == NULL || json_is_array(value);
+}
+
 static jm_status read_lists(jm__capd_rule *rule, const json_t *object, const place *at, jm_error *err)
 {
     const json_t *users = json_object_get(object, "users"), *groups = json_object_get(object, "groups"),
                  *boards = json_object_get(object, "boards");
+    if (!is_list(users) || !is_list(groups) || !is_list(boards))
+        return fail_rule(at, err, "\"users\", \"groups\" and \"boards\" are lists");
     rule->user_count = json_array_size(users);
     rule->group_count = json_array_size(groups);
     rule->board_count = json_array_size(boards);
@@ -118,7 +125,7 @@ static jm_status read_right(jm__capd_right *right, const json_t *object, const p
     double seconds = json_number_value(longest);
     if (longest != NULL && !(json_is_number(longest) && seconds > 0 && seconds <= LONGEST_S))
         return fail_rule(at, err, "\"longest_s\" is a number of seconds above 0, a year at most");
-    right->longest_ns = (int64_t)(seconds * 1e9);
+    right->longest_ns = (int64_t)ceil(seconds * 1e9); /* 0 were any time */
     return JM_OK;
 }
 
@@ -233,6 +240,13 @@ static bool names_board(const jm__capd_rule *rule, int32_t index, const char *uu
             return true;
     }
     return false;
+}
+
+bool jm__capd_policy_names(const jm__capd_policy *policy, const jm__capd_peer *peer)
+{
+    for (size_t i = 0; i < policy->rule_count; i++)
+        if (names_peer(&policy->rules[i], peer)) return true;
+    return peer->uid == 0;
 }
 
 bool jm__capd_policy_find(const jm__capd_policy *policy, const jm__capd_peer *peer, int32_t index,

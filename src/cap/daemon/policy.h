@@ -47,6 +47,9 @@ jm_status jm__capd_policy_read(jm__capd_policy *policy, const char *path, jm_err
 jm_status jm__capd_policy_parse(jm__capd_policy *policy, const char *text, size_t size, const char *path,
                                 jm_error *err);
 
+/* Some rule names who asks, or it is root. */
+bool jm__capd_policy_names(const jm__capd_policy *policy, const jm__capd_peer *peer);
+
 /* Root may do all. Of several rules the first that names who asks, and the board, counts. False: none does.
  */
 bool jm__capd_policy_find(const jm__capd_policy *policy, const jm__capd_peer *peer, int32_t index,

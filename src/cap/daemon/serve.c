@@ -6,10 +6,8 @@
 #include "cap/lease/wire.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <math.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +21,10 @@
 enum {
     CLIENTS_MAX = 256,
     CLIENTS_OF_USER_MAX = 32,
+    STRANGERS_MAX = 64, /* whom the policy names nowhere, together: one user may have thousands of numbers */
     LINES_AT_ONCE = 16, /* of one client, before the next one's turn */
     TICK_MS = 500,      /* how late a client that hangs is seen */
+    GROUPS_MAX = 4096,  /* of a process: with more, its first alone counts */
 };
 #define SILENT_NS (INT64_C(5) * JM_NS_PER_S) /* without a lease */
 #define HALF_NS   (INT64_C(3) * JM_NS_PER_S) /* in the midst of a line */
@@ -34,15 +34,19 @@ typedef struct connection {
     jm__wire wire;
     int64_t heard_ns; /* its last whole line, or its beginning */
     int64_t half_ns;  /* since when there is a piece of a line; 0: there is none */
-    bool more;        /* lines that have come and wait for their turn */
+    bool more;        /* lines that have come, or may have, and wait for their turn */
 } connection;
 
 typedef struct server {
     jm__capd *daemon;
     const jm__capd_serve_options *options;
     int listener, signals;
+    bool rests; /* no client is let in before the next tick: descriptors have run out */
     connection *connections[CLIENTS_MAX];
     size_t count;
+    uid_t served[CLIENTS_MAX]; /* who had a helper at work in this round: each user one, then the others' turn
+                                */
+    size_t served_count;
 } server;
 
 /* ---- clients come */
@@ -54,12 +58,15 @@ static void find_peer(int fd, jm__capd_peer *peer)
     (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
     *peer = (jm__capd_peer){
         .pid = credentials.pid, .uid = credentials.uid, .groups = {credentials.gid}, .group_count = 1};
-    const struct passwd *known = getpwuid(credentials.uid);
-    int count = JM_CAPD_IDS_MAX;
-    if (known == NULL) return;
-    /* More than there is room for: those that fit. */
-    (void)getgrouplist(known->pw_name, credentials.gid, peer->groups, &count);
-    peer->group_count = (size_t)(count < JM_CAPD_IDS_MAX ? count : JM_CAPD_IDS_MAX);
+    /* Those that the process has, not those that its user could have: and no directory service is waited for.
+     */
+    gid_t groups[GROUPS_MAX];
+    size = sizeof groups;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) != 0) return;
+    size_t count = size / sizeof groups[0], room = JM_CAPD_IDS_MAX - 1;
+    if (count > room) count = room; /* more than there is room for: those that fit */
+    memcpy(peer->groups + 1, groups, count * sizeof groups[0]);
+    peer->group_count = 1 + count;
 }
 
 static size_t count_of_user(const server *s, uid_t uid)
@@ -68,6 +75,25 @@ static size_t count_of_user(const server *s, uid_t uid)
     for (size_t i = 0; i < s->count; i++)
         count += s->connections[i]->client.peer.uid == uid;
     return count;
+}
+
+static size_t count_of_strangers(const server *s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->count; i++)
+        count += !jm__capd_knows(s->daemon, &s->connections[i]->client.peer);
+    return count;
+}
+
+/* NULL: there is room. */
+static const char *look_for_room(const server *s, const jm__capd_peer *peer)
+{
+    if (s->count == CLIENTS_MAX) return "too many clients";
+    if (peer->uid != 0 && count_of_user(s, peer->uid) >= CLIENTS_OF_USER_MAX)
+        return "too many clients of this user";
+    if (!jm__capd_knows(s->daemon, peer) && count_of_strangers(s) >= STRANGERS_MAX)
+        return "too many clients that may set nothing";
+    return NULL;
 }
 
 static void turn_away(const server *s, int fd, const jm__capd_peer *peer, const char *why)
@@ -85,14 +111,13 @@ static void accept_one(server *s, int64_t now_ns)
 {
     jm__capd_peer peer;
     int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return; /* it has gone again, or descriptors have run out */
+    /* It has gone again; or descriptors have run out, and it would be there at once again. */
+    s->rests = fd < 0 && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR;
+    if (fd < 0) return;
     find_peer(fd, &peer);
-    if (s->count == CLIENTS_MAX) {
-        turn_away(s, fd, &peer, "too many clients");
-        return;
-    }
-    if (peer.uid != 0 && count_of_user(s, peer.uid) >= CLIENTS_OF_USER_MAX) {
-        turn_away(s, fd, &peer, "too many clients of this user");
+    const char *why = look_for_room(s, &peer);
+    if (why != NULL) {
+        turn_away(s, fd, &peer, why);
         return;
     }
     connection *c = calloc(1, sizeof *c);
@@ -119,10 +144,18 @@ static void drop(server *s, size_t at, const char *why)
 
 /* ---- clients ask */
 
+static bool was_served(const server *s, uid_t uid)
+{
+    for (size_t i = 0; i < s->served_count; i++)
+        if (s->served[i] == uid) return true;
+    return false;
+}
+
 /* False: it is gone, or is to go. */
 static bool hear(server *s, connection *c, const char **why)
 {
-    c->more = false;
+    c->more = was_served(s, c->client.peer.uid);
+    if (c->more) return true;
     for (int lines = 0; lines < LINES_AT_ONCE; lines++) {
         json_t *object;
         jm__wire_is is = jm__wire_receive(&c->wire, &object, 0);
@@ -138,10 +171,14 @@ static bool hear(server *s, connection *c, const char **why)
         if (is != JM_WIRE_LINE) return false;
         c->heard_ns = now_ns;
         c->half_ns = 0;
-        json_t *answer = jm__capd_obey(s->daemon, &c->client, object, now_ns);
+        bool costly;
+        json_t *answer = jm__capd_obey(s->daemon, &c->client, object, now_ns, &costly);
         json_decref(object);
         *why = "it does not take its answers";
         if (jm__wire_send(&c->wire, answer, 0) != JM_WIRE_LINE) return false;
+        if (!costly) continue;
+        s->served[s->served_count++] = c->client.peer.uid;
+        break;
     }
     c->more = true;
     return true;
@@ -155,14 +192,17 @@ static const char *look_at_time(const connection *c, int64_t now_ns)
     return NULL;
 }
 
-static void serve_clients(server *s, const struct pollfd *ready)
+/* `now_ns`: when it was looked what has come. What came since, while another's helper was waited for, is
+ * heard in the next round: nobody is sent away for that. */
+static void serve_clients(server *s, const struct pollfd *ready, int64_t now_ns)
 {
     size_t count = s->count;
+    s->served_count = 0;
     for (size_t i = count; i-- > 0;) { /* the last one takes the place of one that goes */
         const char *why = NULL;
         connection *c = s->connections[i];
         bool stays = ready[i].revents == 0 && !c->more ? true : hear(s, c, &why);
-        if (stays) why = look_at_time(c, jm__now_ns());
+        if (stays) why = c->more ? NULL : look_at_time(c, now_ns);
         if (!stays || why != NULL) drop(s, i, why);
     }
 }
@@ -192,6 +232,8 @@ static void begin_again(server *s)
     if (status == JM_OK) s->daemon->policy = read;
     if (status == JM_OK) status = jm__capd_look(s->daemon, &err);
     tell(s, "reload", status, status == JM_OK ? NULL : err.text);
+    for (size_t i = s->count; i-- > 0;)
+        if (jm__capd_revoke(s->daemon, &s->connections[i]->client)) drop(s, i, NULL);
 }
 
 /* False: it is to end. */
@@ -204,15 +246,26 @@ static bool take_signal(server *s)
     return true;
 }
 
-static int open_signals(void)
+static sigset_t signals_taken(void)
 {
     sigset_t taken;
-    signal(SIGPIPE, SIG_IGN);
     sigemptyset(&taken);
     sigaddset(&taken, SIGTERM);
     sigaddset(&taken, SIGINT);
     sigaddset(&taken, SIGHUP);
+    return taken;
+}
+
+void jm__capd_hold_signals(void)
+{
+    const sigset_t taken = signals_taken();
+    signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_BLOCK, &taken, NULL);
+}
+
+static int open_signals(void)
+{
+    const sigset_t taken = signals_taken();
     return signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -239,12 +292,16 @@ static jm_status open_listener(server *s, jm_error *err)
         return jm__hint(err, JM_BUSY, "stop it first");
     }
     struct stat found;
+    /* Anybody may ask; the policy says who is answered. Not by chmod: who owns the folder could have put
+     * another file there meanwhile. */
+    mode_t before = umask(0111);
     if (lstat(path, &found) == 0 && S_ISSOCK(found.st_mode)) unlink(path); /* of one that was killed */
     s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* Anybody may ask; the policy says who is answered. */
-    if (s->listener >= 0 && bind(s->listener, (const struct sockaddr *)&address, sizeof address) == 0 &&
-        chmod(path, 0666) == 0 && listen(s->listener, SOMAXCONN) == 0)
-        return JM_OK;
+    bool listens = s->listener >= 0 &&
+                   bind(s->listener, (const struct sockaddr *)&address, sizeof address) == 0 &&
+                   listen(s->listener, SOMAXCONN) == 0;
+    umask(before);
+    if (listens) return JM_OK;
     jm__fail(err, errno == EACCES ? JM_NO_PERMISSION : JM_IO, errno, "bind", "the socket %s: %s", path,
              strerror(errno));
     if (s->listener >= 0) close(s->listener);
@@ -259,16 +316,17 @@ static void serve_on(server *s)
     for (;;) {
         static struct pollfd ready[FIRST + CLIENTS_MAX];
         bool more = false;
-        ready[LISTENER] = (struct pollfd){.fd = s->listener, .events = POLLIN};
+        ready[LISTENER] = (struct pollfd){.fd = s->rests ? -1 : s->listener, .events = POLLIN};
         ready[SIGNALS] = (struct pollfd){.fd = s->signals, .events = POLLIN};
         for (size_t i = 0; i < s->count; i++) {
             ready[FIRST + i] = (struct pollfd){.fd = s->connections[i]->wire.fd, .events = POLLIN};
             more = more || s->connections[i]->more;
         }
-        int found = poll(ready, FIRST + s->count, more ? 0 : s->count > 0 ? TICK_MS : -1);
+        int found = poll(ready, FIRST + s->count, more ? 0 : s->count > 0 || s->rests ? TICK_MS : -1);
         if (found < 0 && errno != EINTR) return;
         if (found < 0) continue;
-        serve_clients(s, ready + FIRST);
+        s->rests = false;
+        serve_clients(s, ready + FIRST, jm__now_ns());
         if (ready[LISTENER].revents != 0) accept_one(s, jm__now_ns());
         if (ready[SIGNALS].revents != 0 && !take_signal(s)) return;
     }
@@ -286,8 +344,8 @@ jm_status jm__capd_serve(jm__capd *daemon, const jm__capd_serve_options *options
     }
     tell(&s, "start", JM_OK, options->socket);
     serve_on(&s);
+    unlink(options->socket); /* while it is served: later it may be another's */
     close(s.listener);
-    unlink(options->socket);
     while (s.count > 0)
         drop(&s, s.count - 1, NULL);
     tell(&s, "stop", JM_OK, NULL);

@@ -10,6 +10,9 @@ typedef struct jm__capd_serve_options {
     bool config_required;
 } jm__capd_serve_options;
 
+/* Before anything else: signals that come while it starts wait until it serves. */
+void jm__capd_hold_signals(void);
+
 /* Serve until SIGTERM or SIGINT, then end all leases. BUSY: another daemon has the socket. */
 jm_status jm__capd_serve(jm__capd *daemon, const jm__capd_serve_options *options, jm_error *err);
 

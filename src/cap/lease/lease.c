@@ -215,6 +215,11 @@ jm_status jm_cap_lease_clock(jm_cap_lease *lease, double clock_mhz, jm_error *er
 
 /* ---- end */
 
+void jm__lease_attach(jm_cap_lease *lease)
+{
+    lease->detached = false;
+}
+
 static jm_status end(jm_cap_lease *lease, jm_error *err)
 {
     const jm__request request = {.ask = JM_ASK_END};

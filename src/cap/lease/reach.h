@@ -13,6 +13,9 @@ typedef struct jm__lease_link {
     jm__wire wire;
 } jm__lease_link;
 
+/* A detached lease is to end with its jm_cap_lease_end after all. */
+void jm__lease_attach(jm_cap_lease *lease);
+
 /* How long a lease's holder waits for an answer, after the first; tests make it short. */
 extern int64_t jm__lease_call_ns;
 
