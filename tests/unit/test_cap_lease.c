@@ -214,6 +214,19 @@ static void test_a_held_clock_is_let_go_with_the_lease(void **state)
 
 /* ---- what boards and drivers refuse */
 
+static void test_a_clock_that_is_none_is_refused_also_where_the_board_tells_no_bound(void **state)
+{
+    (void)state;
+    jm_error err;
+    setenv("JOULEMAP_SIM_FAULTS", "missing:nvmlDeviceGetMaxClockInfo", 1);
+    jm_cap_lease *lease = take(0, "the test");
+    unsetenv("JOULEMAP_SIM_FAULTS");
+    assert_int_equal(jm_cap_lease_clock(lease, 1e300, &err), JM_USAGE);
+    assert_int_equal(jm_cap_lease_clock(lease, 0.3, &err), JM_USAGE); /* 0 would be the lowest there is */
+    assert_int_equal(jm_cap_lease_clock(lease, 1200, &err), JM_OK);
+    end(lease);
+}
+
 static void test_who_may_not_set_is_told_when_he_takes(void **state)
 {
     (void)state;
@@ -257,6 +270,9 @@ static void test_a_clock_that_cannot_be_held_leaves_the_cap_as_it_is(void **stat
     set(lease, 400);
     assert_int_equal(jm_cap_lease_clock(lease, 1200, &err), JM_NOT_SUPPORTED);
     assert_float_equal(limit_w(0), 400, 1e-3);
+    jm__lease_state written;
+    assert_true(read_state(0, &written));
+    assert_false(written.clock_held); /* else whoever puts back would try what cannot be done */
     end(lease);
     assert_float_equal(limit_w(0), 700, 1e-3);
 }
@@ -351,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_a_held_clock_is_let_go_with_the_lease),
         cmocka_unit_test(test_who_may_not_set_is_told_when_he_takes),
         cmocka_unit_test(test_a_holder_without_a_name_is_called_by_its_command),
+        cmocka_unit_test(test_a_clock_that_is_none_is_refused_also_where_the_board_tells_no_bound),
         cmocka_unit_test(test_a_clock_that_cannot_be_held_leaves_the_cap_as_it_is),
         cmocka_unit_test(test_a_board_that_is_lost_for_a_while_is_put_back_when_it_is_there_again),
         cmocka_unit_test(test_a_helper_that_hangs_is_killed_and_the_board_put_back),

@@ -152,6 +152,31 @@ static void test_a_killed_helper_leaves_no_cap_whatever_its_program_does(void **
 }
 
 /* As if power had been cut: nobody is left but the state. */
+/* No descriptor, no memory: what was written down may not be readable just then. */
+static void test_a_guard_that_cannot_read_what_was_found_looks_again(void **state)
+{
+    (void)state;
+    char path[PATH_MAX], aside[PATH_MAX];
+    pid_t program = start(true);
+    kill(program, SIGSTOP);
+    pid_t helper = helper_now(), guard = guard_of(helper);
+    assert_true(guard > 0);
+    assert_true(jm__lease_folder_path(&caps, uuid_of(0), "json", path, sizeof path));
+    assert_true(jm__lease_folder_path(&caps, uuid_of(0), "aside", aside, sizeof aside));
+    assert_int_equal(rename(path, aside), 0);
+    assert_int_equal(symlink(aside, path), 0); /* links are not believed */
+    kill(helper, SIGKILL);
+    wait_until_dead(helper);
+    jm__sleep_ns(500 * JM_NS_PER_MS);
+    assert_true(limit_w(0) < FOUND_W);
+    assert_int_equal(rename(aside, path), 0);
+    wait_until_put_back(0);
+    assert_float_equal(limit_w(0), FOUND_W, 1e-3);
+    kill(program, SIGKILL);
+    wait_for(program);
+    check_board();
+}
+
 static void test_all_killed_at_once_leave_a_state_that_puts_back(void **state)
 {
     (void)state;
@@ -273,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_killed_program_leaves_no_cap),
         cmocka_unit_test(test_a_killed_helper_leaves_no_cap_whatever_its_program_does),
+        cmocka_unit_test(test_a_guard_that_cannot_read_what_was_found_looks_again),
         cmocka_unit_test(test_all_killed_at_once_leave_a_state_that_puts_back),
         cmocka_unit_test(test_a_killed_guard_is_replaced),
         cmocka_unit_test(test_a_program_whose_child_lives_on_leaves_no_cap),

@@ -89,7 +89,9 @@ static bool try_once(const jm__lease_folder *folder, const char *uuid, int64_t h
     jm__lease_state state;
     jm_error err;
     int32_t index;
-    if (jm__lease_state_read(&state, folder, uuid, &err) != JM_OK) return true;
+    jm_status status = jm__lease_state_read(&state, folder, uuid, &err);
+    if (status == JM_NOT_FOUND) return true;
+    if (status != JM_OK) return false; /* no descriptor or no memory for it now */
     /* Another lease, which began as this one was put back. */
     if (state.helper_pid != helper_pid || state.helper_start != helper_start) return true;
     return jm__put_back_lost(&state, folder, &index, &err) == JM_OK;

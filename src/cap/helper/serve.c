@@ -35,6 +35,11 @@ static jm_status set_cap(jm__server *server, double cap_w, double *enforced_w, j
     return status;
 }
 
+static bool is_refused(jm_status status)
+{
+    return status == JM_USAGE || status == JM_NOT_SUPPORTED || status == JM_NO_PERMISSION;
+}
+
 static jm_status hold_clock(jm__server *server, double clock_mhz, jm_error *err)
 {
     bool before = server->state.clock_held;
@@ -43,7 +48,13 @@ static jm_status hold_clock(jm__server *server, double clock_mhz, jm_error *err)
     JM_TRY(jm__lease_state_write(&server->state, &server->folder, err));
     jm_status status = jm__setter_clock(&server->setter, clock_mhz, err);
     if (status == JM_OK && clock_mhz > 0) server->has_set = true;
-    server->state.clock_held = status == JM_OK ? clock_mhz > 0 : before;
+    if (status == JM_OK)
+        server->state.clock_held = clock_mhz > 0;
+    else if (is_refused(status)) { /* nothing is to be let go of: where that cannot be done either, no end
+                                      would be */
+        server->state.clock_held = before;
+        (void)jm__lease_state_write(&server->state, &server->folder, NULL);
+    }
     return status;
 }
 

@@ -11,6 +11,8 @@
 
 /* NVML's limits are whole milliwatts; a board may keep whole watts. */
 #define SAME_W 1.0
+/* No board has more: where it does not tell its own bound, too. */
+#define MOST_MHZ 1e5
 /* What is put back may lie outside of what can be set by as much as was rounded. */
 #define EDGE_W 1e-3
 
@@ -174,6 +176,10 @@ jm_status jm__setter_clock(const jm__setter *setter, double clock_mhz, jm_error 
     bool hold = clock_mhz > 0;
     unsigned most_mhz = 0;
     int index = (int)setter->board.index, result = JM_NVML_NOT_SUPPORTED;
+    if (hold && !(clock_mhz >= 1 && clock_mhz <= MOST_MHZ)) {
+        jm__fail(err, JM_USAGE, 0, NULL, "no GPU has an SM clock of %.6g MHz", clock_mhz);
+        return jm__hint(err, JM_USAGE, "%s", "");
+    }
     if (hold && setter->nvml.clock_limit != NULL &&
         setter->nvml.clock_limit(setter->device, JM_NVML_CLOCK_SM, &most_mhz) == JM_NVML_SUCCESS &&
         clock_mhz > most_mhz) {
