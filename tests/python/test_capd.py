@@ -504,6 +504,26 @@ def test_a_user_that_asks_for_much_leaves_others_their_turn(daemon: Daemon) -> N
         link.close()
 
 
+def test_who_comes_after_many_others_does_not_wait_for_as_many_helpers(daemon: Daemon) -> None:
+    daemon.end()
+    slow = Daemon(daemon.folder, environment={"JOULEMAP_SIM_FAULTS": "slow:nvmlDeviceGetCount_v2=50ms"})
+    try:
+        slow.policy(users=[ALLOWED, OTHER])
+        uuid = first_uuid()
+        assert slow.client().ask(take=TAKE)["ok"] is True
+        links = connect_as(range(ALLOWED, ALLOWED + 1), slow.socket, 25)
+        for link in links:
+            link.sendall((json.dumps({"take": TAKE}) + "\n").encode() * 24)
+        links += connect_as(range(100_000, 100_001), slow.socket, 400)
+        began = time.monotonic()
+        assert slow.client(OTHER).ask(may=uuid)["ok"] is True
+        assert time.monotonic() - began < 10
+        for link in links:
+            link.close()
+    finally:
+        slow.end()
+
+
 def test_no_descriptors_left_is_no_reason_to_spin(daemon: Daemon) -> None:
     soft, hard = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (16, hard))

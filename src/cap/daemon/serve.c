@@ -23,8 +23,9 @@ enum {
     CLIENTS_OF_USER_MAX = 32,
     STRANGERS_MAX = 64, /* whom the policy names nowhere, together: one user may have thousands of numbers */
     LINES_AT_ONCE = 16, /* of one client, before the next one's turn */
-    TICK_MS = 500,      /* how late a client that hangs is seen */
-    GROUPS_MAX = 4096,  /* of a process: with more, its first alone counts */
+    ACCEPTS_AT_ONCE = 64,
+    TICK_MS = 500,     /* how late a client that hangs is seen */
+    GROUPS_MAX = 4096, /* of a process: with more, its first alone counts */
 };
 #define SILENT_NS (INT64_C(5) * JM_NS_PER_S) /* without a lease */
 #define HALF_NS   (INT64_C(3) * JM_NS_PER_S) /* in the midst of a line */
@@ -32,6 +33,7 @@ enum {
 typedef struct connection {
     jm__capd_client client;
     jm__wire wire;
+    bool stranger;    /* the policy named it nowhere when it came */
     int64_t heard_ns; /* its last whole line, or its beginning */
     int64_t half_ns;  /* since when there is a piece of a line; 0: there is none */
     bool more;        /* lines that have come, or may have, and wait for their turn */
@@ -81,7 +83,7 @@ static size_t count_of_strangers(const server *s)
 {
     size_t count = 0;
     for (size_t i = 0; i < s->count; i++)
-        count += !jm__capd_knows(s->daemon, &s->connections[i]->client.peer);
+        count += s->connections[i]->stranger;
     return count;
 }
 
@@ -107,28 +109,39 @@ static void turn_away(const server *s, int fd, const jm__capd_peer *peer, const 
     close(fd);
 }
 
-static void accept_one(server *s, int64_t now_ns)
+/* False: there is none. */
+static bool accept_one(server *s, int64_t now_ns)
 {
     jm__capd_peer peer;
     int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     /* It has gone again; or descriptors have run out, and it would be there at once again. */
     s->rests = fd < 0 && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR;
-    if (fd < 0) return;
+    if (fd < 0) return false;
     find_peer(fd, &peer);
     const char *why = look_for_room(s, &peer);
     if (why != NULL) {
         turn_away(s, fd, &peer, why);
-        return;
+        return true;
     }
     connection *c = calloc(1, sizeof *c);
     if (c == NULL) {
         turn_away(s, fd, &peer, "out of memory");
-        return;
+        return true;
     }
     c->client.peer = peer;
     c->wire.fd = fd;
+    c->stranger = !jm__capd_knows(s->daemon, &peer);
     c->heard_ns = now_ns;
     s->connections[s->count++] = c;
+    return true;
+}
+
+/* A round may be long, where a helper is waited for: who comes after many others does not wait for as many.
+ */
+static void accept_some(server *s)
+{
+    for (int i = 0; i < ACCEPTS_AT_ONCE && accept_one(s, jm__now_ns()); i++)
+        continue;
 }
 
 /* ---- clients go */
@@ -327,7 +340,7 @@ static void serve_on(server *s)
         if (found < 0) continue;
         s->rests = false;
         serve_clients(s, ready + FIRST, jm__now_ns());
-        if (ready[LISTENER].revents != 0) accept_one(s, jm__now_ns());
+        if (ready[LISTENER].revents != 0) accept_some(s);
         if (ready[SIGNALS].revents != 0 && !take_signal(s)) return;
     }
 }
