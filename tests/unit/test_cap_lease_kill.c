@@ -3,6 +3,7 @@
 #include "cap_lease.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #define FOUND_W 650.0
 #define MOST_NS (INT64_C(12) * JM_NS_PER_MS) /* an instant lies so long after the first cap, at most */
@@ -227,6 +228,31 @@ static void test_a_killed_guard_is_replaced(void **state)
 }
 
 /* A child of the program has a copy of its end of the link. */
+static void test_a_guard_that_cannot_be_started_is_tried_again(void **state)
+{
+    (void)state;
+    struct rlimit usual, few;
+    jm_cap_lease *lease = take(0, "the test");
+    set(lease, 300);
+    pid_t helper = helper_now(), guard = guard_of(helper);
+    assert_true(guard > 0);
+    assert_int_equal(prlimit(helper, RLIMIT_NOFILE, NULL, &usual), 0);
+    few = (struct rlimit){.rlim_cur = 4, .rlim_max = usual.rlim_max};
+    assert_int_equal(prlimit(helper, RLIMIT_NOFILE, &few, NULL), 0);
+    kill(guard, SIGKILL);
+    wait_until_dead(guard);
+    jm__sleep_ns(300 * JM_NS_PER_MS);
+    assert_int_equal(guard_of(helper), 0);
+    assert_float_equal(limit_w(0), 300, 1e-3); /* the helper holds on */
+    assert_int_equal(prlimit(helper, RLIMIT_NOFILE, &usual, NULL), 0);
+    for (int64_t until_ns = jm__now_ns() + SOON_NS; guard_of(helper) == 0; jm__sleep_ns(JM_NS_PER_MS))
+        if (jm__now_ns() > until_ns) fail_msg("there is no guard");
+    kill(helper, SIGKILL);
+    wait_until_put_back(0);
+    assert_float_equal(limit_w(0), FOUND_W, 1e-3);
+    (void)jm_cap_lease_end(lease, NULL);
+}
+
 static void test_a_program_whose_child_lives_on_leaves_no_cap(void **state)
 {
     (void)state;
@@ -301,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_a_guard_that_cannot_read_what_was_found_looks_again),
         cmocka_unit_test(test_all_killed_at_once_leave_a_state_that_puts_back),
         cmocka_unit_test(test_a_killed_guard_is_replaced),
+        cmocka_unit_test(test_a_guard_that_cannot_be_started_is_tried_again),
         cmocka_unit_test(test_a_program_whose_child_lives_on_leaves_no_cap),
         cmocka_unit_test(test_signals_to_the_helper_leave_no_cap),
     };

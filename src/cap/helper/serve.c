@@ -13,6 +13,8 @@
 /* Who started this process asks at once; and takes an answer, unless it stands still. */
 #define FIRST_NS (INT64_C(30) * JM_NS_PER_S)
 #define SAY_NS   (INT64_C(5) * JM_NS_PER_S)
+/* A guard that could not be started is tried again: descriptors or processes had run out. */
+enum { WITHOUT_GUARD_MS = 500 };
 
 static bool say(jm__server *server, json_t *object)
 {
@@ -102,9 +104,10 @@ static void leave(jm__server *server, const char *why)
 
 static int wait_ms(const jm__server *server)
 {
-    if (server->until_ns == INT64_MAX) return -1;
+    const int most_ms = server->guard.link < 0 ? WITHOUT_GUARD_MS : 60000;
+    if (server->until_ns == INT64_MAX) return server->guard.link < 0 ? most_ms : -1;
     int64_t left_ms = (server->until_ns - jm__now_ns()) / JM_NS_PER_MS + 1;
-    return left_ms < 0 ? 0 : left_ms > 60000 ? 60000 : (int)left_ms;
+    return left_ms < 0 ? 0 : left_ms > most_ms ? most_ms : (int)left_ms;
 }
 
 /* What came over the link. False: the lease is over. */
@@ -151,10 +154,9 @@ static void hold(jm__server *server)
             leave(server, "its time was up");
             return;
         }
-        if (ready[3].revents != 0) {
-            jm__guard_reap(&server->guard);
+        if (ready[3].revents != 0) jm__guard_reap(&server->guard);
+        if (server->guard.link < 0)
             (void)jm__guard_start(&server->guard, &server->folder, server->state.uuid, server->lock);
-        }
         if (ready[0].revents != 0 && !hear(server)) return;
         /* What the holder asked for before it went was done first. */
         if (ready[1].revents == 0 || ready[0].revents != 0) continue;
