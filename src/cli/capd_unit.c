@@ -18,8 +18,9 @@ static const char head[] = //
 static const char tail[] =
     "ExecReload=kill -HUP $MAINPID\n"
     "Restart=on-failure\n"
-    "# the helpers of leases put back what they found, also where the daemon is killed\n"
-    "KillMode=process\n"
+    "# the helpers of leases hear it too, and put back what they found, also where the daemon was killed\n"
+    "KillMode=control-group\n"
+    "TimeoutStopSec=90\n"
     "RuntimeDirectory=joulemap\n"
     "StateDirectory=joulemap\n"
     "UMask=0022\n"
@@ -49,6 +50,14 @@ static const char tail[] =
     "[Install]\n"
     "WantedBy=multi-user.target\n";
 
+static void print_command(const char *key, const char *program, const char *words)
+{
+    printf("%s=\"", key);
+    for (const char *c = program; *c != '\0'; c++)
+        fputs(*c == '%' ? "%%" : (char[]){*c, '\0'}, stdout);
+    printf("\" %s\n", words);
+}
+
 int cli_capd_unit_print(const cli_args *args)
 {
     char self[PATH_MAX];
@@ -57,9 +66,9 @@ int cli_capd_unit_print(const cli_args *args)
     if (strpbrk(self, "\"'\\") != NULL)
         return cli_error(args, JM_NOT_SUPPORTED, "install it elsewhere",
                          "systemd starts no program with a quote or a backslash in its path: %s", self);
-    printf("%sExecStart=\"", head);
-    for (const char *c = self; *c != '\0'; c++)
-        fputs(*c == '%' ? "%%" : (char[]){*c, 0}, stdout);
-    printf("\" capd\n%s", tail);
+    fputs(head, stdout);
+    print_command("ExecStart", self, "capd");
+    print_command("ExecStopPost", self, "cap restore");
+    fputs(tail, stdout);
     return 0;
 }

@@ -20,6 +20,9 @@ void jm__activity_flush(bool forced);
 /* `exiting`: the process ends, and CUPTI with it: leave it as it is. */
 void jm__activity_stop(bool exiting);
 
+/* XLA is in this process: copies are traced no more. */
+void jm__activity_meet_xla(void);
+
 /* In the child of a fork: CUDA does not work there, and nothing of this is ours any more. */
 void jm__activity_forget(void);
 

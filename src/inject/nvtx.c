@@ -1,4 +1,5 @@
 /* NVTX ranges and marks as spans and marks of this process's track. */
+#include "inject/activity.h"
 #include "inject/inject.h"
 #include "inject/nvtx_abi.h"
 #include "inject/xla.h"
@@ -193,8 +194,10 @@ static const void *register_w(const void *domain, const wchar_t *text)
 static const void *domain_create_a(const char *name)
 {
     uint32_t number = jm__track_register(name, NAME_BYTES_MOST);
-    if (name != NULL && strcmp(name, JM_XLA_DOMAIN) == 0)
+    if (name != NULL && strcmp(name, JM_XLA_DOMAIN) == 0) {
         atomic_store_explicit(&xla_domain, number, memory_order_relaxed);
+        jm__activity_meet_xla();
+    }
     return handle_of(number);
 }
 static const void *domain_create_w(const wchar_t *name)
