@@ -207,11 +207,18 @@ static jm_status hold_clock(jm__capd *daemon, jm__capd_client *client, double cl
     return JM_OK;
 }
 
-/* A board that was put back is a board that was changed: the next one waits. */
+/* A board that was put back is a board that was changed: the next one waits. One that nobody changed was not.
+ */
+static void was_put_back(jm__capd_board *board)
+{
+    int64_t now_ns = jm__now_ns();
+    if (board->changed_ns != 0 && board->changed_ns < now_ns) board->changed_ns = now_ns;
+}
+
 static jm_status put_back(jm__capd *daemon, size_t at, const char *uuid, jm_error *err)
 {
     jm_status status = daemon->setter->reset(uuid, NULL, err);
-    if (daemon->boards[at].changed_ns != 0) daemon->boards[at].changed_ns = jm__now_ns();
+    was_put_back(&daemon->boards[at]);
     return status;
 }
 
@@ -247,7 +254,7 @@ static jm_status end(jm__capd *daemon, jm__capd_client *client, jm_error *err)
     jm__capd_board *board = &daemon->boards[client->board];
     client->lease = NULL;
     jm_status status = daemon->setter->end(lease, err);
-    if (board->changed_ns != 0 && !client->stays) board->changed_ns = jm__now_ns();
+    if (!client->stays) was_put_back(board);
     return status;
 }
 
