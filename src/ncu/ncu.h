@@ -51,11 +51,13 @@ typedef struct jm__ncu {
     size_t metric_count;
     jm__ncu_value *values;
     size_t value_count;
-    int64_t other_lines;    /* that belong to no table */
-    int64_t tables;         /* several stand in one file where several programs wrote it */
-    bool decimal_is_comma;  /* of the last table */
-    bool decimal_guessed;   /* no number of a table told; it was taken for a point */
-    int64_t ambiguous_line; /* where the first of those numbers stands */
+    int64_t other_lines;           /* that belong to no table */
+    int64_t tables;                /* several stand in one file where several programs wrote it */
+    bool clocks_free, caches_kept; /* ncu says that it left clocks, caches as they were (--clock-control,
+                                      --cache-control none); false: it does not say */
+    bool decimal_is_comma;         /* of the last table */
+    bool decimal_guessed;          /* no number of a table told; it was taken for a point */
+    int64_t ambiguous_line;        /* where the first of those numbers stands */
     jm__text_store texts;
 } jm__ncu;
 

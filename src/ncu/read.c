@@ -36,6 +36,7 @@ typedef struct reader {
     const void *context;
     jm__ncu_header header;
     bool in_table, has_units; /* of the raw page: its line of units was read */
+    size_t foreign;           /* fields of a line that is of no table of ours: rows below it have as many */
     JM_VEC(jm__ncu_kernel) kernels;
     JM_VEC(jm__ncu_metric) metrics;
     JM_VEC(jm__ncu_value) values;
@@ -304,6 +305,8 @@ static void note_line(reader *r, const char *line)
 {
     const char *means = jm__ncu_explain(line);
     r->to->other_lines++;
+    r->to->clocks_free |= strstr(line, "unmodified GPU clocks") != NULL;
+    r->to->caches_kept |= strstr(line, "uncontrolled GPU caches") != NULL;
     if (means != NULL && r->why[0] == '\0') snprintf(r->why, sizeof r->why, "%s", means);
     if (r->seen[0] == '\0' && line[strspn(line, " \t\r")] != '\0')
         snprintf(r->seen, sizeof r->seen, "%.80s", line);
@@ -340,8 +343,10 @@ static jm_status row(reader *r, jm_error *err)
         r->header.form == JM_NCU_DETAILS && has > r->header.value && has < wants; /* of older versions */
     if (has != wants && !rule) {
         const char *first = field(r, r->header.id == JM_NCU_NO_COLUMN ? 0 : r->header.id);
-        if (has < 3 && first[0] != '\0' &&
-            !whole(first, &id)) { /* something that the program printed in quotes */
+        bool names = first[0] != '\0' && !whole(first, &id);
+        if (2 * has <= wants &&
+            (names || has == r->foreign)) { /* a table of a rule's, or the program's own */
+            r->foreign = has;
             note_line(r, first);
             return JM_OK;
         }
