@@ -94,6 +94,10 @@ JM_API jm_status jm_estimate_text(const jm_estimate *estimate, size_t width, siz
 JM_API jm_status jm_estimate_json(const jm_estimate *estimate, char **out, jm_error *err);
 JM_API jm_status jm_estimate_csv(const jm_estimate *estimate, char **out, jm_error *err);
 
+/* What the model asks of each kernel, as CSV: id,kernel,duration_s,FEATURE... with rates a second or percent;
+ * such a table is what jm_estimate_train learns from. NOT_SUPPORTED: the estimate is of such a table. */
+JM_API jm_status jm_estimate_features_csv(const jm_estimate *estimate, char **out, jm_error *err);
+
 /* The metrics that ncu must count for a model (NULL: the first that is shipped), "a,b,c", as --metrics wants
  * them. The caller frees *out. */
 JM_API jm_status jm_estimate_metrics(const char *model, char **out, jm_error *err);

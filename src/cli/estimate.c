@@ -74,10 +74,12 @@ static int estimate(const cli_args *args)
     size_t width = isatty(STDOUT_FILENO) ? (size_t)cli_terminal_width(STDOUT_FILENO) : 0;
     const char *format = cli_get(args, "--format");
     bool csv = format != NULL && strcmp(format, "csv") == 0;
+    bool features = format != NULL && strcmp(format, "features") == 0;
     bool json = cli_has(args, "--json") || (format != NULL && strcmp(format, "json") == 0);
-    jm_status status = csv    ? jm_estimate_csv(made, &text, &err)
-                       : json ? jm_estimate_json(made, &text, &err)
-                              : jm_estimate_text(made, width, limit, &text, &err);
+    jm_status status = features ? jm_estimate_features_csv(made, &text, &err)
+                       : csv    ? jm_estimate_csv(made, &text, &err)
+                       : json   ? jm_estimate_json(made, &text, &err)
+                                : jm_estimate_text(made, width, limit, &text, &err);
     jm_estimate_free(made);
     return show(args, status, text, &err);
 }
@@ -114,7 +116,9 @@ static const cli_option options_table[] = {
     {"--output", 'o', "FILE", "write the trained model to FILE", NULL, false},
     {"--metrics", 0, NULL, "print what ncu has to count for the model, for its --metrics", NULL, false},
     {"--json", 0, NULL, "everything as JSON (docs/schema/estimate.schema.json)", NULL, false},
-    {"--format", 0, "FORMAT", "text, json or csv (a line a kernel)", "text|json|csv", false},
+    {"--format", 0, "FORMAT",
+     "text, json, csv (a line a kernel), or features: what the model asks of each kernel, as CSV",
+     "text|json|csv|features", false},
     {"--limit", 0, "ROWS", "so many kernels of most energy in the table (default: 50)", NULL, false},
     {"--all", 0, NULL, "all kernels in the table", NULL, false},
     {0},

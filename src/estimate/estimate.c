@@ -65,6 +65,8 @@ void jm_estimate_free(jm_estimate *estimate)
     if (estimate == NULL) return;
     jm__vec_free(&estimate->kernels);
     jm__vec_free(&estimate->notes);
+    jm__vec_free(&estimate->features);
+    jm__vec_free(&estimate->rates);
     jm__text_store_free(&estimate->texts);
     free(estimate);
 }

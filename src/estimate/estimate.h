@@ -15,6 +15,8 @@ enum { JM_ESTIMATE_PARTS = 8 };
 struct jm_estimate {
     JM_VEC(jm_estimated_kernel) kernels;
     JM_VEC(const char *) notes;
+    JM_VEC(const char *) features; /* their names; none: from a table that has them */
+    JM_VEC(double) rates;          /* [kernels * features]: as they run; NAN: not estimated */
     jm_estimate_part parts[JM_ESTIMATE_PARTS];
     size_t part_count;
     jm_estimated_total total;

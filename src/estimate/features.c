@@ -50,7 +50,7 @@ static jm_status find_columns(jm__features *to, columns *c, const jm__csv *csv, 
     for (size_t i = 0; i < count; i++) {
         const char *name = jm__csv_column_name(csv, i);
         c->features[i] = NONE;
-        if (strcmp(name, "kernel") == 0) continue;
+        if (strcmp(name, "kernel") == 0 || strcmp(name, "id") == 0) continue;
         if (strcmp(name, "family") == 0) {
             c->family = (long)i;
         } else if (strcmp(name, "duration_s") == 0) {

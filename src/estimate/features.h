@@ -29,9 +29,9 @@ typedef struct jm__features {
     jm__text_store texts;
 } jm__features;
 
-/* kernel,[family,][duration_s,][power_w,][u_w,]FEATURE... BAD_DATA names line and column. An empty field is a
- * missing value. Where there is no column `family`, it is the kernel's name up to the first / or _kN at its
- * end. */
+/* [id,]kernel,[family,][duration_s,][power_w,][u_w,]FEATURE... BAD_DATA names line and column. An empty field
+ * is a missing value. Where there is no column `family`, it is the kernel's name up to the first / or _kN at
+ * its end. */
 jm_status jm__features_read(jm__features *features, const char *path, jm_error *err);
 void jm__features_free(jm__features *features);
 

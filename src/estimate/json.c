@@ -142,3 +142,29 @@ jm_status jm_estimate_csv(const jm_estimate *estimate, char **out, jm_error *err
     jm__strbuf_free(&text);
     return *out != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_csv");
 }
+
+jm_status jm_estimate_features_csv(const jm_estimate *estimate, char **out, jm_error *err)
+{
+    jm__strbuf text = {0};
+    size_t n = estimate->features.count;
+    *out = NULL;
+    if (n == 0)
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_estimate_features_csv",
+                        "the estimate is of a table of features itself");
+    jm__strbuf_add(&text, "id,kernel,duration_s");
+    for (size_t f = 0; f < n; f++)
+        jm__strbuf_format(&text, ",%s", estimate->features.items[f]);
+    jm__strbuf_add(&text, "\n");
+    for (size_t i = 0; i < estimate->kernels.count; i++) {
+        const jm_estimated_kernel *k = &estimate->kernels.items[i];
+        jm__strbuf_format(&text, "%" PRId64 ",", k->id);
+        add_text(&text, k->kernel);
+        add_number(&text, k->duration_s);
+        for (size_t f = 0; f < n; f++)
+            add_number(&text, estimate->rates.items[i * n + f]);
+        jm__strbuf_add(&text, "\n");
+    }
+    *out = jm__strbuf_take(&text);
+    jm__strbuf_free(&text);
+    return *out != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_features_csv");
+}

@@ -177,6 +177,28 @@ static void count_row(maker *m, const jm_estimated_kernel *row, const jm__kernel
     m->to->total.launches += row->launches;
 }
 
+/* What the model was asked with: rates at the kernel's clock, without what its voltage costs. */
+static jm_status keep_rates(maker *m, const jm__kernel_power *power, jm_error *err)
+{
+    const jm__board_model *model = m->bench.model;
+    double voltage = pow(power->clock_mhz / model->clock_mhz, model->clock_exponent);
+    for (size_t f = 0; f < model->count; f++) {
+        double rate = power->reason == NULL ? m->features[f] * model->features[f].reference / voltage : NAN;
+        if (!jm__vec_push(&m->to->rates, rate)) return jm__no_memory(err, "jm_estimate_make");
+    }
+    return JM_OK;
+}
+
+static jm_status name_features(maker *m, jm_error *err)
+{
+    for (size_t f = 0; f < m->bench.model->count; f++) {
+        const char *name = jm__estimate_text(m->to, jm__ncu_feature_name(m->bench.model->features[f].metric));
+        if (name == NULL || !jm__vec_push(&m->to->features, name))
+            return jm__no_memory(err, "jm_estimate_make");
+    }
+    return JM_OK;
+}
+
 static jm_status add_kernel(maker *m, const jm__ncu_kernel *kernel, jm_error *err)
 {
     jm__kernel_power power = {.reason = "it ran on another chip"};
@@ -231,6 +253,7 @@ static jm_status add_kernel(maker *m, const jm__ncu_kernel *kernel, jm_error *er
         row.reason = power.reason;
     }
     m->to->total.kernels++;
+    JM_TRY(keep_rates(m, &power, err));
     bool all = row.kernel != NULL && row.process != NULL && row.device != NULL && row.grid != NULL &&
                row.block != NULL;
     return all && jm__vec_push(&m->to->kernels, row) ? JM_OK : jm__no_memory(err, "jm_estimate_make");
@@ -387,7 +410,7 @@ static jm_status pass(maker *m, jm_error *err)
     jm_estimated_total *total = &m->to->total;
     total->kernels = total->estimated = 0;
     total->launches = 0;
-    m->to->kernels.count = m->to->part_count = 0;
+    m->to->kernels.count = m->to->part_count = m->to->rates.count = 0;
     m->no_clock = m->with_missing = m->beyond = m->refused = m->other_chip = m->over_limit = 0;
     m->flushed_j = 0;
     memset(m->to->parts, 0, sizeof m->to->parts);
@@ -423,6 +446,7 @@ static jm_status make(maker *m, jm_error *err)
 {
     JM_TRY(read_file(m, err));
     JM_TRY(choose_model(m, err));
+    JM_TRY(name_features(m, err));
     JM_TRY(pass(m, err));
     if (m->to->total.estimated == 0) {
         const jm_estimated_kernel *first = &m->to->kernels.items[0];
