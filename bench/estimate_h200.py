@@ -28,7 +28,9 @@ def mean(values: list[float]) -> float:
 
 def show_suite(joulemap: str, data: Path, model: str) -> None:
     """Compare kernels of the suite with the power sensor."""
-    rows = json.loads(ask(joulemap, "--csv", data / "suite.csv.gz", "--model", model, "--power-limit", "none", "--json"))
+    rows = json.loads(
+        ask(joulemap, "--csv", data / "suite.csv.gz", "--model", model, "--power-limit", "none", "--json")
+    )
     rows = rows["rows"]
     with (data / "suite-power.csv").open(newline="") as file:
         measured = list(csv.DictReader(file))
@@ -37,7 +39,10 @@ def show_suite(joulemap: str, data: Path, model: str) -> None:
         pairs = [(row, watts) for row, watts in pairs if not short or row["duration_s"] >= SHORT_S]
         errors = sorted(abs(row["power_w"] / watts - 1) for row, watts in pairs)
         held = mean([float(row["power_low_w"] <= watts <= row["power_high_w"]) for row, watts in pairs])
-        print(f"suite, model {Path(model).name}, {what}: {len(pairs)} kernels, {100 * mean(errors):.1f} % on average, ", end="")
+        print(
+            f"suite, model {Path(model).name}, {what}: {len(pairs)} kernels, {100 * mean(errors):.1f} % on average, ",
+            end="",
+        )
         print(f"{100 * errors[len(errors) // 2]:.1f} % in the middle; intervals of 90 % held {100 * held:.0f} %")
     constant = [(rows[int(m["id"])], float(m["power_w"])) for m in measured if m["data"] not in REAL]
     held = mean([float(row["power_low_w"] <= watts <= row["power_high_w"]) for row, watts in constant])
@@ -64,7 +69,9 @@ def show_families(joulemap: str, data: Path) -> None:
         result = json.loads(ask(joulemap, "--train", path, "--json"))
     print(f"trained on ncu's counters: {result['kernels']} kernels, exponent {result['exponent']:g}")
     print(f"  a kernel left out {100 * result['error_by_kernel']:.1f} %, its family left out ", end="")
-    print(f"{100 * result['error_by_family']:.1f} % on average; intervals of 90 % held {100 * result['coverage']:.0f} %")
+    print(
+        f"{100 * result['error_by_family']:.1f} % on average; intervals of 90 % held {100 * result['coverage']:.0f} %"
+    )
 
 
 def show_programs(joulemap: str, data: Path, model: str) -> None:
@@ -75,7 +82,10 @@ def show_programs(joulemap: str, data: Path, model: str) -> None:
             watts = float(row["energy_j"]) / float(row["seconds"])
             joules = float(row["energy_j"]) / float(row["steps"])
             print(f"{row['program']:8} model {Path(model).name}: ", end="")
-            print(f"{found['power_avg_w']:4.0f} W of {watts:4.0f} ({100 * (found['power_avg_w'] / watts - 1):+.1f} %), ", end="")
+            print(
+                f"{found['power_avg_w']:4.0f} W of {watts:4.0f} ({100 * (found['power_avg_w'] / watts - 1):+.1f} %), ",
+                end="",
+            )
             print(f"{found['kernels_energy_j']:.3f} J a step of {joules:.3f} ", end="")
             print(f"({100 * (found['kernels_energy_j'] / joules - 1):+.1f} %), ", end="")
             print(f"90 %: {found['power_avg_low_w']:.0f} to {found['power_avg_high_w']:.0f} W")

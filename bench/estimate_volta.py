@@ -2,8 +2,8 @@
 
 usage: python bench/estimate_volta.py [--data FOLDER] [--joulemap COMMAND] [--keep FOLDER]
 
-Reads hw_perf.csv and hw_power.csv, turns counts into rates of the whole chip, and lets `joulemap estimate --train` leave
-out each kernel, and each program, in turn. What is chosen (the exponent) is chosen without what it is judged by.
+Reads hw_perf.csv and hw_power.csv, turns counts into rates of the whole chip, and lets `joulemap estimate --train`
+leave out each kernel, and each program, in turn. What is chosen (the exponent) is chosen without what it is judged by.
 """
 
 import argparse
@@ -86,9 +86,13 @@ def show(result: dict) -> None:
     print("mean absolute relative error of a kernel that the model has not seen")
     print(f"  the mean of the others                {100 * result['constant_error']:5.2f} %")
     print(f"  plain non-negative least squares      {100 * result['plain_error']:5.2f} %")
-    print(f"  joulemap estimate --train             {100 * result['error_by_kernel']:5.2f} %  (exponent {result['exponent']:g})")
+    print(f"  joulemap estimate --train             {100 * result['error_by_kernel']:5.2f} %  ", end="")
+    print(f"(exponent {result['exponent']:g})")
     print(f"  the same, its whole program left out  {100 * result['error_by_family']:5.2f} %")
-    print(f"in the middle {100 * result['median_by_kernel']:.2f} %, at worst {100 * result['worst_by_kernel']:.1f} %; ", end="")
+    print(
+        f"in the middle {100 * result['median_by_kernel']:.2f} %, at worst {100 * result['worst_by_kernel']:.1f} %; ",
+        end="",
+    )
     print(f"intervals of 90 % held {100 * result['coverage']:.0f} %")
     for note in result["notes"]:
         print(note)
