@@ -1,6 +1,8 @@
 /* Amounts of a kernel, its time at another clock, and the power that they make. */
 #include "estimate/kernel_power.h"
 
+#include "ncu/amount.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,54 +70,6 @@ typedef struct amounts {
 static const jm__ncu_word *word_of(const jm__bench *bench, size_t feature)
 {
     return jm__ncu_word_of(bench->words, bench->model->features[feature].metric);
-}
-
-static double counter_total(const jm__ncu_word *word, const jm__ncu_sheet *sheet, const jm__ncu_scale *scale)
-{
-    for (size_t i = 0; i < word->counter_count; i++) {
-        double total = jm__ncu_sheet_total(sheet, word->counters[i], word->peak, scale);
-        if (!isnan(total)) return total;
-    }
-    if (word->pair[0][0] != '\0') {
-        double all = jm__ncu_sheet_total(sheet, word->pair[0], 2 * word->peak, scale);
-        double less = jm__ncu_sheet_total(sheet, word->pair[1], word->peak, scale);
-        if (!isnan(all) && !isnan(less) && all >= less) return all - less;
-    }
-    double all_cycles = word->peak / 100 * scale->multiprocessors * scale->cycles;
-    double share = jm__ncu_sheet_place(sheet, &word->shares);
-    if (!isnan(share)) return share * all_cycles;
-    double both = jm__ncu_sheet_place(sheet, &word->shares_of_both);
-    double other = jm__ncu_sheet_place(sheet, &word->shares_of_other);
-    if (!isnan(both) && !isnan(other)) return fmax(2 * both - other, 0) * all_cycles;
-    double sum = jm__ncu_sheet_place(sheet, &word->labels);
-    return word->times.count > 0 ? sum * jm__ncu_sheet_place(sheet, &word->times) : sum;
-}
-
-static double amount(const jm__bench *bench, const jm__ncu_word *word, const jm__ncu_sheet *sheet,
-                     const jm__ncu_scale *scale)
-{
-    for (size_t i = 0; i < word->percent_count; i++) {
-        double percent = jm__ncu_sheet_metric(sheet, word->percents[i]);
-        if (!isnan(percent)) return percent * scale->duration_s;
-    }
-    double total = counter_total(word, sheet, scale);
-    return word->of_dram ? 100 * total / bench->board->dram_bytes_per_second : total;
-}
-
-static void find_scale(jm__ncu_scale *scale, double *clock_hz, const jm__bench *bench,
-                       const jm__ncu_sheet *sheet)
-{
-    const jm__ncu_words *words = bench->words;
-    scale->duration_s = jm__ncu_sheet_place(sheet, &words->duration);
-    scale->cycles = jm__ncu_sheet_place(sheet, &words->cycles);
-    *clock_hz = jm__ncu_sheet_place(sheet, &words->clock);
-    if (isnan(*clock_hz)) *clock_hz = scale->cycles / scale->duration_s;
-    if (!(*clock_hz > 1e7 && *clock_hz < 1e11)) *clock_hz = NAN;
-    if (isnan(scale->cycles)) scale->cycles = *clock_hz * scale->duration_s;
-    scale->active_cycles = jm__ncu_sheet_place(sheet, &words->active);
-    if (isnan(scale->active_cycles)) scale->active_cycles = scale->cycles;
-    scale->multiprocessors = jm__ncu_sheet_place(sheet, &words->multiprocessors);
-    if (isnan(scale->multiprocessors)) scale->multiprocessors = bench->board->multiprocessors;
 }
 
 /* Seconds that the memory would take for the kernel's bytes. */
@@ -234,12 +188,12 @@ static void add_up(jm__kernel_power *out, const double *features, const jm__benc
 static const char *find_time(jm__kernel_power *out, const jm__bench *bench, const jm__ncu_sheet *sheet,
                              amounts *a)
 {
-    find_scale(&a->scale, &a->clock_hz, bench, sheet);
+    jm__ncu_scale_find(&a->scale, &a->clock_hz, bench->words, bench->board, sheet);
     if (isnan(a->scale.duration_s)) return "the file has no duration of it (gpu__time_duration.sum)";
     if (!(a->scale.duration_s > 0 && a->scale.duration_s < 1e5)) return "its duration is none";
     for (size_t f = 0; f < bench->model->count; f++) {
         const jm__ncu_word *word = word_of(bench, f);
-        a->total[f] = word == NULL ? NAN : amount(bench, word, sheet, &a->scale);
+        a->total[f] = word == NULL ? NAN : jm__ncu_amount(word, bench->board, sheet, &a->scale);
     }
     out->ncu_duration_s = a->scale.duration_s;
     out->ncu_clock_mhz = a->clock_hz / 1e6;

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "model/store.h"
+#include "ncu/amount.h"
 #include "sample/profile.h"
 
 #include <math.h>
@@ -20,23 +21,13 @@ static const jm__ncu_board *board_called(const jm__ncu_words *words, const char 
     return NULL;
 }
 
-static const jm__ncu_board *board_by_memory(const jm__ncu_words *words, double dram_hz)
-{
-    const jm__ncu_board *nearest = &words->boards[0];
-    if (isnan(dram_hz)) return nearest;
-    for (size_t i = 1; i < words->board_count; i++)
-        if (fabs(log(words->boards[i].dram_hz / dram_hz)) < fabs(log(nearest->dram_hz / dram_hz)))
-            nearest = &words->boards[i];
-    return nearest;
-}
-
 static void find_file_board(jm__model_choice *choice, const jm__ncu_words *words, const jm__ncu_sheet *sheet)
 {
     const char *name = jm__ncu_sheet_text(sheet, &words->name);
     choice->file_board = name != NULL ? board_called(words, name) : NULL;
     choice->told = choice->file_board != NULL;
     if (!choice->told)
-        choice->file_board = board_by_memory(words, jm__ncu_sheet_place(sheet, &words->dram_clock));
+        choice->file_board = jm__ncu_board_by_memory(words, jm__ncu_sheet_place(sheet, &words->dram_clock));
 }
 
 static jm_status shipped(jm__board_model *model, const char *profile, jm_error *err)

@@ -495,7 +495,7 @@ jm_status jm_estimate_metrics(const char *wanted, char **out, jm_error *err)
             "device__attribute_display_name");
         for (size_t f = 0; f < model.count; f++) {
             const jm__ncu_word *word = jm__ncu_word_of(words, model.features[f].metric);
-            if (word == NULL || word->always || !(model.features[f].weight_w > 0)) continue;
+            if (word == NULL) continue;
             if (word->percent_count > 0)
                 jm__strbuf_format(&text, ",%s", word->percents[word->percent_count > 1 ? 1 : 0]);
             else

@@ -1,4 +1,4 @@
-"""gpu_profiler, joulemap.estimate, running ncu: on what it counted on an H200 (tests/data/ncu), and a stand-in for it."""
+"""gpu_profiler, joulemap.estimate, running ncu: on what it counted on an H200 (tests/data/ncu), and a stand-in."""
 
 from __future__ import annotations
 
