@@ -86,7 +86,7 @@ class Estimate:
         In the file's order.
     totals : dict
         `power_min_w`, `power_avg_w`, `power_peak_w`, `kernels_energy_j`, `program_energy_j`, each with `_low_` and
-        `_high_` before its unit, `kernels_s`, `program_s`, `idle_s`, `launches` and others: docs/schema/estimate.schema.json.
+        `_high_` before its unit, `kernels_s`, `program_s`, `idle_s`, `launches` and others: docs/schema.
     parts : dict
         Where the kernels' energy goes: name to J.
     notes : list of str
