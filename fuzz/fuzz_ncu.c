@@ -3,7 +3,34 @@
 
 #include "ncu/ncu.h"
 
+#include <joulemap/estimate.h>
 #include <math.h>
+#include <stdlib.h>
+
+/* What is told of a kernel is a power with an interval around it, or why there is none. */
+static void estimate(const char *path)
+{
+    jm_estimate *made;
+    jm_error err = {0};
+    const jm_estimate_options options = {.size = sizeof options, .csv = path, .program_s = 1};
+    if (jm_estimate_make(&made, &options, &err) != JM_OK) {
+        FUZZ_PROMISE(err.text[0] != '\0' && made == NULL);
+        return;
+    }
+    for (size_t i = 0; i < jm_estimate_count(made); i++) {
+        const jm_estimated_kernel *k = jm_estimate_kernel(made, i);
+        FUZZ_PROMISE(isfinite(k->power_w) == (k->reason[0] == '\0'));
+        if (!isfinite(k->power_w)) continue;
+        FUZZ_PROMISE(k->power_w > 0 && k->duration_s > 0 && k->energy_j > 0);
+        FUZZ_PROMISE(k->power_low_w > 0 && k->power_low_w <= k->power_w && k->power_w <= k->power_high_w);
+        FUZZ_PROMISE(k->energy_low_j > 0 && k->energy_low_j <= k->energy_j &&
+                     k->energy_j <= k->energy_high_j);
+    }
+    char *json = NULL;
+    FUZZ_PROMISE(jm_estimate_json(made, &json, &err) == JM_OK);
+    free(json);
+    jm_estimate_free(made);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -28,5 +55,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     jm__ncu_free(&ncu);
+    estimate(path);
     return 0;
 }

@@ -68,6 +68,7 @@ void jm_estimate_free(jm_estimate *estimate)
     jm__vec_free(&estimate->features);
     jm__vec_free(&estimate->rates);
     jm__text_store_free(&estimate->texts);
+    jm__text_store_free(&estimate->ncu_texts);
     free(estimate);
 }
 

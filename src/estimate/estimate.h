@@ -20,7 +20,7 @@ struct jm_estimate {
     jm_estimate_part parts[JM_ESTIMATE_PARTS];
     size_t part_count;
     jm_estimated_total total;
-    jm__text_store texts;
+    jm__text_store texts, ncu_texts;
     char board[128];
     char model[128]; /* where it is from */
 };

@@ -69,7 +69,7 @@ typedef struct amounts {
 
 static const jm__ncu_word *word_of(const jm__bench *bench, size_t feature)
 {
-    return jm__ncu_word_of(bench->words, bench->model->features[feature].metric);
+    return bench->word_of[feature];
 }
 
 /* Seconds that the memory would take for the kernel's bytes. */
@@ -201,6 +201,9 @@ static const char *find_time(jm__kernel_power *out, const jm__bench *bench, cons
     return NULL;
 }
 
+/* No board draws as much, no kernel takes as long. */
+static const double power_most_w = 1e4, duration_most_s = 1e6;
+
 /* Of a power that is told, this much may be a guess that nothing bounds. A choice. */
 static const double guessed_most = 0.4;
 
@@ -254,7 +257,10 @@ void jm__kernel_power_find(jm__kernel_power *out, double *features, const jm__be
                 low = middle;
         }
     }
-    if (out->unbounded_w > guessed_most * out->power_w) {
+    if (!(out->power_w < power_most_w && out->duration_s < duration_most_s)) {
+        out->reason = "its counts are more than any board can do";
+        out->power_w = NAN;
+    } else if (out->unbounded_w > guessed_most * out->power_w) {
         out->reason = "too little of what the model needs is in the file";
         out->power_w = NAN;
     }

@@ -18,9 +18,10 @@
 typedef struct jm__bench {
     const jm__board_model *model;
     const jm__ncu_words *words;
-    const jm__ncu_board *board;    /* that the file is of */
-    double clock_mhz;              /* to estimate for */
-    bool clock_given;              /* somebody asked for it: it is that of all kernels */
+    const jm__ncu_word *word_of[JM_MODEL_FEATURES_MAX]; /* of the model's features; NULL: ncu has none */
+    const jm__ncu_board *board;                         /* that the file is of */
+    double clock_mhz;                                   /* to estimate for */
+    bool clock_given;                                   /* somebody asked for it: it is that of all kernels */
     bool clocks_free;              /* ncu left the clock as it was: a kernel's own is that of the file */
     bool caches_kept;              /* likewise the caches */
     double most_mhz;               /* what the board's limit leaves; INFINITY: it is not reached */

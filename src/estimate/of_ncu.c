@@ -18,7 +18,7 @@ static const double tried_clock_ratio = 0.9;
 
 /* Beyond, what half of the change in a clock's logarithm may be off; and another kind of board of the chip.
  * Choices. */
-static const double extrapolated_u = 0.5, another_board_u = 0.08;
+static const double extrapolated_u = 0.5, another_board_u = 0.10;
 
 /* A board at rest, where its model does not tell: what remains without any counter (docs/board-model.md,
  * "Idle"). */
@@ -108,6 +108,8 @@ static jm_status choose_model(maker *m, jm_error *err)
     m->to->total.limit_w = m->options->limit_w > 0       ? m->options->limit_w
                            : m->bench.board->limit_w > 0 ? m->bench.board->limit_w
                                                          : NAN;
+    for (size_t f = 0; f < model->count; f++)
+        m->bench.word_of[f] = jm__ncu_word_of(&m->words, model->features[f].metric);
     m->bench.clock_given = m->options->clock_mhz > 0;
     m->bench.caches_kept = m->ncu.caches_kept;
     m->bench.most_mhz = INFINITY;
@@ -207,11 +209,11 @@ static jm_status add_kernel(maker *m, const jm__ncu_kernel *kernel, jm_error *er
         .line = kernel->line,
         .launches = kernel->launches,
         .process_id = kernel->process_id,
-        .kernel = jm__estimate_text(m->to, kernel->name),
-        .process = jm__estimate_text(m->to, kernel->process),
-        .device = jm__estimate_text(m->to, kernel->device),
-        .grid = jm__estimate_text(m->to, kernel->grid),
-        .block = jm__estimate_text(m->to, kernel->block),
+        .kernel = kernel->name,
+        .process = kernel->process,
+        .device = kernel->device,
+        .grid = kernel->grid,
+        .block = kernel->block,
         .power_w = NAN,
         .power_low_w = NAN,
         .power_high_w = NAN,
@@ -242,11 +244,8 @@ static jm_status add_kernel(maker *m, const jm__ncu_kernel *kernel, jm_error *er
         fill_row(m, &row, &power);
         count_row(m, &row, &power);
         int family = (int)jm__kernel_family_of(kernel->name);
-        char key[400];
-        snprintf(key, sizeof key, "%.280s %.60s", kernel->name, kernel->grid);
-        const char *kept = jm__estimate_text(m->to, key);
-        if (kept == NULL) return jm__no_memory(err, "jm_estimate_make");
-        JM_TRY(jm__estimate_sums_add(&m->sums, &power, m->features, family, kept, (double)kernel->launches,
+        JM_TRY(jm__estimate_sums_add(&m->sums, &power, m->features, family,
+                                     (jm__same_kernel){kernel->name, kernel->grid}, (double)kernel->launches,
                                      err));
     } else {
         m->refused++;
@@ -254,9 +253,7 @@ static jm_status add_kernel(maker *m, const jm__ncu_kernel *kernel, jm_error *er
     }
     m->to->total.kernels++;
     JM_TRY(keep_rates(m, &power, err));
-    bool all = row.kernel != NULL && row.process != NULL && row.device != NULL && row.grid != NULL &&
-               row.block != NULL;
-    return all && jm__vec_push(&m->to->kernels, row) ? JM_OK : jm__no_memory(err, "jm_estimate_make");
+    return jm__vec_push(&m->to->kernels, row) ? JM_OK : jm__no_memory(err, "jm_estimate_make");
 }
 
 /* ---- totals */
@@ -318,7 +315,7 @@ static jm_status tell_file(maker *m, jm_error *err)
             "device__attribute_display_name does): taken for %s, by its memory's clock",
             to->model, to->board, m->choice.file_board->profile));
     if (m->choice.another)
-        JM_TRY(jm__estimate_note(to, err, "extrapolated: the file is of %s, the model of %s: 8 %% wider",
+        JM_TRY(jm__estimate_note(to, err, "extrapolated: the file is of %s, the model of %s: 10 %% wider",
                                  m->choice.file_board->profile, to->board));
     if (m->ncu.decimal_guessed)
         JM_TRY(jm__estimate_note(to, err,
@@ -473,6 +470,8 @@ jm_status jm__estimate_of_ncu(jm_estimate *estimate, const jm_estimate_options *
     jm__estimate_sums_free(&m->sums);
     jm__model_free(&m->choice.model);
     jm__ncu_sheet_free(&m->sheet);
+    estimate->ncu_texts = m->ncu.texts; /* rows name kernels out of them */
+    m->ncu.texts = (jm__text_store){0};
     jm__ncu_free(&m->ncu);
     free(m->features);
     free(m);

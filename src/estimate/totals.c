@@ -16,7 +16,7 @@ jm_status jm__estimate_sums_init(jm__estimate_sums *sums, const jm__board_model 
         .model = model,
         .features_s = calloc(model->count + 1, sizeof *sums->features_s),
         .family_j = calloc(JM_KERNEL_FAMILY_COUNT, sizeof *sums->family_j),
-        .own = JM_MAP_OF_TEXTS,
+        .own = {.key_size = sizeof(jm__same_kernel)},
     };
     if (sums->features_s != NULL && sums->family_j != NULL) return JM_OK;
     jm__estimate_sums_free(sums);
@@ -32,7 +32,7 @@ void jm__estimate_sums_free(jm__estimate_sums *sums)
 }
 
 jm_status jm__estimate_sums_add(jm__estimate_sums *sums, const jm__kernel_power *power,
-                                const double *features, int family, const char *key, double launches,
+                                const double *features, int family, jm__same_kernel same, double launches,
                                 jm_error *err)
 {
     double seconds = power->duration_s * launches;
@@ -47,9 +47,9 @@ jm_status jm__estimate_sums_add(jm__estimate_sums *sums, const jm__kernel_power 
         own_w = hypot(own_w, sums->model->family_u * power->power_w);
     else
         sums->family_j[family] += power->power_w * seconds;
-    jm__map_value *known = jm__map_find(&sums->own, &key);
+    jm__map_value *known = jm__map_find(&sums->own, &same);
     jm__map_value value = {.number = (known != NULL ? known->number : 0) + own_w * seconds};
-    return jm__map_put(&sums->own, &key, value) ? JM_OK : jm__no_memory(err, "jm_estimate_make");
+    return jm__map_put(&sums->own, &same, value) ? JM_OK : jm__no_memory(err, "jm_estimate_make");
 }
 
 double jm__estimate_sums_u(const jm__estimate_sums *sums)

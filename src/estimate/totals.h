@@ -21,9 +21,15 @@ typedef struct jm__estimate_sums {
 jm_status jm__estimate_sums_init(jm__estimate_sums *sums, const jm__board_model *model, jm_error *err);
 void jm__estimate_sums_free(jm__estimate_sums *sums);
 
-/* `features`: of jm__kernel_power_find; `key`: whom it errs with, alive as long as the sums. */
+/* Kernels that err alike: the same, launched with the same grid. Texts are told apart by their addresses:
+ * ncu/ncu.h has each once. */
+typedef struct jm__same_kernel {
+    const char *name, *grid;
+} jm__same_kernel;
+
+/* `features`: of jm__kernel_power_find. */
 jm_status jm__estimate_sums_add(jm__estimate_sums *sums, const jm__kernel_power *power,
-                                const double *features, int family, const char *key, double launches,
+                                const double *features, int family, jm__same_kernel same, double launches,
                                 jm_error *err);
 
 /* The standard error of the sum, J. */

@@ -315,6 +315,64 @@ static void test_views_hold_all_rows_in_the_files_order(void **state)
     jm_estimate_free(estimate);
 }
 
+/* ---- damage: a power with an interval around it, or why there is none, never 0 */
+
+static unsigned long long seed = 3;
+
+static unsigned below(unsigned n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)((seed >> 33) % n);
+}
+
+static void check_kernels(const jm_estimate *estimate, size_t *told, size_t *untold)
+{
+    for (size_t i = 0; i < jm_estimate_count(estimate); i++) {
+        const jm_estimated_kernel *k = jm_estimate_kernel(estimate, i);
+        assert_true(isfinite(k->power_w) == (k->reason[0] == '\0'));
+        ++*(isfinite(k->power_w) ? told : untold);
+        if (!isfinite(k->power_w)) continue;
+        assert_true(k->power_w > 100 && k->duration_s > 0 && k->energy_j > 0);
+        assert_true(0 < k->power_low_w && k->power_low_w <= k->power_w && k->power_w <= k->power_high_w);
+        assert_true(0 < k->energy_low_j && k->energy_low_j <= k->energy_j && k->energy_j <= k->energy_high_j);
+    }
+}
+
+static void test_damaged_files_of_a_real_board_tell_powers_or_why_there_are_none(void **state)
+{
+    (void)state;
+    static char whole[32768], text[32768];
+    FILE *unzipped = popen("gzip -dc " DATA "stencil.csv.gz | head -5", "r");
+    assert_non_null(unzipped);
+    size_t size = fread(whole, 1, sizeof whole - 64, unzipped), refused = 0, told = 0, untold = 0;
+    pclose(unzipped);
+    assert_true(size > 1000);
+    for (int i = 0; i < 2000; i++) {
+        static const char *const inserts[] = {"\"", ",", "\n", "n/a", "-", "e9", "0", "9", "(", "Kbyte"};
+        size_t length = size;
+        memcpy(text, whole, size + 1);
+        for (unsigned times = 1 + below(6); times > 0; times--) {
+            unsigned at = below((unsigned)length - 40);
+            const char *insert = inserts[below(10)];
+            size_t cut = below(2) ? below(30) : 0;
+            memmove(text + at, text + at + cut, length - at - cut + 1);
+            length -= cut;
+            memmove(text + at + strlen(insert), text + at, length - at + 1);
+            memcpy(text + at, insert, strlen(insert));
+            length += strlen(insert);
+        }
+        jm_estimate *estimate;
+        const jm_estimate_options options = {.size = sizeof options, .csv = write_file(text)};
+        jm_status status = jm_estimate_make(&estimate, &options, &err);
+        refused += status != JM_OK;
+        if (status != JM_OK) assert_true(err.text[0] != '\0');
+        if (status == JM_OK) check_kernels(estimate, &told, &untold);
+        jm_estimate_free(estimate);
+    }
+    unlink(temporary);
+    assert_true(refused > 200 && told > 1000 && untold > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_another_board_of_the_chip_is_told_and_wider),
         cmocka_unit_test(test_gaps_are_idle_and_add_to_the_program),
         cmocka_unit_test(test_views_hold_all_rows_in_the_files_order),
+        cmocka_unit_test(test_damaged_files_of_a_real_board_tell_powers_or_why_there_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

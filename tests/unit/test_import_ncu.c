@@ -4,6 +4,7 @@
 
 #include <joulemap/estimate.h>
 #include <joulemap/import.h>
+#include <joulemap/report.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -209,6 +210,29 @@ static void test_each_launch_gets_what_was_counted_of_its_kernel_in_order(void *
     jm_recording_close(recording);
 }
 
+/* What was counted decides where the sensor cannot tell: it is there as sampled counters are. */
+static void test_a_report_with_a_model_believes_them(void **state)
+{
+    (void)state;
+    const told kernels[] = {{"at::native::sgemm<8>", &run->dataset.classes[0], 1e6},
+                            {"attention", &run->dataset.classes[2], 1e6}};
+    put_ncu(kernels, 2);
+    assert_int_equal(add(run_path, "0"), JM_OK);
+    jm_recording *recording;
+    jm_report *report;
+    char *json;
+    const jm_report_options options = {
+        .size = sizeof options, .by = JM_BY_KERNEL, .model = JM_SOURCE_DIR "/src/model/shipped/h200.json"};
+    assert_int_equal(jm_recording_open(&recording, out_path, &err), JM_OK);
+    if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
+    assert_int_equal(jm_report_json(report, &json, &err), JM_OK);
+    if (strstr(json, "windows of hardware counters tell what each kind of work draws") == NULL)
+        fail_msg("%s", strstr(json, "\"notes\""));
+    free(json);
+    jm_report_free(report);
+    jm_recording_close(recording);
+}
+
 static void test_what_does_not_fit_is_refused_with_its_cause(void **state)
 {
     (void)state;
@@ -250,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_does_not_fit_is_refused_with_its_cause),
         cmocka_unit_test(test_each_launch_gets_what_was_counted_of_its_kernel_in_order),
+        cmocka_unit_test(test_a_report_with_a_model_believes_them),
         cmocka_unit_test(test_a_recording_with_counters_of_its_own_keeps_them),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
