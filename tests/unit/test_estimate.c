@@ -250,6 +250,32 @@ static void test_the_time_of_work_scales_with_the_clock_and_that_of_memory_does_
     }
 }
 
+static void read_lines(char *text, size_t size, const char *command)
+{
+    FILE *lines = popen(command, "r");
+    assert_non_null(lines);
+    text[fread(text, 1, size - 1, lines)] = '\0';
+    pclose(lines);
+}
+
+/* The first kernels of the suite are large matrix products, at 1660 MHz by themselves. Where nothing says
+ * that ncu left the clock alone, they are taken for the usual clock, at which no board can run them. */
+static void test_what_no_board_can_draw_is_taken_at_a_lower_clock(void **state)
+{
+    (void)state;
+    static char text[8192];
+    read_lines(text, sizeof text, "gzip -dc " DATA "suite.csv.gz | head -4");
+    jm_estimate *locked =
+        make(&(jm_estimate_options){.csv = write_file(text), .model = MODEL, .limit_w = INFINITY});
+    const jm_estimated_kernel *k = jm_estimate_kernel(locked, 0);
+    assert_true(k->ncu_clock_mhz < 1750);
+    assert_true(k->clock_mhz > k->ncu_clock_mhz && k->clock_mhz < 1975);
+    assert_true(k->power_w < 1000 && fabs(k->power_w / 910.1 - 1) < 0.08); /* the sensor's */
+    assert_true(has_note(locked, "it sets the base clock"));
+    jm_estimate_free(locked);
+    unlink(temporary);
+}
+
 static void test_another_clock_is_told_as_extrapolated_and_is_less_sure(void **state)
 {
     (void)state;
@@ -383,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_every_form_of_the_same_kernels_gives_rows_whose_intervals_meet),
         cmocka_unit_test(test_what_cannot_be_told_is_refused_with_its_cause),
         cmocka_unit_test(test_the_time_of_work_scales_with_the_clock_and_that_of_memory_does_not),
+        cmocka_unit_test(test_what_no_board_can_draw_is_taken_at_a_lower_clock),
         cmocka_unit_test(test_another_clock_is_told_as_extrapolated_and_is_less_sure),
         cmocka_unit_test(test_another_board_of_the_chip_is_told_and_wider),
         cmocka_unit_test(test_gaps_are_idle_and_add_to_the_program),
