@@ -5,6 +5,7 @@
 #include "base/json_value.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "report/json_add.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -97,7 +98,9 @@ jm_status jm_estimate_json(const jm_estimate *estimate, char **out, jm_error *er
                 put(root, "model", jm__json_text(estimate->model)) &&
                 put(root, "interval", jm__json_real(JM_ESTIMATE_COVERS)) &&
                 put_total(root, &estimate->total) && put_lists(root, estimate);
-    *out = fine ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+    jm__strbuf text = {0};
+    *out = fine && jm__json_add(&text, root, 0) ? jm__strbuf_take(&text) : NULL;
+    jm__strbuf_free(&text);
     json_decref(root);
     return *out != NULL ? JM_OK : jm__no_memory(err, "jm_estimate_json");
 }

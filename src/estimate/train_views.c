@@ -4,6 +4,7 @@
 #include "base/json_value.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "report/json_add.h"
 
 #include <errno.h>
 #include <math.h>
@@ -101,12 +102,21 @@ static bool put_notes(json_t *root, const jm_training *t)
     return fine;
 }
 
+/* NULL: memory is out. */
+static char *text_take(const json_t *root)
+{
+    jm__strbuf text = {0};
+    char *taken = jm__json_add(&text, root, 0) ? jm__strbuf_take(&text) : NULL;
+    jm__strbuf_free(&text);
+    return taken;
+}
+
 jm_status jm_training_json(const jm_training *training, char **out, jm_error *err)
 {
     json_t *root = json_object();
     bool fine = put_model(root, training) && put_families(root, training) && put_rows(root, training) &&
                 put_notes(root, training);
-    *out = fine ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+    *out = fine ? text_take(root) : NULL;
     json_decref(root);
     return *out != NULL ? JM_OK : jm__no_memory(err, "jm_training_json");
 }
@@ -117,7 +127,7 @@ jm_status jm__training_write(const jm_training *training, const char *path, jm_e
     if ((size_t)snprintf(beside, sizeof beside, "%s.new-%d", path, (int)getpid()) >= sizeof beside)
         return jm__fail(err, JM_USAGE, 0, NULL, "%s is too long a path", path);
     json_t *root = json_object();
-    char *text = put_model(root, training) ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+    char *text = put_model(root, training) ? text_take(root) : NULL;
     json_decref(root);
     if (text == NULL) return jm__no_memory(err, "jm_estimate_train");
     FILE *file = fopen(beside, "w");

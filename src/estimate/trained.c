@@ -16,14 +16,16 @@ enum { VERSION = 1 };
 
 static const double number_most = 1e30, reference_least = 1e-30;
 
-static json_t *load(const char *path, jm_error *err)
+/* *root is NULL if it fails. */
+static jm_status load(json_t **root, const char *path, jm_error *err)
 {
     json_error_t json_err;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &json_err);
-    if (root == NULL)
-        jm__fail(err, json_error_code(&json_err) == json_error_cannot_open_file ? JM_NOT_FOUND : JM_BAD_DATA,
-                 0, "json_load_file", "%s, line %d: %s", path, json_err.line, json_err.text);
-    return root;
+    *root = json_load_file(path, JSON_REJECT_DUPLICATES, &json_err);
+    if (*root != NULL) return JM_OK;
+    if (json_error_code(&json_err) == json_error_cannot_open_file)
+        return jm__fail(err, JM_NOT_FOUND, errno, "open", "%s: %s", path, strerror(errno));
+    return jm__fail(err, JM_BAD_DATA, 0, "json_load_file", "%s, line %d: %s", path, json_err.line,
+                    json_err.text);
 }
 
 static bool says_format(const json_t *root)
@@ -34,8 +36,8 @@ static bool says_format(const json_t *root)
 
 bool jm__trained_is(const char *path)
 {
-    json_t *root = load(path, NULL);
-    bool is = says_format(root);
+    json_t *root;
+    bool is = load(&root, path, NULL) == JM_OK && says_format(root);
     json_decref(root);
     return is;
 }
@@ -96,8 +98,8 @@ static const char *read_model(jm__trained *model, const json_t *root)
 jm_status jm__trained_read(jm__trained *model, const char *path, jm_error *err)
 {
     *model = (jm__trained){0};
-    json_t *root = load(path, err);
-    if (root == NULL) return JM_BAD_DATA;
+    json_t *root;
+    JM_TRY(load(&root, path, err));
     size_t count = json_array_size(json_object_get(root, "features"));
     const char *wrong = !says_format(root)                              ? "format"
                         : count == 0 || count > JM_TRAINED_FEATURES_MAX ? "features"

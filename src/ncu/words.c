@@ -102,6 +102,7 @@ static jm_status words_read(jm__ncu_words *words, const jm__embedded *data, jm_e
 {
     json_error_t json_err;
     json_t *root = json_loadb(data->text, data->length, JSON_REJECT_DUPLICATES, &json_err);
+    if (root == NULL && json_err.text[0] == '\0') return jm__no_memory(err, "json_loadb");
     if (root == NULL)
         return jm__fail(err, JM_BAD_DATA, 0, "json_loadb", "ncu's words of chip %s: line %d: %s", data->name,
                         json_err.line, json_err.text);
