@@ -21,7 +21,7 @@ static const double u_least = 0.01;
 typedef struct trainer {
     jm_training *to;
     double *values; /* [rows * columns]: over their references */
-    double *powers;
+    double *powers, *u;
     size_t *kernel_fold, *family_fold;
     double *weights, *others; /* [columns + 1], [rows] */
 } trainer;
@@ -108,14 +108,16 @@ static jm_status prepare(trainer *r, jm_error *err)
     jm__features *f = &t->features;
     r->values = calloc(f->count * f->columns + 1, sizeof *r->values);
     r->powers = calloc(f->count, sizeof *r->powers);
+    r->u = calloc(f->count, sizeof *r->u);
     r->kernel_fold = calloc(f->count, sizeof *r->kernel_fold);
     r->family_fold = calloc(f->count, sizeof *r->family_fold);
     r->weights = calloc(f->columns + 1, sizeof *r->weights);
     r->others = calloc(f->count, sizeof *r->others);
     t->by_kernel = calloc(f->count, sizeof *t->by_kernel);
     t->by_family = calloc(f->count, sizeof *t->by_family);
-    bool all = r->values != NULL && r->powers != NULL && r->kernel_fold != NULL && r->family_fold != NULL &&
-               r->weights != NULL && r->others != NULL && t->by_kernel != NULL && t->by_family != NULL;
+    bool all = r->values != NULL && r->powers != NULL && r->u != NULL && r->kernel_fold != NULL &&
+               r->family_fold != NULL && r->weights != NULL && r->others != NULL && t->by_kernel != NULL &&
+               t->by_family != NULL;
     if (!all) return jm__no_memory(err, "jm_estimate_train");
     JM_TRY(jm__trained_init(&t->model, f->columns, err));
     for (size_t c = 0; c < f->columns; c++) {
@@ -133,6 +135,7 @@ static jm_status prepare(trainer *r, jm_error *err)
     }
     for (size_t i = 0; i < f->count; i++) {
         r->powers[i] = f->rows[i].power_w;
+        r->u[i] = fabs(f->rows[i].u_w) / f->rows[i].power_w;
         r->kernel_fold[i] = i % FOLDS_MAX;
     }
     return find_families(t, r->family_fold, err);
@@ -146,6 +149,7 @@ static jm__train_rows rows_of(const trainer *r, bool by_family)
                             .columns = f->columns,
                             .values = r->values,
                             .power_w = r->powers,
+                            .u = r->u,
                             .fold = by_family ? r->family_fold : r->kernel_fold,
                             .folds = by_family ? r->to->family_count : kernels};
 }
@@ -314,6 +318,7 @@ jm_status jm_estimate_train(jm_training **out, const jm_train_options *asked, jm
     jm_status status = train(&r, &options, err);
     free(r.values);
     free(r.powers);
+    free(r.u);
     free(r.kernel_fold);
     free(r.family_fold);
     free(r.weights);

@@ -52,7 +52,7 @@ static void add_rows(jm__qr *qr, double *row, const double *weights, const jm__t
 {
     for (size_t i = 0; i < rows->count; i++) {
         if (use != NULL && !use[i]) continue;
-        double factor = way->plain ? 1 : 1 / rows->power_w[i];
+        double factor = way->plain ? 1 : 1 / rows->power_w[i] / hypot(1, rows->u[i] / huber);
         if (!first && !way->plain) {
             double predicted =
                 jm__train_predict(weights, rows->values + i * rows->columns, rows->columns, way->exponent);

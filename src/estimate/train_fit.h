@@ -17,6 +17,7 @@ extern const double jm__train_exponents[JM_TRAIN_EXPONENTS];
 typedef struct jm__train_rows {
     size_t count, columns;
     const double *values;  /* [count * columns]: features over their references */
+    const double *u;       /* [count]: relative standard uncertainty of the power; 0: not known */
     const double *power_w; /* [count] */
     const size_t *fold;    /* [count]: rows of one are left out together */
     size_t folds;

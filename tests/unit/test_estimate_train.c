@@ -195,6 +195,30 @@ static void test_what_is_wrong_with_a_table_is_named_with_its_line(void **state)
     expect_bad("kernel,x\na,1\nb,2\nc,3\nd,4\n", "kernel,power_w\na,0\n", "no power of a kernel");
 }
 
+/* Every third power is 9 % too high: where that is said of them, they lead less. */
+static void test_powers_that_are_less_sure_weigh_less(void **state)
+{
+    (void)state;
+    double error[2];
+    for (int said = 0; said < 2; said++) {
+        FILE *a = open_for(features), *b = open_for(power);
+        fputs("kernel,x\n", a);
+        fputs("kernel,power_w,u_w\n", b);
+        for (int i = 0; i < 30; i++) {
+            double x = i / 29.0, watts = 100 + 200 * x;
+            fprintf(a, "k%d,%.9f\n", i, x);
+            fprintf(b, "k%d,%.6f,%.3f\n", i, i % 3 == 0 ? 1.09 * watts : watts,
+                    said && i % 3 == 0 ? 0.5 * watts : 0);
+        }
+        fclose(a);
+        fclose(b);
+        jm_training *training = train();
+        error[said] = jm_training_result(training)->median_by_kernel;
+        jm_training_free(training);
+    }
+    assert_true(error[1] < 0.4 * error[0]);
+}
+
 /* A row that a fold leaves out must not lead its own prediction: with watts that are pure chance, no model
  * may seem better than the mean of the others. */
 static void test_chance_is_not_told(void **state)
@@ -224,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_outliers_do_not_lead_it),
         cmocka_unit_test(test_a_trained_model_estimates_other_kernels),
         cmocka_unit_test(test_what_is_wrong_with_a_table_is_named_with_its_line),
+        cmocka_unit_test(test_powers_that_are_less_sure_weigh_less),
         cmocka_unit_test(test_chance_is_not_told),
     };
     return cmocka_run_group_tests(tests, make_paths, remove_paths);
