@@ -44,12 +44,16 @@ typedef struct jm_counters_options {
     const char *path;     /* the recording to write: that one, and the counters */
     const char *counters; /* CSV: start_ns,end_ns,METRIC... */
     const char *board;    /* index of the GPU (jm_board.index) as text; NULL: the one there is */
+    const char *ncu;      /* or what Nsight Compute counted of the same program, ncu --csv --page raw */
 } jm_counters_options;
 
 /* A recording with hardware counters that were read beside it: a line of the file is what was counted in a
  * window, the windows in their order. Times are of CLOCK_REALTIME; for a recording that jm_recording_import
  * made, of the clock of its files. A field without text was not measured. A metric is in percent if its name
  * has "pct" in it or ends in ".ratio", else it is a count.
+ *
+ * With `ncu`, kernels of the recording get what ncu counted of the same kernels, which go by name, launch
+ * shape and order; a recording that has counters of its own is refused (USAGE), none in common is NOT_FOUND.
  *
  * A damaged recording gives what can be read of it, one of an older version becomes one of this version.
  * BAD_DATA names file, line and column; nothing half made is left. BUSY: it is still being recorded. */

@@ -7,6 +7,7 @@
 #include <joulemap/counters.h>
 #include <joulemap/diff.h>
 #include <joulemap/doctor.h>
+#include <joulemap/estimate.h>
 #include <joulemap/import.h>
 #include <joulemap/lease.h>
 #include <joulemap/model.h>

@@ -10,6 +10,7 @@
 
 from joulemap._core import Error, NoDeviceError, version
 from joulemap.diff import Diff, DiffRow, diff
+from joulemap.estimate import Estimate, EstimatedKernel, estimate, profile_with_ncu, train_estimate
 from joulemap.machine import Board, Finding, boards, doctor
 from joulemap.model import Learnt, learn_model
 from joulemap.recording import Recording
@@ -36,6 +37,8 @@ __all__ = [
     "Diff",
     "DiffRow",
     "Error",
+    "Estimate",
+    "EstimatedKernel",
     "Finding",
     "Group",
     "Learnt",
@@ -61,9 +64,12 @@ __all__ = [
     "current_session",
     "diff",
     "doctor",
+    "estimate",
     "learn_model",
+    "profile_with_ncu",
     "repeat",
     "repeatability",
     "sampling_sensitivity",
     "schedule",
+    "train_estimate",
 ]

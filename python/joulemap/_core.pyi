@@ -35,6 +35,23 @@ def findings(sim: str | None = None, /) -> list[dict[str, Any]]: ...
 def learn_model(
     recording: str | os.PathLike[str], phase: str, path: str | os.PathLike[str] | None = None, board_id: int = 0, /
 ) -> dict[str, Any]: ...
+def estimate(
+    csv: str | os.PathLike[str],
+    model: str | os.PathLike[str] | None = None,
+    clock_mhz: float = 0,
+    program_s: float = 0,
+    limit_w: float = 0,
+    what: str = "j",
+    /,
+) -> str: ...
+def train(
+    features: str | os.PathLike[str],
+    power: str | os.PathLike[str] | None = None,
+    path: str | os.PathLike[str] | None = None,
+    /,
+) -> str: ...
+def estimate_metrics(model: str | os.PathLike[str] | None = None, /) -> str: ...
+def estimate_explain(line: str, /) -> str | None: ...
 def repeats(values: Sequence[float], /) -> dict[str, Any]: ...
 def thinned(
     t_ns: bytes, power_w: bytes, from_ns: int, to_ns: int, interval_ns: int, /

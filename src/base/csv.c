@@ -11,7 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { RECORD_MAX = 1 << 20, FIELDS_MAX = 512, CHUNK = 1 << 16 };
+enum { RECORD_MAX = 1 << 20, FIELDS_MAX = 8192, CHUNK = 1 << 16 };
 
 typedef struct record {
     char *text; /* [RECORD_MAX + 1], fields one after the other, each ended by NUL */
@@ -26,8 +26,12 @@ struct jm__csv {
     record now;
     unsigned char *chunk;
     size_t chunk_size, chunk_used;
-    int64_t line;      /* of the reading position, from 1 */
-    int64_t record_at; /* line where the current record began */
+    char *back; /* [RECORD_MAX + 1], bytes of a line that somebody looked at and that are read again; NULL:
+                   none */
+    size_t back_size, back_used;
+    bool back_line_end; /* and the line's end behind them */
+    int64_t line;       /* of the reading position, from 1 */
+    int64_t record_at;  /* line where the current record began */
 };
 
 static jm_status read_failed(jm__csv *csv, jm_error *err)
@@ -41,8 +45,8 @@ static jm_status read_failed(jm__csv *csv, jm_error *err)
                     (long long)csv->line, text);
 }
 
-/* The next byte, -1 at the end, -2 on an error. */
-static int next_byte(jm__csv *csv)
+/* The next byte of the file, -1 at the end, -2 on an error. */
+static int file_byte(jm__csv *csv)
 {
     if (csv->chunk_used == csv->chunk_size) {
         int count = gzread(csv->file, csv->chunk, CHUNK);
@@ -54,6 +58,15 @@ static int next_byte(jm__csv *csv)
         csv->chunk_used = 0;
     }
     return csv->chunk[csv->chunk_used++];
+}
+
+/* Likewise, what was looked at before the file. */
+static int next_byte(jm__csv *csv)
+{
+    if (csv->back_used < csv->back_size) return (unsigned char)csv->back[csv->back_used++];
+    if (!csv->back_line_end) return file_byte(csv);
+    csv->back_line_end = false;
+    return '\n';
 }
 
 static jm_status bad_line(const jm__csv *csv, jm_error *err, const char *what)
@@ -137,10 +150,10 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
             if (!put(&r, (char)byte)) break;
         }
     }
-    return bad_line(csv, err, "the record is longer than 1 MiB or has more than 512 fields");
+    return bad_line(csv, err, "the record is longer than 1 MiB or has more than 8192 fields");
 }
 
-jm_status jm__csv_open(jm__csv **out, const char *path, jm_error *err)
+jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err)
 {
     *out = NULL;
     jm__csv *csv = calloc(1, sizeof *csv);
@@ -159,11 +172,6 @@ jm_status jm__csv_open(jm__csv **out, const char *path, jm_error *err)
             status = jm__fail(err, jm_status_of_errno(errno), errno, "open", "%s: %s", path,
                               errno != 0 ? strerror(errno) : "cannot be opened");
     }
-    bool more = false;
-    if (status == JM_OK) status = read_record(csv, &csv->header, &more, err);
-    if (status == JM_OK && !more)
-        status = jm__fail(err, JM_BAD_DATA, 0, NULL,
-                          "%s, line 1: the file is empty, a header line was expected", path);
     if (status != JM_OK) {
         jm__csv_close(csv);
         return status;
@@ -172,12 +180,74 @@ jm_status jm__csv_open(jm__csv **out, const char *path, jm_error *err)
     return JM_OK;
 }
 
+jm_status jm__csv_header(jm__csv *csv, jm_error *err)
+{
+    bool more;
+    JM_TRY(read_record(csv, &csv->header, &more, err));
+    if (more) return JM_OK;
+    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s, line %lld: the file is empty, a header line was expected",
+                    csv->path, (long long)csv->line);
+}
+
+jm_status jm__csv_open(jm__csv **out, const char *path, jm_error *err)
+{
+    JM_TRY(jm__csv_open_text(out, path, err));
+    jm_status status = jm__csv_header(*out, err);
+    if (status == JM_OK) return JM_OK;
+    jm__csv_close(*out);
+    *out = NULL;
+    return status;
+}
+
+jm_status jm__csv_peek(jm__csv *csv, const char **line, jm_error *err)
+{
+    *line = NULL;
+    if (csv->back == NULL) csv->back = malloc(RECORD_MAX + 1);
+    if (csv->back == NULL) return jm__no_memory(err, "jm__csv_peek");
+    if (csv->back_used < csv->back_size || csv->back_line_end) {
+        *line = csv->back + csv->back_used;
+        return JM_OK;
+    }
+    csv->back_size = csv->back_used = 0;
+    int byte = -1;
+    while (csv->back_size < RECORD_MAX && (byte = file_byte(csv)) >= 0 && byte != '\n')
+        csv->back[csv->back_size++] = (char)byte;
+    if (byte == -2) return read_failed(csv, err);
+    csv->back[csv->back_size] = '\0';
+    csv->back_line_end = byte == '\n';
+    if (csv->back_size > 0 || csv->back_line_end) *line = csv->back;
+    return JM_OK;
+}
+
+void jm__csv_pass(jm__csv *csv, size_t bytes)
+{
+    size_t left = csv->back_size - csv->back_used;
+    if (bytes < left) {
+        csv->back_used += bytes;
+        return;
+    }
+    csv->back_used = csv->back_size;
+    csv->line += csv->back_line_end;
+    csv->back_line_end = false;
+}
+
+int64_t jm__csv_line(const jm__csv *csv)
+{
+    return csv->record_at;
+}
+
+size_t jm__csv_field_count(const jm__csv *csv)
+{
+    return csv->now.fields;
+}
+
 void jm__csv_close(jm__csv *csv)
 {
     if (csv == NULL) return;
     if (csv->file != NULL) gzclose_r(csv->file);
     free(csv->path);
     free(csv->chunk);
+    free(csv->back);
     free(csv->header.text);
     free(csv->now.text);
     free(csv);

@@ -1,6 +1,6 @@
 /* Reading CSV files with a header line, plain or gzipped: RFC 4180 with LF or CRLF.
  *
- * Bounded: a record of more than 1 MiB or 512 fields is BAD_DATA. Every error
+ * Bounded: a record of more than 1 MiB or 8192 fields is BAD_DATA. Every error
  * names file, line and, where there is one, column. */
 #ifndef JM_BASE_CSV_H
 #define JM_BASE_CSV_H
@@ -15,6 +15,23 @@ typedef struct jm__csv jm__csv;
 /* Opens the file and reads its header line. */
 jm_status jm__csv_open(jm__csv **out, const char *path, jm_error *err);
 void jm__csv_close(jm__csv *csv);
+
+/* For a table that something else stands before, as a program's own output does: the file is open, and no
+ * header line was read. */
+jm_status jm__csv_open_text(jm__csv **out, const char *path, jm_error *err);
+
+/* The next line (at most 1 MiB of it) as it stands there, NULL at the end of the file; valid until the next
+ * call of anything here. It stays to be read, but for what is passed over: so many bytes of it, all of it and
+ * its end if that is more than it has. */
+jm_status jm__csv_peek(jm__csv *csv, const char **line, jm_error *err);
+void jm__csv_pass(jm__csv *csv, size_t bytes);
+
+/* The next record is the header line, from now on. */
+jm_status jm__csv_header(jm__csv *csv, jm_error *err);
+
+/* The line where the current record began, and how many fields it has. */
+int64_t jm__csv_line(const jm__csv *csv);
+size_t jm__csv_field_count(const jm__csv *csv);
 
 /* The number of a column by its name. BAD_DATA lists those there are. */
 jm_status jm__csv_column(const jm__csv *csv, const char *name, size_t *column, jm_error *err);

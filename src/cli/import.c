@@ -32,10 +32,12 @@ static int add_counters(const cli_args *args, size_t other_sources)
         .path = cli_get(args, "--output"),
         .counters = cli_get(args, "--counters"),
         .board = cli_get(args, "--board"),
+        .ncu = cli_get(args, "--ncu"),
     };
-    if (counters.onto == NULL) return cli_usage_error(args, "--counters needs --onto RECORDING");
-    if (counters.counters == NULL) return cli_usage_error(args, "--onto needs --counters");
-    if (other_sources > 0) return cli_usage_error(args, "--onto takes --counters alone");
+    if (counters.onto == NULL) return cli_usage_error(args, "--counters and --ncu need --onto RECORDING");
+    if ((counters.counters == NULL) == (counters.ncu == NULL))
+        return cli_usage_error(args, "--onto needs --counters or --ncu");
+    if (other_sources > 0) return cli_usage_error(args, "--onto takes --counters or --ncu alone");
     jm_error err;
     cli_progress("reading and writing");
     jm_status status = jm_recording_add_counters(&counters, &err);
@@ -56,7 +58,8 @@ static int run(const cli_args *args)
         import_options.files[i] = cli_get(args, sources[i].option);
         given += import_options.files[i] != NULL;
     }
-    if (cli_has(args, "--onto") || cli_has(args, "--counters")) return add_counters(args, given);
+    if (cli_has(args, "--onto") || cli_has(args, "--counters") || cli_has(args, "--ncu"))
+        return add_counters(args, given);
     if (given == 0) return say_what_to_give(args);
     jm_error err;
     cli_progress("reading and writing");
@@ -77,6 +80,7 @@ static const cli_option options[] = {
 #undef X
         {"--onto", 0, "RECORDING", "Copy this recording, and add --counters.", NULL, false},
     {"--counters", 0, "CSV", "Hardware counters for --onto: start_ns,end_ns,METRIC...", NULL, false},
+    {"--ncu", 0, "CSV", "What Nsight Compute counted of the same program, for --onto.", NULL, false},
     {0},
 };
 
@@ -102,7 +106,14 @@ const cli_verb cli_verb_import = {
         "A line is a window, from start_ns to end_ns of CLOCK_REALTIME, with what was counted in it; an "
         "empty "
         "field was not measured. Windows are sorted and do not overlap. Onto a recording that came from CSV "
-        "itself, times are on the clock of those files.\n",
+        "itself, times are on the clock of those files.\n"
+        "\n"
+        "Where counters may not be sampled, but Nsight Compute once could run the same program, its kernels "
+        "get what was "
+        "counted of theirs, by name, launch shape and order:\n"
+        "\n"
+        "  ncu --csv --page raw --metrics \"$(joulemap estimate --metrics)\" ./program >counters.csv\n"
+        "  joulemap import --onto run.joulemap --ncu counters.csv -o all.joulemap\n",
     .options = options,
     .run = run,
 };

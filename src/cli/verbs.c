@@ -13,6 +13,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_plot,
     &cli_verb_import,
     &cli_verb_calibrate,
+    &cli_verb_estimate,
     &cli_verb_cap,
     &cli_verb_capd,
     &cli_verb_demo,

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "import/counters.h"
+#include "import/ncu.h"
 #include "recording/dataset.h"
 #include "recording/written.h"
 #include <joulemap/import.h>
@@ -21,7 +22,8 @@ static jm_status check_options(const jm_counters_options *options, jm_error *err
 {
     struct stat from, to;
     if (options->onto == NULL) return jm__fail(err, JM_USAGE, 0, call, "there is no recording to add to");
-    if (options->counters == NULL) return jm__fail(err, JM_USAGE, 0, call, "there is no file to import");
+    if ((options->counters == NULL) == (options->ncu == NULL))
+        return jm__fail(err, JM_USAGE, 0, call, "one file to import is wanted, of counters or of ncu");
     if (options->path == NULL) return jm__fail(err, JM_USAGE, 0, call, "there is no path to write to");
     if (stat(options->onto, &from) != 0 || stat(options->path, &to) != 0) return JM_OK;
     if (from.st_dev != to.st_dev || from.st_ino != to.st_ino) return JM_OK;
@@ -111,6 +113,22 @@ static jm_status read_counters(jm__writer *writer, const jm_counters_options *op
     return status;
 }
 
+/* Its own say more than another run's. */
+static jm_status refuse_if_counted(const jm__dataset *data, int64_t board, jm_error *err)
+{
+    for (size_t i = 0; i < data->counters.set_count; i++)
+        if (data->counters.sets[i].board_id == board)
+            return jm__fail(err, JM_USAGE, 0, call, "the recording has hardware counters of its own");
+    return JM_OK;
+}
+
+static jm_status read_ncu(jm__writer *writer, const jm_counters_options *options, const jm__dataset *data,
+                          int64_t board, jm_error *err)
+{
+    JM_TRY(refuse_if_counted(data, board, err));
+    return jm__import_ncu(writer, data, board, options->ncu, err);
+}
+
 /* What a copy of a damaged recording would not say by itself. */
 static void tell_damage(jm__writer *writer, jm_recording *run, const jm__dataset *data)
 {
@@ -127,7 +145,8 @@ static jm_status write_copy(const jm_counters_options *options, jm_recording *ru
 {
     jm__writer *writer;
     JM_TRY(jm__writer_create_copy(&writer, options->path, options->overwrite, run, err));
-    jm_status status = read_counters(writer, options, run, data, board, err);
+    jm_status status = options->ncu != NULL ? read_ncu(writer, options, data, board, err)
+                                            : read_counters(writer, options, run, data, board, err);
     if (status == JM_OK) {
         tell_damage(writer, run, data);
         status = jm__writer_commit(writer, 0, err);

@@ -129,3 +129,14 @@ def test_diffs_are_as_the_schema_says(recordings: dict[str, Path]) -> None:
     for wrong in ({**same, "per": "layer"}, {**same, "total": {}}, {key: same[key] for key in same if key != "gpu"}):
         with pytest.raises(jsonschema.ValidationError):
             schema.validate(wrong)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--program", "1"), ("--clock", "1200"), ("--model", "h100")])
+def test_estimates_are_as_the_schema_says(arguments: tuple[str, ...]) -> None:
+    schema = validator("estimate")
+    data = Path(__file__).parents[1] / "data" / "ncu" / "stencil.csv.gz"
+    told = joulemap("estimate", "--csv", str(data), "--json", *arguments)
+    schema.validate(told)
+    told["rows"][0]["watts"] = 1
+    with pytest.raises(jsonschema.ValidationError):
+        schema.validate(told)

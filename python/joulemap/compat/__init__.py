@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 MODULES = (
+    "gpu_profiler",
     "layer_energy_profiler",
     "layer_power_profiler",
     "measurement",

@@ -1,0 +1,118 @@
+/* The public side of an estimate. */
+#include "estimate/estimate.h"
+
+#include "base/options.h"
+#include "base/status.h"
+#include "estimate/trained.h"
+#include "ncu/ncu.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+jm_status jm__estimate_note(jm_estimate *estimate, jm_error *err, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const char *copy = jm__estimate_text(estimate, text);
+    if (copy != NULL && jm__vec_push(&estimate->notes, copy)) return JM_OK;
+    return jm__no_memory(err, "jm_estimate_make");
+}
+
+const char *jm__estimate_text(jm_estimate *estimate, const char *text)
+{
+    return jm__text_store_add(&estimate->texts, text, strlen(text));
+}
+
+static jm_status check(const jm_estimate_options *options, jm_error *err)
+{
+    static const char call[] = "jm_estimate_make";
+    if (options->csv == NULL) return jm__fail(err, JM_USAGE, 0, call, "there is no file to estimate from");
+    if (!(options->clock_mhz >= 0 && options->clock_mhz < 1e5))
+        return jm__fail(err, JM_USAGE, 0, call, "%g is no clock in MHz", options->clock_mhz);
+    if (!(options->program_s >= 0 && options->program_s < 1e9))
+        return jm__fail(err, JM_USAGE, 0, call, "%g is no duration in seconds", options->program_s);
+    if (!(options->limit_w >= 0))
+        return jm__fail(err, JM_USAGE, 0, call, "%g W is no power limit", options->limit_w);
+    return JM_OK;
+}
+
+jm_status jm_estimate_make(jm_estimate **out, const jm_estimate_options *asked, jm_error *err)
+{
+    jm_estimate_options options;
+    *out = NULL;
+    JM_TRY(jm__options_copy(&options, sizeof options, asked, "jm_estimate_make", err));
+    JM_TRY(check(&options, err));
+    jm_estimate *estimate = calloc(1, sizeof *estimate);
+    if (estimate == NULL) return jm__no_memory(err, "jm_estimate_make");
+    bool trained = options.model != NULL && jm__trained_is(options.model);
+    jm_status status = trained ? jm__estimate_of_features(estimate, &options, err)
+                               : jm__estimate_of_ncu(estimate, &options, err);
+    if (status == JM_OK)
+        *out = estimate;
+    else
+        jm_estimate_free(estimate);
+    return status;
+}
+
+void jm_estimate_free(jm_estimate *estimate)
+{
+    if (estimate == NULL) return;
+    jm__vec_free(&estimate->kernels);
+    jm__vec_free(&estimate->notes);
+    jm__vec_free(&estimate->features);
+    jm__vec_free(&estimate->rates);
+    jm__text_store_free(&estimate->texts);
+    jm__text_store_free(&estimate->ncu_texts);
+    free(estimate);
+}
+
+size_t jm_estimate_count(const jm_estimate *estimate)
+{
+    return estimate->kernels.count;
+}
+
+const jm_estimated_kernel *jm_estimate_kernel(const jm_estimate *estimate, size_t index)
+{
+    return index < estimate->kernels.count ? &estimate->kernels.items[index] : NULL;
+}
+
+const jm_estimated_total *jm_estimate_total(const jm_estimate *estimate)
+{
+    return &estimate->total;
+}
+
+size_t jm_estimate_part_count(const jm_estimate *estimate)
+{
+    return estimate->part_count;
+}
+
+const jm_estimate_part *jm_estimate_part_at(const jm_estimate *estimate, size_t index)
+{
+    return index < estimate->part_count ? &estimate->parts[index] : NULL;
+}
+
+size_t jm_estimate_note_count(const jm_estimate *estimate)
+{
+    return estimate->notes.count;
+}
+
+const char *jm_estimate_note(const jm_estimate *estimate, size_t index)
+{
+    return index < estimate->notes.count ? estimate->notes.items[index] : NULL;
+}
+
+const char *jm_estimate_board(const jm_estimate *estimate)
+{
+    return estimate->board;
+}
+
+const char *jm_estimate_explain(const char *line)
+{
+    return jm__ncu_explain(line);
+}

@@ -1,0 +1,43 @@
+/* Tables of features and watts of kernels, as people have them: CSV with a header line. */
+#ifndef JM_ESTIMATE_FEATURES_H
+#define JM_ESTIMATE_FEATURES_H
+
+#include "base/text_store.h"
+
+#include <joulemap/status.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JM_FEATURE_ROWS_MAX 100000
+
+typedef struct jm__feature_row {
+    const char *kernel, *family;
+    double duration_s; /* NAN: not said */
+    double power_w;    /* NAN: not said */
+    double u_w;        /* of it, standard; 0: not said */
+    int64_t line;
+    double *values; /* [columns]; NAN: missing */
+} jm__feature_row;
+
+typedef struct jm__features {
+    const char **names; /* [columns] */
+    size_t columns;
+    jm__feature_row *rows;
+    size_t count;
+    double *values;
+    int has_family, has_duration;
+    jm__text_store texts;
+} jm__features;
+
+/* [id,]kernel,[family,][duration_s,][power_w,][u_w,]FEATURE... BAD_DATA names line and column. An empty field
+ * is a missing value. Where there is no column `family`, it is the kernel's name up to the first / or _kN at
+ * its end. */
+jm_status jm__features_read(jm__features *features, const char *path, jm_error *err);
+void jm__features_free(jm__features *features);
+
+/* kernel,power_w[,u_w]: into the rows of these names. BAD_DATA: a kernel twice, or a power that none can
+ * have. *unknown: kernels that have no features; *without: of the rows, those that got no power. */
+jm_status jm__powers_read(jm__features *features, const char *path, size_t *unknown, size_t *without,
+                          jm_error *err);
+
+#endif

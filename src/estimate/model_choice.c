@@ -1,0 +1,95 @@
+/* The file's board, and a model for it. */
+#include "estimate/model_choice.h"
+
+#include "base/status.h"
+#include "model/store.h"
+#include "ncu/amount.h"
+#include "sample/profile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The board of these words that is called so; NULL: none. */
+static const jm__ncu_board *board_called(const jm__ncu_words *words, const char *name)
+{
+    jm__profile profile;
+    if (jm__profile_match(&profile, name, NULL) != JM_OK) return NULL;
+    for (size_t i = 0; i < words->board_count; i++)
+        if (strcmp(words->boards[i].profile, profile.name) == 0) return &words->boards[i];
+    return NULL;
+}
+
+static void find_file_board(jm__model_choice *choice, const jm__ncu_words *words, const jm__ncu_sheet *sheet)
+{
+    const char *name = jm__ncu_sheet_text(sheet, &words->name);
+    choice->file_board = name != NULL ? board_called(words, name) : NULL;
+    choice->told = choice->file_board != NULL;
+    if (!choice->told)
+        choice->file_board = jm__ncu_board_by_memory(words, jm__ncu_sheet_place(sheet, &words->dram_clock));
+}
+
+static jm_status shipped(jm__board_model *model, const char *profile, jm_error *err)
+{
+    jm_board board = {0};
+    snprintf(board.profile, sizeof board.profile, "%s", profile);
+    JM_TRY(jm__model_shipped(model, &board, err));
+    if (model->count > 0) return JM_OK;
+    jm__model_free(model);
+    *model = (jm__board_model){0};
+    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no model is shipped for \"%.40s\"", profile);
+}
+
+static bool is_file(const char *wanted)
+{
+    return strchr(wanted, '/') != NULL || strchr(wanted, '.') != NULL || access(wanted, F_OK) == 0;
+}
+
+static jm_status read_wanted(jm__board_model *model, const char *wanted, jm_error *err)
+{
+    if (!is_file(wanted)) {
+        jm_status status = shipped(model, wanted, err);
+        return status == JM_NOT_FOUND
+                   ? jm__hint(err, status, "give a file, or the name of a shipped one: h100, h200")
+                   : status;
+    }
+    JM_TRY(jm__model_read(model, wanted, err));
+    if (model->count > 0) return JM_OK;
+    jm__model_free(model);
+    return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s knows nothing of counters", wanted);
+}
+
+static jm_status check_known(const jm__board_model *model, const jm__ncu_words *words, const char *name,
+                             jm_error *err)
+{
+    size_t known = 0;
+    for (size_t f = 0; f < model->count; f++)
+        known += jm__ncu_word_of(words, model->features[f].metric) != NULL;
+    if (2 * known > model->count && isfinite(model->clock_mhz)) return JM_OK;
+    return jm__fail(err, JM_NOT_SUPPORTED, 0, NULL,
+                    "%s is of another chip than the file (%s): ncu has words for %zu of its %zu counters",
+                    name, words->title, known, model->count);
+}
+
+jm_status jm__model_choose(jm__model_choice *choice, const char *wanted, const jm__ncu_words *words,
+                           const jm__ncu_sheet *sheet, jm_error *err)
+{
+    *choice = (jm__model_choice){0};
+    find_file_board(choice, words, sheet);
+    bool file = wanted != NULL && is_file(wanted);
+    const char *name = wanted != NULL ? wanted : choice->file_board->profile;
+    snprintf(choice->name, sizeof choice->name, "%s%.100s", file ? "" : "shipped ", name);
+    JM_TRY(file ? read_wanted(&choice->model, wanted, err) : read_wanted(&choice->model, name, err));
+    const jm__ncu_board *board = board_called(words, choice->model.board);
+    choice->another = board != NULL && board != choice->file_board;
+    jm_status status = check_known(&choice->model, words, choice->name, err);
+    if (status != JM_OK) jm__model_free(&choice->model);
+    return status;
+}
+
+jm_status jm__model_named(jm__board_model *model, const char *wanted, const jm__ncu_words *words,
+                          jm_error *err)
+{
+    return read_wanted(model, wanted != NULL ? wanted : words->boards[words->board_count - 1].profile, err);
+}

@@ -1,0 +1,380 @@
+/* ncu's kernels onto a recording's. */
+#include "import/ncu.h"
+
+#include "base/demangle.h"
+#include "base/map.h"
+#include "base/status.h"
+#include "base/strbuf.h"
+#include "counters/chip.h"
+#include "ncu/amount.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK_SAMPLES = 1000,
+    CLASS_WINDOWS = 1000,      /* of a class at most */
+    CLASS_ENOUGH_NS = 2000000, /* and no more once it was seen for so long: a belief needs 0.1 ms */
+    KEY_TEXT = 400
+};
+
+/* Kernels of the file that have one key. */
+typedef struct group {
+    size_t first, count; /* in `order` */
+    size_t next;         /* of them, for the next launch in the recording */
+} group;
+
+typedef struct importing {
+    jm__writer *writer;
+    const jm__dataset *data;
+    int64_t board_id;
+    const char *path;
+    jm__ncu_words words;
+    const jm__ncu_board *board;
+    jm__ncu ncu;
+    jm__ncu_sheet sheet;
+    jm__chip chip;
+    size_t metric_count;
+    const jm__ncu_word *metrics[JM_COUNTER_METRICS_MAX];
+    const char *metric_names[JM_COUNTER_METRICS_MAX], *metric_units[JM_COUNTER_METRICS_MAX];
+    double *amounts; /* [kernels * metrics]: events, or percent times seconds */
+    jm__map keys;    /* of kernels of the file -> group */
+    jm__text_store texts;
+    group *groups; /* [kernels] */
+    size_t group_count;
+    size_t *order;        /* [kernels]: those of a group together, as they stand in the file */
+    size_t *group_of;     /* [classes]: which group; SIZE_MAX: none */
+    int64_t *class_ns;    /* [classes]: seen */
+    int64_t *class_count; /* [classes]: windows */
+    bool *stream_is_ours; /* [streams] */
+    jm__counter_set set;
+    jm__counter_sample *samples;
+    int64_t count, last_ns;
+    size_t matched; /* classes */
+} importing;
+
+/* ---- names and shapes */
+
+/* "void at::native::foo<float, 4>(T1 *)" and "_ZN2at6native3foo..." are foo: how the rest is written differs
+ * from one tool, and one of its versions, to the next. Returns the bytes of it in *at. */
+static size_t base_name(const char *name, const char **at)
+{
+    size_t end = 0, depth = 0, start = 0;
+    while (name[end] != '\0' && name[end] != '<' && name[end] != '(') {
+        end++;
+        if (name[end] == '<' && strncmp(name + end, "<unnamed>", 9) == 0) end += 9;
+        if (name[end] == '(' && strncmp(name + end, "(anonymous namespace)", 21) == 0) end += 21;
+    }
+    for (size_t i = 0; i < end; i++) {
+        depth += name[i] == '<' || name[i] == '(';
+        depth -= (name[i] == '>' || name[i] == ')') && depth > 0;
+        if (depth == 0 && (name[i] == ' ' || (name[i] == ':' && i > 0 && name[i - 1] == ':'))) start = i + 1;
+    }
+    *at = name + start;
+    return end - start;
+}
+
+static void make_key(char key[KEY_TEXT], const char *name, const uint32_t grid[3], const uint32_t block[3])
+{
+    const char *base;
+    size_t length = base_name(name, &base);
+    snprintf(key, KEY_TEXT, "%.*s %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32,
+             (int)(length < 256 ? length : 256), base, grid[0], grid[1], grid[2], block[0], block[1],
+             block[2]);
+}
+
+/* "(1,024, 1, 1)": grouping signs stand without a space behind them. */
+static bool read_shape(const char *text, uint32_t out[3])
+{
+    uint64_t value = 0;
+    size_t at = 0;
+    bool digits = false;
+    for (; *text != '\0'; text++) {
+        if (*text >= '0' && *text <= '9') {
+            value = 10 * value + (uint64_t)(*text - '0');
+            digits = true;
+            if (value > UINT32_MAX) return false;
+        }
+        bool ends = (*text == ',' && text[1] == ' ') || *text == ')';
+        if (!ends) continue;
+        if (!digits || at == 3) return false;
+        out[at++] = (uint32_t)value;
+        value = 0;
+        digits = false;
+    }
+    return at == 3;
+}
+
+/* ---- the file */
+
+static jm_status choose_metrics(importing *all, jm_error *err)
+{
+    JM_TRY(jm__chip_load(&all->chip, all->words.chip, err));
+    for (size_t m = 0; m < all->chip.metric_count; m++) {
+        const jm__ncu_word *word = jm__ncu_word_of(&all->words, all->chip.metrics[m].name);
+        if (word == NULL) continue;
+        all->metrics[all->metric_count] = word;
+        all->metric_names[all->metric_count] = all->chip.metrics[m].name;
+        all->metric_units[all->metric_count++] = all->chip.metrics[m].unit;
+    }
+    return JM_OK;
+}
+
+static void find_amounts(importing *all, size_t kernel)
+{
+    jm__ncu_scale scale;
+    double clock_hz, *to = all->amounts + kernel * all->metric_count;
+    jm__ncu_sheet_fill(&all->sheet, &all->ncu.kernels[kernel]);
+    jm__ncu_scale_find(&scale, &clock_hz, &all->words, all->board, &all->sheet);
+    for (size_t m = 0; m < all->metric_count; m++) {
+        to[m] = jm__ncu_amount(all->metrics[m], all->board, &all->sheet, &scale);
+        if (isnan(to[m]) && all->metrics[m]->always) to[m] = clock_hz * scale.duration_s;
+    }
+}
+
+/* Without one of them no model can be asked. */
+static jm_status check_metrics(const importing *all, jm_error *err)
+{
+    char missing[400] = "";
+    size_t used = 0;
+    for (size_t m = 0; m < all->metric_count; m++) {
+        bool there = false;
+        for (size_t k = 0; !there && k < all->ncu.count; k++)
+            there = !isnan(all->amounts[k * all->metric_count + m]);
+        const jm__ncu_word *word = all->metrics[m];
+        if (there || used + 1 >= sizeof missing) continue;
+        int added = snprintf(missing + used, sizeof missing - used, "%s%s", used > 0 ? ", " : "",
+                             word->counter_count > 0 ? word->counters[0] : word->percents[0]);
+        used += added > 0 ? (size_t)added : 0;
+    }
+    if (used == 0) return JM_OK;
+    jm__fail(err, JM_BAD_DATA, 0, NULL, "%s lacks counters that a model needs: %s", all->path, missing);
+    return jm__hint(err, JM_BAD_DATA,
+                    "count them: ncu --csv --page raw --metrics \"$(joulemap estimate --metrics)\"");
+}
+
+static jm_status read_file(importing *all, jm_error *err)
+{
+    JM_TRY(jm__ncu_words_load(&all->words, 0, 0, err));
+    JM_TRY(jm__ncu_read(&all->ncu, all->path, jm__ncu_words_want, &all->words, err));
+    JM_TRY(jm__ncu_words_load(&all->words, all->ncu.kernels[0].cc_major, all->ncu.kernels[0].cc_minor, err));
+    JM_TRY(jm__ncu_sheet_init(&all->sheet, &all->ncu, err));
+    JM_TRY(choose_metrics(all, err));
+    jm__ncu_sheet_fill(&all->sheet, &all->ncu.kernels[0]);
+    all->board =
+        jm__ncu_board_by_memory(&all->words, jm__ncu_sheet_place(&all->sheet, &all->words.dram_clock));
+    all->amounts = calloc(all->ncu.count * all->metric_count + 1, sizeof *all->amounts);
+    if (all->amounts == NULL) return jm__no_memory(err, "jm__import_ncu");
+    for (size_t k = 0; k < all->ncu.count; k++)
+        find_amounts(all, k);
+    return check_metrics(all, err);
+}
+
+/* Which group a kernel of the file is of. */
+static jm_status find_group(importing *all, size_t kernel, size_t *which, jm_error *err)
+{
+    char key[KEY_TEXT];
+    uint32_t grid[3], block[3];
+    const jm__ncu_kernel *k = &all->ncu.kernels[kernel];
+    *which = SIZE_MAX;
+    if (!read_shape(k->grid, grid) || !read_shape(k->block, block)) return JM_OK; /* a form without shapes */
+    make_key(key, k->name, grid, block);
+    const char *text = key;
+    jm__map_value *known = jm__map_find(&all->keys, &text);
+    *which = known != NULL ? (size_t)known->id : all->group_count;
+    if (known != NULL) return JM_OK;
+    text = jm__text_store_add(&all->texts, key, strlen(key));
+    bool put =
+        text != NULL && jm__map_put(&all->keys, &text, (jm__map_value){.id = (int64_t)all->group_count});
+    all->group_count++;
+    return put ? JM_OK : jm__no_memory(err, "jm__import_ncu");
+}
+
+static jm_status group_file(importing *all, jm_error *err)
+{
+    size_t n = all->ncu.count, at = 0;
+    size_t *of = calloc(n, sizeof *of);
+    all->groups = calloc(n, sizeof *all->groups);
+    all->order = calloc(n, sizeof *all->order);
+    jm_status status = of != NULL && all->groups != NULL && all->order != NULL
+                           ? JM_OK
+                           : jm__no_memory(err, "jm__import_ncu");
+    for (size_t k = 0; status == JM_OK && k < n; k++) {
+        status = find_group(all, k, &of[k], err);
+        if (status == JM_OK && of[k] != SIZE_MAX) all->groups[of[k]].count++;
+    }
+    for (size_t g = 0; status == JM_OK && g < all->group_count; g++) {
+        all->groups[g].first = at;
+        at += all->groups[g].count;
+    }
+    for (size_t k = 0; status == JM_OK && k < n; k++)
+        if (of[k] != SIZE_MAX) all->order[all->groups[of[k]].first + all->groups[of[k]].next++] = k;
+    for (size_t g = 0; status == JM_OK && g < all->group_count; g++)
+        all->groups[g].next = 0;
+    free(of);
+    return status;
+}
+
+/* ---- the recording */
+
+static jm_status match_class(importing *all, const jm__kernel_class *class, jm_error *err)
+{
+    char key[KEY_TEXT], *plain;
+    const char *name = jm__dataset_text(all->data, class->name_id);
+    if (!jm__demangle(&plain, name)) return jm__no_memory(err, "jm__import_ncu");
+    make_key(key, plain != NULL ? plain : name, class->grid, class->block);
+    free(plain);
+    const char *text = key;
+    const jm__map_value *known = jm__map_find(&all->keys, &text);
+    if (known == NULL || class->work != JM_WORK_KERNEL) return JM_OK;
+    all->group_of[class->id] = (size_t)known->id;
+    all->matched++;
+    return JM_OK;
+}
+
+static jm_status match_classes(importing *all, jm_error *err)
+{
+    size_t n = all->data->class_count + 1, kernels = 0;
+    all->group_of = calloc(n, sizeof *all->group_of);
+    all->class_ns = calloc(n, sizeof *all->class_ns);
+    all->class_count = calloc(n, sizeof *all->class_count);
+    all->stream_is_ours = calloc(all->data->stream_count + 1, sizeof *all->stream_is_ours);
+    if (all->group_of == NULL || all->class_ns == NULL || all->class_count == NULL ||
+        all->stream_is_ours == NULL)
+        return jm__no_memory(err, "jm__import_ncu");
+    for (size_t c = 0; c < n; c++)
+        all->group_of[c] = SIZE_MAX;
+    for (size_t s = 0; s < all->data->stream_count; s++)
+        if ((size_t)all->data->streams[s].id <= all->data->stream_count)
+            all->stream_is_ours[all->data->streams[s].id] = all->data->streams[s].board_id == all->board_id;
+    for (size_t c = 0; c < all->data->class_count; c++) {
+        kernels += all->data->classes[c].work == JM_WORK_KERNEL;
+        if ((size_t)all->data->classes[c].id < n) JM_TRY(match_class(all, &all->data->classes[c], err));
+    }
+    if (all->matched > 0) return JM_OK;
+    jm__fail(err, JM_NOT_FOUND, 0, NULL, "none of the recording's %zu kinds of kernels is in %s", kernels,
+             all->path);
+    return jm__hint(err, JM_NOT_FOUND,
+                    "kernels go by name, grid and block: profile the same program with the same sizes");
+}
+
+/* ---- windows */
+
+static jm_status begin_set(importing *all, jm_error *err)
+{
+    jm__strbuf metrics = {0}, units = {0};
+    for (size_t m = 0; m < all->metric_count; m++) {
+        jm__strbuf_format(&metrics, "%s\"%s\"", m == 0 ? "[" : ", ", all->metric_names[m]);
+        jm__strbuf_format(&units, "%s\"%s\"", m == 0 ? "[" : ", ", all->metric_units[m]);
+    }
+    jm__strbuf_add(&metrics, "]");
+    jm__strbuf_add(&units, "]");
+    all->set = (jm__counter_set){.board_id = all->board_id,
+                                 .metric_count = (int64_t)all->metric_count,
+                                 .metrics = metrics.text,
+                                 .units = units.text};
+    jm_status status = metrics.failed || units.failed ? jm__no_memory(err, "jm__import_ncu")
+                                                      : jm__writer_counter_set(all->writer, &all->set, err);
+    jm__strbuf_free(&metrics);
+    jm__strbuf_free(&units);
+    return status;
+}
+
+static jm_status put_block(importing *all, jm_error *err)
+{
+    if (all->count == 0) return JM_OK;
+    size_t size = jm__counter_block_size(all->count, all->set.metric_count);
+    void *data = malloc(size);
+    if (data == NULL) return jm__no_memory(err, "jm__import_ncu");
+    jm__counter_block block = {.set_id = all->set.id,
+                               .start_ns = all->samples[0].start_ns,
+                               .end_ns = all->samples[all->count - 1].end_ns,
+                               .count = all->count,
+                               .data = {data, size}};
+    jm__counter_block_pack(data, block.start_ns, all->samples, all->count, all->set.metric_count);
+    jm_status status = jm__writer_counter_block(all->writer, &block, err);
+    free(data);
+    all->count = 0;
+    return status;
+}
+
+/* A launch does what it does, however long it took here. */
+static void fill_window(const importing *all, jm__counter_sample *sample, const jm__kernel_run *run,
+                        size_t kernel)
+{
+    const double *amounts = all->amounts + kernel * all->metric_count;
+    double seconds = (double)(run->end_ns - run->start_ns) / 1e9;
+    sample->start_ns = run->start_ns;
+    sample->end_ns = run->end_ns;
+    for (size_t m = 0; m < all->metric_count; m++) {
+        bool share = strcmp(all->metric_units[m], JM_COUNTER_PERCENT) == 0;
+        sample->values[m] = share ? amounts[m] / seconds : amounts[m];
+    }
+}
+
+static jm_status take_kernel(void *taker, const jm__kernel_run *run, jm_error *err)
+{
+    importing *all = taker;
+    size_t class_id = (size_t)run->class_id;
+    if (run->class_id < 1 || class_id > all->data->class_count || all->group_of[class_id] == SIZE_MAX)
+        return JM_OK;
+    if (run->stream_id < 1 || (size_t)run->stream_id > all->data->stream_count ||
+        !all->stream_is_ours[run->stream_id])
+        return JM_OK;
+    group *of = &all->groups[all->group_of[class_id]];
+    size_t kernel =
+        all->order[of->first + of->next++ % of->count]; /* the order counts, also of those passed over */
+    bool enough = all->class_ns[class_id] >= CLASS_ENOUGH_NS || all->class_count[class_id] >= CLASS_WINDOWS;
+    if (enough && all->class_count[class_id] >= (int64_t)of->count) return JM_OK;
+    if (run->start_ns < all->last_ns || run->end_ns <= run->start_ns || run->calls != 1) return JM_OK;
+    fill_window(all, &all->samples[all->count++], run, kernel);
+    all->last_ns = run->end_ns;
+    all->class_ns[class_id] += run->end_ns - run->start_ns;
+    all->class_count[class_id]++;
+    return all->count == BLOCK_SAMPLES ? put_block(all, err) : JM_OK;
+}
+
+static jm_status import(importing *all, jm_error *err)
+{
+    JM_TRY(read_file(all, err));
+    JM_TRY(group_file(all, err));
+    JM_TRY(match_classes(all, err));
+    JM_TRY(begin_set(all, err));
+    all->samples = calloc(BLOCK_SAMPLES, sizeof *all->samples);
+    if (all->samples == NULL) return jm__no_memory(err, "jm__import_ncu");
+    JM_TRY(all->data->kernels.each(all->data->kernels.context, true, take_kernel, all, err));
+    JM_TRY(put_block(all, err));
+    jm__writer_meta(all->writer, "ncu", all->path);
+    return JM_OK;
+}
+
+jm_status jm__import_ncu(jm__writer *writer, const jm__dataset *data, int64_t board_id, const char *path,
+                         jm_error *err)
+{
+    importing *all = calloc(1, sizeof *all);
+    if (all == NULL) return jm__no_memory(err, "jm__import_ncu");
+    *all = (importing){.writer = writer,
+                       .data = data,
+                       .board_id = board_id,
+                       .path = path,
+                       .keys = JM_MAP_OF_TEXTS,
+                       .last_ns = INT64_MIN};
+    jm_status status = import(all, err);
+    jm__ncu_sheet_free(&all->sheet);
+    jm__ncu_free(&all->ncu);
+    jm__map_free(&all->keys);
+    jm__text_store_free(&all->texts);
+    free(all->amounts);
+    free(all->groups);
+    free(all->order);
+    free(all->group_of);
+    free(all->class_ns);
+    free(all->class_count);
+    free(all->stream_is_ours);
+    free(all->samples);
+    free(all);
+    return status;
+}

@@ -1,0 +1,420 @@
+/* Power from ncu's counters against what a sensor measured on the same H200 (tests/data/ncu). */
+#include "estimate/kernel_power.h"
+
+#include <joulemap/estimate.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define assert_near(value, truth, within) assert_true(fabs((value) - (truth)) <= (within))
+
+#define DATA  JM_SOURCE_DIR "/tests/data/ncu/"
+#define MODEL DATA "model.json"
+
+static jm_error err;
+
+static jm_estimate *make(const jm_estimate_options *asked)
+{
+    jm_estimate_options options = *asked;
+    jm_estimate *estimate;
+    options.size = sizeof options;
+    if (jm_estimate_make(&estimate, &options, &err) != JM_OK) fail_msg("%s (%s)", err.text, err.hint);
+    return estimate;
+}
+
+static bool has_note(const jm_estimate *estimate, const char *words)
+{
+    for (size_t i = 0; i < jm_estimate_note_count(estimate); i++)
+        if (strstr(jm_estimate_note(estimate, i), words) != NULL) return true;
+    return false;
+}
+
+/* ---- against the sensor */
+
+typedef struct measured {
+    const char *file;
+    double steps, seconds, energy_j;
+} measured;
+
+static const measured programs[] = {
+    /* programs.csv */
+    {DATA "stencil.csv.gz", 1404, 12.033, 5947.0},
+    {DATA "resnet.csv.gz", 1390, 12.033, 7587.6},
+    {DATA "gpt.csv.gz", 253, 12.074, 8335.5},
+};
+
+static void test_programs_that_no_model_has_seen_are_within_8_percent(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < 3; p++) {
+        jm_estimate *estimate = make(&(jm_estimate_options){.csv = programs[p].file, .model = "h200"});
+        const jm_estimated_total *total = jm_estimate_total(estimate);
+        double watts = programs[p].energy_j / programs[p].seconds,
+               joules = programs[p].energy_j / programs[p].steps;
+        if (fabs(total->average_w.value / watts - 1) > 0.08)
+            fail_msg("%s: %.0f W for %.0f", programs[p].file, total->average_w.value, watts);
+        assert_true(total->average_w.low < watts && watts < total->average_w.high);
+        if (p > 0) assert_true(fabs(total->kernels_j.value / joules - 1) < 0.1);
+        assert_true(total->kernels_j.low < joules && joules < total->kernels_j.high);
+        assert_int_equal(total->kernels, total->estimated);
+        jm_estimate_free(estimate);
+    }
+}
+
+static void test_the_boards_own_model_is_nearer_where_the_limit_holds(void **state)
+{
+    (void)state;
+    static const double within[] = {0.10, 0.05, 0.05};
+    for (size_t p = 0; p < 3; p++) {
+        jm_estimate *estimate = make(&(jm_estimate_options){.csv = programs[p].file, .model = MODEL});
+        const jm_estimated_total *total = jm_estimate_total(estimate);
+        double watts = programs[p].energy_j / programs[p].seconds,
+               joules = programs[p].energy_j / programs[p].steps;
+        if (fabs(total->average_w.value / watts - 1) > within[p])
+            fail_msg("%s: %.0f W for %.0f", programs[p].file, total->average_w.value, watts);
+        if (fabs(total->kernels_j.value / joules - 1) > within[p])
+            fail_msg("%s: %.3f J for %.3f", programs[p].file, total->kernels_j.value, joules);
+        assert_true(total->average_w.value <= 700.01);
+        jm_estimate_free(estimate);
+    }
+}
+
+/* Kernels of the suite: id, kernel, data, power. */
+typedef struct line {
+    long id;
+    char name[96], data[16];
+    double power_w;
+} line;
+
+static size_t read_powers(line *lines, size_t most)
+{
+    size_t count = 0;
+    char text[256];
+    FILE *file = fopen(DATA "suite-power.csv", "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    while (count < most && fgets(text, sizeof text, file) != NULL) {
+        line *l = &lines[count++];
+        assert_int_equal(sscanf(text, "%ld,%95[^,],%15[^,],%lf", &l->id, l->name, l->data, &l->power_w), 4);
+    }
+    fclose(file);
+    return count;
+}
+
+static void test_kernels_of_the_suite_are_told_within_8_percent_and_nine_of_ten_intervals_hold(void **state)
+{
+    (void)state;
+    static line lines[256];
+    size_t count = read_powers(lines, 256), told = 0, inside = 0, constant = 0, constant_inside = 0;
+    double error = 0;
+    jm_estimate *estimate =
+        make(&(jm_estimate_options){.csv = DATA "suite.csv.gz", .model = MODEL, .limit_w = INFINITY});
+    for (size_t i = 0; i < count; i++) {
+        const jm_estimated_kernel *k = jm_estimate_kernel(estimate, (size_t)lines[i].id);
+        bool holds = k->power_low_w <= lines[i].power_w && lines[i].power_w <= k->power_high_w;
+        assert_int_equal(k->id, lines[i].id);
+        if (strcmp(lines[i].data, "random") == 0 || strcmp(lines[i].data, "trained") == 0) {
+            error += fabs(k->power_w / lines[i].power_w - 1);
+            inside += holds;
+            told++;
+        } else {
+            constant++;
+            constant_inside += holds;
+        }
+    }
+    assert_true(told > 150 && constant > 15);
+    if (error / (double)told > 0.08) fail_msg("%.3f", error / (double)told);
+    assert_true((double)inside / (double)told > 0.85);
+    assert_true((double)constant_inside / (double)constant > 0.85);
+    jm_estimate_free(estimate);
+}
+
+static void test_zeros_and_random_numbers_of_one_matrix_product_both_lie_in_its_interval(void **state)
+{
+    (void)state;
+    static line lines[256];
+    size_t count = read_powers(lines, 256), seen = 0;
+    jm_estimate *estimate =
+        make(&(jm_estimate_options){.csv = DATA "suite.csv.gz", .model = MODEL, .limit_w = INFINITY});
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(lines[i].name, "product/wgmma-4096x4096x4096-bf16") != 0) continue;
+        const jm_estimated_kernel *k = jm_estimate_kernel(estimate, (size_t)lines[i].id);
+        seen++;
+        if (!(k->power_low_w <= lines[i].power_w && lines[i].power_w <= k->power_high_w))
+            fail_msg("%s %s: %.0f W, not in %.0f to %.0f", lines[i].name, lines[i].data, lines[i].power_w,
+                     k->power_low_w, k->power_high_w);
+    }
+    assert_true(seen >= 3);
+    jm_estimate_free(estimate);
+}
+
+/* ---- forms */
+
+static void test_every_form_of_the_same_kernels_gives_rows_whose_intervals_meet(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {DATA "form-details.csv.gz", DATA "form-details-all.csv.gz",
+                                        DATA "form-live.csv.gz"};
+    jm_estimate *raw = make(&(jm_estimate_options){.csv = DATA "form-raw.csv.gz", .limit_w = INFINITY});
+    for (size_t f = 0; f < 3; f++) {
+        jm_estimate *other = make(&(jm_estimate_options){.csv = forms[f], .limit_w = INFINITY});
+        assert_true(jm_estimate_count(other) >= 2);
+        for (size_t i = 0; i < 2; i++) {
+            const jm_estimated_kernel *a = jm_estimate_kernel(raw, i), *b = jm_estimate_kernel(other, i);
+            assert_string_equal(a->kernel, b->kernel);
+            assert_int_equal(a->id, b->id);
+            assert_true(fabs(a->duration_s / b->duration_s - 1) < 0.02);
+            assert_true(a->power_low_w < b->power_high_w && b->power_low_w < a->power_high_w);
+            assert_true(b->missing_w > 0);
+        }
+        assert_true(has_note(other, "lack counters that the model needs"));
+        jm_estimate_free(other);
+    }
+    jm_estimate_free(raw);
+}
+
+static char temporary[64];
+
+static const char *write_file(const char *text)
+{
+    snprintf(temporary, sizeof temporary, "/tmp/joulemap-test-estimate-%d.csv", (int)getpid());
+    FILE *file = fopen(temporary, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return temporary;
+}
+
+#define RAW(cc, names, units, values)                                                                        \
+    "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Context\",\"Stream\",\"Block "   \
+    "Size\",\"Grid "                                                                                         \
+    "Size\",\"Device\",\"CC\"," names "\n\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\"," units      \
+    "\n\"0\",\"1\",\"p\",\"h\",\"k\",\"1\",\"7\",\"(1, 1, 1)\",\"(1, 1, 1)\",\"0\",\"" cc "\"," values "\n"
+
+static void expect_failure(const char *text, const jm_estimate_options *asked, jm_status status,
+                           const char *words)
+{
+    jm_estimate *estimate;
+    jm_estimate_options options = *asked;
+    options.size = sizeof options;
+    options.csv = write_file(text);
+    assert_int_equal(jm_estimate_make(&estimate, &options, &err), status);
+    assert_null(estimate);
+    if (strstr(err.text, words) == NULL && strstr(err.hint, words) == NULL)
+        fail_msg("%s (%s)", err.text, err.hint);
+    unlink(temporary);
+}
+
+static void test_what_cannot_be_told_is_refused_with_its_cause(void **state)
+{
+    (void)state;
+    const jm_estimate_options usual = {0}, nobody = {.model = "gx999"};
+    expect_failure(RAW("8.6", "\"gpu__time_duration.sum\"", "\"us\"", "\"10.5\""), &usual, JM_NOT_SUPPORTED,
+                   "compute capability 8.6");
+    expect_failure(RAW("9.0", "\"dram__bytes_read.sum\"", "\"byte\"", "\"10\""), &usual, JM_BAD_DATA,
+                   "gpu__time_duration");
+    expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"n/a\""), &usual, JM_BAD_DATA,
+                   "line 3");
+    expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"0\""), &usual, JM_BAD_DATA,
+                   "its duration is none");
+    expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"10.5\""), &nobody, JM_NOT_FOUND,
+                   "gx999");
+    expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"10.5\""), &usual, JM_BAD_DATA,
+                   "too little of what the model needs");
+    expect_failure(RAW("9.0", "\"gpu__time_duration.sum\"", "\"us\"", "\"10.5\""), &usual, JM_BAD_DATA,
+                   "--metrics");
+}
+
+/* ---- clocks */
+
+static void test_the_time_of_work_scales_with_the_clock_and_that_of_memory_does_not(void **state)
+{
+    (void)state;
+    assert_near(jm__time_at(1, 0, 2), 0.5, 1e-12);
+    assert_near(jm__time_at(1, 0.3, 1), 1, 1e-12);
+    assert_true(jm__time_at(1, 0.999, 2) > 0.99);
+    assert_true(jm__time_at(1, 0.999, 0.5) < 1.02);
+    assert_true(jm__time_at(1, 0.7, 2) > 0.7);
+    double before = 0;
+    for (double memory = 0; memory < 1; memory += 0.1) { /* the more memory, the less a clock helps */
+        double now = jm__time_at(1, memory, 1.5);
+        assert_true(now >= before && now <= 1);
+        before = now;
+    }
+}
+
+static void read_lines(char *text, size_t size, const char *command)
+{
+    FILE *lines = popen(command, "r");
+    assert_non_null(lines);
+    text[fread(text, 1, size - 1, lines)] = '\0';
+    pclose(lines);
+}
+
+/* The first kernels of the suite are large matrix products, at 1660 MHz by themselves. Where nothing says
+ * that ncu left the clock alone, they are taken for the usual clock, at which no board can run them. */
+static void test_what_no_board_can_draw_is_taken_at_a_lower_clock(void **state)
+{
+    (void)state;
+    static char text[8192];
+    read_lines(text, sizeof text, "gzip -dc " DATA "suite.csv.gz | head -4");
+    jm_estimate *locked =
+        make(&(jm_estimate_options){.csv = write_file(text), .model = MODEL, .limit_w = INFINITY});
+    const jm_estimated_kernel *k = jm_estimate_kernel(locked, 0);
+    assert_true(k->ncu_clock_mhz < 1750);
+    assert_true(k->clock_mhz > k->ncu_clock_mhz && k->clock_mhz < 1975);
+    assert_true(k->power_w < 1000 && fabs(k->power_w / 910.1 - 1) < 0.08); /* the sensor's */
+    assert_true(has_note(locked, "it sets the base clock"));
+    jm_estimate_free(locked);
+    unlink(temporary);
+}
+
+static void test_another_clock_is_told_as_extrapolated_and_is_less_sure(void **state)
+{
+    (void)state;
+    jm_estimate *usual = make(&(jm_estimate_options){.csv = programs[0].file, .model = MODEL});
+    jm_estimate *slow =
+        make(&(jm_estimate_options){.csv = programs[0].file, .model = MODEL, .clock_mhz = 1200});
+    const jm_estimated_kernel *a = jm_estimate_kernel(usual, 0), *b = jm_estimate_kernel(slow, 0);
+    assert_false(a->extrapolated);
+    assert_true(b->extrapolated && jm_estimate_total(slow)->extrapolated);
+    assert_true(has_note(slow, "extrapolated"));
+    assert_true(b->power_w < 0.9 * a->power_w && b->duration_s > a->duration_s);
+    assert_true(b->power_high_w / b->power_w > a->power_high_w / a->power_w);
+    jm_estimate_free(usual);
+    jm_estimate_free(slow);
+}
+
+static void test_another_board_of_the_chip_is_told_and_wider(void **state)
+{
+    (void)state;
+    jm_estimate *other = make(&(jm_estimate_options){.csv = programs[0].file, .model = "h100"});
+    assert_true(jm_estimate_total(other)->extrapolated);
+    assert_true(has_note(other, "extrapolated: the file is of h200"));
+    jm_estimate_free(other);
+}
+
+static void test_gaps_are_idle_and_add_to_the_program(void **state)
+{
+    (void)state;
+    jm_estimate *estimate =
+        make(&(jm_estimate_options){.csv = programs[0].file, .model = MODEL, .program_s = 0.1});
+    const jm_estimated_total *t = jm_estimate_total(estimate);
+    assert_near(t->idle_s, 0.1 - t->kernels_s, 1e-12);
+    assert_near(t->idle_w.value, 128.127215, 0.01); /* the model's own, "longer" */
+    assert_near(t->program_j.value, t->kernels_j.value + t->idle_s * t->idle_w.value, 1e-9);
+    assert_near(t->average_w.value, t->program_j.value / 0.1, 1e-9);
+    assert_near(t->min_w.value, t->idle_w.value, 1e-9);
+    assert_true(t->peak_w.value > 400);
+    double sum = 0;
+    for (size_t i = 0; i < jm_estimate_part_count(estimate); i++)
+        sum += jm_estimate_part_at(estimate, i)->energy_j;
+    assert_near(sum, t->kernels_j.value, 1e-6 * sum);
+    jm_estimate_free(estimate);
+}
+
+static void test_views_hold_all_rows_in_the_files_order(void **state)
+{
+    (void)state;
+    char *json, *csv, *text;
+    jm_estimate *estimate = make(&(jm_estimate_options){.csv = DATA "stencil.csv.gz"});
+    assert_int_equal(jm_estimate_json(estimate, &json, &err), JM_OK);
+    assert_int_equal(jm_estimate_csv(estimate, &csv, &err), JM_OK);
+    assert_int_equal(jm_estimate_text(estimate, 80, 5, &text, &err), JM_OK);
+    assert_non_null(strstr(json, "\"power_low_w\""));
+    assert_int_equal(strncmp(csv, "id,kernel,duration_s,power_w,power_low_w,power_high_w,energy_j,", 63), 0);
+    size_t lines = 0;
+    for (const char *at = csv; *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_int_equal(lines, 1 + jm_estimate_count(estimate));
+    assert_non_null(strstr(text, "and 12 kernels of less energy"));
+    free(json);
+    free(csv);
+    free(text);
+    jm_estimate_free(estimate);
+}
+
+/* ---- damage: a power with an interval around it, or why there is none, never 0 */
+
+static unsigned long long seed = 3;
+
+static unsigned below(unsigned n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)((seed >> 33) % n);
+}
+
+static void check_kernels(const jm_estimate *estimate, size_t *told, size_t *untold)
+{
+    for (size_t i = 0; i < jm_estimate_count(estimate); i++) {
+        const jm_estimated_kernel *k = jm_estimate_kernel(estimate, i);
+        assert_true(isfinite(k->power_w) == (k->reason[0] == '\0'));
+        ++*(isfinite(k->power_w) ? told : untold);
+        if (!isfinite(k->power_w)) continue;
+        assert_true(k->power_w > 100 && k->duration_s > 0 && k->energy_j > 0);
+        assert_true(0 < k->power_low_w && k->power_low_w <= k->power_w && k->power_w <= k->power_high_w);
+        assert_true(0 < k->energy_low_j && k->energy_low_j <= k->energy_j && k->energy_j <= k->energy_high_j);
+    }
+}
+
+static void test_damaged_files_of_a_real_board_tell_powers_or_why_there_are_none(void **state)
+{
+    (void)state;
+    static char whole[32768], text[32768];
+    FILE *unzipped = popen("gzip -dc " DATA "stencil.csv.gz | head -5", "r");
+    assert_non_null(unzipped);
+    size_t size = fread(whole, 1, sizeof whole - 64, unzipped), refused = 0, told = 0, untold = 0;
+    pclose(unzipped);
+    assert_true(size > 1000);
+    for (int i = 0; i < 2000; i++) {
+        static const char *const inserts[] = {"\"", ",", "\n", "n/a", "-", "e9", "0", "9", "(", "Kbyte"};
+        size_t length = size;
+        memcpy(text, whole, size + 1);
+        for (unsigned times = 1 + below(6); times > 0; times--) {
+            unsigned at = below((unsigned)length - 40);
+            const char *insert = inserts[below(10)];
+            size_t cut = below(2) ? below(30) : 0;
+            memmove(text + at, text + at + cut, length - at - cut + 1);
+            length -= cut;
+            memmove(text + at + strlen(insert), text + at, length - at + 1);
+            memcpy(text + at, insert, strlen(insert));
+            length += strlen(insert);
+        }
+        jm_estimate *estimate;
+        const jm_estimate_options options = {.size = sizeof options, .csv = write_file(text)};
+        jm_status status = jm_estimate_make(&estimate, &options, &err);
+        refused += status != JM_OK;
+        if (status != JM_OK) assert_true(err.text[0] != '\0');
+        if (status == JM_OK) check_kernels(estimate, &told, &untold);
+        jm_estimate_free(estimate);
+    }
+    unlink(temporary);
+    assert_true(refused > 200 && told > 1000 && untold > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_programs_that_no_model_has_seen_are_within_8_percent),
+        cmocka_unit_test(test_the_boards_own_model_is_nearer_where_the_limit_holds),
+        cmocka_unit_test(test_kernels_of_the_suite_are_told_within_8_percent_and_nine_of_ten_intervals_hold),
+        cmocka_unit_test(test_zeros_and_random_numbers_of_one_matrix_product_both_lie_in_its_interval),
+        cmocka_unit_test(test_every_form_of_the_same_kernels_gives_rows_whose_intervals_meet),
+        cmocka_unit_test(test_what_cannot_be_told_is_refused_with_its_cause),
+        cmocka_unit_test(test_the_time_of_work_scales_with_the_clock_and_that_of_memory_does_not),
+        cmocka_unit_test(test_what_no_board_can_draw_is_taken_at_a_lower_clock),
+        cmocka_unit_test(test_another_clock_is_told_as_extrapolated_and_is_less_sure),
+        cmocka_unit_test(test_another_board_of_the_chip_is_told_and_wider),
+        cmocka_unit_test(test_gaps_are_idle_and_add_to_the_program),
+        cmocka_unit_test(test_views_hold_all_rows_in_the_files_order),
+        cmocka_unit_test(test_damaged_files_of_a_real_board_tell_powers_or_why_there_are_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
