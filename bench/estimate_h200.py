@@ -49,46 +49,55 @@ def show_suite(joulemap: str, data: Path, model: str) -> None:
     print(f"  on constant data: {len(constant)} kernels, intervals held {100 * held:.0f} %")
 
 
-def show_families(joulemap: str, data: Path) -> None:
-    """Learn weights from ncu's counters alone, without one family at a time."""
-    text = ask(joulemap, "--csv", data / "suite.csv.gz", "--model", data / "model.json", "--power-limit", "none",
-               "--format", "features")  # fmt: skip
-    features = list(csv.DictReader(text.splitlines()))
+def features_of(joulemap: str, data: Path, name: str) -> str:
+    """Return what the board's model asks of each kernel of a file, as CSV."""
+    how = ("--model", data / "model.json", "--power-limit", "none", "--format", "features")
+    return ask(joulemap, "--csv", data / f"{name}.csv.gz", *how)
+
+
+def show_trained(joulemap: str, data: Path, folder: Path) -> None:
+    """Learn weights from ncu's counters alone; leave kernels and families out; tell programs."""
+    features = list(csv.DictReader(features_of(joulemap, data, "suite").splitlines()))
     with (data / "suite-power.csv").open(newline="") as file:
         measured = [row for row in csv.DictReader(file) if row["data"] in REAL]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "features.csv"
-        with path.open("w", newline="") as file:
-            names = [name for name in features[0] if name not in ("id", "kernel", "duration_s")]
-            out = csv.writer(file)
-            out.writerow(["kernel", "family", "power_w", *names])
-            for row in measured:
-                values = features[int(row["id"])]
-                name = f"{row['kernel']} {row['data']}"
-                out.writerow([name, row["kernel"].split("/")[0], row["power_w"], *(values[n] for n in names)])
-        result = json.loads(ask(joulemap, "--train", path, "--json"))
+    names = [name for name in features[0] if name not in ("id", "kernel", "duration_s")]
+    with (folder / "suite.csv").open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["kernel", "family", "power_w", *names])
+        for row in measured:
+            values = features[int(row["id"])]
+            name = f"{row['kernel']} {row['data']}"
+            out.writerow([name, row["kernel"].split("/")[0], row["power_w"], *(values[n] for n in names)])
+    result = json.loads(ask(joulemap, "--train", folder / "suite.csv", "-o", folder / "trained.json", "--json"))
     print(f"trained on ncu's counters: {result['kernels']} kernels, exponent {result['exponent']:g}")
     print(f"  a kernel left out {100 * result['error_by_kernel']:.1f} %, its family left out ", end="")
     print(
         f"{100 * result['error_by_family']:.1f} % on average; intervals of 90 % held {100 * result['coverage']:.0f} %"
     )
+    with (data / "programs.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            (folder / "program.csv").write_text(features_of(joulemap, data, row["program"]))
+            told = ask(joulemap, "--csv", folder / "program.csv", "--model", folder / "trained.json", "--json")
+            show_program(row, json.loads(told), "trained")
+
+
+def show_program(row: dict[str, str], found: dict[str, float], model: str) -> None:
+    """Compare an estimate with what the program drew."""
+    watts = float(row["energy_j"]) / float(row["seconds"])
+    joules = float(row["energy_j"]) / float(row["steps"])
+    print(f"{row['program']:8} model {model}: {found['power_avg_w']:4.0f} W of {watts:4.0f} ", end="")
+    print(f"({100 * (found['power_avg_w'] / watts - 1):+.1f} %), ", end="")
+    print(f"{found['kernels_energy_j']:.3f} J a step of {joules:.3f} ", end="")
+    print(f"({100 * (found['kernels_energy_j'] / joules - 1):+.1f} %), ", end="")
+    print(f"90 %: {found['power_avg_low_w']:.0f} to {found['power_avg_high_w']:.0f} W")
 
 
 def show_programs(joulemap: str, data: Path, model: str) -> None:
     """Compare programs that no model has seen with what they drew."""
     with (data / "programs.csv").open(newline="") as file:
         for row in csv.DictReader(file):
-            found = json.loads(ask(joulemap, "--csv", data / f"{row['program']}.csv.gz", "--model", model, "--json"))
-            watts = float(row["energy_j"]) / float(row["seconds"])
-            joules = float(row["energy_j"]) / float(row["steps"])
-            print(f"{row['program']:8} model {Path(model).name}: ", end="")
-            print(
-                f"{found['power_avg_w']:4.0f} W of {watts:4.0f} ({100 * (found['power_avg_w'] / watts - 1):+.1f} %), ",
-                end="",
-            )
-            print(f"{found['kernels_energy_j']:.3f} J a step of {joules:.3f} ", end="")
-            print(f"({100 * (found['kernels_energy_j'] / joules - 1):+.1f} %), ", end="")
-            print(f"90 %: {found['power_avg_low_w']:.0f} to {found['power_avg_high_w']:.0f} W")
+            told = ask(joulemap, "--csv", data / f"{row['program']}.csv.gz", "--model", model, "--json")
+            show_program(row, json.loads(told), Path(model).name)
 
 
 def main() -> int:
@@ -100,7 +109,8 @@ def main() -> int:
     own = str(args.data / "model.json")
     for model in (own, "h200"):
         show_suite(args.joulemap, args.data, model)
-    show_families(args.joulemap, args.data)
+    with tempfile.TemporaryDirectory() as folder:
+        show_trained(args.joulemap, args.data, Path(folder))
     for model in (own, "h200"):
         show_programs(args.joulemap, args.data, model)
     return 0

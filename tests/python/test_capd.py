@@ -99,7 +99,8 @@ class Daemon:
         self.clients: list[Client] = []
         starts = len(self.lines("start"))
         joulemap = native_folder() / "joulemap"
-        self.command = [joulemap, "capd", "--config", self.config, "--socket", self.socket, "--log", self.log]
+        paths = ["--config", self.config, "--socket", self.socket, "--log", self.log]
+        self.command = [str(word) for word in (joulemap, "capd", *paths)]
         self.process = subprocess.Popen(self.command, env={**os.environ, **(environment or {})}, user=uid)
         wait_until(lambda: len(self.lines("start")) > starts or self.process.poll() is not None)
 
