@@ -60,6 +60,29 @@ jm_status jm_estimate_make(jm_estimate **out, const jm_estimate_options *asked, 
     return status;
 }
 
+jm_estimated_kernel jm__estimated_nothing(void)
+{
+    return (jm_estimated_kernel){.launches = 1,
+                                 .kernel = "",
+                                 .process = "",
+                                 .device = "",
+                                 .grid = "",
+                                 .block = "",
+                                 .duration_s = NAN,
+                                 .power_w = NAN,
+                                 .power_low_w = NAN,
+                                 .power_high_w = NAN,
+                                 .energy_j = NAN,
+                                 .energy_low_j = NAN,
+                                 .energy_high_j = NAN,
+                                 .ncu_duration_s = NAN,
+                                 .ncu_clock_mhz = NAN,
+                                 .clock_mhz = NAN,
+                                 .beyond_w = NAN,
+                                 .missing_w = NAN,
+                                 .reason = ""};
+}
+
 void jm_estimate_free(jm_estimate *estimate)
 {
     if (estimate == NULL) return;

@@ -31,6 +31,9 @@ jm_status jm__estimate_note(jm_estimate *estimate, jm_error *err, const char *fo
 /* A copy that lives as long as the estimate; NULL if memory is out. */
 const char *jm__estimate_text(jm_estimate *estimate, const char *text);
 
+/* One launch of which nothing is known: figures are NAN, texts "". */
+jm_estimated_kernel jm__estimated_nothing(void);
+
 /* Its sources. */
 jm_status jm__estimate_of_ncu(jm_estimate *estimate, const jm_estimate_options *options, jm_error *err);
 jm_status jm__estimate_of_features(jm_estimate *estimate, const jm_estimate_options *options, jm_error *err);

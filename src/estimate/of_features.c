@@ -55,28 +55,10 @@ static jm_status add(jm_estimate *estimate, const jm__feature_row *row, const jm
                      const size_t *columns, size_t *beyond, jm_error *err)
 {
     jm_estimated_total *t = &estimate->total;
-    jm_estimated_kernel k = {
-        .id = (int64_t)t->kernels,
-        .line = row->line,
-        .launches = 1,
-        .process = "",
-        .device = "",
-        .grid = "",
-        .block = "",
-        .power_w = NAN,
-        .power_low_w = NAN,
-        .power_high_w = NAN,
-        .energy_j = NAN,
-        .energy_low_j = NAN,
-        .energy_high_j = NAN,
-        .beyond_w = NAN,
-        .missing_w = NAN,
-        .ncu_duration_s = NAN,
-        .ncu_clock_mhz = NAN,
-        .clock_mhz = NAN,
-        .reason = "",
-        .kernel = jm__estimate_text(estimate, row->kernel),
-    };
+    jm_estimated_kernel k = jm__estimated_nothing();
+    k.id = (int64_t)t->kernels;
+    k.line = row->line;
+    k.kernel = jm__estimate_text(estimate, row->kernel);
     if (k.kernel == NULL) return jm__no_memory(err, "jm_estimate_make");
     fill(&k, row, model, columns);
     t->kernels++;

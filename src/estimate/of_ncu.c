@@ -204,31 +204,17 @@ static jm_status name_features(maker *m, jm_error *err)
 static jm_status add_kernel(maker *m, const jm__ncu_kernel *kernel, jm_error *err)
 {
     jm__kernel_power power = {.reason = "it ran on another chip"};
-    jm_estimated_kernel row = {
-        .id = kernel->id,
-        .line = kernel->line,
-        .launches = kernel->launches,
-        .process_id = kernel->process_id,
-        .kernel = kernel->name,
-        .process = kernel->process,
-        .device = kernel->device,
-        .grid = kernel->grid,
-        .block = kernel->block,
-        .power_w = NAN,
-        .power_low_w = NAN,
-        .power_high_w = NAN,
-        .energy_j = NAN,
-        .energy_low_j = NAN,
-        .energy_high_j = NAN,
-        .beyond_w = NAN,
-        .missing_w = NAN,
-        .duration_s = NAN,
-        .clock_mhz = NAN,
-        .ncu_duration_s = NAN,
-        .ncu_clock_mhz = NAN,
-        .extrapolated = m->to->total.extrapolated,
-        .reason = "",
-    };
+    jm_estimated_kernel row = jm__estimated_nothing();
+    row.id = kernel->id;
+    row.line = kernel->line;
+    row.launches = kernel->launches;
+    row.process_id = kernel->process_id;
+    row.kernel = kernel->name;
+    row.process = kernel->process;
+    row.device = kernel->device;
+    row.grid = kernel->grid;
+    row.block = kernel->block;
+    row.extrapolated = m->to->total.extrapolated;
     if (is_of_chip(m, kernel)) {
         jm__ncu_sheet_fill(&m->sheet, kernel);
         jm__kernel_power_find(&power, m->features, &m->bench, &m->sheet);

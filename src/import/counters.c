@@ -1,29 +1,25 @@
 /* Hardware counters: start_ns,end_ns,METRIC... */
 #include "import/counters.h"
-#include "counters/chip.h"
 
 #include "base/status.h"
-#include "base/strbuf.h"
+#include "import/sample_blocks.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    BLOCK_SAMPLES = 1000, /* a second of them, mostly */
-    OVERLAP_NS = 1000,    /* that stamps may be off by: 28 ns, once in a minute of an H200 */
-    METRIC_BYTES = 512    /* of a name: all together stay below what a reader takes of a text, 1 MiB */
+    OVERLAP_NS = 1000, /* that stamps may be off by: 28 ns, once in a minute of an H200 */
+    METRIC_BYTES = 512 /* of a name: all together stay below what a reader takes of a text, 1 MiB */
 };
 
 typedef struct importing {
-    jm__writer *writer;
     jm__csv *csv;
     jm__realtime *realtime;
-    jm__counter_set set;
     size_t start, end;                      /* columns */
     size_t columns[JM_COUNTER_METRICS_MAX]; /* of the metrics */
-    jm__counter_sample *samples;            /* [BLOCK_SAMPLES], those of the block that is being filled */
-    int64_t count, most;                    /* of them; in a block of this set */
+    size_t metric_count;
+    jm__sample_blocks blocks;
     int64_t first_ns, last_ns;
 } importing;
 
@@ -50,16 +46,16 @@ static bool is_plain(const char *name)
 static jm_status add_metric(importing *all, size_t column, jm_error *err)
 {
     const char *name = jm__csv_column_name(all->csv, column);
-    if (all->set.metric_count == JM_COUNTER_METRICS_MAX)
+    if (all->metric_count == JM_COUNTER_METRICS_MAX)
         return jm__csv_bad(all->csv, column, err, "more than %d metrics", JM_COUNTER_METRICS_MAX);
     if (!is_plain(name))
         return jm__csv_bad(all->csv, column, err,
                            "column %zu: a metric's name is 1 to %d letters of ASCII, no space or quote in it",
                            column + 1, METRIC_BYTES);
-    for (int64_t i = 0; i < all->set.metric_count; i++)
+    for (size_t i = 0; i < all->metric_count; i++)
         if (strcmp(name, jm__csv_column_name(all->csv, all->columns[i])) == 0)
             return jm__csv_bad(all->csv, column, err, "this metric is there twice");
-    all->columns[all->set.metric_count++] = column;
+    all->columns[all->metric_count++] = column;
     return JM_OK;
 }
 
@@ -69,32 +65,20 @@ static jm_status find_metrics(importing *all, jm_error *err)
     JM_TRY(jm__csv_column(all->csv, "end_ns", &all->end, err));
     for (size_t column = 0; column < jm__csv_column_count(all->csv); column++)
         if (column != all->start && column != all->end) JM_TRY(add_metric(all, column, err));
-    if (all->set.metric_count == 0)
+    if (all->metric_count == 0)
         return jm__csv_bad(all->csv, all->end, err, "there is no metric beside start_ns and end_ns");
     return JM_OK;
 }
 
-static jm_status begin_set(importing *all, jm_error *err)
+static jm_status begin_set(importing *all, jm__writer *writer, int64_t board_id, jm_error *err)
 {
-    jm__strbuf metrics = {0}, units = {0};
-    const char *names[JM_COUNTER_METRICS_MAX];
-    size_t count = (size_t)all->set.metric_count;
+    const char *names[JM_COUNTER_METRICS_MAX], *units[JM_COUNTER_METRICS_MAX];
+    size_t count = all->metric_count;
     for (size_t i = 0; i < count; i++)
         names[i] = jm__csv_column_name(all->csv, all->columns[i]);
-    for (size_t i = 0; i < count; i++) {
-        const char *before = i == 0 ? "[" : ", ";
-        jm__strbuf_format(&metrics, "%s\"%s\"", before, names[i]);
-        jm__strbuf_format(&units, "%s\"%s\"", before, unit_of(names[i], names, count));
-    }
-    jm__strbuf_add(&metrics, "]");
-    jm__strbuf_add(&units, "]");
-    all->set.metrics = metrics.text;
-    all->set.units = units.text;
-    jm_status status = metrics.failed || units.failed ? jm__no_memory(err, "jm__import_counters")
-                                                      : jm__writer_counter_set(all->writer, &all->set, err);
-    jm__strbuf_free(&metrics);
-    jm__strbuf_free(&units);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        units[i] = unit_of(names[i], names, count);
+    return jm__sample_blocks_begin(&all->blocks, writer, board_id, names, units, count, err);
 }
 
 static jm_status read_window(importing *all, jm__counter_sample *sample, jm_error *err)
@@ -121,7 +105,7 @@ static jm_status read_window(importing *all, jm__counter_sample *sample, jm_erro
 static jm_status read_sample(importing *all, jm__counter_sample *sample, jm_error *err)
 {
     JM_TRY(read_window(all, sample, err));
-    for (int64_t i = 0; i < all->set.metric_count; i++) {
+    for (size_t i = 0; i < all->metric_count; i++) {
         sample->values[i] = NAN;
         if (jm__csv_text(all->csv, all->columns[i])[0] != '\0')
             JM_TRY(jm__csv_number(all->csv, all->columns[i], &sample->values[i], err));
@@ -131,35 +115,14 @@ static jm_status read_sample(importing *all, jm__counter_sample *sample, jm_erro
     return JM_OK;
 }
 
-static jm_status put_block(importing *all, jm_error *err)
-{
-    if (all->count == 0) return JM_OK;
-    size_t size = jm__counter_block_size(all->count, all->set.metric_count);
-    void *data = malloc(size);
-    if (data == NULL) return jm__no_memory(err, "jm__import_counters");
-    jm__counter_block block = {.set_id = all->set.id,
-                               .start_ns = all->samples[0].start_ns,
-                               .end_ns = all->samples[all->count - 1].end_ns,
-                               .count = all->count,
-                               .data = {data, size}};
-    jm__counter_block_pack(data, block.start_ns, all->samples, all->count, all->set.metric_count);
-    jm_status status = jm__writer_counter_block(all->writer, &block, err);
-    free(data);
-    all->count = 0;
-    return status;
-}
-
 static jm_status read_all(importing *all, jm_error *err)
 {
-    all->most = BLOCK_SAMPLES;
-    while (jm__counter_block_size(all->most, all->set.metric_count) == 0)
-        all->most /= 2;
     for (;;) {
         bool more;
         JM_TRY(jm__csv_next(all->csv, &more, err));
-        if (!more) return put_block(all, err);
-        JM_TRY(read_sample(all, &all->samples[all->count++], err));
-        if (all->count == all->most) JM_TRY(put_block(all, err));
+        if (!more) return jm__sample_blocks_end(&all->blocks, err);
+        JM_TRY(read_sample(all, jm__sample_blocks_next(&all->blocks), err));
+        JM_TRY(jm__sample_blocks_add(&all->blocks, err));
     }
 }
 
@@ -168,20 +131,13 @@ jm_status jm__import_counters(jm__writer *writer, int64_t board_id, jm__csv *csv
 {
     importing *all = calloc(1, sizeof *all);
     if (all == NULL) return jm__no_memory(err, "jm__import_counters");
-    *all = (importing){.writer = writer,
-                       .csv = csv,
-                       .realtime = realtime,
-                       .set = {.board_id = board_id},
-                       .first_ns = INT64_MAX,
-                       .last_ns = INT64_MIN};
-    all->samples = calloc(BLOCK_SAMPLES, sizeof *all->samples);
-    jm_status status = all->samples != NULL ? JM_OK : jm__no_memory(err, "jm__import_counters");
-    if (status == JM_OK) status = find_metrics(all, err);
-    if (status == JM_OK) status = begin_set(all, err);
+    *all = (importing){.csv = csv, .realtime = realtime, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
+    jm_status status = find_metrics(all, err);
+    if (status == JM_OK) status = begin_set(all, writer, board_id, err);
     if (status == JM_OK) status = read_all(all, err);
     *first_ns = all->first_ns;
     *last_ns = all->last_ns;
-    free(all->samples);
+    jm__sample_blocks_free(&all->blocks);
     free(all);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "counters/chip.h"
+#include "import/sample_blocks.h"
 #include "ncu/amount.h"
 
 #include <inttypes.h>
@@ -15,7 +16,6 @@
 #include <string.h>
 
 enum {
-    BLOCK_SAMPLES = 1000,
     CLASS_WINDOWS = 1000,      /* of a class at most */
     CLASS_ENOUGH_NS = 2000000, /* and no more once it was seen for so long: a belief needs 0.1 ms */
     KEY_TEXT = 400
@@ -50,9 +50,8 @@ typedef struct importing {
     int64_t *class_ns;    /* [classes]: seen */
     int64_t *class_count; /* [classes]: windows */
     bool *stream_is_ours; /* [streams] */
-    jm__counter_set set;
-    jm__counter_sample *samples;
-    int64_t count, last_ns;
+    jm__sample_blocks blocks;
+    int64_t last_ns;
     size_t matched; /* classes */
 } importing;
 
@@ -263,44 +262,6 @@ static jm_status match_classes(importing *all, jm_error *err)
 
 /* ---- windows */
 
-static jm_status begin_set(importing *all, jm_error *err)
-{
-    jm__strbuf metrics = {0}, units = {0};
-    for (size_t m = 0; m < all->metric_count; m++) {
-        jm__strbuf_format(&metrics, "%s\"%s\"", m == 0 ? "[" : ", ", all->metric_names[m]);
-        jm__strbuf_format(&units, "%s\"%s\"", m == 0 ? "[" : ", ", all->metric_units[m]);
-    }
-    jm__strbuf_add(&metrics, "]");
-    jm__strbuf_add(&units, "]");
-    all->set = (jm__counter_set){.board_id = all->board_id,
-                                 .metric_count = (int64_t)all->metric_count,
-                                 .metrics = metrics.text,
-                                 .units = units.text};
-    jm_status status = metrics.failed || units.failed ? jm__no_memory(err, "jm__import_ncu")
-                                                      : jm__writer_counter_set(all->writer, &all->set, err);
-    jm__strbuf_free(&metrics);
-    jm__strbuf_free(&units);
-    return status;
-}
-
-static jm_status put_block(importing *all, jm_error *err)
-{
-    if (all->count == 0) return JM_OK;
-    size_t size = jm__counter_block_size(all->count, all->set.metric_count);
-    void *data = malloc(size);
-    if (data == NULL) return jm__no_memory(err, "jm__import_ncu");
-    jm__counter_block block = {.set_id = all->set.id,
-                               .start_ns = all->samples[0].start_ns,
-                               .end_ns = all->samples[all->count - 1].end_ns,
-                               .count = all->count,
-                               .data = {data, size}};
-    jm__counter_block_pack(data, block.start_ns, all->samples, all->count, all->set.metric_count);
-    jm_status status = jm__writer_counter_block(all->writer, &block, err);
-    free(data);
-    all->count = 0;
-    return status;
-}
-
 /* A launch does what it does, however long it took here. */
 static void fill_window(const importing *all, jm__counter_sample *sample, const jm__kernel_run *run,
                         size_t kernel)
@@ -330,11 +291,11 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *run, jm_error *e
     bool enough = all->class_ns[class_id] >= CLASS_ENOUGH_NS || all->class_count[class_id] >= CLASS_WINDOWS;
     if (enough && all->class_count[class_id] >= (int64_t)of->count) return JM_OK;
     if (run->start_ns < all->last_ns || run->end_ns <= run->start_ns || run->calls != 1) return JM_OK;
-    fill_window(all, &all->samples[all->count++], run, kernel);
+    fill_window(all, jm__sample_blocks_next(&all->blocks), run, kernel);
     all->last_ns = run->end_ns;
     all->class_ns[class_id] += run->end_ns - run->start_ns;
     all->class_count[class_id]++;
-    return all->count == BLOCK_SAMPLES ? put_block(all, err) : JM_OK;
+    return jm__sample_blocks_add(&all->blocks, err);
 }
 
 static jm_status import(importing *all, jm_error *err)
@@ -342,11 +303,10 @@ static jm_status import(importing *all, jm_error *err)
     JM_TRY(read_file(all, err));
     JM_TRY(group_file(all, err));
     JM_TRY(match_classes(all, err));
-    JM_TRY(begin_set(all, err));
-    all->samples = calloc(BLOCK_SAMPLES, sizeof *all->samples);
-    if (all->samples == NULL) return jm__no_memory(err, "jm__import_ncu");
+    JM_TRY(jm__sample_blocks_begin(&all->blocks, all->writer, all->board_id, all->metric_names,
+                                   all->metric_units, all->metric_count, err));
     JM_TRY(all->data->kernels.each(all->data->kernels.context, true, take_kernel, all, err));
-    JM_TRY(put_block(all, err));
+    JM_TRY(jm__sample_blocks_end(&all->blocks, err));
     jm__writer_meta(all->writer, "ncu", all->path);
     return JM_OK;
 }
@@ -374,7 +334,7 @@ jm_status jm__import_ncu(jm__writer *writer, const jm__dataset *data, int64_t bo
     free(all->class_ns);
     free(all->class_count);
     free(all->stream_is_ours);
-    free(all->samples);
+    jm__sample_blocks_free(&all->blocks);
     free(all);
     return status;
 }
