@@ -181,7 +181,7 @@ void jm__activity_meet_xla(void)
 
 static void look_for_xla(void)
 {
-    if (!with_xla && jm__xla_is_loaded()) jm__activity_meet_xla();
+    if (!with_xla && jm__xla_was_loaded()) jm__activity_meet_xla();
 }
 
 /* False: what failed is in `call` and `result`. A copy or set that cannot be traced is no reason to go

@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* Libraries that have it are loaded: JAX's, older and newer, or TensorFlow's. */
-bool jm__xla_is_loaded(void);
+/* Libraries that have it were loaded since this was asked last: JAX's, older and newer, or TensorFlow's.
+ * Where nothing was loaded meanwhile, their names are not looked at again. Any thread. */
+bool jm__xla_was_loaded(void);
 
 #endif
