@@ -51,12 +51,8 @@ INFERRED = [
 
 
 @pytest.fixture(autouse=True)
-def simulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOULEMAP_SIM", "h200")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 class Paced(nn.Module):

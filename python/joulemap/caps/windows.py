@@ -87,19 +87,20 @@ class Meter:
         """Find out how many steps a window has, of all windows of a trial so many seconds; the work is warm."""
         if self._steps > 0:
             return
-        wanted_s, steps, took_s = window_s / WINDOWS, 1, 0.0
-        while True:
-            self._work.begin()
-            synchronize()
-            begin_s = time.monotonic()
-            for _ in range(steps):
-                self._work.step()
-            synchronize()
-            took_s = time.monotonic() - begin_s
-            if took_s > wanted_s / 4:
-                break
+        wanted_s, steps = window_s / WINDOWS, 1
+        while self._time_of(steps) <= wanted_s / 4:
             steps *= 2
+        took_s = min(self._time_of(steps) for _ in range(2))  # what held one up is not the work's
         self._steps = max(1, math.ceil(wanted_s / took_s * steps))
+
+    def _time_of(self, steps: int) -> float:
+        self._work.begin()
+        synchronize()
+        begin_s = time.monotonic()
+        for _ in range(steps):
+            self._work.step()
+        synchronize()
+        return time.monotonic() - begin_s
 
     def measure(self, name: str) -> Measured:
         """Measure the windows of a trial; `name` is what the recording calls them.
