@@ -81,7 +81,8 @@ def pattern(wanted: list[str]) -> str:
         elif line == "..." or line.startswith("verdict"):
             lines.append("(.*\n)*?")
         else:
-            lines.append(re.escape(shape(line)).replace(r"\.\.\.", ".*") + "\n")
+            said = re.escape(shape(line)).replace(r"\.\.\.", ".*")
+            lines.append(said.replace(r"\ x\ \|", r"(\ x\ \|)?") + "\n")  # how many equal layers are one row
             told = line.startswith("each") and not following.startswith("steady")
             lines.append(r"(steady\ .*\n)?" if told else "")
     return "".join(lines)
