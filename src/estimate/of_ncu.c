@@ -63,8 +63,8 @@ static jm_status choose_model(jm__of_ncu *m, jm_error *err)
     jm__data_shares(model, &m->bench.data_least, &m->bench.data_usual);
     double ratio = m->bench.clock_mhz / model->clock_mhz;
     bool far = ratio < JM_TRIED_CLOCK_RATIO || ratio > 1 / JM_TRIED_CLOCK_RATIO;
-    if (far) m->extra_gain_u = extrapolated_u * fabs(log(ratio));
-    if (m->choice.another || model->shipped) m->extra_gain_u = hypot(m->extra_gain_u, another_board_u);
+    JM_TRY(jm__errors_find(&m->errors, model, m->choice.another || model->shipped ? another_board_u : 0,
+                           far ? extrapolated_u * fabs(log(ratio)) : 0, err));
     m->to->total.extrapolated = far || m->choice.another;
     m->to->total.limit_w = m->options->limit_w > 0       ? m->options->limit_w
                            : m->bench.board->limit_w > 0 ? m->bench.board->limit_w
@@ -80,7 +80,7 @@ static jm_status choose_model(jm__of_ncu *m, jm_error *err)
     snprintf(m->to->model, sizeof m->to->model, "%.100s", m->choice.name);
     m->features = calloc(model->count + 1, sizeof *m->features);
     if (m->features == NULL) return jm__no_memory(err, "jm_estimate_make");
-    return jm__estimate_sums_init(&m->sums, model, err);
+    return jm__estimate_sums_init(&m->sums, model, &m->errors, err);
 }
 
 /* ---- all kernels, at the clock that the board's limit leaves */
@@ -95,8 +95,7 @@ static jm_status pass(jm__of_ncu *m, jm_error *err)
     m->flushed_j = 0;
     memset(m->to->parts, 0, sizeof m->to->parts);
     jm__estimate_sums_free(&m->sums);
-    JM_TRY(jm__estimate_sums_init(&m->sums, m->bench.model, err));
-    m->sums.extra_gain_u = m->extra_gain_u;
+    JM_TRY(jm__estimate_sums_init(&m->sums, m->bench.model, &m->errors, err));
     for (size_t k = 0; k < m->ncu.count; k++)
         JM_TRY(jm__of_ncu_add_kernel(m, &m->ncu.kernels[k], err));
     return JM_OK;

@@ -19,7 +19,7 @@ typedef struct jm__of_ncu {
     jm__bench bench;
     jm__estimate_sums sums;
     double *features;
-    double extra_gain_u;
+    jm__errors errors;
     /* what notes tell of */
     size_t no_clock, with_missing, beyond, refused, other_chip, over_limit;
     double ncu_clock_mhz, flushed_j;

@@ -40,23 +40,23 @@ static void note_missing(jm__of_ncu *m)
     }
 }
 
-static void fill_row(jm__of_ncu *m, jm_estimated_kernel *row, const jm__kernel_power *power)
+/* Fills in figures and their ranges; returns the energy's without what constant data spare. */
+static jm__sides fill_row(jm__of_ncu *m, jm_estimated_kernel *row, const jm__kernel_power *power)
 {
-    double u_w = jm__power_u(m->bench.model, power, m->features, m->extra_gain_u);
-    double time_w = power->u_duration * (power->power_w - m->bench.model->constant_w);
-    double u_j = sqrt(fmax(u_w * u_w - time_w * time_w, 0)) * power->duration_s;
-    u_j = hypot(u_j, m->bench.model->constant_w * power->u_duration * power->duration_s);
-    double base_w = 0.5 * m->bench.model->constant_w;
+    const jm__board_model *model = m->bench.model;
+    jm__sides of_w = jm__power_sides(model, &m->errors, power, m->features);
+    jm__sides of_j = jm__energy_sides(model, &m->errors, power, m->features);
+    double base_w = 0.5 * model->constant_w;
     row->power_w = power->power_w;
-    row->power_low_w = fmax(power->power_w - hypot(JM_ESTIMATE_Z * u_w, power->data_w), base_w);
-    row->power_high_w = power->power_w + JM_ESTIMATE_Z * u_w;
+    row->power_low_w = fmax(power->power_w - hypot(of_w.down, power->data_w), base_w);
+    row->power_high_w = power->power_w + of_w.up;
     row->energy_j = power->power_w * power->duration_s;
-    row->energy_low_j = row->energy_j - hypot(JM_ESTIMATE_Z * u_j, power->data_w * power->duration_s);
-    row->energy_low_j =
-        fmax(row->energy_low_j, base_w * power->duration_s * (1 - fmin(power->u_duration, 0.9)));
-    row->energy_high_j = row->energy_j + JM_ESTIMATE_Z * u_j;
+    row->energy_low_j = row->energy_j - hypot(of_j.down, power->data_w * power->duration_s);
+    row->energy_low_j = fmax(row->energy_low_j, base_w * power->duration_s * (1 - fmin(power->time_u, 0.9)));
+    row->energy_high_j = row->energy_j + of_j.up;
     row->beyond_w = power->beyond_w;
     row->missing_w = power->missing_w;
+    return of_j;
 }
 
 static void count_row(jm__of_ncu *m, const jm_estimated_kernel *row, const jm__kernel_power *power)
@@ -122,12 +122,12 @@ jm_status jm__of_ncu_add_kernel(jm__of_ncu *m, const jm__ncu_kernel *kernel, jm_
         m->other_chip++;
     }
     if (power.reason == NULL) {
-        fill_row(m, &row, &power);
+        jm__sides row_j = fill_row(m, &row, &power);
         count_row(m, &row, &power);
         int family = (int)jm__kernel_family_of(kernel->name);
         JM_TRY(jm__estimate_sums_add(&m->sums, &power, m->features, family,
                                      (jm__same_kernel){kernel->name, kernel->grid}, (double)kernel->launches,
-                                     err));
+                                     row_j, err));
     } else {
         m->refused++;
         row.reason = power.reason;

@@ -17,19 +17,21 @@ static void find_idle(jm__of_ncu *m, jm_estimated_range *idle)
                                  power_w * (1 + JM_ESTIMATE_Z * u)};
 }
 
-static jm_estimated_range around(double value, double data, double u, double least)
+/* A sum's range, and what constant data would spare; per `by`. */
+static jm_estimated_range around(double value, double data, jm__sides sides, double by)
 {
-    return (jm_estimated_range){value, fmax(value - hypot(JM_ESTIMATE_Z * u, data), least),
-                                value + JM_ESTIMATE_Z * u};
+    return (jm_estimated_range){value / by, fmax(value - hypot(sides.down, data), 0) / by,
+                                (value + sides.up) / by};
 }
 
 void jm__of_ncu_find_totals(jm__of_ncu *m)
 {
     jm_estimated_total *total = &m->to->total;
-    double u_j = jm__estimate_sums_u(&m->sums), seconds = m->sums.seconds, program_s = m->options->program_s;
+    jm__sides of_j = jm__estimate_sums_sides(&m->sums);
+    double seconds = m->sums.seconds, program_s = m->options->program_s;
     jm_estimated_range none = {NAN, NAN, NAN};
     total->kernels_s = seconds;
-    total->kernels_j = around(m->sums.energy_j, m->sums.data_j, u_j, 0);
+    total->kernels_j = around(m->sums.energy_j, m->sums.data_j, of_j, 1);
     total->peak_w = m->peak;
     total->min_w = m->least;
     find_idle(m, &total->idle_w);
@@ -38,13 +40,13 @@ void jm__of_ncu_find_totals(jm__of_ncu *m)
     total->program_j = none;
     double all_s = seconds, all_j = m->sums.energy_j;
     if (program_s > 0) {
-        double idle_u_w = (total->idle_w.high - total->idle_w.value) / JM_ESTIMATE_Z;
+        double idle_j = (total->idle_w.high - total->idle_w.value) * total->idle_s;
         all_s = fmax(program_s, seconds);
         all_j += total->idle_w.value * total->idle_s;
-        u_j = hypot(u_j, idle_u_w * total->idle_s);
-        total->program_j = around(all_j, m->sums.data_j, u_j, 0);
+        of_j = (jm__sides){hypot(of_j.down, idle_j), hypot(of_j.up, idle_j)};
+        total->program_j = around(all_j, m->sums.data_j, of_j, 1);
         if (total->idle_s > 0 && total->idle_w.value < total->min_w.value) total->min_w = total->idle_w;
     }
-    total->average_w = around(all_j / all_s, m->sums.data_j / all_s, u_j / all_s, 0);
+    total->average_w = around(all_j, m->sums.data_j, of_j, all_s);
     jm__estimate_sums_parts(&m->sums, m->to);
 }
