@@ -20,7 +20,8 @@ typedef struct jm_estimate_options {
     const char
         *csv; /* of ncu (--page details or raw), or of features, for a model that was trained on such */
     const char *model; /* file of a board's model or of a trained one, or the name of a shipped one ("h200");
-                          NULL: shipped for the board that the file tells of */
+                          NULL: the one that calibration keeps for the file's board, else
+                          the one that is shipped for its kind (docs/estimate.md) */
     double
         clock_mhz; /* of the multiprocessors; 0: what they run at by themselves, where the model was learnt */
     double program_s; /* how long the program takes, gaps between kernels included; 0: not known */

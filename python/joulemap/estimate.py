@@ -136,7 +136,8 @@ def estimate(
         What `ncu --csv --page raw` (or details) printed; or features, for a model of :func:`train_estimate`.
     model : path or str, optional
         A board's model (:func:`learn_model`, `joulemap calibrate`), a trained one, or the name of a shipped one
-        ("h100", "h200"). Default: shipped for the file's board.
+        ("h100", "h200"). Default: what `joulemap calibrate` keeps for the file's board, else what is shipped for
+        its kind; `notes` say which and why.
     clock_mhz : float, optional
         For this clock of the multiprocessors. Default: what they run at by themselves.
     program_s : float, optional

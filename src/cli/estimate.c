@@ -139,7 +139,7 @@ static const cli_option options_table[] = {
      false},
     {"--model", 0, "MODEL",
      "file of a board's model (joulemap calibrate -o) or of a trained one, or h100, h200 (default: "
-     "what is shipped for the file's board)",
+     "what calibrate keeps for the file's board, else what is shipped for its kind)",
      NULL, false},
     {"--clock", 0, "MHZ", "for this clock of the multiprocessors (default: what they run at by themselves)",
      NULL, false},

@@ -16,10 +16,10 @@ jm_status jm_estimate_metrics(const char *wanted, char **out, jm_error *err)
     jm_status status = jm__ncu_words_load(words, 0, 0, err);
     if (status == JM_OK) status = jm__model_named(&model, wanted, words, err);
     if (status == JM_OK) {
-        jm__strbuf_add(
-            &text,
-            "gpu__time_duration.sum,smsp__cycles_elapsed.avg.per_second,dram__cycles_elapsed.avg.per_second,"
-            "device__attribute_display_name");
+        jm__strbuf_add(&text, "gpu__time_duration.sum,smsp__cycles_elapsed.avg.per_second,"
+                              "dram__cycles_elapsed.avg.per_second,device__attribute_display_name,"
+                              "device__attribute_pci_domain_id,device__attribute_pci_bus_id,"
+                              "device__attribute_pci_device_id");
         for (size_t f = 0; f < model.count; f++) {
             const jm__ncu_word *word = jm__ncu_word_of(words, model.features[f].metric);
             if (word == NULL) continue;

@@ -77,7 +77,7 @@ static jm_status choose_model(jm__of_ncu *m, jm_error *err)
     m->bench.most_w = most_seen(model);
     m->bench.clocks_free = m->ncu.clocks_free || runs_full(m);
     snprintf(m->to->board, sizeof m->to->board, "%.100s", model->board);
-    snprintf(m->to->model, sizeof m->to->model, "%.100s", m->choice.name);
+    snprintf(m->to->model, sizeof m->to->model, "%s", m->choice.name);
     m->features = calloc(model->count + 1, sizeof *m->features);
     if (m->features == NULL) return jm__no_memory(err, "jm_estimate_make");
     return jm__estimate_sums_init(&m->sums, model, &m->errors, err);

@@ -10,14 +10,15 @@ static jm_status tell_file(jm__of_ncu *m, jm_error *err)
 {
     jm_estimate *to = m->to;
     const jm_estimated_total *total = &to->total;
-    if (m->choice.told)
-        JM_TRY(jm__estimate_note(to, err, "model: %s, learnt on %s", to->model, to->board));
-    else
-        JM_TRY(jm__estimate_note(
-            to, err,
-            "model: %s, learnt on %s; the file does not say which board it is of (a raw page with "
-            "device__attribute_display_name does): taken for %s, by its memory's clock",
-            to->model, to->board, m->choice.file_board->profile));
+    const char *why = m->choice.why, *between = why[0] != '\0' ? ": " : "";
+    JM_TRY(jm__estimate_note(to, err, "model: %s, learnt on %s%s%s", to->model, to->board, between, why));
+    if (!m->choice.told)
+        JM_TRY(jm__estimate_note(to, err,
+                                 "the file does not say which board it is of (a raw page with "
+                                 "device__attribute_display_name does): taken for %s, by its memory's clock",
+                                 m->choice.file_board->profile));
+    if (m->choice.unread[0] != '\0')
+        JM_TRY(jm__estimate_note(to, err, "a model that is kept cannot be read: %s", m->choice.unread));
     if (m->choice.another)
         JM_TRY(jm__estimate_note(to, err, "extrapolated: the file is of %s, the model of %s: 10 %% wider",
                                  m->choice.file_board->profile, to->board));

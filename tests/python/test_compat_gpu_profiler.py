@@ -6,6 +6,7 @@ import csv
 import gzip
 import math
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -39,6 +40,12 @@ if what == "forbidden":
     sys.exit(1)
 log.write(gzip.open({data!r}, "rt").read())
 """
+
+
+@pytest.fixture(autouse=True)
+def no_kept_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the models that whoever runs the tests keeps."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
 @pytest.fixture
@@ -190,6 +197,21 @@ def test_an_estimate_holds_what_was_measured() -> None:
     assert found.board == "NVIDIA H200"
     assert [row.id for row in found.rows] == sorted(row.id for row in found.rows)
     assert sum(found.parts.values()) == pytest.approx(found.totals["kernels_energy_j"])
+
+
+def test_the_model_that_calibration_keeps_is_found_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("JOULEMAP_NVML", "/nonexistent")
+    kept = tmp_path / "joulemap" / "models"
+    kept.mkdir(parents=True)
+    assert joulemap.estimate(DATA / "stencil.csv.gz").model == "shipped h200"
+    shutil.copy(DATA / "model.json", kept / "GPU-1.json")
+    found = joulemap.estimate(DATA / "stencil.csv.gz")
+    assert found.model == str(kept / "GPU-1.json")
+    assert "the one model that is kept" in found.notes[0]
+    shutil.copy(DATA / "model.json", kept / "GPU-2.json")
+    with pytest.raises(joulemap.Error, match="GPU-2"):
+        joulemap.estimate(DATA / "stencil.csv.gz")
 
 
 def test_a_limit_of_power_lowers_the_clock() -> None:

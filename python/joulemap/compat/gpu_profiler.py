@@ -32,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-a", "--app", metavar="APP", help="run this program under ncu")
     parser.add_argument("-s", "--script", metavar="SCRIPT", help="its script and arguments")
     parser.add_argument("-c", "--csv", metavar="CSV", help="what ncu counted before; wins over -a")
-    parser.add_argument("--model", help="a board's model, or h100, h200 (default: shipped for the file's board)")
+    parser.add_argument("--model", help="a board's model, or h100, h200 (default: the kept one, else shipped)")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end the program after so long")
     return parser
 
