@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from joulemap import _arguments, _core, _ncu
+from joulemap import _arguments, _core
 
 if TYPE_CHECKING:
     import pandas
@@ -237,4 +237,11 @@ def profile_with_ncu(
     words = [_arguments.text("an argument", word) for word in command]
     if not words:
         raise ValueError("command is empty")
-    _ncu.run_ncu(words, csv, model=model, timeout_s=timeout_s, arguments=arguments)
+    _core.estimate_profile(
+        words,
+        _arguments.path("csv", csv),
+        "raw",
+        None if model is None else _arguments.path("model", model),
+        _number("timeout_s", timeout_s),
+        [_arguments.text("an argument", word) for word in arguments],
+    )

@@ -7,6 +7,7 @@ import gzip
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +15,6 @@ from pathlib import Path
 
 import joulemap
 import pytest
-from joulemap import _ncu
 from joulemap.compat import gpu_profiler
 
 DATA = Path(__file__).parents[1] / "data" / "ncu"
@@ -158,23 +158,33 @@ def test_a_program_that_does_not_end_is_ended(ncu: Path, capsys: pytest.CaptureF
         os.kill(pid, 0)
 
 
-def test_ncu_is_found_in_a_toolkit_and_its_absence_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CUDA_PATH", raising=False)
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
-    monkeypatch.setattr(_ncu, "_TOOLKITS", tmp_path / "toolkits")
-    monkeypatch.setattr(_ncu, "_VERSIONS", tmp_path / "versions")
-    with pytest.raises(joulemap.Error, match="CUDA_HOME"):
-        _ncu.find_ncu()
-    for folder in ("versions/2024.3.2", "versions/2025.1.0", "versions/2025.10.1"):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "ncu").write_text("")
-        (tmp_path / folder / "ncu").chmod(0o755)
-    assert _ncu.find_ncu() == str(tmp_path / "versions/2025.10.1/ncu")
-    (tmp_path / "cuda/bin").mkdir(parents=True)
-    (tmp_path / "cuda/bin/ncu").write_text("")
-    (tmp_path / "cuda/bin/ncu").chmod(0o755)
-    assert _ncu.find_ncu() == str(tmp_path / "cuda/bin/ncu")
+def test_ncu_is_found_in_a_toolkit(ncu: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ncu / "cuda/bin").mkdir(parents=True)
+    (ncu / "tools/ncu").rename(ncu / "cuda/bin/ncu")
+    monkeypatch.setenv("CUDA_HOME", str(ncu / "cuda"))
+    joulemap.profile_with_ncu(["true"], "counters.csv")
+    assert len(joulemap.estimate("counters.csv").rows) == 17
+
+
+def test_ctrl_c_ends_ncu_and_raises(ncu: Path) -> None:
+    (ncu / "what").write_text("sleep")
+    code = """
+import joulemap
+try:
+    joulemap.profile_with_ncu(["true"], "x.csv")
+except KeyboardInterrupt:
+    print("so")
+"""
+    # A key on a terminal reaches ncu too, this signal goes to Python alone.
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    told = ncu / "seen.pid"
+    while process.poll() is None and not (told.exists() and told.read_text()):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate()[0] == "so\n"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(told.read_text()), 0)
+    assert not Path("x.csv").exists()
 
 
 def test_the_module_runs_as_a_program_from_another_folder(tmp_path: Path) -> None:
@@ -248,4 +258,6 @@ def test_training_tells_its_errors_and_writes_a_model(tmp_path: Path) -> None:
 def test_a_program_is_profiled_and_estimated(ncu: Path) -> None:
     joulemap.profile_with_ncu(["true"], "counters.csv", timeout_s=30, arguments=["--launch-count", "5"])
     assert "--launch-count\n5" in (ncu / "seen").read_text()
+    with pytest.raises(TypeError):
+        joulemap.profile_with_ncu(["true"], "counters.csv", arguments=[5])  # type: ignore[list-item]
     assert len(joulemap.estimate("counters.csv").rows) == 17

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from joulemap import Error, Estimate, _core, _ncu, estimate
+from joulemap import Error, Estimate, _core, estimate
 from joulemap._cells import cell
 
 DATA = "extracted_data.csv"
@@ -58,7 +58,7 @@ def _data(arguments: argparse.Namespace) -> Path:
             raise Error(f"which program runs {arguments.script}? give it too: -a python -s {arguments.script}")
         return _newest(Path())
     command = [*shlex.split(arguments.app), *shlex.split(arguments.script or "")]
-    _ncu.run_ncu(command, DATA, page="details", model=arguments.model, timeout_s=arguments.timeout)
+    _core.estimate_profile(command, DATA, "details", arguments.model, arguments.timeout or 0, ())
     return Path(DATA)
 
 
