@@ -1,4 +1,5 @@
 /* What ncu counted, given to the same kernels of a recording. */
+#include "attribute/counted.h"
 #include "recording/dataset.h"
 #include "small_run.h"
 
@@ -226,11 +227,29 @@ static void test_a_report_with_a_model_believes_them(void **state)
     assert_int_equal(jm_recording_open(&recording, out_path, &err), JM_OK);
     if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
     assert_int_equal(jm_report_json(report, &json, &err), JM_OK);
-    if (strstr(json, "windows of hardware counters tell what each kind of work draws") == NULL)
+    if (strstr(json, "Nsight Compute counted the same kernels, one at a time, in another run") == NULL)
         fail_msg("%s", strstr(json, "\"notes\""));
+    assert_null(strstr(json, "windows of hardware counters tell"));
+    assert_non_null(strstr(json, csv_path)); /* which file they are of */
     free(json);
     jm_report_free(report);
     jm_recording_close(recording);
+}
+
+/* Nobody sampled while the recording was made, so no reading has in it what a sampler draws. */
+static void test_what_a_sampler_draws_is_not_added_where_none_went(void **state)
+{
+    (void)state;
+    jm__board_work work = {.from_host = true};
+    for (int imported = 0; imported < 2; imported++) {
+        const jm__dataset data = {.ncu = imported ? csv_path : NULL};
+        const jm__attribution all = {.dataset = &data};
+        jm__board_part part = {.work = &work, .counted_by_hardware = true};
+        part.model = (jm__board_model){.board = csv_path, .shipped = true, .constant_w = 130};
+        part.sampler.power_w = 35;
+        jm__counted_ready(&all, &part);
+        assert_true(fabs(part.model.constant_w - (imported ? 130 : 165)) < 1e-9);
+    }
 }
 
 static void test_what_does_not_fit_is_refused_with_its_cause(void **state)
@@ -275,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_what_does_not_fit_is_refused_with_its_cause),
         cmocka_unit_test(test_each_launch_gets_what_was_counted_of_its_kernel_in_order),
         cmocka_unit_test(test_a_report_with_a_model_believes_them),
+        cmocka_unit_test(test_what_a_sampler_draws_is_not_added_where_none_went),
         cmocka_unit_test(test_a_recording_with_counters_of_its_own_keeps_them),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
