@@ -1,10 +1,8 @@
 /* What ncu counted, given to the same kernels of a recording. */
 #include "attribute/counted.h"
 #include "recording/dataset.h"
-#include "small_run.h"
 
 #include <joulemap/estimate.h>
-#include <joulemap/import.h>
 #include <joulemap/report.h>
 #include <math.h>
 #include <setjmp.h>
@@ -17,36 +15,14 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/joulemap-test-XXXXXX";
-static char run_path[80], csv_path[80], out_path[80];
-static synthetic *run;
+#include "onto_run.h"
+
 static jm_error err;
 
 static int set_up(void **state)
 {
-    (void)state;
-    if (mkdtemp(folder) == NULL) return -1;
-    snprintf(run_path, sizeof run_path, "%s/run.joulemap", folder);
-    snprintf(csv_path, sizeof csv_path, "%s/counters.csv", folder);
-    snprintf(out_path, sizeof out_path, "%s/out.joulemap", folder);
-    run = small_run_make();
-    jm__writer *writer;
-    if (jm__writer_create(&writer, run_path, true, &err) != JM_OK) return -1;
-    if (small_run_tell_boards(writer, run, &err) != JM_OK) return -1;
-    small_run_tell_facts(writer, run);
-    small_run_tell_rows(writer, run, 0);
-    small_run_tell_rows(writer, run, 1);
-    return jm__writer_close(writer, &err) == JM_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    unlink(run_path);
-    unlink(csv_path);
-    unlink(out_path);
-    syn_free(run);
-    return rmdir(folder);
+    if (onto_set_up(state) != 0) return -1;
+    return jm__writer_close(onto_begin_run(false), &err) == JM_OK ? 0 : -1;
 }
 
 /* A raw page of all that a model needs; each kernel's counts are `scale` times 1000 and more, metric by
@@ -106,14 +82,8 @@ static void put_ncu(const told *kernels, size_t count)
 
 static jm_status add(const char *from, const char *board)
 {
-    const jm_counters_options options = {.size = sizeof options,
-                                         .overwrite = true,
-                                         .onto = from,
-                                         .path = out_path,
-                                         .ncu = csv_path,
-                                         .board = board};
     err = (jm_error){0};
-    return jm_recording_add_counters(&options, &err);
+    return onto_add(from, board, &(jm_counters_options){.ncu = csv_path}, &err);
 }
 
 /* ---- windows */
@@ -297,5 +267,5 @@ int main(void)
         cmocka_unit_test(test_what_a_sampler_draws_is_not_added_where_none_went),
         cmocka_unit_test(test_a_recording_with_counters_of_its_own_keeps_them),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, onto_tear_down);
 }
