@@ -12,6 +12,7 @@ static void estimate(const char *path)
 {
     jm_estimate *made;
     jm_error err = {0};
+    setenv("XDG_DATA_HOME", "/nonexistent", 1); /* no model that somebody keeps */
     const jm_estimate_options options = {.size = sizeof options, .csv = path, .program_s = 1};
     if (jm_estimate_make(&made, &options, &err) != JM_OK) {
         FUZZ_PROMISE(err.text[0] != '\0' && made == NULL);

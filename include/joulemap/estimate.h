@@ -20,7 +20,8 @@ typedef struct jm_estimate_options {
     const char
         *csv; /* of ncu (--page details or raw), or of features, for a model that was trained on such */
     const char *model; /* file of a board's model or of a trained one, or the name of a shipped one ("h200");
-                          NULL: shipped for the board that the file tells of */
+                          NULL: the one that calibration keeps for the file's board, else
+                          the one that is shipped for its kind (docs/estimate.md) */
     double
         clock_mhz; /* of the multiprocessors; 0: what they run at by themselves, where the model was learnt */
     double program_s; /* how long the program takes, gaps between kernels included; 0: not known */
@@ -101,6 +102,30 @@ JM_API jm_status jm_estimate_features_csv(const jm_estimate *estimate, char **ou
 /* The metrics that ncu must count for a model (NULL: the first that is shipped), "a,b,c", as --metrics wants
  * them. The caller frees *out. */
 JM_API jm_status jm_estimate_metrics(const char *model, char **out, jm_error *err);
+
+/* ---- counting: a program under ncu */
+
+typedef struct jm_estimate_profile_options {
+    uint32_t size;                /* sizeof(jm_estimate_profile_options): lets it grow */
+    const char *const *command;   /* the program and its arguments, NULL-terminated */
+    const char *csv;              /* the file to write, for jm_estimate_make */
+    const char *page;             /* of ncu's: "raw", "details"; NULL: raw */
+    const char *model;            /* as jm_estimate_metrics */
+    const char *const *arguments; /* for ncu ("--launch-count", "100"), NULL-terminated; NULL: none */
+    double timeout_s;             /* end it after so long; 0: do not */
+    bool (*goes_on)(void *context,
+                    int64_t ncu_pid); /* asked some times a second; false: end it. NULL: it goes on */
+    void *context;
+} jm_estimate_profile_options;
+
+/* Run a program under ncu with the few metrics that the model needs, in the foreground, its clocks and caches
+ * left as they are; returns when both have ended. ncu is found on PATH, in CUDA_HOME, CUDA_PATH,
+ * /usr/local/cuda* and /opt/nvidia/nsight-compute. *exit_code: the program's, as a shell gives it. Where it
+ * fails, `csv` is as it was before: NOT_FOUND, there is no ncu; CHILD, it cannot be started; BUSY, time is
+ * out or `goes_on` said no, and it was ended with all that it started; BAD_DATA, no kernel was profiled, with
+ * ncu's reason. */
+JM_API jm_status jm_estimate_profile(const jm_estimate_profile_options *options, int *exit_code,
+                                     jm_error *err);
 
 /* What a line that ncu wrote on its error output means, and what helps; NULL: nothing is known of it. */
 JM_API const char *jm_estimate_explain(const char *line);

@@ -170,6 +170,9 @@
       "Windows of hardware counters that told of powers; missing where none did")                            \
     Q(TEXT_OR_NONE, counters_missing, "counters_missing", JM_IN_QUALITY,                                     \
       "Why hardware counters were not sampled; missing if they were, or nobody wanted them")                 \
+    Q(TEXT_OR_NONE, counters_of_ncu, "counters_of_ncu", JM_IN_QUALITY,                                       \
+      "File of Nsight Compute whose counts, of another run of the program, stand for sampled ones; missing " \
+      "where none was imported")                                                                             \
     Q(REAL_OR_NONE, sampler_energy_j, "sampler_energy_j", JM_IN_QUALITY,                                     \
       "Joules that sampling hardware counters made the boards draw, an estimate; in no other figure; "       \
       "missing if they were not sampled, or nobody knows what it draws")                                     \

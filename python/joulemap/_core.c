@@ -28,10 +28,9 @@ static PyMethodDef module_methods[] = {
     {"estimate", core_estimate, METH_VARARGS,
      "estimate(csv, model=None, clock_mhz=0, program_s=0, limit_w=0, what='j') -> str: JSON of an estimate."},
     {"train", core_train, METH_VARARGS, "train(features, power=None, path=None) -> str: JSON of a training."},
-    {"estimate_metrics", core_estimate_metrics, METH_VARARGS,
-     "estimate_metrics(model=None) -> str: what ncu has to count."},
-    {"estimate_explain", core_estimate_explain, METH_O,
-     "estimate_explain(line) -> str or None: what a line of ncu's means."},
+    {"estimate_profile", core_estimate_profile, METH_VARARGS,
+     "estimate_profile(command, csv, page, model, timeout_s, arguments) -> int: run a program under ncu; its "
+     "exit code."},
     {"repeats", core_repeats, METH_O, "repeats(values) -> dict: what repeated values say together."},
     {"thinned", core_thinned, METH_VARARGS,
      "thinned(t_ns, power_w, from_ns, to_ns, interval_ns) -> tuple: a total by fewer readings."},

@@ -79,8 +79,7 @@ PyObject *core_thinned(PyObject *module, PyObject *args);
 PyObject *core_learn_model(PyObject *module, PyObject *args);
 PyObject *core_estimate(PyObject *module, PyObject *args);
 PyObject *core_train(PyObject *module, PyObject *args);
-PyObject *core_estimate_metrics(PyObject *module, PyObject *args);
-PyObject *core_estimate_explain(PyObject *module, PyObject *line);
+PyObject *core_estimate_profile(PyObject *module, PyObject *args);
 PyObject *core_cap_boards(PyObject *module, PyObject *args);
 PyObject *core_cap_restore(PyObject *module, PyObject *unused);
 

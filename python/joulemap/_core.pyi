@@ -50,8 +50,15 @@ def train(
     path: str | os.PathLike[str] | None = None,
     /,
 ) -> str: ...
-def estimate_metrics(model: str | os.PathLike[str] | None = None, /) -> str: ...
-def estimate_explain(line: str, /) -> str | None: ...
+def estimate_profile(
+    command: Sequence[str],
+    csv: str | os.PathLike[str],
+    page: str,
+    model: str | os.PathLike[str] | None,
+    timeout_s: float,
+    arguments: Sequence[str],
+    /,
+) -> int: ...
 def repeats(values: Sequence[float], /) -> dict[str, Any]: ...
 def thinned(
     t_ns: bytes, power_w: bytes, from_ns: int, to_ns: int, interval_ns: int, /

@@ -1,4 +1,4 @@
-/* estimate, train, metrics: jm_estimate_* from Python, as JSON. */
+/* estimate, train, profile: jm_estimate_* from Python, as JSON. */
 #include "_core.h"
 
 /* The text becomes Python's; an error is raised. */
@@ -74,26 +74,76 @@ out:
     return string;
 }
 
-PyObject *core_estimate_metrics(PyObject *module, PyObject *args)
+/* ---- counting */
+
+/* Words as C has them; `held` keeps them. */
+typedef struct words {
+    PyObject *held;
+    const char **items; /* NULL-terminated */
+} words;
+
+static void words_free(words *w)
 {
-    PyObject *model_object = NULL, *model = NULL;
-    const char *name = NULL;
-    char *text = NULL;
-    jm_error err = {.status = JM_OK};
-    if (!PyArg_ParseTuple(args, "|O:estimate_metrics", &model_object)) return NULL;
-    if (!core_path(model_object, &model, &name)) return NULL;
-    jm_status status = jm_estimate_metrics(name, &text, &err);
-    Py_XDECREF(model);
-    return text_take(module, status, text, &err);
+    Py_XDECREF(w->held);
+    free(w->items);
 }
 
-PyObject *core_estimate_explain(PyObject *module, PyObject *line)
+static bool words_take(words *w, PyObject *sequence)
 {
-    (void)module;
-    PyObject *bytes = PyUnicode_AsUTF8String(line);
-    if (bytes == NULL) return NULL;
-    const char *means = jm_estimate_explain(PyBytes_AsString(bytes));
-    Py_DECREF(bytes);
-    if (means == NULL) Py_RETURN_NONE;
-    return core_text(means);
+    Py_ssize_t count = PySequence_Size(sequence);
+    w->held = count < 0 ? NULL : PyList_New(0);
+    if (w->held == NULL) return false;
+    w->items = calloc((size_t)count + 1, sizeof *w->items);
+    if (w->items == NULL) PyErr_NoMemory();
+    for (Py_ssize_t i = 0; w->items != NULL && i < count; i++) {
+        PyObject *word = PySequence_GetItem(sequence, i), *bytes = NULL;
+        bool fine =
+            word != NULL && PyUnicode_FSConverter(word, &bytes) != 0 && PyList_Append(w->held, bytes) == 0;
+        if (fine) w->items[i] = PyBytes_AsString(bytes);
+        Py_XDECREF(word);
+        Py_XDECREF(bytes);
+        if (!fine) return false;
+    }
+    return w->items != NULL;
+}
+
+/* Ctrl-C and the like are Python's to handle while ncu runs: `context` is the thread's state without the GIL.
+ */
+static bool goes_on(void *context, int64_t ncu_pid)
+{
+    PyThreadState **state = context;
+    (void)ncu_pid;
+    PyEval_RestoreThread(*state);
+    bool fine = PyErr_CheckSignals() == 0;
+    *state = PyEval_SaveThread();
+    return fine;
+}
+
+PyObject *core_estimate_profile(PyObject *module, PyObject *args)
+{
+    PyObject *command_object, *arguments_object, *csv = NULL, *model_object, *model = NULL, *made = NULL;
+    words command = {0}, arguments = {0};
+    jm_estimate_profile_options options = {.size = sizeof options, .goes_on = goes_on};
+    jm_error err = {.status = JM_OK};
+    int exit_code = 0;
+    if (!PyArg_ParseTuple(args, "OO&sOdO:estimate_profile", &command_object, PyUnicode_FSConverter, &csv,
+                          &options.page, &model_object, &options.timeout_s, &arguments_object))
+        return NULL;
+    if (!words_take(&command, command_object) || !words_take(&arguments, arguments_object)) goto out;
+    if (!core_path(model_object, &model, &options.model)) goto out;
+    options.command = command.items;
+    options.arguments = arguments.items;
+    options.csv = PyBytes_AsString(csv);
+    PyThreadState *without = PyEval_SaveThread();
+    options.context = &without;
+    jm_status status = jm_estimate_profile(&options, &exit_code, &err);
+    PyEval_RestoreThread(without);
+    if (PyErr_Occurred() != NULL) goto out; /* a signal's handler raised it */
+    made = status == JM_OK ? PyLong_FromLong(exit_code) : core_raise(PyModule_GetState(module), &err);
+out:
+    words_free(&command);
+    words_free(&arguments);
+    Py_XDECREF(csv);
+    Py_XDECREF(model);
+    return made;
 }

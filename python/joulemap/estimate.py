@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from joulemap import _arguments, _core, _ncu
+from joulemap import _arguments, _core
 
 if TYPE_CHECKING:
     import pandas
@@ -136,7 +136,8 @@ def estimate(
         What `ncu --csv --page raw` (or details) printed; or features, for a model of :func:`train_estimate`.
     model : path or str, optional
         A board's model (:func:`learn_model`, `joulemap calibrate`), a trained one, or the name of a shipped one
-        ("h100", "h200"). Default: shipped for the file's board.
+        ("h100", "h200"). Default: what `joulemap calibrate` keeps for the file's board, else what is shipped for
+        its kind; `notes` say which and why.
     clock_mhz : float, optional
         For this clock of the multiprocessors. Default: what they run at by themselves.
     program_s : float, optional
@@ -236,4 +237,11 @@ def profile_with_ncu(
     words = [_arguments.text("an argument", word) for word in command]
     if not words:
         raise ValueError("command is empty")
-    _ncu.run_ncu(words, csv, model=model, timeout_s=timeout_s, arguments=arguments)
+    _core.estimate_profile(
+        words,
+        _arguments.path("csv", csv),
+        "raw",
+        None if model is None else _arguments.path("model", model),
+        _number("timeout_s", timeout_s),
+        [_arguments.text("an argument", word) for word in arguments],
+    )

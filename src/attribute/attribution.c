@@ -316,7 +316,7 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .split = &part->work->columns,
         .total = part->total,
     };
-    jm__counted_ready(part, a->options.model);
+    jm__counted_ready(a, part);
     if (part->idle_known) input.idle = &part->idle;
     JM_TRY(fit_columns(a, part, &input, err));
     if (part->fit.fitted) JM_TRY(scale_by_clock(a, part, &input, err));

@@ -81,14 +81,15 @@ jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *
     return fit_counters(part, a->dataset, asked, err);
 }
 
-void jm__counted_ready(jm__board_part *part, const char *asked)
+void jm__counted_ready(const jm__attribution *a, jm__board_part *part)
 {
+    bool sampled = part->counted_by_hardware && a->dataset->ncu == NULL;
     jm__board_model *model = &part->model;
     if (model->board == NULL) return;
     /* Without a kernel nobody knows when the board had nothing to do. */
     part->idle_known = !part->work->from_host && jm__idle_of_model(&part->idle, model);
     /* Readings have in them what its sampler drew, and a shipped model has not. */
-    if (asked == NULL && model->shipped && part->sampler.windows.count == 0)
+    if (a->options.model == NULL && model->shipped && sampled && part->sampler.windows.count == 0)
         model->constant_w += part->sampler.power_w;
 }
 

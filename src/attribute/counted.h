@@ -11,7 +11,7 @@ jm_status jm__counted_model(jm__attribution *a, jm__board_part *part, jm_error *
 
 /* Once it is known what ran: what the model says of gaps goes into part->idle, counters or not, where kernels
  * tell what a gap is. `asked`: the model that was asked for, NULL: none. */
-void jm__counted_ready(jm__board_part *part, const char *asked);
+void jm__counted_ready(const jm__attribution *a, jm__board_part *part);
 
 /* The belief about the columns as they are now, of which `expected` tells the families; no rows if nothing is
  * told of them. */

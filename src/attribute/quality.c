@@ -102,6 +102,14 @@ static void count_windows(jm_report_quality *figures, const jm__attribution *a)
     if (figures->counter_windows == 0) figures->counter_windows = -1;
 }
 
+static void name_ncu(jm_report_quality *figures, const jm__attribution *a)
+{
+    bool wanted = false;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        wanted = wanted || (a->boards[b].wanted && a->boards[b].counted_by_hardware);
+    figures->counters_of_ncu = wanted ? a->dataset->ncu : NULL;
+}
+
 static void add_samplers(jm_report_quality *figures, const jm__attribution *a)
 {
     double sum_j = 0;
@@ -129,6 +137,7 @@ jm_status jm__quality_make(jm__quality *quality, const jm__attribution *a, const
     count_events(&quality->figures, a);
     take_conditions(&quality->figures, a);
     count_windows(&quality->figures, a);
+    name_ncu(&quality->figures, a);
     add_samplers(&quality->figures, a);
     JM_TRY(name_sensors(quality, a, err));
     const jm__no_layer no_layer = jm__no_layer_of(a);

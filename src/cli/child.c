@@ -124,6 +124,23 @@ static bool reap(cli_child *child)
     return ended;
 }
 
+/* The terminal tells the whole group itself. */
+static void pass_on(pid_t command, int number, const siginfo_t *info)
+{
+    if (info->si_code != SI_KERNEL) kill(command, number);
+}
+
+void cli_child_pass_signals_on(pid_t command)
+{
+    sigset_t set;
+    siginfo_t info;
+    int number;
+    const struct timespec at_once = {0};
+    handled_set(&set);
+    while ((number = sigtimedwait(&set, &info, &at_once)) > 0)
+        if (number != SIGCHLD) pass_on(command, number, &info);
+}
+
 bool cli_child_wait_until(cli_child *child, int64_t until_ns)
 {
     sigset_t set;
@@ -135,9 +152,7 @@ bool cli_child_wait_until(cli_child *child, int64_t until_ns)
         if (left_ns <= 0) return false;
         const struct timespec left = {.tv_sec = left_ns / 1000000000, .tv_nsec = left_ns % 1000000000};
         int number = sigtimedwait(&set, &info, &left);
-        if (number <= 0 || number == SIGCHLD) continue;
-        /* The terminal tells the whole group itself. */
-        if (info.si_code != SI_KERNEL) kill(child->pid, number);
+        if (number > 0 && number != SIGCHLD) pass_on(child->pid, number, &info);
     }
 }
 

@@ -35,6 +35,10 @@ void cli_child_wait(cli_child *child);
 /* The same until `until_ns` (CLOCK_MONOTONIC) at most. Has it ended? */
 bool cli_child_wait_until(cli_child *child, int64_t until_ns);
 
+/* Signals that came to us alone, and wait, go to it: what cli_child_wait does meanwhile, for who waits
+ * otherwise. */
+void cli_child_pass_signals_on(pid_t command);
+
 /* The command has ended, its recording is whole and nothing else of ours runs: signals end this program
  * again. Those that were meant for the command and came too late are dropped. */
 void cli_child_release(cli_child *child);

@@ -1,7 +1,8 @@
 /* `joulemap estimate`: power and energy of kernels from counters, without a power sensor. */
 #include "cli/args.h"
-#include "cli/ncu.h"
+#include "cli/child.h"
 
+#include <joulemap/estimate.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,29 +85,67 @@ static int estimate(const cli_args *args, const char *csv)
     return show(args, status, text, &err);
 }
 
+enum { WORDS_MAX = 64 };
+
+/* "--launch-count 100" as words. False: there are too many. */
+static bool split(char *text, const char *words[WORDS_MAX + 1])
+{
+    char *rest = NULL;
+    size_t count = 0;
+    for (char *word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        if (count == WORDS_MAX) return false;
+        words[count++] = word;
+    }
+    words[count] = NULL;
+    return true;
+}
+
+static bool pass_signals_on(void *context, int64_t ncu_pid)
+{
+    (void)context;
+    cli_child_pass_signals_on((pid_t)ncu_pid);
+    return true;
+}
+
+static int count_kernels(const cli_args *args, const char *csv, int *program)
+{
+    char *text = strdup(cli_has(args, "--ncu-options") ? cli_get(args, "--ncu-options") : "");
+    const char *words[WORDS_MAX + 1];
+    jm_error err = {0};
+    jm_estimate_profile_options options = {.size = sizeof options,
+                                           .command = (const char *const *)cli_command(args),
+                                           .csv = csv,
+                                           .page = cli_get(args, "--page"),
+                                           .model = cli_get(args, "--model"),
+                                           .arguments = words,
+                                           .goes_on = pass_signals_on};
+    if (text == NULL || !split(text, words)) {
+        free(text);
+        return cli_error(args, JM_NO_MEMORY, "", "out of memory, or too many --ncu-options");
+    }
+    if (!cli_get_real(args, "--timeout", 0, 1e9, &options.timeout_s)) {
+        free(text);
+        return jm_status_exit_code(JM_USAGE);
+    }
+    cli_child child = {0};
+    cli_child_prepare();
+    jm_status status = jm_estimate_profile(&options, program, &err);
+    cli_child_release(&child);
+    free(text);
+    return status == JM_OK ? 0 : cli_fail(args, &err);
+}
+
 /* Run a program under ncu, then say what it draws. */
 static int count_and_estimate(const cli_args *args)
 {
     char own[] = "/tmp/joulemap-estimate-XXXXXX";
-    const char *format = cli_get(args, "--format"), *kept = cli_get(args, "--keep-counters");
-    cli_ncu_wishes wishes = {.command = cli_command(args),
-                             .to = kept,
-                             .page = cli_has(args, "--page") ? cli_get(args, "--page") : "raw",
-                             .options = cli_get(args, "--ncu-options")};
-    char *metrics = NULL;
-    jm_error err = {0};
+    const char *format = cli_get(args, "--format"), *csv = cli_get(args, "--keep-counters");
     int program = 0, file = -1;
-    if (!cli_get_real(args, "--timeout", 0, 1e9, &wishes.timeout_s)) return jm_status_exit_code(JM_USAGE);
-    if (jm_estimate_metrics(cli_get(args, "--model"), &metrics, &err) != JM_OK) return cli_fail(args, &err);
-    if (kept == NULL && (file = mkstemp(own)) < 0) {
-        free(metrics);
+    if (csv == NULL && (file = mkstemp(own)) < 0)
         return cli_error(args, JM_IO, "", "no file can be made in /tmp for what ncu counts");
-    }
-    if (kept == NULL) wishes.to = own;
-    wishes.metrics = metrics;
-    int code = cli_ncu_run(args, &wishes, &program);
-    if (code == 0 && (format == NULL || strcmp(format, "none") != 0)) code = estimate(args, wishes.to);
-    free(metrics);
+    if (csv == NULL) csv = own;
+    int code = count_kernels(args, csv, &program);
+    if (code == 0 && (format == NULL || strcmp(format, "none") != 0)) code = estimate(args, csv);
     if (file >= 0) {
         close(file);
         unlink(own);
@@ -139,7 +178,7 @@ static const cli_option options_table[] = {
      false},
     {"--model", 0, "MODEL",
      "file of a board's model (joulemap calibrate -o) or of a trained one, or h100, h200 (default: "
-     "what is shipped for the file's board)",
+     "what calibrate keeps for the file's board, else what is shipped for its kind)",
      NULL, false},
     {"--clock", 0, "MHZ", "for this clock of the multiprocessors (default: what they run at by themselves)",
      NULL, false},

@@ -22,7 +22,7 @@ struct jm_estimate {
     jm_estimated_total total;
     jm__text_store texts, ncu_texts;
     char board[128];
-    char model[128]; /* where it is from */
+    char model[512]; /* where it is from */
 };
 
 jm_status jm__estimate_note(jm_estimate *estimate, jm_error *err, const char *format, ...)

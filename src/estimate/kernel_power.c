@@ -180,9 +180,8 @@ static void add_up(jm__kernel_power *out, const double *features, const jm__benc
     double left = product * bench->data_least + (1 - product) * bench->data_usual;
     out->power_w = model->constant_w + above_w;
     out->data_w = above_w * (1 - left);
-    double own_w = hypot(model->relative_u * out->power_w, beyond_u * out->beyond_w);
-    own_w = hypot(own_w, hypot(out->u_duration, fmin(ramp_s / out->ncu_duration_s, 0.5)) * above_w);
-    out->own_w = hypot(own_w, hypot(out->missing_u_w, out->flushed_u_w));
+    out->time_u = hypot(out->u_duration, fmin(ramp_s / out->ncu_duration_s, 0.5));
+    out->own_w = hypot(beyond_u * out->beyond_w, hypot(out->missing_u_w, out->flushed_u_w));
 }
 
 static const char *find_time(jm__kernel_power *out, const jm__bench *bench, const jm__ncu_sheet *sheet,

@@ -32,11 +32,12 @@ typedef struct jm__bench {
 
 /* Errors are standard ones, W. */
 typedef struct jm__kernel_power {
-    double duration_s, u_duration; /* the latter relative */
+    double duration_s, u_duration; /* the latter relative: of what the clock does to it */
     double ncu_duration_s, ncu_clock_mhz;
     double clock_mhz; /* that it is estimated for */
     double power_w;
-    double own_w;  /* of this kernel alone */
+    double own_w;  /* of this kernel alone, beside the model's errors and that of its time */
+    double time_u; /* of its time as it is in a program, relative */
     double data_w; /* how much less it is with constant data */
     double beyond_w, missing_w;
     double missing_u_w, flushed_u_w, unbounded_w; /* the last: of missing_w, what no use of a unit bounds */

@@ -2,6 +2,7 @@
 #include "estimate/model_choice.h"
 
 #include "base/status.h"
+#include "estimate/kept_model.h"
 #include "model/store.h"
 #include "ncu/amount.h"
 #include "sample/profile.h"
@@ -46,9 +47,9 @@ static bool is_file(const char *wanted)
     return strchr(wanted, '/') != NULL || strchr(wanted, '.') != NULL || access(wanted, F_OK) == 0;
 }
 
-static jm_status read_wanted(jm__board_model *model, const char *wanted, jm_error *err)
+static jm_status read_wanted(jm__board_model *model, const char *wanted, bool file, jm_error *err)
 {
-    if (!is_file(wanted)) {
+    if (!file) {
         jm_status status = shipped(model, wanted, err);
         return status == JM_NOT_FOUND
                    ? jm__hint(err, status, "give a file, or the name of a shipped one: h100, h200")
@@ -60,27 +61,57 @@ static jm_status read_wanted(jm__board_model *model, const char *wanted, jm_erro
     return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s knows nothing of counters", wanted);
 }
 
-static jm_status check_known(const jm__board_model *model, const jm__ncu_words *words, const char *name,
-                             jm_error *err)
+static size_t known_of(const jm__board_model *model, const jm__ncu_words *words)
 {
     size_t known = 0;
     for (size_t f = 0; f < model->count; f++)
         known += jm__ncu_word_of(words, model->features[f].metric) != NULL;
-    if (2 * known > model->count && isfinite(model->clock_mhz)) return JM_OK;
+    return known;
+}
+
+static bool is_known(const jm__board_model *model, const jm__ncu_words *words)
+{
+    return 2 * known_of(model, words) > model->count && isfinite(model->clock_mhz);
+}
+
+static jm_status check_known(const jm__board_model *model, const jm__ncu_words *words, const char *name,
+                             jm_error *err)
+{
+    if (is_known(model, words)) return JM_OK;
     return jm__fail(err, JM_NOT_SUPPORTED, 0, NULL,
                     "%s is of another chip than the file (%s): ncu has words for %zu of its %zu counters",
-                    name, words->title, known, model->count);
+                    name, words->title, known_of(model, words), model->count);
+}
+
+static bool fits(const jm__board_model *model, const jm__ncu_words *words, const jm__ncu_board *board)
+{
+    return is_known(model, words) && board_called(words, model->board) == board;
+}
+
+static jm_status find_kept(jm__model_choice *choice, const jm__ncu_words *words, const jm__ncu_sheet *sheet,
+                           jm_error *err)
+{
+    jm__kept_model kept;
+    JM_TRY(jm__kept_model_find(&kept, words, choice->file_board, sheet, fits, err));
+    choice->model = kept.model;
+    choice->why = kept.why;
+    snprintf(choice->name, sizeof choice->name, "%s", kept.path);
+    memcpy(choice->unread, kept.unread, sizeof choice->unread);
+    return JM_OK;
 }
 
 jm_status jm__model_choose(jm__model_choice *choice, const char *wanted, const jm__ncu_words *words,
                            const jm__ncu_sheet *sheet, jm_error *err)
 {
-    *choice = (jm__model_choice){0};
+    *choice = (jm__model_choice){.why = ""};
     find_file_board(choice, words, sheet);
-    bool file = wanted != NULL && is_file(wanted);
-    const char *name = wanted != NULL ? wanted : choice->file_board->profile;
-    snprintf(choice->name, sizeof choice->name, "%s%.100s", file ? "" : "shipped ", name);
-    JM_TRY(file ? read_wanted(&choice->model, wanted, err) : read_wanted(&choice->model, name, err));
+    if (wanted == NULL) JM_TRY(find_kept(choice, words, sheet, err));
+    if (choice->model.count == 0) {
+        bool file = wanted != NULL && is_file(wanted);
+        const char *name = wanted != NULL ? wanted : choice->file_board->profile;
+        snprintf(choice->name, sizeof choice->name, "%s%.500s", file ? "" : "shipped ", name);
+        JM_TRY(read_wanted(&choice->model, name, file, err));
+    }
     const jm__ncu_board *board = board_called(words, choice->model.board);
     choice->another = board != NULL && board != choice->file_board;
     jm_status status = check_known(&choice->model, words, choice->name, err);
@@ -91,5 +122,6 @@ jm_status jm__model_choose(jm__model_choice *choice, const char *wanted, const j
 jm_status jm__model_named(jm__board_model *model, const char *wanted, const jm__ncu_words *words,
                           jm_error *err)
 {
-    return read_wanted(model, wanted != NULL ? wanted : words->boards[words->board_count - 1].profile, err);
+    const char *name = wanted != NULL ? wanted : words->boards[words->board_count - 1].profile;
+    return read_wanted(model, name, wanted != NULL && is_file(wanted), err);
 }

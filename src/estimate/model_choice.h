@@ -10,15 +10,19 @@ typedef struct jm__model_choice {
     const jm__ncu_board *file_board; /* that the file is of */
     bool told;                       /* it says so itself; else the nearest by its memory's clock */
     bool another;                    /* the model is of another kind of board of the chip */
-    char name[128];                  /* what the model is called: its file, or "shipped h200" */
+    char name[512];                  /* what the model is called: its file, or "shipped h200" */
+    const char *why;                 /* it was taken without being asked for; "": shipped, or asked for */
+    char unread[256];                /* a model that is kept and cannot be read; "": none */
 } jm__model_choice;
 
-/* `wanted`: a file, or the name of a shipped one; NULL: shipped for the file's board. `sheet`: filled with a
- * kernel of the file. NOT_FOUND, NOT_SUPPORTED. */
+/* `wanted`: a file, or the name of a shipped one; NULL: one that calibration keeps, by the rules of
+ * kept_model.h, else the one that is shipped for the file's board. `sheet`: filled with a kernel of the file.
+ * NOT_FOUND, NOT_SUPPORTED. */
 jm_status jm__model_choose(jm__model_choice *choice, const char *wanted, const jm__ncu_words *words,
                            const jm__ncu_sheet *sheet, jm_error *err);
 
-/* Without a file of ncu: for what the model needs. */
+/* Without a file of ncu: for what the model needs. NULL: the chip's shipped one, which needs all that ncu has
+ * words for, and so what any that is kept does. */
 jm_status jm__model_named(jm__board_model *model, const char *wanted, const jm__ncu_words *words,
                           jm_error *err);
 

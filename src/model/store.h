@@ -18,6 +18,12 @@ jm_status jm__model_make_room(char *path, size_t size, const jm_board *board, jm
  * there are no features either. */
 jm_status jm__model_own(jm__board_model *model, const jm_board *board, jm_error *err);
 
+/* All models that are kept, whosever they are, in the order of their boards' UUIDs; `take` gets one's UUID
+ * and path, and ends it by what is not OK. None, or no folder: OK. */
+jm_status jm__model_each_kept(jm_status (*take)(void *taker, const char *uuid, const char *path,
+                                                jm_error *err),
+                              void *taker, jm_error *err);
+
 /* The one shipped for its profile; no features and OK if there is none. */
 jm_status jm__model_shipped(jm__board_model *model, const jm_board *board, jm_error *err);
 

@@ -72,7 +72,10 @@ typedef struct jm__ncu_board {
     X(dram_clock)                                                                                            \
     X(dram_bytes)                                                                                            \
     X(multiprocessors)                                                                                       \
-    X(name)
+    X(name)                                                                                                  \
+    X(pci_domain)                                                                                            \
+    X(pci_bus)                                                                                               \
+    X(pci_device)
 
 typedef struct jm__ncu_words {
     char chip[32], title[64];

@@ -151,7 +151,10 @@ static jm_status copy_facts(jm__loading *loading, const jm_recording *recording,
     loading->view.cost = (jm__sampler_cost){.cpu_ns = noted(recording, "sampler_cpu_ns"),
                                             .calls = noted(recording, "sampler_calls"),
                                             .call_ns = noted(recording, "sampler_call_ns")};
-    return copy_damage(loading, recording) ? JM_OK : jm__no_memory(err, "jm__dataset_load");
+    const char *ncu = jm_recording_meta(recording, "ncu");
+    loading->view.ncu = ncu != NULL ? jm__loading_keep(loading, ncu) : NULL;
+    bool fine = (ncu == NULL || loading->view.ncu != NULL) && copy_damage(loading, recording);
+    return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
 
 /* Whether kernels refer to what is not there is known once they have passed. */

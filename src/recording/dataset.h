@@ -35,8 +35,10 @@ typedef struct jm__dataset {
     size_t event_count;
     const char *const *names; /* [name_id]; names[0] is "" */
     size_t name_count;
-    int64_t start_ns;   /* of the run */
-    int64_t end_ns;     /* of the run, or up to where the file is complete */
+    int64_t start_ns; /* of the run */
+    int64_t end_ns;   /* of the run, or up to where the file is complete */
+    const char *ncu; /* file of Nsight Compute that its windows of counters are from; NULL: they were sampled,
+                        or there are none */
     const char *damage; /* what of the recording is missing, in a sentence; NULL if it is whole */
     jm__sampler_cost cost;
 } jm__dataset;

@@ -6,6 +6,8 @@ import csv
 import gzip
 import math
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +15,6 @@ from pathlib import Path
 
 import joulemap
 import pytest
-from joulemap import _ncu
 from joulemap.compat import gpu_profiler
 
 DATA = Path(__file__).parents[1] / "data" / "ncu"
@@ -39,6 +40,12 @@ if what == "forbidden":
     sys.exit(1)
 log.write(gzip.open({data!r}, "rt").read())
 """
+
+
+@pytest.fixture(autouse=True)
+def no_kept_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the models that whoever runs the tests keeps."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
 @pytest.fixture
@@ -151,23 +158,33 @@ def test_a_program_that_does_not_end_is_ended(ncu: Path, capsys: pytest.CaptureF
         os.kill(pid, 0)
 
 
-def test_ncu_is_found_in_a_toolkit_and_its_absence_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CUDA_PATH", raising=False)
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
-    monkeypatch.setattr(_ncu, "_TOOLKITS", tmp_path / "toolkits")
-    monkeypatch.setattr(_ncu, "_VERSIONS", tmp_path / "versions")
-    with pytest.raises(joulemap.Error, match="CUDA_HOME"):
-        _ncu.find_ncu()
-    for folder in ("versions/2024.3.2", "versions/2025.1.0", "versions/2025.10.1"):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "ncu").write_text("")
-        (tmp_path / folder / "ncu").chmod(0o755)
-    assert _ncu.find_ncu() == str(tmp_path / "versions/2025.10.1/ncu")
-    (tmp_path / "cuda/bin").mkdir(parents=True)
-    (tmp_path / "cuda/bin/ncu").write_text("")
-    (tmp_path / "cuda/bin/ncu").chmod(0o755)
-    assert _ncu.find_ncu() == str(tmp_path / "cuda/bin/ncu")
+def test_ncu_is_found_in_a_toolkit(ncu: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ncu / "cuda/bin").mkdir(parents=True)
+    (ncu / "tools/ncu").rename(ncu / "cuda/bin/ncu")
+    monkeypatch.setenv("CUDA_HOME", str(ncu / "cuda"))
+    joulemap.profile_with_ncu(["true"], "counters.csv")
+    assert len(joulemap.estimate("counters.csv").rows) == 17
+
+
+def test_ctrl_c_ends_ncu_and_raises(ncu: Path) -> None:
+    (ncu / "what").write_text("sleep")
+    code = """
+import joulemap
+try:
+    joulemap.profile_with_ncu(["true"], "x.csv")
+except KeyboardInterrupt:
+    print("so")
+"""
+    # A key on a terminal reaches ncu too, this signal goes to Python alone.
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    told = ncu / "seen.pid"
+    while process.poll() is None and not (told.exists() and told.read_text()):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate()[0] == "so\n"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(told.read_text()), 0)
+    assert not Path("x.csv").exists()
 
 
 def test_the_module_runs_as_a_program_from_another_folder(tmp_path: Path) -> None:
@@ -190,6 +207,21 @@ def test_an_estimate_holds_what_was_measured() -> None:
     assert found.board == "NVIDIA H200"
     assert [row.id for row in found.rows] == sorted(row.id for row in found.rows)
     assert sum(found.parts.values()) == pytest.approx(found.totals["kernels_energy_j"])
+
+
+def test_the_model_that_calibration_keeps_is_found_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("JOULEMAP_NVML", "/nonexistent")
+    kept = tmp_path / "joulemap" / "models"
+    kept.mkdir(parents=True)
+    assert joulemap.estimate(DATA / "stencil.csv.gz").model == "shipped h200"
+    shutil.copy(DATA / "model.json", kept / "GPU-1.json")
+    found = joulemap.estimate(DATA / "stencil.csv.gz")
+    assert found.model == str(kept / "GPU-1.json")
+    assert "the one model that is kept" in found.notes[0]
+    shutil.copy(DATA / "model.json", kept / "GPU-2.json")
+    with pytest.raises(joulemap.Error, match="GPU-2"):
+        joulemap.estimate(DATA / "stencil.csv.gz")
 
 
 def test_a_limit_of_power_lowers_the_clock() -> None:
@@ -226,4 +258,6 @@ def test_training_tells_its_errors_and_writes_a_model(tmp_path: Path) -> None:
 def test_a_program_is_profiled_and_estimated(ncu: Path) -> None:
     joulemap.profile_with_ncu(["true"], "counters.csv", timeout_s=30, arguments=["--launch-count", "5"])
     assert "--launch-count\n5" in (ncu / "seen").read_text()
+    with pytest.raises(TypeError):
+        joulemap.profile_with_ncu(["true"], "counters.csv", arguments=[5])  # type: ignore[list-item]
     assert len(joulemap.estimate("counters.csv").rows) == 17

@@ -108,14 +108,18 @@ static size_t read_powers(line *lines, size_t most)
     return count;
 }
 
-static void test_kernels_of_the_suite_are_told_within_8_percent_and_nine_of_ten_intervals_hold(void **state)
+/* Shares that lie in their ranges, and the mean error of those on real data. */
+typedef struct holding {
+    double real, constant, error;
+} holding;
+
+static holding held_by(const char *model)
 {
-    (void)state;
     static line lines[256];
     size_t count = read_powers(lines, 256), told = 0, inside = 0, constant = 0, constant_inside = 0;
     double error = 0;
     jm_estimate *estimate =
-        make(&(jm_estimate_options){.csv = DATA "suite.csv.gz", .model = MODEL, .limit_w = INFINITY});
+        make(&(jm_estimate_options){.csv = DATA "suite.csv.gz", .model = model, .limit_w = INFINITY});
     for (size_t i = 0; i < count; i++) {
         const jm_estimated_kernel *k = jm_estimate_kernel(estimate, (size_t)lines[i].id);
         bool holds = k->power_low_w <= lines[i].power_w && lines[i].power_w <= k->power_high_w;
@@ -130,9 +134,41 @@ static void test_kernels_of_the_suite_are_told_within_8_percent_and_nine_of_ten_
         }
     }
     assert_true(told > 150 && constant > 15);
-    if (error / (double)told > 0.08) fail_msg("%.3f", error / (double)told);
-    assert_true((double)inside / (double)told > 0.85);
-    assert_true((double)constant_inside / (double)constant > 0.85);
+    jm_estimate_free(estimate);
+    return (holding){(double)inside / (double)told, (double)constant_inside / (double)constant,
+                     error / (double)told};
+}
+
+static void test_kernels_of_the_suite_are_told_within_8_percent_and_nine_of_ten_intervals_hold(void **state)
+{
+    (void)state;
+    const holding own = held_by(MODEL);
+    if (own.error > 0.08) fail_msg("%.3f", own.error);
+    assert_true(own.real > 0.85);
+    assert_true(own.constant > 0.85);
+}
+
+/* It was learnt from other kernels on another board, all of whose powers it tells too low by an eighth. */
+static void test_intervals_of_the_shipped_model_hold_nine_of_ten_on_another_board(void **state)
+{
+    (void)state;
+    const holding shipped = held_by("h200");
+    if (!(shipped.real > 0.85 && shipped.real < 0.95)) fail_msg("%.3f", shipped.real);
+    assert_true(shipped.constant > 0.85);
+}
+
+/* Of a program that is one kernel, the sum is no less sure than the kernel. */
+static void test_a_program_of_one_kernel_is_as_sure_as_the_kernel(void **state)
+{
+    (void)state;
+    jm_estimate *estimate = make(&(jm_estimate_options){.csv = DATA "stencil.csv.gz", .model = MODEL});
+    const jm_estimated_total *total = jm_estimate_total(estimate);
+    double low = 0, high = 0;
+    for (size_t i = 0; i < jm_estimate_count(estimate); i++) {
+        low += jm_estimate_kernel(estimate, i)->energy_low_j;
+        high += jm_estimate_kernel(estimate, i)->energy_high_j;
+    }
+    assert_true(total->kernels_j.high <= high * 1.000001 && total->kernels_j.low >= low * 0.999999);
     jm_estimate_free(estimate);
 }
 
@@ -405,6 +441,8 @@ int main(void)
         cmocka_unit_test(test_programs_that_no_model_has_seen_are_within_8_percent),
         cmocka_unit_test(test_the_boards_own_model_is_nearer_where_the_limit_holds),
         cmocka_unit_test(test_kernels_of_the_suite_are_told_within_8_percent_and_nine_of_ten_intervals_hold),
+        cmocka_unit_test(test_intervals_of_the_shipped_model_hold_nine_of_ten_on_another_board),
+        cmocka_unit_test(test_a_program_of_one_kernel_is_as_sure_as_the_kernel),
         cmocka_unit_test(test_zeros_and_random_numbers_of_one_matrix_product_both_lie_in_its_interval),
         cmocka_unit_test(test_every_form_of_the_same_kernels_gives_rows_whose_intervals_meet),
         cmocka_unit_test(test_what_cannot_be_told_is_refused_with_its_cause),

@@ -59,6 +59,19 @@ static void test_an_estimate_without_memory_is_an_error_or_the_same(void **state
             1); /* jansson calls a tree that finds no memory a wrong text */
 }
 
+static char kept[80];
+
+static void test_a_kept_model_without_memory_is_an_error_or_the_same(void **state)
+{
+    (void)state;
+    csv = small;
+    setenv("XDG_DATA_HOME", kept, 1);
+    setenv("JOULEMAP_SIM", "h200", 1);
+    try_all("estimate with a kept model", make, FAILING_OWN_MEMORY, 1);
+    unsetenv("JOULEMAP_SIM");
+    setenv("XDG_DATA_HOME", "/nonexistent", 1);
+}
+
 /* ---- trainings */
 
 static jm_status train(void *context, jm_error *err)
@@ -82,10 +95,15 @@ static void test_a_training_without_memory_is_an_error_or_the_same(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    char command[256];
+    char command[512];
     snprintf(small, sizeof small, "/tmp/joulemap-test-failing-%d.csv", (int)getpid());
     snprintf(features, sizeof features, "/tmp/joulemap-test-failing-%d-features.csv", (int)getpid());
     snprintf(command, sizeof command, "gzip -dc %sstencil.csv.gz | head -4 >%s", DATA, small);
+    if (system(command) != 0) return -1;
+    snprintf(kept, sizeof kept, "/tmp/joulemap-test-failing-%d", (int)getpid());
+    snprintf(command, sizeof command,
+             "mkdir -p %s/joulemap/models && cp %smodel.json %s/joulemap/models/GPU-1.json", kept, DATA,
+             kept);
     if (system(command) != 0) return -1;
     FILE *file = fopen(features, "w");
     if (file == NULL) return -1;
@@ -100,13 +118,16 @@ static int tear_down(void **state)
     (void)state;
     unlink(small);
     unlink(features);
-    return 0;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", kept);
+    return system(command);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_estimate_without_memory_is_an_error_or_the_same),
+        cmocka_unit_test(test_a_kept_model_without_memory_is_an_error_or_the_same),
         cmocka_unit_test(test_a_training_without_memory_is_an_error_or_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,9 +1,4 @@
 /* Hardware counters from CSV, added to a recording. */
-#include "line_sets.h"
-#include "small_run.h"
-#include "told.h"
-
-#include <joulemap/import.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,47 +10,11 @@
 
 #include <cmocka.h>
 
+#include "line_sets.h"
+#include "onto_run.h"
+#include "told.h"
+
 #define OFFSET_NS INT64_C(1700000000000000000) /* CLOCK_REALTIME before CLOCK_MONOTONIC */
-
-static char folder[] = "/tmp/joulemap-test-XXXXXX";
-static char run_path[80], csv_path[80], out_path[80];
-static synthetic *run;
-
-static int set_up(void **state)
-{
-    (void)state;
-    if (mkdtemp(folder) == NULL) return -1;
-    snprintf(run_path, sizeof run_path, "%s/run.joulemap", folder);
-    snprintf(csv_path, sizeof csv_path, "%s/counters.csv", folder);
-    snprintf(out_path, sizeof out_path, "%s/out.joulemap", folder);
-    run = small_run_make();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    unlink(run_path);
-    unlink(csv_path);
-    unlink(out_path);
-    syn_free(run);
-    return rmdir(folder);
-}
-
-/* A recording of 0.96 s from SMALL_START_NS on, two boards, with a set of counters. */
-static jm__writer *begin_run(void)
-{
-    jm__writer *writer;
-    jm_error err;
-    if (jm__writer_create(&writer, run_path, true, &err) != JM_OK) fail_msg("%s", err.text);
-    assert_int_equal(small_run_tell_boards(writer, run, &err), JM_OK);
-    small_run_tell_facts(writer, run);
-    assert_int_equal(small_run_tell_counters(writer, &err), JM_OK);
-    small_run_tell_rows(writer, run, 0);
-    assert_int_equal(jm__writer_commit(writer, run->dataset.start_ns, &err), JM_OK);
-    small_run_tell_rows(writer, run, 1);
-    return writer;
-}
 
 /* The counters that are in it; told_close the file. */
 static void open_out(told_file *file)
@@ -68,7 +27,7 @@ static void open_out(told_file *file)
 
 static void make_run(const jm__anchor *anchors, size_t count)
 {
-    jm__writer *writer = begin_run();
+    jm__writer *writer = onto_begin_run(true);
     for (size_t i = 0; i < count; i++)
         jm__writer_anchor(writer, &anchors[i]);
     assert_int_equal(jm__writer_close(writer, NULL), JM_OK);
@@ -86,13 +45,7 @@ static void put(const char *text)
 
 static jm_status add(const char *board, jm_error *err)
 {
-    const jm_counters_options options = {.size = sizeof options,
-                                         .overwrite = true,
-                                         .onto = run_path,
-                                         .path = out_path,
-                                         .counters = csv_path,
-                                         .board = board};
-    return jm_recording_add_counters(&options, err);
+    return onto_add(run_path, board, &(jm_counters_options){.counters = csv_path}, err);
 }
 
 static char *all_of(const char *path)
@@ -408,7 +361,7 @@ static void test_a_board_a_recording_and_its_clock_are_needed(void **state)
     expect("0", JM_BAD_DATA, "has no anchors");
     unlink(run_path);
     expect("0", JM_NOT_FOUND, "run.joulemap");
-    jm__writer *writer = begin_run();
+    jm__writer *writer = onto_begin_run(true);
     expect("0", JM_BUSY, "is still being recorded, by process");
     jm__writer_discard(writer);
 }
@@ -443,5 +396,5 @@ int main(void)
         cmocka_unit_test(test_a_board_a_recording_and_its_clock_are_needed),
         cmocka_unit_test(test_a_recording_is_not_replaced_by_its_own_copy),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, onto_set_up, onto_tear_down);
 }

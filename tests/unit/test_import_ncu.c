@@ -1,9 +1,8 @@
 /* What ncu counted, given to the same kernels of a recording. */
+#include "attribute/counted.h"
 #include "recording/dataset.h"
-#include "small_run.h"
 
 #include <joulemap/estimate.h>
-#include <joulemap/import.h>
 #include <joulemap/report.h>
 #include <math.h>
 #include <setjmp.h>
@@ -16,36 +15,14 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/joulemap-test-XXXXXX";
-static char run_path[80], csv_path[80], out_path[80];
-static synthetic *run;
+#include "onto_run.h"
+
 static jm_error err;
 
 static int set_up(void **state)
 {
-    (void)state;
-    if (mkdtemp(folder) == NULL) return -1;
-    snprintf(run_path, sizeof run_path, "%s/run.joulemap", folder);
-    snprintf(csv_path, sizeof csv_path, "%s/counters.csv", folder);
-    snprintf(out_path, sizeof out_path, "%s/out.joulemap", folder);
-    run = small_run_make();
-    jm__writer *writer;
-    if (jm__writer_create(&writer, run_path, true, &err) != JM_OK) return -1;
-    if (small_run_tell_boards(writer, run, &err) != JM_OK) return -1;
-    small_run_tell_facts(writer, run);
-    small_run_tell_rows(writer, run, 0);
-    small_run_tell_rows(writer, run, 1);
-    return jm__writer_close(writer, &err) == JM_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    unlink(run_path);
-    unlink(csv_path);
-    unlink(out_path);
-    syn_free(run);
-    return rmdir(folder);
+    if (onto_set_up(state) != 0) return -1;
+    return jm__writer_close(onto_begin_run(false), &err) == JM_OK ? 0 : -1;
 }
 
 /* A raw page of all that a model needs; each kernel's counts are `scale` times 1000 and more, metric by
@@ -105,14 +82,8 @@ static void put_ncu(const told *kernels, size_t count)
 
 static jm_status add(const char *from, const char *board)
 {
-    const jm_counters_options options = {.size = sizeof options,
-                                         .overwrite = true,
-                                         .onto = from,
-                                         .path = out_path,
-                                         .ncu = csv_path,
-                                         .board = board};
     err = (jm_error){0};
-    return jm_recording_add_counters(&options, &err);
+    return onto_add(from, board, &(jm_counters_options){.ncu = csv_path}, &err);
 }
 
 /* ---- windows */
@@ -226,11 +197,29 @@ static void test_a_report_with_a_model_believes_them(void **state)
     assert_int_equal(jm_recording_open(&recording, out_path, &err), JM_OK);
     if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
     assert_int_equal(jm_report_json(report, &json, &err), JM_OK);
-    if (strstr(json, "windows of hardware counters tell what each kind of work draws") == NULL)
+    if (strstr(json, "Nsight Compute counted the same kernels, one at a time, in another run") == NULL)
         fail_msg("%s", strstr(json, "\"notes\""));
+    assert_null(strstr(json, "windows of hardware counters tell"));
+    assert_non_null(strstr(json, csv_path)); /* which file they are of */
     free(json);
     jm_report_free(report);
     jm_recording_close(recording);
+}
+
+/* Nobody sampled while the recording was made, so no reading has in it what a sampler draws. */
+static void test_what_a_sampler_draws_is_not_added_where_none_went(void **state)
+{
+    (void)state;
+    jm__board_work work = {.from_host = true};
+    for (int imported = 0; imported < 2; imported++) {
+        const jm__dataset data = {.ncu = imported ? csv_path : NULL};
+        const jm__attribution all = {.dataset = &data};
+        jm__board_part part = {.work = &work, .counted_by_hardware = true};
+        part.model = (jm__board_model){.board = csv_path, .shipped = true, .constant_w = 130};
+        part.sampler.power_w = 35;
+        jm__counted_ready(&all, &part);
+        assert_true(fabs(part.model.constant_w - (imported ? 130 : 165)) < 1e-9);
+    }
 }
 
 static void test_what_does_not_fit_is_refused_with_its_cause(void **state)
@@ -275,7 +264,8 @@ int main(void)
         cmocka_unit_test(test_what_does_not_fit_is_refused_with_its_cause),
         cmocka_unit_test(test_each_launch_gets_what_was_counted_of_its_kernel_in_order),
         cmocka_unit_test(test_a_report_with_a_model_believes_them),
+        cmocka_unit_test(test_what_a_sampler_draws_is_not_added_where_none_went),
         cmocka_unit_test(test_a_recording_with_counters_of_its_own_keeps_them),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, onto_tear_down);
 }

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from joulemap import Error, Estimate, _core, _ncu, estimate
+from joulemap import Error, Estimate, _core, estimate
 from joulemap._cells import cell
 
 DATA = "extracted_data.csv"
@@ -32,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-a", "--app", metavar="APP", help="run this program under ncu")
     parser.add_argument("-s", "--script", metavar="SCRIPT", help="its script and arguments")
     parser.add_argument("-c", "--csv", metavar="CSV", help="what ncu counted before; wins over -a")
-    parser.add_argument("--model", help="a board's model, or h100, h200 (default: shipped for the file's board)")
+    parser.add_argument("--model", help="a board's model, or h100, h200 (default: the kept one, else shipped)")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end the program after so long")
     return parser
 
@@ -58,7 +58,7 @@ def _data(arguments: argparse.Namespace) -> Path:
             raise Error(f"which program runs {arguments.script}? give it too: -a python -s {arguments.script}")
         return _newest(Path())
     command = [*shlex.split(arguments.app), *shlex.split(arguments.script or "")]
-    _ncu.run_ncu(command, DATA, page="details", model=arguments.model, timeout_s=arguments.timeout)
+    _core.estimate_profile(command, DATA, "details", arguments.model, arguments.timeout or 0, ())
     return Path(DATA)
 
 

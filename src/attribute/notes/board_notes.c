@@ -185,21 +185,29 @@ static void say_counters(jm__note_writer *w, const jm__board_part *part)
     const char *asked = w->a->options.model;
     const jm__board_model *model = &part->model;
     bool wanted = asked == NULL || strcmp(asked, JM_MODEL_NONE) != 0;
+    const char *ncu = w->a->dataset->ncu;
     if (part->model_fault[0] != '\0')
         jm__warn(
             w,
             "%s: the model of its hardware counters cannot be used: %s; `joulemap calibrate` makes one anew.",
             w->label, part->model_fault);
-    if (part->counter_windows > 0)
+    if (part->counter_windows > 0 && ncu != NULL)
+        jm__say(
+            w,
+            "%s: counters tell what each kind of work draws, but not of this run: Nsight Compute counted the "
+            "same kernels, one at a time, in another run of the program (%s); rows called \"counters\" rest "
+            "on that, in %zu launches, by weights %s %s, %s.",
+            w->label, ncu, part->counter_windows, whose(model), model->board, model->date);
+    else if (part->counter_windows > 0)
         jm__say(
             w,
             "%s: %zu windows of hardware counters tell what each kind of work draws, by weights %s %s, %s.",
             w->label, part->counter_windows, whose(model), model->board, model->date);
     else if (part->counted_by_hardware && wanted && model->count == 0 && part->model_fault[0] == '\0')
         jm__say(w,
-                "%s: its hardware counters were sampled, but what they are worth in watts is not known; "
+                "%s: its hardware counters were %s, but what they are worth in watts is not known; "
                 "`joulemap calibrate` learns it.",
-                w->label);
+                w->label, ncu != NULL ? "imported from Nsight Compute" : "sampled");
     else if (part->counted_by_hardware && wanted)
         jm__say(w, "%s: no window of hardware counters falls into work that was traced.", w->label);
     else if (asked != NULL && wanted && !part->idle_known)

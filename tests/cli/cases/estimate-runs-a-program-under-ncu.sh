@@ -3,7 +3,7 @@ mkdir -p cuda/bin
 cat >cuda/bin/ncu <<'NCU'
 #!/bin/bash
 # ... --log-file FILE [more options] PROGRAM ARG...
-echo "$@" | sed 's/--metrics [^ ]*/--metrics M/; s#/tmp/joulemap-estimate-......#OWN#' >seen
+echo "$@" | sed 's/--metrics [^ ]*/--metrics M/; s#/tmp/joulemap-estimate-......#OWN#; s#[.][0-9]*-part#.PID-part#' >seen
 while [ "$1" != --log-file ]; do shift; done
 log=$2
 shift 2
