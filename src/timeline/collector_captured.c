@@ -22,9 +22,10 @@ static collector_recent *find(const jm__collector *collector, int64_t span_id)
     return slot->id == span_id ? slot : NULL;
 }
 
-const collector_recent *jm__collector_recent_at(const jm__collector *collector, int64_t span_id)
+void jm__collector_recent_uncapture(jm__collector *collector)
 {
-    return find(collector, span_id);
+    for (size_t i = 0; collector->recent != NULL && i < JM_RECENT_SPANS; i++)
+        collector->recent[i].captured = 0;
 }
 
 /* From here on spans are kept: those that are open now, and all that come. */

@@ -105,7 +105,10 @@ static bool put(collector_graphs *graphs, uint64_t id, uint32_t graph, uint32_t 
 
 static collector_graphs *graphs_of(jm__collector *collector, collector_process *process, uint32_t program)
 {
-    if (process->graphs != NULL && process->graphs->program < program) jm__collector_graphs_free(process);
+    if (process->graphs != NULL && process->graphs->program < program) {
+        jm__collector_graphs_free(process);
+        jm__collector_recent_uncapture(collector);
+    }
     if (process->graphs != NULL) return process->graphs;
     collector_graphs *graphs = calloc(1, sizeof *graphs);
     if (graphs == NULL) {
@@ -117,6 +120,7 @@ static collector_graphs *graphs_of(jm__collector *collector, collector_process *
     graphs->nodes.key_size = graphs->graph_slots.key_size = sizeof(uint64_t);
     graphs->replayed.key_size = graphs->replayed_before.key_size = sizeof graphs->last_replayed;
     process->graphs = graphs;
+    process->tells_graphs = true;
     return graphs;
 }
 

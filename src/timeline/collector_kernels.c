@@ -10,6 +10,12 @@
 /* An outer call this much older is of an earlier round of the 32-bit ids. */
 #define NESTED_CALL_NS (60 * JM_NS_PER_S)
 
+static uint32_t duration_of(const jm_ring_kernel *record)
+{
+    int64_t duration_ns = record->end_ns - record->start_ns;
+    return duration_ns < 1 ? 1 : duration_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)duration_ns;
+}
+
 static void remember_launch(jm__collector *collector, collector_process *process,
                             const jm_ring_kernel *record)
 {
@@ -28,15 +34,15 @@ static void remember_launch(jm__collector *collector, collector_process *process
         record->start_ns - slot->t_ns < NESTED_CALL_NS)
         return;
     *slot = (collector_launch){.t_ns = record->start_ns,
-                               .end_ns = record->end_ns,
                                .correlation = record->correlation,
-                               .tid = (int32_t)record->context};
+                               .tid = (int32_t)record->context,
+                               .duration_ns = duration_of(record)};
 }
 
-static const collector_launch *find_launch(const collector_process *process, uint32_t correlation)
+static collector_launch *find_launch(const collector_process *process, uint32_t correlation)
 {
     if (process->launches == NULL) return NULL;
-    const collector_launch *slot = &process->launches[correlation & (JM_LAUNCHES - 1)];
+    collector_launch *slot = &process->launches[correlation & (JM_LAUNCHES - 1)];
     return slot->t_ns != 0 && slot->correlation == correlation ? slot : NULL;
 }
 
@@ -102,7 +108,7 @@ static uint64_t node_of(const jm_ring_kernel *record)
 static bool place(jm__collector *collector, collector_process *process, collector_names *names,
                   const jm_ring_kernel *record, bool wait)
 {
-    const collector_launch *launch = find_launch(process, record->correlation);
+    collector_launch *launch = find_launch(process, record->correlation);
     if (wait && (launch == NULL || process->board_uuids[record->device] == NULL)) return false;
     if (wait && launch->t_ns >= collector->spans_done_ns) return false;
     jm__kernel row = {.start_ns = record->start_ns,

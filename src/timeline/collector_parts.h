@@ -95,9 +95,10 @@ typedef struct collector_names {
 
 typedef struct collector_launch {
     int64_t t_ns; /* 0: free */
-    int64_t end_ns;
     uint32_t correlation;
     int32_t tid;
+    uint32_t duration_ns; /* of the call; at least 1 */
+    uint32_t replayed;    /* spans made for it */
 } collector_launch;
 
 /* What was open when nodes of graphs were made, without repetition: the same chain of spans in another
@@ -287,7 +288,7 @@ void jm__collector_histories_prune(jm__collector *collector);
 /* collector_captured.c */
 /* Look back at this span. */
 void jm__collector_recent_put(jm__collector *collector, const collector_recent *recent);
-const collector_recent *jm__collector_recent_at(const jm__collector *collector, int64_t span_id);
+void jm__collector_recent_uncapture(jm__collector *collector); /* graphs->captured begins anew */
 /* The spans around and at this one, up to the first that only says when: innermost first. How many. */
 size_t jm__collector_recent_chain(const jm__collector *collector, int64_t span_id,
                                   const collector_recent *chain[JM_CAPTURED_DEPTH]);
@@ -308,8 +309,8 @@ void jm__collector_graphs_free(collector_process *process);
 
 /* collector_replay.c */
 /* The span that work of this node belongs to, of a graph launched then in the span `around_id`. */
-int64_t jm__collector_replayed(jm__collector *collector, collector_process *process,
-                               const collector_launch *launch, uint64_t node, int64_t around_id);
+int64_t jm__collector_replayed(jm__collector *collector, collector_process *process, collector_launch *launch,
+                               uint64_t node, int64_t around_id);
 
 /* collector_kernels.c */
 void jm__collector_kernel_record(jm__collector *collector, collector_reader *reader,

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Whether there is one like it at or around the launch: then its work is what is innermost there. */
+/* Whether there is one like it at or around the launch: then the work in it is of what is innermost there. */
 static bool is_around(const collector_graphs *graphs, const collector_captured *captured)
 {
     for (size_t i = 0; i < graphs->around_count; i++) {
@@ -58,59 +58,79 @@ static bool may_make(jm__collector *collector)
     return true;
 }
 
-static int64_t make(jm__collector *collector, const collector_process *process,
-                    const collector_launch *launch, const collector_captured *captured, int64_t parent_id)
+/* One after the other in the time of the call, a nanosecond each, so that pictures show them beside each
+ * other; what holds others goes on to the end of the call. */
+static int64_t make(jm__collector *collector, const collector_process *process, collector_launch *launch,
+                    const collector_captured *captured, int64_t parent_id, bool holds)
 {
+    uint32_t at_ns = launch->replayed < launch->duration_ns ? launch->replayed : launch->duration_ns - 1;
     jm__span row = {.id = ++collector->last_span_id,
                     .process_id = process->row_id,
                     .thread_id = launch->tid,
                     .parent_id = parent_id,
-                    .start_ns = launch->t_ns,
+                    .start_ns = launch->t_ns + at_ns,
                     .end_ns = -1,
                     .name_id = captured->name_id,
                     .type_id = captured->type_id,
                     .kind = (jm_span_kind)captured->kind};
     const jm__span_end end = {.span_id = row.id,
-                              .end_ns = launch->end_ns > launch->t_ns ? launch->end_ns : launch->t_ns + 1};
+                              .end_ns = holds ? launch->t_ns + launch->duration_ns : row.start_ns + 1};
+    if (!holds) launch->replayed++;
     collector->sink.span_begin(collector->sink.context, &row);
     collector->sink.span_end(collector->sink.context, &end);
     return row.id;
 }
 
 /* Where there is no time for a span, that of the launch before stands for this one too. */
-static int64_t make_or_share(jm__collector *collector, collector_process *process,
-                             const collector_launch *launch, uint32_t captured, int64_t parent_id)
+static int64_t make_or_share(jm__collector *collector, collector_process *process, collector_launch *launch,
+                             uint32_t captured, int64_t parent_id, bool holds)
 {
     collector_captured *of = &process->graphs->captured.items[captured];
     if (may_make(collector)) {
-        of->replay_id = make(collector, process, launch, of, parent_id);
+        of->replay_id = make(collector, process, launch, of, parent_id, holds);
         return of->replay_id;
     }
     process->shared_replays++;
     return of->replay_id != 0 ? of->replay_id : parent_id;
 }
 
-static int64_t replayed_span(jm__collector *collector, collector_process *process,
-                             const collector_launch *launch, uint32_t captured, int64_t around_id)
+static void key_of(uint64_t key[2], const collector_launch *launch, uint32_t captured)
 {
-    collector_graphs *graphs = process->graphs;
-    uint64_t key[2] = {(uint64_t)captured << 32 | launch->correlation, (uint64_t)launch->t_ns};
-    if (memcmp(key, graphs->last_replayed, sizeof key) == 0) return graphs->last_replayed_id;
-    uint32_t missing[JM_CAPTURED_DEPTH];
+    key[0] = (uint64_t)captured << 32 | launch->correlation;
+    key[1] = (uint64_t)launch->t_ns;
+}
+
+/* From `captured` outwards, what of it the launch has no span of yet; `span_id` is around that. How many. */
+static size_t find_missing(const collector_graphs *graphs, const collector_launch *launch, uint32_t captured,
+                           uint32_t missing[JM_CAPTURED_DEPTH], int64_t *span_id)
+{
     size_t count = 0;
-    int64_t span_id = around_id;
-    look_around(collector, graphs, around_id);
     for (uint32_t at = captured; at != 0 && count < JM_CAPTURED_DEPTH;
          at = graphs->captured.items[at].parent) {
-        uint64_t found_key[2] = {(uint64_t)at << 32 | launch->correlation, key[1]};
-        int64_t found = find_replayed(graphs, found_key);
-        if (found != 0) span_id = found;
+        uint64_t key[2];
+        key_of(key, launch, at);
+        int64_t found = find_replayed(graphs, key);
+        if (found != 0) *span_id = found;
         if (found != 0 || is_around(graphs, &graphs->captured.items[at])) break;
         missing[count++] = at;
     }
-    for (size_t i = count; i > 0; i--) {
-        uint64_t made_key[2] = {(uint64_t)missing[i - 1] << 32 | launch->correlation, key[1]};
-        span_id = make_or_share(collector, process, launch, missing[i - 1], span_id);
+    return count;
+}
+
+static int64_t replayed_span(jm__collector *collector, collector_process *process, collector_launch *launch,
+                             uint32_t captured, int64_t around_id)
+{
+    collector_graphs *graphs = process->graphs;
+    uint64_t key[2];
+    key_of(key, launch, captured);
+    if (memcmp(key, graphs->last_replayed, sizeof key) == 0) return graphs->last_replayed_id;
+    uint32_t missing[JM_CAPTURED_DEPTH];
+    int64_t span_id = around_id;
+    look_around(collector, graphs, around_id);
+    for (size_t i = find_missing(graphs, launch, captured, missing, &span_id); i > 0; i--) {
+        uint64_t made_key[2];
+        key_of(made_key, launch, missing[i - 1]);
+        span_id = make_or_share(collector, process, launch, missing[i - 1], span_id, i > 1);
         remember(collector, graphs, made_key, span_id);
     }
     memcpy(graphs->last_replayed, key, sizeof key);
@@ -128,8 +148,8 @@ static void tell_before(jm__collector *collector, collector_process *process, co
     if (row.name_id >= 0) collector->sink.mark(collector->sink.context, &row);
 }
 
-int64_t jm__collector_replayed(jm__collector *collector, collector_process *process,
-                               const collector_launch *launch, uint64_t node, int64_t around_id)
+int64_t jm__collector_replayed(jm__collector *collector, collector_process *process, collector_launch *launch,
+                               uint64_t node, int64_t around_id)
 {
     uint32_t captured = jm__collector_node_captured(collector, process, node);
     if (captured == JM_NODE_BEFORE) tell_before(collector, process, launch);
