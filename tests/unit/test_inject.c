@@ -211,6 +211,9 @@ static int program_graphs(void)
     launch_in(JM_SPAN_STEP, "fourth", nested);
     launch_in(JM_SPAN_STEP, "fifth", early_exec);
     graph_destroy(exec);
+    graph_destroy(nested);
+    graph_destroy(early_exec);
+    graph_destroy(early);
     return 0;
 }
 
