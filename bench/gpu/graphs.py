@@ -32,8 +32,8 @@ from resnet_infer import ResNet
 CUDA = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if CUDA else "cpu")
 DTYPE = torch.bfloat16 if CUDA else torch.float32
-LAYERS = ("forward", "backward", "recompute", "optimizer", "collective", "function", "nvtx")
-BESIDE = ("phase", "epoch", "step", "window", "batch")
+BESIDE = ("phase", "epoch", "step", "window", "batch")  # kinds of rows that are named and are no layer
+NOWHERE = ("outside", "unresolved", "idle")
 LEAST_SHARE = 0.01  # rows with less of the energy are not compared one by one
 
 
@@ -122,6 +122,8 @@ def callables() -> Subject:
 class CachedAttention(nn.Module):
     """Attention of one token to all before it, whose keys and values lie in a cache of fixed size."""
 
+    cache: Tensor
+
     def __init__(self, width: int, heads: int, batch: int, length: int) -> None:
         super().__init__()
         self.heads = heads
@@ -134,7 +136,7 @@ class CachedAttention(nn.Module):
         q, k, v = self.qkv(x).view(batch, 3, self.heads, 1, width // self.heads).unbind(1)
         self.cache[0].index_copy_(2, place, k)
         self.cache[1].index_copy_(2, place, v)
-        seen = torch.arange(self.cache.shape[3], device=x.device) <= place
+        seen = (torch.arange(self.cache.shape[3], device=x.device) <= place)[None]
         mixed = functional.scaled_dot_product_attention(q, self.cache[0], self.cache[1], attn_mask=seen)
         out: Tensor = self.proj(mixed.reshape(batch, width))
         return out
@@ -207,8 +209,8 @@ def shares(report: joulemap.Report) -> tuple[float, float]:
     """Of the kernels' time, in rows of layers and optimizers, and in those of phases and steps beside them."""
     rows = [row for row in report.rows if row.depth == 0 and row.kind != "idle"]
     every = sum(row.busy_s for row in rows) or 1.0
-    of = [sum(row.busy_s for row in rows if row.kind in kinds) / every for kinds in (LAYERS, BESIDE)]
-    return of[0], of[1]
+    layers = sum(row.busy_s for row in rows if row.kind not in BESIDE + NOWHERE)
+    return layers / every, sum(row.busy_s for row in rows if row.kind in BESIDE) / every
 
 
 def joules(report: joulemap.Report, steps: int) -> dict[tuple[str, str], float]:
@@ -216,7 +218,7 @@ def joules(report: joulemap.Report, steps: int) -> dict[tuple[str, str], float]:
     return {
         (row.path, row.kind): row.energy_self_j / steps
         for row in report.rows
-        if row.kind in LAYERS and row.energy_self_j is not None
+        if row.kind not in BESIDE + NOWHERE and row.energy_self_j is not None
     }
 
 
