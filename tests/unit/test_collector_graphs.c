@@ -5,9 +5,12 @@
 #include "timeline/collector_parts.h"
 #include "timeline/names.h"
 #include "timeline/ring.h"
+#include "timeline/timeline.h"
+#include "timeline/track.h"
 
 #include <joulemap/span.h>
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,7 +111,7 @@ static void capture(program *one, uint32_t graph, uint32_t first, uint32_t count
 }
 
 /* As CUPTI does it: each clone is a node that is made, and then a clone. */
-static void clone(program *one, uint32_t graph, uint32_t original, uint32_t count)
+static void clone_graph(program *one, uint32_t graph, uint32_t original, uint32_t count)
 {
     for (uint32_t i = 1; i <= count; i++) {
         tell_of_node(one, node(graph, i), 0);
@@ -203,7 +206,7 @@ static void capture_training(program *one)
     capture(one, 7, 5, 1);
     close_span(one, optimizer);
     capture(one, 7, 6, 1); /* in no layer */
-    clone(one, 8, 7, 6);
+    clone_graph(one, 8, 7, 6);
     close_span(one, step);
     close_span(one, phase);
     graph_gone(one, 7);
@@ -283,7 +286,7 @@ static void test_a_layer_called_twice_in_a_graph_is_called_twice_in_each_launch(
         close_span(one, layer);
     }
     close_span(one, net);
-    clone(one, 8, 7, 3);
+    clone_graph(one, 8, 7, 3);
     launch(one, 8, 3);
     launch(one, 8, 3);
     collected_poll(all);
@@ -305,7 +308,7 @@ static void test_the_same_capture_again_takes_no_more_room(void **state)
         capture(one, 10 + 2 * token, 1, 5);
         close_span(one, layer);
         close_span(one, net);
-        clone(one, 11 + 2 * token, 10 + 2 * token, 5);
+        clone_graph(one, 11 + 2 * token, 10 + 2 * token, 5);
         launch(one, 11 + 2 * token, 5);
         graph_gone(one, 10 + 2 * token);
         graph_gone(one, 11 + 2 * token);
@@ -338,8 +341,8 @@ static void test_clones_of_clones_are_in_what_the_first_was_captured_in(void **s
     uint64_t layer = open_span(one, JM_SPAN_FORWARD, "layer");
     capture(one, 7, 1, 2);
     close_span(one, layer);
-    clone(one, 8, 7, 2);
-    clone(one, 9, 8, 2);
+    clone_graph(one, 8, 7, 2);
+    clone_graph(one, 9, 8, 2);
     tell_of_node(one, node(9, 1), 0); /* told once more as one that is made: it stays a clone */
     launch(one, 9, 2);
     launch(one, 7, 2); /* an id of the original, should a CUPTI say that */
@@ -387,7 +390,7 @@ static void test_graphs_from_before_the_recording_are_known_as_such(void **state
     program *one = start();
     collected *all = one->all;
     uint64_t late = open_span(one, JM_SPAN_FORWARD, "late");
-    clone(one, 20, 5, 2); /* of graph 5 nobody told */
+    clone_graph(one, 20, 5, 2); /* of graph 5 nobody told */
     close_span(one, late);
     launch_in(one, JM_SPAN_STEP, "step", 20, 2);
     collected_poll(all);
@@ -468,6 +471,45 @@ static void test_more_nodes_than_are_kept_push_out_those_of_graphs_not_used_for_
     finish(one);
 }
 
+static void *hold_names(void *held)
+{
+    for (int i = 0; !atomic_load((atomic_bool *)held); i++) {
+        char text[32];
+        snprintf(text, sizeof text, "name %d", i % 1000);
+        jm_name_intern(text);
+    }
+    return NULL;
+}
+
+static void test_nodes_leave_room_for_spans_and_wait_for_nobody(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    jm_error err;
+    assert_int_equal(jm__timeline_open(all->run_dir, &err), JM_OK);
+    enum { NODES = 100000 };
+    atomic_bool over = false;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, hold_names, &over), 0); /* has the lock again and again */
+    for (uint32_t i = 1; i <= NODES; i++)
+        jm__track_node(node(7, i), 0, 7);
+    jm_span_id layer = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("layer"), 0, 0);
+    jm_span_id inner = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("inner"), 0, 0);
+    assert_true(inner != 0);
+    jm_span_end(inner);
+    jm_span_end(layer);
+    atomic_store(&over, true);
+    pthread_join(thread, NULL);
+    collected_poll(all);
+    size_t kept = all->collector->processes.items[0]->graphs->nodes.count;
+    assert_in_range(kept, 100, NODES / 2);
+    assert_int_equal(all->lost, NODES - kept);
+    assert_non_null(strstr(all->loss_reasons, "nodes of CUDA graphs found no room"));
+    assert_true(collected_span(all, "inner")->end_ns > 0);
+    jm__timeline_close();
+    collected_free(all);
+}
+
 static void test_a_node_of_the_program_before_is_none_of_the_one_in_its_place(void **state)
 {
     (void)state;
@@ -514,6 +556,7 @@ int main(void)
         cmocka_unit_test(test_nodes_that_nobody_told_of_are_counted),
         cmocka_unit_test(test_launches_too_fast_for_spans_of_their_own_share_them_and_are_counted),
         cmocka_unit_test(test_more_nodes_than_are_kept_push_out_those_of_graphs_not_used_for_long),
+        cmocka_unit_test(test_nodes_leave_room_for_spans_and_wait_for_nobody),
         cmocka_unit_test(test_a_node_of_the_program_before_is_none_of_the_one_in_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
