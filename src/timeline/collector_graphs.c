@@ -23,9 +23,26 @@ static uint32_t slot_of(int64_t node)
     return (uint32_t)((node & ~CLONE) >> 32);
 }
 
+static collector_graph *find_graph(collector_graphs *graphs, uint64_t id)
+{
+    const jm__map_value *slot = jm__map_find(&graphs->graph_slots, &id);
+    return slot == NULL ? NULL : &graphs->graphs.items[slot->id];
+}
+
+static void set_original(collector_graphs *graphs, uint64_t clone, uint32_t original_slot)
+{
+    collector_graph *graph = find_graph(graphs, clone), *original = &graphs->graphs.items[original_slot];
+    if (graph == NULL || graph->is_clone || graph == original) return;
+    graph->is_clone = true;
+    graph->original = original->id;
+    original->clones++;
+}
+
 static void forget_graph(collector_graphs *graphs, uint32_t slot)
 {
     collector_graph *graph = &graphs->graphs.items[slot];
+    collector_graph *original = graph->is_clone ? find_graph(graphs, graph->original) : NULL;
+    if (original != NULL && original->clones > 0) original->clones--;
     for (size_t i = 0; i < graph->nodes.count; i++) {
         const jm__map_value *node = jm__map_find(&graphs->nodes, &graph->nodes.items[i]);
         if (node != NULL && slot_of(node->id) == slot) jm__map_remove(&graphs->nodes, &graph->nodes.items[i]);
@@ -150,16 +167,19 @@ static bool node_cloned(const jm__collector *collector, collector_process *proce
     collector_graphs *graphs = process->graphs;
     const jm__map_value *known = jm__map_find(&graphs->nodes, &original);
     uint32_t captured = known != NULL ? captured_of(known->id) : unknown(collector, process, original);
-    if (known != NULL) graphs->graphs.items[slot_of(known->id)].used_ns = collector->now_ns;
+    if (known != NULL) {
+        graphs->graphs.items[slot_of(known->id)].used_ns = collector->now_ns;
+        set_original(graphs, record->samples, slot_of(known->id));
+    }
     return put(graphs, record->id, record->samples, captured, true, collector->now_ns);
 }
 
 /* Its kernels may still be on their way. */
 static void graph_gone(collector_graphs *graphs, uint64_t id, int64_t now_ns)
 {
-    const jm__map_value *slot = jm__map_find(&graphs->graph_slots, &id);
-    if (slot == NULL || graphs->graphs.items[slot->id].gone_ns != 0) return;
-    graphs->graphs.items[slot->id].gone_ns = now_ns;
+    collector_graph *graph = find_graph(graphs, id);
+    if (graph == NULL || graph->gone_ns != 0) return;
+    graph->gone_ns = now_ns;
     graphs->gone++;
 }
 
@@ -194,8 +214,9 @@ void jm__collector_graphs_prune(jm__collector *collector, collector_process *pro
     collector_graphs *graphs = process->graphs;
     if (graphs == NULL || graphs->gone == 0) return;
     for (uint32_t slot = 0; slot < graphs->graphs.count; slot++) {
-        int64_t gone_ns = graphs->graphs.items[slot].gone_ns;
-        if (gone_ns != 0 && collector->now_ns - gone_ns > JM_WAITING_NS) forget_graph(graphs, slot);
+        const collector_graph *graph = &graphs->graphs.items[slot];
+        bool over = graph->gone_ns != 0 && collector->now_ns - graph->gone_ns > JM_WAITING_NS;
+        if (over && graph->clones == 0) forget_graph(graphs, slot);
     }
 }
 

@@ -116,6 +116,9 @@ typedef struct collector_graph {
     uint64_t id;
     int64_t used_ns;
     int64_t gone_ns; /* 0: it is there */
+    bool is_clone;
+    uint64_t original; /* of a clone: the graph it was cloned from */
+    size_t clones;     /* of it that are known: records may bear the ids of either */
     JM_VEC(uint64_t) nodes;
 } collector_graph;
 

@@ -295,6 +295,15 @@ static void test_a_layer_called_twice_in_a_graph_is_called_twice_in_each_launch(
     finish(one);
 }
 
+static void let_gone_go(collected *all)
+{
+    collector_graphs *graphs = all->collector->processes.items[0]->graphs;
+    for (size_t i = 0; i < graphs->graphs.count; i++)
+        if (graphs->graphs.items[i].gone_ns != 0) graphs->graphs.items[i].gone_ns -= 2 * JM_WAITING_NS;
+    collected_poll(all);
+    collected_poll(all); /* originals after their clones */
+}
+
 /* A program that captures anew for each token. */
 static void test_the_same_capture_again_takes_no_more_room(void **state)
 {
@@ -320,9 +329,7 @@ static void test_the_same_capture_again_takes_no_more_room(void **state)
     collector_graphs *graphs = all->collector->processes.items[0]->graphs;
     assert_int_equal(graphs->captured.count, 1 + 2);
     assert_int_equal(graphs->nodes.count, 2 * 5 * TOKENS); /* their kernels may still come */
-    for (size_t i = 0; i < graphs->graphs.count; i++)
-        graphs->graphs.items[i].gone_ns -= 2 * JM_WAITING_NS;
-    collected_poll(all);
+    let_gone_go(all);
     assert_int_equal(graphs->nodes.count, 0);
     assert_int_equal(graphs->gone, 0);
     size_t slots = graphs->graphs.count;
@@ -351,6 +358,31 @@ static void test_clones_of_clones_are_in_what_the_first_was_captured_in(void **s
         assert_string_equal(path_at(one->all, 1, n), "layer");
         assert_string_equal(path_at(one->all, 2, n), "layer");
     }
+    finish(one);
+}
+
+/* PyTorch destroys what it captured as soon as it is instantiated. */
+static void test_an_original_stays_known_as_long_as_a_clone_is(void **state)
+{
+    (void)state;
+    program *one = start();
+    uint64_t layer = open_span(one, JM_SPAN_FORWARD, "layer");
+    capture(one, 7, 1, 2);
+    close_span(one, layer);
+    clone_graph(one, 8, 7, 2);
+    graph_gone(one, 7);
+    collected_poll(one->all);
+    let_gone_go(one->all);
+    launch(one, 8, 2);
+    launch(one, 7, 2); /* should a CUPTI tell that id */
+    collected_poll(one->all);
+    for (int n = 0; n < 2; n++)
+        assert_string_equal(path_at(one->all, 2, n), "layer");
+    graph_gone(one, 8);
+    collected_poll(one->all);
+    let_gone_go(one->all);
+    assert_int_equal(one->all->collector->processes.items[0]->graphs->nodes.count, 0);
+    assert_int_equal(one->all->lost, 0);
     finish(one);
 }
 
@@ -551,6 +583,7 @@ int main(void)
         cmocka_unit_test(test_a_layer_called_twice_in_a_graph_is_called_twice_in_each_launch),
         cmocka_unit_test(test_the_same_capture_again_takes_no_more_room),
         cmocka_unit_test(test_clones_of_clones_are_in_what_the_first_was_captured_in),
+        cmocka_unit_test(test_an_original_stays_known_as_long_as_a_clone_is),
         cmocka_unit_test(test_copies_and_sets_of_a_graph_are_in_its_layers_and_of_one_class),
         cmocka_unit_test(test_graphs_from_before_the_recording_are_known_as_such),
         cmocka_unit_test(test_nodes_that_nobody_told_of_are_counted),
