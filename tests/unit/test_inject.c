@@ -553,6 +553,47 @@ static int program_with_xla(void)
     return copy_and_set();
 }
 
+static void xla_command(fake_graph *graph, const void *registered, const char *kernel)
+{
+    xla_push(registered);
+    graph_add(graph, kernel);
+    xla_pop();
+}
+
+/* A function of which XLA records a part as a graph, each command in its operation's range, and then launches
+ * that. */
+static int program_xla_graphs(void)
+{
+    int code = open_nvtx();
+    if (code != 0) return code;
+    initialise_cuda();
+    find_graphs(dlopen(getenv("FAKE_CUPTI"), RTLD_NOW | RTLD_LOCAL));
+    xla = CORE2(DomainCreateA, const void *(*)(const char *))("TSL");
+    const void *call = xla_text("XlaModule:#hlo_module=jit_train_step,program_id=7#");
+    const void *attn = xla_text("Thunk:#name=jit(train_step)/jvp(block1)/attn,hlo_op=fusion.1#");
+    const void *back = xla_text("Thunk:#name=jit(train_step)/transpose(jvp(block1))/attn/mul,hlo_op=mul.2#");
+    fake_graph *graph = graph_create(), *exec = NULL;
+    for (int step = 0; step < 2; step++) {
+        xla_push(call);
+        xla_push_text("Thunk:#hlo_op=command_buffer_9#");
+        if (step == 0) {
+            xla_push_text("Thunk:#hlo_op=memset.1#");
+            graph_add(graph, "bare");
+            xla_pop();
+            xla_command(graph, attn, "gemm");
+            xla_command(graph, attn, "tanh");
+            xla_command(graph, back, "mul");
+            exec = graph_instantiate(graph);
+        }
+        graph_launch(exec, realtime_ns());
+        xla_pop();
+        xla_pop();
+    }
+    graph_destroy(exec);
+    graph_destroy(graph);
+    return 0;
+}
+
 static int program_xla(void)
 {
     enum { DEEP = 100 };
@@ -600,6 +641,7 @@ static const struct {
     {"traced at times", program_traced_at_times},
     {"nvtx all", program_nvtx_all},
     {"xla", program_xla},
+    {"xla graphs", program_xla_graphs},
     {"meets xla", program_that_meets_xla},
     {"with xla", program_with_xla},
 };
@@ -1065,6 +1107,25 @@ static void test_what_xla_runs_is_in_its_function_and_named_scopes(void **state)
     collected_free(all);
 }
 
+static void test_what_xla_records_into_graphs_is_in_its_named_scopes(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "xla graphs", FAKE("13"), NULL));
+    /* The first launch follows the last command, whose range lingers. */
+    for (int step = 0; step < 2; step++) {
+        assert_non_null(strstr(place_of(all, "gemm", step), "/train_step.block1.attn (forward)"));
+        assert_non_null(strstr(place_of(all, "tanh", step), "/train_step.block1.attn (forward)"));
+        assert_string_equal(place_of(all, "mul", step), "train_step/train_step.block1.attn (backward)");
+    }
+    assert_string_equal(place_of(all, "gemm", 1), "train_step/train_step.block1.attn (forward)");
+    assert_string_equal(place_of(all, "bare", 1), "-/train_step (function)");
+    assert_int_equal(spans_named(all, "train_step"), 2);
+    assert_int_equal(spans_named(all, "train_step.block1.attn"), 2 + 1 + 2); /* recorded, and launched */
+    assert_int_equal(all->lost, 0);
+    collected_free(all);
+}
+
 /* With them, its graphs fail at their launch: seen with CUPTI 13.0. */
 static void test_copies_are_left_alone_where_xla_is(void **state)
 {
@@ -1117,6 +1178,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_nvtx_ranges_are_spans_between_ours),
         cmocka_unit_test(test_each_function_of_nvtx_does_its_part),
         cmocka_unit_test(test_what_xla_runs_is_in_its_function_and_named_scopes),
+        cmocka_unit_test(test_what_xla_records_into_graphs_is_in_its_named_scopes),
         cmocka_unit_test(test_copies_are_left_alone_where_xla_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
