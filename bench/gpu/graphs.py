@@ -218,7 +218,7 @@ def joules(report: joulemap.Report, steps: int) -> dict[tuple[str, str], float]:
     return {
         (row.path, row.kind): row.energy_self_j / steps
         for row in report.rows
-        if row.kind not in BESIDE + NOWHERE and row.energy_self_j is not None
+        if row.kind not in BESIDE + NOWHERE and not row.path.startswith("(idle)") and row.energy_self_j is not None
     }
 
 

@@ -89,7 +89,8 @@ def told(name: str, steps: int, report: joulemap.Report) -> tuple[list[str], dic
     lines += [f"  {note}" for note in report.notes if "graph" in note.lower()]
     by_path: dict[str, float] = {}
     for row in rows:
-        if row.kind not in BESIDE + NOWHERE and row.energy_self_j is not None:
+        idle = row.path.startswith("(idle)")
+        if row.kind not in BESIDE + NOWHERE and not idle and row.energy_self_j is not None:
             by_path[row.path] = by_path.get(row.path, 0.0) + row.energy_self_j / steps
     return lines, by_path
 
