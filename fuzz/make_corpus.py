@@ -8,11 +8,12 @@ import struct
 from pathlib import Path
 
 PID = 4100000  # as in fuzz_collector.c
+NODE_RUN = 4096  # the node of a graph that kernels are of
 MAGIC = 1  # 0: the ring is not ready yet; anything else: fuzz_collector.c puts the right one
 MS = 1_000_000
 T0 = 1_000_000_000
-BEGIN, END, MARK, THREAD = 1, 2, 3, 4
-KERNEL, MEMCPY, MEMSET, LAUNCH, DEVICE, LOST, NOTE = 1, 2, 3, 4, 5, 6, 7
+BEGIN, END, MARK, THREAD, NODE, GRAPH_GONE = 1, 2, 3, 4, 5, 6
+KERNEL, MEMCPY, MEMSET, LAUNCH, DEVICE, LOST, NOTE, GRAPHS = 1, 2, 3, 4, 5, 6, 7, 8
 PHASE, STEP, FORWARD, NVTX = 1, 3, 5, 9
 
 
@@ -33,7 +34,7 @@ def span(op: int, t_ms: float, id_: int, name: int = 0, kind: int = 0, type_: in
 def kernel(op: int, start_ms: float, end_ms: float, name: int, correlation: int, context: int = 1) -> bytes:
     """Return a record of a kernel ring."""
     times = (T0 + int(start_ms * MS), T0 + int(end_ms * MS))
-    return struct.pack("<qqQIIII3I3HBB", *times, 4096, name, correlation, context, 7, 64, 1, 1, 256, 1, 1, op, 0)
+    return struct.pack("<qqQIIII3I3HBB", *times, NODE_RUN, name, correlation, context, 7, 64, 1, 1, 256, 1, 1, op, 0)
 
 
 def names(*texts: bytes) -> bytes:
@@ -73,6 +74,18 @@ def seeds() -> dict[str, bytes]:
         kernel(LOST, 0, 0, 0, 0),
         kernel(NOTE, 0, 0, 3, 0),
     ]
+    nodes = [  # captured in a layer, cloned; its original goes
+        span(NODE, 3, 77, samples=1),
+        span(NODE, 4, NODE_RUN, samples=2),
+        span(NODE, 4.1, NODE_RUN, name=77, samples=2),
+        span(NODE, 4.2, 4097, name=5, samples=2),
+        span(GRAPH_GONE, 4.5, 0, samples=1),
+    ]
+    launches = [
+        kernel(GRAPHS, 0, 0, 0, 0),
+        *(kernel(LAUNCH, 20 + i, 20.1 + i, 0, 20 + i, context=PID) for i in range(3)),
+        *(kernel(KERNEL, 30 + i, 30.5 + i, 1, 20 + i) for i in range(3)),
+    ]
     kernel_names = file("I", names(b"ampere_gemm", b"GPU-00000000-0000-0000-0000-000000000000", b"CUPTI is taken"))
     return {
         "spans": texts + ring("c", *layers),
@@ -87,6 +100,9 @@ def seeds() -> dict[str, bytes]:
         "kernels_realtime": kernel_names + ring("i", *kernels, realtime=1),
         "kernels_without_spans": kernel_names + ring("i", *kernels),
         "nvtx": file("N", names(b"load batch")) + ring("n", span(BEGIN, 1, 1, 1, NVTX), span(END, 2, 1)),
+        "graphs": texts + kernel_names + ring("c", *layers) + ring("n", *nodes) + ring("i", *launches),
+        "graphs_gone_first": texts + ring("c", *layers) + ring("n", nodes[4], *nodes[:4]) + ring("i", *launches),
+        "graphs_before": texts + ring("c", *layers) + ring("n", nodes[3]) + ring("i", *launches),
         "capacity_no_power_of_two": ring("c", *layers, capacity=7),
         "name_cut": file("C", names(b"train")[:-2]) + ring("c", *layers),
         "name_number_huge": file("C", struct.pack("<II", 0xFFFFFFF0, 3) + b"abc") + ring("c", *layers),

@@ -6,6 +6,7 @@
 #include "inject/convert.h"
 #include "inject/devices.h"
 #include "inject/flusher.h"
+#include "inject/graphs.h"
 #include "inject/xla_library.h"
 #include "timeline/lost.h"
 #include "timeline/names.h"
@@ -42,6 +43,10 @@ static char fault[512];       /* why it is not active; "": it is */
 static const char no_copies[] =
     "Copies between host and GPU are not recorded in this process: with CUPTI's records of "
     "them, graphs that XLA launches fail (CUDA_ERROR_LAUNCH_FAILED).";
+
+static const char no_graphs[] =
+    "This CUPTI does not tell of the nodes of CUDA graphs: their kernels belong to what is open when a graph "
+    "is launched.";
 
 static uint32_t text_number(const char *text)
 {
@@ -127,11 +132,8 @@ static void CUPTIAPI on_complete(CUcontext context, uint32_t stream, uint8_t *bu
 static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                  const void *data)
 {
-    /* No callback is enabled: the subscription only says that CUPTI is taken. */
     (void)context;
-    (void)domain;
-    (void)id;
-    (void)data;
+    if (active) jm__graphs_hear(&cupti, domain, id, data);
 }
 
 static const char *result_text(CUptiResult result)
@@ -278,6 +280,19 @@ static int open_ring(const char *run_dir)
     return error;
 }
 
+/* The subscription itself says that CUPTI is taken; of callbacks only those of graphs are wanted. */
+static void follow_graphs(void)
+{
+    if (!jm__graphs_follow(&cupti, subscriber)) {
+        push_note(no_graphs);
+        return;
+    }
+    pthread_mutex_lock(&mutex);
+    jm_ring_kernel record = {.op = JM_RING_GRAPHS};
+    if (ring.header != NULL) jm__ring_push_kernel(&ring, &record);
+    pthread_mutex_unlock(&mutex);
+}
+
 int jm__activity_start(const char *run_dir, bool *recording)
 {
     *recording = false;
@@ -291,6 +306,7 @@ int jm__activity_start(const char *run_dir, bool *recording)
     look_for_xla();
     *recording = begin(fault, sizeof fault);
     active = tracing = *recording;
+    if (*recording) follow_graphs();
     if (*recording && with_xla) push_note(no_copies);
     if (!*recording) {
         push_note(fault);

@@ -32,10 +32,13 @@ AT(memcpy_record, bytes, 8);
 AT(memcpy_record, start, 16);
 AT(memcpy_record, deviceId, 32);
 AT(memcpy_record, correlationId, 44);
+AT(memcpy_record, graphNodeId, 64);
 AT(memcpy2_record, correlationId, 60);
+AT(memcpy2_record, graphNodeId, 72);
 AT(memset_record, bytes, 8);
 AT(memset_record, start, 16);
 AT(memset_record, correlationId, 44);
+AT(memset_record, graphNodeId, 64);
 AT(device_record, id, 112);
 AT(device_record, uuid, 120);
 AT(api_record, cbid, 4);
@@ -54,6 +57,7 @@ SAME(CUpti_ActivityKernel10, kernel_record, correlationId);
 SAME(CUpti_ActivityKernel10, kernel_record, name);
 SAME(CUpti_ActivityKernel10, kernel_record, graphNodeId);
 SAME(CUpti_ActivityMemcpy6, memcpy_record, correlationId);
+SAME(CUpti_ActivityMemcpy6, memcpy_record, graphNodeId);
 SAME(CUpti_ActivityDevice5, device_record, uuid);
 SAME(CUpti_ActivityDevice5, device_record, migUuid);
 #endif
@@ -152,7 +156,8 @@ static uint32_t copy_name(jm__names *names, uint8_t kind)
     ((out)->op = (op_), (out)->start_ns = (int64_t)(record)->start, (out)->end_ns = (int64_t)(record)->end,  \
      (out)->bytes = (record)->bytes, (out)->correlation = (record)->correlationId,                           \
      (out)->context = (record)->contextId, (out)->stream = (record)->streamId,                               \
-     (out)->device = (uint8_t)(record)->deviceId, (out)->name = (name_), finished(out))
+     (out)->device = (uint8_t)(record)->deviceId, (out)->grid[0] = (uint32_t)(record)->graphNodeId,          \
+     (out)->grid[1] = (uint32_t)((record)->graphNodeId >> 32), (out)->name = (name_), finished(out))
 
 static jm__conversion convert_api(jm_ring_kernel *out, const api_record *record, const unsigned char *calls)
 {

@@ -19,6 +19,10 @@ static void resolve(jm__cupti *cupti, void *library)
 #undef X
             {"cuptiActivityEnableRuntimeApi", offsetof(jm__cupti, cuptiActivityEnableRuntimeApi)},
         {"cuptiActivityEnableDriverApi", offsetof(jm__cupti, cuptiActivityEnableDriverApi)},
+        {"cuptiEnableCallback", offsetof(jm__cupti, cuptiEnableCallback)},
+        {"cuptiGetGraphNodeId", offsetof(jm__cupti, cuptiGetGraphNodeId)},
+        {"cuptiGetGraphId", offsetof(jm__cupti, cuptiGetGraphId)},
+        {"cuptiGetGraphExecId", offsetof(jm__cupti, cuptiGetGraphExecId)},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         void *address = dlsym(library, table[i].symbol);

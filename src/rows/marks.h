@@ -9,6 +9,9 @@
 /* Of such a process, by the recorder: it was found to have ended. What comes is no business of its. */
 #define JM_MARK_ENDED "joulemap: ended"
 
+/* Of a process that launches graphs whose nodes were captured earlier, by the recorder. */
+#define JM_MARK_GRAPHS_BEFORE "joulemap: graphs captured before the run"
+
 /* Names that begin so name a module that torch.compile has compiled: python/joulemap/torch.py. */
 #define JM_MARK_COMPILED "torch.compile: "
 

@@ -32,6 +32,7 @@ jm_status jm__collector_create(jm__collector **out, const char *run_dir, const j
     collector->sink = *sink;
     collector->files.key_size = sizeof(uint64_t);
     collector->classes.key_size = 40;
+    collector->replay_span_ns = JM_REPLAY_SPAN_NS;
     collector->now_ns = collector->complete_ns = jm__now_ns();
     collector->clock_checked_ns = collector->now_ns;
     jm__collector_clock_update(collector);
@@ -249,6 +250,7 @@ void jm__collector_free(jm__collector *collector)
     jm__vec_free(&collector->waiting);
     jm__map_free(&collector->files);
     jm__map_free(&collector->classes);
+    free(collector->recent);
     free(collector->run_dir);
     free(collector);
 }

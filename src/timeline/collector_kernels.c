@@ -10,6 +10,12 @@
 /* An outer call this much older is of an earlier round of the 32-bit ids. */
 #define NESTED_CALL_NS (60 * JM_NS_PER_S)
 
+static uint32_t duration_of(const jm_ring_kernel *record)
+{
+    int64_t duration_ns = record->end_ns - record->start_ns;
+    return duration_ns < 1 ? 1 : duration_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)duration_ns;
+}
+
 static void remember_launch(jm__collector *collector, collector_process *process,
                             const jm_ring_kernel *record)
 {
@@ -27,14 +33,16 @@ static void remember_launch(jm__collector *collector, collector_process *process
     if (slot->t_ns != 0 && slot->correlation == record->correlation && slot->t_ns <= record->start_ns &&
         record->start_ns - slot->t_ns < NESTED_CALL_NS)
         return;
-    *slot = (collector_launch){
-        .t_ns = record->start_ns, .correlation = record->correlation, .tid = (int32_t)record->context};
+    *slot = (collector_launch){.t_ns = record->start_ns,
+                               .correlation = record->correlation,
+                               .tid = (int32_t)record->context,
+                               .duration_ns = duration_of(record)};
 }
 
-static const collector_launch *find_launch(const collector_process *process, uint32_t correlation)
+static collector_launch *find_launch(const collector_process *process, uint32_t correlation)
 {
     if (process->launches == NULL) return NULL;
-    const collector_launch *slot = &process->launches[correlation & (JM_LAUNCHES - 1)];
+    collector_launch *slot = &process->launches[correlation & (JM_LAUNCHES - 1)];
     return slot->t_ns != 0 && slot->correlation == correlation ? slot : NULL;
 }
 
@@ -67,7 +75,7 @@ static int64_t class_of(jm__collector *collector, collector_names *names, const 
     memset(&key, 0, sizeof key);
     key.name_id = jm__collector_name_row(collector, names, record->name);
     key.work = (uint32_t)work_of(record);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3 && record->op == JM_RING_KERNEL; i++) {
         key.grid[i] = record->grid[i];
         key.block[i] = record->block[i];
     }
@@ -90,11 +98,17 @@ void jm__collector_batch_flush(jm__collector *collector)
     collector->batch_count = 0;
 }
 
+/* 0: not of a graph. */
+static uint64_t node_of(const jm_ring_kernel *record)
+{
+    return record->op == JM_RING_KERNEL ? record->bytes : (uint64_t)record->grid[1] << 32 | record->grid[0];
+}
+
 /* Hand a kernel on. Its times are CLOCK_MONOTONIC here. False: it has to wait. */
 static bool place(jm__collector *collector, collector_process *process, collector_names *names,
                   const jm_ring_kernel *record, bool wait)
 {
-    const collector_launch *launch = find_launch(process, record->correlation);
+    collector_launch *launch = find_launch(process, record->correlation);
     if (wait && (launch == NULL || process->board_uuids[record->device] == NULL)) return false;
     if (wait && launch->t_ns >= collector->spans_done_ns) return false;
     jm__kernel row = {.start_ns = record->start_ns,
@@ -107,6 +121,8 @@ static bool place(jm__collector *collector, collector_process *process, collecto
     } else {
         row.launch_ns = launch->t_ns;
         if (!jm__collector_innermost(process, launch->tid, launch->t_ns, &row.span_id)) process->no_history++;
+        uint64_t node = node_of(record);
+        if (node != 0) row.span_id = jm__collector_replayed(collector, process, launch, node, row.span_id);
     }
     row.class_id = class_of(collector, names, record);
     row.stream_id = stream_of(collector, process, record);
@@ -193,6 +209,9 @@ void jm__collector_kernel_record(jm__collector *collector, collector_reader *rea
         break;
     case JM_RING_NOTE:
         note_record(collector, reader, &converted);
+        break;
+    case JM_RING_GRAPHS:
+        reader->process->tells_graphs = true;
         break;
     default:
         reader->process->malformed++;

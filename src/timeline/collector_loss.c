@@ -21,6 +21,9 @@ void jm__collector_tell_unplaced(jm__collector *collector)
                            "descriptor left in its program"),
         [JM_LOST_NAMES] = "there were too many different names: these go without theirs",
         [JM_LOST_PROGRAMS] = "a program had no ring for its kernels: none of them are here",
+        [JM_LOST_NODES] =
+            ("nodes of CUDA graphs found no room: kernels of theirs belong to what was open when "
+             "the graph was launched"),
     };
     uint64_t counts[JM_LOST_KINDS];
     if (!jm__lost_read(collector->run_dir, counts)) return;

@@ -26,6 +26,18 @@
 #define JM_CLOCK_SEGMENTS     8
 #define JM_DEVICES_MAX        256 /* jm_ring_kernel.device is one byte */
 
+/* CUDA graphs. */
+#define JM_RECENT_SPANS                                                                                      \
+    (1u << 19) /* 20 MiB, once a program has a graph: three seconds at 150,000 a second                      \
+                */
+#define JM_GRAPH_NODES_MAX    (1u << 20) /* of a process, 48 MiB: vLLM's 67 graphs have 400,000 */
+#define JM_CAPTURED_MAX       (1u << 18) /* of a process: spans open at captures, each content once */
+#define JM_CAPTURED_ALIKE_MAX 256u /* of one parent, alike in kind, name and type; more share the last */
+#define JM_CAPTURED_DEPTH     64   /* levels of spans of a captured chain, the innermost */
+#define JM_REPLAYED_MAX       (1u << 16) /* newest spans of replays that are still looked for, twice */
+#define JM_REPLAY_SPAN_NS     (JM_NS_PER_S / 100000) /* 100,000 such spans a second */
+#define JM_REPLAY_BURST_NS    (4 * JM_NS_PER_S)
+
 typedef struct collector_transition {
     int64_t t_ns;
     int64_t span_id; /* innermost from here on, 0: none */
@@ -38,7 +50,17 @@ typedef struct collector_history {
 
 typedef struct collector_thread collector_thread;
 
+/* A span as kernels' launches look back at it, by its row id. */
+typedef struct collector_recent {
+    int64_t id; /* 0: none */
+    int64_t parent_id;
+    int64_t name_id, type_id;
+    uint32_t captured; /* collector_graphs.captured; 0: no node of a graph was made in it yet */
+    uint8_t kind;
+} collector_recent;
+
 typedef struct collector_open_span {
+    collector_recent recent;
     int64_t row_id;
     int64_t start_ns;
     uint64_t key[2]; /* id; names file and writer: which program of that pid it is */
@@ -75,7 +97,50 @@ typedef struct collector_launch {
     int64_t t_ns; /* 0: free */
     uint32_t correlation;
     int32_t tid;
+    uint32_t duration_ns; /* of the call; at least 1 */
+    uint32_t replayed;    /* spans made for it */
 } collector_launch;
+
+/* What was open when nodes of graphs were made, without repetition: the same chain of spans in another
+ * capture is the same one. */
+typedef struct collector_captured {
+    int64_t name_id, type_id;
+    uint32_t parent; /* 0: none */
+    uint8_t kind;
+    int64_t last_parent_id; /* the span around, and the graph, that it was last met in */
+    uint32_t last_graph;
+    int64_t replay_id; /* its span in the newest replay, 0: none */
+} collector_captured;
+
+typedef struct collector_graph {
+    uint64_t id;
+    int64_t used_ns;
+    int64_t gone_ns; /* 0: it is there */
+    bool is_clone;
+    uint64_t original; /* of a clone: the graph it was cloned from */
+    size_t clones;     /* of it that are known: records may bear the ids of either */
+    JM_VEC(uint64_t) nodes;
+} collector_graph;
+
+/* The CUDA graphs of a process. */
+typedef struct collector_graphs {
+    uint32_t program; /* names_file of its rings: nodes of another program of that pid are others */
+    uint64_t first_node;
+    bool forgot; /* there were too many nodes */
+    jm__map nodes;
+    jm__map graph_slots; /* by id */
+    JM_VEC(collector_graph) graphs;
+    JM_VEC(uint32_t) free_slots;
+    size_t gone;
+    jm__map captured_by_key;
+    JM_VEC(collector_captured) captured; /* the first stands for none */
+    jm__map replayed, replayed_before;   /* the spans of replays, by launch and captured span */
+    uint64_t last_replayed[2];
+    int64_t last_replayed_id;
+    int64_t around_id; /* what `around` is the chain of */
+    size_t around_count;
+    collector_recent around[JM_CAPTURED_DEPTH];
+} collector_graphs;
 
 struct collector_process {
     int64_t row_id; /* a pid that comes again is a row of its own */
@@ -98,6 +163,9 @@ struct collector_process {
     collector_history wide_history;
     JM_VEC(collector_names *) names;
     collector_launch *launches; /* JM_LAUNCHES of them, once there is one */
+    collector_graphs *graphs;   /* NULL: it has told of none */
+    bool tells_graphs;
+    bool graphs_before; /* it replays graphs that were captured before the recording began */
     char *board_uuids[JM_DEVICES_MAX];
     jm__map streams;
     uint64_t no_launch;  /* kernels of unknown launch, not reported yet */
@@ -105,6 +173,9 @@ struct collector_process {
     uint64_t refused_spans;
     uint64_t refused_names;   /* the sink takes no more: what bears them has none */
     uint64_t unwritten_names; /* numbers that the names file does not have */
+    uint64_t untold_nodes;
+    uint64_t shared_replays;
+    uint64_t refused_captures;
     uint64_t malformed;
 };
 
@@ -159,8 +230,11 @@ typedef struct jm__collector {
     int64_t clock_checked_ns; /* when the newest segment was last seen to hold */
     int64_t last_process_id;
     int64_t last_span_id;
-    int64_t now_ns;        /* of this poll */
-    int64_t spans_done_ns; /* spans stamped before this are in */
+    collector_recent *recent; /* JM_RECENT_SPANS of them, by row id, once a program has a graph */
+    int64_t replay_span_ns;   /* one span of a replay in this time, in the long run */
+    int64_t replays_until_ns; /* ...which those so far have used up to here */
+    int64_t now_ns;           /* of this poll */
+    int64_t spans_done_ns;    /* spans stamped before this are in */
     int64_t complete_ns;
     int64_t life_checked_ns;
     uint64_t lost_told[JM_LOST_KINDS]; /* of the page `lost` */
@@ -213,6 +287,33 @@ void jm__collector_span_record(jm__collector *collector, collector_reader *reade
                                const jm_ring_span *record);
 bool jm__collector_innermost(const collector_process *process, int32_t tid, int64_t t_ns, int64_t *span_id);
 void jm__collector_histories_prune(jm__collector *collector);
+
+/* collector_captured.c */
+/* Look back at this span. */
+void jm__collector_recent_put(jm__collector *collector, const collector_recent *recent);
+void jm__collector_recent_uncapture(jm__collector *collector); /* graphs->captured begins anew */
+/* The spans around and at this one, up to the first that only says when: innermost first. How many. */
+size_t jm__collector_recent_chain(const jm__collector *collector, int64_t span_id,
+                                  const collector_recent *chain[JM_CAPTURED_DEPTH]);
+/* What is open there, as an index into graphs->captured; 0: nothing that a replay would repeat. */
+uint32_t jm__collector_capture(jm__collector *collector, collector_process *process, int64_t span_id,
+                               uint32_t graph);
+
+/* collector_graphs.c */
+#define JM_NODE_BEFORE UINT32_MAX       /* captured before the recording began */
+#define JM_NODE_UNTOLD (UINT32_MAX - 1) /* nobody knows in what */
+void jm__collector_node_record(jm__collector *collector, collector_process *process, uint32_t program,
+                               int64_t span_id, const jm_ring_span *record);
+/* What a node was captured in: an index into graphs->captured, or one of the above. */
+uint32_t jm__collector_node_captured(const jm__collector *collector, collector_process *process,
+                                     uint64_t node);
+void jm__collector_graphs_prune(jm__collector *collector, collector_process *process); /* those gone */
+void jm__collector_graphs_free(collector_process *process);
+
+/* collector_replay.c */
+/* The span that work of this node belongs to, of a graph launched then in the span `around_id`. */
+int64_t jm__collector_replayed(jm__collector *collector, collector_process *process, collector_launch *launch,
+                               uint64_t node, int64_t around_id);
 
 /* collector_kernels.c */
 void jm__collector_kernel_record(jm__collector *collector, collector_reader *reader,

@@ -301,6 +301,15 @@ static void tell_process_losses(jm__collector *collector, collector_process *pro
         {&process->refused_names, "recorder", "there were too many different names: these go without theirs"},
         {&process->unwritten_names, "recorder",
          "a name or note of these could not be written by their program: no room in the run's folder"},
+        {&process->untold_nodes, "cupti",
+         "the nodes of these kernels' CUDA graphs were not told: they belong to what was open when the graph "
+         "was "
+         "launched"},
+        {&process->shared_replays, "recorder",
+         "CUDA graphs were launched too fast: calls of layers in them stand for several"},
+        {&process->refused_captures, "recorder",
+         "too many different spans were open while CUDA graphs were captured: these stand for what was "
+         "around"},
         {&process->malformed, "ring", "these records make no sense and were dropped"},
     };
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
@@ -399,6 +408,7 @@ void jm__collector_process_free(collector_process *process)
     jm__map_free(&process->threads_by_tid);
     jm__map_free(&process->open_spans);
     jm__map_free(&process->streams);
+    jm__collector_graphs_free(process);
     free(process->launches);
     free(process->command);
     free(process);

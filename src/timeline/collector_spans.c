@@ -53,6 +53,7 @@ void jm__collector_histories_prune(jm__collector *collector)
         for (size_t k = 0; k < process->threads.count; k++)
             history_prune(&process->threads.items[k]->history, before_ns);
         jm__collector_threads_reap(process, before_ns);
+        jm__collector_graphs_prune(collector, process);
     }
 }
 
@@ -110,6 +111,12 @@ static bool open_span(jm__collector *collector, collector_process *process, coll
     return true;
 }
 
+/* On its thread, else in its process. */
+static int64_t innermost_now(const collector_reader *reader)
+{
+    return top_row(reader->thread->stack.count > 0 ? &reader->thread->stack : &reader->process->wide);
+}
+
 static uint64_t program_of(const collector_reader *reader)
 {
     return (uint64_t)reader->names->file_number << 32 | reader->names->writer;
@@ -128,11 +135,10 @@ static void begin(jm__collector *collector, collector_reader *reader, const jm_r
         process->refused_spans++;
         return;
     }
-    const collector_stack *above = reader->thread->stack.count > 0 ? &reader->thread->stack : &process->wide;
     jm__span row = {.id = collector->last_span_id + 1,
                     .process_id = process->row_id,
                     .thread_id = reader->thread->tid,
-                    .parent_id = top_row(above),
+                    .parent_id = innermost_now(reader),
                     .start_ns = record->t_ns,
                     .end_ns = -1,
                     .name_id = jm__collector_name_row(collector, reader->names, record->name),
@@ -141,7 +147,12 @@ static void begin(jm__collector *collector, collector_reader *reader, const jm_r
                     .kind = (jm_span_kind)record->kind};
     collector_open_span *span = calloc(1, sizeof *span);
     if (span != NULL) {
-        *span = (collector_open_span){.row_id = row.id,
+        *span = (collector_open_span){.recent = {.id = row.id,
+                                                 .parent_id = row.parent_id,
+                                                 .name_id = row.name_id,
+                                                 .type_id = row.type_id,
+                                                 .kind = record->kind},
+                                      .row_id = row.id,
                                       .start_ns = record->t_ns,
                                       .key = {key[0], key[1]},
                                       .thread = reader->thread,
@@ -153,6 +164,7 @@ static void begin(jm__collector *collector, collector_reader *reader, const jm_r
         return;
     }
     collector->last_span_id = row.id;
+    jm__collector_recent_put(collector, &span->recent);
     collector->sink.span_begin(collector->sink.context, &row);
 }
 
@@ -237,6 +249,11 @@ void jm__collector_span_record(jm__collector *collector, collector_reader *reade
         thread->readers++;
         break;
     }
+    case JM_RING_NODE:
+    case JM_RING_GRAPH_GONE:
+        jm__collector_node_record(collector, reader->process, reader->names->file_number,
+                                  innermost_now(reader), record);
+        break;
     default:
         reader->process->malformed++;
         return;

@@ -44,11 +44,17 @@ int jm__ring_create(jm__ring *ring, const jm__ring_options *options);
 /* Say that no more will come, and unmap. `ours` false: only unmap (a fork's copy). */
 void jm__ring_close(jm__ring *ring, bool ours);
 
-static inline bool jm__ring_has_room(jm__ring *ring, uint64_t kept_free)
+/* More slots than `kept_free` are left. */
+static inline bool jm__ring_is_free(jm__ring *ring, uint64_t kept_free)
 {
     if (ring->head - ring->tail + kept_free < ring->capacity) return true;
     ring->tail = atomic_load_explicit(&ring->header->tail, memory_order_acquire);
-    if (ring->head - ring->tail + kept_free < ring->capacity) return true;
+    return ring->head - ring->tail + kept_free < ring->capacity;
+}
+
+static inline bool jm__ring_has_room(jm__ring *ring, uint64_t kept_free)
+{
+    if (jm__ring_is_free(ring, kept_free)) return true;
     atomic_fetch_add_explicit(&ring->header->lost, 1, memory_order_relaxed);
     return false;
 }

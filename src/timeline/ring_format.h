@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define JM_RING_MAGIC       0x31474e524d4a0004ull /* changes with any change below */
+#define JM_RING_MAGIC       0x31474e524d4a0005ull /* changes with any change below */
 #define JM_RING_HEADER_SIZE 4096u
 #define JM_RING_SUFFIX      ".ring"  /* <pid>-<writer>-<thread number>.ring */
 #define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names, see above */
@@ -55,6 +55,10 @@ enum { /* jm_ring_span.op */
        JM_RING_END = 2,
        JM_RING_MARK = 3,   /* name; type holds the number of its JSON text, 0 if none */
        JM_RING_THREAD = 4, /* id: tid whose records follow (a new thread took over the ring of a gone one) */
+       /* Of CUDA graphs, writer 'n' alone; ids are CUPTI's. */
+       JM_RING_NODE = 5, /* id: a node that this thread makes now; samples: its graph; name and type: the
+                            lower and the upper half of the node's id that it is a clone of, 0: of none */
+       JM_RING_GRAPH_GONE = 6, /* samples: a graph, or an executable one, that is destroyed now */
 };
 
 /* 32 bytes: record of the writers 'c' and 'n'. */
@@ -77,6 +81,7 @@ enum { /* jm_ring_kernel.op */
        JM_RING_DEVICE = 5, /* `device` is the board whose UUID text ("GPU-...") is `name` */
        JM_RING_LOST = 6,   /* `bytes` records are not there; `name` says why */
        JM_RING_NOTE = 7,   /* `name` is a sentence for the user: CUPTI absent, taken, too new */
+       JM_RING_GRAPHS = 8, /* nodes of CUDA graphs are told from here on */
 };
 
 /* 64 bytes: record of the writer 'i'. */
@@ -88,7 +93,7 @@ typedef struct jm_ring_kernel {
     uint32_t correlation;
     uint32_t context; /* CUDA context; LAUNCH: tid */
     uint32_t stream;
-    uint32_t grid[3];
+    uint32_t grid[3]; /* copies and sets: lower and upper half of the graph node id or 0 */
     uint16_t block[3];
     uint8_t op;
     uint8_t device; /* CUDA ordinal in that process */
@@ -101,6 +106,7 @@ typedef enum jm_lost_kind {
     JM_LOST_SPANS,    /* begins and marks of threads without a ring */
     JM_LOST_NAMES,    /* texts that got no number where no ring counts them */
     JM_LOST_PROGRAMS, /* programs without a ring for their kernels */
+    JM_LOST_NODES,    /* of CUDA graphs */
     JM_LOST_KINDS
 } jm_lost_kind;
 

@@ -219,10 +219,9 @@ static lane *make_lane_locked(void)
     return made;
 }
 
-/* Out of line: the first record of this thread in this run. */
-static __attribute__((noinline)) lane *lane_attach(void)
+/* The first record of this thread in this run. */
+static lane *lane_attach_locked(void)
 {
-    pthread_mutex_lock(&mutex);
     look_into_environment_locked();
     uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
     if (own_lane != NULL) lane_drop(own_lane);
@@ -236,8 +235,16 @@ static __attribute__((noinline)) lane *lane_attach(void)
     }
     own_generation = now;
     if (exit_key_error == 0 && now != 0) pthread_setspecific(exit_key, own_lane);
-    pthread_mutex_unlock(&mutex);
     return own_lane;
+}
+
+/* Out of line: hardly ever needed. */
+static __attribute__((noinline)) lane *lane_attach(void)
+{
+    pthread_mutex_lock(&mutex);
+    lane *mine = lane_attach_locked();
+    pthread_mutex_unlock(&mutex);
+    return mine;
 }
 
 /* No ring for this record: count it. Now and then ask again, there may be room by now. */
@@ -290,6 +297,44 @@ void jm__track_end_counted(uint64_t span, uint32_t samples, uint32_t tokens)
     jm_ring_span record = {
         .t_ns = jm__now_ns(), .id = span, .type = tokens, .samples = samples, .op = JM_RING_END};
     jm__ring_push_span(&mine->ring, &record, 0);
+}
+
+/* The driver's locks may be held around this, and a thread that forks may hold ours while it waits for them:
+ * so ours is not waited for. */
+static lane *lane_get_without_waiting(void)
+{
+    uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+    if (own_generation == now) return own_lane;
+    if (pthread_mutex_trylock(&mutex) != 0) return NULL;
+    lane *mine = lane_attach_locked();
+    pthread_mutex_unlock(&mutex);
+    return mine;
+}
+
+/* Half of a ring is for spans, however many nodes a graph has. */
+static bool push_of_graph(const jm_ring_span *record)
+{
+    if (atomic_load_explicit(&generation, memory_order_relaxed) == 0) return true;
+    lane *mine = lane_get_without_waiting();
+    return mine != NULL && jm__ring_is_free(&mine->ring, mine->ring.capacity / 2) &&
+           jm__ring_push_span(&mine->ring, record, 0);
+}
+
+void jm__track_node(uint64_t node, uint64_t original, uint32_t graph)
+{
+    jm_ring_span record = {.t_ns = jm__now_ns(),
+                           .id = node,
+                           .name = (uint32_t)original,
+                           .type = (uint32_t)(original >> 32),
+                           .samples = graph,
+                           .op = JM_RING_NODE};
+    if (!push_of_graph(&record)) jm__lost_add(JM_LOST_NODES, 1);
+}
+
+void jm__track_graph_gone(uint32_t graph)
+{
+    jm_ring_span record = {.t_ns = jm__now_ns(), .samples = graph, .op = JM_RING_GRAPH_GONE};
+    push_of_graph(&record);
 }
 
 static uint32_t intern_locked(const char *text, size_t most)

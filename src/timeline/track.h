@@ -29,6 +29,12 @@ void jm__track_keep(uint32_t kinds);
 uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples);
 void jm__track_end(uint64_t span);
 void jm__track_end_counted(uint64_t span, uint32_t samples, uint32_t tokens);
+
+/* Of CUDA graphs, for callbacks inside the driver's calls: nothing is waited for, and what finds no ring at
+ * once is counted in JM_LOST_NODES. `original`: the node that it is a clone of, 0: of none. */
+void jm__track_node(uint64_t node, uint64_t original, uint32_t graph);
+void jm__track_graph_gone(uint32_t graph);
+
 void jm__track_mark(const char *name, const char *meta);
 void jm__track_mark_number(uint32_t name);
 

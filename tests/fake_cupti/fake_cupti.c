@@ -1,6 +1,7 @@
 /* A libcupti without a GPU. Compiled several times: with the records of CUDA 12 or 13, with all symbols or
  * not. */
 #include "fake_cupti.h"
+#include "fake_graphs.h"
 
 #include <cuda.h>
 
@@ -15,8 +16,6 @@
 #ifndef FAKE_MAJOR
 #error "FAKE_MAJOR: 12 or 13"
 #endif
-
-#define EXPORT __attribute__((visibility("default")))
 
 #if FAKE_MAJOR >= 13
 typedef CUpti_ActivityKernel10 kernel_record;
@@ -38,6 +37,9 @@ static bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
  * out. */
 static bool call_off[3][2048];
 static bool system_thread_ids, subscribed;
+static CUpti_CallbackFunc subscriber_callback;
+static void *subscriber_context;
+static bool resources_on[CUPTI_CBID_RESOURCE_SIZE];
 static uint32_t last_correlation = 100;
 static size_t dropped;
 
@@ -95,8 +97,6 @@ static void append(const void *record)
     pthread_mutex_unlock(&mutex);
 }
 
-EXPORT uint32_t fake_call(const char *name, int64_t start_ns);
-EXPORT void fake_run(const fake_work *work);
 EXPORT void fake_drop(uint64_t count);
 EXPORT int64_t fake_buffers_out(void);
 EXPORT int fake_subscribed(void);
@@ -218,11 +218,11 @@ EXPORT CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char 
 EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
                                            void *context)
 {
-    (void)callback;
-    (void)context;
     if (subscribed || getenv("FAKE_CUPTI_TAKEN") != NULL)
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     subscribed = true;
+    subscriber_callback = callback;
+    subscriber_context = context;
     *subscriber = NULL;
     return CUPTI_SUCCESS;
 }
@@ -231,7 +231,25 @@ EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 {
     (void)subscriber;
     subscribed = false;
+    memset(resources_on, 0, sizeof resources_on);
     return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
+                                                CUpti_CallbackDomain domain, CUpti_CallbackId id)
+{
+    (void)subscriber;
+    if (!subscribed || domain != CUPTI_CB_DOMAIN_RESOURCE || id >= CUPTI_CBID_RESOURCE_SIZE)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    if (getenv("FAKE_CUPTI_WITHOUT_GRAPHS") != NULL) return CUPTI_ERROR_NOT_SUPPORTED;
+    resources_on[id] = enable != 0;
+    return CUPTI_SUCCESS;
+}
+
+void fake_tell_of_graph(CUpti_CallbackIdResource id, CUpti_GraphData *data)
+{
+    CUpti_ResourceData resource = {.resourceDescriptor = data};
+    if (resources_on[id]) subscriber_callback(subscriber_context, CUPTI_CB_DOMAIN_RESOURCE, id, &resource);
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,

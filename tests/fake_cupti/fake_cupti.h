@@ -22,6 +22,18 @@ typedef void fake_drop_function(uint64_t count);
 typedef int64_t fake_buffers_out_function(void); /* buffers that were requested and not yet completed */
 typedef int fake_subscribed_function(void);      /* 1: somebody uses this one */
 
-/* Environment: FAKE_CUPTI_VERSION (API version), FAKE_CUPTI_TAKEN=1 (another tool subscribed). */
+/* CUDA graphs: of kernels, and of graphs inside them. What is instantiated is a graph too. */
+typedef struct CUgraph_st fake_graph;
+typedef fake_graph *fake_graph_create_function(void);
+typedef void fake_graph_add_function(fake_graph *graph,
+                                     const char *kernel); /* as a launch that is captured does */
+typedef void fake_graph_add_child_function(fake_graph *graph, const fake_graph *child);
+typedef fake_graph *fake_graph_instantiate_function(const fake_graph *graph);
+/* A kernel of 1 us for each node, one after the other. */
+typedef void fake_graph_launch_function(const fake_graph *exec, int64_t start_ns);
+typedef void fake_graph_destroy_function(fake_graph *graph);
+
+/* Environment: FAKE_CUPTI_VERSION (API version), FAKE_CUPTI_TAKEN=1 (another tool subscribed),
+ * FAKE_CUPTI_WITHOUT_GRAPHS=1 (it does not tell of graphs). */
 
 #endif

@@ -169,10 +169,120 @@ static void test_what_comes_after_memory_was_out_is_right_and_that_it_was_is_tol
         try_failing(m, true);
 }
 
+/* ---- graphs */
+
+static void tell_of_node(jm__ring *ring, uint64_t id, uint64_t original, int64_t t_ns)
+{
+    jm_ring_span record = {.t_ns = t_ns,
+                           .id = id,
+                           .name = (uint32_t)original,
+                           .samples = (uint32_t)id / 100,
+                           .op = JM_RING_NODE};
+    assert_true(jm__ring_push_span(ring, &record, 0));
+}
+
+/* In each level a node of graph 1, of which graph 2 is a clone, and a launch of that; kernels of it. */
+static void go_down_with_graphs(program *one, jm__ring *graphs)
+{
+    for (uint32_t i = 1; i <= LEVELS; i++) {
+        int64_t level_ns = one->start_ns + i * STEP_NS;
+        jm_ring_span record = {.t_ns = level_ns, .id = i, .op = JM_RING_BEGIN, .kind = JM_SPAN_FORWARD};
+        assert_true(jm__ring_push_span(&one->spans, &record, 0));
+        tell_of_node(graphs, 100 + i, 0, level_ns + 1000);
+        tell_of_node(graphs, 200 + i, 100 + i, level_ns + 2000);
+    }
+    for (uint32_t i = LEVELS; i > 0; i--)
+        push_span(one, JM_RING_END, i, later_ns(one) - i * STEP_NS);
+}
+
+/* A launch of it in nothing. */
+static void launch_graph(program *one, uint32_t correlation, int64_t t_ns)
+{
+    push_launch(one->side, correlation, t_ns);
+    for (uint32_t i = 1; i <= LEVELS; i++)
+        push(one->side, (jm_ring_kernel){.op = JM_RING_KERNEL,
+                                         .name = number_of(one->side, "kernel"),
+                                         .bytes = 200 + i,
+                                         .correlation = correlation,
+                                         .start_ns = t_ns + 1000 + i,
+                                         .end_ns = t_ns + 1001 + i,
+                                         .context = 1,
+                                         .grid = {1, 1, 1},
+                                         .block = {32, 1, 1}});
+}
+
+static int64_t depth_of(const program *one, int64_t span_id)
+{
+    int64_t depth = 0;
+    for (; span_id != 0; span_id = one->all->spans[span_id - 1].parent_id)
+        depth++;
+    return depth;
+}
+
+/* Of the launch then: a kernel is in the level that its node was captured in, or, of what failed, further
+ * out. */
+static void check_launch(const program *one, int64_t t_ns, bool whole)
+{
+    int64_t seen = 0;
+    for (size_t i = 0; i < one->all->kernel_count; i++) {
+        const jm__kernel *kernel = &one->all->kernels[i];
+        if (kernel->launch_ns != t_ns) continue;
+        int64_t depth = depth_of(one, kernel->span_id), level = kernel->start_ns - t_ns - 1000;
+        /* An end that found no memory: its span passes for open at the launch. */
+        bool open = kernel->span_id != 0 && one->all->spans[kernel->span_id - 1].start_ns < later_ns(one);
+        assert_true(depth <= level || (open && !whole));
+        assert_true(!whole || depth == level);
+        seen++;
+    }
+    assert_true(!whole || seen == LEVELS);
+}
+
+static bool try_failing_graphs(long n, bool for_good)
+{
+    program one = {0};
+    jm__ring graphs;
+    jm_error err = {0};
+    size_t records;
+    program_start(&one);
+    jm__ring_options options = {.run_dir = one.all->run_dir,
+                                .writer = JM_WRITER_NVTX,
+                                .record_size = sizeof(jm_ring_span),
+                                .capacity = 512,
+                                .capacity_least = 512,
+                                .share = 1};
+    assert_int_equal(jm__ring_create(&graphs, &options), 0);
+    go_down_with_graphs(&one, &graphs);
+    launch_graph(&one, 1, later_ns(&one));
+    failing_begin(FAILING_MEMORY, n, for_good);
+    jm_status status = jm__collector_poll(one.all->collector, &records, &err);
+    bool failed = failing_end();
+    if (status != JM_OK && !failed) fail_msg("%ld: %s: %s", n, jm_status_name(status), err.text);
+    launch_graph(&one, 2, later_ns(&one) + JM_NS_PER_MS);
+    collected_poll(one.all);
+    collected_finish(one.all);
+    check_launch(&one, later_ns(&one), status == JM_OK);
+    check_launch(&one, later_ns(&one) + JM_NS_PER_MS, status == JM_OK);
+    jm__ring_close(&graphs, true);
+    program_end(&one);
+    return failed;
+}
+
+static void test_graphs_while_memory_is_out_lose_levels_and_nothing_else(void **state)
+{
+    (void)state;
+    long n = 1;
+    while (try_failing_graphs(n, false))
+        n += FAILING_STEP(FAILING_MEMORY);
+    assert_true(n > 20);
+    for (long m = 1; m < n; m += FAILING_STEP(FAILING_MEMORY))
+        try_failing_graphs(m, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_comes_after_memory_was_out_is_right_and_that_it_was_is_told),
+        cmocka_unit_test(test_graphs_while_memory_is_out_lose_levels_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "inject/nvtx_abi.h"
+#include "rows/marks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -36,6 +37,12 @@ static fake_call_function *fake_call;
 static fake_run_function *fake_run;
 static fake_drop_function *fake_drop;
 static fake_buffers_out_function *fake_buffers_out;
+static fake_graph_create_function *graph_create;
+static fake_graph_add_function *graph_add;
+static fake_graph_add_child_function *graph_add_child;
+static fake_graph_instantiate_function *graph_instantiate;
+static fake_graph_launch_function *graph_launch;
+static fake_graph_destroy_function *graph_destroy;
 static void (*inject_flush)(void);
 static void (*inject_trace)(int);
 static const char *(*inject_reason)(void);
@@ -54,6 +61,16 @@ static void *symbol(void *library, const char *name)
     void *address = dlsym(library, name);
     if (address == NULL) _exit(99);
     return address;
+}
+
+static void find_graphs(void *fake)
+{
+    *(void **)&graph_create = symbol(fake, "fake_graph_create");
+    *(void **)&graph_add = symbol(fake, "fake_graph_add");
+    *(void **)&graph_add_child = symbol(fake, "fake_graph_add_child");
+    *(void **)&graph_instantiate = symbol(fake, "fake_graph_instantiate");
+    *(void **)&graph_launch = symbol(fake, "fake_graph_launch");
+    *(void **)&graph_destroy = symbol(fake, "fake_graph_destroy");
 }
 
 /* What cuInit does. */
@@ -132,6 +149,72 @@ static int program_kernels(void)
     pthread_join(thread, NULL);
     jm_span_end(step);
     return 0; /* the rest comes out when the process exits */
+}
+
+/* A model of two layers, captured. */
+static void *capture_model(void *graph)
+{
+    jm_span_id model = begin(JM_SPAN_FORWARD, "model"), layer = begin(JM_SPAN_FORWARD, "model.1");
+    graph_add(graph, "gemm");
+    graph_add(graph, "relu");
+    jm_span_end(layer);
+    layer = begin(JM_SPAN_FORWARD, "model.2");
+    graph_add(graph, "softmax");
+    jm_span_end(layer);
+    graph_add(graph, "tail");
+    jm_span_end(model);
+    return NULL;
+}
+
+/* The same in a thread of its own, as a graph inside another one. */
+static fake_graph *capture_elsewhere(void)
+{
+    fake_graph *inner = graph_create(), *outer = graph_create();
+    pthread_t thread;
+    pthread_create(&thread, NULL, capture_model, inner);
+    pthread_join(thread, NULL);
+    jm_span_id around = begin(JM_SPAN_FORWARD, "around");
+    graph_add_child(outer, inner);
+    jm_span_end(around);
+    fake_graph *exec = graph_instantiate(outer);
+    graph_destroy(inner);
+    graph_destroy(outer);
+    return exec;
+}
+
+static void launch_in(jm_span_kind kind, const char *name, const fake_graph *exec)
+{
+    jm_span_id span = begin(kind, name);
+    graph_launch(exec, realtime_ns());
+    jm_span_end(span);
+}
+
+static int program_graphs(void)
+{
+    void *fake = dlopen(getenv("FAKE_CUPTI"), RTLD_NOW | RTLD_LOCAL);
+    find_graphs(fake);
+    fake_graph *early = graph_create();
+    graph_add(early, "early");
+    initialise_cuda();
+    jm_span_id setup = begin(JM_SPAN_PHASE, "setup");
+    fake_graph *graph = graph_create();
+    capture_model(graph);
+    fake_graph *exec = graph_instantiate(graph), *nested = capture_elsewhere();
+    graph_destroy(graph);
+    jm_span_id late = begin(JM_SPAN_FORWARD, "late");
+    fake_graph *early_exec = graph_instantiate(early); /* what is open now is nothing of its own */
+    jm_span_end(late);
+    jm_span_end(setup);
+    launch_in(JM_SPAN_STEP, "first", exec);
+    launch_in(JM_SPAN_STEP, "second", exec);
+    launch_in(JM_SPAN_FORWARD, "model", exec);
+    launch_in(JM_SPAN_STEP, "fourth", nested);
+    launch_in(JM_SPAN_STEP, "fifth", early_exec);
+    graph_destroy(exec);
+    graph_destroy(nested);
+    graph_destroy(early_exec);
+    graph_destroy(early);
+    return 0;
 }
 
 static int program_many(void)
@@ -470,6 +553,47 @@ static int program_with_xla(void)
     return copy_and_set();
 }
 
+static void xla_command(fake_graph *graph, const void *registered, const char *kernel)
+{
+    xla_push(registered);
+    graph_add(graph, kernel);
+    xla_pop();
+}
+
+/* A function of which XLA records a part as a graph, each command in its operation's range, and then launches
+ * that. */
+static int program_xla_graphs(void)
+{
+    int code = open_nvtx();
+    if (code != 0) return code;
+    initialise_cuda();
+    find_graphs(dlopen(getenv("FAKE_CUPTI"), RTLD_NOW | RTLD_LOCAL));
+    xla = CORE2(DomainCreateA, const void *(*)(const char *))("TSL");
+    const void *call = xla_text("XlaModule:#hlo_module=jit_train_step,program_id=7#");
+    const void *attn = xla_text("Thunk:#name=jit(train_step)/jvp(block1)/attn,hlo_op=fusion.1#");
+    const void *back = xla_text("Thunk:#name=jit(train_step)/transpose(jvp(block1))/attn/mul,hlo_op=mul.2#");
+    fake_graph *graph = graph_create(), *exec = NULL;
+    for (int step = 0; step < 2; step++) {
+        xla_push(call);
+        xla_push_text("Thunk:#hlo_op=command_buffer_9#");
+        if (step == 0) {
+            xla_push_text("Thunk:#hlo_op=memset.1#");
+            graph_add(graph, "bare");
+            xla_pop();
+            xla_command(graph, attn, "gemm");
+            xla_command(graph, attn, "tanh");
+            xla_command(graph, back, "mul");
+            exec = graph_instantiate(graph);
+        }
+        graph_launch(exec, realtime_ns());
+        xla_pop();
+        xla_pop();
+    }
+    graph_destroy(exec);
+    graph_destroy(graph);
+    return 0;
+}
+
 static int program_xla(void)
 {
     enum { DEEP = 100 };
@@ -505,6 +629,7 @@ static const struct {
     int (*run)(void);
 } programs[] = {
     {"kernels", program_kernels},
+    {"graphs", program_graphs},
     {"many", program_many},
     {"lossy", program_lossy},
     {"spans", program_spans_only},
@@ -516,6 +641,7 @@ static const struct {
     {"traced at times", program_traced_at_times},
     {"nvtx all", program_nvtx_all},
     {"xla", program_xla},
+    {"xla graphs", program_xla_graphs},
     {"meets xla", program_that_meets_xla},
     {"with xla", program_with_xla},
 };
@@ -886,6 +1012,67 @@ static const char *place_of(const collected *all, const char *kernel, int n)
     return "no such kernel";
 }
 
+/* What is around what is around the n-th kernel of that name. */
+static const char *outermost_of(const collected *all, const char *kernel, int n)
+{
+    for (size_t i = 0; i < all->kernel_count; i++) {
+        int64_t name_id = all->classes[all->kernels[i].class_id - 1].name_id;
+        if (strcmp(collected_text(all, name_id), kernel) != 0 || n-- > 0) continue;
+        const jm__span *span = &all->spans[all->kernels[i].span_id - 1];
+        while (span->parent_id != 0)
+            span = &all->spans[span->parent_id - 1];
+        return collected_text(all, span->name_id);
+    }
+    return "no such kernel";
+}
+
+static void check_graphs(const char *fake)
+{
+    static const char *const steps[] = {"first", "second", "model", "fourth"};
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "graphs", fake, NULL));
+    assert_int_equal(all->kernel_count, 4 * 4 + 1);
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(place_of(all, "gemm", i), "model/model.1 (forward)");
+        assert_string_equal(place_of(all, "relu", i), "model/model.1 (forward)");
+        assert_string_equal(place_of(all, "softmax", i), "model/model.2 (forward)");
+        assert_string_equal(outermost_of(all, "softmax", i), steps[i]);
+    }
+    assert_string_equal(place_of(all, "tail", 1), "second/model (forward)");
+    assert_string_equal(place_of(all, "tail", 2), "-/model (forward)"); /* in the call around it */
+    assert_string_equal(place_of(all, "early", 0), "-/fifth (step)");
+    assert_int_equal(spans_named(all, "model.1"), 2 + 4); /* two captures, a call each launch */
+    assert_int_equal(spans_named(all, "model"), 2 + 3 + 1);
+    for (int64_t i = 0; i < all->span_count; i++)
+        assert_true(all->spans[i].end_ns > all->spans[i].start_ns);
+    assert_int_equal(marks_named(all, JM_MARK_GRAPHS_BEFORE), 1);
+    assert_int_equal(all->lost, 0);
+    assert_string_equal(all->notes, "");
+    collected_free(all);
+}
+
+static void test_kernels_of_graphs_are_in_what_was_captured(void **state)
+{
+    (void)state;
+    check_graphs(FAKE("13"));
+    check_graphs(FAKE("12"));
+}
+
+static void test_a_cupti_that_does_not_tell_of_graphs_is_said_once(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    char setting[] = "FAKE_CUPTI_WITHOUT_GRAPHS=1";
+    assert_succeeds(run_program(all, "graphs", FAKE("13"), setting));
+    assert_string_equal(place_of(all, "gemm", 0), "-/first (step)");
+    assert_string_equal(place_of(all, "early", 0), "-/fifth (step)");
+    assert_int_equal(marks_named(all, JM_MARK_GRAPHS_BEFORE), 0); /* nobody knows */
+    assert_non_null(strstr(all->notes, "nodes of CUDA graphs"));
+    assert_null(strchr(strchr(all->notes, '\n') + 1, '\n'));
+    assert_int_equal(all->lost, 0);
+    collected_free(all);
+}
+
 static void test_what_xla_runs_is_in_its_function_and_named_scopes(void **state)
 {
     (void)state;
@@ -917,6 +1104,25 @@ static void test_what_xla_runs_is_in_its_function_and_named_scopes(void **state)
         if (strcmp(collected_text(all, all->spans[i].name_id), "train_step.layers.Dense_0") == 0)
             assert_string_equal(collected_text(all, all->spans[i].type_id), "Dense");
     }
+    collected_free(all);
+}
+
+static void test_what_xla_records_into_graphs_is_in_its_named_scopes(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "xla graphs", FAKE("13"), NULL));
+    /* The first launch follows the last command, whose range lingers. */
+    for (int step = 0; step < 2; step++) {
+        assert_non_null(strstr(place_of(all, "gemm", step), "/train_step.block1.attn (forward)"));
+        assert_non_null(strstr(place_of(all, "tanh", step), "/train_step.block1.attn (forward)"));
+        assert_string_equal(place_of(all, "mul", step), "train_step/train_step.block1.attn (backward)");
+    }
+    assert_string_equal(place_of(all, "gemm", 1), "train_step/train_step.block1.attn (forward)");
+    assert_string_equal(place_of(all, "bare", 1), "-/train_step (function)");
+    assert_int_equal(spans_named(all, "train_step"), 2);
+    assert_int_equal(spans_named(all, "train_step.block1.attn"), 2 + 1 + 2); /* recorded, and launched */
+    assert_int_equal(all->lost, 0);
     collected_free(all);
 }
 
@@ -967,9 +1173,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_child_of_a_fork_leaves_cupti_alone),
         cmocka_unit_test(test_what_is_launched_while_nothing_is_traced_takes_no_room),
         cmocka_unit_test(test_a_second_run_in_the_same_process_gets_its_own_records),
+        cmocka_unit_test(test_kernels_of_graphs_are_in_what_was_captured),
+        cmocka_unit_test(test_a_cupti_that_does_not_tell_of_graphs_is_said_once),
         cmocka_unit_test(test_nvtx_ranges_are_spans_between_ours),
         cmocka_unit_test(test_each_function_of_nvtx_does_its_part),
         cmocka_unit_test(test_what_xla_runs_is_in_its_function_and_named_scopes),
+        cmocka_unit_test(test_what_xla_records_into_graphs_is_in_its_named_scopes),
         cmocka_unit_test(test_copies_are_left_alone_where_xla_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* Kernels in no layer: how much of the energy is theirs, and why, in the first lines of a report. */
+#include "rows/marks.h"
 #include "synthetic_report.h"
 
 #include <joulemap/report.h>
@@ -101,6 +102,16 @@ static void test_what_torch_compile_has_compiled_is_the_reason_where_it_was_mark
     expect(s, 0.1, "torch.compile has compiled");
 }
 
+static void test_graphs_captured_before_the_recording_are_the_reason_where_they_are_known(void **state)
+{
+    (void)state;
+    synthetic *s = program(JM_SPAN_FORWARD, 10, BY_GRAPHS);
+    jm__mark mark = {.process_id = 100, .t_ns = 2 * second, .name_id = syn_name(s, JM_MARK_GRAPHS_BEFORE)};
+    s->dataset.marks = &mark;
+    s->dataset.mark_count = 1;
+    expect(s, 8.0 / 53, "captured before the recording began");
+}
+
 static void test_a_little_in_no_layer_is_no_word_worth(void **state)
 {
     (void)state;
@@ -175,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_tenth_in_no_layer_is_said_with_its_reason),
         cmocka_unit_test(test_what_torch_compile_has_compiled_is_the_reason_where_it_was_marked),
+        cmocka_unit_test(test_graphs_captured_before_the_recording_are_the_reason_where_they_are_known),
         cmocka_unit_test(test_a_little_in_no_layer_is_no_word_worth),
         cmocka_unit_test(test_nvtx_ranges_are_layers),
         cmocka_unit_test(test_a_program_without_layers_has_nothing_outside_of_them),

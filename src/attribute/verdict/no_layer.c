@@ -25,12 +25,11 @@ static void add_board(double *energies, const jm__attribution *a, const jm__boar
     }
 }
 
-static bool has_compiled(const jm__dataset *d)
+/* A mark whose name begins so. */
+static bool has_mark(const jm__dataset *d, const char *begin)
 {
-    for (size_t i = 0; i < d->mark_count; i++) {
-        const char *name = jm__dataset_text(d, d->marks[i].name_id);
-        if (strncmp(name, JM_MARK_COMPILED, strlen(JM_MARK_COMPILED)) == 0) return true;
-    }
+    for (size_t i = 0; i < d->mark_count; i++)
+        if (strncmp(jm__dataset_text(d, d->marks[i].name_id), begin, strlen(begin)) == 0) return true;
     return false;
 }
 
@@ -38,11 +37,14 @@ static const char *reason(const double *energies, const jm__dataset *d)
 {
     double graph_j = energies[JM_PLACE_BY_GRAPH], unseen_j = energies[JM_PLACE_NO_LAUNCH],
            elsewhere_j = energies[JM_PLACE_ELSEWHERE];
+    if (graph_j >= unseen_j && graph_j >= elsewhere_j && has_mark(d, JM_MARK_GRAPHS_BEFORE))
+        return "CUDA graphs launched most of it, captured before the recording began: start it before the "
+               "capture";
     if (graph_j >= unseen_j && graph_j >= elsewhere_j)
         return "CUDA graphs launched most of it, and their kernels run without a call of any module";
     if (unseen_j >= elsewhere_j)
         return "the launches of most of it were not seen, so it is not known which layer made them";
-    if (has_compiled(d)) return "modules that torch.compile has compiled call no hooks";
+    if (has_mark(d, JM_MARK_COMPILED)) return "modules that torch.compile has compiled call no hooks";
     return "most of it was launched outside of every watched module and range";
 }
 
