@@ -76,7 +76,7 @@ class Frame(Protocol):
 
 Step: TypeAlias = "tuple[int, int, int]"  # kind, name, type of a span
 _watches: list[Watch] = []
-_chains: dict[tuple[str, Any, bool], tuple[Step, ...]] = {}
+_chains: dict[tuple[Any, bool], dict[str, tuple[Step, ...]]] = {}  # by the layer around, and whether it recomputes
 
 
 def begin(watch: Watch) -> None:
@@ -100,7 +100,7 @@ def enter() -> Callable[[str], Any]:
 class Region:
     """A compiled graph at work."""
 
-    __slots__ = ("_around", "_frame", "_opened", "_recomputes", "_state")
+    __slots__ = ("_around", "_chains", "_frame", "_opened", "_recomputes", "_state")
     _opened: list[tuple[Step, int]]
 
     def __init__(self) -> None:
@@ -119,26 +119,21 @@ class Region:
         while frame is not None and not frame.seen:
             frame.seen = True
             frame = frame.parent
+        key = (None if self._frame is None else self._frame.layer, self._recomputes)
+        self._chains = _chains.setdefault(key, {})
         state.regions.append(self._opened)
 
     def __call__(self, mark: str) -> None:
         """Let the kernels that follow belong to the modules of a mark."""
-        try:
-            self._switch(self._chain(mark))
-        except Exception:  # a mark of another time: what is around has it
-            self._switch(())
-
-    def _chain(self, mark: str) -> tuple[Step, ...]:
-        frame = self._frame
-        key = (mark, None if frame is None else frame.layer, self._recomputes)
-        chain = _chains.get(key)
+        chain = self._chains.get(mark)
         if chain is None:
-            chain = _chains[key] = _resolve(mark, frame, self._recomputes)
+            try:
+                chain = _resolve(mark, self._frame, self._recomputes)
+            except Exception:  # a mark of another time: what is around has it
+                chain = ()
+            self._chains[mark] = chain
         if self._around:  # a graph in a graph: some of it is open there
             chain = chain[_same(chain, self._around) :]
-        return chain
-
-    def _switch(self, chain: Sequence[Step]) -> None:
         opened = self._opened
         same = _same(chain, opened)
         while len(opened) > same:
@@ -157,10 +152,8 @@ class Region:
 
 def _same(chain: Sequence[Step], opened: Sequence[tuple[Step, int]]) -> int:
     """Return how many of the first are open."""
-    same = 0
-    for step, (other, _) in zip(chain, opened, strict=False):
-        if step != other:
-            break
+    same, most = 0, min(len(chain), len(opened))
+    while same < most and chain[same] == opened[same][0]:
         same += 1
     return same
 

@@ -124,10 +124,11 @@ def _bounded(words: Sequence[str], joint: str) -> str:
 
 
 def _name_in(module: Module, around: str, tell_root: bool) -> str:
+    """Return what a fused row calls one of its parts. A dot would make a row inside of a row."""
     name = module.path.removeprefix(around)
     if tell_root or not name:  # of several models, or all of one
         name = ".".join(part for part in ("".join(re.findall(r"\w+", module.root[1:])), name) if part)
-    return name
+    return name.replace(".", "/")
 
 
 def mark_of(nodes: Iterable[Any], kind: str, *, may_be_backward: bool) -> str:
@@ -203,7 +204,7 @@ class _Marking(LatePatches):
             @functools.wraps(original)
             def enter_context(of: Any, node: Any) -> Any:
                 result = original(of, node)
-                if self.active:
+                if self.active and type(node).__name__ != "NopKernelSchedulerNode":
                     self._mark(virtualized.V.graph, [node])
                 return result
 
@@ -293,13 +294,17 @@ class _Marking(LatePatches):
 
 
 def _origins(buffer: Any) -> Iterable[Any]:
-    """Return the nodes of the graph that a buffer is computed from: of a library's kernel the one that it is."""
+    """Return the nodes of the graph that a buffer is computed from.
+
+    A library's kernel is one of them, and has what it reads among its origins: that is not its work.
+    """
     if buffer is None:
         return ()
+    origins = buffer.get_origins() if hasattr(buffer, "get_origins") else buffer.origins
+    if type(buffer).__name__ == "ComputedBuffer" or not origins:
+        return origins  # type: ignore[no-any-return]
     exact = getattr(buffer, "origin_node", None)
-    if exact is not None and type(buffer).__name__ != "ComputedBuffer":
-        return (exact,)
-    return buffer.get_origins() if hasattr(buffer, "get_origins") else buffer.origins  # type: ignore[no-any-return]
+    return (exact if exact is not None else _in_order(origins)[-1],)
 
 
 def _in_order(nodes: Iterable[Any]) -> list[Any]:

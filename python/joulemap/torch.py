@@ -150,7 +150,7 @@ def _enter_backward(home: State, frame: Frame | None) -> None:
 class Layer:
     """A watched module: what happens when it is called."""
 
-    __slots__ = ("_flags", "inner", "module", "name", "path", "told", "type", "watch")
+    __slots__ = ("_flags", "inner", "looked", "module", "name", "path", "type", "watch")
 
     def __init__(self, watch: Watch, module: nn.Module, path: str, type_text: str) -> None:
         self.watch = watch
@@ -158,7 +158,7 @@ class Layer:
         self.path = path
         self.name = _core.intern(path)
         self.type = _core.intern(type_text)
-        self.told = False  # that it is compiled, and what is inside is not known
+        self.looked = False  # whether it is compiled, after a call without spans inside
         self.inner: Layer | None = None  # of what torch.compile made of a watched module: that module
         flags = module.__dict__[_FLAGS]
         key = id(flags)
@@ -219,16 +219,16 @@ class Layer:
             state.close_regions()
         frames.pop()
         _span_end(frame.span)
-        if not frame.seen and not self.told:
+        if not (frame.seen or self.looked):
             self._look_at_compiled()
         if output is not None and self.watch.active and _is_grad_enabled():
             self.watch.label(output, frame.backward)
 
     def _look_at_compiled(self) -> None:
         """Note a compiled module that ran without a span inside: there was no record of what its code came from."""
+        self.looked = True
         module = self.module()
         if module is not None and (_is_compiled(module) or getattr(module, "_compiled_call_impl", None) is not None):
-            self.told = True
             self.watch.tell(self.path)
 
 

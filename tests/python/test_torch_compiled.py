@@ -103,8 +103,8 @@ def test_a_kernel_of_several_modules_has_a_row_of_its_own_in_what_holds_them(
     with torch.no_grad():
         torch.compile(model)(torch.randn(4, 8))
     fused = {span.name: span for span in spans() if is_fused(span)}
-    residual = fused["fused blocks.0 + blocks.1.ln"]  # the sum at the end of a block and the norm of the next one
-    assert residual.path() == ["Net", "fused blocks.0 + blocks.1.ln"]
+    residual = fused["fused blocks/0 + blocks/1/ln"]  # the sum at the end of a block and the norm of the next one
+    assert residual.path() == ["Net", "fused blocks/0 + blocks/1/ln"]
     assert residual.type == "fused(Block, LayerNorm)"
 
 

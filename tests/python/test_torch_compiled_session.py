@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from typing import Any
 
 import joulemap
 import pytest
 import torch
 from compiled_models import Block
-from joulemap import _compiled, _inductor
+from joulemap import _compiled, _core, _inductor
 from torch import Tensor, nn
 
 pytestmark = pytest.mark.usefixtures("fresh_dynamo")
@@ -58,6 +59,19 @@ def test_an_inductor_that_is_not_as_expected_stops_nothing(
     monkeypatch.setattr(_inductor, "_digest", of_another_time)
     with torch._inductor.config.patch(fx_graph_cache=False):
         one_row(session, Block())
+
+
+def test_a_layer_that_only_backward_tells_of_stands_in_its_model(session: joulemap.Session) -> None:
+    def span(kind: str, name: str) -> int:
+        return _core.span_begin(_core.SPAN_KINDS[kind], _core.intern(name), _core.intern("Class"))
+
+    for kind, inner in (("forward", "fused wte + ln"), ("backward", "ln")):
+        spans = [span(kind, "GPT"), span(kind, inner)]
+        time.sleep(0.05)
+        while spans:
+            _core.span_end(spans.pop())
+    rows = {row.path: row.depth for row in session.report().rows}
+    assert (rows["GPT"], rows["fused wte + ln"], rows["ln"]) == (0, 1, 1)
 
 
 # ---- without a session ----
