@@ -40,3 +40,6 @@ def label(value: Any, hook: Any, nesting: int = _MAX_NESTING) -> None:
     elif dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             label(getattr(value, field.name, None), hook, nesting - 1)
+
+
+FUNCTIONS = (_label_node, label)

@@ -53,10 +53,12 @@ class Follower(Protocol):
         """End: what was put in the place of the framework's own is taken away."""
 
 
-# A framework, and the module here that follows it.
+# Modules here, and the framework that they follow.
 _FOLLOWERS = {
-    "torch": "joulemap._record_function",
-    "jax": "joulemap._annotations",
+    "joulemap._record_function": "torch",
+    "joulemap._inductor": "torch",
+    "joulemap._packages": "torch",
+    "joulemap._annotations": "jax",
 }
 
 
@@ -84,16 +86,16 @@ class Names:
         """Follow what the program has imported since."""
         if not self._active or len(self._followed) == len(_FOLLOWERS):
             return
-        for framework, module in _FOLLOWERS.items():
-            if framework in self._followed or not _is_whole(framework):
+        for module, framework in _FOLLOWERS.items():
+            if module in self._followed or not _is_whole(framework):
                 continue
-            self._followed[framework] = None
+            self._followed[module] = None
             try:
                 follower = cast(Follower, importlib.import_module(module))
                 follower.follow()
             except Exception:  # something else of that name, or of another time: it has none, and the program goes on
                 continue
-            self._followed[framework] = follower
+            self._followed[module] = follower
 
     def end(self) -> None:
         """Leave all of them; the session is over."""

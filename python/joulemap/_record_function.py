@@ -24,6 +24,7 @@ import torch
 from torch.autograd.profiler import record_function
 
 from joulemap import _core
+from joulemap._dynamo import leave_alone
 from joulemap._names import Patches
 from joulemap._threads import local
 
@@ -37,16 +38,6 @@ class _Range(NamedTuple):
     block: Any
     name: int
     span: int
-
-
-def _leave_alone(function: Any) -> None:
-    """Let torch.compile run it as it is where it is called between graphs: none breaks there that did not."""
-    frames: Any = torch._C._dynamo.eval_frame
-    if hasattr(frames, "skip_code"):  # PyTorch 2.1
-        frames.skip_code(function.__code__)
-    elif hasattr(frames, "set_code_exec_strategy"):  # 2.7
-        action = frames._FrameAction
-        frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
 
 
 class _Thread(threading.local):
@@ -69,7 +60,7 @@ class _Following(Patches):
 
     def put(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         super().put(owner, name, make)
-        _leave_alone(vars(owner)[name])
+        leave_alone(vars(owner)[name])
 
     def _entering(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         @functools.wraps(original)
@@ -153,7 +144,7 @@ class _Carried:
 
 
 for _function in (_compiles_backward, _Carried.__init__, _Carried.put_at, _Carried._open, _Carried.close):
-    _leave_alone(_function)
+    leave_alone(_function)
 
 _following: list[_Following] = []
 

@@ -36,14 +36,24 @@ class ThreadState(Generic[CallT, PassT]):
         The backward pass that this thread works at.
     backwards : list of PassT
         Unfinished backward passes whose forward pass ran on this thread.
+    regions : list of lists
+        Of each graph of torch.compile that this thread runs, the innermost last: what is open of it, and its span.
     """
 
-    __slots__ = ("backward", "backwards", "frames")
+    __slots__ = ("backward", "backwards", "frames", "regions")
 
     def __init__(self) -> None:
         self.frames: list[CallT] = []
         self.backward: PassT | None = None
         self.backwards: list[PassT] = []
+        self.regions: list[list[tuple[Any, int]]] = []
+
+    def close_regions(self, depth: int = 0) -> None:
+        """Close graphs of torch.compile deeper than `depth`."""
+        while len(self.regions) > depth:
+            opened = self.regions.pop()
+            while opened:
+                _core.span_end(opened.pop()[1])
 
     def unwind(self, depth: int) -> None:
         """Close the module calls deeper than `depth`, whose own end never came."""
@@ -72,6 +82,7 @@ def unwind(exc_type: type[BaseException]) -> None:
     like; and nobody tells of a backward pass that failed.
     """
     state: ThreadState[Any, Any] = local.state
+    state.close_regions()
     if not issubclass(exc_type, Exception):
         state.unwind(0)
     if not state.frames:

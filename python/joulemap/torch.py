@@ -26,8 +26,9 @@ from torch import nn
 from torch.nn.modules import module as _all_modules
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from joulemap import _arguments, _core
+from joulemap import _arguments, _compiled, _core, _labels
 from joulemap._describe import describe
+from joulemap._dynamo import Uncompiled, leave_alone, leave_methods_alone
 from joulemap._generation import Generation
 from joulemap._labels import label
 from joulemap._loaders import Loaders
@@ -97,6 +98,8 @@ class Backward:
         if self.done:
             return
         self.done = True
+        if self.state.regions:
+            self.state.close_regions()
         self.switch(None)
         if self.state.backward is self:
             self.state.backward = self.previous
@@ -107,7 +110,7 @@ class Backward:
 class Frame:
     """One call of a watched module."""
 
-    __slots__ = ("depth", "home", "layer", "parent", "span")
+    __slots__ = ("depth", "home", "layer", "parent", "seen", "span")
     depth: int
 
     def __init__(self, layer: Layer, parent: Frame | None, home: State) -> None:
@@ -116,6 +119,9 @@ class Frame:
         self.depth = 0 if parent is None else parent.depth + 1
         self.home = home
         self.span = 0
+        self.seen = False  # work inside of it has had spans
+        if parent is not None:
+            parent.seen = True
 
     def backward(self, _gradients: Any) -> None:
         """Prehook of an autograd node: from here on this call's backward runs."""
@@ -144,7 +150,7 @@ def _enter_backward(home: State, frame: Frame | None) -> None:
 class Layer:
     """A watched module: what happens when it is called."""
 
-    __slots__ = ("_flags", "inner", "module", "name", "path", "type", "watch")
+    __slots__ = ("_flags", "inner", "looked", "module", "name", "path", "type", "watch")
 
     def __init__(self, watch: Watch, module: nn.Module, path: str, type_text: str) -> None:
         self.watch = watch
@@ -152,6 +158,7 @@ class Layer:
         self.path = path
         self.name = _core.intern(path)
         self.type = _core.intern(type_text)
+        self.looked = False  # whether it is compiled, after a call without spans inside
         self.inner: Layer | None = None  # of what torch.compile made of a watched module: that module
         flags = module.__dict__[_FLAGS]
         key = id(flags)
@@ -166,6 +173,11 @@ class Layer:
         if flags is not None:
             flags.pop(_KEY, None)
             _layers.pop(id(flags), None)
+
+    def held(self) -> nn.Module | None:
+        """Return the module itself, not what torch.compile made of it."""
+        module = self.module()
+        return None if module is None else cast(nn.Module, getattr(module, "_orig_mod", module))
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> None:
         """Before forward."""
@@ -203,10 +215,21 @@ class Layer:
             else:
                 return
             state.unwind(frame.depth + 1)
+        if state.regions:
+            state.close_regions()
         frames.pop()
         _span_end(frame.span)
+        if not (frame.seen or self.looked):
+            self._look_at_compiled()
         if output is not None and self.watch.active and _is_grad_enabled():
             self.watch.label(output, frame.backward)
+
+    def _look_at_compiled(self) -> None:
+        """Note a compiled module that ran without a span inside: there was no record of what its code came from."""
+        self.looked = True
+        module = self.module()
+        if module is not None and (_is_compiled(module) or getattr(module, "_compiled_call_impl", None) is not None):
+            self.watch.tell(self.path)
 
 
 # By the id of its flags, not of the module: replicas that nn.DataParallel makes have a module's own.
@@ -251,7 +274,9 @@ class Watch:
     def __init__(self, model: nn.Module, root: str, prefix: str, find_steps: bool) -> None:
         self.active = True
         self._root = root
+        self._prefix = prefix
         self._layers: list[Layer] = []
+        self.by_path: dict[str, Layer] = {}
         self._warned = False
         self._told: set[str] = set()  # paths of modules that are compiled
         for path, module in model.named_modules():
@@ -263,10 +288,14 @@ class Watch:
             if _layer_of(module) is not None:
                 continue  # watched already
             path = ".".join(part for part in parts if part != "_orig_mod")
-            named = module if module is not model else getattr(model, "_orig_mod", model)
-            self._layers.append(Layer(self, module, prefix + path if path else root, describe(named)))
-        self._tell_compiled()
+            named = getattr(module, "_orig_mod", module) if _is_compiled(module) else module
+            layer = Layer(self, module, prefix + path if path else root, describe(named))
+            self._layers.append(layer)
+            self.by_path[layer.path] = layer
+        self.root = self.by_path.get(root)
+        self._uncompiled = Uncompiled(type(layer.module()) for layer in self._layers)
         _watched.acquire()
+        _compiled.begin(self)
         self._finders: list[Loaders | Generation] = [Loaders(), Generation(model)] if find_steps else []
 
     def __len__(self) -> int:
@@ -277,23 +306,19 @@ class Watch:
         state = f"{len(self)} layers" if self.active else "removed"
         return f"<joulemap.torch.Watch {self._root!r}: {state}>"
 
+    def path_in(self, layer: Layer, path: str) -> str:
+        """Return the path of what is called `path` inside of a layer."""
+        return f"{self._prefix if layer.path == self._root else layer.path + '.'}{path}"
+
     def add_compiled(self, outer: nn.Module, inner: Layer) -> Layer:
         """Let what torch.compile made of a watched module speak for it."""
         layer = Layer(self, outer, inner.path, describe(cast(nn.Module, inner.module())))
         layer.inner = inner
         self._layers.append(layer)
-        self._tell(inner.path)
         return layer
 
-    def _tell_compiled(self) -> None:
-        """Note which modules are compiled: what they hold calls no hooks, so reports have no rows of it."""
-        for layer in self._layers:
-            module = layer.module()
-            compiled = getattr(module, "_compiled_call_impl", None) is not None
-            if module is not None and (compiled or _is_compiled(module)):
-                self._tell(layer.path)
-
-    def _tell(self, path: str) -> None:
+    def tell(self, path: str) -> None:
+        """Note a module that is compiled: of what it holds reports have no rows."""
         inside = any(path == told or path.startswith(f"{told}.") for told in self._told)
         if not inside:
             self._told.add(path)
@@ -318,7 +343,8 @@ class Watch:
         if not self.active:
             return
         self.active = False
-        self._tell_compiled()
+        _compiled.end(self)
+        self._uncompiled.end()
         for layer in self._layers:
             layer.forget()
         self._layers.clear()
@@ -489,3 +515,7 @@ class _Watched:
 
 
 _watched = _Watched()
+
+leave_methods_alone(Backward, Frame, Layer, Watch, _Watched, ThreadState, _compiled.Region)
+for _function in (_enter_backward, _layer_of, _enter, _leave, _is_compiled, *_labels.FUNCTIONS):
+    leave_alone(_function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import joulemap
 import pytest
@@ -50,3 +51,29 @@ def spans(request: pytest.FixtureRequest) -> Callable[..., list[Span]]:
         return [span for span in found if span.start_ns >= begin_ns and (not kinds or span.kind in kinds)]
 
     return read
+
+
+@pytest.fixture(scope="session")
+def inductor_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Inductor's own folder: what earlier runs compiled does not count."""
+    folder = tmp_path_factory.mktemp("inductor")
+    before = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["TORCHINDUCTOR_CACHE_DIR"]
+    else:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = before
+
+
+@pytest.fixture
+def fresh_dynamo(inductor_cache: Path) -> Iterator[None]:
+    """torch.compile as at the start of a program."""
+    import torch
+    from torch._dynamo.utils import counters
+
+    torch._dynamo.reset()
+    counters.clear()
+    torch.manual_seed(0)
+    yield
+    torch._dynamo.reset()

@@ -133,7 +133,7 @@ def test_what_a_killed_program_had_set_is_put_back() -> None:
 
 
 class Paced:
-    """Work whose steps follow each other on time: one that a busy machine brought late is shorter, not the next one too."""
+    """Work whose steps follow each other on time: after one that a busy machine brought late comes a shorter one."""
 
     def __init__(self) -> None:
         self._due_s = self._over_s = 0.0

@@ -81,7 +81,11 @@ def record(path: str, given: dict[str, Any]) -> None:
 
 @pytest.mark.filterwarnings("ignore:CUDA is not available")
 def test_every_example_of_the_page_runs(
-    quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    quick: None,
+    fresh_dynamo: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JOULEMAP_SIM", "h200")
@@ -92,6 +96,7 @@ def test_every_example_of_the_page_runs(
     for example in EXAMPLES:
         exec(compile(example, str(PAGE), "exec"), given)
     printed = capsys.readouterr().out
+    assert "'blocks.0', 'blocks.0.attn'" in printed  # of the compiled model
     assert printed.count("Energy by layer, SIMULATED GPU") >= 4
     assert "Sum(energy_j=" in printed
     assert printed.count("Traced at times") == 2  # once a window

@@ -23,6 +23,15 @@ class Numbers(Dataset[Tensor]):
         return torch.full((64,), float(index))
 
 
+class Wrapped(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x).relu()  # type: ignore[no-any-return]
+
+
 def make_model() -> nn.Module:
     return nn.Sequential(nn.Linear(64, 512), nn.ReLU(inplace=True), nn.Linear(512, 8))
 
@@ -100,7 +109,7 @@ def test_stop_takes_all_hooks_away_and_leaves_weights_alone() -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("how", ["torch.compile", "module.compile"])
 def test_a_report_names_what_is_compiled(when: str, how: str) -> None:
-    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    model = Wrapped()
     called: Any = model
     with joulemap.Session(sim="h200", cpu=False) as run:
         if when == "after":
@@ -113,7 +122,7 @@ def test_a_report_names_what_is_compiled(when: str, how: str) -> None:
             run.watch(called)
         called(torch.randn(2, 4))
     notes = [note for note in run.report().notes if "torch.compile" in note]
-    assert notes == ["Sequential is compiled by torch.compile, which calls no hooks: the modules inside have no rows."]
+    assert notes == ["Wrapped is compiled by torch.compile, which calls no hooks: the modules inside have no rows."]
 
 
 def test_optimizer_hooks_go_with_the_watch() -> None:

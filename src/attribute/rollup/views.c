@@ -29,28 +29,45 @@ static size_t first_segment(const char *path)
     return strcspn(path, ".");
 }
 
-static size_t outermost_forward(const jm__dataset *d, size_t span, size_t outer)
+static size_t outermost_layer(const jm__dataset *d, size_t span, size_t outer)
 {
-    return outer == JM__NO_SPAN && d->spans[span].kind == JM_SPAN_FORWARD ? span : outer;
+    return outer == JM__NO_SPAN && jm__span_kind_is_layer(d->spans[span].kind) ? span : outer;
+}
+
+/* Whether spans of each name have the kind forward. */
+static bool *forward_names(const jm__dataset *d)
+{
+    bool *forward = calloc(d->name_count + 1, sizeof *forward);
+    for (size_t i = 0; forward != NULL && i < d->span_count; i++) {
+        int64_t name = d->spans[i].name_id;
+        if (d->spans[i].kind == JM_SPAN_FORWARD && name > 0 && (size_t)name < d->name_count)
+            forward[name] = true;
+    }
+    return forward;
 }
 
 /* A model's own module is watched by its name ("GPT"), its layers by their path in it ("blocks.0"): what
- * lies between them is only told by the calls. */
+ * lies between them is only told by the calls: those of forward, and of a layer whose forward was compiled
+ * into another's kernel, those of backward. */
 static bool find_roots(jm__views *v)
 {
     const jm__dataset *d = v->a->dataset;
-    size_t *top_of = jm__span_speakers(&v->a->spans, outermost_forward);
-    for (size_t i = 0; top_of != NULL && i < d->span_count; i++) {
-        if (d->spans[i].kind != JM_SPAN_FORWARD || d->spans[i].name_id <= 0) continue;
+    size_t *top_of = jm__span_speakers(&v->a->spans, outermost_layer);
+    bool *forward = forward_names(d);
+    bool fine = top_of != NULL && forward != NULL;
+    for (size_t i = 0; fine && i < d->span_count; i++) {
+        if (!jm__span_kind_is_layer(d->spans[i].kind) || d->spans[i].name_id <= 0) continue;
         if ((size_t)d->spans[i].name_id >= d->name_count || v->root_of[d->spans[i].name_id] != 0) continue;
+        if (d->spans[i].kind != JM_SPAN_FORWARD && forward[d->spans[i].name_id]) continue;
         size_t top = top_of[i];
         const char *mine = name_of(v, i), *root = name_of(v, top);
         size_t length = first_segment(root);
         bool apart = strncmp(mine, root, length) != 0 || (mine[length] != '.' && mine[length] != '\0');
         if (top != i && root[length] == '\0' && apart) v->root_of[d->spans[i].name_id] = top + 1;
     }
+    free(forward);
     free(top_of);
-    return top_of != NULL;
+    return fine;
 }
 
 /* The node of the first `end` bytes of a module's path; its name begins at `start`. */

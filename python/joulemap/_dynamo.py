@@ -1,0 +1,73 @@
+"""Functions of ours that torch.compile meets between two graphs: it has to run them as they are."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+
+def _set(code: types.CodeType, action: str) -> None:
+    frames: Any = torch._C._dynamo.eval_frame
+    if hasattr(frames, "set_code_exec_strategy"):  # PyTorch 2.7
+        actions = frames._FrameAction
+        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(getattr(actions, action), actions.DEFAULT))
+    elif action == "DEFAULT":
+        frames.reset_code(code)
+    elif hasattr(frames, "skip_code"):  # 2.1
+        frames.skip_code(code)
+
+
+def leave_alone(function: Any) -> None:
+    """Let torch.compile run it as it is where it is called between graphs.
+
+    What it compiles of a hook is nothing (`is_dynamo_compiling` is true there), so the hook would be silent; and none
+    breaks a graph that did not.
+    """
+    _set(function.__code__, "SKIP")
+
+
+def leave_methods_alone(*classes: type) -> None:
+    """Do so with all functions of these classes."""
+    for cls in classes:
+        for member in vars(cls).values():
+            if isinstance(member, types.FunctionType):
+                leave_alone(member)
+
+
+class Uncompiled:
+    """What torch.compile is to run as it is, while somebody watches: its hooks are called there.
+
+    The step of an optimizer, of which only what is inside is compiled. And the forward of PyTorch's own modules, which
+    it leaves alone where nothing holds them, but compiles, each into a graph of its own, where a module has hooks;
+    a watched one looks so.
+    """
+
+    def __init__(self, classes: Iterable[type]) -> None:
+        codes: set[Any] = {
+            code
+            for code in torch.optim.Optimizer.profile_hook_step.__code__.co_consts
+            if isinstance(code, types.CodeType)
+        }
+        if hasattr(torch._C._dynamo.eval_frame, "set_code_exec_strategy"):  # those before know no hooks of a module
+            own = (cls for cls in classes if cls.__module__.startswith(("torch.nn.", "torch.ao.")))
+            codes.update(getattr(getattr(cls, "forward", None), "__code__", None) for cls in own)
+        self._codes: set[types.CodeType] = {code for code in codes if code is not None}
+        for code in self._codes:
+            _count[code] = _count.get(code, 0) + 1
+            if _count[code] == 1:
+                _set(code, "SKIP")
+
+    def end(self) -> None:
+        """Let it compile what it likes."""
+        for code in self._codes:
+            _count[code] -= 1
+            if _count[code] == 0:
+                del _count[code]
+                _set(code, "DEFAULT")
+        self._codes = set()
+
+
+_count: dict[types.CodeType, int] = {}  # how many watches left it so

@@ -1,0 +1,391 @@
+"""Kernels of what torch.compile has compiled go to the modules that their code came from."""
+
+from __future__ import annotations
+
+import copy
+import json
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import joulemap
+import pytest
+import torch
+from compiled_models import Block, Net
+from joulemap import _compiled, _inductor
+from joulemap._inductor import Module
+from ring_reader import Span
+from torch import Tensor, nn
+from torch._dynamo.utils import counters
+from torch.utils.checkpoint import checkpoint
+
+Spans = Callable[..., list[Span]]
+
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
+
+
+PRODUCTS = ["blocks.0.fc", "blocks.0.out", "blocks.1.fc", "blocks.1.out", "head"]
+
+
+def train(called: Callable[[Tensor], Tensor], rows: int = 4) -> Tensor:
+    y = called(torch.linspace(-1, 1, 8 * rows).reshape(rows, 8))
+    y.square().sum().backward()
+    return y.detach()
+
+
+def is_fused(span: Span) -> bool:
+    return span.type.startswith("fused(")
+
+
+def plain(spans: list[Span]) -> set[tuple[str, ...]]:
+    """The spans of modules with all that is around them, and the type."""
+    return {(span.kind, *span.path(), span.type) for span in spans if not is_fused(span)}
+
+
+def products(spans: list[Span]) -> list[str]:
+    """The modules of matrix products, as they came."""
+    names = [span.name for span in spans if span.name in PRODUCTS]
+    return [name for i, name in enumerate(names) if i == 0 or names[i - 1] != name]
+
+
+def assert_all_closed(spans: list[Span]) -> None:
+    assert spans
+    assert [span.name for span in spans if span.end_ns is None] == []
+
+
+def graphs() -> int:
+    return counters["stats"]["unique_graphs"]
+
+
+# ---- what there is ----
+
+
+@pytest.mark.parametrize("order", ["watch, compile", "compile, watch", "watch compiled"])
+def test_eager_and_compiled_runs_have_the_same_modules(watching: joulemap.Session, spans: Spans, order: str) -> None:
+    eager = Net()
+    watching.watch(eager)
+    train(eager)
+    expected = plain(spans())
+    watching.unwatch()
+    seen = len(spans())
+
+    model: Any = Net()
+    if order == "watch, compile":
+        watching.watch(model)
+    called = torch.compile(model, fullgraph=True)
+    if order != "watch, compile":
+        watching.watch(called if order == "watch compiled" else model)
+    train(called)
+    found = spans()[seen:]
+    prefix = {"Net_2": "Net"}
+    compiled = {tuple(prefix.get(word, word).removeprefix("Net_2.") for word in path) for path in plain(found)}
+    assert compiled <= expected
+    for kind in ("forward", "backward"):
+        names = {path[-2].removeprefix("Net_2.") for path in compiled if path[0] == kind}
+        assert {"Net", "blocks.0", "blocks.1", *PRODUCTS} <= names
+    assert_all_closed(found)
+
+
+def test_kernels_come_in_the_order_of_their_modules(watching: joulemap.Session, spans: Spans) -> None:
+    model = Net()
+    watching.watch(model)
+    train(torch.compile(model))
+    assert products(spans("forward")) == PRODUCTS
+    assert products(spans("backward"))[0] == "head"
+
+
+def test_a_kernel_of_several_modules_has_a_row_of_its_own_in_what_holds_them(
+    watching: joulemap.Session, spans: Spans
+) -> None:
+    model = Net()
+    watching.watch(model)
+    with torch.no_grad():
+        torch.compile(model)(torch.randn(4, 8))
+    fused = {span.name: span for span in spans() if is_fused(span)}
+    residual = fused["fused blocks/0 + blocks/1/ln"]  # the sum at the end of a block and the norm of the next one
+    assert residual.path() == ["Net", "fused blocks/0 + blocks/1/ln"]
+    assert residual.type == "fused(Block, LayerNorm)"
+
+
+def test_watching_changes_neither_numbers_nor_the_number_of_graphs(watching: joulemap.Session, spans: Spans) -> None:
+    for breaks in (False, True):
+        alone = Net(breaks)
+        watched = copy.deepcopy(alone)
+        torch._dynamo.reset()
+        counters.clear()
+        expected, expected_graphs = train(torch.compile(alone)), graphs()
+        torch._dynamo.reset()
+        counters.clear()
+        watching.watch(watched)
+        assert torch.equal(train(torch.compile(watched)), expected)
+        assert graphs() == expected_graphs
+        for one, other in zip(alone.parameters(), watched.parameters(), strict=True):
+            assert one.grad is not None
+            assert other.grad is not None
+            assert torch.equal(one.grad, other.grad)
+        watching.unwatch()
+
+
+def test_what_runs_between_graphs_keeps_its_spans(watching: joulemap.Session, spans: Spans) -> None:
+    model = Net(breaks=True)
+    watching.watch(model)
+    train(torch.compile(model))
+    assert graphs() > 1
+    forward = spans("forward")
+    assert products(forward) == PRODUCTS
+    assert [span.name for span in forward if span.type == "Block"] == ["blocks.0", "blocks.1"]
+    assert {span.path()[1] for span in forward if span.name.endswith(".fc")} == {"blocks.0", "blocks.1"}
+    assert products(spans("backward"))[0] == "head"
+    assert_all_closed(spans())
+
+
+def test_one_code_for_many_blocks_tells_them_apart(watching: joulemap.Session, spans: Spans) -> None:
+    model = Net()
+    for block in model.blocks:
+        block.compile()
+    watching.watch(model)
+    model(torch.randn(4, 8, requires_grad=True)).sum().backward()
+    assert graphs() == 1
+    assert products(spans("forward")) == PRODUCTS
+    assert set(products(spans("backward"))) == set(PRODUCTS)
+    assert_all_closed(spans())
+
+
+def test_one_code_for_two_models_tells_them_apart(watching: joulemap.Session, spans: Spans) -> None:
+    models = {"one": Block(), "two": Block()}
+    for name, model in models.items():
+        watching.watch(model, name)
+    for model in models.values():
+        train(torch.compile(model))
+    assert graphs() == 1
+    for kind in ("forward", "backward"):
+        assert [span.name for span in spans(kind) if span.parent is None] == ["one", "two"]
+        assert {span.name for span in spans(kind) if span.type == "Linear(8, 8)"} == {
+            f"{model}.{layer}" for model in models for layer in ("fc", "out")
+        }
+
+
+def test_other_shapes_are_compiled_anew_with_spans(watching: joulemap.Session, spans: Spans) -> None:
+    model = Block()
+    watching.watch(model)
+    compiled = torch.compile(model)
+    for rows in (3, 5, 6):
+        seen = len(spans())
+        train(compiled, rows)
+        assert {"fc", "out"} <= {span.name for span in spans("forward")[seen:] + spans()[seen:]}
+    assert graphs() == 2  # the second one takes any
+
+
+def test_shared_modules_have_the_row_of_their_first_path(watching: joulemap.Session, spans: Spans) -> None:
+    class Shared(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.Linear(8, 8)
+            self.b = nn.Linear(8, 8)
+            self.again = self.a
+            self.b.weight = self.a.weight
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.again(self.b(self.a(x)))  # type: ignore[no-any-return]
+
+    model = Shared()
+    watching.watch(model)
+    with torch.no_grad():
+        torch.compile(model)(torch.randn(4, 8))
+    assert [span.name for span in spans()] == ["Shared", "a", "b", "a"]
+
+
+def test_a_compiled_checkpoint_recomputes(watching: joulemap.Session, spans: Spans) -> None:
+    class Checkpointed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.block = Block()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return checkpoint(self.block, x, use_reentrant=False)  # type: ignore[no-any-return]
+
+    model = Checkpointed()
+    watching.watch(model)
+    train(torch.compile(model))
+    assert "block.fc" in {span.name for span in spans("recompute")}
+    assert {"block.fc", "block.out"} <= {span.name for span in spans("backward")}
+    assert_all_closed(spans())
+
+
+def test_a_compiled_step_stays_in_the_optimizers_span(watching: joulemap.Session, spans: Spans) -> None:
+    model = nn.Linear(8, 8)
+    watching.watch(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model)
+    torch.compile(optimizer.step)()
+    assert graphs() == 1
+    assert [(span.name, span.children) for span in spans("optimizer")] == [("SGD", [])]
+    assert_all_closed(spans("optimizer"))
+
+
+def test_modules_that_a_compiled_function_calls_have_spans(watching: joulemap.Session, spans: Spans) -> None:
+    one, two = Block(), Block()
+    watching.watch(one, "one")
+    watching.watch(two, "two")
+
+    @torch.compile
+    def loss(x: Tensor) -> Tensor:
+        return two(one(x)).sum()  # type: ignore[no-any-return]
+
+    with torch.no_grad():
+        loss(torch.randn(4, 8))
+    roots = [span for span in spans() if span.parent is None and not is_fused(span)]
+    assert {span.name for span in roots} == {"one", "two"}
+    assert {"one.fc", "one.out", "two.fc", "two.out"} <= {span.name for span in spans()}
+
+
+def test_what_was_compiled_before_it_was_watched_has_spans_in_a_session(
+    watching: joulemap.Session, spans: Spans
+) -> None:
+    model = Net()
+    compiled = torch.compile(model)
+    x = torch.randn(4, 8)
+    with torch.no_grad():
+        compiled(x)
+        assert spans() == []
+        watching.watch(model)
+        compiled(x)
+    assert graphs() == 1
+    assert products(spans("forward")) == PRODUCTS
+
+
+def test_a_graph_that_fails_leaves_nothing_open(watching: joulemap.Session, spans: Spans) -> None:
+    class Failing(nn.Module):
+        fails = False
+
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.ops.joulemap_tests.may_fail(x)  # type: ignore[no-any-return]
+
+    @torch.library.custom_op("joulemap_tests::may_fail", mutates_args=())
+    def may_fail(x: Tensor) -> Tensor:
+        if Failing.fails:
+            raise ValueError("as it was told")
+        return x.clone()
+
+    may_fail.register_fake(torch.empty_like)
+    model = nn.Sequential(nn.Linear(8, 8), Failing(), nn.Linear(8, 8))
+    watching.watch(model)
+    compiled = torch.compile(model)
+    with torch.no_grad():
+        compiled(torch.randn(4, 8))
+        Failing.fails = True
+        with pytest.raises(ValueError, match="as it was told") as kept:
+            compiled(torch.randn(4, 8))
+        assert_all_closed(spans())
+        Failing.fails = False
+        compiled(torch.randn(4, 8))
+    assert kept.value is not None
+    assert [span.name for span in spans() if span.parent is None] == ["Sequential"] * 3
+    assert_all_closed(spans())
+
+
+# ---- where nothing can be told ----
+
+
+def test_marks_of_another_time_open_nothing(watching: joulemap.Session, spans: Spans) -> None:
+    watching.watch(Block())
+    region = _compiled.enter()
+    for mark in ("", "[]", '["sideways",[],"",""]', '["forward",[["L[\'self\']","elsewhere","Linear"]],"",""]'):
+        region(mark)
+    assert spans() == []
+
+
+def test_a_package_of_aotinductor_is_one_row(watching: joulemap.Session, spans: Spans, tmp_path: Path) -> None:
+    exported = torch.export.export(nn.Linear(8, 8), (torch.randn(4, 8),))
+    path = torch._inductor.aoti_compile_and_package(exported, package_path=str(tmp_path / "linear.pt2"))
+    package = torch._inductor.aoti_load_package(path)
+    with torch.no_grad():
+        assert package(torch.randn(4, 8)).shape == (4, 8)
+    assert [(span.kind, span.name) for span in spans() if span.name.startswith("AOT")] == [
+        ("forward", "AOTInductor package")
+    ]
+    assert_all_closed(spans())
+
+
+# ---- the rule ----
+
+
+def node(operation: str, *stack: tuple[str, str], key: str = "nn_module_stack", **meta: Any) -> Any:
+    """A node of a graph: of an operation of ATen, in these modules (path from `self`, class)."""
+    modules = {f"m{path}": (f"L['self'].{path}", types.new_class(cls)) for path, cls in stack}
+    target = getattr(torch.ops.aten, operation).default if operation in ("relu", "addmm", "view") else None
+    found: Any = types.SimpleNamespace(op="call_function", target=target, meta={"stack_trace": "", **meta})
+    if target is None:
+        found.target = types.SimpleNamespace(__name__=operation)
+    if modules:
+        found.meta[key] = modules
+    return found
+
+
+FC, ACT, BLOCK = ("block.fc", "Linear"), ("block.act", "ReLU"), ("block", "Block")
+
+
+def mark(*nodes: Any, kind: str = "forward", may_be_backward: bool = False) -> list[Any]:
+    result: list[Any] = json.loads(_inductor.mark_of(nodes, kind, may_be_backward=may_be_backward))
+    return result
+
+
+def paths(found: list[Any]) -> list[str]:
+    return [Module(*module).path for module in found[1]]
+
+
+def test_a_kernel_of_one_module_is_of_that_module() -> None:
+    found = mark(node("addmm", BLOCK, FC), node("relu", BLOCK, FC))
+    assert (paths(found), found[2:]) == (["block", "block.fc"], ["", ""])
+
+
+def test_a_look_at_memory_is_no_work() -> None:
+    found = mark(node("view", BLOCK, FC), node("relu", BLOCK, ACT))
+    assert (paths(found), found[2]) == (["block", "block.act"], "")
+    assert paths(mark(node("view", BLOCK, FC))) == ["block", "block.fc"]  # where there is nothing else
+
+
+def test_a_fused_kernel_is_called_by_its_parts() -> None:
+    found = mark(node("addmm", BLOCK, FC), node("relu", BLOCK, ACT))
+    assert (paths(found), found[2:]) == (["block"], ["fused fc + act", "fused(Linear, ReLU)"])
+    found = mark(node("add", BLOCK), node("relu", BLOCK, ACT))
+    assert (paths(found), found[2:]) == (["block"], ["fused add + act", "fused(add, ReLU)"])
+
+
+def test_the_name_of_a_fused_kernel_is_bounded() -> None:
+    many = [node("relu", BLOCK, (f"block.{'x' * 20}{i}", f"Class{i}")) for i in range(50)]
+    found = mark(*many)
+    assert found[2].endswith("47 more")
+    long = [node("relu", BLOCK, (f"block.{'x' * 200}{i}", f"Class{i}")) for i in range(2)]
+    assert len(mark(*long)[2]) < 120
+
+
+def test_a_sum_of_gradients_is_of_what_it_is_fused_with() -> None:
+    of_fc = node("addmm", BLOCK, FC, key="fwd_nn_module_stack")
+    gradients = node("add", partitioner_tag="is_backward", is_gradient_acc=True)
+    found = mark(gradients, of_fc, kind="recompute", may_be_backward=True)
+    assert (found[0], paths(found), found[2]) == ("backward", ["block", "block.fc"], "")
+
+
+def test_forward_nodes_of_a_backward_graph_recompute() -> None:
+    forward = node("addmm", BLOCK, FC)
+    backward = node("addmm", BLOCK, FC, key="fwd_nn_module_stack")
+    assert mark(forward, kind="recompute", may_be_backward=True)[0] == "recompute"
+    assert mark(forward, backward, kind="recompute", may_be_backward=True)[0] == "backward"
+    assert mark(backward, kind="forward")[0] == "forward"  # what forward does early for it
+
+
+@pytest.mark.parametrize(
+    ("text", "root", "path"),
+    [
+        ("L['self'].blocks.0.attn", "L['self']", "blocks.0.attn"),
+        ("L['self'].blocks[0].attn", "L['self']", "blocks.0.attn"),
+        ("L['self']._modules['blocks'][0]", "L['self']", "blocks.0"),
+        ("G['model']", "G['model']", ""),
+        ("L['self']._orig_mod.fc", "L['self']", "fc"),
+        ("blocks.0.fc", "", "blocks.0.fc"),
+    ],
+)
+def test_dynamos_names_of_modules_are_paths(text: str, root: str, path: str) -> None:
+    assert _inductor._split(text) == (root, path)
