@@ -17,7 +17,9 @@ KERNEL, MEMCPY, MEMSET, LAUNCH, DEVICE, LOST, NOTE, GRAPHS = 1, 2, 3, 4, 5, 6, 7
 PHASE, STEP, FORWARD, NVTX = 1, 3, 5, 9
 
 
-def header(writer: str, records: int, *, capacity: int = 16, lost: int = 0, closed: int = 1, realtime: int = 0) -> bytes:
+def header(
+    writer: str, records: int, *, capacity: int = 16, lost: int = 0, closed: int = 1, realtime: int = 0
+) -> bytes:
     """Return a ring's header with `records` records published, none taken."""
     size = 64 if writer == "i" else 32
     out = struct.pack("<QIIiiIIq16s", MAGIC, size, capacity, PID, PID, ord(writer), realtime, T0, b"main")

@@ -219,22 +219,32 @@ class _Marking(LatePatches):
             @functools.wraps(original)
             def flush(of: Any) -> Any:
                 """Mark what was put off until now; what asked for it is marked already, and is next."""
-                thread, before = self._thread, self._thread.last
-                put_off = list(getattr(of.kernel_group, "scheduled_nodes", ())) if self.active else []
-                if put_off and before is not None:
-                    lines = before[0].lines
-                    lines[:] = [line for line in lines if not any(line is unused for unused in thread.unused)]
-                    thread.last = None
-                    self._mark(virtualized.V.graph, put_off)
+                graph = virtualized.V.graph
+                following = self._mark_put_off(graph, of) if self.active else None
                 result = original(of)
-                if put_off and before is not None:
-                    self._write(virtualized.V.graph, before[1])
-                thread.unused = []
+                if following is not None:
+                    self._write(graph, following)
+                self._thread.unused = []
                 return result
 
             return flush
 
         self.put(cpp.CppScheduling, "flush", flushing)
+
+    def _mark_put_off(self, graph: Any, scheduling: Any) -> str | None:
+        """Mark the kernels that were put off; return the mark that comes after them, None: there are none."""
+        thread, before = self._thread, self._thread.last
+        try:
+            put_off = list(scheduling.kernel_group.scheduled_nodes)
+            if not put_off or before is None:
+                return None
+            lines = before[0].lines
+            lines[:] = [line for line in lines if not any(line is unused for unused in thread.unused)]
+        except Exception:  # another PyTorch
+            return None
+        thread.last = None
+        self._mark(graph, put_off)
+        return before[1]
 
     def _mark(self, graph: Any, scheduled: Iterable[Any]) -> None:
         try:
@@ -250,6 +260,12 @@ class _Marking(LatePatches):
             return
 
     def _write(self, graph: Any, mark: str) -> None:
+        try:
+            self._write_line(graph, mark)
+        except Exception:  # another PyTorch
+            return
+
+    def _write_line(self, graph: Any, mark: str) -> None:
         wrapper = graph.wrapper_code
         if graph.cpp_wrapper or getattr(graph, "aot_mode", False) or type(wrapper).__name__ not in _WRAPPERS:
             return
