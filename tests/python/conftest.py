@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,8 +14,14 @@ from ring_reader import Span, read_spans
 
 
 def pytest_configure() -> None:
-    """Let pools of threads have one: of several, each waits for the others, and on busy processors that is 0.1 s."""
+    """Make all machines alike.
+
+    Pools of threads have one: of several, each waits for the others, and on busy processors that is 0.1 s. Ctrl-C is
+    heard, here and in what tests start: what a shell starts in the background does not hear it.
+    """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

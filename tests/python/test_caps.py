@@ -36,14 +36,6 @@ from torch.utils.data import DataLoader, TensorDataset
 QUICK: dict[str, Any] = {"settle_s": 0.01, "window_s": 0.06}
 
 
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """Let Ctrl-C be heard as in a terminal: what a shell starts in the background does not hear it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOULEMAP_SIM", "h200")
@@ -327,7 +319,6 @@ def disturb(model: nn.Module, loader: Any, loss_fn: Any, optimizer: Any) -> None
     model[0].bias.requires_grad_(True)  # type: ignore[index]
 
 
-@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("ending", ["as it should", "with an error", "with Ctrl-C"])
 def test_a_training_goes_on_as_if_there_had_been_no_test(ending: str) -> None:
     model, loader, loss_fn, optimizer = made()
@@ -372,7 +363,6 @@ def test_an_optimizer_that_had_no_state_has_none_again() -> None:
         assert dict(optimizer.state) == state_before
 
 
-@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_while_it_is_put_back_waits_until_all_is(monkeypatch: pytest.MonkeyPatch) -> None:
     model, loader, loss_fn, optimizer = made()
     before = state(model, loader, optimizer)
