@@ -30,7 +30,7 @@ static const char *output_name(const cli_args *args, char *name, size_t size)
 static void tell_of_other_tool(const cli_args *args, const char *variable, const char *what)
 {
     const char *present = getenv(variable);
-    if (present == NULL || present[0] == '\0') return;
+    if (present == NULL || present[0] == '\0' || strstr(present, "libjoulemap_inject.so") != NULL) return;
     cli_tell(args, "%s is set to %s already: %s are not traced; unset it to trace them", variable, present,
              what);
 }
@@ -125,6 +125,7 @@ int cli_recorder_start(cli_recorder *r, const cli_args *args)
     if (status != JM_OK) return cli_fail(args, &err);
     if (!cli_has(args, "--no-kernels")) tell_of_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
     tell_of_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
+    tell_of_other_tool(args, "KOKKOS_TOOLS_LIBS", "kernels and regions of Kokkos");
     return CLI_GO_ON;
 }
 

@@ -2,6 +2,7 @@
 #include "inject/activity.h"
 #include "inject/inject.h"
 #include "inject/nvtx_abi.h"
+#include "inject/ranges.h"
 #include "inject/xla.h"
 #include "timeline/track.h"
 
@@ -12,18 +13,8 @@
 #include <string.h>
 
 #define NAME_BYTES_MOST 4095u
-#define DEPTH_MAX       256 /* open ranges of a thread; deeper ones are not recorded */
 
 JM_API int InitializeInjectionNvtx2(nvtx_get_export_table get_export_table);
-
-/* Ranges pushed on this thread. Each domain has a stack of its own: a pop takes the newest of its domain. */
-typedef struct range {
-    const void *domain;
-    uint64_t span;
-} range;
-static _Thread_local range open_ranges[DEPTH_MAX];
-static _Thread_local int open_count;
-static _Thread_local int too_deep;
 
 /* UTF-8, cut to what fits. */
 static void narrow(const wchar_t *text, char *out, size_t size)
@@ -70,30 +61,6 @@ static uint64_t begin(uint32_t name)
     return jm__track_begin(JM_SPAN_NVTX, name, 0, 0);
 }
 
-/* The level of the range, from 0. */
-static int push(const void *domain, uint32_t name)
-{
-    if (open_count == DEPTH_MAX) {
-        too_deep++;
-        return DEPTH_MAX + too_deep - 1;
-    }
-    open_ranges[open_count] = (range){domain, begin(name)};
-    return open_count++;
-}
-
-static int pop(const void *domain)
-{
-    if (too_deep > 0) return DEPTH_MAX + --too_deep;
-    for (int i = open_count - 1; i >= 0; i--) {
-        if (open_ranges[i].domain != domain) continue;
-        jm__track_end(open_ranges[i].span);
-        open_count--;
-        memmove(&open_ranges[i], &open_ranges[i + 1], (size_t)(open_count - i) * sizeof open_ranges[0]);
-        return open_count;
-    }
-    return -1;
-}
-
 /* XLA's domain is that one name; 0: nobody made it. */
 static _Atomic uint32_t xla_domain;
 
@@ -138,19 +105,19 @@ static void range_end(uint64_t id)
 }
 static int range_push_ex(const nvtx_event_attributes *attributes)
 {
-    return push(NULL, name_of(attributes));
+    return jm__ranges_push(NULL, name_of(attributes), 0);
 }
 static int range_push_a(const char *message)
 {
-    return push(NULL, jm__track_intern(message, NAME_BYTES_MOST));
+    return jm__ranges_push(NULL, jm__track_intern(message, NAME_BYTES_MOST), 0);
 }
 static int range_push_w(const wchar_t *message)
 {
-    return push(NULL, name_of_wide(message));
+    return jm__ranges_push(NULL, name_of_wide(message), 0);
 }
 static int range_pop(void)
 {
-    return pop(NULL);
+    return jm__ranges_pop(NULL);
 }
 static void domain_mark_ex(const void *domain, const nvtx_event_attributes *attributes)
 {
@@ -167,11 +134,11 @@ static void domain_range_end(const void *domain, uint64_t id)
 }
 static int domain_range_push_ex(const void *domain, const nvtx_event_attributes *attributes)
 {
-    return is_xla(domain) ? jm__xla_push(attributes) : push(domain, name_of(attributes));
+    return is_xla(domain) ? jm__xla_push(attributes) : jm__ranges_push(domain, name_of(attributes), 0);
 }
 static int domain_range_pop(const void *domain)
 {
-    return is_xla(domain) ? jm__xla_pop() : pop(domain);
+    return is_xla(domain) ? jm__xla_pop() : jm__ranges_pop(domain);
 }
 
 /* Domains and registered strings are known to the program by a pointer of ours that it never looks behind:

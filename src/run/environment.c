@@ -29,6 +29,14 @@ static bool add_injection(jm_run *run, size_t *count, const char *name, const ch
     return add(run, count, &variable);
 }
 
+/* Kokkos programs look for their tools there, others do not. Whoever set it, to nothing even, is obeyed. */
+static bool add_kokkos(jm_run *run, size_t *count, const char *library)
+{
+    static const char name[] = "KOKKOS_TOOLS_LIBS";
+    bool list = strchr(library, ';') != NULL; /* of libraries, with that between them */
+    return getenv(name) != NULL || list || add_injection(run, count, name, library);
+}
+
 /* A child that asks NVML itself finds the simulated one. */
 static bool add_simulation(jm_run *run, size_t *count, const char *sim, const char *folder)
 {
@@ -59,6 +67,7 @@ jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, j
             if (options->kernels || options->child_kernels)
                 whole = whole && add_injection(run, &count, "CUDA_INJECTION64_PATH", library);
             whole = whole && add_injection(run, &count, "NVTX_INJECTION64_PATH", library);
+            whole = whole && add_kokkos(run, &count, library);
         }
     }
     if (known && options->sim != NULL) whole = whole && add_simulation(run, &count, options->sim, folder);

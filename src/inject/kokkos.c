@@ -1,0 +1,169 @@
+/* What a Kokkos program tells its tools, as spans of kind nvtx: ranges like those of NVTX, whose type says
+ * what they are. Kernels go to them by their launch, so Kokkos need not wait for any. */
+#include "inject/kokkos.h"
+
+#include "inject/ranges.h"
+#include "timeline/track.h"
+
+#include <joulemap/span.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#define NAME_BYTES_MOST 4095u
+#define LABEL_BYTES     512 /* of a view, in the name of a copy */
+#define SECTIONS_MAX    4096u
+#define NO_SECTION      UINT32_MAX
+
+/* The owners of pushed ranges. */
+static const char regions, copies;
+
+static uint32_t number_of(const char *text)
+{
+    return jm__track_intern(text, NAME_BYTES_MOST);
+}
+
+static void begin(const char *type, const char *label, uint64_t *id)
+{
+    uint64_t span = jm__track_begin(JM_SPAN_NVTX, number_of(label), number_of(type), 0);
+    if (id != NULL)
+        *id = span;
+    else
+        jm__track_end(span);
+}
+
+void kokkosp_init_library(int sequence, uint64_t version, uint32_t device_count, void *devices)
+{
+    (void)sequence, (void)version, (void)device_count, (void)devices;
+}
+
+void kokkosp_finalize_library(void) {}
+
+/* Otherwise Kokkos waits for the device at each begin and end. */
+void kokkosp_request_tool_settings(uint32_t count, kokkos_tool_settings *settings)
+{
+    if (count > 0 && settings != NULL) settings->requires_global_fencing = false;
+}
+
+void kokkosp_begin_parallel_for(const char *label, uint32_t device, uint64_t *id)
+{
+    (void)device;
+    begin("Kokkos parallel_for", label, id);
+}
+
+void kokkosp_end_parallel_for(uint64_t id)
+{
+    jm__track_end(id);
+}
+
+void kokkosp_begin_parallel_reduce(const char *label, uint32_t device, uint64_t *id)
+{
+    (void)device;
+    begin("Kokkos parallel_reduce", label, id);
+}
+
+void kokkosp_end_parallel_reduce(uint64_t id)
+{
+    jm__track_end(id);
+}
+
+void kokkosp_begin_parallel_scan(const char *label, uint32_t device, uint64_t *id)
+{
+    (void)device;
+    begin("Kokkos parallel_scan", label, id);
+}
+
+void kokkosp_end_parallel_scan(uint64_t id)
+{
+    jm__track_end(id);
+}
+
+void kokkosp_begin_fence(const char *label, uint32_t device, uint64_t *id)
+{
+    (void)device;
+    begin("Kokkos fence", label, id);
+}
+
+void kokkosp_end_fence(uint64_t id)
+{
+    jm__track_end(id);
+}
+
+void kokkosp_push_profile_region(const char *label)
+{
+    jm__ranges_push(&regions, number_of(label), number_of("Kokkos region"));
+}
+
+void kokkosp_pop_profile_region(void)
+{
+    jm__ranges_pop(&regions);
+}
+
+void kokkosp_begin_deep_copy(kokkos_space to, const char *to_label, const void *to_at, kokkos_space from,
+                             const char *from_label, const void *from_at, uint64_t bytes)
+{
+    (void)to_at, (void)from_at, (void)bytes;
+    char name[2 * LABEL_BYTES + 2 * sizeof to.name + 32];
+    snprintf(name, sizeof name, "deep_copy %.*s (%.*s) from %.*s (%.*s)", LABEL_BYTES,
+             to_label == NULL ? "" : to_label, (int)sizeof to.name, to.name, LABEL_BYTES,
+             from_label == NULL ? "" : from_label, (int)sizeof from.name, from.name);
+    jm__ranges_push(&copies, number_of(name), number_of("Kokkos deep_copy"));
+}
+
+void kokkosp_end_deep_copy(void)
+{
+    jm__ranges_pop(&copies);
+}
+
+void kokkosp_profile_event(const char *label)
+{
+    jm__track_mark_number(number_of(label));
+}
+
+/* ---- sections: no lock, as a fork may come at any time */
+
+typedef struct section {
+    _Atomic bool used;
+    _Atomic uint32_t name;
+    _Atomic uint64_t span; /* 0: it is not open */
+} section;
+
+static section sections[SECTIONS_MAX];
+
+/* NULL: there is no such section. */
+static section *section_at(uint32_t id)
+{
+    return id < SECTIONS_MAX && sections[id].used ? &sections[id] : NULL;
+}
+
+void kokkosp_create_profile_section(const char *label, uint32_t *id)
+{
+    if (id == NULL) return;
+    uint32_t i = 0;
+    while (i < SECTIONS_MAX && (sections[i].used || atomic_exchange(&sections[i].used, true)))
+        i++;
+    *id = i < SECTIONS_MAX ? i : NO_SECTION; /* there are too many: nothing is told of it */
+    if (i < SECTIONS_MAX) sections[i].name = jm__track_register(label, NAME_BYTES_MOST);
+}
+
+void kokkosp_start_profile_section(uint32_t id)
+{
+    section *known = section_at(id);
+    if (known == NULL || known->span != 0) return;
+    uint64_t none = 0, span = jm__track_begin(JM_SPAN_NVTX, known->name, number_of("Kokkos section"), 0);
+    if (!atomic_compare_exchange_strong(&known->span, &none, span)) jm__track_end(span);
+}
+
+void kokkosp_stop_profile_section(uint32_t id)
+{
+    section *known = section_at(id);
+    if (known != NULL) jm__track_end(atomic_exchange(&known->span, 0));
+}
+
+void kokkosp_destroy_profile_section(uint32_t id)
+{
+    section *known = section_at(id);
+    if (known == NULL) return;
+    jm__track_end(atomic_exchange(&known->span, 0));
+    known->used = false;
+}
