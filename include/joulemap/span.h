@@ -45,6 +45,26 @@ typedef enum jm_span_kind {
         JM_SPAN_KIND_COUNT
 } jm_span_kind;
 
+/* A number that a program gives with a range (NVTX's payload): name, text, its type in C */
+#define JM_PAYLOAD_MAP(X)                                                                                    \
+    X(INTEGER, "integer", int64_t)                                                                           \
+    X(NATURAL, "natural", uint64_t) /* in what was recorded: beyond INT64_MAX alone */                       \
+    X(REAL, "real", double)
+
+typedef enum jm_payload_kind {
+    JM_PAYLOAD_NONE,
+#define X(name, text, type) JM_PAYLOAD_##name,
+    JM_PAYLOAD_MAP(X)
+#undef X
+        JM_PAYLOAD_KIND_COUNT
+} jm_payload_kind;
+
+typedef union jm_payload {
+    uint64_t natural;
+    int64_t integer;
+    double real;
+} jm_payload;
+
 typedef uint32_t jm_name;    /* an interned text of this process; 0 is the empty one */
 typedef uint64_t jm_span_id; /* unique in this process; 0 means that nothing was recorded */
 

@@ -35,6 +35,8 @@ typedef struct jm_timeline_span {
     size_t parent;            /* the span around it; SIZE_MAX: none */
     uint32_t samples, tokens; /* 0: not told */
     bool ended;
+    jm_payload_kind payload_kind; /* of a range: JM_PAYLOAD_NONE: it has none */
+    jm_payload payload;
 } jm_timeline_span;
 
 typedef struct jm_timeline_mark {

@@ -35,6 +35,20 @@ static PyObject *parent_or_none(size_t parent)
     return PyLong_FromSize_t(parent);
 }
 
+static PyObject *payload_or_none(const jm_timeline_span *span)
+{
+    switch (span->payload_kind) {
+    case JM_PAYLOAD_INTEGER:
+        return PyLong_FromLongLong(span->payload.integer);
+    case JM_PAYLOAD_NATURAL:
+        return PyLong_FromUnsignedLongLong(span->payload.natural);
+    case JM_PAYLOAD_REAL:
+        return PyFloat_FromDouble(span->payload.real);
+    default:
+        Py_RETURN_NONE;
+    }
+}
+
 static PyObject *span_dict(const jm_timeline_span *span)
 {
     const core_item items[] = {
@@ -47,6 +61,7 @@ static PyObject *span_dict(const jm_timeline_span *span)
         {"parent", parent_or_none(span->parent)},
         {"samples", PyLong_FromUnsignedLong(span->samples)},
         {"tokens", PyLong_FromUnsignedLong(span->tokens)},
+        {"payload", payload_or_none(span)},
         {"pid", PyLong_FromLongLong(span->pid)},
         {"rank", index_or_none((int32_t)span->rank)},
         {"thread_id", PyLong_FromLongLong(span->thread_id)},

@@ -82,6 +82,8 @@ class Span:
         Number, in `Timeline.spans`, of the span around it.
     samples, tokens : int
         As the program told them; 0: it did not.
+    payload : int, float or None
+        The number that a range was given (NVTX's payload; of a Kokkos deep copy its bytes).
     pid, thread_id : int
         Who began it.
     rank : int or None
@@ -97,6 +99,7 @@ class Span:
     parent: int | None
     samples: int
     tokens: int
+    payload: int | float | None
     pid: int
     rank: int | None
     thread_id: int

@@ -70,6 +70,17 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
     return JM_BUSY;
 }
 
+/* As the library in the command's processes reads it (src/inject/domains.h). */
+static bool set_domains(const cli_args *args)
+{
+    const char *list = cli_get(args, "--nvtx-domain");
+    if (list == NULL) return true;
+    if (list[0] != '\0' && strlen(list) < 1024) return setenv("JOULEMAP_NVTX_DOMAINS", list, 1) == 0;
+    cli_usage_error(args, "--nvtx-domain takes names of NVTX domains with commas between, not \"%.40s\"%s",
+                    list, list[0] == '\0' ? "" : "... (at most 1,023 bytes)");
+    return false;
+}
+
 static void note_number(jm_run *run, const char *key, int64_t value)
 {
     char text[24];
@@ -116,7 +127,7 @@ int cli_recorder_start(cli_recorder *r, const cli_args *args)
     jm_error err;
     double counters;
     *r = (cli_recorder){.args = args};
-    if (!get_counters(args, &counters)) return jm_status_exit_code(JM_USAGE);
+    if (!get_counters(args, &counters) || !set_domains(args)) return jm_status_exit_code(JM_USAGE);
     r->path = output_name(args, r->name, sizeof r->name);
     char *command = cli_child_text(cli_command(args));
     cli_child_prepare();

@@ -25,6 +25,13 @@ typedef struct cli_recorder {
          NULL,                                                                                               \
          false},                                                                                             \
         {"--no-counters", 0, NULL, "do not sample hardware counters", NULL, false},                          \
+        {"--nvtx-domain",                                                                                    \
+         0,                                                                                                  \
+         "LIST",                                                                                             \
+         "NVTX ranges of these domains alone, commas between (default: the one without a name); with - "     \
+         "before: of all but those (-CCCL,-NCCL)",                                                           \
+         NULL,                                                                                               \
+         false},                                                                                             \
     {                                                                                                        \
         "--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false                                     \
     }

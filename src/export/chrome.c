@@ -7,6 +7,7 @@
 #include "export/json_put.h"
 #include "export/trace.h"
 
+#include <inttypes.h>
 #include <joulemap/joulemap.h>
 
 typedef struct events {
@@ -58,10 +59,39 @@ static json_t *figures(const jm_row *row)
     return NULL;
 }
 
+/* JSON has no naturals beyond INT64_MAX: those are digits in quotes. NULL if memory is out. */
+static json_t *payload_of(const jm__trace_slice *slice)
+{
+    char digits[24];
+    switch (slice->payload_kind) {
+    case JM_PAYLOAD_INTEGER:
+        return json_integer(slice->payload.integer);
+    case JM_PAYLOAD_NATURAL:
+        snprintf(digits, sizeof digits, "%" PRIu64, slice->payload.natural);
+        return json_string(digits);
+    default:
+        return jm__json_real(slice->payload.real);
+    }
+}
+
+/* The same of a span, with what its program told of it. */
+static json_t *told(const jm__trace_slice *slice)
+{
+    json_t *args = figures(slice->row);
+    bool typed = slice->type != NULL && slice->type[0] != '\0';
+    bool whole = args != NULL;
+    if (typed) whole = whole && json_object_set_new(args, "type", jm__json_text(slice->type)) == 0;
+    if (slice->payload_kind != JM_PAYLOAD_NONE)
+        whole = whole && json_object_set_new(args, "payload", payload_of(slice)) == 0;
+    if (whole) return args;
+    json_decref(args);
+    return NULL;
+}
+
 /* What is known of it beside its time; NULL if memory is out. */
 static json_t *arguments(const jm__trace_slice *slice)
 {
-    if (slice->row != NULL) return figures(slice->row);
+    if (slice->row != NULL) return told(slice);
     return slice->calls > 1 ? json_pack("{sI}", "calls", (json_int_t)slice->calls) : json_object();
 }
 

@@ -34,6 +34,7 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 enum {
     ANNOTATION_NAME = 1,
     ANNOTATION_FLAG = 2,
+    ANNOTATION_NATURAL = 3,
     ANNOTATION_INT = 4,
     ANNOTATION_REAL = 5,
     ANNOTATION_TEXT = 6,
@@ -55,7 +56,9 @@ enum { ENTRY_NUMBER = 1, ENTRY_TEXT = 2 };
     X(calls)                                                                                                 \
     X(total_energy_j)                                                                                        \
     X(simulated)                                                                                             \
-    X(version)
+    X(version)                                                                                               \
+    X(type)                                                                                                  \
+    X(payload)
 
 enum annotation {
     NONE_IS_0,
@@ -175,6 +178,22 @@ static void say_figures(packets *p, const jm_row *row)
     if (row->tokens >= 0) say_int(p, SAYS_tokens, ANNOTATION_INT, row->tokens);
 }
 
+/* Of a range, as its program told it. */
+static void say_range(packets *p, const jm__trace_slice *slice)
+{
+    if (slice->type != NULL && slice->type[0] != '\0') {
+        jm__pb_int(&p->part, ANNOTATION_NAME, SAYS_type);
+        jm__pb_text(&p->part, ANNOTATION_TEXT, slice->type);
+        annotate(p);
+    }
+    if (slice->payload_kind == JM_PAYLOAD_REAL)
+        say_real(p, SAYS_payload, slice->payload.real);
+    else if (slice->payload_kind != JM_PAYLOAD_NONE)
+        say_int(p, SAYS_payload,
+                slice->payload_kind == JM_PAYLOAD_NATURAL ? ANNOTATION_NATURAL : ANNOTATION_INT,
+                slice->payload.integer);
+}
+
 /* Its end follows at once: readers put events in the order of their times. */
 static bool put_slice(void *to, const jm__trace_slice *slice)
 {
@@ -188,6 +207,7 @@ static bool put_slice(void *to, const jm__trace_slice *slice)
     jm__pb_int(&p->event, EVENT_NAME, name);
     jm__pb_int(&p->event, EVENT_CATEGORY, kind);
     if (slice->row != NULL) say_figures(p, slice->row);
+    say_range(p, slice);
     if (slice->calls > 1) say_int(p, SAYS_calls, ANNOTATION_INT, slice->calls);
     if (!put_event(p, slice->start_ns)) return false;
     jm__pb_int(&p->event, EVENT_TYPE, TYPE_END);

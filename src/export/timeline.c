@@ -70,7 +70,9 @@ static jm_timeline_span span_of(const jm__span_index *index, size_t s)
                               .parent = jm__span_parent(index, s),
                               .samples = span->samples,
                               .tokens = span->tokens,
-                              .ended = span->end_ns != -1};
+                              .ended = span->end_ns != -1,
+                              .payload_kind = span->payload_kind,
+                              .payload = span->payload};
 }
 
 static jm_status tell_spans(jm_timeline *t, jm_error *err)

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "export/lanes.h"
+#include "rows/span_kind.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -145,7 +146,10 @@ static bool tell_span(walk *w, const jm__span *span, const jm_row *row)
                              .start_ns = span->start_ns,
                              .end_ns = jm__span_end_ns(w->dataset, span),
                              .calls = 1,
-                             .row = row};
+                             .row = row,
+                             .payload_kind = span->payload_kind,
+                             .payload = span->payload};
+    if (jm__span_kind_is_range(span->kind)) slice.type = jm__dataset_text(w->dataset, span->type_id);
     return tell_slice(w, span->process_id, span->thread_id, owner, &slice);
 }
 

@@ -29,6 +29,9 @@ typedef struct jm__trace_slice {
     int64_t end_ns;
     int64_t calls;     /* launches that a kernel's slice stands for */
     const jm_row *row; /* of a span; NULL: a kernel */
+    const char *type;  /* of a range: its category, "": none; NULL: it is none */
+    jm_payload_kind payload_kind;
+    jm_payload payload;
 } jm__trace_slice;
 
 /* How a format writes them. A track is told before anything on it; slices of a line come by their start, and

@@ -91,7 +91,8 @@ void kokkosp_end_fence(uint64_t id)
 
 void kokkosp_push_profile_region(const char *label)
 {
-    jm__ranges_push(&regions, number_of(label), number_of("Kokkos region"));
+    const jm__range region = {number_of(label), number_of("Kokkos region"), {0}};
+    jm__ranges_push(&regions, &region);
 }
 
 void kokkosp_pop_profile_region(void)
@@ -102,12 +103,15 @@ void kokkosp_pop_profile_region(void)
 void kokkosp_begin_deep_copy(kokkos_space to, const char *to_label, const void *to_at, kokkos_space from,
                              const char *from_label, const void *from_at, uint64_t bytes)
 {
-    (void)to_at, (void)from_at, (void)bytes;
+    (void)to_at, (void)from_at;
     char name[2 * LABEL_BYTES + 2 * sizeof to.name + 32];
     snprintf(name, sizeof name, "deep_copy %.*s (%.*s) from %.*s (%.*s)", LABEL_BYTES,
              to_label == NULL ? "" : to_label, (int)sizeof to.name, to.name, LABEL_BYTES,
              from_label == NULL ? "" : from_label, (int)sizeof from.name, from.name);
-    jm__ranges_push(&copies, number_of(name), number_of("Kokkos deep_copy"));
+    const jm__range copy = {number_of(name),
+                            number_of("Kokkos deep_copy"),
+                            {.kind = JM_PAYLOAD_NATURAL, .value = {.natural = bytes}}};
+    jm__ranges_push(&copies, &copy);
 }
 
 void kokkosp_end_deep_copy(void)

@@ -1,6 +1,8 @@
 /* NVTX ranges and marks as spans and marks of this process's track. */
 #include "inject/activity.h"
+#include "inject/domains.h"
 #include "inject/inject.h"
+#include "inject/marks.h"
 #include "inject/nvtx_abi.h"
 #include "inject/ranges.h"
 #include "inject/xla.h"
@@ -8,7 +10,6 @@
 
 #include <joulemap/span.h>
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -33,71 +34,117 @@ static void narrow(const wchar_t *text, char *out, size_t size)
     out[at] = '\0';
 }
 
-static uint32_t name_of_wide(const wchar_t *text)
+static uint32_t text_of_wide(const jm__domain *domain, const wchar_t *text, bool registered)
 {
-    char narrowed[NAME_BYTES_MOST + 1];
-    if (text == NULL) return 0;
-    narrow(text, narrowed, sizeof narrowed);
-    return jm__track_intern(narrowed, NAME_BYTES_MOST);
+    char narrowed[NAME_BYTES_MOST + 1] = "";
+    if (text != NULL) narrow(text, narrowed, sizeof narrowed);
+    return jm__domain_text(domain, narrowed, registered);
 }
 
-static uint32_t name_of(const nvtx_event_attributes *attributes)
+static bool is_whole(const nvtx_event_attributes *attributes)
 {
-    if (attributes == NULL || attributes->size < sizeof *attributes) return 0;
-    switch (attributes->message_type) {
-    case NVTX_MESSAGE_ASCII:
-        return jm__track_intern(attributes->message.ascii, NAME_BYTES_MOST);
+    return attributes != NULL && attributes->size >= sizeof *attributes;
+}
+
+static uint32_t message_number(const jm__domain *domain, int32_t type, const nvtx_message *message)
+{
+    switch (type) {
     case NVTX_MESSAGE_UNICODE:
-        return name_of_wide(attributes->message.unicode);
+        return text_of_wide(domain, message->unicode, false);
     case NVTX_MESSAGE_REGISTERED:
-        return (uint32_t)(uintptr_t)attributes->message.registered;
+        return (uint32_t)(uintptr_t)message->registered;
     default:
-        return 0;
+        return jm__domain_text(domain, type == NVTX_MESSAGE_ASCII ? message->ascii : NULL, false);
     }
 }
 
-static uint64_t begin(uint32_t name)
+static uint32_t name_of(const jm__domain *domain, const nvtx_event_attributes *attributes)
 {
-    return jm__track_begin(JM_SPAN_NVTX, name, 0, 0);
+    if (jm__domain_is_xla(domain)) return jm__xla_name(attributes);
+    const nvtx_message none = {NULL};
+    bool whole = is_whole(attributes);
+    return message_number(domain, whole ? attributes->message_type : 0, whole ? &attributes->message : &none);
 }
 
-/* XLA's domain is that one name; 0: nobody made it. */
-static _Atomic uint32_t xla_domain;
-
-static bool is_xla(const void *domain)
+static jm__track_number payload_of(const nvtx_event_attributes *a)
 {
-    uint32_t known = atomic_load_explicit(&xla_domain, memory_order_relaxed);
-    return known != 0 && (uintptr_t)domain == known;
+    switch (a->payload_type) {
+    case NVTX_PAYLOAD_U64:
+        return (jm__track_number){.kind = JM_PAYLOAD_NATURAL, .value = {.natural = a->payload.u64}};
+    case NVTX_PAYLOAD_U32:
+        return (jm__track_number){.kind = JM_PAYLOAD_NATURAL, .value = {.natural = a->payload.u32}};
+    case NVTX_PAYLOAD_I64:
+        return (jm__track_number){.kind = JM_PAYLOAD_INTEGER, .value = {.integer = a->payload.i64}};
+    case NVTX_PAYLOAD_I32:
+        return (jm__track_number){.kind = JM_PAYLOAD_INTEGER, .value = {.integer = a->payload.i32}};
+    case NVTX_PAYLOAD_F64:
+        return (jm__track_number){.kind = JM_PAYLOAD_REAL, .value = {.real = a->payload.f64}};
+    case NVTX_PAYLOAD_F32:
+        return (jm__track_number){.kind = JM_PAYLOAD_REAL, .value = {.real = (double)a->payload.f32}};
+    default: /* none, or one of a schema (NVTX's extension), which is in no attributes */
+        return (jm__track_number){.kind = JM_PAYLOAD_NONE};
+    }
 }
 
-static uint32_t name_in(const void *domain, const nvtx_event_attributes *attributes)
+static jm__range range_of(const jm__domain *domain, const nvtx_event_attributes *attributes)
 {
-    return is_xla(domain) ? jm__xla_name(attributes) : name_of(attributes);
+    if (!jm__domain_is_kept(domain)) return (jm__range){0};
+    jm__range range = {.name = name_of(domain, attributes)};
+    if (is_whole(attributes)) {
+        range.type = jm__domain_category(domain, attributes->category);
+        range.payload = payload_of(attributes);
+    }
+    return range;
+}
+
+static jm__range plain(uint32_t name)
+{
+    return (jm__range){.name = name};
+}
+
+static uint64_t start(const jm__domain *domain, jm__range range)
+{
+    return jm__domain_is_kept(domain) ? jm__range_begin(&range) : 0;
+}
+
+static int push(const jm__domain *domain, jm__range range)
+{
+    return jm__domain_is_kept(domain) ? jm__ranges_push(domain, &range) : NVTX_NOT_TRACKED;
+}
+
+static int pop(const jm__domain *domain)
+{
+    return jm__domain_is_kept(domain) ? jm__ranges_pop(domain) : NVTX_NOT_TRACKED;
+}
+
+static void mark(const jm__domain *domain, jm__range range)
+{
+    if (jm__domain_is_kept(domain)) jm__mark_put(&range);
 }
 
 static void mark_ex(const nvtx_event_attributes *attributes)
 {
-    jm__track_mark_number(name_of(attributes));
+    mark(NULL, range_of(NULL, attributes));
 }
 static void mark_a(const char *message)
 {
-    jm__track_mark_number(jm__track_intern(message, NAME_BYTES_MOST));
+    mark(NULL, plain(jm__domain_text(NULL, message, false)));
 }
 static void mark_w(const wchar_t *message)
 {
-    jm__track_mark_number(name_of_wide(message));
+    mark(NULL, plain(text_of_wide(NULL, message, false)));
 }
 static uint64_t range_start_ex(const nvtx_event_attributes *attributes)
 {
-    return begin(name_of(attributes));
+    return start(NULL, range_of(NULL, attributes));
 }
 static uint64_t range_start_a(const char *message)
 {
-    return begin(jm__track_intern(message, NAME_BYTES_MOST));
+    return start(NULL, plain(jm__domain_text(NULL, message, false)));
 }
 static uint64_t range_start_w(const wchar_t *message)
 {
-    return begin(name_of_wide(message));
+    return start(NULL, plain(text_of_wide(NULL, message, false)));
 }
 static void range_end(uint64_t id)
 {
@@ -105,71 +152,122 @@ static void range_end(uint64_t id)
 }
 static int range_push_ex(const nvtx_event_attributes *attributes)
 {
-    return jm__ranges_push(NULL, name_of(attributes), 0);
+    return push(NULL, range_of(NULL, attributes));
 }
 static int range_push_a(const char *message)
 {
-    return jm__ranges_push(NULL, jm__track_intern(message, NAME_BYTES_MOST), 0);
+    return push(NULL, plain(jm__domain_text(NULL, message, false)));
 }
 static int range_push_w(const wchar_t *message)
 {
-    return jm__ranges_push(NULL, name_of_wide(message), 0);
+    return push(NULL, plain(text_of_wide(NULL, message, false)));
 }
 static int range_pop(void)
 {
-    return jm__ranges_pop(NULL);
+    return pop(NULL);
 }
-static void domain_mark_ex(const void *domain, const nvtx_event_attributes *attributes)
+static void domain_mark_ex(const void *handle, const nvtx_event_attributes *attributes)
 {
-    jm__track_mark_number(name_in(domain, attributes));
+    const jm__domain *domain = jm__domain_of(handle);
+    mark(domain, range_of(domain, attributes));
 }
-static uint64_t domain_range_start_ex(const void *domain, const nvtx_event_attributes *attributes)
+static uint64_t domain_range_start_ex(const void *handle, const nvtx_event_attributes *attributes)
 {
-    return begin(name_in(domain, attributes));
+    const jm__domain *domain = jm__domain_of(handle);
+    return start(domain, range_of(domain, attributes));
 }
-static void domain_range_end(const void *domain, uint64_t id)
+static void domain_range_end(const void *handle, uint64_t id)
 {
-    (void)domain;
+    (void)handle;
     jm__track_end(id);
 }
-static int domain_range_push_ex(const void *domain, const nvtx_event_attributes *attributes)
+static int domain_range_push_ex(const void *handle, const nvtx_event_attributes *attributes)
 {
-    return is_xla(domain) ? jm__xla_push(attributes) : jm__ranges_push(domain, name_of(attributes), 0);
+    const jm__domain *domain = jm__domain_of(handle);
+    return jm__domain_is_xla(domain) ? jm__xla_push(attributes) : push(domain, range_of(domain, attributes));
 }
-static int domain_range_pop(const void *domain)
+static int domain_range_pop(const void *handle)
 {
-    return is_xla(domain) ? jm__xla_pop() : jm__ranges_pop(domain);
+    const jm__domain *domain = jm__domain_of(handle);
+    return jm__domain_is_xla(domain) ? jm__xla_pop() : pop(domain);
 }
 
-/* Domains and registered strings are known to the program by a pointer of ours that it never looks behind:
- * the number of the name, which holds for the life of the process. */
-static const void *handle_of(uint32_t number)
+/* Registered strings are known to the program by a pointer that it never looks behind: the number of the
+ * name, which holds for the life of the process. */
+static const void *register_a(const void *handle, const char *text)
 {
-    return (const void *)(uintptr_t)number;
+    const jm__domain *domain = jm__domain_of(handle);
+    if (jm__domain_is_xla(domain)) return jm__xla_register(text);
+    return (const void *)(uintptr_t)jm__domain_text(domain, text, true);
 }
-static const void *register_a(const void *domain, const char *text)
-{
-    if (is_xla(domain)) return jm__xla_register(text);
-    return handle_of(jm__track_register(text, NAME_BYTES_MOST));
-}
-static const void *register_w(const void *domain, const wchar_t *text)
+static const void *register_w(const void *handle, const wchar_t *text)
 {
     char narrowed[NAME_BYTES_MOST + 1] = "";
     if (text != NULL) narrow(text, narrowed, sizeof narrowed);
-    return register_a(domain, narrowed);
+    return register_a(handle, narrowed);
 }
 static const void *domain_create_a(const char *name)
 {
-    uint32_t number = jm__track_register(name, NAME_BYTES_MOST);
-    if (name != NULL && strcmp(name, JM_XLA_DOMAIN) == 0) {
-        atomic_store_explicit(&xla_domain, number, memory_order_relaxed);
-        jm__activity_meet_xla();
-    }
-    return handle_of(number);
+    const jm__domain *domain = jm__domain_make(name);
+    if (name != NULL && strcmp(name, JM_XLA_DOMAIN) == 0) jm__activity_meet_xla();
+    return domain;
 }
 static const void *domain_create_w(const wchar_t *name)
 {
-    return register_w(NULL, name);
+    char narrowed[NAME_BYTES_MOST + 1] = "";
+    if (name != NULL) narrow(name, narrowed, sizeof narrowed);
+    return domain_create_a(narrowed);
+}
+
+static void domain_name_category_a(const void *handle, uint32_t category, const char *name)
+{
+    jm__domain_name_category(jm__domain_of(handle), category, name);
+}
+static void domain_name_category_w(const void *handle, uint32_t category, const wchar_t *name)
+{
+    char narrowed[NAME_BYTES_MOST + 1] = "";
+    if (name != NULL) narrow(name, narrowed, sizeof narrowed);
+    domain_name_category_a(handle, category, narrowed);
+}
+static void name_category_a(uint32_t category, const char *name)
+{
+    domain_name_category_a(NULL, category, name);
+}
+static void name_category_w(uint32_t category, const wchar_t *name)
+{
+    domain_name_category_w(NULL, category, name);
+}
+
+/* ---- names of what is no range */
+
+/* For `call` with a name in either of C's kinds of text. */
+#define NAMED(call, of, type, number)                                                                        \
+    static void call##_a(type id, const char *name)                                                          \
+    {                                                                                                        \
+        if (jm__domain_is_kept(NULL)) jm__mark_named(of, number, name);                                      \
+    }                                                                                                        \
+    static void call##_w(type id, const wchar_t *name)                                                       \
+    {                                                                                                        \
+        char narrowed[NAME_BYTES_MOST + 1] = "";                                                             \
+        if (name != NULL) narrow(name, narrowed, sizeof narrowed);                                           \
+        call##_a(id, narrowed);                                                                              \
+    }
+
+NAMED(name_thread, "thread", uint32_t, id)
+NAMED(name_device, "device", int, (uint64_t)id)
+NAMED(name_stream, "stream", const void *, (uintptr_t)id)
+NAMED(name_context, "context", const void *, (uintptr_t)id)
+
+/* A resource of any kind; what the program gets for it is looked behind by nobody. */
+static const void *domain_resource_create(const void *handle, const nvtx_resource_attributes *attributes)
+{
+    static const char token;
+    const jm__domain *domain = jm__domain_of(handle);
+    if (attributes == NULL || attributes->size < sizeof *attributes || !jm__domain_is_kept(domain))
+        return NULL;
+    uint32_t name = message_number(domain, attributes->message_type, &attributes->message);
+    if (name != 0) jm__mark_named("resource", attributes->identifier, jm__track_text(name));
+    return &token;
 }
 
 typedef struct slot {
@@ -193,13 +291,36 @@ static const slot core[] = {
     SLOT(RangePushA, range_push_a),
     SLOT(RangePushW, range_push_w),
     SLOT(RangePop, range_pop),
+    SLOT(NameCategoryA, name_category_a),
+    SLOT(NameCategoryW, name_category_w),
+    SLOT(NameOsThreadA, name_thread_a),
+    SLOT(NameOsThreadW, name_thread_w),
 };
 static const slot core2[] = {
-    SLOT(DomainMarkEx, domain_mark_ex),      SLOT(DomainRangeStartEx, domain_range_start_ex),
-    SLOT(DomainRangeEnd, domain_range_end),  SLOT(DomainRangePushEx, domain_range_push_ex),
-    SLOT(DomainRangePop, domain_range_pop),  SLOT(DomainRegisterStringA, register_a),
-    SLOT(DomainRegisterStringW, register_w), SLOT(DomainCreateA, domain_create_a),
+    SLOT(DomainMarkEx, domain_mark_ex),
+    SLOT(DomainRangeStartEx, domain_range_start_ex),
+    SLOT(DomainRangeEnd, domain_range_end),
+    SLOT(DomainRangePushEx, domain_range_push_ex),
+    SLOT(DomainRangePop, domain_range_pop),
+    SLOT(DomainRegisterStringA, register_a),
+    SLOT(DomainRegisterStringW, register_w),
+    SLOT(DomainCreateA, domain_create_a),
     SLOT(DomainCreateW, domain_create_w),
+    SLOT(DomainNameCategoryA, domain_name_category_a),
+    SLOT(DomainNameCategoryW, domain_name_category_w),
+    SLOT(DomainResourceCreate, domain_resource_create),
+};
+
+static const slot cuda[] = {
+    SLOT(NameCuDeviceA, name_device_a),   SLOT(NameCuDeviceW, name_device_w),
+    SLOT(NameCuContextA, name_context_a), SLOT(NameCuContextW, name_context_w),
+    SLOT(NameCuStreamA, name_stream_a),   SLOT(NameCuStreamW, name_stream_w),
+};
+static const slot cudart[] = {
+    SLOT(NameCudaDeviceA, name_device_a),
+    SLOT(NameCudaDeviceW, name_device_w),
+    SLOT(NameCudaStreamA, name_stream_a),
+    SLOT(NameCudaStreamW, name_stream_w),
 };
 
 static void fill(const nvtx_callbacks_table *table, int module, const slot *ours, size_t our_count)
@@ -219,5 +340,7 @@ int InitializeInjectionNvtx2(nvtx_get_export_table get_export_table)
     if (table == NULL || table->struct_size < sizeof *table) return 0;
     fill(table, NVTX_MODULE_CORE, core, sizeof core / sizeof core[0]);
     fill(table, NVTX_MODULE_CORE2, core2, sizeof core2 / sizeof core2[0]);
+    fill(table, NVTX_MODULE_CUDA, cuda, sizeof cuda / sizeof cuda[0]);
+    fill(table, NVTX_MODULE_CUDART, cudart, sizeof cudart / sizeof cudart[0]);
     return 1;
 }

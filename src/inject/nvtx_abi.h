@@ -10,7 +10,7 @@
 #include <wchar.h>
 
 enum { NVTX_TABLE_CALLBACKS = 1 };
-enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_CORE2 = 5 };
+enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_CUDA = 2, NVTX_MODULE_CUDART = 4, NVTX_MODULE_CORE2 = 5 };
 
 enum nvtx_core {
     NVTX_MarkEx = 1,
@@ -24,6 +24,10 @@ enum nvtx_core {
     NVTX_RangePushA = 9,
     NVTX_RangePushW = 10,
     NVTX_RangePop = 11,
+    NVTX_NameCategoryA = 12,
+    NVTX_NameCategoryW = 13,
+    NVTX_NameOsThreadA = 14,
+    NVTX_NameOsThreadW = 15,
 };
 
 enum nvtx_core2 {
@@ -32,6 +36,9 @@ enum nvtx_core2 {
     NVTX_DomainRangeEnd = 3,
     NVTX_DomainRangePushEx = 4,
     NVTX_DomainRangePop = 5,
+    NVTX_DomainResourceCreate = 6,
+    NVTX_DomainNameCategoryA = 8,
+    NVTX_DomainNameCategoryW = 9,
     NVTX_DomainRegisterStringA = 10,
     NVTX_DomainRegisterStringW = 11,
     NVTX_DomainCreateA = 12,
@@ -39,6 +46,23 @@ enum nvtx_core2 {
 };
 
 typedef void (*nvtx_function)(void);
+
+/* Of the CUDA driver's objects, and of the runtime's. */
+enum nvtx_cuda {
+    NVTX_NameCuDeviceA = 1,
+    NVTX_NameCuDeviceW = 2,
+    NVTX_NameCuContextA = 3,
+    NVTX_NameCuContextW = 4,
+    NVTX_NameCuStreamA = 5,
+    NVTX_NameCuStreamW = 6,
+};
+
+enum nvtx_cudart {
+    NVTX_NameCudaDeviceA = 1,
+    NVTX_NameCudaDeviceW = 2,
+    NVTX_NameCudaStreamA = 3,
+    NVTX_NameCudaStreamW = 4,
+};
 
 typedef struct nvtx_callbacks_table {
     size_t struct_size;
@@ -50,6 +74,32 @@ typedef const void *(*nvtx_get_export_table)(uint32_t table);
 
 enum { NVTX_MESSAGE_ASCII = 1, NVTX_MESSAGE_UNICODE = 2, NVTX_MESSAGE_REGISTERED = 3 };
 
+enum {
+    NVTX_PAYLOAD_U64 = 1,
+    NVTX_PAYLOAD_I64 = 2,
+    NVTX_PAYLOAD_F64 = 3,
+    NVTX_PAYLOAD_U32 = 4,
+    NVTX_PAYLOAD_I32 = 5,
+    NVTX_PAYLOAD_F32 = 6,
+};
+
+enum { NVTX_NOT_TRACKED = -2 }; /* the level of a range that nobody records */
+
+typedef union nvtx_message {
+    const char *ascii;
+    const wchar_t *unicode;
+    const void *registered; /* what we gave for it */
+} nvtx_message;
+
+typedef struct nvtx_resource_attributes {
+    uint16_t version;
+    uint16_t size;
+    int32_t identifier_type;
+    uint64_t identifier;
+    int32_t message_type;
+    nvtx_message message;
+} nvtx_resource_attributes;
+
 typedef struct nvtx_event_attributes {
     uint16_t version;
     uint16_t size;
@@ -60,18 +110,21 @@ typedef struct nvtx_event_attributes {
     int32_t reserved;
     union {
         uint64_t u64;
-        double d;
+        int64_t i64;
+        double f64;
+        uint32_t u32;
+        int32_t i32;
+        float f32;
     } payload;
     int32_t message_type;
-    union {
-        const char *ascii;
-        const wchar_t *unicode;
-        const void *registered; /* what we gave for it */
-    } message;
+    nvtx_message message;
 } nvtx_event_attributes;
 
 _Static_assert(offsetof(nvtx_event_attributes, message_type) == 32, "NVTX's layout");
 _Static_assert(offsetof(nvtx_event_attributes, message) == 40, "NVTX's layout");
+_Static_assert(offsetof(nvtx_event_attributes, payload) == 24, "NVTX's layout");
 _Static_assert(sizeof(nvtx_event_attributes) == 48, "NVTX's layout");
+_Static_assert(offsetof(nvtx_resource_attributes, message) == 24, "NVTX's layout");
+_Static_assert(sizeof(nvtx_resource_attributes) == 32, "NVTX's layout");
 
 #endif

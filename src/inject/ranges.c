@@ -10,21 +10,26 @@
 
 #define DEPTH_MAX 256 /* open ranges of a thread; deeper ones are not recorded */
 
-typedef struct range {
+static _Thread_local struct {
     const void *owner;
     uint64_t span;
-} range;
-static _Thread_local range open_ranges[DEPTH_MAX];
+} open_ranges[DEPTH_MAX];
 static _Thread_local int open_count;
 static _Thread_local int too_deep;
 
-int jm__ranges_push(const void *owner, uint32_t name, uint32_t type)
+uint64_t jm__range_begin(const jm__range *range)
+{
+    return jm__track_begin_with(JM_SPAN_NVTX, range->name, range->type, &range->payload);
+}
+
+int jm__ranges_push(const void *owner, const jm__range *range)
 {
     if (open_count == DEPTH_MAX) {
         if (too_deep < INT_MAX - DEPTH_MAX) too_deep++;
         return DEPTH_MAX + too_deep - 1;
     }
-    open_ranges[open_count] = (range){owner, jm__track_begin(JM_SPAN_NVTX, name, type, 0)};
+    open_ranges[open_count].owner = owner;
+    open_ranges[open_count].span = jm__range_begin(range);
     return open_count++;
 }
 

@@ -2,11 +2,20 @@
 #ifndef JM_INJECT_RANGES_H
 #define JM_INJECT_RANGES_H
 
-#include <stdint.h>
+#include "timeline/track.h"
+
+/* What is told of a range at its begin. */
+typedef struct jm__range {
+    uint32_t name, type;
+    jm__track_number payload;
+} jm__range;
 
 /* Begin a range of the calling thread; its level, from 0. `owner`: whose it is (a domain of NVTX, ...); a pop
  * takes the newest of its owner. Beyond 256 open ones of a thread levels go on, spans do not. */
-int jm__ranges_push(const void *owner, uint32_t name, uint32_t type);
+int jm__ranges_push(const void *owner, const jm__range *range);
+
+/* One that is not pushed, and is ended by its number (jm__track_end). */
+uint64_t jm__range_begin(const jm__range *range);
 
 /* End the newest one; its level, -1 if there is none. */
 int jm__ranges_pop(const void *owner);

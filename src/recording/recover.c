@@ -112,6 +112,8 @@ static bool fits(const jm__column *column, uint64_t type)
     switch (column->kind) {
     case JM_COLUMN_REAL: /* whole numbers are stored as integers */
         return integer || type == 7;
+    case JM_COLUMN_NUMBER:
+        return integer || type == 7 || (type >= 13 && type % 2 == 1);
     case JM_COLUMN_CHARS:
     case JM_COLUMN_TEXT:
     case JM_COLUMN_WORD:

@@ -1,7 +1,10 @@
 /* A row from its struct into SQLite and back. */
 #include "recording/row.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Fields are reached by their offset. */
@@ -102,6 +105,25 @@ static void bind_blob(sqlite3_stmt *insert, int at, const jm__column *column, co
     sqlite3_bind_blob64(insert, at, bytes.at, bytes.size, SQLITE_STATIC);
 }
 
+static void bind_number(sqlite3_stmt *insert, int at, const jm__column *column, const void *row)
+{
+    jm_payload_kind kind;
+    jm_payload value;
+    char digits[24];
+    memcpy(&kind, (const char *)row + column->base, sizeof kind);
+    GET(jm_payload, row, column, value);
+    if (kind == JM_PAYLOAD_REAL && !isnan(value.real)) {
+        sqlite3_bind_double(insert, at, value.real);
+    } else if (kind == JM_PAYLOAD_INTEGER || (kind == JM_PAYLOAD_NATURAL && value.natural <= INT64_MAX)) {
+        sqlite3_bind_int64(insert, at, value.integer);
+    } else if (kind == JM_PAYLOAD_NATURAL) {
+        snprintf(digits, sizeof digits, "%" PRIu64, value.natural);
+        sqlite3_bind_text(insert, at, digits, -1, SQLITE_TRANSIENT);
+    } else {
+        sqlite3_bind_null(insert, at);
+    }
+}
+
 static void bind_column(sqlite3_stmt *insert, int at, const jm__column *column, const void *row)
 {
     const char *text;
@@ -128,6 +150,9 @@ static void bind_column(sqlite3_stmt *insert, int at, const jm__column *column, 
         break;
     case JM_COLUMN_BLOB:
         bind_blob(insert, at, column, row);
+        break;
+    case JM_COLUMN_NUMBER:
+        bind_number(insert, at, column, row);
         break;
     default:
         bind_integer(insert, at, column, row);
@@ -212,6 +237,35 @@ static void read_blob(sqlite3_stmt *select, int at, const jm__column *column, vo
     PUT(jm__bytes, row, column, bytes);
 }
 
+/* A text that is no such number is none. */
+static void read_number(sqlite3_stmt *select, int at, const jm__column *column, void *row)
+{
+    jm_payload_kind kind = JM_PAYLOAD_NONE;
+    jm_payload value = {0};
+    char *end;
+    const char *text;
+    switch (sqlite3_column_type(select, at)) {
+    case SQLITE_INTEGER:
+        kind = JM_PAYLOAD_INTEGER;
+        value.integer = sqlite3_column_int64(select, at);
+        break;
+    case SQLITE_FLOAT:
+        kind = JM_PAYLOAD_REAL;
+        value.real = sqlite3_column_double(select, at);
+        break;
+    case SQLITE_TEXT:
+        text = (const char *)sqlite3_column_text(select, at);
+        if (text == NULL || text[0] < '0' || text[0] > '9') break;
+        value.natural = strtoull(text, &end, 10);
+        if (*end == '\0') kind = JM_PAYLOAD_NATURAL;
+        break;
+    default:
+        break;
+    }
+    memcpy((char *)row + column->base, &kind, sizeof kind);
+    PUT(jm_payload, row, column, value);
+}
+
 static void read_column(sqlite3_stmt *select, int at, const jm__column *column, void *row)
 {
     switch (column->kind) {
@@ -235,6 +289,9 @@ static void read_column(sqlite3_stmt *select, int at, const jm__column *column, 
         break;
     case JM_COLUMN_BLOB:
         read_blob(select, at, column, row);
+        break;
+    case JM_COLUMN_NUMBER:
+        read_number(select, at, column, row);
         break;
     case JM_COLUMN_TOLD:
         break;

@@ -10,7 +10,7 @@ CREATE VIEW readings_named AS
 CREATE VIEW spans_named AS
     SELECT s.id AS id, (s.start_ns - (SELECT t_ns FROM run_start)) / 1e9 AS start_s,
            (s.end_ns - s.start_ns) / 1e9 AS duration_s, k.text AS kind, n.text AS name, t.text AS type,
-           s.samples AS samples, s.tokens AS tokens, s.parent_id AS parent_id, p.pid AS pid, p.rank AS rank, s.thread_id AS thread_id
+           s.samples AS samples, s.tokens AS tokens, s.payload AS payload, s.parent_id AS parent_id, p.pid AS pid, p.rank AS rank, s.thread_id AS thread_id
     FROM spans s JOIN span_kinds k ON k.id = s.kind_id LEFT JOIN names n ON n.id = s.name_id
          LEFT JOIN names t ON t.id = s.type_id LEFT JOIN processes p ON p.id = s.process_id;
 

@@ -62,6 +62,8 @@ typedef struct jm__span {
     uint32_t samples;
     uint32_t tokens; /* 0: unknown */
     jm_span_kind kind;
+    jm_payload_kind payload_kind; /* JM_PAYLOAD_NONE: there is none */
+    jm_payload payload;           /* NATURAL: beyond INT64_MAX */
 } jm__span;
 
 /* What is known of a span at its end alone. */

@@ -9,7 +9,7 @@
 #include "rows/rows.h"
 
 #define JM_RECORDING_APPLICATION_ID 0x4a4d4150 /* 'JMAP' */
-#define JM_RECORDING_VERSION        5          /* PRAGMA user_version: goes up with every new column */
+#define JM_RECORDING_VERSION        6          /* PRAGMA user_version: goes up with every new column */
 
 /* Constant, table, struct of a row, the version of the format that brought it. In this order a row names
  * rows of earlier tables alone. */
@@ -61,6 +61,8 @@ typedef enum jm__column_kind {
     JM_COLUMN_AFTER,  /* int64_t, in the file its distance after the time at `base` */
     JM_COLUMN_BEFORE, /* int64_t, in the file its distance before the time at `base` */
     JM_COLUMN_BLOB,   /* jm__bytes */
+    JM_COLUMN_NUMBER, /* jm_payload, whose jm_payload_kind is at `base`: an integer, a real, or, of a natural
+                         beyond 63 bits, its digits as text; NULL: JM_PAYLOAD_NONE */
     JM_COLUMN_GONE    /* of older versions alone: nothing in memory */
 } jm__column_kind;
 
@@ -72,7 +74,7 @@ typedef struct jm__column {
     jm__column_kind kind;
     size_t offset;  /* in the struct */
     size_t size;    /* CHARS: of the array */
-    size_t base;    /* AFTER, BEFORE: offset of the time that it counts from */
+    size_t base;    /* AFTER, BEFORE: offset of the time that it counts from; NUMBER: of its kind */
     double missing; /* what a number is in memory while it is NULL in the file */
     const char *const *words;
     size_t word_count;

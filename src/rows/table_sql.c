@@ -15,6 +15,8 @@ static const char *type_of(const jm__column *column)
         return "TEXT";
     case JM_COLUMN_BLOB:
         return "BLOB";
+    case JM_COLUMN_NUMBER:
+        return ""; /* as it comes */
     case JM_COLUMN_INT64:
     case JM_COLUMN_INT32:
     case JM_COLUMN_UINT32:
@@ -43,7 +45,8 @@ void jm__table_sql_create(jm__strbuf *sql, const jm__table *table, int version)
     for (size_t i = next_column(table, version, 0); i < table->column_count;
          i = next_column(table, version, i + 1)) {
         const jm__column *column = &table->columns[i];
-        jm__strbuf_format(sql, "%s%s %s%s%s", between, column->name, type_of(column),
+        const char *type = type_of(column);
+        jm__strbuf_format(sql, "%s%s%s%s%s%s", between, column->name, type[0] != '\0' ? " " : "", type,
                           column->required ? " NOT NULL" : "", column->is_key ? " PRIMARY KEY" : "");
         between = ", ";
     }

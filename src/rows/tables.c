@@ -30,8 +30,12 @@
     .kind = _Generic(TYPE_OF(field), int64_t : as), FIELD(field), .base = offsetof(R, from)
 #define AFTER(field, from)  DISTANCE(JM_COLUMN_AFTER, field, from)
 #define BEFORE(field, from) DISTANCE(JM_COLUMN_BEFORE, field, from)
-#define BLOB(field)         .kind = _Generic(TYPE_OF(field), jm__bytes : JM_COLUMN_BLOB), FIELD(field)
-#define GONE(last)          .kind = JM_COLUMN_GONE, .until = (last)
+#define NUMBER(field, its_kind)                                                                              \
+    .kind = _Generic(TYPE_OF(field), jm_payload                                                              \
+                     : JM_COLUMN_NUMBER),                                                                    \
+    FIELD(field), .base = offsetof(R, its_kind)
+#define BLOB(field) .kind = _Generic(TYPE_OF(field), jm__bytes : JM_COLUMN_BLOB), FIELD(field)
+#define GONE(last)  .kind = JM_COLUMN_GONE, .until = (last)
 
 #define REQUIRED              .required = true
 #define KEY                   .required = true, .is_key = true
@@ -167,6 +171,7 @@ static const jm__column spans[] = {
     {"type_id", INTEGER(type_id)},
     {"samples", INTEGER(samples)},
     {"tokens", INTEGER(tokens), SINCE(3, "NULL")},
+    {"payload", NUMBER(payload, payload_kind), SINCE(6, "NULL")},
 };
 #undef R
 

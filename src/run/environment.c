@@ -29,12 +29,14 @@ static bool add_injection(jm_run *run, size_t *count, const char *name, const ch
     return add(run, count, &variable);
 }
 
-/* Kokkos programs look for their tools there, others do not. Whoever set it, to nothing even, is obeyed. */
+/* Kokkos programs look for their tools there, others do not. Whoever set it, to nothing even, or the older
+ * one, beside which Kokkos would be told two things, is obeyed. */
 static bool add_kokkos(jm_run *run, size_t *count, const char *library)
 {
     static const char name[] = "KOKKOS_TOOLS_LIBS";
+    bool set = getenv(name) != NULL || getenv("KOKKOS_PROFILE_LIBRARY") != NULL;
     bool list = strchr(library, ';') != NULL; /* of libraries, with that between them */
-    return getenv(name) != NULL || list || add_injection(run, count, name, library);
+    return set || list || add_injection(run, count, name, library);
 }
 
 /* A child that asks NVML itself finds the simulated one. */

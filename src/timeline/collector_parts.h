@@ -197,8 +197,11 @@ typedef struct collector_reader {
     collector_process *process;
     collector_names *names;
     collector_thread *thread; /* span rings */
-    bool replaces;            /* its program may have taken the place of another (exec) */
-    bool ended;               /* closed or its process dead before `head` was read */
+    uint64_t payload_of;      /* the span whose payload this is; 0: none is known */
+    jm_payload_kind payload_kind;
+    jm_payload payload;
+    bool replaces; /* its program may have taken the place of another (exec) */
+    bool ended;    /* closed or its process dead before `head` was read */
 } collector_reader;
 
 typedef struct collector_waiting {

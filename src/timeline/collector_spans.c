@@ -122,6 +122,19 @@ static uint64_t program_of(const collector_reader *reader)
     return (uint64_t)reader->names->file_number << 32 | reader->names->writer;
 }
 
+static void payload(collector_reader *reader, const jm_ring_span *record)
+{
+    if (record->kind == JM_PAYLOAD_NONE || record->kind >= JM_PAYLOAD_KIND_COUNT) {
+        reader->process->malformed++;
+        return;
+    }
+    reader->payload_of = record->id;
+    reader->payload_kind = (jm_payload_kind)record->kind;
+    reader->payload.natural = (uint64_t)record->type << 32 | record->name;
+    if (reader->payload_kind == JM_PAYLOAD_NATURAL && reader->payload.natural <= INT64_MAX)
+        reader->payload_kind = JM_PAYLOAD_INTEGER;
+}
+
 static void begin(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
 {
     collector_process *process = reader->process;
@@ -145,6 +158,11 @@ static void begin(jm__collector *collector, collector_reader *reader, const jm_r
                     .type_id = jm__collector_name_row(collector, reader->names, record->type),
                     .samples = record->samples,
                     .kind = (jm_span_kind)record->kind};
+    if (reader->payload_of == record->id) {
+        row.payload_kind = reader->payload_kind;
+        row.payload = reader->payload;
+    }
+    reader->payload_of = 0;
     collector_open_span *span = calloc(1, sizeof *span);
     if (span != NULL) {
         *span = (collector_open_span){.recent = {.id = row.id,
@@ -237,6 +255,9 @@ void jm__collector_span_record(jm__collector *collector, collector_reader *reade
         break;
     case JM_RING_END:
         end(collector, reader, record);
+        break;
+    case JM_RING_PAYLOAD:
+        payload(reader, record);
         break;
     case JM_RING_MARK:
         mark(collector, reader, record);

@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define JM_RING_MAGIC       0x31474e524d4a0005ull /* changes with any change below */
+#define JM_RING_MAGIC       0x31474e524d4a0006ull /* changes with any change below */
 #define JM_RING_HEADER_SIZE 4096u
 #define JM_RING_SUFFIX      ".ring"  /* <pid>-<writer>-<thread number>.ring */
 #define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names, see above */
@@ -59,6 +59,8 @@ enum { /* jm_ring_span.op */
        JM_RING_NODE = 5, /* id: a node that this thread makes now; samples: its graph; name and type: the
                             lower and the upper half of the node's id that it is a clone of, 0: of none */
        JM_RING_GRAPH_GONE = 6, /* samples: a graph, or an executable one, that is destroyed now */
+       JM_RING_PAYLOAD = 7,    /* id: the span that this thread begins next; kind: jm_payload_kind; name and
+                                  type: the lower and the upper half of its 64 bits */
 };
 
 /* 32 bytes: record of the writers 'c' and 'n'. */
@@ -69,7 +71,7 @@ typedef struct jm_ring_span {
     uint32_t type;    /* end: tokens, 0 if unknown */
     uint32_t samples; /* end: 0 for those of the begin */
     uint8_t op;
-    uint8_t kind; /* jm_span_kind */
+    uint8_t kind; /* jm_span_kind; payload: see above */
     uint16_t reserved;
 } jm_ring_span;
 

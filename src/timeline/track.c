@@ -267,7 +267,22 @@ static inline lane *lane_get(void)
     return mine;
 }
 
-uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples)
+/* For the span that begins next. */
+static void push_payload(lane *mine, int64_t t_ns, const jm__track_number *payload)
+{
+    jm_ring_span record = {.t_ns = t_ns,
+                           .id = mine->next_id + 1,
+                           .name = (uint32_t)payload->value.natural,
+                           .type = (uint32_t)(payload->value.natural >> 32),
+                           .op = JM_RING_PAYLOAD,
+                           .kind = (uint8_t)payload->kind};
+    uint64_t both = KEPT_FOR_ENDS(mine->ring.capacity) + 2;
+    if (jm__ring_is_free(&mine->ring, both)) jm__ring_push_span(&mine->ring, &record, 0);
+}
+
+/* `payload`: NULL: none. */
+static inline uint64_t begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples,
+                             const jm__track_number *payload)
 {
     uint32_t kept = atomic_load_explicit(&kept_kinds, memory_order_relaxed);
     if (__builtin_expect(kept != JM_TRACK_ALL, 0) && (kept >> (kind % 32) & 1) == 0) return 0;
@@ -280,8 +295,19 @@ uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t sa
                            .samples = samples,
                            .op = JM_RING_BEGIN,
                            .kind = kind};
+    if (payload != NULL) push_payload(mine, record.t_ns, payload);
     if (!jm__ring_push_span(&mine->ring, &record, KEPT_FOR_ENDS(mine->ring.capacity))) return 0;
     return ++mine->next_id;
+}
+
+uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t samples)
+{
+    return begin(kind, name, type, samples, NULL);
+}
+
+uint64_t jm__track_begin_with(uint8_t kind, uint32_t name, uint32_t type, const jm__track_number *payload)
+{
+    return begin(kind, name, type, 0, payload->kind == JM_PAYLOAD_NONE ? NULL : payload);
 }
 
 void jm__track_end(uint64_t span)
@@ -378,6 +404,14 @@ uint32_t jm__track_register(const char *text, size_t most)
     return number;
 }
 
+const char *jm__track_text(uint32_t number)
+{
+    pthread_mutex_lock(&mutex);
+    const char *text = jm__names_text(&names, number);
+    pthread_mutex_unlock(&mutex);
+    return text;
+}
+
 static void push_mark(lane *mine, int64_t t_ns, uint32_t name, uint32_t meta)
 {
     jm_ring_span record = {.t_ns = t_ns, .name = name, .type = meta, .op = JM_RING_MARK};
@@ -386,8 +420,13 @@ static void push_mark(lane *mine, int64_t t_ns, uint32_t name, uint32_t meta)
 
 void jm__track_mark(const char *name, const char *meta)
 {
+    jm__track_mark_with(jm__track_intern(name, NAME_BYTES_MOST), meta);
+}
+
+void jm__track_mark_with(uint32_t name, const char *meta)
+{
     int64_t t_ns = jm__now_ns();
-    uint32_t name_number = jm__track_intern(name, NAME_BYTES_MOST), meta_number = 0;
+    uint32_t meta_number = 0;
     lane *mine = lane_get();
     if (mine == NULL) return;
     if (meta != NULL) { /* hardly ever the same twice: not kept */
@@ -396,7 +435,7 @@ void jm__track_mark(const char *name, const char *meta)
         pthread_mutex_unlock(&mutex);
         if (meta_number == 0 && meta[0] != '\0') count_refused_name();
     }
-    push_mark(mine, t_ns, name_number, meta_number);
+    push_mark(mine, t_ns, name, meta_number);
 }
 
 void jm__track_mark_number(uint32_t name)

@@ -5,6 +5,7 @@
 #ifndef JM_TIMELINE_TRACK_H
 #define JM_TIMELINE_TRACK_H
 
+#include <joulemap/span.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,15 @@ uint64_t jm__track_begin(uint8_t kind, uint32_t name, uint32_t type, uint32_t sa
 void jm__track_end(uint64_t span);
 void jm__track_end_counted(uint64_t span, uint32_t samples, uint32_t tokens);
 
+/* A number that the program gives with a span. */
+typedef struct jm__track_number {
+    jm_payload_kind kind; /* JM_PAYLOAD_NONE: there is none */
+    jm_payload value;
+} jm__track_number;
+
+/* The same with such a number, which goes before it in the ring where there is room for both. */
+uint64_t jm__track_begin_with(uint8_t kind, uint32_t name, uint32_t type, const jm__track_number *payload);
+
 /* Of CUDA graphs, for callbacks inside the driver's calls: nothing is waited for, and what finds no ring at
  * once is counted in JM_LOST_NODES. `original`: the node that it is a clone of, 0: of none. */
 void jm__track_node(uint64_t node, uint64_t original, uint32_t graph);
@@ -37,5 +47,9 @@ void jm__track_graph_gone(uint32_t graph);
 
 void jm__track_mark(const char *name, const char *meta);
 void jm__track_mark_number(uint32_t name);
+void jm__track_mark_with(uint32_t name, const char *meta);
+
+/* The text of a number, NULL of none; valid for ever. */
+const char *jm__track_text(uint32_t number);
 
 #endif

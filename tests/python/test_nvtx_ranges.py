@@ -39,10 +39,19 @@ def test_ranges_of_a_session_are_its_spans_and_no_others() -> None:
         pass
     with record(kernels=False) as second, nvtx.annotate("of the second"):
         pass
-    assert ranges(run) == [("outer", "train"), ("inner", "outer"), ("anywhere", None)]
+    assert ranges(run) == [("outer", "train"), ("of a library:inner", "outer"), ("anywhere", None)]
     assert [mark.name for mark in run.timeline().marks] == ["here"]
     assert all(span.ended for span in run.timeline().spans)
     assert ranges(second) == [("of the second", None)]
+
+
+def test_category_and_payload_of_a_range_are_its_type_and_number() -> None:
+    with record() as run:
+        for payload in (3, -2.5, None):
+            with nvtx.annotate("solve", domain="lib", category="dense", payload=payload):
+                pass
+    told = [(span.name, span.type, span.payload) for span in run.timeline().spans]
+    assert told == [("lib:solve", "lib:dense", 3), ("lib:solve", "lib:dense", -2.5), ("lib:solve", "lib:dense", None)]
 
 
 def test_ranges_follow_the_schedule_of_a_session() -> None:

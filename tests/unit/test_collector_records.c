@@ -223,6 +223,49 @@ static void test_a_span_of_no_kind_is_refused_and_counted(void **state)
     collected_free(all);
 }
 
+static void push_payload(jm__ring *ring, uint8_t kind, uint64_t span, uint64_t bits)
+{
+    jm_ring_span record = {.t_ns = jm__now_ns(),
+                           .id = span,
+                           .name = (uint32_t)bits,
+                           .type = (uint32_t)(bits >> 32),
+                           .op = JM_RING_PAYLOAD,
+                           .kind = kind};
+    assert_true(jm__ring_push_span(ring, &record, 0));
+}
+
+static void test_a_payload_is_that_of_its_own_span_alone(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    jm__ring ring;
+    make_ring(all, &ring, JM_WRITER_NVTX, 0);
+    push_payload(&ring, JM_PAYLOAD_INTEGER, 1, (uint64_t)INT64_MIN);
+    push_span(&ring, JM_RING_BEGIN, JM_SPAN_NVTX, 1, jm__now_ns());
+    push_span(&ring, JM_RING_BEGIN, JM_SPAN_NVTX, 2, jm__now_ns());
+    push_payload(&ring, JM_PAYLOAD_NATURAL, 3, 5); /* its begin found no room */
+    push_span(&ring, JM_RING_BEGIN, JM_SPAN_NVTX, 4, jm__now_ns());
+    push_payload(&ring, JM_PAYLOAD_NATURAL, 5, INT64_MAX);
+    push_span(&ring, JM_RING_BEGIN, JM_SPAN_NVTX, 5, jm__now_ns());
+    push_payload(&ring, JM_PAYLOAD_NATURAL, 6, (uint64_t)INT64_MAX + 1);
+    push_span(&ring, JM_RING_BEGIN, JM_SPAN_NVTX, 6, jm__now_ns());
+    push_payload(&ring, JM_PAYLOAD_NONE, 7, 7);
+    push_payload(&ring, JM_PAYLOAD_KIND_COUNT, 7, 7);
+    push_span(&ring, JM_RING_BEGIN, JM_SPAN_NVTX, 7, jm__now_ns());
+    collect(all);
+    static const jm_payload_kind kinds[] = {JM_PAYLOAD_INTEGER, JM_PAYLOAD_NONE,    JM_PAYLOAD_NONE,
+                                            JM_PAYLOAD_INTEGER, JM_PAYLOAD_NATURAL, JM_PAYLOAD_NONE};
+    assert_int_equal(all->span_count, 6);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(all->spans[i].payload_kind, kinds[i]);
+    assert_int_equal(all->spans[0].payload.integer, INT64_MIN);
+    assert_int_equal(all->spans[3].payload.integer, INT64_MAX);
+    assert_true(all->spans[4].payload.natural == (uint64_t)INT64_MAX + 1);
+    assert_int_equal(all->lost, 2); /* of no kind */
+    jm__ring_close(&ring, true);
+    collected_free(all);
+}
+
 /* In any order, as threads of Python's generators do. */
 static void test_spans_that_cross_end_each_by_itself(void **state)
 {
@@ -387,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_stamps_that_no_clock_gives_are_refused_and_counted),
         cmocka_unit_test(test_what_a_program_left_open_holds_nothing_of_the_one_that_took_its_place),
         cmocka_unit_test(test_a_span_of_no_kind_is_refused_and_counted),
+        cmocka_unit_test(test_a_payload_is_that_of_its_own_span_alone),
         cmocka_unit_test(test_spans_that_cross_end_each_by_itself),
         cmocka_unit_test(test_a_thread_without_spans_is_in_those_of_the_whole_process),
         cmocka_unit_test(test_of_what_was_innermost_long_ago_only_what_still_holds_is_kept),

@@ -938,11 +938,11 @@ static void test_nvtx_ranges_are_spans_between_ours(void **state)
     collected *all = collected_create();
     assert_succeeds(run_program(all, "nvtx", FAKE("13"), NULL));
     int64_t wide = collected_span_id(all, "w\u00efde \U0001F600"),
-            registered = collected_span_id(all, "registered");
+            registered = collected_span_id(all, "library:registered");
     assert_int_equal(all->span_count, 5);
     assert_int_equal(collected_span(all, "around cuInit")->parent_id, collected_span_id(all, "layer"));
     assert_int_equal(collected_span(all, "around cuInit")->kind, JM_SPAN_NVTX);
-    assert_int_equal(collected_span(all, "registered")->parent_id, wide);
+    assert_int_equal(collected_span(all, "library:registered")->parent_id, wide);
     assert_int_equal(collected_span(all, "started")->parent_id, 0);
     for (int64_t i = 0; i < all->span_count; i++)
         assert_true(all->spans[i].end_ns > 0);
@@ -976,14 +976,15 @@ static void test_each_function_of_nvtx_does_its_part(void **state)
     collected *all = collected_create();
     assert_succeeds(run_program(all, "nvtx all", FAKE("13"), NULL));
     assert_int_equal(all->mark_count, 7);
-    assert_int_equal(marks_named(all, "ascii"), 2);
+    assert_int_equal(marks_named(all, "ascii"), 1);
+    assert_int_equal(marks_named(all, "domain:ascii"), 1);
     assert_int_equal(marks_named(all, "\u00e4\u20ac"), 1);
     assert_int_equal(marks_named(all, "wide"), 1);
     assert_int_equal(marks_named(all, ""), 3);
     assert_int_equal(spans_named(all, "start w"), 1);
     assert_int_equal(spans_named(all, "ascii"), 2);
-    assert_int_equal(spans_named(all, "\u00e4\u20ac"), 1);
-    assert_int_equal(spans_named(all, "named"), 1);
+    assert_int_equal(spans_named(all, "domain:\u00e4\u20ac"), 1);
+    assert_int_equal(spans_named(all, "domain:named"), 1);
     size_t deep = spans_named(all, "deep");
     assert_in_range(deep, 16, 300);
     assert_int_equal(all->span_count, 5 + deep);

@@ -136,6 +136,8 @@ static const char *stored_as(const jm__column *column)
         return "n";
     case JM_COLUMN_REAL:
         return column->required ? "ir" : "nir";
+    case JM_COLUMN_NUMBER:
+        return "nirt";
     case JM_COLUMN_CHARS:
     case JM_COLUMN_TEXT:
     case JM_COLUMN_WORD:
