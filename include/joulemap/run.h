@@ -35,6 +35,7 @@ typedef struct jm_run_options {
     /* NVTX ranges of this process, too, from every NVTX in it whose first call finds NVTX_INJECTION64_PATH as
      * jm_run_environment has it. With `kernels` they come in any case. */
     bool ranges;
+    bool openacc; /* regions of OpenACC in children, too: ACC_PROFLIB is set for them unless it is set */
 } jm_run_options;
 
 /* The clock of all times here: CLOCK_MONOTONIC. */

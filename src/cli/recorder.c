@@ -57,7 +57,8 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
                                   .overwrite = cli_has(args, "--force"),
                                   .child_kernels = !cli_has(args, "--no-kernels"),
                                   .no_cpu = cli_has(args, "--no-cpu"),
-                                  .counters = counters};
+                                  .counters = counters,
+                                  .openacc = cli_has(args, "--openacc")};
     jm_status status = jm_run_start(run, &run_options, err);
     if (status != JM_OK || !jm_run_attached(*run)) return status;
     jm_run_free(*run);
@@ -136,6 +137,7 @@ int cli_recorder_start(cli_recorder *r, const cli_args *args)
     if (status != JM_OK) return cli_fail(args, &err);
     if (!cli_has(args, "--no-kernels")) tell_of_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
     tell_of_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
+    if (cli_has(args, "--openacc")) tell_of_other_tool(args, "ACC_PROFLIB", "regions of OpenACC");
     tell_of_other_tool(args, "KOKKOS_TOOLS_LIBS", "kernels and regions of Kokkos");
     return CLI_GO_ON;
 }

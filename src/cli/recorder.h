@@ -25,6 +25,7 @@ typedef struct cli_recorder {
          NULL,                                                                                               \
          false},                                                                                             \
         {"--no-counters", 0, NULL, "do not sample hardware counters", NULL, false},                          \
+        {"--openacc", 0, NULL, "record regions of OpenACC (sets ACC_PROFLIB)", NULL, false},                 \
         {"--nvtx-domain",                                                                                    \
          0,                                                                                                  \
          "LIST",                                                                                             \

@@ -111,7 +111,7 @@ bool jm__domain_is_xla(const jm__domain *domain)
 uint32_t jm__domain_text(const jm__domain *domain, const char *text, bool registered)
 {
     if (!jm__domain_is_kept(domain)) return 0;
-    char whole[NAME_BYTES_MOST + 8]; /* one more character than is kept: so it is cut at an edge */
+    char whole[NAME_BYTES_MOST + DOMAIN_BYTES + 8]; /* more than is kept: so it is cut at a character */
     if (domain != NULL) {
         bool named = text != NULL && text[0] != '\0';
         snprintf(whole, sizeof whole, "%s%s%.*s", domain->name, named ? ":" : "", (int)NAME_BYTES_MOST + 1,

@@ -70,6 +70,7 @@ jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, j
                 whole = whole && add_injection(run, &count, "CUDA_INJECTION64_PATH", library);
             whole = whole && add_injection(run, &count, "NVTX_INJECTION64_PATH", library);
             whole = whole && add_kokkos(run, &count, library);
+            if (options->openacc) whole = whole && add_injection(run, &count, "ACC_PROFLIB", library);
         }
     }
     if (known && options->sim != NULL) whole = whole && add_simulation(run, &count, options->sim, folder);

@@ -2,7 +2,7 @@
  * name and calls them, in the right order and in wrong ones, from many threads.
  *
  * usage: native_kokkos JOULEMAP FILE: under that recorder, and without one. */
-#include <joulemap/joulemap.h>
+#include "under_recorder.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define THREADS  16
 #define TURNS    100
@@ -190,42 +188,6 @@ static int be_the_program(void)
 
 /* ---- what came of it */
 
-static int faults;
-
-static void check(bool so, const char *what, int line)
-{
-    if (so) return;
-    fprintf(stderr, "line %d: not so: %s\n", line, what);
-    faults++;
-}
-#define CHECK(so) check((so), #so, __LINE__)
-
-static int run(const char *joulemap, const char *file, const char *self)
-{
-    pid_t child = fork();
-    if (child == 0 && joulemap != NULL)
-        execl(joulemap, joulemap, "record", "--sim", "h200", "--force", "-o", file, "--", self, "--program",
-              (char *)NULL);
-    else if (child == 0)
-        execl(self, self, "--program", (char *)NULL);
-    if (child == 0) _exit(127);
-    int status = 0;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
-static size_t count_of(const jm_timeline *timeline, const char *name, const char *type, const char *parent)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < jm_timeline_span_count(timeline); i++) {
-        const jm_timeline_span *span = jm_timeline_span_get(timeline, i);
-        const char *around =
-            span->parent == SIZE_MAX ? "" : jm_timeline_span_get(timeline, span->parent)->name;
-        count += strcmp(span->name, name) == 0 && strcmp(span->type, type) == 0 &&
-                 strcmp(around, parent) == 0 && span->kind == JM_SPAN_NVTX && span->ended;
-    }
-    return count;
-}
-
 static void check_spans(const jm_timeline *t)
 {
     CHECK(count_of(t, "outer", "Kokkos region", "") == 1);
@@ -256,35 +218,23 @@ static void check_spans(const jm_timeline *t)
     CHECK(jm_timeline_mark_count(t) == 1 && strcmp(jm_timeline_mark_get(t, 0)->name, "event") == 0);
 }
 
-static void check_recording(const char *file)
-{
-    jm_recording *recording = NULL;
-    jm_timeline *timeline = NULL;
-    jm_error err;
-    CHECK(jm_recording_open(&recording, file, &err) == JM_OK);
-    CHECK(recording != NULL && jm_timeline_create(&timeline, recording, &err) == JM_OK);
-    if (timeline != NULL) check_spans(timeline);
-    jm_timeline_free(timeline);
-    jm_recording_close(recording);
-}
-
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--program") == 0) return be_the_program();
     if (argc != 4) return 2;
     const char *joulemap = argv[1], *inject = argv[2], *file = argv[3];
     unsetenv("KOKKOS_TOOLS_LIBS"); /* the recorder sets it */
-    CHECK(run(joulemap, file, argv[0]) == 0);
-    check_recording(file);
+    CHECK(RUN(joulemap, "record", "--force", "-o", file, "--", argv[0], "--program") == 0);
+    check_recording(file, check_spans);
     setenv("KOKKOS_TOOLS_LIBS", inject, 1); /* who sets it has it so */
-    CHECK(run(joulemap, file, argv[0]) == 0);
-    check_recording(file);
+    CHECK(RUN(joulemap, "record", "--force", "-o", file, "--", argv[0], "--program") == 0);
+    check_recording(file, check_spans);
     unsetenv("JOULEMAP_RUN"); /* no recorder, or none any more */
-    CHECK(run(NULL, NULL, argv[0]) == 0);
+    CHECK(RUN(argv[0], "--program") == 0);
     setenv("JOULEMAP_RUN", "/nonexistent/run", 1);
-    CHECK(run(NULL, NULL, argv[0]) == 0);
+    CHECK(RUN(argv[0], "--program") == 0);
     setenv("KOKKOS_TOOLS_LIBS", "", 1);
     unsetenv("JOULEMAP_RUN");
-    CHECK(run(joulemap, file, argv[0]) == 95); /* "" stays */
+    CHECK(RUN(joulemap, "record", "--force", "-o", file, "--", argv[0], "--program") == 95); /* "" stays */
     return faults == 0 ? 0 : 1;
 }

@@ -2,7 +2,7 @@
  * should do.
  *
  * usage: native_nvtx JOULEMAP FILE: under that recorder, and without one. */
-#include <joulemap/joulemap.h>
+#include "under_recorder.h"
 
 #include <math.h>
 #include <nvtx3/nvToolsExt.h>
@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define THREADS 16
 #define TURNS   100
@@ -173,41 +171,6 @@ static int be_the_program(bool left_out)
 
 /* ---- what came of it */
 
-static int faults;
-
-static void check(bool so, const char *what, int line)
-{
-    if (so) return;
-    fprintf(stderr, "line %d: not so: %s\n", line, what);
-    faults++;
-}
-#define CHECK(so) check((so), #so, __LINE__)
-
-static int run(const char *const *command)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        union {
-            const char *const *borrowed;
-            char *const *words;
-        } cast = {command};
-        execv(command[0], cast.words);
-        _exit(127);
-    }
-    int status = 0;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
-static size_t count_of(const jm_timeline *timeline, const char *name, const char *type)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < jm_timeline_span_count(timeline); i++) {
-        const jm_timeline_span *span = jm_timeline_span_get(timeline, i);
-        count += strcmp(span->name, name) == 0 && (type == NULL || strcmp(span->type, type) == 0);
-    }
-    return count;
-}
-
 static void check_payloads(const jm_timeline *t)
 {
     const jm_timeline_span *spans[7] = {0};
@@ -239,7 +202,7 @@ static void check_threads(const jm_timeline *t)
         sum += span->payload.integer;
     }
     CHECK(sum == (int64_t)THREADS * TURNS * (TURNS - 1) / 2);
-    CHECK(count_of(t, "ended elsewhere", "") == 1);
+    CHECK(count_of(t, "ended elsewhere", "", NULL) == 1);
 }
 
 static void check_marks(const jm_timeline *t)
@@ -255,25 +218,25 @@ static void check_marks(const jm_timeline *t)
 
 static void check_domains(const jm_timeline *t)
 {
-    CHECK(count_of(t, "lib.a:same", "lib.a:solver") == 1);
-    CHECK(count_of(t, "lib.\u00e4:same", "lib.\u00e4:g\u00e9om\u00e9trie") == 1);
-    CHECK(count_of(t, "lib.a:same", "") == 2);
-    CHECK(count_of(t, "lib.a:same", "lib.a:category 9") == 1);
-    CHECK(count_of(t, "lib.a:registered", "lib.a:solver") == 1);
-    CHECK(count_of(t, "lib.\u00e4:\u00fcber", "lib.\u00e4:g\u00e9om\u00e9trie") == 1);
+    CHECK(count_of(t, "lib.a:same", "lib.a:solver", NULL) == 1);
+    CHECK(count_of(t, "lib.\u00e4:same", "lib.\u00e4:g\u00e9om\u00e9trie", NULL) == 1);
+    CHECK(count_of(t, "lib.a:same", "", NULL) == 2);
+    CHECK(count_of(t, "lib.a:same", "lib.a:category 9", NULL) == 1);
+    CHECK(count_of(t, "lib.a:registered", "lib.a:solver", NULL) == 1);
+    CHECK(count_of(t, "lib.\u00e4:\u00fcber", "lib.\u00e4:g\u00e9om\u00e9trie", NULL) == 1);
 }
 
 static void check_all(const jm_timeline *t)
 {
-    CHECK(count_of(t, "default", "") == 1 && count_of(t, "level", "") == 1);
-    CHECK(count_of(t, "same", "io") == 1);
+    CHECK(count_of(t, "default", "", NULL) == 1 && count_of(t, "level", "", NULL) == 1);
+    CHECK(count_of(t, "same", "io", NULL) == 1);
     check_domains(t);
     check_payloads(t);
     check_threads(t);
     check_marks(t);
-    CHECK(count_of(t, "in no domain", "io") == 1); /* the default one's */
-    CHECK(count_of(t, "domain 0:many", NULL) == MANY / 600);
-    CHECK(count_of(t, "(other domains):many", NULL) > 0);
+    CHECK(count_of(t, "in no domain", "io", NULL) == 1); /* the default one's */
+    CHECK(count_of(t, "domain 0:many", NULL, NULL) == MANY / 600);
+    CHECK(count_of(t, "(other domains):many", NULL, NULL) > 0);
     for (size_t i = 0; i < jm_timeline_span_count(t); i++) {
         const jm_timeline_span *span = jm_timeline_span_get(t, i);
         CHECK(span->ended && strlen(span->name) <= 4095 && span->kind == JM_SPAN_NVTX);
@@ -283,20 +246,8 @@ static void check_all(const jm_timeline *t)
 static void check_filtered(const jm_timeline *t)
 {
     check_domains(t);
-    CHECK(count_of(t, "default", "") == 0 && count_of(t, "same", NULL) == 0);
+    CHECK(count_of(t, "default", "", NULL) == 0 && count_of(t, "same", NULL, NULL) == 0);
     CHECK(jm_timeline_mark_count(t) == 0);
-}
-
-static void check_recording(const char *file, void (*check_timeline)(const jm_timeline *))
-{
-    jm_recording *recording = NULL;
-    jm_timeline *timeline = NULL;
-    jm_error err;
-    CHECK(jm_recording_open(&recording, file, &err) == JM_OK);
-    CHECK(recording != NULL && jm_timeline_create(&timeline, recording, &err) == JM_OK);
-    if (timeline != NULL) check_timeline(timeline);
-    jm_timeline_free(timeline);
-    jm_recording_close(recording);
 }
 
 int main(int argc, char **argv)
@@ -307,21 +258,18 @@ int main(int argc, char **argv)
     unsetenv("NVTX_INJECTION64_PATH");
     unsetenv("JOULEMAP_NVTX_DOMAINS");
     unsetenv("JOULEMAP_RUN");
-    CHECK(run((const char *[]){joulemap, "record", "-f", "-o", file, "--", self, "--program", NULL}) == 0);
+    CHECK(RUN(joulemap, "record", "-f", "-o", file, "--", self, "--program") == 0);
     check_recording(file, check_all);
     const char *out = "-default,-nobody";
-    CHECK(run((const char *[]){joulemap, "record", "-f", "--nvtx-domain", out, "-o", file, "--", self,
-                               "--filtered", NULL}) == 0);
+    CHECK(RUN(joulemap, "record", "-f", "--nvtx-domain", out, "-o", file, "--", self, "--filtered") == 0);
     check_recording(file, check_filtered);
     const char *alone = "lib.a,lib.\u00e4";
-    CHECK(run((const char *[]){joulemap, "record", "-f", "--nvtx-domain", alone, "-o", file, "--", self,
-                               "--filtered", NULL}) == 0);
+    CHECK(RUN(joulemap, "record", "-f", "--nvtx-domain", alone, "-o", file, "--", self, "--filtered") == 0);
     check_recording(file, check_filtered);
-    CHECK(run((const char *[]){joulemap, "record", "--nvtx-domain", "", "-o", file, "--", "true", NULL}) ==
-          2);
+    CHECK(RUN(joulemap, "record", "--nvtx-domain", "", "-o", file, "--", "true") == 2);
     setenv("NVTX_INJECTION64_PATH", getenv("INJECT"), 1); /* no recorder, or none any more */
-    CHECK(run((const char *[]){self, "--program", NULL}) == 0);
+    CHECK(RUN(self, "--program") == 0);
     setenv("JOULEMAP_RUN", "/nonexistent/run", 1);
-    CHECK(run((const char *[]){self, "--program", NULL}) == 0);
+    CHECK(RUN(self, "--program") == 0);
     return faults == 0 ? 0 : 1;
 }

@@ -1,0 +1,83 @@
+/* Regions of OpenACC as ranges: "FUNCTION:LINE", of type "OpenACC parallel" and so on. */
+#include "inject/openacc.h"
+
+#include "inject/ranges.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_BYTES_MOST 4095u
+
+static const char *const constructs[] = {
+    "parallel", "kernels",  "loop", "data",   "enter data", "exit data", "host_data", "atomic", "declare",
+    "init",     "shutdown", "set",  "update", "routine",    "wait",      "runtime",   "serial"};
+
+/* Owners of pushed ranges, one a pair of events. */
+static const struct {
+    int first;
+    const char *text; /* where no construct is known */
+} pairs[] = {
+    {ACC_EVENT_COMPUTE, "compute"},     {ACC_EVENT_ENTER_DATA, "enter data"},
+    {ACC_EVENT_EXIT_DATA, "exit data"}, {ACC_EVENT_UPDATE, "update"},
+    {ACC_EVENT_WAIT, "wait"},
+};
+enum { PAIRS = sizeof pairs / sizeof pairs[0] };
+
+#define HAS(info, field)                                                                                     \
+    ((size_t)((info)->valid_bytes < 0 ? 0 : (info)->valid_bytes) >=                                          \
+     offsetof(__typeof__(*(info)), field) + sizeof(info)->field)
+
+static const char *construct_of(const acc_event_info *event, const char *otherwise)
+{
+    bool known = event != NULL && HAS(event, construct) && event->construct >= 0 &&
+                 (size_t)event->construct < sizeof constructs / sizeof constructs[0];
+    return known ? constructs[event->construct] : otherwise;
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* What the region is called: where it stands, else what it is. */
+static uint32_t name_of(const acc_prof_info *info, const char *construct)
+{
+    char name[NAME_BYTES_MOST + 32];
+    const char *where = NULL;
+    if (HAS(info, file) && info->file != NULL && info->file[0] != '\0') where = base_of(info->file);
+    if (HAS(info, function) && info->function != NULL && info->function[0] != '\0') where = info->function;
+    bool lined = where != NULL && HAS(info, line) && info->line > 0;
+    if (lined)
+        snprintf(name, sizeof name, "%.*s:%d", (int)NAME_BYTES_MOST, where, info->line);
+    else
+        snprintf(name, sizeof name, "%.*s", (int)NAME_BYTES_MOST, where == NULL ? construct : where);
+    return jm__track_intern(name, NAME_BYTES_MOST);
+}
+
+static void on_event(const acc_prof_info *info, const acc_event_info *event, const void *api)
+{
+    (void)api;
+    if (info == NULL) return;
+    for (size_t i = 0; i < PAIRS; i++) {
+        if (info->event == pairs[i].first + 1) jm__ranges_pop(&pairs[i]);
+        if (info->event != pairs[i].first) continue;
+        char type[64];
+        bool compute = pairs[i].first == ACC_EVENT_COMPUTE;
+        const char *construct = compute ? construct_of(event, pairs[i].text) : pairs[i].text;
+        snprintf(type, sizeof type, "OpenACC %s", construct);
+        const jm__range range = {.name = name_of(info, construct),
+                                 .type = jm__track_intern(type, sizeof type)};
+        jm__ranges_push(&pairs[i], &range);
+    }
+}
+
+void acc_register_library(acc_register *enable, acc_register *disable, void *lookup)
+{
+    (void)disable, (void)lookup;
+    for (size_t i = 0; i < PAIRS && enable != NULL; i++) {
+        enable(pairs[i].first, on_event, 0);
+        enable(pairs[i].first + 1, on_event, 0);
+    }
+}
