@@ -22,6 +22,7 @@ struct jm__domain {
     _Atomic uint32_t number; /* of its name; 0: free */
     _Atomic bool ready;      /* what follows is written */
     bool kept, xla;
+    uint32_t length;
     char name[DOMAIN_BYTES];
 };
 
@@ -65,7 +66,8 @@ static void read_wanted(void)
 
 static const jm__domain *fill(jm__domain *domain, const char *name)
 {
-    snprintf(domain->name, sizeof domain->name, "%.*s", (int)jm__utf8_cut(name, DOMAIN_BYTES - 1), name);
+    domain->length = (uint32_t)jm__utf8_cut(name, DOMAIN_BYTES - 1);
+    memcpy(domain->name, name, domain->length);
     domain->kept = is_wanted(name);
     domain->xla = strcmp(name, JM_XLA_DOMAIN) == 0;
     atomic_store_explicit(&domain->ready, true, memory_order_release);
@@ -113,9 +115,13 @@ uint32_t jm__domain_text(const jm__domain *domain, const char *text, bool regist
     if (!jm__domain_is_kept(domain)) return 0;
     char whole[NAME_BYTES_MOST + DOMAIN_BYTES + 8]; /* more than is kept: so it is cut at a character */
     if (domain != NULL) {
-        bool named = text != NULL && text[0] != '\0';
-        snprintf(whole, sizeof whole, "%s%s%.*s", domain->name, named ? ":" : "", (int)NAME_BYTES_MOST + 1,
-                 named ? text : "");
+        size_t length = text == NULL ? 0 : strnlen(text, NAME_BYTES_MOST + 1), at = domain->length;
+        memcpy(whole, domain->name, at);
+        if (length > 0) {
+            whole[at++] = ':';
+            memcpy(whole + at, text, length);
+        }
+        whole[at + length] = '\0';
         text = whole;
     }
     return registered ? jm__track_register(text, NAME_BYTES_MOST) : jm__track_intern(text, NAME_BYTES_MOST);
