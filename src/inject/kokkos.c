@@ -15,17 +15,31 @@
 #define SECTIONS_MAX    4096u
 #define NO_SECTION      UINT32_MAX
 
-/* The owners of pushed ranges. */
-static const char regions, copies;
-
 static uint32_t number_of(const char *text)
 {
     return jm__track_intern(text, NAME_BYTES_MOST);
 }
 
-static void begin(const char *type, const char *label, uint64_t *id)
+/* What a range is, looked up once. */
+typedef struct what {
+    const char *text;
+    _Atomic uint32_t number;
+} what;
+static what parallel_for = {.text = "Kokkos parallel_for"},
+            parallel_reduce = {.text = "Kokkos parallel_reduce"},
+            parallel_scan = {.text = "Kokkos parallel_scan"}, fence = {.text = "Kokkos fence"},
+            region = {.text = "Kokkos region"}, deep_copy = {.text = "Kokkos deep_copy"},
+            profile_section = {.text = "Kokkos section"};
+
+static uint32_t type_of(what *it)
 {
-    uint64_t span = jm__track_begin(JM_SPAN_NVTX, number_of(label), number_of(type), 0);
+    if (it->number == 0) it->number = jm__track_register(it->text, NAME_BYTES_MOST);
+    return it->number;
+}
+
+static void begin(what *it, const char *label, uint64_t *id)
+{
+    uint64_t span = jm__track_begin(JM_SPAN_NVTX, number_of(label), type_of(it), 0);
     if (id != NULL)
         *id = span;
     else
@@ -48,7 +62,7 @@ void kokkosp_request_tool_settings(uint32_t count, kokkos_tool_settings *setting
 void kokkosp_begin_parallel_for(const char *label, uint32_t device, uint64_t *id)
 {
     (void)device;
-    begin("Kokkos parallel_for", label, id);
+    begin(&parallel_for, label, id);
 }
 
 void kokkosp_end_parallel_for(uint64_t id)
@@ -59,7 +73,7 @@ void kokkosp_end_parallel_for(uint64_t id)
 void kokkosp_begin_parallel_reduce(const char *label, uint32_t device, uint64_t *id)
 {
     (void)device;
-    begin("Kokkos parallel_reduce", label, id);
+    begin(&parallel_reduce, label, id);
 }
 
 void kokkosp_end_parallel_reduce(uint64_t id)
@@ -70,7 +84,7 @@ void kokkosp_end_parallel_reduce(uint64_t id)
 void kokkosp_begin_parallel_scan(const char *label, uint32_t device, uint64_t *id)
 {
     (void)device;
-    begin("Kokkos parallel_scan", label, id);
+    begin(&parallel_scan, label, id);
 }
 
 void kokkosp_end_parallel_scan(uint64_t id)
@@ -81,7 +95,7 @@ void kokkosp_end_parallel_scan(uint64_t id)
 void kokkosp_begin_fence(const char *label, uint32_t device, uint64_t *id)
 {
     (void)device;
-    begin("Kokkos fence", label, id);
+    begin(&fence, label, id);
 }
 
 void kokkosp_end_fence(uint64_t id)
@@ -91,13 +105,13 @@ void kokkosp_end_fence(uint64_t id)
 
 void kokkosp_push_profile_region(const char *label)
 {
-    const jm__range region = {number_of(label), number_of("Kokkos region"), {0}};
-    jm__ranges_push(&regions, &region);
+    const jm__range range = {number_of(label), type_of(&region), {0}};
+    jm__ranges_push(&region, &range);
 }
 
 void kokkosp_pop_profile_region(void)
 {
-    jm__ranges_pop(&regions);
+    jm__ranges_pop(&region);
 }
 
 void kokkosp_begin_deep_copy(kokkos_space to, const char *to_label, const void *to_at, kokkos_space from,
@@ -108,15 +122,14 @@ void kokkosp_begin_deep_copy(kokkos_space to, const char *to_label, const void *
     snprintf(name, sizeof name, "deep_copy %.*s (%.*s) from %.*s (%.*s)", LABEL_BYTES,
              to_label == NULL ? "" : to_label, (int)sizeof to.name, to.name, LABEL_BYTES,
              from_label == NULL ? "" : from_label, (int)sizeof from.name, from.name);
-    const jm__range copy = {number_of(name),
-                            number_of("Kokkos deep_copy"),
-                            {.kind = JM_PAYLOAD_NATURAL, .value = {.natural = bytes}}};
-    jm__ranges_push(&copies, &copy);
+    const jm__range copy = {
+        number_of(name), type_of(&deep_copy), {.kind = JM_PAYLOAD_NATURAL, .value = {.natural = bytes}}};
+    jm__ranges_push(&deep_copy, &copy);
 }
 
 void kokkosp_end_deep_copy(void)
 {
-    jm__ranges_pop(&copies);
+    jm__ranges_pop(&deep_copy);
 }
 
 void kokkosp_profile_event(const char *label)
@@ -154,7 +167,7 @@ void kokkosp_start_profile_section(uint32_t id)
 {
     section *known = section_at(id);
     if (known == NULL || known->span != 0) return;
-    uint64_t none = 0, span = jm__track_begin(JM_SPAN_NVTX, known->name, number_of("Kokkos section"), 0);
+    uint64_t none = 0, span = jm__track_begin(JM_SPAN_NVTX, known->name, type_of(&profile_section), 0);
     if (!atomic_compare_exchange_strong(&known->span, &none, span)) jm__track_end(span);
 }
 

@@ -1,5 +1,5 @@
 /* Kokkos Tools' interface, in our own declarations: what a Kokkos program finds by dlsym in the library of
- * KOKKOS_TOOLS_LIBS and calls. Interface versions 20150628 to 20211015 (Kokkos 2 to 4) call these with the
+ * KOKKOS_TOOLS_LIBS and calls. Interface versions 20150628 to that of Kokkos 5.1 call these with the
  * same arguments.
  *
  * Threads: any. Labels may be NULL, and are cut as all names are. Without a run nothing happens. */
