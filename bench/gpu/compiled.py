@@ -1,10 +1,10 @@
 """Joules of layers of a GPT in training, compiled and eager: who has the kernels, and do the layers agree.
 
 The GPT of the examples is trained eager, by `torch.compile` and by its mode `reduce-overhead`, each in a process of its
-own and recorded. Printed are the share of the kernels' time that is in a layer, the optimizer or a collective (at least
-97 % is asked for), how much of it is in fused rows, the time of a step, and the joules of each block's layers a step
-beside those of the eager run. Fusion takes work away from layers and puts it into fused rows: so a block with what is
-fused in it is compared as a whole, matrix products one by one.
+own and recorded. Printed are the share of the kernels' time that is in a layer, the optimizer or a collective, and that
+in the phase beside them (together at least 97 % are asked for: the loss is no module's), how much of it is in fused
+rows, the time of a step, and joules a step beside those of the eager run. Fusion takes work away from layers and puts
+it into fused rows: so it is the kernels that both have, of one name in one layer, whose joules are compared.
 
     python bench/gpu/compiled.py --seconds 20 --out bench/results/compiled.txt
 """
@@ -12,6 +12,9 @@ fused in it is compared as a whole, matrix products one by one.
 from __future__ import annotations
 
 import argparse
+import csv
+import io
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 HOW = {"eager": None, "default": "default", "reduce-overhead": "reduce-overhead"}
-PRODUCTS = ("attn.qkv", "attn.proj", "mlp.fc", "mlp.proj")
+LEAST_SHARE = 0.001  # kernels in a layer with less of the energy are not compared
 IN_ROWS = ("forward", "backward", "recompute", "optimizer", "collective", "layer")
 
 
@@ -76,40 +79,69 @@ def inside(rows: Iterable[Any], path: str) -> Iterator[Any]:
             depth = row.depth
 
 
+def kernels(path: str, steps: int) -> dict[tuple[str, str], float]:
+    """Joules a step of each kernel in each layer."""
+    command = [sys.executable, "-m", "joulemap", "export", path, "--format", "csv", "--kernels", "--phase", "train"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return {
+        (row["path"].removesuffix("/" + row["name"]), row["name"]): float(row["energy_j"]) / steps
+        for row in csv.DictReader(io.StringIO(text))
+        if row["kind"] == "kernel" and row["energy_j"]
+    }
+
+
+def compare(how: str, eager: dict[tuple[str, str], float], found: dict[tuple[str, str], float]) -> list[str]:
+    """Return lines: how far the kernels that both have are from each other, by layer."""
+    layers: dict[str, list[float]] = {}
+    every = sum(eager.values())
+    for key in eager.keys() & found.keys():
+        if eager[key] >= LEAST_SHARE * every:
+            of = layers.setdefault(key[0], [0.0, 0.0])
+            of[0] += eager[key]
+            of[1] += found[key]
+    off = {layer: 100 * (after / before - 1) for layer, (before, after) in layers.items()}
+    both = sum(before for before, _ in layers.values())
+    lines = [
+        "",
+        f"{how}: kernels that eager has too, in the same layer: {100 * both / every:.1f} % of eager's joules in kernels,",
+        f"  in {len(off)} layers; {sum(abs(value) <= 5 for value in off.values())} of these within 5 %, "
+        f"the median off by {statistics.median(map(abs, off.values())):.1f} %; the worst:",
+    ]
+    for layer in sorted(off, key=lambda layer: -abs(off[layer]))[:8]:
+        before, after = layers[layer]
+        lines.append(f"  {layer:32s} {before:9.4f} J {after:9.4f} J {off[layer]:+7.1f} %")
+    return lines
+
+
 def table(recordings: dict[str, str]) -> str:
     """Tell what the recordings show."""
     import joulemap
 
-    lines = ["run               step ms    in rows   fused   model itself   J a step"]
-    joules: dict[str, dict[str, float]] = {}
+    lines = ["run               step ms    in rows   in phase   fused   model itself   J a step"]
+    joules: dict[str, dict[tuple[str, str], float]] = {}
     for how, path in recordings.items():
         with joulemap.Recording(path) as recording:
             report = recording.report("layer", phase="train")
         steps = report.totals.steps or 1
         # Of the outermost rows: a row's seconds hold those of its children.
-        kernels_s = sum(row.busy_s for row in report.rows if row.depth == 0 and row.kind not in ("idle", "gap", "wait"))
-        placed_s = sum(row.busy_s for row in report.rows if row.depth == 0 and row.kind in IN_ROWS)
+        outer = [row for row in report.rows if row.depth == 0 and row.kind not in ("idle", "gap", "wait")]
+        kernels_s = sum(row.busy_s for row in outer)
+        placed_s = sum(row.busy_s for row in outer if row.kind in IN_ROWS)
+        beside_s = sum(row.busy_s for row in outer if row.kind == "phase")
         fused_s = sum(row.busy_s for row in report.rows if row.name.startswith("fused "))
-        joules[how] = {row.path: (row.energy_j or 0.0) / steps for row in report.rows}
+        joules[how] = kernels(path, steps)
         total_j = (report.totals.total_energy_j or 0.0) / steps
         step_ms = 1e3 * (report.totals.duration_s or 0.0) / steps
         # What stands in the model's own row, in none of its layers: all of it, where nothing is known of the code.
         itself_s = next(row.busy_s for row in report.rows if row.path == "GPT")
         itself_s -= sum(row.busy_s for row in inside(report.rows, "GPT"))
-        shares = " ".join(f"{100 * part_s / kernels_s:8.2f} %" for part_s in (placed_s, fused_s, itself_s))
+        parts = (placed_s, beside_s, fused_s, itself_s)
+        shares = " ".join(f"{100 * part_s / kernels_s:8.2f} %" for part_s in parts)
         lines.append(f"{how:16s} {step_ms:8.2f} {shares} {total_j:10.3f}")
         lines += [f"  {note}" for note in report.notes if "torch.compile" in note]
-    paths = sorted({path for path in joules["eager"] if path.startswith("blocks.") and path.count(".") == 1})
-    lines += ["", f"{'J a step':24s}" + "".join(f"{how:>20s}" for how in joules)]
-    for path in [*paths, *(f"{block}.{part}" for block in paths for part in PRODUCTS), "head"]:
-        eager = joules["eager"].get(path)
-        if not eager:
-            continue
-        cells = [
-            f"{found.get(path, 0.0):10.4f} {100 * (found.get(path, 0.0) / eager - 1):+7.1f} %"
-            for found in joules.values()
-        ]
-        lines.append(f"{path:24s}" + "".join(f"{cell:>20s}" for cell in cells))
+    for how in recordings:
+        if how != "eager":
+            lines += compare(how, joules["eager"], joules[how])
     return "\n".join(lines)
 
 
