@@ -14,12 +14,14 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import math
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,37 +81,53 @@ def inside(rows: Iterable[Any], path: str) -> Iterator[Any]:
             depth = row.depth
 
 
-def kernels(path: str, steps: int) -> dict[tuple[str, str], float]:
-    """Joules a step of each kernel in each layer."""
+@dataclass
+class Kernel:
+    """A kernel in a layer: joules and seconds a step, and the half of the joules' 95 % interval."""
+
+    energy_j: float
+    half_j: float
+    busy_s: float
+
+
+def kernels(path: str, steps: int) -> dict[tuple[str, str], Kernel]:
+    """Return each kernel of each layer."""
     command = [sys.executable, "-m", "joulemap", "export", path, "--format", "csv", "--kernels", "--phase", "train"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return {
-        (row["path"].removesuffix("/" + row["name"]), row["name"]): float(row["energy_j"]) / steps
-        for row in csv.DictReader(io.StringIO(text))
-        if row["kind"] == "kernel" and row["energy_j"]
-    }
+    found = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        if row["kind"] == "kernel" and row["energy_j"]:
+            half_j = (float(row["energy_high_j"]) - float(row["energy_low_j"])) / 2
+            kernel = Kernel(float(row["energy_j"]) / steps, half_j / steps, float(row["busy_s"]) / steps)
+            found[row["path"].removesuffix("/" + row["name"]), row["name"]] = kernel
+    return found
 
 
-def compare(how: str, eager: dict[tuple[str, str], float], found: dict[tuple[str, str], float]) -> list[str]:
-    """Return lines: how far the kernels that both have are from each other, by layer."""
+def compare(how: str, eager: dict[tuple[str, str], Kernel], found: dict[tuple[str, str], Kernel]) -> list[str]:
+    """Return lines: how far the kernels that both have are from each other, and the layers that they are in."""
+    every = sum(kernel.energy_j for kernel in eager.values())
+    pairs = {key: (eager[key], found[key]) for key in eager.keys() & found.keys()}
+    pairs = {key: pair for key, pair in pairs.items() if pair[0].energy_j >= LEAST_SHARE * every}
+    held = sum(abs(a.energy_j - b.energy_j) <= math.hypot(a.half_j, b.half_j) for a, b in pairs.values())
+    times = [100 * abs(b.busy_s / a.busy_s - 1) for a, b in pairs.values()]
     layers: dict[str, list[float]] = {}
-    every = sum(eager.values())
-    for key in eager.keys() & found.keys():
-        if eager[key] >= LEAST_SHARE * every:
-            of = layers.setdefault(key[0], [0.0, 0.0])
-            of[0] += eager[key]
-            of[1] += found[key]
+    for (layer, _), (before, after) in pairs.items():
+        of = layers.setdefault(layer, [0.0, 0.0])
+        of[0] += before.energy_j
+        of[1] += after.energy_j
     off = {layer: 100 * (after / before - 1) for layer, (before, after) in layers.items()}
-    both = sum(before for before, _ in layers.values())
+    both = 100 * sum(before.energy_j for before, _ in pairs.values()) / every
+    within = sum(abs(value) <= 5 for value in off.values())
+    middle = statistics.median(map(abs, off.values()))
     lines = [
         "",
-        f"{how}: kernels that eager has too, in the same layer: {100 * both / every:.1f} % of eager's joules in kernels,",
-        f"  in {len(off)} layers; {sum(abs(value) <= 5 for value in off.values())} of these within 5 %, "
-        f"the median off by {statistics.median(map(abs, off.values())):.1f} %; the worst:",
+        f"{how}: {len(pairs)} kernels that eager has too, in the same layer, with {both:.1f} % of its joules in",
+        f"  kernels. Times are {statistics.median(times):.1f} % apart (median); {held} pairs of joules are as close as",
+        f"  their intervals say. {len(off)} layers, {within} within 5 %, the median off by {middle:.1f} %; the worst:",
     ]
     for layer in sorted(off, key=lambda layer: -abs(off[layer]))[:8]:
-        before, after = layers[layer]
-        lines.append(f"  {layer:32s} {before:9.4f} J {after:9.4f} J {off[layer]:+7.1f} %")
+        before_j, after_j = layers[layer]
+        lines.append(f"  {layer[:32]:32s} {before_j:9.4f} J {after_j:9.4f} J {off[layer]:+7.1f} %")
     return lines
 
 
@@ -118,7 +136,7 @@ def table(recordings: dict[str, str]) -> str:
     import joulemap
 
     lines = ["run               step ms    in rows   in phase   fused   model itself   J a step"]
-    joules: dict[str, dict[tuple[str, str], float]] = {}
+    joules: dict[str, dict[tuple[str, str], Kernel]] = {}
     for how, path in recordings.items():
         with joulemap.Recording(path) as recording:
             report = recording.report("layer", phase="train")
