@@ -59,7 +59,10 @@ enum { /* jm_ring_span.op */
        JM_RING_NODE = 5, /* id: a node that this thread makes now; samples: its graph; name and type: the
                             lower and the upper half of the node's id that it is a clone of, 0: of none */
        JM_RING_GRAPH_GONE = 6, /* samples: a graph, or an executable one, that is destroyed now */
-       JM_RING_PAYLOAD = 7,    /* id: the span that this thread begins next; kind: jm_payload_kind; name and
+       JM_RING_EXEC_BEGUN = 7, /* this thread makes an executable graph of clones that it has told of */
+       JM_RING_EXEC_MADE = 8,  /* samples: that graph; the ones gone since were inside of it, and their nodes
+                                  are its own now */
+       JM_RING_PAYLOAD = 9,    /* id: the span that this thread begins next; kind: jm_payload_kind; name and
                                   type: the lower and the upper half of its 64 bits */
 };
 

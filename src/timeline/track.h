@@ -44,6 +44,8 @@ uint64_t jm__track_begin_with(uint8_t kind, uint32_t name, uint32_t type, const 
  * once is counted in JM_LOST_NODES. `original`: the node that it is a clone of, 0: of none. */
 void jm__track_node(uint64_t node, uint64_t original, uint32_t graph);
 void jm__track_graph_gone(uint32_t graph);
+void jm__track_exec_begun(void);
+void jm__track_exec_made(uint32_t graph);
 
 void jm__track_mark(const char *name, const char *meta);
 void jm__track_mark_number(uint32_t name);
