@@ -233,7 +233,7 @@ def main() -> None:
             ("decode", totals.decode_j, totals.decode_tokens),
         ):
             if energy_j is not None and tokens:
-                print(f"{part}: {1e3 * energy_j / tokens:.3g} mJ a token")
+                print(f"{part}: {1e3 * energy_j / tokens:.1f} mJ a token")
 
 
 if __name__ == "__main__":

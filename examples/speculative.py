@@ -108,7 +108,7 @@ def main() -> None:
         print(f"acceptance rate {(made - asked) / (args.k * asked):.2f}")
         totals = run.report("request").totals
         if totals.decode_j is not None and totals.decode_tokens:
-            print(f"{1e3 * totals.decode_j / totals.decode_tokens:.3g} mJ a token that came out")
+            print(f"{1e3 * totals.decode_j / totals.decode_tokens:.1f} mJ a token that came out")
 
 
 if __name__ == "__main__":
