@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "rows/marks.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,12 @@ static uint32_t find_request(reading *r, int64_t process_id, int64_t number)
     return fine ? (uint32_t)at : NONE;
 }
 
+/* No step has more, and a sum of them is none that overflows. */
+static int64_t bounded(int64_t tokens)
+{
+    return tokens < 0 ? -1 : tokens > UINT32_MAX ? UINT32_MAX : tokens;
+}
+
 static bool begin_request(reading *r, const jm__mark *mark, const json_t *meta)
 {
     const json_t *number = json_object_get(meta, "request");
@@ -87,7 +94,7 @@ static bool end_request(reading *r, const jm__mark *mark, const json_t *meta)
     uint32_t at = find_request(r, mark->process_id, json_integer_value(number));
     if (at == NONE) return false;
     r->to->requests.items[at].end_ns = mark->t_ns;
-    if (json_is_integer(made)) r->to->requests.items[at].made = json_integer_value(made);
+    if (json_is_integer(made)) r->to->requests.items[at].made = bounded(json_integer_value(made));
     return true;
 }
 
@@ -124,8 +131,8 @@ static bool join_each(reading *r, teller *t, const jm__mark *mark, json_t *in)
     {
         uint32_t at = find_request(r, mark->process_id, strtoll(key, NULL, 10));
         if (at == NONE) return false;
-        entry fresh = {at, json_integer_value(json_array_get(value, 0)),
-                       json_integer_value(json_array_get(value, 1))};
+        entry fresh = {at, bounded(json_integer_value(json_array_get(value, 0))),
+                       bounded(json_integer_value(json_array_get(value, 1)))};
         if (fresh.prefill == 0 && fresh.decode == 0) fresh.decode = -1;
         if (!join(t, fresh)) return false;
     }
@@ -151,7 +158,7 @@ static bool change_batch(reading *r, const jm__mark *mark, const json_t *meta)
         t->entries.count = 0;
         jm__map_free(&t->at);
         t->known = true;
-    } else if (number != t->last + 1) {
+    } else if ((uint64_t)number != (uint64_t)t->last + 1) {
         t->known = false; /* a mark was lost, and with it who came and went */
     }
     t->last = number;
@@ -171,7 +178,9 @@ static bool take_mark(reading *r, const jm__mark *mark)
     const char *name = jm__dataset_text(r->dataset, mark->name_id);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         if (strcmp(name, kinds[k].name) != 0) continue;
+        errno = 0; /* jansson takes some of what lacks memory for an error of syntax */
         json_t *meta = mark->meta != NULL ? json_loads(mark->meta, 0, NULL) : NULL;
+        if (meta == NULL && errno == ENOMEM) return false;
         bool fine = meta == NULL || kinds[k].take(r, mark, meta);
         json_decref(meta);
         return fine;

@@ -44,7 +44,8 @@ static jm_status sum_parts(const jm__sums *s, const char *kind, size_t *numbers,
         const jm_row *row = &s->rows->items[i];
         if (strcmp(row->kind, kind) != 0) continue;
         numbers[count++] = i;
-        if (row->tokens > 0) *tokens = (*tokens > 0 ? *tokens : 0) + row->tokens;
+        if (row->tokens > 0 && __builtin_add_overflow(*tokens > 0 ? *tokens : 0, row->tokens, tokens))
+            *tokens = INT64_MAX; /* of a file that says what cannot be */
     }
     return count > 0 ? jm__sums_add(s, numbers, count, sum, err) : JM_OK;
 }
