@@ -13,7 +13,7 @@ import random
 
 import joulemap
 import torch
-from serve_batched import Config, Model, PagedCache
+from serve_batched import Block, Config, Model, PagedCache
 from torch import Tensor, nn
 
 
@@ -23,9 +23,10 @@ def draft_of(model: Model, layers: int, weaken: float) -> Model:
     nn.Module.__init__(draft)
     draft.embed, draft.blocks, draft.head = model.embed, model.blocks[:layers], model.head
     for block in model.blocks[layers:]:
+        assert isinstance(block, Block)
         with torch.no_grad():
-            block.attention.out.weight *= weaken  # type: ignore[operator, union-attr]
-            block.down.weight *= weaken  # type: ignore[operator, union-attr]
+            block.attention.out.weight *= weaken
+            block.down.weight *= weaken
     return draft
 
 

@@ -238,3 +238,31 @@ def test_a_file_keeps_requests_and_the_command_shows_them(tmp_path: Path) -> Non
         (count,) = database.execute("SELECT count(*) FROM marks").fetchone()
     assert count == 4  # it came, two batches, its end
     assert cost(joulemap.Recording(path).report("request"), "chat 1/2").steps == 3
+
+
+def test_a_request_takes_what_the_sensors_say_of_its_steps(session: joulemap.Session) -> None:
+    """Steps long enough to be measured by themselves, without any fit: their sum, by shares, is the truth."""
+    a, b, c = (joulemap.request(name, tokens=100) for name in "abc")
+    batches = [({a: 100}, "prefill"), ({a: 1, b: 99}, "mixed"), ({a: 1, b: 1}, "decode"), ({b: 1, c: 3}, "decode")]
+    expected = dict.fromkeys("abc", 0.0)
+    for batch, kind in batches:
+        with session.step(requests=batch) as step:
+            work(session, 0.4, kind)
+        step_j = step.energy_j
+        assert step_j is not None
+        for request, tokens in batch.items():
+            expected[request.id] += step_j * tokens / sum(batch.values())
+        time.sleep(0.1)
+    costs = {each.id: joules(each) for each in session.report("request").requests()}
+    assert costs == pytest.approx(expected, rel=0.05)  # intervals of such windows are 6 %
+
+
+def test_a_session_with_a_schedule_has_the_requests_of_its_windows() -> None:
+    requests = {joulemap.request(name, tokens=1): 1 for name in ("first", "second")}
+    with joulemap.Session(sim="h200", cpu=False, schedule=joulemap.schedule(wait=1, warmup=1, active=2)) as run:
+        for number in range(8):  # as each is told, the next step begins
+            work(run)
+            run.step(requests=requests if number < 4 else dict.fromkeys(list(requests)[1:], 1))
+        steps = {each.id: each.steps for each in run.report("request").requests()}
+    # Traced are steps 2, 3, 6, 7: told after steps 1, 2, 5, 6.
+    assert steps == {"first": 2, "second": 4}

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import joulemap
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
-import serve_batched  # noqa: E402
-import speculative  # noqa: E402
+import serve_batched
+import speculative
 
 CONFIG = serve_batched.Config(width=32, layers=2, heads=4, kv_heads=2, inner=64, vocabulary=50)
 
