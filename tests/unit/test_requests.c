@@ -200,13 +200,16 @@ static void test_shares_add_up_to_the_steps_and_all_rows_to_the_total(void **sta
 static void check_intervals(double uneven)
 {
     enum { SEEDS = 20 };
-    int held = 0, parts_held = 0, parts = 0;
+    int held = 0, parts_held = 0, parts = 0, sums_held = 0;
     double error = 0, half = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         server *v = serve(100 + seed, uneven);
         jm_report *report = by_request(v);
+        const jm_report_totals *totals = jm_report_totals_get(report);
+        double prefills_j = 0;
         for (int r = 0; r < REQUESTS; r++) {
             const jm_row *row = row_of(report, r), *prefill = row + 1;
+            prefills_j += v->prefill_j[r];
             held += row->energy_low_j <= v->true_j[r] && v->true_j[r] <= row->energy_high_j;
             error += fabs(row->energy_j / v->true_j[r] - 1) / (SEEDS * REQUESTS);
             half += (row->energy_high_j - row->energy_low_j) / 2 / v->true_j[r] / (SEEDS * REQUESTS);
@@ -215,9 +218,13 @@ static void check_intervals(double uneven)
             parts_held +=
                 prefill->energy_low_j <= v->prefill_j[r] && v->prefill_j[r] <= prefill->energy_high_j;
         }
+        double decodes_j = v->shared_j - prefills_j;
+        sums_held += totals->prefill_low_j <= prefills_j && prefills_j <= totals->prefill_high_j;
+        sums_held += totals->decode_low_j <= decodes_j && decodes_j <= totals->decode_high_j;
         jm_report_free(report);
         leave(v);
     }
+    printf("%d of %d of all prefills and all decodes; ", sums_held, 2 * SEEDS);
     printf("launches uneven by %g %%: %d of %d 95 %% intervals of requests hold the truth, %d of %d of their "
            "prefills; typical error "
            "%.2f %%, "
@@ -225,6 +232,7 @@ static void check_intervals(double uneven)
            100 * uneven, held, SEEDS * REQUESTS, parts_held, parts, 100 * error, 100 * half);
     assert_true(held >= 0.95 * SEEDS * REQUESTS);
     assert_true(parts_held >= 0.95 * parts);
+    assert_true(sums_held >= 0.95 * 2 * SEEDS);
     assert_true(error < 0.01);
 }
 
