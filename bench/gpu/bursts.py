@@ -12,9 +12,13 @@ training they are idle time. The clocks of both are printed: training may run at
 percent; with --live-clock gaps are chosen so that the layers alone run at it too.
 Alone, no counters are sampled, and the board is cooler (1 W/K): --heat trains a little before each window.
 Training and bursts are recordings of their own: powers are learnt from all of a run, and a truth must not teach.
+With --ncu no counters are sampled in training: those that Nsight Compute has counted of the same step stand for them.
 
     python bench/gpu/bursts.py --model torchvision:efficientnet_v2_m --batch 128 --size 224
     python bench/gpu/bursts.py --model transformers:bert --batch 16 --size 512 --set hidden_size=1024
+    ncu --clock-control none --cache-control none --profile-from-start off --csv --page raw \\
+        --metrics "$(joulemap estimate --metrics)" python bench/gpu/workloads/stepped.py gpt >gpt.csv
+    python bench/gpu/bursts.py --ncu gpt.csv
 
 Layers are drawn at random (--seed), up to --per-bin from each half decade of call time from 100 us on (launches and the
 sensor's own errors blur shorter ones), or named: --layers blocks.5,blocks.5.mlp. A layer whose kernels take another
@@ -28,6 +32,8 @@ import argparse
 import ast
 import math
 import random
+import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -160,6 +166,14 @@ def train(subject: Subject, run: joulemap.Session, seconds: float) -> tuple[int,
     return begin_ns, end_ns
 
 
+def with_counters(recording: str, counted: Path) -> str:
+    """Give a recording the counters that ncu has counted of the program; the file that has both."""
+    both = f"{recording}.ncu"
+    command = [sys.executable, "-m", "joulemap", "import", "--force", "--onto", recording, "--ncu", str(counted)]
+    subprocess.run([*command, "-o", both], check=True)
+    return both
+
+
 def live(path: str, report: joulemap.Report, mhz: float | None) -> tuple[Figure, str]:
     """Energy of a forward call in training, and how most of its calls are known."""
 
@@ -277,6 +291,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--live-clock", action="store_true", help="alone at the training's mean clock")
     parser.add_argument("--heat", type=float, default=0.0, help="seconds of training before each window of bursts")
     parser.add_argument("--out", type=Path, help="append the table to this file")
+    parser.add_argument("--ncu", type=Path, help="what ncu counted of the program, in place of sampled counters")
     parser.add_argument("--record", type=Path, help="keep the recording of the training in this file")
     return parser.parse_args()
 
@@ -290,11 +305,12 @@ def main() -> None:
     paths = args.layers.split(",") if args.layers else draw_layers(subject, args.seed, args.per_bin)
     folder = tempfile.TemporaryDirectory()
     kept = str(args.record or Path(folder.name) / "train.joulemap")
-    with joulemap.Session(path=kept, overwrite=True, kernels=True) as run:
+    with joulemap.Session(path=kept, overwrite=True, kernels=True, counters=not args.ncu) as run:
         begin_ns, end_ns = train(subject, run, args.seconds)
-        report = run.report(by="span", from_ns=begin_ns, to_ns=end_ns)
+    with joulemap.Recording(with_counters(kept, args.ncu) if args.ncu else kept) as recording:
+        report = recording.report(by="span", from_ns=begin_ns, to_ns=end_ns)
         totals, quality, notes = report.totals, report.quality, report.notes
-        ring = run.report(by="span", from_ns=begin_ns, to_ns=end_ns, model="none")
+        ring = recording.report(by="span", from_ns=begin_ns, to_ns=end_ns, model="none")
     player = player_of(torch.device("cuda"))
     with player.stream():
         taken = take(subject.model, paths, subject.forward, "cuda", backward=False)

@@ -1,10 +1,10 @@
 """Joules of layers of a GPT in training, compiled and eager: who has the kernels, and do the layers agree.
 
 The GPT of the examples is trained eager, by `torch.compile` and by its mode `reduce-overhead`, each in a process of its
-own and recorded. Printed are the share of the kernels' time that is in a layer, the optimizer or a collective (at least
-97 % is asked for), how much of it is in fused rows, the time of a step, and the joules of each block's layers a step
-beside those of the eager run. Fusion takes work away from layers and puts it into fused rows: so a block with what is
-fused in it is compared as a whole, matrix products one by one.
+own and recorded. Printed are the share of the kernels' time that is in a layer, the optimizer or a collective, and that
+in the phase beside them (together at least 97 % are asked for: the loss is no module's), how much of it is in fused
+rows, the time of a step, and joules a step beside those of the eager run. Fusion takes work away from layers and puts
+it into fused rows: so it is the kernels that both have, of one name in one layer, whose joules are compared.
 
     python bench/gpu/compiled.py --seconds 20 --out bench/results/compiled.txt
 """
@@ -12,16 +12,21 @@ fused in it is compared as a whole, matrix products one by one.
 from __future__ import annotations
 
 import argparse
+import csv
+import io
+import math
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 HOW = {"eager": None, "default": "default", "reduce-overhead": "reduce-overhead"}
-PRODUCTS = ("attn.qkv", "attn.proj", "mlp.fc", "mlp.proj")
+LEAST_SHARE = 0.001  # kernels in a layer with less of the energy are not compared
 IN_ROWS = ("forward", "backward", "recompute", "optimizer", "collective", "layer")
 
 
@@ -76,40 +81,85 @@ def inside(rows: Iterable[Any], path: str) -> Iterator[Any]:
             depth = row.depth
 
 
+@dataclass
+class Kernel:
+    """A kernel in a layer: joules and seconds a step, and the half of the joules' 95 % interval."""
+
+    energy_j: float
+    half_j: float
+    busy_s: float
+
+
+def kernels(path: str, steps: int) -> dict[tuple[str, str], Kernel]:
+    """Return each kernel of each layer."""
+    command = [sys.executable, "-m", "joulemap", "export", path, "--format", "csv", "--kernels", "--phase", "train"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    found = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        if row["kind"] == "kernel" and row["energy_j"]:
+            half_j = (float(row["energy_high_j"]) - float(row["energy_low_j"])) / 2
+            kernel = Kernel(float(row["energy_j"]) / steps, half_j / steps, float(row["busy_s"]) / steps)
+            found[row["path"].removesuffix("/" + row["name"]), row["name"]] = kernel
+    return found
+
+
+def compare(how: str, eager: dict[tuple[str, str], Kernel], found: dict[tuple[str, str], Kernel]) -> list[str]:
+    """Return lines: how far the kernels that both have are from each other, and the layers that they are in."""
+    every = sum(kernel.energy_j for kernel in eager.values())
+    pairs = {key: (eager[key], found[key]) for key in eager.keys() & found.keys()}
+    pairs = {key: pair for key, pair in pairs.items() if pair[0].energy_j >= LEAST_SHARE * every}
+    held = sum(abs(a.energy_j - b.energy_j) <= math.hypot(a.half_j, b.half_j) for a, b in pairs.values())
+    times = [100 * abs(b.busy_s / a.busy_s - 1) for a, b in pairs.values()]
+    layers: dict[str, list[float]] = {}
+    for (layer, _), (before, after) in pairs.items():
+        of = layers.setdefault(layer, [0.0, 0.0])
+        of[0] += before.energy_j
+        of[1] += after.energy_j
+    off = {layer: 100 * (after / before - 1) for layer, (before, after) in layers.items()}
+    both = 100 * sum(before.energy_j for before, _ in pairs.values()) / every
+    within = sum(abs(value) <= 5 for value in off.values())
+    middle = statistics.median(map(abs, off.values()))
+    lines = [
+        "",
+        f"{how}: {len(pairs)} kernels that eager has too, in the same layer, with {both:.1f} % of its joules in",
+        f"  kernels. Times are {statistics.median(times):.1f} % apart (median); {held} pairs of joules are as close as",
+        f"  their intervals say. {len(off)} layers, {within} within 5 %, the median off by {middle:.1f} %; the worst:",
+    ]
+    for layer in sorted(off, key=lambda layer: -abs(off[layer]))[:8]:
+        before_j, after_j = layers[layer]
+        lines.append(f"  {layer[:32]:32s} {before_j:9.4f} J {after_j:9.4f} J {off[layer]:+7.1f} %")
+    return lines
+
+
 def table(recordings: dict[str, str]) -> str:
     """Tell what the recordings show."""
     import joulemap
 
-    lines = ["run               step ms    in rows   fused   model itself   J a step"]
-    joules: dict[str, dict[str, float]] = {}
+    lines = ["run               step ms    in rows   in phase   fused   model itself   J a step"]
+    joules: dict[str, dict[tuple[str, str], Kernel]] = {}
     for how, path in recordings.items():
         with joulemap.Recording(path) as recording:
             report = recording.report("layer", phase="train")
         steps = report.totals.steps or 1
         # Of the outermost rows: a row's seconds hold those of its children.
-        kernels_s = sum(row.busy_s for row in report.rows if row.depth == 0 and row.kind not in ("idle", "gap", "wait"))
-        placed_s = sum(row.busy_s for row in report.rows if row.depth == 0 and row.kind in IN_ROWS)
+        outer = [row for row in report.rows if row.depth == 0 and row.kind not in ("idle", "gap", "wait")]
+        kernels_s = sum(row.busy_s for row in outer)
+        placed_s = sum(row.busy_s for row in outer if row.kind in IN_ROWS)
+        beside_s = sum(row.busy_s for row in outer if row.kind == "phase")
         fused_s = sum(row.busy_s for row in report.rows if row.name.startswith("fused "))
-        joules[how] = {row.path: (row.energy_j or 0.0) / steps for row in report.rows}
+        joules[how] = kernels(path, steps)
         total_j = (report.totals.total_energy_j or 0.0) / steps
         step_ms = 1e3 * (report.totals.duration_s or 0.0) / steps
         # What stands in the model's own row, in none of its layers: all of it, where nothing is known of the code.
         itself_s = next(row.busy_s for row in report.rows if row.path == "GPT")
         itself_s -= sum(row.busy_s for row in inside(report.rows, "GPT"))
-        shares = " ".join(f"{100 * part_s / kernels_s:8.2f} %" for part_s in (placed_s, fused_s, itself_s))
+        parts = (placed_s, beside_s, fused_s, itself_s)
+        shares = " ".join(f"{100 * part_s / kernels_s:8.2f} %" for part_s in parts)
         lines.append(f"{how:16s} {step_ms:8.2f} {shares} {total_j:10.3f}")
         lines += [f"  {note}" for note in report.notes if "torch.compile" in note]
-    paths = sorted({path for path in joules["eager"] if path.startswith("blocks.") and path.count(".") == 1})
-    lines += ["", f"{'J a step':24s}" + "".join(f"{how:>20s}" for how in joules)]
-    for path in [*paths, *(f"{block}.{part}" for block in paths for part in PRODUCTS), "head"]:
-        eager = joules["eager"].get(path)
-        if not eager:
-            continue
-        cells = [
-            f"{found.get(path, 0.0):10.4f} {100 * (found.get(path, 0.0) / eager - 1):+7.1f} %"
-            for found in joules.values()
-        ]
-        lines.append(f"{path:24s}" + "".join(f"{cell:>20s}" for cell in cells))
+    for how in recordings:
+        if how != "eager":
+            lines += compare(how, joules["eager"], joules[how])
     return "\n".join(lines)
 
 

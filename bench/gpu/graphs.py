@@ -213,28 +213,34 @@ def shares(report: joulemap.Report) -> tuple[float, float]:
     return layers / every, sum(row.busy_s for row in rows if row.kind in BESIDE) / every
 
 
-def joules(report: joulemap.Report, steps: int) -> dict[tuple[str, str], float]:
-    """Joules a step of each row without its children, by path and kind."""
+def joules(report: joulemap.Report, steps: int) -> dict[tuple[str, str], tuple[float, float]]:
+    """Joules a step of each row without its children, and seconds of its kernels with theirs, by path and kind."""
     return {
-        (row.path, row.kind): row.energy_self_j / steps
+        (row.path, row.kind): (row.energy_self_j / steps, row.busy_s / steps)
         for row in report.rows
         if row.kind not in BESIDE + NOWHERE and not row.path.startswith("(idle)") and row.energy_self_j is not None
     }
 
 
-def compare(eager: dict[tuple[str, str], float], graphs: dict[tuple[str, str], float]) -> list[str]:
-    """Return lines: what is off by how much, of layers that matter; and of all together."""
-    every = sum(eager.values()) or 1.0
+def compare(
+    eager: dict[tuple[str, str], tuple[float, float]], graphs: dict[tuple[str, str], tuple[float, float]]
+) -> list[str]:
+    """Return lines: what is off by how much, of layers that matter, beside how much their time is; and of all."""
+    every = sum(energy_j for energy_j, _ in eager.values()) or 1.0
     lines, most = [], 0.0
-    for key in sorted(eager, key=lambda key: -eager[key]):
-        if eager[key] < LEAST_SHARE * every:
+    for key in sorted(eager, key=lambda key: -eager[key][0]):
+        before_j, before_s = eager[key]
+        if before_j < LEAST_SHARE * every:
             continue
-        off = graphs.get(key, 0.0) / eager[key] - 1
+        after_j, after_s = graphs.get(key, (0.0, 0.0))
+        off = after_j / before_j - 1
         most = max(most, abs(off))
         path, kind = key
-        lines.append(f"  {path:40s} {kind:9s} {eager[key]:11.5f} J {graphs.get(key, 0.0):11.5f} J {100 * off:+7.1f} %")
-    missing = sum(joules_of for key, joules_of in graphs.items() if key not in eager)
-    lines.append(f"  in layers a step: {every:.5f} J eager, {sum(graphs.values()):.5f} J from graphs")
+        changed = f"{100 * off:+7.1f} %, its time {100 * (after_s / before_s - 1):+6.1f} %"
+        lines.append(f"  {path:40s} {kind:9s} {before_j:11.5f} J {after_j:11.5f} J {changed}")
+    missing = sum(energy_j for key, (energy_j, _) in graphs.items() if key not in eager)
+    found = sum(energy_j for energy_j, _ in graphs.values())
+    lines.append(f"  in layers a step: {every:.5f} J eager, {found:.5f} J from graphs")
     lines.append(f"  the most that a layer of {100 * LEAST_SHARE:.0f} % and more is off: {100 * most:.1f} %")
     if missing > 0:
         lines.append(f"  in layers that eager has not: {missing:.5f} J")

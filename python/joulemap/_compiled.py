@@ -33,6 +33,8 @@ _graph_task = torch._C._current_graph_task_id
 class Layer(Protocol):
     """A watched module."""
 
+    looked: bool  # what is compiled of it is known, or told
+
     @property
     def path(self) -> str:
         """Of the module."""
@@ -118,6 +120,7 @@ class Region:
         frame = self._frame
         while frame is not None and not frame.seen:
             frame.seen = True
+            frame.layer.looked = True  # a CUDA graph may take the place of this code in calls to come
             frame = frame.parent
         key = (None if self._frame is None else self._frame.layer, self._recomputes)
         self._chains = _chains.setdefault(key, {})

@@ -6,6 +6,8 @@
 /* The same from CUDA 11 to 13: that no header at hand says otherwise. */
 _Static_assert(CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING == 10, "CUPTI renumbered its callbacks");
 _Static_assert(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED == 13, "CUPTI renumbered its callbacks");
+_Static_assert(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING == 17, "CUPTI renumbered its callbacks");
+_Static_assert(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED == 18, "CUPTI renumbered its callbacks");
 _Static_assert(CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING == 19, "CUPTI renumbered its callbacks");
 _Static_assert(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED == 20, "CUPTI renumbered its callbacks");
 _Static_assert(offsetof(CUpti_ResourceData, resourceDescriptor) == 16, "CUPTI moved its data of resources");
@@ -13,18 +15,10 @@ _Static_assert(offsetof(CUpti_GraphData, node) == 16, "CUPTI moved its data of g
 _Static_assert(offsetof(CUpti_GraphData, graphExec) == 48, "CUPTI moved its data of graphs");
 
 static const CUpti_CallbackId wanted[] = {
-    CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
-    CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
-    CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING,
-    CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,      CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+    CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED,      CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING,
 };
-
-/* What comes as a record of work. */
-static bool runs_on_the_board(CUgraphNodeType type)
-{
-    return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY ||
-           type == CU_GRAPH_NODE_TYPE_MEMSET;
-}
 
 bool jm__graphs_follow(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
@@ -53,10 +47,11 @@ static uint32_t exec_id(const jm__cupti *cupti, CUgraphExec graph)
     return cupti->cuptiGetGraphExecId(graph, &id) == CUPTI_SUCCESS ? id : 0;
 }
 
+/* Of any type: CUPTI 13.0 calls all of them kernels, and what lies inside an executable graph is counted. */
 static void hear_node(const jm__cupti *cupti, const CUpti_GraphData *data, bool cloned)
 {
     uint64_t node = 0, original = 0;
-    if (!runs_on_the_board(data->nodeType) || data->node == NULL) return;
+    if (data->node == NULL) return;
     if (cupti->cuptiGetGraphNodeId(data->node, &node) != CUPTI_SUCCESS || node == 0) return;
     if (cloned) {
         if (data->originalNode == NULL) return;
@@ -80,6 +75,12 @@ void jm__graphs_hear(const jm__cupti *cupti, CUpti_CallbackDomain domain, CUpti_
         break;
     case CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING:
         gone = graph_id(cupti, graph->graph);
+        break;
+    case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING:
+        jm__track_exec_begun();
+        break;
+    case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED:
+        jm__track_exec_made(exec_id(cupti, graph->graphExec));
         break;
     case CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING:
         gone = exec_id(cupti, graph->graphExec);

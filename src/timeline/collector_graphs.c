@@ -183,20 +183,105 @@ static void graph_gone(collector_graphs *graphs, uint64_t id, int64_t now_ns)
     graphs->gone++;
 }
 
-void jm__collector_node_record(jm__collector *collector, collector_process *process, uint32_t program,
-                               int64_t span_id, const jm_ring_span *record)
+static bool is_making(const collector_graphs *graphs, int32_t tid)
 {
-    collector_graphs *graphs = graphs_of(collector, process, program);
-    if (graphs == NULL) return;
-    if (record->op == JM_RING_GRAPH_GONE) {
-        graph_gone(graphs, record->samples, collector->now_ns);
-        return;
+    for (size_t i = 0; i < graphs->inner.count; i++)
+        if (graphs->inner.items[i].tid == tid) return true;
+    return false;
+}
+
+static bool remember_inner(collector_graphs *graphs, int32_t tid, uint32_t graph)
+{
+    const collector_inner inner = {.tid = tid, .graph = graph};
+    return graphs->inner.count >= JM_INNER_GRAPHS_MAX || jm__vec_push(&graphs->inner, inner);
+}
+
+static void forget_inner(collector_graphs *graphs, int32_t tid)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < graphs->inner.count; i++)
+        if (graphs->inner.items[i].tid != tid) graphs->inner.items[kept++] = graphs->inner.items[i];
+    graphs->inner.count = kept;
+}
+
+/* The last number of a clone in a graph. An id has its graph's in the upper half; false: this one's have not.
+ */
+static bool last_clone(const collector_graphs *graphs, const collector_graph *graph, uint32_t *last)
+{
+    *last = 0;
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        uint64_t id = graph->nodes.items[i];
+        const jm__map_value *node = jm__map_find(&graphs->nodes, &id);
+        if (id >> 32 != graph->id) return false;
+        if (node != NULL && (node->id & CLONE) != 0 && (uint32_t)id > *last) *last = (uint32_t)id;
     }
+    return graph->nodes.count > 0;
+}
+
+/* CUDA dissolves the graphs inside one that is made executable, one after the other, and numbers their nodes
+ * on, behind those that it has. Nobody tells of that: it was seen on an H200 (CUDA 13.0, driver 580), where
+ * all of XLA's graphs hold others. */
+static bool take_in(const jm__collector *collector, collector_graphs *graphs, uint32_t graph, uint64_t exec,
+                    uint32_t *last)
+{
+    const collector_graph *inner = find_graph(graphs, graph);
+    for (size_t i = 0; inner != NULL && i < inner->nodes.count; i++) {
+        const jm__map_value *node = jm__map_find(&graphs->nodes, &inner->nodes.items[i]);
+        uint32_t captured = node == NULL ? JM_NODE_UNTOLD : captured_of(node->id);
+        uint64_t id = exec << 32 | ++*last;
+        if (!put(graphs, id, (uint32_t)exec, captured, true, collector->now_ns)) return false;
+        inner = find_graph(graphs, graph);
+    }
+    return true;
+}
+
+static bool exec_made(const jm__collector *collector, collector_graphs *graphs, int32_t tid, uint64_t exec)
+{
+    const collector_graph *graph = find_graph(graphs, exec);
+    uint32_t last;
+    bool kept = true;
+    if (graph != NULL && last_clone(graphs, graph, &last))
+        for (size_t i = 0; i < graphs->inner.count && kept; i++)
+            if (graphs->inner.items[i].tid == tid)
+                kept = take_in(collector, graphs, graphs->inner.items[i].graph, exec, &last);
+    forget_inner(graphs, tid);
+    return kept;
+}
+
+static bool node_told(jm__collector *collector, collector_process *process, int64_t span_id,
+                      const jm_ring_span *record)
+{
     uint64_t original = (uint64_t)record->type << 32 | record->name;
-    bool kept = original != 0 ? node_cloned(collector, process, original, record)
-                              : node_made(collector, process, span_id, record);
+    if (record->id < process->graphs->first_node) process->graphs->first_node = record->id;
+    return original != 0 ? node_cloned(collector, process, original, record)
+                         : node_made(collector, process, span_id, record);
+}
+
+void jm__collector_graph_record(jm__collector *collector, collector_reader *reader, int64_t span_id,
+                                const jm_ring_span *record)
+{
+    collector_process *process = reader->process;
+    collector_graphs *graphs = graphs_of(collector, process, reader->names->file_number);
+    int32_t tid = reader->thread->tid;
+    bool kept = true;
+    if (graphs == NULL) return;
+    switch (record->op) {
+    case JM_RING_EXEC_BEGUN:
+        forget_inner(graphs, tid);
+        kept = remember_inner(graphs, tid, 0);
+        break;
+    case JM_RING_GRAPH_GONE:
+        graph_gone(graphs, record->samples, collector->now_ns);
+        if (is_making(graphs, tid)) kept = remember_inner(graphs, tid, record->samples);
+        break;
+    case JM_RING_EXEC_MADE:
+        kept = exec_made(collector, graphs, tid, record->samples);
+        break;
+    default:
+        kept = node_told(collector, process, span_id, record);
+        break;
+    }
     if (!kept) collector->out_of_memory = graphs->forgot = true;
-    if (record->id < graphs->first_node) graphs->first_node = record->id;
 }
 
 uint32_t jm__collector_node_captured(const jm__collector *collector, collector_process *process,
@@ -228,6 +313,7 @@ void jm__collector_graphs_free(collector_process *process)
         jm__vec_free(&graphs->graphs.items[i].nodes);
     jm__vec_free(&graphs->graphs);
     jm__vec_free(&graphs->free_slots);
+    jm__vec_free(&graphs->inner);
     jm__vec_free(&graphs->captured);
     jm__map_free(&graphs->nodes);
     jm__map_free(&graphs->graph_slots);

@@ -30,6 +30,7 @@
 #define JM_RECENT_SPANS                                                                                      \
     (1u << 19) /* 20 MiB, once a program has a graph: three seconds at 150,000 a second                      \
                 */
+#define JM_INNER_GRAPHS_MAX   (1u << 16) /* gone while executable graphs are made */
 #define JM_GRAPH_NODES_MAX    (1u << 20) /* of a process, 48 MiB: vLLM's 67 graphs have 400,000 */
 #define JM_CAPTURED_MAX       (1u << 18) /* of a process: spans open at captures, each content once */
 #define JM_CAPTURED_ALIKE_MAX 256u /* of one parent, alike in kind, name and type; more share the last */
@@ -122,6 +123,12 @@ typedef struct collector_graph {
     JM_VEC(uint64_t) nodes;
 } collector_graph;
 
+/* A graph that went while this thread made an executable graph; graph 0 tells that it makes one. */
+typedef struct collector_inner {
+    int32_t tid;
+    uint32_t graph;
+} collector_inner;
+
 /* The CUDA graphs of a process. */
 typedef struct collector_graphs {
     uint32_t program; /* names_file of its rings: nodes of another program of that pid are others */
@@ -132,6 +139,7 @@ typedef struct collector_graphs {
     JM_VEC(collector_graph) graphs;
     JM_VEC(uint32_t) free_slots;
     size_t gone;
+    JM_VEC(collector_inner) inner;
     jm__map captured_by_key;
     JM_VEC(collector_captured) captured; /* the first stands for none */
     jm__map replayed, replayed_before;   /* the spans of replays, by launch and captured span */
@@ -302,8 +310,8 @@ uint32_t jm__collector_capture(jm__collector *collector, collector_process *proc
 /* collector_graphs.c */
 #define JM_NODE_BEFORE UINT32_MAX       /* captured before the recording began */
 #define JM_NODE_UNTOLD (UINT32_MAX - 1) /* nobody knows in what */
-void jm__collector_node_record(jm__collector *collector, collector_process *process, uint32_t program,
-                               int64_t span_id, const jm_ring_span *record);
+void jm__collector_graph_record(jm__collector *collector, collector_reader *reader, int64_t span_id,
+                                const jm_ring_span *record);
 /* What a node was captured in: an index into graphs->captured, or one of the above. */
 uint32_t jm__collector_node_captured(const jm__collector *collector, collector_process *process,
                                      uint64_t node);

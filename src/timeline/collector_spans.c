@@ -251,8 +251,9 @@ void jm__collector_span_record(jm__collector *collector, collector_reader *reade
     }
     case JM_RING_NODE:
     case JM_RING_GRAPH_GONE:
-        jm__collector_node_record(collector, reader->process, reader->names->file_number,
-                                  innermost_now(reader), record);
+    case JM_RING_EXEC_BEGUN:
+    case JM_RING_EXEC_MADE:
+        jm__collector_graph_record(collector, reader, innermost_now(reader), record);
         break;
     default:
         reader->process->malformed++;

@@ -59,6 +59,9 @@ enum { /* jm_ring_span.op */
        JM_RING_NODE = 5, /* id: a node that this thread makes now; samples: its graph; name and type: the
                             lower and the upper half of the node's id that it is a clone of, 0: of none */
        JM_RING_GRAPH_GONE = 6, /* samples: a graph, or an executable one, that is destroyed now */
+       JM_RING_EXEC_BEGUN = 7, /* this thread makes an executable graph of clones that it has told of */
+       JM_RING_EXEC_MADE = 8,  /* samples: that graph; the ones gone since were inside of it, and their nodes
+                                  are its own now */
 };
 
 /* 32 bytes: record of the writers 'c' and 'n'. */

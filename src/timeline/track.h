@@ -34,6 +34,8 @@ void jm__track_end_counted(uint64_t span, uint32_t samples, uint32_t tokens);
  * once is counted in JM_LOST_NODES. `original`: the node that it is a clone of, 0: of none. */
 void jm__track_node(uint64_t node, uint64_t original, uint32_t graph);
 void jm__track_graph_gone(uint32_t graph);
+void jm__track_exec_begun(void);
+void jm__track_exec_made(uint32_t graph);
 
 void jm__track_mark(const char *name, const char *meta);
 void jm__track_mark_number(uint32_t name);

@@ -1,6 +1,7 @@
 /* CUDA graphs without a GPU, told of as CUPTI does: a node of a clone is told of as one that is made, and
  * then as a clone. An id of a node has its graph's in the upper half; records of a launch bear the executable
- * graph's. */
+ * graph's. Graphs inside one that is made executable are dissolved into it: they go, and their nodes are
+ * numbered on without a word. All of it as seen on an H200 (CUDA 13.0, driver 580). */
 #include "fake_graphs.h"
 
 #include <stdbool.h>
@@ -85,10 +86,33 @@ void fake_graph_add_child(fake_graph *graph, const fake_graph *child)
     add_node(graph, NULL, clone_of(child));
 }
 
+static void dissolve(fake_graph *exec, fake_graph *inner)
+{
+    for (uint32_t i = 0; i < inner->count; i++) {
+        if (exec->count == NODES_MAX) abort();
+        exec->count++;
+        exec->nodes[exec->count - 1] = (struct CUgraphNode_st){exec, (uint64_t)exec->id << 32 | exec->count,
+                                                               inner->nodes[i].kernel, NULL};
+    }
+    CUpti_GraphData data = {.graph = inner};
+    fake_tell_of_graph(CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING, &data);
+    for (uint32_t i = 0; i < inner->count; i++)
+        if (inner->nodes[i].child != NULL) dissolve(exec, inner->nodes[i].child);
+    free(inner);
+}
+
 fake_graph *fake_graph_instantiate(const fake_graph *graph)
 {
     fake_graph *exec = clone_of(graph);
     exec->is_exec = true;
+    CUpti_GraphData data = {.graph = exec};
+    fake_tell_of_graph(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING, &data);
+    for (uint32_t i = 0, count = exec->count; i < count; i++) {
+        if (exec->nodes[i].child != NULL) dissolve(exec, exec->nodes[i].child);
+        exec->nodes[i].child = NULL;
+    }
+    data.graphExec = (CUgraphExec)(void *)exec;
+    fake_tell_of_graph(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, &data);
     return exec;
 }
 
@@ -96,8 +120,7 @@ static void run_all(const fake_graph *graph, fake_work *work)
 {
     for (uint32_t i = 0; i < graph->count; i++) {
         const struct CUgraphNode_st *node = &graph->nodes[i];
-        if (node->child != NULL) run_all(node->child, work);
-        if (node->child != NULL) continue;
+        if (node->kernel == NULL) continue; /* it was a graph */
         work->name = node->kernel;
         work->graph_node = node->id;
         fake_run(work);

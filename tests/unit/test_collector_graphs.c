@@ -119,10 +119,15 @@ static void clone_graph(program *one, uint32_t graph, uint32_t original, uint32_
     }
 }
 
+static void tell_of_graph(program *one, uint8_t op, uint32_t graph)
+{
+    jm_ring_span record = {.t_ns = one->t_ns += 10, .samples = graph, .op = op};
+    assert_true(jm__ring_push_span(&one->graphs, &record, 0));
+}
+
 static void graph_gone(program *one, uint32_t graph)
 {
-    jm_ring_span record = {.t_ns = one->t_ns += 10, .samples = graph, .op = JM_RING_GRAPH_GONE};
-    assert_true(jm__ring_push_span(&one->graphs, &record, 0));
+    tell_of_graph(one, JM_RING_GRAPH_GONE, graph);
 }
 
 /* Kernels whose grid is the number of the node in its graph. */
@@ -416,6 +421,66 @@ static void test_copies_and_sets_of_a_graph_are_in_its_layers_and_of_one_class(v
     finish(one);
 }
 
+static void capture_in(program *one, const char *layer, uint32_t graph, uint32_t first, uint32_t count)
+{
+    uint64_t span = open_span(one, JM_SPAN_FORWARD, layer);
+    capture(one, graph, first, count);
+    close_span(one, span);
+}
+
+/* As an H200 tells of it (CUDA 13.0, driver 580). Graph 1 holds 2, which holds 3, and 4 after that; what is
+ * put in is a copy (6 with 7 inside, 5, 8), and so are the executable graph, 9, and the graphs inside of it
+ * (10 with 11 inside, 12), which are dissolved into it. */
+static void capture_graphs_inside_one(program *one)
+{
+    capture_in(one, "c", 3, 1, 1);
+    capture_in(one, "e", 4, 1, 1);
+    capture_in(one, "b", 2, 1, 1);
+    clone_graph(one, 5, 3, 1);
+    capture_in(one, "b", 2, 2, 3); /* graph 5, and two more */
+    capture_in(one, "a", 1, 1, 1);
+    clone_graph(one, 6, 2, 4);
+    clone_graph(one, 7, 5, 1);
+    capture_in(one, "a", 1, 2, 1); /* graph 6 */
+    clone_graph(one, 8, 4, 1);
+    capture_in(one, "a", 1, 3, 2); /* graph 8, and one more */
+    clone_graph(one, 9, 1, 4);
+    clone_graph(one, 10, 6, 4);
+    clone_graph(one, 11, 7, 1);
+    clone_graph(one, 12, 8, 1);
+    graph_gone(one, 8); /* before: it is none of those inside */
+    tell_of_graph(one, JM_RING_EXEC_BEGUN, 0);
+    graph_gone(one, 10);
+    graph_gone(one, 11);
+    graph_gone(one, 12);
+    capture(one, 9, 11, 2); /* what CUDA puts in after them */
+    tell_of_graph(one, JM_RING_EXEC_MADE, 9);
+}
+
+static void test_nodes_of_graphs_inside_one_are_numbered_on_in_the_executable_one(void **state)
+{
+    (void)state;
+    program *one = start();
+    collected *all = one->all;
+    capture_graphs_inside_one(one);
+    launch_in(one, JM_SPAN_STEP, "step", 9, 10);
+    graph_gone(one, 12); /* no graph is made now */
+    collected_poll(all);
+    const char expected[] = "aaaabbbbce";
+    for (uint32_t i = 0; i < 10; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "step/%c", expected[i]);
+        assert_string_equal(path_at(all, i + 1, 0), path);
+    }
+    assert_int_equal(all->lost, 0);
+    launch_in(one, JM_SPAN_STEP, "step", 9, 13); /* 11 and 12 are CUDA's own, of 13 nobody told */
+    collected_poll(all);
+    for (uint32_t number = 11; number <= 13; number++)
+        assert_string_equal(path_at(all, number, 0), "step");
+    assert_int_equal(all->lost, 1);
+    finish(one);
+}
+
 static void test_graphs_from_before_the_recording_are_known_as_such(void **state)
 {
     (void)state;
@@ -585,6 +650,7 @@ int main(void)
         cmocka_unit_test(test_clones_of_clones_are_in_what_the_first_was_captured_in),
         cmocka_unit_test(test_an_original_stays_known_as_long_as_a_clone_is),
         cmocka_unit_test(test_copies_and_sets_of_a_graph_are_in_its_layers_and_of_one_class),
+        cmocka_unit_test(test_nodes_of_graphs_inside_one_are_numbered_on_in_the_executable_one),
         cmocka_unit_test(test_graphs_from_before_the_recording_are_known_as_such),
         cmocka_unit_test(test_nodes_that_nobody_told_of_are_counted),
         cmocka_unit_test(test_launches_too_fast_for_spans_of_their_own_share_them_and_are_counted),
