@@ -21,7 +21,8 @@ extern "C" {
     X(TYPE, "type")                                                                                          \
     X(PHASE, "phase")                                                                                        \
     X(BOARD, "board")                                                                                        \
-    X(SPAN, "span") /* one row an occurrence: what each single call of a layer took */
+    X(SPAN, "span")       /* one row an occurrence: what each single call of a layer took */                 \
+    X(REQUEST, "request") /* of a server: its share of each step it was in */
 
 typedef enum jm_by {
 #define X(name, text) JM_BY_##name,

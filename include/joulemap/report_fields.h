@@ -42,7 +42,7 @@
 
 /* Places in JSON. */
 #define JM_IN_ROW        1  /* every row */
-#define JM_IN_OCCURRENCE 2  /* rows that are one occurrence (JM_BY_SPAN) */
+#define JM_IN_OCCURRENCE 2  /* rows that are one occurrence (JM_BY_SPAN, JM_BY_REQUEST) */
 #define JM_IN_REPORT     4  /* the report's own object */
 #define JM_IN_QUALITY    8  /* its object "quality" */
 #define JM_IN_OVERHEAD   16 /* its object "overhead" */
@@ -62,7 +62,7 @@
       "stands for its beginning: \".../8c6f3ab2d10f9e47/attn\"")                                             \
     X(TEXT, kind, "kind", JM_IN_ROW,                                                                         \
       "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"collective\", \"kernel\", \"phase\", "     \
-      "\"gpu\", \"idle\", \"gap\", \"wait\", \"outside\", \"unresolved\" and others")                        \
+      "\"gpu\", \"idle\", \"gap\", \"wait\", \"request\", \"outside\", \"unresolved\" and others")           \
     X(TEXT, type, "type", JM_IN_ROW, "Class of a layer: \"Linear\"; empty where there is none")              \
     X(INT32, depth, "depth", JM_IN_ROW, "Depth in the tree, from 0")                                         \
     X(INT64, calls, "calls", JM_IN_ROW, "How often it ran")                                                  \
@@ -84,7 +84,8 @@
       "How the figure is known, best first:" JM_PROVENANCE_MAP(JM_QUOTED))                                   \
     X(TEXT, boards, "boards", JM_IN_ROW, "Indices of the boards: \"0\", \"0,1\"")                            \
     X(INT64, start_ns, "start_ns", JM_IN_OCCURRENCE,                                                         \
-      "CLOCK_MONOTONIC, nanoseconds: of the occurrence (by=\"span\"), else of the first one")                \
+      "CLOCK_MONOTONIC, nanoseconds: of the occurrence (by=\"span\" and \"request\"), else of the first "    \
+      "one")                                                                                                 \
     X(INT64, end_ns, "end_ns", JM_IN_OCCURRENCE, "The end of it")                                            \
     JM_ROW_MEANS(X)                                                                                          \
     X(COUNT_OR_NONE, samples, "samples", JM_IN_ROW,                                                          \
@@ -97,7 +98,9 @@
       "one; "                                                                                                \
       "gaps: the layer whose kernel came after most of it; missing for other rows")                          \
     X(REAL_OR_NONE, mostly_share, "mostly_share", JM_IN_ROW, "Share of the row's time that this was")        \
-    X(COUNT_OR_NONE, tokens, "tokens", JM_IN_ROW, "Tokens of the steps in it, as samples")
+    X(COUNT_OR_NONE, tokens, "tokens", JM_IN_ROW,                                                            \
+      "Tokens of the steps in it, as samples; of a request (by=\"request\") those that it was fed, or made " \
+      "in decode")
 
 /* What the rows add up to (T: jm_report_totals) and how good the data are (Q: jm_report_quality), in one
  * order, JSON's: its objects mix the two. */
@@ -114,6 +117,23 @@
       "Samples of all steps, told or found; missing where none")                                             \
     T(COUNT_OR_NONE, tokens, "tokens", JM_IN_REPORT,                                                         \
       "Tokens of all steps, told or found; missing where none")                                              \
+    T(COUNT_OR_NONE, requests, "requests", JM_IN_REPORT,                                                     \
+      "Requests of a server that were in a step (by=\"request\", as what follows of them); missing "         \
+      "elsewhere")                                                                                           \
+    T(REAL_OR_NONE, request_median_j, "request_median_j", JM_IN_REPORT,                                      \
+      "Joules that half of them stay below")                                                                 \
+    T(REAL_OR_NONE, request_p95_j, "request_p95_j", JM_IN_REPORT, "Joules that 95 % of them stay below")     \
+    T(COUNT_OR_NONE, prefill_tokens, "prefill_tokens", JM_IN_REPORT,                                         \
+      "Tokens of their prompts that they were fed; missing where not told")                                  \
+    T(REAL_OR_NONE, prefill_j, "prefill_energy_j", JM_IN_REPORT,                                             \
+      "Joules of their prefill; missing where none")                                                         \
+    T(REAL_OR_NONE, prefill_low_j, "prefill_energy_low_j", JM_IN_REPORT, "Lower end of its 95 % interval")   \
+    T(REAL_OR_NONE, prefill_high_j, "prefill_energy_high_j", JM_IN_REPORT, "Upper end of it")                \
+    T(COUNT_OR_NONE, decode_tokens, "decode_tokens", JM_IN_REPORT,                                           \
+      "Tokens that they were fed after that, or those that they made; missing where not told")               \
+    T(REAL_OR_NONE, decode_j, "decode_energy_j", JM_IN_REPORT, "Joules of their decode; missing where none") \
+    T(REAL_OR_NONE, decode_low_j, "decode_energy_low_j", JM_IN_REPORT, "Lower end of its 95 % interval")     \
+    T(REAL_OR_NONE, decode_high_j, "decode_energy_high_j", JM_IN_REPORT, "Upper end of it")                  \
     T(COUNT_OR_NONE, warm_up_steps, "warm_up_steps", JM_IN_REPORT,                                           \
       "Steps at the beginning that took another time than those after them; missing where no steps")         \
     T(REAL_OR_NONE, steady_step_j, "steady_step_j", JM_IN_REPORT,                                            \

@@ -22,9 +22,10 @@ from joulemap.repeatability import (
     repeatability,
     sampling_sensitivity,
 )
-from joulemap.report import Group, Quality, Report, Row, Sum, Totals
+from joulemap.report import Group, Quality, Report, RequestCost, Row, Sum, Totals
 from joulemap.schedule import Action, schedule
 from joulemap.scope import Scope
+from joulemap.serving import Request, request
 from joulemap.session import Session, current_session
 from joulemap.timeline import Mark, Series, Span, Timeline
 from joulemap.tree import Node
@@ -49,6 +50,8 @@ __all__ = [
     "Recording",
     "Repeatability",
     "Report",
+    "Request",
+    "RequestCost",
     "Row",
     "SamplingSensitivity",
     "Scope",
@@ -69,6 +72,7 @@ __all__ = [
     "profile_with_ncu",
     "repeat",
     "repeatability",
+    "request",
     "sampling_sensitivity",
     "schedule",
     "train_estimate",

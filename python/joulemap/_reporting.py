@@ -118,7 +118,7 @@ class Reporting:
         Parameters
         ----------
         by : str
-            Key of the rows: "layer", "kernel", "type", "phase", "board" or "span".
+            Key of the rows: "layer", "kernel", "type", "phase", "board", "span" or "request".
         phase : str, optional
             Only what happened inside phases of this name.
         gpu : int, str or torch.device, optional

@@ -107,6 +107,61 @@ class Group:
     provenance: str
 
 
+@dataclass(frozen=True, slots=True)
+class RequestCost:
+    """What a request of a server took: its share of each step it was in.
+
+    Attributes
+    ----------
+    id : str
+        As told; with its number and process if the same id was given before.
+    energy_j, energy_low_j, energy_high_j : float or None
+        Joules and their 95 % interval; None: no sensor tells.
+    prefill_j, decode_j : float or None
+        The same by part, 0 for one that it had not.
+    prefill_tokens, decode_tokens : int or None
+        Tokens of its prompt that it was fed, and those after it, or those it `made`; None: not told.
+    steps : int
+        Steps that it was in.
+    start_ns, end_ns : int
+        CLOCK_MONOTONIC: from when it came to when it ended, or to its last step.
+    """
+
+    id: str
+    energy_j: float | None
+    energy_low_j: float | None
+    energy_high_j: float | None
+    prefill_j: float | None
+    decode_j: float | None
+    prefill_tokens: int | None
+    decode_tokens: int | None
+    steps: int
+    start_ns: int
+    end_ns: int
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds from its coming to its end, waiting included."""
+        return 1e-9 * (self.end_ns - self.start_ns)
+
+
+def _request_cost(row: Row, parts: dict[str, Row]) -> RequestCost:
+    prefill, decode = parts.get("prefill"), parts.get("decode")
+    return RequestCost(
+        row.name,
+        row.energy_j,
+        row.energy_low_j,
+        row.energy_high_j,
+        prefill.energy_j if prefill else 0.0,
+        decode.energy_j if decode else 0.0,
+        prefill.tokens if prefill else None,
+        decode.tokens if decode else None,
+        row.calls,
+        row.start_ns,
+        row.end_ns,
+    )
+
+
 # What rows may be sorted by beside the names of their fields.
 _SORT_KEYS = {"energy": "energy_j", "self": "energy_self_j", "power": "power_w", "time": "busy_s"}
 
@@ -144,7 +199,7 @@ class Report:
 
     @property
     def by(self) -> str:
-        """Key of the rows: "layer", "kernel", "type", "phase", "board" or "span"."""
+        """Key of the rows: "layer", "kernel", "type", "phase", "board", "span" or "request"."""
         return self._by
 
     @property
@@ -221,6 +276,20 @@ class Report:
     def groups(self, by: str | None = None) -> list[Group]:
         """Return the rows with equal layers taken together, as the table shows them, each sum with its interval."""
         return [Group(**fields) for fields in self._core(by).groups()]
+
+    def requests(self) -> list[RequestCost]:
+        """Return what each request of a server took, in the order they came; `joulemap.request` tells of them.
+
+        Raises
+        ------
+        Error
+            If the recording tells of none.
+        """
+        return [
+            _request_cost(node.row, {part.row.kind: part.row for part in node.children if part.row is not None})
+            for node in self.tree("request").children
+            if node.row is not None and node.row.kind == "request"
+        ]
 
     def sum(self, of: str | Callable[[Row], bool]) -> Sum:
         """Return the energy of some rows together, each with all below it, nothing counted twice.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from joulemap import _arguments, _core, _lost_caps
+from joulemap import _arguments, _core, _lost_caps, serving
 from joulemap._found import found
 from joulemap._names import names
 from joulemap._nvtx import Injection
@@ -178,6 +178,7 @@ class Session(Reporting):
             self._owner = os.getpid()
             self._running = True
             found.reset()
+            serving.renew()
             _current.session = self
         names.begin(self._find_steps)
         atexit.register(self._stop_at_exit)
@@ -351,7 +352,9 @@ class Session(Reporting):
         """Mark one pass over the data; `report("span")` shows its name, other reports add all epochs up."""
         return self._scope(EPOCH, name)
 
-    def step(self, samples: int = 0, name: str = "step", *, tokens: int = 0) -> Scope:
+    def step(
+        self, samples: int = 0, name: str = "step", *, tokens: int = 0, requests: serving.Requests | None = None
+    ) -> Scope:
         """Mark one step.
 
         In a session with a schedule this ends the step before and begins the next one at once, as `step` of
@@ -368,7 +371,14 @@ class Session(Reporting):
         tokens : int
             Tokens of its batch, of a language model. 0 if unknown. Where they are known at the end alone, as those of a
             generation: `with run.step() as step: ...; step.tokens = n`.
+        requests : mapping or iterable of Request, optional
+            Which requests of a server it works on, and how many tokens each is fed in it: `{a: 512, b: 1}`. They share
+            its joules by their tokens, equally where not all are told (None, or no mapping). A pair of tokens is
+            (prefill, decode); else the prompt's come first. Told when this is called, of the step that begins next in
+            this thread. Without `tokens` the step has theirs.
         """
+        told = serving.tell(requests)
+        tokens = tokens or told
         if self._stepper is None or not self._running or self._stepper.is_inside:
             return self._scope(STEP, name, samples, tokens=tokens)
         return self._stepper.next(self._scheduled_step(samples, name, tokens))

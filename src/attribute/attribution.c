@@ -193,6 +193,7 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     JM_TRY(jm__told_find(&a->told, dataset, &a->windows, err));
     const jm__steps_wanted wanted = {&a->spans, &a->told, &a->windows, options->process_id};
     JM_TRY(jm__steps_find(&a->steps, &wanted, err));
+    if (options->by == JM_BY_REQUEST) JM_TRY(jm__batches_find(&a->batches, dataset, &a->spans, err));
     for (size_t b = 0; b < dataset->board_count; b++)
         if (a->boards[b].wanted && jm__board_is_fitted(a->boards[b].board))
             JM_TRY(jm__counted_model(a, &a->boards[b], err));
@@ -349,6 +350,7 @@ void jm__attribution_trim(jm__attribution *a)
 
 void jm__attribution_free(jm__attribution *a)
 {
+    jm__batches_free(&a->batches);
     for (size_t b = 0; a->boards != NULL && b < a->dataset->board_count; b++) {
         jm__board_part *part = &a->boards[b];
         jm__vec_free(&part->lost);

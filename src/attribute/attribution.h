@@ -2,6 +2,7 @@
 #ifndef JM_ATTRIBUTE_ATTRIBUTION_H
 #define JM_ATTRIBUTE_ATTRIBUTION_H
 
+#include "attribute/batches.h"
 #include "attribute/beliefs/source.h"
 #include "attribute/counters/sampler_draw.h"
 #include "attribute/fit/fit.h"
@@ -55,6 +56,7 @@ typedef struct jm__attribution {
     jm__windows untraced; /* in none of them, but for reports by board, which need no trace */
     jm__told told;
     jm__steps steps;
+    jm__batches batches;    /* who was in which step, where rows are requests */
     jm__board_part *boards; /* [dataset->board_count] */
     size_t columns;         /* of all boards together */
 } jm__attribution;

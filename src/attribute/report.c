@@ -4,6 +4,7 @@
 #include "attribute/attribution.h"
 #include "attribute/notes/notes.h"
 #include "attribute/quality.h"
+#include "attribute/request_totals.h"
 #include "attribute/rollup/rollup.h"
 #include "attribute/rollup/rows.h"
 #include "attribute/rollup/sums.h"
@@ -67,6 +68,10 @@ static jm_status make(jm_report *report, const jm__dataset *dataset, const jm_re
     jm__work_drop_cells(&a->work);
     if (status == JM_OK) status = jm__uneven_find(a, &report->tree, err);
     if (status == JM_OK) status = jm__rows_make(&report->rows, &report->totals, &report->tree, a, err);
+    if (status == JM_OK) {
+        const jm__sums sums = {a, &report->tree, &report->rows, &report->totals};
+        status = jm__request_totals_find(&report->totals, &sums, err);
+    }
     if (status == JM_OK) status = jm__notes_write(&report->notes, a, err);
     if (status == JM_OK) status = jm__quality_make(&report->quality, a, &report->rows, &report->totals, err);
     if (status == JM_OK) jm__attribution_trim(a);

@@ -216,8 +216,9 @@ const cli_verb cli_verb_report = {
     .usage = "FILE [options]",
     .summary = "show where the joules of a recording went",
     .description =
-        "Prints one row a layer, kernel, type of work, phase, board (a GPU or a CPU) or single "
-        "span. A parent's row holds the energy of its children too; the share is that of the "
+        "Prints one row a layer, kernel, type of work, phase, board (a GPU or a CPU), single "
+        "span, or request of a server. A parent's row holds the energy of its children too; the share is "
+        "that of the "
         "total. Idle time, kernels of collectives (NCCL, NVSHMEM, RCCL), work outside of any layer, "
         "and what the data cannot separate are rows of their own, so that nothing is missing from "
         "the total.\n"

@@ -57,6 +57,32 @@ static jm_status add_each(jm__facts *facts, const jm_report_totals *totals, jm_e
     return jm__facts_add(facts, "each", &text, err);
 }
 
+/* "prefill 1.2 ±0.1 mJ a token (5120)" */
+static void add_part(jm__strbuf *text, const char *part, double energy_j, double low_j, double high_j,
+                     int64_t tokens)
+{
+    char energy[JM_CELL];
+    double n = tokens > 0 ? (double)tokens : 1;
+    if (isnan(energy_j)) return;
+    jm__format_energy(energy, energy_j / n, low_j / n, high_j / n);
+    jm__strbuf_format(text, ", %s %s", part, energy);
+    if (tokens > 0) jm__strbuf_format(text, " a token (%lld)", (long long)tokens);
+}
+
+static jm_status add_requests(jm__facts *facts, const jm_report_totals *t, jm_error *err)
+{
+    char median[JM_CELL], high[JM_CELL];
+    jm__strbuf text = {0};
+    if (t->requests <= 0 || isnan(t->request_median_j)) return JM_OK;
+    jm__format_energy(median, t->request_median_j, NAN, NAN);
+    jm__format_energy(high, t->request_p95_j, NAN, NAN);
+    jm__strbuf_format(&text, "%lld, half of them below %s, 95 %% below %s", (long long)t->requests, median,
+                      high);
+    add_part(&text, "prefill", t->prefill_j, t->prefill_low_j, t->prefill_high_j, t->prefill_tokens);
+    add_part(&text, "decode", t->decode_j, t->decode_low_j, t->decode_high_j, t->decode_tokens);
+    return jm__facts_add(facts, "requests", &text, err);
+}
+
 /* A program that warms up says little of a step by its mean. */
 static jm_status add_steady(jm__facts *facts, const jm_report_totals *totals, jm_error *err)
 {
@@ -85,6 +111,7 @@ jm_status jm__facts_make(jm__facts *facts, const jm_report *report, jm_error *er
     const jm_report_totals *totals = jm_report_totals_get(report);
     JM_TRY(add_total(facts, totals, err));
     JM_TRY(add_each(facts, totals, err));
+    JM_TRY(add_requests(facts, totals, err));
     JM_TRY(add_steady(facts, totals, err));
     return add_verdict(facts, jm_report_quality_get(report), err);
 }

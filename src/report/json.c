@@ -72,7 +72,8 @@ static json_t *row_object(const jm_row *row, unsigned places)
 /* Each row by itself: as JSON in memory, a row takes ten times as much as its text. */
 static bool add_rows(jm__strbuf *out, const jm_report *report)
 {
-    bool one_by_one = jm_report_options_get(report)->by == JM_BY_SPAN, whole = true;
+    jm_by by = jm_report_options_get(report)->by;
+    bool one_by_one = by == JM_BY_SPAN || by == JM_BY_REQUEST, whole = true;
     unsigned places = one_by_one ? JM_IN_ROW | JM_IN_OCCURRENCE : JM_IN_ROW;
     size_t count = jm_report_row_count(report);
     jm__strbuf_add(out, "[");

@@ -23,6 +23,27 @@ static void write_calls(char out[JM_CELL], const jm__part *part, const jm__energ
         jm__format_count(out, llround((double)part->sum.calls / (double)part->members));
 }
 
+static void write_tokens(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+{
+    (void)scale;
+    if (part->sum.tokens > 0)
+        jm__format_count(out, part->sum.tokens);
+    else
+        snprintf(out, JM_CELL, "-");
+}
+
+static void write_per_token(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
+{
+    (void)scale;
+    out[0] = '\0';
+    if (part->sum.tokens <= 0) return;
+    double energy_j = part->sum.energy_j / (double)part->sum.tokens;
+    const jm__energy_scale own = jm__energy_scale_for(energy_j);
+    char value[JM_CELL];
+    jm__format_scaled(value, energy_j, &own);
+    snprintf(out, JM_CELL, "%.20s %s", value, own.unit);
+}
+
 static void write_time(char out[JM_CELL], const jm__part *part, const jm__energy_scale *scale)
 {
     (void)scale;
@@ -146,7 +167,14 @@ static bool write_mostly(char out[JM_CELL], const jm__part *part)
     return true;
 }
 
-typedef enum when { ALWAYS, SOME_ARE_SEVERAL, SOME_GO_BOTH_WAYS, SOME_ARE_SOMEWHERE, BY_KERNEL } when;
+typedef enum when {
+    ALWAYS,
+    SOME_ARE_SEVERAL,
+    SOME_GO_BOTH_WAYS,
+    SOME_ARE_SOMEWHERE,
+    BY_KERNEL,
+    BY_REQUEST
+} when;
 
 /* The columns after the name, in order: a new one is a line here and its function. */
 static const struct {
@@ -163,6 +191,8 @@ static const struct {
     {.shape = {"time", false, 5}, write_time, ALWAYS},
     {.shape = {"energy", false, 0}, write_energy, ALWAYS, .adds_up = true, .is_energy = true},
     {.shape = {"\302\261", false, 0}, write_half, ALWAYS},
+    {.shape = {"tokens", false, 0}, write_tokens, BY_REQUEST},
+    {.shape = {"a token", false, 0}, write_per_token, BY_REQUEST},
     {.shape = {"power", false, 6}, write_power, ALWAYS},
     {.shape = {"share", false, 1}, write_share, ALWAYS, .adds_up = true},
     {.shape = {"fwd", false, 4}, write_forward, SOME_GO_BOTH_WAYS},
@@ -196,6 +226,8 @@ static bool is_shown(const jm__row_traits *traits, size_t column)
         return traits->somewhere;
     case BY_KERNEL:
         return traits->by_kernel;
+    case BY_REQUEST:
+        return traits->by_request;
     case ALWAYS:
         break;
     }

@@ -8,6 +8,7 @@
 /* What some row of a table has: columns that none has anything for are left out. */
 typedef struct jm__row_traits {
     bool by_kernel;
+    bool by_request;
     bool several;        /* members */
     bool goes_both_ways; /* energy in forward and in backward passes */
     bool somewhere;      /* a layer that it is mostly in */

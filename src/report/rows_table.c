@@ -214,9 +214,11 @@ static jm_status fill_table(jm__table *table, view *v, jm_error *err)
     return status;
 }
 
-/* Energies are of a step, if there are several, unless those of the run are asked for. */
+/* Energies are of a step, if there are several, unless those of the run are asked for. A request has steps of
+ * its own. */
 static double steps_of(const view *v)
 {
+    if (v->traits.by_request) return 1;
     int64_t steps = jm_report_totals_get(v->report)->steps;
     return steps > 1 && !v->options->total ? (double)steps : 1;
 }
@@ -242,6 +244,7 @@ jm_status jm__rows_table(jm__table *table, const jm_report *report, const jm_tex
 {
     view v = {.report = report, .options = options};
     v.traits.by_kernel = jm_report_options_get(report)->by == JM_BY_KERNEL;
+    v.traits.by_request = jm_report_options_get(report)->by == JM_BY_REQUEST;
     *table = (jm__table){.title = jm_by_text(jm_report_options_get(report)->by), .colour = options->colour};
     bool *asked;
     JM_TRY(jm__asked_find(&asked, report, options, err));

@@ -12,6 +12,12 @@
 /* Of a process that launches graphs whose nodes were captured earlier, by the recorder. */
 #define JM_MARK_GRAPHS_BEFORE "joulemap: graphs captured before the run"
 
+/* Of a server (python/joulemap/request.py; docs/file-format.md has their values): a request came, is done;
+ * and what changed in the batch of a thread since its step before. */
+#define JM_MARK_REQUEST       "joulemap: request"
+#define JM_MARK_REQUEST_ENDED "joulemap: request ended"
+#define JM_MARK_BATCH         "joulemap: requests of a step"
+
 /* Names that begin so name a module that torch.compile has compiled: python/joulemap/torch.py. */
 #define JM_MARK_COMPILED "torch.compile: "
 

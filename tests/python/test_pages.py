@@ -72,7 +72,7 @@ def pattern(wanted: list[str]) -> str:
     lines, inside_table = [], False
     for line, following in zip(wanted, [*wanted[1:], ""], strict=True):
         inside_table = inside_table and line != ""
-        head = re.match(r"(layer|type|phase|board).* (known|change)$", line)
+        head = re.match(r"(layer|type|phase|board|request).* (known|change)$", line)
         if inside_table:
             continue
         if head:

@@ -43,7 +43,7 @@ def test_json_and_python_say_the_same_of_each_row(recording: Path, by: str) -> N
     rows = json.loads(exported(recording, "json", by))["rows"]
     told = joulemap.Recording(recording).report(by).rows
     assert len(told) == len(rows) > 0
-    names = [name for name, *_ in _core.ROW_FIELDS if by == "span" or name not in ("start_ns", "end_ns")]
+    names = [name for name, *_ in _core.ROW_FIELDS if by in ("span", "request") or name not in ("start_ns", "end_ns")]
     for row, one in zip(rows, told, strict=True):
         assert list(row) == names
         assert row == {name: printed(getattr(one, name)) for name in names}

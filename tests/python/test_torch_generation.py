@@ -88,6 +88,38 @@ def test_each_way_of_generating_tells_what_its_passes_are_fed(
     assert parts(spans) == [("prefill", [prefill]), ("decode", decode)]
 
 
+def test_a_compiled_decode_with_a_static_cache_is_seen_as_any_other(
+    session: joulemap.Session, model: Any, spans: Spans
+) -> None:
+    """What transformers does by itself on a GPU: forward passes of the decode are a compiled function's."""
+    ways = []
+
+    def backend(graph: Any, _: Any) -> Any:
+        ways.append(graph)
+        return graph.forward
+
+    compiled = transformers.generation.configuration_utils.CompileConfig(backend=backend, mode=None, fullgraph=False)
+    compiled._compile_all_devices = True
+    session.watch(model)
+    answers = [
+        generate(model, prompt(), cache_implementation="static", **more) for more in ({}, {"compile_config": compiled})
+    ]
+    assert ways
+    assert torch.equal(*answers)
+    assert parts(spans) == 2 * [("prefill", [14]), ("decode", [2] * (NEW - 1))]
+    rows = {row.path: row for row in session.report("phase")}
+    assert (rows["prefill"].tokens, rows["decode"].tokens) == (2 * 14, 2 * 2 * (NEW - 1))
+
+
+def test_a_forward_that_the_program_has_compiled_is_followed(
+    session: joulemap.Session, model: Any, spans: Spans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.watch(model)
+    monkeypatch.setattr(model, "forward", torch.compile(model.forward, backend="eager"))
+    generate(model, prompt(), cache_implementation="static")
+    assert parts(spans) == [("prefill", [14]), ("decode", [2] * (NEW - 1))]
+
+
 def test_an_assistant_is_a_part_of_the_passes_it_helps(session: joulemap.Session, model: Any, spans: Spans) -> None:
     session.watch(model)
     generate(model, prompt(1), assistant_model=model)

@@ -6,6 +6,7 @@
 #include "page/document.h"
 #include "page/parts.h"
 #include "report/json_add.h"
+#include "rows/marks.h"
 #include "small_run.h"
 
 #include <joulemap/diff.h>
@@ -14,6 +15,37 @@
 static char folder[] = "/tmp/joulemap-test-XXXXXX";
 static char belief[64];
 static synthetic *run;
+
+/* Two requests, of which the second joins later. */
+static void add_requests(void)
+{
+    static const struct {
+        const char *name, *meta;
+    } told[] = {{JM_MARK_REQUEST, "{\"request\": 1, \"id\": \"a\"}"},
+                {JM_MARK_BATCH, "{\"n\": 1, \"all\": true, \"in\": {\"1\": [64, 0]}}"},
+                {JM_MARK_REQUEST, "{\"request\": 2, \"id\": \"b\"}"},
+                {JM_MARK_BATCH, "{\"n\": 2, \"in\": {\"1\": [0, 1], \"2\": [9, 0]}}"},
+                {JM_MARK_REQUEST_ENDED, "{\"request\": 1, \"made\": 1}"}};
+    static jm__mark marks[sizeof told / sizeof *told];
+    int64_t steps_ns[2] = {INT64_MAX, INT64_MAX}; /* the first two */
+    const jm__span *first = NULL;
+    for (size_t i = 0; i < run->dataset.span_count; i++) {
+        const jm__span *span = &run->dataset.spans[i];
+        if (span->kind != JM_SPAN_STEP) continue;
+        if (first == NULL) first = span;
+        steps_ns[first == span ? 0 : 1] = span->start_ns;
+        if (first != span) break;
+    }
+    assert_non_null(first);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        marks[i] = (jm__mark){.process_id = first->process_id,
+                              .thread_id = first->thread_id,
+                              .t_ns = i < 2 ? steps_ns[0] - 2 + (int64_t)i : steps_ns[1] - 5 + (int64_t)i,
+                              .name_id = syn_name(run, told[i].name),
+                              .meta = told[i].meta};
+    run->dataset.marks = marks;
+    run->dataset.mark_count = sizeof marks / sizeof *marks;
+}
 
 static int set_up(void **state)
 {
@@ -24,6 +56,7 @@ static int set_up(void **state)
     if (file == NULL) return -1;
     fputs("kernel,power_w,u_w\nattention,500,10\nno such,500,10\n", file);
     run = small_run_make();
+    add_requests();
     return fclose(file);
 }
 
@@ -95,6 +128,7 @@ static void test_a_report_without_memory_is_an_error_or_the_same_report(void **s
     fail_each_report("by phase", (jm_report_options){.by = JM_BY_PHASE, .board_id = 2});
     fail_each_report("by board", (jm_report_options){.by = JM_BY_BOARD, .board_id = 2});
     fail_each_report("by span", (jm_report_options){.by = JM_BY_SPAN, .board_id = 2});
+    fail_each_report("by request", (jm_report_options){.by = JM_BY_REQUEST, .board_id = 2});
 }
 
 /* ---- what is made of it */

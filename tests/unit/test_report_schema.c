@@ -127,9 +127,9 @@ static json_t *occurrences(void)
     }
     JM_ROW_FIELDS(X)
 #undef X
-    return json_pack("{s{s{s{ss}}} s{s{s{s{so}}}} s{s{s{s{so}}}}}", "if", "properties", "by", "const",
-                     jm_by_text(JM_BY_SPAN), "then", "properties", "rows", "items", "required", when, "else",
-                     "properties", "rows", "items", "properties", none);
+    return json_pack("{s{s{s{s[ss]}}} s{s{s{s{so}}}} s{s{s{s{so}}}}}", "if", "properties", "by", "enum",
+                     jm_by_text(JM_BY_SPAN), jm_by_text(JM_BY_REQUEST), "then", "properties", "rows", "items",
+                     "required", when, "else", "properties", "rows", "items", "properties", none);
 }
 
 /* Not of rows by other keys than the layer. */

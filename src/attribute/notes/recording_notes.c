@@ -158,8 +158,30 @@ static void say_untraced(jm__note_writer *w)
              traced_s, run_s, a->windows.count, a->windows.count == 1 ? "" : "s");
 }
 
+/* Where rows are requests: by which rule, and what has none. */
+static void say_requests(jm__note_writer *w)
+{
+    const jm__batches *batches = &w->a->batches;
+    if (w->a->options.by != JM_BY_REQUEST) return;
+    if (batches->items.count == 0)
+        jm__warn(
+            w, "No step tells which requests it worked on: run.step(requests={request: tokens}) does, where "
+               "joulemap.request(ID) has made them.");
+    else
+        jm__say(w, "Requests share the joules of each step that they were in, idle time within it too, by "
+                   "the tokens "
+                   "that they were fed; all the same where these are not told of each.");
+    if (batches->unknown > 0)
+        jm__warn(
+            w,
+            "Of %zu steps nobody knows the requests, since a record of them was lost: their joules are in "
+            "(no request).",
+            batches->unknown);
+}
+
 void jm__notes_of_recording(jm__note_writer *w)
 {
+    say_requests(w);
     say_untraced(w);
     say_losses(w);
     say_events(w);

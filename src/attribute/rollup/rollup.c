@@ -24,6 +24,7 @@ static size_t span_node(jm__views *v, size_t span)
         return jm__view_span_node(v, span);
     case JM_BY_KERNEL:
     case JM_BY_BOARD:
+    case JM_BY_REQUEST:
     case JM_BY_COUNT:
         break;
     }
@@ -55,10 +56,13 @@ enum { ROW_MINE, ROW_OTHERS };
 
 static uint32_t row_of(void *context, size_t span, int64_t process_id)
 {
-    jm__views *v = context;
+    jm__rollup *rollup = context;
+    jm__views *v = &rollup->views;
     const jm_report_options *o = &v->a->options;
     bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
     if (o->by == JM_BY_BOARD || o->by == JM_BY_KERNEL) return mine ? ROW_MINE : ROW_OTHERS;
+    if (o->by == JM_BY_REQUEST)
+        return mine ? jm__request_row_of(&rollup->requests, span) : JM_REQUESTS_OTHERS;
     size_t node;
     if (!mine)
         node = jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
@@ -71,10 +75,12 @@ static uint32_t row_of(void *context, size_t span, int64_t process_id)
 
 static uint32_t row_of_collective(void *context, size_t span, int64_t process_id, uint32_t class_index)
 {
-    jm__views *v = context;
+    jm__rollup *rollup = context;
+    jm__views *v = &rollup->views;
     const jm_report_options *o = &v->a->options;
     bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
-    if (!mine || o->by == JM_BY_BOARD || o->by == JM_BY_KERNEL) return row_of(context, span, process_id);
+    bool parted = o->by != JM_BY_BOARD && o->by != JM_BY_KERNEL && o->by != JM_BY_REQUEST;
+    if (!mine || !parted) return row_of(context, span, process_id);
     size_t node = jm__view_collective_node(v, span, class_index);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
@@ -93,6 +99,7 @@ static size_t node_of_row(jm__views *v, size_t b, const jm__work_cell *cell)
 static size_t node_of_cell(jm__views *v, size_t b, const jm__work_cell *cell)
 {
     if (v->a->options.by == JM_BY_BOARD) return board_node(v, b);
+    if (v->a->options.by == JM_BY_REQUEST) return jm__request_rest_node(v, cell->row);
     if (v->a->options.by != JM_BY_KERNEL) return node_of_row(v, b, cell);
     if (cell->row == ROW_OTHERS)
         return jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
@@ -107,11 +114,17 @@ static bool first_of_host(const jm__attribution *a, size_t b)
     return true;
 }
 
-/* Joules by pass, at the powers that the fit found. */
-static void add_passes(jm__node *row, const jm__board_part *part, size_t use, int64_t kind, double seconds)
+/* At the power that the fit found. */
+static double joules_of(const jm__board_part *part, size_t use, double seconds)
 {
     double power_w = part->fit.known ? part->fit.power_w[part->work->columns.of_use[use]] : 0;
-    double energy_j = power_w * jm__use_scale(part->work, use) * seconds;
+    return power_w * jm__use_scale(part->work, use) * seconds;
+}
+
+/* Joules by pass. */
+static void add_passes(jm__node *row, const jm__board_part *part, size_t use, int64_t kind, double seconds)
+{
+    double energy_j = joules_of(part, use, seconds);
     row->work_j += energy_j;
     if (kind == JM_SPAN_FORWARD) row->forward_j += energy_j;
     if (kind == JM_SPAN_BACKWARD) row->backward_j += energy_j;
@@ -133,12 +146,34 @@ static void add_time(jm__views *v, size_t b, size_t node, const jm__work_cell *c
                  jm__use_scale(part->work, cell->use) * seconds);
 }
 
+/* The same of a batch of requests, who share it later. */
+static bool add_batch_time(jm__rollup *rollup, size_t b, const jm__work_cell *cell)
+{
+    const jm__attribution *a = rollup->views.a;
+    const jm__board_part *part = &a->boards[b];
+    const jm__columns *columns = &part->work->columns;
+    uint32_t batch = cell->row - JM_REQUESTS_FIRST;
+    jm__batch_sum *sum = &rollup->requests.sums[batch];
+    double energy_j = joules_of(part, cell->use, cell->seconds);
+    int64_t kind = jm__use_context(&a->work, cell->use)->kind;
+    if (!part->work->from_host || first_of_host(a, b)) sum->busy_s += cell->seconds;
+    sum->work_j += energy_j;
+    if (kind == JM_SPAN_FORWARD) sum->forward_j += energy_j;
+    if (kind == JM_SPAN_BACKWARD) sum->backward_j += energy_j;
+    if (columns->merged[a->work.uses.items.items[cell->use].class_index]) sum->merged_s += cell->seconds;
+    sum->boards |= jm__board_bit(b);
+    return jm__request_rows_add(&rollup->requests, batch,
+                                (uint32_t)(part->first_column + columns->of_use[cell->use]),
+                                jm__use_scale(part->work, cell->use) * cell->seconds);
+}
+
 /* Calls of kernels: of their own rows, of rows inside others, and of collectives. */
 static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *cell)
 {
     const jm__attribution *a = v->a;
     bool kernels = a->options.by == JM_BY_KERNEL || a->options.by == JM_BY_BOARD;
     bool inside = !kernels && node != cell->row;
+    if (a->options.by == JM_BY_REQUEST) return;
     if (a->boards[b].work->from_host && !first_of_host(a, b)) return;
     if (!kernels && !inside && !jm__view_is_collective(v, node)) return;
     for (size_t n = node; n != JM__NO_NODE; n = kernels ? v->tree->nodes.items[n].parent : JM__NO_NODE)
@@ -152,9 +187,15 @@ static void add_work(jm__rollup *rollup, size_t b)
     const jm__work_cells *work = &a->boards[b].work->tally.work;
     for (size_t i = 0; i < work->items.count && !v->tree->failed; i++) {
         const jm__work_cell *cell = &work->items.items[i];
+        if (a->options.by == JM_BY_REQUEST && cell->row >= JM_REQUESTS_FIRST) {
+            if (!add_batch_time(rollup, b, cell)) v->tree->failed = true;
+            continue;
+        }
         size_t node = node_of_cell(v, b, cell), wait = JM__NO_NODE;
         if (node == JM__NO_NODE) continue;
-        double waited_s = cell->seconds * jm__view_collective_wait(v, b, node, cell, &wait);
+        double waited_s = a->options.by != JM_BY_REQUEST
+                              ? cell->seconds * jm__view_collective_wait(v, b, node, cell, &wait)
+                              : 0;
         add_time(v, b, node, cell, cell->seconds - waited_s);
         if (wait != JM__NO_NODE) add_time(v, b, wait, cell, waited_s);
         if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);
@@ -231,6 +272,8 @@ static jm_status add_boards(jm__rollup *rollup, jm_error *err)
         if (fitted) add_work(rollup, b);
         if (fitted && by == JM_BY_PHASE)
             JM_TRY(jm__phase_idle(v, b, err));
+        else if (fitted && by == JM_BY_REQUEST)
+            JM_TRY(jm__request_idle(&rollup->requests, v, b, err));
         else if (fitted && by != JM_BY_BOARD)
             jm__idle_add(v, &rollup->mostly, b);
         if (by == JM_BY_BOARD || (!fitted && a->boards[b].counted)) add_measured(v, b);
@@ -240,8 +283,9 @@ static jm_status add_boards(jm__rollup *rollup, jm_error *err)
 
 jm_status jm__rollup_begin(jm__rollup *rollup, jm__tree *tree, const jm__attribution *a, jm_error *err)
 {
-    rollup->rows = (jm__row_of){row_of, row_of_collective, &rollup->views};
+    rollup->rows = (jm__row_of){row_of, row_of_collective, rollup};
     jm__tree_init(tree);
+    if (a->options.by == JM_BY_REQUEST) JM_TRY(jm__request_rows_begin(&rollup->requests, a, err));
     return jm__views_init(&rollup->views, tree, a, err);
 }
 
@@ -253,7 +297,8 @@ jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err)
     if (!jm__mostly_begin(&rollup->mostly, v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
     JM_TRY(add_boards(rollup, err));
     jm__mostly_give(&rollup->mostly);
-    if (by != JM_BY_KERNEL && by != JM_BY_BOARD) count_spans(v);
+    if (by == JM_BY_REQUEST && !jm__request_rows_share(&rollup->requests, v)) v->tree->failed = true;
+    if (by != JM_BY_KERNEL && by != JM_BY_BOARD && by != JM_BY_REQUEST) count_spans(v);
     if (by == JM_BY_PHASE && !jm__measure_phases(v)) return jm__no_memory(err, "jm__rollup_fill");
     if (v->tree->full)
         return jm__fail(err, JM_LIMIT, 0, NULL,
@@ -267,5 +312,6 @@ jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err)
 void jm__rollup_free(jm__rollup *rollup)
 {
     jm__views_free(&rollup->views);
+    jm__request_rows_free(&rollup->requests);
     jm__mostly_free(&rollup->mostly);
 }

@@ -3,12 +3,14 @@
 #define JM_ATTRIBUTE_ROLLUP_ROLLUP_H
 
 #include "attribute/rollup/mostly.h"
+#include "attribute/rollup/requests.h"
 #include "attribute/rollup/views.h"
 
 typedef struct jm__rollup {
     jm__views views;
     jm__mostly mostly;
-    jm__row_of rows; /* for the pass */
+    jm__request_rows requests; /* by="request" alone */
+    jm__row_of rows;           /* for the pass */
 } jm__rollup;
 
 /* Before the pass, which asks `rows`; the tree is a new one. */

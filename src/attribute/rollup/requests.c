@@ -1,0 +1,285 @@
+/* A batch adds up what its steps did, column by column; each of its requests gets its share of each. So the
+ * rows add up to the steps, and their intervals follow from the columns as those of any other row. */
+#include "attribute/rollup/requests.h"
+
+#include "attribute/rollup/step_idle.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Where the shares of a request go, once it has any. */
+typedef struct request_node {
+    size_t node, prefill, decode; /* number + 1; 0: none yet */
+} request_node;
+
+jm_status jm__request_rows_begin(jm__request_rows *rows, const jm__attribution *a, jm_error *err)
+{
+    *rows = (jm__request_rows){.batches = &a->batches, .cell_at = {.key_size = 2 * sizeof(uint32_t)}};
+    rows->sums = calloc(a->batches.items.count + 1, sizeof *rows->sums);
+    return rows->sums != NULL ? JM_OK : jm__no_memory(err, "jm__request_rows_begin");
+}
+
+void jm__request_rows_free(jm__request_rows *rows)
+{
+    jm__vec_free(&rows->cells);
+    jm__map_free(&rows->cell_at);
+    free(rows->sums);
+    free(rows->launch_s);
+    *rows = (jm__request_rows){0};
+}
+
+uint32_t jm__request_row_of(const jm__request_rows *rows, size_t span)
+{
+    uint32_t batch = span == JM__NO_SPAN ? 0 : rows->batches->of_span[span];
+    return batch == 0 ? JM_REQUESTS_NONE : JM_REQUESTS_FIRST + batch - 1;
+}
+
+size_t jm__request_rest_node(jm__views *v, uint32_t row)
+{
+    const char *name = row == JM_REQUESTS_OTHERS ? "(other processes)" : "(no request)";
+    return jm__tree_node(v->tree, JM__NO_NODE, name, name, "outside");
+}
+
+bool jm__request_rows_add(jm__request_rows *rows, uint32_t batch, uint32_t column, double seconds)
+{
+    const uint32_t key[2] = {batch, column};
+    if (seconds == 0) return true;
+    const jm__map_value *known = jm__map_find(&rows->cell_at, key);
+    if (known != NULL) {
+        rows->cells.items[known->id].seconds += seconds;
+        return true;
+    }
+    const jm__batch_cell fresh = {batch, column, seconds};
+    return jm__map_put(&rows->cell_at, key, (jm__map_value){.id = (int64_t)rows->cells.count}) &&
+           jm__vec_push(&rows->cells, fresh);
+}
+
+typedef struct idle_target {
+    jm__request_rows *rows;
+    jm__views *views;
+    size_t board;
+} idle_target;
+
+static bool is_shared_step(void *context, size_t span)
+{
+    const idle_target *to = context;
+    return to->rows->batches->of_step[span] != 0;
+}
+
+static bool add_idle(void *context, size_t step, uint32_t column, double seconds)
+{
+    const idle_target *to = context;
+    jm__board_set board = jm__board_bit(to->board);
+    if (step != JM__NO_SPAN) {
+        uint32_t batch = to->rows->batches->of_step[step] - 1;
+        to->rows->sums[batch].busy_s += seconds;
+        to->rows->sums[batch].boards |= board;
+        return jm__request_rows_add(to->rows, batch, column, seconds);
+    }
+    size_t node = jm__tree_node(to->views->tree, JM__NO_NODE, "(idle)", "(idle)", "idle");
+    if (node == JM__NO_NODE) return true; /* the tree knows that it has failed */
+    to->views->tree->nodes.items[node].busy_s += seconds;
+    to->views->tree->nodes.items[node].boards |= board;
+    jm__tree_add(to->views->tree, node, column, seconds);
+    return true;
+}
+
+jm_status jm__request_idle(jm__request_rows *rows, jm__views *v, size_t b, jm_error *err)
+{
+    idle_target to = {rows, v, b};
+    const jm__idle_walk walk = {is_shared_step, add_idle, &to};
+    return jm__idle_walk_board(&walk, v->a, b, err);
+}
+
+static void count_steps(jm__request_rows *rows, const jm__attribution *a)
+{
+    const jm__dataset *d = a->dataset;
+    for (size_t i = 0; i < d->span_count; i++) {
+        const jm__span *step = &d->spans[i];
+        if (rows->batches->of_step[i] == 0 || !jm__windows_hold(&a->windows, step->start_ns)) continue;
+        if (!jm__dataset_process_has_pid(d, step->process_id, a->options.process_id)) continue;
+        jm__batch_sum *sum = &rows->sums[rows->batches->of_step[i] - 1];
+        int64_t end_ns = jm__span_end_ns(d, step);
+        if (sum->steps++ == 0) sum->first_ns = step->start_ns;
+        if (end_ns > sum->last_ns) sum->last_ns = end_ns;
+    }
+}
+
+/* A program may give an id again: then its own number and its process tell which. */
+static size_t make_node(jm__request_rows *rows, jm__views *v, uint32_t number)
+{
+    const jm__request *request = &rows->batches->requests.items[number];
+    const char *name = request->id[0] != '\0'
+                           ? jm__tree_text(v->tree, "%s", request->id)
+                           : jm__tree_text(v->tree, "request %lld", (long long)request->number);
+    if (name == NULL) return JM__NO_NODE;
+    size_t before = v->tree->nodes.count, node = jm__view_node_under(v, JM__NO_NODE, name, "request");
+    if (node == JM__NO_NODE || node >= before) return node;
+    const jm__process *process = jm__dataset_process(v->a->dataset, request->process_id);
+    name = jm__tree_text(v->tree, "%s (request %lld of process %lld)", name, (long long)request->number,
+                         (long long)(process != NULL ? process->pid : request->process_id));
+    return name == NULL ? JM__NO_NODE : jm__view_node_under(v, JM__NO_NODE, name, "request");
+}
+
+/* Its tokens are those that came out, if they were told; else those that it was fed. */
+static void finish_node(const jm__request *request, const request_node *at, jm__tree *tree)
+{
+    if (at->node == 0) return;
+    jm__node *node = &tree->nodes.items[at->node - 1];
+    if (request->start_ns != INT64_MAX) node->host_start_ns = request->start_ns;
+    if (request->end_ns > node->host_end_ns) node->host_end_ns = request->end_ns;
+    if (at->decode != 0 && request->made >= 0)
+        tree->nodes.items[at->decode - 1].amounts[JM_AMOUNT_TOKENS] = request->made;
+    if (at->prefill != 0)
+        node->amounts[JM_AMOUNT_TOKENS] += tree->nodes.items[at->prefill - 1].amounts[JM_AMOUNT_TOKENS];
+    if (at->decode != 0)
+        node->amounts[JM_AMOUNT_TOKENS] += tree->nodes.items[at->decode - 1].amounts[JM_AMOUNT_TOKENS];
+}
+
+/* What differs from launch to launch looks like noise of the sensor, and is none of a column's mean: over a
+ * few steps it does not average out. A board's own noise has been seen as low as 2 W for the 5 W of its
+ * profile (docs/sensors.md); what readings have beyond that may be of the work, the more of it the more it
+ * draws: with relative variance u^2, independent from one width w of the sensor's response to the next, u^2 w
+ * in all. */
+static double launch_variance(const jm__board_part *part)
+{
+    static const double own_share = 0.16; /* (2 W / 5 W)^2 */
+    const jm_sensor *sensor = part->sensor;
+    double square = 0, seconds = 0;
+    if (sensor == NULL || !part->fit.fitted || !isfinite(part->fit.residual_w)) return 0;
+    for (size_t k = 0; k < part->work->columns.count; k++) {
+        square += part->work->seconds[k] * pow(part->fit.power_w[k], 2);
+        seconds += part->work->seconds[k];
+    }
+    double own_w = isfinite(sensor->noise) ? sensor->noise : 0;
+    double beyond = pow(part->fit.residual_w, 2) - own_share * own_w * own_w;
+    double width_ns =
+        fmax((double)sensor->period_ns, fmax((double)sensor->window_ns, 2 * (double)sensor->tau_ns));
+    return beyond > 0 && width_ns > 0 && square > 0 ? beyond / (square / seconds) * width_ns * 1e-9 : 0;
+}
+
+/* Of the energy of a batch: what its cells are off by for that reason, J^2. */
+static double batch_variance(const jm__request_rows *rows, const jm__attribution *a,
+                             const jm__batch_cell *cells, size_t count)
+{
+    double sum_j2 = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        size_t first = part->first_column, end = first + part->fit.columns;
+        double square = 0; /* W^2 s */
+        for (size_t i = 0; i < count; i++)
+            if (cells[i].column >= first && cells[i].column < end)
+                square += cells[i].seconds * pow(part->fit.power_w[cells[i].column - first], 2);
+        sum_j2 += square * rows->launch_s[b];
+    }
+    return sum_j2;
+}
+
+static bool find_launch_variances(jm__request_rows *rows, const jm__attribution *a)
+{
+    rows->launch_s = calloc(a->dataset->board_count + 1, sizeof *rows->launch_s);
+    for (size_t b = 0; rows->launch_s != NULL && b < a->dataset->board_count; b++)
+        rows->launch_s[b] = launch_variance(&a->boards[b]);
+    return rows->launch_s != NULL;
+}
+
+static void take_time(jm__node *node, const jm__batch_sum *sum)
+{
+    if (sum->steps == 0) return;
+    if (sum->first_ns < node->host_start_ns) node->host_start_ns = sum->first_ns;
+    if (sum->last_ns > node->host_end_ns) node->host_end_ns = sum->last_ns;
+}
+
+/* One part of a request, "prefill" or "decode", takes its share of a batch. */
+static void take_share(jm__request_rows *rows, jm__views *v, size_t node, const jm__batch_cell *cells,
+                       size_t count, double share)
+{
+    const jm__batch_sum *sum = &rows->sums[cells->batch];
+    jm__node *row = &v->tree->nodes.items[node];
+    row->busy_s += share * sum->busy_s;
+    row->work_j += share * sum->work_j;
+    row->forward_j += share * sum->forward_j;
+    row->backward_j += share * sum->backward_j;
+    row->merged_s += share * sum->merged_s;
+    row->boards |= sum->boards;
+    row->measured_u_j = hypot(row->measured_u_j, share * sum->launch_u_j);
+    for (size_t i = 0; i < count; i++)
+        jm__tree_add(v->tree, node, cells[i].column, share * cells[i].seconds);
+}
+
+static size_t part_node(jm__views *v, size_t *known, size_t parent, const char *name)
+{
+    if (*known == 0) {
+        size_t node = jm__view_node_under(v, parent, name, name);
+        if (node == JM__NO_NODE) return JM__NO_NODE;
+        *known = node + 1;
+    }
+    return *known - 1;
+}
+
+static bool share_part(jm__request_rows *rows, jm__views *v, size_t node, const jm__batch_cell *cells,
+                       size_t count, double share, int64_t tokens)
+{
+    if (node == JM__NO_NODE) return false;
+    const jm__batch_sum *sum = &rows->sums[cells->batch];
+    jm__node *row = &v->tree->nodes.items[node];
+    row->calls += sum->steps;
+    row->amounts[JM_AMOUNT_TOKENS] += sum->steps * tokens;
+    take_time(row, sum);
+    take_share(rows, v, node, cells, count, share);
+    return !v->tree->failed;
+}
+
+static bool share_batch(jm__request_rows *rows, jm__views *v, request_node *nodes,
+                        const jm__batch_cell *cells, size_t count)
+{
+    const jm__batch *batch = &rows->batches->items.items[cells->batch];
+    jm__batch_sum *sum = &rows->sums[cells->batch];
+    sum->launch_u_j = sqrt(batch_variance(rows, v->a, cells, count));
+    for (size_t i = 0; i < batch->count; i++) {
+        const jm__member *member = &rows->batches->members.items[batch->first + i];
+        request_node *at = &nodes[member->request];
+        if (at->node == 0) {
+            size_t made = make_node(rows, v, member->request);
+            if (made == JM__NO_NODE) return false;
+            at->node = made + 1;
+        }
+        size_t node = at->node - 1;
+        v->tree->nodes.items[node].calls += sum->steps;
+        take_time(&v->tree->nodes.items[node], sum);
+        if (member->prefill > 0 && !share_part(rows, v, part_node(v, &at->prefill, node, "prefill"), cells,
+                                               count, member->prefill, member->prefill_tokens))
+            return false;
+        if (member->decode > 0 && !share_part(rows, v, part_node(v, &at->decode, node, "decode"), cells,
+                                              count, member->decode, member->decode_tokens))
+            return false;
+    }
+    return true;
+}
+
+static int by_batch(const void *a, const void *b)
+{
+    const jm__batch_cell *left = a, *right = b;
+    if (left->batch != right->batch) return left->batch < right->batch ? -1 : 1;
+    return (left->column > right->column) - (left->column < right->column);
+}
+
+bool jm__request_rows_share(jm__request_rows *rows, jm__views *v)
+{
+    request_node *nodes = calloc(rows->batches->requests.count + 1, sizeof *nodes);
+    bool fine = nodes != NULL && find_launch_variances(rows, v->a);
+    count_steps(rows, v->a);
+    if (rows->cells.count > 1)
+        qsort(rows->cells.items, rows->cells.count, sizeof *rows->cells.items, by_batch);
+    for (size_t i = 0, end; fine && i < rows->cells.count; i = end) {
+        for (end = i + 1;
+             end < rows->cells.count && rows->cells.items[end].batch == rows->cells.items[i].batch;)
+            end++;
+        fine = share_batch(rows, v, nodes, &rows->cells.items[i], end - i);
+    }
+    for (size_t r = 0; fine && r < rows->batches->requests.count; r++)
+        finish_node(&rows->batches->requests.items[r], &nodes[r], v->tree);
+    free(nodes);
+    return fine;
+}
