@@ -128,6 +128,9 @@ class Region:
 
     def __call__(self, mark: str) -> None:
         """Let the kernels that follow belong to the modules of a mark."""
+        regions = self._state.regions
+        if not (regions and regions[-1] is self._opened) and not any(each is self._opened for each in regions):
+            return  # it was closed from outside, by an exception that went through it
         chain = self._chains.get(mark)
         if chain is None:
             try:

@@ -22,6 +22,7 @@ import json
 import re
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -30,13 +31,11 @@ from joulemap._imports import LatePatches
 FORWARD, BACKWARD, RECOMPUTE = "forward", "backward", "recompute"
 
 _HEADER = "_joulemap_modules = __import__('sys').modules"
-_ENTER = "_joulemap = _joulemap_modules[{0!r}].enter() if {0!r} in _joulemap_modules else str".format(
-    "joulemap._compiled"
-)
+_ENTER = "_joulemap = getattr(_joulemap_modules.get('joulemap._compiled'), 'enter', lambda: str)()"
 _WRAPPERS = {"WrapperCodeGen", "PythonWrapperCodegen", "SubgraphWrapperCodeGen", "SubgraphPythonWrapperCodegen"}
 _MOST_PARTS = 3  # that the name of a fused row tells
 _MOST_LETTERS = 96
-_FORM = "joulemap 1"  # of the marks; another one is other code
+_FORM = "joulemap 2"  # of the marks; another one is other code
 # They make a constant, or look at what is there: no kernel's work.
 _NO_WORK = {"full", "scalar_tensor", "empty", "getitem", "reshape", "_reshape_alias", "inductor_lookup_seed"}
 _ROOT = re.compile(r"[LG]\[(?:'[^']*'|\"[^\"]*\")\]")
@@ -180,7 +179,7 @@ class _Line(str):
 
 class _Thread(threading.local):
     def __init__(self) -> None:
-        self.last: tuple[Any, str] | None = None  # wrapper and mark of the last line
+        self.last: tuple[Any, str] | None = None  # a reference to the wrapper, and the mark of its last line
         self.unused: list[_Line] = []  # since the last flush: lines that no kernel may follow yet
 
 
@@ -238,7 +237,7 @@ class _Marking(LatePatches):
             put_off = list(scheduling.kernel_group.scheduled_nodes)
             if not put_off or before is None:
                 return None
-            lines = before[0].lines
+            lines = before[0]().lines
             lines[:] = [line for line in lines if not any(line is unused for unused in thread.unused)]
         except Exception:  # another PyTorch
             return None
@@ -270,20 +269,20 @@ class _Marking(LatePatches):
         if graph.cpp_wrapper or getattr(graph, "aot_mode", False) or type(wrapper).__name__ not in _WRAPPERS:
             return
         thread = self._thread
-        if thread.last is not None and thread.last[0] is wrapper and thread.last[1] == mark:
+        if thread.last is not None and thread.last[0]() is wrapper and thread.last[1] == mark:
             return
         root = wrapper
         while hasattr(root, "parent_wrapper"):
             root = root.parent_wrapper
         if not hasattr(root, "_joulemap"):
-            root._joulemap = True
             root.header.writeline(_HEADER)
+            root._joulemap = True
         if not hasattr(wrapper, "_joulemap_marked"):
-            wrapper._joulemap_marked = True
             wrapper.writeline(_ENTER)
+            wrapper._joulemap_marked = True
         line = _Line(f"_joulemap({mark!r})")
         wrapper.writeline(line)
-        thread.last = (wrapper, mark)
+        thread.last = (weakref.ref(wrapper), mark)
         thread.unused.append(line)
 
     # ---- caches ----

@@ -64,7 +64,7 @@ State: TypeAlias = "ThreadState[Frame, Backward]"
 class Backward:
     """One thread's part of one backward pass: the chain of module spans now open."""
 
-    __slots__ = ("done", "frame", "home", "opened", "previous", "state", "task")
+    __slots__ = ("done", "frame", "home", "opened", "previous", "regions", "state", "task")
     done: bool
 
     def __init__(self, task: int, state: State, home: State) -> None:
@@ -74,6 +74,7 @@ class Backward:
         self.previous = state.backward if state.backward is not None and not state.backward.done else None
         self.frame: Frame | None = None
         self.opened: list[tuple[Frame, int]] = []  # outermost first; place = depth of the frame
+        self.regions = len(state.regions)  # that are around it
         self.done = False
         state.backward = self
         home.backwards.append(self)
@@ -98,8 +99,7 @@ class Backward:
         if self.done:
             return
         self.done = True
-        if self.state.regions:
-            self.state.close_regions()
+        self.state.close_regions(self.regions)
         self.switch(None)
         if self.state.backward is self:
             self.state.backward = self.previous
@@ -110,7 +110,7 @@ class Backward:
 class Frame:
     """One call of a watched module."""
 
-    __slots__ = ("depth", "home", "layer", "parent", "seen", "span")
+    __slots__ = ("depth", "home", "layer", "parent", "regions", "seen", "span")
     depth: int
 
     def __init__(self, layer: Layer, parent: Frame | None, home: State) -> None:
@@ -119,6 +119,7 @@ class Frame:
         self.depth = 0 if parent is None else parent.depth + 1
         self.home = home
         self.span = 0
+        self.regions = len(home.regions)  # that are around it: an operation in compiled code may call modules
         self.seen = False  # work inside of it has had spans
         if parent is not None:
             parent.seen = True
@@ -215,8 +216,7 @@ class Layer:
             else:
                 return
             state.unwind(frame.depth + 1)
-        if state.regions:
-            state.close_regions()
+        state.close_regions(frame.regions)
         frames.pop()
         _span_end(frame.span)
         if not (frame.seen or self.looked):
@@ -480,8 +480,10 @@ class _Watched:
                 self._handles = [
                     register_optimizer_step_pre_hook(self._enter),
                     register_optimizer_step_post_hook(self._leave),
-                    _all_modules.register_module_forward_hook(_leave, always_call=True),
                 ]
+                # Keys of our own, the same each time: compiled code is guarded by them.
+                _all_modules._global_forward_hooks[_KEY] = _leave  # type: ignore[index]
+                _all_modules._global_forward_hooks_always_called[_KEY] = True  # type: ignore[index]
                 _all_modules._global_forward_pre_hooks[_KEY] = _enter  # type: ignore[index]
                 # The second call of which it warns is the one by which a compiled module is known: add_compiled.
                 warnings.filterwarnings("ignore", _GLOBAL_HOOKS, UserWarning)
@@ -495,6 +497,8 @@ class _Watched:
                     handle.remove()
                 self._handles.clear()
                 _all_modules._global_forward_pre_hooks.pop(_KEY, None)  # type: ignore[call-overload]
+                _all_modules._global_forward_hooks.pop(_KEY, None)  # type: ignore[call-overload]
+                _all_modules._global_forward_hooks_always_called.pop(_KEY, None)  # type: ignore[call-overload]
                 if self._filter in warnings.filters:
                     cast(list[Any], warnings.filters).remove(self._filter)
                 self.model_names.clear()

@@ -389,3 +389,45 @@ def test_forward_nodes_of_a_backward_graph_recompute() -> None:
 )
 def test_dynamos_names_of_modules_are_paths(text: str, root: str, path: str) -> None:
     assert _inductor._split(text) == (root, path)
+
+
+def test_an_operation_in_compiled_code_may_call_a_watched_module(watching: joulemap.Session, spans: Spans) -> None:
+    model = Net()
+    inner = model.blocks[1].fc
+
+    @torch.library.custom_op("joulemap_tests::call", mutates_args=())
+    def call(x: Tensor) -> Tensor:
+        return inner(x).clone()  # type: ignore[no-any-return]
+
+    call.register_fake(torch.empty_like)
+
+    def forward(x: Tensor) -> Tensor:
+        return model.head(torch.relu(torch.ops.joulemap_tests.call(model.blocks[0](x))))  # type: ignore[no-any-return]
+
+    model.forward = forward  # type: ignore[method-assign]
+    watching.watch(model)
+    compiled = torch.compile(model)
+    with torch.no_grad():
+        for _ in range(3):
+            compiled(torch.ones(4, 8))
+    assert_all_closed(spans())
+    heads = [span.path() for span in spans() if span.name == "head"]
+    assert heads
+    assert all("blocks.1.fc" not in path for path in heads)
+    assert max(len(span.path()) for span in spans()) <= 4
+    assert sum(span.name == "blocks.1.fc" for span in spans()) == 3
+
+
+def test_watching_time_and_again_compiles_nothing_anew(watching: joulemap.Session) -> None:
+    model = nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(8, 8)), nn.Linear(8, 8)).eval()
+    model[0].register_forward_hook(lambda *_: None)  # such a call looks at the hooks of all modules
+    compiled = torch.compile(model, backend="eager")
+    counts = []
+    with torch.no_grad():
+        for _ in range(10):
+            watching.watch(model)
+            compiled(torch.ones(4, 8))
+            watching.unwatch()
+            compiled(torch.ones(4, 8))
+            counts.append(graphs())
+    assert counts[-1] == counts[0]
