@@ -1,9 +1,8 @@
 """Joules of layers of a GPT in training, compiled and eager: who has the kernels, and do the layers agree.
 
 The GPT of the examples is trained eager, by `torch.compile` and by its mode `reduce-overhead`, each in a process of its
-own and recorded. Printed are the share of the kernels' time that is in a layer, the optimizer or a collective, and that
-in the phase beside them (together at least 97 % are asked for: the loss is no module's), how much of it is in fused
-rows, the time of a step, and joules a step beside those of the eager run. Fusion takes work away from layers and puts
+own and recorded. Printed are the share of the kernels' time that is in a layer, the optimizer or a collective (eager's
+says what there is: the loss is no module's) and that in the phase beside them, how much of it is in fused rows, the time of a step, and joules a step beside those of the eager run. Fusion takes work away from layers and puts
 it into fused rows: so it is the kernels that both have, of one name in one layer, whose joules are compared.
 
     python bench/gpu/compiled.py --seconds 20 --out bench/results/compiled.txt
@@ -95,11 +94,14 @@ def kernels(path: str, steps: int) -> dict[tuple[str, str], Kernel]:
     command = [sys.executable, "-m", "joulemap", "export", path, "--format", "csv", "--kernels", "--phase", "train"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = {}
+    around: list[str] = []  # the paths of the rows that this one is in, from the outermost
     for row in csv.DictReader(io.StringIO(text)):
+        del around[int(row["depth"]) :]
         if row["kind"] == "kernel" and row["energy_j"]:
             half_j = (float(row["energy_high_j"]) - float(row["energy_low_j"])) / 2
             kernel = Kernel(float(row["energy_j"]) / steps, half_j / steps, float(row["busy_s"]) / steps)
-            found[row["path"].removesuffix("/" + row["name"]), row["name"]] = kernel
+            found[around[-1] if around else "", row["name"]] = kernel
+        around.append(row["path"])
     return found
 
 

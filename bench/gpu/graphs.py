@@ -213,34 +213,44 @@ def shares(report: joulemap.Report) -> tuple[float, float]:
     return layers / every, sum(row.busy_s for row in rows if row.kind in BESIDE) / every
 
 
-def joules(report: joulemap.Report, steps: int) -> dict[tuple[str, str], tuple[float, float]]:
-    """Joules a step of each row without its children, and seconds of its kernels with theirs, by path and kind."""
+@dataclass
+class Cost:
+    """A row of a step: joules without its children's, seconds of its kernels with theirs, and its calls."""
+
+    energy_j: float = 0.0
+    busy_s: float = 0.0
+    calls: float = 0.0
+
+
+def costs(report: joulemap.Report, steps: int) -> dict[tuple[str, str], Cost]:
+    """Return what each row costs a step, by path and kind."""
     return {
-        (row.path, row.kind): (row.energy_self_j / steps, row.busy_s / steps)
+        (row.path, row.kind): Cost(row.energy_self_j / steps, row.busy_s / steps, (row.calls or 0) / steps)
         for row in report.rows
         if row.kind not in BESIDE + NOWHERE and not row.path.startswith("(idle)") and row.energy_self_j is not None
     }
 
 
-def compare(
-    eager: dict[tuple[str, str], tuple[float, float]], graphs: dict[tuple[str, str], tuple[float, float]]
-) -> list[str]:
+def compare(eager: dict[tuple[str, str], Cost], graphs: dict[tuple[str, str], Cost]) -> list[str]:
     """Return lines: what is off by how much, of layers that matter, beside how much their time is; and of all."""
-    every = sum(energy_j for energy_j, _ in eager.values()) or 1.0
-    lines, most = [], 0.0
-    for key in sorted(eager, key=lambda key: -eager[key][0]):
-        before_j, before_s = eager[key]
-        if before_j < LEAST_SHARE * every:
+    every = sum(cost.energy_j for cost in eager.values()) or 1.0
+    lines, most, compared = [], 0.0, 0.0
+    for key in sorted(eager, key=lambda key: -eager[key].energy_j):
+        before, after = eager[key], graphs.get(key, Cost())
+        if before.energy_j < LEAST_SHARE * every or before.busy_s == 0:
             continue
-        after_j, after_s = graphs.get(key, (0.0, 0.0))
-        off = after_j / before_j - 1
+        off = after.energy_j / before.energy_j - 1
         most = max(most, abs(off))
+        compared += before.energy_j
         path, kind = key
-        changed = f"{100 * off:+7.1f} %, its time {100 * (after_s / before_s - 1):+6.1f} %"
-        lines.append(f"  {path:40s} {kind:9s} {before_j:11.5f} J {after_j:11.5f} J {changed}")
-    missing = sum(energy_j for key, (energy_j, _) in graphs.items() if key not in eager)
-    found = sum(energy_j for energy_j, _ in graphs.values())
-    lines.append(f"  in layers a step: {every:.5f} J eager, {found:.5f} J from graphs")
+        changed = f"{100 * off:+7.1f} %, its time {100 * (after.busy_s / before.busy_s - 1):+6.1f} %"
+        calls = f"{before.calls:.2f} and {after.calls:.2f} calls"
+        both = f"{before.energy_j:11.5f} J {after.energy_j:11.5f} J"
+        lines.append(f"  {path:40s} {kind:9s} {both} {changed}, {calls}")
+    missing = sum(cost.energy_j for key, cost in graphs.items() if key not in eager)
+    found = sum(cost.energy_j for cost in graphs.values())
+    share = 100 * compared / every
+    lines.append(f"  in layers a step: {every:.5f} J eager, {found:.5f} J from graphs; above stand {share:.0f} % of it")
     lines.append(f"  the most that a layer of {100 * LEAST_SHARE:.0f} % and more is off: {100 * most:.1f} %")
     if missing > 0:
         lines.append(f"  in layers that eager has not: {missing:.5f} J")
@@ -276,7 +286,7 @@ def measure(make: Callable[[], Subject], seconds: float, turns: int, sim: str | 
             f"{report.verdict}"
         )
         lines += [f"    {note}" for note in report.notes if "graph" in note.lower()]
-    return lines + compare(*(joules(reports[phase], max(steps[phase], 1)) for phase in ("eager", "graphs")))
+    return lines + compare(*(costs(reports[phase], max(steps[phase], 1)) for phase in ("eager", "graphs")))
 
 
 SUBJECTS = {"resnet": resnet, "training": training, "callables": callables, "decode": decode}

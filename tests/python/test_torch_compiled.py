@@ -393,7 +393,7 @@ def test_dynamos_names_of_modules_are_paths(text: str, root: str, path: str) -> 
 
 def test_an_operation_in_compiled_code_may_call_a_watched_module(watching: joulemap.Session, spans: Spans) -> None:
     model = Net()
-    inner = model.blocks[1].fc
+    inner = model.get_submodule("blocks.1.fc")
 
     @torch.library.custom_op("joulemap_tests::call", mutates_args=())
     def call(x: Tensor) -> Tensor:
