@@ -2,8 +2,9 @@
 
 The GPT of the examples is trained eager, by `torch.compile` and by its mode `reduce-overhead`, each in a process of its
 own and recorded. Printed are the share of the kernels' time that is in a layer, the optimizer or a collective (eager's
-says what there is: the loss is no module's) and that in the phase beside them, how much of it is in fused rows, the time of a step, and joules a step beside those of the eager run. Fusion takes work away from layers and puts
-it into fused rows: so it is the kernels that both have, of one name in one layer, whose joules are compared.
+says what there is: the loss is no module's) and that in the phase beside them, how much of it is in fused rows, the
+time of a step, and joules a step beside those of the eager run. Fusion takes work away from layers and puts it into
+fused rows: so it is the kernels that both have, of one name in one layer, whose joules are compared.
 
     python bench/gpu/compiled.py --seconds 20 --out bench/results/compiled.txt
 """
