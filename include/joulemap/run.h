@@ -56,11 +56,13 @@ JM_API const char *jm_run_kernels_missing(const jm_run *run);
 typedef enum jm_tracing {
     JM_TRACING_OFF,  /* phases, epochs and marks alone */
     JM_TRACING_WARM, /* everything, but reports leave it out */
-    JM_TRACING_ON    /* everything */
+    JM_TRACING_ON,   /* everything */
+    JM_TRACING_STEPS /* all that only says when: phases, epochs, steps, batches, windows, waits for data */
 } jm_tracing;
 
 /* From now on; a run begins with everything. As soon as one process of a run has said this once, reports by
- * other keys than the board are of the time in which all that have said it were ON. Kernels that were
+ * other keys than the board are of the time in which all that have said it were ON, and of STEPS, whose work
+ * is told by steps of their kind that were traced. Kernels that were
  * launched before tracing and run in it are not known: be WARM first. One thread at a time; to say the same
  * again is cheap, and reaches a CUDA that was started in between. */
 JM_API void jm_run_trace(jm_run *run, jm_tracing tracing);

@@ -63,7 +63,8 @@ static PyObject *tracings(void)
 {
     const core_item items[] = {{"off", PyLong_FromLong(JM_TRACING_OFF)},
                                {"warm", PyLong_FromLong(JM_TRACING_WARM)},
-                               {"on", PyLong_FromLong(JM_TRACING_ON)}};
+                               {"on", PyLong_FromLong(JM_TRACING_ON)},
+                               {"steps", PyLong_FromLong(JM_TRACING_STEPS)}};
     return core_dict_take(items, sizeof items / sizeof *items);
 }
 

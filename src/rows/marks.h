@@ -6,6 +6,10 @@
 #define JM_MARK_TRACED   "joulemap: traced from here"
 #define JM_MARK_UNTRACED "joulemap: not traced from here"
 
+/* Likewise, but steps, batches and what else only says when are recorded on: what lies in them is told by
+ * traced ones of their kind. Until JM_MARK_TRACED, or JM_MARK_UNTRACED. */
+#define JM_MARK_STEPS "joulemap: steps alone from here"
+
 /* Of such a process, by the recorder: it was found to have ended. What comes is no business of its. */
 #define JM_MARK_ENDED "joulemap: ended"
 

@@ -27,12 +27,14 @@ void jm_run_trace(jm_run *run, jm_tracing tracing)
     if (has_ended || (run->collector == NULL && !run->attached)) return;
     if (told.pid != getpid()) forget();
     bool was_told = told.at_times && told.tracing == JM_TRACING_ON;
-    bool is_told = tracing == JM_TRACING_ON;
+    bool is_told = tracing == JM_TRACING_ON,
+         is_off = tracing == JM_TRACING_OFF || tracing == JM_TRACING_STEPS;
+    const char *ends = tracing == JM_TRACING_STEPS ? JM_MARK_STEPS : JM_MARK_UNTRACED;
     /* Marks lie inside of what is traced. */
-    if (was_told && !is_told) jm_mark(JM_MARK_UNTRACED, NULL);
-    jm__timeline_trace(tracing != JM_TRACING_OFF);
-    jm__run_kernels_trace(run, tracing != JM_TRACING_OFF);
-    if (!told.at_times && !is_told) jm_mark(JM_MARK_UNTRACED, NULL);
+    if (was_told && !is_told) jm_mark(ends, NULL);
+    jm__timeline_trace(tracing);
+    jm__run_kernels_trace(run, !is_off);
+    if (!told.at_times && !is_told) jm_mark(ends, NULL);
     if (!was_told && is_told) jm_mark(JM_MARK_TRACED, NULL);
     told.at_times = true;
     told.tracing = tracing;

@@ -43,9 +43,14 @@ jm_status jm__timeline_open(const char *run_dir, jm_error *err)
                     strerror(error));
 }
 
-void jm__timeline_trace(bool all)
+void jm__timeline_trace(jm_tracing tracing)
 {
-    jm__track_keep(all ? JM_TRACK_ALL : 1u << JM_SPAN_PHASE | 1u << JM_SPAN_EPOCH);
+    static const uint32_t periods = 1u << JM_SPAN_PHASE | 1u << JM_SPAN_EPOCH;
+    static const uint32_t steps =
+        1u << JM_SPAN_STEP | 1u << JM_SPAN_BATCH | 1u << JM_SPAN_WINDOW | 1u << JM_SPAN_DATA;
+    jm__track_keep(tracing == JM_TRACING_OFF     ? periods
+                   : tracing == JM_TRACING_STEPS ? periods | steps
+                                                 : JM_TRACK_ALL);
 }
 
 void jm__timeline_close(void)

@@ -3,14 +3,14 @@
 #ifndef JM_TIMELINE_TIMELINE_H
 #define JM_TIMELINE_TIMELINE_H
 
-#include <joulemap/status.h>
+#include <joulemap/run.h>
 #include <stdbool.h>
 
 /* Write spans into `run_dir` from now on. Children of fork do so too. */
 jm_status jm__timeline_open(const char *run_dir, jm_error *err);
 
-/* Spans of phases and epochs alone are recorded from now on, or those of all kinds again. */
-void jm__timeline_trace(bool all);
+/* Which spans are recorded from now on. */
+void jm__timeline_trace(jm_tracing tracing);
 
 /* Spans do nothing from now on. */
 void jm__timeline_close(void);

@@ -323,7 +323,7 @@ static void test_untraced_time_has_phases_epochs_marks_and_ends_alone(void **sta
     (void)state;
     collected *all = start();
     jm_span_id layer = jm_span_begin(JM_SPAN_FORWARD, jm_name_intern("before"), 0, 0);
-    jm__timeline_trace(false);
+    jm__timeline_trace(JM_TRACING_OFF);
     jm_span_end(layer);
     in_and_out(JM_SPAN_PHASE, "phase");
     in_and_out(JM_SPAN_EPOCH, "epoch");
@@ -337,7 +337,7 @@ static void test_untraced_time_has_phases_epochs_marks_and_ends_alone(void **sta
         _exit(0);
     }
     assert_int_equal(waitpid(child, NULL, 0), child);
-    jm__timeline_trace(true);
+    jm__timeline_trace(JM_TRACING_ON);
     in_and_out(JM_SPAN_STEP, "after");
     collected_poll(all);
     assert_true(collected_span(all, "before")->end_ns > 0);
@@ -348,7 +348,7 @@ static void test_untraced_time_has_phases_epochs_marks_and_ends_alone(void **sta
     assert_int_equal(all->span_count, 5);
     assert_int_equal(all->mark_count, 1);
     assert_int_equal(all->lost, 0);
-    jm__timeline_trace(false);
+    jm__timeline_trace(JM_TRACING_OFF);
     stop(all);
     all = start(); /* the next run begins with everything */
     in_and_out(JM_SPAN_STEP, "step");
