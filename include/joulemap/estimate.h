@@ -26,8 +26,10 @@ typedef struct jm_estimate_options {
         clock_mhz; /* of the multiprocessors; 0: what they run at by themselves, where the model was learnt */
     double program_s; /* how long the program takes, gaps between kernels included; 0: not known */
     double
-        limit_w; /* the board's power limit, which no mean over all kernels passes: the board lowers its
-                    clock; 0: usual on such a board; INFINITY: none, as where kernels run for some ms only */
+        limit_w;       /* the board's power limit, which no mean over all kernels passes: the board lowers its
+                          clock; 0: usual on such a board; INFINITY: none, as where kernels run for some ms only */
+    const char *board; /* what if it ran on this kind of board of the same chip: "h100", "h200", "h100-pcie",
+                          "h100-nvl"; NULL: on that of the file */
 } jm_estimate_options;
 
 /* One line of the file's, in its order. NAN: not known, and `reason` says why. Low and high:

@@ -41,6 +41,7 @@ def estimate(
     clock_mhz: float = 0,
     program_s: float = 0,
     limit_w: float = 0,
+    board: str | None = None,
     what: str = "j",
     /,
 ) -> str: ...

@@ -26,8 +26,8 @@ PyObject *core_estimate(PyObject *module, PyObject *args)
     PyObject *csv = NULL, *model_object = NULL, *model = NULL, *string = NULL;
     jm_estimate_options options = {.size = sizeof options};
     int what = 'j';
-    if (!PyArg_ParseTuple(args, "O&|OdddC:estimate", PyUnicode_FSConverter, &csv, &model_object,
-                          &options.clock_mhz, &options.program_s, &options.limit_w, &what))
+    if (!PyArg_ParseTuple(args, "O&|OdddzC:estimate", PyUnicode_FSConverter, &csv, &model_object,
+                          &options.clock_mhz, &options.program_s, &options.limit_w, &options.board, &what))
         return NULL;
     jm_error err = {.status = JM_OK};
     jm_status status;

@@ -127,6 +127,7 @@ def estimate(
     clock_mhz: float | None = None,
     program_s: float | None = None,
     limit_w: float | None = None,
+    board: str | None = None,
 ) -> Estimate:
     """Tell the power and energy of kernels that Nsight Compute has counted.
 
@@ -145,6 +146,9 @@ def estimate(
     limit_w : float, optional
         The board's power limit, W, which no mean over all kernels passes; `math.inf`: none. Default: usual on the
         board.
+    board : str, optional
+        What if it ran on another kind of board of the same chip: "h100", "h200", "h100-pcie", "h100-nvl". Figures are
+        then marked `extrapolated`. Default: on the board of the file.
 
     Returns
     -------
@@ -162,6 +166,7 @@ def estimate(
         _number("clock_mhz", clock_mhz),
         _number("program_s", program_s),
         limit,
+        board,
     )
     told = json.loads(text)
     rows = [EstimatedKernel(**row) for row in told.pop("rows")]

@@ -62,6 +62,7 @@ static int estimate(const cli_args *args, const char *csv)
     int code = 0;
     size_t limit = rows_of(args, &code);
     jm_estimate_options options = {.size = sizeof options, .csv = csv, .model = cli_get(args, "--model")};
+    options.board = cli_get(args, "--board");
     if (code != 0) return code;
     if (!cli_get_real(args, "--clock", 0, 1e5, &options.clock_mhz) ||
         !cli_get_real(args, "--program", 0, 1e9, &options.program_s))
@@ -181,6 +182,10 @@ static const cli_option options_table[] = {
      "what calibrate keeps for the file's board, else what is shipped for its kind)",
      NULL, false},
     {"--clock", 0, "MHZ", "for this clock of the multiprocessors (default: what they run at by themselves)",
+     NULL, false},
+    {"--board", 0, "NAME",
+     "what if it ran on another kind of board of the chip: h100, h200, h100-pcie, h100-nvl (marked "
+     "extrapolated)",
      NULL, false},
     {"--program", 0, "SECONDS", "how long the program takes: gaps between kernels are counted as idle", NULL,
      false},

@@ -3,9 +3,10 @@
  * ncu runs a kernel alone, at the board's base clock and with cold caches, unless it is told otherwise. What
  * a kernel does (instructions, bytes) is the same at any clock, the time that it takes is not: the share of
  * it that waits for the memory stays, the rest scales. With c the time of the rest, m that of the memory at
- * its most and r the ratio of the clocks,
+ * its most, r the ratio of the clocks (times that of the numbers of multiprocessors, on another kind of
+ * board) and s the ratio of what the memories can move (1 on the same board),
  *
- *     t(r) = ((c / r)^4 + m^4)^(1/4),   t(1) = the time that ncu saw
+ *     t(r, s) = ((c / r)^4 + (m / s)^4)^(1/4),   t(1, 1) = the time that ncu saw
  *
  * which goes from one limit to the other without a corner. */
 #ifndef JM_ESTIMATE_KERNEL_POWER_H
@@ -19,7 +20,8 @@ typedef struct jm__bench {
     const jm__board_model *model;
     const jm__ncu_words *words;
     const jm__ncu_word *word_of[JM_MODEL_FEATURES_MAX]; /* of the model's features; NULL: ncu has none */
-    const jm__ncu_board *board;                         /* that the file is of */
+    const jm__ncu_board *file_board;                    /* that the file is of */
+    const jm__ncu_board *board;                         /* to estimate for: mostly the same */
     double clock_mhz;                                   /* to estimate for */
     bool clock_given;                                   /* somebody asked for it: it is that of all kernels */
     bool clocks_free;              /* ncu left the clock as it was: a kernel's own is that of the file */
@@ -51,8 +53,9 @@ typedef struct jm__kernel_power {
 void jm__kernel_power_find(jm__kernel_power *out, double *features, const jm__bench *bench,
                            const jm__ncu_sheet *sheet);
 
-/* How long the same takes at `ratio` times the clock; `memory_s`: at least, for its bytes. */
-double jm__time_at(double duration_s, double memory_s, double ratio);
+/* How long the same takes where all but the memory is `ratio` times as fast, and the memory `memory_ratio`
+ * times; `memory_s`: what it took at least, for its bytes. */
+double jm__time_at(double duration_s, double memory_s, double ratio, double memory_ratio);
 
 /* Above this share of a board's clock it is that clock: a short kernel's is told to a few percent. */
 #define JM_CLOCK_IS_FULL 0.96

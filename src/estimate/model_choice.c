@@ -3,23 +3,46 @@
 
 #include "base/status.h"
 #include "estimate/kept_model.h"
+#include "estimate/scaled_model.h"
 #include "model/store.h"
 #include "ncu/amount.h"
 #include "sample/profile.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The board of these words that is called so; NULL: none. */
+/* The board of these words whose name, as the driver has it, this is; NULL: none. */
 static const jm__ncu_board *board_called(const jm__ncu_words *words, const char *name)
 {
     jm__profile profile;
+    for (size_t i = 0; i < words->board_count; i++)
+        if (words->boards[i].match[0] != '\0' && fnmatch(words->boards[i].match, name, FNM_CASEFOLD) == 0)
+            return &words->boards[i];
     if (jm__profile_match(&profile, name, NULL) != JM_OK) return NULL;
     for (size_t i = 0; i < words->board_count; i++)
-        if (strcmp(words->boards[i].profile, profile.name) == 0) return &words->boards[i];
+        if (strcmp(words->boards[i].name, profile.name) == 0) return &words->boards[i];
     return NULL;
+}
+
+static jm_status find_board(jm__model_choice *choice, const char *wanted, const jm__ncu_words *words,
+                            jm_error *err)
+{
+    char known[256] = "";
+    size_t used = 0;
+    choice->board = choice->file_board;
+    if (wanted == NULL) return JM_OK;
+    for (size_t i = 0; i < words->board_count; i++) {
+        choice->board = &words->boards[i];
+        if (strcmp(choice->board->name, wanted) == 0) return JM_OK;
+        int added =
+            snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", choice->board->name);
+        used += added > 0 && (size_t)added < sizeof known - used ? (size_t)added : 0;
+    }
+    return jm__fail(err, JM_NOT_FOUND, 0, NULL, "no board \"%.40s\" of the file's chip (%s) is known, but %s",
+                    wanted, words->title, known);
 }
 
 static void find_file_board(jm__model_choice *choice, const jm__ncu_words *words, const jm__ncu_sheet *sheet)
@@ -100,21 +123,26 @@ static jm_status find_kept(jm__model_choice *choice, const jm__ncu_words *words,
     return JM_OK;
 }
 
-jm_status jm__model_choose(jm__model_choice *choice, const char *wanted, const jm__ncu_words *words,
+jm_status jm__model_choose(jm__model_choice *choice, jm__model_wish wish, const jm__ncu_words *words,
                            const jm__ncu_sheet *sheet, jm_error *err)
 {
     *choice = (jm__model_choice){.why = ""};
     find_file_board(choice, words, sheet);
-    if (wanted == NULL) JM_TRY(find_kept(choice, words, sheet, err));
+    JM_TRY(find_board(choice, wish.board, words, err));
+    if (wish.model == NULL && choice->board == choice->file_board)
+        JM_TRY(find_kept(choice, words, sheet, err));
     if (choice->model.count == 0) {
-        bool file = wanted != NULL && is_file(wanted);
-        const char *name = wanted != NULL ? wanted : choice->file_board->profile;
+        bool file = wish.model != NULL && is_file(wish.model);
+        const char *name = wish.model != NULL ? wish.model : choice->board->profile;
         snprintf(choice->name, sizeof choice->name, "%s%.500s", file ? "" : "shipped ", name);
         JM_TRY(read_wanted(&choice->model, name, file, err));
     }
-    const jm__ncu_board *board = board_called(words, choice->model.board);
-    choice->another = board != NULL && board != choice->file_board;
     jm_status status = check_known(&choice->model, words, choice->name, err);
+    const jm__ncu_board *board = board_called(words, choice->model.board);
+    choice->another = board != NULL && board != choice->board;
+    if (status == JM_OK && choice->another) jm__model_scale(&choice->model, words, board, choice->board);
+    if (choice->another || choice->model.shipped || choice->board != choice->file_board)
+        choice->scale_u = jm__model_scale_u(board != NULL ? board : choice->board, choice->board);
     if (status != JM_OK) jm__model_free(&choice->model);
     return status;
 }
@@ -122,6 +150,9 @@ jm_status jm__model_choose(jm__model_choice *choice, const char *wanted, const j
 jm_status jm__model_named(jm__board_model *model, const char *wanted, const jm__ncu_words *words,
                           jm_error *err)
 {
-    const char *name = wanted != NULL ? wanted : words->boards[words->board_count - 1].profile;
+    size_t last = words->board_count - 1; /* of those that have a model of their own */
+    while (last > 0 && strcmp(words->boards[last].name, words->boards[last].profile) != 0)
+        last--;
+    const char *name = wanted != NULL ? wanted : words->boards[last].name;
     return read_wanted(model, name, wanted != NULL && is_file(wanted), err);
 }

@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond, what half of the change in a clock's logarithm may be off; and another kind of board of the chip.
- * Choices. */
-static const double extrapolated_u = 0.5, another_board_u = 0.10;
+/* Beyond, what half of the change in a clock's logarithm may be off. A choice. */
+static const double extrapolated_u = 0.5;
 
 enum { LIMIT_ROUNDS = 10 };
 
@@ -56,16 +55,21 @@ static bool runs_full(jm__of_ncu *m)
 static jm_status choose_model(jm__of_ncu *m, jm_error *err)
 {
     jm__ncu_sheet_fill(&m->sheet, &m->ncu.kernels[0]);
-    JM_TRY(jm__model_choose(&m->choice, m->options->model, &m->words, &m->sheet, err));
+    jm__model_wish wish = {.model = m->options->model, .board = m->options->board};
+    JM_TRY(jm__model_choose(&m->choice, wish, &m->words, &m->sheet, err));
     const jm__board_model *model = &m->choice.model;
-    m->bench = (jm__bench){.model = model, .words = &m->words, .board = m->choice.file_board};
-    m->bench.clock_mhz = m->options->clock_mhz > 0 ? m->options->clock_mhz : model->clock_mhz;
+    bool elsewhere = m->choice.board != m->choice.file_board;
+    double board_mhz =
+        m->choice.another ? fmin(model->clock_mhz, m->choice.board->clock_mhz) : model->clock_mhz;
+    m->bench = (jm__bench){
+        .model = model, .words = &m->words, .board = m->choice.board, .file_board = m->choice.file_board};
+    m->bench.clock_mhz = m->options->clock_mhz > 0 ? m->options->clock_mhz : board_mhz;
     jm__data_shares(model, &m->bench.data_least, &m->bench.data_usual);
     double ratio = m->bench.clock_mhz / model->clock_mhz;
     bool far = ratio < JM_TRIED_CLOCK_RATIO || ratio > 1 / JM_TRIED_CLOCK_RATIO;
-    JM_TRY(jm__errors_find(&m->errors, model, m->choice.another || model->shipped ? another_board_u : 0,
-                           far ? extrapolated_u * fabs(log(ratio)) : 0, err));
-    m->to->total.extrapolated = far || m->choice.another;
+    JM_TRY(jm__errors_find(&m->errors, model, m->choice.scale_u, far ? extrapolated_u * fabs(log(ratio)) : 0,
+                           err));
+    m->to->total.extrapolated = far || m->choice.another || elsewhere;
     m->to->total.limit_w = m->options->limit_w > 0       ? m->options->limit_w
                            : m->bench.board->limit_w > 0 ? m->bench.board->limit_w
                                                          : NAN;

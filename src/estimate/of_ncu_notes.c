@@ -16,12 +16,18 @@ static jm_status tell_file(jm__of_ncu *m, jm_error *err)
         JM_TRY(jm__estimate_note(to, err,
                                  "the file does not say which board it is of (a raw page with "
                                  "device__attribute_display_name does): taken for %s, by its memory's clock",
-                                 m->choice.file_board->profile));
+                                 m->choice.file_board->name));
     if (m->choice.unread[0] != '\0')
         JM_TRY(jm__estimate_note(to, err, "a model that is kept cannot be read: %s", m->choice.unread));
+    if (m->choice.board != m->choice.file_board)
+        JM_TRY(jm__estimate_note(
+            to, err,
+            "extrapolated: the file is of %s, figures are for %s: times by multiprocessors, "
+            "clock and memory",
+            m->choice.file_board->name, m->choice.board->name));
     if (m->choice.another)
-        JM_TRY(jm__estimate_note(to, err, "extrapolated: the file is of %s, the model of %s: 10 %% wider",
-                                 m->choice.file_board->profile, to->board));
+        JM_TRY(jm__estimate_note(to, err, "extrapolated: the model of %s was scaled to %s: %.0f %% wider",
+                                 to->board, m->choice.board->name, 100 * m->choice.scale_u));
     if (m->ncu.decimal_guessed)
         JM_TRY(jm__estimate_note(to, err,
                                  "line %" PRId64
@@ -49,7 +55,8 @@ static jm_status tell_conditions(jm__of_ncu *m, jm_error *err)
                               "%zu kernels have no clock of ncu's (SM Frequency): their times are taken as "
                               "they are, 15 %% wider",
                               m->no_clock));
-    if (total->estimated > m->no_clock && m->bench.clocks_free && !m->bench.clock_given)
+    if (total->estimated > m->no_clock && m->bench.clocks_free && !m->bench.clock_given &&
+        m->bench.board == m->bench.file_board)
         JM_TRY(jm__estimate_note(to, err,
                                  "ncu left the clock as the board sets it: kernels are taken at theirs"));
     else if (total->estimated > m->no_clock)

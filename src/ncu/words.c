@@ -75,8 +75,14 @@ static bool board_read(jm__ncu_board *board, const json_t *entry)
     board->dram_bytes_per_second = json_number_value(json_object_get(entry, "dram_bytes_per_second"));
     board->l2_bytes = json_number_value(json_object_get(entry, "l2_bytes"));
     board->limit_w = json_number_value(json_object_get(entry, "limit_w"));
-    return copy_text(board->profile, sizeof board->profile, json_object_get(entry, "profile")) &&
-           board->multiprocessors > 0 && board->dram_hz > 0 && board->dram_bytes_per_second > 0;
+    board->clock_mhz = json_number_value(json_object_get(entry, "clock_mhz"));
+    const json_t *match = json_object_get(entry, "match");
+    board->match[0] = '\0';
+    return copy_text(board->name, sizeof board->name, json_object_get(entry, "name")) &&
+           copy_text(board->profile, sizeof board->profile, json_object_get(entry, "profile")) &&
+           (match == NULL || copy_text(board->match, sizeof board->match, match)) &&
+           board->multiprocessors > 0 && board->dram_hz > 0 && board->dram_bytes_per_second > 0 &&
+           board->limit_w > 0 && board->clock_mhz > 0;
 }
 
 static bool lists_read(jm__ncu_words *words, const json_t *root)

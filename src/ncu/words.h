@@ -59,8 +59,11 @@ typedef struct jm__ncu_word {
 
 /* A kind of board of the chip. */
 typedef struct jm__ncu_board {
-    char profile[32];
+    char name[32];
+    char profile[32]; /* of the sensors' profiles: whose shipped model is nearest */
+    char match[64];   /* what its name looks like, as a shell pattern; "": what the profile matches */
     double multiprocessors, dram_hz, dram_bytes_per_second, l2_bytes, limit_w;
+    double clock_mhz; /* of the multiprocessors, at most */
 } jm__ncu_board;
 
 /* Members, and their keys in the file. */

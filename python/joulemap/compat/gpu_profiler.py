@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> Estimate:
     modes = _MODES[arguments.mode]
     data = _data(arguments)
     found = estimate(data, model=arguments.model)
-    Path(FEATURES).write_text(_core.estimate(str(data), arguments.model, 0, 0, 0, "f"))
+    Path(FEATURES).write_text(_core.estimate(str(data), arguments.model, 0, 0, 0, None, "f"))
     _write(PREDICTIONS, [_predictions(data.name, modes, found)])
     for mode in modes:
         value, low, high = (found.totals[f"{_OURS[mode]}{end}_w"] for end in ("", "_low", "_high"))

@@ -1,6 +1,8 @@
-"""How well ncu's counters tell the power of H200 kernels and programs that a sensor measured (tests/data/ncu).
+"""How well ncu's counters tell the power of kernels and programs that a sensor measured on the same board.
 
-usage: python bench/estimate_h200.py [--data FOLDER] [--joulemap COMMAND]
+usage: python bench/estimate_ncu.py [--board h200|h100] [--joulemap COMMAND]
+
+h200: tests/data/ncu; h100: tests/data/ncu-h100, and what the H200's counters tell of an H100.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
+FOLDERS = {"h200": HERE / "tests" / "data" / "ncu", "h100": HERE / "tests" / "data" / "ncu-h100"}
 REAL = ("random", "trained")
 SHORT_S = 25e-6
 
@@ -76,6 +79,8 @@ def show_trained(joulemap: str, data: Path, folder: Path) -> None:
     )
     with (data / "programs.csv").open(newline="") as file:
         for row in csv.DictReader(file):
+            if not (data / f"{row['program']}.csv.gz").exists():
+                continue  # measured there, not counted
             (folder / "program.csv").write_text(features_of(joulemap, data, row["program"]))
             told = ask(joulemap, "--csv", folder / "program.csv", "--model", folder / "trained.json", "--json")
             show_program(row, json.loads(told), "trained")
@@ -96,23 +101,43 @@ def show_programs(joulemap: str, data: Path, model: str) -> None:
     """Compare programs that no model has seen with what they drew."""
     with (data / "programs.csv").open(newline="") as file:
         for row in csv.DictReader(file):
+            if not (data / f"{row['program']}.csv.gz").exists():
+                continue
             told = ask(joulemap, "--csv", data / f"{row['program']}.csv.gz", "--model", model, "--json")
             show_program(row, json.loads(told), Path(model).name)
+
+
+def show_what_if(joulemap: str, data: Path) -> None:
+    """Tell an H100's programs from what an H200 counted of them."""
+    with (data / "programs.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            counters = FOLDERS["h200"] / f"{row['program']}.csv.gz"
+            for model in (str(FOLDERS["h200"] / "model.json"), "h100"):
+                told = json.loads(ask(joulemap, "--csv", counters, "--board", "h100", "--model", model, "--json"))
+                ms, took_ms = 1e3 * told["kernels_s"], 1e3 * float(row["seconds"]) / float(row["steps"])
+                print(
+                    f"what if on an H100: {ms:.2f} ms a step of {took_ms:.2f} ({100 * (ms / took_ms - 1):+.1f} %); ",
+                    end="",
+                )
+                show_program(row, told, "of the H200, scaled" if model.endswith(".json") else model)
 
 
 def main() -> int:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=HERE / "tests" / "data" / "ncu")
+    parser.add_argument("--board", choices=list(FOLDERS), default="h200")
     parser.add_argument("--joulemap", default=str(HERE / "build" / "joulemap"))
     args = parser.parse_args()
+    args.data = FOLDERS[args.board]
     own = str(args.data / "model.json")
-    for model in (own, "h200"):
+    for model in (own, args.board):
         show_suite(args.joulemap, args.data, model)
     with tempfile.TemporaryDirectory() as folder:
         show_trained(args.joulemap, args.data, Path(folder))
-    for model in (own, "h200"):
+    for model in (own, args.board):
         show_programs(args.joulemap, args.data, model)
+    if args.board == "h100":
+        show_what_if(args.joulemap, args.data)
     return 0
 
 
