@@ -1,4 +1,4 @@
-"""gpu_profiler, joulemap.estimate, running ncu: on what it counted on an H200 (tests/data/ncu), and a stand-in."""
+"""gpu_profiler, joulemap.estimate, running ncu: on what it counted on an H200 and an H100, and a stand-in."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import pytest
 from joulemap.compat import gpu_profiler
 
 DATA = Path(__file__).parents[1] / "data" / "ncu"
+H100 = DATA.with_name("ncu-h100")
 
 # Does with its arguments what ncu does: starts the program, and writes its own words into the log.
 NCU = """#!{python}
@@ -85,15 +86,22 @@ def rows_of(path: str) -> list[dict[str, str]]:
         ("all", ["pred_min", "pred_avg", "pred_max"]),
     ],
 )
-def test_each_mode_writes_its_old_columns_first(ncu: Path, mode: str, columns: list[str]) -> None:
-    assert gpu_profiler.main(["-m", mode, "-c", str(DATA / "stencil.csv.gz")]) == 0
+@pytest.mark.parametrize(
+    ("folder", "joules"),
+    [(DATA, 4.236), (H100, 4.528)],  # a step, as the board's sensor measured it without ncu
+    ids=["h200", "h100"],
+)
+def test_each_mode_writes_its_old_columns_first(
+    ncu: Path, folder: Path, joules: float, mode: str, columns: list[str]
+) -> None:
+    assert gpu_profiler.main(["-m", mode, "-c", str(folder / "stencil.csv.gz")]) == 0
     (row,) = rows_of("predictions.csv")
     assert list(row)[: 1 + len(columns)] == ["filename", *columns]
     assert row["filename"] == "stencil.csv.gz"
     assert all(300 < float(row[column]) < 700 for column in columns)
     for column in columns:
         assert float(row[f"{column}_low"]) < float(row[column]) < float(row[f"{column}_high"])
-    assert float(row["energy_j"]) == pytest.approx(4.24, rel=0.1)  # measured: 4.236 J a step
+    assert float(row["energy_j"]) == pytest.approx(joules, rel=0.1)
 
 
 def test_the_mode_is_avg_if_none_is_given(ncu: Path) -> None:
@@ -207,6 +215,14 @@ def test_an_estimate_holds_what_was_measured() -> None:
     assert found.board == "NVIDIA H200"
     assert [row.id for row in found.rows] == sorted(row.id for row in found.rows)
     assert sum(found.parts.values()) == pytest.approx(found.totals["kernels_energy_j"])
+
+
+def test_counters_of_one_board_tell_of_another() -> None:
+    there = joulemap.estimate(DATA / "gpt.csv.gz", board="h100")
+    assert there.totals["extrapolated"]
+    assert there.totals["kernels_energy_j"] == pytest.approx(8085.9 / 226, rel=0.08)  # measured on an H100
+    with pytest.raises(joulemap.Error, match="h100-pcie"):
+        joulemap.estimate(DATA / "gpt.csv.gz", board="h300")
 
 
 def test_the_model_that_calibration_keeps_is_found_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
