@@ -78,6 +78,15 @@ JM_API void jm_run_trace(jm_run *run, jm_tracing tracing);
  */
 JM_API jm_tracing jm_tracing_now(void);
 
+typedef struct jm_tracing_cost {
+    double share; /* of the time since the run began, as it measured itself */
+    uint64_t steps;
+    uint64_t traced_steps; /* of those that have ended; warm ones are none */
+} jm_tracing_cost;
+
+/* What tracing has cost this process so far; false, and all 0: the run has no budget. */
+JM_API bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost);
+
 /* Wait until all that happened before this call is in the recording (the
  * sensor's newest readings included), at most timeout_ms. BUSY if it is not. */
 JM_API jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err);

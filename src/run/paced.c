@@ -7,6 +7,7 @@
 #include "timeline/timeline.h"
 #include "timeline/track.h"
 
+#include <inttypes.h>
 #include <joulemap/span.h>
 #include <math.h>
 #include <sched.h>
@@ -149,7 +150,7 @@ static const jm__step_follower follower = {.begin = begin, .end = end};
 
 jm_status jm__budget_check(double share, jm_error *err)
 {
-    if (share >= 0 && share < 1) return JM_OK;
+    if (share >= 0 && share <= 1) return JM_OK;
     jm__fail(err, JM_USAGE, 0, "jm_run_start", "a budget is a share of the program's time, not %g", share);
     return jm__hint(err, JM_USAGE, "0.01 lets tracing slow it down by 1 %%; 0 is none, and all is traced");
 }
@@ -193,15 +194,29 @@ void jm__budget_leave(jm_run *run)
     end_pace(run, &last);
 }
 
+bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost)
+{
+    *cost = (jm_tracing_cost){0};
+    if (run->owner != getpid()) return false;
+    take();
+    bool is_ours = paced.run == run;
+    if (is_ours)
+        *cost = (jm_tracing_cost){.share = jm__budget_cost(&paced.budget, jm__now_ns()),
+                                  .steps = paced.budget.steps,
+                                  .traced_steps = paced.budget.traced_steps};
+    give_back();
+    return is_ours;
+}
+
 void jm__budget_end(jm_run *run)
 {
     jm__budget last;
     if (!end_pace(run, &last)) return;
     char text[192];
     long cost_ppm = lround(1e6 * jm__budget_cost(&last, jm__now_ns()));
-    snprintf(text, sizeof text, "{\"budget_ppm\":%ld,\"cost_ppm\":%ld,\"steps\":%llu,\"traced_steps\":%llu}",
-             lround(1e6 * last.share), cost_ppm, (unsigned long long)last.steps,
-             (unsigned long long)last.traced_steps);
+    snprintf(text, sizeof text,
+             "{\"budget_ppm\":%ld,\"cost_ppm\":%ld,\"steps\":%" PRIu64 ",\"traced_steps\":%" PRIu64 "}",
+             lround(1e6 * last.share), cost_ppm, last.steps, last.traced_steps);
     jm_mark(JM_MARK_BUDGET, text);
     if (run->attached) jm__run_trace(run, JM_TRACING_ON); /* nobody tells what comes */
 }
