@@ -36,10 +36,11 @@ typedef struct jm_run_options {
      * jm_run_environment has it. With `kernels` they come in any case. */
     bool ranges;
     bool openacc; /* regions of OpenACC in children, too: ACC_PROFLIB is set for them unless it is set */
-    /* By what share of its time tracing may slow this process down (0.01: 1 %), and those below it that attach; 0:
-     * all is traced. It is kept by steps: spans of the kind STEP, or BATCH where there are none. A few of them now
-     * and then are traced, with what they are measured to take longer; of the others that they were (see
-     * JM_TRACING_STEPS). Without steps all is traced. An attached run without one has its recorder's. */
+    /* By what share of its time tracing may slow this process down (0.01: 1 %), and those below it that
+     * attach; 0: all is traced. It is kept by steps: spans of the kind STEP, or BATCH where there are none. A
+     * few of them now and then are traced, with what they are measured to take longer; of the others that
+     * they were (see JM_TRACING_STEPS). Without steps all is traced. An attached run without one has its
+     * recorder's. */
     double budget;
     double child_budget; /* of processes below alone: what a recorder wants that has no steps itself */
 } jm_run_options;
@@ -73,8 +74,9 @@ typedef enum jm_tracing {
  * again is cheap, and reaches a CUDA that was started in between. */
 JM_API void jm_run_trace(jm_run *run, jm_tracing tracing);
 
-/* What is recorded of this process at present: for who can save himself the trouble. ON without a run, and where
- * nobody said anything. Cheap; changes at the begin of a step where there is a budget. jm_run_trace ends a budget.
+/* What is recorded of this process at present: for who can save himself the trouble. ON without a run, and
+ * where nobody said anything. Cheap; changes at the begin of a step where there is a budget. jm_run_trace
+ * ends a budget.
  */
 JM_API jm_tracing jm_tracing_now(void);
 

@@ -19,9 +19,9 @@ typedef struct core_run {
 
 static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"path",   "sim",           "command",  "overwrite",        "kernels",
-                                        "no_cpu", "sampling_only", "counters", "kernels_required", "ranges",
-                                        "budget", NULL};
+    static const char *const names[] = {
+        "path",          "sim",      "command",          "overwrite", "kernels", "no_cpu",
+        "sampling_only", "counters", "kernels_required", "ranges",    "budget",  NULL};
     PyObject *path_object = NULL;
     PyObject *path_bytes = NULL;
     const char *sim = NULL;
@@ -34,9 +34,9 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int required = 0;
     int ranges = 0;
     double budget = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzppppdppd:Run", (char **)(uintptr_t)names, &path_object,
-                                     &sim, &command, &overwrite, &kernels, &no_cpu, &sampling_only, &counters,
-                                     &required, &ranges, &budget))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzppppdppd:Run", (char **)(uintptr_t)names,
+                                     &path_object, &sim, &command, &overwrite, &kernels, &no_cpu,
+                                     &sampling_only, &counters, &required, &ranges, &budget))
         return NULL;
     jm_run_options options = {.size = sizeof(options),
                               .sim = sim,
@@ -173,7 +173,8 @@ static PyObject *run_tracing_cost(PyObject *object, PyObject *unused)
     jm_tracing_cost cost;
     if (!run) return NULL;
     if (!jm_run_tracing_cost(run, &cost)) Py_RETURN_NONE;
-    return Py_BuildValue("dKK", cost.share, (unsigned long long)cost.steps, (unsigned long long)cost.traced_steps);
+    return Py_BuildValue("dKK", cost.share, (unsigned long long)cost.steps,
+                         (unsigned long long)cost.traced_steps);
 }
 
 /* Of any recording: a GPU's number in it, by the index that NVML (or CUDA) has for it. */

@@ -88,7 +88,7 @@ class Compiling(LatePatches):
         self.when("torch._dynamo.callback", self._listen)
 
     def _listen(self, module: Any) -> None:
-        handler = getattr(module, "callback_handler", None)
+        handler: Any = getattr(module, "callback_handler", None)
         if hasattr(handler, "register_start_callback"):
             handler.register_start_callback(self._starts)
             self._handler = handler

@@ -145,6 +145,6 @@ class ScheduledStep(Scope):
     def __call__(self, function: FunctionT) -> FunctionT:
         """Refuse: it has begun already, while the function is defined, and would be one step too many."""
         raise TypeError(
-            "a step of a running session with a schedule or a budget begins at once, so it is no decorator: write `run.step()` at "
-            "the end of each step, or `with run.step():` inside of the function"
+            "a step of a running session with a schedule or a budget begins at once, so it is no decorator: write "
+            "`run.step()` at the end of each step, or `with run.step():` inside of the function"
         )

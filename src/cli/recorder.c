@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define BUDGET_LEAST 1e-4 /* less is as good as none: a second of tracing an hour */
-#define COUNTERS_S 2 /* of a minute: what --counters alone asks for */
+#define COUNTERS_S   2    /* of a minute: what --counters alone asks for */
 
 static const char *output_name(const cli_args *args, char *name, size_t size)
 {
@@ -130,7 +130,8 @@ int cli_recorder_start(cli_recorder *r, const cli_args *args)
     jm_error err;
     double counters, budget = 0;
     *r = (cli_recorder){.args = args};
-    if (!get_counters(args, &counters) || !cli_get_share(args, "--budget", BUDGET_LEAST, &budget) || !set_domains(args))
+    if (!get_counters(args, &counters) || !cli_get_share(args, "--budget", BUDGET_LEAST, &budget) ||
+        !set_domains(args))
         return jm_status_exit_code(JM_USAGE);
     r->path = output_name(args, r->name, sizeof r->name);
     char *command = cli_child_text(cli_command(args));

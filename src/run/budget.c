@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_NS (10 * JM_NS_PER_MS) /* between two looks at whether a turn is due: of short steps not at each */
-#define MAD_TO_SIGMA 1.4826         /* of a normal distribution */
-#define MEDIAN_ERROR 1.2533         /* of a median, in errors of a mean */
+#define LOOK_NS                                                                                              \
+    (10 * JM_NS_PER_MS)     /* between two looks at whether a turn is due: of short steps not at each */
+#define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
+#define MEDIAN_ERROR 1.2533 /* of a median, in errors of a mean */
 enum { COMPARED_LEAST = 3, CHANGED_LAST = 5 };
 
 /* ---- how long steps take */
@@ -57,7 +58,8 @@ static size_t least(size_t a, size_t b)
 /* What the traced steps of a turn took longer than the untraced ones around it. */
 static void compare(jm__budget_kind *kind)
 {
-    size_t traced = least(kind->traced.count, JM_BUDGET_LAST), untraced = least(kind->untraced.count, JM_BUDGET_LAST);
+    size_t traced = least(kind->traced.count, JM_BUDGET_LAST),
+           untraced = least(kind->untraced.count, JM_BUDGET_LAST);
     if (kind->owed >= COMPARED_LEAST) traced = least(traced, kind->owed);
     if (traced < COMPARED_LEAST || untraced < COMPARED_LEAST) return;
     int64_t traced_mad_ns, untraced_mad_ns;
@@ -87,8 +89,10 @@ static uint32_t rounded(uint32_t count)
 
 static jm__budget_step key_of(const jm__budget *b, const jm__budget_step *step)
 {
-    return (jm__budget_step){
-        .name = b->nameless ? 0 : step->name, .phase = step->phase, .samples = rounded(step->samples), .tokens = rounded(step->tokens)};
+    return (jm__budget_step){.name = b->nameless ? 0 : step->name,
+                             .phase = step->phase,
+                             .samples = rounded(step->samples),
+                             .tokens = rounded(step->tokens)};
 }
 
 static bool is_of(const jm__budget_kind *kind, const jm__budget_step *key)
@@ -125,7 +129,8 @@ static jm__budget_kind *kind_of(jm__budget *b, const jm__budget_step *step)
     return oldest;
 }
 
-/* Of a step that begins, whose tokens may be told at its end: that of the last one like it; NULL: it is new. */
+/* Of a step that begins, whose tokens may be told at its end: that of the last one like it; NULL: it is new.
+ */
 static const jm__budget_kind *guess(const jm__budget *b, const jm__budget_step *step)
 {
     jm__budget_step key = key_of(b, step);
@@ -276,14 +281,16 @@ static bool comes_alone(const jm__budget *b, const jm__budget_kind *kind)
     return kind != NULL && kind != b->kind && kind->gap > 0 && kind->stay <= warm_steps(kind);
 }
 
-/* A kind that comes and goes (the prompt of a generation) and is not known yet: the turn has to begin before it.
+/* A kind that comes and goes (the prompt of a generation) and is not known yet: the turn has to begin before
+ * it.
  */
 static const jm__budget_kind *expected(const jm__budget *b)
 {
     for (size_t i = 0; i < JM_BUDGET_KINDS; i++) {
         const jm__budget_kind *kind = &b->kinds[i];
         bool wanted = kind->steps > 0 && kind != b->kind && (!kind->opened || kind->traced.count == 0);
-        if (wanted && kind->gap > 0 && b->steps + warm_steps(b->kind) - kind->entered >= kind->gap) return kind;
+        if (wanted && kind->gap > 0 && b->steps + warm_steps(b->kind) - kind->entered >= kind->gap)
+            return kind;
     }
     return NULL;
 }
@@ -317,7 +324,7 @@ static bool is_over(jm__budget *b, const jm__budget_kind *kind, bool opened, boo
     if (!has_lasted(b)) return false;
     if (b->awaited != NULL) return left_ns(b, 1) + (b->awaited->opened ? 0 : JM_BUDGET_DEBT_NS) < 0;
     if (!looks && b->all) return false;
-    b->all = kind != NULL && is_cheap(b, kind) && left_ns(b, 1) >= 0 && 
+    b->all = kind != NULL && is_cheap(b, kind) && left_ns(b, 1) >= 0 &&
              (b->since_ns < JM_BUDGET_CHECK_NS || b->since_steps < JM_BUDGET_CHECK_STEPS);
     return !b->all;
 }

@@ -1,10 +1,10 @@
 /* Which steps are traced, so that tracing slows a program down by no more than a share of its time.
  *
  * At first everything is traced, until a second of each kind of step is known; then a few steps at a time, in
- * turns: WARM for one step, ON for some, STEPS in between. What a traced step takes longer than an untraced one of
- * its kind is measured by medians of the last ones, which lie around each other, so that a host that drifts
- * slows both alike; turns come as often as the budget pays for them. A fifth of it is kept for what changes:
- * steps of a new kind, and steps that take another time than they did.
+ * turns: WARM for one step, ON for some, STEPS in between. What a traced step takes longer than an untraced
+ * one of its kind is measured by medians of the last ones, which lie around each other, so that a host that
+ * drifts slows both alike; turns come as often as the budget pays for them. A fifth of it is kept for what
+ * changes: steps of a new kind, and steps that take another time than they did.
  *
  * A function of what it is told; all times CLOCK_MONOTONIC. One thread at a time. */
 #ifndef JM_RUN_BUDGET_H
@@ -19,8 +19,8 @@
 
 /* The first turn, from the beginning on. */
 #define JM_BUDGET_OPENING_NS JM_NS_PER_S
-/* Of a kind that is new: so many steps, once they no longer become quicker from one to the next by a third; of
- * steps that take seconds two will do. */
+/* Of a kind that is new: so many steps, once they no longer become quicker from one to the next by a third;
+ * of steps that take seconds two will do. */
 #define JM_BUDGET_OPENED_NS (5 * JM_NS_PER_S)
 enum { JM_BUDGET_OPENED_STEPS = 5, JM_BUDGET_OPENED_STEPS_LEAST = 2, JM_BUDGET_SETTLING_STEPS = 10 };
 
@@ -41,7 +41,8 @@ enum { JM_BUDGET_APART_STEPS = 3 };
 /* Where all is traced, untraced steps are looked at again after that long, and so many steps. */
 #define JM_BUDGET_CHECK_NS (60 * JM_NS_PER_S)
 enum { JM_BUDGET_CHECK_STEPS = 100 };
-/* Steps take another time if the last five differ by that share of it, and by more than chance makes of them. */
+/* Steps take another time if the last five differ by that share of it, and by more than chance makes of them.
+ */
 #define JM_BUDGET_CHANGE 0.1
 
 enum { JM_BUDGET_KINDS = 32, JM_BUDGET_LAST = 16 };
@@ -87,24 +88,24 @@ typedef struct jm__budget_kind {
 typedef struct jm__budget {
     double share;
     int64_t began_ns;
-    int64_t now_ns;         /* of the last thing told */
-    int64_t step_ns;        /* begin of the step that goes on */
-    int64_t switch_ns;      /* that switching took last, there and back */
-    double spent_ns;        /* on steps that were traced, and on switching */
-    double slower;          /* by what share of itself a traced step of any kind was last */
-    uint64_t steps;         /* begun */
-    uint64_t traced_steps;  /* ON, of those that ended */
-    bool goes_on;           /* a step has begun */
-    bool all;               /* tracing all costs less than the budget */
-    bool turned;            /* the first turn is over */
-    bool nameless;          /* a name a step: names tell nothing */
-    unsigned lonely;        /* kinds of one step that made room for others */
-    jm_tracing level;       /* of the step that goes on */
-    jm__budget_step step;   /* that goes on */
-    jm__budget_kind *kind;  /* of the step before, NULL: none */
-    int64_t since_ns;       /* the level has been this one for that long, without the step that goes on */
-    uint64_t since_steps;   /* ... and for so many steps */
-    int64_t look_ns;        /* what it has cost is not added up before */
+    int64_t now_ns;        /* of the last thing told */
+    int64_t step_ns;       /* begin of the step that goes on */
+    int64_t switch_ns;     /* that switching took last, there and back */
+    double spent_ns;       /* on steps that were traced, and on switching */
+    double slower;         /* by what share of itself a traced step of any kind was last */
+    uint64_t steps;        /* begun */
+    uint64_t traced_steps; /* ON, of those that ended */
+    bool goes_on;          /* a step has begun */
+    bool all;              /* tracing all costs less than the budget */
+    bool turned;           /* the first turn is over */
+    bool nameless;         /* a name a step: names tell nothing */
+    unsigned lonely;       /* kinds of one step that made room for others */
+    jm_tracing level;      /* of the step that goes on */
+    jm__budget_step step;  /* that goes on */
+    jm__budget_kind *kind; /* of the step before, NULL: none */
+    int64_t since_ns;      /* the level has been this one for that long, without the step that goes on */
+    uint64_t since_steps;  /* ... and for so many steps */
+    int64_t look_ns;       /* what it has cost is not added up before */
     const jm__budget_kind *awaited; /* the turn goes on until one of these has passed */
     jm__budget_kind kinds[JM_BUDGET_KINDS];
 } jm__budget;

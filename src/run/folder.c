@@ -108,8 +108,9 @@ static bool write_run_file(jm__run_folder *folder, const char *recording)
 {
     char name[PATH_MAX], text[RUN_TEXT_MAX];
     if (!join(name, sizeof name, folder->path, RUN_FILE)) return false;
-    int length = snprintf(text, sizeof text, "pid=%d\nversion=%s\nbudget_ppm=%ld\nrecording=%s\n", (int)getpid(),
-                          jm_version(), folder->budget_ppm, recording == NULL ? "" : recording);
+    int length =
+        snprintf(text, sizeof text, "pid=%d\nversion=%s\nbudget_ppm=%ld\nrecording=%s\n", (int)getpid(),
+                 jm_version(), folder->budget_ppm, recording == NULL ? "" : recording);
     if (length < 0 || (size_t)length >= sizeof text) return false;
     int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0 || !jm__kept_file_set(&folder->lock_file, file)) return false;

@@ -23,12 +23,12 @@ typedef struct phase {
     jm_name name;
 } phase;
 
-/* One a process, as the rings are. Whoever has `taken` it may look; two threads whose steps begin at once do not wait
- * for each other: the second is told by its span alone. */
+/* One a process, as the rings are. Whoever has `taken` it may look; two threads whose steps begin at once do
+ * not wait for each other: the second is told by its span alone. */
 static struct {
     _Atomic pid_t taken; /* by a thread of that process, 0: by none; a forked child finds its parent's */
-    jm_run *run; /* NULL: there is no budget */
-    pid_t pid;   /* a forked child traces everything */
+    jm_run *run;         /* NULL: there is no budget */
+    pid_t pid;           /* a forked child traces everything */
     jm__budget budget;
     _Atomic jm_span_id open; /* the outermost step that goes on, 0: none */
     jm_name name;            /* of the step that began last */

@@ -247,7 +247,9 @@ jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const 
         return status;
     }
     jm__run_trace_begin(run);
-    jm__budget_start(run, given.budget > 0 ? given.budget : run->attached ? 1e-6 * (double)run->folder.budget_ppm : 0);
+    jm__budget_start(run, given.budget > 0 ? given.budget
+                          : run->attached  ? 1e-6 * (double)run->folder.budget_ppm
+                                           : 0);
     *out = run;
     return JM_OK;
 }

@@ -71,8 +71,7 @@ void jm__run_trace_end(void)
 
 void jm__run_trace_begin(jm_run *run)
 {
-    bool is_limited =
-        told.pid == getpid() && told.mark != NULL && strcmp(told.mark, JM_MARK_TRACED) != 0;
+    bool is_limited = told.pid == getpid() && told.mark != NULL && strcmp(told.mark, JM_MARK_TRACED) != 0;
     if (run->has_rings) forget();
     if (run->attached && is_limited) jm__run_trace(run, JM_TRACING_ON);
 }

@@ -172,7 +172,7 @@ def test_a_step_that_begins_inside_of_a_module_leaves_nothing_open(run: joulemap
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             run.step()
-            return self.net(x)
+            return self.net(x)  # type: ignore[no-any-return]
 
     loop = Loop()
     run.watch(loop)
@@ -355,7 +355,7 @@ def test_step_at_the_end_of_each_step_as_with_a_schedule(run: joulemap.Session) 
 
 
 def test_under_record_the_recorders_budget_is_kept(tmp_path: Path) -> None:
-    program = f"""
+    program = """
 import time
 import joulemap
 import torch

@@ -1,5 +1,5 @@
-/* When steps are traced within a budget, in virtual time: a program whose steps take as long as said, and longer where
- * they are traced. */
+/* When steps are traced within a budget, in virtual time: a program whose steps take as long as said, and
+ * longer where they are traced. */
 #include "run/budget.h"
 
 #include <setjmp.h>
@@ -29,13 +29,13 @@ typedef struct program {
 typedef struct outcome {
     jm__budget budget;
     uint64_t steps, on[NAMES], warm, untraced;
-    uint64_t turns;          /* times that ON began, after the beginning */
-    double turn_least_s;     /* the shortest of those that ended */
-    double first_untraced_s; /* when the first turn was over; 0: never */
+    uint64_t turns;            /* times that ON began, after the beginning */
+    double turn_least_s;       /* the shortest of those that ended */
+    double first_untraced_s;   /* when the first turn was over; 0: never */
     double last_turn_s, gap_s; /* begin of the last one; the longest time from one to the next */
     double on_after_s[NAMES];  /* when a step of the name was ON first; 0: never */
     double extra_s, total_s;   /* what tracing truly cost, of what */
-    bool straight;           /* ON never began without WARM, nor ended in it */
+    bool straight;             /* ON never began without WARM, nor ended in it */
 } outcome;
 
 static double chance(uint64_t *state)
@@ -86,7 +86,9 @@ static outcome *run(const program *p, double share)
         double wave = t_s / 40 - (double)(int64_t)(t_s / 40);
         double own_s = step_s * (1 + p->noise * (2 * chance(&state) - 1)) *
                        (1 + p->drift * (wave < 0.5 ? wave : 1 - wave));
-        double extra_s = level == JM_TRACING_STEPS ? 0 : (p->usual_s > 0 && own_s > p->usual_s ? p->usual_s : own_s) * p->slower;
+        double extra_s = level == JM_TRACING_STEPS
+                             ? 0
+                             : (p->usual_s > 0 && own_s > p->usual_s ? p->usual_s : own_s) * p->slower;
         if (level == JM_TRACING_ON) {
             o->on[step.name]++;
             if (o->on_after_s[step.name] == 0) o->on_after_s[step.name] = t_s;
@@ -169,20 +171,63 @@ static void test_tracing_costs_no_more_than_the_budget(void **state)
         program program;
         double share, most;
     } cases[] = {
-        {"training", {.step = training, .slower = 0.3, .noise = 0.05, .switch_s = 0.003, .length_s = 600, .usual_s = 0.034}, 0.01, 0.0105},
-        {"training, 3 %", {.step = training, .slower = 0.8, .noise = 0.05, .switch_s = 0.003, .length_s = 600, .usual_s = 0.034}, 0.03, 0.0315},
-        {"a host that drifts", {.step = training, .slower = 0.3, .noise = 0.03, .drift = 0.4, .switch_s = 0.003, .length_s = 600, .usual_s = 0.034}, 0.01, 0.0115},
-        {"a loop of launches", {.step = launches, .slower = 0.6, .noise = 0.1, .switch_s = 0.003, .length_s = 150}, 0.01, 0.0105},
-        {"generation", {.step = generation, .slower = 0.35, .noise = 0.05, .drift = 0.1, .switch_s = 0.003, .length_s = 600}, 0.01, 0.0115},
-        {"long steps", {.step = long_steps, .slower = 0.3, .noise = 0.02, .switch_s = 0.003, .length_s = 20000}, 0.01, 0.0115},
-        {"validation", {.step = with_validation, .slower = 0.5, .noise = 0.05, .switch_s = 0.003, .length_s = 1200}, 0.01, 0.0115},
+        {"training",
+         {.step = training,
+          .slower = 0.3,
+          .noise = 0.05,
+          .switch_s = 0.003,
+          .length_s = 600,
+          .usual_s = 0.034},
+         0.01,
+         0.0105},
+        {"training, 3 %",
+         {.step = training,
+          .slower = 0.8,
+          .noise = 0.05,
+          .switch_s = 0.003,
+          .length_s = 600,
+          .usual_s = 0.034},
+         0.03,
+         0.0315},
+        {"a host that drifts",
+         {.step = training,
+          .slower = 0.3,
+          .noise = 0.03,
+          .drift = 0.4,
+          .switch_s = 0.003,
+          .length_s = 600,
+          .usual_s = 0.034},
+         0.01,
+         0.0115},
+        {"a loop of launches",
+         {.step = launches, .slower = 0.6, .noise = 0.1, .switch_s = 0.003, .length_s = 150},
+         0.01,
+         0.0105},
+        {"generation",
+         {.step = generation,
+          .slower = 0.35,
+          .noise = 0.05,
+          .drift = 0.1,
+          .switch_s = 0.003,
+          .length_s = 600},
+         0.01,
+         0.0115},
+        {"long steps",
+         {.step = long_steps, .slower = 0.3, .noise = 0.02, .switch_s = 0.003, .length_s = 20000},
+         0.01,
+         0.0115},
+        {"validation",
+         {.step = with_validation, .slower = 0.5, .noise = 0.05, .switch_s = 0.003, .length_s = 1200},
+         0.01,
+         0.0115},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         outcome *o = run(&cases[i].program, cases[i].share);
-        double cost = o->extra_s / (o->total_s - o->extra_s), told = jm__budget_cost(&o->budget, o->budget.now_ns);
-        print_message("%s: cost %.4f, as it measured itself %.4f, %llu turns, %llu of %llu steps on\n", cases[i].what, cost,
-                      told, (unsigned long long)o->turns, (unsigned long long)o->budget.traced_steps,
-                      (unsigned long long)o->steps);
+        double cost = o->extra_s / (o->total_s - o->extra_s),
+               told = jm__budget_cost(&o->budget, o->budget.now_ns);
+        print_message("%s: cost %.4f, as it measured itself %.4f, %llu turns, %llu of %llu steps on\n",
+                      cases[i].what, cost, told, (unsigned long long)o->turns,
+                      (unsigned long long)o->budget.traced_steps, (unsigned long long)o->steps);
         assert_true(cost <= cases[i].most);
         assert_true(cost >= 0.4 * cases[i].share); /* and it is used */
         assert_true(told > 0.8 * cost && told < 1.25 * cost);
@@ -209,7 +254,9 @@ static void test_the_first_second_after_warming_up_is_traced(void **state)
 static void test_a_turn_lasts_a_quarter_of_a_second_or_more(void **state)
 {
     (void)state;
-    const program programs[] = {{.step = training, .slower = 0.3, .noise = 0.05, .switch_s = 0.003, .length_s = 600}, {.step = launches, .slower = 0.6, .noise = 0.1, .switch_s = 0.003, .length_s = 120}};
+    const program programs[] = {
+        {.step = training, .slower = 0.3, .noise = 0.05, .switch_s = 0.003, .length_s = 600},
+        {.step = launches, .slower = 0.6, .noise = 0.1, .switch_s = 0.003, .length_s = 120}};
     for (size_t i = 0; i < 2; i++) {
         outcome *o = run(&programs[i], 0.01);
         assert_true(o->turns >= 2);
@@ -221,7 +268,9 @@ static void test_a_turn_lasts_a_quarter_of_a_second_or_more(void **state)
 static void test_where_tracing_is_cheap_all_but_a_few_steps_are_traced(void **state)
 {
     (void)state;
-    const program programs[] = {{.step = training, .slower = 0.002, .noise = 0.004, .switch_s = 0.001, .length_s = 600}, {.step = long_steps, .slower = 0.002, .noise = 0.002, .switch_s = 0.003, .length_s = 20000}};
+    const program programs[] = {
+        {.step = training, .slower = 0.002, .noise = 0.004, .switch_s = 0.001, .length_s = 600},
+        {.step = long_steps, .slower = 0.002, .noise = 0.002, .switch_s = 0.003, .length_s = 20000}};
     for (size_t i = 0; i < 2; i++) {
         outcome *o = run(&programs[i], 0.01);
         print_message("%llu of %llu\n", (unsigned long long)o->untraced, (unsigned long long)o->steps);
@@ -233,7 +282,8 @@ static void test_where_tracing_is_cheap_all_but_a_few_steps_are_traced(void **st
 static void test_a_new_phase_is_traced_from_its_second_step_on(void **state)
 {
     (void)state;
-    const program p = {.step = with_validation, .slower = 0.5, .noise = 0.05, .switch_s = 0.003, .length_s = 1200};
+    const program p = {
+        .step = with_validation, .slower = 0.5, .noise = 0.05, .switch_s = 0.003, .length_s = 1200};
     outcome *o = run(&p, 0.01);
     assert_true(o->on[2] >= JM_BUDGET_OPENED_STEPS);
     assert_true(o->on_after_s[2] > 600 && o->on_after_s[2] < 600.2);

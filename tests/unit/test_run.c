@@ -852,7 +852,8 @@ static void test_a_run_that_traces_at_times_says_when(void **state)
     jm_recording_close(recording);
 }
 
-/* What lies in steps that are recorded alone is told by those that were traced; in time that is not, by nobody. */
+/* What lies in steps that are recorded alone is told by those that were traced; in time that is not, by
+ * nobody. */
 static void test_steps_alone_have_a_mark_of_their_own(void **state)
 {
     (void)state;
@@ -878,12 +879,11 @@ static void test_steps_alone_have_a_mark_of_their_own(void **state)
     jm__dataset *data = stop_and_load(run, &recording);
     assert_int_equal(jm_tracing_now(), JM_TRACING_ON);
     char *timeline = tell_timeline(data);
-    assert_string_equal(timeline,
-                        "[joulemap: steps alone from here] warm [joulemap: traced from here] one "
-                        "[joulemap: steps alone from here] [joulemap: not traced from here] "
-                        "[joulemap: steps alone from here] [joulemap: not traced from here] cool "
-                        "[joulemap: steps alone from here] again [joulemap: traced from here] two "
-                        "[joulemap: steps alone from here] ");
+    assert_string_equal(timeline, "[joulemap: steps alone from here] warm [joulemap: traced from here] one "
+                                  "[joulemap: steps alone from here] [joulemap: not traced from here] "
+                                  "[joulemap: steps alone from here] [joulemap: not traced from here] cool "
+                                  "[joulemap: steps alone from here] again [joulemap: traced from here] two "
+                                  "[joulemap: steps alone from here] ");
     free(timeline);
     jm__dataset_free(data);
     jm_recording_close(recording);

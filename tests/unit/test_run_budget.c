@@ -1,4 +1,5 @@
-/* Runs with a budget: what a program says of its steps decides what is traced of them, in this process and below. */
+/* Runs with a budget: what a program says of its steps decides what is traced of them, in this process and
+ * below. */
 #include "base/clock.h"
 #include "recording/dataset.h"
 #include "rows/marks.h"
@@ -128,7 +129,8 @@ static void test_steps_of_a_run_are_traced_within_its_budget(void **state)
     (void)state;
     jm_recording *recording;
     jm_run *run;
-    jm_run_options options = {.size = sizeof options, .path = path, .overwrite = true, .no_cpu = true, .budget = 0.01};
+    jm_run_options options = {
+        .size = sizeof options, .path = path, .overwrite = true, .no_cpu = true, .budget = 0.01};
     assert_int_equal(jm_run_start(&run, &options, NULL), JM_OK);
     do_steps(250, "step");
     jm__dataset *data = stop_and_load(run, &recording);
@@ -183,18 +185,20 @@ static void *do_steps_of_a_thread(void *context)
     return NULL;
 }
 
-/* Steps of threads overlap, and a child of fork goes on in the middle of one: nothing is waited for, and all is
- * recorded. */
+/* Steps of threads overlap, and a child of fork goes on in the middle of one: nothing is waited for, and all
+ * is recorded. */
 static void test_steps_of_threads_and_of_a_forked_child_go_on_under_a_budget(void **state)
 {
     (void)state;
     jm_recording *recording;
     jm_run *run;
-    jm_run_options options = {.size = sizeof options, .path = path, .overwrite = true, .no_cpu = true, .budget = 0.01};
+    jm_run_options options = {
+        .size = sizeof options, .path = path, .overwrite = true, .no_cpu = true, .budget = 0.01};
     assert_int_equal(jm_run_start(&run, &options, NULL), JM_OK);
     pthread_t threads[4];
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, do_steps_of_a_thread, (void *)(i % 2 ? "a" : "b")), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, do_steps_of_a_thread, (void *)(i % 2 ? "a" : "b")),
+                         0);
     do_steps(250, "step");
     jm_span_id phase = jm_span_begin(JM_SPAN_PHASE, jm_name_intern("phase"), 0, 0);
     jm_span_id step = jm_span_begin(JM_SPAN_STEP, jm_name_intern("step"), 0, 8);
