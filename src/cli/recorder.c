@@ -125,6 +125,14 @@ static void print_size(const char *path)
         fprintf(stderr, "%.1f MB", bytes / 1e6);
 }
 
+/* A simulated board runs none. */
+static bool has_real_kernels(const cli_args *args)
+{
+    const char *sim = cli_get(args, "--sim");
+    if (sim == NULL) sim = getenv("JOULEMAP_SIM");
+    return !cli_has(args, "--no-kernels") && (sim == NULL || sim[0] == '\0');
+}
+
 int cli_recorder_start(cli_recorder *r, const cli_args *args)
 {
     jm_error err;
@@ -135,6 +143,7 @@ int cli_recorder_start(cli_recorder *r, const cli_args *args)
         return jm_status_exit_code(JM_USAGE);
     r->path = output_name(args, r->name, sizeof r->name);
     char *command = cli_child_text(cli_command(args));
+    if (has_real_kernels(args)) jm_doctor_know_launch_cost();
     cli_child_prepare();
     jm_status status = start_run(&r->run, args, r->path, command, counters, budget, &err);
     free(command);
