@@ -89,6 +89,8 @@ def test_layers_of_traced_steps_are_recorded_and_all_steps_are(tmp_path: Path) -
                 net(torch.ones(4, 8))
 
         told = until_untraced(step)
+    kept = f"Traced within a budget of 1 %: {told.count(True)} of {len(told)} steps"
+    assert any(note.startswith(kept) for note in run.report().notes)
     spans = joulemap.Recording(tmp_path / "r").timeline().spans
     kinds = [span.kind for span in spans]
     assert kinds.count("step") == kinds.count("window") == len(told)
@@ -312,6 +314,7 @@ def test_without_steps_all_is_traced(tmp_path: Path) -> None:
                 time.sleep(0.005)
         report = run.report()
     assert next(row for row in report.rows if row.path == "0").calls == calls
+    assert any(note.startswith("A budget for tracing needs steps") for note in report.notes)
 
 
 def test_a_forked_child_traces_everything(run: joulemap.Session) -> None:

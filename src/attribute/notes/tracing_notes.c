@@ -12,34 +12,28 @@ static bool has_mark(const jm__dataset *d, const char *name)
     return false;
 }
 
-/* Launches of kernels, copies and sets in the time of the report. */
-static double count_launches(const jm__attribution *a)
+/* The report is of all that was recorded, and all of it was traced. */
+static bool is_whole(const jm__attribution *a)
 {
-    double launches = 0;
-    for (size_t b = 0; b < a->dataset->board_count; b++) {
-        const jm__board_work *work = a->boards[b].work;
-        if (work == NULL || work->from_host) continue;
-        for (size_t i = 0; i < work->tally.work.items.count; i++)
-            launches += (double)work->tally.work.items.items[i].calls;
-    }
-    return launches;
+    return jm__windows_duration_ns(&a->windows) == a->run.to_ns - a->run.from_ns &&
+           a->options.process_id == 0 && !has_mark(a->dataset, JM_MARK_STEPS);
 }
 
 static void say_cost(jm__note_writer *w)
 {
     const jm__attribution *a = w->a;
     const jm__launch_cost *cost = &a->dataset->launch_cost;
-    double launches = count_launches(a), us = 1e-3 * (double)cost->ns;
+    double launches = (double)a->work.kernels, us = 1e-3 * (double)cost->ns;
     if (cost->ns <= 0 || launches == 0) return;
-    bool at_times = has_mark(a->dataset, JM_MARK_STEPS) || has_mark(a->dataset, JM_MARK_UNTRACED);
     double steps = (double)a->steps.count, time_ms = 1e-6 * (double)jm__windows_duration_ns(&a->windows);
-    if (at_times || steps <= 0)
-        jm__say(w, "Tracing costs the program about %.2g us a launch here (%.2g to %.2g), of kernels alone.", us,
-                1e-3 * (double)cost->low_ns, 1e-3 * (double)cost->high_ns);
+    if (!is_whole(a) || steps <= 0)
+        jm__say(w, "Tracing costs the program about %.2g us a launch here (%.2g to %.2g), of kernels alone.",
+                us, 1e-3 * (double)cost->low_ns, 1e-3 * (double)cost->high_ns);
     else
         jm__say(w,
-                "Tracing cost the program about %.2g us a launch here (%.2g to %.2g), of kernels alone: %.0f launches a "
-                "step, about %.2g ms of %.3g ms, where the GPU does not hide it.",
+                "Tracing cost the program about %.2g us a launch here (%.2g to %.2g), of kernels alone: %.0f "
+                "launches a "
+                "step, about %.3g ms of %.4g ms, where the GPU does not hide it.",
                 us, 1e-3 * (double)cost->low_ns, 1e-3 * (double)cost->high_ns, launches / steps,
                 1e-3 * us * launches / steps, time_ms / steps);
 }
@@ -53,8 +47,10 @@ static void say_kept(jm__note_writer *w, const char *text)
     double steps = json_number_value(json_object_get(told, "steps"));
     double traced = json_number_value(json_object_get(told, "traced_steps"));
     if (steps > 0)
-        jm__say(w, "Traced within a budget of %.3g %%: %.0f of %.0f steps, which made the program %.2g %% slower, as "
-                   "tracing measured itself.",
+        jm__say(w,
+                "Traced within a budget of %.3g %%: %.0f of %.0f steps, which made the program %.2g %% "
+                "slower, as "
+                "tracing measured itself.",
                 budget, traced, steps, cost);
     json_decref(told);
 }
@@ -67,7 +63,8 @@ static void say_budget(jm__note_writer *w)
         if (strcmp(jm__dataset_text(d, d->marks[i].name_id), JM_MARK_BUDGET) == 0)
             say_kept(w, d->marks[i].meta);
     if (w->a->steps.count == 0)
-        jm__warn(w, "A budget for tracing needs steps (run.step(), or batches that are found), and there are none: all "
+        jm__warn(w, "A budget for tracing needs steps (run.step(), or batches that are found), and there are "
+                    "none: all "
                     "was traced.");
 }
 
