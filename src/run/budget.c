@@ -251,14 +251,13 @@ static void end_step(jm__budget *b, int64_t t_ns)
 
 /* ---- the next one's level */
 
-static jm_tracing go(jm__budget *b, jm_tracing level)
+void jm__budget_have(jm__budget *b, jm_tracing level)
 {
-    if (level == b->level) return level;
+    if (level == b->level) return;
     if (level == JM_TRACING_STEPS) b->awaited = NULL;
     b->level = level;
     b->since_ns = 0;
     b->since_steps = 0;
-    return level;
 }
 
 /* Untraced steps take another time than at the last turn. */
@@ -367,7 +366,7 @@ jm_tracing jm__budget_begin(jm__budget *b, const jm__budget_step *step, int64_t 
     b->step = *step;
     b->step_ns = t_ns;
     b->steps++;
-    return go(b, next_level(b, step));
+    return next_level(b, step);
 }
 
 void jm__budget_switched(jm__budget *b, int64_t t_ns)

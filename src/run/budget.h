@@ -117,7 +117,11 @@ void jm__budget_init(jm__budget *budget, double share, int64_t now_ns);
  * now. */
 jm_tracing jm__budget_begin(jm__budget *budget, const jm__budget_step *step, int64_t t_ns);
 
-/* The level was switched as answered, which took until now: the step begins here. */
+/* The level that it has, before anything else is told: the one that was answered, or another one for a reason
+ * of the caller's. */
+void jm__budget_have(jm__budget *budget, jm_tracing level);
+
+/* The level was switched, which took until now: the step begins here. */
 void jm__budget_switched(jm__budget *budget, int64_t t_ns);
 
 /* The step that goes on turned out to have these counts; 0: as was said. */

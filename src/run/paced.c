@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "rows/marks.h"
 #include "run/inside.h"
+#include "run/turns.h"
 #include "timeline/timeline.h"
 #include "timeline/track.h"
 
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define SAY_AGAIN_NS JM_NS_PER_S /* to a CUDA that was started in between */
+#define SAY_AGAIN_NS JM_NS_PER_S /* to a CUDA that was started in between; and ask for a first rank */
 enum { PHASES_DEEP = 16 };
 
 typedef struct phase {
@@ -33,6 +34,7 @@ static struct {
     _Atomic jm_span_id open; /* the outermost step that goes on, 0: none */
     jm_name name;            /* of the step that began last */
     bool has_steps;          /* the program tells its steps: batches are parts of them */
+    jm__turns turns;
     int64_t said_ns;
     phase phases[PHASES_DEEP];
     _Atomic size_t phase_count;
@@ -86,6 +88,23 @@ static bool is_step(jm_span_kind kind, jm_name name)
     return !inside || name == paced.name || (kind == JM_SPAN_STEP && !paced.has_steps);
 }
 
+/* Where ranks take turns together: the level of this step, after `before`, which would be `wanted` if the
+ * process were alone. A rank that was not told in time that it gets warm is so for one step. */
+static jm_tracing agreed(jm_tracing before, jm_tracing wanted)
+{
+    const jm__turns *turns = &paced.turns;
+    uint64_t step = paced.budget.steps, from;
+    jm_tracing level;
+    if (turns->page == NULL) return wanted;
+    bool told = jm__turns_ask(turns, &from, &level);
+    if (told && from > step) return before;
+    if (told && level != before)
+        return before == JM_TRACING_STEPS && level == JM_TRACING_ON ? JM_TRACING_WARM : level;
+    if (!turns->leads) return told ? before : wanted; /* the first rank has not begun, or has ended */
+    if (wanted != before) jm__turns_say(turns, step + JM_TURNS_AHEAD, wanted);
+    return before;
+}
+
 static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
 {
     int64_t now_ns = jm__now_ns();
@@ -97,13 +116,17 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
     };
     paced.has_steps = paced.has_steps || kind == JM_SPAN_STEP;
     paced.name = name;
-    jm_tracing level = jm__budget_begin(&paced.budget, &step, now_ns);
+    jm_tracing level = agreed(before, jm__budget_begin(&paced.budget, &step, now_ns));
+    jm__budget_have(&paced.budget, level);
     if (level != before) {
         jm__run_trace(paced.run, level);
         jm__budget_switched(&paced.budget, jm__now_ns());
         paced.said_ns = now_ns;
-    } else if (level == JM_TRACING_STEPS && now_ns - paced.said_ns > SAY_AGAIN_NS) {
-        if (paced.run->trace_kernels == NULL) jm__run_kernels_trace(paced.run, false);
+    } else if (now_ns - paced.said_ns > SAY_AGAIN_NS) {
+        if (level == JM_TRACING_STEPS && paced.run->trace_kernels == NULL)
+            jm__run_kernels_trace(paced.run, false);
+        if (paced.turns.page == NULL && paced.turns.waits)
+            jm__turns_join(&paced.turns, paced.run->folder.path);
         paced.said_ns = now_ns;
     }
 }
@@ -167,6 +190,7 @@ void jm__budget_start(jm_run *run, double share)
     atomic_store(&paced.open, 0);
     paced.said_ns = jm__now_ns();
     jm__budget_init(&paced.budget, share, paced.said_ns);
+    jm__turns_join(&paced.turns, run->folder.path);
     jm__run_trace(run, JM_TRACING_ON);
     give_back();
     jm__timeline_follow_steps(&follower);
@@ -182,6 +206,7 @@ static bool end_pace(const jm_run *run, jm__budget *last)
     if (is_ours) {
         jm__timeline_follow_steps(NULL);
         *last = paced.budget;
+        jm__turns_leave(&paced.turns);
         paced.run = NULL;
     }
     give_back();

@@ -77,6 +77,7 @@ static outcome *run(const program *p, double share)
         jm__budget_step told = {.name = step.name, .phase = step.phase, .samples = step.samples};
         jm_tracing before = level;
         level = jm__budget_begin(&o->budget, &told, zero_ns + (int64_t)(1e9 * t_s));
+        jm__budget_have(&o->budget, level);
         if (level != before) {
             note_level(o, before, level, t_s, &on_since_s);
             o->extra_s += p->switch_s;
@@ -327,6 +328,7 @@ static void test_a_name_for_each_step_does_not_break_the_budget(void **state)
     for (uint32_t i = 0; i < 20000; i++) {
         const jm__budget_step step = {.name = i + 1};
         jm_tracing level = jm__budget_begin(&b, &step, t_ns);
+        jm__budget_have(&b, level);
         int64_t extra = level == JM_TRACING_STEPS ? 0 : 10 * MS;
         t_ns += 34 * MS + extra;
         extra_ns += extra;
@@ -346,6 +348,7 @@ static void test_samples_and_tokens_that_vary_are_kinds_by_powers_of_two(void **
     for (uint32_t i = 0; i < 20000; i++) {
         const jm__budget_step step = {.name = 1, .samples = 8};
         jm_tracing level = jm__budget_begin(&b, &step, t_ns);
+        jm__budget_have(&b, level);
         uint32_t tokens = 1024 + (uint32_t)(3000 * chance(&seed));
         int64_t own_ns = (int64_t)tokens * 20000;
         int64_t extra = level == JM_TRACING_STEPS ? 0 : own_ns / 3;

@@ -88,7 +88,29 @@ static int attached_main(bool says)
     return jm_tracing_now() == JM_TRACING_ON ? 0 : 11;
 }
 
-static int run_attached(const jm_run *run, const char *what)
+/* A rank of four, whose steps begin when the others' do. */
+static int rank_main(const char *rank)
+{
+    jm_run *run;
+    char name[16];
+    setenv("WORLD_SIZE", "4", 1);
+    setenv("LOCAL_RANK", rank, 1);
+    setenv("MASTER_PORT", "29500", 1);
+    if (jm_run_start(&run, NULL, NULL) != JM_OK || !jm_run_attached(run)) return 10;
+    int64_t begin_ns = strtoll(getenv("BEGIN_NS"), NULL, 10);
+    snprintf(name, sizeof name, "rank %s", rank);
+    for (int i = 0; i < 500; i++) {
+        jm__sleep_ns(begin_ns + i * 6 * JM_NS_PER_MS - jm__now_ns());
+        jm_span_id step = jm_span_begin(JM_SPAN_STEP, jm_name_intern("step"), 0, 8);
+        do_span(name);
+        jm__sleep_ns(jm_tracing_now() == JM_TRACING_STEPS ? JM_NS_PER_MS : 3 * JM_NS_PER_MS / 2);
+        jm_span_end(step);
+    }
+    jm_run_free(run);
+    return 0;
+}
+
+static pid_t start_attached(const jm_run *run, const char *what)
 {
     pid_t pid = fork();
     assert_true(pid >= 0);
@@ -98,9 +120,19 @@ static int run_attached(const jm_run *run, const char *what)
         execl("/proc/self/exe", "test_run_budget", "--attached", what, (char *)NULL);
         _exit(99);
     }
+    return pid;
+}
+
+static int wait_for(pid_t pid)
+{
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int run_attached(const jm_run *run, const char *what)
+{
+    return wait_for(start_attached(run, what));
 }
 
 static size_t count_marks(const jm__dataset *data, const char *name)
@@ -164,10 +196,49 @@ static void test_processes_that_attach_keep_the_recorders_budget(void **state)
     jm_recording_close(recording);
 }
 
+/* They wait for each other: turns of each one's own would slow all of them down four times. */
+static void test_ranks_of_a_job_take_their_turns_together(void **state)
+{
+    (void)state;
+    jm_recording *recording;
+    jm_run *run;
+    jm_run_options options = {
+        .size = sizeof options, .path = path, .overwrite = true, .no_cpu = true, .child_budget = 0.05};
+    static const char *const ranks[] = {"0", "1", "2", "3"};
+    pid_t pids[4];
+    char begin[24];
+    assert_int_equal(jm_run_start(&run, &options, NULL), JM_OK);
+    snprintf(begin, sizeof begin, "%lld", (long long)(jm__now_ns() + JM_NS_PER_S));
+    setenv("BEGIN_NS", begin, 1);
+    for (size_t i = 0; i < 4; i++)
+        pids[i] = start_attached(run, ranks[i]);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(wait_for(pids[i]), 0);
+    jm__dataset *data = stop_and_load(run, &recording);
+    int64_t traced[4] = {0}, first_ns[4] = {0}, last_ns[4] = {0};
+    for (size_t i = 0; i < data->span_count; i++) {
+        const char *name = jm__dataset_text(data, data->spans[i].name_id);
+        if (strncmp(name, "rank ", 5) != 0) continue;
+        int rank = name[5] - '0';
+        if (traced[rank]++ == 0) first_ns[rank] = data->spans[i].start_ns;
+        last_ns[rank] = data->spans[i].start_ns;
+    }
+    print_message("traced %d, %d, %d, %d of 500\n", (int)traced[0], (int)traced[1], (int)traced[2],
+                  (int)traced[3]);
+    for (size_t i = 1; i < 4; i++) {
+        assert_true(traced[0] > 150 && traced[0] < 450);
+        assert_true(llabs(traced[i] - traced[0]) <= 4);
+        assert_true(llabs(last_ns[i] - last_ns[0]) < 100 * JM_NS_PER_MS);
+        assert_true(first_ns[i] > 0);
+    }
+    jm__dataset_free(data);
+    jm_recording_close(recording);
+}
+
 static void test_a_budget_is_a_share(void **state)
 {
     (void)state;
-    const double wrong[] = {-0.01, 1, 5, NAN};
+    const double wrong[] = {-0.01, 1.01, 5, NAN};
     for (size_t i = 0; i < 8; i++) {
         jm_run *run;
         jm_error err = {0};
@@ -229,9 +300,11 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_of_a_run_are_traced_within_its_budget),
         cmocka_unit_test(test_processes_that_attach_keep_the_recorders_budget),
+        cmocka_unit_test(test_ranks_of_a_job_take_their_turns_together),
         cmocka_unit_test(test_a_budget_is_a_share),
         cmocka_unit_test(test_steps_of_threads_and_of_a_forked_child_go_on_under_a_budget),
     };
-    if (argc == 3 && strcmp(argv[1], "--attached") == 0) return attached_main(strcmp(argv[2], "own") == 0);
+    if (argc == 3 && strcmp(argv[1], "--attached") == 0)
+        return strlen(argv[2]) == 1 ? rank_main(argv[2]) : attached_main(strcmp(argv[2], "own") == 0);
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
