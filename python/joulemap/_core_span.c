@@ -168,9 +168,10 @@ void core_tell_tracing(void)
     Py_DECREF(called);
 }
 
-static bool is_step(const core_span *span)
+/* A budget decides as these begin. */
+static bool is_decided(const core_span *span)
 {
-    return span->kind == JM_SPAN_STEP || span->kind == JM_SPAN_BATCH;
+    return span->kind == JM_SPAN_STEP || span->kind == JM_SPAN_BATCH || span->kind == JM_SPAN_PHASE;
 }
 
 static PyObject *span_open(PyObject *object, PyObject *unused)
@@ -190,7 +191,7 @@ static PyObject *span_open(PyObject *object, PyObject *unused)
     self->end_ns = 0;
     self->start_ns = jm_now_ns();
     self->id = jm_span_begin(self->kind, self->name, self->type, self->samples);
-    if (is_step(self)) core_tell_tracing(); /* a budget decides as steps begin */
+    if (is_decided(self)) core_tell_tracing();
     tell_follower(object);
     Py_INCREF(object);
     return object;

@@ -92,7 +92,8 @@ static jm__budget_step key_of(const jm__budget *b, const jm__budget_step *step)
     return (jm__budget_step){.name = b->nameless ? 0 : step->name,
                              .phase = step->phase,
                              .samples = rounded(step->samples),
-                             .tokens = rounded(step->tokens)};
+                             .tokens = rounded(step->tokens),
+                             .whole = step->whole};
 }
 
 static bool is_of(const jm__budget_kind *kind, const jm__budget_step *key)
@@ -105,7 +106,8 @@ static bool is_opened(const jm__budget *b, const jm__budget_step *key)
 {
     for (size_t i = 0; i < JM_BUDGET_KINDS; i++) {
         const jm__budget_kind *kind = &b->kinds[i];
-        bool same = kind->steps > 0 && kind->step.name == key->name && kind->step.phase == key->phase;
+        bool same = kind->steps > 0 && kind->step.name == key->name && kind->step.phase == key->phase &&
+                    kind->step.whole == key->whole;
         if (same && kind->opened) return true;
     }
     return false;
@@ -138,6 +140,7 @@ static const jm__budget_kind *guess(const jm__budget *b, const jm__budget_step *
     for (size_t i = 0; i < JM_BUDGET_KINDS; i++) {
         const jm__budget_kind *kind = &b->kinds[i];
         if (kind->steps == 0 || kind->step.name != key.name || kind->step.phase != key.phase) continue;
+        if (kind->step.whole != key.whole) continue;
         if (key.samples != 0 && kind->step.samples != key.samples) continue;
         if (key.tokens != 0 && kind->step.tokens != key.tokens) continue;
         if (last == NULL || kind->last > last->last) last = kind;
@@ -236,7 +239,7 @@ static void end_step(jm__budget *b, int64_t t_ns)
     note_place(b, kind);
     if (b->level != JM_TRACING_STEPS) {
         kind->owed++;
-        b->traced_steps += b->level == JM_TRACING_ON;
+        b->traced_steps += b->level == JM_TRACING_ON && kind->step.whole == 0;
         if (!kind->opened && b->level == JM_TRACING_ON) open_kind(kind, took_ns);
         if (kind->settled || kind->opened) keep(&kind->traced, took_ns);
         if (kind == b->awaited && b->level == JM_TRACING_ON) b->awaited = NULL;
@@ -277,7 +280,8 @@ static uint64_t warm_steps(const jm__budget_kind *kind)
 /* Steps of it come one at a time, or so few that none would be left once the turn is warm. */
 static bool comes_alone(const jm__budget *b, const jm__budget_kind *kind)
 {
-    return kind != NULL && kind != b->kind && kind->gap > 0 && kind->stay <= warm_steps(kind);
+    bool is_whole = kind != NULL && kind->step.whole != 0;
+    return kind != NULL && !is_whole && kind != b->kind && kind->gap > 0 && kind->stay <= warm_steps(kind);
 }
 
 /* A kind that comes and goes (the prompt of a generation) and is not known yet: the turn has to begin before
@@ -287,7 +291,8 @@ static const jm__budget_kind *expected(const jm__budget *b)
 {
     for (size_t i = 0; i < JM_BUDGET_KINDS; i++) {
         const jm__budget_kind *kind = &b->kinds[i];
-        bool wanted = kind->steps > 0 && kind != b->kind && (!kind->opened || kind->traced.count == 0);
+        bool wanted = kind->steps > 0 && kind->step.whole == 0 && kind != b->kind &&
+                      (!kind->opened || kind->traced.count == 0);
         if (wanted && kind->gap > 0 && b->steps + warm_steps(b->kind) - kind->entered >= kind->gap)
             return kind;
     }
@@ -347,7 +352,8 @@ static jm_tracing next_level(jm__budget *b, const jm__budget_step *step)
         charge(b);
         b->look_ns = b->now_ns + LOOK_NS;
     }
-    if (b->level == JM_TRACING_WARM) return b->since_ns < JM_BUDGET_WARM_NS ? JM_TRACING_WARM : JM_TRACING_ON;
+    if (b->level == JM_TRACING_WARM)
+        return step->whole == 0 && b->since_ns < JM_BUDGET_WARM_NS ? JM_TRACING_WARM : JM_TRACING_ON;
     if (b->level == JM_TRACING_ON) {
         if (!is_over(b, kind, opened, looks)) return JM_TRACING_ON;
         b->turned = true;
@@ -355,7 +361,7 @@ static jm_tracing next_level(jm__budget *b, const jm__budget_step *step)
     }
     if ((!looks && kind != NULL) || !is_due(b, kind, opened)) return JM_TRACING_STEPS;
     note_changes(b);
-    return JM_TRACING_WARM;
+    return step->whole != 0 ? JM_TRACING_ON : JM_TRACING_WARM;
 }
 
 jm_tracing jm__budget_begin(jm__budget *b, const jm__budget_step *step, int64_t t_ns)
@@ -366,7 +372,15 @@ jm_tracing jm__budget_begin(jm__budget *b, const jm__budget_step *step, int64_t 
     b->step = *step;
     b->step_ns = t_ns;
     b->steps++;
+    b->wholes += step->whole;
     return next_level(b, step);
+}
+
+void jm__budget_rest(jm__budget *b, int64_t t_ns)
+{
+    b->now_ns = t_ns;
+    if (b->goes_on) end_step(b, t_ns);
+    b->goes_on = false;
 }
 
 void jm__budget_switched(jm__budget *b, int64_t t_ns)

@@ -54,6 +54,7 @@ typedef struct jm__budget_step {
     uint32_t phase;
     uint32_t samples;
     uint32_t tokens;
+    uint32_t whole; /* 1: a phase without steps in it, which stands for one; without time to get warm */
 } jm__budget_step;
 
 /* How long the last ones took. */
@@ -93,7 +94,8 @@ typedef struct jm__budget {
     int64_t switch_ns;     /* that switching took last, there and back */
     double spent_ns;       /* on steps that were traced, and on switching */
     double slower;         /* by what share of itself a traced step of any kind was last */
-    uint64_t steps;        /* begun */
+    uint64_t steps;        /* begun, ... */
+    uint64_t wholes;       /* ... of those, phases that stand for one */
     uint64_t traced_steps; /* ON, of those that ended */
     bool goes_on;          /* a step has begun */
     bool all;              /* tracing all costs less than the budget */
@@ -126,6 +128,9 @@ void jm__budget_switched(jm__budget *budget, int64_t t_ns);
 
 /* The step that goes on turned out to have these counts; 0: as was said. */
 void jm__budget_count(jm__budget *budget, uint32_t samples, uint32_t tokens);
+
+/* The step that goes on is over; what comes is none. */
+void jm__budget_rest(jm__budget *budget, int64_t t_ns);
 
 /* What tracing has cost so far, by itself, of the time since the beginning. */
 double jm__budget_cost(jm__budget *budget, int64_t now_ns);

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define SAY_AGAIN_NS JM_NS_PER_S /* to a CUDA that was started in between; and ask for a first rank */
-enum { PHASES_DEEP = 16 };
+enum { PHASES_DEEP = 16, PHASES_KNOWN = 64 };
 
 typedef struct phase {
     _Atomic jm_span_id id;
@@ -38,6 +38,9 @@ static struct {
     int64_t said_ns;
     phase phases[PHASES_DEEP];
     _Atomic size_t phase_count;
+    jm_name stepped[PHASES_KNOWN]; /* phases that have had steps in them, the last ones */
+    size_t stepped_count;
+    jm_span_id whole; /* the phase that stands for a step, while that goes on; 0: none does */
 } paced;
 
 static bool try_take(void)
@@ -80,6 +83,18 @@ static void end_phase(jm_span_id id)
     }
 }
 
+static bool has_had_steps(jm_name name)
+{
+    for (size_t i = 0; i < PHASES_KNOWN && i < paced.stepped_count; i++)
+        if (paced.stepped[i] == name) return true;
+    return false;
+}
+
+static void note_steps(jm_name name)
+{
+    if (name != 0 && !has_had_steps(name)) paced.stepped[paced.stepped_count++ % PHASES_KNOWN] = name;
+}
+
 /* A step in a step is a part of it; one of the same name is the next one, whose end before was lost. */
 static bool is_step(jm_span_kind kind, jm_name name)
 {
@@ -105,18 +120,28 @@ static jm_tracing agreed(jm_tracing before, jm_tracing wanted)
     return before;
 }
 
+/* A step, or a phase that stands for one. */
 static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
 {
     int64_t now_ns = jm__now_ns();
     jm_tracing before = paced.budget.level;
+    bool whole = kind == JM_SPAN_PHASE;
     const jm__budget_step step = {
-        .name = name,
-        .phase = paced.phase_count > 0 ? paced.phases[paced.phase_count - 1].name : 0,
+        .name = whole ? 0 : name,
+        .phase = whole                   ? name
+                 : paced.phase_count > 0 ? paced.phases[paced.phase_count - 1].name
+                                         : 0,
         .samples = samples,
+        .whole = whole,
     };
-    paced.has_steps = paced.has_steps || kind == JM_SPAN_STEP;
-    paced.name = name;
-    jm_tracing level = agreed(before, jm__budget_begin(&paced.budget, &step, now_ns));
+    paced.whole = 0;
+    if (!whole) {
+        paced.has_steps = paced.has_steps || kind == JM_SPAN_STEP;
+        paced.name = name;
+        note_steps(step.phase);
+    }
+    jm_tracing wanted = jm__budget_begin(&paced.budget, &step, now_ns);
+    jm_tracing level = whole ? wanted : agreed(before, wanted);
     jm__budget_have(&paced.budget, level);
     if (level != before) {
         jm__run_trace(paced.run, level);
@@ -135,10 +160,13 @@ static uint64_t begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t sa
 {
     if (!try_take()) return jm__track_begin((uint8_t)kind, name, type, samples);
     bool is_ours = paced.run != NULL && paced.pid == getpid();
+    bool inside = atomic_load_explicit(&paced.open, memory_order_relaxed) != 0;
+    bool whole = is_ours && kind == JM_SPAN_PHASE && !inside && !has_had_steps(name);
     bool steps = is_ours && kind != JM_SPAN_PHASE && is_step(kind, name);
-    if (steps) begin_step(kind, name, samples);
+    if (steps || whole) begin_step(kind, name, samples);
     uint64_t id = jm__track_begin((uint8_t)kind, name, type, samples);
     if (steps) atomic_store_explicit(&paced.open, id, memory_order_relaxed);
+    if (whole) paced.whole = id;
     if (is_ours && kind == JM_SPAN_PHASE) begin_phase(id, name);
     give_back();
     return id;
@@ -162,6 +190,7 @@ static void end(uint64_t span, uint32_t samples, uint32_t tokens)
         jm__budget_count(&paced.budget, samples, tokens);
         atomic_store_explicit(&paced.open, 0, memory_order_relaxed);
     } else {
+        if (span == paced.whole) jm__budget_rest(&paced.budget, jm__now_ns());
         end_phase(span);
     }
     give_back();
@@ -187,6 +216,8 @@ void jm__budget_start(jm_run *run, double share)
     paced.has_steps = false;
     paced.name = 0;
     paced.phase_count = 0;
+    paced.stepped_count = 0;
+    paced.whole = 0;
     atomic_store(&paced.open, 0);
     paced.said_ns = jm__now_ns();
     jm__budget_init(&paced.budget, share, paced.said_ns);
@@ -227,7 +258,7 @@ bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost)
     bool is_ours = paced.run == run;
     if (is_ours)
         *cost = (jm_tracing_cost){.share = jm__budget_cost(&paced.budget, jm__now_ns()),
-                                  .steps = paced.budget.steps,
+                                  .steps = paced.budget.steps - paced.budget.wholes,
                                   .traced_steps = paced.budget.traced_steps};
     give_back();
     return is_ours;
@@ -241,7 +272,7 @@ void jm__budget_end(jm_run *run)
     long cost_ppm = lround(1e6 * jm__budget_cost(&last, jm__now_ns()));
     snprintf(text, sizeof text,
              "{\"budget_ppm\":%ld,\"cost_ppm\":%ld,\"steps\":%" PRIu64 ",\"traced_steps\":%" PRIu64 "}",
-             lround(1e6 * last.share), cost_ppm, last.steps, last.traced_steps);
+             lround(1e6 * last.share), cost_ppm, last.steps - last.wholes, last.traced_steps);
     jm_mark(JM_MARK_BUDGET, text);
     if (run->attached) jm__run_trace(run, JM_TRACING_ON); /* nobody tells what comes */
 }

@@ -301,6 +301,25 @@ def test_steps_that_are_found_are_steps_of_a_budget(run: joulemap.Session) -> No
     assert not told[-1]
 
 
+def test_a_phase_without_steps_is_traced_as_if_it_were_one(run: joulemap.Session) -> None:
+    net = model()
+    run.watch(net)
+
+    def step() -> None:
+        with run.step(samples=4):
+            net(torch.ones(4, 8))
+
+    with run.phase("train"):
+        until_untraced(step)
+    with run.phase("train"):  # it has steps: they decide
+        assert not tracing.on
+    with run.phase("validate"):
+        assert tracing.on
+        assert has_hooks()
+        net(torch.ones(4, 8))
+    until_untraced(step)
+
+
 def test_without_steps_all_is_traced(tmp_path: Path) -> None:
     net = model()
     calls = 0

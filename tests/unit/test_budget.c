@@ -74,7 +74,8 @@ static outcome *run(const program *p, double share)
     for (uint64_t i = 0; t_s < p->length_s && i < STEPS_MAX; i++) {
         jm__budget_step step = {.name = 1};
         double step_s = p->step(i, t_s, &step);
-        jm__budget_step told = {.name = step.name, .phase = step.phase, .samples = step.samples};
+        jm__budget_step told = {
+            .name = step.name, .phase = step.phase, .samples = step.samples, .whole = step.whole};
         jm_tracing before = level;
         level = jm__budget_begin(&o->budget, &told, zero_ns + (int64_t)(1e9 * t_s));
         jm__budget_have(&o->budget, level);
@@ -159,6 +160,17 @@ static double longer_from_500_s(uint64_t number, double t_s, jm__budget_step *st
     (void)number;
     (void)step;
     return t_s < 500 ? 0.034 : 0.051;
+}
+
+/* Ten minutes of training, then a minute of something that tells no steps: one phase. */
+static double with_phases(uint64_t number, double t_s, jm__budget_step *step)
+{
+    (void)number;
+    bool whole = (int)(t_s / 60) % 11 == 10;
+    step->phase = whole ? 2 : 1;
+    step->name = whole ? 2 : 1;
+    step->whole = whole;
+    return whole ? 60 : 0.034;
 }
 
 /* ---- promises */
@@ -303,6 +315,18 @@ static void test_prompts_between_tokens_are_traced_too(void **state)
     free(o);
 }
 
+/* Nothing is launched before it that it would have to wait for. */
+static void test_a_phase_without_steps_is_traced_from_its_beginning(void **state)
+{
+    (void)state;
+    const program p = {.step = with_phases, .slower = 0.1, .noise = 0.02, .switch_s = 0.003, .length_s = 700};
+    outcome *o = run(&p, 0.01);
+    assert_int_equal(o->on[2], 1);
+    assert_false(o->straight); /* it was not warm before */
+    assert_true(o->budget.wholes == 1 && o->budget.traced_steps < o->budget.steps / 10);
+    free(o);
+}
+
 static void test_steps_that_take_another_time_are_traced_early(void **state)
 {
     (void)state;
@@ -370,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_where_tracing_is_cheap_all_but_a_few_steps_are_traced),
         cmocka_unit_test(test_a_new_phase_is_traced_from_its_second_step_on),
         cmocka_unit_test(test_prompts_between_tokens_are_traced_too),
+        cmocka_unit_test(test_a_phase_without_steps_is_traced_from_its_beginning),
         cmocka_unit_test(test_steps_that_take_another_time_are_traced_early),
         cmocka_unit_test(test_a_name_for_each_step_does_not_break_the_budget),
         cmocka_unit_test(test_samples_and_tokens_that_vary_are_kinds_by_powers_of_two),
