@@ -36,6 +36,13 @@ typedef struct jm_run_options {
      * jm_run_environment has it. With `kernels` they come in any case. */
     bool ranges;
     bool openacc; /* regions of OpenACC in children, too: ACC_PROFLIB is set for them unless it is set */
+    /* By what share of its time tracing may slow this process down (0.01: 1 %), and those below it that
+     * attach; 0: all is traced. It is kept by steps: spans of the kind STEP, or BATCH where there are none. A
+     * few of them now and then are traced, with what they are measured to take longer; of the others that
+     * they were (see JM_TRACING_STEPS). Without steps all is traced. An attached run without one has its
+     * recorder's. */
+    double budget;
+    double child_budget; /* of processes below alone: what a recorder wants that has no steps itself */
 } jm_run_options;
 
 /* The clock of all times here: CLOCK_MONOTONIC. */
@@ -66,6 +73,21 @@ typedef enum jm_tracing {
  * launched before tracing and run in it are not known: be WARM first. One thread at a time; to say the same
  * again is cheap, and reaches a CUDA that was started in between. */
 JM_API void jm_run_trace(jm_run *run, jm_tracing tracing);
+
+/* What is recorded of this process at present: for who can save himself the trouble. ON without a run, and
+ * where nobody said anything. Cheap; changes at the begin of a step where there is a budget. jm_run_trace
+ * ends a budget.
+ */
+JM_API jm_tracing jm_tracing_now(void);
+
+typedef struct jm_tracing_cost {
+    double share; /* of the time since the run began, as it measured itself */
+    uint64_t steps;
+    uint64_t traced_steps; /* of those that have ended; warm ones are none */
+} jm_tracing_cost;
+
+/* What tracing has cost this process so far; false, and all 0: the run has no budget. */
+JM_API bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost);
 
 /* Wait until all that happened before this call is in the recording (the
  * sensor's newest readings included), at most timeout_ms. BUSY if it is not. */

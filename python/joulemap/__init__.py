@@ -26,7 +26,7 @@ from joulemap.report import Group, Quality, Report, RequestCost, Row, Sum, Total
 from joulemap.schedule import Action, schedule
 from joulemap.scope import Scope
 from joulemap.serving import Request, request
-from joulemap.session import Session, current_session
+from joulemap.session import Session, TracingCost, current_session
 from joulemap.timeline import Mark, Series, Span, Timeline
 from joulemap.tree import Node
 
@@ -62,6 +62,7 @@ __all__ = [
     "Thinned",
     "Timeline",
     "Totals",
+    "TracingCost",
     "__version__",
     "boards",
     "current_session",

@@ -19,6 +19,8 @@ static PyMethodDef module_methods[] = {
     {"follow_steps", core_follow_steps, METH_O,
      "follow_steps(callable): calls it with each Span of a step or batch as it begins and ends; None: no "
      "more."},
+    {"follow_tracing", core_follow_tracing, METH_O,
+     "follow_tracing(callable): calls it with one of TRACING when that has changed; None: no longer."},
     {"mark", core_mark, METH_VARARGS, "mark(name, meta=None): a named instant; meta is a JSON text."},
     {"boards", core_boards, METH_VARARGS, "boards(sim=None) -> list: the boards of this machine."},
     {"findings", core_findings, METH_VARARGS,

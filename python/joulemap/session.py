@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from joulemap import _arguments, _core, _lost_caps, serving
 from joulemap._found import found
@@ -19,7 +19,7 @@ from joulemap._names import names
 from joulemap._nvtx import Injection
 from joulemap._reporting import Reporting
 from joulemap._threads import unwind
-from joulemap.schedule import Stepper
+from joulemap.schedule import ScheduleStepper, Stepper
 from joulemap.scope import EPOCH, PHASE, STEP, WINDOW, WORDS, ScheduledStep, Scope
 
 if TYPE_CHECKING:
@@ -62,6 +62,24 @@ def _counters_asked(counters: bool | float | None) -> float:
     return _arguments.real("counters", counters, 0, 60)
 
 
+class TracingCost(NamedTuple):
+    """What tracing has cost a program.
+
+    Attributes
+    ----------
+    share : float
+        Of the time since the session began, by which tracing made it longer.
+    steps : int
+        That have begun.
+    traced_steps : int
+        Of those, traced and in reports.
+    """
+
+    share: float
+    steps: int
+    traced_steps: int
+
+
 class Session(Reporting):
     """Record boards, spans and kernels of this process, in memory or into a file.
 
@@ -82,6 +100,12 @@ class Session(Reporting):
     schedule : callable, optional
         Trace only at times: what `joulemap.schedule` or `torch.profiler.schedule` gives. `step` then moves it on, and
         reports are of the windows. Sensors are read all of the time: rows by board have the energy of the whole run.
+    budget : float, optional
+        By what share of its time tracing may slow the program down (0.01: 1 %): it says which steps are traced. A few
+        now and then are, and what they take longer is measured; of the others, which are recorded without what is in
+        them, reports take it that they were like those of their name, phase and counts. It needs steps, told or found:
+        without any, all is traced. With it `step` is as with a schedule. Under `joulemap record --budget` it is the
+        recorder's, unless it is given here.
     on_window_ready : callable, optional
         Is called with the session at the end of each window; `window_ns` says when that was.
     overwrite : bool
@@ -121,6 +145,7 @@ class Session(Reporting):
         sim: str | None = None,
         *,
         schedule: Callable[[int], Any] | None = None,
+        budget: float | None = None,
         on_window_ready: Callable[[Session], object] | None = None,
         overwrite: bool = False,
         cpu: bool = True,
@@ -134,6 +159,9 @@ class Session(Reporting):
         self._kernels = _kernels_asked(kernels)
         self._sim = sim
         self._schedule = _callable_or_none("schedule", schedule)
+        self._budget = 0.0 if budget is None else _arguments.real("budget", budget, 0, 1)
+        if budget is not None and schedule is not None:
+            raise ValueError("schedule and budget exclude each other: both say which steps are traced")
         self._on_window_ready = _callable_or_none("on_window_ready", on_window_ready)
         if on_window_ready is not None and schedule is None:
             raise ValueError("on_window_ready needs a schedule: without one there are no windows")
@@ -173,6 +201,7 @@ class Session(Reporting):
                 no_cpu=not self._cpu,
                 counters=self._counters,
                 ranges=True,
+                budget=self._budget,
             )
             self._injection = Injection(self._run.environment())
             self._owner = os.getpid()
@@ -188,10 +217,12 @@ class Session(Reporting):
                 RuntimeWarning,
                 stacklevel=2,
             )
+        if self._budget > 0:
+            self._stepper = Stepper()
         if self._schedule is not None:
-            self._stepper = Stepper(self, self._run, self._schedule, self._on_window_ready)
+            self._stepper = stepper = ScheduleStepper(self, self._run, self._schedule, self._on_window_ready)
             try:
-                self._stepper.start(self._scheduled_step())
+                stepper.start(self._scheduled_step())
             except BaseException:
                 self._stepper = None
                 self.stop()
@@ -265,6 +296,12 @@ class Session(Reporting):
     def window_ns(self) -> tuple[int, int] | None:
         """Begin and end of the last window of the schedule, CLOCK_MONOTONIC nanoseconds: for `report`."""
         return None if self._stepper is None else self._stepper.window_ns
+
+    @property
+    def tracing_cost(self) -> TracingCost | None:
+        """What tracing has cost so far in a session with a budget, as it measures itself; None without one."""
+        cost = self._started().tracing_cost()
+        return None if cost is None else TracingCost(*cost)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that a child process needs to join this run."""
@@ -357,9 +394,9 @@ class Session(Reporting):
     ) -> Scope:
         """Mark one step.
 
-        In a session with a schedule this ends the step before and begins the next one at once, as `step` of
+        In a session with a schedule or a budget this ends the step before and begins the next one at once, as `step` of
         torch.profiler does: `run.step()` at the end of each step will do, and a `with` block ends a step earlier.
-        Step 0 begins with the session. As it begins at once, it is no decorator (TypeError).
+        With a schedule, step 0 begins with the session. As it begins at once, it is no decorator (TypeError).
 
         Parameters
         ----------

@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COUNTERS_S 2 /* of a minute: what --counters alone asks for */
+#define BUDGET_LEAST 1e-4 /* less is as good as none: a second of tracing an hour */
+#define COUNTERS_S   2    /* of a minute: what --counters alone asks for */
 
 static const char *output_name(const cli_args *args, char *name, size_t size)
 {
@@ -48,7 +49,7 @@ static bool get_counters(const cli_args *args, double *seconds_a_minute)
 }
 
 static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
-                           double counters, jm_error *err)
+                           double counters, double budget, jm_error *err)
 {
     jm_run_options run_options = {.size = sizeof run_options,
                                   .path = path,
@@ -58,7 +59,8 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
                                   .child_kernels = !cli_has(args, "--no-kernels"),
                                   .no_cpu = cli_has(args, "--no-cpu"),
                                   .counters = counters,
-                                  .openacc = cli_has(args, "--openacc")};
+                                  .openacc = cli_has(args, "--openacc"),
+                                  .child_budget = budget};
     jm_status status = jm_run_start(run, &run_options, err);
     if (status != JM_OK || !jm_run_attached(*run)) return status;
     jm_run_free(*run);
@@ -123,16 +125,27 @@ static void print_size(const char *path)
         fprintf(stderr, "%.1f MB", bytes / 1e6);
 }
 
+/* A simulated board runs none. */
+static bool has_real_kernels(const cli_args *args)
+{
+    const char *sim = cli_get(args, "--sim");
+    if (sim == NULL) sim = getenv("JOULEMAP_SIM");
+    return !cli_has(args, "--no-kernels") && (sim == NULL || sim[0] == '\0');
+}
+
 int cli_recorder_start(cli_recorder *r, const cli_args *args)
 {
     jm_error err;
-    double counters;
+    double counters, budget = 0;
     *r = (cli_recorder){.args = args};
-    if (!get_counters(args, &counters) || !set_domains(args)) return jm_status_exit_code(JM_USAGE);
+    if (!get_counters(args, &counters) || !cli_get_share(args, "--budget", BUDGET_LEAST, &budget) ||
+        !set_domains(args))
+        return jm_status_exit_code(JM_USAGE);
     r->path = output_name(args, r->name, sizeof r->name);
     char *command = cli_child_text(cli_command(args));
+    if (has_real_kernels(args)) jm_doctor_know_launch_cost();
     cli_child_prepare();
-    jm_status status = start_run(&r->run, args, r->path, command, counters, &err);
+    jm_status status = start_run(&r->run, args, r->path, command, counters, budget, &err);
     free(command);
     if (status != JM_OK) return cli_fail(args, &err);
     if (!cli_has(args, "--no-kernels")) tell_of_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");

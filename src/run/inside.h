@@ -80,6 +80,24 @@ void jm__run_kernels_trace(jm_run *run, bool on);
 /* A run begins with everything, whatever an earlier one of this process left behind in the recorder above. */
 void jm__run_trace_begin(jm_run *run);
 
+/* jm_run_trace, for a budget. */
+void jm__run_trace(jm_run *run, jm_tracing tracing);
+
+/* Nothing is left of what was said: everything is traced. */
+void jm__run_trace_end(void);
+
+/* USAGE: it is no share of the time. */
+jm_status jm__budget_check(double share, jm_error *err);
+
+/* Trace this process's steps within that share of its time from now on; 0: no budget. */
+void jm__budget_start(jm_run *run, double share);
+
+/* Do so no longer; the level stays. Nothing happens if the budget is another run's. */
+void jm__budget_leave(jm_run *run);
+
+/* The same at the end of a run, and say what it came to. */
+void jm__budget_end(jm_run *run);
+
 /* Sample the hardware counters of the boards, as far as it is wanted. What stands in the way becomes an
  * event, unless nobody asked and nothing lacks them. */
 void jm__run_counters_start(jm_run *run, const jm_run_options *options);

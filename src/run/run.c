@@ -1,12 +1,14 @@
 /* A run: sampler, collector and writer at work, from start to stop. */
 #include "base/clock.h"
 #include "base/options.h"
+#include "cupti/launch_cost.h"
 #include "recording/recording.h"
 #include "run/facts.h"
 #include "run/inside.h"
 #include "timeline/timeline.h"
 
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -93,6 +95,16 @@ static jm_status start_rings(jm_run *run, jm_error *err)
     return status;
 }
 
+/* Measured at some time on this machine. */
+static void write_launch_cost(jm_run *run)
+{
+    jm__launch_cost cost;
+    if (!jm__launch_cost_read(&cost) || cost.ns < 0) return;
+    jm__run_facts_write_number(&run->sinks, "launch_cost_ns", cost.ns);
+    jm__run_facts_write_number(&run->sinks, "launch_cost_low_ns", cost.low_ns);
+    jm__run_facts_write_number(&run->sinks, "launch_cost_high_ns", cost.high_ns);
+}
+
 static void write_start(jm_run *run, const jm_run_options *options)
 {
     jm__anchor anchor = jm__anchor_take();
@@ -102,6 +114,9 @@ static void write_start(jm_run *run, const jm_run_options *options)
     for (size_t i = 0; i < run->boards.count; i++)
         simulated = simulated || run->boards.items[i].simulated;
     jm__sinks_meta(&run->sinks, "simulated", simulated ? "1" : "0");
+    if (run->folder.budget_ppm > 0)
+        jm__run_facts_write_number(&run->sinks, "budget_ppm", run->folder.budget_ppm);
+    if (options->kernels || options->child_kernels) write_launch_cost(run);
     jm__run_facts_write_number(&run->sinks, "start_ns", anchor.monotonic_ns);
     jm__run_facts_write_number(&run->sinks, "start_unix_ns", anchor.realtime_ns);
     jm__sinks_anchor(&run->sinks, &anchor);
@@ -139,7 +154,8 @@ static jm_status start(jm_run *run, const jm_run_options *options, const jm__row
     JM_TRY(make_path(run, options->path, err));
     JM_TRY(jm__writer_create(&run->writer, run->path, options->overwrite, err));
     JM_TRY(add_sinks(run, more, count, err));
-    JM_TRY(jm__run_folder_create(&run->folder, run->path, err));
+    double budget = options->budget > 0 ? options->budget : options->child_budget;
+    JM_TRY(jm__run_folder_create(&run->folder, run->path, lround(1e6 * budget), err));
     if (!options->sampling_only) JM_TRY(start_rings(run, err));
     JM_TRY(start_sampler(run, options, err));
     JM_TRY(jm__run_environment_make(run, options, err));
@@ -185,6 +201,7 @@ static void release_rings(jm_run *run)
 {
     if (!run->has_rings) return;
     jm__timeline_close();
+    jm__run_trace_end();
     atomic_store(&ring_owner, 0);
     run->has_rings = false;
 }
@@ -210,6 +227,7 @@ static void tell_end(jm_run *run, const jm_error *failure)
 /* Nothing was recorded, or nothing of it is wanted. */
 static void abandon(jm_run *run)
 {
+    jm__budget_leave(run);
     atomic_store(&run->stopped, true);
     tell_end(run, NULL);
     jm__sampler_stop(run->sampler);
@@ -229,6 +247,8 @@ jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const 
 {
     jm_run_options given;
     JM_TRY(jm__options_copy(&given, sizeof given, options, "jm_run_start", err));
+    JM_TRY(jm__budget_check(given.budget, err));
+    JM_TRY(jm__budget_check(given.child_budget, err));
     jm_run *run = new_run();
     char recording[PATH_MAX];
     if (run == NULL) return jm__no_memory(err, "jm_run_start");
@@ -239,6 +259,9 @@ jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const 
         return status;
     }
     jm__run_trace_begin(run);
+    jm__budget_start(run, given.budget > 0 ? given.budget
+                          : run->attached  ? 1e-6 * (double)run->folder.budget_ppm
+                                           : 0);
     *out = run;
     return JM_OK;
 }
@@ -410,7 +433,9 @@ static jm_status write_rest(jm_run *run, const jm__anchor *end, jm_error *err)
 
 jm_status jm_run_stop(jm_run *run, jm_error *err)
 {
-    if (run->attached || is_foreign(run)) return JM_OK;
+    if (is_foreign(run)) return JM_OK;
+    jm__budget_end(run);
+    if (run->attached) return JM_OK;
     if (atomic_exchange(&run->stopped, true)) {
         await_end(run);
         return JM_OK;

@@ -18,6 +18,7 @@ jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *
     for (size_t b = 0; b < a->dataset->board_count; b++)
         if (a->boards[b].wanted) jm__notes_of_board(&w, &a->boards[b]);
     jm__notes_of_recording(&w);
+    jm__notes_of_tracing(&w);
     return w.failed ? jm__no_memory(err, "jm__notes_write") : JM_OK;
 }
 
