@@ -24,7 +24,8 @@ typedef struct jm__fit_input {
     const jm__columns *split;         /* which of them belong to one class; NULL: each is its own */
     const double *learn_seconds;      /* [columns]: time of each within `learn` */
     const double *seconds;            /* [columns]: time of each within `report` */
-    jm__total total;                  /* of `report` */
+    jm__total total; /* of `report`; with total_is_apart, also of time of which no reading is fitted */
+    bool total_is_apart;
     const jm__expectation *expected;  /* [class_columns]: see jm__levels_input */
     const jm__idle_known *idle;       /* see jm__levels_input */
     const double *most_w;             /* [columns]: what the board can draw; NULL: not known */

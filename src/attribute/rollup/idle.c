@@ -1,6 +1,8 @@
 /* A board's idle states, parted by why nothing ran: gaps of one state draw alike, whatever their cause. */
 #include "attribute/rollup/idle.h"
 
+#include "attribute/rollup/stood_rows.h"
+
 static const char *const texts[JM_IDLE_CAUSES] = {
 #define X(name, text) [JM_CAUSE_##name] = text,
     JM_IDLE_CAUSE_MAP(X)
@@ -22,8 +24,16 @@ static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
     size_t node = jm__view_node_under(v, idle, texts[cause], "gap");
     if (node == JM__NO_NODE) return;
     v->tree->nodes.items[node].calls += work->tally.gaps[cause];
+    double all_s = 0; /* but for what tracing made, which is known as well as the traced time is */
     for (size_t state = 0; state < JM_IDLE_STATES; state++)
-        add_time(v, b, node, work->columns.class_columns + state, work->tally.idle_s[state][cause]);
+        for (size_t other = 0; other < JM_IDLE_CAUSES; other++)
+            all_s += other == JM_CAUSE_TRACING ? 0 : work->tally.idle_s[state][other];
+    for (size_t state = 0; state < JM_IDLE_STATES; state++) {
+        double seconds = work->tally.idle_s[state][cause];
+        add_time(v, b, node, work->columns.class_columns + state, seconds);
+        if (cause != JM_CAUSE_TRACING && all_s > 0)
+            jm__stood_idle_off(v, b, node, (int)state, seconds / all_s);
+    }
 }
 
 /* Without kernels nobody knows the gaps: all of it is one row. */
@@ -50,4 +60,9 @@ void jm__idle_add(jm__views *v, jm__mostly *mostly, size_t b)
         jm__mostly_add(mostly, jm__view_node_under(v, idle, texts[wait->row], "gap"), wait->use,
                        wait->seconds);
     }
+}
+
+size_t jm__view_tracing_node(jm__views *v, size_t idle)
+{
+    return jm__view_node_under(v, idle, texts[JM_CAUSE_TRACING], "gap");
 }
