@@ -15,6 +15,7 @@ typedef struct duty_options {
     int turn_steps;    /* that are traced one after the other */
     double slower;     /* gaps while traced, relative to the others */
     double gap_us;     /* between kernels */
+    double kernel_ms;  /* of layer 0; the others' are two and three times as long */
     double step_u;     /* what a layer takes differs from step to step, relative */
     double grows;      /* what layer 0 takes at the end of the run, relative to its beginning */
     bool eval;         /* every 200 steps, 20 of another phase, which has only layers 0 and 1 */
@@ -58,7 +59,7 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
     int64_t step = syn_span(s, JM_SPAN_STEP, "step", "", parent, t_ns, t_ns, pid);
     s->spans[step - 1].samples = odd ? 3 : 8;
     for (int l = 0; l < (eval ? DUTY_LAYERS - 1 : DUTY_LAYERS); l++) {
-        double length = 1e6 * (l + 1) / 2 * (1 + d->of.step_u * syn_normal(s));
+        double length = 1e6 * d->of.kernel_ms * (l + 1) * (1 + d->of.step_u * syn_normal(s));
         if (l == 0) length *= 1 + (d->of.grows > 0 ? d->of.grows - 1 : 0) * grown;
         if (odd) length *= 0.5;
         int64_t span = level == 0 ? 0 : syn_span(s, JM_SPAN_FORWARD, names[l], "Linear", step, t_ns, t_ns, pid);
@@ -134,7 +135,7 @@ static inline duty *duty_create(duty_options of)
 {
     duty *d = calloc(1, sizeof *d);
     size_t boards = of.processes > 0 ? (size_t)of.processes : 1;
-    size_t room = boards * (size_t)(of.run_s / 0.005) * (DUTY_LAYERS * DUTY_KERNELS + 1);
+    size_t room = boards * (size_t)(of.run_s / (5e-3 * of.kernel_ms)) * (DUTY_LAYERS * DUTY_KERNELS + 1);
     d->s = syn_create(of.seed, boards, room);
     d->kept = calloc(room, 1);
     d->of = of;

@@ -6,43 +6,52 @@ static const char *const layers[DUTY_LAYERS] = {"attn", "mlp", "head"};
 static duty_options usual(uint64_t seed, int one_in)
 {
     return (duty_options){.seed = seed,
-                          .run_s = one_in > 20 ? 240 : 60,
+                          .run_s = one_in > 20 ? 300 : 120,
                           .one_in = one_in,
-                          .turn_steps = 40,
+                          .turn_steps = 8,
                           .slower = 2,
-                          .gap_us = 300,
+                          .gap_us = 2000,
+                          .kernel_ms = 4,
                           .step_u = 0.05};
 }
 
-static void print_report(const jm_report *report)
+static void look(duty_options of)
 {
-    const jm_report_totals *t = jm_report_totals_get(report);
-    print_message("total %.1f J, %.2f s, steps %lld, traced %lld, missing %lld, slower %.3f, %.3f s, %.2f J, unresolved %.3f\n",
-                  t->total_energy_j, t->duration_s, (long long)t->steps, (long long)t->traced_steps,
-                  (long long)t->unmatched_steps, t->tracing_slow_down, t->tracing_s, t->tracing_energy_j, t->unresolved_energy_j);
-    for (size_t i = 0; i < jm_report_row_count(report); i++) {
-        const jm_row *row = jm_report_row(report, i);
-        print_message("%*s%-30s %-10s %8lld calls %9.4f s %9.2f J [%.2f, %.2f] %s\n", row->depth * 2, "", row->path, row->kind,
-                      (long long)row->calls, row->busy_s, row->energy_j, row->energy_low_j, row->energy_high_j,
-                      jm_provenance_text(row->provenance));
+    int held[6] = {0}, rows[6] = {0};
+    double square[6] = {0}, half[6] = {0};
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        of.seed = seed;
+        duty *d = duty_create(of);
+        jm_report *report = syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER});
+        const jm_report_totals *t = jm_report_totals_get(report);
+        double truth[6];
+        for (int l = 0; l < 3; l++) truth[l] = d->layer_j[l];
+        truth[3] = d->all_j - truth[0] - truth[1] - truth[2];
+        truth[4] = d->tracing_s * 90;
+        for (int i = 0; i < 5; i++) {
+            const jm_row *row = duty_row(report, i < 3 ? layers[i] : i == 3 ? "(idle)" : "(idle)/made by tracing", NULL);
+            if (row == NULL) continue;
+            rows[i]++;
+            held[i] += row->energy_low_j <= truth[i] && truth[i] <= row->energy_high_j;
+            square[i] += pow(row->energy_j / truth[i] - 1, 2);
+            half[i] += (row->energy_high_j - row->energy_low_j) / 2 / truth[i];
+        }
+        if (seed == 1) print_message("unresolved %.3f of %.1f (true %.1f), sum %.6f\n", t->unresolved_energy_j, t->total_energy_j, d->all_j, duty_sum_j(report) - t->total_energy_j);
+        jm_report_free(report);
+        duty_free(d);
     }
-    for (size_t i = 0; i < jm_report_note_count(report); i++)
-        print_message("* %s\n", jm_report_note(report, i));
+    for (int i = 0; i < 5; i++)
+        print_message("  %d: held %d of %d, rms %.2f %%, half %.2f %%\n", i, held[i], rows[i], 100 * sqrt(square[i] / rows[i]), 100 * half[i] / rows[i]);
 }
 
 static void test_look(void **state)
 {
     (void)state;
-    duty *d = duty_create(usual(1, 6));
-    for (jm_by by = 0; by < JM_BY_COUNT; by++) {
-        if (by == JM_BY_SPAN || by == JM_BY_REQUEST) continue;
-        jm_report *report = syn_report(d->s, (jm_report_options){.by = by});
-        print_message("by %s; truth %.2f %.2f %.2f of %.2f J; tracing %.4f s; steps %lld traced %lld\n", jm_by_text(by),
-                      d->layer_j[0], d->layer_j[1], d->layer_j[2], d->all_j, d->tracing_s, (long long)d->steps, (long long)d->traced);
-        print_report(report);
-        jm_report_free(report);
+    static const int one_in[] = {1, 6, 12, 50};
+    for (int i = 0; i < 4; i++) {
+        print_message("one in %d\n", one_in[i]);
+        look(usual(1, one_in[i]));
     }
-    duty_free(d);
 }
 
 int main(void)
@@ -50,6 +59,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_look),
     };
-    (void)layers;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
