@@ -19,6 +19,9 @@ typedef struct duty_options {
     double step_u;     /* what a layer takes differs from step to step, relative */
     double grows;      /* what layer 0 takes at the end of the run, relative to its beginning */
     bool eval;         /* every 200 steps, 20 of another phase, which has only layers 0 and 1 */
+    bool untraced_eval; /* likewise with all layers, and turns never come in it */
+    double wanders;    /* what a layer takes differs from one hundred steps to the next, relative */
+    bool requests;     /* two, one after the other */
     int odd_one_in;    /* so often a step has other samples; 0: never */
     int64_t lag_ns;    /* the GPU runs behind the host */
     int processes;     /* each on its own board; 0: one */
@@ -34,8 +37,11 @@ typedef struct duty {
     double eval_j[DUTY_LAYERS];  /* of those, in the phase "eval" */
     double all_j;                /* of all boards */
     double tracing_s;            /* gaps made longer by tracing, in full turns */
-    int64_t steps, traced, odd;
+    double eval_s; /* all of their time */
+    double request_j[2];
+    int64_t steps, traced, odd, eval_steps;
     int64_t odd_ns;
+    double wandered[DUTY_LAYERS];
     unsigned char *kept; /* [kernels]: it was recorded */
 } duty;
 
@@ -58,8 +64,12 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
     bool odd = d->of.odd_one_in > 0 && (d->steps + 1) % d->of.odd_one_in == 0;
     int64_t step = syn_span(s, JM_SPAN_STEP, "step", "", parent, t_ns, t_ns, pid);
     s->spans[step - 1].samples = odd ? 3 : 8;
-    for (int l = 0; l < (eval ? DUTY_LAYERS - 1 : DUTY_LAYERS); l++) {
-        double length = 1e6 * d->of.kernel_ms * (l + 1) * (1 + d->of.step_u * syn_normal(s));
+    if (d->steps % 100 == 0)
+        for (int l = 0; l < DUTY_LAYERS; l++)
+            d->wandered[l] = d->of.wanders * syn_normal(s);
+    for (int l = 0; l < (eval && d->of.eval ? DUTY_LAYERS - 1 : DUTY_LAYERS); l++) {
+        double length = 1e6 * d->of.kernel_ms * (l + 1) * (1 + d->of.step_u * syn_normal(s)) *
+                        (1 + d->wandered[l]);
         if (l == 0) length *= 1 + (d->of.grows > 0 ? d->of.grows - 1 : 0) * grown;
         if (odd) length *= 0.5;
         int64_t span = level == 0 ? 0 : syn_span(s, JM_SPAN_FORWARD, names[l], "Linear", step, t_ns, t_ns, pid);
@@ -80,6 +90,8 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
     }
     s->spans[step - 1].end_ns = t_ns;
     d->steps++;
+    d->eval_steps += eval;
+    d->eval_s += eval ? (double)(t_ns - begin_ns) * 1e-9 : 0;
     d->traced += level == 2;
     d->odd += odd;
     d->odd_ns += odd ? t_ns - begin_ns : 0;
@@ -97,7 +109,8 @@ static inline void duty_process(duty *d, size_t board)
     for (int64_t i = (int64_t)board * cycle / 3; t_ns < until_ns; i++) {
         int64_t in = i % cycle;
         int next = d->of.one_in == 1 || in >= cycle - d->of.turn_steps ? 2 : in == cycle - d->of.turn_steps - 1 ? 1 : 0;
-        bool eval = d->of.eval && i % 200 >= 180;
+        bool eval = (d->of.eval || d->of.untraced_eval) && i % 200 >= 180;
+        if (eval && d->of.untraced_eval) next = 0;
         if (next != level || i == (int64_t)board * cycle / 3) {
             if (next == 2 && d->of.one_in > 1) duty_mark(d, pid, t_ns - 10, JM_MARK_TRACED);
             if (next == 0) duty_mark(d, pid, t_ns - 10, JM_MARK_STEPS);

@@ -36,6 +36,13 @@ static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
     }
 }
 
+static bool lasts(const jm__tally *tally, size_t cause)
+{
+    for (size_t state = 0; state < JM_IDLE_STATES; state++)
+        if (tally->idle_s[state][cause] > 0) return true;
+    return false;
+}
+
 /* Without kernels nobody knows the gaps: all of it is one row. */
 static void add_whole(jm__views *v, size_t b, size_t idle)
 {
@@ -54,7 +61,7 @@ void jm__idle_add(jm__views *v, jm__mostly *mostly, size_t b)
         return;
     }
     for (size_t cause = 0; cause < JM_IDLE_CAUSES; cause++)
-        if (work->tally.gaps[cause] > 0) add_cause(v, b, idle, cause);
+        if (work->tally.gaps[cause] > 0 || lasts(&work->tally, cause)) add_cause(v, b, idle, cause);
     for (size_t i = 0; i < work->tally.waits.items.count && !v->tree->failed; i++) {
         const jm__work_cell *wait = &work->tally.waits.items.items[i];
         jm__mostly_add(mostly, jm__view_node_under(v, idle, texts[wait->row], "gap"), wait->use,

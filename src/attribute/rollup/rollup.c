@@ -156,7 +156,8 @@ static void add_time(jm__views *v, size_t b, size_t node, const rated_cell *rate
     if (!part->work->from_host || first_of_host(a, b)) row->busy_s += seconds;
     add_passes(row, part, cell->use, jm__use_context(&a->work, cell->use)->kind, seconds);
     if (columns->merged[a->work.uses.items.items[cell->use].class_index]) row->merged_s += seconds;
-    jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
+    if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
+    row->boards |= jm__board_bit(b);
     if (a->options.by == JM_BY_BOARD) return;
     jm__tree_add(v->tree, node, (uint32_t)(part->first_column + columns->of_use[cell->use]),
                  jm__use_scale(part->work, cell->use) * seconds);

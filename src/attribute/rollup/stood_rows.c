@@ -71,16 +71,35 @@ static bool find_by_step(targets *out, const lending *l)
     return true;
 }
 
-static void give(const lending *l, size_t cell, uint32_t row, double steps)
+/* What is known of a cell goes to a row of `of`, a turn that its own is, or is the partner of: then only what the
+ * two differ by. */
+static void give(const lending *l, size_t cell, uint32_t of, uint32_t row, double steps)
 {
-    double off_s[JM_DRAWS];
+    const jm__stood *stood = l->stood;
+    const jm__turn *turns = stood->stands->turns.items;
     jm__work_cell mine = l->tally->lent.items.items[cell];
+    uint32_t turn = l->tally->lent_rows.items[mine.row].turn;
+    const double *parts = stood->parts + of * JM_DRAWS, *alone = l->tally->lent.off_s.items + cell * JM_DRAWS;
+    double off_s[JM_DRAWS], share = of == turn ? -steps : steps * turns[of].laps / turns[turn].laps;
     for (size_t r = 0; r < JM_DRAWS; r++)
-        off_s[r] = steps * l->tally->lent.off_s.items[cell * JM_DRAWS + r];
+        off_s[r] = share * parts[r] * mine.seconds + (of == turn ? steps * alone[r] : 0);
     mine.row = row;
-    mine.seconds *= steps;
-    mine.stood_calls *= steps;
+    mine.calls = 0;
+    mine.seconds *= of == turn ? steps : 0;
+    mine.stood_calls *= of == turn ? steps : 0;
+    mine.start_ns = INT64_MAX;
+    mine.end_ns = INT64_MIN;
     l->take(l->context, l->board, &mine, off_s);
+}
+
+/* The turns that a cell of this one tells of: itself, and those whose partner it is. */
+static size_t told_by(uint32_t of[3], const jm__stood *stood, uint32_t turn)
+{
+    size_t count = 0;
+    of[count++] = turn;
+    if (turn > 0 && stood->partner[turn - 1] == turn) of[count++] = turn - 1;
+    if (turn + 1 < stood->stands->turns.count && stood->partner[turn + 1] == turn) of[count++] = turn + 1;
+    return count;
 }
 
 static int by_turn(const void *a, const void *b)
@@ -103,26 +122,36 @@ static bool give_by_step(const lending *l, targets *all)
         first[t] = i;
     }
     for (size_t c = 0; c < cells; c++) {
-        uint32_t turn = l->tally->lent_rows.items[l->tally->lent.items.items[c].row].turn;
-        for (size_t i = first[turn]; i < first[turn + 1]; i++)
-            give(l, c, all->items[i].row, all->items[i].steps);
+        uint32_t turn = l->tally->lent_rows.items[l->tally->lent.items.items[c].row].turn, of[3];
+        size_t count = told_by(of, l->stood, turn);
+        for (size_t k = 0; k < count; k++)
+            for (size_t i = first[of[k]]; i < first[of[k] + 1]; i++)
+                give(l, c, of[k], all->items[i].row, all->items[i].steps);
     }
     free(first);
     return true;
 }
 
+static void give_to_stands(const lending *l, size_t cell, uint32_t row, uint32_t turn)
+{
+    const jm__stands *stands = l->stood->stands;
+    for (size_t s = stands->turns.count; s < stands->items.count; s++) {
+        const jm__stand *stand = &stands->items.items[s];
+        if (stand->turn != turn || !(l->stood->steps[s] > 0)) continue;
+        size_t node = jm__view_stood_node(l->views, row, stand->span);
+        if (node != JM__NO_NODE) give(l, cell, turn, (uint32_t)node, l->stood->steps[s]);
+    }
+}
+
 /* Of other kinds than the turn's own. */
 static void give_to_others(const lending *l)
 {
-    const jm__stands *stands = l->stood->stands;
     for (size_t c = 0; c < l->tally->lent.items.count; c++) {
-        const jm__lent_row *from = &l->tally->lent_rows.items[l->tally->lent.items.items[c].row];
-        for (size_t s = stands->turns.count; s < stands->items.count; s++) {
-            const jm__stand *stand = &stands->items.items[s];
-            if (stand->turn != from->turn || !(l->stood->steps[s] > 0)) continue;
-            size_t node = jm__view_stood_node(l->views, from->row, stand->span);
-            if (node != JM__NO_NODE) give(l, c, (uint32_t)node, l->stood->steps[s]);
-        }
+        const jm__lent_row from = l->tally->lent_rows.items[l->tally->lent.items.items[c].row];
+        uint32_t of[3];
+        size_t count = told_by(of, l->stood, from.turn);
+        for (size_t k = 0; k < count; k++)
+            give_to_stands(l, c, from.row, of[k]);
     }
 }
 

@@ -28,11 +28,6 @@ bool jm__turns_find(jm__stands *out, const uint32_t *loose_of, const jm__stands_
 bool jm__slowed_find(jm__stands *out, const jm__stands_wanted *wanted);
 
 /* Kinds with a single turn. */
-bool jm__lone_find(jm__stands *out, const jm__stands_wanted *wanted);
-
-static inline int64_t jm__lap_step_end_ns(const jm__lap *lap, const jm__dataset *d)
-{
-    return jm__span_end_ns(d, &d->spans[lap->span]);
-}
+bool jm__lone_find(jm__stands *out);
 
 #endif

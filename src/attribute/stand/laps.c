@@ -61,6 +61,7 @@ static bool push_lap(collecting *c, size_t span, size_t process)
     if (!jm__vec_grow((void **)&c->loose, &c->loose_room, count + 1, sizeof *c->loose)) return false;
     c->loose[count] = loose;
     const jm__lap lap = {.start_ns = step->start_ns,
+                         .step_end_ns = jm__span_end_ns(c->w->spans->dataset, step),
                          .span = (uint32_t)span,
                          .process = (uint32_t)process,
                          .kind = kind,
@@ -72,7 +73,7 @@ static bool push_lap(collecting *c, size_t span, size_t process)
 /* Does a lap's step, by number + 1, still go on when the span begins? */
 static bool goes_on(const collecting *c, uint32_t lap, int64_t t_ns)
 {
-    return lap != 0 && jm__lap_step_end_ns(&c->out->laps.items[lap - 1], c->w->spans->dataset) > t_ns;
+    return lap != 0 && c->out->laps.items[lap - 1].step_end_ns > t_ns;
 }
 
 static bool collect(collecting *c)
@@ -132,24 +133,24 @@ static bool sort(collecting *c)
     return true;
 }
 
-static bool is_traced(const jm__lap *lap, const jm__windows *on, const jm__dataset *d)
+static bool is_traced(const jm__lap *lap, const jm__windows *on)
 {
-    int64_t end_ns = jm__lap_step_end_ns(lap, d), length_ns = end_ns - lap->start_ns;
+    int64_t length_ns = lap->step_end_ns - lap->start_ns;
     if (length_ns <= 0) return jm__windows_hold(on, lap->start_ns);
-    return (double)jm__windows_overlap_ns(on, lap->start_ns, end_ns) >= traced_share * (double)length_ns;
+    return (double)jm__windows_overlap_ns(on, lap->start_ns, lap->step_end_ns) >= traced_share * (double)length_ns;
 }
 
 /* What lies between two steps belongs to the first, unless it is longer than that, and than what lies between
  * traced ones: of a pause nobody knows what ran in it. */
-static void end_laps(jm__lap *laps, size_t count, const jm__dataset *d)
+static void end_laps(jm__lap *laps, size_t count)
 {
     int64_t longest_ns = 0;
     for (size_t i = 0; i + 1 < count; i++) {
-        int64_t gap_ns = laps[i + 1].start_ns - jm__lap_step_end_ns(&laps[i], d);
+        int64_t gap_ns = laps[i + 1].start_ns - laps[i].step_end_ns;
         if (laps[i].traced && laps[i + 1].traced && gap_ns > longest_ns) longest_ns = gap_ns;
     }
     for (size_t i = 0; i < count; i++) {
-        int64_t end_ns = jm__lap_step_end_ns(&laps[i], d), length_ns = end_ns - laps[i].start_ns;
+        int64_t end_ns = laps[i].step_end_ns, length_ns = end_ns - laps[i].start_ns;
         laps[i].end_ns = end_ns;
         if (i + 1 == count) break;
         int64_t most_ns = length_ns > longest_ns ? length_ns : longest_ns;
@@ -161,10 +162,10 @@ static void finish(jm__stands *out, const jm__stands_wanted *w)
 {
     for (size_t i = 0; i < out->laps.count; i++) {
         jm__lap *lap = &out->laps.items[i];
-        lap->traced = is_traced(lap, &w->traced[lap->process].on, w->spans->dataset);
+        lap->traced = is_traced(lap, &w->traced[lap->process].on);
     }
     for (size_t p = 0; p < out->processes; p++)
-        end_laps(out->laps.items + out->laps_of[p], out->laps_of[p + 1] - out->laps_of[p], w->spans->dataset);
+        end_laps(out->laps.items + out->laps_of[p], out->laps_of[p + 1] - out->laps_of[p]);
 }
 
 bool jm__laps_find(jm__stands *out, uint32_t **loose_of, const jm__stands_wanted *w)

@@ -46,7 +46,7 @@ static bool is_alone(const jm__stands *out, size_t turn)
     return !before && !after;
 }
 
-bool jm__lone_find(jm__stands *out, const jm__stands_wanted *w)
+bool jm__lone_find(jm__stands *out)
 {
     stretches *of = calloc(out->turns.count + 1, sizeof *of);
     bool fine = of != NULL;
@@ -54,8 +54,7 @@ bool jm__lone_find(jm__stands *out, const jm__stands_wanted *w)
         const jm__lap *lap = &out->laps.items[i];
         if (lap->traced || lap->recorded || lap->stand >= out->turns.count) continue;
         size_t laps = out->turns.items[lap->stand].laps;
-        int64_t end_ns = jm__lap_step_end_ns(lap, w->spans->dataset);
-        add(&of[lap->stand], (double)(end_ns - lap->start_ns) * 1e-9, laps > LEAST_STEPS ? laps : LEAST_STEPS);
+        add(&of[lap->stand], (double)(lap->step_end_ns - lap->start_ns) * 1e-9, laps > LEAST_STEPS ? laps : LEAST_STEPS);
     }
     for (size_t t = 0; fine && t < out->turns.count; t++)
         if (is_alone(out, t))

@@ -35,10 +35,9 @@ static void mark_recorded(jm__stands *out, const jm__dataset *d)
 
 static bool collect(lengths *all, const jm__stands *out, const jm__stands_wanted *w)
 {
-    const jm__dataset *d = w->spans->dataset;
     for (size_t i = 0; i < out->laps.count; i++) {
         const jm__lap *lap = &out->laps.items[i];
-        int64_t end_ns = jm__lap_step_end_ns(lap, d), length_ns = end_ns - lap->start_ns;
+        int64_t end_ns = lap->step_end_ns, length_ns = end_ns - lap->start_ns;
         const jm__windows *steps = &w->traced[lap->process].steps;
         if (lap->stand >= out->turns.count || (!lap->traced && lap->recorded)) continue;
         if (!lap->traced && jm__windows_overlap_ns(steps, lap->start_ns, end_ns) < length_ns) continue;

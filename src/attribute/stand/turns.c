@@ -24,7 +24,7 @@ static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, uint32_t 
                         const jm__stands_wanted *w)
 {
     jm__lap *now = &out->laps.items[lap];
-    int64_t end_ns = jm__lap_step_end_ns(now, w->spans->dataset);
+    int64_t end_ns = now->step_end_ns;
     const jm__windows *on = &w->traced[now->process].on;
     size_t stretch = jm__windows_first_after(on, now->start_ns + (end_ns - now->start_ns) / 2);
     const turn_key key = {now->process, stretch, now->kind};

@@ -12,7 +12,7 @@
 
 /* A step of a process, with what follows it up to the next one. Traced, or told by its edges. */
 typedef struct jm__lap {
-    int64_t start_ns, end_ns;
+    int64_t start_ns, end_ns, step_end_ns;
     uint32_t span;    /* the step */
     uint32_t process; /* by index */
     uint32_t kind;

@@ -28,7 +28,8 @@ static void add_lap(jm__stood *out, size_t number, const jm__lap *lap, const jm_
     out->steady_s[lap->stand] += steady_ns * 1e-9;
     if (lap->traced) return;
     double each = 1 / (double)out->stands->turns.items[out->stands->items.items[lap->stand].turn].laps;
-    double whole = all_ns / (double)(lap->end_ns - lap->start_ns); /* less: it was traced in part */
+    double step_ns = (double)jm__windows_overlap_ns(stood, lap->start_ns, lap->step_end_ns);
+    double whole = step_ns > 0 ? step_ns / (double)(lap->step_end_ns - lap->start_ns) : 1;
     double steps = each * whole * report_ns / all_ns;
     out->steps[lap->stand] += steps;
     if (out->of_lap != NULL) out->of_lap[number] = (float)steps;
@@ -135,6 +136,8 @@ void jm__stood_free(jm__stood *stood)
     free(stood->of_lap);
     free(stood->unit);
     free(stood->alone);
+    free(stood->partner);
+    free(stood->parts);
     free(stood->uses);
     free(stood->view_of);
     for (size_t v = 0; v < stood->views.count; v++) {

@@ -34,6 +34,8 @@ typedef struct jm__stood {
     bool *lends; /* [turns]: some of it goes to other rows */
     double *draws; /* [units * JM_DRAWS]: what a second of a step of this unit is in each draw */
     size_t *unit;  /* [turns]: the unit of its first step */
+    uint32_t *partner; /* [turns]: a neighbour of its kind; itself: it has none */
+    double *parts; /* [turns * JM_DRAWS]: in each draw, of what a step of the partner is more than its own */
     bool *alone;   /* [turns]: each of its steps is a unit of its own: there is no other turn of its kind */
     double lone_u; /* of all that is stood for: relative, since nobody knows how turns of a kind differ */
     double freedom; /* degrees of freedom behind the draws */

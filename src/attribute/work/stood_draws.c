@@ -1,8 +1,7 @@
 /* Where a kind has several turns, what one differs from the next by is all that its steps may be off by: what
- * single steps differ by, what one turn differs from the next by, and, a little too much, what drifts. With
- * turns g of mean x_g that stand for M_g steps each, the error of sum M_g x_g has the variance
- *
- *     sum over neighbours of m^2 (x_g+1 - x_g)^2 / 2, times turns / (turns - 1),   m = (M_g + M_g+1) / 2
+ * single steps differ by, what one turn differs from the next by, and, a little too much, what drifts. Turn g of
+ * mean x_g that stands for M_g steps has the error M_g (x_g' - x_g) / sqrt(2), g' being its partner: the next
+ * one, of the last one that before. Turns are independent of each other.
  *
  * Where it has one turn, of n steps that stand for M, single steps tell: M^2 (1/n + 1/M) s^2, and what drifts,
  * nobody knows: as much as the steps' own times do (jm__lone_kind), of all that they stand for. */
@@ -30,20 +29,24 @@ static double stood_for(const jm__stood *s, size_t turn)
     return s->of_turn[turn] * (double)s->stands->turns.items[turn].laps;
 }
 
-/* Turns [first, end) are those of a kind. */
+/* Turns [first, end) are those of a kind. The last pair is that of two turns. */
 static void draw_pairs(drawing *d, size_t first, size_t end)
 {
-    const jm__turn *turns = d->out->stands->turns.items;
-    double count = (double)(end - first);
-    for (size_t t = first; t + 1 < end; t++, d->next++) {
-        double steps = (stood_for(d->out, t) + stood_for(d->out, t + 1)) / 2;
-        double size = steps * sqrt(count / (count - 1) / 2);
+    jm__stood *out = d->out;
+    const jm__turn *turns = out->stands->turns.items;
+    for (size_t t = first; t < end; t++) {
+        bool last = t + 1 == end;
+        size_t partner = last ? t - 1 : t + 1, pair = d->next + (last ? t - 1 : t) - first;
+        out->partner[t] = (uint32_t)partner;
         for (size_t r = 0; r < JM_DRAWS; r++) {
-            double part = part_of(d, d->next, r) * size;
-            d->out->draws[d->out->unit[t] * JM_DRAWS + r] -= part / (double)turns[t].laps;
-            d->out->draws[d->out->unit[t + 1] * JM_DRAWS + r] += part / (double)turns[t + 1].laps;
+            double part = part_of(d, pair, r) * (last ? -1 : 1) / sqrt(2);
+            double steps = part * stood_for(out, t);
+            out->parts[t * JM_DRAWS + r] = part;
+            out->draws[out->unit[t] * JM_DRAWS + r] -= steps / (double)turns[t].laps;
+            out->draws[out->unit[partner] * JM_DRAWS + r] += steps / (double)turns[partner].laps;
         }
     }
+    d->next += end - first - 1;
 }
 
 static void draw_steps(drawing *d, size_t turn)
@@ -106,6 +109,12 @@ static double lone_u(const jm__stood *s)
     return all_s > 0 ? sum / all_s : 0;
 }
 
+/* Not only to its partner's rows. */
+static bool lends_itself(const jm__stood *s, size_t turn)
+{
+    return s->lends[turn] && s->of_turn[turn] > s->in_row[turn];
+}
+
 bool jm__stood_draws_find(jm__stood *out)
 {
     size_t turns = out->stands->turns.count;
@@ -113,10 +122,14 @@ bool jm__stood_draws_find(jm__stood *out)
     double freedom = 1;
     out->unit = calloc(turns + 1, sizeof *out->unit);
     out->alone = calloc(turns + 1, sizeof *out->alone);
-    if (out->unit == NULL || out->alone == NULL) return false;
+    out->partner = calloc(turns + 1, sizeof *out->partner);
+    out->parts = calloc(turns * JM_DRAWS + 1, sizeof *out->parts);
+    if (out->unit == NULL || out->alone == NULL || out->partner == NULL || out->parts == NULL) return false;
     size_t units = count(&d, &freedom);
     out->draws = calloc(units * JM_DRAWS + 1, sizeof *out->draws);
     if (out->draws == NULL) return false;
+    for (size_t t = 0; t < turns; t++)
+        out->partner[t] = (uint32_t)t;
     for (size_t first = 0, end; first < turns; first = end) {
         end = end_of_kind(out->stands, first);
         if (out->alone[first])
@@ -126,5 +139,7 @@ bool jm__stood_draws_find(jm__stood *out)
     }
     out->freedom = d.pairs > JM_DRAWS ? 1 / (1 / freedom + 1.0 / JM_DRAWS) : freedom;
     out->lone_u = lone_u(out);
+    for (size_t t = 0; t < turns; t++) /* differences take both */
+        if (lends_itself(out, t)) out->lends[out->partner[t]] = true;
     return true;
 }

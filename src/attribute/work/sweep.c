@@ -24,6 +24,7 @@ void jm__sweep_free(jm__sweep *sweep)
 bool jm__sweep_stand(jm__sweep *s, const jm__stood *stood)
 {
     s->stood = stood;
+    s->lap_at = stood->stands->laps_of[stood->idle_process];
     s->tally->work.draws = s->tally->lent.draws = JM_DRAWS;
     s->tally->turns = calloc(stood->stands->turns.count + 1, sizeof *s->tally->turns);
     s->tally->stood_idle_s = calloc(stood->stands->items.count + 1, sizeof *s->tally->stood_idle_s);
@@ -208,7 +209,7 @@ static bool stand_for(jm__sweep *s, const jm__running *item)
     }
     if (item->as.lent != JM__NO_CELL) {
         s->tally->lent.items.items[item->as.lent].stood_s += item->all_s;
-        jm__work_cell_off(&s->tally->lent, item->as.lent, draws, item->all_s / all);
+        if (stood->alone[turn]) jm__work_cell_off(&s->tally->lent, item->as.lent, draws, item->all_s / all);
     }
     return true;
 }
