@@ -128,6 +128,7 @@ static inline void duty_process(duty *d, size_t board)
     }
     if (evaluated != 0) d->s->spans[phase - 1].end_ns = d->s->spans[evaluated - 1].start_ns;
     d->s->spans[(evaluated != 0 ? evaluated : phase) - 1].end_ns = t_ns;
+    if (d->of.one_in > 1) duty_mark(d, pid, t_ns, JM_MARK_ENDED);
     if (t_ns > d->end_ns) d->end_ns = t_ns;
 }
 

@@ -33,12 +33,10 @@ static void assert_near(double value, double truth, double relative)
     if (!(fabs(value - truth) <= relative * fabs(truth))) fail_msg("%g is not within %g of %g", value, relative, truth);
 }
 
-/* All rows are the total, and it is the energy counter's. */
+/* All rows are the total. */
 static void assert_adds_up(const jm_report *report)
 {
-    const jm_report_totals *totals = jm_report_totals_get(report);
-    assert_near(duty_sum_j(report), totals->total_energy_j, 1e-9);
-    assert_string_equal(totals->total_source, "energy_counter");
+    assert_near(duty_sum_j(report), jm_report_totals_get(report)->total_energy_j, 1e-9);
 }
 
 /* What rows got, over many runs. */
@@ -60,7 +58,9 @@ static double error_of(const score *s)
     return sqrt(s->square / s->rows);
 }
 
-enum { SEEDS = 40, HELD = 36 }; /* 95 % intervals hold fewer than 36 of 40 times once in 60 tries */
+/* 95 % intervals hold 33 of 40 times or fewer once in 300 tries. */
+enum { SEEDS = 40, HELD = 34 };
+static const double held_of_all = 0.92;
 
 /* Layers of a run, idle time as the program makes it, and that which tracing made. */
 static void score_runs(duty_options of, score scores[DUTY_LAYERS + 2])
@@ -71,6 +71,8 @@ static void score_runs(duty_options of, score scores[DUTY_LAYERS + 2])
         jm_report *report = report_of(d, JM_BY_LAYER);
         double work_j = 0;
         assert_adds_up(report);
+        assert_string_equal(jm_report_totals_get(report)->total_source, "energy_counter");
+        assert_near(jm_report_totals_get(report)->total_energy_j, d->all_j, 0.001);
         for (int l = 0; l < DUTY_LAYERS; l++) {
             const jm_row *row = duty_row(report, layers[l], "layer");
             mark_row(&scores[l], row, d->layer_j[l]);
@@ -92,6 +94,7 @@ static void test_layers_of_one_step_in_many_are_those_of_all(void **state)
 {
     (void)state;
     static const int one_in[] = {1, 6, 12, 50};
+    int held = 0, rows = 0;
     for (size_t i = 0; i < sizeof one_in / sizeof *one_in; i++) {
         score scores[DUTY_LAYERS + 2] = {{0}};
         score_runs(usual(0, one_in[i]), scores);
@@ -99,9 +102,12 @@ static void test_layers_of_one_step_in_many_are_those_of_all(void **state)
             print_message("one in %d, row %d: %.2f %%, %d of %d\n", one_in[i], row, 100 * error_of(&scores[row]),
                           scores[row].held, scores[row].rows);
             assert_true(scores[row].held >= HELD);
+            held += scores[row].held;
+            rows += scores[row].rows;
             if (row < DUTY_LAYERS) assert_true(error_of(&scores[row]) < 0.02);
         }
     }
+    assert_true(held >= held_of_all * rows);
 }
 
 /* Then most of what a layer is off by is which of its steps were traced. */
@@ -247,16 +253,17 @@ static void test_a_time_asked_for_cuts_steps(void **state)
 {
     (void)state;
     duty *d = duty_create(usual(9, 12));
-    /* A cycle is 96 steps of 60 ms, its last 8 traced: 45.2 to 49.9 s lie between two turns. */
-    int64_t from_ns = 45200 * JM_NS_PER_MS, to_ns = 49900 * JM_NS_PER_MS;
+    /* Marks of steps and of traced ones take turns, the first one of steps. */
+    int64_t from_ns = d->marks[10].t_ns + 215 * JM_NS_PER_MS, to_ns = d->marks[11].t_ns - 345 * JM_NS_PER_MS;
+    double seconds = (double)(to_ns - from_ns) * 1e-9, untraced_s = 120 - d->tracing_s * 9 / 8; /* warm steps, too */
     jm_report *report =
         syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER, .from_ns = from_ns, .to_ns = to_ns});
     const jm_report_totals *totals = jm_report_totals_get(report);
     assert_int_equal(totals->traced_steps, 0);
-    assert_near(totals->duration_s, 4.7, 1e-9);
+    assert_near(totals->duration_s, seconds, 1e-9);
     assert_near(duty_sum_j(report), totals->total_energy_j, 1e-9);
     for (int l = 0; l < DUTY_LAYERS; l++)
-        assert_near(duty_row(report, layers[l], "layer")->energy_j, 4.7 / 120 * d->layer_j[l], 0.05);
+        assert_near(duty_row(report, layers[l], "layer")->energy_j, seconds / untraced_s * d->layer_j[l], 0.05);
     assert_null(duty_row(report, "(idle)/made by tracing", "gap"));
     jm_report_free(report);
     duty_free(d);

@@ -18,22 +18,44 @@ static void add_time(jm__views *v, size_t b, size_t node, size_t column, double 
     jm__tree_add(v->tree, node, (uint32_t)(v->a->boards[b].first_column + column), seconds);
 }
 
+/* Of all time that a turn was idle for being traced, which is off against all other idle time. */
+static void add_tracing_off(jm__views *v, size_t b, size_t node, int state, double share)
+{
+    const jm__tally *tally = &v->a->boards[b].work->tally;
+    for (size_t t = 0; t < v->a->boards[b].stood.stands->turns.count; t++)
+        if (tally->turns[t].tracing_u_s > 0) jm__stood_tracing_off(v, b, node, t, state, share);
+}
+
+/* What a cause is off by: its share of what all are, but that what tracing made does not stand for other steps.
+ */
+static void add_off(jm__views *v, size_t b, size_t node, size_t cause)
+{
+    const jm__tally *tally = &v->a->boards[b].work->tally;
+    double all_s = 0, made_s = 0;
+    for (size_t state = 0; state < JM_IDLE_STATES; state++)
+        for (size_t other = 0; other < JM_IDLE_CAUSES; other++)
+            *(other == JM_CAUSE_TRACING ? &made_s : &all_s) += tally->idle_s[state][other];
+    for (int state = 0; state < JM_IDLE_STATES; state++) {
+        double seconds = tally->idle_s[state][cause];
+        if (seconds == 0) continue;
+        if (cause == JM_CAUSE_TRACING) {
+            add_tracing_off(v, b, node, state, seconds / made_s);
+            continue;
+        }
+        jm__stood_idle_off(v, b, node, state, seconds / all_s);
+        if (made_s > 0) add_tracing_off(v, b, node, state, -seconds / all_s);
+    }
+}
+
 static void add_cause(jm__views *v, size_t b, size_t idle, size_t cause)
 {
     const jm__board_work *work = v->a->boards[b].work;
     size_t node = jm__view_node_under(v, idle, texts[cause], "gap");
     if (node == JM__NO_NODE) return;
     v->tree->nodes.items[node].calls += work->tally.gaps[cause];
-    double all_s = 0; /* but for what tracing made, which is known as well as the traced time is */
     for (size_t state = 0; state < JM_IDLE_STATES; state++)
-        for (size_t other = 0; other < JM_IDLE_CAUSES; other++)
-            all_s += other == JM_CAUSE_TRACING ? 0 : work->tally.idle_s[state][other];
-    for (size_t state = 0; state < JM_IDLE_STATES; state++) {
-        double seconds = work->tally.idle_s[state][cause];
-        add_time(v, b, node, work->columns.class_columns + state, seconds);
-        if (cause != JM_CAUSE_TRACING && all_s > 0)
-            jm__stood_idle_off(v, b, node, (int)state, seconds / all_s);
-    }
+        add_time(v, b, node, work->columns.class_columns + state, work->tally.idle_s[state][cause]);
+    if (v->a->boards[b].stood.stands != NULL) add_off(v, b, node, cause);
 }
 
 static bool lasts(const jm__tally *tally, size_t cause)

@@ -69,12 +69,17 @@ static void part_tracing(jm__views *v, size_t b)
     uint32_t first = (uint32_t)(part->first_column + part->work->columns.class_columns);
     for (size_t t = 0; t < stands->turns.count; t++) {
         const double *made_s = part->work->tally.turns[t].tracing_s;
+        double all_s = 0;
+        for (uint32_t state = 0; state < JM_IDLE_STATES; state++)
+            all_s += made_s[state];
         for (uint32_t state = 0; state < JM_IDLE_STATES; state++) {
             if (made_s[state] == 0) continue;
             size_t idle = idle_node(v, jm__stood_phase(v->a, stands->items.items[t].span));
             size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
             add_to(v, b, idle, first + state, -made_s[state]);
             add_to(v, b, node, first + state, made_s[state]);
+            jm__stood_tracing_off(v, b, idle, t, (int)state, -made_s[state] / all_s);
+            jm__stood_tracing_off(v, b, node, t, (int)state, made_s[state] / all_s);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #include "attribute/rollup/draws.h"
 #include "attribute/rollup/requests.h"
+#include "attribute/work/stood_draws.h"
 
 #include <stdlib.h>
 
@@ -201,4 +202,15 @@ void jm__stood_idle_off(jm__views *v, size_t b, size_t node, int state, double s
     if (part->stood.stands == NULL || !part->fit.known) return;
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state];
     jm__draws_add(v->tree, node, b, part->work->tally.off_s, -share * power_w);
+}
+
+void jm__stood_tracing_off(jm__views *v, size_t b, size_t node, size_t turn, int state, double share)
+{
+    const jm__board_part *part = &v->a->boards[b];
+    if (part->stood.stands == NULL || !part->fit.known) return;
+    double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
+    uint32_t kind = part->stood.stands->turns.items[turn].kind; /* errors of its turns are as one */
+    for (size_t r = 0; r < JM_DRAWS; r++)
+        off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.turns[turn].tracing_u_s;
+    jm__draws_add(v->tree, node, b, off_s, power_w);
 }

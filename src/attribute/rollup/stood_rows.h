@@ -20,4 +20,8 @@ size_t jm__stood_phase(const jm__attribution *a, size_t step);
  * that, in a state, is a node's. */
 void jm__stood_idle_off(jm__views *views, size_t board, size_t node, int state, double share);
 
+/* What tracing made in the steps of a turn is off by, against all other idle time: a share of it, in a state.
+ */
+void jm__stood_tracing_off(jm__views *views, size_t board, size_t node, size_t turn, int state, double share);
+
 #endif

@@ -15,6 +15,15 @@ typedef struct length {
 
 typedef JM_VEC(length) lengths;
 
+typedef struct middle {
+    double count, median_s, width_s; /* between the quartiles */
+} middle;
+
+/* Of a turn. */
+typedef struct middles {
+    middle traced, told;
+} middles;
+
 static int by_turn_and_length(const void *a, const void *b)
 {
     const length *left = a, *right = b;
@@ -48,33 +57,48 @@ static bool collect(lengths *all, const jm__stands *out, const jm__stands_wanted
     return true;
 }
 
-/* Of those from `at` on of this turn and kind; NAN: there are none. */
-static double median(const lengths *all, size_t *at, uint32_t turn, bool traced)
+/* Of those from `at` on of this turn: no count, there are none. */
+static middle find_middle(const lengths *all, size_t *at, uint32_t turn, bool traced)
 {
     size_t first = *at;
+    middle out = {.median_s = NAN};
     while (*at < all->count && all->items[*at].turn == turn && all->items[*at].traced == traced)
         ++*at;
-    size_t count = *at - first;
     const length *of = all->items + first;
-    return count == 0 ? NAN : (of[(count - 1) / 2].seconds + of[count / 2].seconds) / 2;
+    size_t count = *at - first;
+    if (count == 0) return out;
+    out.count = (double)count;
+    out.median_s = (of[(count - 1) / 2].seconds + of[count / 2].seconds) / 2;
+    out.width_s = of[count - 1 - count / 4].seconds - of[count / 4].seconds;
+    return out;
+}
+
+/* Standard deviation of the difference of two medians; quartiles of a normal distribution are 1.35 standard
+ * deviations apart, and a median is 1.25 times as unsure as a mean. */
+static double difference_u_s(const middle *traced, const middle *told)
+{
+    double width_s = (traced->count * traced->width_s + told->count * told->width_s) / (traced->count + told->count);
+    return 1.25 * width_s / 1.35 * sqrt(1 / traced->count + 1 / told->count);
 }
 
 /* One kind's turns, [first, end): how much longer all its traced steps took than the others'. */
-static void find_kind(jm__stands *out, size_t first, size_t end, const double *traced_s, const double *told_s,
-                      double sums[2])
+static void find_kind(jm__stands *out, size_t first, size_t end, const middles *of, double sums[2])
 {
-    double more_s = 0, less_s = 0;
+    double more_s = 0, less_s = 0, variance = 0;
     for (size_t t = first; t < end; t++) {
         double steps = (double)out->turns.items[t].laps;
-        if (isnan(told_s[t]) || isnan(traced_s[t])) continue;
-        more_s += steps * (traced_s[t] - told_s[t]);
-        less_s += steps * told_s[t];
-        out->slowed += out->turns.items[t].laps;
+        if (isnan(of[t].told.median_s) || isnan(of[t].traced.median_s)) continue;
+        more_s += steps * (of[t].traced.median_s - of[t].told.median_s);
+        less_s += steps * of[t].told.median_s;
+        variance += pow(steps * difference_u_s(&of[t].traced, &of[t].told), 2);
     }
     if (!(less_s > 0)) return;
-    double share = fmax(0, more_s / (more_s + less_s));
-    for (size_t t = first; t < end; t++)
-        out->turns.items[t].slowed_s = share * (double)out->turns.items[t].laps * traced_s[t];
+    for (size_t t = first; t < end; t++) {
+        jm__turn *turn = &out->turns.items[t];
+        double share = (double)turn->laps * of[t].traced.median_s / (more_s + less_s);
+        turn->slowed_s = share * fmax(0, more_s);
+        turn->slowed_u_s = share * sqrt(variance);
+    }
     sums[0] += more_s;
     sums[1] += less_s;
 }
@@ -83,20 +107,21 @@ bool jm__slowed_find(jm__stands *out, const jm__stands_wanted *w)
 {
     lengths all = {0};
     size_t turns = out->turns.count, at = 0;
-    double *medians = malloc((2 * turns + 1) * sizeof *medians), sums[2] = {0};
+    middles *of = calloc(turns + 1, sizeof *of);
+    double sums[2] = {0};
     mark_recorded(out, w->spans->dataset);
-    bool fine = medians != NULL && collect(&all, out, w);
+    bool fine = of != NULL && collect(&all, out, w);
     for (size_t t = 0; fine && t < turns; t++) {
-        medians[turns + t] = median(&all, &at, (uint32_t)t, false);
-        medians[t] = median(&all, &at, (uint32_t)t, true);
+        of[t].told = find_middle(&all, &at, (uint32_t)t, false);
+        of[t].traced = find_middle(&all, &at, (uint32_t)t, true);
     }
     for (size_t first = 0, end; fine && first < turns; first = end) {
         for (end = first + 1; end < turns && out->turns.items[end].kind == out->turns.items[first].kind;)
             end++;
-        find_kind(out, first, end, medians, medians + turns, sums);
+        find_kind(out, first, end, of, sums);
     }
     if (fine && sums[1] > 0) out->slow_down = sums[0] / sums[1];
-    free(medians);
+    free(of);
     jm__vec_free(&all);
     return fine;
 }

@@ -30,6 +30,7 @@ typedef struct jm__turn {
     uint32_t process, kind, loose_kind; /* loose: wherever it ran */
     uint32_t laps;
     int64_t from_ns, to_ns; /* of the first, of the last: their steps */
+    double slowed_u_s; /* standard uncertainty of slowed_s; errors of all turns of a kind are as one */
     double slowed_s;        /* how much longer all of its steps took for being traced; NAN: not known */
 } jm__turn;
 
@@ -58,7 +59,6 @@ typedef struct jm__stands {
     size_t told;    /* steps that were told by their edges */
     size_t missing; /* of those, such as no traced step stands for */
     double slow_down; /* by how much a traced step took longer, relative; NAN: not known */
-    size_t slowed;    /* steps behind that */
 } jm__stands;
 
 /* Does any traced step stand for others? */

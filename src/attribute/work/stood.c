@@ -17,23 +17,25 @@ static bool find_asked(asked *out, const jm__windows *stood, const jm__stood_wan
            jm__windows_add_all(&out->steady, stood) && jm__windows_intersect(&out->steady, w->steady);
 }
 
-/* A step of which the edges are told, or what lies behind a traced one. */
-static void add_lap(jm__stood *out, size_t number, const jm__lap *lap, const jm__windows *stood, const asked *of)
+/* How much of a step lies in a time: what comes behind it is no part of it. */
+static double part_of(const jm__lap *lap, const jm__windows *time)
 {
-    double all_ns = (double)jm__windows_overlap_ns(stood, lap->start_ns, lap->end_ns);
-    if (all_ns <= 0) return;
-    double report_ns = (double)jm__windows_overlap_ns(&of->report, lap->start_ns, lap->end_ns);
-    double steady_ns = (double)jm__windows_overlap_ns(&of->steady, lap->start_ns, lap->end_ns);
-    out->seconds[lap->stand] += report_ns * 1e-9;
-    out->steady_s[lap->stand] += steady_ns * 1e-9;
+    int64_t length_ns = lap->step_end_ns - lap->start_ns;
+    if (length_ns <= 0) return jm__windows_hold(time, lap->start_ns);
+    return (double)jm__windows_overlap_ns(time, lap->start_ns, lap->step_end_ns) / (double)length_ns;
+}
+
+/* A step of which the edges are told, or what lies behind a traced one. */
+static void add_lap(jm__stood *out, size_t number, const jm__lap *lap, const asked *of)
+{
+    out->seconds[lap->stand] += 1e-9 * (double)jm__windows_overlap_ns(&of->report, lap->start_ns, lap->end_ns);
+    out->steady_s[lap->stand] += 1e-9 * (double)jm__windows_overlap_ns(&of->steady, lap->start_ns, lap->end_ns);
     if (lap->traced) return;
     double each = 1 / (double)out->stands->turns.items[out->stands->items.items[lap->stand].turn].laps;
-    double step_ns = (double)jm__windows_overlap_ns(stood, lap->start_ns, lap->step_end_ns);
-    double whole = step_ns > 0 ? step_ns / (double)(lap->step_end_ns - lap->start_ns) : 1;
-    double steps = each * whole * report_ns / all_ns;
+    double steps = each * part_of(lap, &of->report);
     out->steps[lap->stand] += steps;
+    out->steady_steps[lap->stand] += each * part_of(lap, &of->steady);
     if (out->of_lap != NULL) out->of_lap[number] = (float)steps;
-    out->steady_steps[lap->stand] += each * whole * steady_ns / all_ns;
 }
 
 static bool add_process(jm__stood *out, size_t process, const jm__stood_wanted *w)
@@ -44,7 +46,7 @@ static bool add_process(jm__stood *out, size_t process, const jm__stood_wanted *
                 jm__windows_add_all(&out->time, &stands->stood[process]);
     for (size_t i = stands->laps_of[process]; fine && i < stands->laps_of[process + 1]; i++)
         if (stands->laps.items[i].stand != JM__NO_STAND)
-            add_lap(out, i, &stands->laps.items[i], &stands->stood[process], &of);
+            add_lap(out, i, &stands->laps.items[i], &of);
     jm__vec_free(&of.report);
     jm__vec_free(&of.steady);
     return fine;

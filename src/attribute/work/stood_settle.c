@@ -45,9 +45,10 @@ static double tracing_share(const jm__turn_sum *sum, double slowed_s)
 }
 
 /* Out of the causes that it had. */
-static void part_tracing(jm__tally *t, jm__turn_sum *sum, double share, int64_t steps)
+static void part_tracing(jm__tally *t, jm__turn_sum *sum, const jm__turn *turn)
 {
     bool any = false;
+    double share = tracing_share(sum, turn->slowed_s), made_in_all_s = 0;
     for (int state = 0; state < JM_IDLE_STATES; state++) {
         double all_s = 0;
         for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
@@ -61,8 +62,10 @@ static void part_tracing(jm__tally *t, jm__turn_sum *sum, double share, int64_t 
         t->idle_s[state][JM_CAUSE_TRACING] += sum->tracing_s[state];
         t->tracing_steady_s[state] += of_state * sum->steady_s[state];
         any = any || sum->tracing_s[state] > 0;
+        made_in_all_s += sum->tracing_s[state];
     }
-    if (any) t->gaps[JM_CAUSE_TRACING] += steps;
+    if (made_in_all_s > 0) sum->tracing_u_s = made_in_all_s / turn->slowed_s * turn->slowed_u_s;
+    if (any) t->gaps[JM_CAUSE_TRACING] += turn->laps;
 }
 
 /* ---- idle time of the steps that are stood for */
@@ -145,8 +148,7 @@ void jm__stood_settle(jm__tally *t, const jm__stood *s)
     for (size_t r = 0; r < JM_DRAWS; r++)
         t->off_s[r] *= found.share;
     for (size_t i = 0; i < s->stands->turns.count; i++) {
-        const jm__turn *turn = &s->stands->turns.items[i];
-        part_tracing(t, &t->turns[i], tracing_share(&t->turns[i], turn->slowed_s), turn->laps);
+        part_tracing(t, &t->turns[i], &s->stands->turns.items[i]);
     }
     for (size_t i = 0; i < s->stands->items.count; i++) {
         uint32_t turn = s->stands->items.items[i].turn;

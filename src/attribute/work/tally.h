@@ -61,6 +61,7 @@ typedef struct jm__turn_sum {
     double report_s[JM_IDLE_STATES][JM_IDLE_CAUSES];
     double steady_s[JM_IDLE_STATES];
     double tracing_s[JM_IDLE_STATES]; /* of report_s: for being traced */
+    double tracing_u_s; /* standard uncertainty of their sum */
     double gaps[JM_IDLE_CAUSES];
 } jm__turn_sum;
 
