@@ -24,7 +24,7 @@ static void test_memory_that_runs_out_is_told(void **state)
 {
     (void)state;
     const duty_options of = {.seed = 16,
-                             .run_s = 8,
+                             .run_s = 5,
                              .one_in = 6,
                              .turn_steps = 4,
                              .slower = 2,
