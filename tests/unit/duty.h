@@ -38,7 +38,8 @@ typedef struct duty {
     double all_j;                /* of all boards */
     double tracing_s;            /* gaps made longer by tracing, in full turns */
     double eval_s; /* all of their time */
-    double request_j[2];
+    double request_j[2]; /* steps of theirs, without what tracing made */
+    int64_t second_ns;   /* when the second one began */
     int64_t steps, traced, odd, eval_steps;
     int64_t odd_ns;
     double wandered[DUTY_LAYERS];
@@ -51,7 +52,14 @@ static inline void duty_mark(duty *d, int64_t process_id, int64_t t_ns, const ch
 {
     assert_true(d->mark_count < DUTY_MARKS);
     d->marks[d->mark_count++] =
-        (jm__mark){.process_id = process_id, .t_ns = t_ns, .name_id = syn_name(d->s, name)};
+        (jm__mark){
+        .process_id = process_id, .thread_id = process_id, .t_ns = t_ns, .name_id = syn_name(d->s, name)};
+}
+
+static inline void duty_tell(duty *d, int64_t process_id, int64_t t_ns, const char *name, const char *meta)
+{
+    duty_mark(d, process_id, t_ns, name);
+    d->marks[d->mark_count - 1].meta = meta;
 }
 
 /* A step of one process; returns where it ends. `level`: 0 steps alone, 1 warm, 2 traced. */
@@ -102,7 +110,13 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
 static inline void duty_process(duty *d, size_t board)
 {
     int64_t pid = 100 + (int64_t)board, t_ns = d->begin_ns + 1000, cycle = (int64_t)d->of.turn_steps * d->of.one_in;
+    if (d->of.requests) {
+        duty_tell(d, pid, t_ns - 500, JM_MARK_REQUEST, "{\"request\": 1, \"id\": \"first\", \"tokens\": 5}");
+        duty_tell(d, pid, t_ns - 500, JM_MARK_REQUEST, "{\"request\": 2, \"id\": \"second\", \"tokens\": 5}");
+        duty_tell(d, pid, t_ns - 400, JM_MARK_BATCH, "{\"n\": 1, \"all\": true, \"in\": {\"1\": [0, 1]}}");
+    }
     int64_t until_ns = d->begin_ns + (int64_t)(d->of.run_s * 1e9);
+    int64_t second_ns = 0;
     int level = d->of.one_in > 1 ? 0 : 2;
     int64_t phase = syn_span(d->s, JM_SPAN_PHASE, "train", "", 0, t_ns, t_ns, pid), evaluated = 0;
     /* The processes' turns are not at the same time. */
@@ -123,11 +137,16 @@ static inline void duty_process(duty *d, size_t board)
             phase = syn_span(d->s, JM_SPAN_PHASE, "train", "", 0, t_ns - 20000, 0, pid);
             evaluated = 0;
         }
+        if (d->of.requests && second_ns == 0 && t_ns > (d->begin_ns + until_ns) / 2) {
+            duty_tell(d, pid, t_ns - 5, JM_MARK_BATCH, "{\"n\": 2, \"all\": true, \"in\": {\"2\": [0, 1]}}");
+            second_ns = t_ns;
+        }
         double grown = (double)(t_ns - d->begin_ns) / (double)(until_ns - d->begin_ns);
         t_ns = duty_step(d, board, eval ? evaluated : phase, eval, t_ns, level, grown);
     }
     if (evaluated != 0) d->s->spans[phase - 1].end_ns = d->s->spans[evaluated - 1].start_ns;
     d->s->spans[(evaluated != 0 ? evaluated : phase) - 1].end_ns = t_ns;
+    d->second_ns = second_ns;
     if (d->of.one_in > 1) duty_mark(d, pid, t_ns, JM_MARK_ENDED);
     if (t_ns > d->end_ns) d->end_ns = t_ns;
 }
@@ -171,6 +190,14 @@ static inline duty *duty_create(duty_options of)
     if (d->mark_count > 0) qsort(d->marks, d->mark_count, sizeof *d->marks, duty_marks_by_time);
     d->s->dataset.marks = d->marks;
     d->s->dataset.mark_count = d->mark_count;
+    for (int r = 0; of.requests && r < 2; r++)
+        for (size_t i = 0; i < d->s->dataset.span_count; i++) {
+            const jm__span *step = &d->s->spans[i];
+            if (step->kind == JM_SPAN_STEP && (step->start_ns >= d->second_ns) == (r == 1))
+                d->request_j[r] += syn_total_j(d->s, 0, step->start_ns, step->end_ns);
+        }
+    for (int r = 0; r < 2; r++)
+        d->request_j[r] -= d->s->idle_w * d->tracing_s / 2;
     size_t kept = 0;
     for (size_t i = 0; i < d->s->kernels.count; i++)
         if (d->kept[i]) d->s->kernels.items[kept++] = d->s->kernels.items[i];

@@ -281,6 +281,10 @@ static void test_what_tracing_made_is_no_steps(void **state)
     assert_near(totals->tracing_energy_j, d->tracing_s * d->s->idle_w, 0.1);
     assert_near(totals->steady_step_j, (d->all_j - d->s->idle_w * (d->tracing_s + 0.1)) / (double)d->steps, 0.005);
     assert_true(says(report, "of the steps were traced, and stand for the others of their kind"));
+    char *text;
+    assert_int_equal(jm_report_text(report, NULL, &text, NULL), JM_OK);
+    assert_non_null(strstr(text, " % of the steps, which stand for the others, and took 2"));
+    free(text);
     jm_report_free(report);
     duty_free(d);
     d = duty_create(usual(10, 1));
@@ -312,6 +316,26 @@ static void test_all_views_tell_the_same(void **state)
         if (by != JM_BY_PHASE) assert_near(work_j[by], work_j[JM_BY_LAYER], 1e-6);
     }
     assert_near(work_j[JM_BY_PHASE], work_j[JM_BY_LAYER], 0.01); /* measured as a whole */
+    duty_free(d);
+}
+
+/* A batch of requests is told by traced steps like any other. */
+static void test_requests_share_steps_that_were_not_traced(void **state)
+{
+    (void)state;
+    duty_options of = usual(17, 12);
+    of.requests = true;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_REQUEST);
+    assert_adds_up(report);
+    for (int r = 0; r < 2; r++) {
+        const jm_row *row = duty_row(report, r == 0 ? "first" : "second", "request");
+        assert_non_null(row);
+        assert_near(row->energy_j, d->request_j[r], 0.02);
+    }
+    assert_near(jm_report_totals_get(report)->tracing_s, d->tracing_s, 0.05);
+    assert_near(duty_row(report, "(idle)/made by tracing", "gap")->busy_s, d->tracing_s, 0.05);
+    jm_report_free(report);
     duty_free(d);
 }
 
@@ -433,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_a_time_asked_for_cuts_steps),
         cmocka_unit_test(test_what_tracing_made_is_no_steps),
         cmocka_unit_test(test_all_views_tell_the_same),
+        cmocka_unit_test(test_requests_share_steps_that_were_not_traced),
         cmocka_unit_test(test_each_step_has_its_joules),
         cmocka_unit_test(test_errors_of_rows_go_into_sums),
         cmocka_unit_test(test_a_single_turn_says_that_drift_is_unknown),
