@@ -7,9 +7,9 @@
 
 /* Of one process: normalised. */
 typedef struct jm__traced {
-    bool at_times;      /* marks of its own say when (rows/marks.h); else all of it always, and no windows */
-    jm__windows on;     /* in full, and counted */
-    jm__windows steps;  /* steps alone, whatever else was recorded to get ready */
+    bool at_times;     /* marks of its own say when (rows/marks.h); else all of it always, and no windows */
+    jm__windows on;    /* in full, and counted */
+    jm__windows steps; /* steps alone, whatever else was recorded to get ready */
     jm__windows nothing;
 } jm__traced;
 

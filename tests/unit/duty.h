@@ -1,5 +1,5 @@
-/* Programs of which one turn of steps in N is traced, with all that they really did. Steps have layers, layers
- * kernels, and between kernels the GPU waits for the host, which takes longer while it is traced. */
+/* Programs of which one turn of steps in N is traced, with all that they really did. Steps have layers,
+ * layers kernels, and between kernels the GPU waits for the host, which takes longer while it is traced. */
 #ifndef TEST_DUTY_H
 #define TEST_DUTY_H
 
@@ -10,21 +10,21 @@ enum { DUTY_LAYERS = 3, DUTY_KERNELS = 2, DUTY_MARKS = 4000 };
 
 typedef struct duty_options {
     uint64_t seed;
-    double run_s;      /* of each phase */
-    int one_in;        /* of so many steps one is traced; 1: all are */
-    int turn_steps;    /* that are traced one after the other */
-    double slower;     /* gaps while traced, relative to the others */
-    double gap_us;     /* between kernels */
-    double kernel_ms;  /* of layer 0; the others' are two and three times as long */
-    double step_u;     /* what a layer takes differs from step to step, relative */
-    double grows;      /* what layer 0 takes at the end of the run, relative to its beginning */
-    bool eval;         /* every 200 steps, 20 of another phase, which has only layers 0 and 1 */
+    double run_s;       /* of each phase */
+    int one_in;         /* of so many steps one is traced; 1: all are */
+    int turn_steps;     /* that are traced one after the other */
+    double slower;      /* gaps while traced, relative to the others */
+    double gap_us;      /* between kernels */
+    double kernel_ms;   /* of layer 0; the others' are two and three times as long */
+    double step_u;      /* what a layer takes differs from step to step, relative */
+    double grows;       /* what layer 0 takes at the end of the run, relative to its beginning */
+    bool eval;          /* every 200 steps, 20 of another phase, which has only layers 0 and 1 */
     bool untraced_eval; /* likewise with all layers, and turns never come in it */
-    double wanders;    /* what a layer takes differs from one hundred steps to the next, relative */
-    bool requests;     /* two, one after the other */
-    int odd_one_in;    /* so often a step has other samples; 0: never */
-    int64_t lag_ns;    /* the GPU runs behind the host */
-    int processes;     /* each on its own board; 0: one */
+    double wanders;     /* what a layer takes differs from one hundred steps to the next, relative */
+    bool requests;      /* two, one after the other */
+    int odd_one_in;     /* so often a step has other samples; 0: never */
+    int64_t lag_ns;     /* the GPU runs behind the host */
+    int processes;      /* each on its own board; 0: one */
 } duty_options;
 
 typedef struct duty {
@@ -37,9 +37,9 @@ typedef struct duty {
     double eval_j[DUTY_LAYERS];  /* of those, in the phase "eval" */
     double all_j;                /* of all boards */
     double tracing_s;            /* gaps made longer by tracing, in full turns */
-    double eval_s; /* all of their time */
-    double request_j[2]; /* steps of theirs, without what tracing made */
-    int64_t second_ns;   /* when the second one began */
+    double eval_s;               /* all of their time */
+    double request_j[2];         /* steps of theirs, without what tracing made */
+    int64_t second_ns;           /* when the second one began */
     int64_t steps, traced, odd, eval_steps;
     int64_t odd_ns;
     double wandered[DUTY_LAYERS];
@@ -51,8 +51,7 @@ static const double duty_w[DUTY_LAYERS] = {640, 450, 300};
 static inline void duty_mark(duty *d, int64_t process_id, int64_t t_ns, const char *name)
 {
     assert_true(d->mark_count < DUTY_MARKS);
-    d->marks[d->mark_count++] =
-        (jm__mark){
+    d->marks[d->mark_count++] = (jm__mark){
         .process_id = process_id, .thread_id = process_id, .t_ns = t_ns, .name_id = syn_name(d->s, name)};
 }
 
@@ -76,11 +75,12 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
         for (int l = 0; l < DUTY_LAYERS; l++)
             d->wandered[l] = d->of.wanders * syn_normal(s);
     for (int l = 0; l < (eval && d->of.eval ? DUTY_LAYERS - 1 : DUTY_LAYERS); l++) {
-        double length = 1e6 * d->of.kernel_ms * (l + 1) * (1 + d->of.step_u * syn_normal(s)) *
-                        (1 + d->wandered[l]);
+        double length =
+            1e6 * d->of.kernel_ms * (l + 1) * (1 + d->of.step_u * syn_normal(s)) * (1 + d->wandered[l]);
         if (l == 0) length *= 1 + (d->of.grows > 0 ? d->of.grows - 1 : 0) * grown;
         if (odd) length *= 0.5;
-        int64_t span = level == 0 ? 0 : syn_span(s, JM_SPAN_FORWARD, names[l], "Linear", step, t_ns, t_ns, pid);
+        int64_t span =
+            level == 0 ? 0 : syn_span(s, JM_SPAN_FORWARD, names[l], "Linear", step, t_ns, t_ns, pid);
         for (int k = 0; k < DUTY_KERNELS; k++) {
             double gap = 1e3 * d->of.gap_us * (0.8 + 0.4 * syn_uniform(s));
             if (level > 0) gap *= d->of.slower;
@@ -109,7 +109,8 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
 /* One process from begin to end. */
 static inline void duty_process(duty *d, size_t board)
 {
-    int64_t pid = 100 + (int64_t)board, t_ns = d->begin_ns + 1000, cycle = (int64_t)d->of.turn_steps * d->of.one_in;
+    int64_t pid = 100 + (int64_t)board, t_ns = d->begin_ns + 1000,
+            cycle = (int64_t)d->of.turn_steps * d->of.one_in;
     if (d->of.requests) {
         duty_tell(d, pid, t_ns - 500, JM_MARK_REQUEST, "{\"request\": 1, \"id\": \"first\", \"tokens\": 5}");
         duty_tell(d, pid, t_ns - 500, JM_MARK_REQUEST, "{\"request\": 2, \"id\": \"second\", \"tokens\": 5}");
@@ -122,7 +123,9 @@ static inline void duty_process(duty *d, size_t board)
     /* The processes' turns are not at the same time. */
     for (int64_t i = (int64_t)board * cycle / 3; t_ns < until_ns; i++) {
         int64_t in = i % cycle;
-        int next = d->of.one_in == 1 || in >= cycle - d->of.turn_steps ? 2 : in == cycle - d->of.turn_steps - 1 ? 1 : 0;
+        int next = d->of.one_in == 1 || in >= cycle - d->of.turn_steps ? 2
+                   : in == cycle - d->of.turn_steps - 1                ? 1
+                                                                       : 0;
         bool eval = (d->of.eval || d->of.untraced_eval) && i % 200 >= 180;
         if (eval && d->of.untraced_eval) next = 0;
         if (next != level || i == (int64_t)board * cycle / 3) {
@@ -130,7 +133,8 @@ static inline void duty_process(duty *d, size_t board)
             if (next == 0) duty_mark(d, pid, t_ns - 10, JM_MARK_STEPS);
             level = next;
         }
-        if (eval && evaluated == 0) evaluated = syn_span(d->s, JM_SPAN_PHASE, "eval", "", 0, t_ns - 20000, 0, pid);
+        if (eval && evaluated == 0)
+            evaluated = syn_span(d->s, JM_SPAN_PHASE, "eval", "", 0, t_ns - 20000, 0, pid);
         if (!eval && evaluated != 0) {
             d->s->spans[evaluated - 1].end_ns = t_ns - 20000;
             d->s->spans[phase - 1].end_ns = d->s->spans[evaluated - 1].start_ns;

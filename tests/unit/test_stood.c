@@ -30,7 +30,8 @@ static bool says(const jm_report *report, const char *words)
 
 static void assert_near(double value, double truth, double relative)
 {
-    if (!(fabs(value - truth) <= relative * fabs(truth))) fail_msg("%g is not within %g of %g", value, relative, truth);
+    if (!(fabs(value - truth) <= relative * fabs(truth)))
+        fail_msg("%g is not within %g of %g", value, relative, truth);
 }
 
 /* All rows are the total. */
@@ -99,8 +100,8 @@ static void test_layers_of_one_step_in_many_are_those_of_all(void **state)
         score scores[DUTY_LAYERS + 2] = {{0}};
         score_runs(usual(0, one_in[i]), scores);
         for (int row = 0; row < DUTY_LAYERS + (one_in[i] > 1 ? 2 : 0); row++) {
-            print_message("one in %d, row %d: %.2f %%, %d of %d\n", one_in[i], row, 100 * error_of(&scores[row]),
-                          scores[row].held, scores[row].rows);
+            print_message("one in %d, row %d: %.2f %%, %d of %d\n", one_in[i], row,
+                          100 * error_of(&scores[row]), scores[row].held, scores[row].rows);
             assert_true(scores[row].held >= HELD);
             held += scores[row].held;
             rows += scores[row].rows;
@@ -121,7 +122,8 @@ static void test_intervals_hold_where_steps_differ(void **state)
     score scores[DUTY_LAYERS + 2] = {{0}};
     score_runs(of, scores);
     for (int l = 0; l < DUTY_LAYERS; l++) {
-        print_message("layer %d: %.2f %%, %d of %d\n", l, 100 * error_of(&scores[l]), scores[l].held, scores[l].rows);
+        print_message("layer %d: %.2f %%, %d of %d\n", l, 100 * error_of(&scores[l]), scores[l].held,
+                      scores[l].rows);
         assert_true(scores[l].held >= HELD);
         assert_true(error_of(&scores[l]) > 0.02); /* else nothing was tried */
     }
@@ -255,7 +257,8 @@ static void test_a_time_asked_for_cuts_steps(void **state)
     duty *d = duty_create(usual(9, 12));
     /* Marks of steps and of traced ones take turns, the first one of steps. */
     int64_t from_ns = d->marks[10].t_ns + 215 * JM_NS_PER_MS, to_ns = d->marks[11].t_ns - 345 * JM_NS_PER_MS;
-    double seconds = (double)(to_ns - from_ns) * 1e-9, untraced_s = 120 - d->tracing_s * 9 / 8; /* warm steps, too */
+    double seconds = (double)(to_ns - from_ns) * 1e-9,
+           untraced_s = 120 - d->tracing_s * 9 / 8; /* warm steps, too */
     jm_report *report =
         syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER, .from_ns = from_ns, .to_ns = to_ns});
     const jm_report_totals *totals = jm_report_totals_get(report);
@@ -263,7 +266,8 @@ static void test_a_time_asked_for_cuts_steps(void **state)
     assert_near(totals->duration_s, seconds, 1e-9);
     assert_near(duty_sum_j(report), totals->total_energy_j, 1e-9);
     for (int l = 0; l < DUTY_LAYERS; l++)
-        assert_near(duty_row(report, layers[l], "layer")->energy_j, seconds / untraced_s * d->layer_j[l], 0.05);
+        assert_near(duty_row(report, layers[l], "layer")->energy_j, seconds / untraced_s * d->layer_j[l],
+                    0.05);
     assert_null(duty_row(report, "(idle)/made by tracing", "gap"));
     jm_report_free(report);
     duty_free(d);
@@ -279,7 +283,8 @@ static void test_what_tracing_made_is_no_steps(void **state)
     assert_near(totals->tracing_slow_down, 0.2, 0.05); /* gaps are a fifth of the time */
     assert_near(totals->tracing_s, d->tracing_s, 0.03);
     assert_near(totals->tracing_energy_j, d->tracing_s * d->s->idle_w, 0.1);
-    assert_near(totals->steady_step_j, (d->all_j - d->s->idle_w * (d->tracing_s + 0.1)) / (double)d->steps, 0.005);
+    assert_near(totals->steady_step_j, (d->all_j - d->s->idle_w * (d->tracing_s + 0.1)) / (double)d->steps,
+                0.005);
     assert_true(says(report, "of the steps were traced, and stand for the others of their kind"));
     char *text;
     assert_int_equal(jm_report_text(report, NULL, &text, NULL), JM_OK);
@@ -292,7 +297,8 @@ static void test_what_tracing_made_is_no_steps(void **state)
     totals = jm_report_totals_get(report);
     assert_int_equal(totals->traced_steps, -1);
     assert_int_equal(totals->unmatched_steps, -1);
-    assert_true(isnan(totals->tracing_s) && isnan(totals->tracing_energy_j) && isnan(totals->tracing_slow_down));
+    assert_true(isnan(totals->tracing_s) && isnan(totals->tracing_energy_j) &&
+                isnan(totals->tracing_slow_down));
     jm_report_free(report);
     duty_free(d);
 }
@@ -366,7 +372,8 @@ static double half(const jm_row *row)
     return (row->energy_high_j - row->energy_low_j) / 2;
 }
 
-/* What one layer has too much another has too little: their sum is surer, and all rows are as sure as the total. */
+/* What one layer has too much another has too little: their sum is surer, and all rows are as sure as the
+ * total. */
 static void test_errors_of_rows_go_into_sums(void **state)
 {
     (void)state;

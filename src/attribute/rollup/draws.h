@@ -1,6 +1,6 @@
-/* What rows are off by because traced steps stand for others: draws (work/stood.h) of joules, by node. All rows
- * of a board together are off by nothing, since its total is measured: each gives back its share of what they
- * are off by, by its energy. */
+/* What rows are off by because traced steps stand for others: draws (work/stood.h) of joules, by node. All
+ * rows of a board together are off by nothing, since its total is measured: each gives back its share of what
+ * they are off by, by its energy. */
 #ifndef JM_ATTRIBUTE_ROLLUP_DRAWS_H
 #define JM_ATTRIBUTE_ROLLUP_DRAWS_H
 
@@ -26,8 +26,8 @@ void jm__draws_share(jm__tree *tree, size_t node, const double *off_j, double sh
 /* All are there, and the cells of the tree too. */
 void jm__draws_close(jm__tree *tree, const jm__attribution *a);
 
-/* [nodes]: standard uncertainty of each node with all below it, J: the caller frees it. False if memory is out;
- * NULL where there are no draws. Rows that are wholes or parts of one are known (wholes.c). */
+/* [nodes]: standard uncertainty of each node with all below it, J: the caller frees it. False if memory is
+ * out; NULL where there are no draws. Rows that are wholes or parts of one are known (wholes.c). */
 bool jm__draws_u_j(double **u_j, const jm__tree *tree);
 
 /* The covariance of two sums of nodes, each times its factor, J^2. */

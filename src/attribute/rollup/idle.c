@@ -26,7 +26,8 @@ static void add_tracing_off(jm__views *v, size_t b, size_t node, int state, doub
         if (tally->turns[t].tracing_u_s > 0) jm__stood_tracing_off(v, b, node, t, state, share);
 }
 
-/* What a cause is off by: its share of what all are, but that what tracing made does not stand for other steps.
+/* What a cause is off by: its share of what all are, but that what tracing made does not stand for other
+ * steps.
  */
 static void add_off(jm__views *v, size_t b, size_t node, size_t cause)
 {

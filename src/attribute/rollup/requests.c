@@ -115,13 +115,15 @@ static void add_step_off(const idle_target *to, size_t step, int state, double s
 {
     const jm__board_part *part = &to->views->a->boards[to->board];
     uint32_t batch = to->rows->batches->of_step[step];
-    double power_w = part->fit.known ? part->fit.power_w[part->work->columns.class_columns + (size_t)state] : 0;
+    double power_w =
+        part->fit.known ? part->fit.power_w[part->work->columns.class_columns + (size_t)state] : 0;
     if (batch > 0)
         jm__request_off_add(to->rows, to->views, batch - 1, to->board, part->work->tally.off_s,
                             -share * power_w);
     else
         jm__stood_idle_off(to->views, to->board,
-                           jm__tree_node(to->views->tree, JM__NO_NODE, "(idle)", "(idle)", "idle"), state, share);
+                           jm__tree_node(to->views->tree, JM__NO_NODE, "(idle)", "(idle)", "idle"), state,
+                           share);
 }
 
 /* Of steps that traced ones stand for: each has its part of what they were idle. */
@@ -295,8 +297,7 @@ static void take_share(jm__request_rows *rows, jm__views *v, size_t node, const 
     row->merged_s += share * sum->merged_s;
     row->boards |= sum->boards;
     row->measured_u_j = hypot(row->measured_u_j, share * sum->launch_u_j);
-    if (rows->off_j != NULL)
-        jm__draws_share(v->tree, node, rows->off_j + cells->batch * JM_DRAWS, share);
+    if (rows->off_j != NULL) jm__draws_share(v->tree, node, rows->off_j + cells->batch * JM_DRAWS, share);
     for (size_t i = 0; i < count; i++)
         jm__tree_add(v->tree, node, cells[i].column, share * cells[i].seconds);
 }

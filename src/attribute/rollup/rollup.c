@@ -181,8 +181,7 @@ static bool add_batch_time(jm__rollup *rollup, size_t b, const rated_cell *rated
     if (kind == JM_SPAN_BACKWARD) sum->backward_j += energy_j;
     if (columns->merged[a->work.uses.items.items[cell->use].class_index]) sum->merged_s += cell->seconds;
     sum->boards |= jm__board_bit(b);
-    jm__request_off_add(&rollup->requests, &rollup->views, batch, b, rated->off_s,
-                        power_of(part, cell->use));
+    jm__request_off_add(&rollup->requests, &rollup->views, batch, b, rated->off_s, power_of(part, cell->use));
     return jm__request_rows_add(&rollup->requests, batch,
                                 (uint32_t)(part->first_column + columns->of_use[cell->use]),
                                 jm__use_scale(part->work, cell->use) * cell->seconds);
@@ -216,8 +215,7 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
     }
     size_t node = node_of_cell(v, b, cell), wait = JM__NO_NODE;
     if (node == JM__NO_NODE) return;
-    double waited =
-        a->options.by != JM_BY_REQUEST ? jm__view_collective_wait(v, b, node, cell, &wait) : 0;
+    double waited = a->options.by != JM_BY_REQUEST ? jm__view_collective_wait(v, b, node, cell, &wait) : 0;
     add_time(v, b, node, &rated, 1 - waited);
     if (wait != JM__NO_NODE) add_time(v, b, wait, &rated, waited);
     if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);

@@ -17,7 +17,7 @@ typedef struct maker {
     jm__subtotal *sub;
     jm__means means;
     jm__row_order order;
-    double *stood_u_j; /* [nodes]: for steps that traced ones stand for; NULL: there are none */
+    double *stood_u_j;    /* [nodes]: for steps that traced ones stand for; NULL: there are none */
     jm__board_set boards; /* of the last row: mostly those of the next one */
     const char *boards_text;
 } maker;

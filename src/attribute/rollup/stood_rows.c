@@ -53,8 +53,9 @@ static bool row_of_step(jm__views *v, const jm__lap *lap, uint32_t *row)
         *row = !mine ? JM_REQUESTS_OTHERS : batch == 0 ? JM_REQUESTS_NONE : JM_REQUESTS_FIRST + batch - 1;
         return true;
     }
-    size_t node = mine ? jm__view_span_node(v, lap->span)
-                       : jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
+    size_t node =
+        mine ? jm__view_span_node(v, lap->span)
+             : jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
     *row = (uint32_t)node;
     return node != JM__NO_NODE;
 }
@@ -67,13 +68,14 @@ static bool find_by_step(targets *out, const lending *l)
         uint32_t row;
         if (!(l->stood->of_lap[i] > 0)) continue;
         if (!row_of_step(l->views, lap, &row)) return false;
-        if (!add_target(out, stands->items.items[lap->stand].turn, row, (double)l->stood->of_lap[i])) return false;
+        if (!add_target(out, stands->items.items[lap->stand].turn, row, (double)l->stood->of_lap[i]))
+            return false;
     }
     return true;
 }
 
-/* What is known of a cell goes to a row of `of`, a turn that its own is, or is the partner of: then only what the
- * two differ by. */
+/* What is known of a cell goes to a row of `of`, a turn that its own is, or is the partner of: then only what
+ * the two differ by. */
 static void give(const lending *l, size_t cell, uint32_t of, uint32_t row, double steps)
 {
     const jm__stood *stood = l->stood;

@@ -16,8 +16,8 @@ void jm__stood_calls_add(jm__views *views, size_t node, size_t span);
 /* The phase that a step lies in; JM__NO_SPAN: in none. */
 size_t jm__stood_phase(const jm__attribution *a, size_t step);
 
-/* What the work of a board is off by in each draw, its idle time is off by the other way round: such a share of
- * that, in a state, is a node's. */
+/* What the work of a board is off by in each draw, its idle time is off by the other way round: such a share
+ * of that, in a state, is a node's. */
 void jm__stood_idle_off(jm__views *views, size_t board, size_t node, int state, double share);
 
 /* What tracing made in the steps of a turn is off by, against all other idle time: a share of it, in a state.

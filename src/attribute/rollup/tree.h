@@ -67,7 +67,7 @@ typedef struct jm__tree {
     jm__map alike_cells;
     JM_VEC(double) off_j; /* [nodes * JM_DRAWS], or empty: see draws.h */
     double *off_board_j;  /* [boards * JM_DRAWS]: of all rows of each; NULL: no steps are stood for */
-    bool failed; /* memory is out, or too many nodes: checked once, at the end */
+    bool failed;          /* memory is out, or too many nodes: checked once, at the end */
     bool full;
 } jm__tree;
 

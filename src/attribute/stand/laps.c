@@ -23,8 +23,8 @@ typedef struct collecting {
     jm__stands *out;
     const jm__stands_wanted *w;
     jm__map rows, kinds, loose_kinds;
-    uint32_t *row_of;  /* [spans]: number of the row of the innermost container at or around it, 0: none */
-    uint32_t *loose;   /* [laps] */
+    uint32_t *row_of; /* [spans]: number of the row of the innermost container at or around it, 0: none */
+    uint32_t *loose;  /* [laps] */
     size_t loose_room;
 } collecting;
 
@@ -52,7 +52,8 @@ static bool find_row(collecting *c, size_t span, size_t outer)
 static bool push_lap(collecting *c, size_t span, size_t process)
 {
     const jm__span *step = &c->w->spans->dataset->spans[span];
-    kind_key key = {process, c->row_of[span], (int64_t)step->kind, step->name_id, step->samples, step->tokens};
+    kind_key key = {process,       c->row_of[span], (int64_t)step->kind,
+                    step->name_id, step->samples,   step->tokens};
     uint32_t kind = number_of(&c->kinds, &key);
     key.row = 0;
     uint32_t loose = number_of(&c->loose_kinds, &key);
@@ -137,7 +138,8 @@ static bool is_traced(const jm__lap *lap, const jm__windows *on)
 {
     int64_t length_ns = lap->step_end_ns - lap->start_ns;
     if (length_ns <= 0) return jm__windows_hold(on, lap->start_ns);
-    return (double)jm__windows_overlap_ns(on, lap->start_ns, lap->step_end_ns) >= traced_share * (double)length_ns;
+    return (double)jm__windows_overlap_ns(on, lap->start_ns, lap->step_end_ns) >=
+           traced_share * (double)length_ns;
 }
 
 /* What lies between two steps belongs to the first, unless it is longer than that, and than what lies between
@@ -179,7 +181,8 @@ bool jm__laps_find(jm__stands *out, uint32_t **loose_of, const jm__stands_wanted
     c.row_of = calloc(d->span_count + 1, sizeof *c.row_of);
     out->lap_of_span = calloc(d->span_count + 1, sizeof *out->lap_of_span);
     out->laps_of = calloc(out->processes + 2, sizeof *out->laps_of);
-    bool fine = c.row_of != NULL && out->lap_of_span != NULL && out->laps_of != NULL && collect(&c) && sort(&c);
+    bool fine =
+        c.row_of != NULL && out->lap_of_span != NULL && out->laps_of != NULL && collect(&c) && sort(&c);
     if (fine) finish(out, w);
     free(c.row_of);
     jm__map_free(&c.rows);

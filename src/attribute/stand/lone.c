@@ -1,5 +1,6 @@
 /* Of a kind that was traced in one turn alone, nobody has seen what drifts. The times of the steps are known,
- * though, and a layer is taken to change as much as they do, from one stretch as long as a turn to the next. */
+ * though, and a layer is taken to change as much as they do, from one stretch as long as a turn to the next.
+ */
 #include "attribute/stand/find.h"
 
 #include <math.h>
@@ -8,8 +9,8 @@
 /* Steps of a stretch at least: fewer differ by chance. */
 enum { LEAST_STEPS = 4, LEAST_STRETCHES = 3 };
 
-/* Layers may differ where the steps do not. A choice: what most programs' layers vary by from minute to minute;
- * of a single traced step, what one step may differ from the next by. */
+/* Layers may differ where the steps do not. A choice: what most programs' layers vary by from minute to
+ * minute; of a single traced step, what one step may differ from the next by. */
 static const double least_u = 0.01, single_u = 0.1;
 
 /* Means of stretches while steps pass by (Welford's sums). */
@@ -54,7 +55,8 @@ bool jm__lone_find(jm__stands *out)
         const jm__lap *lap = &out->laps.items[i];
         if (lap->traced || lap->recorded || lap->stand >= out->turns.count) continue;
         size_t laps = out->turns.items[lap->stand].laps;
-        add(&of[lap->stand], (double)(lap->step_end_ns - lap->start_ns) * 1e-9, laps > LEAST_STEPS ? laps : LEAST_STEPS);
+        add(&of[lap->stand], (double)(lap->step_end_ns - lap->start_ns) * 1e-9,
+            laps > LEAST_STEPS ? laps : LEAST_STEPS);
     }
     for (size_t t = 0; fine && t < out->turns.count; t++)
         if (is_alone(out, t))

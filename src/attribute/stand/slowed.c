@@ -77,7 +77,8 @@ static middle find_middle(const lengths *all, size_t *at, uint32_t turn, bool tr
  * deviations apart, and a median is 1.25 times as unsure as a mean. */
 static double difference_u_s(const middle *traced, const middle *told)
 {
-    double width_s = (traced->count * traced->width_s + told->count * told->width_s) / (traced->count + told->count);
+    double width_s =
+        (traced->count * traced->width_s + told->count * told->width_s) / (traced->count + told->count);
     return 1.25 * width_s / 1.35 * sqrt(1 / traced->count + 1 / told->count);
 }
 

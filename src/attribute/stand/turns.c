@@ -110,7 +110,8 @@ static uint32_t nearest(const shelf *on, uint32_t kind, int64_t t_ns)
     jm__search(at, on->count, is_before(on, at, kind, t_ns));
     for (size_t i = at > 0 ? at - 1 : 0; i < on->count && i <= at; i++) {
         const jm__turn *turn = &on->of->turns.items[on->turns[i]];
-        if ((on->loose ? turn->loose_kind : turn->kind) != kind || distance_ns(turn, t_ns) >= best_ns) continue;
+        if ((on->loose ? turn->loose_kind : turn->kind) != kind || distance_ns(turn, t_ns) >= best_ns)
+            continue;
         best = on->turns[i];
         best_ns = distance_ns(turn, t_ns);
     }
@@ -124,8 +125,8 @@ static bool stand_in(jm__stands *out, jm__map *others, uint32_t turn, jm__lap *l
     const jm__map_value *known = jm__map_find(others, &key);
     const jm__stand fresh = {turn, lap->span};
     lap->stand = known != NULL ? (uint32_t)known->id : (uint32_t)out->items.count;
-    return known != NULL || (jm__map_put(others, &key, (jm__map_value){.id = lap->stand}) &&
-                             jm__vec_push(&out->items, fresh));
+    return known != NULL ||
+           (jm__map_put(others, &key, (jm__map_value){.id = lap->stand}) && jm__vec_push(&out->items, fresh));
 }
 
 /* In the same row if any was traced there, else wherever the like was. */
@@ -147,8 +148,8 @@ static bool find_stood(jm__stands *out, const jm__stands_wanted *w)
     for (size_t i = 0; fine && i < out->laps.count; i++) {
         const jm__lap *lap = &out->laps.items[i];
         if (lap->stand == JM__NO_STAND) continue;
-        fine = jm__windows_add_within(&out->stood[lap->process], &w->traced[lap->process].steps, lap->start_ns,
-                                      lap->end_ns);
+        fine = jm__windows_add_within(&out->stood[lap->process], &w->traced[lap->process].steps,
+                                      lap->start_ns, lap->end_ns);
     }
     for (size_t p = 0; fine && p < out->processes; p++)
         jm__windows_normalise(&out->stood[p]);

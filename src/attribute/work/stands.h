@@ -16,7 +16,8 @@ typedef struct jm__lap {
     uint32_t span;    /* the step */
     uint32_t process; /* by index */
     uint32_t kind;
-    uint32_t stand; /* of a traced one, its turn's own; of another, what stands for it: JM__NO_STAND: nothing */
+    uint32_t
+        stand; /* of a traced one, its turn's own; of another, what stands for it: JM__NO_STAND: nothing */
     uint32_t turn_place; /* of a traced one: which it is in its turn */
     bool traced;
     bool recorded; /* of another one: more than its edges was */
@@ -30,7 +31,7 @@ typedef struct jm__turn {
     uint32_t process, kind, loose_kind; /* loose: wherever it ran */
     uint32_t laps;
     int64_t from_ns, to_ns; /* of the first, of the last: their steps */
-    double slowed_u_s; /* standard uncertainty of slowed_s; errors of all turns of a kind are as one */
+    double slowed_u_s;      /* standard uncertainty of slowed_s; errors of all turns of a kind are as one */
     double slowed_s;        /* how much longer all of its steps took for being traced; NAN: not known */
 } jm__turn;
 
@@ -48,16 +49,16 @@ typedef struct jm__lone_kind {
 } jm__lone_kind;
 
 typedef struct jm__stands {
-    JM_VEC(jm__lap) laps;  /* by process and time, of processes that record steps alone at times */
-    size_t *laps_of;       /* [processes + 1]: where those of each begin */
-    uint32_t *lap_of_span; /* [spans]: number + 1 of the lap whose step it is or lies in; 0: none */
+    JM_VEC(jm__lap) laps;   /* by process and time, of processes that record steps alone at times */
+    size_t *laps_of;        /* [processes + 1]: where those of each begin */
+    uint32_t *lap_of_span;  /* [spans]: number + 1 of the lap whose step it is or lies in; 0: none */
     JM_VEC(jm__turn) turns; /* by kind and time */
     JM_VEC(jm__stand) items;
     JM_VEC(jm__lone_kind) lone;
     jm__windows *stood; /* [processes]: told by their steps, and by traced ones of their kind */
     size_t processes;
-    size_t told;    /* steps that were told by their edges */
-    size_t missing; /* of those, such as no traced step stands for */
+    size_t told;      /* steps that were told by their edges */
+    size_t missing;   /* of those, such as no traced step stands for */
     double slow_down; /* by how much a traced step took longer, relative; NAN: not known */
 } jm__stands;
 

@@ -28,8 +28,10 @@ static double part_of(const jm__lap *lap, const jm__windows *time)
 /* A step of which the edges are told, or what lies behind a traced one. */
 static void add_lap(jm__stood *out, size_t number, const jm__lap *lap, const asked *of)
 {
-    out->seconds[lap->stand] += 1e-9 * (double)jm__windows_overlap_ns(&of->report, lap->start_ns, lap->end_ns);
-    out->steady_s[lap->stand] += 1e-9 * (double)jm__windows_overlap_ns(&of->steady, lap->start_ns, lap->end_ns);
+    out->seconds[lap->stand] +=
+        1e-9 * (double)jm__windows_overlap_ns(&of->report, lap->start_ns, lap->end_ns);
+    out->steady_s[lap->stand] +=
+        1e-9 * (double)jm__windows_overlap_ns(&of->steady, lap->start_ns, lap->end_ns);
     if (lap->traced) return;
     double each = 1 / (double)out->stands->turns.items[out->stands->items.items[lap->stand].turn].laps;
     double steps = each * part_of(lap, &of->report);
@@ -45,8 +47,7 @@ static bool add_process(jm__stood *out, size_t process, const jm__stood_wanted *
     bool fine = find_asked(&of, &stands->stood[process], w) &&
                 jm__windows_add_all(&out->time, &stands->stood[process]);
     for (size_t i = stands->laps_of[process]; fine && i < stands->laps_of[process + 1]; i++)
-        if (stands->laps.items[i].stand != JM__NO_STAND)
-            add_lap(out, i, &stands->laps.items[i], &of);
+        if (stands->laps.items[i].stand != JM__NO_STAND) add_lap(out, i, &stands->laps.items[i], &of);
     jm__vec_free(&of.report);
     jm__vec_free(&of.steady);
     return fine;

@@ -1,10 +1,10 @@
 /* Where a kind has several turns, what one differs from the next by is all that its steps may be off by: what
- * single steps differ by, what one turn differs from the next by, and, a little too much, what drifts. Turn g of
- * mean x_g that stands for M_g steps has the error M_g (x_g' - x_g) / sqrt(2), g' being its partner: the next
- * one, of the last one that before. Turns are independent of each other.
+ * single steps differ by, what one turn differs from the next by, and, a little too much, what drifts. Turn g
+ * of mean x_g that stands for M_g steps has the error M_g (x_g' - x_g) / sqrt(2), g' being its partner: the
+ * next one, of the last one that before. Turns are independent of each other.
  *
- * Where it has one turn, of n steps that stand for M, single steps tell: M^2 (1/n + 1/M) s^2, and what drifts,
- * nobody knows: as much as the steps' own times do (jm__lone_kind), of all that they stand for. */
+ * Where it has one turn, of n steps that stand for M, single steps tell: M^2 (1/n + 1/M) s^2, and what
+ * drifts, nobody knows: as much as the steps' own times do (jm__lone_kind), of all that they stand for. */
 #include "attribute/work/stood_draws.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Seconds of work are those of the traced steps, and idle is what they leave of the time that the others took:
- * tracing makes a program that is bound by its host slower, but not its kernels. Where they leave less than
- * nothing, since kernels were faster, all of them took as much less. */
+/* Seconds of work are those of the traced steps, and idle is what they leave of the time that the others
+ * took: tracing makes a program that is bound by its host slower, but not its kernels. Where they leave less
+ * than nothing, since kernels were faster, all of them took as much less. */
 #include "attribute/work/stood_settle.h"
 
 #include "attribute/work/stood_draws.h"

@@ -19,10 +19,10 @@ typedef struct jm__counted_as {
     uint32_t use;
     bool outside; /* of all spans */
     jm__place place;
-    size_t cell;          /* JM__NO_CELL: nothing of it is the report's */
-    uint32_t view;        /* of `stood`: in which time it counts; 0: in all of the report's */
-    const jm__lap *lap;   /* the traced step that it is of, if that stands for others; else NULL */
-    size_t lent;          /* cell of tally.lent; JM__NO_CELL: none */
+    size_t cell;        /* JM__NO_CELL: nothing of it is the report's */
+    uint32_t view;      /* of `stood`: in which time it counts; 0: in all of the report's */
+    const jm__lap *lap; /* the traced step that it is of, if that stands for others; else NULL */
+    size_t lent;        /* cell of tally.lent; JM__NO_CELL: none */
 } jm__counted_as;
 
 /* Work that is running. */
@@ -31,7 +31,7 @@ typedef struct jm__running {
     int64_t end_ns;
     jm__copy copy;
     jm__seconds inside;
-    double copies_s; /* of the report's: a copy with nothing but copies beside it */
+    double copies_s;            /* of the report's: a copy with nothing but copies beside it */
     double all_s, all_copies_s; /* the same whatever time is asked for; of work that stands for other */
 } jm__running;
 

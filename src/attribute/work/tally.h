@@ -39,11 +39,11 @@ typedef struct jm__work_cell {
     uint32_t row;
     uint32_t use;
     double seconds;
-    int64_t calls;    /* that began there */
+    int64_t calls;      /* that began there */
     double stood_s;     /* of steps that traced ones stand for, until jm__stood_settle has added them */
     double stood_calls; /* of those, and never in `calls` */
-    int64_t start_ns; /* of the first item */
-    int64_t end_ns;   /* of the last */
+    int64_t start_ns;   /* of the first item */
+    int64_t end_ns;     /* of the last */
 } jm__work_cell;
 
 typedef struct jm__work_cells {
@@ -61,7 +61,7 @@ typedef struct jm__turn_sum {
     double report_s[JM_IDLE_STATES][JM_IDLE_CAUSES];
     double steady_s[JM_IDLE_STATES];
     double tracing_s[JM_IDLE_STATES]; /* of report_s: for being traced */
-    double tracing_u_s; /* standard uncertainty of their sum */
+    double tracing_u_s;               /* standard uncertainty of their sum */
     double gaps[JM_IDLE_CAUSES];
 } jm__turn_sum;
 
@@ -83,11 +83,11 @@ typedef struct jm__tally {
     JM_VEC(jm__use_sum) stood_uses; /* until jm__stood_settle has added them to the others */
     jm__turn_sum *turns;            /* [turns] */
     JM_VEC(jm__lent_row) lent_rows;
-    jm__map lent_at;      /* their numbers */
-    jm__work_cells lent;  /* row is one of those; seconds of traced steps, as many as there were */
-    double beside_s;      /* of the report's, told by steps: of work that was traced all the same */
+    jm__map lent_at;        /* their numbers */
+    jm__work_cells lent;    /* row is one of those; seconds of traced steps, as many as there were */
+    double beside_s;        /* of the report's, told by steps: of work that was traced all the same */
     double off_s[JM_DRAWS]; /* all work that is stood for, in each draw */
-    double (*stood_idle_s)[JM_IDLE_STATES]; /* [stands]: how long the board was idle in its steps */
+    double (*stood_idle_s)[JM_IDLE_STATES];  /* [stands]: how long the board was idle in its steps */
     double tracing_steady_s[JM_IDLE_STATES]; /* of idle[].steady_s */
 } jm__tally;
 

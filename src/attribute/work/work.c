@@ -183,7 +183,8 @@ static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as
     bool starts = jm__windows_hold(counted_windows(b, as, b->pass->windows), item->start_ns);
     double stands = as->lap == NULL ? 0 : stood_of(b)->in_row[as->lap->stand];
     as->cell = JM__NO_CELL;
-    if (!starts && stands <= 0 && jm__windows_overlap_ns(mine, item->start_ns, item->end_ns) == 0) return true;
+    if (!starts && stands <= 0 && jm__windows_overlap_ns(mine, item->start_ns, item->end_ns) == 0)
+        return true;
     uint32_t row = find_row(b, item);
     if (row == JM__NO_ROW) return true;
     as->cell = jm__work_cell_at(&b->work->tally.work, row, as->use);
