@@ -1,6 +1,8 @@
 /* The sweep line over work items. */
 #include "attribute/work/sweep.h"
 
+#include "attribute/work/span_index.h"
+
 #include <stdlib.h>
 
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
@@ -33,6 +35,24 @@ bool jm__sweep_stand(jm__sweep *s, const jm__stood *stood)
         s->views[v] = (jm__sweep_view){.report = &stood->views.items[v].report,
                                        .steady = &stood->views.items[v].steady};
     return s->tally->turns != NULL && s->tally->stood_idle_s != NULL && s->views != NULL;
+}
+
+static const jm__lap *lap_of(const jm__stands *stands, const jm__item *item, size_t span, size_t process)
+{
+    uint32_t lap = span == JM__NO_SPAN ? 0 : stands->lap_of_span[span];
+    if (lap != 0) return &stands->laps.items[lap - 1];
+    int64_t launched_ns = item->launch_ns >= 0 ? item->launch_ns : item->start_ns;
+    size_t at = jm__stands_lap_at(stands, process, launched_ns);
+    return at == JM__NO_LAP ? NULL : &stands->laps.items[at];
+}
+
+void jm__stood_count_as(jm__counted_as *as, const jm__stood *stood, const jm__item *item, size_t span,
+                        size_t process)
+{
+    if (process == stood->stands->processes || !stood->uses[process]) return;
+    const jm__lap *lap = lap_of(stood->stands, item, span, process);
+    as->view = stood->view_of[process];
+    if (lap != NULL && lap->traced && stood->of_turn[lap->stand] > 0) as->lap = lap;
 }
 
 static jm__idle_state idle_state(const jm__sweep *s, int64_t length_ns)

@@ -62,6 +62,19 @@ size_t jm__work_cell_at(jm__work_cells *cells, uint32_t row, uint32_t use)
     return cells->items.count - 1;
 }
 
+size_t jm__tally_lend(jm__tally *tally, jm__lent_row row, uint32_t use, uint32_t calls)
+{
+    tally->lent_at.key_size = sizeof row;
+    const jm__map_value *known = jm__map_find(&tally->lent_at, &row);
+    uint32_t number = known != NULL ? (uint32_t)known->id : (uint32_t)tally->lent_rows.count;
+    if (known == NULL && (!jm__map_put(&tally->lent_at, &row, (jm__map_value){.id = number}) ||
+                          !jm__vec_push(&tally->lent_rows, row)))
+        return JM__NO_CELL;
+    size_t cell = jm__work_cell_at(&tally->lent, number, use);
+    if (cell != JM__NO_CELL) tally->lent.items.items[cell].stood_calls += calls;
+    return cell;
+}
+
 static bool add_cell(jm__work_cells *to, const jm__work_cells *all, size_t i, uint32_t use)
 {
     const jm__work_cell *from = &all->items.items[i];

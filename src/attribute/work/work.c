@@ -127,47 +127,17 @@ static uint32_t find_row(board_pass *b, const jm__item *item)
     return b->row;
 }
 
-/* The lap that an item is of: by its span, else by when it was launched. */
-static const jm__lap *lap_of(const board_pass *b, const jm__item *item)
-{
-    const jm__stands *stands = stood_of(b)->stands;
-    uint32_t lap = b->span == JM__NO_SPAN ? 0 : stands->lap_of_span[b->span];
-    if (lap != 0) return &stands->laps.items[lap - 1];
-    int64_t launched_ns = item->launch_ns >= 0 ? item->launch_ns : item->start_ns;
-    size_t at = jm__stands_lap_at(stands, b->process, launched_ns);
-    return at == JM__NO_LAP ? NULL : &stands->laps.items[at];
-}
-
-/* In which time the item counts, and for which steps it stands. */
-static void find_stood(board_pass *b, const jm__item *item, jm__counted_as *as)
-{
-    const jm__stood *stood = stood_of(b);
-    if (stood == NULL || b->process == stood->stands->processes || !stood->uses[b->process]) return;
-    const jm__lap *lap = lap_of(b, item);
-    as->view = stood->view_of[b->process];
-    if (lap != NULL && lap->traced && stood->of_turn[lap->stand] > 0) as->lap = lap;
-}
-
 /* The cell of its turn and row where other steps' rows are others. False if memory is out. */
 static bool lend(board_pass *b, const jm__item *item, jm__counted_as *as)
 {
     const jm__stood *stood = stood_of(b);
-    jm__tally *tally = &b->work->tally;
     if (as->lap == NULL || !stood->lends[as->lap->stand]) return true;
     bool by_step = stood->rows == JM_STOOD_BY_STEP;
     bool mine = jm__dataset_process_has_pid(b->pass->dataset, item->process_id, b->pass->work->pid);
     const jm__lent_row row = {as->lap->stand, by_step ? mine : find_row(b, item)};
-    tally->lent_at.key_size = sizeof row;
-    const jm__map_value *known = jm__map_find(&tally->lent_at, &row);
-    uint32_t number = known != NULL ? (uint32_t)known->id : (uint32_t)tally->lent_rows.count;
     if (row.row == JM__NO_ROW) return true;
-    if (known == NULL && (!jm__map_put(&tally->lent_at, &row, (jm__map_value){.id = number}) ||
-                          !jm__vec_push(&tally->lent_rows, row)))
-        return false;
-    as->lent = jm__work_cell_at(&tally->lent, number, as->use);
-    if (as->lent == JM__NO_CELL) return false;
-    tally->lent.items.items[as->lent].stood_calls += item->calls;
-    return true;
+    as->lent = jm__tally_lend(&b->work->tally, row, as->use, item->calls);
+    return as->lent != JM__NO_CELL;
 }
 
 static const jm__windows *counted_windows(const board_pass *b, const jm__counted_as *as,
@@ -215,7 +185,7 @@ static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
                          .place = place_of(b, item),
                          .lent = JM__NO_CELL};
     fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, context, &as.use);
-    if (fine) find_stood(b, item, &as);
+    if (stood_of(b) != NULL) jm__stood_count_as(&as, stood_of(b), item, b->span, b->process);
     fine = fine && count_in_row(b, item, &as) && lend(b, item, &as) && jm__sweep_take(&b->sweep, item, &as);
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
