@@ -110,6 +110,11 @@
       "Seconds that the total is of: without the time in which the boards were lost")                        \
     T(COUNT_OR_NONE, steps, "steps", JM_IN_REPORT,                                                           \
       "Steps of all processes, one inside another not counted; missing where none")                          \
+    T(COUNT_OR_NONE, traced_steps, "traced_steps", JM_IN_REPORT,                                             \
+      "Steps of those that were traced in full, and stand for the others, of which only the edges were "     \
+      "recorded; missing where all of what counts was traced")                                               \
+    T(COUNT_OR_NONE, unmatched_steps, "unmatched_steps", JM_IN_REPORT,                                       \
+      "Steps that are in no figure, since none like them was traced; missing as traced_steps")               \
     T(TEXT_OR_NONE, steps_found, "steps_found", JM_IN_REPORT,                                                \
       "What each step is where the program told none and they were found: \"batch of a DataLoader\"; "       \
       "missing where told")                                                                                  \
@@ -201,6 +206,13 @@
     T(REAL_OR_NONE, chi2_n, "chi2_n", JM_IN_QUALITY, "Reduced chi square; missing without a fit")            \
     T(REAL_OR_NONE, closure_z, "closure_z", JM_IN_QUALITY,                                                   \
       "closure in standard uncertainties; above 3 the fit is not held to the total")                         \
+    T(REAL_OR_NONE, tracing_slow_down, "tracing_slow_down", JM_IN_OVERHEAD,                                  \
+      "By how much a traced step took longer than the others of its kind, of these; missing where there "    \
+      "were none")                                                                                           \
+    T(REAL_OR_NONE, tracing_s, "tracing_s", JM_IN_OVERHEAD,                                                  \
+      "Seconds of all GPUs in which nothing ran only because steps were traced; missing likewise")           \
+    T(REAL_OR_NONE, tracing_energy_j, "tracing_energy_j", JM_IN_OVERHEAD,                                    \
+      "Joules of that time, in the total and in no row but their own; missing likewise")                     \
     Q(REAL_OR_NONE, overhead_cpu_s, "cpu_s", JM_IN_OVERHEAD,                                                 \
       "CPU time of the sampler, seconds; missing if not noted")                                              \
     Q(COUNT_OR_NONE, overhead_calls, "calls", JM_IN_OVERHEAD, "Reads of sensors; missing if not noted")      \

@@ -147,8 +147,12 @@ static void test_time_is_shared_by_what_ran_in_it(void **state)
     jm__sweep_begin(&sweep, &pieces, &tally, &report, &report, &learn, FROM * TICK_NS);
     for (size_t i = 0; i < ITEMS; i++) {
         size_t cell = i % 3 == 0 ? jm__work_cell_at(&tally.work, 7, use_of[i]) : JM__NO_CELL;
-        assert_true(
-            jm__sweep_take(&sweep, &items[i], use_of[i], cell, outside_of[i], (jm__place)(i % JM_PLACES)));
+        const jm__counted_as as = {.use = use_of[i],
+                                   .outside = outside_of[i],
+                                   .place = (jm__place)(i % JM_PLACES),
+                                   .cell = cell,
+                                   .lent = JM__NO_CELL};
+        assert_true(jm__sweep_take(&sweep, &items[i], &as));
     }
     assert_true(jm__sweep_end(&sweep, TICKS * TICK_NS));
     assert_true(jm__pieces_end(&pieces));
@@ -197,7 +201,8 @@ static void test_sums_of_uses_that_become_one_are_added_up(void **state)
         size_t at = jm__work_cell_at(&tally.work, 9, u);
         jm__work_cell *cell = &tally.work.items.items[at];
         assert_true(cell->start_ns == INT64_MAX && cell->end_ns == INT64_MIN);
-        *cell = (jm__work_cell){9, u, one, u + 1, 50 - u, 60 + u};
+        *cell = (jm__work_cell){
+            .row = 9, .use = u, .seconds = one, .calls = u + 1, .start_ns = 50 - u, .end_ns = 60 + u};
         assert_int_equal(jm__work_cell_at(&tally.work, 9, u), u); /* the same again */
     }
     assert_true(jm__tally_renumber(&tally, final_of));

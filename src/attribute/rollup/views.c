@@ -279,6 +279,17 @@ size_t jm__view_phase_node(jm__views *v, size_t span)
     return jm__view_node_under(v, container, leaf, leaf);
 }
 
+size_t jm__view_stood_node(jm__views *v, size_t node, size_t step)
+{
+    static const char none[] = " (no layer)";
+    const jm__node *row = &v->tree->nodes.items[node];
+    size_t length = strlen(row->name);
+    if (v->a->options.by == JM_BY_PHASE)
+        return jm__view_node_under(v, jm__view_container_node(v, step), row->name, row->kind);
+    bool in_no_layer = length >= sizeof none && strcmp(row->name + length + 1 - sizeof none, none) == 0;
+    return in_no_layer && v->speaker_of != NULL ? no_layer_row(v, v->speaker_of[step]) : node;
+}
+
 /* One row an occurrence, inside the row of the span around it. */
 size_t jm__view_span_node(jm__views *v, size_t span)
 {

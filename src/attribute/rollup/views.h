@@ -54,6 +54,10 @@ const char *jm__view_readable_name(jm__views *views, const char *name);
 /* A node under another: "phase/step". A name that holds a slash is written so that no two rows meet. */
 size_t jm__view_node_under(jm__views *views, size_t parent, const char *name, const char *kind);
 
+/* The row that lies in the place of a step of another kind as `node` lies in its own: of work in no layer,
+ * and in phases; else the same. */
+size_t jm__view_stood_node(jm__views *views, size_t node, size_t step);
+
 /* The container part of the phase view: the row of the phase, epoch, step or window that the span is or lies
  * in; JM__NO_NODE: in none. */
 size_t jm__view_container_node(jm__views *views, size_t span);

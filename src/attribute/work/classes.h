@@ -29,6 +29,7 @@ typedef enum jm__launch { JM_LAUNCH_SEEN, JM_LAUNCH_SHARED, JM_LAUNCH_UNSEEN } j
 typedef struct jm__item {
     int64_t start_ns;
     int64_t end_ns;
+    int64_t launch_ns;  /* -1: not seen */
     int64_t span_id;    /* innermost span it belongs to, 0: none */
     int64_t process_id; /* 0: unknown */
     uint32_t class_index;

@@ -96,8 +96,11 @@ static bool class_find(host_classes *table, const jm__span *span, uint32_t *inde
 static bool emit(jm__items *items, host_classes *table, size_t span_index, int64_t from_ns, int64_t to_ns)
 {
     const jm__span *span = &table->dataset->spans[span_index];
-    jm__item item = {
-        .start_ns = from_ns, .end_ns = to_ns, .span_id = span->id, .process_id = span->process_id};
+    jm__item item = {.start_ns = from_ns,
+                     .end_ns = to_ns,
+                     .launch_ns = -1,
+                     .span_id = span->id,
+                     .process_id = span->process_id};
     item.calls = from_ns == span->start_ns ? 1 : 0;
     return class_find(table, span, &item.class_index) && jm__vec_push(items, item);
 }

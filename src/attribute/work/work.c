@@ -5,6 +5,7 @@
 #include "attribute/work/data_waits.h"
 #include "attribute/work/duration_groups.h"
 #include "attribute/work/host_work.h"
+#include "attribute/work/stood_settle.h"
 #include "attribute/work/sweep.h"
 #include "attribute/work/time_order.h"
 #include "base/clock.h"
@@ -31,6 +32,7 @@ typedef struct board_pass {
     bool begun;
     int64_t span_id, process_id; /* of the last item: mostly those of the next one */
     size_t span;
+    size_t process; /* by index; of the dataset's */
     uint32_t row;
     uint32_t context;
     jm__clock_track clock;
@@ -58,7 +60,14 @@ typedef struct pass {
     bool late; /* a kernel came after later ones had gone out */
 } pass;
 
-static void begin_board(board_pass *b, int64_t first_ns)
+/* Only where there is any step that traced ones stand for. */
+static const jm__stood *stood_of(const board_pass *b)
+{
+    return b->work->stood != NULL && b->work->stood->stands != NULL ? b->work->stood : NULL;
+}
+
+/* False if memory is out. */
+static bool begin_board(board_pass *b, int64_t first_ns)
 {
     jm__board_work *work = b->work;
     size_t wanted = 0;
@@ -70,6 +79,7 @@ static void begin_board(board_pass *b, int64_t first_ns)
     b->sweep.one_gap = work->from_host;
     b->sweep.data = &b->data;
     b->begun = true;
+    return stood_of(b) == NULL || jm__sweep_stand(&b->sweep, stood_of(b));
 }
 
 /* The span of the item, and what follows from it. False if memory is out. */
@@ -80,6 +90,9 @@ static bool find_span(board_pass *b, const jm__item *item)
     b->process_id = item->process_id;
     b->span = jm__span_at(b->pass->spans, item->span_id);
     b->row = JM__NO_ROW;
+    const jm__dataset *d = b->pass->dataset;
+    const jm__process *process = jm__dataset_process(d, item->process_id);
+    b->process = process == NULL ? d->process_count : (size_t)(process - d->processes);
     b->place = jm__place_of(&b->pass->places, b->span, item->process_id);
     return jm__context_of(&b->pass->work->contexts, b->span, &b->context);
 }
@@ -114,18 +127,41 @@ static uint32_t find_row(board_pass *b, const jm__item *item)
     return b->row;
 }
 
-/* Count the item in its row; JM__NO_CELL: nothing of it is the report's. */
-static bool count_in_row(board_pass *b, const jm__item *item, uint32_t use, size_t *cell)
+/* The cell of its turn and row where other steps' rows are others. False if memory is out. */
+static bool lend(board_pass *b, const jm__item *item, jm__counted_as *as)
 {
-    bool starts = jm__windows_hold(b->pass->windows, item->start_ns);
-    *cell = JM__NO_CELL;
-    if (!starts && jm__windows_overlap_ns(b->work->report, item->start_ns, item->end_ns) == 0) return true;
+    const jm__stood *stood = stood_of(b);
+    if (as->lap == NULL || !stood->lends[as->lap->stand]) return true;
+    bool by_step = stood->rows == JM_STOOD_BY_STEP;
+    bool mine = jm__dataset_process_has_pid(b->pass->dataset, item->process_id, b->pass->work->pid);
+    const jm__lent_row row = {as->lap->stand, by_step ? mine : find_row(b, item)};
+    if (row.row == JM__NO_ROW) return true;
+    as->lent = jm__tally_lend(&b->work->tally, row, as->use, item->calls);
+    return as->lent != JM__NO_CELL;
+}
+
+static const jm__windows *counted_windows(const board_pass *b, const jm__counted_as *as,
+                                          const jm__windows *whole)
+{
+    return as->view == 0 ? whole : &stood_of(b)->views.items[as->view - 1].report;
+}
+
+/* Count the item in its row; JM__NO_CELL: nothing of it is the report's. */
+static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as)
+{
+    const jm__windows *mine = counted_windows(b, as, b->work->report);
+    bool starts = jm__windows_hold(counted_windows(b, as, b->pass->windows), item->start_ns);
+    double stands = as->lap == NULL ? 0 : stood_of(b)->in_row[as->lap->stand];
+    as->cell = JM__NO_CELL;
+    if (!starts && stands <= 0 && jm__windows_overlap_ns(mine, item->start_ns, item->end_ns) == 0)
+        return true;
     uint32_t row = find_row(b, item);
     if (row == JM__NO_ROW) return true;
-    *cell = jm__work_cell_at(&b->work->tally.work, row, use);
-    if (*cell == JM__NO_CELL) return false;
-    jm__work_cell *sums = &b->work->tally.work.items.items[*cell];
+    as->cell = jm__work_cell_at(&b->work->tally.work, row, as->use);
+    if (as->cell == JM__NO_CELL) return false;
+    jm__work_cell *sums = &b->work->tally.work.items.items[as->cell];
     if (starts) sums->calls += item->calls;
+    sums->stood_calls += stands * item->calls;
     if (item->start_ns < sums->start_ns) sums->start_ns = item->start_ns;
     if (item->end_ns > sums->end_ns) sums->end_ns = item->end_ns;
     return true;
@@ -142,14 +178,15 @@ static bool count_call(board_pass *b, const jm__item *item)
 static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
 {
     board_pass *b = taker;
-    size_t cell;
-    uint32_t use, context;
-    if (!b->begun) begin_board(b, item->start_ns);
-    bool fine = find_span(b, item) && find_context(b, item, &context) && count_call(b, item);
-    bool outside = b->span == JM__NO_SPAN && item->collective == 0;
-    fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, context, &use) &&
-           count_in_row(b, item, use, &cell) &&
-           jm__sweep_take(&b->sweep, item, use, cell, outside, place_of(b, item));
+    uint32_t context;
+    bool fine = b->begun || begin_board(b, item->start_ns);
+    fine = fine && find_span(b, item) && find_context(b, item, &context) && count_call(b, item);
+    jm__counted_as as = {.outside = b->span == JM__NO_SPAN && item->collective == 0,
+                         .place = place_of(b, item),
+                         .lent = JM__NO_CELL};
+    fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, context, &as.use);
+    if (stood_of(b) != NULL) jm__stood_count_as(&as, stood_of(b), item, b->span, b->process);
+    fine = fine && count_in_row(b, item, &as) && lend(b, item, &as) && jm__sweep_take(&b->sweep, item, &as);
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
 
@@ -187,6 +224,7 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
     jm__item item = {
         .start_ns = kernel->start_ns,
         .end_ns = kernel->end_ns > kernel->start_ns ? kernel->end_ns : kernel->start_ns,
+        .launch_ns = kernel->launch_ns,
         .span_id = kernel->span_id,
         .process_id = stream->process_id,
         .class_index = (uint32_t)(kernel->class_id - 1),
@@ -219,8 +257,9 @@ static jm_status take_host_work(pass *p, jm_error *err)
 static jm_status end_board(board_pass *b, jm_error *err)
 {
     JM_TRY(jm__time_order_end(&b->order, err));
-    if (!b->begun) begin_board(b, b->work->to_ns);
-    bool fine = jm__sweep_end(&b->sweep, b->work->to_ns) && jm__pieces_end(&b->work->pieces);
+    bool fine = (b->begun || begin_board(b, b->work->to_ns)) && jm__sweep_end(&b->sweep, b->work->to_ns) &&
+                jm__pieces_end(&b->work->pieces);
+    if (fine && stood_of(b) != NULL) jm__stood_settle(&b->work->tally, stood_of(b));
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
 
@@ -330,7 +369,7 @@ static jm_status compare_ranks(pass *p, jm_error *err)
     jm__work_set *work = p->work;
     const jm__windows **windows = calloc(work->board_count + 1, sizeof *windows);
     for (size_t b = 0; windows != NULL && b < work->board_count; b++)
-        windows[b] = work->boards[b].report;
+        windows[b] = work->boards[b].traced;
     bool fine = windows != NULL && jm__collective_waits_find(&work->waits, &p->collectives, windows);
     free(windows);
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
@@ -402,6 +441,7 @@ void jm__work_drop_cells(jm__work_set *work)
     for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
         jm__work_cells_free(&work->boards[b].tally.work);
         jm__work_cells_free(&work->boards[b].tally.waits);
+        jm__work_cells_free(&work->boards[b].tally.lent);
     }
 }
 

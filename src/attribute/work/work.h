@@ -27,6 +27,8 @@ typedef struct jm__board_work {
     const jm__windows *report; /* windows of the report */
     const jm__windows *steady; /* those of them in which steps are steady (steps.h) */
     const jm__windows *learn;  /* windows that powers are learnt from */
+    const jm__windows *traced; /* those of the report that records tell of: all but what steps tell */
+    const jm__stood *stood;    /* steps of the report that traced ones stand for; NULL: there are none */
     int64_t from_ns; /* pieces cover all from some seconds before this, and before the first work, */
     int64_t to_ns;   /* to this, and to the end of the last work */
     /* Set by the pass. */
