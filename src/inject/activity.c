@@ -97,7 +97,7 @@ static void push_records(CUpti_Activity *const *records, size_t count)
         jm__ring_push_kernel(&ring, &converted);
         if (converted.op != JM_RING_LAUNCH && jm__devices_saw(converted.device)) jm__flusher_kick();
     }
-    push_lost_locked(unfinished, "this work had not ended when the program did");
+    push_lost_locked(unfinished, "this work had not ended when its recording did");
     count_refused_locked();
     pthread_mutex_unlock(&mutex);
 }
@@ -312,6 +312,7 @@ int jm__activity_start(const char *run_dir, bool *recording)
         push_note(fault);
         pthread_mutex_lock(&mutex);
         jm__ring_close(&ring, true);
+        jm__names_close(&names);
         pthread_mutex_unlock(&mutex);
     }
     return 0;
@@ -381,11 +382,10 @@ void jm__activity_trace(bool on)
 void jm__activity_stop(bool exiting)
 {
     if (!active) return;
+    if (!exiting) disable_all(); /* what came after the flush would stay with CUPTI, and go to the next run */
     jm__activity_flush(true);
-    if (!exiting) {
-        disable_all();
-        cupti.cuptiUnsubscribe(subscriber);
-    }
+    if (!exiting) cupti.cuptiUnsubscribe(subscriber);
+    if (!exiting) jm__buffers_release(); /* a server may work for weeks until the next recorder comes */
     active = false;
     pthread_mutex_lock(&mutex);
     jm__ring_close(&ring, true);

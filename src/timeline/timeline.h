@@ -15,4 +15,7 @@ void jm__timeline_trace(jm_tracing tracing);
 /* Spans do nothing from now on. */
 void jm__timeline_close(void);
 
+/* This program was started dormant: recorders that attach to it are heard from now on. */
+bool jm__timeline_is_dormant(void);
+
 #endif

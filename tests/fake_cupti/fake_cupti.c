@@ -42,6 +42,7 @@ static void *subscriber_context;
 static bool resources_on[CUPTI_CBID_RESOURCE_SIZE];
 static uint32_t last_correlation = 100;
 static size_t dropped;
+static _Atomic uint64_t kernels;
 
 /* A few of the API's names, by callback id. */
 static const char *const runtime_names[] = {
@@ -100,6 +101,12 @@ static void append(const void *record)
 EXPORT void fake_drop(uint64_t count);
 EXPORT int64_t fake_buffers_out(void);
 EXPORT int fake_subscribed(void);
+EXPORT uint64_t fake_kernels(void);
+
+uint64_t fake_kernels(void)
+{
+    return kernels;
+}
 
 int fake_subscribed(void)
 {
@@ -145,7 +152,10 @@ static void run_kernel(const fake_work *work)
     record.correlationId = work->correlation;
     record.name = work->name;
     record.graphNodeId = work->graph_node;
-    if (enabled[record.kind]) append(&record);
+    if (enabled[record.kind]) {
+        kernels++;
+        append(&record);
+    }
 }
 
 static void run_copy(const fake_work *work)
