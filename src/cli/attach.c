@@ -106,6 +106,15 @@ static void tell_kernels_missing(attachment *a)
     cli_tell(a->args, "%s", missing);
 }
 
+static void tell_boards_alone(const attachment *a, const char *name, const char *until)
+{
+    cli_tell(a->args,
+             "%d (%.80s) was not started dormant: the boards alone are recorded, whoever uses them%s",
+             (int)a->pid, name, until);
+    cli_words("  to see its kernels and layers: joulemap dormant -- COMMAND, then attach");
+    fputc('\n', stderr);
+}
+
 static void tell_start(attachment *a, const char *command)
 {
     const char *name = command == NULL ? "?" : command;
@@ -120,10 +129,7 @@ static void tell_start(attachment *a, const char *command)
             "%d (%.80s) has used neither CUDA nor NVTX nor joulemap yet: it is recorded from when it does%s",
             (int)a->pid, name, until);
     else
-        cli_tell(a->args,
-                 "%d (%.80s) was not started dormant: the boards alone are recorded, whoever uses them%s\n"
-                 "  to see its kernels and layers: joulemap dormant -- COMMAND, then attach",
-                 (int)a->pid, name, until);
+        tell_boards_alone(a, name, until);
     tell_kernels_missing(a);
 }
 

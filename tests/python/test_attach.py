@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import joulemap
-from joulemap import _cli
 from joulemap.recording import Recording
 
 PROGRAM = """
