@@ -52,6 +52,14 @@ void jm__buffers_return(const uint8_t *memory)
     pthread_mutex_unlock(&mutex);
 }
 
+void jm__buffers_forget(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (int i = 0; i < JM_BUFFERS_MAX; i++)
+        buffers[i].taken_ns = 0;
+    pthread_mutex_unlock(&mutex);
+}
+
 void jm__buffers_release(void)
 {
     pthread_mutex_lock(&mutex);

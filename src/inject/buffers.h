@@ -16,6 +16,9 @@ void jm__buffers_prepare(void);
 uint8_t *jm__buffers_take(void);
 void jm__buffers_return(const uint8_t *buffer);
 
+/* CUPTI is gone, and with it its claim to all of them. */
+void jm__buffers_forget(void);
+
 /* Give back the memory of those that are with nobody. */
 void jm__buffers_release(void);
 
