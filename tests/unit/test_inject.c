@@ -351,7 +351,7 @@ static int program_that_is_not_let_go(void)
     }
     launch_kernel("before");
     inject_trace(0);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 220; i++) { /* longer than it takes to let go */
         launch_kernel("between");
         usleep(10000);
     }
@@ -378,7 +378,7 @@ static int program_let_go_among_threads(void)
     initialise_cuda();
     for (size_t i = 0; i < 3; i++)
         if (pthread_create(&threads[i], NULL, launch_for_a_while, NULL) != 0) return 1;
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < 25; i++) {
         inject_stop(); /* asks at once, and is called off or not */
         if (inject_start(run) != 0) return 2;
         inject_trace(i % 2);
