@@ -43,6 +43,9 @@ typedef struct jm_run_options {
      * recorder's. */
     double budget;
     double child_budget; /* of processes below alone: what a recorder wants that has no steps itself */
+    /* In a program that was started dormant (`joulemap dormant`): record nothing here, and be attached to
+     * nothing until a recorder attaches (`joulemap attach`). */
+    bool may_wait;
 } jm_run_options;
 
 /* The clock of all times here: CLOCK_MONOTONIC. */
@@ -54,6 +57,25 @@ JM_API jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_er
 
 /* True if this run belongs to a parent process. */
 JM_API bool jm_run_attached(const jm_run *run);
+
+/* True if this run waits for recorders, as may_wait allows: jm_run_attached is true, too, and there is no
+ * recording here to ask. */
+JM_API bool jm_run_dormant(const jm_run *run);
+
+/* What there is of a process to record. */
+typedef enum jm_following {
+    JM_FOLLOWING,        /* it records into this run */
+    JM_FOLLOWING_LATER,  /* it was started dormant, but has not used CUDA, NVTX or joulemap yet: ask again */
+    JM_FOLLOWING_NOTHING /* it was not: boards alone are recorded */
+} jm_following;
+
+/* Record that process of the same user into this run, too, from now on until it ends or jm_run_stop: its
+ * spans, its NVTX ranges and, with `kernels`, its kernels, if it was started dormant (`joulemap dormant`). It
+ * is not stopped, traced or sent a signal; joulemap's libraries in it are asked. Children of it are asked for
+ * by themselves. Ask again now and then (once a second): what was loaded or replaced meanwhile joins then.
+ * NOT_FOUND: there is no such process; NO_PERMISSION: it is another user's; BUSY: it is being recorded;
+ * NOT_SUPPORTED: it cannot be reached, as in a container. One thread at a time. */
+JM_API jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *out, jm_error *err);
 
 /* Why kernels of this process are not traced; NULL: they are, nobody asked, or the recorder is a parent
  * process. Valid until jm_run_free. */

@@ -19,9 +19,9 @@ typedef struct core_run {
 
 static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {
-        "path",          "sim",      "command",          "overwrite", "kernels", "no_cpu",
-        "sampling_only", "counters", "kernels_required", "ranges",    "budget",  NULL};
+    static const char *const names[] = {"path",   "sim",           "command",  "overwrite",        "kernels",
+                                        "no_cpu", "sampling_only", "counters", "kernels_required", "ranges",
+                                        "budget", "may_wait",      NULL};
     PyObject *path_object = NULL;
     PyObject *path_bytes = NULL;
     const char *sim = NULL;
@@ -34,9 +34,10 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int required = 0;
     int ranges = 0;
     double budget = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzppppdppd:Run", (char **)(uintptr_t)names,
+    int may_wait = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzppppdppdp:Run", (char **)(uintptr_t)names,
                                      &path_object, &sim, &command, &overwrite, &kernels, &no_cpu,
-                                     &sampling_only, &counters, &required, &ranges, &budget))
+                                     &sampling_only, &counters, &required, &ranges, &budget, &may_wait))
         return NULL;
     jm_run_options options = {.size = sizeof(options),
                               .sim = sim,
@@ -48,7 +49,8 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                               .counters = counters,
                               .kernels_required = required != 0,
                               .ranges = ranges != 0,
-                              .budget = budget};
+                              .budget = budget,
+                              .may_wait = may_wait != 0};
     if (!core_path(path_object, &path_bytes, &options.path)) return NULL;
     core_run *self = (core_run *)PyType_GenericAlloc(type, 0);
     if (!self) {
@@ -249,6 +251,14 @@ static PyObject *run_attached(PyObject *object, void *unused)
     return PyBool_FromLong(jm_run_attached(run));
 }
 
+static PyObject *run_dormant(PyObject *object, void *unused)
+{
+    (void)unused;
+    jm_run *run = run_of(object);
+    if (!run) return NULL;
+    return PyBool_FromLong(jm_run_dormant(run));
+}
+
 static PyObject *run_kernels_missing(PyObject *object, void *unused)
 {
     (void)unused;
@@ -294,6 +304,7 @@ static PyMethodDef run_methods[] = {
 
 static PyGetSetDef run_getset[] = {
     {"attached", run_attached, NULL, "True if the run belongs to a parent process.", NULL},
+    {"dormant", run_dormant, NULL, "True if the run waits for a recorder to attach.", NULL},
     {"kernels_missing", run_kernels_missing, NULL,
      "Why kernels that were asked for are not traced; None if they are.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -86,6 +86,9 @@ class Session(Reporting):
     A process that `joulemap record` started joins that run instead: no board is read twice, and the
     recording is the recorder's. One session can be open at a time in a process.
 
+    A process that `joulemap dormant` started waits: what is watched is recorded while `joulemap attach` is there, and
+    there is nothing to report here.
+
     Parameters
     ----------
     path : path, optional
@@ -137,6 +140,8 @@ class Session(Reporting):
     ...             train_step(x, y)
     >>> print(run.report().table())  # doctest: +SKIP
     """
+
+    _may_wait = True  # for a recorder that attaches, in a program that was started dormant
 
     def __init__(
         self,
@@ -202,6 +207,7 @@ class Session(Reporting):
                 counters=self._counters,
                 ranges=True,
                 budget=self._budget,
+                may_wait=self._may_wait,
             )
             self._injection = Injection(self._run.environment())
             self._owner = os.getpid()
@@ -211,7 +217,14 @@ class Session(Reporting):
             _current.session = self
         names.begin(self._find_steps)
         atexit.register(self._stop_at_exit)
-        if self._run.attached and (self._path is not None or self._sim is not None):
+        if self._run.dormant:
+            if self._path is not None:
+                warnings.warn(
+                    "this process was started dormant: it writes no recording, `joulemap attach` does",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        elif self._run.attached and (self._path is not None or self._sim is not None):
             warnings.warn(
                 "this process is recorded by `joulemap record`: path and sim are those of that run",
                 RuntimeWarning,
@@ -286,6 +299,11 @@ class Session(Reporting):
     def attached(self) -> bool:
         """True if the recorder is a parent process (`joulemap record`)."""
         return self._started().attached
+
+    @property
+    def dormant(self) -> bool:
+        """True if this process was started by `joulemap dormant`: only who attaches to it records."""
+        return self._started().dormant
 
     @property
     def kernels_missing(self) -> str | None:
@@ -485,6 +503,12 @@ class Session(Reporting):
                 stacklevel=3,
             )
         return run
+
+
+class MeasuringSession(Session):
+    """The session of a tool that is asked for figures: in a dormant process it does not wait for others to record."""
+
+    _may_wait = False
 
 
 class _Current:

@@ -91,18 +91,24 @@ static void note_number(jm_run *run, const char *key, int64_t value)
     jm_run_note(run, key, text, NULL);
 }
 
-/* At once: it must be in the file also if this process is killed. */
-static void note_child_start(jm_run *run, const cli_child *child)
+/* "child_pid" and the like. */
+static void note(const cli_recorder *r, const char *what, int64_t value)
 {
-    note_number(run, "child_pid", child->pid);
-    note_number(run, "child_start_ns", child->start_ns);
+    char key[64];
+    snprintf(key, sizeof key, "%s_%s", r->role, what);
+    note_number(r->run, key, value);
 }
 
-static void note_child_end(jm_run *run, const cli_child *child)
+static bool is_ours(const cli_recorder *r)
 {
-    note_number(run, "child_end_ns", child->end_ns);
-    note_number(run, "child_exit_code", child->exit_code);
-    if (child->signal != 0) note_number(run, "child_signal", child->signal);
+    return strcmp(r->role, "child") == 0;
+}
+
+static void note_end(const cli_recorder *r)
+{
+    note(r, "end_ns", r->child.end_ns);
+    if (is_ours(r)) note(r, "exit_code", r->child.exit_code);
+    if (r->child.signal != 0) note(r, "signal", r->child.signal);
 }
 
 static void tell_how_it_ended(const cli_args *args, const cli_child *child)
@@ -133,7 +139,7 @@ static bool has_real_kernels(const cli_args *args)
     return !cli_has(args, "--no-kernels") && (sim == NULL || sim[0] == '\0');
 }
 
-int cli_recorder_start(cli_recorder *r, const cli_args *args)
+int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *command)
 {
     jm_error err;
     double counters, budget = 0;
@@ -142,23 +148,48 @@ int cli_recorder_start(cli_recorder *r, const cli_args *args)
         !set_domains(args))
         return jm_status_exit_code(JM_USAGE);
     r->path = output_name(args, r->name, sizeof r->name);
-    char *command = cli_child_text(cli_command(args));
     if (has_real_kernels(args)) jm_doctor_know_launch_cost();
     cli_child_prepare();
     jm_status status = start_run(&r->run, args, r->path, command, counters, budget, &err);
-    free(command);
-    if (status != JM_OK) return cli_fail(args, &err);
+    return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
+}
+
+static void tell_of_other_tools(const cli_args *args)
+{
     if (!cli_has(args, "--no-kernels")) tell_of_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
     tell_of_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
     if (cli_has(args, "--openacc")) tell_of_other_tool(args, "ACC_PROFLIB", "regions of OpenACC");
     tell_of_other_tool(args, "KOKKOS_TOOLS_LIBS", "kernels and regions of Kokkos");
-    return CLI_GO_ON;
+}
+
+int cli_recorder_start(cli_recorder *r, const cli_args *args)
+{
+    char *command = cli_child_text(cli_command(args));
+    int code = cli_recorder_start_for(r, args, command);
+    free(command);
+    if (code == CLI_GO_ON) tell_of_other_tools(args);
+    return code;
 }
 
 void cli_recorder_discard(cli_recorder *r)
 {
     jm_run_discard(r->run); /* nothing was measured */
     r->run = NULL;
+}
+
+/* At once: it must be in the file also if this process is killed. */
+static void keep(cli_recorder *r, const char *role)
+{
+    r->role = role;
+    jm_run_keep(r->run);
+    note(r, "pid", r->child.pid);
+    note(r, "start_ns", r->child.start_ns);
+}
+
+void cli_recorder_keep(cli_recorder *r, const char *role, pid_t pid)
+{
+    r->child = (cli_child){.pid = pid, .start_ns = jm_now_ns()};
+    keep(r, role);
 }
 
 int cli_recorder_run(cli_recorder *r)
@@ -169,18 +200,18 @@ int cli_recorder_run(cli_recorder *r)
         cli_fail(r->args, &err);
         return r->child.exit_code;
     }
-    jm_run_keep(r->run);
-    note_child_start(r->run, &r->child);
+    keep(r, "child");
     return CLI_GO_ON;
 }
 
 int cli_recorder_end(cli_recorder *r)
 {
     jm_error err;
-    note_child_end(r->run, &r->child);
+    if (!is_ours(r)) r->child.end_ns = jm_now_ns();
+    note_end(r);
     jm_status status = jm_run_stop(r->run, &err);
     cli_child_release(&r->child);
-    tell_how_it_ended(r->args, &r->child);
+    if (is_ours(r)) tell_how_it_ended(r->args, &r->child);
     int code = r->child.exit_code;
     if (status != JM_OK) {
         int failure_code = cli_fail(r->args, &err);

@@ -202,6 +202,17 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
     return true;
 }
 
+bool jm__run_folder_is_alive(const char *path)
+{
+    char name[PATH_MAX];
+    if (!join(name, sizeof name, path, RUN_FILE)) return false;
+    int file = open(name, O_RDWR | O_CLOEXEC);
+    if (file < 0) return false;
+    bool alive = is_locked(file);
+    close(file);
+    return alive;
+}
+
 void jm__run_folder_ask_flush(const jm__run_folder *folder)
 {
     char name[PATH_MAX];

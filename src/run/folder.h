@@ -33,6 +33,9 @@ void jm__run_folder_remove(jm__run_folder *folder);
  * it is kept in memory. */
 bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size);
 
+/* Another process is recording into that folder just now. */
+bool jm__run_folder_is_alive(const char *path);
+
 /* Ask the recorder to bring the recording up to date; and the recorder's look at that. */
 void jm__run_folder_ask_flush(const jm__run_folder *folder);
 bool jm__run_folder_flush_asked(const jm__run_folder *folder);

@@ -54,6 +54,13 @@ static jm_status attach(jm_run *run, const char *recording, jm_error *err)
     return recording[0] == '\0' ? JM_OK : make_path(run, recording, err);
 }
 
+/* What there is to record goes to whoever attaches; there are no readings here. */
+static jm_status be_dormant(jm_run *run)
+{
+    run->attached = run->dormant = true;
+    return JM_OK;
+}
+
 static const char *simulated_profile(const jm_run_options *options)
 {
     const char *sim = options->sim != NULL ? options->sim : getenv("JOULEMAP_SIM");
@@ -230,6 +237,7 @@ static void abandon(jm_run *run)
     jm__budget_leave(run);
     atomic_store(&run->stopped, true);
     tell_end(run, NULL);
+    jm__run_let_go(run);
     jm__sampler_stop(run->sampler);
     end_thread(run);
     end_counters(run);
@@ -253,7 +261,10 @@ jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const 
     char recording[PATH_MAX];
     if (run == NULL) return jm__no_memory(err, "jm_run_start");
     bool found = jm__run_folder_find(&run->folder, recording, sizeof recording);
-    jm_status status = found ? attach(run, recording, err) : start(run, &given, more, count, err);
+    bool waits = !found && given.may_wait && jm__timeline_is_dormant();
+    jm_status status = found   ? attach(run, recording, err)
+                       : waits ? be_dormant(run)
+                               : start(run, &given, more, count, err);
     if (status != JM_OK) {
         abandon(run);
         return status;
@@ -276,6 +287,11 @@ jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *er
 bool jm_run_attached(const jm_run *run)
 {
     return run->attached;
+}
+
+bool jm_run_dormant(const jm_run *run)
+{
+    return run->dormant;
 }
 
 const char *jm_run_kernels_missing(const jm_run *run)
@@ -333,12 +349,17 @@ static jm_status flush_attached(jm_run *run, int timeout_ms, jm_error *err)
 jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err)
 {
     if (is_foreign(run)) return atomic_load(&run->stopped) ? JM_OK : fail_foreign("jm_run_flush", err);
+    if (run->dormant) return JM_OK; /* nothing is kept back */
     return run->attached ? flush_attached(run, timeout_ms, err) : flush_own(run, timeout_ms, err);
 }
 
 jm_status jm_run_complete_ns(jm_run *run, int64_t *complete_ns, jm_error *err)
 {
     if (is_foreign(run)) return fail_foreign("jm_run_complete_ns", err);
+    if (run->dormant) {
+        *complete_ns = 0;
+        return JM_OK;
+    }
     if (run->attached) {
         jm_recording *recording = NULL;
         JM_TRY(jm_run_recording(run, &recording, err));
@@ -358,6 +379,13 @@ jm_status jm_run_complete_ns(jm_run *run, int64_t *complete_ns, jm_error *err)
 jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
 {
     if (is_foreign(run)) return fail_foreign("jm_run_recording", err);
+    if (run->dormant) {
+        jm_status status = jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
+                                    "this program was started dormant: it keeps no recording of its own");
+        return jm__hint(err, status,
+                        "`joulemap attach %d` records it; without JOULEMAP_DORMANT it records itself",
+                        (int)getpid());
+    }
     if (run->path == NULL && run->attached)
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
                         "the recorder above this process keeps its recording in memory");
@@ -440,6 +468,7 @@ jm_status jm_run_stop(jm_run *run, jm_error *err)
         await_end(run);
         return JM_OK;
     }
+    jm__run_let_go(run); /* the rings are still emptied */
     jm__anchor end = jm__anchor_take();
     if (run->counters != NULL) jm__counter_source_stop(run->counters);
     jm__sampler_stop(run->sampler); /* takes the last edge readings */

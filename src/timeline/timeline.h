@@ -26,4 +26,7 @@ void jm__timeline_follow_steps(const jm__step_follower *follower);
 /* Spans do nothing from now on. */
 void jm__timeline_close(void);
 
+/* This program was started dormant: recorders that attach to it are heard from now on. */
+bool jm__timeline_is_dormant(void);
+
 #endif
