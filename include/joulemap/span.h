@@ -35,7 +35,8 @@ extern "C" {
     X(BATCH, "batch", 1, CONTAINER)                                                                          \
     X(DATA, "data", 0, OTHER)                                                                                \
     X(FUNCTION, "function", 0, LAYER)                                                                        \
-    X(CARRIED, "carried", 0, OTHER)
+    X(CARRIED, "carried", 0, OTHER)                                                                          \
+    X(COLLECTIVE, "collective", 0, OTHER)
 
 typedef enum jm_span_kind {
     JM_SPAN_NONE,

@@ -110,6 +110,10 @@ _Static_assert(sizeof(jm__nvml_memory) == 24, "NVML layout");
       (jm__nvml_device, unsigned *))                                                                         \
     X(mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex", "",                                               \
       "boards of MIG instances in CUDA_VISIBLE_DEVICES", (jm__nvml_device, unsigned, jm__nvml_device *))     \
+    X(cores, "nvmlDeviceGetNumGpuCores", "", "how many multiprocessors a board has",                         \
+      (jm__nvml_device, unsigned *))                                                                         \
+    X(capability, "nvmlDeviceGetCudaComputeCapability", "", "how many multiprocessors a board has",          \
+      (jm__nvml_device, int *, int *))                                                                       \
     X(memory, "nvmlDeviceGetMemoryInfo", "", "how much memory a board has",                                  \
       (jm__nvml_device, jm__nvml_memory *))                                                                  \
     X(samples, "nvmlDeviceGetSamples", "", "the ring of power samples",                                      \

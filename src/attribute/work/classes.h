@@ -6,6 +6,8 @@
 #include "base/vec.h"
 #include "recording/dataset.h"
 
+#include <stdbool.h>
+
 /* What a copy of memory is; what was copied to the host, the program may have waited for. */
 typedef enum jm__copy { JM_NO_COPY, JM_COPY, JM_COPY_TO_HOST } jm__copy;
 
@@ -18,6 +20,7 @@ typedef struct jm__class {
     double typical_us;        /* of a class split by duration; else 0 */
     jm__kernel_family family; /* OTHER of host spans */
     jm__copy copy;
+    bool waits; /* of a collective: the time until its last rank came */
 } jm__class;
 
 typedef JM_VEC(jm__class) jm__classes;
@@ -35,7 +38,11 @@ typedef struct jm__item {
     uint32_t calls;
     jm__launch launch;
     jm__copy copy;
-    uint32_t collective; /* of a collective: its kernel's class as recorded, + 1; else 0 */
+    uint32_t collective; /* its number (collectives.h) + 1; 0: it is none */
+    bool waits;          /* of a collective: the time until its last rank came */
+    bool again;          /* of a collective: another kernel of a call that was counted */
+    double bytes;        /* of a collective; NAN: not told */
+    float weight;        /* of the time that it shares with others, its part against theirs */
 } jm__item;
 
 typedef JM_VEC(jm__item) jm__items;

@@ -102,26 +102,42 @@ static void close(jm__sweep *s, const jm__running *item)
 {
     jm__use_sum *sum = &s->tally->uses.items[item->use];
     s->kernels -= item->copy == JM_NO_COPY;
+    s->collectives -= item->collective;
     s->after_copy = item->copy == JM_COPY_TO_HOST;
     sum->copies_s += item->copies_s;
+    sum->exposed_s += item->exposed_s;
+    if (item->sum != SIZE_MAX) s->tally->collectives.items[item->sum].exposed_s += item->exposed_s;
     jm__seconds_add(&sum->inside, item->inside, 1);
     if (item->outside) sum->outside_s += item->inside.report_s;
     sum->place_s[item->place] += item->inside.report_s;
     if (item->cell != JM__NO_CELL) s->tally->work.items.items[item->cell].seconds += item->inside.report_s;
 }
 
+/* What is the report's alone: time in which collectives ran, by what ran beside them. */
+static void count_collectives(jm__sweep *s, double report_s)
+{
+    if (s->collectives == 0) return;
+    s->tally->collective_s += report_s;
+    if (s->kernels == s->collectives) s->tally->exposed_s += report_s;
+}
+
 /* The running work, up to a change of it. */
 static bool pass_work(jm__sweep *s, int64_t to_ns)
 {
-    double share = 1.0 / (double)s->running.count;
     jm__seconds seconds = inside(s, to_ns);
     size_t kept = 0, count = s->running.count;
-    double copies_s = s->kernels == 0 ? seconds.report_s * share : 0;
+    double weights = 0;
+    bool copies_alone = s->kernels == 0, exposed = s->kernels == s->collectives; /* before some of it ends */
     s->worked = s->worked || seconds.report_s > 0;
+    count_collectives(s, seconds.report_s);
+    for (size_t i = 0; i < count; i++)
+        weights += (double)s->running.items[i].weight;
     for (size_t i = 0; i < count; i++) {
         jm__running *item = &s->running.items[i];
+        double share = (double)item->weight / weights;
         jm__seconds_add(&item->inside, seconds, share);
-        item->copies_s += copies_s;
+        if (copies_alone) item->copies_s += seconds.report_s * share;
+        if (item->collective && exposed) item->exposed_s += seconds.report_s * share;
         if (!jm__pieces_add(s->pieces, to_ns, jm__piece_code(item->use), (float)share, i + 1 < count))
             return false;
         if (item->end_ns > to_ns)
@@ -141,23 +157,26 @@ static bool advance(jm__sweep *s, int64_t to_ns, uint32_t use)
     return s->now_ns >= to_ns || pass_idle(s, to_ns, &use);
 }
 
-bool jm__sweep_take(jm__sweep *s, const jm__item *item, uint32_t use, size_t cell, bool outside,
-                    jm__place place)
+bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__taken *taken)
 {
-    if (!advance(s, item->start_ns, use)) return false;
-    jm__use_sum *sum = jm__tally_use(s->tally, use);
+    if (!advance(s, item->start_ns, taken->use)) return false;
+    jm__use_sum *sum = jm__tally_use(s->tally, taken->use);
     if (sum == NULL) return false;
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
     sum->calls += item->calls;
     s->before = false;
     if (item->end_ns <= s->now_ns) return true;
     s->kernels += item->copy == JM_NO_COPY;
+    s->collectives += item->collective != 0;
     jm__running running = {.end_ns = item->end_ns,
-                           .use = use,
-                           .outside = outside,
-                           .place = place,
+                           .use = taken->use,
+                           .outside = taken->outside,
+                           .place = taken->place,
                            .copy = item->copy,
-                           .cell = cell};
+                           .collective = item->collective != 0,
+                           .weight = item->weight > 0 ? item->weight : 1,
+                           .cell = taken->cell,
+                           .sum = taken->sum};
     return jm__vec_push(&s->running, running);
 }
 

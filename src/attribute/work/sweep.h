@@ -20,10 +20,23 @@ typedef struct jm__running {
     bool outside; /* of all spans */
     jm__place place;
     jm__copy copy;
+    bool collective;
+    float weight;
     size_t cell; /* JM__NO_CELL: nothing of it is the report's */
+    size_t sum;  /* of a collective's row; SIZE_MAX: none */
     jm__seconds inside;
-    double copies_s; /* of the report's: a copy with nothing but copies beside it */
+    double copies_s;  /* of the report's: a copy with nothing but copies beside it */
+    double exposed_s; /* of the report's: a collective with no other kernel beside it */
 } jm__running;
+
+/* Where a piece of work belongs. */
+typedef struct jm__taken {
+    uint32_t use;
+    size_t cell; /* in the tally's work; JM__NO_CELL: nothing of it is the report's */
+    size_t sum;  /* in the tally's collectives; SIZE_MAX: it is none */
+    bool outside;
+    jm__place place;
+} jm__taken;
 
 typedef struct jm__sweep {
     jm__pieces *pieces;
@@ -38,19 +51,19 @@ typedef struct jm__sweep {
     bool worked;                                    /* something has, in the report's windows */
     bool after_copy;                                /* what ended last was a copy to the host */
     size_t kernels;                                 /* of what is running: all but copies */
+    size_t collectives;                             /* of these */
     int64_t now_ns;
     JM_VEC(jm__running) running;
 } jm__sweep;
 
-/* Work that overlaps shares the time equally; what no work covers is idle, by the length of the gap. Covers
- * all from from_ns on without a hole. `pieces` are begun, `tally` is empty. */
+/* Work that overlaps shares the time by its weights; what no work covers is idle, by the length of the gap.
+ * Covers all from from_ns on without a hole. `pieces` are begun, `tally` is empty. */
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
                      const jm__windows *steady, const jm__windows *learn, int64_t from_ns);
 void jm__sweep_free(jm__sweep *sweep);
 
-/* The next item, of this use: none starts before the one before it. False if memory is out. */
-bool jm__sweep_take(jm__sweep *sweep, const jm__item *item, uint32_t use, size_t cell, bool outside,
-                    jm__place place);
+/* The next item: none starts before the one before it. False if memory is out. */
+bool jm__sweep_take(jm__sweep *sweep, const jm__item *item, const jm__taken *taken);
 
 /* To the end of all work, and to to_ns at least. False if memory is out. */
 bool jm__sweep_end(jm__sweep *sweep, int64_t to_ns);

@@ -14,6 +14,8 @@ void jm__tally_free(jm__tally *tally)
     jm__vec_free(&tally->uses);
     jm__work_cells_free(&tally->work);
     jm__work_cells_free(&tally->waits);
+    jm__vec_free(&tally->collectives);
+    jm__map_free(&tally->collective_of);
     *tally = (jm__tally){0};
 }
 
@@ -22,6 +24,18 @@ jm__use_sum *jm__tally_use(jm__tally *tally, uint32_t use)
     while (tally->uses.count <= use)
         if (!jm__vec_push(&tally->uses, (jm__use_sum){.ran_s = -1})) return NULL;
     return &tally->uses.items[use];
+}
+
+size_t jm__tally_collective(jm__tally *tally, uint32_t row)
+{
+    tally->collective_of.key_size = sizeof row;
+    const jm__map_value *known = jm__map_find(&tally->collective_of, &row);
+    if (known != NULL) return (size_t)known->id;
+    const jm__collective_sum fresh = {.row = row};
+    if (!jm__map_put(&tally->collective_of, &row, (jm__map_value){.id = (int64_t)tally->collectives.count}) ||
+        !jm__vec_push(&tally->collectives, fresh))
+        return SIZE_MAX;
+    return tally->collectives.count - 1;
 }
 
 size_t jm__work_cell_at(jm__work_cells *cells, uint32_t row, uint32_t use)
@@ -68,6 +82,7 @@ static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + from->ran_s;
     sum->calls += from->calls;
     sum->copies_s += from->copies_s;
+    sum->exposed_s += from->exposed_s;
     return true;
 }
 
@@ -82,7 +97,15 @@ bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of)
     memcpy(fresh.idle, tally->idle, sizeof fresh.idle);
     memcpy(fresh.idle_s, tally->idle_s, sizeof fresh.idle_s);
     memcpy(fresh.gaps, tally->gaps, sizeof fresh.gaps);
+    fresh.collective_s = tally->collective_s;
+    fresh.exposed_s = tally->exposed_s;
+    jm__collective_sums sums = tally->collectives; /* by row: nothing of them changes */
+    jm__map rows = tally->collective_of;
+    tally->collectives = (jm__collective_sums){0};
+    tally->collective_of = (jm__map){0};
     jm__tally_free(tally);
     *tally = fresh;
+    tally->collectives = sums;
+    tally->collective_of = rows;
     return fine;
 }

@@ -31,6 +31,7 @@ typedef struct jm__use_sum {
     double ran_s;              /* sum of durations, whenever and beside whatever it ran; -1: never */
     int64_t calls;             /* whenever */
     double copies_s;           /* of the report's: copies with nothing but copies beside them */
+    double exposed_s;          /* of the report's: collectives with no other kernel beside them */
 } jm__use_sum;
 
 /* What a use did in a row of the report, inside the report's windows. */
@@ -48,6 +49,17 @@ typedef struct jm__work_cells {
     jm__map by_row;              /* numbers of items */
 } jm__work_cells;
 
+/* What is known of a row of collectives, of what began inside the report's windows. */
+typedef struct jm__collective_sum {
+    uint32_t row;
+    int64_t told, untold; /* calls whose bytes are known, or not */
+    double bytes;
+    double ran_s;     /* durations without waiting, beside whatever they ran */
+    double exposed_s; /* of the row's time (shares): no other kernel ran */
+} jm__collective_sum;
+
+typedef JM_VEC(jm__collective_sum) jm__collective_sums;
+
 typedef struct jm__tally {
     JM_VEC(jm__use_sum) uses;
     jm__seconds idle[JM_IDLE_STATES];
@@ -55,13 +67,20 @@ typedef struct jm__tally {
                  [JM_IDLE_CAUSES]; /* of the report's, by cause: what parts a state's joules */
     int64_t gaps[JM_IDLE_CAUSES];  /* inside the report's windows, in part at least */
     jm__work_cells work;
-    jm__work_cells waits; /* gaps inside the report's windows: row is the cause, use what came after */
+    jm__collective_sums collectives;
+    jm__map collective_of; /* numbers of these, by row */
+    double collective_s;   /* of the report's: some collective ran */
+    double exposed_s;      /* of that: and no other kernel */
+    jm__work_cells waits;  /* gaps inside the report's windows: row is the cause, use what came after */
 } jm__tally;
 
 void jm__tally_free(jm__tally *tally);
 
 /* The sums of a use, made if they are not there; NULL if memory is out. Valid until the next call. */
 jm__use_sum *jm__tally_use(jm__tally *tally, uint32_t use);
+
+/* The sums of a row of collectives, made if they are not there; SIZE_MAX if memory is out. */
+size_t jm__tally_collective(jm__tally *tally, uint32_t row);
 
 #define JM__NO_CELL SIZE_MAX
 
