@@ -79,7 +79,8 @@ def compare(was: dict, now: dict) -> None:
         if new["energy_high_j"] < low_j or new["energy_low_j"] > high_j:
             now_j = f"{new['energy_low_j']} to {new['energy_high_j']} J"
             fail(f"by {by}: {key} has {now_j}, 0.1 said {low_j} to {high_j} J")
-    busy_was, busy_is = (sum(row["busy_s"] for key, row in rows.items() if key[3] == 0) for rows in (rows_were, rows_are))
+    busy_was = sum(row["busy_s"] for key, row in rows_were.items() if key[3] == 0)
+    busy_is = sum(row["busy_s"] for key, row in rows_are.items() if key[3] == 0)
     if not same(busy_was, busy_is):
         fail(f"by {by}: all rows are busy for {busy_is} s, 0.1 said {busy_was} s")
     sum_j = sum(row["energy_self_j"] for row in now["rows"])
