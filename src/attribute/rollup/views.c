@@ -318,7 +318,7 @@ const char *jm__view_readable_name(jm__views *v, const char *name)
 
 static bool has_shape(const jm__class *row)
 {
-    return !row->waits && (row->grid[0] != 0 || row->typical_us > 0);
+    return !row->waits && !row->joint && (row->grid[0] != 0 || row->typical_us > 0);
 }
 
 static int by_name(const void *a, const void *b, void *context)
@@ -369,6 +369,7 @@ size_t jm__view_kernel_node(jm__views *v, uint32_t class_index)
 {
     if (v->of_class[class_index] != 0) return v->of_class[class_index] - 1;
     const jm__class *mine = &v->a->work.classes.items[class_index];
+    if (mine->joint) return jm__view_kernel_node(v, mine->alone);
     size_t node =
         jm__tree_node(v->tree, JM__NO_NODE, jm__view_readable_name(v, mine->name), mine->name, mine->kind);
     if (v->split[class_index] && !mine->waits) {

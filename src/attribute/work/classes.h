@@ -21,6 +21,9 @@ typedef struct jm__class {
     jm__kernel_family family; /* OTHER of host spans */
     jm__copy copy;
     bool waits; /* of a collective: the time until its last rank came */
+    bool joint; /* beside work of another class (joint.h): */
+    uint32_t alone;       /* the class that it is when alone, */
+    uint32_t column_with; /* the first of the two classes that share a column: itself, or the other one */
 } jm__class;
 
 typedef JM_VEC(jm__class) jm__classes;
@@ -35,6 +38,7 @@ typedef struct jm__item {
     int64_t span_id;    /* innermost span it belongs to, 0: none */
     int64_t process_id; /* 0: unknown */
     uint32_t class_index;
+    uint32_t kind; /* the class without groups of durations, by which pairs are told; UINT32_MAX: none */
     uint32_t calls;
     jm__launch launch;
     jm__copy copy;

@@ -98,19 +98,49 @@ static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
     return limit_ns;
 }
 
-static void close(jm__sweep *s, const jm__running *item)
+/* Into the sums of its use, and of its row. */
+static bool put(jm__sweep *s, const jm__running *item, const jm__portion *portion)
 {
-    jm__use_sum *sum = &s->tally->uses.items[item->use];
+    jm__use_sum *sum = jm__tally_use(s->tally, portion->use);
+    size_t at = item->cell;
+    if (sum == NULL) return false;
+    if (portion != &item->alone) sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + portion->ran_s;
+    sum->copies_s += portion->copies_s;
+    sum->exposed_s += portion->exposed_s;
+    if (item->sum != SIZE_MAX) s->tally->collectives.items[item->sum].exposed_s += portion->exposed_s;
+    jm__seconds_add(&sum->inside, portion->inside, 1);
+    if (item->outside) sum->outside_s += portion->inside.report_s;
+    sum->place_s[item->place] += portion->inside.report_s;
+    if (at == JM__NO_CELL) return true;
+    const jm__work_cell own = s->tally->work.items.items[at];
+    if (portion->use != item->use) at = jm__work_cell_at(&s->tally->work, own.row, portion->use);
+    if (at == JM__NO_CELL) return false;
+    jm__work_cell *cell = &s->tally->work.items.items[at];
+    cell->seconds += portion->inside.report_s;
+    if (own.start_ns < cell->start_ns) cell->start_ns = own.start_ns;
+    if (own.end_ns > cell->end_ns) cell->end_ns = own.end_ns;
+    return true;
+}
+
+/* What ran beside it is over, or another one now: its time so far is of a use of its own. */
+static bool part(jm__sweep *s, jm__running *item)
+{
+    if (item->joint.ran_s == 0) return true;
+    jm__use_sum *own = jm__tally_use(s->tally, item->use);
+    if (own == NULL) return false;
+    own->ran_s -= item->joint.ran_s;
+    bool fine = put(s, item, &item->joint);
+    item->joint = (jm__portion){.use = item->use};
+    item->beside = UINT32_MAX;
+    return fine;
+}
+
+static bool close(jm__sweep *s, jm__running *item)
+{
     s->kernels -= item->copy == JM_NO_COPY;
     s->collectives -= item->collective;
     s->after_copy = item->copy == JM_COPY_TO_HOST;
-    sum->copies_s += item->copies_s;
-    sum->exposed_s += item->exposed_s;
-    if (item->sum != SIZE_MAX) s->tally->collectives.items[item->sum].exposed_s += item->exposed_s;
-    jm__seconds_add(&sum->inside, item->inside, 1);
-    if (item->outside) sum->outside_s += item->inside.report_s;
-    sum->place_s[item->place] += item->inside.report_s;
-    if (item->cell != JM__NO_CELL) s->tally->work.items.items[item->cell].seconds += item->inside.report_s;
+    return part(s, item) && put(s, item, &item->alone);
 }
 
 /* What is the report's alone: time in which collectives ran, by what ran beside them. */
@@ -121,29 +151,50 @@ static void count_collectives(jm__sweep *s, double report_s)
     if (s->kernels == s->collectives) s->tally->exposed_s += report_s;
 }
 
+/* Two kinds that run together; of more, or of one kind, nothing is learnt. */
+static bool find_pair(jm__sweep *s)
+{
+    jm__running *items = s->running.items;
+    bool pair = s->beside != NULL && s->running.count == 2 && items[0].class_index != items[1].class_index &&
+                items[0].class_index != UINT32_MAX && items[1].class_index != UINT32_MAX;
+    for (size_t i = 0; i < s->running.count; i++) {
+        uint32_t beside = pair ? items[1 - i].class_index : UINT32_MAX;
+        if (items[i].beside == beside) continue;
+        if (!part(s, &items[i])) return false;
+        items[i].joint.use = items[i].use;
+        if (pair && !s->beside(s->beside_context, &items[i], &items[1 - i], &items[i].joint.use)) return false;
+        items[i].beside = beside;
+    }
+    return true;
+}
+
 /* The running work, up to a change of it. */
 static bool pass_work(jm__sweep *s, int64_t to_ns)
 {
     jm__seconds seconds = inside(s, to_ns);
     size_t kept = 0, count = s->running.count;
-    double weights = 0;
+    double weights = 0, passed_s = 1e-9 * (double)(to_ns - s->now_ns);
     bool copies_alone = s->kernels == 0, exposed = s->kernels == s->collectives; /* before some of it ends */
     s->worked = s->worked || seconds.report_s > 0;
     count_collectives(s, seconds.report_s);
+    if (count > 1 && !find_pair(s)) return false;
     for (size_t i = 0; i < count; i++)
         weights += (double)s->running.items[i].weight;
     for (size_t i = 0; i < count; i++) {
         jm__running *item = &s->running.items[i];
         double share = (double)item->weight / weights;
-        jm__seconds_add(&item->inside, seconds, share);
-        if (copies_alone) item->copies_s += seconds.report_s * share;
-        if (item->collective && exposed) item->exposed_s += seconds.report_s * share;
-        if (!jm__pieces_add(s->pieces, to_ns, jm__piece_code(item->use), (float)share, i + 1 < count))
+        bool together = count > 1 && item->joint.use != item->use;
+        jm__portion *portion = together ? &item->joint : &item->alone;
+        jm__seconds_add(&portion->inside, seconds, share);
+        portion->ran_s += passed_s;
+        if (copies_alone) portion->copies_s += seconds.report_s * share;
+        if (item->collective && exposed) portion->exposed_s += seconds.report_s * share;
+        if (!jm__pieces_add(s->pieces, to_ns, jm__piece_code(portion->use), (float)share, i + 1 < count))
             return false;
         if (item->end_ns > to_ns)
             s->running.items[kept++] = *item;
-        else
-            close(s, item);
+        else if (!close(s, item))
+            return false;
     }
     s->running.count = kept;
     s->now_ns = to_ns;
@@ -170,6 +221,10 @@ bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__taken *taken)
     s->collectives += item->collective != 0;
     jm__running running = {.end_ns = item->end_ns,
                            .use = taken->use,
+                           .class_index = item->kind,
+                           .beside = UINT32_MAX,
+                           .alone = {.use = taken->use},
+                           .joint = {.use = taken->use},
                            .outside = taken->outside,
                            .place = taken->place,
                            .copy = item->copy,

@@ -13,10 +13,21 @@ static inline uint32_t jm__piece_code(uint32_t use)
     return JM_IDLE_STATES + use;
 }
 
+/* What is summed up of running work until it ends, or what runs beside it changes. */
+typedef struct jm__portion {
+    uint32_t use;
+    jm__seconds inside;
+    double ran_s;     /* by the clock */
+    double copies_s;  /* of the report's: a copy with nothing but copies beside it */
+    double exposed_s; /* of the report's: a collective with no other kernel beside it */
+} jm__portion;
+
 /* Work that is running. */
 typedef struct jm__running {
     int64_t end_ns;
     uint32_t use;
+    uint32_t class_index; /* without groups of durations; UINT32_MAX: of no pair */
+    uint32_t beside;      /* the class that `joint` is beside; UINT32_MAX: none yet */
     bool outside; /* of all spans */
     jm__place place;
     jm__copy copy;
@@ -24,9 +35,7 @@ typedef struct jm__running {
     float weight;
     size_t cell; /* JM__NO_CELL: nothing of it is the report's */
     size_t sum;  /* of a collective's row; SIZE_MAX: none */
-    jm__seconds inside;
-    double copies_s;  /* of the report's: a copy with nothing but copies beside it */
-    double exposed_s; /* of the report's: a collective with no other kernel beside it */
+    jm__portion alone, joint;
 } jm__running;
 
 /* Where a piece of work belongs. */
@@ -53,6 +62,10 @@ typedef struct jm__sweep {
     size_t kernels;                                 /* of what is running: all but copies */
     size_t collectives;                             /* of these */
     int64_t now_ns;
+    /* The use of work that one other class runs beside, its own if there is none; false if memory is out. NULL:
+     * nobody asks. */
+    bool (*beside)(void *context, const jm__running *item, const jm__running *other, uint32_t *use);
+    void *beside_context;
     JM_VEC(jm__running) running;
 } jm__sweep;
 

@@ -5,6 +5,7 @@
 #include "attribute/work/data_waits.h"
 #include "attribute/work/duration_groups.h"
 #include "attribute/work/host_work.h"
+#include "attribute/work/joint.h"
 #include "attribute/work/multiprocessors.h"
 #include "attribute/work/sweep.h"
 #include "attribute/work/time_order.h"
@@ -56,6 +57,7 @@ typedef struct pass {
     const jm__row_of *rows;
     jm__places places;
     jm__duration_groups groups;
+    jm__pairs pairs;
     board_pass *boards;
     size_t kernels;
     bool late; /* a kernel came after later ones had gone out */
@@ -72,6 +74,8 @@ static void begin_board(board_pass *b, int64_t first_ns)
     jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->steady, work->learn, from_ns);
     b->sweep.one_gap = work->from_host;
     b->sweep.data = &b->data;
+    b->sweep.beside = work->from_host ? NULL : jm__pairs_use;
+    b->sweep.beside_context = &b->pass->pairs;
     b->begun = true;
 }
 
@@ -206,7 +210,7 @@ static jm_status take_collective(board_pass *b, jm__item *item, jm_error *err)
     if (all_ns == item->start_ns) return JM_OK;
     jm__item waiting = *item;
     waiting.end_ns = item->start_ns = all_ns;
-    waiting.class_index = p->work->ranks.waiting[item->class_index];
+    waiting.class_index = waiting.kind = p->work->ranks.waiting[item->class_index];
     waiting.waits = true;
     JM_TRY(jm__time_order_add(&b->order, &waiting, &p->late, err));
     return p->late ? JM_LIMIT : JM_OK; /* ends the pass */
@@ -228,6 +232,7 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
         .span_id = kernel->span_id,
         .process_id = stream->process_id,
         .class_index = (uint32_t)(kernel->class_id - 1),
+        .kind = (uint32_t)(kernel->class_id - 1),
         .calls = calls > UINT32_MAX ? UINT32_MAX : (uint32_t)calls,
         .copy = p->work->classes.items[kernel->class_id - 1].copy,
     };
@@ -286,6 +291,7 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
 {
     const jm__kernel_source *kernels = &p->dataset->kernels;
     if (!jm__duration_groups_begin(&p->groups, &p->work->classes)) return jm__no_memory(err, "jm__work_pass");
+    jm__pairs_begin(&p->pairs, &p->work->uses, &p->groups);
     for (size_t b = 0; b < p->work->board_count; b++) {
         p->boards[b] = (board_pass){.work = &p->work->boards[b],
                                     .pass = p,
@@ -315,6 +321,7 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
 static void end_walk(pass *p)
 {
     jm__duration_groups_free(&p->groups);
+    jm__pairs_free(&p->pairs);
     for (size_t b = 0; b < p->work->board_count; b++) {
         jm__sweep_free(&p->boards[b].sweep);
         jm__time_order_free(&p->boards[b].order);
@@ -396,6 +403,18 @@ static jm_status compare_ranks(pass *p, jm_error *err)
     return status;
 }
 
+static bool choose_pairs(const pass *p, uint32_t *final_of)
+{
+    jm__work_set *work = p->work;
+    const jm__tally **tallies = calloc(work->board_count + 1, sizeof *tallies);
+    if (tallies == NULL) return false;
+    for (size_t b = 0; b < work->board_count; b++)
+        tallies[b] = work->boards[b].wanted ? &work->boards[b].tally : NULL;
+    bool fine = jm__pairs_choose(&p->pairs, tallies, work->board_count, &work->classes, final_of);
+    free(tallies);
+    return fine;
+}
+
 static jm_status finish(pass *p, jm_error *err)
 {
     uint32_t *final_of = NULL;
@@ -403,7 +422,7 @@ static jm_status finish(pass *p, jm_error *err)
     jm__work_set *work = p->work;
     work->pass_uses = work->uses.items.count;
     bool fine = jm__duration_groups_split(&p->groups, &work->classes, &final_of, &count) &&
-                jm__uses_renumber(&work->uses, final_of, &work->use_of);
+                choose_pairs(p, final_of) && jm__uses_renumber(&work->uses, final_of, &work->use_of);
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
     for (size_t b = 0; status == JM_OK && b < work->board_count; b++)
         if (work->boards[b].wanted) status = choose_columns(work, &work->boards[b], err);
