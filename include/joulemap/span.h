@@ -86,8 +86,8 @@ JM_API jm_span_id jm_span_begin(jm_span_kind kind, jm_name name, jm_name type, u
 
 /* A collective operation (or a send, a receive), open while the calling thread launches it, or without a GPU
  * runs it. `operation`: "all-reduce"; `group`: which processes it is of, the same text in all of them
- * ("dp (ranks 0,1)"), 0 if unknown; `bytes`: of its message, less than 0 if unknown. Calls of NCCL are told by
- * NCCL itself. */
+ * ("dp (ranks 0,1)"), 0 if unknown; `bytes`: of its message, less than 0 if unknown. Calls of NCCL are told
+ * by NCCL itself. */
 JM_API jm_span_id jm_collective_begin(jm_name operation, jm_name group, int64_t bytes);
 
 /* Close it. May be called from another thread than begin. 0 does nothing. */

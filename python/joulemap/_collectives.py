@@ -49,6 +49,7 @@ _METHODS = {
 # The same of point-to-point calls, whose second argument is the other rank.
 _PAIRS = {"send": "send", "recv": "recv"}
 
+
 def bytes_of(message: Any) -> int:
     """Of a tensor, or of lists of them; -1: something else."""
     if isinstance(message, torch.Tensor):

@@ -275,6 +275,25 @@ static jm_status nvml_memory(void *context, size_t number, jm_board_memory *out,
     return JM_OK;
 }
 
+static jm_status nvml_processes(void *context, size_t number, int32_t *pids, size_t capacity, size_t *count,
+                                jm_error *err)
+{
+    enum { MOST = 64 };
+    nvml_state *state = context;
+    const nvml_board *board = &state->boards[number];
+    jm__nvml_process list[MOST];
+    unsigned room = capacity < MOST ? (unsigned)capacity : MOST, given = room;
+    int result = state->nvml.processes != NULL ? state->nvml.processes(board->device, &given, list)
+                                               : JM_NVML_NO_SYMBOL;
+    if (result != JM_NVML_SUCCESS) /* too many of them, too */
+        return jm__fail(err, result == JM_NVML_NO_SYMBOL ? JM_NOT_SUPPORTED : jm__nvml_status(result), result,
+                        "nvmlDeviceGetComputeRunningProcesses", "GPU %d: processes: %s", board->row.index,
+                        reason_text(&state->nvml, result));
+    for (unsigned i = 0; i < given && i < room; i++)
+        if (list[i].pid > 0 && list[i].pid <= INT32_MAX) pids[(*count)++] = (int32_t)list[i].pid;
+    return JM_OK;
+}
+
 static void nvml_close(void *context)
 {
     nvml_state *state = context;
@@ -284,4 +303,4 @@ static void nvml_close(void *context)
 }
 
 const jm__backend jm__backend_nvml = {"nvml",    nvml_open,   nvml_boards, nvml_sensors,
-                                      nvml_read, nvml_memory, nvml_close};
+                                      nvml_read, nvml_memory, nvml_close,  nvml_processes};

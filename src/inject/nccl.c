@@ -10,18 +10,19 @@
 #include <string.h>
 
 /* A call, what it is, and how long its payload is with a communicator before the bytes (from 2.26 on) and
- * without one (from 2.18 on). Other lengths are of a version that we do not know: no figure is taken from it. */
+ * without one (from 2.18 on). Other lengths are of a version that we do not know: no figure is taken from it.
+ */
 typedef struct operation {
     const char *call, *name;
     size_t with, without;
 } operation;
 
 static const operation operations[] = {
-    {"ncclAllGather", "all-gather", 16, 8},   {"ncclAllReduce", "all-reduce", 24, 16},
-    {"ncclBroadcast", "broadcast", 24, 16},   {"ncclReduce", "reduce", 24, 16},
-    {"ncclSend", "send", 24, 16},             {"ncclReduceScatter", "reduce-scatter", 24, 16},
-    {"ncclRecv", "recv", 24, 16},             {"ncclAlltoAll", "all-to-all", 16, 0},
-    {"ncclAllToAll", "all-to-all", 16, 0},    {"ncclGather", "gather", 24, 0},
+    {"ncclAllGather", "all-gather", 16, 8}, {"ncclAllReduce", "all-reduce", 24, 16},
+    {"ncclBroadcast", "broadcast", 24, 16}, {"ncclReduce", "reduce", 24, 16},
+    {"ncclSend", "send", 24, 16},           {"ncclReduceScatter", "reduce-scatter", 24, 16},
+    {"ncclRecv", "recv", 24, 16},           {"ncclAlltoAll", "all-to-all", 16, 0},
+    {"ncclAllToAll", "all-to-all", 16, 0},  {"ncclGather", "gather", 24, 0},
     {"ncclScatter", "scatter", 24, 0},
 };
 enum { SEND = 4, RECV = 6, OPERATIONS = sizeof operations / sizeof *operations, PAIR = OPERATIONS, MIXED };
@@ -88,8 +89,8 @@ static uint64_t begin(size_t kind, const told *what)
     jm__track_number payload = {.kind = JM_PAYLOAD_NONE};
     if (what->has_bytes)
         payload = (jm__track_number){.kind = JM_PAYLOAD_NATURAL, .value = {.natural = what->bytes}};
-    return jm__track_begin_with(JM_SPAN_COLLECTIVE, name_of_kind(kind), name_of_communicator(what->communicator),
-                                &payload);
+    return jm__track_begin_with(JM_SPAN_COLLECTIVE, name_of_kind(kind),
+                                name_of_communicator(what->communicator), &payload);
 }
 
 /* ---- groups */
@@ -97,7 +98,7 @@ static uint64_t begin(size_t kind, const told *what)
 static _Thread_local struct {
     unsigned depth;
     unsigned calls;
-    size_t first; /* of `operations` */
+    size_t first;    /* of `operations` */
     bool pair_alone; /* sends and receives */
     bool one_kind, one_communicator;
     told sum;

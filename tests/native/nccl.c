@@ -1,5 +1,5 @@
-/* Ranges as NCCL pushes them, with NVIDIA's own header of NVTX: calls alone, in groups, of older versions, and
- * payloads that no version has.
+/* Ranges as NCCL pushes them, with NVIDIA's own header of NVTX: calls alone, in groups, of older versions,
+ * and payloads that no version has.
  *
  * usage: native_nccl JOULEMAP FILE: under that recorder, and without one. */
 #include "under_recorder.h"

@@ -1,5 +1,5 @@
-/* Kernels that run together: how they share time, and the power of pairs that often do, on a board whose truth
- * is known. */
+/* Kernels that run together: how they share time, and the power of pairs that often do, on a board whose
+ * truth is known. */
 #include "attribute/work/multiprocessors.h"
 #include "synthetic_report.h"
 
@@ -28,7 +28,8 @@ static synthetic *make_overlap(truth *t, int64_t joint_us)
             joint = syn_class(s, "joint", 1, JOINT_W), now = 1000 * MS;
     *t = (truth){0};
     for (int i = 0; i < STEPS; i++) {
-        int64_t first_ns = (6 + i % 7) * MS, joint_ns = joint_us * US * (2 + i % 5) / 4, last_ns = (5 + i * 3 % 8) * MS;
+        int64_t first_ns = (6 + i % 7) * MS, joint_ns = joint_us * US * (2 + i % 5) / 4,
+                last_ns = (5 + i * 3 % 8) * MS;
         int64_t meet = now + first_ns, leave = meet + joint_ns, end = leave + last_ns;
         syn_kernel(s, small, 0, 0, now, meet);
         syn_kernel(s, joint, 0, 0, meet, leave);
@@ -85,8 +86,8 @@ static void check_row(const jm_report *report, const char *name, double seconds,
 }
 
 /* The joint time is a second and more, some 60 readings of 4 W: 0.5 W of noise; what is not known of the
- * sensor's lag (0.5 ms of 10 ms pieces that differ by 100 to 400 W) adds up to 2 %. Equal shares, at the powers
- * that each has alone, are off by a third of the small one's. */
+ * sensor's lag (0.5 ms of 10 ms pieces that differ by 100 to 400 W) adds up to 2 %. Equal shares, at the
+ * powers that each has alone, are off by a third of the small one's. */
 static void test_a_pair_that_often_runs_together_has_a_power_of_its_own(void **state)
 {
     (void)state;
@@ -145,7 +146,8 @@ static void test_a_kernel_is_on_as_many_multiprocessors_as_it_has_blocks(void **
     const jm_board told = {.multiprocessors = 108}, untold = {.multiprocessors = 0};
     assert_int_equal(jm__multiprocessors_on(&told), 108);
     assert_int_equal(jm__multiprocessors_on(&untold), 132);
-    const jm__class some = {.name = "k", .grid = {4, 3, 2}}, many = {.name = "k", .grid = {65535, 65535, 65535}},
+    const jm__class some = {.name = "k", .grid = {4, 3, 2}},
+                    many = {.name = "k", .grid = {65535, 65535, 65535}},
                     copy = {.name = "[memcpy HtoD]", .copy = JM_COPY},
                     inside = {.name = "[memcpy DtoD]", .copy = JM_COPY}, unknown = {.name = "k"};
     assert_true(jm__multiprocessors_of(&some, 108) == 24);
@@ -155,12 +157,53 @@ static void test_a_kernel_is_on_as_many_multiprocessors_as_it_has_blocks(void **
     assert_true(jm__multiprocessors_of(&unknown, 108) == 54);
 }
 
+/* ---- who shares a board */
+
+static bool has_note(const jm_report *report, const char *words)
+{
+    for (size_t i = 0; i < jm_report_note_count(report); i++)
+        if (strstr(jm_report_note(report, i), words) != NULL) return true;
+    return false;
+}
+
+static void test_processes_that_share_a_board_are_told_and_those_that_nobody_records(void **state)
+{
+    (void)state;
+    truth t;
+    synthetic *s = make_overlap(&t, 1000);
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
+    assert_false(has_note(report, "shared by") || has_note(report, "not recorded:"));
+    jm_report_free(report);
+    s->streams[1] = (jm__stream){.id = 2, .process_id = 101, .board_id = 1};
+    s->processes[1] = (jm__process){.id = 101, .pid = 101, .rank = -1, .command = "another"};
+    s->dataset.stream_count = s->dataset.process_count = 2;
+    s->kernels.items[1].stream_id = 2;
+    const jm__event events[] = {
+        {.kind = JM_EVENT_PROCESSES, .board_id = 1, .text = "100 (python3), 4711 (game)"},
+        {.kind = JM_EVENT_PROCESSES, .board_id = 1, .text = "100 (python3), 4711 (game), 12"},
+        {.kind = JM_EVENT_PROCESSES, .board_id = 2, .text = "99"},
+    };
+    s->dataset.events = events;
+    s->dataset.event_count = 3;
+    report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
+    assert_true(has_note(report, "shared by 2 processes of this run (100, 101)"));
+    assert_true(has_note(report, "processes that are not recorded: 4711 (game), 12."));
+    assert_false(has_note(report, "MIG"));
+    jm_report_free(report);
+    s->boards[0].mig = true;
+    report = syn_report(s, (jm_report_options){.by = JM_BY_KERNEL});
+    assert_true(has_note(report, "cut into MIG instances: its power is that of the whole GPU"));
+    jm_report_free(report);
+    syn_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_pair_that_often_runs_together_has_a_power_of_its_own),
         cmocka_unit_test(test_a_pair_that_seldom_does_shares_time_alone),
         cmocka_unit_test(test_a_window_has_its_part_of_joint_time),
+        cmocka_unit_test(test_processes_that_share_a_board_are_told_and_those_that_nobody_records),
         cmocka_unit_test(test_a_kernel_is_on_as_many_multiprocessors_as_it_has_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

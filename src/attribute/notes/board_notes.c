@@ -74,10 +74,11 @@ static void say_sensor(jm__note_writer *w, const jm__board_part *part)
 static void say_mig(jm__note_writer *w, const jm__board_part *part)
 {
     if (part->board->mig)
-        jm__warn(w,
-                 "%s is cut into MIG instances: its power is that of the whole GPU, and nothing tells what of it "
-                 "other instances drew, so these joules hold theirs. `nvidia-smi -mig 0` ends that mode.",
-                 w->label);
+        jm__warn(
+            w,
+            "%s is cut into MIG instances: its power is that of the whole GPU, and nothing tells what of it "
+            "other instances drew, so these joules hold theirs. `nvidia-smi -mig 0` ends that mode.",
+            w->label);
 }
 
 static void say_lost(jm__note_writer *w, const jm__board_part *part)

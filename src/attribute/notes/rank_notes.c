@@ -3,7 +3,9 @@
 #include "base/strbuf.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { RANKS_TOLD = 8, PROCESSES_TOLD = 8 }; /* choices: a note is no list */
 
@@ -96,10 +98,51 @@ static void say_shared(jm__note_writer *w, const jm_board *board)
     jm__note_writer_speak_of(w, board);
     w->failed = w->failed || text.failed;
     if (count > 1 && !w->failed)
-        jm__say(w,
-                "%s was shared by %zu processes of this run (%s): where their kernels overlap, by MPS or because "
-                "they took turns, they share the time.",
-                w->label, count, text.text);
+        jm__say(
+            w,
+            "%s was shared by %zu processes of this run (%s): where their kernels overlap, by MPS or because "
+            "they took turns, they share the time.",
+            w->label, count, text.text);
+    jm__strbuf_free(&text);
+}
+
+static bool is_recorded(const jm__dataset *d, int64_t pid)
+{
+    for (size_t i = 0; i < d->process_count; i++)
+        if (d->processes[i].pid == pid) return true;
+    return false;
+}
+
+/* Adds those of "4711 (python3), 4712" that are not recorded, and not told yet. */
+static void add_others(jm__strbuf *text, const jm__dataset *d, const char *list)
+{
+    while (*list != '\0') {
+        size_t length = strcspn(list, ",");
+        char one[64];
+        snprintf(one, sizeof one, "%.*s", (int)length, list);
+        bool known =
+            is_recorded(d, strtoll(one, NULL, 10)) || (text->text != NULL && strstr(text->text, one) != NULL);
+        if (!known && one[0] != '\0') jm__strbuf_format(text, "%s%s", text->text != NULL ? ", " : "", one);
+        list += length + strspn(list + length, ", ");
+    }
+}
+
+/* What they drew is nobody's here: the sensor sees it, the fit does not know of it. */
+static void say_others(jm__note_writer *w, const jm_board *board)
+{
+    const jm__dataset *d = w->a->dataset;
+    jm__strbuf text = {0};
+    for (size_t i = 0; i < d->event_count; i++)
+        if (d->events[i].kind == JM_EVENT_PROCESSES && d->events[i].board_id == board->id)
+            add_others(&text, d, d->events[i].text);
+    jm__note_writer_speak_of(w, board);
+    w->failed = w->failed || text.failed;
+    if (text.text != NULL && text.text[0] != '\0' && !w->failed)
+        jm__warn(
+            w,
+            "%s was also used by processes that are not recorded: %s. What they drew is in these joules, "
+            "mostly in (idle) and (outside), and no interval knows of it.",
+            w->label, text.text);
     jm__strbuf_free(&text);
 }
 
@@ -107,5 +150,8 @@ void jm__notes_of_ranks(jm__note_writer *w)
 {
     say_late(w);
     for (size_t b = 0; b < w->a->dataset->board_count; b++)
-        if (w->a->boards[b].wanted) say_shared(w, w->a->boards[b].board);
+        if (w->a->boards[b].wanted) {
+            say_shared(w, w->a->boards[b].board);
+            say_others(w, w->a->boards[b].board);
+        }
 }

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 
 /* Two kernels that run together share the joules of their column by multiprocessors, which draw alike within
- * some 30 % from one kernel to another (the families' powers, beliefs/family_power.c). So the share f of one is
- * off by 0.3 f (1 - f); with n between 1 and 2 an u of 0.15 to 0.3 is that for the smaller share. */
+ * some 30 % from one kernel to another (the families' powers, beliefs/family_power.c). So the share f of one
+ * is off by 0.3 f (1 - f); with n between 1 and 2 an u of 0.15 to 0.3 is that for the smaller share. */
 static const double joint_u = 0.2;
 
 static bool is_joint(const jm__work_set *work, const jm__columns *columns, size_t column)
@@ -25,7 +25,8 @@ static bool is_joint(const jm__work_set *work, const jm__columns *columns, size_
     return false;
 }
 
-static jm_status find_board(jm__board_part *part, const jm__work_set *work, const jm__tree *tree, jm_error *err)
+static jm_status find_board(jm__board_part *part, const jm__work_set *work, const jm__tree *tree,
+                            jm_error *err)
 {
     jm__fit *fit = &part->fit;
     fit->uneven = calloc(fit->columns + 1, sizeof *fit->uneven);

@@ -20,8 +20,8 @@ typedef struct jm__class {
     double typical_us;        /* of a class split by duration; else 0 */
     jm__kernel_family family; /* OTHER of host spans */
     jm__copy copy;
-    bool waits; /* of a collective: the time until its last rank came */
-    bool joint; /* beside work of another class (joint.h): */
+    bool waits;           /* of a collective: the time until its last rank came */
+    bool joint;           /* beside work of another class (joint.h): */
     uint32_t alone;       /* the class that it is when alone, */
     uint32_t column_with; /* the first of the two classes that share a column: itself, or the other one */
 } jm__class;

@@ -77,7 +77,8 @@ static uint32_t column_class(const jm__classes *classes, uint32_t class_index)
 }
 
 /* How long each class ran, whatever it was used for; -1: never. */
-static void rank_classes(ranked *rank, const jm__tally *tally, const jm__uses *uses, const jm__classes *classes)
+static void rank_classes(ranked *rank, const jm__tally *tally, const jm__uses *uses,
+                         const jm__classes *classes)
 {
     for (size_t c = 0; c < classes->count; c++)
         rank[c] = (ranked){.seconds = -1, .class_index = (uint32_t)c};

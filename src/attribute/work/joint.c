@@ -92,8 +92,8 @@ static bool give_classes(const jm__pair *pair, jm__classes *classes, uint32_t *f
     return true;
 }
 
-bool jm__pairs_choose(const jm__pairs *pairs, const jm__tally *const *tallies, size_t count, jm__classes *classes,
-                      uint32_t *final_of)
+bool jm__pairs_choose(const jm__pairs *pairs, const jm__tally *const *tallies, size_t count,
+                      jm__classes *classes, uint32_t *final_of)
 {
     if (pairs->items.count == 0) return true;
     double *ran_s = calloc(pairs->groups->next + 1, sizeof *ran_s);

@@ -33,7 +33,7 @@ bool jm__pairs_use(void *pairs, const jm__running *item, const jm__running *othe
 
 /* After the pass: those that ran together for 0.2 s and 1 % of all that ran get classes, `joint` and of one
  * column; the others become what they are alone. False if memory is out. */
-bool jm__pairs_choose(const jm__pairs *pairs, const jm__tally *const *tallies, size_t count, jm__classes *classes,
-                      uint32_t *final_of);
+bool jm__pairs_choose(const jm__pairs *pairs, const jm__tally *const *tallies, size_t count,
+                      jm__classes *classes, uint32_t *final_of);
 
 #endif

@@ -162,7 +162,8 @@ static bool find_pair(jm__sweep *s)
         if (items[i].beside == beside) continue;
         if (!part(s, &items[i])) return false;
         items[i].joint.use = items[i].use;
-        if (pair && !s->beside(s->beside_context, &items[i], &items[1 - i], &items[i].joint.use)) return false;
+        if (pair && !s->beside(s->beside_context, &items[i], &items[1 - i], &items[i].joint.use))
+            return false;
         items[i].beside = beside;
     }
     return true;

@@ -28,7 +28,7 @@ typedef struct jm__running {
     uint32_t use;
     uint32_t class_index; /* without groups of durations; UINT32_MAX: of no pair */
     uint32_t beside;      /* the class that `joint` is beside; UINT32_MAX: none yet */
-    bool outside; /* of all spans */
+    bool outside;         /* of all spans */
     jm__place place;
     jm__copy copy;
     bool collective;
@@ -62,8 +62,8 @@ typedef struct jm__sweep {
     size_t kernels;                                 /* of what is running: all but copies */
     size_t collectives;                             /* of these */
     int64_t now_ns;
-    /* The use of work that one other class runs beside, its own if there is none; false if memory is out. NULL:
-     * nobody asks. */
+    /* The use of work that one other class runs beside, its own if there is none; false if memory is out.
+     * NULL: nobody asks. */
     bool (*beside)(void *context, const jm__running *item, const jm__running *other, uint32_t *use);
     void *beside_context;
     JM_VEC(jm__running) running;
