@@ -200,7 +200,7 @@ static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *
     if (a->boards[b].work->from_host && !first_of_host(a, b)) return;
     bool wait = jm__view_is_wait(v, node);
     if (!kernels && !inside && !wait && !jm__view_is_collective(v, node)) return;
-    if (kernels && a->work.classes.items[a->work.uses.items.items[cell->use].class_index].waits) return;
+    if (!wait && a->work.classes.items[a->work.uses.items.items[cell->use].class_index].waits) return;
     for (size_t n = node; n != JM__NO_NODE; n = kernels || wait ? up_to_wait(v, n) : JM__NO_NODE)
         v->tree->nodes.items[n].calls += cell->calls;
 }
