@@ -15,6 +15,8 @@ static PyMethodDef module_methods[] = {
     {"intern", core_intern, METH_O, "intern(text) -> int: the number of a text; 0 where there is no run."},
     {"span_begin", (PyCFunction)(void (*)(void))core_span_begin, METH_FASTCALL,
      "span_begin(kind, name, type=0, samples=0) -> int: open a span."},
+    {"collective_begin", core_collective_begin, METH_VARARGS,
+     "collective_begin(operation, group, bytes) -> int: open a span of a collective operation."},
     {"span_end", core_span_end, METH_O, "span_end(span): close it, from any thread."},
     {"follow_steps", core_follow_steps, METH_O,
      "follow_steps(callable): calls it with each Span of a step or batch as it begins and ends; None: no "

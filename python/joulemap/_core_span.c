@@ -41,6 +41,16 @@ PyObject *core_span_begin(PyObject *module, PyObject *const *args, Py_ssize_t co
     return PyLong_FromUnsignedLongLong(id);
 }
 
+/* operation, group, bytes */
+PyObject *core_collective_begin(PyObject *module, PyObject *args)
+{
+    (void)module;
+    unsigned long operation, group;
+    long long bytes;
+    if (!PyArg_ParseTuple(args, "kkL:collective_begin", &operation, &group, &bytes)) return NULL;
+    return PyLong_FromUnsignedLongLong(jm_collective_begin((jm_name)operation, (jm_name)group, bytes));
+}
+
 PyObject *core_span_end(PyObject *module, PyObject *span)
 {
     (void)module;

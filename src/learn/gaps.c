@@ -119,6 +119,7 @@ static bool walk(jm__gaps *g, const jm__items *items)
                               &(jm__counted_as){.use = items->items[i].class_index,
                                                 .place = JM_PLACE_UNLAYERED,
                                                 .cell = JM__NO_CELL,
+                                                .sum = SIZE_MAX,
                                                 .lent = JM__NO_CELL});
     fine = fine && jm__sweep_end(&sweep, from_ns) && jm__pieces_end(&g->pieces);
     jm__sweep_free(&sweep);

@@ -34,6 +34,13 @@ jm_span_id jm_span_begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t
     return jm__track_begin((uint8_t)kind, name, type, samples);
 }
 
+jm_span_id jm_collective_begin(jm_name operation, jm_name group, int64_t bytes)
+{
+    const jm__track_number number = {.kind = bytes < 0 ? JM_PAYLOAD_NONE : JM_PAYLOAD_INTEGER,
+                                     .value = {.integer = bytes}};
+    return jm__track_begin_with(JM_SPAN_COLLECTIVE, operation, group, &number);
+}
+
 void jm_span_end(jm_span_id span)
 {
     jm_span_end_counted(span, 0, 0);

@@ -110,9 +110,10 @@ static void say_events(jm__note_writer *w)
         [JM_EVENT_CUPTI] = "CUPTI",
         [JM_EVENT_RECORDER] = "the recorder",
         [JM_EVENT_COUNTERS] = "hardware counters could not be sampled",
+        [JM_EVENT_COUNT] = NULL,
     };
     for (int kind = 0; kind < JM_EVENT_COUNT; kind++)
-        if (kind != JM_EVENT_THROTTLE && kind != JM_EVENT_SAMPLING) /* how long is a note of the board */
+        if (meaning[kind] != NULL) /* others are told elsewhere, if at all */
             say_events_of(w, kind, meaning[kind]);
 }
 

@@ -13,8 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static size_t outside_node(jm__views *v)
+{
+    return jm__tree_node(v->tree, JM__NO_NODE, "(outside)", "(outside)", "outside");
+}
+
+static bool span_is_collective(const jm__views *v, size_t span)
+{
+    return v->a->dataset->spans[span].kind == JM_SPAN_COLLECTIVE;
+}
+
 static size_t span_node(jm__views *v, size_t span)
 {
+    while (v->a->options.by != JM_BY_SPAN && span != JM__NO_SPAN && span_is_collective(v, span))
+        span = jm__span_parent(&v->a->spans, span); /* a copy, say, that it makes beside its kernels */
+    if (span == JM__NO_SPAN) return outside_node(v);
     switch (v->a->options.by) {
     case JM_BY_LAYER:
         return jm__view_layer_node(v, span);
@@ -69,13 +82,14 @@ static uint32_t row_of(void *context, size_t span, int64_t process_id)
     if (!mine)
         node = jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
     else if (span == JM__NO_SPAN)
-        node = jm__tree_node(v->tree, JM__NO_NODE, "(outside)", "(outside)", "outside");
+        node = outside_node(v);
     else
         node = node_of_span(v, span);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
-static uint32_t row_of_collective(void *context, size_t span, int64_t process_id, uint32_t class_index)
+static uint32_t row_of_collective(void *context, size_t span, int64_t process_id, uint32_t collective,
+                                  size_t waits_on)
 {
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
@@ -83,7 +97,7 @@ static uint32_t row_of_collective(void *context, size_t span, int64_t process_id
     bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
     bool parted = o->by != JM_BY_BOARD && o->by != JM_BY_KERNEL && o->by != JM_BY_REQUEST;
     if (!mine || !parted) return row_of(context, span, process_id);
-    size_t node = jm__view_collective_node(v, span, class_index);
+    size_t node = jm__view_collective_node(v, span, process_id, collective, waits_on);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
@@ -93,7 +107,7 @@ static size_t node_of_row(jm__views *v, size_t b, const jm__work_cell *cell)
 {
     const jm__attribution *a = v->a;
     bool wanted = a->options.kernels && a->options.by != JM_BY_PHASE && !a->boards[b].work->from_host;
-    if (!wanted || jm__view_is_collective(v, cell->row)) return cell->row;
+    if (!wanted || jm__view_is_collective(v, cell->row) || jm__view_is_wait(v, cell->row)) return cell->row;
     const jm__class *class = &a->work.classes.items[a->work.uses.items.items[cell->use].class_index];
     return jm__view_node_inside(v, cell->row, class->name, class->kind, true);
 }
@@ -187,6 +201,15 @@ static bool add_batch_time(jm__rollup *rollup, size_t b, const rated_cell *rated
                                 jm__use_scale(part->work, cell->use) * cell->seconds);
 }
 
+/* A kernel's shapes are calls of the kernel; the waits of a rank are waits, and no calls of the collective.
+ */
+static size_t up_to_wait(const jm__views *v, size_t node)
+{
+    size_t parent = v->tree->nodes.items[node].parent;
+    if (!jm__view_is_wait(v, node)) return parent;
+    return parent != JM__NO_NODE && jm__view_is_wait(v, parent) ? parent : JM__NO_NODE;
+}
+
 /* Calls of kernels: of their own rows, of rows inside others, and of collectives. */
 static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *cell)
 {
@@ -195,8 +218,10 @@ static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *
     bool inside = !kernels && node != cell->row;
     if (a->options.by == JM_BY_REQUEST) return;
     if (a->boards[b].work->from_host && !first_of_host(a, b)) return;
-    if (!kernels && !inside && !jm__view_is_collective(v, node)) return;
-    for (size_t n = node; n != JM__NO_NODE; n = kernels ? v->tree->nodes.items[n].parent : JM__NO_NODE) {
+    bool wait = jm__view_is_wait(v, node);
+    if (!kernels && !inside && !wait && !jm__view_is_collective(v, node)) return;
+    if (!wait && a->work.classes.items[a->work.uses.items.items[cell->use].class_index].waits) return;
+    for (size_t n = node; n != JM__NO_NODE; n = kernels || wait ? up_to_wait(v, n) : JM__NO_NODE) {
         v->tree->nodes.items[n].calls += cell->calls; /* a kernel's shapes are calls of the kernel */
         v->tree->nodes.items[n].stood_calls += cell->stood_calls;
     }
@@ -213,11 +238,9 @@ static void add_cell(void *context, size_t b, const jm__work_cell *cell, const d
         if (!add_batch_time(rollup, b, &rated)) v->tree->failed = true;
         return;
     }
-    size_t node = node_of_cell(v, b, cell), wait = JM__NO_NODE;
+    size_t node = node_of_cell(v, b, cell);
     if (node == JM__NO_NODE) return;
-    double waited = a->options.by != JM_BY_REQUEST ? jm__view_collective_wait(v, b, node, cell, &wait) : 0;
-    add_time(v, b, node, &rated, 1 - waited);
-    if (wait != JM__NO_NODE) add_time(v, b, wait, &rated, waited);
+    add_time(v, b, node, &rated, 1);
     if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);
     add_calls(v, b, node, cell);
 }
@@ -248,11 +271,13 @@ static void add_measured(jm__views *v, size_t b)
         row->busy_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
 }
 
-/* What has a row of its own only where each span is one: a wait for data is told by gaps, and a range that
- * goes on in another thread is the same call. */
+/* What has a row of its own only where each span is one: a wait for data is told by gaps, a range that goes
+ * on in another thread is the same call, and a collective's calls are its kernels. */
 static bool is_no_call(const jm__span *span, jm_by by)
 {
-    return (span->kind == JM_SPAN_DATA || span->kind == JM_SPAN_CARRIED) && by != JM_BY_SPAN;
+    bool none =
+        span->kind == JM_SPAN_DATA || span->kind == JM_SPAN_CARRIED || span->kind == JM_SPAN_COLLECTIVE;
+    return none && by != JM_BY_SPAN;
 }
 
 /* A layer is called once a forward; its backward and recompute belong to the same call, as do the parts of a
@@ -326,10 +351,36 @@ static void count_spans(jm__views *v)
     }
 }
 
+/* Calls that steps stand for, and what these moved, by what those of traced steps did. */
 static void add_stood_calls(jm__tree *tree)
 {
-    for (size_t n = 0; n < tree->nodes.count; n++)
-        tree->nodes.items[n].calls += llround(tree->nodes.items[n].stood_calls);
+    for (size_t n = 0; n < tree->nodes.count; n++) {
+        jm__node *node = &tree->nodes.items[n];
+        node->calls += llround(node->stood_calls);
+        if (node->told == 0 || !(node->stood_calls > 0)) continue;
+        double more = 1 + node->stood_calls / (double)(node->told + node->untold);
+        node->bytes *= more;
+        node->ran_s *= more;
+        node->exposed_s *= more;
+    }
+}
+
+/* What is known of collectives beside their time, to their rows. */
+static void add_collectives(jm__views *v, size_t b)
+{
+    jm_by by = v->a->options.by;
+    const jm__collective_sums *sums = &v->a->boards[b].work->tally.collectives;
+    if (by == JM_BY_KERNEL || by == JM_BY_BOARD || by == JM_BY_REQUEST) return;
+    if (v->a->boards[b].work->from_host && !first_of_host(v->a, b)) return;
+    for (size_t i = 0; i < sums->count; i++) {
+        jm__node *node = &v->tree->nodes.items[sums->items[i].row];
+        node->told += sums->items[i].told;
+        node->untold += sums->items[i].untold;
+        node->bytes += sums->items[i].bytes;
+        node->ran_s += sums->items[i].ran_s;
+        node->exposed_s += sums->items[i].exposed_s;
+        node->overlaps = !v->a->boards[b].work->from_host;
+    }
 }
 
 static jm_status add_boards(jm__rollup *rollup, jm_error *err)
@@ -341,6 +392,7 @@ static jm_status add_boards(jm__rollup *rollup, jm_error *err)
         if (!a->boards[b].wanted) continue;
         bool fitted = jm__board_is_fitted(a->boards[b].board);
         if (fitted) add_work(rollup, b);
+        if (fitted) add_collectives(v, b);
         if (fitted && by == JM_BY_PHASE)
             JM_TRY(jm__phase_idle(v, b, err));
         else if (fitted && by == JM_BY_REQUEST)

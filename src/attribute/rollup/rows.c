@@ -76,6 +76,16 @@ static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *s
     row->mostly_share = node->mostly_share;
 }
 
+/* A part of the bytes is not told as if it were all. */
+static void fill_collective(jm_row *row, const jm__node *node)
+{
+    if (node->told + node->untold == 0) return;
+    if (node->overlaps) row->exposed_s = node->exposed_s;
+    if (node->untold > 0) return;
+    row->bytes = (int64_t)node->bytes;
+    if (node->ran_s > 0) row->bytes_per_s = node->bytes / node->ran_s;
+}
+
 static void fill_row(jm_row *row, maker *m, size_t n)
 {
     const jm__node *node = &m->tree->nodes.items[n];
@@ -98,6 +108,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->energy_high_j = row->energy_j + half_j;
     row->energy_self_j = node->self_j;
     fill_places(row, node, sub);
+    fill_collective(row, node);
     jm__mean_sums_give(row, &sub->means);
     row->provenance = jm__row_provenance(node, sub);
     if (m->boards_text == NULL || m->boards != node->boards)

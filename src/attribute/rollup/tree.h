@@ -39,6 +39,11 @@ typedef struct jm__node {
     double backward_j;
     const char *mostly_at; /* see mostly.h; NULL: nowhere */
     double mostly_share;   /* of its time */
+    int64_t told, untold;  /* calls of a collective whose bytes are known, or not */
+    double bytes;
+    double ran_s;          /* of these calls, without waiting */
+    double exposed_s;      /* of busy_s: no other kernel ran beside the collective */
+    bool overlaps;         /* that is known */
     int64_t start_ns;      /* of the first work; INT64_MAX: none yet */
     int64_t end_ns;        /* of the last */
     int64_t host_start_ns; /* of its first span, for rows without any work; INT64_MAX: none */

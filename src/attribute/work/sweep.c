@@ -206,58 +206,161 @@ static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
     return limit_ns;
 }
 
-/* The same for the steps that its own stands for. False if memory is out. */
-static bool stand_for(jm__sweep *s, const jm__running *item)
+/* The same for the steps that its own stands for; `cell`: of the portion. False if memory is out. */
+static bool stand_for(jm__sweep *s, const jm__running *item, const jm__portion *portion, size_t cell)
 {
     const jm__stood *stood = s->stood;
-    size_t turn = item->as.lap->stand;
+    size_t turn = item->as.lap->stand, lent = item->as.lent;
     const double *draws = jm__stood_draws(stood, item->as.lap);
     double all = stood->of_turn[turn], in_row = stood->in_row[turn];
-    jm__use_sum *sum = jm__tally_stood_use(s->tally, item->as.use);
+    jm__use_sum *sum = jm__tally_stood_use(s->tally, portion->use);
     if (sum == NULL) return false;
-    s->tally->turns[turn].busy_s += item->all_s;
-    jm__use_sum more = {.inside = {all * item->all_s, stood->steady_of_turn[turn] * item->all_s, 0},
-                        .copies_s = all * item->all_copies_s};
-    if (item->as.outside) more.outside_s = all * item->all_s;
-    more.place_s[item->as.place] = all * item->all_s;
+    s->tally->turns[turn].busy_s += portion->all_s;
+    jm__use_sum more = {.inside = {all * portion->all_s, stood->steady_of_turn[turn] * portion->all_s, 0},
+                        .copies_s = all * portion->all_copies_s,
+                        .exposed_s = all * portion->all_exposed_s};
+    if (item->as.outside) more.outside_s = all * portion->all_s;
+    more.place_s[item->as.place] = all * portion->all_s;
     jm__use_sum_add(sum, &more, 1);
     for (size_t r = 0; r < JM_DRAWS; r++)
-        s->tally->off_s[r] += draws[r] * item->all_s;
-    if (item->as.cell != JM__NO_CELL && in_row > 0) {
-        s->tally->work.items.items[item->as.cell].stood_s += in_row * item->all_s;
-        jm__work_cell_off(&s->tally->work, item->as.cell, draws, in_row / all * item->all_s);
+        s->tally->off_s[r] += draws[r] * portion->all_s;
+    if (cell != JM__NO_CELL && in_row > 0) {
+        s->tally->work.items.items[cell].stood_s += in_row * portion->all_s;
+        jm__work_cell_off(&s->tally->work, cell, draws, in_row / all * portion->all_s);
     }
-    if (item->as.lent != JM__NO_CELL) {
-        s->tally->lent.items.items[item->as.lent].stood_s += item->all_s;
-        if (stood->alone[turn]) jm__work_cell_off(&s->tally->lent, item->as.lent, draws, item->all_s / all);
+    if (lent != JM__NO_CELL && portion->use != item->as.use)
+        lent = jm__work_cell_at(&s->tally->lent, s->tally->lent.items.items[lent].row, portion->use);
+    if (item->as.lent != JM__NO_CELL && lent == JM__NO_CELL) return false;
+    if (lent != JM__NO_CELL) {
+        s->tally->lent.items.items[lent].stood_s += portion->all_s;
+        if (stood->alone[turn]) jm__work_cell_off(&s->tally->lent, lent, draws, portion->all_s / all);
     }
     return true;
 }
 
-static bool close(jm__sweep *s, const jm__running *item)
+/* The cell of its row and the portion's use; JM__NO_CELL, and *fine is false, if memory is out. */
+static size_t cell_of(jm__sweep *s, const jm__running *item, const jm__portion *portion, bool *fine)
 {
-    jm__use_sum *sum = &s->tally->uses.items[item->as.use];
-    s->kernels -= item->copy == JM_NO_COPY;
-    s->after_copy = item->copy == JM_COPY_TO_HOST;
-    sum->copies_s += item->copies_s;
-    jm__seconds_add(&sum->inside, item->inside, 1);
-    if (item->as.outside) sum->outside_s += item->inside.report_s;
-    sum->place_s[item->as.place] += item->inside.report_s;
-    if (item->as.cell != JM__NO_CELL)
-        s->tally->work.items.items[item->as.cell].seconds += item->inside.report_s;
-    return item->as.lap == NULL || stand_for(s, item);
+    size_t at = item->as.cell;
+    *fine = true;
+    if (at == JM__NO_CELL || portion->use == item->as.use) return at;
+    const jm__work_cell own = s->tally->work.items.items[at];
+    at = jm__work_cell_at(&s->tally->work, own.row, portion->use);
+    *fine = at != JM__NO_CELL;
+    if (!*fine) return at;
+    jm__work_cell *cell = &s->tally->work.items.items[at];
+    if (own.start_ns < cell->start_ns) cell->start_ns = own.start_ns;
+    if (own.end_ns > cell->end_ns) cell->end_ns = own.end_ns;
+    return at;
 }
 
+/* Into the sums of its use, and of its row. */
+static bool put(jm__sweep *s, const jm__running *item, const jm__portion *portion)
+{
+    bool fine;
+    jm__use_sum *sum = jm__tally_use(s->tally, portion->use);
+    if (sum == NULL) return false;
+    if (portion != &item->alone) sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + portion->ran_s;
+    sum->copies_s += portion->copies_s;
+    sum->exposed_s += portion->exposed_s;
+    if (item->as.sum != SIZE_MAX) s->tally->collectives.items[item->as.sum].exposed_s += portion->exposed_s;
+    jm__seconds_add(&sum->inside, portion->inside, 1);
+    if (item->as.outside) sum->outside_s += portion->inside.report_s;
+    sum->place_s[item->as.place] += portion->inside.report_s;
+    size_t at = cell_of(s, item, portion, &fine);
+    if (!fine) return false;
+    if (at != JM__NO_CELL) s->tally->work.items.items[at].seconds += portion->inside.report_s;
+    return item->as.lap == NULL || stand_for(s, item, portion, at);
+}
+
+/* What ran beside it is over, or another one now: its time so far is of a use of its own. */
+static bool part(jm__sweep *s, jm__running *item)
+{
+    if (item->joint.ran_s == 0) return true;
+    jm__use_sum *own = jm__tally_use(s->tally, item->as.use);
+    if (own == NULL) return false;
+    own->ran_s -= item->joint.ran_s;
+    bool fine = put(s, item, &item->joint);
+    item->joint = (jm__portion){.use = item->as.use};
+    item->beside = UINT32_MAX;
+    return fine;
+}
+
+static bool close(jm__sweep *s, jm__running *item)
+{
+    s->kernels -= item->copy == JM_NO_COPY;
+    s->collectives -= item->collective;
+    s->after_copy = item->copy == JM_COPY_TO_HOST;
+    return part(s, item) && put(s, item, &item->alone);
+}
+
+/* Steps that the running collectives stand for. */
+static double stood_for(const jm__sweep *s)
+{
+    for (size_t i = 0; i < s->running.count; i++) {
+        const jm__running *item = &s->running.items[i];
+        if (item->collective && item->as.lap != NULL) return s->stood->of_turn[item->as.lap->stand];
+    }
+    return 0;
+}
+
+/* What is the report's alone: time in which collectives ran, by what ran beside them. */
+static void count_collectives(jm__sweep *s, int64_t to_ns)
+{
+    if (s->collectives == 0) return;
+    double report_s = in_view(s, 0).report_s + stood_for(s) * 1e-9 * (double)(to_ns - s->now_ns);
+    s->tally->collective_s += report_s;
+    if (s->kernels == s->collectives) s->tally->exposed_s += report_s;
+}
+
+/* Two kinds that run together; of more, or of one kind, nothing is learnt. */
+static bool find_pair(jm__sweep *s)
+{
+    jm__running *items = s->running.items;
+    bool pair = s->beside != NULL && s->running.count == 2 && items[0].class_index != items[1].class_index &&
+                items[0].class_index != UINT32_MAX && items[1].class_index != UINT32_MAX;
+    for (size_t i = 0; i < s->running.count; i++) {
+        uint32_t beside = pair ? items[1 - i].class_index : UINT32_MAX;
+        if (items[i].beside == beside) continue;
+        if (!part(s, &items[i])) return false;
+        items[i].joint.use = items[i].as.use;
+        if (pair && !s->beside(s->beside_context, &items[i], &items[1 - i], &items[i].joint.use))
+            return false;
+        items[i].beside = beside;
+    }
+    return true;
+}
+
+/* The portion of an item that a stretch adds to: what runs beside it may make it a use of its own. */
+static jm__portion *portion_of(const jm__sweep *s, jm__running *item)
+{
+    bool together = s->running.count > 1 && item->joint.use != item->as.use;
+    return together ? &item->joint : &item->alone;
+}
+
+/* What is running of all kinds, before some of it ends. */
+typedef struct beside {
+    bool copies_alone; /* nothing but copies */
+    bool exposed;      /* no kernel but collectives */
+    double weights;
+} beside;
+
 /* The share of an item in a stretch. */
-static void add_stretch(jm__sweep *s, jm__running *item, int64_t to_ns, double share)
+static void add_stretch(jm__sweep *s, jm__running *item, int64_t to_ns, const beside *with)
 {
     jm__seconds seconds = in_view(s, item->as.view);
-    double all_s = share * (double)(to_ns - s->now_ns) * 1e-9;
-    jm__seconds_add(&item->inside, seconds, share);
-    item->all_s += all_s;
-    if (s->kernels == 0) {
-        item->copies_s += share * seconds.report_s;
-        item->all_copies_s += all_s;
+    jm__portion *portion = portion_of(s, item);
+    double share = (double)item->weight / with->weights, passed_s = 1e-9 * (double)(to_ns - s->now_ns);
+    jm__seconds_add(&portion->inside, seconds, share);
+    portion->ran_s += passed_s;
+    portion->all_s += share * passed_s;
+    if (with->copies_alone) {
+        portion->copies_s += share * seconds.report_s;
+        portion->all_copies_s += share * passed_s;
+    }
+    if (item->collective && with->exposed) {
+        portion->exposed_s += share * seconds.report_s;
+        portion->all_exposed_s += share * passed_s;
     }
     s->worked = s->worked || seconds.report_s > 0;
     if (s->stood != NULL) s->tally->beside_s += share * fmax(0, seconds.report_s - idle_now(s).report_s);
@@ -266,15 +369,20 @@ static void add_stretch(jm__sweep *s, jm__running *item, int64_t to_ns, double s
 /* The running work, up to a change of it. */
 static bool pass_work(jm__sweep *s, int64_t to_ns)
 {
-    double share = 1.0 / (double)s->running.count;
     size_t kept = 0, count = s->running.count;
+    beside with = {.copies_alone = s->kernels == 0, .exposed = s->kernels == s->collectives};
     pass_views(s, to_ns);
+    count_collectives(s, to_ns);
+    if (count > 1 && !find_pair(s)) return false;
     for (size_t i = 0; i < count; i++)
-        add_stretch(s, &s->running.items[i], to_ns, share);
+        with.weights += (double)s->running.items[i].weight;
+    for (size_t i = 0; i < count; i++)
+        add_stretch(s, &s->running.items[i], to_ns, &with);
     for (size_t i = 0; i < count; i++) {
         jm__running *item = &s->running.items[i];
-        uint32_t code = jm__piece_code(item->as.use);
-        if (!jm__pieces_add(s->pieces, to_ns, code, (float)share, i + 1 < count)) return false;
+        uint32_t code = jm__piece_code(portion_of(s, item)->use);
+        float share = (float)((double)item->weight / with.weights);
+        if (!jm__pieces_add(s->pieces, to_ns, code, share, i + 1 < count)) return false;
         if (item->end_ns > to_ns)
             s->running.items[kept++] = *item;
         else if (!close(s, item))
@@ -302,7 +410,16 @@ bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__counted_as *as
     s->before = false;
     if (item->end_ns <= s->now_ns) return true;
     s->kernels += item->copy == JM_NO_COPY;
-    const jm__running running = {.as = *as, .end_ns = item->end_ns, .copy = item->copy};
+    s->collectives += item->collective != 0;
+    const jm__running running = {.as = *as,
+                                 .end_ns = item->end_ns,
+                                 .class_index = item->kind,
+                                 .beside = UINT32_MAX,
+                                 .alone = {.use = as->use},
+                                 .joint = {.use = as->use},
+                                 .copy = item->copy,
+                                 .collective = item->collective != 0,
+                                 .weight = item->weight > 0 ? item->weight : 1};
     return jm__vec_push(&s->running, running);
 }
 

@@ -19,25 +19,40 @@ typedef struct jm__counted_as {
     uint32_t use;
     bool outside; /* of all spans */
     jm__place place;
-    size_t cell;        /* JM__NO_CELL: nothing of it is the report's */
+    size_t cell;        /* in the tally's work; JM__NO_CELL: nothing of it is the report's */
+    size_t sum;         /* in the tally's collectives; SIZE_MAX: it is none */
     uint32_t view;      /* of `stood`: in which time it counts; 0: in all of the report's */
     const jm__lap *lap; /* the traced step that it is of, if that stands for others; else NULL */
     size_t lent;        /* cell of tally.lent; JM__NO_CELL: none */
 } jm__counted_as;
 
-/* In which time an item counts, and for which steps it stands: it is of the lap that its span lies in, by index,
- * else of the one that it was launched in. `process`: by index, as many as there are if it is not known. */
+/* In which time an item counts, and for which steps it stands: it is of the lap that its span lies in, by
+ * index, else of the one that it was launched in. `process`: by index, as many as there are if it is not
+ * known. */
 void jm__stood_count_as(jm__counted_as *as, const jm__stood *stood, const jm__item *item, size_t span,
                         size_t process);
+
+/* What is summed up of running work until it ends, or what runs beside it changes. */
+typedef struct jm__portion {
+    uint32_t use;
+    jm__seconds inside;
+    double ran_s;     /* by the clock */
+    double copies_s;  /* of the report's: a copy with nothing but copies beside it */
+    double exposed_s; /* of the report's: a collective with no other kernel beside it */
+    double all_s, all_copies_s,
+        all_exposed_s; /* shares, whatever time is asked for: for work that stands for other */
+} jm__portion;
 
 /* Work that is running. */
 typedef struct jm__running {
     jm__counted_as as;
     int64_t end_ns;
+    uint32_t class_index; /* without groups of durations; UINT32_MAX: of no pair */
+    uint32_t beside;      /* the class that `joint` is beside; UINT32_MAX: none yet */
     jm__copy copy;
-    jm__seconds inside;
-    double copies_s;            /* of the report's: a copy with nothing but copies beside it */
-    double all_s, all_copies_s; /* the same whatever time is asked for; of work that stands for other */
+    bool collective;
+    float weight;
+    jm__portion alone, joint;
 } jm__running;
 
 /* Where a view stands. */
@@ -58,17 +73,22 @@ typedef struct jm__sweep {
     const jm__stood *stood; /* NULL: no steps stand for others */
     jm__sweep_view *views;  /* [stood->views] */
     size_t stood_at, lap_at;
-    bool one_gap;    /* all gaps are one idle state */
-    bool before;     /* nothing has run yet */
-    bool worked;     /* something has, in the report's windows */
-    bool after_copy; /* what ended last was a copy to the host */
-    size_t kernels;  /* of what is running: all but copies */
+    bool one_gap;       /* all gaps are one idle state */
+    bool before;        /* nothing has run yet */
+    bool worked;        /* something has, in the report's windows */
+    bool after_copy;    /* what ended last was a copy to the host */
+    size_t kernels;     /* of what is running: all but copies */
+    size_t collectives; /* of these */
     int64_t now_ns;
+    /* The use of work that one other class runs beside, its own if there is none; false if memory is out.
+     * NULL: nobody asks. */
+    bool (*beside)(void *context, const jm__running *item, const jm__running *other, uint32_t *use);
+    void *beside_context;
     JM_VEC(jm__running) running;
 } jm__sweep;
 
-/* Work that overlaps shares the time equally; what no work covers is idle, by the length of the gap. Covers
- * all from from_ns on without a hole. `pieces` are begun, `tally` is empty. */
+/* Work that overlaps shares the time by its weights; what no work covers is idle, by the length of the gap.
+ * Covers all from from_ns on without a hole. `pieces` are begun, `tally` is empty. */
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
                      const jm__windows *steady, const jm__windows *learn, int64_t from_ns);
 void jm__sweep_free(jm__sweep *sweep);

@@ -22,6 +22,8 @@ void jm__tally_free(jm__tally *tally)
     jm__map_free(&tally->lent_at);
     free(tally->turns);
     free(tally->stood_idle_s);
+    jm__vec_free(&tally->collectives);
+    jm__map_free(&tally->collective_of);
     *tally = (jm__tally){0};
 }
 
@@ -47,6 +49,18 @@ static bool push_draws(jm__work_cells *cells)
     if (more > 0) memset(cells->off_s.items + count, 0, more * sizeof *cells->off_s.items);
     cells->off_s.count += more;
     return true;
+}
+
+size_t jm__tally_collective(jm__tally *tally, uint32_t row)
+{
+    tally->collective_of.key_size = sizeof row;
+    const jm__map_value *known = jm__map_find(&tally->collective_of, &row);
+    if (known != NULL) return (size_t)known->id;
+    const jm__collective_sum fresh = {.row = row};
+    if (!jm__map_put(&tally->collective_of, &row, (jm__map_value){.id = (int64_t)tally->collectives.count}) ||
+        !jm__vec_push(&tally->collectives, fresh))
+        return SIZE_MAX;
+    return tally->collectives.count - 1;
 }
 
 size_t jm__work_cell_at(jm__work_cells *cells, uint32_t row, uint32_t use)
@@ -107,6 +121,7 @@ void jm__use_sum_add(jm__use_sum *sum, const jm__use_sum *from, double share)
     for (size_t place = 0; place < JM_PLACES; place++)
         sum->place_s[place] += share * from->place_s[place];
     sum->copies_s += share * from->copies_s;
+    sum->exposed_s += share * from->exposed_s;
 }
 
 static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)

@@ -32,6 +32,7 @@ typedef struct jm__use_sum {
     double ran_s;              /* sum of durations, whenever and beside whatever it ran; -1: never */
     int64_t calls;             /* whenever */
     double copies_s;           /* of the report's: copies with nothing but copies beside them */
+    double exposed_s;          /* of the report's: collectives with no other kernel beside them */
 } jm__use_sum;
 
 /* What a use did in a row of the report, inside the report's windows. */
@@ -70,6 +71,16 @@ typedef struct jm__lent_row {
     uint32_t turn;
     uint32_t row;
 } jm__lent_row;
+/* What is known of a row of collectives, of what began inside the report's windows. */
+typedef struct jm__collective_sum {
+    uint32_t row;
+    int64_t told, untold; /* calls whose bytes are known, or not */
+    double bytes;
+    double ran_s;     /* durations without waiting, beside whatever they ran */
+    double exposed_s; /* of the row's time (shares): no other kernel ran */
+} jm__collective_sum;
+
+typedef JM_VEC(jm__collective_sum) jm__collective_sums;
 
 typedef struct jm__tally {
     JM_VEC(jm__use_sum) uses;
@@ -79,6 +90,10 @@ typedef struct jm__tally {
     int64_t gaps[JM_IDLE_CAUSES];  /* inside the report's windows, in part at least */
     jm__work_cells work;
     jm__work_cells waits; /* gaps inside the report's windows: row is the cause, use what came after */
+    jm__collective_sums collectives;
+    jm__map collective_of; /* numbers of these, by row */
+    double collective_s;   /* of the report's: some collective ran */
+    double exposed_s;      /* of that: and no other kernel */
     /* Of steps that traced ones stand for; empty where there are none. */
     JM_VEC(jm__use_sum) stood_uses; /* until jm__stood_settle has added them to the others */
     jm__turn_sum *turns;            /* [turns] */
@@ -96,6 +111,9 @@ void jm__tally_free(jm__tally *tally);
 /* The sums of a use, made if they are not there; NULL if memory is out. Valid until the next call. */
 jm__use_sum *jm__tally_use(jm__tally *tally, uint32_t use);
 
+/* The sums of a row of collectives, made if they are not there; SIZE_MAX if memory is out. */
+size_t jm__tally_collective(jm__tally *tally, uint32_t row);
+
 #define JM__NO_CELL SIZE_MAX
 
 /* The cell of this row and use, made if it is not there; JM__NO_CELL if memory is out. */
@@ -111,7 +129,8 @@ static inline void jm__work_cell_off(jm__work_cells *cells, size_t cell, const d
         off_s[r] += draws[r] * seconds;
 }
 
-/* The cell of what a row lends, made if it is not there, and these calls in it; JM__NO_CELL if memory is out. */
+/* The cell of what a row lends, made if it is not there, and these calls in it; JM__NO_CELL if memory is out.
+ */
 size_t jm__tally_lend(jm__tally *tally, jm__lent_row row, uint32_t use, uint32_t calls);
 
 /* The sums of a use over steps that are stood for, made if they are not there; NULL if memory is out. */
