@@ -257,8 +257,7 @@ static void test_ranks_of_a_job_take_their_turns_together(void **state)
                   apart[1], apart[2], apart[3]);
     assert_true(turns >= 2 && untraced > 100);
     for (size_t i = 1; i < RANKS; i++)
-        assert_true(apart[i] <=
-                    RANK_STEPS / 20); /* a rank may be some steps ahead, and hear of a turn late */
+        assert_true(apart[i] <= 10); /* until the first is told, each ends its first turn by itself */
 }
 
 static void test_a_budget_is_a_share(void **state)
