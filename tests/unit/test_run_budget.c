@@ -300,6 +300,7 @@ static void test_steps_of_threads_and_of_a_forked_child_go_on_under_a_budget(voi
     jm_span_id step = jm_span_begin(JM_SPAN_STEP, jm_name_intern("step"), 0, 8);
     pid_t child = fork();
     if (child == 0) {
+        if (jm_tracing_now() != JM_TRACING_ON) _exit(1);
         jm_span_end(step);
         jm_span_end(phase);
         do_steps(10, "child");
