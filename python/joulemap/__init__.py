@@ -23,10 +23,10 @@ from joulemap.repeatability import (
     sampling_sensitivity,
 )
 from joulemap.report import Group, Quality, Report, RequestCost, Row, Sum, Totals
-from joulemap.schedule import Action, schedule
+from joulemap.schedule import Action, TracingCost, schedule
 from joulemap.scope import Scope
 from joulemap.serving import Request, request
-from joulemap.session import Session, TracingCost, current_session
+from joulemap.session import Session, current_session
 from joulemap.timeline import Mark, Series, Span, Timeline
 from joulemap.tree import Node
 

@@ -1,4 +1,4 @@
-"""Which steps are traced, in the words of torch.profiler."""
+"""Which steps are traced, in the words of torch.profiler, and what that costs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments, _core
 
@@ -82,6 +82,24 @@ _TRACING = {
     "RECORD": _core.TRACING["on"],
     "RECORD_AND_SAVE": _core.TRACING["on"],
 }
+
+
+class TracingCost(NamedTuple):
+    """What tracing has cost a program.
+
+    Attributes
+    ----------
+    share : float
+        Of the time since the session began, by which tracing made it longer.
+    steps : int
+        That have begun.
+    traced_steps : int
+        Of those, traced and in reports.
+    """
+
+    share: float
+    steps: int
+    traced_steps: int
 
 
 class Stepper:

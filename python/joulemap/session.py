@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from joulemap import _arguments, _core, _lost_caps, serving
 from joulemap._found import found
@@ -19,7 +19,7 @@ from joulemap._names import names
 from joulemap._nvtx import Injection
 from joulemap._reporting import Reporting
 from joulemap._threads import unwind
-from joulemap.schedule import ScheduleStepper, Stepper
+from joulemap.schedule import ScheduleStepper, Stepper, TracingCost
 from joulemap.scope import EPOCH, PHASE, STEP, WINDOW, WORDS, ScheduledStep, Scope
 
 if TYPE_CHECKING:
@@ -60,24 +60,6 @@ def _counters_asked(counters: bool | float | None) -> float:
     if isinstance(counters, bool):
         return 2.0 if counters else -1.0
     return _arguments.real("counters", counters, 0, 60)
-
-
-class TracingCost(NamedTuple):
-    """What tracing has cost a program.
-
-    Attributes
-    ----------
-    share : float
-        Of the time since the session began, by which tracing made it longer.
-    steps : int
-        That have begun.
-    traced_steps : int
-        Of those, traced and in reports.
-    """
-
-    share: float
-    steps: int
-    traced_steps: int
 
 
 class Session(Reporting):

@@ -188,12 +188,14 @@ bool jm__launch_try(jm__launch_cost *cost, const char *library, char *why, size_
     cuda c;
     tracer t;
     char folder[PATH_MAX];
-    if (!load_cuda(&c, library, why, why_size) || !start_cuda(&c, why, why_size)) return false;
+    if (!load_cuda(&c, library, why, why_size)) return false;
     if (!make_folder(folder, sizeof folder)) {
         snprintf(why, why_size, "no folder for the records");
         return false;
     }
-    bool fine = start_tracer(&t, folder, why, why_size) && measure(cost, &c, &t, why, why_size);
+    /* First what is cheap to find missing; a GPU takes a second to start. */
+    bool fine = start_tracer(&t, folder, why, why_size) && start_cuda(&c, why, why_size) &&
+                measure(cost, &c, &t, why, why_size);
     remove_folder(folder);
     return fine;
 }

@@ -1,7 +1,6 @@
 /* A run: sampler, collector and writer at work, from start to stop. */
 #include "base/clock.h"
 #include "base/options.h"
-#include "cupti/launch_cost.h"
 #include "recording/recording.h"
 #include "run/facts.h"
 #include "run/inside.h"
@@ -102,16 +101,6 @@ static jm_status start_rings(jm_run *run, jm_error *err)
     return status;
 }
 
-/* Measured at some time on this machine. */
-static void write_launch_cost(jm_run *run)
-{
-    jm__launch_cost cost;
-    if (!jm__launch_cost_read(&cost) || cost.ns < 0) return;
-    jm__run_facts_write_number(&run->sinks, "launch_cost_ns", cost.ns);
-    jm__run_facts_write_number(&run->sinks, "launch_cost_low_ns", cost.low_ns);
-    jm__run_facts_write_number(&run->sinks, "launch_cost_high_ns", cost.high_ns);
-}
-
 static void write_start(jm_run *run, const jm_run_options *options)
 {
     jm__anchor anchor = jm__anchor_take();
@@ -123,7 +112,7 @@ static void write_start(jm_run *run, const jm_run_options *options)
     jm__sinks_meta(&run->sinks, "simulated", simulated ? "1" : "0");
     if (run->folder.budget_ppm > 0)
         jm__run_facts_write_number(&run->sinks, "budget_ppm", run->folder.budget_ppm);
-    if (options->kernels || options->child_kernels) write_launch_cost(run);
+    if (options->kernels || options->child_kernels) jm__run_facts_write_launch_cost(&run->sinks);
     jm__run_facts_write_number(&run->sinks, "start_ns", anchor.monotonic_ns);
     jm__run_facts_write_number(&run->sinks, "start_unix_ns", anchor.realtime_ns);
     jm__sinks_anchor(&run->sinks, &anchor);

@@ -4,6 +4,7 @@
 #include "timeline/timeline.h"
 
 #include <joulemap/span.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,13 @@ static void forget(void)
     told.pid = getpid();
     told.mark = NULL;
     atomic_store_explicit(&told.tracing, JM_TRACING_ON, memory_order_relaxed);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void forget_in_children(void)
+{
+    pthread_atfork(NULL, NULL, forget);
 }
 
 /* Warm time counts as what it follows: as untraced, unless steps alone were recorded before it. */
@@ -40,6 +48,7 @@ void jm__run_trace(jm_run *run, jm_tracing tracing)
 {
     bool has_ended = run->owner != getpid() || atomic_load(&run->stopped);
     if (has_ended || (run->collector == NULL && !run->attached)) return;
+    pthread_once(&once, forget_in_children);
     if (told.pid != getpid()) forget();
     const char *mark = mark_of(tracing);
     bool changes = !stands(mark), before = stands(JM_MARK_TRACED);

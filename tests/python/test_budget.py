@@ -404,3 +404,27 @@ with joulemap.Session() as run:
         spans = recording.timeline().spans
     assert sum(span.kind == "step" for span in spans) == steps
     assert sum(span.kind == "forward" for span in spans) == traced
+
+
+def test_steps_that_a_callback_tells_are_steps_of_a_budget(run: joulemap.Session) -> None:
+    from joulemap._training import TRAIN, VALIDATE, Training
+
+    net = model()
+    training = Training(None, run, False, None, False)
+    training.enter(TRAIN, [(net, None)])
+
+    def step() -> None:
+        training.begin_step(4)
+        net(torch.ones(4, 8))
+        training.end_step()
+
+    told = until_untraced(step)
+    training.enter(VALIDATE)
+    net(torch.ones(4, 8))
+    assert tracing.on  # it is new, and has no steps
+    training.leave(VALIDATE)
+    told += until_untraced(step)
+    training.leave(TRAIN)
+    cost = run.tracing_cost
+    assert cost is not None
+    assert cost.steps == len(told)
