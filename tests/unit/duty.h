@@ -119,7 +119,7 @@ static inline void duty_process(duty *d, size_t board)
     int64_t until_ns = d->begin_ns + (int64_t)(d->of.run_s * 1e9);
     int64_t second_ns = 0;
     int level = d->of.one_in > 1 ? 0 : 2;
-    int64_t phase = syn_span(d->s, JM_SPAN_PHASE, "train", "", 0, t_ns, t_ns, pid), evaluated = 0;
+    int64_t phase = syn_span(d->s, JM_SPAN_PHASE, "train", "", 0, t_ns - 500, t_ns, pid), evaluated = 0;
     /* The processes' turns are not at the same time. */
     for (int64_t i = (int64_t)board * cycle / 3; t_ns < until_ns; i++) {
         int64_t in = i % cycle;

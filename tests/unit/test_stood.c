@@ -162,6 +162,8 @@ static void test_steps_of_other_phases_are_told_by_their_own(void **state)
     assert_int_equal(row->calls, 2 * d->eval_steps);
     assert_int_equal(duty_row(report, "eval/step", "step")->calls, d->eval_steps);
     assert_int_equal(duty_row(report, "eval", "phase")->provenance, JM_PROVENANCE_MEASURED);
+    assert_int_equal(duty_row(report, "eval", "phase")->calls, (d->eval_steps + 19) / 20);
+    assert_int_equal(duty_row(report, "train", "phase")->calls, (d->steps + 19) / 200 + 1);
     jm_report_free(report);
     report = syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER, .phase = "eval"});
     assert_adds_up(report);
