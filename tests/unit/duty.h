@@ -21,6 +21,7 @@ typedef struct duty_options {
     bool eval;          /* every 200 steps, 20 of another phase, which has only layers 0 and 1 */
     bool untraced_eval; /* likewise with all layers, and turns never come in it */
     double wanders;     /* what a layer takes differs from one hundred steps to the next, relative */
+    int opening; /* so many steps are traced at first; the first 5 take five times as long */
     bool requests;      /* two, one after the other */
     int odd_one_in;     /* so often a step has other samples; 0: never */
     int64_t lag_ns;     /* the GPU runs behind the host */
@@ -77,6 +78,7 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
     for (int l = 0; l < (eval && d->of.eval ? DUTY_LAYERS - 1 : DUTY_LAYERS); l++) {
         double length =
             1e6 * d->of.kernel_ms * (l + 1) * (1 + d->of.step_u * syn_normal(s)) * (1 + d->wandered[l]);
+        if (d->steps < 5 && d->of.opening > 0) length *= 5;
         if (l == 0) length *= 1 + (d->of.grows > 0 ? d->of.grows - 1 : 0) * grown;
         if (odd) length *= 0.5;
         int64_t span =
@@ -126,6 +128,7 @@ static inline void duty_process(duty *d, size_t board)
         int next = d->of.one_in == 1 || in >= cycle - d->of.turn_steps ? 2
                    : in == cycle - d->of.turn_steps - 1                ? 1
                                                                        : 0;
+        if (i < d->of.opening) next = 2;
         bool eval = (d->of.eval || d->of.untraced_eval) && i % 200 >= 180;
         if (eval && d->of.untraced_eval) next = 0;
         if (next != level || i == (int64_t)board * cycle / 3) {

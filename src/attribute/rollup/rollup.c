@@ -295,7 +295,7 @@ static bool stands(const jm__attribution *a, size_t i)
     const jm__span *span = &a->dataset->spans[i];
     if (a->stood.stands == NULL || is_always_recorded(span) || a->options.by == JM_BY_SPAN) return false;
     uint32_t lap = a->stands.lap_of_span[i];
-    return lap != 0 && a->stands.laps.items[lap - 1].traced &&
+    return lap != 0 && jm__lap_stands(&a->stands.laps.items[lap - 1]) &&
            a->stood.of_turn[a->stands.laps.items[lap - 1].stand] > 0;
 }
 
