@@ -20,9 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import joulemap
+import torch
 from joulemap import _core
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))

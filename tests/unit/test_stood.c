@@ -216,6 +216,25 @@ static void test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_ano
     duty_free(d);
 }
 
+static void test_phases_without_steps_stand_for_each_other(void **state)
+{
+    (void)state;
+    duty_options of = usual(19, 6);
+    of.bare_eval = true;
+    duty *d = duty_create(of);
+    double eval_j = d->eval_j[0] + d->eval_j[1] + d->eval_j[2];
+    jm_report *report = report_of(d, JM_BY_PHASE);
+    assert_adds_up(report);
+    const jm_row *row = duty_row(report, "eval/forward", "forward");
+    assert_non_null(row);
+    assert_near(row->energy_j, eval_j, 0.03);
+    assert_int_equal(row->calls, DUTY_LAYERS * d->eval_steps);
+    assert_int_equal(jm_report_totals_get(report)->steps, d->steps);
+    assert_int_equal(jm_report_totals_get(report)->traced_steps, d->traced);
+    jm_report_free(report);
+    duty_free(d);
+}
+
 static void test_ranks_are_traced_each_at_its_own_times(void **state)
 {
     (void)state;
@@ -480,6 +499,7 @@ int main(void)
         cmocka_unit_test(test_a_warm_up_stands_for_nothing_but_itself),
         cmocka_unit_test(test_steps_of_other_phases_are_told_by_their_own),
         cmocka_unit_test(test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_another),
+        cmocka_unit_test(test_phases_without_steps_stand_for_each_other),
         cmocka_unit_test(test_ranks_are_traced_each_at_its_own_times),
         cmocka_unit_test(test_work_goes_by_its_launch),
         cmocka_unit_test(test_steps_like_no_traced_one_are_left_out_and_told),

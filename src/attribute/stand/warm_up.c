@@ -1,5 +1,5 @@
-/* The first steps of a program are like no later one: kernels are compiled and tried out, buffers are made. Where
- * they were traced they stand for themselves. */
+/* The first steps of a program are like no later one: kernels are compiled and tried out, buffers are made.
+ * Where they were traced they stand for themselves. */
 #include "attribute/stand/find.h"
 
 #include <joulemap/repeats.h>

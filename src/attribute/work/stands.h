@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A step of a process, with what follows it up to the next one. Traced, or told by its edges. */
+/* A step of a process, or a phase without steps, with what follows it up to the next one. Traced, or told by
+ * its edges. */
 typedef struct jm__lap {
     int64_t start_ns, end_ns, step_end_ns;
     uint32_t span;    /* the step */

@@ -25,8 +25,9 @@ typedef struct jm__counted_as {
     size_t lent;        /* cell of tally.lent; JM__NO_CELL: none */
 } jm__counted_as;
 
-/* In which time an item counts, and for which steps it stands: it is of the lap that its span lies in, by index,
- * else of the one that it was launched in. `process`: by index, as many as there are if it is not known. */
+/* In which time an item counts, and for which steps it stands: it is of the lap that its span lies in, by
+ * index, else of the one that it was launched in. `process`: by index, as many as there are if it is not
+ * known. */
 void jm__stood_count_as(jm__counted_as *as, const jm__stood *stood, const jm__item *item, size_t span,
                         size_t process);
 

@@ -111,7 +111,8 @@ static inline void jm__work_cell_off(jm__work_cells *cells, size_t cell, const d
         off_s[r] += draws[r] * seconds;
 }
 
-/* The cell of what a row lends, made if it is not there, and these calls in it; JM__NO_CELL if memory is out. */
+/* The cell of what a row lends, made if it is not there, and these calls in it; JM__NO_CELL if memory is out.
+ */
 size_t jm__tally_lend(jm__tally *tally, jm__lent_row row, uint32_t use, uint32_t calls);
 
 /* The sums of a use over steps that are stood for, made if they are not there; NULL if memory is out. */
