@@ -85,7 +85,7 @@ def measure(model: torch.nn.Module, step: Callable[[], None], seconds: float, ev
         "step_s": statistics.median(times),
         "traced_steps": report.totals.traced_steps,
         "steps": steps,
-        "total_j": report.totals.total_energy_j / steps,
+        "total_j": (report.totals.total_energy_j or 0.0) / steps,
         "slow_down": report.totals.tracing_slow_down,
         "tracing_s": report.totals.tracing_s,
         "verdict": report.quality.verdict,
@@ -99,7 +99,8 @@ def measure(model: torch.nn.Module, step: Callable[[], None], seconds: float, ev
 
 def compare(full: dict[str, Any], duty: dict[str, Any]) -> dict[str, float]:
     """Layers of more than 1 % of the joules: how far apart, and how many within both intervals."""
-    layers = [key for key, (energy_j, _) in full["rows"].items() if energy_j > 0.01 * full["total_j"] and "layer" in key]
+    least_j = 0.01 * full["total_j"]
+    layers = [key for key, (energy_j, _) in full["rows"].items() if energy_j > least_j and key.endswith(" layer")]
     apart = [duty["rows"][key][0] / full["rows"][key][0] - 1 for key in layers if key in duty["rows"]]
     within = [
         abs(duty["rows"][key][0] - full["rows"][key][0]) <= math.hypot(duty["rows"][key][1], full["rows"][key][1])
