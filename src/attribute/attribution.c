@@ -124,6 +124,7 @@ static jm_status leave_untraced_out(jm__attribution *a, jm_error *err)
     if (a->options.by == JM_BY_BOARD) return JM_OK;
     size_t asked_for = a->windows.count;
     JM_TRY(find_stands(a, err));
+    if (!jm__windows_add_all(&a->asked, &a->windows)) return jm__no_memory(err, "jm__attribution_begin");
     if (!jm__windows_subtract(&a->windows, &a->untraced)) return jm__no_memory(err, "jm__attribution_begin");
     if (asked_for == 0 || a->windows.count > 0) return JM_OK;
     jm__fail(err, JM_NOT_FOUND, 0, NULL,
@@ -451,6 +452,7 @@ void jm__attribution_free(jm__attribution *a)
     jm__span_index_free(&a->spans);
     jm__work_free(&a->work);
     jm__vec_free(&a->windows);
+    jm__vec_free(&a->asked);
     jm__vec_free(&a->untraced);
     jm__stood_free(&a->stood);
     jm__stands_free(&a->stands);

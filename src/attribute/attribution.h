@@ -56,6 +56,7 @@ typedef struct jm__attribution {
     jm__window run;       /* the whole of it */
     jm__windows learn;    /* the same, and what is asked for beyond it */
     jm__windows windows;  /* of the report */
+    jm__windows asked;    /* the same, whatever was traced of it */
     jm__windows untraced; /* in none of them, but for reports by board, which need no trace */
     jm__stands stands;    /* steps of which only the edges were recorded, and who stands for them */
     jm__stood stood;      /* the same in the report's time, whatever board they ran on */

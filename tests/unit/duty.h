@@ -21,6 +21,8 @@ typedef struct duty_options {
     bool eval;          /* every 200 steps, 20 of another phase, which has only layers 0 and 1 */
     bool untraced_eval; /* likewise with all layers, and turns never come in it */
     double wanders;     /* what a layer takes differs from one hundred steps to the next, relative */
+    bool bare_eval;     /* eval like that, each a piece without steps, of which every third is traced */
+    int opening;        /* so many steps are traced at first; the first 5 take five times as long */
     bool requests;      /* two, one after the other */
     int odd_one_in;     /* so often a step has other samples; 0: never */
     int64_t lag_ns;     /* the GPU runs behind the host */
@@ -69,14 +71,16 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
     int64_t pid = 100 + (int64_t)board, begin_ns = t_ns;
     static const char *const names[DUTY_LAYERS] = {"attn", "mlp", "head"};
     bool odd = d->of.odd_one_in > 0 && (d->steps + 1) % d->of.odd_one_in == 0;
-    int64_t step = syn_span(s, JM_SPAN_STEP, "step", "", parent, t_ns, t_ns, pid);
-    s->spans[step - 1].samples = odd ? 3 : 8;
+    bool bare = eval && d->of.bare_eval;
+    int64_t step = bare ? parent : syn_span(s, JM_SPAN_STEP, "step", "", parent, t_ns, t_ns, pid);
+    if (!bare) s->spans[step - 1].samples = odd ? 3 : 8;
     if (d->steps % 100 == 0)
         for (int l = 0; l < DUTY_LAYERS; l++)
             d->wandered[l] = d->of.wanders * syn_normal(s);
     for (int l = 0; l < (eval && d->of.eval ? DUTY_LAYERS - 1 : DUTY_LAYERS); l++) {
         double length =
             1e6 * d->of.kernel_ms * (l + 1) * (1 + d->of.step_u * syn_normal(s)) * (1 + d->wandered[l]);
+        if (d->steps < 5 && d->of.opening > 0) length *= 5;
         if (l == 0) length *= 1 + (d->of.grows > 0 ? d->of.grows - 1 : 0) * grown;
         if (odd) length *= 0.5;
         int64_t span =
@@ -96,11 +100,11 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
         }
         if (span > 0) s->spans[span - 1].end_ns = t_ns;
     }
-    s->spans[step - 1].end_ns = t_ns;
-    d->steps++;
+    if (!bare) s->spans[step - 1].end_ns = t_ns;
+    d->steps += !bare;
     d->eval_steps += eval;
     d->eval_s += eval ? (double)(t_ns - begin_ns) * 1e-9 : 0;
-    d->traced += level == 2;
+    d->traced += level == 2 && !bare;
     d->odd += odd;
     d->odd_ns += odd ? t_ns - begin_ns : 0;
     return t_ns + (int64_t)(1e5 * (0.9 + 0.2 * syn_uniform(s))); /* between steps */
@@ -119,14 +123,16 @@ static inline void duty_process(duty *d, size_t board)
     int64_t until_ns = d->begin_ns + (int64_t)(d->of.run_s * 1e9);
     int64_t second_ns = 0;
     int level = d->of.one_in > 1 ? 0 : 2;
-    int64_t phase = syn_span(d->s, JM_SPAN_PHASE, "train", "", 0, t_ns, t_ns, pid), evaluated = 0;
+    int64_t phase = syn_span(d->s, JM_SPAN_PHASE, "train", "", 0, t_ns - 500, t_ns, pid), evaluated = 0;
     /* The processes' turns are not at the same time. */
     for (int64_t i = (int64_t)board * cycle / 3; t_ns < until_ns; i++) {
         int64_t in = i % cycle;
         int next = d->of.one_in == 1 || in >= cycle - d->of.turn_steps ? 2
                    : in == cycle - d->of.turn_steps - 1                ? 1
                                                                        : 0;
-        bool eval = (d->of.eval || d->of.untraced_eval) && i % 200 >= 180;
+        if (i < d->of.opening) next = 2;
+        bool eval = (d->of.eval || d->of.untraced_eval || d->of.bare_eval) && i % 200 >= 180;
+        if (eval && d->of.bare_eval) next = i / 200 % 3 == 0 ? 2 : 0;
         if (eval && d->of.untraced_eval) next = 0;
         if (next != level || i == (int64_t)board * cycle / 3) {
             if (next == 2 && d->of.one_in > 1) duty_mark(d, pid, t_ns - 10, JM_MARK_TRACED);

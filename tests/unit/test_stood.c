@@ -143,6 +143,25 @@ static void test_what_grows_is_told_by_the_turns_around_it(void **state)
     duty_free(d);
 }
 
+/* As a budget for tracing does it: first steps are traced, and take their time. */
+static void test_a_warm_up_stands_for_nothing_but_itself(void **state)
+{
+    (void)state;
+    duty_options of = usual(18, 25);
+    of.run_s = 60;
+    of.opening = 30;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    assert_adds_up(report);
+    for (int l = 0; l < DUTY_LAYERS; l++) {
+        /* Steps 6 to 115 would have twice as much of it: 8 % of the whole. */
+        assert_near(duty_row(report, layers[l], "layer")->busy_s, d->layer_j[l] / duty_w[l], 0.02);
+        assert_int_equal(duty_row(report, layers[l], "layer")->calls, d->steps);
+    }
+    jm_report_free(report);
+    duty_free(d);
+}
+
 static void test_steps_of_other_phases_are_told_by_their_own(void **state)
 {
     (void)state;
@@ -162,6 +181,8 @@ static void test_steps_of_other_phases_are_told_by_their_own(void **state)
     assert_int_equal(row->calls, 2 * d->eval_steps);
     assert_int_equal(duty_row(report, "eval/step", "step")->calls, d->eval_steps);
     assert_int_equal(duty_row(report, "eval", "phase")->provenance, JM_PROVENANCE_MEASURED);
+    assert_int_equal(duty_row(report, "eval", "phase")->calls, (d->eval_steps + 19) / 20);
+    assert_int_equal(duty_row(report, "train", "phase")->calls, (d->steps + 19) / 200 + 1);
     jm_report_free(report);
     report = syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER, .phase = "eval"});
     assert_adds_up(report);
@@ -191,6 +212,25 @@ static void test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_ano
     assert_adds_up(report);
     for (int l = 0; l < DUTY_LAYERS; l++)
         assert_near(duty_row(report, layers[l], "layer")->energy_j, d->eval_j[l], 0.03);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+static void test_phases_without_steps_stand_for_each_other(void **state)
+{
+    (void)state;
+    duty_options of = usual(19, 6);
+    of.bare_eval = true;
+    duty *d = duty_create(of);
+    double eval_j = d->eval_j[0] + d->eval_j[1] + d->eval_j[2];
+    jm_report *report = report_of(d, JM_BY_PHASE);
+    assert_adds_up(report);
+    const jm_row *row = duty_row(report, "eval/forward", "forward");
+    assert_non_null(row);
+    assert_near(row->energy_j, eval_j, 0.03);
+    assert_int_equal(row->calls, DUTY_LAYERS * d->eval_steps);
+    assert_int_equal(jm_report_totals_get(report)->steps, d->steps);
+    assert_int_equal(jm_report_totals_get(report)->traced_steps, d->traced);
     jm_report_free(report);
     duty_free(d);
 }
@@ -456,8 +496,10 @@ int main(void)
         cmocka_unit_test(test_layers_of_one_step_in_many_are_those_of_all),
         cmocka_unit_test(test_intervals_hold_where_steps_differ),
         cmocka_unit_test(test_what_grows_is_told_by_the_turns_around_it),
+        cmocka_unit_test(test_a_warm_up_stands_for_nothing_but_itself),
         cmocka_unit_test(test_steps_of_other_phases_are_told_by_their_own),
         cmocka_unit_test(test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_another),
+        cmocka_unit_test(test_phases_without_steps_stand_for_each_other),
         cmocka_unit_test(test_ranks_are_traced_each_at_its_own_times),
         cmocka_unit_test(test_work_goes_by_its_launch),
         cmocka_unit_test(test_steps_like_no_traced_one_are_left_out_and_told),

@@ -14,7 +14,8 @@ static traced_steps count_steps(const jm__attribution *a)
     traced_steps count = {0};
     for (size_t i = 0; i < a->stands.laps.count; i++) {
         const jm__lap *lap = &a->stands.laps.items[i];
-        if (!jm__windows_hold(&a->windows, lap->start_ns)) continue;
+        bool is_step = jm__told_is_step(&a->told, &a->dataset->spans[lap->span]); /* or a phase without any */
+        if (!is_step || !jm__windows_hold(&a->windows, lap->start_ns)) continue;
         count.traced += lap->traced;
         count.all++;
     }

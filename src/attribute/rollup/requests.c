@@ -158,7 +158,7 @@ static bool part_tracing(const idle_target *to)
     bool fine = true;
     for (size_t i = 0; fine && i < stands->laps.count; i++) {
         const jm__lap *lap = &stands->laps.items[i];
-        if (!lap->traced) continue;
+        if (!jm__lap_stands(lap)) continue;
         double each = 1 / (double)stands->turns.items[lap->stand].laps;
         for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
             double made_s = each * part->work->tally.turns[lap->stand].tracing_s[state];

@@ -297,12 +297,19 @@ static bool is_always_recorded(const jm__span *span)
     return jm__span_kind_is_container(span->kind) || span->kind == JM_SPAN_DATA;
 }
 
+/* A phase may begin before the first step of its that is told. */
+static bool holds_steps(const jm__attribution *a, const jm__span *span)
+{
+    return a->stands.laps.count > 0 && jm__span_kind_is_container(span->kind) &&
+           !jm__told_is_step(&a->told, span);
+}
+
 /* Is it a call by itself, in the time of the report? Not if it is recorded by the way, in a step that traced
  * ones stand for. */
 static bool counts(const jm__attribution *a, const jm__span *span)
 {
     const jm__process *process = jm__dataset_process(a->dataset, span->process_id);
-    if (!jm__windows_hold(&a->windows, span->start_ns)) return false;
+    if (!jm__windows_hold(holds_steps(a, span) ? &a->asked : &a->windows, span->start_ns)) return false;
     if (a->stood.stands == NULL || process == NULL || is_always_recorded(span)) return true;
     return !jm__stands_hide(&a->stands, (size_t)(process - a->dataset->processes), span->start_ns);
 }
@@ -313,7 +320,7 @@ static bool stands(const jm__attribution *a, size_t i)
     const jm__span *span = &a->dataset->spans[i];
     if (a->stood.stands == NULL || is_always_recorded(span) || a->options.by == JM_BY_SPAN) return false;
     uint32_t lap = a->stands.lap_of_span[i];
-    return lap != 0 && a->stands.laps.items[lap - 1].traced &&
+    return lap != 0 && jm__lap_stands(&a->stands.laps.items[lap - 1]) &&
            a->stood.of_turn[a->stands.laps.items[lap - 1].stand] > 0;
 }
 

@@ -178,7 +178,7 @@ void jm__stood_calls_add(jm__views *v, size_t node, size_t span)
 {
     const jm__stood *stood = &v->a->stood;
     uint32_t number = stood->stands == NULL ? 0 : stood->stands->lap_of_span[span];
-    if (number == 0 || !stood->stands->laps.items[number - 1].traced) return;
+    if (number == 0 || !jm__lap_stands(&stood->stands->laps.items[number - 1])) return;
     const jm__stands *stands = stood->stands;
     uint32_t turn = stands->laps.items[number - 1].stand;
     v->tree->nodes.items[node].stood_calls += stood->in_row[turn];

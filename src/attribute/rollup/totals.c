@@ -148,7 +148,8 @@ static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
         const jm__lap *lap = &stands->laps.items[i];
         const jm__process *process = &a->dataset->processes[lap->process];
         bool mine = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
-        t->traced_steps += mine && lap->traced && jm__windows_hold(&a->windows, lap->start_ns);
+        bool is_step = jm__told_is_step(&a->told, &a->dataset->spans[lap->span]); /* or a phase without any */
+        t->traced_steps += mine && is_step && lap->traced && jm__windows_hold(&a->windows, lap->start_ns);
     }
     t->unmatched_steps = (int64_t)stands->missing;
     t->tracing_slow_down = stands->slow_down;

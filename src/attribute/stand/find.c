@@ -20,8 +20,8 @@ jm_status jm__stands_find(jm__stands *out, const jm__stands_wanted *wanted, jm_e
     if (!any_steps(wanted->traced, processes)) return JM_OK;
     out->processes = processes;
     uint32_t *loose_of = NULL;
-    bool fine = jm__laps_find(out, &loose_of, wanted) && jm__turns_find(out, loose_of, wanted) &&
-                jm__slowed_find(out, wanted) && jm__lone_find(out);
+    bool fine = jm__laps_find(out, &loose_of, wanted) && jm__warm_up_find(out, wanted) &&
+                jm__turns_find(out, loose_of, wanted) && jm__slowed_find(out, wanted) && jm__lone_find(out);
     free(loose_of);
     return fine ? JM_OK : jm__no_memory(err, "jm__stands_find");
 }

@@ -23,6 +23,7 @@ typedef struct collecting {
     jm__stands *out;
     const jm__stands_wanted *w;
     jm__map rows, kinds, loose_kinds;
+    bool *holds;      /* [spans]: a step or a phase lies in it */
     uint32_t *row_of; /* [spans]: number of the row of the innermost container at or around it, 0: none */
     uint32_t *loose;  /* [laps] */
     size_t loose_room;
@@ -77,9 +78,29 @@ static bool goes_on(const collecting *c, uint32_t lap, int64_t t_ns)
     return lap != 0 && c->out->laps.items[lap - 1].step_end_ns > t_ns;
 }
 
+/* What holds a step or a phase, however deep. */
+static void find_holders(collecting *c)
+{
+    const jm__dataset *d = c->w->spans->dataset;
+    for (size_t i = 0; i < d->span_count; i++) {
+        if (d->spans[i].kind != JM_SPAN_PHASE && !jm__told_is_step(c->w->told, &d->spans[i])) continue;
+        for (size_t s = jm__span_parent(c->w->spans, i); s != JM__NO_SPAN && !c->holds[s];
+             s = jm__span_parent(c->w->spans, s))
+            c->holds[s] = true;
+    }
+}
+
+/* A phase without steps is told like one. */
+static bool is_lap(const collecting *c, size_t span)
+{
+    const jm__span *row = &c->w->spans->dataset->spans[span];
+    return jm__told_is_step(c->w->told, row) || (row->kind == JM_SPAN_PHASE && !c->holds[span]);
+}
+
 static bool collect(collecting *c)
 {
     const jm__dataset *d = c->w->spans->dataset;
+    find_holders(c);
     for (size_t i = 0; i < d->span_count; i++) {
         const jm__span *span = &d->spans[i];
         const jm__process *process = jm__dataset_process(d, span->process_id);
@@ -89,7 +110,7 @@ static bool collect(collecting *c)
         if (!find_row(c, i, outer)) return false;
         uint32_t around = outer == JM__NO_SPAN ? 0 : c->out->lap_of_span[outer];
         c->out->lap_of_span[i] = around;
-        if (!jm__told_is_step(c->w->told, span) || goes_on(c, around, span->start_ns)) continue;
+        if (!is_lap(c, i) || goes_on(c, around, span->start_ns)) continue;
         if (!push_lap(c, i, (size_t)(process - d->processes))) return false;
         c->out->lap_of_span[i] = (uint32_t)c->out->laps.count;
     }
@@ -179,12 +200,14 @@ bool jm__laps_find(jm__stands *out, uint32_t **loose_of, const jm__stands_wanted
                     .kinds = {.key_size = sizeof(kind_key)},
                     .loose_kinds = {.key_size = sizeof(kind_key)}};
     c.row_of = calloc(d->span_count + 1, sizeof *c.row_of);
+    c.holds = calloc(d->span_count + 1, sizeof *c.holds);
     out->lap_of_span = calloc(d->span_count + 1, sizeof *out->lap_of_span);
     out->laps_of = calloc(out->processes + 2, sizeof *out->laps_of);
-    bool fine =
-        c.row_of != NULL && out->lap_of_span != NULL && out->laps_of != NULL && collect(&c) && sort(&c);
+    bool fine = c.holds != NULL && c.row_of != NULL && out->lap_of_span != NULL && out->laps_of != NULL &&
+                collect(&c) && sort(&c);
     if (fine) finish(out, w);
     free(c.row_of);
+    free(c.holds);
     jm__map_free(&c.rows);
     jm__map_free(&c.kinds);
     jm__map_free(&c.loose_kinds);

@@ -48,7 +48,7 @@ static bool collect(lengths *all, const jm__stands *out, const jm__stands_wanted
         const jm__lap *lap = &out->laps.items[i];
         int64_t end_ns = lap->step_end_ns, length_ns = end_ns - lap->start_ns;
         const jm__windows *steps = &w->traced[lap->process].steps;
-        if (lap->stand >= out->turns.count || (!lap->traced && lap->recorded)) continue;
+        if (lap->stand >= out->turns.count || lap->warm_up || (!lap->traced && lap->recorded)) continue;
         if (!lap->traced && jm__windows_overlap_ns(steps, lap->start_ns, end_ns) < length_ns) continue;
         const length one = {lap->stand, lap->traced, (double)length_ns * 1e-9};
         if (!jm__vec_push(all, one)) return false;

@@ -82,7 +82,7 @@ static bool sort_turns(jm__stands *out, shelf *strict)
         strict->turns[i] = (uint32_t)i;
     }
     for (size_t i = 0; fine && i < out->laps.count; i++)
-        if (out->laps.items[i].traced) out->laps.items[i].stand = number[out->laps.items[i].stand];
+        if (jm__lap_stands(&out->laps.items[i])) out->laps.items[i].stand = number[out->laps.items[i].stand];
     free(sorted);
     free(number);
     return fine;
@@ -166,9 +166,9 @@ static bool find_stands(jm__stands *out, const uint32_t *loose_of, shelf shelves
     for (size_t i = 0; fine && i < out->laps.count; i++) {
         const jm__lap *lap = &out->laps.items[i];
         const jm__windows *steps = &w->traced[lap->process].steps;
-        if (lap->traced)
+        if (jm__lap_stands(lap))
             out->items.items[lap->stand].span = lap->span;
-        else if (jm__windows_overlap_ns(steps, lap->start_ns, lap->end_ns) > 0)
+        else if (!lap->traced && jm__windows_overlap_ns(steps, lap->start_ns, lap->end_ns) > 0)
             fine = find_stand(out, &others, shelves, i, loose_of[i]);
     }
     jm__map_free(&others);
@@ -181,7 +181,7 @@ bool jm__turns_find(jm__stands *out, const uint32_t *loose_of, const jm__stands_
     shelf shelves[2] = {{0}};
     bool fine = true;
     for (size_t i = 0; fine && i < out->laps.count; i++)
-        if (out->laps.items[i].traced) fine = add_to_turn(out, &numbers, i, loose_of[i], w);
+        if (jm__lap_stands(&out->laps.items[i])) fine = add_to_turn(out, &numbers, i, loose_of[i], w);
     out->stood = calloc(out->processes + 1, sizeof *out->stood);
     fine = fine && out->stood != NULL && fill(&shelves[0], out, false) &&
            find_stands(out, loose_of, shelves, w) && find_stood(out, w);

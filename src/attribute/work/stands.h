@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A step of a process, with what follows it up to the next one. Traced, or told by its edges. */
+/* A step of a process, or a phase without steps, with what follows it up to the next one. Traced, or told by
+ * its edges. */
 typedef struct jm__lap {
     int64_t start_ns, end_ns, step_end_ns;
     uint32_t span;    /* the step */
@@ -20,8 +21,15 @@ typedef struct jm__lap {
         stand; /* of a traced one, its turn's own; of another, what stands for it: JM__NO_STAND: nothing */
     uint32_t turn_place; /* of a traced one: which it is in its turn */
     bool traced;
+    bool warm_up;  /* traced, and stands for itself alone */
     bool recorded; /* of another one: more than its edges was */
 } jm__lap;
+
+/* Does it stand for others of its kind? */
+static inline bool jm__lap_stands(const jm__lap *lap)
+{
+    return lap->traced && !lap->warm_up;
+}
 
 #define JM__NO_STAND UINT32_MAX
 #define JM__NO_LAP   SIZE_MAX

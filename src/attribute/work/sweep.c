@@ -52,7 +52,7 @@ void jm__stood_count_as(jm__counted_as *as, const jm__stood *stood, const jm__it
     if (process == stood->stands->processes || !stood->uses[process]) return;
     const jm__lap *lap = lap_of(stood->stands, item, span, process);
     as->view = stood->view_of[process];
-    if (lap != NULL && lap->traced && stood->of_turn[lap->stand] > 0) as->lap = lap;
+    if (lap != NULL && jm__lap_stands(lap) && stood->of_turn[lap->stand] > 0) as->lap = lap;
 }
 
 static jm__idle_state idle_state(const jm__sweep *s, int64_t length_ns)
@@ -149,7 +149,7 @@ static void count_in_turns(jm__sweep *s, int64_t to_ns, jm__idle_state state, jm
         const jm__lap *lap = &stands->laps.items[i];
         int64_t from = lap->start_ns > s->now_ns ? lap->start_ns : s->now_ns;
         int64_t to = lap->end_ns < to_ns ? lap->end_ns : to_ns;
-        if (!lap->traced || to <= from) continue;
+        if (!jm__lap_stands(lap) || to <= from) continue;
         double share = (double)(to - from) / length_ns;
         jm__turn_sum *sum = &s->tally->turns[lap->stand];
         sum->idle_s[state][cause] += (double)(to - from) * 1e-9;
