@@ -14,6 +14,12 @@
 
 #define COUNTERS_S 2 /* of a minute: what --counters alone asks for */
 
+/* As the options say. */
+typedef struct cli_measures {
+    double counters, keep_s;
+    int64_t max_bytes;
+} cli_measures;
+
 static const char *output_name(const cli_args *args, char *name, size_t size)
 {
     const char *given = cli_get(args, "--output");
@@ -47,8 +53,15 @@ static bool get_counters(const cli_args *args, double *seconds_a_minute)
     return cli_get_real(args, "--counters", 0, 60, seconds_a_minute);
 }
 
+/* Of jm_run_options, as above. A minute of full tracing takes some 100 MB; the sampler alone half a MB an
+ * hour, condensed. */
+static bool get_bounds(const cli_args *args, double *keep_s, int64_t *max_bytes)
+{
+    return cli_get_duration(args, "--keep", 120, keep_s) && cli_get_size(args, "--max-size", 10e6, max_bytes);
+}
+
 static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
-                           double counters, jm_error *err)
+                           const cli_measures *measures, jm_error *err)
 {
     jm_run_options run_options = {.size = sizeof run_options,
                                   .path = path,
@@ -57,7 +70,9 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
                                   .overwrite = cli_has(args, "--force"),
                                   .child_kernels = !cli_has(args, "--no-kernels"),
                                   .no_cpu = cli_has(args, "--no-cpu"),
-                                  .counters = counters,
+                                  .counters = measures->counters,
+                                  .keep_s = measures->keep_s,
+                                  .max_bytes = measures->max_bytes,
                                   .openacc = cli_has(args, "--openacc")};
     jm_status status = jm_run_start(run, &run_options, err);
     if (status != JM_OK || !jm_run_attached(*run)) return status;
@@ -132,12 +147,14 @@ static void print_size(const char *path)
 int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *command)
 {
     jm_error err;
-    double counters;
+    cli_measures measures = {0};
     *r = (cli_recorder){.args = args};
-    if (!get_counters(args, &counters) || !set_domains(args)) return jm_status_exit_code(JM_USAGE);
+    if (!get_counters(args, &measures.counters) || !set_domains(args) ||
+        !get_bounds(args, &measures.keep_s, &measures.max_bytes))
+        return jm_status_exit_code(JM_USAGE);
     r->path = output_name(args, r->name, sizeof r->name);
     cli_child_prepare();
-    jm_status status = start_run(&r->run, args, r->path, command, counters, &err);
+    jm_status status = start_run(&r->run, args, r->path, command, &measures, &err);
     return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }
 
