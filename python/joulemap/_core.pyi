@@ -137,6 +137,8 @@ class Run:
         kernels_required: bool = False,
         ranges: bool = False,
         may_wait: bool = False,
+        keep_s: float = 0.0,
+        max_bytes: int = 0,
     ) -> Self: ...
     @property
     def attached(self) -> bool: ...

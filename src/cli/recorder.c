@@ -53,11 +53,10 @@ static bool get_counters(const cli_args *args, double *seconds_a_minute)
     return cli_get_real(args, "--counters", 0, 60, seconds_a_minute);
 }
 
-/* Of jm_run_options, as above. A minute of full tracing takes some 100 MB; the sampler alone half a MB an
- * hour, condensed. */
+/* Of jm_run_options, as above. The sampler alone takes 1 MB an hour, condensed. */
 static bool get_bounds(const cli_args *args, double *keep_s, int64_t *max_bytes)
 {
-    return cli_get_duration(args, "--keep", 120, keep_s) && cli_get_size(args, "--max-size", 10e6, max_bytes);
+    return cli_get_duration(args, "--keep", 60, keep_s) && cli_get_size(args, "--max-size", 10e6, max_bytes);
 }
 
 static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,

@@ -16,9 +16,10 @@
 /* Between two milestones. */
 #define MILESTONE_NS (5 * JM_NS_PER_S)
 /* So much always stays whole, whatever the size. */
-#define YOUNG_NS (2 * JM_CHUNK_NS)
+#define YOUNG_NS JM_CHUNK_NS
 /* At once: a second of work for the writer's thread. */
-#define CHUNKS_MOST 8
+#define CHUNKS_MOST     8
+#define CHUNKS_A_MINUTE (60 * JM_NS_PER_S / JM_CHUNK_NS)
 /* Of the size, for what comes until the next look and for the journal. */
 #define ROOM(bytes)   ((bytes) / 10)
 #define THINNING_MOST 24
@@ -148,8 +149,8 @@ static jm__chunk next_chunk(const jm__condenser *c)
 
 static bool keeps_step(const jm__condenser *c, int64_t from_ns)
 {
-    int64_t number = (from_ns - c->start_ns) / JM_CHUNK_NS;
-    return (number & ((INT64_C(1) << c->thinning) - 1)) == 0;
+    int64_t number = (from_ns - c->start_ns) / JM_CHUNK_NS, minute = number / CHUNKS_A_MINUTE;
+    return number % CHUNKS_A_MINUTE == 0 && (minute & ((INT64_C(1) << c->thinning) - 1)) == 0;
 }
 
 /* In the file, for whoever reads it; and once as an event, of which every report tells. */

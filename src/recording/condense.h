@@ -1,13 +1,13 @@
 /* Recordings of days in files of a bounded size: what is older than it is worth is condensed while the run
  * goes on. Part of the writer; nothing else writes into a recording.
  *
- * The older time goes in chunks of a minute. Of a chunk stay
+ * The older time goes in chunks of 20 s. Of a chunk stay
  *   - energy counters, every reading: totals are what they were;
  *   - of power, for each board the mean over each second of the best sensor that saw it, as readings of a
  * sensor of its own (`power_mean`, a box of one second); of other sensors the mean over a second; of
  * throttling and limits each change;
  *   - phases, epochs, steps, batches, windows and waits for data, all marks of the program, events, losses;
- *   - kernels and layers of one traced step a chunk, with the step before it, whose kernels run into it; of
+ *   - kernels and layers of one traced step a minute, with the step before it, whose kernels run into it; of
  * fewer chunks where the file would be too large. Marks (rows/marks.h) say so as if it had been traced at
  * times: the other steps are told by those that stay. Where a process tells no steps, none of its kernels and
  *     layers stay, and marks say that it was not traced.
@@ -21,7 +21,7 @@
 
 #include <sqlite3.h>
 
-#define JM_CHUNK_NS (60 * JM_NS_PER_S)
+#define JM_CHUNK_NS (20 * JM_NS_PER_S)
 
 /* The last rows of these tables when all that happened before t was in the file. */
 typedef struct jm__milestone {
@@ -61,7 +61,7 @@ typedef struct jm__condenser {
     int64_t traced, steps, untraced; /* names of the marks */
     int64_t start_ns;                /* of the first chunk, 0: none yet */
     int64_t until_ns;                /* all before is condensed */
-    unsigned thinning;               /* one chunk in 2 to that keeps a step */
+    unsigned thinning;               /* one minute in 2 to that keeps a step */
     bool told, told_full;
 } jm__condenser;
 

@@ -53,7 +53,8 @@ jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *
 jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *err);
 
 /* Before the first row: condense what is older than `keep_s` (0: whatever its age, it stays), and more where
- * the file would pass `max_bytes` (0: it may grow); see recording/condense.h. Two minutes always stay whole.
+ * the file would pass `max_bytes` (0: it may grow); see recording/condense.h. The last 20 s always stay
+ * whole.
  */
 void jm__writer_condense(jm__writer *writer, double keep_s, int64_t max_bytes);
 
