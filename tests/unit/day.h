@@ -18,8 +18,8 @@
 
 typedef struct day {
     jm__writer *writer;
-    int64_t start_ns, t_ns;      /* from when, and how far it is */
-    int64_t steps, traced_every; /* 0: no steps */
+    int64_t start_ns, t_ns;              /* from when, and how far it is */
+    int64_t steps, traced_every, window; /* `window` steps in so many; 0: no steps */
     double energy_j, filtered_w;
     int64_t ring_ns, gauge_ns, counter_ns;
     int64_t step_name, layer_names[DAY_LAYERS], gemm, norm, stream, traced_mark, steps_mark;
@@ -101,7 +101,7 @@ static inline void day_names(day *d)
 
 static inline day day_begin(const char *path, int64_t traced_every, double keep_s, int64_t max_bytes)
 {
-    day d = {.start_ns = 1000 * JM_NS_PER_S, .traced_every = traced_every, .filtered_w = 100};
+    day d = {.start_ns = 1000 * JM_NS_PER_S, .traced_every = traced_every, .window = 1, .filtered_w = 100};
     d.t_ns = d.ring_ns = d.gauge_ns = d.counter_ns = d.start_ns;
     assert_true(jm__writer_create(&d.writer, path, true, NULL) == JM_OK);
     jm__writer_condense(d.writer, keep_s, max_bytes);
@@ -200,8 +200,8 @@ static inline void day_step(day *d)
     int64_t at = d->t_ns, number = d->steps++ % d->traced_every;
     day_span(d, JM_SPAN_STEP, d->step_name, 0, at, at + DAY_STEP_NS);
     if (number == 0 && d->traced_every > 1) day_mark(d, d->steps_mark, at);
-    if (number == d->traced_every - 1) day_mark(d, d->traced_mark, at);
-    if (number >= d->traced_every - 2) day_work(d, d->last_span, at);
+    if (number == d->traced_every - d->window) day_mark(d, d->traced_mark, at);
+    if (number >= d->traced_every - d->window - 1) day_work(d, d->last_span, at);
     day_draw(d, at + 20 * JM_NS_PER_MS, 600);
     day_draw(d, at + 28 * JM_NS_PER_MS, 350);
     day_draw(d, at + DAY_STEP_NS, 100);
