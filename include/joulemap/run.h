@@ -46,6 +46,12 @@ typedef struct jm_run_options {
     /* In a program that was started dormant (`joulemap dormant`): record nothing here, and be attached to
      * nothing until a recorder attaches (`joulemap attach`). */
     bool may_wait;
+    /* A run of days: condense what is older than that many seconds (0: nothing), and more, and sooner, so
+     * that the recording stays below so many bytes (0: no limit): of kernels and layers a traced step a
+     * minute or fewer, which stands for the others, of power the mean over a second. Totals are exact. The
+     * last 20 s always stay whole. */
+    double keep_s;
+    int64_t max_bytes;
 } jm_run_options;
 
 /* The clock of all times here: CLOCK_MONOTONIC. */

@@ -141,6 +141,8 @@ class Run:
         ranges: bool = False,
         budget: float = 0.0,
         may_wait: bool = False,
+        keep_s: float = 0.0,
+        max_bytes: int = 0,
     ) -> Self: ...
     @property
     def attached(self) -> bool: ...

@@ -21,7 +21,7 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"path",   "sim",           "command",  "overwrite",        "kernels",
                                         "no_cpu", "sampling_only", "counters", "kernels_required", "ranges",
-                                        "budget", "may_wait",      NULL};
+                                        "budget", "may_wait",      "keep_s",   "max_bytes",        NULL};
     PyObject *path_object = NULL;
     PyObject *path_bytes = NULL;
     const char *sim = NULL;
@@ -35,9 +35,12 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int ranges = 0;
     double budget = 0;
     int may_wait = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzppppdppdp:Run", (char **)(uintptr_t)names,
+    double keep_s = 0;
+    long long max_bytes = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OzzppppdppdpdL:Run", (char **)(uintptr_t)names,
                                      &path_object, &sim, &command, &overwrite, &kernels, &no_cpu,
-                                     &sampling_only, &counters, &required, &ranges, &budget, &may_wait))
+                                     &sampling_only, &counters, &required, &ranges, &budget, &may_wait,
+                                     &keep_s, &max_bytes))
         return NULL;
     jm_run_options options = {.size = sizeof(options),
                               .sim = sim,
@@ -50,7 +53,9 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                               .kernels_required = required != 0,
                               .ranges = ranges != 0,
                               .budget = budget,
-                              .may_wait = may_wait != 0};
+                              .may_wait = may_wait != 0,
+                              .keep_s = keep_s,
+                              .max_bytes = max_bytes};
     if (!core_path(path_object, &path_bytes, &options.path)) return NULL;
     core_run *self = (core_run *)PyType_GenericAlloc(type, 0);
     if (!self) {

@@ -100,6 +100,11 @@ class Session(Reporting):
     counters : bool or float, optional
         Sample the GPU's hardware counters, that many seconds of each minute: 60 is always, True two. By default
         two, where kernels are traced and this user may read them. A process of its own does it.
+    keep_s : float, optional
+        A run of days: condense what is older than that many seconds. Of kernels and layers one traced
+        step a minute stays, which stands for the others, of power the mean over each second; totals are exact.
+    max_bytes : int, optional
+        Condense more, and sooner, so that the recording stays below that size, more than 1 MB.
     steps : "auto" or False
         Find steps where the program tells none with `step`: while a model is watched, batches of data loaders, and the
         forward passes of Hugging Face's `generate`, with their samples and tokens. False: only what is told counts.
@@ -138,6 +143,8 @@ class Session(Reporting):
         cpu: bool = True,
         counters: bool | float | None = None,
         steps: Literal["auto", False] = "auto",
+        keep_s: float | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         super().__init__()
         if sim is not None:
@@ -157,6 +164,8 @@ class Session(Reporting):
         self._cpu = _arguments.flag("cpu", cpu)
         self._counters = _counters_asked(counters)
         self._find_steps = _is_auto(steps)
+        self._keep_s = 0.0 if keep_s is None else _arguments.real("keep_s", keep_s, 0, 1e9)
+        self._max_bytes = 0 if max_bytes is None else int(_arguments.real("max_bytes", max_bytes, 1e6, 1e15))
         self._run: _core.Run | None = None
         self._injection: Injection | None = None
         self._running = False
@@ -190,6 +199,8 @@ class Session(Reporting):
                 ranges=True,
                 budget=self._budget,
                 may_wait=self._may_wait,
+                keep_s=self._keep_s,
+                max_bytes=self._max_bytes,
             )
             self._injection = Injection(self._run.environment())
             self._owner = os.getpid()

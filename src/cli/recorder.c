@@ -15,6 +15,12 @@
 #define BUDGET_LEAST 1e-4 /* less is as good as none: a second of tracing an hour */
 #define COUNTERS_S   2    /* of a minute: what --counters alone asks for */
 
+/* As the options say. */
+typedef struct cli_measures {
+    double counters, budget, keep_s;
+    int64_t max_bytes;
+} cli_measures;
+
 static const char *output_name(const cli_args *args, char *name, size_t size)
 {
     const char *given = cli_get(args, "--output");
@@ -48,8 +54,14 @@ static bool get_counters(const cli_args *args, double *seconds_a_minute)
     return cli_get_real(args, "--counters", 0, 60, seconds_a_minute);
 }
 
+/* Of jm_run_options, as above. The sampler alone takes 1 MB an hour, condensed. */
+static bool get_bounds(const cli_args *args, double *keep_s, int64_t *max_bytes)
+{
+    return cli_get_duration(args, "--keep", 60, keep_s) && cli_get_size(args, "--max-size", 10e6, max_bytes);
+}
+
 static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
-                           double counters, double budget, jm_error *err)
+                           const cli_measures *measures, jm_error *err)
 {
     jm_run_options run_options = {.size = sizeof run_options,
                                   .path = path,
@@ -58,9 +70,11 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
                                   .overwrite = cli_has(args, "--force"),
                                   .child_kernels = !cli_has(args, "--no-kernels"),
                                   .no_cpu = cli_has(args, "--no-cpu"),
-                                  .counters = counters,
+                                  .counters = measures->counters,
+                                  .keep_s = measures->keep_s,
+                                  .max_bytes = measures->max_bytes,
                                   .openacc = cli_has(args, "--openacc"),
-                                  .child_budget = budget};
+                                  .child_budget = measures->budget};
     jm_status status = jm_run_start(run, &run_options, err);
     if (status != JM_OK || !jm_run_attached(*run)) return status;
     jm_run_free(*run);
@@ -142,15 +156,16 @@ static bool has_real_kernels(const cli_args *args)
 int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *command)
 {
     jm_error err;
-    double counters, budget = 0;
+    cli_measures measures = {0};
     *r = (cli_recorder){.args = args};
-    if (!get_counters(args, &counters) || !cli_get_share(args, "--budget", BUDGET_LEAST, &budget) ||
-        !set_domains(args))
+    if (!get_counters(args, &measures.counters) || !set_domains(args) ||
+        !cli_get_share(args, "--budget", BUDGET_LEAST, &measures.budget) ||
+        !get_bounds(args, &measures.keep_s, &measures.max_bytes))
         return jm_status_exit_code(JM_USAGE);
     r->path = output_name(args, r->name, sizeof r->name);
     if (has_real_kernels(args)) jm_doctor_know_launch_cost();
     cli_child_prepare();
-    jm_status status = start_run(&r->run, args, r->path, command, counters, budget, &err);
+    jm_status status = start_run(&r->run, args, r->path, command, &measures, &err);
     return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
 }
 

@@ -33,6 +33,12 @@ typedef struct cli_recorder {
          NULL,                                                                                               \
          false},                                                                                             \
         {"--no-counters", 0, NULL, "do not sample hardware counters", NULL, false},                          \
+        {"--keep", 0,                                                                                        \
+         "TIME",   "condense what is older (2h, 30m, 1d): a traced step a minute, means over a second",      \
+         NULL,     false},                                                                                   \
+        {"--max-size", 0,                                                                                    \
+         "SIZE",       "condense more, and sooner, so that the recording stays below it (200M, 2G)",         \
+         NULL,         false},                                                                               \
     {                                                                                                        \
         "--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false                                     \
     }

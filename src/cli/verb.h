@@ -6,6 +6,7 @@
 
 #include <joulemap/joulemap.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 typedef struct cli_option {
@@ -75,6 +76,10 @@ bool cli_get_number(const cli_args *args, const char *name, long long low, long 
 
 /* Likewise a number in (above, most]; an option whose argument was left out leaves *out as it is. */
 bool cli_get_real(const cli_args *args, const char *name, double above, double most, double *out);
+
+/* Likewise a time in seconds and a size in bytes, with the units that people write: "2h", "200M". */
+bool cli_get_duration(const cli_args *args, const char *name, double least_s, double *out_s);
+bool cli_get_size(const cli_args *args, const char *name, double least_bytes, int64_t *out_bytes);
 
 /* Likewise a share in [least, 1], "3%" or "0.03": a plain number above 1 was meant in percent, and is
  * refused. */

@@ -149,6 +149,7 @@ static jm_status start(jm_run *run, const jm_run_options *options, const jm__row
 {
     JM_TRY(make_path(run, options->path, err));
     JM_TRY(jm__writer_create(&run->writer, run->path, options->overwrite, err));
+    jm__writer_condense(run->writer, options->keep_s, options->max_bytes);
     JM_TRY(add_sinks(run, more, count, err));
     double budget = options->budget > 0 ? options->budget : options->child_budget;
     JM_TRY(jm__run_folder_create(&run->folder, run->path, lround(1e6 * budget), err));

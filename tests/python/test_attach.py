@@ -10,6 +10,8 @@ from pathlib import Path
 import joulemap
 from joulemap.recording import Recording
 
+COMMAND = (sys.executable, "-m", "joulemap")
+
 PROGRAM = """
 import sys, threading
 import joulemap, torch
@@ -41,7 +43,7 @@ print("same" if abs(total / rounds - expected) < 1e-5 * abs(expected) + 1e-6 els
 def _start(code: str) -> subprocess.Popen[str]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("JOULEMAP_") or k == "JOULEMAP_CAPS_DIR"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "joulemap", "dormant", "--", sys.executable, "-c", code],
+        [*COMMAND, "dormant", "--", sys.executable, "-c", code],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -54,8 +56,7 @@ def _start(code: str) -> subprocess.Popen[str]:
 
 def _attach(pid: int, path: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "joulemap", "attach", "--sim", "h200", "--seconds", "0.5", "--no-cpu"]
-        + ["-o", str(path), str(pid)],
+        [*COMMAND, "attach", "--sim", "h200", "--seconds", "0.5", "--no-cpu", "-o", str(path), str(pid)],
         capture_output=True,
         text=True,
         check=True,
