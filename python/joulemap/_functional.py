@@ -8,10 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch.distributed as dist
-from torch.distributed import _functional_collectives, distributed_c10d
+from torch.distributed import _functional_collectives
+from torch.distributed import distributed_c10d as _c10d
 
 from joulemap import _core
 from joulemap._collectives import Collectives, bytes_of
+
+_C10D: Any = _c10d  # some of what is asked of it is not told to type checkers
 
 # The operation, and whether the message is what they give (else what they take).
 _FUNCTIONS = {
@@ -38,7 +41,7 @@ class _Functions(Collectives):
         def begin(*args: Any, **kwargs: Any) -> int:
             given = signature.bind(*args, **kwargs).arguments
             resolved = _functional_collectives._resolve_group_name(given["group"], given.get("tag", ""))
-            group = distributed_c10d._resolve_process_group(resolved)
+            group = _C10D._resolve_process_group(resolved)
             size = bytes_of(next(iter(given.values())))
             if of_result and size > 0:
                 size //= len(dist.get_process_group_ranks(group))

@@ -425,6 +425,107 @@ static void test_waiting_costs_what_waiting_power_times_time_says(void **state)
     syn_free(s);
 }
 
+/* ---- what spans say */
+
+static int64_t add_collective(synthetic *s, const char *operation, const char *group, int64_t bytes, int rank,
+                              int64_t start_ns)
+{
+    int64_t span =
+        syn_span(s, JM_SPAN_COLLECTIVE, operation, group, 0, start_ns, start_ns + 10 * US, 100 + rank);
+    if (bytes < 0) return span;
+    s->spans[span - 1].payload_kind = JM_PAYLOAD_INTEGER;
+    s->spans[span - 1].payload.integer = bytes;
+    return span;
+}
+
+static const jm_row *row_at_path(const jm_report *report, const char *path)
+{
+    for (size_t i = 0; i < jm_report_row_count(report); i++)
+        if (strcmp(jm_report_row(report, i)->path, path) == 0) return jm_report_row(report, i);
+    fail_msg("no row %s", path);
+    return NULL;
+}
+
+/* Ranks take turns to be late by 4 ms in an all-reduce of a communicator, in a reduce-scatter whose bytes not
+ * all tell, and rank 1 sends to rank 0, who waits for 2 ms. */
+static synthetic *make_groups(void)
+{
+    static const char communicator[] = "communicator 00000000000000ab", there[] = "pp (rank 1 to 0)";
+    synthetic *s = syn_create(5, 2, 8000);
+    int64_t work = syn_class(s, "gemm", 132, 600), all_reduce = syn_class(s, ALL_REDUCE, 24, 220),
+            scatter = syn_class(s, "ncclDevKernel_ReduceScatter_Sum_f32", 24, 220),
+            pair = syn_class(s, "ncclDevKernel_SendRecv", 2, 220), now = 1000 * MS;
+    for (int i = 0; i < STEPS; i++) {
+        for (int rank = 0; rank < 2; rank++) {
+            int64_t at = now + (i % 2 == rank ? 9 : 5) * MS, send = now + 22 * MS + rank * 2 * MS;
+            syn_kernel(s, work, (size_t)rank, 0, now, at);
+            syn_kernel(s, all_reduce, (size_t)rank,
+                       add_collective(s, "all-reduce", communicator, 1000, rank, at), at, now + 14 * MS);
+            syn_kernel(
+                s, scatter, (size_t)rank,
+                add_collective(s, "reduce-scatter", communicator, i == 7 ? -1 : 10, rank, now + 15 * MS),
+                now + 15 * MS, now + 20 * MS);
+            syn_kernel(s, pair, (size_t)rank,
+                       add_collective(s, rank == 1 ? "send" : "recv", there, 64, rank, send), send,
+                       now + 28 * MS);
+        }
+        now += 30 * MS;
+    }
+    for (size_t b = 0; b < 2; b++) {
+        s->processes[b].rank = 4 + (int64_t)b;
+        syn_measure(s, b, 500 * MS, now + 500 * MS);
+    }
+    syn_finish(s);
+    return s;
+}
+
+static void test_a_row_is_an_operation_in_a_group_with_its_bytes(void **state)
+{
+    (void)state;
+    synthetic *s = make_groups();
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_LAYER});
+    const jm_row *all = row_at_path(report, "all-reduce, ranks 4,5");
+    assert_string_equal(all->kind, "collective");
+    assert_string_equal(all->type, "all-reduce");
+    assert_int_equal(all->calls, 2 * STEPS);
+    assert_int_equal(all->bytes, 2 * STEPS * 1000);
+    assert_near(all->bytes_per_s, 1000 / 5e-3, 1e-3); /* 5 ms each without waiting */
+    const jm_row *scatter = row_at_path(report, "reduce-scatter, ranks 4,5");
+    assert_int_equal(scatter->bytes, -1); /* two calls did not tell */
+    assert_true(isnan(scatter->bytes_per_s));
+    const jm_row *receives = row_at_path(report, "recv, pp (rank 1 to 0)"),
+                 *sends = row_at_path(report, "send, pp (rank 1 to 0)");
+    assert_int_equal(sends->bytes, 64 * STEPS);
+    assert_near(receives->busy_s, STEPS * 6e-3, 1e-6);
+    assert_near(row_at_path(report, "recv, pp (rank 1 to 0)/waiting")->busy_s, STEPS * 2e-3, 1e-6);
+    assert_adds_up(report);
+    jm_report_free(report);
+    syn_free(s);
+}
+
+/* Each waited 4 ms in every other step. */
+static void test_ranks_that_both_waited_have_a_row_each(void **state)
+{
+    (void)state;
+    synthetic *s = make_groups();
+    jm_report *report = syn_report(s, (jm_report_options){.by = JM_BY_LAYER});
+    const jm_row *waits = row_at_path(report, "all-reduce, ranks 4,5/waiting"),
+                 *first = row_at_path(report, "all-reduce, ranks 4,5/waiting/rank 4 (GPU 0)");
+    assert_string_equal(waits->name, "waiting for the others");
+    assert_int_equal(waits->calls, STEPS);
+    assert_near(waits->busy_s, STEPS * 4e-3, 1e-6);
+    assert_string_equal(first->kind, "wait");
+    assert_int_equal(first->calls, STEPS / 2);
+    assert_near(first->busy_s, STEPS / 2 * 4e-3, 1e-6);
+    assert_near(first->energy_j, waits->energy_j / 2, 0.05 * waits->energy_j);
+    bool told = false;
+    for (size_t i = 0; i < jm_report_note_count(report); i++)
+        told = told || strstr(jm_report_note(report, i), "rank 5 (GPU 1) in ") != NULL;
+    assert_true(told);
+    jm_report_free(report);
+    syn_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +539,8 @@ int main(void)
         cmocka_unit_test(test_waiting_costs_what_waiting_power_times_time_says),
         cmocka_unit_test(test_calls_that_were_not_at_one_time_are_not_compared),
         cmocka_unit_test(test_a_rank_alone_is_not_compared),
+        cmocka_unit_test(test_a_row_is_an_operation_in_a_group_with_its_bytes),
+        cmocka_unit_test(test_ranks_that_both_waited_have_a_row_each),
         cmocka_unit_test(test_three_ranks_wait_for_the_last),
         cmocka_unit_test(test_nothing_is_said_of_too_many_calls),
     };
