@@ -183,6 +183,23 @@ static int put_mark(const process_chunk *p, int64_t t_ns, int64_t name_id)
     return jm__insert(&p->writer->inserter, JM_TABLE_MARKS, &mark);
 }
 
+/* It said something at the very end of the chunk itself: that holds from there on. */
+static int says_at_end(const process_chunk *p, bool *says)
+{
+    const jm__condenser *c = &p->writer->condenser;
+    static const char sql[] =
+        "SELECT 1 FROM marks WHERE process_id = ?1 AND t_ns = ?2 AND name_id IN (?3, ?4, ?5)";
+    const int64_t values[] = {p->process_id, p->chunk->to_ns, c->traced, c->steps, c->untraced};
+    sqlite3_stmt *mark;
+    int rc = sqlite3_prepare_v2(p->writer->db, sql, -1, &mark, NULL);
+    for (int i = 0; rc == SQLITE_OK && i < 5; i++)
+        rc = sqlite3_bind_int64(mark, i + 1, values[i]);
+    if (rc == SQLITE_OK) rc = sqlite3_step(mark);
+    *says = rc == SQLITE_ROW;
+    sqlite3_finalize(mark);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 /* `kept` NULL: nothing stays. What it had said holds again from the end of the chunk on. */
 static int put_marks(const process_chunk *p, int64_t level, const jm__kept_step *kept)
 {
@@ -198,7 +215,9 @@ static int put_marks(const process_chunk *p, int64_t level, const jm__kept_step 
     if (rc == SQLITE_OK && kept != NULL) rc = put_mark(p, kept->start_ns, c->traced);
     if (rc == SQLITE_OK && kept != NULL) rc = put_mark(p, kept->end_ns, level);
     int64_t next = p->level->said == 0 ? c->traced : p->level->said;
-    if (rc == SQLITE_OK && next != level) rc = put_mark(p, p->chunk->to_ns, next);
+    bool says = false;
+    if (rc == SQLITE_OK && next != level) rc = says_at_end(p, &says);
+    if (rc == SQLITE_OK && next != level && !says) rc = put_mark(p, p->chunk->to_ns, next);
     p->level->written = level;
     return rc;
 }

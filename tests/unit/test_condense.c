@@ -163,6 +163,27 @@ static void test_steps_and_other_marks_stay_and_one_traced_step_a_minute(void **
     assert_int_equal(ask(sql), ask_of(whole_path, sql));
 }
 
+/* Steps of 34 ms and chunks of 20 s meet every 340 s, where every tenth window ends. */
+static void test_time_that_was_not_traced_is_never_said_to_be(void **state)
+{
+    (void)state;
+    char sql[700];
+    day d = day_begin(path, 1000, 60, 0);
+    day_go_on(&d, 800);
+    day_end(&d);
+    snprintf(sql, sizeof sql,
+             "SELECT count(*) FROM (SELECT t_ns, text, lead(t_ns) OVER (ORDER BY t_ns, marks.rowid) AS until "
+             "FROM marks JOIN "
+             "names ON names.id = name_id) m WHERE text = '" JM_MARK_TRACED
+             "' AND (SELECT count(*) FROM kernels WHERE "
+             "start_ns >= t_ns AND start_ns < until) <> %d",
+             DAY_KERNELS);
+    assert_int_equal(ask(sql), 0);
+    assert_true(
+        ask("SELECT count(*) FROM marks JOIN names ON names.id = name_id WHERE text = '" JM_MARK_TRACED "'") >
+        5);
+}
+
 static void test_rows_stand_in_the_order_of_time_and_name_what_is_there(void **state)
 {
     (void)state;
@@ -274,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_rows_stand_in_the_order_of_time_and_name_what_is_there),
         cmocka_unit_test(test_every_report_says_that_it_is_condensed),
         cmocka_unit_test(test_file_stays_below_the_size_that_was_asked_for),
+        cmocka_unit_test(test_time_that_was_not_traced_is_never_said_to_be),
         cmocka_unit_test(test_kernels_that_no_step_explains_go_and_marks_say_so),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
