@@ -1,11 +1,12 @@
 """What tracing costs programs that the host holds back, on a host whose speed changes from second to second.
 
 Each way to run a program is a process of its own: plain, within a budget between its turns (so small a one that there
-is one turn), the same with CUPTI kept, kernels traced, layers too, and torch.profiler with kernels alone. They are started at once and take turns of a tenth of a second, in an order of
-chance, one at a time; a figure is the median, over rounds, of a step's time divided by the plain one of the same round,
-with its bootstrap interval; beside it the same of the main thread's CPU time. Of the process with a budget, turns in
-which a step was traced are told apart. Whoever is not at his turn waits for a pipe. All main threads run on one core,
-since cores of such a host differ by half; a process that has another one was 44 % faster than plain.
+is one turn), the same with CUPTI kept, kernels traced, layers too, and torch.profiler with kernels alone. They are
+started at once and take turns of a tenth of a second, in an order of chance, one at a time; a figure is the median,
+over rounds, of a step's time divided by the plain one of the same round, with its bootstrap interval; beside it the
+same of the main thread's CPU time. Of the process with a budget, turns in which a step was traced are told apart.
+Whoever is not at his turn waits for a pipe. All main threads run on one core, since cores of such a host differ by
+half: a process that had another one was 44 % faster than plain.
 
     python bench/gpu/turns.py --programs training decode launches --rounds 60 --out bench/results/turns.txt
 """
