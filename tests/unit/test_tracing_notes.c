@@ -28,10 +28,10 @@ static synthetic *program(bool steps)
     return s;
 }
 
-static void add_mark(synthetic *s, const char *name, const char *meta)
+static void add_mark(synthetic *s, int64_t t_ns, const char *name, const char *meta)
 {
     size_t i = s->dataset.mark_count++;
-    marks[i] = (jm__mark){.process_id = 100, .t_ns = 20 * second, .name_id = syn_name(s, name), .meta = meta};
+    marks[i] = (jm__mark){.process_id = 100, .t_ns = t_ns, .name_id = syn_name(s, name), .meta = meta};
     s->dataset.marks = marks;
 }
 
@@ -55,7 +55,8 @@ static void test_what_a_launch_costs_is_told_by_the_step(void **state)
     assert_true(says(
         s, "about 1.9 us a launch here (1.7 to 2.1), of kernels alone: 100 launches a step, about 0.19 ms "
            "of 1000 ms"));
-    add_mark(s, JM_MARK_STEPS, NULL); /* kernels are of some of the steps */
+    add_mark(s, 0, JM_MARK_TRACED, NULL);
+    add_mark(s, 15 * second, JM_MARK_STEPS, NULL); /* kernels are of some of the steps */
     assert_true(says(s, "about 1.9 us a launch here (1.7 to 2.1), of kernels alone."));
     syn_free(s);
     s = program(false);
@@ -69,7 +70,8 @@ static void test_what_came_of_a_budget_is_told(void **state)
     (void)state;
     synthetic *s = program(true);
     s->dataset.budget_ppm = 10000;
-    add_mark(s, JM_MARK_BUDGET, "{\"budget_ppm\":10000,\"cost_ppm\":8100,\"steps\":20,\"traced_steps\":7}");
+    add_mark(s, 20 * second, JM_MARK_BUDGET,
+             "{\"budget_ppm\":10000,\"cost_ppm\":8100,\"steps\":20,\"traced_steps\":7}");
     assert_true(says(
         s, "Traced within a budget of 1 %: 7 of 20 steps, which made the program 0.81 % slower, as tracing "
            "measured itself."));
