@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import joulemap
 from joulemap import _core
+from joulemap._tracing import tracing
 
 REPEATS = 7
 CALLS = 20_000  # few enough that the recorder empties the ring meanwhile
@@ -81,11 +82,32 @@ def bench_hooks(run: joulemap.Session) -> None:
     print(f"watched module, forward and backward: +{watched - train:.0f} ns")
 
 
+def bench_budget(run: joulemap.Session) -> None:
+    """In untraced steps: edges of steps, and a watched module, against the same without a session's hooks."""
+    import torch
+
+    identity, x = torch.nn.Identity(), torch.randn(4)
+    plain = least_ns(lambda: identity(x))
+    run.watch(identity)
+
+    def step() -> None:
+        with run.step(samples=32):
+            pass
+
+    while tracing.on:
+        step()
+        time.sleep(0.001)
+    print(f"with run.step(samples=32), untraced within a budget: {least_ns(step):.0f} ns")
+    print(f"watched module, forward, untraced: {least_ns(lambda: identity(x)) - plain:+.0f} ns")
+
+
 def main() -> None:
     bench_spans(None)
     with joulemap.Session(sim="h200", cpu=False) as run:
         bench_spans(run)
         bench_hooks(run)
+    with joulemap.Session(sim="h200", cpu=False, budget=0.01) as run:
+        bench_budget(run)
 
 
 if __name__ == "__main__":

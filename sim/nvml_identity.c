@@ -182,6 +182,14 @@ NUMBER_CALL(nvmlDeviceIsMigDeviceHandle, unsigned int, 0)
 NUMBER_CALL(nvmlDeviceGetBoardId, unsigned int, bus(board) << 8)
 NUMBER_CALL(nvmlDeviceGetMultiGpuBoard, unsigned int, 0)
 
+/* Of a multiprocessor: 64 up to 8.0 (but 6.1), 128 after. */
+static unsigned int cores_of(const sim_profile *profile)
+{
+    int capability = 10 * profile->cc_major + profile->cc_minor;
+    return (unsigned)profile->multiprocessors * (capability > 80 || capability == 61 ? 128u : 64u);
+}
+NUMBER_CALL(nvmlDeviceGetNumGpuCores, unsigned int, cores_of(board->profile))
+
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor);
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
 {

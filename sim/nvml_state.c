@@ -339,11 +339,12 @@ nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, un
     sim_board *board;
     nvmlReturn_t result = sim_enter_device(__func__, device, &world, &board);
     if (result != NVML_SUCCESS) return result;
+    unsigned int mode = (unsigned)sim_number(world, __func__, board, 0, 0);
     sim_leave();
     if (current == NULL || pending == NULL) return NVML_ERROR_INVALID_ARGUMENT;
     if (!board->profile->mig_capable) return NVML_ERROR_NOT_SUPPORTED;
-    *current = 0;
-    *pending = 0;
+    *current = mode;
+    *pending = mode;
     return NVML_SUCCESS;
 }
 

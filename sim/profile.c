@@ -171,6 +171,7 @@ static void read_identity(reader *in, const json_t *root, sim_profile *profile)
     const json_t *memory = json_object_get(root, "memory");
     profile->memory_bytes = (uint64_t)number(in, memory, "total_mib", -1) << 20;
     profile->memory_reserved_bytes = (uint64_t)number(in, memory, "reserved_mib", -1) << 20;
+    profile->multiprocessors = (int)number(in, root, "multiprocessors", 0);
     profile->mig_capable = json_is_true(json_object_get(root, "mig_capable"));
     char usage[16] = "";
     text(in, root, "power_usage", usage, sizeof usage);

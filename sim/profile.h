@@ -87,6 +87,7 @@ typedef struct sim_profile {
     uint64_t memory_bytes;
     uint64_t memory_reserved_bytes;
     bool mig_capable;
+    int multiprocessors;         /* 0: NVML does not tell */
     bool power_usage_is_average; /* nvmlDeviceGetPowerUsage: average, else instant */
     double limit_min_w;
     double limit_max_w;

@@ -67,6 +67,7 @@ typedef struct jm_board {
     double power_limit_min_w; /* NAN if unknown */
     double power_limit_max_w; /* NAN if unknown */
     double clock_limit_mhz;   /* highest SM clock that it allows; NAN if unknown */
+    int32_t multiprocessors;  /* 0 if unknown */
     bool simulated;
     bool mig;      /* power is that of the whole board */
     bool upstream; /* what it measures flows on into other boards of the recording (a meter at the wall): its

@@ -63,7 +63,8 @@
     X(TEXT, kind, "kind", JM_IN_ROW,                                                                         \
       "\"forward\", \"backward\", \"recompute\", \"optimizer\", \"collective\", \"kernel\", \"phase\", "     \
       "\"gpu\", \"idle\", \"gap\", \"wait\", \"request\", \"outside\", \"unresolved\" and others")           \
-    X(TEXT, type, "type", JM_IN_ROW, "Class of a layer: \"Linear\"; empty where there is none")              \
+    X(TEXT, type, "type", JM_IN_ROW,                                                                         \
+      "Class of a layer: \"Linear\"; operation of a collective: \"all-reduce\"; empty where there is none")  \
     X(INT32, depth, "depth", JM_IN_ROW, "Depth in the tree, from 0")                                         \
     X(INT64, calls, "calls", JM_IN_ROW, "How often it ran")                                                  \
     X(REAL, busy_s, "busy_s", JM_IN_ROW,                                                                     \
@@ -100,7 +101,14 @@
     X(REAL_OR_NONE, mostly_share, "mostly_share", JM_IN_ROW, "Share of the row's time that this was")        \
     X(COUNT_OR_NONE, tokens, "tokens", JM_IN_ROW,                                                            \
       "Tokens of the steps in it, as samples; of a request (by=\"request\") those that it was fed, or made " \
-      "in decode")
+      "in decode")                                                                                           \
+    X(COUNT_OR_NONE, bytes, "bytes", JM_IN_ROW,                                                              \
+      "Bytes of a collective's calls: of each its message, as NCCL counts it; missing for other rows, and "  \
+      "where not all are known")                                                                             \
+    X(REAL_OR_NONE, bytes_per_s, "bytes_per_s", JM_IN_ROW,                                                   \
+      "bytes by the time that its kernels took, without waiting where ranks could be compared")              \
+    X(REAL_OR_NONE, exposed_s, "exposed_s", JM_IN_ROW,                                                       \
+      "Seconds of a collective's busy_s in which no other kernel ran beside; missing for other rows")
 
 /* What the rows add up to (T: jm_report_totals) and how good the data are (Q: jm_report_quality), in one
  * order, JSON's: its objects mix the two. */
@@ -110,6 +118,11 @@
       "Seconds that the total is of: without the time in which the boards were lost")                        \
     T(COUNT_OR_NONE, steps, "steps", JM_IN_REPORT,                                                           \
       "Steps of all processes, one inside another not counted; missing where none")                          \
+    T(COUNT_OR_NONE, traced_steps, "traced_steps", JM_IN_REPORT,                                             \
+      "Steps of those that were traced in full, and stand for the others, of which only the edges were "     \
+      "recorded; missing where all of what counts was traced")                                               \
+    T(COUNT_OR_NONE, unmatched_steps, "unmatched_steps", JM_IN_REPORT,                                       \
+      "Steps that are in no figure, since none like them was traced; missing as traced_steps")               \
     T(TEXT_OR_NONE, steps_found, "steps_found", JM_IN_REPORT,                                                \
       "What each step is where the program told none and they were found: \"batch of a DataLoader\"; "       \
       "missing where told")                                                                                  \
@@ -156,11 +169,19 @@
       "Seconds of all GPUs in which memory was copied and no kernel ran beside; in the rows that launched "  \
       "them; missing where kernels were not traced")                                                         \
     T(REAL_OR_NONE, copy_energy_j, "copy_energy_j", JM_IN_REPORT, "Joules of that time")                     \
+    T(REAL_OR_NONE, collective_s, "collective_s", JM_IN_REPORT,                                              \
+      "Seconds of all GPUs in which collectives ran; missing where kernels were not traced")                 \
+    T(REAL_OR_NONE, collective_energy_j, "collective_energy_j", JM_IN_REPORT,                                \
+      "Joules of the collectives, waiting included")                                                         \
+    T(REAL_OR_NONE, collective_exposed_s, "collective_exposed_s", JM_IN_REPORT,                              \
+      "Seconds of collective_s in which no other kernel ran beside them")                                    \
+    T(REAL_OR_NONE, collective_exposed_energy_j, "collective_exposed_energy_j", JM_IN_REPORT,                \
+      "Joules of the collectives in that time")                                                              \
     T(REAL_OR_NONE, collective_wait_s, "collective_wait_s", JM_IN_REPORT,                                    \
       "Seconds of all GPUs that collectives waited for the rank that began last; missing where ranks could " \
       "not be compared")                                                                                     \
     T(REAL_OR_NONE, collective_wait_energy_j, "collective_wait_energy_j", JM_IN_REPORT,                      \
-      "Joules of that time, at the mean power of each collective")                                           \
+      "Joules of that time, at the power of a collective that waits")                                        \
     T(COUNT_OR_NONE, collective_wait_gpu, "collective_wait_gpu", JM_IN_REPORT,                               \
       "Index of the GPU that half of it or more was for; missing where there is none")                       \
     T(REAL_OR_NONE, closure, "closure", JM_IN_REPORT,                                                        \
@@ -201,6 +222,13 @@
     T(REAL_OR_NONE, chi2_n, "chi2_n", JM_IN_QUALITY, "Reduced chi square; missing without a fit")            \
     T(REAL_OR_NONE, closure_z, "closure_z", JM_IN_QUALITY,                                                   \
       "closure in standard uncertainties; above 3 the fit is not held to the total")                         \
+    T(REAL_OR_NONE, tracing_slow_down, "tracing_slow_down", JM_IN_OVERHEAD,                                  \
+      "By how much a traced step took longer than the others of its kind, of these; missing where there "    \
+      "were none")                                                                                           \
+    T(REAL_OR_NONE, tracing_s, "tracing_s", JM_IN_OVERHEAD,                                                  \
+      "Seconds of all GPUs in which nothing ran only because steps were traced; missing likewise")           \
+    T(REAL_OR_NONE, tracing_energy_j, "tracing_energy_j", JM_IN_OVERHEAD,                                    \
+      "Joules of that time, in the total and in no row but their own; missing likewise")                     \
     Q(REAL_OR_NONE, overhead_cpu_s, "cpu_s", JM_IN_OVERHEAD,                                                 \
       "CPU time of the sampler, seconds; missing if not noted")                                              \
     Q(COUNT_OR_NONE, overhead_calls, "calls", JM_IN_OVERHEAD, "Reads of sensors; missing if not noted")      \

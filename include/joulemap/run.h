@@ -36,6 +36,22 @@ typedef struct jm_run_options {
      * jm_run_environment has it. With `kernels` they come in any case. */
     bool ranges;
     bool openacc; /* regions of OpenACC in children, too: ACC_PROFLIB is set for them unless it is set */
+    /* By what share of its time tracing may slow this process down (0.01: 1 %), and those below it that
+     * attach; 0: all is traced. It is kept by steps: spans of the kind STEP, or BATCH where there are none. A
+     * few of them now and then are traced, with what they are measured to take longer; of the others that
+     * they were (see JM_TRACING_STEPS). Without steps all is traced. An attached run without one has its
+     * recorder's. */
+    double budget;
+    double child_budget; /* of processes below alone: what a recorder wants that has no steps itself */
+    /* In a program that was started dormant (`joulemap dormant`): record nothing here, and be attached to
+     * nothing until a recorder attaches (`joulemap attach`). */
+    bool may_wait;
+    /* A run of days: condense what is older than that many seconds (0: nothing), and more, and sooner, so
+     * that the recording stays below so many bytes (0: no limit): of kernels and layers a traced step a
+     * minute or fewer, which stands for the others, of power the mean over a second. Totals are exact. The
+     * last 20 s always stay whole. */
+    double keep_s;
+    int64_t max_bytes;
 } jm_run_options;
 
 /* The clock of all times here: CLOCK_MONOTONIC. */
@@ -47,6 +63,25 @@ JM_API jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_er
 
 /* True if this run belongs to a parent process. */
 JM_API bool jm_run_attached(const jm_run *run);
+
+/* True if this run waits for recorders, as may_wait allows: jm_run_attached is true, too, and there is no
+ * recording here to ask. */
+JM_API bool jm_run_dormant(const jm_run *run);
+
+/* What there is of a process to record. */
+typedef enum jm_following {
+    JM_FOLLOWING,        /* it records into this run */
+    JM_FOLLOWING_LATER,  /* it was started dormant, but has not used CUDA, NVTX or joulemap yet: ask again */
+    JM_FOLLOWING_NOTHING /* it was not: boards alone are recorded */
+} jm_following;
+
+/* Record that process of the same user into this run, too, from now on until it ends or jm_run_stop: its
+ * spans, its NVTX ranges and, with `kernels`, its kernels, if it was started dormant (`joulemap dormant`). It
+ * is not stopped, traced or sent a signal; joulemap's libraries in it are asked. Children of it are asked for
+ * by themselves. Ask again now and then (once a second): what was loaded or replaced meanwhile joins then.
+ * NOT_FOUND: there is no such process; NO_PERMISSION: it is another user's; BUSY: it is being recorded;
+ * NOT_SUPPORTED: it cannot be reached, as in a container. One thread at a time. */
+JM_API jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *out, jm_error *err);
 
 /* Why kernels of this process are not traced; NULL: they are, nobody asked, or the recorder is a parent
  * process. Valid until jm_run_free. */
@@ -66,6 +101,21 @@ typedef enum jm_tracing {
  * launched before tracing and run in it are not known: be WARM first. One thread at a time; to say the same
  * again is cheap, and reaches a CUDA that was started in between. */
 JM_API void jm_run_trace(jm_run *run, jm_tracing tracing);
+
+/* What is recorded of this process at present: for who can save himself the trouble. ON without a run, and
+ * where nobody said anything. Cheap; changes at the begin of a step where there is a budget. jm_run_trace
+ * ends a budget.
+ */
+JM_API jm_tracing jm_tracing_now(void);
+
+typedef struct jm_tracing_cost {
+    double share; /* of the time since the run began, as it measured itself */
+    uint64_t steps;
+    uint64_t traced_steps; /* of those that have ended; warm ones are none */
+} jm_tracing_cost;
+
+/* What tracing has cost this process so far; false, and all 0: the run has no budget. */
+JM_API bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost);
 
 /* Wait until all that happened before this call is in the recording (the
  * sensor's newest readings included), at most timeout_ms. BUSY if it is not. */

@@ -35,7 +35,8 @@ extern "C" {
     X(BATCH, "batch", 1, CONTAINER)                                                                          \
     X(DATA, "data", 0, OTHER)                                                                                \
     X(FUNCTION, "function", 0, LAYER)                                                                        \
-    X(CARRIED, "carried", 0, OTHER)
+    X(CARRIED, "carried", 0, OTHER)                                                                          \
+    X(COLLECTIVE, "collective", 0, OTHER)
 
 typedef enum jm_span_kind {
     JM_SPAN_NONE,
@@ -82,6 +83,12 @@ JM_API jm_name jm_name_intern(const char *text);
  * samples of a step, 0 if unknown. A span belongs to the calling thread; those
  * kinds that are process-wide also hold the work of threads without a span. */
 JM_API jm_span_id jm_span_begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples);
+
+/* A collective operation (or a send, a receive), open while the calling thread launches it, or without a GPU
+ * runs it. `operation`: "all-reduce"; `group`: which processes it is of, the same text in all of them
+ * ("dp (ranks 0,1)"), 0 if unknown; `bytes`: of its message, less than 0 if unknown. Calls of NCCL are told
+ * by NCCL itself. */
+JM_API jm_span_id jm_collective_begin(jm_name operation, jm_name group, int64_t bytes);
 
 /* Close it. May be called from another thread than begin. 0 does nothing. */
 JM_API void jm_span_end(jm_span_id span);

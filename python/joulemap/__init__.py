@@ -23,7 +23,7 @@ from joulemap.repeatability import (
     sampling_sensitivity,
 )
 from joulemap.report import Group, Quality, Report, RequestCost, Row, Sum, Totals
-from joulemap.schedule import Action, schedule
+from joulemap.schedule import Action, TracingCost, schedule
 from joulemap.scope import Scope
 from joulemap.serving import Request, request
 from joulemap.session import Session, current_session
@@ -62,6 +62,7 @@ __all__ = [
     "Thinned",
     "Timeline",
     "Totals",
+    "TracingCost",
     "__version__",
     "boards",
     "current_session",

@@ -18,6 +18,7 @@ import torch
 
 from joulemap import _core, _inductor
 from joulemap._threads import local
+from joulemap._tracing import tracing
 
 _KINDS = {
     _inductor.FORWARD: _core.SPAN_KINDS["forward"],
@@ -96,7 +97,7 @@ def end(watch: Watch) -> None:
 
 def enter() -> Callable[[str], Any]:
     """Enter a compiled graph: what is returned is called with the marks, and let go of at the end."""
-    return Region() if _watches else str
+    return Region() if _watches and tracing.on else str
 
 
 class Region:

@@ -68,8 +68,13 @@ int core_report_fields_add(PyObject *module);
 /* Functions of the module, as Python calls them. */
 PyObject *core_intern(PyObject *module, PyObject *text);
 PyObject *core_span_begin(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *core_collective_begin(PyObject *module, PyObject *args);
 PyObject *core_span_end(PyObject *module, PyObject *span);
 PyObject *core_follow_steps(PyObject *module, PyObject *callable);
+PyObject *core_follow_tracing(PyObject *module, PyObject *callable);
+
+/* What is recorded may have changed: tell the follower. No exception is left set. */
+void core_tell_tracing(void);
 PyObject *core_mark(PyObject *module, PyObject *args);
 PyObject *core_boards(PyObject *module, PyObject *args);
 PyObject *core_findings(PyObject *module, PyObject *args);

@@ -21,7 +21,7 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"path",   "sim",           "command",  "overwrite",        "kernels",
                                         "no_cpu", "sampling_only", "counters", "kernels_required", "ranges",
-                                        NULL};
+                                        "budget", "may_wait",      "keep_s",   "max_bytes",        NULL};
     PyObject *path_object = NULL;
     PyObject *path_bytes = NULL;
     const char *sim = NULL;
@@ -33,9 +33,14 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     double counters = 0;
     int required = 0;
     int ranges = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Ozzppppdpp:Run", (char **)(uintptr_t)names, &path_object,
-                                     &sim, &command, &overwrite, &kernels, &no_cpu, &sampling_only, &counters,
-                                     &required, &ranges))
+    double budget = 0;
+    int may_wait = 0;
+    double keep_s = 0;
+    long long max_bytes = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OzzppppdppdpdL:Run", (char **)(uintptr_t)names,
+                                     &path_object, &sim, &command, &overwrite, &kernels, &no_cpu,
+                                     &sampling_only, &counters, &required, &ranges, &budget, &may_wait,
+                                     &keep_s, &max_bytes))
         return NULL;
     jm_run_options options = {.size = sizeof(options),
                               .sim = sim,
@@ -46,7 +51,11 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                               .sampling_only = sampling_only != 0,
                               .counters = counters,
                               .kernels_required = required != 0,
-                              .ranges = ranges != 0};
+                              .ranges = ranges != 0,
+                              .budget = budget,
+                              .may_wait = may_wait != 0,
+                              .keep_s = keep_s,
+                              .max_bytes = max_bytes};
     if (!core_path(path_object, &path_bytes, &options.path)) return NULL;
     core_run *self = (core_run *)PyType_GenericAlloc(type, 0);
     if (!self) {
@@ -59,7 +68,10 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Py_BEGIN_ALLOW_THREADS status = jm_run_start(&self->run, &options, &err);
     if (status == JM_OK) jm_run_keep(self->run);
     Py_END_ALLOW_THREADS Py_XDECREF(path_bytes);
-    if (status == JM_OK) return (PyObject *)self;
+    if (status == JM_OK) {
+        core_tell_tracing();
+        return (PyObject *)self;
+    }
     self->run = NULL;
     core_raise(PyType_GetModuleState(type), &err);
     Py_DECREF(self);
@@ -125,7 +137,8 @@ static PyObject *run_stop(PyObject *object, PyObject *unused)
     jm_error err = {.status = JM_OK};
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_run_stop(run, &err);
-    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
+    Py_END_ALLOW_THREADS core_tell_tracing();
+    if (status != JM_OK) return core_raise(state_of(object), &err);
     Py_RETURN_NONE;
 }
 
@@ -156,7 +169,19 @@ static PyObject *run_trace(PyObject *object, PyObject *args)
     jm_run *run = run_of(object);
     if (!run) return NULL;
     Py_BEGIN_ALLOW_THREADS jm_run_trace(run, (jm_tracing)tracing);
-    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+    Py_END_ALLOW_THREADS core_tell_tracing();
+    Py_RETURN_NONE;
+}
+
+static PyObject *run_tracing_cost(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    jm_run *run = run_of(object);
+    jm_tracing_cost cost;
+    if (!run) return NULL;
+    if (!jm_run_tracing_cost(run, &cost)) Py_RETURN_NONE;
+    return Py_BuildValue("dKK", cost.share, (unsigned long long)cost.steps,
+                         (unsigned long long)cost.traced_steps);
 }
 
 /* Of any recording: a GPU's number in it, by the index that NVML (or CUDA) has for it. */
@@ -231,6 +256,14 @@ static PyObject *run_attached(PyObject *object, void *unused)
     return PyBool_FromLong(jm_run_attached(run));
 }
 
+static PyObject *run_dormant(PyObject *object, void *unused)
+{
+    (void)unused;
+    jm_run *run = run_of(object);
+    if (!run) return NULL;
+    return PyBool_FromLong(jm_run_dormant(run));
+}
+
 static PyObject *run_kernels_missing(PyObject *object, void *unused)
 {
     (void)unused;
@@ -260,6 +293,8 @@ static PyMethodDef run_methods[] = {
     {"environment", run_environment, METH_NOARGS,
      "environment() -> list[str]: the KEY=value texts that a child needs to join."},
     {"trace", run_trace, METH_VARARGS, "trace(tracing): what is recorded of this process, one of TRACING."},
+    {"tracing_cost", run_tracing_cost, METH_NOARGS,
+     "tracing_cost() -> tuple | None: share of the time, steps, traced ones of them; None without a budget."},
     {"board_id", run_board_id, METH_VARARGS,
      "board_id(index, cuda=False) -> int: a GPU's number in the recording."},
     {"energy", run_energy, METH_VARARGS,
@@ -274,6 +309,7 @@ static PyMethodDef run_methods[] = {
 
 static PyGetSetDef run_getset[] = {
     {"attached", run_attached, NULL, "True if the run belongs to a parent process.", NULL},
+    {"dormant", run_dormant, NULL, "True if the run waits for a recorder to attach.", NULL},
     {"kernels_missing", run_kernels_missing, NULL,
      "Why kernels that were asked for are not traced; None if they are.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -282,8 +318,8 @@ static PyGetSetDef run_getset[] = {
 static PyType_Slot run_slots[] = {
     {Py_tp_doc, (void *)(uintptr_t) "Run(path=None, sim=None, command=None, overwrite=False, kernels=False, "
                                     "no_cpu=False, sampling_only=False, counters=0.0, "
-                                    "kernels_required=False, ranges=False): a run, started or attached "
-                                    "to."},
+                                    "kernels_required=False, ranges=False, budget=0.0): a run, started or "
+                                    "attached to."},
     {Py_tp_new, (void *)(uintptr_t)run_new},
     {Py_tp_dealloc, (void *)(uintptr_t)run_free},
     {Py_tp_methods, run_methods},

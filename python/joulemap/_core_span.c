@@ -41,6 +41,16 @@ PyObject *core_span_begin(PyObject *module, PyObject *const *args, Py_ssize_t co
     return PyLong_FromUnsignedLongLong(id);
 }
 
+/* operation, group, bytes */
+PyObject *core_collective_begin(PyObject *module, PyObject *args)
+{
+    (void)module;
+    unsigned long operation, group;
+    long long bytes;
+    if (!PyArg_ParseTuple(args, "kkL:collective_begin", &operation, &group, &bytes)) return NULL;
+    return PyLong_FromUnsignedLongLong(jm_collective_begin((jm_name)operation, (jm_name)group, bytes));
+}
+
 PyObject *core_span_end(PyObject *module, PyObject *span)
 {
     (void)module;
@@ -138,6 +148,42 @@ static void tell_follower(PyObject *span)
     Py_DECREF(called);
 }
 
+/* Who is told what is recorded from now on, where that has changed; NULL: nobody. */
+static PyObject *tracing_follower;
+static jm_tracing told_tracing = JM_TRACING_ON;
+
+PyObject *core_follow_tracing(PyObject *module, PyObject *callable)
+{
+    (void)module;
+    Py_CLEAR(tracing_follower);
+    if (callable != Py_None) {
+        Py_INCREF(callable);
+        tracing_follower = callable;
+    }
+    Py_RETURN_NONE;
+}
+
+void core_tell_tracing(void)
+{
+    jm_tracing now = jm_tracing_now();
+    if (now == told_tracing) return;
+    told_tracing = now;
+    if (!tracing_follower) return;
+    PyObject *const called = tracing_follower, *number = PyLong_FromLong(now);
+    Py_INCREF(called);
+    PyObject *done = number ? PyObject_CallFunctionObjArgs(called, number, NULL) : NULL;
+    if (!done) PyErr_WriteUnraisable(called);
+    Py_XDECREF(done);
+    Py_XDECREF(number);
+    Py_DECREF(called);
+}
+
+/* A budget decides as these begin. */
+static bool is_decided(const core_span *span)
+{
+    return span->kind == JM_SPAN_STEP || span->kind == JM_SPAN_BATCH || span->kind == JM_SPAN_PHASE;
+}
+
 static PyObject *span_open(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -155,6 +201,7 @@ static PyObject *span_open(PyObject *object, PyObject *unused)
     self->end_ns = 0;
     self->start_ns = jm_now_ns();
     self->id = jm_span_begin(self->kind, self->name, self->type, self->samples);
+    if (is_decided(self)) core_tell_tracing();
     tell_follower(object);
     Py_INCREF(object);
     return object;

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+
+from joulemap._imports import LatePatches
 
 
 def _set(code: types.CodeType, action: str) -> None:
@@ -71,3 +73,33 @@ class Uncompiled:
 
 
 _count: dict[types.CodeType, int] = {}  # how many watches left it so
+
+
+class Compiling(LatePatches):
+    """Calls `then` whenever torch.compile begins to compile something, while it is called; until `end()`."""
+
+    def __init__(self, then: Callable[[], object]) -> None:
+        self._then = then
+        self._handler: Any = None
+        super().__init__()
+
+    def begin(self) -> None:
+        """Hear of it once it is imported."""
+        self.when("torch._dynamo.callback", self._listen)
+
+    def _listen(self, module: Any) -> None:
+        handler: Any = getattr(module, "callback_handler", None)
+        if hasattr(handler, "register_start_callback"):
+            handler.register_start_callback(self._starts)
+            self._handler = handler
+        else:  # PyTorch of another time tells nobody: as if it were about to
+            self._then()
+
+    def _starts(self, *_: Any) -> None:
+        self._then()
+
+    def end(self) -> None:
+        """Hear of it no longer."""
+        if self._handler is not None and self._starts in self._handler.start_callbacks:
+            self._handler.remove_start_callback(self._starts)
+        super().end()

@@ -56,6 +56,8 @@ class Follower(Protocol):
 # Modules here, and the framework that they follow.
 _FOLLOWERS = {
     "joulemap._record_function": "torch",
+    "joulemap._collectives": "torch.distributed.distributed_c10d",
+    "joulemap._functional": "torch.distributed._functional_collectives",
     "joulemap._inductor": "torch",
     "joulemap._packages": "torch",
     "joulemap._annotations": "jax",

@@ -27,6 +27,7 @@ from joulemap import _core
 from joulemap._dynamo import leave_alone
 from joulemap._names import Patches
 from joulemap._threads import local
+from joulemap._tracing import tracing
 
 _NVTX = _core.SPAN_KINDS["nvtx"]
 _CARRIED = _core.SPAN_KINDS["carried"]
@@ -66,7 +67,7 @@ class _Following(Patches):
         @functools.wraps(original)
         def enter(block: Any) -> Any:
             entered = original(block)
-            if self.active and not sys._getframe(1).f_globals.get("__name__", "").startswith("torch."):
+            if self.active and tracing.on and not sys._getframe(1).f_globals.get("__name__", "").startswith("torch."):
                 name = _core.intern(block.name)
                 self._thread.ranges.append(_Range(block, name, _span_begin(_NVTX, name)))
             return entered
@@ -94,7 +95,7 @@ class _Following(Patches):
         @functools.wraps(original)
         def run(outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
             ranges = self._thread.ranges
-            if not ranges or not self.active or _compiles_backward():
+            if not ranges or not (self.active and tracing.on) or _compiles_backward():
                 return original(outputs, *args, **kwargs)
             carried = _Carried(ranges)
             try:

@@ -6,6 +6,7 @@ import threading
 from typing import Any, Generic, Protocol, TypeVar
 
 from joulemap import _core
+from joulemap._tracing import tracing
 
 
 class OpenCall(Protocol):
@@ -38,11 +39,14 @@ class ThreadState(Generic[CallT, PassT]):
         Unfinished backward passes whose forward pass ran on this thread.
     regions : list of lists
         Of each graph of torch.compile that this thread runs, the innermost last: what is open of it, and its span.
+    turn : int
+        Of `tracing`, in which all that began.
     """
 
-    __slots__ = ("backward", "backwards", "frames", "regions")
+    __slots__ = ("backward", "backwards", "frames", "regions", "turn")
 
     def __init__(self) -> None:
+        self.turn = tracing.turn
         self.frames: list[CallT] = []
         self.backward: PassT | None = None
         self.backwards: list[PassT] = []
@@ -60,6 +64,13 @@ class ThreadState(Generic[CallT, PassT]):
         frames = self.frames
         while len(frames) > depth:
             _core.span_end(frames.pop().span)
+
+    def renew(self) -> None:
+        """Close what was open when tracing stopped: nobody has told, or will tell, of its end."""
+        self.turn = tracing.turn
+        self.close_regions()
+        self.unwind(0)
+        self.finish_backwards()
 
     def finish_backwards(self) -> None:
         """Close backward passes that an exception cut off."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from joulemap import _arguments, _core
 from joulemap.recording import Recording
 from joulemap.report import Report
-from joulemap.session import Session, current_session
+from joulemap.session import MeasuringSession, Session, current_session
 
 if TYPE_CHECKING:
     import torch
@@ -152,7 +152,7 @@ def _session() -> Iterator[Session]:
     if session is not None:
         yield session
         return
-    with Session(kernels=False, cpu=False, counters=False) as own:
+    with MeasuringSession(kernels=False, cpu=False, counters=False) as own:
         yield own
 
 

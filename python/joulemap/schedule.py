@@ -1,4 +1,4 @@
-"""Which steps are traced, in the words of torch.profiler."""
+"""Which steps are traced, in the words of torch.profiler, and what that costs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joulemap import _arguments, _core
 
@@ -84,26 +84,28 @@ _TRACING = {
 }
 
 
-class Stepper:
-    """Follows a schedule: one call of `next` a step.
+class TracingCost(NamedTuple):
+    """What tracing has cost a program.
 
-    As in torch.profiler, step 0 begins with the session, and each call ends a step and begins the next.
+    Attributes
+    ----------
+    share : float
+        Of the time since the session began, by which tracing made it longer.
+    steps : int
+        That have begun.
+    traced_steps : int
+        Of those, traced and in reports.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        run: _core.Run,
-        action_of: Callable[[int], Any],
-        on_window_ready: Callable[[Session], object] | None,
-    ) -> None:
-        self._session = session
-        self._run = run
-        self._action_of = action_of
-        self._on_window_ready = on_window_ready
-        self._number = 0
-        self._action = "NONE"
-        self._began_ns = 0  # of the window that is open
+    share: float
+    steps: int
+    traced_steps: int
+
+
+class Stepper:
+    """Steps one after the other: each call of `next` ends one and begins the next, as in torch.profiler."""
+
+    def __init__(self) -> None:
         self._scope: ScheduledStep | None = None
         self.window_ns: tuple[int, int] | None = None
 
@@ -112,19 +114,54 @@ class Stepper:
         """Whether the step that is going on is a `with` block: a step in it is a part of it."""
         return self._scope is not None and self._scope.entered
 
-    def start(self, scope: ScheduledStep) -> None:
-        """Begin step 0. It has a span where it is reported: else phases that begin in it would lie in it for no use."""
-        self._follow(self._action_of(0))
-        if self._began_ns != 0:
-            self._scope = scope.begin()
-
     def next(self, scope: ScheduledStep) -> ScheduledStep:
         """End a step and begin the one that follows, with its scope."""
         self._end_scope()
-        self._number += 1
-        self._follow(self._action_of(self._number))
+        self._follow()
         self._scope = scope.begin()
         return self._scope
+
+    def _follow(self) -> None:
+        """Have what is decided of the step that begins."""
+
+    def finish(self) -> None:
+        """End the last step."""
+        self._end_scope()
+
+    def _end_scope(self) -> None:
+        if self._scope is not None:
+            self._scope.end()
+            self._scope = None
+
+
+class ScheduleStepper(Stepper):
+    """Follows a schedule. Step 0 begins with the session."""
+
+    def __init__(
+        self,
+        session: Session,
+        run: _core.Run,
+        action_of: Callable[[int], Any],
+        on_window_ready: Callable[[Session], object] | None,
+    ) -> None:
+        super().__init__()
+        self._session = session
+        self._run = run
+        self._action_of = action_of
+        self._on_window_ready = on_window_ready
+        self._number = 0
+        self._action = "NONE"
+        self._began_ns = 0  # of the window that is open
+
+    def start(self, scope: ScheduledStep) -> None:
+        """Begin step 0. It has a span where it is reported: else phases that begin in it would lie in it for no use."""
+        self._act(self._action_of(0))
+        if self._began_ns != 0:
+            self._scope = scope.begin()
+
+    def _follow(self) -> None:
+        self._number += 1
+        self._act(self._action_of(self._number))
 
     def finish(self) -> None:
         """End the last step; a window that is open is over, too."""
@@ -132,12 +169,7 @@ class Stepper:
         self._close_window()
         self._run.trace(_TRACING["NONE"])
 
-    def _end_scope(self) -> None:
-        if self._scope is not None:
-            self._scope.end()
-            self._scope = None
-
-    def _follow(self, action: Any) -> None:
+    def _act(self, action: Any) -> None:
         before, now = self._action, str(getattr(action, "name", action))
         if now not in _TRACING:
             raise ValueError(f"the schedule gave {action!r} for step {self._number}: use one of {', '.join(_TRACING)}")

@@ -74,7 +74,7 @@ class Scope(_core.Span):
 
     def _another(self) -> Scope:
         """Return a scope of its own for a call of a decorated function."""
-        if self.kind == STEP:  # in a session with a schedule, which may have begun since
+        if self.kind == STEP:  # in a session with a schedule or a budget, which may have begun since
             return self._session.step(self.samples, str(self.name), tokens=self.tokens)
         return self._session._scope(self.kind, str(self.name), self.samples, self._type, self.tokens)
 
@@ -123,7 +123,7 @@ class Scope(_core.Span):
 
 
 class ScheduledStep(Scope):
-    """A step of a session with a schedule: begun when it is asked for; a `with` block ends it earlier."""
+    """A step of a session with a schedule or a budget: begun when it is asked for; a `with` block ends it earlier."""
 
     __slots__ = ("entered",)
     entered: bool
@@ -145,6 +145,6 @@ class ScheduledStep(Scope):
     def __call__(self, function: FunctionT) -> FunctionT:
         """Refuse: it has begun already, while the function is defined, and would be one step too many."""
         raise TypeError(
-            "a step of a running session with a schedule begins at once, so it is no decorator: write `run.step()` at "
-            "the end of each step, or `with run.step():` inside of the function"
+            "a step of a running session with a schedule or a budget begins at once, so it is no decorator: write "
+            "`run.step()` at the end of each step, or `with run.step():` inside of the function"
         )

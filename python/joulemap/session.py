@@ -19,7 +19,7 @@ from joulemap._names import names
 from joulemap._nvtx import Injection
 from joulemap._reporting import Reporting
 from joulemap._threads import unwind
-from joulemap.schedule import Stepper
+from joulemap.schedule import ScheduleStepper, Stepper, TracingCost
 from joulemap.scope import EPOCH, PHASE, STEP, WINDOW, WORDS, ScheduledStep, Scope
 
 if TYPE_CHECKING:
@@ -68,6 +68,9 @@ class Session(Reporting):
     A process that `joulemap record` started joins that run instead: no board is read twice, and the
     recording is the recorder's. One session can be open at a time in a process.
 
+    A process that `joulemap dormant` started waits: what is watched is recorded while `joulemap attach` is there, and
+    there is nothing to report here.
+
     Parameters
     ----------
     path : path, optional
@@ -82,6 +85,12 @@ class Session(Reporting):
     schedule : callable, optional
         Trace only at times: what `joulemap.schedule` or `torch.profiler.schedule` gives. `step` then moves it on, and
         reports are of the windows. Sensors are read all of the time: rows by board have the energy of the whole run.
+    budget : float, optional
+        By what share of its time tracing may slow the program down (0.01: 1 %): it says which steps are traced. A few
+        now and then are, and what they take longer is measured; of the others, which are recorded without what is in
+        them, reports take it that they were like those of their name, phase and counts. It needs steps, told or found:
+        without any, all is traced. With it `step` is as with a schedule. Under `joulemap record --budget` it is the
+        recorder's, unless it is given here.
     on_window_ready : callable, optional
         Is called with the session at the end of each window; `window_ns` says when that was.
     overwrite : bool
@@ -91,6 +100,11 @@ class Session(Reporting):
     counters : bool or float, optional
         Sample the GPU's hardware counters, that many seconds of each minute: 60 is always, True two. By default
         two, where kernels are traced and this user may read them. A process of its own does it.
+    keep_s : float, optional
+        A run of days: condense what is older than that many seconds. Of kernels and layers one traced
+        step a minute stays, which stands for the others, of power the mean over each second; totals are exact.
+    max_bytes : int, optional
+        Condense more, and sooner, so that the recording stays below that size, more than 1 MB.
     steps : "auto" or False
         Find steps where the program tells none with `step`: while a model is watched, batches of data loaders, and the
         forward passes of Hugging Face's `generate`, with their samples and tokens. False: only what is told counts.
@@ -114,6 +128,8 @@ class Session(Reporting):
     >>> print(run.report().table())  # doctest: +SKIP
     """
 
+    _may_wait = True  # for a recorder that attaches, in a program that was started dormant
+
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -121,11 +137,14 @@ class Session(Reporting):
         sim: str | None = None,
         *,
         schedule: Callable[[int], Any] | None = None,
+        budget: float | None = None,
         on_window_ready: Callable[[Session], object] | None = None,
         overwrite: bool = False,
         cpu: bool = True,
         counters: bool | float | None = None,
         steps: Literal["auto", False] = "auto",
+        keep_s: float | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         super().__init__()
         if sim is not None:
@@ -134,6 +153,9 @@ class Session(Reporting):
         self._kernels = _kernels_asked(kernels)
         self._sim = sim
         self._schedule = _callable_or_none("schedule", schedule)
+        self._budget = 0.0 if budget is None else _arguments.real("budget", budget, 0, 1)
+        if budget is not None and schedule is not None:
+            raise ValueError("schedule and budget exclude each other: both say which steps are traced")
         self._on_window_ready = _callable_or_none("on_window_ready", on_window_ready)
         if on_window_ready is not None and schedule is None:
             raise ValueError("on_window_ready needs a schedule: without one there are no windows")
@@ -142,6 +164,8 @@ class Session(Reporting):
         self._cpu = _arguments.flag("cpu", cpu)
         self._counters = _counters_asked(counters)
         self._find_steps = _is_auto(steps)
+        self._keep_s = 0.0 if keep_s is None else _arguments.real("keep_s", keep_s, 0, 1e9)
+        self._max_bytes = 0 if max_bytes is None else int(_arguments.real("max_bytes", max_bytes, 1e6, 1e15))
         self._run: _core.Run | None = None
         self._injection: Injection | None = None
         self._running = False
@@ -173,6 +197,10 @@ class Session(Reporting):
                 no_cpu=not self._cpu,
                 counters=self._counters,
                 ranges=True,
+                budget=self._budget,
+                may_wait=self._may_wait,
+                keep_s=self._keep_s,
+                max_bytes=self._max_bytes,
             )
             self._injection = Injection(self._run.environment())
             self._owner = os.getpid()
@@ -182,16 +210,25 @@ class Session(Reporting):
             _current.session = self
         names.begin(self._find_steps)
         atexit.register(self._stop_at_exit)
-        if self._run.attached and (self._path is not None or self._sim is not None):
+        if self._run.dormant:
+            if self._path is not None:
+                warnings.warn(
+                    "this process was started dormant: it writes no recording, `joulemap attach` does",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        elif self._run.attached and (self._path is not None or self._sim is not None):
             warnings.warn(
                 "this process is recorded by `joulemap record`: path and sim are those of that run",
                 RuntimeWarning,
                 stacklevel=2,
             )
+        if self._budget > 0:
+            self._stepper = Stepper()
         if self._schedule is not None:
-            self._stepper = Stepper(self, self._run, self._schedule, self._on_window_ready)
+            self._stepper = stepper = ScheduleStepper(self, self._run, self._schedule, self._on_window_ready)
             try:
-                self._stepper.start(self._scheduled_step())
+                stepper.start(self._scheduled_step())
             except BaseException:
                 self._stepper = None
                 self.stop()
@@ -257,6 +294,11 @@ class Session(Reporting):
         return self._started().attached
 
     @property
+    def dormant(self) -> bool:
+        """True if this process was started by `joulemap dormant`: only who attaches to it records."""
+        return self._started().dormant
+
+    @property
     def kernels_missing(self) -> str | None:
         """Why kernels of this process are not traced; None if they are, or nobody asked."""
         return self._started().kernels_missing
@@ -265,6 +307,12 @@ class Session(Reporting):
     def window_ns(self) -> tuple[int, int] | None:
         """Begin and end of the last window of the schedule, CLOCK_MONOTONIC nanoseconds: for `report`."""
         return None if self._stepper is None else self._stepper.window_ns
+
+    @property
+    def tracing_cost(self) -> TracingCost | None:
+        """What tracing has cost so far in a session with a budget, as it measures itself; None without one."""
+        cost = self._started().tracing_cost()
+        return None if cost is None else TracingCost(*cost)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that a child process needs to join this run."""
@@ -357,9 +405,9 @@ class Session(Reporting):
     ) -> Scope:
         """Mark one step.
 
-        In a session with a schedule this ends the step before and begins the next one at once, as `step` of
+        In a session with a schedule or a budget this ends the step before and begins the next one at once, as `step` of
         torch.profiler does: `run.step()` at the end of each step will do, and a `with` block ends a step earlier.
-        Step 0 begins with the session. As it begins at once, it is no decorator (TypeError).
+        With a schedule, step 0 begins with the session. As it begins at once, it is no decorator (TypeError).
 
         Parameters
         ----------
@@ -448,6 +496,12 @@ class Session(Reporting):
                 stacklevel=3,
             )
         return run
+
+
+class MeasuringSession(Session):
+    """The session of a tool that is asked for figures: in a dormant process it does not wait for others to record."""
+
+    _may_wait = False
 
 
 class _Current:

@@ -15,6 +15,7 @@ first label of a node, which stays, is the innermost one.
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 import weakref
@@ -28,11 +29,12 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from joulemap import _arguments, _compiled, _core, _labels
 from joulemap._describe import describe
-from joulemap._dynamo import Uncompiled, leave_alone, leave_methods_alone
+from joulemap._dynamo import Compiling, Uncompiled, leave_alone, leave_methods_alone
 from joulemap._generation import Generation
 from joulemap._labels import label
 from joulemap._loaders import Loaders
 from joulemap._threads import ThreadState, local
+from joulemap._tracing import tracing as _tracing
 
 if TYPE_CHECKING:
     from joulemap.isolation.result import IsolatedLayers
@@ -126,12 +128,12 @@ class Frame:
 
     def backward(self, _gradients: Any) -> None:
         """Prehook of an autograd node: from here on this call's backward runs."""
-        if self.layer.watch.active:
+        if self.layer.watch.active and _tracing.on:
             _enter_backward(self.home, self)
 
     def outside(self, _gradients: Any) -> None:
         """Prehook of a node that ran before this outermost call: no module's backward runs."""
-        if self.layer.watch.active:
+        if self.layer.watch.active and _tracing.on:
             _enter_backward(self.home, None)
 
 
@@ -185,6 +187,8 @@ class Layer:
         if not self.watch.active:
             return
         state: State = local.state
+        if state.turn != _tracing.turn:
+            state.renew()
         frames = state.frames
         task = _graph_task()
         parent = frames[-1] if frames else None
@@ -242,7 +246,7 @@ def _layer_of(module: nn.Module) -> Layer | None:
 
 def _enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
     """Forward pre-hook of all modules. Only one that is watched, or a copy of it, gives its keyword arguments."""
-    if _is_compiling():
+    if _is_compiling() or not _tracing.on:  # in this order: code that is compiled must not depend on the second
         return
     layer = None
     if kwargs is not None:
@@ -256,7 +260,7 @@ def _enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | No
 
 def _leave(module: nn.Module, _args: Any, output: Any) -> None:
     """Forward hook of all modules, also called when forward raised."""
-    if _is_compiling():
+    if _is_compiling() or not _tracing.on:
         return
     layer = _layer_of(module)
     if layer is not None:
@@ -462,43 +466,56 @@ def isolate(
     )
 
 
+def _put_hooks() -> None:
+    # Keys of our own, the same each time: compiled code is guarded by them.
+    _all_modules._global_forward_hooks[_KEY] = _leave  # type: ignore[index]
+    _all_modules._global_forward_hooks_always_called[_KEY] = True  # type: ignore[index]
+    _all_modules._global_forward_pre_hooks[_KEY] = _enter  # type: ignore[index]
+
+
+def _take_hooks() -> None:
+    _all_modules._global_forward_pre_hooks.pop(_KEY, None)  # type: ignore[call-overload]
+    _all_modules._global_forward_hooks.pop(_KEY, None)  # type: ignore[call-overload]
+    _all_modules._global_forward_hooks_always_called.pop(_KEY, None)  # type: ignore[call-overload]
+
+
 class _Watched:
     """What all watches of the process share while there is one: names of models, hooks of modules and optimizers."""
 
     def __init__(self) -> None:
         self.model_names: list[str] = []
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
         self._watches = 0
         self._handles: list[Any] = []
         self._filter: Any = None
+        self._compiling: Compiling | None = None
+        self._compiled = False  # something, while there was a watch
         self._open: dict[int, int] = {}  # id of the optimizer -> its span
 
     def acquire(self) -> None:
-        with self._lock:
+        with self.lock:
             self._watches += 1
             if self._watches == 1:
                 self._handles = [
                     register_optimizer_step_pre_hook(self._enter),
                     register_optimizer_step_post_hook(self._leave),
                 ]
-                # Keys of our own, the same each time: compiled code is guarded by them.
-                _all_modules._global_forward_hooks[_KEY] = _leave  # type: ignore[index]
-                _all_modules._global_forward_hooks_always_called[_KEY] = True  # type: ignore[index]
-                _all_modules._global_forward_pre_hooks[_KEY] = _enter  # type: ignore[index]
+                self._show(_tracing.on)
+                self._compiling = Compiling(self._compiles)
                 # The second call of which it warns is the one by which a compiled module is known: add_compiled.
                 warnings.filterwarnings("ignore", _GLOBAL_HOOKS, UserWarning)
                 self._filter = warnings.filters[0]
 
     def release(self) -> None:
-        with self._lock:
+        with self.lock:
             self._watches -= 1
             if self._watches == 0:
                 for handle in self._handles:
                     handle.remove()
                 self._handles.clear()
-                _all_modules._global_forward_pre_hooks.pop(_KEY, None)  # type: ignore[call-overload]
-                _all_modules._global_forward_hooks.pop(_KEY, None)  # type: ignore[call-overload]
-                _all_modules._global_forward_hooks_always_called.pop(_KEY, None)  # type: ignore[call-overload]
+                if self._compiling is not None:
+                    self._compiling.end()
+                _take_hooks()
                 if self._filter in warnings.filters:
                     cast(list[Any], warnings.filters).remove(self._filter)
                 self.model_names.clear()
@@ -506,8 +523,27 @@ class _Watched:
                     _span_end(span)
                 self._open.clear()
 
+    def show(self, traced: bool) -> None:
+        """Have hooks in traced steps, and none in others: PyTorch calls modules a quicker way then."""
+        if not traced:
+            local.state.renew()
+        with self.lock:
+            if self._watches > 0:
+                self._show(traced)
+
+    def _show(self, traced: bool) -> None:
+        if traced or self._compiled:
+            _put_hooks()
+        else:
+            _take_hooks()
+
+    def _compiles(self) -> None:
+        """Keep the hooks from now on: code that is compiled is guarded by those it was compiled with."""
+        self._compiled = True
+        _put_hooks()
+
     def _enter(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
-        if _is_compiling():
+        if _is_compiling() or not _tracing.on:
             return
         self._leave(optimizer, None, None)  # a step that raised left its span open
         name = _core.intern(type(optimizer).__name__)
@@ -519,7 +555,11 @@ class _Watched:
 
 
 _watched = _Watched()
+_tracing.follow(_watched.show)
+os.register_at_fork(
+    before=_watched.lock.acquire, after_in_parent=_watched.lock.release, after_in_child=_watched.lock.release
+)
 
 leave_methods_alone(Backward, Frame, Layer, Watch, _Watched, ThreadState, _compiled.Region)
-for _function in (_enter_backward, _layer_of, _enter, _leave, _is_compiled, *_labels.FUNCTIONS):
+for _function in (_enter_backward, _layer_of, _enter, _leave, _is_compiled, ThreadState.renew, *_labels.FUNCTIONS):
     leave_alone(_function)

@@ -9,7 +9,7 @@
 #include "attribute/fit/clock_scale.h"
 #include "attribute/fit/split.h"
 #include "attribute/lost.h"
-#include "attribute/traced.h"
+#include "attribute/stand/find.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 
@@ -86,13 +86,46 @@ static jm_status find_learn_windows(jm__attribution *a, jm_error *err)
     return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
 }
 
+/* What nobody recorded, but for steps that traced ones stand for. */
+static bool find_untraced(jm__attribution *a, const jm__traced *traced)
+{
+    bool fine = true;
+    for (size_t p = 0; fine && p < a->dataset->process_count; p++) {
+        jm__windows told = {0};
+        fine = jm__windows_add_all(&a->untraced, &traced[p].nothing) &&
+               jm__windows_add_all(&told, &traced[p].steps) &&
+               (a->stands.stood == NULL || jm__windows_subtract(&told, &a->stands.stood[p])) &&
+               jm__windows_add_all(&a->untraced, &told);
+        jm__vec_free(&told);
+    }
+    jm__windows_normalise(&a->untraced);
+    return fine;
+}
+
+static jm_status find_stands(jm__attribution *a, jm_error *err)
+{
+    jm__window always = {INT64_MIN, INT64_MAX};
+    const jm__windows all = {&always, 1, 1};
+    jm__told told = {0};
+    jm__traced *traced = jm__traced_find(a->dataset);
+    const jm__stands_wanted wanted = {&a->spans, &told, traced};
+    jm_status status = traced != NULL ? jm__told_find(&told, a->dataset, &all, err)
+                                      : jm__no_memory(err, "jm__attribution_begin");
+    if (status == JM_OK) status = jm__stands_find(&a->stands, &wanted, err);
+    if (status == JM_OK && !find_untraced(a, traced)) status = jm__no_memory(err, "jm__attribution_begin");
+    jm__told_free(&told);
+    jm__traced_free(traced, a->dataset);
+    return status;
+}
+
 /* Of time that was not traced nobody knows whose its joules are. */
 static jm_status leave_untraced_out(jm__attribution *a, jm_error *err)
 {
     if (a->options.by == JM_BY_BOARD) return JM_OK;
     size_t asked_for = a->windows.count;
-    if (!jm__untraced_find(&a->untraced, a->dataset) || !jm__windows_subtract(&a->windows, &a->untraced))
-        return jm__no_memory(err, "jm__attribution_begin");
+    JM_TRY(find_stands(a, err));
+    if (!jm__windows_add_all(&a->asked, &a->windows)) return jm__no_memory(err, "jm__attribution_begin");
+    if (!jm__windows_subtract(&a->windows, &a->untraced)) return jm__no_memory(err, "jm__attribution_begin");
     if (asked_for == 0 || a->windows.count > 0) return JM_OK;
     jm__fail(err, JM_NOT_FOUND, 0, NULL,
              "nothing of this time was traced, so nobody knows whose its joules are");
@@ -135,6 +168,49 @@ jm__total jm__board_total(const jm__board_part *part, const jm__windows *windows
     return total;
 }
 
+static jm__stood_rows stood_rows(jm_by by)
+{
+    if (by == JM_BY_SPAN || by == JM_BY_REQUEST) return JM_STOOD_BY_STEP;
+    return by == JM_BY_KERNEL ? JM_STOOD_ALL : JM_STOOD_IN_ROWS;
+}
+
+/* Which processes work on a board; without kernels nobody knows. */
+static void find_users(bool *uses, const jm__dataset *d, int64_t board_id)
+{
+    for (size_t p = 0; p < d->process_count; p++) {
+        bool any = false;
+        for (size_t i = 0; i < d->stream_count; i++) {
+            if (d->streams[i].process_id != d->processes[p].id) continue;
+            any = true;
+            uses[p] = uses[p] || d->streams[i].board_id == board_id;
+        }
+        uses[p] = uses[p] || !any;
+    }
+}
+
+/* The steps of a board's processes that traced ones stand for; its windows are there. */
+static jm_status find_stood(jm__attribution *a, jm__board_part *part, jm_error *err)
+{
+    bool *uses = calloc(a->dataset->process_count + 1, sizeof *uses);
+    const jm__stood_wanted wanted = {
+        .stands = &a->stands,
+        .report = &part->windows,
+        .steady = &part->steady,
+        .uses = uses,
+        .rows = stood_rows(a->options.by),
+    };
+    if (uses != NULL && jm__stands_any(&a->stands)) find_users(uses, a->dataset, part->board->id);
+    bool fine = uses != NULL && jm__stood_find(&part->stood, &wanted) &&
+                jm__windows_add_all(&part->traced, &part->windows) &&
+                jm__windows_subtract(&part->traced, &part->stood.time) &&
+                jm__windows_subtract(&part->learn, &part->stood.time) &&
+                jm__windows_add_all(&part->unknown, &a->untraced) &&
+                jm__windows_add_all(&part->unknown, &part->stood.time);
+    jm__windows_normalise(&part->unknown);
+    free(uses);
+    return fine ? JM_OK : jm__no_memory(err, "jm__attribution_begin");
+}
+
 static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
 {
     jm__board_part *part = &a->boards[b];
@@ -155,6 +231,9 @@ static jm_status begin_board(jm__attribution *a, size_t b, jm_error *err)
     if (!jm__windows_add_all(&part->steady, &part->windows) ||
         !jm__windows_intersect(&part->steady, &a->steps.steady))
         return jm__no_memory(err, "jm__attribution_begin");
+    JM_TRY(find_stood(a, part, err));
+    part->work->traced = &part->traced;
+    part->work->stood = &part->stood;
     part->work->steady = &part->steady;
     part->work->learn = &part->learn;
     part->work->from_ns = range.from_ns;
@@ -193,6 +272,8 @@ jm_status jm__attribution_begin(jm__attribution *a, const jm__dataset *dataset,
     JM_TRY(jm__told_find(&a->told, dataset, &a->windows, err));
     const jm__steps_wanted wanted = {&a->spans, &a->told, &a->windows, options->process_id};
     JM_TRY(jm__steps_find(&a->steps, &wanted, err));
+    const jm__stood_wanted stood = {&a->stands, &a->windows, &a->steps.steady, NULL, stood_rows(options->by)};
+    if (!jm__stood_find(&a->stood, &stood)) return jm__no_memory(err, "jm__attribution_begin");
     if (options->by == JM_BY_REQUEST) JM_TRY(jm__batches_find(&a->batches, dataset, &a->spans, err));
     for (size_t b = 0; b < dataset->board_count; b++)
         if (a->boards[b].wanted && jm__board_is_fitted(a->boards[b].board))
@@ -312,8 +393,9 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .reading_count = series == NULL ? 0 : series->count,
         .pieces = &part->work->pieces,
         .learn = &part->learn,
-        .report = &part->windows,
-        .unknown = &a->untraced,
+        .report = &part->traced,
+        .unknown = &part->unknown,
+        .total_is_apart = part->stood.time_s > 0,
         .split = &part->work->columns,
         .total = part->total,
     };
@@ -356,6 +438,9 @@ void jm__attribution_free(jm__attribution *a)
         jm__vec_free(&part->lost);
         jm__vec_free(&part->windows);
         jm__vec_free(&part->steady);
+        jm__vec_free(&part->traced);
+        jm__vec_free(&part->unknown);
+        jm__stood_free(&part->stood);
         jm__vec_free(&part->learn);
         jm__sampler_draw_free(&part->sampler);
         jm__board_readings_free(part);
@@ -367,7 +452,10 @@ void jm__attribution_free(jm__attribution *a)
     jm__span_index_free(&a->spans);
     jm__work_free(&a->work);
     jm__vec_free(&a->windows);
+    jm__vec_free(&a->asked);
     jm__vec_free(&a->untraced);
+    jm__stood_free(&a->stood);
+    jm__stands_free(&a->stands);
     jm__vec_free(&a->learn);
     jm__told_free(&a->told);
     jm__steps_free(&a->steps);

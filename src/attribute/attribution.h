@@ -19,6 +19,9 @@ typedef struct jm__board_part {
     jm__windows learn;        /* the run, less that: what powers are learnt from */
     jm__windows windows;      /* of the report, less that */
     jm__windows steady;       /* those of them in which steps are steady */
+    jm__windows traced;       /* those of the report less what is told by steps (work/stands.h) */
+    jm__windows unknown;      /* nobody recorded what ran then: outside of `learn` */
+    jm__stood stood;          /* what traced steps stand for */
     jm__board_work *work;     /* what it did; no columns if it is not fitted or not wanted */
     size_t first_column;      /* in the numbering over all boards */
     const jm_sensor *sensor;  /* of the fit; NULL: none */
@@ -53,7 +56,10 @@ typedef struct jm__attribution {
     jm__window run;       /* the whole of it */
     jm__windows learn;    /* the same, and what is asked for beyond it */
     jm__windows windows;  /* of the report */
+    jm__windows asked;    /* the same, whatever was traced of it */
     jm__windows untraced; /* in none of them, but for reports by board, which need no trace */
+    jm__stands stands;    /* steps of which only the edges were recorded, and who stands for them */
+    jm__stood stood;      /* the same in the report's time, whatever board they ran on */
     jm__told told;
     jm__steps steps;
     jm__batches batches;    /* who was in which step, where rows are requests */

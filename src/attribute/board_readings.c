@@ -167,6 +167,9 @@ void jm__board_series_choose(jm__board_part *part)
     if (part->power_count == 0) return;
     for (size_t k = 0; k < part->power_count; k++) {
         saw_ns[k] = seen_ns(&part->powers[k], &part->windows);
+        /* Means were made of what the others saw: these have not failed, and tell of work what no mean does.
+         */
+        if (jm__sensor_is(part->powers[k].sensor, JM_SENSOR_POWER_MEAN)) continue;
         if (saw_ns[k] > most_ns) most_ns = saw_ns[k];
     }
     size_t chosen = 0;

@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef enum level { NOTHING, STEPS, ON, GONE, NO_LEVEL } level;
+
 /* What one process said so far. */
 typedef struct teller {
-    bool at_times;
-    int64_t since_ns; /* of the untraced stretch; INT64_MAX: none is open */
+    jm__traced *out;
+    level now;
+    int64_t since_ns;
 } teller;
 
 static int64_t earliest_ns(const jm__dataset *d)
@@ -20,44 +23,91 @@ static int64_t earliest_ns(const jm__dataset *d)
     return earliest;
 }
 
-/* An untraced stretch begins with its process; of the first one with the beginning of time, for the recorder
- * started before it. */
-static void begin(teller *tellers, const jm__dataset *d)
+/* Nothing is traced from the beginning of a process; of the first one from the beginning of time, for the
+ * recorder started before it. */
+static void begin(teller *tellers, jm__traced *traced, const jm__dataset *d)
 {
     int64_t earliest = earliest_ns(d);
     for (size_t i = 0; i < d->process_count; i++) {
         int64_t start_ns = d->processes[i].start_ns;
-        tellers[i].since_ns = start_ns > earliest ? start_ns : INT64_MIN;
+        tellers[i] = (teller){&traced[i], NOTHING, start_ns > earliest ? start_ns : INT64_MIN};
     }
 }
 
-/* False if memory is out. */
-static bool take(jm__windows *untraced, teller *t, const char *name, int64_t t_ns)
+static level level_of(const char *name, bool at_times)
 {
-    bool begins = strcmp(name, JM_MARK_UNTRACED) == 0, ends = strcmp(name, JM_MARK_TRACED) == 0;
-    bool is_gone = t->at_times && strcmp(name, JM_MARK_ENDED) == 0;
-    t->at_times = t->at_times || begins || ends;
-    if (begins && t->since_ns == INT64_MAX) t->since_ns = t_ns;
-    if (!(ends || is_gone) || t->since_ns == INT64_MAX) return true;
-    int64_t since_ns = t->since_ns;
-    t->since_ns = INT64_MAX;
-    return jm__windows_add(untraced, since_ns, t_ns);
+    if (strcmp(name, JM_MARK_TRACED) == 0) return ON;
+    if (strcmp(name, JM_MARK_UNTRACED) == 0) return NOTHING;
+    if (strcmp(name, JM_MARK_STEPS) == 0) return STEPS;
+    return at_times && strcmp(name, JM_MARK_ENDED) == 0 ? GONE : NO_LEVEL;
+}
+
+static bool close_stretch(teller *t, int64_t to_ns)
+{
+    jm__windows *const of[] = {[NOTHING] = &t->out->nothing, [STEPS] = &t->out->steps, [ON] = &t->out->on};
+    return t->now == GONE || jm__windows_add(of[t->now], t->since_ns, to_ns);
+}
+
+/* False if memory is out. */
+static bool take(teller *t, const char *name, int64_t t_ns)
+{
+    level next = level_of(name, t->out->at_times);
+    if (next == NO_LEVEL) return true;
+    t->out->at_times = true;
+    if (next == t->now) return true;
+    bool fine = close_stretch(t, t_ns);
+    t->now = next;
+    t->since_ns = t_ns;
+    return fine;
+}
+
+static bool find(jm__traced *traced, teller *tellers, const jm__dataset *d)
+{
+    bool fine = true;
+    begin(tellers, traced, d);
+    for (size_t i = 0; fine && i < d->mark_count; i++) {
+        const jm__process *process = jm__dataset_process(d, d->marks[i].process_id);
+        if (process == NULL) continue;
+        fine = take(&tellers[process - d->processes], jm__dataset_text(d, d->marks[i].name_id),
+                    d->marks[i].t_ns);
+    }
+    for (size_t i = 0; fine && i < d->process_count; i++) {
+        fine = !traced[i].at_times || close_stretch(&tellers[i], INT64_MAX);
+        jm__windows_normalise(&traced[i].nothing);
+        jm__windows_normalise(&traced[i].steps);
+        jm__windows_normalise(&traced[i].on);
+    }
+    return fine;
+}
+
+jm__traced *jm__traced_find(const jm__dataset *d)
+{
+    jm__traced *traced = calloc(d->process_count + 1, sizeof *traced);
+    teller *tellers = calloc(d->process_count + 1, sizeof *tellers);
+    bool fine = traced != NULL && tellers != NULL && find(traced, tellers, d);
+    free(tellers);
+    if (fine) return traced;
+    jm__traced_free(traced, d);
+    return NULL;
+}
+
+void jm__traced_free(jm__traced *traced, const jm__dataset *d)
+{
+    for (size_t i = 0; traced != NULL && i < d->process_count; i++) {
+        jm__vec_free(&traced[i].on);
+        jm__vec_free(&traced[i].steps);
+        jm__vec_free(&traced[i].nothing);
+    }
+    free(traced);
 }
 
 bool jm__untraced_find(jm__windows *untraced, const jm__dataset *d)
 {
-    teller *tellers = calloc(d->process_count + 1, sizeof *tellers);
-    bool fine = tellers != NULL;
-    if (fine) begin(tellers, d);
-    for (size_t i = 0; fine && i < d->mark_count; i++) {
-        const jm__process *process = jm__dataset_process(d, d->marks[i].process_id);
-        if (process == NULL) continue;
-        fine = take(untraced, &tellers[process - d->processes], jm__dataset_text(d, d->marks[i].name_id),
-                    d->marks[i].t_ns);
-    }
+    jm__traced *traced = jm__traced_find(d);
+    bool fine = traced != NULL;
     for (size_t i = 0; fine && i < d->process_count; i++)
-        fine = !tellers[i].at_times || jm__windows_add(untraced, tellers[i].since_ns, INT64_MAX);
+        fine = jm__windows_add_all(untraced, &traced[i].nothing);
     jm__windows_normalise(untraced);
-    free(tellers);
+    jm__traced_free(traced, d);
     return fine;
 }

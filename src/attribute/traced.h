@@ -5,9 +5,21 @@
 #include "attribute/work/window.h"
 #include "recording/dataset.h"
 
-/* The time in which a process that does not trace all of the time (marks of its own say so, rows/marks.h) did
- * not, from its beginning to its end: normalised, of the first process from the beginning of time, of one
- * that outlived the recorder to its end. Empty: all did, always. False if memory is out. */
+/* Of one process: normalised. */
+typedef struct jm__traced {
+    bool at_times;     /* marks of its own say when (rows/marks.h); else all of it always, and no windows */
+    jm__windows on;    /* in full, and counted */
+    jm__windows steps; /* steps alone, whatever else was recorded to get ready */
+    jm__windows nothing;
+} jm__traced;
+
+/* [process_count]: of each, from its beginning to its end: of the first one from the beginning of time, of
+ * one that outlived the recorder to its end. NULL if memory is out. */
+jm__traced *jm__traced_find(const jm__dataset *dataset);
+void jm__traced_free(jm__traced *traced, const jm__dataset *dataset);
+
+/* The time in which any process traced nothing: normalised. Empty: all did, always. False if memory is out.
+ */
 bool jm__untraced_find(jm__windows *untraced, const jm__dataset *dataset);
 
 #endif

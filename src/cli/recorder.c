@@ -12,7 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COUNTERS_S 2 /* of a minute: what --counters alone asks for */
+#define BUDGET_LEAST 1e-4 /* less is as good as none: a second of tracing an hour */
+#define COUNTERS_S   2    /* of a minute: what --counters alone asks for */
+
+/* As the options say. */
+typedef struct cli_measures {
+    double counters, budget, keep_s;
+    int64_t max_bytes;
+} cli_measures;
 
 static const char *output_name(const cli_args *args, char *name, size_t size)
 {
@@ -47,8 +54,14 @@ static bool get_counters(const cli_args *args, double *seconds_a_minute)
     return cli_get_real(args, "--counters", 0, 60, seconds_a_minute);
 }
 
+/* Of jm_run_options, as above. The sampler alone takes 1 MB an hour, condensed. */
+static bool get_bounds(const cli_args *args, double *keep_s, int64_t *max_bytes)
+{
+    return cli_get_duration(args, "--keep", 60, keep_s) && cli_get_size(args, "--max-size", 10e6, max_bytes);
+}
+
 static jm_status start_run(jm_run **run, const cli_args *args, const char *path, const char *command,
-                           double counters, jm_error *err)
+                           const cli_measures *measures, jm_error *err)
 {
     jm_run_options run_options = {.size = sizeof run_options,
                                   .path = path,
@@ -57,8 +70,11 @@ static jm_status start_run(jm_run **run, const cli_args *args, const char *path,
                                   .overwrite = cli_has(args, "--force"),
                                   .child_kernels = !cli_has(args, "--no-kernels"),
                                   .no_cpu = cli_has(args, "--no-cpu"),
-                                  .counters = counters,
-                                  .openacc = cli_has(args, "--openacc")};
+                                  .counters = measures->counters,
+                                  .keep_s = measures->keep_s,
+                                  .max_bytes = measures->max_bytes,
+                                  .openacc = cli_has(args, "--openacc"),
+                                  .child_budget = measures->budget};
     jm_status status = jm_run_start(run, &run_options, err);
     if (status != JM_OK || !jm_run_attached(*run)) return status;
     jm_run_free(*run);
@@ -89,18 +105,24 @@ static void note_number(jm_run *run, const char *key, int64_t value)
     jm_run_note(run, key, text, NULL);
 }
 
-/* At once: it must be in the file also if this process is killed. */
-static void note_child_start(jm_run *run, const cli_child *child)
+/* "child_pid" and the like. */
+static void note(const cli_recorder *r, const char *what, int64_t value)
 {
-    note_number(run, "child_pid", child->pid);
-    note_number(run, "child_start_ns", child->start_ns);
+    char key[64];
+    snprintf(key, sizeof key, "%s_%s", r->role, what);
+    note_number(r->run, key, value);
 }
 
-static void note_child_end(jm_run *run, const cli_child *child)
+static bool is_ours(const cli_recorder *r)
 {
-    note_number(run, "child_end_ns", child->end_ns);
-    note_number(run, "child_exit_code", child->exit_code);
-    if (child->signal != 0) note_number(run, "child_signal", child->signal);
+    return strcmp(r->role, "child") == 0;
+}
+
+static void note_end(const cli_recorder *r)
+{
+    note(r, "end_ns", r->child.end_ns);
+    if (is_ours(r)) note(r, "exit_code", r->child.exit_code);
+    if (r->child.signal != 0) note(r, "signal", r->child.signal);
 }
 
 static void tell_how_it_ended(const cli_args *args, const cli_child *child)
@@ -123,29 +145,66 @@ static void print_size(const char *path)
         fprintf(stderr, "%.1f MB", bytes / 1e6);
 }
 
-int cli_recorder_start(cli_recorder *r, const cli_args *args)
+/* A simulated board runs none. */
+static bool has_real_kernels(const cli_args *args)
+{
+    const char *sim = cli_get(args, "--sim");
+    if (sim == NULL) sim = getenv("JOULEMAP_SIM");
+    return !cli_has(args, "--no-kernels") && (sim == NULL || sim[0] == '\0');
+}
+
+int cli_recorder_start_for(cli_recorder *r, const cli_args *args, const char *command)
 {
     jm_error err;
-    double counters;
+    cli_measures measures = {0};
     *r = (cli_recorder){.args = args};
-    if (!get_counters(args, &counters) || !set_domains(args)) return jm_status_exit_code(JM_USAGE);
+    if (!get_counters(args, &measures.counters) || !set_domains(args) ||
+        !cli_get_share(args, "--budget", BUDGET_LEAST, &measures.budget) ||
+        !get_bounds(args, &measures.keep_s, &measures.max_bytes))
+        return jm_status_exit_code(JM_USAGE);
     r->path = output_name(args, r->name, sizeof r->name);
-    char *command = cli_child_text(cli_command(args));
+    if (has_real_kernels(args)) jm_doctor_know_launch_cost();
     cli_child_prepare();
-    jm_status status = start_run(&r->run, args, r->path, command, counters, &err);
-    free(command);
-    if (status != JM_OK) return cli_fail(args, &err);
+    jm_status status = start_run(&r->run, args, r->path, command, &measures, &err);
+    return status == JM_OK ? CLI_GO_ON : cli_fail(args, &err);
+}
+
+static void tell_of_other_tools(const cli_args *args)
+{
     if (!cli_has(args, "--no-kernels")) tell_of_other_tool(args, "CUDA_INJECTION64_PATH", "kernels");
     tell_of_other_tool(args, "NVTX_INJECTION64_PATH", "NVTX ranges");
     if (cli_has(args, "--openacc")) tell_of_other_tool(args, "ACC_PROFLIB", "regions of OpenACC");
     tell_of_other_tool(args, "KOKKOS_TOOLS_LIBS", "kernels and regions of Kokkos");
-    return CLI_GO_ON;
+}
+
+int cli_recorder_start(cli_recorder *r, const cli_args *args)
+{
+    char *command = cli_child_text(cli_command(args));
+    int code = cli_recorder_start_for(r, args, command);
+    free(command);
+    if (code == CLI_GO_ON) tell_of_other_tools(args);
+    return code;
 }
 
 void cli_recorder_discard(cli_recorder *r)
 {
     jm_run_discard(r->run); /* nothing was measured */
     r->run = NULL;
+}
+
+/* At once: it must be in the file also if this process is killed. */
+static void keep(cli_recorder *r, const char *role)
+{
+    r->role = role;
+    jm_run_keep(r->run);
+    note(r, "pid", r->child.pid);
+    note(r, "start_ns", r->child.start_ns);
+}
+
+void cli_recorder_keep(cli_recorder *r, const char *role, pid_t pid)
+{
+    r->child = (cli_child){.pid = pid, .start_ns = jm_now_ns()};
+    keep(r, role);
 }
 
 int cli_recorder_run(cli_recorder *r)
@@ -156,18 +215,18 @@ int cli_recorder_run(cli_recorder *r)
         cli_fail(r->args, &err);
         return r->child.exit_code;
     }
-    jm_run_keep(r->run);
-    note_child_start(r->run, &r->child);
+    keep(r, "child");
     return CLI_GO_ON;
 }
 
 int cli_recorder_end(cli_recorder *r)
 {
     jm_error err;
-    note_child_end(r->run, &r->child);
+    if (!is_ours(r)) r->child.end_ns = jm_now_ns();
+    note_end(r);
     jm_status status = jm_run_stop(r->run, &err);
     cli_child_release(&r->child);
-    tell_how_it_ended(r->args, &r->child);
+    if (is_ours(r)) tell_how_it_ended(r->args, &r->child);
     int code = r->child.exit_code;
     if (status != JM_OK) {
         int failure_code = cli_fail(r->args, &err);

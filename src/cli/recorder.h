@@ -11,12 +11,20 @@ typedef struct cli_recorder {
     char name[64];
     jm_run *run;
     cli_child child;
-    bool has_file; /* once it has ended: the recording is there */
+    const char *role; /* "child": it is ours; its exit code is then the command's */
+    bool has_file;    /* once it has ended: the recording is there */
 } cli_recorder;
 
 /* The options that all who record have; -o, --force and the verb's own stand beside them. */
-#define CLI_RECORDER_OPTIONS                                                                                 \
+#define CLI_RECORDER_MEASURES                                                                                \
     {"--no-kernels", 0, NULL, "do not trace GPU kernels", NULL, false},                                      \
+        {"--budget",                                                                                         \
+         0,                                                                                                  \
+         "SHARE",                                                                                            \
+         "trace some steps now and then, such that it slows the command's sessions down by no more than "    \
+         "that (1%)",                                                                                        \
+         NULL,                                                                                               \
+         false},                                                                                             \
         {"--counters",                                                                                       \
          0,                                                                                                  \
          "[=SECONDS_A_MINUTE]",                                                                              \
@@ -25,7 +33,19 @@ typedef struct cli_recorder {
          NULL,                                                                                               \
          false},                                                                                             \
         {"--no-counters", 0, NULL, "do not sample hardware counters", NULL, false},                          \
-        {"--openacc", 0, NULL, "record regions of OpenACC (sets ACC_PROFLIB)", NULL, false},                 \
+        {"--keep", 0,                                                                                        \
+         "TIME",   "condense what is older (2h, 30m, 1d): a traced step a minute, means over a second",      \
+         NULL,     false},                                                                                   \
+        {"--max-size", 0,                                                                                    \
+         "SIZE",       "condense more, and sooner, so that the recording stays below it (200M, 2G)",         \
+         NULL,         false},                                                                               \
+    {                                                                                                        \
+        "--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false                                     \
+    }
+
+/* ... and those for which the command is started by us. */
+#define CLI_RECORDER_OPTIONS                                                                                 \
+    {"--openacc", 0, NULL, "record regions of OpenACC (sets ACC_PROFLIB)", NULL, false},                     \
         {"--nvtx-domain",                                                                                    \
          0,                                                                                                  \
          "LIST",                                                                                             \
@@ -33,16 +53,20 @@ typedef struct cli_recorder {
          "before: of all but those (-CCCL,-NCCL)",                                                           \
          NULL,                                                                                               \
          false},                                                                                             \
-    {                                                                                                        \
-        "--no-cpu", 0, NULL, "do not read the CPU's energy", NULL, false                                     \
-    }
+        CLI_RECORDER_MEASURES
 
 /* In this order. Each returns CLI_GO_ON (cli/args.h) or the exit code of a failure that was reported, after
  * which there is nothing to end. First the boards are read ... */
 int cli_recorder_start(cli_recorder *recorder, const cli_args *args);
 
+/* The same for a command that runs already; `command` is its text, NULL: unknown. */
+int cli_recorder_start_for(cli_recorder *recorder, const cli_args *args, const char *command);
+
 /* ... then the command runs. */
 int cli_recorder_run(cli_recorder *recorder);
+
+/* ... or runs already: from here on it is recorded. `role` begins the facts that are noted of it. */
+void cli_recorder_keep(cli_recorder *recorder, const char *role, pid_t pid);
 
 /* In place of that: nothing is wanted of it. */
 void cli_recorder_discard(cli_recorder *recorder);

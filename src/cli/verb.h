@@ -6,6 +6,7 @@
 
 #include <joulemap/joulemap.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 typedef struct cli_option {
@@ -44,7 +45,7 @@ typedef struct cli_verb {
 
 extern const cli_verb cli_verb_list, cli_verb_doctor, cli_verb_stat, cli_verb_record, cli_verb_report,
     cli_verb_diff, cli_verb_export, cli_verb_plot, cli_verb_import, cli_verb_calibrate, cli_verb_cap,
-    cli_verb_capd, cli_verb_demo, cli_verb_estimate, cli_verb_help;
+    cli_verb_capd, cli_verb_demo, cli_verb_estimate, cli_verb_help, cli_verb_dormant, cli_verb_attach;
 
 /* All verbs in the order of --help, NULL-terminated (verbs.c). */
 extern const cli_verb *const cli_verbs[];
@@ -75,6 +76,10 @@ bool cli_get_number(const cli_args *args, const char *name, long long low, long 
 
 /* Likewise a number in (above, most]; an option whose argument was left out leaves *out as it is. */
 bool cli_get_real(const cli_args *args, const char *name, double above, double most, double *out);
+
+/* Likewise a time in seconds and a size in bytes, with the units that people write: "2h", "200M". */
+bool cli_get_duration(const cli_args *args, const char *name, double least_s, double *out_s);
+bool cli_get_size(const cli_args *args, const char *name, double least_bytes, int64_t *out_bytes);
 
 /* Likewise a share in [least, 1], "3%" or "0.03": a plain number above 1 was meant in percent, and is
  * refused. */

@@ -7,6 +7,8 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_doctor,
     &cli_verb_stat,
     &cli_verb_record,
+    &cli_verb_dormant,
+    &cli_verb_attach,
     &cli_verb_report,
     &cli_verb_diff,
     &cli_verb_export,

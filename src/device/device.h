@@ -68,6 +68,9 @@ typedef struct jm__backend {
     /* NULL: its boards have no memory of their own. */
     jm_status (*memory)(void *state, size_t board, jm_board_memory *out, jm_error *err);
     void (*close)(void *state);
+    /* Pids of those who compute on it, as the machine counts them; NULL: nobody can. */
+    jm_status (*processes)(void *state, size_t board, int32_t *pids, size_t capacity, size_t *count,
+                           jm_error *err);
 } jm__backend;
 
 extern const jm__backend jm__backend_nvml, jm__backend_rapl;
@@ -84,6 +87,8 @@ const jm__device_sensor *jm__devices_sensor(const jm__devices *devices, size_t b
 jm_status jm__devices_read(jm__devices *devices, size_t board, size_t sensor, jm__samples *out,
                            jm_error *err);
 jm_status jm__devices_memory(jm__devices *devices, size_t board, jm_board_memory *out, jm_error *err);
+jm_status jm__devices_processes(jm__devices *devices, size_t board, int32_t *pids, size_t capacity,
+                                size_t *count, jm_error *err);
 const jm__findings *jm__devices_findings(const jm__devices *devices);
 
 #endif

@@ -164,6 +164,17 @@ jm_status jm__devices_memory(jm__devices *devices, size_t board, jm_board_memory
     return backend->memory(devices->states[entry->backend], entry->number, out, err);
 }
 
+jm_status jm__devices_processes(jm__devices *devices, size_t board, int32_t *pids, size_t capacity,
+                                size_t *count, jm_error *err)
+{
+    const board_entry *entry = &devices->boards[board];
+    const jm__backend *backend = backends[entry->backend];
+    *count = 0;
+    if (backend->processes == NULL)
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, NULL, "%s has no processes of its own", entry->row.name);
+    return backend->processes(devices->states[entry->backend], entry->number, pids, capacity, count, err);
+}
+
 const jm__findings *jm__devices_findings(const jm__devices *devices)
 {
     return &devices->findings;

@@ -17,12 +17,28 @@ typedef struct nvml_board {
     const jm__nvml_sensor *sensors[JM_DEVICE_SENSORS_MAX]; /* in the order of nvml_sensors() */
 } nvml_board;
 
+enum { MULTIPROCESSORS_MOST = 1024 }; /* what is more is no answer: the largest of 2026 has 160 */
+
 typedef struct nvml_state {
     jm__nvml nvml;
     nvml_board *boards;
     size_t board_count;
     jm__samples scratch; /* of probes */
 } nvml_state;
+
+/* NVML tells cores; a multiprocessor has so many of them (CUDA C++ programming guide, "Compute
+ * Capabilities"). 0: not known. */
+static int32_t multiprocessors_of(const jm__nvml *nvml, jm__nvml_device device)
+{
+    unsigned cores = 0;
+    int major = 0, minor = 0;
+    if (nvml->cores == NULL || nvml->cores(device, &cores) != JM_NVML_SUCCESS) return 0;
+    if (nvml->capability == NULL || nvml->capability(device, &major, &minor) != JM_NVML_SUCCESS) return 0;
+    bool small = (major == 6 && minor == 0) || major == 7 || (major == 8 && minor == 0);
+    unsigned each = major < 6 ? 0 : small ? 64 : 128;
+    bool plausible = each > 0 && cores % each == 0 && cores / each <= MULTIPROCESSORS_MOST;
+    return plausible ? (int32_t)(cores / each) : 0;
+}
 
 /* Identity, of which each part may be missing. */
 static void identity_read(nvml_state *state, nvml_board *board, int index)
@@ -51,6 +67,7 @@ static void identity_read(nvml_state *state, nvml_board *board, int index)
     if (nvml->clock_limit != NULL &&
         nvml->clock_limit(board->device, JM_NVML_CLOCK_SM, &clock_mhz) == JM_NVML_SUCCESS)
         row->clock_limit_mhz = clock_mhz;
+    row->multiprocessors = multiprocessors_of(nvml, board->device);
 }
 
 /* The MIG instances of a board, if it is cut into such. */
@@ -258,6 +275,25 @@ static jm_status nvml_memory(void *context, size_t number, jm_board_memory *out,
     return JM_OK;
 }
 
+static jm_status nvml_processes(void *context, size_t number, int32_t *pids, size_t capacity, size_t *count,
+                                jm_error *err)
+{
+    enum { MOST = 64 };
+    nvml_state *state = context;
+    const nvml_board *board = &state->boards[number];
+    jm__nvml_process list[MOST];
+    unsigned room = capacity < MOST ? (unsigned)capacity : MOST, given = room;
+    int result = state->nvml.processes != NULL ? state->nvml.processes(board->device, &given, list)
+                                               : JM_NVML_NO_SYMBOL;
+    if (result != JM_NVML_SUCCESS) /* too many of them, too */
+        return jm__fail(err, result == JM_NVML_NO_SYMBOL ? JM_NOT_SUPPORTED : jm__nvml_status(result), result,
+                        "nvmlDeviceGetComputeRunningProcesses", "GPU %d: processes: %s", board->row.index,
+                        reason_text(&state->nvml, result));
+    for (unsigned i = 0; i < given && i < room; i++)
+        if (list[i].pid > 0 && list[i].pid <= INT32_MAX) pids[(*count)++] = (int32_t)list[i].pid;
+    return JM_OK;
+}
+
 static void nvml_close(void *context)
 {
     nvml_state *state = context;
@@ -267,4 +303,4 @@ static void nvml_close(void *context)
 }
 
 const jm__backend jm__backend_nvml = {"nvml",    nvml_open,   nvml_boards, nvml_sensors,
-                                      nvml_read, nvml_memory, nvml_close};
+                                      nvml_read, nvml_memory, nvml_close,  nvml_processes};

@@ -58,6 +58,12 @@ typedef struct jm__nvml_sample {
     jm__nvml_value value;
 } jm__nvml_sample;
 
+typedef struct jm__nvml_process {
+    unsigned pid;
+    unsigned long long memory;
+    unsigned gpu_instance, compute_instance;
+} jm__nvml_process;
+
 typedef struct jm__nvml_field {
     unsigned id;
     unsigned scope;
@@ -110,6 +116,12 @@ _Static_assert(sizeof(jm__nvml_memory) == 24, "NVML layout");
       (jm__nvml_device, unsigned *))                                                                         \
     X(mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex", "",                                               \
       "boards of MIG instances in CUDA_VISIBLE_DEVICES", (jm__nvml_device, unsigned, jm__nvml_device *))     \
+    X(cores, "nvmlDeviceGetNumGpuCores", "", "how many multiprocessors a board has",                         \
+      (jm__nvml_device, unsigned *))                                                                         \
+    X(capability, "nvmlDeviceGetCudaComputeCapability", "", "how many multiprocessors a board has",          \
+      (jm__nvml_device, int *, int *))                                                                       \
+    X(processes, "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",       \
+      "which processes use a board", (jm__nvml_device, unsigned *, jm__nvml_process *))                      \
     X(memory, "nvmlDeviceGetMemoryInfo", "", "how much memory a board has",                                  \
       (jm__nvml_device, jm__nvml_memory *))                                                                  \
     X(samples, "nvmlDeviceGetSamples", "", "the ring of power samples",                                      \

@@ -104,4 +104,4 @@ static void rapl_close(void *context)
 }
 
 const jm__backend jm__backend_rapl = {"rapl",    rapl_open, rapl_boards, rapl_sensors,
-                                      rapl_read, NULL,      rapl_close};
+                                      rapl_read, NULL,      rapl_close,  NULL};

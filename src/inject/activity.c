@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "inject/buffers.h"
 #include "inject/convert.h"
+#include "inject/detach.h"
 #include "inject/devices.h"
 #include "inject/flusher.h"
 #include "inject/graphs.h"
@@ -30,13 +31,15 @@ static jm__cupti cupti;
 static bool cupti_loaded;
 static jm__launch_calls launch_calls;
 static CUpti_SubscriberHandle subscriber;
+static bool subscribed; /* by us, unless detach.h has let go since */
 
 /* Guards the ring and the names: CUPTI's worker, a flush and the program may hand back buffers at once. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static jm__ring ring;
 static jm__names names;
 static _Atomic bool active;
-static bool tracing;          /* while active: kinds are switched on */
+static bool tracing;          /* while active: kinds are switched on; guarded by jm__detach_hold */
+static int64_t off_ns;        /* since when they are not; likewise */
 static _Atomic bool with_xla; /* copies are not traced */
 static char fault[512];       /* why it is not active; "": it is */
 
@@ -97,7 +100,7 @@ static void push_records(CUpti_Activity *const *records, size_t count)
         jm__ring_push_kernel(&ring, &converted);
         if (converted.op != JM_RING_LAUNCH && jm__devices_saw(converted.device)) jm__flusher_kick();
     }
-    push_lost_locked(unfinished, "this work had not ended when the program did");
+    push_lost_locked(unfinished, "this work had not ended when its recording did");
     count_refused_locked();
     pthread_mutex_unlock(&mutex);
 }
@@ -134,6 +137,7 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
 {
     (void)context;
     if (active) jm__graphs_hear(&cupti, domain, id, data);
+    jm__detach_hear(domain, data);
 }
 
 static const char *result_text(CUptiResult result)
@@ -175,9 +179,12 @@ static bool is_copy(CUpti_ActivityKind kind)
 
 void jm__activity_meet_xla(void)
 {
+    jm__detach_never();
     if (atomic_exchange(&with_xla, true) || !active) return;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    jm__detach_hold();
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !jm__detach_is_done(); i++)
         if (is_copy(kinds[i])) cupti.cuptiActivityDisable(kinds[i]);
+    jm__detach_allow();
     push_note(no_copies);
 }
 
@@ -240,7 +247,9 @@ static bool begin(char *why, size_t why_size)
         jm__launch_calls_find(&launch_calls, &cupti);
     }
     /* Two tools that both register buffers would get each other's: whoever subscribes first has CUPTI. */
-    CUptiResult result = cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
+    bool still_ours = subscribed && jm__detach_call_off(&cupti, subscriber, &launch_calls);
+    CUptiResult result = still_ours ? CUPTI_SUCCESS : cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
+    subscribed = result == CUPTI_SUCCESS;
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED ||
         result == CUPTI_ERROR_NOT_COMPATIBLE) {
         snprintf(
@@ -255,6 +264,7 @@ static bool begin(char *why, size_t why_size)
         if (enable_all(&call, &result)) return true;
         disable_all();
         cupti.cuptiUnsubscribe(subscriber);
+        subscribed = false;
     }
     say_failed(why, why_size, call, result);
     return false;
@@ -304,7 +314,9 @@ int jm__activity_start(const char *run_dir, bool *recording)
         return error;
     }
     look_for_xla();
+    jm__detach_hold();
     *recording = begin(fault, sizeof fault);
+    jm__detach_allow();
     active = tracing = *recording;
     if (*recording) follow_graphs();
     if (*recording && with_xla) push_note(no_copies);
@@ -312,6 +324,7 @@ int jm__activity_start(const char *run_dir, bool *recording)
         push_note(fault);
         pthread_mutex_lock(&mutex);
         jm__ring_close(&ring, true);
+        jm__names_close(&names);
         pthread_mutex_unlock(&mutex);
     }
     return 0;
@@ -339,17 +352,8 @@ static void tell_devices(void)
     }
 }
 
-void jm__activity_flush(bool forced)
+static void set_flushed(int64_t flushed_ns)
 {
-    if (!active) return;
-    if (!forced) look_for_xla(); /* loaded meanwhile */
-    int64_t now_ns = jm__now_ns();
-    CUptiResult result =
-        cupti.cuptiActivityFlushAll(forced ? (uint32_t)CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0u);
-    tell_devices();
-    if (result != CUPTI_SUCCESS) return;
-    /* What is still with CUPTI began after the oldest buffer there was handed out. */
-    int64_t oldest_ns = jm__buffers_oldest_ns(), flushed_ns = oldest_ns < now_ns ? oldest_ns : now_ns;
     pthread_mutex_lock(&mutex);
     if (ring.header != NULL &&
         flushed_ns > atomic_load_explicit(&ring.header->flushed_ns, memory_order_relaxed))
@@ -357,35 +361,96 @@ void jm__activity_flush(bool forced)
     pthread_mutex_unlock(&mutex);
 }
 
+/* What was launched last has ended by then, and its records are out. */
+#define LET_GO_AFTER_NS (3 * JM_NS_PER_S / 2)
+
+/* False: CUPTI failed. */
+static bool flush_cupti(bool forced, int64_t now_ns)
+{
+    if (jm__detach_is_done()) return true; /* nothing is with it */
+    CUptiResult result =
+        cupti.cuptiActivityFlushAll(forced ? (uint32_t)CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0u);
+    bool idle = !tracing && now_ns - off_ns >= LET_GO_AFTER_NS;
+    if (idle && !forced) jm__detach_ask(&cupti, subscriber, &launch_calls);
+    return result == CUPTI_SUCCESS;
+}
+
+void jm__activity_flush(bool forced)
+{
+    if (!active) return;
+    if (!forced) look_for_xla(); /* loaded meanwhile */
+    int64_t now_ns = jm__now_ns();
+    jm__detach_hold();
+    bool fine = flush_cupti(forced, now_ns);
+    jm__detach_allow();
+    tell_devices();
+    if (!fine) return;
+    /* What is still with CUPTI began after the oldest buffer there was handed out. */
+    int64_t oldest_ns = jm__buffers_oldest_ns();
+    set_flushed(oldest_ns < now_ns ? oldest_ns : now_ns);
+}
+
 const char *jm__activity_reason(void)
 {
     return fault;
 }
 
-void jm__activity_trace(bool on)
+/* CUPTI may have been let go meanwhile. False with a sentence in `why`. */
+static bool switch_on(char *why, size_t why_size)
 {
     const char *call = "";
     CUptiResult result = CUPTI_SUCCESS;
-    if (!active || on == tracing) return;
-    tracing = on;
-    if (on && !enable_kinds(&call, &result)) {
-        char why[512];
-        say_failed(why, sizeof why, call, result);
-        push_note(why);
-    } else if (!on) {
-        jm__activity_flush(false);
-        disable_all();
+    if (!jm__detach_call_off(&cupti, subscriber, &launch_calls)) {
+        subscribed = false;
+        if (!begin(why, why_size)) return false;
+        follow_graphs();
+        return true;
     }
+    if (enable_kinds(&call, &result)) return true;
+    say_failed(why, why_size, call, result);
+    return false;
+}
+
+static void switch_off(void)
+{
+    off_ns = jm__now_ns();
+    disable_all();
+}
+
+void jm__activity_trace(bool on)
+{
+    char why[512] = "";
+    if (!active) return;
+    jm__detach_hold();
+    bool changes = on != tracing;
+    tracing = on;
+    if (changes && on) switch_on(why, sizeof why);
+    if (changes && !on) switch_off();
+    jm__detach_allow();
+    if (why[0] != '\0') push_note(why);
+    if (changes && !on) jm__activity_flush(false);
+}
+
+/* The program goes on without us. */
+static void leave_cupti(void)
+{
+    jm__detach_hold();
+    if (!jm__detach_ask(&cupti, subscriber, &launch_calls)) {
+        cupti.cuptiUnsubscribe(subscriber);
+        subscribed = false;
+    }
+    jm__detach_allow();
+    jm__buffers_release(); /* a server may work for weeks until the next recorder comes */
 }
 
 void jm__activity_stop(bool exiting)
 {
     if (!active) return;
+    if (!exiting)
+        jm__activity_trace(
+            false); /* what came after the flush would stay with CUPTI, and go to the next run */
     jm__activity_flush(true);
-    if (!exiting) {
-        disable_all();
-        cupti.cuptiUnsubscribe(subscriber);
-    }
+    if (!exiting) leave_cupti();
     active = false;
     pthread_mutex_lock(&mutex);
     jm__ring_close(&ring, true);
@@ -396,6 +461,8 @@ void jm__activity_stop(bool exiting)
 void jm__activity_forget(void)
 {
     active = false;
+    subscribed = false;
+    jm__detach_forget();
     pthread_mutex_init(&mutex, NULL); /* the parent's worker may have held it */
     jm__ring_close(&ring, false);
     jm__names_close(&names);

@@ -52,6 +52,24 @@ void jm__buffers_return(const uint8_t *memory)
     pthread_mutex_unlock(&mutex);
 }
 
+void jm__buffers_forget(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (int i = 0; i < JM_BUFFERS_MAX; i++)
+        buffers[i].taken_ns = 0;
+    pthread_mutex_unlock(&mutex);
+}
+
+void jm__buffers_release(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (int i = 0; i < JM_BUFFERS_MAX; i++)
+        if (buffers[i].memory != NULL && buffers[i].taken_ns == 0 &&
+            munmap(buffers[i].memory, JM_BUFFER_BYTES) == 0)
+            buffers[i].memory = NULL;
+    pthread_mutex_unlock(&mutex);
+}
+
 int64_t jm__buffers_oldest_ns(void)
 {
     int64_t oldest_ns = INT64_MAX;

@@ -16,6 +16,12 @@ void jm__buffers_prepare(void);
 uint8_t *jm__buffers_take(void);
 void jm__buffers_return(const uint8_t *buffer);
 
+/* CUPTI is gone, and with it its claim to all of them. */
+void jm__buffers_forget(void);
+
+/* Give back the memory of those that are with nobody. */
+void jm__buffers_release(void);
+
 /* When the buffer that has been with CUPTI the longest went there; INT64_MAX: there is none. */
 int64_t jm__buffers_oldest_ns(void);
 

@@ -23,6 +23,7 @@ static void resolve(jm__cupti *cupti, void *library)
         {"cuptiGetGraphNodeId", offsetof(jm__cupti, cuptiGetGraphNodeId)},
         {"cuptiGetGraphId", offsetof(jm__cupti, cuptiGetGraphId)},
         {"cuptiGetGraphExecId", offsetof(jm__cupti, cuptiGetGraphExecId)},
+        {"cuptiFinalize", offsetof(jm__cupti, cuptiFinalize)},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         void *address = dlsym(library, table[i].symbol);

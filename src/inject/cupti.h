@@ -24,6 +24,7 @@ typedef struct jm__cupti {
     __typeof__(cuptiGetGraphNodeId) *cuptiGetGraphNodeId;
     __typeof__(cuptiGetGraphId) *cuptiGetGraphId;
     jm__graph_exec_id *cuptiGetGraphExecId;
+    __typeof__(cuptiFinalize) *cuptiFinalize;
     uint32_t version;
 } jm__cupti;
 

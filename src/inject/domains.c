@@ -2,6 +2,7 @@
 #include "inject/domains.h"
 
 #include "base/utf8.h"
+#include "inject/nccl.h"
 #include "inject/xla.h"
 #include "timeline/track.h"
 
@@ -21,7 +22,7 @@
 struct jm__domain {
     _Atomic uint32_t number; /* of its name; 0: free */
     _Atomic bool ready;      /* what follows is written */
-    bool kept, xla;
+    bool kept, xla, nccl;
     uint32_t length;
     char name[DOMAIN_BYTES];
 };
@@ -70,6 +71,7 @@ static const jm__domain *fill(jm__domain *domain, const char *name)
     memcpy(domain->name, name, domain->length);
     domain->kept = is_wanted(name);
     domain->xla = strcmp(name, JM_XLA_DOMAIN) == 0;
+    domain->nccl = strcmp(name, JM_NCCL_DOMAIN) == 0;
     atomic_store_explicit(&domain->ready, true, memory_order_release);
     return domain;
 }
@@ -108,6 +110,11 @@ bool jm__domain_is_kept(const jm__domain *domain)
 bool jm__domain_is_xla(const jm__domain *domain)
 {
     return domain != NULL && domain->xla && domain->kept;
+}
+
+bool jm__domain_is_nccl(const jm__domain *domain)
+{
+    return domain != NULL && domain->nccl && domain->kept;
 }
 
 uint32_t jm__domain_text(const jm__domain *domain, const char *text, bool registered)

@@ -24,6 +24,7 @@ const jm__domain *jm__domain_of(const void *handle);
 
 bool jm__domain_is_kept(const jm__domain *domain);
 bool jm__domain_is_xla(const jm__domain *domain);
+bool jm__domain_is_nccl(const jm__domain *domain);
 
 /* The number of a text in a domain (track.h). `registered`: also where there is no run yet. */
 uint32_t jm__domain_text(const jm__domain *domain, const char *text, bool registered);

@@ -3,14 +3,17 @@
 
 #include "inject/activity.h"
 #include "inject/flusher.h"
+#include "timeline/dormant.h"
 #include "timeline/lost.h"
 #include "timeline/ring_format.h"
 #include "timeline/run_variable.h"
 #include "timeline/track.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +25,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char run_path[PATH_MAX]; /* "": not started */
 static int last_result = JM_INJECT_NO_RUN;
 static bool registered;
+static bool over; /* the process ends, or a thread of ours hangs in CUPTI: nothing is started any more */
 static pid_t owner;
 
 static void before_fork(void)
@@ -48,7 +52,10 @@ static void stop_locked(bool exiting)
 {
     if (run_path[0] == '\0') return;
     run_path[0] = '\0';
-    if (jm__flusher_stop()) jm__activity_stop(exiting);
+    if (jm__flusher_stop())
+        jm__activity_stop(exiting);
+    else
+        over = true;
 }
 
 static void stop(bool exiting)
@@ -61,16 +68,22 @@ static void stop(bool exiting)
 
 static void on_exit_of_process(void)
 {
-    if (owner == getpid()) stop(true);
+    if (owner != getpid()) return;
+    stop(true);
+    pthread_mutex_lock(&mutex);
+    over = true;
+    pthread_mutex_unlock(&mutex);
 }
 
-static int start_locked(const char *run_dir)
+/* `open`: jm__track_open or jm__track_join. */
+static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
 {
     size_t length = strlen(run_dir);
     if (strcmp(run_path, run_dir) == 0) return last_result;
     if (length == 0 || length >= sizeof run_path) return JM_INJECT_NO_RUN;
     stop_locked(false);
-    if (jm__track_open(run_dir) != 0) {
+    if (over) return JM_INJECT_NO_RUN;
+    if (open(run_dir) != 0) {
         if (jm__lost_join(run_dir)) jm__lost_add(JM_LOST_PROGRAMS, 1);
         return JM_INJECT_NO_RUN;
     }
@@ -93,7 +106,7 @@ int jm_inject_start(const char *run_dir)
 {
     if (run_dir == NULL) return JM_INJECT_NO_RUN;
     pthread_mutex_lock(&mutex);
-    int result = start_locked(run_dir);
+    int result = start_locked(run_dir, jm__track_open);
     pthread_mutex_unlock(&mutex);
     return result;
 }
@@ -128,15 +141,51 @@ void jm_inject_stop(void)
     stop(false);
 }
 
+/* ---- where the program was started dormant */
+
+static jm__dormant_answer join_locked(const char *run_dir, bool kernels, char *why, size_t why_size)
+{
+    if (run_path[0] != '\0') return JM_DORMANT_BUSY;
+    int error = kernels ? 0 : jm__track_join(run_dir);
+    int result = !kernels ? JM_INJECT_OK : start_locked(run_dir, jm__track_join);
+    if (error == EBUSY) return JM_DORMANT_BUSY;
+    if (error == 0 && result == JM_INJECT_OK) return JM_DORMANT_RECORDING;
+    snprintf(why, why_size, "%s", jm__activity_reason());
+    if (result == JM_INJECT_NO_KERNELS) return JM_DORMANT_NO_KERNELS;
+    if (over) snprintf(why, why_size, "it is ending");
+    if (why[0] == '\0') snprintf(why, why_size, "it cannot write into %s", run_dir);
+    jm__track_leave(run_dir);
+    return JM_DORMANT_FAILED;
+}
+
+static jm__dormant_answer join(const char *run_dir, bool kernels, char *why, size_t why_size)
+{
+    pthread_mutex_lock(&mutex);
+    jm__dormant_answer how = join_locked(run_dir, kernels, why, why_size);
+    pthread_mutex_unlock(&mutex);
+    return how;
+}
+
+static void leave(const char *run_dir)
+{
+    pthread_mutex_lock(&mutex);
+    if (strcmp(run_path, run_dir) == 0) stop_locked(false);
+    pthread_mutex_unlock(&mutex);
+    jm__track_leave(run_dir);
+}
+
+const jm__dormant_calls jm__dormant_part = {join, leave};
+
 /* The CUDA driver calls this in cuInit, before any module is loaded. It is told "all is well" in any case:
  * the program goes on with us or without. */
 int InitializeInjection(void)
 {
     char buffer[PATH_MAX];
     const char *run_dir = jm__run_variable(buffer, sizeof buffer);
+    if (run_dir == NULL && jm__dormant_wanted()) jm__dormant_begin();
     /* Held: a start is under way, perhaps on this very thread, and woke the driver. */
     if (run_dir == NULL || pthread_mutex_trylock(&mutex) != 0) return 1;
-    start_locked(run_dir);
+    start_locked(run_dir, jm__track_open);
     pthread_mutex_unlock(&mutex);
     return 1;
 }

@@ -3,6 +3,7 @@
 #include "inject/domains.h"
 #include "inject/inject.h"
 #include "inject/marks.h"
+#include "inject/nccl.h"
 #include "inject/nvtx_abi.h"
 #include "inject/ranges.h"
 #include "inject/xla.h"
@@ -181,10 +182,22 @@ static void domain_range_end(const void *handle, uint64_t id)
     (void)handle;
     jm__track_end(id);
 }
+/* Its calls are collectives, its other ranges (a communicator is made) ranges. */
+static int push_of_nccl(const jm__domain *domain, const nvtx_event_attributes *attributes)
+{
+    uint64_t span;
+    uint32_t name = name_of(domain, attributes);
+    if (is_whole(attributes) && jm__nccl_begin(jm__track_text(name), attributes, &span))
+        return jm__ranges_push_span(domain, span);
+    return push(domain, range_of(domain, attributes));
+}
+
 static int domain_range_push_ex(const void *handle, const nvtx_event_attributes *attributes)
 {
     const jm__domain *domain = jm__domain_of(handle);
-    return jm__domain_is_xla(domain) ? jm__xla_push(attributes) : push(domain, range_of(domain, attributes));
+    if (jm__domain_is_xla(domain)) return jm__xla_push(attributes);
+    if (jm__domain_is_nccl(domain)) return push_of_nccl(domain, attributes);
+    return push(domain, range_of(domain, attributes));
 }
 static int domain_range_pop(const void *handle)
 {

@@ -22,15 +22,27 @@ uint64_t jm__range_begin(const jm__range *range)
     return jm__track_begin_with(JM_SPAN_NVTX, range->name, range->type, &range->payload);
 }
 
-int jm__ranges_push(const void *owner, const jm__range *range)
+static int push_too_deep(void)
+{
+    if (too_deep < INT_MAX - DEPTH_MAX) too_deep++;
+    return DEPTH_MAX + too_deep - 1;
+}
+
+int jm__ranges_push_span(const void *owner, uint64_t span)
 {
     if (open_count == DEPTH_MAX) {
-        if (too_deep < INT_MAX - DEPTH_MAX) too_deep++;
-        return DEPTH_MAX + too_deep - 1;
+        jm__track_end(span);
+        return push_too_deep();
     }
     open_ranges[open_count].owner = owner;
-    open_ranges[open_count].span = jm__range_begin(range);
+    open_ranges[open_count].span = span;
     return open_count++;
+}
+
+int jm__ranges_push(const void *owner, const jm__range *range)
+{
+    if (open_count == DEPTH_MAX) return push_too_deep();
+    return jm__ranges_push_span(owner, jm__range_begin(range));
 }
 
 int jm__ranges_pop(const void *owner)

@@ -14,6 +14,9 @@ typedef struct jm__range {
  * takes the newest of its owner. Beyond 256 open ones of a thread levels go on, spans do not. */
 int jm__ranges_push(const void *owner, const jm__range *range);
 
+/* Push what is a span already, 0: none. */
+int jm__ranges_push_span(const void *owner, uint64_t span);
+
 /* One that is not pushed, and is ended by its number (jm__track_end). */
 uint64_t jm__range_begin(const jm__range *range);
 

@@ -115,8 +115,12 @@ static bool walk(jm__gaps *g, const jm__items *items)
     jm__sweep_begin(&sweep, &g->pieces, &g->tally, &g->known, &g->known, &g->known, from_ns);
     bool fine = true;
     for (size_t i = 0; fine && i < items->count; i++)
-        fine = jm__sweep_take(&sweep, &items->items[i], items->items[i].class_index, JM__NO_CELL, false,
-                              JM_PLACE_UNLAYERED);
+        fine = jm__sweep_take(&sweep, &items->items[i],
+                              &(jm__counted_as){.use = items->items[i].class_index,
+                                                .place = JM_PLACE_UNLAYERED,
+                                                .cell = JM__NO_CELL,
+                                                .sum = SIZE_MAX,
+                                                .lent = JM__NO_CELL});
     fine = fine && jm__sweep_end(&sweep, from_ns) && jm__pieces_end(&g->pieces);
     jm__sweep_free(&sweep);
     return fine;

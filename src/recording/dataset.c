@@ -151,6 +151,10 @@ static jm_status copy_facts(jm__loading *loading, const jm_recording *recording,
     loading->view.cost = (jm__sampler_cost){.cpu_ns = noted(recording, "sampler_cpu_ns"),
                                             .calls = noted(recording, "sampler_calls"),
                                             .call_ns = noted(recording, "sampler_call_ns")};
+    loading->view.launch_cost = (jm__launch_cost){.ns = noted(recording, "launch_cost_ns"),
+                                                  .low_ns = noted(recording, "launch_cost_low_ns"),
+                                                  .high_ns = noted(recording, "launch_cost_high_ns")};
+    loading->view.budget_ppm = noted(recording, "budget_ppm");
     const char *ncu = jm_recording_meta(recording, "ncu");
     loading->view.ncu = ncu != NULL ? jm__loading_keep(loading, ncu) : NULL;
     bool fine = (ncu == NULL || loading->view.ncu != NULL) && copy_damage(loading, recording);

@@ -2,6 +2,7 @@
 #ifndef JM_RECORDING_DATASET_H
 #define JM_RECORDING_DATASET_H
 
+#include "cupti/launch_cost.h"
 #include "recording/counter_source.h"
 #include "recording/kernel_source.h"
 #include "rows/rows.h"
@@ -41,6 +42,8 @@ typedef struct jm__dataset {
                         or there are none */
     const char *damage; /* what of the recording is missing, in a sentence; NULL if it is whole */
     jm__sampler_cost cost;
+    jm__launch_cost launch_cost; /* of tracing, ns 0: not known, or nothing */
+    int64_t budget_ppm;          /* for tracing, of the programs' time; 0: none was kept */
 } jm__dataset;
 
 /* Read everything but kernels and counters, for which the recording must live as long as the dataset; what a

@@ -17,7 +17,7 @@ static bool is_by_time(const jm_recording *recording)
     return jm_recording_meta(recording, "source") == NULL;
 }
 
-/* Of a row; after all others if it is not there. */
+/* Of a row, or the next one that is there (condense.h leaves gaps); after all others if there is none. */
 static int64_t stamp_of(sqlite3_stmt *statement, size_t row)
 {
     sqlite3_reset(statement);
@@ -32,8 +32,10 @@ typedef struct timed_table {
     const char *stamp_sql;
 } timed_table;
 
-static const timed_table timed_readings = {JM_TABLE_READINGS, "SELECT t_ns FROM readings WHERE rowid = ?"};
-static const timed_table timed_spans = {JM_TABLE_SPANS, "SELECT start_ns FROM spans WHERE rowid = ?"};
+static const timed_table timed_readings = {
+    JM_TABLE_READINGS, "SELECT t_ns FROM readings WHERE rowid >= ? ORDER BY rowid LIMIT 1"};
+static const timed_table timed_spans = {JM_TABLE_SPANS,
+                                        "SELECT start_ns FROM spans WHERE rowid >= ? ORDER BY rowid LIMIT 1"};
 
 static int64_t stamp_in(const timed_table *of, const jm__any_row *row)
 {

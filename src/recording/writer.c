@@ -64,6 +64,7 @@ static void free_writer(jm__writer *writer)
         jm__owned_free(writer->counter_sets.items[i].units);
     }
     jm__vec_free(&writer->counter_sets);
+    jm__condenser_free(&writer->condenser);
     pthread_mutex_destroy(&writer->lock);
     jm__claim_free(&writer->claim);
     free(writer);

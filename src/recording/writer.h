@@ -52,6 +52,12 @@ jm_status jm__writer_counter_block(jm__writer *writer, const jm__counter_block *
 /* Make everything so far durable; `complete_ns`: all that happened before it is in. */
 jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *err);
 
+/* Before the first row: condense what is older than `keep_s` (0: whatever its age, it stays), and more where
+ * the file would pass `max_bytes` (0: it may grow); see recording/condense.h. The last 20 s always stay
+ * whole.
+ */
+void jm__writer_condense(jm__writer *writer, double keep_s, int64_t max_bytes);
+
 /* Of a writer in memory: what it wrote, to be read while writing goes on. A file is opened by its path. */
 jm_status jm__writer_recording(jm__writer *writer, jm_recording **out, jm_error *err);
 

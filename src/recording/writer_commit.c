@@ -201,6 +201,8 @@ jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *e
 {
     pthread_mutex_lock(&writer->lock);
     jm_status status = write_batch(writer, complete_ns, err);
+    /* What fails there stays as it was, and the file may grow. */
+    if (status == JM_OK && !writer->closing) (void)jm__condense(writer, complete_ns);
     if (status == JM_OK) checkpoint_if_due(writer);
     pthread_mutex_unlock(&writer->lock);
     return status;

@@ -4,6 +4,7 @@
 
 #include "recording/batch.h"
 #include "recording/claim.h"
+#include "recording/condense.h"
 #include "recording/guard.h"
 #include "recording/insert.h"
 #include "recording/writer.h"
@@ -36,6 +37,7 @@ struct jm__writer {
     jm_status failure;           /* of the last commit, JM_OK if it worked */
     pthread_mutex_t lock;        /* the database, when a reader in this process shares it */
     jm_recording *recording;
+    jm__condenser condenser;
 };
 
 #endif

@@ -35,14 +35,21 @@ static jm_status add_total(jm__facts *facts, const jm_report_totals *totals, jm_
     return jm__facts_add(facts, "total", &text, err);
 }
 
+/* What tracing took is no step's. */
+static double tracing_j(const jm_report_totals *totals)
+{
+    return isfinite(totals->tracing_energy_j) ? totals->tracing_energy_j : 0;
+}
+
 /* `found`: what each of them is, if nobody told them; else NULL. */
 static void add_per(jm__strbuf *text, const jm_report_totals *totals, const char *what, int64_t count,
                     const char *found)
 {
     char each[JM_CELL];
-    double n = (double)count;
+    double n = (double)count, less_j = tracing_j(totals);
     if (count <= 1) return; /* of a single one it is the total */
-    jm__format_energy(each, totals->total_energy_j / n, totals->total_low_j / n, totals->total_high_j / n);
+    jm__format_energy(each, (totals->total_energy_j - less_j) / n, (totals->total_low_j - less_j) / n,
+                      (totals->total_high_j - less_j) / n);
     jm__strbuf_format(text, "%s%s a %s (%lld%s%s)", text->length > 0 ? ", " : "", each, what,
                       (long long)count, found != NULL ? ", each a " : "", found != NULL ? found : "");
 }
@@ -96,6 +103,22 @@ static jm_status add_steady(jm__facts *facts, const jm_report_totals *totals, jm
     return jm__facts_add(facts, "steady", &text, err);
 }
 
+/* What steps stand for others, and what their tracing cost. */
+static jm_status add_tracing(jm__facts *facts, const jm_report_totals *t, jm_error *err)
+{
+    char energy[JM_CELL];
+    jm__strbuf text = {0};
+    if (t->traced_steps < 0 || t->steps <= 0) return JM_OK;
+    jm__strbuf_format(&text, "%.2g %% of the steps, which stand for the others",
+                      100 * (double)t->traced_steps / (double)t->steps);
+    if (isfinite(t->tracing_slow_down)) {
+        jm__format_energy(energy, t->tracing_energy_j, NAN, NAN);
+        jm__strbuf_format(&text, ", and took %.2g %% longer: %s, in no figure of a step",
+                          100 * fmax(0, t->tracing_slow_down), energy);
+    }
+    return jm__facts_add(facts, "traced", &text, err);
+}
+
 static jm_status add_verdict(jm__facts *facts, const jm_report_quality *quality, jm_error *err)
 {
     jm__strbuf text = {0};
@@ -113,6 +136,7 @@ jm_status jm__facts_make(jm__facts *facts, const jm_report *report, jm_error *er
     JM_TRY(add_each(facts, totals, err));
     JM_TRY(add_requests(facts, totals, err));
     JM_TRY(add_steady(facts, totals, err));
+    JM_TRY(add_tracing(facts, totals, err));
     return add_verdict(facts, jm_report_quality_get(report), err);
 }
 

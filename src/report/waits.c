@@ -43,6 +43,13 @@ jm_status jm__waits_add(jm__facts *facts, const jm_report *report, jm_error *err
         jm__strbuf_add(&text, " (counted in the rows that launched them)");
         JM_TRY(jm__facts_add(facts, "waits", &text, err));
     }
+    if (matters(report, totals->collective_s)) {
+        jm__strbuf_add(&text, "collectives with no other kernel beside them: ");
+        add_figure(&text, totals->collective_exposed_s, totals->collective_exposed_energy_j);
+        jm__strbuf_add(&text, ", of ");
+        add_figure(&text, totals->collective_s, totals->collective_energy_j);
+        JM_TRY(jm__facts_add(facts, "waits", &text, err));
+    }
     if (!matters(report, totals->collective_wait_s)) return JM_OK;
     jm__strbuf_add(&text, "collectives waited for the slowest rank");
     if (totals->collective_wait_gpu >= 0)

@@ -10,6 +10,10 @@
  * traced ones of their kind. Until JM_MARK_TRACED, or JM_MARK_UNTRACED. */
 #define JM_MARK_STEPS "joulemap: steps alone from here"
 
+/* Of one that kept a budget for tracing, at its end, with what came of it: {"budget_ppm": of its time,
+ * "cost_ppm": by how much tracing has slowed it down as it measured itself, "steps", "traced_steps"}. */
+#define JM_MARK_BUDGET "joulemap: tracing budget"
+
 /* Of such a process, by the recorder: it was found to have ended. What comes is no business of its. */
 #define JM_MARK_ENDED "joulemap: ended"
 

@@ -147,8 +147,9 @@ typedef struct jm__loss {
     X(SENSOR_FAILED, "sensor_failed", false)                                                                 \
     X(CUPTI, "cupti", false) /* what the injected library had to say */                                      \
     X(RECORDER, "recorder", false)                                                                           \
-    X(COUNTERS, "counters", false) /* why hardware counters were not sampled */                              \
-    X(SAMPLING, "sampling", true)  /* of hardware counters: 1 from here on, 0: no longer */
+    X(COUNTERS, "counters", false)   /* why hardware counters were not sampled */                            \
+    X(SAMPLING, "sampling", true)    /* of hardware counters: 1 from here on, 0: no longer */                \
+    X(PROCESSES, "processes", false) /* who computes on the board from here on: "4711 (python3), 4712" */
 
 typedef enum jm_event_kind {
 #define X(name, text, has_value) JM_EVENT_##name,

@@ -22,6 +22,7 @@ enum { JM_RANK_NONE = 0, JM_RANK_AVERAGE = 1, JM_RANK_OTHER = 2, JM_RANK_INSTANT
     X(POWER_RING, "power_ring", POWER, RING, LATE)                                                           \
     X(POWER_INSTANT, "power_instant", POWER, INSTANT, EXACT)                                                 \
     X(POWER_AVERAGE, "power_average", POWER, AVERAGE, EXACT)                                                 \
+    X(POWER_MEAN, "power_mean", POWER, OTHER, EXACT) /* of what was condensed (recording/condense.h) */      \
     X(MEMORY_POWER, "memory_power", MEMORY_POWER, NONE, EXACT)                                               \
     X(ENERGY_COUNTER, "energy_counter", ENERGY, NONE, EXACT)                                                 \
     X(UTIL_GPU, "gpu_utilisation", UTIL_GPU, NONE, EXACT)                                                    \

@@ -9,7 +9,7 @@
 #include "rows/rows.h"
 
 #define JM_RECORDING_APPLICATION_ID 0x4a4d4150 /* 'JMAP' */
-#define JM_RECORDING_VERSION        6          /* PRAGMA user_version: goes up with every new column */
+#define JM_RECORDING_VERSION        7          /* PRAGMA user_version: goes up with every new column */
 
 /* Constant, table, struct of a row, the version of the format that brought it. In this order a row names
  * rows of earlier tables alone. */

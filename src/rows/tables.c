@@ -100,6 +100,7 @@ static const jm__column boards[] = {
     {"power_limit_min_w", REAL(power_limit_min_w), MISSING(NAN)},
     {"power_limit_max_w", REAL(power_limit_max_w), MISSING(NAN)},
     {"clock_limit_mhz", REAL(clock_limit_mhz), MISSING(NAN), SINCE(2, "NULL")},
+    {"multiprocessors", INTEGER(multiprocessors), MISSING(0), SINCE(7, "NULL")},
     {"simulated", REQUIRED, INTEGER(simulated)},
     {"mig", REQUIRED, INTEGER(mig)},
     {"upstream", REQUIRED, INTEGER(upstream), SINCE(2, "0")},

@@ -108,8 +108,9 @@ static bool write_run_file(jm__run_folder *folder, const char *recording)
 {
     char name[PATH_MAX], text[RUN_TEXT_MAX];
     if (!join(name, sizeof name, folder->path, RUN_FILE)) return false;
-    int length = snprintf(text, sizeof text, "pid=%d\nversion=%s\nrecording=%s\n", (int)getpid(),
-                          jm_version(), recording == NULL ? "" : recording);
+    int length =
+        snprintf(text, sizeof text, "pid=%d\nversion=%s\nbudget_ppm=%ld\nrecording=%s\n", (int)getpid(),
+                 jm_version(), folder->budget_ppm, recording == NULL ? "" : recording);
     if (length < 0 || (size_t)length >= sizeof text) return false;
     int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0 || !jm__kept_file_set(&folder->lock_file, file)) return false;
@@ -117,12 +118,12 @@ static bool write_run_file(jm__run_folder *folder, const char *recording)
     return fcntl(file, F_SETLK, &lock) == 0 && write(file, text, (size_t)length) == length;
 }
 
-jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, jm_error *err)
+jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, long budget_ppm, jm_error *err)
 {
     const char *const parents[] = {"/dev/shm", other_parent()};
     int code = 0;
     for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
-        jm__run_folder folder = {0};
+        jm__run_folder folder = {.budget_ppm = budget_ppm};
         if (make_in(&folder, parents[i])) {
             code = write_run_file(&folder, recording) ? jm__lost_create(folder.path) : errno;
             if (code == 0) {
@@ -179,7 +180,7 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
     char variable[PATH_MAX];
     const char *path = jm__run_variable(variable, sizeof variable);
     jm__run_folder folder = {0};
-    char name[PATH_MAX], text[RUN_TEXT_MAX], pid[24];
+    char name[PATH_MAX], text[RUN_TEXT_MAX], pid[24], budget[32];
     if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof folder.path) return false;
     memcpy(folder.path, path, strlen(path) + 1);
     const char *base = strrchr(path, '/');
@@ -196,8 +197,20 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
     text[count] = '\0';
     if (!read_value(text, "pid=", pid, sizeof pid)) return false;
     if (!read_value(text, "recording=", recording, size)) return false;
+    if (read_value(text, "budget_ppm=", budget, sizeof budget)) folder.budget_ppm = strtol(budget, NULL, 10);
     *out = folder;
     return true;
+}
+
+bool jm__run_folder_is_alive(const char *path)
+{
+    char name[PATH_MAX];
+    if (!join(name, sizeof name, path, RUN_FILE)) return false;
+    int file = open(name, O_RDWR | O_CLOEXEC);
+    if (file < 0) return false;
+    bool alive = is_locked(file);
+    close(file);
+    return alive;
 }
 
 void jm__run_folder_ask_flush(const jm__run_folder *folder)

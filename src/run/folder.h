@@ -16,11 +16,12 @@
 typedef struct jm__run_folder {
     char path[JM_RUN_FOLDER_MAX]; /* "" if there is none */
     jm__kept_file lock_file;      /* none if this process does not own it */
+    long budget_ppm;              /* of their time, for tracing the processes in it; 0: none */
 } jm__run_folder;
 
 /* Make one in /dev/shm, or in TMPDIR (else /tmp) where that cannot be used, and lock it. Removes those
  * that dead recorders of this user left. `recording` is an absolute path or NULL. */
-jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, jm_error *err);
+jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, long budget_ppm, jm_error *err);
 
 /* Now and then, by its owner: a program may have closed the file that holds the lock. */
 void jm__run_folder_keep(jm__run_folder *folder);
@@ -31,6 +32,9 @@ void jm__run_folder_remove(jm__run_folder *folder);
 /* The run that JOULEMAP_RUN names, if another process is recording it just now. `recording` becomes "" if
  * it is kept in memory. */
 bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size);
+
+/* Another process is recording into that folder just now. */
+bool jm__run_folder_is_alive(const char *path);
 
 /* Ask the recorder to bring the recording up to date; and the recorder's look at that. */
 void jm__run_folder_ask_flush(const jm__run_folder *folder);

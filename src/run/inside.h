@@ -12,9 +12,17 @@
 #include <joulemap/run.h>
 #include <sys/types.h>
 
+/* A library of another process that records into this run. */
+typedef struct jm__followed {
+    pid_t pid;
+    char writer;
+    int line; /* to its socket: when it breaks, one of us has ended */
+} jm__followed;
+
 struct jm_run {
     pid_t owner; /* in a forked child the run is dead: no thread came along */
     bool attached;
+    bool dormant; /* attached, but there is no recorder, or not yet: this program was started dormant */
     _Atomic bool stopped; /* the stop has begun; `ended`: it is done */
     bool has_rings;       /* this process's spans go into this run */
     char *path;           /* absolute; NULL: in memory, or an attached run's parent keeps it in memory */
@@ -38,6 +46,8 @@ struct jm_run {
     void (*stop_kernels)(void);
     void (*trace_kernels)(int on);
     char kernels_missing[512]; /* why kernels that were asked for are not traced; "": they are */
+
+    JM_VEC(jm__followed) followed;
 
     pthread_t thread;
     bool thread_started;
@@ -80,6 +90,24 @@ void jm__run_kernels_trace(jm_run *run, bool on);
 /* A run begins with everything, whatever an earlier one of this process left behind in the recorder above. */
 void jm__run_trace_begin(jm_run *run);
 
+/* jm_run_trace, for a budget. */
+void jm__run_trace(jm_run *run, jm_tracing tracing);
+
+/* Nothing is left of what was said: everything is traced. */
+void jm__run_trace_end(void);
+
+/* USAGE: it is no share of the time. */
+jm_status jm__budget_check(double share, jm_error *err);
+
+/* Trace this process's steps within that share of its time from now on; 0: no budget. */
+void jm__budget_start(jm_run *run, double share);
+
+/* Do so no longer; the level stays. Nothing happens if the budget is another run's. */
+void jm__budget_leave(jm_run *run);
+
+/* The same at the end of a run, and say what it came to. */
+void jm__budget_end(jm_run *run);
+
 /* Sample the hardware counters of the boards, as far as it is wanted. What stands in the way becomes an
  * event, unless nobody asked and nothing lacks them. */
 void jm__run_counters_start(jm_run *run, const jm_run_options *options);
@@ -87,6 +115,9 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options);
 /* What the collector's rows tell the duty cycle; with writer_lock held. */
 void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream);
 void jm__run_counters_saw_kernels(jm_run *run, const jm__kernel *kernels, size_t count);
+
+/* All processes that were called into this run leave it; their records are in the rings then. */
+void jm__run_let_go(jm_run *run);
 
 /* Environment for children; run->environment. */
 jm_status jm__run_environment_make(jm_run *run, const jm_run_options *options, jm_error *err);

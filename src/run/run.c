@@ -7,6 +7,7 @@
 #include "timeline/timeline.h"
 
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -50,6 +51,13 @@ static jm_status attach(jm_run *run, const char *recording, jm_error *err)
 {
     run->attached = true;
     return recording[0] == '\0' ? JM_OK : make_path(run, recording, err);
+}
+
+/* What there is to record goes to whoever attaches; there are no readings here. */
+static jm_status be_dormant(jm_run *run)
+{
+    run->attached = run->dormant = true;
+    return JM_OK;
 }
 
 static const char *simulated_profile(const jm_run_options *options)
@@ -102,6 +110,9 @@ static void write_start(jm_run *run, const jm_run_options *options)
     for (size_t i = 0; i < run->boards.count; i++)
         simulated = simulated || run->boards.items[i].simulated;
     jm__sinks_meta(&run->sinks, "simulated", simulated ? "1" : "0");
+    if (run->folder.budget_ppm > 0)
+        jm__run_facts_write_number(&run->sinks, "budget_ppm", run->folder.budget_ppm);
+    if (options->kernels || options->child_kernels) jm__run_facts_write_launch_cost(&run->sinks);
     jm__run_facts_write_number(&run->sinks, "start_ns", anchor.monotonic_ns);
     jm__run_facts_write_number(&run->sinks, "start_unix_ns", anchor.realtime_ns);
     jm__sinks_anchor(&run->sinks, &anchor);
@@ -138,8 +149,10 @@ static jm_status start(jm_run *run, const jm_run_options *options, const jm__row
 {
     JM_TRY(make_path(run, options->path, err));
     JM_TRY(jm__writer_create(&run->writer, run->path, options->overwrite, err));
+    jm__writer_condense(run->writer, options->keep_s, options->max_bytes);
     JM_TRY(add_sinks(run, more, count, err));
-    JM_TRY(jm__run_folder_create(&run->folder, run->path, err));
+    double budget = options->budget > 0 ? options->budget : options->child_budget;
+    JM_TRY(jm__run_folder_create(&run->folder, run->path, lround(1e6 * budget), err));
     if (!options->sampling_only) JM_TRY(start_rings(run, err));
     JM_TRY(start_sampler(run, options, err));
     JM_TRY(jm__run_environment_make(run, options, err));
@@ -185,6 +198,7 @@ static void release_rings(jm_run *run)
 {
     if (!run->has_rings) return;
     jm__timeline_close();
+    jm__run_trace_end();
     atomic_store(&ring_owner, 0);
     run->has_rings = false;
 }
@@ -210,8 +224,10 @@ static void tell_end(jm_run *run, const jm_error *failure)
 /* Nothing was recorded, or nothing of it is wanted. */
 static void abandon(jm_run *run)
 {
+    jm__budget_leave(run);
     atomic_store(&run->stopped, true);
     tell_end(run, NULL);
+    jm__run_let_go(run);
     jm__sampler_stop(run->sampler);
     end_thread(run);
     end_counters(run);
@@ -229,16 +245,24 @@ jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const 
 {
     jm_run_options given;
     JM_TRY(jm__options_copy(&given, sizeof given, options, "jm_run_start", err));
+    JM_TRY(jm__budget_check(given.budget, err));
+    JM_TRY(jm__budget_check(given.child_budget, err));
     jm_run *run = new_run();
     char recording[PATH_MAX];
     if (run == NULL) return jm__no_memory(err, "jm_run_start");
     bool found = jm__run_folder_find(&run->folder, recording, sizeof recording);
-    jm_status status = found ? attach(run, recording, err) : start(run, &given, more, count, err);
+    bool waits = !found && given.may_wait && jm__timeline_is_dormant();
+    jm_status status = found   ? attach(run, recording, err)
+                       : waits ? be_dormant(run)
+                               : start(run, &given, more, count, err);
     if (status != JM_OK) {
         abandon(run);
         return status;
     }
     jm__run_trace_begin(run);
+    jm__budget_start(run, given.budget > 0 ? given.budget
+                          : run->attached  ? 1e-6 * (double)run->folder.budget_ppm
+                                           : 0);
     *out = run;
     return JM_OK;
 }
@@ -253,6 +277,11 @@ jm_status jm_run_start(jm_run **out, const jm_run_options *options, jm_error *er
 bool jm_run_attached(const jm_run *run)
 {
     return run->attached;
+}
+
+bool jm_run_dormant(const jm_run *run)
+{
+    return run->dormant;
 }
 
 const char *jm_run_kernels_missing(const jm_run *run)
@@ -310,12 +339,17 @@ static jm_status flush_attached(jm_run *run, int timeout_ms, jm_error *err)
 jm_status jm_run_flush(jm_run *run, int timeout_ms, jm_error *err)
 {
     if (is_foreign(run)) return atomic_load(&run->stopped) ? JM_OK : fail_foreign("jm_run_flush", err);
+    if (run->dormant) return JM_OK; /* nothing is kept back */
     return run->attached ? flush_attached(run, timeout_ms, err) : flush_own(run, timeout_ms, err);
 }
 
 jm_status jm_run_complete_ns(jm_run *run, int64_t *complete_ns, jm_error *err)
 {
     if (is_foreign(run)) return fail_foreign("jm_run_complete_ns", err);
+    if (run->dormant) {
+        *complete_ns = 0;
+        return JM_OK;
+    }
     if (run->attached) {
         jm_recording *recording = NULL;
         JM_TRY(jm_run_recording(run, &recording, err));
@@ -335,6 +369,13 @@ jm_status jm_run_complete_ns(jm_run *run, int64_t *complete_ns, jm_error *err)
 jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
 {
     if (is_foreign(run)) return fail_foreign("jm_run_recording", err);
+    if (run->dormant) {
+        jm_status status = jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
+                                    "this program was started dormant: it keeps no recording of its own");
+        return jm__hint(err, status,
+                        "`joulemap attach %d` records it; without JOULEMAP_DORMANT it records itself",
+                        (int)getpid());
+    }
     if (run->path == NULL && run->attached)
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
                         "the recorder above this process keeps its recording in memory");
@@ -410,11 +451,14 @@ static jm_status write_rest(jm_run *run, const jm__anchor *end, jm_error *err)
 
 jm_status jm_run_stop(jm_run *run, jm_error *err)
 {
-    if (run->attached || is_foreign(run)) return JM_OK;
+    if (is_foreign(run)) return JM_OK;
+    jm__budget_end(run);
+    if (run->attached) return JM_OK;
     if (atomic_exchange(&run->stopped, true)) {
         await_end(run);
         return JM_OK;
     }
+    jm__run_let_go(run); /* the rings are still emptied */
     jm__anchor end = jm__anchor_take();
     if (run->counters != NULL) jm__counter_source_stop(run->counters);
     jm__sampler_stop(run->sampler); /* takes the last edge readings */

@@ -4,45 +4,83 @@
 #include "timeline/timeline.h"
 
 #include <joulemap/span.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 /* What this process said last: its rings are one, whichever of its runs they are of. */
 static struct {
-    pid_t pid; /* a forked child traces everything and has said nothing (timeline/track.c) */
-    bool at_times;
-    jm_tracing tracing;
-} told;
+    pid_t pid;        /* a forked child traces everything and has said nothing (timeline/track.c) */
+    const char *mark; /* that stands; NULL: none was left yet */
+    _Atomic int tracing;
+} told = {.tracing = JM_TRACING_ON};
 
 static void forget(void)
 {
     told.pid = getpid();
-    told.at_times = false;
-    told.tracing = JM_TRACING_ON;
+    told.mark = NULL;
+    atomic_store_explicit(&told.tracing, JM_TRACING_ON, memory_order_relaxed);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void forget_in_children(void)
+{
+    pthread_atfork(NULL, NULL, forget);
+}
+
+/* Warm time counts as what it follows: as untraced, unless steps alone were recorded before it. */
+static const char *mark_of(jm_tracing tracing)
+{
+    if (tracing == JM_TRACING_ON) return JM_MARK_TRACED;
+    if (tracing == JM_TRACING_STEPS) return JM_MARK_STEPS;
+    bool after_steps = told.mark != NULL && strcmp(told.mark, JM_MARK_STEPS) == 0;
+    return tracing == JM_TRACING_WARM && after_steps ? JM_MARK_STEPS : JM_MARK_UNTRACED;
+}
+
+static bool stands(const char *mark)
+{
+    return told.mark != NULL && strcmp(told.mark, mark) == 0;
+}
+
+void jm__run_trace(jm_run *run, jm_tracing tracing)
+{
+    bool has_ended = run->owner != getpid() || atomic_load(&run->stopped);
+    if (has_ended || (run->collector == NULL && !run->attached)) return;
+    pthread_once(&once, forget_in_children);
+    if (told.pid != getpid()) forget();
+    const char *mark = mark_of(tracing);
+    bool changes = !stands(mark), before = stands(JM_MARK_TRACED);
+    bool is_off = tracing == JM_TRACING_OFF || tracing == JM_TRACING_STEPS;
+    /* Marks lie inside of what is traced. */
+    if (changes && before) jm_mark(mark, NULL);
+    jm__timeline_trace(tracing);
+    jm__run_kernels_trace(run, !is_off);
+    if (changes && !before) jm_mark(mark, NULL);
+    told.mark = mark;
+    atomic_store_explicit(&told.tracing, (int)tracing, memory_order_relaxed);
 }
 
 void jm_run_trace(jm_run *run, jm_tracing tracing)
 {
-    bool has_ended = run->owner != getpid() || atomic_load(&run->stopped);
-    if (has_ended || (run->collector == NULL && !run->attached)) return;
-    if (told.pid != getpid()) forget();
-    bool was_told = told.at_times && told.tracing == JM_TRACING_ON;
-    bool is_told = tracing == JM_TRACING_ON,
-         is_off = tracing == JM_TRACING_OFF || tracing == JM_TRACING_STEPS;
-    const char *ends = tracing == JM_TRACING_STEPS ? JM_MARK_STEPS : JM_MARK_UNTRACED;
-    /* Marks lie inside of what is traced. */
-    if (was_told && !is_told) jm_mark(ends, NULL);
-    jm__timeline_trace(tracing);
-    jm__run_kernels_trace(run, !is_off);
-    if (!told.at_times && !is_told) jm_mark(ends, NULL);
-    if (!was_told && is_told) jm_mark(JM_MARK_TRACED, NULL);
-    told.at_times = true;
-    told.tracing = tracing;
+    jm__budget_leave(run); /* two cannot say it */
+    jm__run_trace(run, tracing);
+}
+
+jm_tracing jm_tracing_now(void)
+{
+    return (jm_tracing)atomic_load_explicit(&told.tracing, memory_order_relaxed);
+}
+
+void jm__run_trace_end(void)
+{
+    forget();
 }
 
 void jm__run_trace_begin(jm_run *run)
 {
-    bool is_limited = told.pid == getpid() && told.at_times && told.tracing != JM_TRACING_ON;
+    bool is_limited = told.pid == getpid() && told.mark != NULL && strcmp(told.mark, JM_MARK_TRACED) != 0;
     if (run->has_rings) forget();
-    if (run->attached && is_limited) jm_run_trace(run, JM_TRACING_ON);
+    if (run->attached && is_limited) jm__run_trace(run, JM_TRACING_ON);
 }

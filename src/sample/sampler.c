@@ -6,6 +6,7 @@
 #include "rows/sensor_role.h"
 #include "sample/channel.h"
 #include "sample/inventory.h"
+#include "sample/who_else.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -22,6 +23,7 @@
 #define REST_NS    (INT64_C(1) * JM_NS_PER_S)    /* longest sleep */
 #define SILENCE_NS (INT64_C(3) * JM_NS_PER_S)    /* a sensor silent for so long holds nothing up */
 #define FIRST_NS   (INT64_C(700) * JM_NS_PER_MS) /* longest wait for the first edge readings */
+#define WHO_NS     (INT64_C(10) * JM_NS_PER_S)   /* how often it is asked who uses a board */
 #define LAST_NS    (INT64_C(900) * JM_NS_PER_MS) /* and for the last */
 
 typedef struct sampled_board {
@@ -31,6 +33,7 @@ typedef struct sampled_board {
     int64_t pause_ns; /* before it */
     int64_t lost_ns;  /* when it was lost last, or tried in vain */
     size_t first_channel, channel_count;
+    char who[256]; /* uses it: pids */
 } sampled_board;
 
 struct jm__sampler {
@@ -45,6 +48,7 @@ struct jm__sampler {
     bool begun;            /* the first edge readings are in */
     jm__anchor anchor;     /* the newest */
     int64_t anchor_due_ns;
+    int64_t who_due_ns;
     unsigned fork_generation;
 
     pthread_t thread;
@@ -342,6 +346,22 @@ static void wishes_take(jm__sampler *sampler)
     sampler->kick_ns = sampler->kick_edge_ns = 0;
 }
 
+/* After the first readings, which nothing may hold up; a change is told. */
+static void who_tell(jm__sampler *sampler)
+{
+    if (!sampler->begun || jm__now_ns() < sampler->who_due_ns) return;
+    sampler->who_due_ns = jm__now_ns() + WHO_NS;
+    for (size_t i = 0; i < sampler->board_count; i++) {
+        sampled_board *board = &sampler->boards[i];
+        char who[sizeof board->who];
+        if (board->id < 0 || board->lost) continue;
+        jm__who_else(who, sizeof who, sampler->context.devices, i);
+        if (strcmp(who, board->who) == 0) continue;
+        memcpy(board->who, who, sizeof board->who);
+        event_send(sampler, JM_EVENT_PROCESSES, board->id, 0, who);
+    }
+}
+
 static void *thread_main(void *argument)
 {
     jm__sampler *sampler = argument;
@@ -351,6 +371,7 @@ static void *thread_main(void *argument)
         wishes_take(sampler);
         pthread_mutex_unlock(&sampler->lock);
         int64_t next_ns = due_serve(sampler);
+        who_tell(sampler);
         state_publish(sampler, &awaits);
         pthread_mutex_lock(&sampler->lock);
         bool wished = sampler->kick_ns != 0 || sampler->kick_edge_ns != 0;

@@ -26,6 +26,8 @@
 #define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names, see above */
 #define JM_NAME_MAX         65535u   /* bytes of an entry of the names file */
 
+#define JM_COMMUNICATOR "communicator " /* begins the type of a collective whose group has no other name */
+
 /* Which library wrote it: one letter, as in the file's name. */
 #define JM_WRITER_CORE   'c' /* libjoulemap: spans and marks of C and Python */
 #define JM_WRITER_INJECT 'i' /* libjoulemap_inject: CUPTI's records */

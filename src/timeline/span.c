@@ -2,10 +2,14 @@
 #include <joulemap/span.h>
 
 #include "base/status.h"
+#include "timeline/dormant.h"
 #include "timeline/ring_format.h"
 #include "timeline/timeline.h"
 #include "timeline/track.h"
 
+#include <stdatomic.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 const uint32_t jm__track_writer = JM_WRITER_CORE;
@@ -15,19 +19,38 @@ jm_name jm_name_intern(const char *text)
     return jm__track_intern(text, 4095);
 }
 
+static const jm__step_follower *_Atomic follower;
+
+void jm__timeline_follow_steps(const jm__step_follower *wanted)
+{
+    atomic_store(&follower, wanted);
+}
+
 jm_span_id jm_span_begin(jm_span_kind kind, jm_name name, jm_name type, uint32_t samples)
 {
+    const jm__step_follower *asked = atomic_load_explicit(&follower, memory_order_relaxed);
+    if (asked != NULL && (kind == JM_SPAN_STEP || kind == JM_SPAN_BATCH || kind == JM_SPAN_PHASE))
+        return asked->begin(kind, name, type, samples);
     return jm__track_begin((uint8_t)kind, name, type, samples);
+}
+
+jm_span_id jm_collective_begin(jm_name operation, jm_name group, int64_t bytes)
+{
+    const jm__track_number number = {.kind = bytes < 0 ? JM_PAYLOAD_NONE : JM_PAYLOAD_INTEGER,
+                                     .value = {.integer = bytes}};
+    return jm__track_begin_with(JM_SPAN_COLLECTIVE, operation, group, &number);
 }
 
 void jm_span_end(jm_span_id span)
 {
-    jm__track_end(span);
+    jm_span_end_counted(span, 0, 0);
 }
 
 void jm_span_end_counted(jm_span_id span, uint32_t samples, uint32_t tokens)
 {
+    const jm__step_follower *told = atomic_load_explicit(&follower, memory_order_relaxed);
     jm__track_end_counted(span, samples, tokens);
+    if (told != NULL) told->end(span, samples, tokens);
 }
 
 void jm_mark(const char *name, const char *meta)
@@ -56,4 +79,25 @@ void jm__timeline_trace(jm_tracing tracing)
 void jm__timeline_close(void)
 {
     jm__track_close();
+}
+
+/* ---- where the program was started dormant */
+
+static jm__dormant_answer join(const char *run_dir, bool kernels, char *why, size_t why_size)
+{
+    (void)kernels;
+    int error = jm__track_join(run_dir);
+    if (error == EBUSY) return JM_DORMANT_BUSY;
+    if (error == 0) return JM_DORMANT_RECORDING;
+    snprintf(why, why_size, "it cannot write into %s: %s", run_dir, strerror(error));
+    return JM_DORMANT_FAILED;
+}
+
+const jm__dormant_calls jm__dormant_part = {join, jm__track_leave};
+
+bool jm__timeline_is_dormant(void)
+{
+    if (!jm__dormant_wanted()) return false;
+    jm__track_look();
+    return true;
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "timeline/dormant.h"
 #include "timeline/lost.h"
 #include "timeline/names.h"
 #include "timeline/ring.h"
@@ -22,6 +23,8 @@
 #define SPAN_SHARE          16u /* of /dev/shm: many threads must fit */
 #define NAME_BYTES_MOST     4095u
 #define MISSES_BETWEEN      1024u /* of a thread without a ring, before it asks for one again: 20 us */
+/* Threads that are just writing when a recorder leaves have done so by then, and it still reads. */
+#define LEAVING_NS (2 * JM_NS_PER_MS)
 
 /* A begin is refused while an end still fits: an open span whose end was lost would take all that follows. */
 #define KEPT_FOR_ENDS(capacity) ((capacity) / 8)
@@ -50,6 +53,7 @@ static _Thread_local uint32_t own_misses; /* records of this thread without a ri
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t last_generation = GENERATION_UNKNOWN;
 static char run_path[PATH_MAX];
+static bool joined; /* the run is one that a recorder called this process into; its children are not */
 static jm__names names;
 static lane *free_lanes;
 static pthread_key_t exit_key;
@@ -109,8 +113,12 @@ static void after_fork_in_child(void)
     jm__names_close(&names);
     jm__lost_forget();
     jm__track_keep(JM_TRACK_ALL); /* nobody in it will say when to go on */
-    if (run_path[0] != '\0') {
+    if (run_path[0] != '\0' && !joined) {
         atomic_store_explicit(&generation, ++last_generation, memory_order_relaxed);
+    } else if (jm__dormant_wanted()) {
+        run_path[0] = '\0'; /* dormant itself: its first span will see to it that it can be called */
+        joined = false;
+        atomic_store_explicit(&generation, GENERATION_UNKNOWN, memory_order_relaxed);
     }
     pthread_mutex_unlock(&mutex);
 }
@@ -148,6 +156,7 @@ static void close_locked(void)
 {
     atomic_store_explicit(&generation, 0, memory_order_relaxed);
     run_path[0] = '\0';
+    joined = false;
     drop_free_lanes();
     jm__names_close(&names);
     jm__lost_leave();
@@ -159,7 +168,39 @@ static void look_into_environment_locked(void)
     if (atomic_load_explicit(&generation, memory_order_relaxed) != GENERATION_UNKNOWN) return;
     char buffer[PATH_MAX];
     const char *run_dir = jm__run_variable(buffer, sizeof buffer);
-    if (run_dir == NULL || open_locked(run_dir, true) != 0) close_locked();
+    if (run_dir != NULL && open_locked(run_dir, true) == 0) return;
+    close_locked();
+    if (jm__dormant_wanted()) jm__dormant_begin();
+}
+
+void jm__track_look(void)
+{
+    pthread_mutex_lock(&mutex);
+    look_into_environment_locked();
+    pthread_mutex_unlock(&mutex);
+}
+
+int jm__track_join(const char *run_dir)
+{
+    pthread_mutex_lock(&mutex);
+    look_into_environment_locked();
+    int error = run_path[0] != '\0' ? EBUSY : 0;
+    if (error == 0) {
+        jm__track_keep(JM_TRACK_ALL);
+        error = open_locked(run_dir, false);
+        joined = error == 0;
+    }
+    pthread_mutex_unlock(&mutex);
+    return error;
+}
+
+void jm__track_leave(const char *run_dir)
+{
+    pthread_mutex_lock(&mutex);
+    bool leaves = joined && strcmp(run_path, run_dir) == 0;
+    if (leaves) close_locked();
+    pthread_mutex_unlock(&mutex);
+    if (leaves) jm__sleep_ns(LEAVING_NS);
 }
 
 int jm__track_open(const char *run_dir)
@@ -167,6 +208,7 @@ int jm__track_open(const char *run_dir)
     pthread_mutex_lock(&mutex);
     jm__track_keep(JM_TRACK_ALL);
     int error = open_locked(run_dir, false);
+    if (error == 0) joined = false;
     pthread_mutex_unlock(&mutex);
     return error;
 }
@@ -257,10 +299,23 @@ static __attribute__((noinline)) lane *lane_miss(void)
     return mine;
 }
 
+/* The run that this thread's lane was of is over. */
+static __attribute__((noinline)) lane *lane_leave(void)
+{
+    pthread_mutex_lock(&mutex);
+    lane *left = own_lane;
+    own_lane = NULL;
+    own_generation = 0;
+    if (exit_key_error == 0) pthread_setspecific(exit_key, NULL);
+    if (left != NULL) lane_drop(left);
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
 static inline lane *lane_get(void)
 {
     uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-    if (now == 0) return NULL;
+    if (now == 0) return __builtin_expect(own_generation == 0, 1) ? NULL : lane_leave();
     lane *mine = own_lane;
     if (__builtin_expect(own_generation != now, 0)) mine = lane_attach();
     if (__builtin_expect(mine == NULL, 0) && own_generation != 0) mine = lane_miss();
@@ -398,10 +453,10 @@ static void count_refused_name(void)
 uint32_t jm__track_intern(const char *text, size_t most)
 {
     if (text == NULL || text[0] == '\0') return 0;
-    if (atomic_load_explicit(&generation, memory_order_relaxed) == 0) return 0;
+    if (atomic_load_explicit(&generation, memory_order_relaxed) == 0 && !jm__dormant_wanted()) return 0;
     pthread_mutex_lock(&mutex);
     look_into_environment_locked();
-    bool in_run = run_path[0] != '\0';
+    bool in_run = run_path[0] != '\0' || jm__dormant_wanted(); /* the number will hold in runs to come */
     uint32_t number = in_run ? intern_locked(text, most) : 0;
     pthread_mutex_unlock(&mutex);
     if (in_run && number == 0) count_refused_name();
@@ -435,6 +490,7 @@ static void push_mark(lane *mine, int64_t t_ns, uint32_t name, uint32_t meta)
 
 void jm__track_mark(const char *name, const char *meta)
 {
+    if (atomic_load_explicit(&generation, memory_order_relaxed) == 0) return;
     jm__track_mark_with(jm__track_intern(name, NAME_BYTES_MOST), meta);
 }
 

@@ -16,6 +16,15 @@ extern const uint32_t jm__track_writer;
 int jm__track_open(const char *run_dir);
 void jm__track_close(void);
 
+/* A recorder calls this program, which was started dormant, into its run, until that is left. EBUSY: it is in
+ * a run. A forked child is not in it: it is dormant by itself. */
+int jm__track_join(const char *run_dir);
+/* All spans are in their rings when it returns. Nothing, if this is not the run. */
+void jm__track_leave(const char *run_dir);
+
+/* Find out now, before the first span, whether this program is in a run or is to wait for one. */
+void jm__track_look(void);
+
 /* Longer texts are cut to `most` bytes at a character's edge. */
 uint32_t jm__track_intern(const char *text, size_t most);
 

@@ -40,8 +40,11 @@ static bool system_thread_ids, subscribed;
 static CUpti_CallbackFunc subscriber_callback;
 static void *subscriber_context;
 static bool resources_on[CUPTI_CBID_RESOURCE_SIZE];
+static bool driver_on[2048]; /* calls of the driver's that the subscriber is told of */
+static _Atomic uint64_t finalized;
 static uint32_t last_correlation = 100;
 static size_t dropped;
+static _Atomic uint64_t kernels;
 
 /* A few of the API's names, by callback id. */
 static const char *const runtime_names[] = {
@@ -81,7 +84,7 @@ static void append(const void *record)
         size_t records_max = 0;
         uint8_t *memory = NULL;
         size_t bytes = 0;
-        if (count_with_us < BUFFERS_MAX) request(&memory, &bytes, &records_max);
+        if (count_with_us < BUFFERS_MAX && request != NULL) request(&memory, &bytes, &records_max);
         if (memory == NULL) {
             dropped++;
             pthread_mutex_unlock(&mutex);
@@ -100,6 +103,26 @@ static void append(const void *record)
 EXPORT void fake_drop(uint64_t count);
 EXPORT int64_t fake_buffers_out(void);
 EXPORT int fake_subscribed(void);
+EXPORT uint64_t fake_kernels(void);
+EXPORT uint64_t fake_finalized(void);
+
+uint64_t fake_finalized(void)
+{
+    return finalized;
+}
+
+/* A launch, of the runtime's or the driver's own, goes through the driver. */
+static void tell_of_call(const char *name, CUpti_ApiCallbackSite site)
+{
+    CUpti_CallbackData data = {.callbackSite = site, .functionName = "cuLaunchKernel"};
+    if (strstr(name, "LaunchKernel") == NULL || !driver_on[2]) return;
+    subscriber_callback(subscriber_context, CUPTI_CB_DOMAIN_DRIVER_API, 2, &data);
+}
+
+uint64_t fake_kernels(void)
+{
+    return kernels;
+}
 
 int fake_subscribed(void)
 {
@@ -122,7 +145,9 @@ uint32_t fake_call(const char *name, int64_t start_ns)
         if (strcmp(driver_names[i], name) == 0) record.cbid = i;
     if (driver) record.kind = CUPTI_ACTIVITY_KIND_DRIVER;
     int domain = driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
+    tell_of_call(name, CUPTI_API_ENTER);
     if (enabled[record.kind] && !call_off[domain][record.cbid]) append(&record);
+    tell_of_call(name, CUPTI_API_EXIT);
     return correlation;
 }
 
@@ -145,7 +170,10 @@ static void run_kernel(const fake_work *work)
     record.correlationId = work->correlation;
     record.name = work->name;
     record.graphNodeId = work->graph_node;
-    if (enabled[record.kind]) append(&record);
+    if (enabled[record.kind]) {
+        kernels++;
+        append(&record);
+    }
 }
 
 static void run_copy(const fake_work *work)
@@ -232,6 +260,7 @@ EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
     (void)subscriber;
     subscribed = false;
     memset(resources_on, 0, sizeof resources_on);
+    memset(driver_on, 0, sizeof driver_on);
     return CUPTI_SUCCESS;
 }
 
@@ -239,10 +268,31 @@ EXPORT CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t enable, CUpti_Subscribe
                                                 CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
     (void)subscriber;
+    if (subscribed && domain == CUPTI_CB_DOMAIN_DRIVER_API && id < 2048) {
+        driver_on[id] = enable != 0;
+        return CUPTI_SUCCESS;
+    }
     if (!subscribed || domain != CUPTI_CB_DOMAIN_RESOURCE || id >= CUPTI_CBID_RESOURCE_SIZE)
         return CUPTI_ERROR_INVALID_PARAMETER;
     if (getenv("FAKE_CUPTI_WITHOUT_GRAPHS") != NULL) return CUPTI_ERROR_NOT_SUPPORTED;
     resources_on[id] = enable != 0;
+    return CUPTI_SUCCESS;
+}
+
+/* As it does: what is with it is lost, nobody is subscribed, and everything is off until somebody subscribes.
+ */
+EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
+{
+    pthread_mutex_lock(&mutex);
+    count_with_us = 0;
+    request = NULL;
+    pthread_mutex_unlock(&mutex);
+    subscribed = false;
+    memset(resources_on, 0, sizeof resources_on);
+    memset(driver_on, 0, sizeof driver_on);
+    memset(enabled, 0, sizeof enabled);
+    memset(call_off, 0, sizeof call_off);
+    finalized++;
     return CUPTI_SUCCESS;
 }
 

@@ -2,6 +2,7 @@
 #ifndef TEST_ALL_KERNELS_H
 #define TEST_ALL_KERNELS_H
 
+#include "base/status.h"
 #include "recording/dataset.h"
 
 #include <stdlib.h>
@@ -51,6 +52,7 @@ static inline jm_status all_kernels_each(void *context, bool by_time, jm__kernel
 {
     const all_kernels *all = context;
     jm__kernel_run *items = malloc((all->count + 1) * sizeof *items);
+    if (items == NULL) return jm__no_memory(err, "all_kernels_each");
     if (all->count > 0) memcpy(items, all->items, all->count * sizeof *items);
     if (by_time) qsort(items, all->count, sizeof *items, all_kernels_by_time);
     jm_status status = JM_OK;

@@ -30,7 +30,7 @@ struct jm_report {
         .busy_s = busy_s_, .energy_j = energy_j_, .energy_low_j = energy_low_j_,                             \
         .energy_high_j = energy_high_j_, .energy_self_j = energy_self_j_, .power_w = power_w_,               \
         .share = share_, .provenance = provenance_, .boards = boards_, .start_ns = start_ns_,                \
-        .end_ns = end_ns_, .samples = -1, .tokens = -1                                                       \
+        .end_ns = end_ns_, .samples = -1, .tokens = -1, .bytes = -1                                          \
     }
 
 /* What jm_report_create of the fake gives. */

@@ -35,6 +35,8 @@
 
 static fake_call_function *fake_call;
 static fake_run_function *fake_run;
+static fake_count_function *fake_finalized;
+static fake_subscribed_function *fake_subscribed;
 static fake_drop_function *fake_drop;
 static fake_buffers_out_function *fake_buffers_out;
 static fake_graph_create_function *graph_create;
@@ -84,6 +86,8 @@ static void initialise_cuda(void)
         *(void **)&fake_run = symbol(fake, "fake_run");
         *(void **)&fake_drop = symbol(fake, "fake_drop");
         *(void **)&fake_buffers_out = symbol(fake, "fake_buffers_out");
+        *(void **)&fake_finalized = symbol(fake, "fake_finalized");
+        *(void **)&fake_subscribed = symbol(fake, "fake_subscribed");
     }
     void *inject = dlopen(INJECT, RTLD_NOW | RTLD_LOCAL);
     if (inject == NULL) _exit(98);
@@ -296,6 +300,94 @@ static int program_traced_at_times(void)
     inject_flush();
     inject_trace(1);
     launch_kernel("after");
+    return inject_reason()[0] != '\0';
+}
+
+/* Launches until CUPTI is let go; false: it was not, in ten seconds. */
+static bool is_let_go(uint64_t times)
+{
+    for (int i = 0; i < 1000 && fake_finalized() < times; i++) {
+        launch_kernel("between");
+        usleep(10000);
+    }
+    return fake_finalized() == times && fake_subscribed() == 0;
+}
+
+/* At times, and without CUPTI in between. */
+static int program_that_is_let_go(void)
+{
+    initialise_cuda();
+    launch_kernel("before");
+    inject_trace(0);
+    if (!is_let_go(1)) return 1;
+    for (int i = 0; i < 100; i++)
+        launch_kernel("between");
+    inject_flush(); /* takes nothing again */
+    if (fake_finalized() != 1 || fake_subscribed() != 0 || fake_buffers_out() != 0) return 2;
+    inject_trace(1);
+    if (fake_subscribed() != 1) return 3;
+    launch_kernel("again");
+    inject_trace(0); /* for too short a time */
+    launch_kernel("between");
+    inject_trace(1);
+    launch_kernel("again");
+    if (fake_finalized() != 1) return 4;
+    inject_trace(0);
+    if (!is_let_go(2)) return 5;
+    inject_trace(1);
+    launch_kernel("at last");
+    inject_stop();
+    launch_kernel("of nobody"); /* lets go: nothing of the recorder stays in the program */
+    return fake_finalized() == 3 && fake_subscribed() == 0 ? inject_reason()[0] != '\0' : 6;
+}
+
+/* Asked to keep it, or with a CUPTI or a program where letting go may do harm. */
+static int program_that_is_not_let_go(void)
+{
+    initialise_cuda();
+    if (getenv("WITH_GRAPH") != NULL) {
+        find_graphs(dlopen(getenv("FAKE_CUPTI"), RTLD_NOW | RTLD_LOCAL));
+        graph_add(graph_create(), "captured");
+    }
+    launch_kernel("before");
+    inject_trace(0);
+    for (int i = 0; i < 220; i++) { /* longer than it takes to let go */
+        launch_kernel("between");
+        usleep(10000);
+    }
+    if (fake_finalized() != 0 || fake_subscribed() != 1) return 1;
+    inject_trace(1);
+    launch_kernel("after");
+    inject_stop();
+    return fake_finalized() != 0 || fake_subscribed() != 0;
+}
+
+static void *launch_for_a_while(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 20000; i++)
+        launch_kernel("anywhere");
+    return NULL;
+}
+
+/* Several threads launch while tracing goes on and off and runs come and go. */
+static int program_let_go_among_threads(void)
+{
+    pthread_t threads[3];
+    const char *run = getenv("JOULEMAP_RUN");
+    initialise_cuda();
+    for (size_t i = 0; i < 3; i++)
+        if (pthread_create(&threads[i], NULL, launch_for_a_while, NULL) != 0) return 1;
+    for (int i = 0; i < 25; i++) {
+        inject_stop(); /* asks at once, and is called off or not */
+        if (inject_start(run) != 0) return 2;
+        inject_trace(i % 2);
+        inject_flush();
+    }
+    for (size_t i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    inject_trace(1);
+    launch_kernel("at last");
     return inject_reason()[0] != '\0';
 }
 
@@ -639,6 +731,9 @@ static const struct {
     {"two runs", program_two_runs},
     {"nvtx", program_nvtx},
     {"traced at times", program_traced_at_times},
+    {"let go", program_that_is_let_go},
+    {"not let go", program_that_is_not_let_go},
+    {"let go among threads", program_let_go_among_threads},
     {"nvtx all", program_nvtx_all},
     {"xla", program_xla},
     {"xla graphs", program_xla_graphs},
@@ -917,6 +1012,47 @@ static void test_what_is_launched_while_nothing_is_traced_takes_no_room(void **s
     collected_free(all);
 }
 
+static void test_cupti_is_let_go_where_nothing_is_traced_and_taken_again(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "let go", FAKE("13"), NULL));
+    size_t count;
+    assert_int_equal(all->kernel_count, 4);
+    kernel_named(all, "before", &count);
+    kernel_named(all, "again", &count);
+    assert_int_equal(count, 2);
+    kernel_named(all, "at last", &count);
+    assert_int_equal(all->lost, 0);
+    assert_string_equal(all->notes, "");
+    collected_free(all);
+}
+
+static void test_cupti_is_kept_where_letting_go_may_do_harm(void **state)
+{
+    (void)state;
+    char *const reasons[] = {(char[]){"JOULEMAP_KEEP_CUPTI=1"}, (char[]){"FAKE_CUPTI_VERSION=23"},
+                             (char[]){"WITH_GRAPH=1"}};
+    for (size_t i = 0; i < 3; i++) {
+        collected *all = collected_create();
+        assert_succeeds(run_program(all, "not let go", FAKE("13"), reasons[i]));
+        assert_int_equal(all->kernel_count, 2);
+        assert_int_equal(all->lost, 0);
+        collected_free(all);
+    }
+}
+
+static void test_threads_that_launch_survive_that_cupti_comes_and_goes(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "let go among threads", FAKE("13"), NULL));
+    size_t count;
+    kernel_named(all, "at last", &count);
+    assert_int_equal(count, 1);
+    collected_free(all);
+}
+
 static void test_a_second_run_in_the_same_process_gets_its_own_records(void **state)
 {
     (void)state;
@@ -1173,6 +1309,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_program_without_room_for_its_kernels_is_told),
         cmocka_unit_test(test_the_child_of_a_fork_leaves_cupti_alone),
         cmocka_unit_test(test_what_is_launched_while_nothing_is_traced_takes_no_room),
+        cmocka_unit_test(test_cupti_is_let_go_where_nothing_is_traced_and_taken_again),
+        cmocka_unit_test(test_cupti_is_kept_where_letting_go_may_do_harm),
+        cmocka_unit_test(test_threads_that_launch_survive_that_cupti_comes_and_goes),
         cmocka_unit_test(test_a_second_run_in_the_same_process_gets_its_own_records),
         cmocka_unit_test(test_kernels_of_graphs_are_in_what_was_captured),
         cmocka_unit_test(test_a_cupti_that_does_not_tell_of_graphs_is_said_once),

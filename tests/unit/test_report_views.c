@@ -489,9 +489,9 @@ static void test_csv_leaves_absent_figures_empty(void **state)
     assert_int_equal(jm_export(NULL, "csv", &fake_report.options, out, NULL), JM_OK);
     fclose(out);
     assert_true(has(csv, "\nblocks.attn") == false);
-    assert_true(has(
-        csv, "\nattn,blocks.attn,forward,,1,100,1,300,280,320,300,300,0.3,fitted,0,10,15,0,,0,0,,0,,true\n"));
-    assert_true(has(csv, "\nidle,(idle),idle,,0,0,0,200,,,200,,0.2,measured,0,0,30,0,,0,0,,0,,true\n"));
+    assert_true(has(csv, "\nattn,blocks.attn,forward,,1,100,1,300,280,320,300,300,0.3,fitted,0,10,15,0,,0,0,,"
+                         "0,,,0,0,true\n"));
+    assert_true(has(csv, "\nidle,(idle),idle,,0,0,0,200,,,200,,0.2,measured,0,0,30,0,,0,0,,0,,,0,0,true\n"));
     char *own = NULL; /* of a report that is there already */
     assert_int_equal(jm_report_csv(&fake_report, &own, NULL), JM_OK);
     assert_string_equal(own, csv);

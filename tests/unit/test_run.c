@@ -852,6 +852,43 @@ static void test_a_run_that_traces_at_times_says_when(void **state)
     jm_recording_close(recording);
 }
 
+/* What lies in steps that are recorded alone is told by those that were traced; in time that is not, by
+ * nobody. */
+static void test_steps_alone_have_a_mark_of_their_own(void **state)
+{
+    (void)state;
+    jm_recording *recording;
+    jm_run *run = start(path);
+    static const struct {
+        jm_tracing tracing;
+        const char *span;
+    } moments[] = {
+        {JM_TRACING_STEPS, "none"}, {JM_TRACING_WARM, "warm"},  {JM_TRACING_ON, "one"},
+        {JM_TRACING_STEPS, "no"},   {JM_TRACING_STEPS, "more"}, {JM_TRACING_OFF, "off"},
+        {JM_TRACING_STEPS, "and"},  {JM_TRACING_OFF, "off"},    {JM_TRACING_WARM, "cool"},
+        {JM_TRACING_STEPS, "no"},   {JM_TRACING_WARM, "again"}, {JM_TRACING_STEPS, "no"},
+        {JM_TRACING_ON, "two"},
+    };
+    assert_int_equal(jm_tracing_now(), JM_TRACING_ON);
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+        jm_run_trace(run, moments[i].tracing);
+        assert_int_equal(jm_tracing_now(), moments[i].tracing);
+        do_span(moments[i].span);
+    }
+    jm_run_trace(run, JM_TRACING_STEPS);
+    jm__dataset *data = stop_and_load(run, &recording);
+    assert_int_equal(jm_tracing_now(), JM_TRACING_ON);
+    char *timeline = tell_timeline(data);
+    assert_string_equal(timeline, "[joulemap: steps alone from here] warm [joulemap: traced from here] one "
+                                  "[joulemap: steps alone from here] [joulemap: not traced from here] "
+                                  "[joulemap: steps alone from here] [joulemap: not traced from here] cool "
+                                  "[joulemap: steps alone from here] again [joulemap: traced from here] two "
+                                  "[joulemap: steps alone from here] ");
+    free(timeline);
+    jm__dataset_free(data);
+    jm_recording_close(recording);
+}
+
 static void test_a_run_that_attaches_after_one_at_times_records_everything(void **state)
 {
     (void)state;
@@ -919,6 +956,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_second_sink_is_told_the_rows_of_the_file),
         cmocka_unit_test(test_a_sink_that_fails_harms_neither_the_run_nor_the_file),
         cmocka_unit_test(test_a_run_that_traces_at_times_says_when),
+        cmocka_unit_test(test_steps_alone_have_a_mark_of_their_own),
         cmocka_unit_test(test_a_run_that_attaches_after_one_at_times_records_everything),
         cmocka_unit_test(test_kernels_that_are_required_are_there_or_the_run_fails),
     };

@@ -33,7 +33,7 @@ static recorder start_recorder(const char *recording)
     if (it.pid == 0) {
         jm__run_folder folder;
         jm_error err;
-        if (jm__run_folder_create(&folder, recording, &err) != JM_OK) _exit(1);
+        if (jm__run_folder_create(&folder, recording, 0, &err) != JM_OK) _exit(1);
         if (write(ends[1], folder.path, sizeof folder.path) < 0) _exit(1);
         for (;;)
             pause();
@@ -144,7 +144,7 @@ static void test_a_process_does_not_join_its_own_run(void **state)
     (void)state;
     jm__run_folder folder;
     jm_error err;
-    assert_int_equal(jm__run_folder_create(&folder, RECORDING, &err), JM_OK);
+    assert_int_equal(jm__run_folder_create(&folder, RECORDING, 10000, &err), JM_OK);
     setenv("JOULEMAP_RUN", folder.path, 1);
     assert_false(is_found());
     pid_t child = fork(); /* but a child does, also after we looked: the lock is still there */
@@ -161,7 +161,7 @@ static void test_each_wish_to_flush_is_seen_once(void **state)
     (void)state;
     jm__run_folder folder;
     jm_error err;
-    assert_int_equal(jm__run_folder_create(&folder, RECORDING, &err), JM_OK);
+    assert_int_equal(jm__run_folder_create(&folder, RECORDING, 10000, &err), JM_OK);
     assert_false(jm__run_folder_flush_asked(&folder));
     jm__run_folder_ask_flush(&folder);
     jm__run_folder_ask_flush(&folder);

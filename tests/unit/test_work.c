@@ -292,7 +292,12 @@ static void test_a_kernel_far_away_costs_a_piece_and_no_more(void **state)
     jm__sweep_begin(&sweep, &pieces, &tally, &none, &none, &none, 0);
     for (int64_t i = 1; i <= 2; i++) { /* the second runs as long as it is away */
         const jm__item item = {.start_ns = i * far_ns, .end_ns = i == 1 ? far_ns + 1000 : 4 * far_ns};
-        assert_true(jm__sweep_take(&sweep, &item, item.class_index, JM__NO_CELL, true, JM_PLACE_UNLAYERED));
+        const jm__counted_as as = {.outside = true,
+                                   .place = JM_PLACE_UNLAYERED,
+                                   .cell = JM__NO_CELL,
+                                   .sum = SIZE_MAX,
+                                   .lent = JM__NO_CELL};
+        assert_true(jm__sweep_take(&sweep, &item, &as));
     }
     assert_true(jm__sweep_end(&sweep, 5 * far_ns) && jm__pieces_end(&pieces));
     for (size_t b = 0; b < pieces.blocks.count; b++)

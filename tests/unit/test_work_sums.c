@@ -147,8 +147,13 @@ static void test_time_is_shared_by_what_ran_in_it(void **state)
     jm__sweep_begin(&sweep, &pieces, &tally, &report, &report, &learn, FROM * TICK_NS);
     for (size_t i = 0; i < ITEMS; i++) {
         size_t cell = i % 3 == 0 ? jm__work_cell_at(&tally.work, 7, use_of[i]) : JM__NO_CELL;
-        assert_true(
-            jm__sweep_take(&sweep, &items[i], use_of[i], cell, outside_of[i], (jm__place)(i % JM_PLACES)));
+        const jm__counted_as as = {.use = use_of[i],
+                                   .outside = outside_of[i],
+                                   .place = (jm__place)(i % JM_PLACES),
+                                   .cell = cell,
+                                   .sum = SIZE_MAX,
+                                   .lent = JM__NO_CELL};
+        assert_true(jm__sweep_take(&sweep, &items[i], &as));
     }
     assert_true(jm__sweep_end(&sweep, TICKS * TICK_NS));
     assert_true(jm__pieces_end(&pieces));
@@ -191,13 +196,14 @@ static void test_sums_of_uses_that_become_one_are_added_up(void **state)
         jm__use_sum *sum = jm__tally_use(&tally, u);
         assert_true(sum->ran_s == -1);
         if (u == 3) break;
-        *sum = (jm__use_sum){{one, 5 * one, 10 * one}, 100 * one, {0}, 1000 * one, u + 1, 7 * one};
+        *sum = (jm__use_sum){{one, 5 * one, 10 * one}, 100 * one, {0}, 1000 * one, u + 1, 7 * one, 9 * one};
         for (size_t p = 0; p < JM_PLACES; p++)
             sum->place_s[p] = one * (double)(p + 1);
         size_t at = jm__work_cell_at(&tally.work, 9, u);
         jm__work_cell *cell = &tally.work.items.items[at];
         assert_true(cell->start_ns == INT64_MAX && cell->end_ns == INT64_MIN);
-        *cell = (jm__work_cell){9, u, one, u + 1, 50 - u, 60 + u};
+        *cell = (jm__work_cell){
+            .row = 9, .use = u, .seconds = one, .calls = u + 1, .start_ns = 50 - u, .end_ns = 60 + u};
         assert_int_equal(jm__work_cell_at(&tally.work, 9, u), u); /* the same again */
     }
     assert_true(jm__tally_renumber(&tally, final_of));
@@ -205,7 +211,8 @@ static void test_sums_of_uses_that_become_one_are_added_up(void **state)
     const jm__use_sum *both = jm__tally_use(&tally, 1), *alone = jm__tally_use(&tally, 0);
     assert_true(both->inside.report_s == 4 && both->inside.steady_s == 20 && both->inside.learn_s == 40 &&
                 both->outside_s == 400);
-    assert_true(both->ran_s == 4000 && both->calls == 4 && both->copies_s == 28 && both->place_s[2] == 12);
+    assert_true(both->ran_s == 4000 && both->calls == 4 && both->copies_s == 28 && both->place_s[2] == 12 &&
+                both->exposed_s == 36);
     assert_true(alone->ran_s == 2000 && alone->calls == 2 && alone->place_s[0] == 2);
     assert_int_equal(tally.work.items.count, 2);
     size_t at = jm__work_cell_at(&tally.work, 9, 1);

@@ -20,6 +20,7 @@ from joulemap._burst import player_of
 from joulemap.calibration.play import Played, play, square_wave
 from joulemap.calibration.ready import Entry, Ready, chosen, make_ready, scale_of
 from joulemap.calibration.suite import KERNELS
+from joulemap.session import MeasuringSession
 
 # As the command line says it.
 EXIT_NOT_SUPPORTED = 69
@@ -43,7 +44,7 @@ def why_no_gpu() -> str:
 
 def session(path: Path, device: torch.device, overwrite: bool, sim: str = SIMULATED) -> joulemap.Session:
     """Return the session that records the suite, with counters all of the time."""
-    return joulemap.Session(
+    return MeasuringSession(
         path=path, overwrite=overwrite, counters=COUNTERS_S, sim=sim if device.type == "cpu" else None
     )
 

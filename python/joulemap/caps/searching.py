@@ -13,7 +13,7 @@ from joulemap.caps.leases import Lease, lease, nvml_index
 from joulemap.caps.result import CapSearch
 from joulemap.caps.windows import Meter
 from joulemap.caps.work import Calls, ModelSteps, Work
-from joulemap.session import Session, current_session
+from joulemap.session import MeasuringSession, Session, current_session
 
 if TYPE_CHECKING:
     import torch
@@ -58,7 +58,7 @@ def _session() -> Iterator[Session]:
     if session is not None:
         yield session
         return
-    with Session(kernels=False, cpu=False, counters=False) as own:
+    with MeasuringSession(kernels=False, cpu=False, counters=False) as own:
         yield own
 
 

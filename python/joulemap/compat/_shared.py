@@ -14,7 +14,7 @@ from typing import Any, Literal
 from joulemap import _arguments
 from joulemap._cells import cell
 from joulemap.machine import boards, doctor
-from joulemap.session import Session, current_session
+from joulemap.session import MeasuringSession, Session, current_session
 
 J_PER_KWH = 3.6e6
 
@@ -57,7 +57,7 @@ class SharedSession:
         with self._lock:
             session = current_session()
             if session is None:
-                session = self._own = Session(kernels=kernels).start()
+                session = self._own = MeasuringSession(kernels=kernels).start()
                 self._holders, self._traces = 0, kernels is not False
             if session is not self._own:
                 return session, True

@@ -21,6 +21,7 @@ from joulemap.isolation.kept import kept
 from joulemap.isolation.measure import LEAST_ROUNDS, Board, Part, Quantity, make_ready, measure
 from joulemap.isolation.result import IsolatedLayer, IsolatedLayers
 from joulemap.isolation.settings import SETTINGS, Duty
+from joulemap.session import MeasuringSession
 
 NEVER_CALLED = "the pass never calls it"
 LEAST_WINDOW_S = 0.25
@@ -179,7 +180,7 @@ def _session() -> Iterator[Session]:
     if session is not None:
         yield session
         return
-    with Session(kernels=False, cpu=False, counters=False) as own:
+    with MeasuringSession(kernels=False, cpu=False, counters=False) as own:
         yield own
 
 

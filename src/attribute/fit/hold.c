@@ -32,8 +32,8 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     double *told = calloc(columns + 1, sizeof *told); /* C e */
     if (told == NULL) return jm__no_memory(err, "jm__fit_hold");
     jm__matrix_apply(told, fit->covariance, seconds, columns);
-    bool independent =
-        fit->fitted && input->total.source != NULL && input->total.source != input->sensor->name;
+    bool independent = fit->fitted && input->total.source != NULL &&
+                       (input->total.source != input->sensor->name || input->total_is_apart);
     double total_variance = input->total.u_j * input->total.u_j;
     double all = total_variance + fmax(0, jm__matrix_dot(told, seconds, columns));
     fit->free_j = jm__matrix_dot(seconds, fit->power_w, columns);

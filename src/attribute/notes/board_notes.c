@@ -70,6 +70,17 @@ static void say_sensor(jm__note_writer *w, const jm__board_part *part)
         say_fitted(w, part);
 }
 
+/* NVML tells the power of a whole board, never that of an instance. */
+static void say_mig(jm__note_writer *w, const jm__board_part *part)
+{
+    if (part->board->mig)
+        jm__warn(
+            w,
+            "%s is cut into MIG instances: its power is that of the whole GPU, and nothing tells what of it "
+            "other instances drew, so these joules hold theirs. `nvidia-smi -mig 0` ends that mode.",
+            w->label);
+}
+
 static void say_lost(jm__note_writer *w, const jm__board_part *part)
 {
     double wanted_s = (double)jm__windows_duration_ns(&w->a->windows) * 1e-9;
@@ -242,6 +253,7 @@ void jm__notes_of_board(jm__note_writer *w, const jm__board_part *part)
 {
     jm__note_writer_speak_of(w, part->board);
     say_lost(w, part);
+    say_mig(w, part);
     say_sensor(w, part);
     say_refused(w, part);
     say_sampler(w, part);

@@ -19,6 +19,9 @@ __attribute__((format(printf, 2, 3))) void jm__say(jm__note_writer *w, const cha
 __attribute__((format(printf, 2, 3))) void jm__warn(jm__note_writer *w, const char *format, ...);
 
 void jm__notes_of_board(jm__note_writer *w, const jm__board_part *part);
+void jm__notes_of_ranks(jm__note_writer *w);
 void jm__notes_of_recording(jm__note_writer *w);
+void jm__notes_of_tracing(jm__note_writer *w);
+void jm__notes_of_stands(jm__note_writer *w);
 
 #endif

@@ -17,7 +17,9 @@ jm_status jm__notes_write(jm__notes *notes, const jm__attribution *a, jm_error *
     if (a->dataset->board_count == 0) jm__warn(&w, "The recording has no board: no energy is known.");
     for (size_t b = 0; b < a->dataset->board_count; b++)
         if (a->boards[b].wanted) jm__notes_of_board(&w, &a->boards[b]);
+    jm__notes_of_ranks(&w);
     jm__notes_of_recording(&w);
+    jm__notes_of_tracing(&w);
     return w.failed ? jm__no_memory(err, "jm__notes_write") : JM_OK;
 }
 

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* What lies before the first step and after the last one of a run that is told by its steps. */
+static const double negligible_share = 0.99;
+
 /* All losses of one source and reason. */
 typedef struct loss_sum {
     const jm__loss *first;
@@ -107,9 +110,10 @@ static void say_events(jm__note_writer *w)
         [JM_EVENT_CUPTI] = "CUPTI",
         [JM_EVENT_RECORDER] = "the recorder",
         [JM_EVENT_COUNTERS] = "hardware counters could not be sampled",
+        [JM_EVENT_COUNT] = NULL,
     };
     for (int kind = 0; kind < JM_EVENT_COUNT; kind++)
-        if (kind != JM_EVENT_THROTTLE && kind != JM_EVENT_SAMPLING) /* how long is a note of the board */
+        if (meaning[kind] != NULL) /* others are told elsewhere, if at all */
             say_events_of(w, kind, meaning[kind]);
 }
 
@@ -152,6 +156,8 @@ static void say_untraced(jm__note_writer *w)
     if (a->untraced.count == 0) return;
     double traced_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
     double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
+    bool by_steps = a->stands.laps.count > 0;
+    if (by_steps && traced_s > negligible_share * run_s) return;
     jm__warn(w,
              "Traced at times: these figures are of %.4g s of a run of %.4g s, in %zu piece%s; rows by board "
              "have the energy of all of it.",
@@ -183,6 +189,7 @@ void jm__notes_of_recording(jm__note_writer *w)
 {
     say_requests(w);
     say_untraced(w);
+    jm__notes_of_stands(w);
     say_losses(w);
     say_events(w);
     say_spans(w);

@@ -2,7 +2,10 @@
  * rows add up to the steps, and their intervals follow from the columns as those of any other row. */
 #include "attribute/rollup/requests.h"
 
+#include "attribute/rollup/draws.h"
+#include "attribute/rollup/idle.h"
 #include "attribute/rollup/step_idle.h"
+#include "attribute/rollup/stood_rows.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -17,6 +20,10 @@ jm_status jm__request_rows_begin(jm__request_rows *rows, const jm__attribution *
 {
     *rows = (jm__request_rows){.batches = &a->batches, .cell_at = {.key_size = 2 * sizeof(uint32_t)}};
     rows->sums = calloc(a->batches.items.count + 1, sizeof *rows->sums);
+    if (jm__stands_any(&a->stands)) {
+        rows->off_j = calloc((a->batches.items.count + 1) * JM_DRAWS, sizeof *rows->off_j);
+        if (rows->off_j == NULL) return jm__no_memory(err, "jm__request_rows_begin");
+    }
     return rows->sums != NULL ? JM_OK : jm__no_memory(err, "jm__request_rows_begin");
 }
 
@@ -26,6 +33,7 @@ void jm__request_rows_free(jm__request_rows *rows)
     jm__map_free(&rows->cell_at);
     free(rows->sums);
     free(rows->launch_s);
+    free(rows->off_j);
     *rows = (jm__request_rows){0};
 }
 
@@ -53,6 +61,14 @@ bool jm__request_rows_add(jm__request_rows *rows, uint32_t batch, uint32_t colum
     const jm__batch_cell fresh = {batch, column, seconds};
     return jm__map_put(&rows->cell_at, key, (jm__map_value){.id = (int64_t)rows->cells.count}) &&
            jm__vec_push(&rows->cells, fresh);
+}
+
+void jm__request_off_add(jm__request_rows *rows, jm__views *v, uint32_t batch, size_t board,
+                         const double *off_s, double power_w)
+{
+    jm__draws_add_board(v->tree, board, off_s, power_w);
+    for (size_t r = 0; off_s != NULL && rows->off_j != NULL && r < JM_DRAWS; r++)
+        rows->off_j[batch * JM_DRAWS + r] += power_w * off_s[r];
 }
 
 typedef struct idle_target {
@@ -85,11 +101,88 @@ static bool add_idle(void *context, size_t step, uint32_t column, double seconds
     return true;
 }
 
+/* Idle time of a step, by the batch that it worked on. */
+static bool add_step_idle(const idle_target *to, size_t step, int state, double seconds)
+{
+    const jm__board_part *part = &to->views->a->boards[to->board];
+    uint32_t column = (uint32_t)(part->first_column + part->work->columns.class_columns) + (uint32_t)state;
+    bool shared = to->rows->batches->of_step[step] != 0;
+    return seconds == 0 || add_idle((void *)(uintptr_t)to, shared ? step : JM__NO_SPAN, column, seconds);
+}
+
+/* What the idle time of a step, as a share of all that is stood for in its state, is off by. */
+static void add_step_off(const idle_target *to, size_t step, int state, double share)
+{
+    const jm__board_part *part = &to->views->a->boards[to->board];
+    uint32_t batch = to->rows->batches->of_step[step];
+    double power_w =
+        part->fit.known ? part->fit.power_w[part->work->columns.class_columns + (size_t)state] : 0;
+    if (batch > 0)
+        jm__request_off_add(to->rows, to->views, batch - 1, to->board, part->work->tally.off_s,
+                            -share * power_w);
+    else
+        jm__stood_idle_off(to->views, to->board,
+                           jm__tree_node(to->views->tree, JM__NO_NODE, "(idle)", "(idle)", "idle"), state,
+                           share);
+}
+
+/* Of steps that traced ones stand for: each has its part of what they were idle. */
+static bool add_stood(const idle_target *to)
+{
+    const jm__board_part *part = &to->views->a->boards[to->board];
+    const jm__stood *stood = &part->stood;
+    double all_s = 0;
+    bool fine = true;
+    for (size_t s = 0; s < stood->stands->items.count; s++)
+        for (int state = 0; state < JM_IDLE_STATES; state++)
+            all_s += part->work->tally.stood_idle_s[s][state];
+    for (size_t i = 0; fine && all_s > 0 && i < stood->stands->laps.count; i++) {
+        const jm__lap *lap = &stood->stands->laps.items[i];
+        if (!(stood->of_lap[i] > 0)) continue;
+        double part_of = (double)stood->of_lap[i] / stood->steps[lap->stand];
+        for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
+            double idle_s = part_of * part->work->tally.stood_idle_s[lap->stand][state];
+            fine = add_step_idle(to, lap->span, state, idle_s);
+            if (idle_s > 0) add_step_off(to, lap->span, state, idle_s / all_s);
+        }
+    }
+    return fine;
+}
+
+/* What tracing made is no request's. */
+static bool part_tracing(const idle_target *to)
+{
+    const jm__board_part *part = &to->views->a->boards[to->board];
+    const jm__stands *stands = part->stood.stands;
+    jm__views *v = to->views;
+    bool fine = true;
+    for (size_t i = 0; fine && i < stands->laps.count; i++) {
+        const jm__lap *lap = &stands->laps.items[i];
+        if (!jm__lap_stands(lap)) continue;
+        double each = 1 / (double)stands->turns.items[lap->stand].laps;
+        for (int state = 0; fine && state < JM_IDLE_STATES; state++) {
+            double made_s = each * part->work->tally.turns[lap->stand].tracing_s[state];
+            if (made_s == 0) continue;
+            size_t idle = jm__tree_node(v->tree, JM__NO_NODE, "(idle)", "(idle)", "idle");
+            size_t node = idle == JM__NO_NODE ? idle : jm__view_tracing_node(v, idle);
+            fine = add_step_idle(to, lap->span, state, -made_s);
+            if (node == JM__NO_NODE) continue;
+            v->tree->nodes.items[node].busy_s += made_s;
+            jm__tree_add(v->tree, node,
+                         (uint32_t)(part->first_column + part->work->columns.class_columns) + (uint32_t)state,
+                         made_s);
+        }
+    }
+    return fine;
+}
+
 jm_status jm__request_idle(jm__request_rows *rows, jm__views *v, size_t b, jm_error *err)
 {
     idle_target to = {rows, v, b};
     const jm__idle_walk walk = {is_shared_step, add_idle, &to};
-    return jm__idle_walk_board(&walk, v->a, b, err);
+    JM_TRY(jm__idle_walk_board(&walk, v->a, b, err));
+    if (v->a->boards[b].stood.stands == NULL) return JM_OK;
+    return add_stood(&to) && part_tracing(&to) ? JM_OK : jm__no_memory(err, "jm__request_idle");
 }
 
 static void count_steps(jm__request_rows *rows, const jm__attribution *a)
@@ -204,6 +297,7 @@ static void take_share(jm__request_rows *rows, jm__views *v, size_t node, const 
     row->merged_s += share * sum->merged_s;
     row->boards |= sum->boards;
     row->measured_u_j = hypot(row->measured_u_j, share * sum->launch_u_j);
+    if (rows->off_j != NULL) jm__draws_share(v->tree, node, rows->off_j + cells->batch * JM_DRAWS, share);
     for (size_t i = 0; i < count; i++)
         jm__tree_add(v->tree, node, cells[i].column, share * cells[i].seconds);
 }

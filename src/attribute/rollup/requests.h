@@ -27,6 +27,7 @@ typedef struct jm__request_rows {
     jm__batch_sum *sums; /* [batches->items] */
     JM_VEC(jm__batch_cell) cells;
     jm__map cell_at;  /* (batch, column) */
+    double *off_j;    /* [batches * JM_DRAWS]: see draws.h; NULL: no steps are stood for */
     double *launch_s; /* [boards]: relative variance of a second of work, times that second */
 } jm__request_rows;
 
@@ -45,6 +46,10 @@ size_t jm__request_rest_node(jm__views *views, uint32_t row);
 
 /* Time of a batch in a column; the caller adds the plain sums. False if memory is out. */
 bool jm__request_rows_add(jm__request_rows *rows, uint32_t batch, uint32_t column, double seconds);
+
+/* What that time is off by in each draw; NULL: by nothing. */
+void jm__request_off_add(jm__request_rows *rows, jm__views *views, uint32_t batch, size_t board,
+                         const double *off_s, double power_w);
 
 /* Idle time of a board: in the steps it lies in, elsewhere a row of its own. */
 jm_status jm__request_idle(jm__request_rows *rows, jm__views *views, size_t board, jm_error *err);

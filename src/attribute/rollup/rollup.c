@@ -2,17 +2,32 @@
 #include "attribute/rollup/rollup.h"
 
 #include "attribute/rollup/amounts.h"
+#include "attribute/rollup/draws.h"
 #include "attribute/rollup/idle.h"
 #include "attribute/rollup/measure.h"
 #include "attribute/rollup/phase_idle.h"
+#include "attribute/rollup/stood_rows.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+static size_t outside_node(jm__views *v)
+{
+    return jm__tree_node(v->tree, JM__NO_NODE, "(outside)", "(outside)", "outside");
+}
+
+static bool span_is_collective(const jm__views *v, size_t span)
+{
+    return v->a->dataset->spans[span].kind == JM_SPAN_COLLECTIVE;
+}
+
 static size_t span_node(jm__views *v, size_t span)
 {
+    while (v->a->options.by != JM_BY_SPAN && span != JM__NO_SPAN && span_is_collective(v, span))
+        span = jm__span_parent(&v->a->spans, span); /* a copy, say, that it makes beside its kernels */
+    if (span == JM__NO_SPAN) return outside_node(v);
     switch (v->a->options.by) {
     case JM_BY_LAYER:
         return jm__view_layer_node(v, span);
@@ -67,13 +82,14 @@ static uint32_t row_of(void *context, size_t span, int64_t process_id)
     if (!mine)
         node = jm__tree_node(v->tree, JM__NO_NODE, "(other processes)", "(other processes)", "outside");
     else if (span == JM__NO_SPAN)
-        node = jm__tree_node(v->tree, JM__NO_NODE, "(outside)", "(outside)", "outside");
+        node = outside_node(v);
     else
         node = node_of_span(v, span);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
-static uint32_t row_of_collective(void *context, size_t span, int64_t process_id, uint32_t class_index)
+static uint32_t row_of_collective(void *context, size_t span, int64_t process_id, uint32_t collective,
+                                  size_t waits_on)
 {
     jm__rollup *rollup = context;
     jm__views *v = &rollup->views;
@@ -81,7 +97,7 @@ static uint32_t row_of_collective(void *context, size_t span, int64_t process_id
     bool mine = jm__dataset_process_has_pid(v->a->dataset, process_id, o->process_id);
     bool parted = o->by != JM_BY_BOARD && o->by != JM_BY_KERNEL && o->by != JM_BY_REQUEST;
     if (!mine || !parted) return row_of(context, span, process_id);
-    size_t node = jm__view_collective_node(v, span, class_index);
+    size_t node = jm__view_collective_node(v, span, process_id, collective, waits_on);
     return node == JM__NO_NODE ? JM__NO_ROW : (uint32_t)node;
 }
 
@@ -91,7 +107,7 @@ static size_t node_of_row(jm__views *v, size_t b, const jm__work_cell *cell)
 {
     const jm__attribution *a = v->a;
     bool wanted = a->options.kernels && a->options.by != JM_BY_PHASE && !a->boards[b].work->from_host;
-    if (!wanted || jm__view_is_collective(v, cell->row)) return cell->row;
+    if (!wanted || jm__view_is_collective(v, cell->row) || jm__view_is_wait(v, cell->row)) return cell->row;
     const jm__class *class = &a->work.classes.items[a->work.uses.items.items[cell->use].class_index];
     return jm__view_node_inside(v, cell->row, class->name, class->kind, true);
 }
@@ -130,26 +146,43 @@ static void add_passes(jm__node *row, const jm__board_part *part, size_t use, in
     if (kind == JM_SPAN_BACKWARD) row->backward_j += energy_j;
 }
 
-/* So much of the time of a cell. */
-static void add_time(jm__views *v, size_t b, size_t node, const jm__work_cell *cell, double seconds)
+/* A cell, and what it is off by in each draw; NULL: by nothing. */
+typedef struct rated_cell {
+    const jm__work_cell *cell;
+    const double *off_s;
+} rated_cell;
+
+/* At the power that the fit found, of a second. */
+static double power_of(const jm__board_part *part, size_t use)
+{
+    return joules_of(part, use, 1);
+}
+
+/* A share of the time of a cell. */
+static void add_time(jm__views *v, size_t b, size_t node, const rated_cell *rated, double share)
 {
     const jm__attribution *a = v->a;
+    const jm__work_cell *cell = rated->cell;
     const jm__board_part *part = &a->boards[b];
     const jm__columns *columns = &part->work->columns;
     jm__node *row = &v->tree->nodes.items[node];
+    double seconds = share * cell->seconds;
     if (!part->work->from_host || first_of_host(a, b)) row->busy_s += seconds;
     add_passes(row, part, cell->use, jm__use_context(&a->work, cell->use)->kind, seconds);
     if (columns->merged[a->work.uses.items.items[cell->use].class_index]) row->merged_s += seconds;
-    jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
+    if (cell->start_ns != INT64_MAX) jm__tree_seen(v->tree, node, cell->start_ns, cell->end_ns, b);
+    row->boards |= jm__board_bit(b);
     if (a->options.by == JM_BY_BOARD) return;
     jm__tree_add(v->tree, node, (uint32_t)(part->first_column + columns->of_use[cell->use]),
                  jm__use_scale(part->work, cell->use) * seconds);
+    jm__draws_add(v->tree, node, b, rated->off_s, share * power_of(part, cell->use));
 }
 
 /* The same of a batch of requests, who share it later. */
-static bool add_batch_time(jm__rollup *rollup, size_t b, const jm__work_cell *cell)
+static bool add_batch_time(jm__rollup *rollup, size_t b, const rated_cell *rated)
 {
     const jm__attribution *a = rollup->views.a;
+    const jm__work_cell *cell = rated->cell;
     const jm__board_part *part = &a->boards[b];
     const jm__columns *columns = &part->work->columns;
     uint32_t batch = cell->row - JM_REQUESTS_FIRST;
@@ -162,9 +195,19 @@ static bool add_batch_time(jm__rollup *rollup, size_t b, const jm__work_cell *ce
     if (kind == JM_SPAN_BACKWARD) sum->backward_j += energy_j;
     if (columns->merged[a->work.uses.items.items[cell->use].class_index]) sum->merged_s += cell->seconds;
     sum->boards |= jm__board_bit(b);
+    jm__request_off_add(&rollup->requests, &rollup->views, batch, b, rated->off_s, power_of(part, cell->use));
     return jm__request_rows_add(&rollup->requests, batch,
                                 (uint32_t)(part->first_column + columns->of_use[cell->use]),
                                 jm__use_scale(part->work, cell->use) * cell->seconds);
+}
+
+/* A kernel's shapes are calls of the kernel; the waits of a rank are waits, and no calls of the collective.
+ */
+static size_t up_to_wait(const jm__views *v, size_t node)
+{
+    size_t parent = v->tree->nodes.items[node].parent;
+    if (!jm__view_is_wait(v, node)) return parent;
+    return parent != JM__NO_NODE && jm__view_is_wait(v, parent) ? parent : JM__NO_NODE;
 }
 
 /* Calls of kernels: of their own rows, of rows inside others, and of collectives. */
@@ -175,32 +218,41 @@ static void add_calls(jm__views *v, size_t b, size_t node, const jm__work_cell *
     bool inside = !kernels && node != cell->row;
     if (a->options.by == JM_BY_REQUEST) return;
     if (a->boards[b].work->from_host && !first_of_host(a, b)) return;
-    if (!kernels && !inside && !jm__view_is_collective(v, node)) return;
-    for (size_t n = node; n != JM__NO_NODE; n = kernels ? v->tree->nodes.items[n].parent : JM__NO_NODE)
+    bool wait = jm__view_is_wait(v, node);
+    if (!kernels && !inside && !wait && !jm__view_is_collective(v, node)) return;
+    if (!wait && a->work.classes.items[a->work.uses.items.items[cell->use].class_index].waits) return;
+    for (size_t n = node; n != JM__NO_NODE; n = kernels || wait ? up_to_wait(v, n) : JM__NO_NODE) {
         v->tree->nodes.items[n].calls += cell->calls; /* a kernel's shapes are calls of the kernel */
+        v->tree->nodes.items[n].stood_calls += cell->stood_calls;
+    }
+}
+
+static void add_cell(void *context, size_t b, const jm__work_cell *cell, const double *off_s)
+{
+    jm__rollup *rollup = context;
+    jm__views *v = &rollup->views;
+    const jm__attribution *a = v->a;
+    const rated_cell rated = {cell, off_s};
+    if (v->tree->failed) return;
+    if (a->options.by == JM_BY_REQUEST && cell->row >= JM_REQUESTS_FIRST) {
+        if (!add_batch_time(rollup, b, &rated)) v->tree->failed = true;
+        return;
+    }
+    size_t node = node_of_cell(v, b, cell);
+    if (node == JM__NO_NODE) return;
+    add_time(v, b, node, &rated, 1);
+    if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);
+    add_calls(v, b, node, cell);
 }
 
 static void add_work(jm__rollup *rollup, size_t b)
 {
     jm__views *v = &rollup->views;
-    const jm__attribution *a = v->a;
-    const jm__work_cells *work = &a->boards[b].work->tally.work;
-    for (size_t i = 0; i < work->items.count && !v->tree->failed; i++) {
-        const jm__work_cell *cell = &work->items.items[i];
-        if (a->options.by == JM_BY_REQUEST && cell->row >= JM_REQUESTS_FIRST) {
-            if (!add_batch_time(rollup, b, cell)) v->tree->failed = true;
-            continue;
-        }
-        size_t node = node_of_cell(v, b, cell), wait = JM__NO_NODE;
-        if (node == JM__NO_NODE) continue;
-        double waited_s = a->options.by != JM_BY_REQUEST
-                              ? cell->seconds * jm__view_collective_wait(v, b, node, cell, &wait)
-                              : 0;
-        add_time(v, b, node, cell, cell->seconds - waited_s);
-        if (wait != JM__NO_NODE) add_time(v, b, wait, cell, waited_s);
-        if (a->options.by == JM_BY_KERNEL) jm__mostly_add(&rollup->mostly, node, cell->use, cell->seconds);
-        add_calls(v, b, node, cell);
-    }
+    const jm__work_cells *work = &v->a->boards[b].work->tally.work;
+    for (size_t i = 0; i < work->items.count && !v->tree->failed; i++)
+        add_cell(rollup, b, &work->items.items[i],
+                 work->draws > 0 ? work->off_s.items + i * work->draws : NULL);
+    if (!jm__stood_rows_each(v, b, add_cell, rollup)) v->tree->failed = true;
 }
 
 /* What needs no fit: a board's own row, and CPU packages in all other views. */
@@ -219,11 +271,13 @@ static void add_measured(jm__views *v, size_t b)
         row->busy_s += (double)jm__windows_duration_ns(&part->windows) * 1e-9;
 }
 
-/* What has a row of its own only where each span is one: a wait for data is told by gaps, and a range that
- * goes on in another thread is the same call. */
+/* What has a row of its own only where each span is one: a wait for data is told by gaps, a range that goes
+ * on in another thread is the same call, and a collective's calls are its kernels. */
 static bool is_no_call(const jm__span *span, jm_by by)
 {
-    return (span->kind == JM_SPAN_DATA || span->kind == JM_SPAN_CARRIED) && by != JM_BY_SPAN;
+    bool none =
+        span->kind == JM_SPAN_DATA || span->kind == JM_SPAN_CARRIED || span->kind == JM_SPAN_COLLECTIVE;
+    return none && by != JM_BY_SPAN;
 }
 
 /* A layer is called once a forward; its backward and recompute belong to the same call, as do the parts of a
@@ -237,6 +291,59 @@ static bool is_of_a_call(const jm__attribution *a, size_t i)
     return around != NULL && around->kind == JM_SPAN_FUNCTION && around->name_id == span->name_id;
 }
 
+/* What is recorded also while steps alone are. */
+static bool is_always_recorded(const jm__span *span)
+{
+    return jm__span_kind_is_container(span->kind) || span->kind == JM_SPAN_DATA;
+}
+
+/* A phase may begin before the first step of its that is told. */
+static bool holds_steps(const jm__attribution *a, const jm__span *span)
+{
+    return a->stands.laps.count > 0 && jm__span_kind_is_container(span->kind) &&
+           !jm__told_is_step(&a->told, span);
+}
+
+/* Is it a call by itself, in the time of the report? Not if it is recorded by the way, in a step that traced
+ * ones stand for. */
+static bool counts(const jm__attribution *a, const jm__span *span)
+{
+    const jm__process *process = jm__dataset_process(a->dataset, span->process_id);
+    if (!jm__windows_hold(holds_steps(a, span) ? &a->asked : &a->windows, span->start_ns)) return false;
+    if (a->stood.stands == NULL || process == NULL || is_always_recorded(span)) return true;
+    return !jm__stands_hide(&a->stands, (size_t)(process - a->dataset->processes), span->start_ns);
+}
+
+/* Does it stand for others? */
+static bool stands(const jm__attribution *a, size_t i)
+{
+    const jm__span *span = &a->dataset->spans[i];
+    if (a->stood.stands == NULL || is_always_recorded(span) || a->options.by == JM_BY_SPAN) return false;
+    uint32_t lap = a->stands.lap_of_span[i];
+    return lap != 0 && jm__lap_stands(&a->stands.laps.items[lap - 1]) &&
+           a->stood.of_turn[a->stands.laps.items[lap - 1].stand] > 0;
+}
+
+static void count_span(jm__views *v, size_t i, bool own)
+{
+    const jm__attribution *a = v->a;
+    const jm__span *span = &a->dataset->spans[i];
+    size_t node = a->options.by == JM_BY_PHASE && jm__span_kind_is_container(span->kind)
+                      ? jm__view_container_node(v, i)
+                      : node_of_span(v, i);
+    if (node == JM__NO_NODE) return;
+    jm__node *row = &v->tree->nodes.items[node];
+    bool again = a->options.by == JM_BY_LAYER && is_of_a_call(a, i);
+    bool inner = a->options.by == JM_BY_LAYER && jm__span_kind_is_container(span->kind) &&
+                 strcmp(row->kind, jm_span_kind_text(span->kind)) != 0;
+    if (!again && !inner && own) row->calls++;
+    if (own && (a->options.by == JM_BY_PHASE || a->options.by == JM_BY_SPAN))
+        jm__amounts_add(v->tree, a, node, i);
+    if (own && a->options.by != JM_BY_LAYER)
+        jm__tree_seen_on_host(v->tree, node, span->start_ns, jm__span_end_ns(a->dataset, span));
+    if (!again && !inner && stands(a, i)) jm__stood_calls_add(v, node, i);
+}
+
 /* Calls of layers, types and phases are spans, not kernels. */
 static void count_spans(jm__views *v)
 {
@@ -244,20 +351,42 @@ static void count_spans(jm__views *v)
     const jm__dataset *d = a->dataset;
     for (size_t i = 0; i < d->span_count && !v->tree->failed; i++) {
         const jm__span *span = &d->spans[i];
-        if (!jm__windows_hold(&a->windows, span->start_ns) || is_no_call(span, a->options.by)) continue;
+        bool own = counts(a, span);
+        if ((!own && !stands(a, i)) || is_no_call(span, a->options.by)) continue;
         if (!jm__dataset_process_has_pid(d, span->process_id, a->options.process_id)) continue;
-        size_t node = a->options.by == JM_BY_PHASE && jm__span_kind_is_container(span->kind)
-                          ? jm__view_container_node(v, i)
-                          : node_of_span(v, i);
-        if (node == JM__NO_NODE) continue;
-        jm__node *row = &v->tree->nodes.items[node];
-        bool again = a->options.by == JM_BY_LAYER && is_of_a_call(a, i);
-        bool inner = a->options.by == JM_BY_LAYER && jm__span_kind_is_container(span->kind) &&
-                     strcmp(row->kind, jm_span_kind_text(span->kind)) != 0;
-        if (!again && !inner) row->calls++;
-        if (a->options.by == JM_BY_PHASE || a->options.by == JM_BY_SPAN) jm__amounts_add(v->tree, a, node, i);
-        if (a->options.by != JM_BY_LAYER)
-            jm__tree_seen_on_host(v->tree, node, span->start_ns, jm__span_end_ns(d, span));
+        count_span(v, i, own);
+    }
+}
+
+/* Calls that steps stand for, and what these moved, by what those of traced steps did. */
+static void add_stood_calls(jm__tree *tree)
+{
+    for (size_t n = 0; n < tree->nodes.count; n++) {
+        jm__node *node = &tree->nodes.items[n];
+        node->calls += llround(node->stood_calls);
+        if (node->told == 0 || !(node->stood_calls > 0)) continue;
+        double more = 1 + node->stood_calls / (double)(node->told + node->untold);
+        node->bytes *= more;
+        node->ran_s *= more;
+        node->exposed_s *= more;
+    }
+}
+
+/* What is known of collectives beside their time, to their rows. */
+static void add_collectives(jm__views *v, size_t b)
+{
+    jm_by by = v->a->options.by;
+    const jm__collective_sums *sums = &v->a->boards[b].work->tally.collectives;
+    if (by == JM_BY_KERNEL || by == JM_BY_BOARD || by == JM_BY_REQUEST) return;
+    if (v->a->boards[b].work->from_host && !first_of_host(v->a, b)) return;
+    for (size_t i = 0; i < sums->count; i++) {
+        jm__node *node = &v->tree->nodes.items[sums->items[i].row];
+        node->told += sums->items[i].told;
+        node->untold += sums->items[i].untold;
+        node->bytes += sums->items[i].bytes;
+        node->ran_s += sums->items[i].ran_s;
+        node->exposed_s += sums->items[i].exposed_s;
+        node->overlaps = !v->a->boards[b].work->from_host;
     }
 }
 
@@ -270,6 +399,7 @@ static jm_status add_boards(jm__rollup *rollup, jm_error *err)
         if (!a->boards[b].wanted) continue;
         bool fitted = jm__board_is_fitted(a->boards[b].board);
         if (fitted) add_work(rollup, b);
+        if (fitted) add_collectives(v, b);
         if (fitted && by == JM_BY_PHASE)
             JM_TRY(jm__phase_idle(v, b, err));
         else if (fitted && by == JM_BY_REQUEST)
@@ -295,10 +425,13 @@ jm_status jm__rollup_fill(jm__rollup *rollup, jm_error *err)
     jm_by by = v->a->options.by;
     JM_TRY(jm__views_take_classes(v, err));
     if (!jm__mostly_begin(&rollup->mostly, v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
+    if (!jm__draws_begin(v->tree, v->a)) return jm__no_memory(err, "jm__rollup_fill");
     JM_TRY(add_boards(rollup, err));
     jm__mostly_give(&rollup->mostly);
     if (by == JM_BY_REQUEST && !jm__request_rows_share(&rollup->requests, v)) v->tree->failed = true;
     if (by != JM_BY_KERNEL && by != JM_BY_BOARD && by != JM_BY_REQUEST) count_spans(v);
+    add_stood_calls(v->tree);
+    jm__draws_close(v->tree, v->a);
     if (by == JM_BY_PHASE && !jm__measure_phases(v)) return jm__no_memory(err, "jm__rollup_fill");
     if (v->tree->full)
         return jm__fail(err, JM_LIMIT, 0, NULL,

@@ -2,6 +2,7 @@
 #include "attribute/rollup/rows.h"
 
 #include "attribute/fit/student.h"
+#include "attribute/rollup/draws.h"
 #include "attribute/rollup/row_order.h"
 #include "attribute/rollup/totals.h"
 #include "base/status.h"
@@ -16,6 +17,7 @@ typedef struct maker {
     jm__subtotal *sub;
     jm__means means;
     jm__row_order order;
+    double *stood_u_j;    /* [nodes]: for steps that traced ones stand for; NULL: there are none */
     jm__board_set boards; /* of the last row: mostly those of the next one */
     const char *boards_text;
 } maker;
@@ -74,12 +76,23 @@ static void fill_places(jm_row *row, const jm__node *node, const jm__subtotal *s
     row->mostly_share = node->mostly_share;
 }
 
+/* A part of the bytes is not told as if it were all. */
+static void fill_collective(jm_row *row, const jm__node *node)
+{
+    if (node->told + node->untold == 0) return;
+    if (node->overlaps) row->exposed_s = node->exposed_s;
+    if (node->untold > 0) return;
+    row->bytes = (int64_t)node->bytes;
+    if (node->ran_s > 0) row->bytes_per_s = node->bytes / node->ran_s;
+}
+
 static void fill_row(jm_row *row, maker *m, size_t n)
 {
     const jm__node *node = &m->tree->nodes.items[n];
     const jm__subtotal *sub = &m->sub[n];
     double half_j = hypot(sub->energy.half_j, JM_NORMAL_95 * hypot(sub->measured_u_j, sub->whole_u_j));
     if (node->whole) half_j = JM_NORMAL_95 * node->whole_u_j;
+    if (m->stood_u_j != NULL) half_j = hypot(half_j, JM_NORMAL_95 * m->stood_u_j[n]);
     *row = nothing_yet;
     row->name = node->name;
     row->path = node->path;
@@ -95,6 +108,7 @@ static void fill_row(jm_row *row, maker *m, size_t n)
     row->energy_high_j = row->energy_j + half_j;
     row->energy_self_j = node->self_j;
     fill_places(row, node, sub);
+    fill_collective(row, node);
     jm__mean_sums_give(row, &sub->means);
     row->provenance = jm__row_provenance(node, sub);
     if (m->boards_text == NULL || m->boards != node->boards)
@@ -144,6 +158,7 @@ static jm_status make(jm__rows *rows, jm_report_totals *totals, maker *m, jm_err
 {
     JM_TRY(jm__means_find(&m->means, m->a, err));
     JM_TRY(jm__subtotals_add_up(m->sub, m->tree, m->a, &m->means, err));
+    if (!jm__draws_u_j(&m->stood_u_j, m->tree)) return jm__no_memory(err, "jm__rows_make");
     JM_TRY(jm__row_order_find(&m->order, m->tree, m->sub, m->a->options.by, err));
     if (!jm__vec_reserve(rows, m->tree->nodes.count + 1)) return jm__no_memory(err, "jm__rows_make");
     for (size_t i = 0; i < m->tree->nodes.count; i++) {
@@ -171,6 +186,7 @@ jm_status jm__rows_make(jm__rows *rows, jm_report_totals *totals, jm__tree *tree
     jm_status status = m.sub != NULL ? make(rows, totals, &m, err) : jm__no_memory(err, "jm__rows_make");
     jm__subtotals_free(m.sub, tree->nodes.count);
     jm__row_order_free(&m.order);
+    free(m.stood_u_j);
     jm__means_free(&m.means);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "attribute/rollup/sums.h"
 
 #include "attribute/fit/student.h"
+#include "attribute/rollup/draws.h"
 #include "attribute/rollup/energy.h"
 #include "base/status.h"
 
@@ -114,6 +115,7 @@ static void add_up(part_sum *sum, const jm__sums *s)
         sum->seconds[cell->column] += factor * cell->seconds;
         sum->square_s[cell->column] += factor * factor * cell->seconds;
     }
+    sum->variance += jm__draws_covariance(s->tree, sum->factor, sum->factor);
     find_off(sum, s);
 }
 
@@ -283,6 +285,7 @@ static jm_status covariance(const part_sum *left, const part_sum *right, const j
         if (node->whole) sum_j2 += left->taken[n] * right->taken[n] * pow(node->whole_u_j, 2);
     }
     free(both_s);
+    sum_j2 += jm__draws_covariance(s->tree, left->factor, right->factor);
     *out_j2 = sum_j2;
     return status;
 }

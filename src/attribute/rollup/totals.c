@@ -84,7 +84,7 @@ static void sum_parts(jm_report_totals *t, const jm__attribution *a)
     }
 }
 
-/* What a fitted board did while steps were steady. */
+/* What a fitted board did while steps were steady, but for what tracing made: that is no step's. */
 static size_t add_steady_cells(jm__cell *cells, size_t count, const jm__board_part *part)
 {
     const jm__board_work *work = part->work;
@@ -96,7 +96,8 @@ static size_t add_steady_cells(jm__cell *cells, size_t count, const jm__board_pa
             cells[first + work->columns.of_use[u]].seconds +=
                 jm__use_scale(work, u) * work->tally.uses.items[u].inside.steady_s;
     for (size_t s = 0; s < JM_IDLE_STATES; s++)
-        cells[first + work->columns.class_columns + s].seconds += work->tally.idle[s].steady_s;
+        cells[first + work->columns.class_columns + s].seconds +=
+            work->tally.idle[s].steady_s - work->tally.tracing_steady_s[s];
     return count;
 }
 
@@ -135,11 +136,42 @@ static jm_status sum_steps(jm_report_totals *t, const jm__attribution *a, jm_err
     return JM_OK;
 }
 
+/* What tracing made, at the power of each state. */
+static void sum_tracing(jm_report_totals *t, const jm__attribution *a)
+{
+    const jm__stands *stands = &a->stands;
+    t->traced_steps = t->unmatched_steps = -1;
+    t->tracing_slow_down = t->tracing_s = t->tracing_energy_j = NAN;
+    if (stands->laps.count == 0) return;
+    t->traced_steps = 0;
+    for (size_t i = 0; i < stands->laps.count; i++) {
+        const jm__lap *lap = &stands->laps.items[i];
+        const jm__process *process = &a->dataset->processes[lap->process];
+        bool mine = jm__dataset_process_has_pid(a->dataset, process->id, a->options.process_id);
+        bool is_step = jm__told_is_step(&a->told, &a->dataset->spans[lap->span]); /* or a phase without any */
+        t->traced_steps += mine && is_step && lap->traced && jm__windows_hold(&a->windows, lap->start_ns);
+    }
+    t->unmatched_steps = (int64_t)stands->missing;
+    t->tracing_slow_down = stands->slow_down;
+    if (isnan(stands->slow_down)) return;
+    t->tracing_s = t->tracing_energy_j = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++) {
+        const jm__board_part *part = &a->boards[b];
+        if (!part->wanted || part->work->columns.count == 0) continue;
+        for (size_t s = 0; s < JM_IDLE_STATES; s++) {
+            double made_s = part->work->tally.idle_s[s][JM_CAUSE_TRACING];
+            t->tracing_s += made_s;
+            t->tracing_energy_j += made_s * part->fit.power_w[part->work->columns.class_columns + s];
+        }
+    }
+}
+
 jm_status jm__totals_sum(jm_report_totals *totals, const jm__attribution *a, jm_error *err)
 {
     sum_boards(totals, a);
     sum_parts(totals, a);
     jm__waits_sum(totals, a);
+    sum_tracing(totals, a);
     totals->samples = jm__amount_sum(a, JM_AMOUNT_SAMPLES);
     totals->tokens = jm__amount_sum(a, JM_AMOUNT_TOKENS);
     return sum_steps(totals, a, err);

@@ -14,6 +14,8 @@ void jm__tree_free(jm__tree *tree)
     jm__text_store_free(&tree->texts);
     jm__vec_free(&tree->nodes);
     jm__vec_free(&tree->cells);
+    jm__vec_free(&tree->off_j);
+    free(tree->off_board_j);
     *tree = (jm__tree){0};
 }
 

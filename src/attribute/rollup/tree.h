@@ -31,6 +31,7 @@ typedef struct jm__node {
     const char *kind;
     const char *type; /* of a layer; NULL: none told */
     int64_t calls;
+    double stood_calls; /* of steps that traced ones stand for: they come on top when all are there */
     int64_t amounts[JM_AMOUNTS]; /* of the steps in it, 0: none told */
     double busy_s;               /* its own */
     double work_j; /* of the kernels in its own cells, and of those in forward and backward passes */
@@ -38,6 +39,11 @@ typedef struct jm__node {
     double backward_j;
     const char *mostly_at; /* see mostly.h; NULL: nowhere */
     double mostly_share;   /* of its time */
+    int64_t told, untold;  /* calls of a collective whose bytes are known, or not */
+    double bytes;
+    double ran_s;          /* of these calls, without waiting */
+    double exposed_s;      /* of busy_s: no other kernel ran beside the collective */
+    bool overlaps;         /* that is known */
     int64_t start_ns;      /* of the first work; INT64_MAX: none yet */
     int64_t end_ns;        /* of the last */
     int64_t host_start_ns; /* of its first span, for rows without any work; INT64_MAX: none */
@@ -64,7 +70,9 @@ typedef struct jm__tree {
     jm__map by_column; /* numbers of cells */
     jm__map alike;     /* of nodes that no other call will find, the first of each path and kind */
     jm__map alike_cells;
-    bool failed; /* memory is out, or too many nodes: checked once, at the end */
+    JM_VEC(double) off_j; /* [nodes * JM_DRAWS], or empty: see draws.h */
+    double *off_board_j;  /* [boards * JM_DRAWS]: of all rows of each; NULL: no steps are stood for */
+    bool failed;          /* memory is out, or too many nodes: checked once, at the end */
     bool full;
 } jm__tree;
 

@@ -279,6 +279,17 @@ size_t jm__view_phase_node(jm__views *v, size_t span)
     return jm__view_node_under(v, container, leaf, leaf);
 }
 
+size_t jm__view_stood_node(jm__views *v, size_t node, size_t step)
+{
+    static const char none[] = " (no layer)";
+    const jm__node *row = &v->tree->nodes.items[node];
+    size_t length = strlen(row->name);
+    if (v->a->options.by == JM_BY_PHASE)
+        return jm__view_node_under(v, jm__view_container_node(v, step), row->name, row->kind);
+    bool in_no_layer = length >= sizeof none && strcmp(row->name + length + 1 - sizeof none, none) == 0;
+    return in_no_layer && v->speaker_of != NULL ? no_layer_row(v, v->speaker_of[step]) : node;
+}
+
 /* One row an occurrence, inside the row of the span around it. */
 size_t jm__view_span_node(jm__views *v, size_t span)
 {
@@ -318,7 +329,7 @@ const char *jm__view_readable_name(jm__views *v, const char *name)
 
 static bool has_shape(const jm__class *row)
 {
-    return row->grid[0] != 0 || row->typical_us > 0;
+    return !row->waits && !row->joint && (row->grid[0] != 0 || row->typical_us > 0);
 }
 
 static int by_name(const void *a, const void *b, void *context)
@@ -369,13 +380,16 @@ size_t jm__view_kernel_node(jm__views *v, uint32_t class_index)
 {
     if (v->of_class[class_index] != 0) return v->of_class[class_index] - 1;
     const jm__class *mine = &v->a->work.classes.items[class_index];
+    if (mine->joint) return jm__view_kernel_node(v, mine->alone);
     size_t node =
         jm__tree_node(v->tree, JM__NO_NODE, jm__view_readable_name(v, mine->name), mine->name, mine->kind);
-    if (v->split[class_index]) {
+    if (v->split[class_index] && !mine->waits) {
         const char *shape = shape_text(v->tree, mine);
         const char *path = jm__tree_text(v->tree, "%s %s", mine->name, shape == NULL ? "" : shape);
         node = jm__tree_node(v->tree, node, shape, path, mine->kind);
     }
+    if (mine->waits && node != JM__NO_NODE)
+        node = jm__view_node_inside(v, node, "waiting for other ranks", "wait", true);
     if (node != JM__NO_NODE) v->of_class[class_index] = node + 1;
     return node;
 }
@@ -438,5 +452,6 @@ void jm__views_free(jm__views *v)
     free(v->split);
     free(v->of_class);
     jm__map_free(&v->inside);
+    jm__map_free(&v->collectives);
     *v = (jm__views){0};
 }

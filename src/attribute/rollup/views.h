@@ -11,13 +11,14 @@ typedef struct jm__views {
     jm__tree *tree;
     size_t *of_span; /* [spans]: node + 1; 0: not yet asked for */
     size_t
-        *container_of;  /* [spans]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
-    size_t *speaker_of; /* [spans]: the span around it that its row is named after; JM__NO_SPAN: none */
-    size_t *of_name;    /* [names]: node + 1 of the layer of this name */
-    size_t *root_of;    /* [names]: span + 1 of the model that the layer of this name was called in */
-    bool *split;        /* [classes]: its name ran in several launch shapes */
-    size_t *of_class;   /* [classes]: node + 1 */
-    jm__map inside;     /* nodes of (node around it, name): kernels, and collectives of by="span" */
+        *container_of;   /* [spans]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
+    size_t *speaker_of;  /* [spans]: the span around it that its row is named after; JM__NO_SPAN: none */
+    size_t *of_name;     /* [names]: node + 1 of the layer of this name */
+    size_t *root_of;     /* [names]: span + 1 of the model that the layer of this name was called in */
+    bool *split;         /* [classes]: its name ran in several launch shapes */
+    size_t *of_class;    /* [classes]: node + 1 */
+    jm__map inside;      /* nodes of (node around it, name): kernels, and collectives of by="span" */
+    jm__map collectives; /* nodes of (collective, process, board that it waits on) */
 } jm__views;
 
 jm_status jm__views_init(jm__views *views, jm__tree *tree, const jm__attribution *a, jm_error *err);
@@ -38,21 +39,24 @@ size_t jm__view_kernel_node(jm__views *views, uint32_t class_index);
 size_t jm__view_node_inside(jm__views *views, size_t around, const char *name, const char *kind,
                             bool by_path);
 
-/* The node of a collective's kernel that was launched in `span`, or in none: kind "collective". In no layer,
- * also where a layer's backward pass launched it; in the phase it ran in, where phases are rows. */
-size_t jm__view_collective_node(jm__views *views, size_t span, uint32_t class_index);
+/* The node of a collective, by its number, that was launched in `span`, or in none: kind "collective". In no
+ * layer, also where a layer's backward pass launched it; in the phase it ran in, where phases are rows. By
+ * layer and type its waiting, where ranks were compared, is a row inside it, or one a rank (`waits_on`: its
+ * board; JM__WAITS_NOT: it is the rest). */
+size_t jm__view_collective_node(jm__views *views, size_t span, int64_t process_id, uint32_t collective,
+                                size_t waits_on);
 bool jm__view_is_collective(const jm__views *views, size_t node);
-
-/* Of the time of work in a collective's row, on board b: what was waiting for other ranks, as a share, and
- * the row of that inside it. 0, and no row: none, or nobody knows, or rows are not parted so in this view. */
-double jm__view_collective_wait(jm__views *views, size_t b, size_t node, const jm__work_cell *cell,
-                                size_t *wait_node);
+bool jm__view_is_wait(const jm__views *views, size_t node);
 
 /* CUPTI gives C++ names as the linker sees them; this is how people write them. */
 const char *jm__view_readable_name(jm__views *views, const char *name);
 
 /* A node under another: "phase/step". A name that holds a slash is written so that no two rows meet. */
 size_t jm__view_node_under(jm__views *views, size_t parent, const char *name, const char *kind);
+
+/* The row that lies in the place of a step of another kind as `node` lies in its own: of work in no layer,
+ * and in phases; else the same. */
+size_t jm__view_stood_node(jm__views *views, size_t node, size_t step);
 
 /* The container part of the phase view: the row of the phase, epoch, step or window that the span is or lies
  * in; JM__NO_NODE: in none. */

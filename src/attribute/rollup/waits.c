@@ -31,40 +31,44 @@ static bool add_copies(sum *copies, const jm__board_part *part)
     return true;
 }
 
-static double ran_s(const jm__attribution *a, const jm__collective_wait *rank)
+/* Collectives of a board, and what of their time was waiting, or beside nothing. */
+static bool add_collectives(jm_report_totals *t, sum *all, sum *exposed, sum *waiting,
+                            const jm__board_part *part, const jm__work_set *work)
 {
-    double seconds = 0;
-    for (size_t i = 0; i < a->work.waits.count; i++) {
-        const jm__collective_wait *other = &a->work.waits.items[i];
-        if (other->name == rank->name && other->board == rank->board) seconds += other->ran_s;
-    }
-    return seconds;
-}
-
-/* A collective shares its time with what ran beside it, and so does its waiting. */
-static void add_waiting(sum *waiting, const jm__attribution *a, const jm__collective_wait *rank)
-{
-    const jm__board_part *part = &a->boards[rank->board];
-    double share = rank->wait_s / ran_s(a, rank);
-    for (size_t u = 0; rank->wait_s > 0 && u < part->work->tally.uses.count; u++) {
+    if (!is_traced(part)) return false;
+    for (size_t u = 0; u < part->work->tally.uses.count; u++) {
         const jm__use_sum *use = &part->work->tally.uses.items[u];
-        const jm__class *class = &a->work.classes.items[a->work.uses.items.items[u].class_index];
-        if (use->ran_s >= 0 && class->name == rank->name) add(waiting, part, u, share * use->inside.report_s);
+        const jm__class *class = &work->classes.items[work->uses.items.items[u].class_index];
+        if (use->ran_s < 0 || class->family != JM_KERNEL_FAMILY_COLLECTIVE) continue;
+        add(all, part, u, use->inside.report_s);
+        add(exposed, part, u, use->exposed_s);
+        if (class->waits) add(waiting, part, u, use->inside.report_s);
     }
+    t->collective_s += part->work->tally.collective_s; /* by the clock: what is beside counts in full */
+    t->collective_exposed_s += part->work->tally.exposed_s;
+    return true;
 }
 
-static void sum_waiting(jm_report_totals *t, const jm__attribution *a)
+static void sum_collectives(jm_report_totals *t, const jm__attribution *a)
 {
-    sum waiting = {0};
+    const jm__ranks *ranks = &a->work.ranks;
+    sum all = {0}, exposed = {0}, waiting = {0};
+    bool traced = false;
     double share;
+    t->collective_s = t->collective_exposed_s = 0;
+    for (size_t b = 0; b < a->dataset->board_count; b++)
+        traced = add_collectives(t, &all, &exposed, &waiting, &a->boards[b], &a->work) || traced;
+    t->collective_energy_j = all.energy_j;
+    t->collective_exposed_energy_j = exposed.energy_j;
+    if (!traced)
+        t->collective_s = t->collective_energy_j = t->collective_exposed_s = t->collective_exposed_energy_j =
+            NAN;
     t->collective_wait_s = t->collective_wait_energy_j = NAN;
     t->collective_wait_gpu = -1;
-    if (a->work.waits.count == 0) return;
-    for (size_t i = 0; i < a->work.waits.count; i++)
-        add_waiting(&waiting, a, &a->work.waits.items[i]);
+    if (ranks->waits.count == 0) return;
     t->collective_wait_s = waiting.seconds;
     t->collective_wait_energy_j = waiting.energy_j;
-    size_t board = jm__collective_awaited(&a->work.waits, NULL, &share);
+    size_t board = jm__collective_awaited(&ranks->waits, &ranks->collectives, JM__NO_COLLECTIVE, &share);
     if (board != SIZE_MAX && share >= 0.5) t->collective_wait_gpu = jm__attribution_index(a, board);
 }
 
@@ -76,5 +80,5 @@ void jm__waits_sum(jm_report_totals *t, const jm__attribution *a)
         traced = add_copies(&copies, &a->boards[b]) || traced;
     t->copy_s = traced ? copies.seconds : NAN;
     t->copy_energy_j = traced ? copies.energy_j : NAN;
-    sum_waiting(t, a);
+    sum_collectives(t, a);
 }

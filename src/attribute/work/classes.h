@@ -6,6 +6,8 @@
 #include "base/vec.h"
 #include "recording/dataset.h"
 
+#include <stdbool.h>
+
 /* What a copy of memory is; what was copied to the host, the program may have waited for. */
 typedef enum jm__copy { JM_NO_COPY, JM_COPY, JM_COPY_TO_HOST } jm__copy;
 
@@ -18,6 +20,10 @@ typedef struct jm__class {
     double typical_us;        /* of a class split by duration; else 0 */
     jm__kernel_family family; /* OTHER of host spans */
     jm__copy copy;
+    bool waits;           /* of a collective: the time until its last rank came */
+    bool joint;           /* beside work of another class (joint.h): */
+    uint32_t alone;       /* the class that it is when alone, */
+    uint32_t column_with; /* the first of the two classes that share a column: itself, or the other one */
 } jm__class;
 
 typedef JM_VEC(jm__class) jm__classes;
@@ -29,13 +35,19 @@ typedef enum jm__launch { JM_LAUNCH_SEEN, JM_LAUNCH_SHARED, JM_LAUNCH_UNSEEN } j
 typedef struct jm__item {
     int64_t start_ns;
     int64_t end_ns;
+    int64_t launch_ns;  /* -1: not seen */
     int64_t span_id;    /* innermost span it belongs to, 0: none */
     int64_t process_id; /* 0: unknown */
     uint32_t class_index;
+    uint32_t kind; /* the class without groups of durations, by which pairs are told; UINT32_MAX: none */
     uint32_t calls;
     jm__launch launch;
     jm__copy copy;
-    uint32_t collective; /* of a collective: its kernel's class as recorded, + 1; else 0 */
+    uint32_t collective; /* its number (collectives.h) + 1; 0: it is none */
+    bool waits;          /* of a collective: the time until its last rank came */
+    bool again;          /* of a collective: another kernel of a call that was counted */
+    double bytes;        /* of a collective; NAN: not told */
+    float weight;        /* of the time that it shares with others, its part against theirs */
 } jm__item;
 
 typedef JM_VEC(jm__item) jm__items;

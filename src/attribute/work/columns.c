@@ -69,13 +69,21 @@ static void merge_tail(jm__columns *columns, ranked *tail, size_t count, const j
     columns->merged_count = count;
 }
 
-/* How long each class ran, whatever it was used for; -1: never. */
-static void rank_classes(ranked *rank, const jm__tally *tally, const jm__uses *uses, size_t classes)
+/* Two classes that run together have one column, the first one's. */
+static uint32_t column_class(const jm__classes *classes, uint32_t class_index)
 {
-    for (size_t c = 0; c < classes; c++)
+    const jm__class *class = &classes->items[class_index];
+    return class->joint ? class->column_with : class_index;
+}
+
+/* How long each class ran, whatever it was used for; -1: never. */
+static void rank_classes(ranked *rank, const jm__tally *tally, const jm__uses *uses,
+                         const jm__classes *classes)
+{
+    for (size_t c = 0; c < classes->count; c++)
         rank[c] = (ranked){.seconds = -1, .class_index = (uint32_t)c};
     for (size_t u = 0; u < tally->uses.count; u++) {
-        ranked *of = &rank[uses->items.items[u].class_index];
+        ranked *of = &rank[column_class(classes, uses->items.items[u].class_index)];
         double ran_s = tally->uses.items[u].ran_s;
         if (ran_s >= 0) of->seconds = (of->seconds < 0 ? 0 : of->seconds) + ran_s;
     }
@@ -109,7 +117,7 @@ jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const
         goto out;
     }
     double total_s = 0;
-    rank_classes(rank, tally, uses, classes->count);
+    rank_classes(rank, tally, uses, classes);
     for (size_t c = 0; c < classes->count; c++) {
         columns->of_class[c] = JM_NO_COLUMN;
         if (rank[c].seconds > 0) total_s += rank[c].seconds;
@@ -123,6 +131,11 @@ jm_status jm__columns_choose(jm__columns *columns, const jm__tally *tally, const
         columns->of_class[rank[i].class_index] = (uint32_t)i;
     columns->class_columns = kept;
     if (kept < ran) merge_tail(columns, rank + kept, ran - kept, classes);
+    for (uint32_t c = 0; c < classes->count; c++) {
+        if (!classes->items[c].joint) continue;
+        columns->of_class[c] = columns->of_class[column_class(classes, c)];
+        columns->merged[c] = true; /* with the other one */
+    }
     columns->count = columns->class_columns + JM_IDLE_STATES;
     status = take_uses(columns, uses, err);
 out:

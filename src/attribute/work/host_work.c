@@ -28,7 +28,7 @@ static bool is_container(const jm__span *span)
 
 static bool is_work(const jm__span *span)
 {
-    return span->type_id > 0 || jm__span_kind_is_work(span->kind);
+    return span->type_id > 0 || jm__span_kind_is_work(span->kind) || span->kind == JM_SPAN_COLLECTIVE;
 }
 
 static int by_lane_and_time(const void *a, const void *b)
@@ -76,7 +76,8 @@ typedef struct host_classes {
 static bool class_find(host_classes *table, const jm__span *span, uint32_t *index)
 {
     bool container = is_container(span);
-    int64_t name_id = container ? 0 : (span->type_id > 0 ? span->type_id : span->name_id);
+    bool typed = span->type_id > 0 && span->kind != JM_SPAN_COLLECTIVE; /* whose type is a group */
+    int64_t name_id = container ? 0 : typed ? span->type_id : span->name_id;
     if (name_id < 0 || (size_t)name_id >= table->dataset->name_count) name_id = 0;
     uint32_t *slot = &table->class_of[(size_t)name_id * JM_SPAN_KIND_COUNT + (size_t)span->kind];
     if (*slot == 0) {
@@ -96,8 +97,11 @@ static bool class_find(host_classes *table, const jm__span *span, uint32_t *inde
 static bool emit(jm__items *items, host_classes *table, size_t span_index, int64_t from_ns, int64_t to_ns)
 {
     const jm__span *span = &table->dataset->spans[span_index];
-    jm__item item = {
-        .start_ns = from_ns, .end_ns = to_ns, .span_id = span->id, .process_id = span->process_id};
+    jm__item item = {.start_ns = from_ns,
+                     .end_ns = to_ns,
+                     .launch_ns = -1,
+                     .span_id = span->id,
+                     .process_id = span->process_id};
     item.calls = from_ns == span->start_ns ? 1 : 0;
     return class_find(table, span, &item.class_index) && jm__vec_push(items, item);
 }

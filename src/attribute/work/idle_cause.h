@@ -14,7 +14,8 @@
     X(DATA, "waiting for data")                                                                              \
     X(COPY, "after a copy to the host")                                                                      \
     X(WAIT, "waiting, 1 ms and more")                                                                        \
-    X(EDGE, "before and after")
+    X(EDGE, "before and after")                                                                              \
+    X(TRACING, "made by tracing") /* in any of the others: stood_idle.c */
 
 typedef enum jm__idle_cause {
 #define X(name, text) JM_CAUSE_##name,

@@ -1,13 +1,16 @@
 /* The sweep line over work items. */
 #include "attribute/work/sweep.h"
 
+#include "attribute/work/span_index.h"
+
+#include <stdlib.h>
+
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
                      const jm__windows *steady, const jm__windows *learn, int64_t from_ns)
 {
     *sweep = (jm__sweep){.pieces = pieces,
                          .tally = tally,
-                         .report = report,
-                         .steady = steady,
+                         .whole = {.report = report, .steady = steady},
                          .learn = learn,
                          .before = true,
                          .now_ns = from_ns};
@@ -16,6 +19,40 @@ void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, con
 void jm__sweep_free(jm__sweep *sweep)
 {
     jm__vec_free(&sweep->running);
+    free(sweep->views);
+    sweep->views = NULL;
+}
+
+bool jm__sweep_stand(jm__sweep *s, const jm__stood *stood)
+{
+    s->stood = stood;
+    s->lap_at = stood->stands->laps_of[stood->idle_process];
+    s->tally->work.draws = s->tally->lent.draws = JM_DRAWS;
+    s->tally->turns = calloc(stood->stands->turns.count + 1, sizeof *s->tally->turns);
+    s->tally->stood_idle_s = calloc(stood->stands->items.count + 1, sizeof *s->tally->stood_idle_s);
+    s->views = calloc(stood->views.count + 1, sizeof *s->views);
+    for (size_t v = 0; s->views != NULL && v < stood->views.count; v++)
+        s->views[v] = (jm__sweep_view){.report = &stood->views.items[v].report,
+                                       .steady = &stood->views.items[v].steady};
+    return s->tally->turns != NULL && s->tally->stood_idle_s != NULL && s->views != NULL;
+}
+
+static const jm__lap *lap_of(const jm__stands *stands, const jm__item *item, size_t span, size_t process)
+{
+    uint32_t lap = span == JM__NO_SPAN ? 0 : stands->lap_of_span[span];
+    if (lap != 0) return &stands->laps.items[lap - 1];
+    int64_t launched_ns = item->launch_ns >= 0 ? item->launch_ns : item->start_ns;
+    size_t at = jm__stands_lap_at(stands, process, launched_ns);
+    return at == JM__NO_LAP ? NULL : &stands->laps.items[at];
+}
+
+void jm__stood_count_as(jm__counted_as *as, const jm__stood *stood, const jm__item *item, size_t span,
+                        size_t process)
+{
+    if (process == stood->stands->processes || !stood->uses[process]) return;
+    const jm__lap *lap = lap_of(stood->stands, item, span, process);
+    as->view = stood->view_of[process];
+    if (lap != NULL && jm__lap_stands(lap) && stood->of_turn[lap->stand] > 0) as->lap = lap;
 }
 
 static jm__idle_state idle_state(const jm__sweep *s, int64_t length_ns)
@@ -39,17 +76,36 @@ static double inside_s(const jm__windows *windows, size_t *first, int64_t from_n
     return (double)sum_ns * 1e-9;
 }
 
-static jm__seconds inside(jm__sweep *s, int64_t to_ns)
+static void pass_view(jm__sweep_view *view, int64_t from_ns, int64_t to_ns, double learn_s)
 {
-    return (jm__seconds){.report_s = inside_s(s->report, &s->report_at, s->now_ns, to_ns),
-                         .steady_s = inside_s(s->steady, &s->steady_at, s->now_ns, to_ns),
-                         .learn_s = inside_s(s->learn, &s->learn_at, s->now_ns, to_ns)};
+    view->now = (jm__seconds){.report_s = inside_s(view->report, &view->report_at, from_ns, to_ns),
+                              .steady_s = inside_s(view->steady, &view->steady_at, from_ns, to_ns),
+                              .learn_s = learn_s};
+}
+
+/* From where all stands up to there, in each view. */
+static void pass_views(jm__sweep *s, int64_t to_ns)
+{
+    double learn_s = inside_s(s->learn, &s->learn_at, s->now_ns, to_ns);
+    pass_view(&s->whole, s->now_ns, to_ns, learn_s);
+    for (size_t v = 0; s->stood != NULL && v < s->stood->views.count; v++)
+        pass_view(&s->views[v], s->now_ns, to_ns, learn_s);
+}
+
+static jm__seconds in_view(const jm__sweep *s, uint32_t view)
+{
+    return view == 0 ? s->whole.now : s->views[view - 1].now;
+}
+
+static jm__seconds idle_now(const jm__sweep *s)
+{
+    return in_view(s, s->stood == NULL ? 0 : s->stood->idle_view);
 }
 
 /* `last`: nothing comes after it. */
 static jm__idle_cause cause_of(jm__sweep *s, int64_t to_ns, bool last, double report_s)
 {
-    const jm__windows *report = s->report;
+    const jm__windows *report = s->whole.report;
     jm__gap gap = {.length_ns = to_ns - s->now_ns, .report_s = report_s, .after_copy = s->after_copy};
     gap.edge = !s->worked || last || to_ns >= report->items[report->count - 1].to_ns;
     if (s->data != NULL) gap.data_s = inside_s(s->data, &s->data_at, s->now_ns, to_ns);
@@ -77,16 +133,68 @@ static bool count_cause(jm__sweep *s, int64_t to_ns, jm__idle_state state, const
     return use == NULL || cause == JM_CAUSE_EDGE || count_wait(s, cause, report_s, *use);
 }
 
-/* `use`: what comes after it, NULL: nothing does. */
-static bool pass_idle(jm__sweep *s, int64_t to_ns, const uint32_t *use)
+/* Idle time of traced steps that stand for others goes with them: as they are by the host's time. */
+static void count_in_turns(jm__sweep *s, int64_t to_ns, jm__idle_state state, jm__seconds seconds)
 {
-    jm__idle_state state = idle_state(s, to_ns - s->now_ns);
-    if (s->now_ns >= to_ns) return true;
-    jm__seconds seconds = inside(s, to_ns);
+    const jm__stands *stands = s->stood->stands;
+    size_t end = stands->laps_of[s->stood->idle_process + 1];
+    double length_ns = (double)(to_ns - s->now_ns);
+    jm__gap gap = {.length_ns = to_ns - s->now_ns, .report_s = seconds.report_s, .after_copy = s->after_copy};
+    size_t data_at = s->data_at;
+    if (s->data != NULL) gap.data_s = inside_s(s->data, &data_at, s->now_ns, to_ns);
+    jm__idle_cause cause = jm__idle_cause_of(&gap);
+    while (s->lap_at < end && stands->laps.items[s->lap_at].end_ns <= s->now_ns)
+        s->lap_at++;
+    for (size_t i = s->lap_at; i < end && stands->laps.items[i].start_ns < to_ns; i++) {
+        const jm__lap *lap = &stands->laps.items[i];
+        int64_t from = lap->start_ns > s->now_ns ? lap->start_ns : s->now_ns;
+        int64_t to = lap->end_ns < to_ns ? lap->end_ns : to_ns;
+        if (!jm__lap_stands(lap) || to <= from) continue;
+        double share = (double)(to - from) / length_ns;
+        jm__turn_sum *sum = &s->tally->turns[lap->stand];
+        sum->idle_s[state][cause] += (double)(to - from) * 1e-9;
+        sum->report_s[state][cause] += share * seconds.report_s;
+        sum->steady_s[state] += share * seconds.steady_s;
+        sum->gaps[cause] += share;
+    }
+}
+
+/* Where time begins or ends that is told by steps: what a board does then, its own records do not tell. */
+static int64_t next_edge(jm__sweep *s, int64_t to_ns, bool *told)
+{
+    *told = false;
+    if (s->stood == NULL) return to_ns;
+    const jm__windows *time = &s->stood->time;
+    while (s->stood_at < time->count && time->items[s->stood_at].to_ns <= s->now_ns)
+        s->stood_at++;
+    if (s->stood_at == time->count) return to_ns;
+    const jm__window *next = &time->items[s->stood_at];
+    *told = next->from_ns <= s->now_ns;
+    int64_t edge_ns = *told ? next->to_ns : next->from_ns;
+    return edge_ns < to_ns ? edge_ns : to_ns;
+}
+
+static bool pass_gap(jm__sweep *s, int64_t to_ns, const uint32_t *use, bool told)
+{
+    jm__idle_state state = told && !s->before ? JM_IDLE_LONG : idle_state(s, to_ns - s->now_ns);
+    pass_views(s, to_ns);
+    jm__seconds seconds = idle_now(s);
     jm__seconds_add(&s->tally->idle[state], seconds, 1);
+    if (s->stood != NULL && !told) count_in_turns(s, to_ns, state, seconds);
     if (!count_cause(s, to_ns, state, use, seconds.report_s)) return false;
     if (!jm__pieces_add(s->pieces, to_ns, state, 1, false)) return false;
     s->now_ns = to_ns;
+    return true;
+}
+
+/* `use`: what comes after it, NULL: nothing does. */
+static bool pass_idle(jm__sweep *s, int64_t to_ns, const uint32_t *use)
+{
+    while (s->now_ns < to_ns) {
+        bool told;
+        int64_t until_ns = next_edge(s, to_ns, &told);
+        if (!pass_gap(s, until_ns, use, told)) return false;
+    }
     return true;
 }
 
@@ -98,36 +206,187 @@ static int64_t next_change(const jm__sweep *s, int64_t limit_ns)
     return limit_ns;
 }
 
-static void close(jm__sweep *s, const jm__running *item)
+/* The same for the steps that its own stands for; `cell`: of the portion. False if memory is out. */
+static bool stand_for(jm__sweep *s, const jm__running *item, const jm__portion *portion, size_t cell)
 {
-    jm__use_sum *sum = &s->tally->uses.items[item->use];
+    const jm__stood *stood = s->stood;
+    size_t turn = item->as.lap->stand, lent = item->as.lent;
+    const double *draws = jm__stood_draws(stood, item->as.lap);
+    double all = stood->of_turn[turn], in_row = stood->in_row[turn];
+    jm__use_sum *sum = jm__tally_stood_use(s->tally, portion->use);
+    if (sum == NULL) return false;
+    s->tally->turns[turn].busy_s += portion->all_s;
+    jm__use_sum more = {.inside = {all * portion->all_s, stood->steady_of_turn[turn] * portion->all_s, 0},
+                        .copies_s = all * portion->all_copies_s,
+                        .exposed_s = all * portion->all_exposed_s};
+    if (item->as.outside) more.outside_s = all * portion->all_s;
+    more.place_s[item->as.place] = all * portion->all_s;
+    jm__use_sum_add(sum, &more, 1);
+    for (size_t r = 0; r < JM_DRAWS; r++)
+        s->tally->off_s[r] += draws[r] * portion->all_s;
+    if (cell != JM__NO_CELL && in_row > 0) {
+        s->tally->work.items.items[cell].stood_s += in_row * portion->all_s;
+        jm__work_cell_off(&s->tally->work, cell, draws, in_row / all * portion->all_s);
+    }
+    if (lent != JM__NO_CELL && portion->use != item->as.use)
+        lent = jm__work_cell_at(&s->tally->lent, s->tally->lent.items.items[lent].row, portion->use);
+    if (item->as.lent != JM__NO_CELL && lent == JM__NO_CELL) return false;
+    if (lent != JM__NO_CELL) {
+        s->tally->lent.items.items[lent].stood_s += portion->all_s;
+        if (stood->alone[turn]) jm__work_cell_off(&s->tally->lent, lent, draws, portion->all_s / all);
+    }
+    return true;
+}
+
+/* The cell of its row and the portion's use; JM__NO_CELL, and *fine is false, if memory is out. */
+static size_t cell_of(jm__sweep *s, const jm__running *item, const jm__portion *portion, bool *fine)
+{
+    size_t at = item->as.cell;
+    *fine = true;
+    if (at == JM__NO_CELL || portion->use == item->as.use) return at;
+    const jm__work_cell own = s->tally->work.items.items[at];
+    at = jm__work_cell_at(&s->tally->work, own.row, portion->use);
+    *fine = at != JM__NO_CELL;
+    if (!*fine) return at;
+    jm__work_cell *cell = &s->tally->work.items.items[at];
+    if (own.start_ns < cell->start_ns) cell->start_ns = own.start_ns;
+    if (own.end_ns > cell->end_ns) cell->end_ns = own.end_ns;
+    return at;
+}
+
+/* Into the sums of its use, and of its row. */
+static bool put(jm__sweep *s, const jm__running *item, const jm__portion *portion)
+{
+    bool fine;
+    jm__use_sum *sum = jm__tally_use(s->tally, portion->use);
+    if (sum == NULL) return false;
+    if (portion != &item->alone) sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + portion->ran_s;
+    sum->copies_s += portion->copies_s;
+    sum->exposed_s += portion->exposed_s;
+    if (item->as.sum != SIZE_MAX) s->tally->collectives.items[item->as.sum].exposed_s += portion->exposed_s;
+    jm__seconds_add(&sum->inside, portion->inside, 1);
+    if (item->as.outside) sum->outside_s += portion->inside.report_s;
+    sum->place_s[item->as.place] += portion->inside.report_s;
+    size_t at = cell_of(s, item, portion, &fine);
+    if (!fine) return false;
+    if (at != JM__NO_CELL) s->tally->work.items.items[at].seconds += portion->inside.report_s;
+    return item->as.lap == NULL || stand_for(s, item, portion, at);
+}
+
+/* What ran beside it is over, or another one now: its time so far is of a use of its own. */
+static bool part(jm__sweep *s, jm__running *item)
+{
+    if (item->joint.ran_s == 0) return true;
+    jm__use_sum *own = jm__tally_use(s->tally, item->as.use);
+    if (own == NULL) return false;
+    own->ran_s -= item->joint.ran_s;
+    bool fine = put(s, item, &item->joint);
+    item->joint = (jm__portion){.use = item->as.use};
+    item->beside = UINT32_MAX;
+    return fine;
+}
+
+static bool close(jm__sweep *s, jm__running *item)
+{
     s->kernels -= item->copy == JM_NO_COPY;
+    s->collectives -= item->collective;
     s->after_copy = item->copy == JM_COPY_TO_HOST;
-    sum->copies_s += item->copies_s;
-    jm__seconds_add(&sum->inside, item->inside, 1);
-    if (item->outside) sum->outside_s += item->inside.report_s;
-    sum->place_s[item->place] += item->inside.report_s;
-    if (item->cell != JM__NO_CELL) s->tally->work.items.items[item->cell].seconds += item->inside.report_s;
+    return part(s, item) && put(s, item, &item->alone);
+}
+
+/* Steps that the running collectives stand for. */
+static double stood_for(const jm__sweep *s)
+{
+    for (size_t i = 0; i < s->running.count; i++) {
+        const jm__running *item = &s->running.items[i];
+        if (item->collective && item->as.lap != NULL) return s->stood->of_turn[item->as.lap->stand];
+    }
+    return 0;
+}
+
+/* What is the report's alone: time in which collectives ran, by what ran beside them. */
+static void count_collectives(jm__sweep *s, int64_t to_ns)
+{
+    if (s->collectives == 0) return;
+    double report_s = in_view(s, 0).report_s + stood_for(s) * 1e-9 * (double)(to_ns - s->now_ns);
+    s->tally->collective_s += report_s;
+    if (s->kernels == s->collectives) s->tally->exposed_s += report_s;
+}
+
+/* Two kinds that run together; of more, or of one kind, nothing is learnt. */
+static bool find_pair(jm__sweep *s)
+{
+    jm__running *items = s->running.items;
+    bool pair = s->beside != NULL && s->running.count == 2 && items[0].class_index != items[1].class_index &&
+                items[0].class_index != UINT32_MAX && items[1].class_index != UINT32_MAX;
+    for (size_t i = 0; i < s->running.count; i++) {
+        uint32_t beside = pair ? items[1 - i].class_index : UINT32_MAX;
+        if (items[i].beside == beside) continue;
+        if (!part(s, &items[i])) return false;
+        items[i].joint.use = items[i].as.use;
+        if (pair && !s->beside(s->beside_context, &items[i], &items[1 - i], &items[i].joint.use))
+            return false;
+        items[i].beside = beside;
+    }
+    return true;
+}
+
+/* The portion of an item that a stretch adds to: what runs beside it may make it a use of its own. */
+static jm__portion *portion_of(const jm__sweep *s, jm__running *item)
+{
+    bool together = s->running.count > 1 && item->joint.use != item->as.use;
+    return together ? &item->joint : &item->alone;
+}
+
+/* What is running of all kinds, before some of it ends. */
+typedef struct beside {
+    bool copies_alone; /* nothing but copies */
+    bool exposed;      /* no kernel but collectives */
+    double weights;
+} beside;
+
+/* The share of an item in a stretch. */
+static void add_stretch(jm__sweep *s, jm__running *item, int64_t to_ns, const beside *with)
+{
+    jm__seconds seconds = in_view(s, item->as.view);
+    jm__portion *portion = portion_of(s, item);
+    double share = (double)item->weight / with->weights, passed_s = 1e-9 * (double)(to_ns - s->now_ns);
+    jm__seconds_add(&portion->inside, seconds, share);
+    portion->ran_s += passed_s;
+    portion->all_s += share * passed_s;
+    if (with->copies_alone) {
+        portion->copies_s += share * seconds.report_s;
+        portion->all_copies_s += share * passed_s;
+    }
+    if (item->collective && with->exposed) {
+        portion->exposed_s += share * seconds.report_s;
+        portion->all_exposed_s += share * passed_s;
+    }
+    s->worked = s->worked || seconds.report_s > 0;
+    if (s->stood != NULL) s->tally->beside_s += share * fmax(0, seconds.report_s - idle_now(s).report_s);
 }
 
 /* The running work, up to a change of it. */
 static bool pass_work(jm__sweep *s, int64_t to_ns)
 {
-    double share = 1.0 / (double)s->running.count;
-    jm__seconds seconds = inside(s, to_ns);
     size_t kept = 0, count = s->running.count;
-    double copies_s = s->kernels == 0 ? seconds.report_s * share : 0;
-    s->worked = s->worked || seconds.report_s > 0;
+    beside with = {.copies_alone = s->kernels == 0, .exposed = s->kernels == s->collectives};
+    pass_views(s, to_ns);
+    count_collectives(s, to_ns);
+    if (count > 1 && !find_pair(s)) return false;
+    for (size_t i = 0; i < count; i++)
+        with.weights += (double)s->running.items[i].weight;
+    for (size_t i = 0; i < count; i++)
+        add_stretch(s, &s->running.items[i], to_ns, &with);
     for (size_t i = 0; i < count; i++) {
         jm__running *item = &s->running.items[i];
-        jm__seconds_add(&item->inside, seconds, share);
-        item->copies_s += copies_s;
-        if (!jm__pieces_add(s->pieces, to_ns, jm__piece_code(item->use), (float)share, i + 1 < count))
-            return false;
+        uint32_t code = jm__piece_code(portion_of(s, item)->use);
+        float share = (float)((double)item->weight / with.weights);
+        if (!jm__pieces_add(s->pieces, to_ns, code, share, i + 1 < count)) return false;
         if (item->end_ns > to_ns)
             s->running.items[kept++] = *item;
-        else
-            close(s, item);
+        else if (!close(s, item))
+            return false;
     }
     s->running.count = kept;
     s->now_ns = to_ns;
@@ -141,23 +400,26 @@ static bool advance(jm__sweep *s, int64_t to_ns, uint32_t use)
     return s->now_ns >= to_ns || pass_idle(s, to_ns, &use);
 }
 
-bool jm__sweep_take(jm__sweep *s, const jm__item *item, uint32_t use, size_t cell, bool outside,
-                    jm__place place)
+bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__counted_as *as)
 {
-    if (!advance(s, item->start_ns, use)) return false;
-    jm__use_sum *sum = jm__tally_use(s->tally, use);
+    if (!advance(s, item->start_ns, as->use)) return false;
+    jm__use_sum *sum = jm__tally_use(s->tally, as->use);
     if (sum == NULL) return false;
     sum->ran_s = (sum->ran_s < 0 ? 0 : sum->ran_s) + (double)(item->end_ns - item->start_ns) * 1e-9;
     sum->calls += item->calls;
     s->before = false;
     if (item->end_ns <= s->now_ns) return true;
     s->kernels += item->copy == JM_NO_COPY;
-    jm__running running = {.end_ns = item->end_ns,
-                           .use = use,
-                           .outside = outside,
-                           .place = place,
-                           .copy = item->copy,
-                           .cell = cell};
+    s->collectives += item->collective != 0;
+    const jm__running running = {.as = *as,
+                                 .end_ns = item->end_ns,
+                                 .class_index = item->kind,
+                                 .beside = UINT32_MAX,
+                                 .alone = {.use = as->use},
+                                 .joint = {.use = as->use},
+                                 .copy = item->copy,
+                                 .collective = item->collective != 0,
+                                 .weight = item->weight > 0 ? item->weight : 1};
     return jm__vec_push(&s->running, running);
 }
 

@@ -4,6 +4,7 @@
 
 #include "attribute/work/classes.h"
 #include "attribute/work/pieces.h"
+#include "attribute/work/stood.h"
 #include "attribute/work/tally.h"
 #include "attribute/work/window.h"
 
@@ -13,44 +14,90 @@ static inline uint32_t jm__piece_code(uint32_t use)
     return JM_IDLE_STATES + use;
 }
 
-/* Work that is running. */
-typedef struct jm__running {
-    int64_t end_ns;
+/* What an item counts for. */
+typedef struct jm__counted_as {
     uint32_t use;
     bool outside; /* of all spans */
     jm__place place;
-    jm__copy copy;
-    size_t cell; /* JM__NO_CELL: nothing of it is the report's */
+    size_t cell;        /* in the tally's work; JM__NO_CELL: nothing of it is the report's */
+    size_t sum;         /* in the tally's collectives; SIZE_MAX: it is none */
+    uint32_t view;      /* of `stood`: in which time it counts; 0: in all of the report's */
+    const jm__lap *lap; /* the traced step that it is of, if that stands for others; else NULL */
+    size_t lent;        /* cell of tally.lent; JM__NO_CELL: none */
+} jm__counted_as;
+
+/* In which time an item counts, and for which steps it stands: it is of the lap that its span lies in, by
+ * index, else of the one that it was launched in. `process`: by index, as many as there are if it is not
+ * known. */
+void jm__stood_count_as(jm__counted_as *as, const jm__stood *stood, const jm__item *item, size_t span,
+                        size_t process);
+
+/* What is summed up of running work until it ends, or what runs beside it changes. */
+typedef struct jm__portion {
+    uint32_t use;
     jm__seconds inside;
-    double copies_s; /* of the report's: a copy with nothing but copies beside it */
+    double ran_s;     /* by the clock */
+    double copies_s;  /* of the report's: a copy with nothing but copies beside it */
+    double exposed_s; /* of the report's: a collective with no other kernel beside it */
+    double all_s, all_copies_s,
+        all_exposed_s; /* shares, whatever time is asked for: for work that stands for other */
+} jm__portion;
+
+/* Work that is running. */
+typedef struct jm__running {
+    jm__counted_as as;
+    int64_t end_ns;
+    uint32_t class_index; /* without groups of durations; UINT32_MAX: of no pair */
+    uint32_t beside;      /* the class that `joint` is beside; UINT32_MAX: none yet */
+    jm__copy copy;
+    bool collective;
+    float weight;
+    jm__portion alone, joint;
 } jm__running;
+
+/* Where a view stands. */
+typedef struct jm__sweep_view {
+    const jm__windows *report; /* sorted, apart */
+    const jm__windows *steady;
+    size_t report_at, steady_at; /* the first that may still matter */
+    jm__seconds now;             /* of the stretch that passes */
+} jm__sweep_view;
 
 typedef struct jm__sweep {
     jm__pieces *pieces;
     jm__tally *tally;
-    const jm__windows *report; /* sorted, apart */
-    const jm__windows *steady;
+    jm__sweep_view whole; /* the report's */
     const jm__windows *learn;
     const jm__windows *data; /* of the report's: in which data was waited for; NULL: nobody knows */
-    size_t report_at, steady_at, learn_at, data_at; /* the first that may still matter */
-    bool one_gap;                                   /* all gaps are one idle state */
-    bool before;                                    /* nothing has run yet */
-    bool worked;                                    /* something has, in the report's windows */
-    bool after_copy;                                /* what ended last was a copy to the host */
-    size_t kernels;                                 /* of what is running: all but copies */
+    size_t learn_at, data_at;
+    const jm__stood *stood; /* NULL: no steps stand for others */
+    jm__sweep_view *views;  /* [stood->views] */
+    size_t stood_at, lap_at;
+    bool one_gap;       /* all gaps are one idle state */
+    bool before;        /* nothing has run yet */
+    bool worked;        /* something has, in the report's windows */
+    bool after_copy;    /* what ended last was a copy to the host */
+    size_t kernels;     /* of what is running: all but copies */
+    size_t collectives; /* of these */
     int64_t now_ns;
+    /* The use of work that one other class runs beside, its own if there is none; false if memory is out.
+     * NULL: nobody asks. */
+    bool (*beside)(void *context, const jm__running *item, const jm__running *other, uint32_t *use);
+    void *beside_context;
     JM_VEC(jm__running) running;
 } jm__sweep;
 
-/* Work that overlaps shares the time equally; what no work covers is idle, by the length of the gap. Covers
- * all from from_ns on without a hole. `pieces` are begun, `tally` is empty. */
+/* Work that overlaps shares the time by its weights; what no work covers is idle, by the length of the gap.
+ * Covers all from from_ns on without a hole. `pieces` are begun, `tally` is empty. */
 void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, const jm__windows *report,
                      const jm__windows *steady, const jm__windows *learn, int64_t from_ns);
 void jm__sweep_free(jm__sweep *sweep);
 
-/* The next item, of this use: none starts before the one before it. False if memory is out. */
-bool jm__sweep_take(jm__sweep *sweep, const jm__item *item, uint32_t use, size_t cell, bool outside,
-                    jm__place place);
+/* Some steps stand for others; before the first item. False if memory is out. */
+bool jm__sweep_stand(jm__sweep *sweep, const jm__stood *stood);
+
+/* The next item: none starts before the one before it. False if memory is out. */
+bool jm__sweep_take(jm__sweep *sweep, const jm__item *item, const jm__counted_as *as);
 
 /* To the end of all work, and to to_ns at least. False if memory is out. */
 bool jm__sweep_end(jm__sweep *sweep, int64_t to_ns);

@@ -4,6 +4,7 @@
 
 #include "attribute/work/idle_cause.h"
 #include "attribute/work/places.h"
+#include "attribute/work/stood.h"
 #include "attribute/work/window.h"
 #include "base/map.h"
 
@@ -31,6 +32,7 @@ typedef struct jm__use_sum {
     double ran_s;              /* sum of durations, whenever and beside whatever it ran; -1: never */
     int64_t calls;             /* whenever */
     double copies_s;           /* of the report's: copies with nothing but copies beside them */
+    double exposed_s;          /* of the report's: collectives with no other kernel beside them */
 } jm__use_sum;
 
 /* What a use did in a row of the report, inside the report's windows. */
@@ -38,15 +40,47 @@ typedef struct jm__work_cell {
     uint32_t row;
     uint32_t use;
     double seconds;
-    int64_t calls;    /* that began there */
-    int64_t start_ns; /* of the first item */
-    int64_t end_ns;   /* of the last */
+    int64_t calls;      /* that began there */
+    double stood_s;     /* of steps that traced ones stand for, until jm__stood_settle has added them */
+    double stood_calls; /* of those, and never in `calls` */
+    int64_t start_ns;   /* of the first item */
+    int64_t end_ns;     /* of the last */
 } jm__work_cell;
 
 typedef struct jm__work_cells {
     JM_VEC(jm__work_cell) items; /* in order of their first item */
     jm__map by_row;              /* numbers of items */
+    size_t draws;                /* JM_DRAWS, or 0: none are kept */
+    JM_VEC(double) off_s;        /* [items * draws]: what stood_s is off by in each draw */
 } jm__work_cells;
+
+/* What the traced steps of one turn did on the board, whatever time is asked for: what others did, too. And
+ * how long it was idle in them inside the report's windows. */
+typedef struct jm__turn_sum {
+    double busy_s;
+    double idle_s[JM_IDLE_STATES][JM_IDLE_CAUSES];
+    double report_s[JM_IDLE_STATES][JM_IDLE_CAUSES];
+    double steady_s[JM_IDLE_STATES];
+    double tracing_s[JM_IDLE_STATES]; /* of report_s: for being traced */
+    double tracing_u_s;               /* standard uncertainty of their sum */
+    double gaps[JM_IDLE_CAUSES];
+} jm__turn_sum;
+
+/* Where rows are not those of the traced work: which turn it is of, and in which row it was. */
+typedef struct jm__lent_row {
+    uint32_t turn;
+    uint32_t row;
+} jm__lent_row;
+/* What is known of a row of collectives, of what began inside the report's windows. */
+typedef struct jm__collective_sum {
+    uint32_t row;
+    int64_t told, untold; /* calls whose bytes are known, or not */
+    double bytes;
+    double ran_s;     /* durations without waiting, beside whatever they ran */
+    double exposed_s; /* of the row's time (shares): no other kernel ran */
+} jm__collective_sum;
+
+typedef JM_VEC(jm__collective_sum) jm__collective_sums;
 
 typedef struct jm__tally {
     JM_VEC(jm__use_sum) uses;
@@ -56,6 +90,20 @@ typedef struct jm__tally {
     int64_t gaps[JM_IDLE_CAUSES];  /* inside the report's windows, in part at least */
     jm__work_cells work;
     jm__work_cells waits; /* gaps inside the report's windows: row is the cause, use what came after */
+    jm__collective_sums collectives;
+    jm__map collective_of; /* numbers of these, by row */
+    double collective_s;   /* of the report's: some collective ran */
+    double exposed_s;      /* of that: and no other kernel */
+    /* Of steps that traced ones stand for; empty where there are none. */
+    JM_VEC(jm__use_sum) stood_uses; /* until jm__stood_settle has added them to the others */
+    jm__turn_sum *turns;            /* [turns] */
+    JM_VEC(jm__lent_row) lent_rows;
+    jm__map lent_at;        /* their numbers */
+    jm__work_cells lent;    /* row is one of those; seconds of traced steps, as many as there were */
+    double beside_s;        /* of the report's, told by steps: of work that was traced all the same */
+    double off_s[JM_DRAWS]; /* all work that is stood for, in each draw */
+    double (*stood_idle_s)[JM_IDLE_STATES];  /* [stands]: how long the board was idle in its steps */
+    double tracing_steady_s[JM_IDLE_STATES]; /* of idle[].steady_s */
 } jm__tally;
 
 void jm__tally_free(jm__tally *tally);
@@ -63,12 +111,33 @@ void jm__tally_free(jm__tally *tally);
 /* The sums of a use, made if they are not there; NULL if memory is out. Valid until the next call. */
 jm__use_sum *jm__tally_use(jm__tally *tally, uint32_t use);
 
+/* The sums of a row of collectives, made if they are not there; SIZE_MAX if memory is out. */
+size_t jm__tally_collective(jm__tally *tally, uint32_t row);
+
 #define JM__NO_CELL SIZE_MAX
 
 /* The cell of this row and use, made if it is not there; JM__NO_CELL if memory is out. */
 size_t jm__work_cell_at(jm__work_cells *cells, uint32_t row, uint32_t use);
 
 void jm__work_cells_free(jm__work_cells *cells);
+
+/* So many seconds more of a cell are off by this in each draw. */
+static inline void jm__work_cell_off(jm__work_cells *cells, size_t cell, const double *draws, double seconds)
+{
+    double *off_s = cells->off_s.items + cell * JM_DRAWS;
+    for (size_t r = 0; r < JM_DRAWS; r++)
+        off_s[r] += draws[r] * seconds;
+}
+
+/* The cell of what a row lends, made if it is not there, and these calls in it; JM__NO_CELL if memory is out.
+ */
+size_t jm__tally_lend(jm__tally *tally, jm__lent_row row, uint32_t use, uint32_t calls);
+
+/* The sums of a use over steps that are stood for, made if they are not there; NULL if memory is out. */
+jm__use_sum *jm__tally_stood_use(jm__tally *tally, uint32_t use);
+
+/* What one use adds to another. */
+void jm__use_sum_add(jm__use_sum *to, const jm__use_sum *from, double share);
 
 /* Uses were provisional: `final_of[use]` is what they are. False if memory is out. */
 bool jm__tally_renumber(jm__tally *tally, const uint32_t *final_of);

@@ -5,11 +5,15 @@
 #include "attribute/work/data_waits.h"
 #include "attribute/work/duration_groups.h"
 #include "attribute/work/host_work.h"
+#include "attribute/work/joint.h"
+#include "attribute/work/multiprocessors.h"
+#include "attribute/work/stood_settle.h"
 #include "attribute/work/sweep.h"
 #include "attribute/work/time_order.h"
 #include "base/clock.h"
 #include "base/status.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +35,7 @@ typedef struct board_pass {
     bool begun;
     int64_t span_id, process_id; /* of the last item: mostly those of the next one */
     size_t span;
+    size_t process; /* by index; of the dataset's */
     uint32_t row;
     uint32_t context;
     jm__clock_track clock;
@@ -41,7 +46,9 @@ typedef struct board_pass {
     jm__item held; /* the last kernel read: the next one tells whether they share their launch */
     int64_t held_launch_ns;
     bool holds;
-    jm__windows data; /* of the report's: in which its programs waited for data */
+    uint32_t multiprocessors; /* of the board */
+    size_t told_span;         /* the collective's whose bytes were counted last */
+    jm__windows data;         /* of the report's: in which its programs waited for data */
 } board_pass;
 
 typedef struct pass {
@@ -52,13 +59,20 @@ typedef struct pass {
     const jm__row_of *rows;
     jm__places places;
     jm__duration_groups groups;
-    jm__collective_calls collectives;
+    jm__pairs pairs;
     board_pass *boards;
     size_t kernels;
     bool late; /* a kernel came after later ones had gone out */
 } pass;
 
-static void begin_board(board_pass *b, int64_t first_ns)
+/* Only where there is any step that traced ones stand for. */
+static const jm__stood *stood_of(const board_pass *b)
+{
+    return b->work->stood != NULL && b->work->stood->stands != NULL ? b->work->stood : NULL;
+}
+
+/* False if memory is out. */
+static bool begin_board(board_pass *b, int64_t first_ns)
 {
     jm__board_work *work = b->work;
     size_t wanted = 0;
@@ -69,7 +83,10 @@ static void begin_board(board_pass *b, int64_t first_ns)
     jm__sweep_begin(&b->sweep, &work->pieces, &work->tally, work->report, work->steady, work->learn, from_ns);
     b->sweep.one_gap = work->from_host;
     b->sweep.data = &b->data;
+    b->sweep.beside = work->from_host ? NULL : jm__pairs_use;
+    b->sweep.beside_context = &b->pass->pairs;
     b->begun = true;
+    return stood_of(b) == NULL || jm__sweep_stand(&b->sweep, stood_of(b));
 }
 
 /* The span of the item, and what follows from it. False if memory is out. */
@@ -80,6 +97,9 @@ static bool find_span(board_pass *b, const jm__item *item)
     b->process_id = item->process_id;
     b->span = jm__span_at(b->pass->spans, item->span_id);
     b->row = JM__NO_ROW;
+    const jm__dataset *d = b->pass->dataset;
+    const jm__process *process = jm__dataset_process(d, item->process_id);
+    b->process = process == NULL ? d->process_count : (size_t)(process - d->processes);
     b->place = jm__place_of(&b->pass->places, b->span, item->process_id);
     return jm__context_of(&b->pass->work->contexts, b->span, &b->context);
 }
@@ -109,47 +129,82 @@ static uint32_t find_row(board_pass *b, const jm__item *item)
 {
     const jm__row_of *rows = b->pass->rows;
     if (item->collective != 0)
-        return rows->of_collective(rows->context, b->span, item->process_id, item->collective - 1);
+        return rows->of_collective(rows->context, b->span, item->process_id, item->collective - 1,
+                                   item->waits ? (size_t)(b - b->pass->boards) : JM__WAITS_NOT);
     if (b->row == JM__NO_ROW) b->row = rows->of(rows->context, b->span, item->process_id);
     return b->row;
 }
 
-/* Count the item in its row; JM__NO_CELL: nothing of it is the report's. */
-static bool count_in_row(board_pass *b, const jm__item *item, uint32_t use, size_t *cell)
+/* The cell of its turn and row where other steps' rows are others. False if memory is out. */
+static bool lend(board_pass *b, const jm__item *item, jm__counted_as *as)
 {
-    bool starts = jm__windows_hold(b->pass->windows, item->start_ns);
-    *cell = JM__NO_CELL;
-    if (!starts && jm__windows_overlap_ns(b->work->report, item->start_ns, item->end_ns) == 0) return true;
+    const jm__stood *stood = stood_of(b);
+    if (as->lap == NULL || !stood->lends[as->lap->stand]) return true;
+    bool by_step = stood->rows == JM_STOOD_BY_STEP;
+    bool mine = jm__dataset_process_has_pid(b->pass->dataset, item->process_id, b->pass->work->pid);
+    const jm__lent_row row = {as->lap->stand, by_step ? mine : find_row(b, item)};
+    if (row.row == JM__NO_ROW) return true;
+    as->lent = jm__tally_lend(&b->work->tally, row, as->use, item->calls);
+    return as->lent != JM__NO_CELL;
+}
+
+static const jm__windows *counted_windows(const board_pass *b, const jm__counted_as *as,
+                                          const jm__windows *whole)
+{
+    return as->view == 0 ? whole : &stood_of(b)->views.items[as->view - 1].report;
+}
+
+/* What the row of a collective tells beside its time. */
+static bool count_collective(board_pass *b, const jm__item *item, uint32_t row, bool starts, size_t *sum)
+{
+    *sum = SIZE_MAX;
+    if (item->collective == 0) return true;
+    *sum = jm__tally_collective(&b->work->tally, row);
+    if (*sum == SIZE_MAX) return false;
+    if (item->waits || !starts) return true;
+    jm__collective_sum *sums = &b->work->tally.collectives.items[*sum];
+    sums->ran_s += (double)(item->end_ns - item->start_ns) * 1e-9;
+    if (item->again) return true;
+    sums->told += !isnan(item->bytes);
+    sums->untold += isnan(item->bytes);
+    if (!isnan(item->bytes)) sums->bytes += item->bytes;
+    return true;
+}
+
+/* Count the item in its row; JM__NO_CELL: nothing of it is the report's. */
+static bool count_in_row(board_pass *b, const jm__item *item, jm__counted_as *as)
+{
+    const jm__windows *mine = counted_windows(b, as, b->work->report);
+    bool starts = jm__windows_hold(counted_windows(b, as, b->pass->windows), item->start_ns);
+    double stands = as->lap == NULL ? 0 : stood_of(b)->in_row[as->lap->stand];
+    as->cell = JM__NO_CELL;
+    as->sum = SIZE_MAX;
+    if (!starts && stands <= 0 && jm__windows_overlap_ns(mine, item->start_ns, item->end_ns) == 0)
+        return true;
     uint32_t row = find_row(b, item);
     if (row == JM__NO_ROW) return true;
-    *cell = jm__work_cell_at(&b->work->tally.work, row, use);
-    if (*cell == JM__NO_CELL) return false;
-    jm__work_cell *sums = &b->work->tally.work.items.items[*cell];
+    as->cell = jm__work_cell_at(&b->work->tally.work, row, as->use);
+    if (as->cell == JM__NO_CELL || !count_collective(b, item, row, starts, &as->sum)) return false;
+    jm__work_cell *sums = &b->work->tally.work.items.items[as->cell];
     if (starts) sums->calls += item->calls;
+    sums->stood_calls += stands * item->calls;
     if (item->start_ns < sums->start_ns) sums->start_ns = item->start_ns;
     if (item->end_ns > sums->end_ns) sums->end_ns = item->end_ns;
     return true;
 }
 
-/* Among those of its rank, which other ranks' are compared with. */
-static bool count_call(board_pass *b, const jm__item *item)
-{
-    if (item->collective == 0) return true;
-    const char *name = b->pass->work->classes.items[item->collective - 1].name;
-    return jm__collective_calls_add(&b->pass->collectives, name, item, (size_t)(b - b->pass->boards));
-}
-
 static jm_status take_item(void *taker, const jm__item *item, jm_error *err)
 {
     board_pass *b = taker;
-    size_t cell;
-    uint32_t use, context;
-    if (!b->begun) begin_board(b, item->start_ns);
-    bool fine = find_span(b, item) && find_context(b, item, &context) && count_call(b, item);
-    bool outside = b->span == JM__NO_SPAN && item->collective == 0;
-    fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, context, &use) &&
-           count_in_row(b, item, use, &cell) &&
-           jm__sweep_take(&b->sweep, item, use, cell, outside, place_of(b, item));
+    uint32_t context;
+    bool fine = b->begun || begin_board(b, item->start_ns);
+    fine = fine && find_span(b, item) && find_context(b, item, &context);
+    jm__counted_as as = {.outside = b->span == JM__NO_SPAN && item->collective == 0,
+                         .place = place_of(b, item),
+                         .lent = JM__NO_CELL};
+    fine = fine && jm__use_number(&b->pass->work->uses, item->class_index, context, &as.use);
+    if (stood_of(b) != NULL) jm__stood_count_as(&as, stood_of(b), item, b->span, b->process);
+    fine = fine && count_in_row(b, item, &as) && lend(b, item, &as) && jm__sweep_take(&b->sweep, item, &as);
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
 
@@ -174,6 +229,29 @@ static jm_status hold(pass *p, board_pass *b, jm__item *item, int64_t launch_ns,
     return JM_OK;
 }
 
+/* Which collective it is; its time until the last rank came goes out as a piece of its own. */
+static jm_status take_collective(board_pass *b, jm__item *item, jm_error *err)
+{
+    pass *p = b->pass;
+    jm__collective_told told;
+    size_t span = jm__span_at(p->spans, item->span_id);
+    if (!jm__collective_of(&p->work->ranks.collectives, span, item->class_index, &told))
+        return jm__no_memory(err, "jm__work_pass");
+    if (told.collective == JM__NO_COLLECTIVE) return JM_OK;
+    item->collective = told.collective + 1;
+    item->bytes = told.bytes;
+    item->again = told.span != JM__NO_SPAN && told.span == b->told_span;
+    b->told_span = told.span;
+    int64_t all_ns = jm__ranks_all_ns(&p->work->ranks, item, (size_t)(b - p->boards));
+    if (all_ns == item->start_ns) return JM_OK;
+    jm__item waiting = *item;
+    waiting.end_ns = item->start_ns = all_ns;
+    waiting.class_index = waiting.kind = p->work->ranks.waiting[item->class_index];
+    waiting.waits = true;
+    JM_TRY(jm__time_order_add(&b->order, &waiting, &p->late, err));
+    return p->late ? JM_LIMIT : JM_OK; /* ends the pass */
+}
+
 static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error *err)
 {
     pass *p = taker;
@@ -187,18 +265,40 @@ static jm_status take_kernel(void *taker, const jm__kernel_run *kernel, jm_error
     jm__item item = {
         .start_ns = kernel->start_ns,
         .end_ns = kernel->end_ns > kernel->start_ns ? kernel->end_ns : kernel->start_ns,
+        .launch_ns = kernel->launch_ns,
         .span_id = kernel->span_id,
         .process_id = stream->process_id,
         .class_index = (uint32_t)(kernel->class_id - 1),
+        .kind = (uint32_t)(kernel->class_id - 1),
         .calls = calls > UINT32_MAX ? UINT32_MAX : (uint32_t)calls,
         .copy = p->work->classes.items[kernel->class_id - 1].copy,
     };
-    if (p->work->classes.items[item.class_index].family == JM_KERNEL_FAMILY_COLLECTIVE)
-        item.collective = item.class_index + 1;
-    if (!jm__duration_groups_count(&p->groups, &item)) return jm__no_memory(err, "jm__work_pass");
     board_pass *b = &p->boards[stream->board_id - 1];
+    const jm__class *class = &p->work->classes.items[item.class_index];
+    if (b->work->wanted) {
+        item.weight = jm__multiprocessors_of(class, b->multiprocessors);
+        if (class->family == JM_KERNEL_FAMILY_COLLECTIVE) JM_TRY(take_collective(b, &item, err));
+    }
+    if (!jm__duration_groups_count(&p->groups, &item)) return jm__no_memory(err, "jm__work_pass");
     if (!b->work->wanted) return JM_OK;
     return hold(p, b, &item, kernel->launch_ns, err);
+}
+
+/* A collective is told by its span: here it ran in it. */
+static jm_status take_host_item(board_pass *b, jm__item item, jm_error *err)
+{
+    const jm__span_index *spans = b->pass->spans;
+    size_t span = jm__span_at(spans, item.span_id);
+    if (span != JM__NO_SPAN && spans->dataset->spans[span].kind == JM_SPAN_COLLECTIVE) {
+        jm__collective_told told;
+        if (!jm__collective_of(&b->pass->work->ranks.collectives, span, item.class_index, &told))
+            return jm__no_memory(err, "jm__work_pass");
+        bool known = told.collective != JM__NO_COLLECTIVE;
+        if (known) item.collective = told.collective + 1;
+        item.bytes = told.bytes;
+        item.again = item.calls == 0;
+    }
+    return take_item(b, &item, err);
 }
 
 /* A board without a single kernel takes the host's spans as its work. */
@@ -210,7 +310,7 @@ static jm_status take_host_work(pass *p, jm_error *err)
     for (size_t b = 0; b < p->work->board_count; b++) {
         p->work->boards[b].from_host = p->work->boards[b].wanted && host.count > 0;
         for (size_t i = 0; status == JM_OK && p->work->boards[b].from_host && i < host.count; i++)
-            status = take_item(&p->boards[b], &host.items[i], err);
+            status = take_host_item(&p->boards[b], host.items[i], err);
     }
     jm__vec_free(&host);
     return status;
@@ -219,8 +319,9 @@ static jm_status take_host_work(pass *p, jm_error *err)
 static jm_status end_board(board_pass *b, jm_error *err)
 {
     JM_TRY(jm__time_order_end(&b->order, err));
-    if (!b->begun) begin_board(b, b->work->to_ns);
-    bool fine = jm__sweep_end(&b->sweep, b->work->to_ns) && jm__pieces_end(&b->work->pieces);
+    bool fine = (b->begun || begin_board(b, b->work->to_ns)) && jm__sweep_end(&b->sweep, b->work->to_ns) &&
+                jm__pieces_end(&b->work->pieces);
+    if (fine && stood_of(b) != NULL) jm__stood_settle(&b->work->tally, stood_of(b));
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
 
@@ -228,10 +329,13 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
 {
     const jm__kernel_source *kernels = &p->dataset->kernels;
     if (!jm__duration_groups_begin(&p->groups, &p->work->classes)) return jm__no_memory(err, "jm__work_pass");
+    jm__pairs_begin(&p->pairs, &p->work->uses, &p->groups);
     for (size_t b = 0; b < p->work->board_count; b++) {
         p->boards[b] = (board_pass){.work = &p->work->boards[b],
                                     .pass = p,
                                     .span = JM__NO_SPAN,
+                                    .told_span = JM__NO_SPAN,
+                                    .multiprocessors = jm__multiprocessors_on(&p->dataset->boards[b]),
                                     .row = JM__NO_ROW,
                                     .place = JM_PLACE_UNLAYERED};
         jm__time_order_begin(&p->boards[b].order, take_item, &p->boards[b]);
@@ -255,7 +359,7 @@ static jm_status walk(pass *p, bool by_time, jm_error *err)
 static void end_walk(pass *p)
 {
     jm__duration_groups_free(&p->groups);
-    jm__collective_calls_free(&p->collectives);
+    jm__pairs_free(&p->pairs);
     for (size_t b = 0; b < p->work->board_count; b++) {
         jm__sweep_free(&p->boards[b].sweep);
         jm__time_order_free(&p->boards[b].order);
@@ -329,11 +433,24 @@ static jm_status compare_ranks(pass *p, jm_error *err)
 {
     jm__work_set *work = p->work;
     const jm__windows **windows = calloc(work->board_count + 1, sizeof *windows);
-    for (size_t b = 0; windows != NULL && b < work->board_count; b++)
-        windows[b] = work->boards[b].report;
-    bool fine = windows != NULL && jm__collective_waits_find(&work->waits, &p->collectives, windows);
+    if (windows == NULL) return jm__no_memory(err, "jm__work_pass");
+    for (size_t b = 0; b < work->board_count; b++)
+        windows[b] = work->boards[b].wanted ? work->boards[b].traced : NULL;
+    jm_status status = jm__ranks_compare(&work->ranks, p->spans, &work->classes, windows, err);
     free(windows);
-    return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
+    return status;
+}
+
+static bool choose_pairs(const pass *p, uint32_t *final_of)
+{
+    jm__work_set *work = p->work;
+    const jm__tally **tallies = calloc(work->board_count + 1, sizeof *tallies);
+    if (tallies == NULL) return false;
+    for (size_t b = 0; b < work->board_count; b++)
+        tallies[b] = work->boards[b].wanted ? &work->boards[b].tally : NULL;
+    bool fine = jm__pairs_choose(&p->pairs, tallies, work->board_count, &work->classes, final_of);
+    free(tallies);
+    return fine;
 }
 
 static jm_status finish(pass *p, jm_error *err)
@@ -343,7 +460,7 @@ static jm_status finish(pass *p, jm_error *err)
     jm__work_set *work = p->work;
     work->pass_uses = work->uses.items.count;
     bool fine = jm__duration_groups_split(&p->groups, &work->classes, &final_of, &count) &&
-                jm__uses_renumber(&work->uses, final_of, &work->use_of);
+                choose_pairs(p, final_of) && jm__uses_renumber(&work->uses, final_of, &work->use_of);
     jm_status status = fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
     for (size_t b = 0; status == JM_OK && b < work->board_count; b++)
         if (work->boards[b].wanted) status = choose_columns(work, &work->boards[b], err);
@@ -359,6 +476,7 @@ static void forget(jm__board_work *board)
 
 static jm_status run(pass *p, jm_error *err)
 {
+    JM_TRY(compare_ranks(p, err));
     jm_status status = walk(p, false, err);
     if (p->late) { /* far from the order of time: let the file be sorted */
         end_walk(p);
@@ -371,7 +489,6 @@ static jm_status run(pass *p, jm_error *err)
     }
     p->work->kernels = p->kernels;
     if (status == JM_OK) status = finish(p, err);
-    if (status == JM_OK) status = compare_ranks(p, err);
     end_walk(p);
     return status;
 }
@@ -395,41 +512,4 @@ jm_status jm__work_pass(jm__work_set *work, const jm__span_index *spans, const j
     jm__places_free(&p.places);
     free(p.boards);
     return status;
-}
-
-void jm__work_drop_cells(jm__work_set *work)
-{
-    for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
-        jm__work_cells_free(&work->boards[b].tally.work);
-        jm__work_cells_free(&work->boards[b].tally.waits);
-    }
-}
-
-void jm__work_drop_pieces(jm__work_set *work)
-{
-    for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
-        jm__pieces_free(&work->boards[b].pieces);
-        free(work->boards[b].column_of);
-        free(work->boards[b].scale_of);
-        work->boards[b].column_of = NULL;
-        work->boards[b].scale_of = NULL;
-    }
-}
-
-void jm__work_free(jm__work_set *work)
-{
-    jm__work_drop_pieces(work);
-    for (size_t b = 0; b < work->board_count && work->boards != NULL; b++) {
-        jm__tally_free(&work->boards[b].tally);
-        jm__columns_free(&work->boards[b].columns);
-        free(work->boards[b].seconds);
-        free(work->boards[b].use_scale);
-    }
-    free(work->boards);
-    jm__vec_free(&work->classes);
-    jm__vec_free(&work->waits);
-    jm__contexts_free(&work->contexts);
-    jm__uses_free(&work->uses);
-    free(work->use_of);
-    *work = (jm__work_set){0};
 }

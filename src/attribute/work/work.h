@@ -3,10 +3,10 @@
 #ifndef JM_ATTRIBUTE_WORK_WORK_H
 #define JM_ATTRIBUTE_WORK_WORK_H
 
-#include "attribute/work/collective_waits.h"
 #include "attribute/work/columns.h"
 #include "attribute/work/contexts.h"
 #include "attribute/work/pieces.h"
+#include "attribute/work/ranks.h"
 #include "attribute/work/span_index.h"
 #include "attribute/work/window.h"
 
@@ -14,12 +14,15 @@
  * for the same. JM__NO_ROW: none. */
 typedef struct jm__row_of {
     uint32_t (*of)(void *context, size_t span, int64_t process_id); /* span: JM__NO_SPAN for none */
-    /* The same for a kernel of a collective: most of its time is waiting, for others than who launched it. */
-    uint32_t (*of_collective)(void *context, size_t span, int64_t process_id, uint32_t class_index);
+    /* The same for a kernel of a collective, by its number: much of its time is waiting, for others than who
+     * launched it. waits_on: of the waiting, on this board; JM__WAITS_NOT: of the rest. */
+    uint32_t (*of_collective)(void *context, size_t span, int64_t process_id, uint32_t collective,
+                              size_t waits_on);
     void *context;
 } jm__row_of;
 
-#define JM__NO_ROW UINT32_MAX
+#define JM__NO_ROW    UINT32_MAX
+#define JM__WAITS_NOT SIZE_MAX
 
 typedef struct jm__board_work {
     /* To be set before the pass. */
@@ -27,6 +30,8 @@ typedef struct jm__board_work {
     const jm__windows *report; /* windows of the report */
     const jm__windows *steady; /* those of them in which steps are steady (steps.h) */
     const jm__windows *learn;  /* windows that powers are learnt from */
+    const jm__windows *traced; /* those of the report that records tell of: all but what steps tell */
+    const jm__stood *stood;    /* steps of the report that traced ones stand for; NULL: there are none */
     int64_t from_ns; /* pieces cover all from some seconds before this, and before the first work, */
     int64_t to_ns;   /* to this, and to the end of the last work */
     /* Set by the pass. */
@@ -49,7 +54,7 @@ typedef struct jm__work_set {
     size_t pass_uses;
     jm__board_work *boards; /* [board_count] */
     size_t board_count;
-    jm__collective_waits waits; /* of ranks for each other */
+    jm__ranks ranks; /* collectives, and what ranks waited for each other */
     int64_t pid; /* the process whose kernels in no layer are summed up, 0: all; to be set before the pass */
     size_t kernels; /* that passed by, of all boards */
 } jm__work_set;

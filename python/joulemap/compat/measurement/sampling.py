@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from joulemap.compat._shared import RowFile, kwh
 from joulemap.compat.measurement.processor import Processor
 from joulemap.report import Sum
-from joulemap.session import Session
+from joulemap.session import MeasuringSession, Session
 from joulemap.timeline import Timeline
 
 COLUMNS = (
@@ -153,7 +153,7 @@ class Orders:
 def sample(orders: Orders, path: str, gpu: int, interval_s: float) -> None:
     """Write rows from `begin` to `stop`."""
     file = RowFile(path, COLUMNS)
-    with Session(kernels=False, counters=False) as session:
+    with MeasuringSession(kernels=False, counters=False) as session:
         print("ready", flush=True)
         word, _, begin = (orders.wait(None) or "").partition(" ")
         if word != "begin":

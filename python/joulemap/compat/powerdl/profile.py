@@ -17,7 +17,7 @@ from joulemap.compat.powerdl.report import Report
 from joulemap.compat.powerdl.samples import Window, curve
 from joulemap.compat.powerdl.settings import MemoryGuard, TorchRunConfig
 from joulemap.machine import Board
-from joulemap.session import Session, current_session
+from joulemap.session import MeasuringSession, Session, current_session
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -45,7 +45,7 @@ class Profile:
         session = current_session()
         self._own = session is None
         if session is None:
-            session = Session(self._guard.path)
+            session = MeasuringSession(self._guard.path)
             session.start()
         elif self._guard.path is not None:
             warnings.warn(

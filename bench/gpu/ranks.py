@@ -1,0 +1,144 @@
+"""Two ranks on two GPUs, one with more to do: what the other one waits for it, against waiting power times time.
+
+    python bench/gpu/ranks.py --out bench/results/ranks.txt      # two GPUs; not yet run
+
+The waiting power is measured by itself: rank 1 sleeps before an all-reduce, so that rank 0 does nothing but wait in its
+kernel for 0.4 s, and the board's own reading of that time (without its begin and end) is the power. Then a model is
+trained by DistributedDataParallel and by FSDP2, each step of rank 1 with more products of matrices, and every fourth
+batch of its own too, so that steps are uneven. To reach: the joules of the row that waits within 10 % of that power
+times its time, and rank 1 named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import joulemap
+import torch
+from publish import head, publish
+
+WIDTH, LAYERS, BATCH, STEPS = 4096, 6, 2048, 300
+WAIT_S, WAITS, EDGE_S = 0.4, 12, 0.1
+
+
+def measure_waiting(run: joulemap.Session, rank: int) -> None:
+    """Windows of rank 0 in which its GPU only waits."""
+    import torch.distributed as dist
+
+    one = torch.ones(1 << 20, device="cuda")
+    dist.all_reduce(one)
+    torch.cuda.synchronize()
+    with run.phase("waiting"):
+        for _ in range(WAITS):
+            dist.barrier()
+            torch.cuda.synchronize()
+            if rank == 1:
+                time.sleep(WAIT_S)
+            dist.all_reduce(one, async_op=True)
+            if rank == 0:
+                time.sleep(EDGE_S)
+                with run.window("waits"):
+                    time.sleep(WAIT_S - 2 * EDGE_S)
+            torch.cuda.synchronize()
+
+
+def train(run: joulemap.Session, kind: str, rank: int) -> None:
+    """Steps of which rank 1 has more to do than rank 0."""
+    from torch.distributed.fsdp import fully_shard
+
+    torch.manual_seed(rank)
+    layers = [torch.nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(LAYERS)]
+    model: torch.nn.Module = torch.nn.Sequential(*layers).to("cuda", torch.bfloat16)
+    if kind == "ddp":
+        model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank])
+    else:
+        for layer in layers:
+            fully_shard(layer)
+        fully_shard(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    x = torch.randn(BATCH, WIDTH, device="cuda", dtype=torch.bfloat16)
+    extra = torch.randn(WIDTH, WIDTH, device="cuda", dtype=torch.bfloat16)
+    with run.phase("train"):
+        for i in range(STEPS):
+            with run.step(samples=BATCH):
+                for _ in range((20 if i % 4 else 40) if rank == 1 else 0):
+                    extra @ extra
+                model(x).float().pow(2).mean().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        torch.cuda.synchronize()
+
+
+def play(kind: str) -> None:
+    """One rank of it, under torchrun and the recorder."""
+    import torch.distributed as dist
+
+    rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl")
+    with joulemap.Session() as run:
+        measure_waiting(run, rank)
+        train(run, kind, rank)
+    dist.destroy_process_group()
+
+
+def waiting_power_w(recording: joulemap.Recording) -> float:
+    """Of GPU 0 in the windows that rank 0 waited in, as its sensor saw it."""
+    windows = [span for span in recording.timeline().spans if span.name == "waits"]
+    spent = [recording.energy(span.start_ns, span.end_ns, gpu=0).energy_j for span in windows]
+    return sum(joules for joules in spent if joules is not None) / sum(span.duration_s for span in windows)
+
+
+def told(kind: str, recording: joulemap.Recording) -> list[str]:
+    """Return lines of one run."""
+    report = recording.report(by="layer", phase="train")
+    power_w = waiting_power_w(recording)
+    lines = [f"{kind}: a GPU that waits draws {power_w:.1f} W"]
+    for row in report:
+        if row.kind == "collective":
+            size = "bytes not told" if row.bytes is None else f"{row.bytes / 1e9:.2f} GB"
+            exposed_s = 0.0 if row.exposed_s is None else row.exposed_s
+            time_told = f"{row.busy_s:.2f} s ({exposed_s:.2f} exposed)"
+            lines.append(f"  {row.name[:60]:60s} {row.calls} calls, {time_told}, {size}")
+        if row.kind == "wait" and row.energy_j is not None and row.busy_s > 0.1:
+            by_power_j = power_w * row.busy_s
+            off = 100 * (row.energy_j / by_power_j - 1)
+            lines.append(
+                f"    {row.name:30s} {row.busy_s:.3f} s: {row.energy_j:.1f} J "
+                f"({row.energy_low_j:.1f} to {row.energy_high_j:.1f}), "
+                f"power times time {by_power_j:.1f} J: {off:+.1f} %"
+            )
+    lines.append(f"  waited for: GPU {report.totals.collective_wait_gpu} (to be 1)")
+    return lines + [f"  {note}" for note in report.notes if "last to a collective" in note]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--play", choices=("ddp", "fsdp"), help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, help="append to this file")
+    args = parser.parse_args()
+    if args.play:
+        play(args.play)
+        return
+    if torch.cuda.device_count() < 2:
+        print("ranks.py: there are no two GPUs here")
+        return
+    lines = head("Ranks that wait for each other")
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("ddp", "fsdp"):
+            file = Path(folder) / f"{kind}.joulemap"
+            torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+            command = ["joulemap", "record", "-o", str(file), "--", *torchrun, __file__, "--play", kind]
+            subprocess.run(command, check=True)
+            lines += told(kind, joulemap.Recording(file))
+    publish(lines, args.out)
+
+
+if __name__ == "__main__":
+    main()

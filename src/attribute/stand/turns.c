@@ -1,0 +1,192 @@
+/* Traced steps of a kind that lie together, and the nearest of them for each other step. */
+#include "attribute/stand/find.h"
+#include "base/search.h"
+
+#include <stdlib.h>
+
+typedef struct turn_key {
+    uint64_t process, stretch, kind;
+} turn_key;
+
+typedef struct stand_key {
+    uint32_t turn, kind;
+} stand_key;
+
+/* Turns by the kind that they are looked for by, and time. */
+typedef struct shelf {
+    uint32_t *turns; /* numbers */
+    size_t count;
+    bool loose;
+    const jm__stands *of;
+} shelf;
+
+static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, uint32_t loose,
+                        const jm__stands_wanted *w)
+{
+    jm__lap *now = &out->laps.items[lap];
+    int64_t end_ns = now->step_end_ns;
+    const jm__windows *on = &w->traced[now->process].on;
+    size_t stretch = jm__windows_first_after(on, now->start_ns + (end_ns - now->start_ns) / 2);
+    const turn_key key = {now->process, stretch, now->kind};
+    const jm__map_value *known = jm__map_find(numbers, &key);
+    size_t number = known != NULL ? (size_t)known->id : out->turns.count;
+    const jm__turn fresh = {.process = now->process,
+                            .kind = now->kind,
+                            .loose_kind = loose,
+                            .from_ns = now->start_ns,
+                            .slowed_s = NAN};
+    if (known == NULL && (!jm__map_put(numbers, &key, (jm__map_value){.id = (int64_t)number}) ||
+                          !jm__vec_push(&out->turns, fresh)))
+        return false;
+    jm__turn *turn = &out->turns.items[number];
+    now->stand = (uint32_t)number;
+    now->turn_place = turn->laps++;
+    if (end_ns > turn->to_ns) turn->to_ns = end_ns;
+    return true;
+}
+
+static int by_kind_and_time(const void *a, const void *b, void *context)
+{
+    const shelf *on = context;
+    const jm__turn *left = &on->of->turns.items[*(const uint32_t *)a],
+                   *right = &on->of->turns.items[*(const uint32_t *)b];
+    uint32_t left_kind = on->loose ? left->loose_kind : left->kind,
+             right_kind = on->loose ? right->loose_kind : right->kind;
+    if (left_kind != right_kind) return left_kind < right_kind ? -1 : 1;
+    return (left->from_ns > right->from_ns) - (left->from_ns < right->from_ns);
+}
+
+static bool fill(shelf *out, const jm__stands *of, bool loose)
+{
+    *out = (shelf){.count = of->turns.count, .loose = loose, .of = of};
+    out->turns = malloc((out->count + 1) * sizeof *out->turns);
+    for (size_t i = 0; out->turns != NULL && i < out->count; i++)
+        out->turns[i] = (uint32_t)i;
+    if (out->turns != NULL && out->count > 1)
+        qsort_r(out->turns, out->count, sizeof *out->turns, by_kind_and_time, out);
+    return out->turns != NULL;
+}
+
+/* Turns in the order of their shelf: those of a kind stand together. */
+static bool sort_turns(jm__stands *out, shelf *strict)
+{
+    jm__turn *sorted = malloc((out->turns.count + 1) * sizeof *sorted);
+    uint32_t *number = malloc((out->turns.count + 1) * sizeof *number);
+    bool fine = sorted != NULL && number != NULL;
+    for (size_t i = 0; fine && i < strict->count; i++) {
+        sorted[i] = out->turns.items[strict->turns[i]];
+        number[strict->turns[i]] = (uint32_t)i;
+    }
+    for (size_t i = 0; fine && i < strict->count; i++) {
+        out->turns.items[i] = sorted[i];
+        strict->turns[i] = (uint32_t)i;
+    }
+    for (size_t i = 0; fine && i < out->laps.count; i++)
+        if (jm__lap_stands(&out->laps.items[i])) out->laps.items[i].stand = number[out->laps.items[i].stand];
+    free(sorted);
+    free(number);
+    return fine;
+}
+
+static int64_t distance_ns(const jm__turn *turn, int64_t t_ns)
+{
+    if (t_ns < turn->from_ns) return turn->from_ns - t_ns;
+    return t_ns > turn->to_ns ? t_ns - turn->to_ns : 0;
+}
+
+static bool is_before(const shelf *on, size_t at, uint32_t kind, int64_t t_ns)
+{
+    const jm__turn *turn = &on->of->turns.items[on->turns[at]];
+    uint32_t mine = on->loose ? turn->loose_kind : turn->kind;
+    return mine < kind || (mine == kind && turn->from_ns <= t_ns);
+}
+
+/* JM__NO_STAND: none is of this kind. */
+static uint32_t nearest(const shelf *on, uint32_t kind, int64_t t_ns)
+{
+    uint32_t best = JM__NO_STAND;
+    int64_t best_ns = INT64_MAX;
+    size_t at;
+    jm__search(at, on->count, is_before(on, at, kind, t_ns));
+    for (size_t i = at > 0 ? at - 1 : 0; i < on->count && i <= at; i++) {
+        const jm__turn *turn = &on->of->turns.items[on->turns[i]];
+        if ((on->loose ? turn->loose_kind : turn->kind) != kind || distance_ns(turn, t_ns) >= best_ns)
+            continue;
+        best = on->turns[i];
+        best_ns = distance_ns(turn, t_ns);
+    }
+    return best;
+}
+
+/* The stand of a turn for steps of another kind than its own. */
+static bool stand_in(jm__stands *out, jm__map *others, uint32_t turn, jm__lap *lap)
+{
+    const stand_key key = {turn, lap->kind};
+    const jm__map_value *known = jm__map_find(others, &key);
+    const jm__stand fresh = {turn, lap->span};
+    lap->stand = known != NULL ? (uint32_t)known->id : (uint32_t)out->items.count;
+    return known != NULL ||
+           (jm__map_put(others, &key, (jm__map_value){.id = lap->stand}) && jm__vec_push(&out->items, fresh));
+}
+
+/* In the same row if any was traced there, else wherever the like was. */
+static bool find_stand(jm__stands *out, jm__map *others, const shelf shelves[2], size_t lap, uint32_t loose)
+{
+    jm__lap *now = &out->laps.items[lap];
+    now->stand = nearest(&shelves[0], now->kind, now->start_ns);
+    out->told++;
+    if (now->stand != JM__NO_STAND) return true;
+    uint32_t turn = nearest(&shelves[1], loose, now->start_ns);
+    out->missing += turn == JM__NO_STAND;
+    return turn == JM__NO_STAND || stand_in(out, others, turn, now);
+}
+
+/* What is told by steps, but for those that nothing stands for, and pauses. */
+static bool find_stood(jm__stands *out, const jm__stands_wanted *w)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < out->laps.count; i++) {
+        const jm__lap *lap = &out->laps.items[i];
+        if (lap->stand == JM__NO_STAND) continue;
+        fine = jm__windows_add_within(&out->stood[lap->process], &w->traced[lap->process].steps,
+                                      lap->start_ns, lap->end_ns);
+    }
+    for (size_t p = 0; fine && p < out->processes; p++)
+        jm__windows_normalise(&out->stood[p]);
+    return fine;
+}
+
+static bool find_stands(jm__stands *out, const uint32_t *loose_of, shelf shelves[2],
+                        const jm__stands_wanted *w)
+{
+    jm__map others = {.key_size = sizeof(stand_key)};
+    bool fine = sort_turns(out, &shelves[0]) && fill(&shelves[1], out, true);
+    for (size_t t = 0; fine && t < out->turns.count; t++)
+        fine = jm__vec_push(&out->items, ((jm__stand){(uint32_t)t, 0}));
+    for (size_t i = 0; fine && i < out->laps.count; i++) {
+        const jm__lap *lap = &out->laps.items[i];
+        const jm__windows *steps = &w->traced[lap->process].steps;
+        if (jm__lap_stands(lap))
+            out->items.items[lap->stand].span = lap->span;
+        else if (!lap->traced && jm__windows_overlap_ns(steps, lap->start_ns, lap->end_ns) > 0)
+            fine = find_stand(out, &others, shelves, i, loose_of[i]);
+    }
+    jm__map_free(&others);
+    return fine;
+}
+
+bool jm__turns_find(jm__stands *out, const uint32_t *loose_of, const jm__stands_wanted *w)
+{
+    jm__map numbers = {.key_size = sizeof(turn_key)};
+    shelf shelves[2] = {{0}};
+    bool fine = true;
+    for (size_t i = 0; fine && i < out->laps.count; i++)
+        if (jm__lap_stands(&out->laps.items[i])) fine = add_to_turn(out, &numbers, i, loose_of[i], w);
+    out->stood = calloc(out->processes + 1, sizeof *out->stood);
+    fine = fine && out->stood != NULL && fill(&shelves[0], out, false) &&
+           find_stands(out, loose_of, shelves, w) && find_stood(out, w);
+    jm__map_free(&numbers);
+    free(shelves[0].turns);
+    free(shelves[1].turns);
+    return fine;
+}

@@ -1,0 +1,216 @@
+/* `joulemap attach`: record a program that runs already. */
+#include "cli/args.h"
+#include "cli/descendants.h"
+#include "cli/recorder.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NS_PER_S       INT64_C(1000000000)
+#define TICK_NS        (NS_PER_S / 5) /* how late its end is noticed */
+#define LOOK_NS        NS_PER_S       /* what it loads or starts joins as late as that */
+#define PROCESSES_MOST 4096
+
+static const cli_option options[] = {
+    {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL, false},
+    {"--force", 'f', NULL, "replace an existing recording", NULL, false},
+    {"--seconds", 0, "S", "detach after that many seconds (default: at Ctrl-C, or when the process ends)",
+     NULL, false},
+    {"--only", 0, NULL, "leave out the processes that it has started, and starts", NULL, false},
+    CLI_SIM_OPTION,
+    CLI_RECORDER_MEASURES,
+    {NULL, 0, NULL, NULL, NULL, false},
+};
+
+typedef struct attachment {
+    const cli_args *args;
+    cli_recorder recorder;
+    pid_t pid;
+    int pidfd; /* -1: this kernel has none */
+    size_t following;
+    jm_following root; /* the process itself */
+    bool told_kernels;
+} attachment;
+
+static bool get_pid(const cli_args *args, pid_t *pid)
+{
+    const char *text = cli_operand(args, 0);
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno == 0 && end != text && *end == '\0' && value > 0 && value <= INT32_MAX) {
+        *pid = (pid_t)value;
+        return true;
+    }
+    cli_usage_error(args, "\"%.40s\" is no number of a process; `nvidia-smi` and `pgrep` tell them", text);
+    return false;
+}
+
+/* Its command line as a shell would take it, to be freed; NULL: unknown. */
+static char *command_of(pid_t pid)
+{
+    char path[64], *words[256] = {NULL}, *word = NULL;
+    size_t room = 0, count = 0;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return NULL;
+    while (count + 1 < sizeof words / sizeof *words && getdelim(&word, &room, '\0', file) > 0) {
+        words[count] = strdup(word);
+        if (words[count] == NULL) break;
+        count++;
+    }
+    (void)fclose(file);
+    free(word);
+    char *text = count == 0 ? NULL : cli_child_text(words);
+    while (count > 0)
+        free(words[--count]);
+    return text;
+}
+
+static bool has_ended(const attachment *a)
+{
+    struct pollfd end = {.fd = a->pidfd, .events = POLLIN};
+    if (a->pidfd >= 0) return poll(&end, 1, 0) > 0;
+    return kill(a->pid, 0) != 0 && errno == ESRCH;
+}
+
+/* The process, and those below it that are willing; what is wrong with one of these is no reason to stop. */
+static jm_status look(attachment *a, jm_error *err)
+{
+    static pid_t all[PROCESSES_MOST];
+    bool kernels = !cli_has(a->args, "--no-kernels");
+    jm_status status = jm_run_follow(a->recorder.run, a->pid, kernels, &a->root, err);
+    if (status != JM_OK) return status;
+    a->following = a->root == JM_FOLLOWING;
+    size_t count = cli_has(a->args, "--only") ? 1 : cli_descendants(a->pid, all, PROCESSES_MOST);
+    for (size_t i = 1; i < count; i++) {
+        jm_following how = JM_FOLLOWING_NOTHING;
+        jm_error ignored;
+        if (jm_run_follow(a->recorder.run, all[i], kernels, &how, &ignored) != JM_OK) continue;
+        a->following += how == JM_FOLLOWING;
+        if (how == JM_FOLLOWING_LATER && a->root == JM_FOLLOWING_NOTHING) a->root = how;
+    }
+    return JM_OK;
+}
+
+static void tell_kernels_missing(attachment *a)
+{
+    const char *missing = jm_run_kernels_missing(a->recorder.run);
+    if (missing == NULL || a->told_kernels) return;
+    a->told_kernels = true;
+    cli_tell(a->args, "%s", missing);
+}
+
+static void tell_boards_alone(const attachment *a, const char *name, const char *until)
+{
+    cli_tell(a->args,
+             "%d (%.80s) was not started dormant: the boards alone are recorded, whoever uses them%s",
+             (int)a->pid, name, until);
+    cli_words("  to see its kernels and layers: joulemap dormant -- COMMAND, then attach");
+    fputc('\n', stderr);
+}
+
+static void tell_start(attachment *a, const char *command)
+{
+    const char *name = command == NULL ? "?" : command;
+    const char *until = cli_has(a->args, "--seconds") ? "" : "; Ctrl-C detaches";
+    char more[64] = "";
+    if (a->following > 1) snprintf(more, sizeof more, " and %zu processes that it started", a->following - 1);
+    if (a->following > 0)
+        cli_tell(a->args, "recording %d (%.80s)%s%s", (int)a->pid, name, more, until);
+    else if (a->root == JM_FOLLOWING_LATER)
+        cli_tell(
+            a->args,
+            "%d (%.80s) has used neither CUDA nor NVTX nor joulemap yet: it is recorded from when it does%s",
+            (int)a->pid, name, until);
+    else
+        tell_boards_alone(a, name, until);
+    tell_kernels_missing(a);
+}
+
+/* Until a signal, its end, or the time is over. */
+static void stay(attachment *a, double seconds)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaddset(&ends, numbers[i]);
+    int64_t start_ns = jm_now_ns(), looked_ns = start_ns;
+    int64_t until_ns = seconds > 0 ? start_ns + (int64_t)(seconds * (double)NS_PER_S) : INT64_MAX;
+    while (!has_ended(a)) {
+        int64_t now_ns = jm_now_ns(), left_ns = until_ns - now_ns;
+        if (left_ns <= 0) return;
+        if (left_ns > TICK_NS) left_ns = TICK_NS;
+        const struct timespec wait = {.tv_nsec = left_ns};
+        if (sigtimedwait(&ends, NULL, &wait) > 0) return;
+        if (jm_now_ns() - looked_ns < LOOK_NS) continue;
+        jm_error ignored;
+        (void)look(a, &ignored);
+        tell_kernels_missing(a);
+        looked_ns = jm_now_ns();
+    }
+    cli_tell(a->args, "%d has ended", (int)a->pid);
+}
+
+static int record(attachment *a, const char *command, double seconds)
+{
+    jm_error err;
+    int code = cli_recorder_start_for(&a->recorder, a->args, command);
+    if (code != CLI_GO_ON) return code;
+    if (look(a, &err) != JM_OK) {
+        cli_recorder_discard(&a->recorder);
+        return cli_fail(a->args, &err);
+    }
+    cli_recorder_keep(&a->recorder, "attached", a->pid);
+    tell_start(a, command);
+    stay(a, seconds);
+    code = cli_recorder_end(&a->recorder);
+    cli_recorder_print_summary(&a->recorder);
+    return code;
+}
+
+static int run_attach(const cli_args *args)
+{
+    attachment a = {.args = args, .pidfd = -1};
+    double seconds = 0;
+    if (!get_pid(args, &a.pid) || !cli_get_real(args, "--seconds", 0, 1e9, &seconds))
+        return jm_status_exit_code(JM_USAGE);
+    a.pidfd = (int)syscall(SYS_pidfd_open, a.pid, 0);
+    if (a.pidfd < 0 && errno == ESRCH)
+        return cli_error(args, JM_NOT_FOUND, "`nvidia-smi` and `pgrep` tell numbers of processes",
+                         "there is no process %d", (int)a.pid);
+    char *command = command_of(a.pid);
+    int code = record(&a, command, seconds);
+    free(command);
+    if (a.pidfd >= 0) close(a.pidfd);
+    return code;
+}
+
+const cli_verb cli_verb_attach = {
+    .name = "attach",
+    .usage = "[options] PID",
+    .summary = "record a program that runs already",
+    .description =
+        "Records the power of all GPUs, and of process PID and those that it started their kernels, NVTX "
+        "ranges "
+        "and spans, if they were started by `joulemap dormant`: from now until Ctrl-C, the end of --seconds "
+        "or "
+        "of the process. The process goes on unchanged and can be attached to again. It is neither stopped "
+        "nor "
+        "traced nor sent a signal.\n\n"
+        "Of a program that was started otherwise the boards alone are recorded: what they draw, whoever uses "
+        "them.\n\n"
+        "  joulemap attach --seconds 60 -o minute.joulemap 4711\n"
+        "  joulemap report minute.joulemap --by layer",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .looks_at_gpus = true,
+    .run = run_attach,
+};

@@ -1,0 +1,89 @@
+/* Letting go of CUPTI while the program goes on. */
+#include "inject/detach.h"
+
+#include "inject/buffers.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* The first CUPTI whose cuptiFinalize has no known harm: that of CUDA 12.6. */
+#define VERSION_LEAST 24
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static enum { ATTACHED, ASKED, DONE } state; /* guarded by it */
+static const jm__cupti *in_use;              /* likewise */
+static _Atomic bool never;
+
+void jm__detach_hold(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+void jm__detach_allow(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+static void listen(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, const jm__launch_calls *calls,
+                   bool on)
+{
+    for (uint32_t id = 1; id < JM_CALLBACK_IDS;
+         id++) /* a launch of the runtime's is one of the driver's, too */
+        if (calls->driver[id]) cupti->cuptiEnableCallback(on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+}
+
+static bool may(const jm__cupti *cupti)
+{
+    const char *keep = getenv("JOULEMAP_KEEP_CUPTI");
+    return !never && cupti->cuptiFinalize != NULL && cupti->cuptiEnableCallback != NULL &&
+           cupti->version >= VERSION_LEAST && (keep == NULL || keep[0] == '\0');
+}
+
+bool jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, const jm__launch_calls *calls)
+{
+    if (state == ATTACHED && may(cupti)) {
+        in_use = cupti;
+        state = ASKED;
+        listen(cupti, subscriber, calls, true);
+    }
+    return state != ATTACHED;
+}
+
+bool jm__detach_is_done(void)
+{
+    return state == DONE;
+}
+
+bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber,
+                         const jm__launch_calls *calls)
+{
+    bool attached = state != DONE;
+    if (state == ASKED) listen(cupti, subscriber, calls, false);
+    state = ATTACHED;
+    return attached;
+}
+
+void jm__detach_hear(CUpti_CallbackDomain domain, const void *data)
+{
+    const CUpti_CallbackData *call = data;
+    if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call == NULL || call->callbackSite != CUPTI_API_EXIT) return;
+    if (never || pthread_mutex_trylock(&mutex) != 0) return; /* the next launch will do */
+    if (state == ASKED) {
+        in_use->cuptiFinalize();
+        jm__buffers_forget();
+        state = DONE;
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+void jm__detach_never(void)
+{
+    never = true;
+}
+
+void jm__detach_forget(void)
+{
+    state = ATTACHED;
+    pthread_mutex_init(&mutex, NULL); /* a thread may have held it */
+}

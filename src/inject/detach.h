@@ -1,0 +1,45 @@
+/* Letting go of CUPTI while the program goes on.
+ *
+ * Once kernels were recorded, each launch takes half a microsecond more for the rest of the process, all
+ * kinds being off and nobody subscribed: 0.6 of 3.7 us on an H100 with CUDA 13.0
+ * (bench/results/launch_cost.txt). cuptiFinalize ends that. NVIDIA asks for it to be called where a call of
+ * CUDA's returns, so it waits for the program's next launch, and is done on its thread, once (3 ms); a
+ * program that launches nothing pays nothing.
+ *
+ * Not where that has failed others: before CUDA 12.6, with CUDA graphs (PyTorch's profiler and its reports of
+ * crashes: pytorch/pytorch#144455, #150957), and with XLA. JOULEMAP_KEEP_CUPTI=1 in the environment: never.
+ */
+#ifndef JM_INJECT_DETACH_H
+#define JM_INJECT_DETACH_H
+
+#include "inject/convert.h"
+
+/* While it is held, nobody lets go: around all calls of CUPTI by threads of ours. The program's threads,
+ * inside CUPTI's callbacks, never wait for it. */
+void jm__detach_hold(void);
+void jm__detach_allow(void);
+
+/* All of the following while it is held. */
+
+/* Nothing is recorded any more: let go at the next launch. False: that may not be, and nothing happens. */
+bool jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, const jm__launch_calls *calls);
+
+/* It was let go: a call would take CUPTI again. */
+bool jm__detach_is_done(void);
+
+/* Recording is wanted again: true, we are still attached and subscribed; false, no longer. */
+bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber,
+                         const jm__launch_calls *calls);
+
+/* ---- without */
+
+/* A callback of CUPTI's. */
+void jm__detach_hear(CUpti_CallbackDomain domain, const void *data);
+
+/* There are reasons never to. */
+void jm__detach_never(void);
+
+/* In the child of a fork: CUPTI is its parent's. */
+void jm__detach_forget(void);
+
+#endif

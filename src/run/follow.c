@@ -1,0 +1,279 @@
+/* Calling programs that were started dormant into this run, and letting them go (timeline/dormant.h). */
+#include "base/clock.h"
+#include "run/inside.h"
+#include "timeline/dormant.h"
+#include "timeline/ring_format.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* CUPTI is found, loaded and started meanwhile: a second or two on a busy machine. */
+#define JOIN_WAIT_MS 20000
+/* What is with CUPTI comes out meanwhile; a program may be stopped, and is not waited for. */
+#define LEAVE_WAIT_NS (5 * JM_NS_PER_S)
+/* A program that closed our library's socket hears of the next call only by the one that fails. */
+#define CALLS_TRIED 3
+
+/* Spans first, so that kernels find theirs; they leave the other way round. */
+static const char writers[] = {JM_WRITER_CORE, JM_WRITER_NVTX};
+
+/* ---- what /proc says of it */
+
+/* The value of `name` in a file of lines "name<separator>value", ended by `end`; false if there is none. */
+static bool read_value(int64_t pid, const char *file, const char *name, int end, char *value, size_t size)
+{
+    char path[64], *line = NULL;
+    size_t room = 0, length = strlen(name);
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/%s", pid, file);
+    FILE *from = fopen(path, "re");
+    if (from == NULL) return false;
+    while (!found && getdelim(&line, &room, end, from) > 0) {
+        if (strncmp(line, name, length) != 0) continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(value, size, "%s", line + length);
+        found = true;
+    }
+    free(line);
+    fclose(from);
+    return found;
+}
+
+/* It has namespaces of its own: another pid inside, or another network, whose sockets are others. */
+static bool is_in_container(int64_t pid)
+{
+    char path[64], theirs[64] = "", ours[64] = "", pids[128];
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/ns/net", pid);
+    if (readlink(path, theirs, sizeof theirs - 1) > 0 &&
+        readlink("/proc/self/ns/net", ours, sizeof ours - 1) > 0 && strcmp(theirs, ours) != 0)
+        return true;
+    /* "NSpid:\t4711\t1": one number a namespace. */
+    if (!read_value(pid, "status", "NSpid:\t", '\n', pids, sizeof pids)) return false;
+    return strchr(pids, '\t') != NULL;
+}
+
+/* ---- who may be called */
+
+static jm_status fail_gone(int64_t pid, jm_error *err)
+{
+    return jm__fail(err, JM_NOT_FOUND, ESRCH, "jm_run_follow", "there is no process %" PRId64, pid);
+}
+
+static jm_status check_owner(int64_t pid, jm_error *err)
+{
+    char path[64];
+    struct stat info;
+    snprintf(path, sizeof path, "/proc/%" PRId64, pid);
+    if (pid <= 0 || pid > INT32_MAX || stat(path, &info) != 0) return fail_gone(pid, err);
+    if (info.st_uid == geteuid()) return JM_OK;
+    const struct passwd *owner = getpwuid(info.st_uid);
+    char name[64];
+    if (owner != NULL)
+        snprintf(name, sizeof name, "%.60s", owner->pw_name);
+    else
+        snprintf(name, sizeof name, "#%u", (unsigned)info.st_uid);
+    jm_status status = jm__fail(err, JM_NO_PERMISSION, EPERM, "jm_run_follow",
+                                "process %" PRId64 " is %s's: only its own user can attach to it", pid, name);
+    return jm__hint(err, status, "sudo -u %s joulemap attach %" PRId64, name, pid);
+}
+
+/* Nothing in it listens: why? */
+static jm_status tell_silence(int64_t pid, jm_following *out, jm_error *err)
+{
+    char value[JM_RUN_FOLDER_MAX] = "";
+    if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) return fail_gone(pid, err);
+    if (read_value(pid, "environ", "JOULEMAP_RUN=", '\0', value, sizeof value) &&
+        jm__run_folder_is_alive(value)) {
+        jm_status status =
+            jm__fail(err, JM_BUSY, 0, "jm_run_follow",
+                     "process %" PRId64 " is being recorded already, by the recorder of %s", pid, value);
+        return jm__hint(err, status, "that recording has it all: report it while it is written");
+    }
+    if (is_in_container(pid)) {
+        jm_status status = jm__fail(
+            err, JM_NOT_SUPPORTED, 0, "jm_run_follow",
+            "process %" PRId64 " runs in a container, where it has another number and other sockets", pid);
+        return jm__hint(err, status, "run `joulemap attach` inside of it, with the process's number there");
+    }
+    bool waits = read_value(pid, "environ", JM_DORMANT_VARIABLE "=", '\0', value, sizeof value) &&
+                 value[0] != '\0' && strcmp(value, "0") != 0;
+    *out = waits ? JM_FOLLOWING_LATER : JM_FOLLOWING_NOTHING;
+    return JM_OK;
+}
+
+/* ---- one call */
+
+/* -1 with errno. The peer is the process asked for: names of sockets are anybody's. */
+static int call(pid_t pid, char writer)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, JM_DORMANT_SOCKET, (int)pid, writer);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    if (connect(fd, (const struct sockaddr *)&name,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0 &&
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
+        if (peer.pid == pid && peer.uid == geteuid()) return fd;
+        errno = ECONNREFUSED;
+    }
+    int code = errno;
+    close(fd);
+    errno = code;
+    return -1;
+}
+
+typedef enum received { RECEIVED, CUT_OFF, NOTHING_IN_TIME } received;
+
+/* The answer, NUL-terminated. */
+static received receive(int fd, int timeout_ms, char *message, size_t size)
+{
+    struct pollfd line = {.fd = fd, .events = POLLIN};
+    int ready;
+    do {
+        ready = poll(&line, 1, timeout_ms);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) return NOTHING_IN_TIME;
+    ssize_t count = recv(fd, message, size - 1, 0);
+    if (count <= 0) return CUT_OFF;
+    message[count] = '\0';
+    return RECEIVED;
+}
+
+static jm_status tell_refusal(int64_t pid, const char *answer, jm_error *err)
+{
+    if (answer[0] == JM_DORMANT_BUSY) {
+        jm_status status =
+            jm__fail(err, JM_BUSY, 0, "jm_run_follow", "process %" PRId64 " is being recorded already%s%s",
+                     pid, answer[1] != '\0' ? ": " : "", answer + 1);
+        return jm__hint(err, status, "end that recording first");
+    }
+    jm_status status = jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow",
+                                "process %" PRId64 " cannot be recorded: %.300s", pid, answer + 1);
+    return jm__hint(err, status,
+                    "the process and this recorder need the same joulemap and the same /dev/shm");
+}
+
+/* `answer` is "" where nobody listens. The descriptor of who records now, else -1. */
+static int ask_to_record(const jm_run *run, pid_t pid, char writer, bool kernels, char *answer, size_t size)
+{
+    char message[JM_DORMANT_MESSAGE_MAX];
+    snprintf(message, sizeof message, JM_DORMANT_RECORD "%s", (unsigned long long)JM_RING_MAGIC,
+             kernels ? 1 : 0, run->folder.path);
+    answer[0] = '\0';
+    for (int i = 0; i < CALLS_TRIED; i++) {
+        int fd = call(pid, writer);
+        if (fd < 0) return -1;
+        (void)send(fd, message, strlen(message),
+                   MSG_NOSIGNAL); /* fails if it was refused: the answer says why */
+        received how = receive(fd, JOIN_WAIT_MS, answer, size);
+        if (how == RECEIVED && (answer[0] == JM_DORMANT_RECORDING || answer[0] == JM_DORMANT_NO_KERNELS))
+            return fd;
+        close(fd); /* what it begins later it ends by that */
+        if (how == NOTHING_IN_TIME)
+            snprintf(answer, size, "%cit does not answer: is it stopped?", JM_DORMANT_FAILED);
+        if (how != CUT_OFF) return -1;
+        answer[0] = '\0';
+    }
+    return -1;
+}
+
+/* ---- those that are in the run */
+
+/* The other end is closed: it has ended, or replaced itself (exec). */
+static bool has_left(const jm__followed *one)
+{
+    char byte;
+    return recv(one->line, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static void forget_those_that_left(jm_run *run)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < run->followed.count; i++) {
+        jm__followed one = run->followed.items[i];
+        if (has_left(&one))
+            close(one.line);
+        else
+            run->followed.items[kept++] = one;
+    }
+    run->followed.count = kept;
+}
+
+static bool is_followed(const jm_run *run, pid_t pid, char writer)
+{
+    for (size_t i = 0; i < run->followed.count; i++)
+        if (run->followed.items[i].pid == pid && run->followed.items[i].writer == writer) return true;
+    return false;
+}
+
+/* One library of that process. */
+static jm_status follow(jm_run *run, pid_t pid, char writer, bool kernels, bool *joined, jm_error *err)
+{
+    char answer[JM_DORMANT_MESSAGE_MAX];
+    if (is_followed(run, pid, writer)) {
+        *joined = true;
+        return JM_OK;
+    }
+    int line = ask_to_record(run, pid, writer, kernels, answer, sizeof answer);
+    if (line < 0) return answer[0] == '\0' ? JM_OK : tell_refusal(pid, answer, err);
+    if (!jm__vec_push(&run->followed, ((jm__followed){pid, writer, line}))) {
+        close(line);
+        return jm__no_memory(err, "jm_run_follow");
+    }
+    if (answer[0] == JM_DORMANT_NO_KERNELS)
+        snprintf(run->kernels_missing, sizeof run->kernels_missing, "%.500s", answer + 1);
+    *joined = true;
+    return JM_OK;
+}
+
+jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *out, jm_error *err)
+{
+    bool joined = false;
+    *out = JM_FOLLOWING_NOTHING;
+    if (run->attached || run->collector == NULL || run->owner != getpid() || atomic_load(&run->stopped))
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow", "this run cannot record other processes");
+    JM_TRY(check_owner(pid, err));
+    forget_those_that_left(run);
+    for (size_t i = 0; i < sizeof writers; i++)
+        JM_TRY(follow(run, (pid_t)pid, writers[i], kernels, &joined, err));
+    if (!joined) return tell_silence(pid, out, err);
+    *out = JM_FOLLOWING;
+    return JM_OK;
+}
+
+static void let_go(const jm_run *run, char writer, int64_t until_ns)
+{
+    char answer[JM_DORMANT_MESSAGE_MAX];
+    for (size_t i = 0; i < run->followed.count; i++) {
+        if (run->followed.items[i].writer != writer) continue;
+        (void)send(run->followed.items[i].line, JM_DORMANT_END, strlen(JM_DORMANT_END), MSG_NOSIGNAL);
+    }
+    for (size_t i = 0; i < run->followed.count; i++) {
+        if (run->followed.items[i].writer != writer) continue;
+        int64_t left_ns = until_ns - jm__now_ns();
+        if (left_ns > 0)
+            receive(run->followed.items[i].line, (int)(left_ns / JM_NS_PER_MS) + 1, answer, sizeof answer);
+        close(run->followed.items[i].line);
+    }
+}
+
+void jm__run_let_go(jm_run *run)
+{
+    int64_t until_ns = jm__now_ns() + LEAVE_WAIT_NS;
+    for (size_t i = sizeof writers; i > 0; i--)
+        let_go(run, writers[i - 1], until_ns);
+    jm__vec_free(&run->followed);
+    run->followed.count = 0;
+}

@@ -1,0 +1,78 @@
+/* One word in a page that the ranks share. */
+#include "run/turns.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LEVEL_BITS 2 /* of jm_tracing; the step's number above */
+
+struct jm__turns_page {
+    _Atomic uint64_t said; /* 0: nothing */
+};
+
+static long number_of(const char *name)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    long number = text == NULL ? -1 : strtol(text, &end, 10);
+    return end != text && end != NULL && *end == '\0' ? number : -1;
+}
+
+static int open_page(const char *run_dir, long job, bool create)
+{
+    char path[PATH_MAX];
+    const jm__turns_page none = {0};
+    int length = snprintf(path, sizeof path, "%s/turns-%ld", run_dir, job);
+    if (length < 0 || (size_t)length >= sizeof path) return -1;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
+    /* Written, so its memory is there: no SIGBUS later. */
+    if (fd >= 0 && create && pwrite(fd, &none, sizeof none, 0) != (ssize_t)sizeof none) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+void jm__turns_join(jm__turns *turns, const char *run_dir)
+{
+    long rank = number_of("LOCAL_RANK"), job = number_of("MASTER_PORT");
+    *turns = (jm__turns){0};
+    if (number_of("WORLD_SIZE") < 2 || rank < 0) return;
+    turns->leads = rank == 0;
+    turns->waits = rank != 0;
+    int fd = open_page(run_dir, job, turns->leads);
+    if (fd < 0) return;
+    off_t size = lseek(fd, 0, SEEK_END);
+    void *map = size < (off_t)sizeof(jm__turns_page)
+                    ? MAP_FAILED
+                    : mmap(NULL, sizeof(jm__turns_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (map != MAP_FAILED) turns->page = map;
+}
+
+void jm__turns_say(const jm__turns *turns, uint64_t step, jm_tracing level)
+{
+    atomic_store_explicit(&turns->page->said, step << LEVEL_BITS | (uint64_t)level, memory_order_relaxed);
+}
+
+bool jm__turns_ask(const jm__turns *turns, uint64_t *step, jm_tracing *level)
+{
+    uint64_t said = atomic_load_explicit(&turns->page->said, memory_order_relaxed);
+    *step = said >> LEVEL_BITS;
+    *level = (jm_tracing)(said & ((1u << LEVEL_BITS) - 1));
+    return said != 0;
+}
+
+void jm__turns_leave(jm__turns *turns)
+{
+    if (turns->page == NULL) return;
+    if (turns->leads) atomic_store_explicit(&turns->page->said, 0, memory_order_relaxed);
+    munmap(turns->page, sizeof *turns->page);
+    turns->page = NULL;
+}

@@ -1,0 +1,214 @@
+/* Waiting for a recorder, and obeying it. */
+#include "timeline/dormant.h"
+
+#include "base/kept_file.h"
+#include "timeline/ring_format.h"
+#include "timeline/run_variable.h"
+#include "timeline/track.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Out of the way of programs that count on low numbers, or look at all up to some number. */
+#define DESCRIPTORS_FROM 200
+/* A program may have closed what is not its own; its socket may still be held by somebody. */
+#define AGAIN_S 1
+/* While somebody records: how late it is noticed that the program has closed our line to the recorder. */
+#define LOOK_MS 1000
+
+/* Of the listening thread alone, once it is there. */
+static jm__kept_file ear, recorder;
+static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
+static _Atomic bool begun;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+bool jm__dormant_wanted(void)
+{
+    static _Atomic int known; /* 0: not asked yet; else 1: no, 2: yes */
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer == 0) {
+        char value[8];
+        const char *text = jm__start_variable(JM_START_DORMANT, value, sizeof value);
+        answer = text != NULL && text[0] != '\0' && strcmp(text, "0") != 0 ? 2 : 1;
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return answer == 2;
+}
+
+/* ---- sockets */
+
+static bool keep_high(jm__kept_file *file, int fd)
+{
+    if (fd < 0) return false;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTORS_FROM);
+    if (high >= 0) close(fd);
+    return jm__kept_file_set(file, high >= 0 ? high : fd);
+}
+
+static bool start_listening(void)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, JM_DORMANT_SOCKET, (int)getpid(),
+                          (char)jm__track_writer);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0) return false;
+    if (bind(fd, (const struct sockaddr *)&name, size) == 0 && listen(fd, 4) == 0) return keep_high(&ear, fd);
+    close(fd);
+    return false;
+}
+
+static void answer(int fd, jm__dormant_answer how, const char *words)
+{
+    char message[JM_DORMANT_MESSAGE_MAX];
+    int length = snprintf(message, sizeof message, "%c%s", (char)how, words);
+    if (length >= (int)sizeof message) length = sizeof message - 1;
+    (void)send(fd, message, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Who may read this program's memory may record it. */
+static bool is_allowed(int fd)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+}
+
+static void take_call(void)
+{
+    int fd = accept4(ear.fd_plus_one - 1, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return;
+    if (!is_allowed(fd)) {
+        close(fd);
+    } else if (jm__kept_file_is_ours(&recorder)) {
+        answer(fd, JM_DORMANT_BUSY, "another recorder is attached to it");
+        close(fd);
+    } else {
+        keep_high(&recorder, fd);
+    }
+}
+
+/* Sleeps in accept, not in poll: that holds the socket even if the program closes our descriptor, where poll,
+ * once woken, would look at whatever has its number by then. */
+static void await_call(void)
+{
+    fcntl(ear.fd_plus_one - 1, F_SETFL, 0);
+    take_call();
+}
+
+/* ---- what the recorder says */
+
+static void leave(void)
+{
+    if (run_path[0] == '\0') return;
+    jm__dormant_part.leave(run_path);
+    run_path[0] = '\0';
+}
+
+static void begin(const char *message)
+{
+    unsigned long long magic;
+    int kernels, at = 0;
+    char why[512] = "";
+    jm__dormant_answer how = JM_DORMANT_FAILED;
+    if (sscanf(message, JM_DORMANT_RECORD "%n", &magic, &kernels, &at) != 2 || at == 0 ||
+        magic != JM_RING_MAGIC)
+        snprintf(why, sizeof why, "it was started with another version of joulemap");
+    else if (run_path[0] != '\0')
+        how = JM_DORMANT_BUSY;
+    else
+        how = jm__dormant_part.join(message + at, kernels != 0, why, sizeof why);
+    if (how == JM_DORMANT_RECORDING || how == JM_DORMANT_NO_KERNELS)
+        snprintf(run_path, sizeof run_path, "%s", message + at);
+    answer(recorder.fd_plus_one - 1, how, why);
+}
+
+static void hear_recorder(void)
+{
+    char message[JM_DORMANT_MESSAGE_MAX];
+    ssize_t length = recv(recorder.fd_plus_one - 1, message, sizeof message - 1, MSG_DONTWAIT);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    message[length > 0 ? length : 0] = '\0';
+    if (length > 0 && strcmp(message, JM_DORMANT_END) != 0) {
+        begin(message);
+        return;
+    }
+    leave();
+    if (length > 0 && jm__kept_file_is_ours(&recorder))
+        answer(recorder.fd_plus_one - 1, JM_DORMANT_ENDED, "");
+    jm__kept_file_close(&recorder);
+}
+
+/* ---- the thread */
+
+/* What the program has closed is made anew, and a recorder whose line it closed has left. */
+static bool look_after_descriptors(void)
+{
+    if (recorder.fd_plus_one != 0 && !jm__kept_file_is_ours(&recorder)) {
+        recorder = (jm__kept_file){0};
+        leave();
+    }
+    return jm__kept_file_is_ours(&ear) || start_listening();
+}
+
+static void attend(void)
+{
+    fcntl(ear.fd_plus_one - 1, F_SETFL, O_NONBLOCK); /* a caller that poll saw may be gone */
+    struct pollfd lines[2] = {{.fd = ear.fd_plus_one - 1, .events = POLLIN},
+                              {.fd = recorder.fd_plus_one - 1, .events = POLLIN}};
+    if (poll(lines, 2, LOOK_MS) <= 0) return;
+    if (lines[1].revents != 0 && jm__kept_file_is_ours(&recorder)) hear_recorder();
+    if (lines[0].revents != 0 && jm__kept_file_is_ours(&ear)) take_call();
+}
+
+static void *wait_for_recorders(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "joulemap-wait");
+    for (;;) {
+        if (!look_after_descriptors())
+            sleep(AGAIN_S);
+        else if (recorder.fd_plus_one == 0)
+            await_call();
+        else
+            attend();
+    }
+    return NULL;
+}
+
+/* The child has no such thread, and its copies would keep the parent's sockets open. */
+static void after_fork_in_child(void)
+{
+    jm__kept_file_close(&ear);
+    jm__kept_file_close(&recorder);
+    run_path[0] = '\0';
+    atomic_store(&begun, false);
+}
+
+static void set_up_once(void)
+{
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+void jm__dormant_begin(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    if (atomic_exchange(&begun, true)) return;
+    pthread_once(&once, set_up_once);
+    sigfillset(&all); /* the program's signals are for the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0) pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}

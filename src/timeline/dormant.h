@@ -1,0 +1,48 @@
+/* A program that was started dormant (`joulemap dormant`) waits for a recorder (`joulemap attach`).
+ *
+ * libjoulemap and libjoulemap_inject each listen for themselves: an abstract socket, and a thread that sleeps
+ * in the kernel until somebody calls. A connection is a recording: the recorder's first message begins it,
+ * and its second or the end of the connection ends it, so a recorder that was killed is one that has left.
+ * Nobody but this user is listened to. Nothing is kept in any file, so nothing is left behind. Libc alone. */
+#ifndef JM_TIMELINE_DORMANT_H
+#define JM_TIMELINE_DORMANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define JM_DORMANT_VARIABLE    "JOULEMAP_DORMANT"
+#define JM_DORMANT_SOCKET      "joulemap-dormant-%d-%c" /* pid, writer (JM_WRITER_*); without a NUL at its end */
+#define JM_DORMANT_MESSAGE_MAX 4608                     /* a path and a few words */
+
+/* The recorder's messages, each one packet of a SOCK_SEQPACKET ... */
+#define JM_DORMANT_RECORD "record %llx %d " /* magic of rings; 1: kernels, too; then the run's folder */
+#define JM_DORMANT_END    "end"
+
+/* ... and the first letter of the answers, a sentence behind it where there is something to say. */
+typedef enum jm__dormant_answer {
+    JM_DORMANT_RECORDING = 'r',
+    JM_DORMANT_NO_KERNELS = 'k', /* recording, without kernels */
+    JM_DORMANT_BUSY = 'b',       /* somebody records this program already */
+    JM_DORMANT_FAILED = 'f',
+    JM_DORMANT_ENDED = 'e',
+} jm__dormant_answer;
+
+/* What listening is for; defined once in each library. Called on the listening thread. */
+typedef struct jm__dormant_calls {
+    /* Record into `run_dir` from now on. `why` is "" before. */
+    jm__dormant_answer (*join)(const char *run_dir, bool kernels, char *why, size_t why_size);
+    /* All that was recorded is in the rings when it returns. Nothing, if another run has come in its place.
+     */
+    void (*leave)(const char *run_dir);
+} jm__dormant_calls;
+
+extern const jm__dormant_calls jm__dormant_part;
+
+/* Whether this program was started dormant: the variable is there and neither empty nor 0. */
+bool jm__dormant_wanted(void);
+
+/* Listen from now on, unless it was begun already; in the child of a fork, begin anew. For programs that were
+ * started dormant; without effect where no socket or no thread can be had. */
+void jm__dormant_begin(void);
+
+#endif

@@ -1,0 +1,142 @@
+/* A program that works until its standard input ends: spans of joulemap and, where CUDA_INJECTION64_PATH is,
+ * as CUDA would load it, kernels of a fake libcupti (FAKE_CUPTI). What recorders that come and go have to
+ * find:
+ *
+ *   stdout: "ROUNDS HASH": what was computed, whoever looked on
+ *   stderr: "SPANS KERNELS": that were begun while somebody recorded, and that CUPTI was given
+ *
+ *   --threads N        N threads work
+ *   --close-all        closes all descriptors but its first three, as daemons do, at each line on its input
+ *   --fork             a child works as well, forked while nobody records; its counts come first
+ *   --exec             replaces itself by itself without this option at the first line on its standard input
+ */
+#include <joulemap/span.h>
+
+#include "../fake_cupti/fake_cupti.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define THREADS_MAX 16
+
+static fake_call_function *fake_call;
+static fake_run_function *fake_run;
+static fake_count_function *fake_kernels;
+static _Atomic bool over;
+static bool closes_all;
+
+typedef struct worker {
+    pthread_t thread;
+    uint64_t rounds, hash, spans;
+} worker;
+
+static void pause_us(long us)
+{
+    nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
+}
+
+static int64_t realtime_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* What cuInit does. */
+static void initialise_cuda(void)
+{
+    const char *injected = getenv("CUDA_INJECTION64_PATH"), *cupti = getenv("FAKE_CUPTI");
+    void *fake = cupti == NULL ? NULL : dlopen(cupti, RTLD_NOW | RTLD_LOCAL);
+    if (fake != NULL) {
+        *(void **)&fake_call = dlsym(fake, "fake_call");
+        *(void **)&fake_run = dlsym(fake, "fake_run");
+        *(void **)&fake_kernels = dlsym(fake, "fake_kernels");
+    }
+    void *library = injected == NULL ? NULL : dlopen(injected, RTLD_NOW | RTLD_LOCAL);
+    int (*initialise)(void) = NULL;
+    if (library != NULL) *(void **)&initialise = dlsym(library, "InitializeInjection");
+    if (injected != NULL && (initialise == NULL || initialise() != 1)) _exit(97);
+}
+
+static void launch(void)
+{
+    if (fake_run == NULL) return;
+    fake_work work = {.name = "gemm", .stream = 7, .context = 1, .grid = {4, 2, 1}, .block = {128, 1, 1}};
+    work.correlation = fake_call("cudaLaunchKernel_v7000", realtime_ns());
+    work.start_ns = realtime_ns();
+    work.end_ns = work.start_ns + 5000;
+    fake_run(&work);
+}
+
+static void *work(void *of)
+{
+    worker *w = of;
+    jm_name layer = jm_name_intern("model.layer"), type = jm_name_intern("Linear(8, 8)");
+    while (!atomic_load(&over)) {
+        jm_span_id step = jm_span_begin(JM_SPAN_STEP, 0, 0, 1);
+        jm_span_id span = jm_span_begin(JM_SPAN_FORWARD, layer, type, 0);
+        w->spans += (step != 0 ? 1u : 0u) + (span != 0 ? 1u : 0u);
+        launch();
+        w->hash = (w->hash ^ ++w->rounds) * UINT64_C(1099511628211);
+        jm_span_end(span);
+        jm_span_end(step);
+        pause_us(100);
+    }
+    return NULL;
+}
+
+static void work_until_input_ends(size_t threads, bool execs, char **argv)
+{
+    worker workers[THREADS_MAX] = {0};
+    uint64_t rounds = 0, hash = 0, spans = 0;
+    char line[16];
+    for (size_t i = 0; i < threads; i++)
+        pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+    puts("ready");
+    fflush(stdout);
+    while (read(STDIN_FILENO, line, sizeof line) > 0) {
+        if (execs) execv("/proc/self/exe", argv);
+        if (closes_all) closefrom(3);
+        puts("ready");
+        fflush(stdout);
+    }
+    atomic_store(&over, true);
+    for (size_t i = 0; i < threads; i++) {
+        pthread_join(workers[i].thread, NULL);
+        rounds += workers[i].rounds;
+        hash ^= workers[i].hash;
+        spans += workers[i].spans;
+    }
+    printf("%" PRIu64 " %016" PRIx64 "\n", rounds, hash);
+    fprintf(stderr, "%" PRIu64 " %" PRIu64 "\n", spans, fake_kernels == NULL ? 0 : fake_kernels());
+}
+
+int main(int argc, char **argv)
+{
+    size_t threads = 1;
+    bool forks = false, execs = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) threads = (size_t)atoi(argv[++i]);
+        closes_all = closes_all || strcmp(argv[i], "--close-all") == 0;
+        forks = forks || strcmp(argv[i], "--fork") == 0;
+        execs = execs || strcmp(argv[i], "--exec") == 0;
+    }
+    if (threads < 1 || threads > THREADS_MAX) return 2;
+    jm_span_end(jm_span_begin(JM_SPAN_PHASE, 0, 0, 0)); /* the library has been used before a fork */
+    pid_t child = forks ? fork() : -1;
+    initialise_cuda();
+    char *plain[] = {argv[0], NULL};
+    work_until_input_ends(threads, execs, plain);
+    if (child > 0) waitpid(child, NULL, 0);
+    return 0;
+}

@@ -1,0 +1,604 @@
+/* Recorders that come to a program and go: what it does while they are there is in their recordings, and it
+ * is none the worse for it. The program is tests/native/server.c, started as `joulemap dormant` starts it. */
+#include "base/clock.h"
+
+#include <joulemap/joulemap.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SERVER  JM_BUILD_DIR "/tests/native_server"
+#define COMMAND JM_BUILD_DIR "/joulemap"
+#define FAKE    JM_BUILD_DIR "/tests/libfake_cupti_13.so"
+
+static char folder[] = "/tmp/joulemap-test-attach-XXXXXX";
+static char path[96];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL) return -1;
+    snprintf(path, sizeof path, "%s/r.joulemap", folder);
+    setenv("JOULEMAP_NVML", JM_BUILD_DIR "/sim/libnvidia-ml.so.1", 1);
+    setenv("JOULEMAP_SIM", "h200", 1);
+    unsetenv("JOULEMAP_RUN");
+    unsetenv("JOULEMAP_DORMANT");
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+/* ---- the program */
+
+typedef struct server {
+    pid_t pid;
+    int in, out, err; /* our ends */
+} server;
+
+typedef struct told { /* by itself, at its end */
+    uint64_t rounds, hash, spans, kernels;
+} told;
+
+static void become(const int in[2], const int out[2], const int err[2], bool dormant, const char *const *argv)
+{
+    dup2(in[0], 0);
+    dup2(out[1], 1);
+    dup2(err[1], 2);
+    closefrom(3);
+    if (dormant) setenv("JOULEMAP_DORMANT", "1", 1);
+    setenv("CUDA_INJECTION64_PATH", JM_BUILD_DIR "/libjoulemap_inject.so", 1);
+    setenv("JOULEMAP_CUPTI", FAKE, 1);
+    setenv("FAKE_CUPTI", FAKE, 1);
+    setenv("LD_LIBRARY_PATH", JM_BUILD_DIR "/tests/fake_cuda", 1);
+    union {
+        const char *const *borrowed;
+        char *const *words;
+    } cast = {argv};
+    execv(argv[0], cast.words);
+    _exit(127);
+}
+
+static void await_ready(int out)
+{
+    char line[8] = "";
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(read(out, line + i, 1), 1);
+    assert_string_equal(line, "ready\n");
+}
+
+static server start_with(bool dormant, const char *const *argv)
+{
+    int in[2], out[2], err[2];
+    assert_int_equal(pipe2(in, O_CLOEXEC) + pipe2(out, O_CLOEXEC) + pipe2(err, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) become(in, out, err, dormant, argv);
+    close(in[0]);
+    close(out[1]);
+    close(err[1]);
+    await_ready(out[0]);
+    return (server){pid, in[1], out[0], err[0]};
+}
+#define START(...) start_with(true, (const char *const[]){SERVER, __VA_ARGS__, NULL})
+
+static void read_all(int fd, char *text, size_t size)
+{
+    size_t length = 0;
+    ssize_t count;
+    while (length + 1 < size && (count = read(fd, text + length, size - 1 - length)) > 0)
+        length += (size_t)count;
+    text[length] = '\0';
+    close(fd);
+}
+
+/* It has computed what it would have computed alone. */
+static told stop_and_check(server *s, size_t threads)
+{
+    told t = {0};
+    int status;
+    char out[128], err[256];
+    close(s->in);
+    read_all(s->out, out, sizeof out);
+    read_all(s->err, err, sizeof err);
+    assert_int_equal(waitpid(s->pid, &status, 0), s->pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(sscanf(out, "%" SCNu64 " %" SCNx64 "\n", &t.rounds, &t.hash), 2);
+    if (sscanf(err, "%" SCNu64 " %" SCNu64 "\n", &t.spans, &t.kernels) != 2) fail_msg("it printed: %s", err);
+    uint64_t hash = 0;
+    for (uint64_t round = 1; threads == 1 && round <= t.rounds; round++)
+        hash = (hash ^ round) * UINT64_C(1099511628211);
+    if (threads == 1) assert_int_equal(t.hash, hash);
+    return t;
+}
+
+/* ---- recorders */
+
+static jm_run *record(void)
+{
+    jm_error err = {0};
+    jm_run *run;
+    jm_run_options options = {
+        .size = sizeof options, .path = path, .overwrite = true, .no_cpu = true, .counters = -1};
+    if (jm_run_start(&run, &options, &err) != JM_OK) fail_msg("%s (%s)", err.text, err.hint);
+    return run;
+}
+
+static jm_following follow(jm_run *run, pid_t pid)
+{
+    jm_error err = {0};
+    jm_following how;
+    if (jm_run_follow(run, pid, true, &how, &err) != JM_OK) fail_msg("%s (%s)", err.text, err.hint);
+    return how;
+}
+
+static void await_following(jm_run *run, pid_t pid)
+{
+    for (int tries = 0; follow(run, pid) != JM_FOLLOWING; tries++) {
+        assert_true(tries < 500);
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+    }
+}
+
+static jm_status refusal(pid_t pid, const char *words)
+{
+    jm_error err = {0};
+    jm_following how;
+    jm_run *run = record();
+    jm_status status = jm_run_follow(run, pid, true, &how, &err);
+    if (status != JM_OK && strstr(err.text, words) == NULL) fail_msg("%s", err.text);
+    jm_run_discard(run);
+    return status;
+}
+
+static void end(jm_run *run)
+{
+    jm_error err = {0};
+    if (jm_run_stop(run, &err) != JM_OK) fail_msg("%s", err.text);
+    jm_run_free(run);
+}
+
+static uint64_t count(const char *what)
+{
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    char sql[160];
+    snprintf(sql, sizeof sql, "SELECT %s", what);
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    uint64_t rows = (uint64_t)sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return rows;
+}
+
+/* Spans and kernels in the recording just made; nothing was lost, and all kernels are in the layer. */
+static void add_recorded(told *sum)
+{
+    sum->spans += count("count(*) FROM spans");
+    sum->kernels += count("count(*) FROM kernels");
+    assert_int_equal(count("count(*) FROM losses"), 0);
+}
+
+static void record_for(told *sum, pid_t pid, int64_t ms)
+{
+    jm_run *run = record();
+    await_following(run, pid);
+    jm__sleep_ns(ms * JM_NS_PER_MS);
+    end(run);
+    add_recorded(sum);
+}
+
+/* ---- what a process holds */
+
+typedef struct held {
+    long threads, descriptors, maps, rss_kb, shm_kb;
+} held;
+
+static long entries(pid_t pid, const char *what)
+{
+    char name[64];
+    long found = -2; /* . and .. */
+    snprintf(name, sizeof name, "/proc/%d/%s", (int)pid, what);
+    DIR *list = opendir(name);
+    assert_non_null(list);
+    while (readdir(list) != NULL)
+        found++;
+    closedir(list);
+    return found;
+}
+
+static held look(pid_t pid)
+{
+    held h = {.threads = entries(pid, "task"), .descriptors = entries(pid, "fd")};
+    char name[64], line[512];
+    snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
+    FILE *file = fopen(name, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL)
+        h.maps++;
+    fclose(file);
+    snprintf(name, sizeof name, "/proc/%d/status", (int)pid);
+    file = fopen(name, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL)
+        sscanf(line, "VmRSS: %ld kB", &h.rss_kb);
+    fclose(file);
+    struct statvfs shm;
+    assert_int_equal(statvfs("/dev/shm", &shm), 0);
+    h.shm_kb = (long)((shm.f_blocks - shm.f_bfree) * shm.f_frsize / 1024);
+    return h;
+}
+
+static long folders_in_shm(pid_t recorder)
+{
+    char prefix[64];
+    long found = 0;
+    snprintf(prefix, sizeof prefix, "joulemap-%u-%d-", (unsigned)getuid(), (int)recorder);
+    DIR *list = opendir("/dev/shm");
+    assert_non_null(list);
+    for (struct dirent *entry; (entry = readdir(list)) != NULL;)
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) found++;
+    closedir(list);
+    return found;
+}
+
+static void print_held(const char *when, const held *h)
+{
+    printf("%s: %ld threads, %ld descriptors, %ld mappings, %ld kB resident, %ld kB in /dev/shm\n", when,
+           h->threads, h->descriptors, h->maps, h->rss_kb, h->shm_kb);
+}
+
+/* Another recorder, which is another process. */
+static pid_t start_command(pid_t pid)
+{
+    char number[16], file[112];
+    snprintf(number, sizeof number, "%d", (int)pid);
+    snprintf(file, sizeof file, "%s/other.joulemap", folder);
+    pid_t child = fork();
+    if (child != 0) return child;
+    int nothing = open("/dev/null", O_WRONLY);
+    dup2(nothing, 2);
+    execl(COMMAND, COMMAND, "attach", "--no-cpu", "--no-counters", "-f", "-o", file, number, (char *)NULL);
+    _exit(127);
+}
+
+static int run_command(pid_t pid)
+{
+    int status;
+    pid_t recorder = start_command(pid);
+    assert_int_equal(waitpid(recorder, &status, 0), recorder);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* ---- the promises */
+
+static void test_recorders_that_come_and_go_leak_and_lose_nothing(void **state)
+{
+    (void)state;
+    const char *wanted = getenv("JOULEMAP_TEST_CYCLES");
+    int cycles = wanted == NULL ? 12 : atoi(wanted);
+    server s = START("--threads", "2");
+    told sum = {0};
+    record_for(&sum, s.pid, 20); /* CUPTI is loaded and stays */
+    jm__sleep_ns(50 * JM_NS_PER_MS);
+    held before = look(s.pid);
+    for (int i = 0; i < cycles; i++)
+        record_for(&sum, s.pid, 20);
+    jm__sleep_ns(50 * JM_NS_PER_MS); /* each thread has begun a span since, and given up its ring */
+    held after = look(s.pid);
+    print_held("before", &before);
+    print_held("after", &after);
+    told own = stop_and_check(&s, 2);
+    printf("%d times: %" PRIu64 " spans and %" PRIu64 " kernels told, %" PRIu64 " and %" PRIu64 " recorded\n",
+           cycles + 1, own.spans, own.kernels, sum.spans, sum.kernels);
+    assert_int_equal(after.threads, before.threads);
+    assert_int_equal(after.descriptors, before.descriptors);
+    assert_int_equal(after.maps, before.maps);
+    assert_true(after.rss_kb <= before.rss_kb + 512); /* the allocator's arenas; a ring is 2,048 */
+    assert_int_equal(folders_in_shm(getpid()), 0);
+    assert_int_equal(sum.spans, own.spans);
+    assert_int_equal(sum.kernels, own.kernels);
+    assert_true(own.kernels > 0);
+}
+
+static void test_dormant_program_records_nothing_and_holds_a_socket_a_library(void **state)
+{
+    (void)state;
+    server s = START("--threads", "1");
+    jm__sleep_ns(100 * JM_NS_PER_MS);
+    held h = look(s.pid);
+    assert_int_equal(h.threads, 1 + 1 + 2); /* main, its worker, one of ours a library */
+    assert_int_equal(h.descriptors, 3 + 2);
+    told own = stop_and_check(&s, 1);
+    assert_int_equal(own.spans, 0);
+    assert_int_equal(own.kernels, 0);
+}
+
+static void test_layer_and_kernels_of_a_program_that_runs_already(void **state)
+{
+    (void)state;
+    server s = START("--threads", "1");
+    told sum = {0};
+    record_for(&sum, s.pid, 100);
+    assert_true(sum.kernels > 100);
+    /* Those launched between a begin that nobody heard and the first span are in none. */
+    assert_true(count("count(*) FROM kernels WHERE span_id IS NULL OR span_id = 0") <= 1);
+    assert_true(count("count(*) FROM names WHERE text = 'model.layer'") == 1);
+    stop_and_check(&s, 1);
+}
+
+static void test_second_recorder_is_refused_and_harms_nothing(void **state)
+{
+    (void)state;
+    server s = START("--threads", "1");
+    jm_run *run = record();
+    await_following(run, s.pid);
+    assert_int_equal(run_command(s.pid), jm_status_exit_code(JM_BUSY));
+    told sum = {0}, own;
+    end(run);
+    add_recorded(&sum);
+    own = stop_and_check(&s, 1);
+    assert_int_equal(sum.spans, own.spans);
+}
+
+/* It has joined: rings are there. */
+static void await_rings(pid_t pid)
+{
+    char name[64], line[512];
+    snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
+    for (int tries = 0;; tries++) {
+        FILE *file = fopen(name, "re");
+        assert_non_null(file);
+        bool found = false;
+        while (fgets(line, sizeof line, file) != NULL)
+            found = found || strstr(line, "-i-") != NULL;
+        fclose(file);
+        if (found) return;
+        assert_true(tries < 500);
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+    }
+}
+
+static void test_killed_recorder_leaves_a_dormant_program_that_can_be_recorded(void **state)
+{
+    (void)state;
+    server s = START("--threads", "1");
+    told sum = {0};
+    record_for(&sum, s.pid, 20);
+    jm__sleep_ns(20 * JM_NS_PER_MS);
+    held before = look(s.pid);
+    for (int i = 0; i < 3; i++) {
+        pid_t recorder = start_command(s.pid);
+        await_rings(s.pid);
+        kill(recorder, SIGKILL);
+        waitpid(recorder, NULL, 0);
+        for (int tries = 0; look(s.pid).threads > before.threads; tries++) { /* the one that flushes */
+            assert_true(tries < 300);
+            jm__sleep_ns(10 * JM_NS_PER_MS);
+        }
+    }
+    jm__sleep_ns(50 * JM_NS_PER_MS);
+    held after = look(s.pid);
+    assert_int_equal(after.maps, before.maps);
+    assert_int_equal(after.descriptors, before.descriptors);
+    told later = {0};
+    record_for(&later, s.pid, 50);
+    assert_true(later.spans > 0 && later.kernels > 0);
+    stop_and_check(&s, 1);
+}
+
+static void test_program_that_ends_while_it_is_recorded_is_whole(void **state)
+{
+    (void)state;
+    server s = START("--threads", "1");
+    jm_run *run = record();
+    await_following(run, s.pid);
+    jm__sleep_ns(50 * JM_NS_PER_MS);
+    told own = stop_and_check(&s, 1), sum = {0};
+    end(run);
+    add_recorded(&sum);
+    assert_int_equal(sum.spans, own.spans);
+    assert_int_equal(sum.kernels, own.kernels);
+}
+
+static void test_program_that_closes_all_descriptors_can_still_be_recorded(void **state)
+{
+    (void)state;
+    server s = START("--threads", "1", "--close-all");
+    told sum = {0};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(write(s.in, "\n", 1), 1);
+        await_ready(s.out);
+        record_for(&sum, s.pid, 20);
+    }
+    /* While it is recorded the line to the recorder is lost, and with it what comes until the next one is
+     * made. */
+    jm_run *run = record();
+    await_following(run, s.pid);
+    assert_int_equal(write(s.in, "\n", 1), 1);
+    await_ready(s.out);
+    jm__sleep_ns(1500 * JM_NS_PER_MS);
+    await_following(run, s.pid);
+    uint64_t kernels;
+    jm__sleep_ns(20 * JM_NS_PER_MS);
+    end(run);
+    kernels = sum.kernels;
+    add_recorded(&sum);
+    assert_true(sum.kernels > kernels);
+    record_for(&sum, s.pid, 20);
+    told own = stop_and_check(&s, 1);
+    assert_int_equal(sum.spans, own.spans);
+    assert_int_equal(sum.kernels, own.kernels);
+}
+
+static pid_t child_of(pid_t parent)
+{
+    char name[64];
+    int pid = 0;
+    snprintf(name, sizeof name, "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    FILE *file = fopen(name, "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%d", &pid), 1);
+    fclose(file);
+    return (pid_t)pid;
+}
+
+static void test_forked_child_is_dormant_by_itself(void **state)
+{
+    (void)state;
+    server s = START("--threads", "1", "--fork");
+    await_ready(s.out);
+    pid_t child = child_of(s.pid);
+    jm_run *run = record();
+    await_following(run, child);
+    jm__sleep_ns(50 * JM_NS_PER_MS);
+    end(run);
+    told sum = {0}, own = {0};
+    add_recorded(&sum);
+    assert_int_equal(count("count(DISTINCT pid) FROM processes"), 1);
+    char text[128];
+    int status;
+    close(s.in);
+    read_all(s.err, text, sizeof text);
+    read_all(s.out, text + 64, 64);
+    assert_int_equal(waitpid(s.pid, &status, 0), s.pid);
+    uint64_t parents_spans, parents_kernels;
+    assert_int_equal(sscanf(text, "%" SCNu64 " %" SCNu64 "\n%" SCNu64 " %" SCNu64, &own.spans, &own.kernels,
+                            &parents_spans, &parents_kernels),
+                     4);
+    /* Which of the two ends first is chance. */
+    assert_int_equal(own.spans + parents_spans, sum.spans);
+    assert_int_equal(own.kernels + parents_kernels, sum.kernels);
+    assert_true(own.spans == 0 || parents_spans == 0);
+}
+
+static void test_program_that_replaces_itself_joins_again(void **state)
+{
+    (void)state;
+    server s = START("--exec");
+    jm_run *run = record();
+    await_following(run, s.pid);
+    jm__sleep_ns(50 * JM_NS_PER_MS);
+    assert_int_equal(write(s.in, "\n", 1), 1);
+    await_ready(s.out);
+    await_following(run, s.pid);
+    uint64_t until_then;
+    jm__sleep_ns(100 * JM_NS_PER_MS);
+    end(run);
+    told sum = {0}, own = stop_and_check(&s, 1);
+    add_recorded(&sum);
+    until_then = sum.spans - own.spans; /* of the program before, which could not tell */
+    assert_true(own.spans > 0);
+    assert_true(until_then > 0);
+}
+
+static void test_programs_that_cannot_be_attached_to_are_told_apart(void **state)
+{
+    (void)state;
+    server plain = start_with(false, (const char *const[]){SERVER, NULL});
+    jm_run *run = record();
+    assert_int_equal(follow(run, plain.pid), JM_FOLLOWING_NOTHING);
+    end(run);
+    stop_and_check(&plain, 1);
+    int status;
+    pid_t gone = fork();
+    if (gone == 0) _exit(0);
+    waitpid(gone, &status, 0);
+    assert_int_equal(refusal(gone, "there is no process"), JM_NOT_FOUND);
+    pid_t later = fork();
+    if (later == 0) {
+        setenv("JOULEMAP_DORMANT", "1", 1);
+        execlp("sleep", "sleep", "60", (char *)NULL);
+        _exit(127);
+    }
+    run = record();
+    jm_following how = JM_FOLLOWING_NOTHING;
+    for (int tries = 0; how != JM_FOLLOWING_LATER && tries < 100; tries++) { /* until its exec */
+        how = follow(run, later);
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+    }
+    assert_int_equal(how, JM_FOLLOWING_LATER);
+    end(run);
+    kill(later, SIGKILL);
+    waitpid(later, &status, 0);
+}
+
+static void test_another_users_process_is_refused(void **state)
+{
+    (void)state;
+    pid_t others = 1;
+    if (geteuid() == 0) {
+        others = fork();
+        if (others == 0) {
+            if (setuid(65534) != 0) _exit(1);
+            execlp("sleep", "sleep", "60", (char *)NULL);
+            _exit(127);
+        }
+        jm__sleep_ns(100 * JM_NS_PER_MS);
+    }
+    assert_int_equal(refusal(others, "only its own user"), JM_NO_PERMISSION);
+    if (others != 1) {
+        kill(others, SIGKILL);
+        waitpid(others, NULL, 0);
+    }
+}
+
+static void test_program_under_record_is_refused(void **state)
+{
+    (void)state;
+    jm_run *run = record();
+    const char *const *environment = jm_run_environment(run);
+    pid_t recorded = fork();
+    if (recorded == 0) {
+        for (; *environment != NULL; environment++)
+            putenv((char *)(uintptr_t)*environment);
+        execlp("sleep", "sleep", "60", (char *)NULL);
+        _exit(127);
+    }
+    jm__sleep_ns(100 * JM_NS_PER_MS);
+    assert_int_equal(run_command(recorded), jm_status_exit_code(JM_BUSY));
+    kill(recorded, SIGKILL);
+    waitpid(recorded, NULL, 0);
+    jm_run_discard(run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recorders_that_come_and_go_leak_and_lose_nothing),
+        cmocka_unit_test(test_dormant_program_records_nothing_and_holds_a_socket_a_library),
+        cmocka_unit_test(test_layer_and_kernels_of_a_program_that_runs_already),
+        cmocka_unit_test(test_second_recorder_is_refused_and_harms_nothing),
+        cmocka_unit_test(test_killed_recorder_leaves_a_dormant_program_that_can_be_recorded),
+        cmocka_unit_test(test_program_that_ends_while_it_is_recorded_is_whole),
+        cmocka_unit_test(test_program_that_closes_all_descriptors_can_still_be_recorded),
+        cmocka_unit_test(test_forked_child_is_dormant_by_itself),
+        cmocka_unit_test(test_program_that_replaces_itself_joins_again),
+        cmocka_unit_test(test_programs_that_cannot_be_attached_to_are_told_apart),
+        cmocka_unit_test(test_another_users_process_is_refused),
+        cmocka_unit_test(test_program_under_record_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,516 @@
+/* Steps of which only the edges were recorded have the energy of traced ones of their kind. */
+#include "duty.h"
+
+static const char *const layers[DUTY_LAYERS] = {"attn", "mlp", "head"};
+
+/* Steps of 60 ms, a fifth of it gaps, 8 of them traced one after the other: half a second. */
+static duty_options usual(uint64_t seed, int one_in)
+{
+    return (duty_options){.seed = seed,
+                          .run_s = one_in > 20 ? 300 : 120,
+                          .one_in = one_in,
+                          .turn_steps = 8,
+                          .slower = 2,
+                          .gap_us = 2000,
+                          .kernel_ms = 4,
+                          .step_u = 0.05};
+}
+
+static jm_report *report_of(const duty *d, jm_by by)
+{
+    return syn_report(d->s, (jm_report_options){.by = by});
+}
+
+static bool says(const jm_report *report, const char *words)
+{
+    for (size_t i = 0; i < jm_report_note_count(report); i++)
+        if (strstr(jm_report_note(report, i), words) != NULL) return true;
+    return false;
+}
+
+static void assert_near(double value, double truth, double relative)
+{
+    if (!(fabs(value - truth) <= relative * fabs(truth)))
+        fail_msg("%g is not within %g of %g", value, relative, truth);
+}
+
+/* All rows are the total. */
+static void assert_adds_up(const jm_report *report)
+{
+    assert_near(duty_sum_j(report), jm_report_totals_get(report)->total_energy_j, 1e-9);
+}
+
+/* What rows got, over many runs. */
+typedef struct score {
+    int rows, held;
+    double square; /* of relative errors */
+} score;
+
+static void mark_row(score *s, const jm_row *row, double truth_j)
+{
+    assert_non_null(row);
+    s->rows++;
+    s->held += row->energy_low_j <= truth_j && truth_j <= row->energy_high_j;
+    s->square += pow(row->energy_j / truth_j - 1, 2);
+}
+
+static double error_of(const score *s)
+{
+    return sqrt(s->square / s->rows);
+}
+
+/* 95 % intervals hold 33 of 40 times or fewer once in 300 tries. */
+enum { SEEDS = 40, HELD = 34 };
+static const double held_of_all = 0.92;
+
+/* Layers of a run, idle time as the program makes it, and that which tracing made. */
+static void score_runs(duty_options of, score scores[DUTY_LAYERS + 2])
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        of.seed = seed;
+        duty *d = duty_create(of);
+        jm_report *report = report_of(d, JM_BY_LAYER);
+        double work_j = 0;
+        assert_adds_up(report);
+        assert_string_equal(jm_report_totals_get(report)->total_source, "energy_counter");
+        assert_near(jm_report_totals_get(report)->total_energy_j, d->all_j, 0.001);
+        for (int l = 0; l < DUTY_LAYERS; l++) {
+            const jm_row *row = duty_row(report, layers[l], "layer");
+            mark_row(&scores[l], row, d->layer_j[l]);
+            assert_int_equal(row->calls, jm_report_totals_get(report)->steps);
+            work_j += d->layer_j[l];
+        }
+        mark_row(&scores[DUTY_LAYERS], duty_row(report, "(idle)", "idle"), d->all_j - work_j);
+        if (of.one_in > 1)
+            mark_row(&scores[DUTY_LAYERS + 1], duty_row(report, "(idle)/made by tracing", "gap"),
+                     d->s->idle_w * d->tracing_s);
+        assert_int_equal(jm_report_totals_get(report)->steps, d->steps);
+        jm_report_free(report);
+        duty_free(d);
+    }
+}
+
+/* What a full trace of the same program is off by shows what of it is due to the fit. */
+static void test_layers_of_one_step_in_many_are_those_of_all(void **state)
+{
+    (void)state;
+    static const int one_in[] = {1, 6, 12, 50};
+    int held = 0, rows = 0;
+    for (size_t i = 0; i < sizeof one_in / sizeof *one_in; i++) {
+        score scores[DUTY_LAYERS + 2] = {{0}};
+        score_runs(usual(0, one_in[i]), scores);
+        for (int row = 0; row < DUTY_LAYERS + (one_in[i] > 1 ? 2 : 0); row++) {
+            print_message("one in %d, row %d: %.2f %%, %d of %d\n", one_in[i], row,
+                          100 * error_of(&scores[row]), scores[row].held, scores[row].rows);
+            assert_true(scores[row].held >= HELD);
+            held += scores[row].held;
+            rows += scores[row].rows;
+            if (row < DUTY_LAYERS) assert_true(error_of(&scores[row]) < 0.02);
+        }
+    }
+    assert_true(held >= held_of_all * rows);
+}
+
+/* Then most of what a layer is off by is which of its steps were traced. */
+static void test_intervals_hold_where_steps_differ(void **state)
+{
+    (void)state;
+    duty_options of = usual(0, 25);
+    of.run_s = 240;
+    of.step_u = 0.15;
+    of.wanders = 0.15;
+    score scores[DUTY_LAYERS + 2] = {{0}};
+    score_runs(of, scores);
+    for (int l = 0; l < DUTY_LAYERS; l++) {
+        print_message("layer %d: %.2f %%, %d of %d\n", l, 100 * error_of(&scores[l]), scores[l].held,
+                      scores[l].rows);
+        assert_true(scores[l].held >= HELD);
+        assert_true(error_of(&scores[l]) > 0.02); /* else nothing was tried */
+    }
+}
+
+static void test_what_grows_is_told_by_the_turns_around_it(void **state)
+{
+    (void)state;
+    duty_options of = usual(3, 12);
+    of.grows = 3;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    assert_adds_up(report);
+    for (int l = 0; l < DUTY_LAYERS; l++)
+        assert_near(duty_row(report, layers[l], "layer")->energy_j, d->layer_j[l], 0.02);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+/* As a budget for tracing does it: first steps are traced, and take their time. */
+static void test_a_warm_up_stands_for_nothing_but_itself(void **state)
+{
+    (void)state;
+    duty_options of = usual(18, 25);
+    of.run_s = 60;
+    of.opening = 30;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    assert_adds_up(report);
+    for (int l = 0; l < DUTY_LAYERS; l++) {
+        /* Steps 6 to 115 would have twice as much of it: 8 % of the whole. */
+        assert_near(duty_row(report, layers[l], "layer")->busy_s, d->layer_j[l] / duty_w[l], 0.02);
+        assert_int_equal(duty_row(report, layers[l], "layer")->calls, d->steps);
+    }
+    jm_report_free(report);
+    duty_free(d);
+}
+
+static void test_steps_of_other_phases_are_told_by_their_own(void **state)
+{
+    (void)state;
+    duty_options of = usual(4, 6);
+    of.eval = true;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    assert_adds_up(report);
+    for (int l = 0; l < DUTY_LAYERS; l++)
+        assert_near(duty_row(report, layers[l], "layer")->energy_j, d->layer_j[l], 0.02);
+    assert_int_equal(duty_row(report, layers[2], "layer")->calls, d->steps - d->eval_steps);
+    jm_report_free(report);
+    report = report_of(d, JM_BY_PHASE);
+    assert_adds_up(report);
+    const jm_row *row = duty_row(report, "eval/step/forward", "forward");
+    assert_near(row->energy_j, d->eval_j[0] + d->eval_j[1], 0.03);
+    assert_int_equal(row->calls, 2 * d->eval_steps);
+    assert_int_equal(duty_row(report, "eval/step", "step")->calls, d->eval_steps);
+    assert_int_equal(duty_row(report, "eval", "phase")->provenance, JM_PROVENANCE_MEASURED);
+    assert_int_equal(duty_row(report, "eval", "phase")->calls, (d->eval_steps + 19) / 20);
+    assert_int_equal(duty_row(report, "train", "phase")->calls, (d->steps + 19) / 200 + 1);
+    jm_report_free(report);
+    report = syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER, .phase = "eval"});
+    assert_adds_up(report);
+    assert_near(duty_row(report, layers[0], "layer")->energy_j, d->eval_j[0], 0.03);
+    assert_null(duty_row(report, layers[2], "layer"));
+    jm_report_free(report);
+    duty_free(d);
+}
+
+/* No step of it was traced, but the like of them elsewhere. */
+static void test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_another(void **state)
+{
+    (void)state;
+    duty_options of = usual(5, 6);
+    of.untraced_eval = true;
+    duty *d = duty_create(of);
+    double eval_j = d->eval_j[0] + d->eval_j[1] + d->eval_j[2];
+    jm_report *report = report_of(d, JM_BY_PHASE);
+    assert_adds_up(report);
+    const jm_row *row = duty_row(report, "eval/step/forward", "forward");
+    assert_non_null(row);
+    assert_near(row->energy_j, eval_j, 0.03);
+    assert_int_equal(row->calls, DUTY_LAYERS * d->eval_steps);
+    assert_int_equal(jm_report_totals_get(report)->unmatched_steps, 0);
+    jm_report_free(report);
+    report = syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER, .phase = "eval"});
+    assert_adds_up(report);
+    for (int l = 0; l < DUTY_LAYERS; l++)
+        assert_near(duty_row(report, layers[l], "layer")->energy_j, d->eval_j[l], 0.03);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+static void test_phases_without_steps_stand_for_each_other(void **state)
+{
+    (void)state;
+    duty_options of = usual(19, 6);
+    of.bare_eval = true;
+    duty *d = duty_create(of);
+    double eval_j = d->eval_j[0] + d->eval_j[1] + d->eval_j[2];
+    jm_report *report = report_of(d, JM_BY_PHASE);
+    assert_adds_up(report);
+    const jm_row *row = duty_row(report, "eval/forward", "forward");
+    assert_non_null(row);
+    assert_near(row->energy_j, eval_j, 0.03);
+    assert_int_equal(row->calls, DUTY_LAYERS * d->eval_steps);
+    assert_int_equal(jm_report_totals_get(report)->steps, d->steps);
+    assert_int_equal(jm_report_totals_get(report)->traced_steps, d->traced);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+static void test_ranks_are_traced_each_at_its_own_times(void **state)
+{
+    (void)state;
+    duty_options of = usual(6, 12);
+    of.processes = 2;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    assert_adds_up(report);
+    for (int l = 0; l < DUTY_LAYERS; l++) {
+        assert_near(duty_row(report, layers[l], "layer")->energy_j, d->layer_j[l], 0.02);
+        assert_int_equal(duty_row(report, layers[l], "layer")->calls, d->steps);
+    }
+    assert_near(jm_report_totals_get(report)->tracing_s, d->tracing_s, 0.03);
+    jm_report_free(report);
+    report = syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER, .process_id = 101});
+    assert_adds_up(report);
+    assert_near(duty_row(report, layers[0], "layer")->energy_j, d->layer_j[0] / 2, 0.03);
+    assert_near(duty_row(report, "(other processes)", "outside")->energy_j,
+                (d->layer_j[0] + d->layer_j[1] + d->layer_j[2]) / 2, 0.03);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+/* The GPU runs half a step behind the host: work belongs to the step that launched it. */
+static void test_work_goes_by_its_launch(void **state)
+{
+    (void)state;
+    duty_options of = usual(7, 12);
+    of.lag_ns = 30 * JM_NS_PER_MS;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    assert_adds_up(report);
+    for (int l = 0; l < DUTY_LAYERS; l++)
+        assert_near(duty_row(report, layers[l], "layer")->energy_j, d->layer_j[l], 0.02);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+static void test_steps_like_no_traced_one_are_left_out_and_told(void **state)
+{
+    (void)state;
+    duty_options of = usual(8, 12);
+    of.odd_one_in = 97; /* never in a turn: 97 and the turns' 96 meet in step 97 * 96 alone */
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    assert_adds_up(report);
+    assert_int_equal(totals->unmatched_steps, d->odd);
+    assert_int_equal(totals->steps, d->steps - d->odd);
+    assert_true(says(report, "Of 20 steps none like them"));
+    assert_near(d->all_j - totals->total_energy_j, (double)d->odd_ns * 1e-9 * d->all_j / 120, 0.2);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+/* From the middle of a step that was not traced to the middle of another. */
+static void test_a_time_asked_for_cuts_steps(void **state)
+{
+    (void)state;
+    duty *d = duty_create(usual(9, 12));
+    /* Marks of steps and of traced ones take turns, the first one of steps. */
+    int64_t from_ns = d->marks[10].t_ns + 215 * JM_NS_PER_MS, to_ns = d->marks[11].t_ns - 345 * JM_NS_PER_MS;
+    double seconds = (double)(to_ns - from_ns) * 1e-9,
+           untraced_s = 120 - d->tracing_s * 9 / 8; /* warm steps, too */
+    jm_report *report =
+        syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER, .from_ns = from_ns, .to_ns = to_ns});
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    assert_int_equal(totals->traced_steps, 0);
+    assert_near(totals->duration_s, seconds, 1e-9);
+    assert_near(duty_sum_j(report), totals->total_energy_j, 1e-9);
+    for (int l = 0; l < DUTY_LAYERS; l++)
+        assert_near(duty_row(report, layers[l], "layer")->energy_j, seconds / untraced_s * d->layer_j[l],
+                    0.05);
+    assert_null(duty_row(report, "(idle)/made by tracing", "gap"));
+    jm_report_free(report);
+    duty_free(d);
+}
+
+static void test_what_tracing_made_is_no_steps(void **state)
+{
+    (void)state;
+    duty *d = duty_create(usual(10, 6));
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    assert_int_equal(totals->traced_steps, d->traced);
+    assert_near(totals->tracing_slow_down, 0.2, 0.05); /* gaps are a fifth of the time */
+    assert_near(totals->tracing_s, d->tracing_s, 0.03);
+    assert_near(totals->tracing_energy_j, d->tracing_s * d->s->idle_w, 0.1);
+    assert_near(totals->steady_step_j, (d->all_j - d->s->idle_w * (d->tracing_s + 0.1)) / (double)d->steps,
+                0.005);
+    assert_true(says(report, "of the steps were traced, and stand for the others of their kind"));
+    char *text;
+    assert_int_equal(jm_report_text(report, NULL, &text, NULL), JM_OK);
+    assert_non_null(strstr(text, " % of the steps, which stand for the others, and took 2"));
+    free(text);
+    jm_report_free(report);
+    duty_free(d);
+    d = duty_create(usual(10, 1));
+    report = report_of(d, JM_BY_LAYER);
+    totals = jm_report_totals_get(report);
+    assert_int_equal(totals->traced_steps, -1);
+    assert_int_equal(totals->unmatched_steps, -1);
+    assert_true(isnan(totals->tracing_s) && isnan(totals->tracing_energy_j) &&
+                isnan(totals->tracing_slow_down));
+    jm_report_free(report);
+    duty_free(d);
+}
+
+/* The same figures whoever asks. */
+static void test_all_views_tell_the_same(void **state)
+{
+    (void)state;
+    duty *d = duty_create(usual(11, 12));
+    double work_j[JM_BY_COUNT] = {0};
+    for (jm_by by = 0; by < JM_BY_COUNT; by++) {
+        if (by == JM_BY_BOARD || by == JM_BY_REQUEST) continue;
+        jm_report *report = report_of(d, by);
+        assert_adds_up(report);
+        for (size_t i = 0; i < jm_report_row_count(report); i++) {
+            const jm_row *row = jm_report_row(report, i);
+            bool idle = strncmp(row->path, "(idle)", 6) == 0 || strstr(row->path, "/(idle)") != NULL;
+            if (!idle && strcmp(row->kind, "unresolved") != 0) work_j[by] += row->energy_self_j;
+        }
+        jm_report_free(report);
+        if (by != JM_BY_PHASE) assert_near(work_j[by], work_j[JM_BY_LAYER], 1e-6);
+    }
+    assert_near(work_j[JM_BY_PHASE], work_j[JM_BY_LAYER], 0.01); /* measured as a whole */
+    duty_free(d);
+}
+
+/* A batch of requests is told by traced steps like any other. */
+static void test_requests_share_steps_that_were_not_traced(void **state)
+{
+    (void)state;
+    duty_options of = usual(17, 12);
+    of.requests = true;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_REQUEST);
+    assert_adds_up(report);
+    for (int r = 0; r < 2; r++) {
+        const jm_row *row = duty_row(report, r == 0 ? "first" : "second", "request");
+        assert_non_null(row);
+        assert_near(row->energy_j, d->request_j[r], 0.02);
+    }
+    assert_near(jm_report_totals_get(report)->tracing_s, d->tracing_s, 0.05);
+    assert_near(duty_row(report, "(idle)/made by tracing", "gap")->busy_s, d->tracing_s, 0.05);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+/* Single steps that were not traced are rows with what such a step took. */
+static void test_each_step_has_its_joules(void **state)
+{
+    (void)state;
+    duty_options of = usual(12, 12);
+    of.run_s = 30;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_SPAN);
+    double work_j = d->layer_j[0] + d->layer_j[1] + d->layer_j[2], each_j = work_j / (double)d->steps;
+    int64_t steps = 0;
+    for (size_t i = 0; i < jm_report_row_count(report); i++) {
+        const jm_row *row = jm_report_row(report, i);
+        if (strcmp(row->kind, "step") != 0) continue;
+        steps++;
+        assert_near(row->energy_j, each_j, 0.15);
+        assert_true(row->energy_high_j - row->energy_low_j < 0.4 * each_j);
+    }
+    assert_int_equal(steps, d->steps);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+static double half(const jm_row *row)
+{
+    return (row->energy_high_j - row->energy_low_j) / 2;
+}
+
+/* What one layer has too much another has too little: their sum is surer, and all rows are as sure as the
+ * total. */
+static void test_errors_of_rows_go_into_sums(void **state)
+{
+    (void)state;
+    duty_options of = usual(13, 25);
+    of.step_u = 0.2;
+    of.wanders = 0.2;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    size_t rows = jm_report_row_count(report), all[32], mine[DUTY_LAYERS], count = 0;
+    for (size_t i = 0; i < rows && i < 32; i++) {
+        all[i] = i;
+        for (int l = 0; l < DUTY_LAYERS; l++)
+            if (strcmp(jm_report_row(report, i)->path, layers[l]) == 0) mine[count++] = i;
+    }
+    assert_int_equal(count, DUTY_LAYERS);
+    jm_sum sum, one;
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    assert_int_equal(jm_report_sum(report, all, rows, &sum, NULL), JM_OK);
+    assert_near(sum.high_j - sum.low_j, totals->total_high_j - totals->total_low_j, 1e-9);
+    double variance = 0, square = 0;
+    for (size_t i = 0; i < count; i++) {
+        const jm_row *row = jm_report_row(report, mine[i]);
+        assert_int_equal(jm_report_sum(report, &mine[i], 1, &one, NULL), JM_OK);
+        assert_near(one.high_j - one.low_j, 2 * half(row), 0.02);
+        square += pow(half(row), 2);
+        for (size_t k = 0; k < count; k++) {
+            double covariance_j2;
+            assert_int_equal(jm_report_covariance(report, mine[i], mine[k], &covariance_j2, NULL), JM_OK);
+            variance += covariance_j2;
+        }
+    }
+    assert_int_equal(jm_report_sum(report, mine, count, &sum, NULL), JM_OK);
+    assert_near((sum.high_j - sum.low_j) / 2, 1.96 * sqrt(variance), 0.05);
+    assert_true(pow((sum.high_j - sum.low_j) / 2, 2) < 0.5 * square);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+static void test_a_single_turn_says_that_drift_is_unknown(void **state)
+{
+    (void)state;
+    duty_options of = usual(14, 120);
+    of.run_s = 100; /* one turn, at its end nearly: 960 steps of 60 ms */
+    of.turn_steps = 12;
+    of.grows = 1.3;
+    duty *d = duty_create(of);
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    assert_adds_up(report);
+    assert_true(says(report, "told by a single stretch of traced ones"));
+    const jm_row *row = duty_row(report, layers[0], "layer");
+    assert_true(half(row) > 0.02 * row->energy_j);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+/* Without kernels the host's spans are the work. */
+static void test_spans_of_the_host_stand_for_others_too(void **state)
+{
+    (void)state;
+    duty_options of = usual(15, 12);
+    of.slower = 1;
+    duty *d = duty_create(of);
+    d->s->kernels.count = 0;
+    d->s->dataset.stream_count = 0;
+    jm_report *report = report_of(d, JM_BY_LAYER);
+    assert_near(duty_sum_j(report), jm_report_totals_get(report)->total_energy_j, 1e-9);
+    double span_s = 0;
+    for (int l = 0; l < DUTY_LAYERS; l++)
+        span_s += duty_row(report, layers[l], "layer")->busy_s;
+    /* All of a step is in a layer. */
+    assert_near(span_s, jm_report_totals_get(report)->duration_s, 0.01);
+    assert_near(duty_row(report, layers[2], "layer")->busy_s, span_s * (2 * 12 + 4) / (2 * 24 + 12), 0.02);
+    jm_report_free(report);
+    duty_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layers_of_one_step_in_many_are_those_of_all),
+        cmocka_unit_test(test_intervals_hold_where_steps_differ),
+        cmocka_unit_test(test_what_grows_is_told_by_the_turns_around_it),
+        cmocka_unit_test(test_a_warm_up_stands_for_nothing_but_itself),
+        cmocka_unit_test(test_steps_of_other_phases_are_told_by_their_own),
+        cmocka_unit_test(test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_another),
+        cmocka_unit_test(test_phases_without_steps_stand_for_each_other),
+        cmocka_unit_test(test_ranks_are_traced_each_at_its_own_times),
+        cmocka_unit_test(test_work_goes_by_its_launch),
+        cmocka_unit_test(test_steps_like_no_traced_one_are_left_out_and_told),
+        cmocka_unit_test(test_a_time_asked_for_cuts_steps),
+        cmocka_unit_test(test_what_tracing_made_is_no_steps),
+        cmocka_unit_test(test_all_views_tell_the_same),
+        cmocka_unit_test(test_requests_share_steps_that_were_not_traced),
+        cmocka_unit_test(test_each_step_has_its_joules),
+        cmocka_unit_test(test_errors_of_rows_go_into_sums),
+        cmocka_unit_test(test_a_single_turn_says_that_drift_is_unknown),
+        cmocka_unit_test(test_spans_of_the_host_stand_for_others_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
