@@ -18,13 +18,6 @@ typedef struct cli_recorder {
 /* The options that all who record have; -o, --force and the verb's own stand beside them. */
 #define CLI_RECORDER_MEASURES                                                                                \
     {"--no-kernels", 0, NULL, "do not trace GPU kernels", NULL, false},                                      \
-        {"--budget",                                                                                         \
-         0,                                                                                                  \
-         "SHARE",                                                                                            \
-         "trace some steps now and then, such that it slows the command's sessions down by no more than "    \
-         "that (1%)",                                                                                        \
-         NULL,                                                                                               \
-         false},                                                                                             \
         {"--counters",                                                                                       \
          0,                                                                                                  \
          "[=SECONDS_A_MINUTE]",                                                                              \
@@ -51,6 +44,13 @@ typedef struct cli_recorder {
          "LIST",                                                                                             \
          "NVTX ranges of these domains alone, commas between (default: the one without a name); with - "     \
          "before: of all but those (-CCCL,-NCCL)",                                                           \
+         NULL,                                                                                               \
+         false},                                                                                             \
+        {"--budget",                                                                                         \
+         0,                                                                                                  \
+         "SHARE",                                                                                            \
+         "trace some steps now and then, such that it slows the command's sessions down by no more than "    \
+         "that (1%)",                                                                                        \
          NULL,                                                                                               \
          false},                                                                                             \
         CLI_RECORDER_MEASURES
