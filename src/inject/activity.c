@@ -98,6 +98,8 @@ static void push_records(CUpti_Activity *const *records, size_t count)
         if (result == JM_UNFINISHED) unfinished++;
         if (result != JM_CONVERTED) continue;
         jm__ring_push_kernel(&ring, &converted);
+        if (converted.op == JM_RING_KERNEL && converted.bytes != 0)
+            jm__detach_never(); /* of a graph's node */
         if (converted.op != JM_RING_LAUNCH && jm__devices_saw(converted.device)) jm__flusher_kick();
     }
     push_lost_locked(unfinished, "this work had not ended when its recording did");
@@ -136,6 +138,8 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
                                  const void *data)
 {
     (void)context;
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+        jm__detach_never(); /* graphs: what is captured in between would be nobody's */
     if (active) jm__graphs_hear(&cupti, domain, id, data);
     jm__detach_hear(domain, data);
 }
@@ -236,7 +240,7 @@ static void say_failed(char *why, size_t why_size, const char *call, CUptiResult
 static bool begin(char *why, size_t why_size)
 {
     /* Without it CUPTI is of no use, and 13.2 calls itself without end when it is asked for its version. */
-    if (dlopen("libcuda.so.1", RTLD_LAZY) == NULL) {
+    if (!cupti_loaded && dlopen("libcuda.so.1", RTLD_LAZY) == NULL) {
         snprintf(why, why_size,
                  "There is no CUDA driver (libcuda.so.1) here: kernels are not recorded, spans are.");
         return false;
@@ -244,6 +248,7 @@ static bool begin(char *why, size_t why_size)
     if (!cupti_loaded) {
         if (!jm__cupti_load(&cupti, why, why_size)) return false;
         cupti_loaded = true;
+        jm__detach_prepare();
         jm__launch_calls_find(&launch_calls, &cupti);
     }
     /* Two tools that both register buffers would get each other's: whoever subscribes first has CUPTI. */
@@ -361,8 +366,25 @@ static void set_flushed(int64_t flushed_ns)
     pthread_mutex_unlock(&mutex);
 }
 
-/* What was launched last has ended by then, and its records are out. */
+static void tell_lost_buffers(void)
+{
+    size_t lost = jm__detach_lost_buffers();
+    pthread_mutex_lock(&mutex);
+    push_lost_locked(lost, "CUPTI was let go with these buffers of records");
+    pthread_mutex_unlock(&mutex);
+}
+
+/* After so long, once the buffers are out that were with CUPTI when tracing stopped: what was launched last
+ * may wait for others for seconds. And at last without them: what they hold is then counted as lost. */
 #define LET_GO_AFTER_NS (3 * JM_NS_PER_S / 2)
+#define LET_GO_LAST_NS  (60 * JM_NS_PER_S)
+
+static bool may_let_go(int64_t now_ns)
+{
+    int64_t off_for_ns = now_ns - off_ns;
+    if (tracing || off_for_ns < LET_GO_AFTER_NS) return false;
+    return jm__buffers_oldest_ns() > off_ns || off_for_ns >= LET_GO_LAST_NS;
+}
 
 /* False: CUPTI failed. */
 static bool flush_cupti(bool forced, int64_t now_ns)
@@ -370,8 +392,7 @@ static bool flush_cupti(bool forced, int64_t now_ns)
     if (jm__detach_is_done()) return true; /* nothing is with it */
     CUptiResult result =
         cupti.cuptiActivityFlushAll(forced ? (uint32_t)CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0u);
-    bool idle = !tracing && now_ns - off_ns >= LET_GO_AFTER_NS;
-    if (idle && !forced) jm__detach_ask(&cupti, subscriber, &launch_calls);
+    if (!forced && may_let_go(now_ns)) jm__detach_ask(&cupti, subscriber, &launch_calls);
     return result == CUPTI_SUCCESS;
 }
 
@@ -384,6 +405,7 @@ void jm__activity_flush(bool forced)
     bool fine = flush_cupti(forced, now_ns);
     jm__detach_allow();
     tell_devices();
+    tell_lost_buffers();
     if (!fine) return;
     /* What is still with CUPTI began after the oldest buffer there was handed out. */
     int64_t oldest_ns = jm__buffers_oldest_ns();
@@ -395,6 +417,14 @@ const char *jm__activity_reason(void)
     return fault;
 }
 
+static void push_again(void)
+{
+    pthread_mutex_lock(&mutex);
+    jm_ring_kernel record = {.op = JM_RING_AGAIN};
+    if (ring.header != NULL) jm__ring_push_kernel(&ring, &record);
+    pthread_mutex_unlock(&mutex);
+}
+
 /* CUPTI may have been let go meanwhile. False with a sentence in `why`. */
 static bool switch_on(char *why, size_t why_size)
 {
@@ -402,7 +432,11 @@ static bool switch_on(char *why, size_t why_size)
     CUptiResult result = CUPTI_SUCCESS;
     if (!jm__detach_call_off(&cupti, subscriber, &launch_calls)) {
         subscribed = false;
-        if (!begin(why, why_size)) return false;
+        if (!begin(why, why_size)) {
+            jm__detach_stay_away();
+            return false;
+        }
+        push_again();
         follow_graphs();
         return true;
     }
@@ -414,7 +448,7 @@ static bool switch_on(char *why, size_t why_size)
 static void switch_off(void)
 {
     off_ns = jm__now_ns();
-    disable_all();
+    if (!jm__detach_is_done()) disable_all();
 }
 
 void jm__activity_trace(bool on)
@@ -434,11 +468,9 @@ void jm__activity_trace(bool on)
 /* The program goes on without us. */
 static void leave_cupti(void)
 {
-    jm__detach_hold();
-    if (!jm__detach_ask(&cupti, subscriber, &launch_calls)) {
-        cupti.cuptiUnsubscribe(subscriber);
-        subscribed = false;
-    }
+    jm__detach_hold(); /* at once: who comes next may be another profiler */
+    if (jm__detach_call_off(&cupti, subscriber, &launch_calls)) cupti.cuptiUnsubscribe(subscriber);
+    subscribed = false;
     jm__detach_allow();
     jm__buffers_release(); /* a server may work for weeks until the next recorder comes */
 }
@@ -446,9 +478,8 @@ static void leave_cupti(void)
 void jm__activity_stop(bool exiting)
 {
     if (!active) return;
-    if (!exiting)
-        jm__activity_trace(
-            false); /* what came after the flush would stay with CUPTI, and go to the next run */
+    /* What came after the flush would stay with CUPTI, and go to the next run. */
+    if (!exiting) jm__activity_trace(false);
     jm__activity_flush(true);
     if (!exiting) leave_cupti();
     active = false;
@@ -463,6 +494,7 @@ void jm__activity_forget(void)
     active = false;
     subscribed = false;
     jm__detach_forget();
+    jm__buffers_forget_in_child();
     pthread_mutex_init(&mutex, NULL); /* the parent's worker may have held it */
     jm__ring_close(&ring, false);
     jm__names_close(&names);

@@ -52,12 +52,22 @@ void jm__buffers_return(const uint8_t *memory)
     pthread_mutex_unlock(&mutex);
 }
 
-void jm__buffers_forget(void)
+size_t jm__buffers_forget(void)
 {
+    size_t taken = 0;
     pthread_mutex_lock(&mutex);
-    for (int i = 0; i < JM_BUFFERS_MAX; i++)
+    for (int i = 0; i < JM_BUFFERS_MAX; i++) {
+        taken += buffers[i].taken_ns != 0;
         buffers[i].taken_ns = 0;
+    }
     pthread_mutex_unlock(&mutex);
+    return taken;
+}
+
+void jm__buffers_forget_in_child(void)
+{
+    pthread_mutex_init(&mutex, NULL);
+    jm__buffers_forget();
 }
 
 void jm__buffers_release(void)

@@ -16,8 +16,11 @@ void jm__buffers_prepare(void);
 uint8_t *jm__buffers_take(void);
 void jm__buffers_return(const uint8_t *buffer);
 
-/* CUPTI is gone, and with it its claim to all of them. */
-void jm__buffers_forget(void);
+/* CUPTI is gone, and with it its claim to all of them. How many it had. */
+size_t jm__buffers_forget(void);
+
+/* In the child of a fork: likewise, and whoever held them is not there. */
+void jm__buffers_forget_in_child(void);
 
 /* Give back the memory of those that are with nobody. */
 void jm__buffers_release(void);

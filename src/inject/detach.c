@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The first CUPTI whose cuptiFinalize has no known harm: that of CUDA 12.6. */
 #define VERSION_LEAST 24
@@ -14,6 +15,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static enum { ATTACHED, ASKED, DONE } state; /* guarded by it */
 static const jm__cupti *in_use;              /* likewise */
 static _Atomic bool never;
+static _Atomic size_t lost_buffers;
 
 void jm__detach_hold(void)
 {
@@ -28,26 +30,29 @@ void jm__detach_allow(void)
 static void listen(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, const jm__launch_calls *calls,
                    bool on)
 {
-    for (uint32_t id = 1; id < JM_CALLBACK_IDS;
-         id++) /* a launch of the runtime's is one of the driver's, too */
+    /* A launch of the runtime's is one of the driver's, too. */
+    for (uint32_t id = 1; id < JM_CALLBACK_IDS; id++)
         if (calls->driver[id]) cupti->cuptiEnableCallback(on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
 }
 
 static bool may(const jm__cupti *cupti)
 {
-    const char *keep = getenv("JOULEMAP_KEEP_CUPTI");
     return !never && cupti->cuptiFinalize != NULL && cupti->cuptiEnableCallback != NULL &&
-           cupti->version >= VERSION_LEAST && (keep == NULL || keep[0] == '\0');
+           cupti->version >= VERSION_LEAST;
 }
 
-bool jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, const jm__launch_calls *calls)
+void jm__detach_prepare(void)
 {
-    if (state == ATTACHED && may(cupti)) {
-        in_use = cupti;
-        state = ASKED;
-        listen(cupti, subscriber, calls, true);
-    }
-    return state != ATTACHED;
+    const char *keep = getenv("JOULEMAP_KEEP_CUPTI");
+    if (keep != NULL && keep[0] != '\0') never = true;
+}
+
+void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, const jm__launch_calls *calls)
+{
+    if (state != ATTACHED || !may(cupti)) return;
+    in_use = cupti;
+    state = ASKED;
+    listen(cupti, subscriber, calls, true);
 }
 
 bool jm__detach_is_done(void)
@@ -64,17 +69,40 @@ bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscrib
     return attached;
 }
 
+void jm__detach_stay_away(void)
+{
+    state = DONE;
+}
+
+static void let_go(void)
+{
+    if (in_use->cuptiFinalize() != CUPTI_SUCCESS) {
+        never = true; /* it is ours still */
+        return;
+    }
+    lost_buffers += jm__buffers_forget();
+    state = DONE;
+}
+
+/* A graph's launch may be amid what CUPTI does for graphs. */
+static bool is_of_graph(const CUpti_CallbackData *call)
+{
+    return call->functionName != NULL && strstr(call->functionName, "Graph") != NULL;
+}
+
 void jm__detach_hear(CUpti_CallbackDomain domain, const void *data)
 {
     const CUpti_CallbackData *call = data;
     if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call == NULL || call->callbackSite != CUPTI_API_EXIT) return;
+    if (is_of_graph(call)) never = true;
     if (never || pthread_mutex_trylock(&mutex) != 0) return; /* the next launch will do */
-    if (state == ASKED) {
-        in_use->cuptiFinalize();
-        jm__buffers_forget();
-        state = DONE;
-    }
+    if (state == ASKED && !never) let_go();
     pthread_mutex_unlock(&mutex);
+}
+
+size_t jm__detach_lost_buffers(void)
+{
+    return atomic_exchange(&lost_buffers, 0);
 }
 
 void jm__detach_never(void)

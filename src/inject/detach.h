@@ -6,6 +6,8 @@
  * CUDA's returns, so it waits for the program's next launch, and is done on its thread, once (3 ms); a
  * program that launches nothing pays nothing.
  *
+ * Only while a run goes on: at its end another profiler may come at once, and finds CUPTI free.
+ *
  * Not where that has failed others: before CUDA 12.6, with CUDA graphs (PyTorch's profiler and its reports of
  * crashes: pytorch/pytorch#144455, #150957), and with XLA. JOULEMAP_KEEP_CUPTI=1 in the environment: never.
  */
@@ -21,8 +23,8 @@ void jm__detach_allow(void);
 
 /* All of the following while it is held. */
 
-/* Nothing is recorded any more: let go at the next launch. False: that may not be, and nothing happens. */
-bool jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, const jm__launch_calls *calls);
+/* Nothing is recorded any more: let go at the next launch. Nothing happens where that may not be. */
+void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, const jm__launch_calls *calls);
 
 /* It was let go: a call would take CUPTI again. */
 bool jm__detach_is_done(void);
@@ -31,7 +33,17 @@ bool jm__detach_is_done(void);
 bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber,
                          const jm__launch_calls *calls);
 
+/* It was let go, and could not be taken again: it is somebody else's now, and none of our calls may reach it.
+ */
+void jm__detach_stay_away(void);
+
 /* ---- without */
+
+/* Once a process, before anything is traced: what the environment says. */
+void jm__detach_prepare(void);
+
+/* Buffers that were with CUPTI when it was let go, since the last time; their records are lost. */
+size_t jm__detach_lost_buffers(void);
 
 /* A callback of CUPTI's. */
 void jm__detach_hear(CUpti_CallbackDomain domain, const void *data);

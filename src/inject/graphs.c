@@ -1,7 +1,6 @@
 /* CUPTI's callbacks of CUDA graphs as records of the calling thread's ring. */
 #include "inject/graphs.h"
 
-#include "inject/detach.h"
 #include "timeline/track.h"
 
 /* The same from CUDA 11 to 13: that no header at hand says otherwise. */
@@ -59,7 +58,6 @@ static void hear_node(const jm__cupti *cupti, const CUpti_GraphData *data, bool 
         if (cupti->cuptiGetGraphNodeId(data->originalNode, &original) != CUPTI_SUCCESS || original == 0)
             return;
     }
-    jm__detach_never(); /* what is captured in between would be nobody's */
     jm__track_node(node, original, graph_id(cupti, data->graph));
 }
 

@@ -2,6 +2,7 @@
 #include "inject/inject.h"
 
 #include "inject/activity.h"
+#include "inject/detach.h"
 #include "inject/flusher.h"
 #include "timeline/dormant.h"
 #include "timeline/lost.h"
@@ -40,10 +41,8 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    if (run_path[0] != '\0') {
-        jm__activity_forget();
-        jm__flusher_forget();
-    }
+    jm__activity_forget(); /* also after a run: CUPTI may still be the parent's */
+    if (run_path[0] != '\0') jm__flusher_forget();
     run_path[0] = '\0';
     pthread_mutex_unlock(&mutex);
 }
@@ -69,6 +68,9 @@ static void stop(bool exiting)
 static void on_exit_of_process(void)
 {
     if (owner != getpid()) return;
+    jm__detach_never();
+    jm__detach_hold(); /* one that is under way ends first */
+    jm__detach_allow();
     stop(true);
     pthread_mutex_lock(&mutex);
     over = true;

@@ -30,12 +30,12 @@ static void remember_launch(jm__collector *collector, collector_process *process
      * it stays. A runtime call and the driver call inside it share an id too: the outer one, which began
      * first, is the program's. */
     collector_launch *slot = &process->launches[record->correlation & (JM_LAUNCHES - 1)];
-    if (slot->t_ns != 0 && slot->correlation == record->correlation && slot->t_ns <= record->start_ns &&
-        record->start_ns - slot->t_ns < NESTED_CALL_NS)
-        return;
+    bool same = slot->t_ns != 0 && slot->correlation == record->correlation && slot->taken == process->taken;
+    if (same && slot->t_ns <= record->start_ns && record->start_ns - slot->t_ns < NESTED_CALL_NS) return;
     *slot = (collector_launch){.t_ns = record->start_ns,
                                .correlation = record->correlation,
                                .tid = (int32_t)record->context,
+                               .taken = process->taken,
                                .duration_ns = duration_of(record)};
 }
 
@@ -43,7 +43,8 @@ static collector_launch *find_launch(const collector_process *process, uint32_t 
 {
     if (process->launches == NULL) return NULL;
     collector_launch *slot = &process->launches[correlation & (JM_LAUNCHES - 1)];
-    return slot->t_ns != 0 && slot->correlation == correlation ? slot : NULL;
+    bool is_it = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == process->taken;
+    return is_it ? slot : NULL;
 }
 
 static int64_t stream_of(jm__collector *collector, collector_process *process, const jm_ring_kernel *record)
@@ -209,6 +210,9 @@ void jm__collector_kernel_record(jm__collector *collector, collector_reader *rea
         break;
     case JM_RING_NOTE:
         note_record(collector, reader, &converted);
+        break;
+    case JM_RING_AGAIN:
+        reader->process->taken++;
         break;
     case JM_RING_GRAPHS:
         reader->process->tells_graphs = true;

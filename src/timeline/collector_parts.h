@@ -100,6 +100,7 @@ typedef struct collector_launch {
     int32_t tid;
     uint32_t duration_ns; /* of the call; at least 1 */
     uint32_t replayed;    /* spans made for it */
+    uint32_t taken;       /* of the process, then */
 } collector_launch;
 
 /* What was open when nodes of graphs were made, without repetition: the same chain of spans in another
@@ -172,6 +173,7 @@ struct collector_process {
     JM_VEC(collector_names *) names;
     collector_launch *launches; /* JM_LAUNCHES of them, once there is one */
     collector_graphs *graphs;   /* NULL: it has told of none */
+    uint32_t taken;             /* how often it took CUPTI again */
     bool tells_graphs;
     bool graphs_before; /* it replays graphs that were captured before the recording began */
     char *board_uuids[JM_DEVICES_MAX];

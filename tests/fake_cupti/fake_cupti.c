@@ -42,6 +42,7 @@ static void *subscriber_context;
 static bool resources_on[CUPTI_CBID_RESOURCE_SIZE];
 static bool driver_on[2048]; /* calls of the driver's that the subscriber is told of */
 static _Atomic uint64_t finalized;
+static _Atomic uint64_t strays; /* calls by who is not subscribed, while somebody else is */
 static uint32_t last_correlation = 100;
 static size_t dropped;
 static _Atomic uint64_t kernels;
@@ -105,6 +106,18 @@ EXPORT int64_t fake_buffers_out(void);
 EXPORT int fake_subscribed(void);
 EXPORT uint64_t fake_kernels(void);
 EXPORT uint64_t fake_finalized(void);
+EXPORT uint64_t fake_strays(void);
+
+uint64_t fake_strays(void)
+{
+    return strays;
+}
+
+/* With FAKE_CUPTI_TAKEN another tool has it. */
+static void note_caller(void)
+{
+    strays += !subscribed && getenv("FAKE_CUPTI_TAKEN") != NULL;
+}
 
 uint64_t fake_finalized(void)
 {
@@ -257,6 +270,7 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber, C
 
 EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 {
+    note_caller();
     (void)subscriber;
     subscribed = false;
     memset(resources_on, 0, sizeof resources_on);
@@ -286,6 +300,7 @@ EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
     pthread_mutex_lock(&mutex);
     count_with_us = 0;
     request = NULL;
+    last_correlation = 100; /* its ids begin anew */
     pthread_mutex_unlock(&mutex);
     subscribed = false;
     memset(resources_on, 0, sizeof resources_on);
@@ -326,6 +341,7 @@ static void tell_of_devices(void)
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
 {
+    note_caller();
     if (request == NULL) return CUPTI_ERROR_INVALID_OPERATION;
     enabled[kind] = true;
     if (kind == CUPTI_ACTIVITY_KIND_DEVICE) tell_of_devices();
@@ -334,6 +350,7 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
 {
+    note_caller();
     enabled[kind] = false;
     return CUPTI_SUCCESS;
 }
@@ -376,6 +393,7 @@ static bool finished(const uint8_t *memory, size_t used)
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag)
 {
+    note_caller();
     pthread_mutex_lock(&mutex);
     int kept = 0;
     for (int i = 0; i < count_with_us; i++) {

@@ -35,7 +35,7 @@
 
 static fake_call_function *fake_call;
 static fake_run_function *fake_run;
-static fake_count_function *fake_finalized;
+static fake_count_function *fake_finalized, *fake_strays;
 static fake_subscribed_function *fake_subscribed;
 static fake_drop_function *fake_drop;
 static fake_buffers_out_function *fake_buffers_out;
@@ -87,6 +87,7 @@ static void initialise_cuda(void)
         *(void **)&fake_drop = symbol(fake, "fake_drop");
         *(void **)&fake_buffers_out = symbol(fake, "fake_buffers_out");
         *(void **)&fake_finalized = symbol(fake, "fake_finalized");
+        *(void **)&fake_strays = symbol(fake, "fake_strays");
         *(void **)&fake_subscribed = symbol(fake, "fake_subscribed");
     }
     void *inject = dlopen(INJECT, RTLD_NOW | RTLD_LOCAL);
@@ -337,8 +338,8 @@ static int program_that_is_let_go(void)
     inject_trace(1);
     launch_kernel("at last");
     inject_stop();
-    launch_kernel("of nobody"); /* lets go: nothing of the recorder stays in the program */
-    return fake_finalized() == 3 && fake_subscribed() == 0 ? inject_reason()[0] != '\0' : 6;
+    launch_kernel("of nobody");
+    return fake_finalized() == 2 && fake_subscribed() == 0 ? inject_reason()[0] != '\0' : 6;
 }
 
 /* Asked to keep it, or with a CUPTI or a program where letting go may do harm. */
@@ -362,31 +363,71 @@ static int program_that_is_not_let_go(void)
     return fake_finalized() != 0 || fake_subscribed() != 0;
 }
 
-static void *launch_for_a_while(void *unused)
+/* Meanwhile somebody else has taken CUPTI: nothing of ours may reach it. */
+static int program_whose_cupti_is_taken(void)
+{
+    initialise_cuda();
+    launch_kernel("before");
+    inject_trace(0);
+    if (!is_let_go(1)) return 1;
+    setenv("FAKE_CUPTI_TAKEN", "1", 1);
+    inject_trace(1);
+    launch_kernel("of another");
+    inject_flush();
+    inject_trace(0);
+    unsetenv("FAKE_CUPTI_TAKEN");
+    if (fake_strays() != 0) return 2;
+    inject_trace(1); /* it is free again */
+    launch_kernel("after");
+    inject_stop();
+    return fake_strays() != 0 || fake_subscribed() != 0;
+}
+
+/* A kernel that has not ended when tracing stops: its record is waited for. */
+static int program_with_work_that_lasts(void)
+{
+    fake_work lasting = {
+        .name = "lasting", .context = 1, .stream = 7, .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    initialise_cuda();
+    lasting.correlation = fake_call("cudaLaunchKernel_v7000", realtime_ns());
+    lasting.start_ns = realtime_ns();
+    fake_run(&lasting);
+    inject_trace(0);
+    for (int i = 0; i < 300; i++) { /* longer than it takes to let go */
+        launch_kernel("between");
+        usleep(10000);
+    }
+    inject_stop();
+    return fake_finalized() != 0;
+}
+
+static _Atomic bool is_over;
+
+static void *launch_until_it_is_over(void *unused)
 {
     (void)unused;
-    for (int i = 0; i < 20000; i++)
+    while (!is_over) {
         launch_kernel("anywhere");
+        usleep(100);
+    }
     return NULL;
 }
 
-/* Several threads launch while tracing goes on and off and runs come and go. */
+/* Several threads launch while CUPTI comes and goes. */
 static int program_let_go_among_threads(void)
 {
     pthread_t threads[3];
-    const char *run = getenv("JOULEMAP_RUN");
     initialise_cuda();
     for (size_t i = 0; i < 3; i++)
-        if (pthread_create(&threads[i], NULL, launch_for_a_while, NULL) != 0) return 1;
-    for (int i = 0; i < 25; i++) {
-        inject_stop(); /* asks at once, and is called off or not */
-        if (inject_start(run) != 0) return 2;
-        inject_trace(i % 2);
-        inject_flush();
+        if (pthread_create(&threads[i], NULL, launch_until_it_is_over, NULL) != 0) return 1;
+    for (uint64_t i = 1; i <= 3; i++) {
+        inject_trace(0);
+        if (!is_let_go(i)) return 2;
+        inject_trace(1);
     }
+    is_over = true;
     for (size_t i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
-    inject_trace(1);
     launch_kernel("at last");
     return inject_reason()[0] != '\0';
 }
@@ -734,6 +775,8 @@ static const struct {
     {"let go", program_that_is_let_go},
     {"not let go", program_that_is_not_let_go},
     {"let go among threads", program_let_go_among_threads},
+    {"taken meanwhile", program_whose_cupti_is_taken},
+    {"work that lasts", program_with_work_that_lasts},
     {"nvtx all", program_nvtx_all},
     {"xla", program_xla},
     {"xla graphs", program_xla_graphs},
@@ -1042,6 +1085,28 @@ static void test_cupti_is_kept_where_letting_go_may_do_harm(void **state)
     }
 }
 
+static void test_a_cupti_that_another_took_meanwhile_is_left_alone(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "taken meanwhile", FAKE("13"), NULL));
+    size_t count;
+    assert_int_equal(all->kernel_count, 2);
+    kernel_named(all, "before", &count);
+    kernel_named(all, "after", &count);
+    assert_non_null(strstr(all->notes, "another profiler"));
+    collected_free(all);
+}
+
+static void test_cupti_is_kept_until_what_was_launched_has_ended(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "work that lasts", FAKE("13"), NULL));
+    assert_int_equal(all->lost, 1); /* the kernel never ended, and that is said */
+    collected_free(all);
+}
+
 static void test_threads_that_launch_survive_that_cupti_comes_and_goes(void **state)
 {
     (void)state;
@@ -1312,6 +1377,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cupti_is_let_go_where_nothing_is_traced_and_taken_again),
         cmocka_unit_test(test_cupti_is_kept_where_letting_go_may_do_harm),
         cmocka_unit_test(test_threads_that_launch_survive_that_cupti_comes_and_goes),
+        cmocka_unit_test(test_a_cupti_that_another_took_meanwhile_is_left_alone),
+        cmocka_unit_test(test_cupti_is_kept_until_what_was_launched_has_ended),
         cmocka_unit_test(test_a_second_run_in_the_same_process_gets_its_own_records),
         cmocka_unit_test(test_kernels_of_graphs_are_in_what_was_captured),
         cmocka_unit_test(test_a_cupti_that_does_not_tell_of_graphs_is_said_once),

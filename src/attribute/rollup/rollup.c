@@ -363,9 +363,10 @@ static void add_stood_calls(jm__tree *tree)
 {
     for (size_t n = 0; n < tree->nodes.count; n++) {
         jm__node *node = &tree->nodes.items[n];
+        int64_t own = node->calls; /* kernels, as stood_calls are: a call may be several */
         node->calls += llround(node->stood_calls);
-        if (node->told == 0 || !(node->stood_calls > 0)) continue;
-        double more = 1 + node->stood_calls / (double)(node->told + node->untold);
+        if (node->told + node->untold == 0 || own == 0 || !(node->stood_calls > 0)) continue;
+        double more = 1 + node->stood_calls / (double)own;
         node->bytes *= more;
         node->ran_s *= more;
         node->exposed_s *= more;

@@ -279,7 +279,7 @@ static bool part(jm__sweep *s, jm__running *item)
     if (item->joint.ran_s == 0) return true;
     jm__use_sum *own = jm__tally_use(s->tally, item->as.use);
     if (own == NULL) return false;
-    own->ran_s -= item->joint.ran_s;
+    own->ran_s = fmax(0, own->ran_s - item->joint.ran_s); /* rounding: below 0 it would never have run */
     bool fine = put(s, item, &item->joint);
     item->joint = (jm__portion){.use = item->as.use};
     item->beside = UINT32_MAX;
@@ -294,21 +294,18 @@ static bool close(jm__sweep *s, jm__running *item)
     return part(s, item) && put(s, item, &item->alone);
 }
 
-/* Steps that the running collectives stand for. */
-static double stood_for(const jm__sweep *s)
-{
-    for (size_t i = 0; i < s->running.count; i++) {
-        const jm__running *item = &s->running.items[i];
-        if (item->collective && item->as.lap != NULL) return s->stood->of_turn[item->as.lap->stand];
-    }
-    return 0;
-}
-
 /* What is the report's alone: time in which collectives ran, by what ran beside them. */
 static void count_collectives(jm__sweep *s, int64_t to_ns)
 {
     if (s->collectives == 0) return;
-    double report_s = in_view(s, 0).report_s + stood_for(s) * 1e-9 * (double)(to_ns - s->now_ns);
+    double report_s = 0, stands = 0;
+    for (size_t i = 0; i < s->running.count; i++) {
+        const jm__running *item = &s->running.items[i];
+        if (!item->collective) continue;
+        report_s = fmax(report_s, in_view(s, item->as.view).report_s);
+        if (item->as.lap != NULL) stands = fmax(stands, s->stood->of_turn[item->as.lap->stand]);
+    }
+    report_s += stands * 1e-9 * (double)(to_ns - s->now_ns);
     s->tally->collective_s += report_s;
     if (s->kernels == s->collectives) s->tally->exposed_s += report_s;
 }
