@@ -48,7 +48,7 @@ typedef struct cuda {
 /* Of the injected library. */
 typedef struct tracer {
     int (*start)(const char *run_dir);
-    void (*trace)(int on);
+    int (*trace)(int on);
     const char *(*reason)(void);
 } tracer;
 

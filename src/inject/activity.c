@@ -451,18 +451,20 @@ static void switch_off(void)
     if (!jm__detach_is_done()) disable_all();
 }
 
-void jm__activity_trace(bool on)
+bool jm__activity_trace(bool on)
 {
     char why[512] = "";
-    if (!active) return;
+    if (!active) return true;
     jm__detach_hold();
     bool changes = on != tracing;
     tracing = on;
     if (changes && on) switch_on(why, sizeof why);
     if (changes && !on) switch_off();
+    bool is_lost = on && jm__detach_is_done();
     jm__detach_allow();
     if (why[0] != '\0') push_note(why);
     if (changes && !on) jm__activity_flush(false);
+    return !is_lost;
 }
 
 /* The program goes on without us. */

@@ -123,12 +123,13 @@ const char *jm_inject_reason(void)
     return jm__activity_reason();
 }
 
-void jm_inject_trace(int on)
+int jm_inject_trace(int on)
 {
     pthread_mutex_lock(&mutex);
-    if (run_path[0] != '\0') jm__activity_trace(on != 0);
+    bool fine = run_path[0] == '\0' || jm__activity_trace(on != 0);
     pthread_mutex_unlock(&mutex);
     jm__track_keep(on != 0 ? JM_TRACK_ALL : 0);
+    return fine ? JM_INJECT_OK : JM_INJECT_NO_KERNELS;
 }
 
 void jm_inject_flush(void)

@@ -24,8 +24,9 @@ JM_API int jm_inject_ranges(const char *run_dir);
 /* Why the last start gave no kernels, a sentence; "" if it did. */
 JM_API const char *jm_inject_reason(void);
 
-/* Go without kernels and NVTX ranges from now on (0), or with them again. What was launched before comes. */
-JM_API void jm_inject_trace(int on);
+/* Go without kernels and NVTX ranges from now on (0), or with them again. What was launched before comes.
+ * JM_INJECT_NO_KERNELS: another tool has taken CUPTI meanwhile; else JM_INJECT_OK. */
+JM_API int jm_inject_trace(int on);
 
 /* Bring out what CUPTI has: records of all work that ended before this call. Synchronise the device first. */
 JM_API void jm_inject_flush(void);

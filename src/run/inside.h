@@ -44,7 +44,7 @@ struct jm_run {
 
     void (*flush_kernels)(void); /* of the injected library in this process; NULL if it is not there */
     void (*stop_kernels)(void);
-    void (*trace_kernels)(int on);
+    int (*trace_kernels)(int on);
     char kernels_missing[512]; /* why kernels that were asked for are not traced; "": they are */
 
     JM_VEC(jm__followed) followed;
@@ -85,7 +85,8 @@ jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err);
 void jm__run_ranges_start(jm_run *run);
 
 /* Go without them, or with them again. */
-void jm__run_kernels_trace(jm_run *run, bool on);
+/* False: kernels were traced, and cannot be again. */
+bool jm__run_kernels_trace(jm_run *run, bool on);
 
 /* A run begins with everything, whatever an earlier one of this process left behind in the recorder above. */
 void jm__run_trace_begin(jm_run *run);

@@ -31,7 +31,7 @@ static void find_functions(jm_run *run, void *library)
 {
     union {
         void (*function)(void);
-        void (*trace)(int on);
+        int (*trace)(int on);
     } trace = {find(library, "jm_inject_trace")};
     run->flush_kernels = find(library, "jm_inject_flush");
     run->stop_kernels = find(library, "jm_inject_stop");
@@ -98,7 +98,7 @@ jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err)
                     "close other profilers of this process; `joulemap doctor` says what CUPTI lacks");
 }
 
-void jm__run_kernels_trace(jm_run *run, bool on)
+bool jm__run_kernels_trace(jm_run *run, bool on)
 {
     char path[PATH_MAX];
     if (run->trace_kernels == NULL && jm__beside("libjoulemap_inject.so", path, sizeof path)) {
@@ -106,5 +106,5 @@ void jm__run_kernels_trace(jm_run *run, bool on)
         void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
         if (library != NULL) find_functions(run, library);
     }
-    if (run->trace_kernels != NULL) run->trace_kernels(on);
+    return run->trace_kernels == NULL || run->trace_kernels(on) == 0;
 }

@@ -56,7 +56,10 @@ void jm__run_trace(jm_run *run, jm_tracing tracing)
     /* Marks lie inside of what is traced. */
     if (changes && before) jm_mark(mark, NULL);
     jm__timeline_trace(tracing);
-    jm__run_kernels_trace(run, !is_off);
+    if (!jm__run_kernels_trace(run, !is_off)) { /* steps without their kernels must not stand for others */
+        mark = told.mark != NULL && !before ? told.mark : JM_MARK_UNTRACED;
+        changes = !stands(mark);
+    }
     if (changes && !before) jm_mark(mark, NULL);
     told.mark = mark;
     atomic_store_explicit(&told.tracing, (int)tracing, memory_order_relaxed);

@@ -46,7 +46,7 @@ static fake_graph_instantiate_function *graph_instantiate;
 static fake_graph_launch_function *graph_launch;
 static fake_graph_destroy_function *graph_destroy;
 static void (*inject_flush)(void);
-static void (*inject_trace)(int);
+static int (*inject_trace)(int);
 static const char *(*inject_reason)(void);
 static int (*inject_start)(const char *);
 static void (*inject_stop)(void);
@@ -371,13 +371,13 @@ static int program_whose_cupti_is_taken(void)
     inject_trace(0);
     if (!is_let_go(1)) return 1;
     setenv("FAKE_CUPTI_TAKEN", "1", 1);
-    inject_trace(1);
+    if (inject_trace(1) == 0) return 3;
     launch_kernel("of another");
     inject_flush();
     inject_trace(0);
     unsetenv("FAKE_CUPTI_TAKEN");
     if (fake_strays() != 0) return 2;
-    inject_trace(1); /* it is free again */
+    if (inject_trace(1) != 0) return 4; /* it is free again */
     launch_kernel("after");
     inject_stop();
     return fake_strays() != 0 || fake_subscribed() != 0;
