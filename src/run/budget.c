@@ -1,6 +1,8 @@
 /* The rules of a budget for tracing. */
 #include "run/budget.h"
 
+#include "base/alike.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,19 +82,12 @@ static double extra_ns(const jm__budget *b, const jm__budget_kind *kind)
 
 /* ---- kinds */
 
-static uint32_t rounded(uint32_t count)
-{
-    while ((count & (count - 1)) != 0)
-        count &= count - 1;
-    return count;
-}
-
 static jm__budget_step key_of(const jm__budget *b, const jm__budget_step *step)
 {
     return (jm__budget_step){.name = b->nameless ? 0 : step->name,
                              .phase = step->phase,
-                             .samples = rounded(step->samples),
-                             .tokens = rounded(step->tokens),
+                             .samples = jm__alike_count(step->samples),
+                             .tokens = jm__alike_count(step->tokens),
                              .whole = step->whole};
 }
 

@@ -25,6 +25,7 @@ typedef struct duty_options {
     int opening;        /* so many steps are traced at first; the first 5 take five times as long */
     bool requests;      /* two, one after the other */
     int odd_one_in;     /* so often a step has other samples; 0: never */
+    bool padded;        /* tokens differ from step to step, 1100 to 1900, and work goes with them */
     int64_t lag_ns;     /* the GPU runs behind the host */
     int processes;      /* each on its own board; 0: one */
 } duty_options;
@@ -73,7 +74,9 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
     bool odd = d->of.odd_one_in > 0 && (d->steps + 1) % d->of.odd_one_in == 0;
     bool bare = eval && d->of.bare_eval;
     int64_t step = bare ? parent : syn_span(s, JM_SPAN_STEP, "step", "", parent, t_ns, t_ns, pid);
+    double tokens = d->of.padded ? floor(1100 + 800 * syn_uniform(s)) : 0;
     if (!bare) s->spans[step - 1].samples = odd ? 3 : 8;
+    if (!bare) s->spans[step - 1].tokens = (uint32_t)tokens;
     if (d->steps % 100 == 0)
         for (int l = 0; l < DUTY_LAYERS; l++)
             d->wandered[l] = d->of.wanders * syn_normal(s);
@@ -83,6 +86,7 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
         if (d->steps < 5 && d->of.opening > 0) length *= 5;
         if (l == 0) length *= 1 + (d->of.grows > 0 ? d->of.grows - 1 : 0) * grown;
         if (odd) length *= 0.5;
+        if (d->of.padded) length *= tokens / 1500;
         int64_t span =
             level == 0 ? 0 : syn_span(s, JM_SPAN_FORWARD, names[l], "Linear", step, t_ns, t_ns, pid);
         for (int k = 0; k < DUTY_KERNELS; k++) {

@@ -68,7 +68,7 @@ static double wider(const jm__attribution *a)
     return isfinite(freedom) ? jm__student_quantile(0.95, fmax(1, freedom)) / JM_NORMAL_95 : 1;
 }
 
-/* Each row of a board gives back its share. */
+/* Each row of a board gives back its share: what one has too much, others have too little. */
 static void give_back(jm__tree *tree, const jm__attribution *a, size_t b)
 {
     const jm__board_part *part = &a->boards[b];
@@ -90,7 +90,7 @@ void jm__draws_close(jm__tree *tree, const jm__attribution *a)
     if (!jm__draws_any(tree) || tree->failed || tree->nodes.count == 0) return;
     if (draws_of(tree, tree->nodes.count - 1) == NULL) return;
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        give_back(tree, a, b);
+        if (!jm__stands_mixed(&a->stands)) give_back(tree, a, b);
     double size = wider(a) / sqrt(JM_DRAWS);
     for (size_t i = 0; i < tree->off_j.count; i++)
         tree->off_j.items[i] *= size;

@@ -1,5 +1,6 @@
 /* Steps in order, one after the other, and what each is like. */
 #include "attribute/stand/find.h"
+#include "base/alike.h"
 #include "rows/span_kind.h"
 
 #include <stdlib.h>
@@ -19,13 +20,18 @@ typedef struct kind_key {
     int64_t kind, name, samples, tokens;
 } kind_key;
 
+typedef struct counts {
+    uint32_t samples, tokens;
+} counts;
+
 typedef struct collecting {
     jm__stands *out;
     const jm__stands_wanted *w;
     jm__map rows, kinds, loose_kinds;
-    bool *holds;      /* [spans]: a step or a phase lies in it */
-    uint32_t *row_of; /* [spans]: number of the row of the innermost container at or around it, 0: none */
-    uint32_t *loose;  /* [laps] */
+    JM_VEC(counts) first; /* [kinds]: of the first step */
+    bool *holds;          /* [spans]: a step or a phase lies in it */
+    uint32_t *row_of;     /* [spans]: number of the row of the innermost container at or around it, 0: none */
+    uint32_t *loose;      /* [laps] */
     size_t loose_room;
 } collecting;
 
@@ -50,16 +56,30 @@ static bool find_row(collecting *c, size_t span, size_t outer)
     return c->row_of[span] != 0;
 }
 
+/* Kinds have numbers from 1. */
+static bool compare_counts(collecting *c, uint32_t kind, const jm__span *step)
+{
+    const counts own = {step->samples, step->tokens};
+    if (kind > c->first.count) return jm__vec_push(&c->first, own);
+    const counts *first = &c->first.items[kind - 1];
+    c->out->unlike += first->samples != own.samples || first->tokens != own.tokens;
+    return true;
+}
+
 static bool push_lap(collecting *c, size_t span, size_t process)
 {
     const jm__span *step = &c->w->spans->dataset->spans[span];
-    kind_key key = {process,       c->row_of[span], (int64_t)step->kind,
-                    step->name_id, step->samples,   step->tokens};
+    kind_key key = {process,
+                    c->row_of[span],
+                    (int64_t)step->kind,
+                    step->name_id,
+                    jm__alike_count(step->samples),
+                    jm__alike_count(step->tokens)};
     uint32_t kind = number_of(&c->kinds, &key);
     key.row = 0;
     uint32_t loose = number_of(&c->loose_kinds, &key);
     size_t count = c->out->laps.count;
-    if (kind == 0 || loose == 0) return false;
+    if (kind == 0 || loose == 0 || !compare_counts(c, kind, step)) return false;
     if (!jm__vec_grow((void **)&c->loose, &c->loose_room, count + 1, sizeof *c->loose)) return false;
     c->loose[count] = loose;
     const jm__lap lap = {.start_ns = step->start_ns,
@@ -211,6 +231,7 @@ bool jm__laps_find(jm__stands *out, uint32_t **loose_of, const jm__stands_wanted
     jm__map_free(&c.rows);
     jm__map_free(&c.kinds);
     jm__map_free(&c.loose_kinds);
+    jm__vec_free(&c.first);
     *loose_of = c.loose;
     return fine;
 }

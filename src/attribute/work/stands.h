@@ -67,8 +67,16 @@ typedef struct jm__stands {
     size_t processes;
     size_t told;      /* steps that were told by their edges */
     size_t missing;   /* of those, such as no traced step stands for */
+    size_t unlike;    /* steps, traced ones too, of other counts than the first of their kind */
     double slow_down; /* by how much a traced step took longer, relative; NAN: not known */
 } jm__stands;
+
+/* Are counts other in more than a few steps of a kind? Then what traced steps did too much is too much in all
+ * rows alike, which the total does not take back from each. */
+static inline bool jm__stands_mixed(const jm__stands *stands)
+{
+    return stands->unlike > stands->laps.count / 20;
+}
 
 /* Does any traced step stand for others? */
 static inline bool jm__stands_any(const jm__stands *stands)
