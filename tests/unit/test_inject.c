@@ -348,7 +348,9 @@ static int program_that_is_not_let_go(void)
     initialise_cuda();
     if (getenv("WITH_GRAPH") != NULL) {
         find_graphs(dlopen(getenv("FAKE_CUPTI"), RTLD_NOW | RTLD_LOCAL));
-        graph_add(graph_create(), "captured");
+        fake_graph *graph = graph_create();
+        graph_add(graph, "captured");
+        graph_destroy(graph);
     }
     launch_kernel("before");
     inject_trace(0);
