@@ -7,8 +7,8 @@
 #include "timeline/timeline.h"
 #include "timeline/track.h"
 
-#include <stdatomic.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
