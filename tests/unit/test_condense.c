@@ -60,7 +60,7 @@ static double total_of(const char *file)
 {
     jm_error err = {0};
     jm_recording *recording;
-    jm_report *report;
+    jm_report *report = NULL;
     jm_report_options options = {.size = sizeof options, .by = JM_BY_BOARD};
     if (jm_recording_open(&recording, file, &err) != JM_OK ||
         jm_report_create(&report, recording, &options, &err) != JM_OK)
