@@ -31,7 +31,6 @@ static jm__cupti cupti;
 static bool cupti_loaded;
 static jm__launch_calls launch_calls;
 static CUpti_SubscriberHandle subscriber;
-static bool subscribed; /* by us, unless detach.h has let go since */
 
 /* Guards the ring and the names: CUPTI's worker, a flush and the program may hand back buffers at once. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -63,6 +62,15 @@ static void push_note(const char *text)
         jm_ring_kernel record = {.op = JM_RING_NOTE, .name = text_number(text)};
         jm__ring_push_kernel(&ring, &record);
     }
+    pthread_mutex_unlock(&mutex);
+}
+
+/* A record that says nothing but its name. */
+static void push_op(uint8_t op)
+{
+    pthread_mutex_lock(&mutex);
+    jm_ring_kernel record = {.op = op};
+    if (ring.header != NULL) jm__ring_push_kernel(&ring, &record);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -252,9 +260,7 @@ static bool begin(char *why, size_t why_size)
         jm__launch_calls_find(&launch_calls, &cupti);
     }
     /* Two tools that both register buffers would get each other's: whoever subscribes first has CUPTI. */
-    bool still_ours = subscribed && jm__detach_call_off(&cupti, subscriber, &launch_calls);
-    CUptiResult result = still_ours ? CUPTI_SUCCESS : cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
-    subscribed = result == CUPTI_SUCCESS;
+    CUptiResult result = cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED ||
         result == CUPTI_ERROR_NOT_COMPATIBLE) {
         snprintf(
@@ -269,7 +275,6 @@ static bool begin(char *why, size_t why_size)
         if (enable_all(&call, &result)) return true;
         disable_all();
         cupti.cuptiUnsubscribe(subscriber);
-        subscribed = false;
     }
     say_failed(why, why_size, call, result);
     return false;
@@ -302,10 +307,7 @@ static void follow_graphs(void)
         push_note(no_graphs);
         return;
     }
-    pthread_mutex_lock(&mutex);
-    jm_ring_kernel record = {.op = JM_RING_GRAPHS};
-    if (ring.header != NULL) jm__ring_push_kernel(&ring, &record);
-    pthread_mutex_unlock(&mutex);
+    push_op(JM_RING_GRAPHS);
 }
 
 int jm__activity_start(const char *run_dir, bool *recording)
@@ -417,26 +419,17 @@ const char *jm__activity_reason(void)
     return fault;
 }
 
-static void push_again(void)
-{
-    pthread_mutex_lock(&mutex);
-    jm_ring_kernel record = {.op = JM_RING_AGAIN};
-    if (ring.header != NULL) jm__ring_push_kernel(&ring, &record);
-    pthread_mutex_unlock(&mutex);
-}
-
 /* CUPTI may have been let go meanwhile. False with a sentence in `why`. */
 static bool switch_on(char *why, size_t why_size)
 {
     const char *call = "";
     CUptiResult result = CUPTI_SUCCESS;
     if (!jm__detach_call_off(&cupti, subscriber, &launch_calls)) {
-        subscribed = false;
         if (!begin(why, why_size)) {
             jm__detach_stay_away();
             return false;
         }
-        push_again();
+        push_op(JM_RING_AGAIN);
         follow_graphs();
         return true;
     }
@@ -472,7 +465,6 @@ static void leave_cupti(void)
 {
     jm__detach_hold(); /* at once: who comes next may be another profiler */
     if (jm__detach_call_off(&cupti, subscriber, &launch_calls)) cupti.cuptiUnsubscribe(subscriber);
-    subscribed = false;
     jm__detach_allow();
     jm__buffers_release(); /* a server may work for weeks until the next recorder comes */
 }
@@ -494,7 +486,6 @@ void jm__activity_stop(bool exiting)
 void jm__activity_forget(void)
 {
     active = false;
-    subscribed = false;
     jm__detach_forget();
     jm__buffers_forget_in_child();
     pthread_mutex_init(&mutex, NULL); /* the parent's worker may have held it */
