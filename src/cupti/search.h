@@ -22,7 +22,7 @@
     X(cuptiActivityFlushAll)                                                                                 \
     X(cuptiActivityGetNextRecord)                                                                            \
     X(cuptiActivityGetNumDroppedRecords)                                                                     \
-    X(cuptiSetThreadIdType)                                                                                  \
+    X(cuptiEnableCallback)                                                                                   \
     X(cuptiGetCallbackName)
 
 typedef struct jm__cupti_candidate {

@@ -3,18 +3,16 @@
 
 #include "base/clock.h"
 #include "inject/buffers.h"
-#include "inject/convert.h"
 #include "inject/detach.h"
-#include "inject/devices.h"
 #include "inject/flusher.h"
 #include "inject/graphs.h"
+#include "inject/launches.h"
+#include "inject/outlet.h"
 #include "inject/xla_library.h"
 #include "timeline/lost.h"
-#include "timeline/names.h"
-#include "timeline/ring.h"
+#include "timeline/ring_format.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,13 +27,8 @@ static const CUpti_ActivityKind kinds[] = {
 /* CUPTI, loaded once. Written only by jm__activity_start, before CUPTI may call us. */
 static jm__cupti cupti;
 static bool cupti_loaded;
-static jm__launch_calls launch_calls;
 static CUpti_SubscriberHandle subscriber;
 
-/* Guards the ring and the names: CUPTI's worker, a flush and the program may hand back buffers at once. */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static jm__ring ring;
-static jm__names names;
 static _Atomic bool active;
 static bool tracing;          /* while active: kinds are switched on; guarded by jm__detach_hold */
 static int64_t off_ns;        /* since when they are not; likewise */
@@ -50,69 +43,11 @@ static const char no_graphs[] =
     "This CUPTI does not tell of the nodes of CUDA graphs: their kernels belong to what is open when a graph "
     "is launched.";
 
-static uint32_t text_number(const char *text)
-{
-    return jm__names_intern(&names, text, strlen(text));
-}
-
-static void push_note(const char *text)
-{
-    pthread_mutex_lock(&mutex);
-    if (ring.header != NULL) {
-        jm_ring_kernel record = {.op = JM_RING_NOTE, .name = text_number(text)};
-        jm__ring_push_kernel(&ring, &record);
-    }
-    pthread_mutex_unlock(&mutex);
-}
-
-/* A record that says nothing but its name. */
-static void push_op(uint8_t op)
-{
-    pthread_mutex_lock(&mutex);
-    jm_ring_kernel record = {.op = op};
-    if (ring.header != NULL) jm__ring_push_kernel(&ring, &record);
-    pthread_mutex_unlock(&mutex);
-}
-
-static void push_lost_locked(uint64_t count, const char *reason)
-{
-    if (ring.header == NULL || count == 0) return;
-    jm_ring_kernel record = {.op = JM_RING_LOST, .bytes = count, .name = text_number(reason)};
-    jm__ring_push_kernel(&ring, &record);
-}
-
-/* Records that go without their name. */
-static void count_refused_locked(void)
-{
-    if (ring.header != NULL) atomic_fetch_add(&ring.header->names_refused, names.refused);
-    names.refused = 0;
-}
-
 static void CUPTIAPI on_request(uint8_t **buffer, size_t *size, size_t *records_max)
 {
     *buffer = jm__buffers_take();
     *size = *buffer == NULL ? 0 : JM_BUFFER_BYTES;
     *records_max = 0;
-}
-
-/* Our lock is never held while CUPTI is called: CUPTI may hold one of its own when it hands us a buffer. */
-static void push_records(CUpti_Activity *const *records, size_t count)
-{
-    uint64_t unfinished = 0;
-    pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < count && ring.header != NULL; i++) {
-        jm_ring_kernel converted;
-        jm__conversion result = jm__convert(&converted, records[i], &launch_calls, &names);
-        if (result == JM_UNFINISHED) unfinished++;
-        if (result != JM_CONVERTED) continue;
-        jm__ring_push_kernel(&ring, &converted);
-        if (converted.op == JM_RING_KERNEL && converted.bytes != 0)
-            jm__detach_never(); /* of a graph's node */
-        if (converted.op != JM_RING_LAUNCH && jm__devices_saw(converted.device)) jm__flusher_kick();
-    }
-    push_lost_locked(unfinished, "this work had not ended when its recording did");
-    count_refused_locked();
-    pthread_mutex_unlock(&mutex);
 }
 
 static void empty_buffer(uint8_t *buffer, size_t valid_bytes)
@@ -122,10 +57,10 @@ static void empty_buffer(uint8_t *buffer, size_t valid_bytes)
     while (cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
         records[count++] = record;
         if (count < RECORDS_AT_ONCE) continue;
-        push_records(records, count);
+        jm__outlet_records(records, count);
         count = 0;
     }
-    push_records(records, count);
+    jm__outlet_records(records, count);
 }
 
 static void CUPTIAPI on_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
@@ -134,11 +69,8 @@ static void CUPTIAPI on_complete(CUcontext context, uint32_t stream, uint8_t *bu
     (void)size;
     size_t dropped = 0;
     if (valid_bytes > 0) empty_buffer(buffer, valid_bytes);
-    if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS && dropped > 0) {
-        pthread_mutex_lock(&mutex);
-        push_lost_locked(dropped, "CUPTI had no buffer for these records");
-        pthread_mutex_unlock(&mutex);
-    }
+    if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
+        jm__outlet_lost(dropped, "CUPTI had no buffer for these records");
     jm__buffers_return(buffer);
 }
 
@@ -149,6 +81,7 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
     if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         jm__detach_never(); /* graphs: what is captured in between would be nobody's */
     if (active) jm__graphs_hear(&cupti, domain, id, data);
+    jm__launches_hear(domain, data);
     jm__detach_hear(domain, data);
 }
 
@@ -159,24 +92,11 @@ static const char *result_text(CUptiResult result)
                                                                                       : "unknown error";
 }
 
-/* API calls that start work give a kernel its thread. The whole kind is switched on and then all calls but
- * those off: switching on the few alone records nothing once CUDA runs (seen with CUPTI 13.0). A call that
- * stays on costs its record, which is left out when a buffer is read. */
-static CUptiResult enable_calls(const unsigned char *calls, CUpti_ActivityKind kind,
-                                jm__enable_call *enable_one)
-{
-    CUptiResult result = cupti.cuptiActivityEnable(kind);
-    for (uint32_t id = 1; id < JM_CALLBACK_IDS && result == CUPTI_SUCCESS && enable_one != NULL; id++)
-        if (!calls[id]) enable_one(id, 0);
-    return result;
-}
-
 static void disable_all(void)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         cupti.cuptiActivityDisable(kinds[i]);
-    cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME);
-    cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
+    jm__launches_follow(&cupti, subscriber, JM_LAUNCHES_NONE);
 }
 
 /* ---- XLA */
@@ -197,7 +117,7 @@ void jm__activity_meet_xla(void)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !jm__detach_is_done(); i++)
         if (is_copy(kinds[i])) cupti.cuptiActivityDisable(kinds[i]);
     jm__detach_allow();
-    push_note(no_copies);
+    jm__outlet_note(no_copies);
 }
 
 static void look_for_xla(void)
@@ -218,21 +138,13 @@ static bool enable_kinds(const char **call, CUptiResult *result)
             return false;
         }
     }
-    *call = "cuptiActivityEnable(RUNTIME)";
-    *result =
-        enable_calls(launch_calls.runtime, CUPTI_ACTIVITY_KIND_RUNTIME, cupti.cuptiActivityEnableRuntimeApi);
-    if (*result != CUPTI_SUCCESS) return false;
-    *call = "cuptiActivityEnable(DRIVER)";
-    *result =
-        enable_calls(launch_calls.driver, CUPTI_ACTIVITY_KIND_DRIVER, cupti.cuptiActivityEnableDriverApi);
+    *call = "cuptiEnableCallback";
+    *result = jm__launches_follow(&cupti, subscriber, JM_LAUNCHES_ALL);
     return *result == CUPTI_SUCCESS;
 }
 
 static bool enable_all(const char **call, CUptiResult *result)
 {
-    *call = "cuptiSetThreadIdType";
-    *result = cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-    if (*result != CUPTI_SUCCESS) return false;
     *call = "cuptiActivityRegisterCallbacks";
     *result = cupti.cuptiActivityRegisterCallbacks(on_request, on_complete);
     return *result == CUPTI_SUCCESS && enable_kinds(call, result);
@@ -257,7 +169,7 @@ static bool begin(char *why, size_t why_size)
         if (!jm__cupti_load(&cupti, why, why_size)) return false;
         cupti_loaded = true;
         jm__detach_prepare();
-        jm__launch_calls_find(&launch_calls, &cupti);
+        jm__launches_find(&cupti);
     }
     /* Two tools that both register buffers would get each other's: whoever subscribes first has CUPTI. */
     CUptiResult result = cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
@@ -280,41 +192,21 @@ static bool begin(char *why, size_t why_size)
     return false;
 }
 
-static int open_ring(const char *run_dir)
-{
-    pthread_mutex_lock(&mutex);
-    int error = jm__names_open(&names, run_dir, JM_WRITER_INJECT);
-    if (error == 0) {
-        jm__ring_options options = {.run_dir = run_dir,
-                                    .writer = JM_WRITER_INJECT,
-                                    .names_file = names.file_number,
-                                    .record_size = sizeof(jm_ring_kernel),
-                                    .capacity = JM_KERNELS_CAPACITY,
-                                    .capacity_least = JM_KERNELS_CAPACITY_LEAST,
-                                    .share = JM_KERNELS_SHARE,
-                                    .realtime = true};
-        error = jm__ring_create(&ring, &options);
-        jm__devices_reset();
-    }
-    pthread_mutex_unlock(&mutex);
-    return error;
-}
-
 /* The subscription itself says that CUPTI is taken; of callbacks only those of graphs are wanted. */
 static void follow_graphs(void)
 {
     if (!jm__graphs_follow(&cupti, subscriber)) {
-        push_note(no_graphs);
+        jm__outlet_note(no_graphs);
         return;
     }
-    push_op(JM_RING_GRAPHS);
+    jm__outlet_op(JM_RING_GRAPHS);
 }
 
 int jm__activity_start(const char *run_dir, bool *recording)
 {
     *recording = false;
     fault[0] = '\0';
-    int error = open_ring(run_dir);
+    int error = jm__outlet_open(run_dir);
     if (error != 0) {
         jm__lost_add(JM_LOST_PROGRAMS, 1);
         snprintf(fault, sizeof fault, "There is no room for kernels in %s: %s.", run_dir, strerror(error));
@@ -326,54 +218,12 @@ int jm__activity_start(const char *run_dir, bool *recording)
     jm__detach_allow();
     active = tracing = *recording;
     if (*recording) follow_graphs();
-    if (*recording && with_xla) push_note(no_copies);
+    if (*recording && with_xla) jm__outlet_note(no_copies);
     if (!*recording) {
-        push_note(fault);
-        pthread_mutex_lock(&mutex);
-        jm__ring_close(&ring, true);
-        jm__names_close(&names);
-        pthread_mutex_unlock(&mutex);
+        jm__outlet_note(fault);
+        jm__outlet_close();
     }
     return 0;
-}
-
-/* Which boards work ran on since the last time. The driver is asked without our lock: CUPTI may hold a lock
- * of the driver's while it waits for ours. */
-static void tell_devices(void)
-{
-    unsigned next = 0;
-    for (;;) {
-        jm_ring_kernel record = {.op = JM_RING_DEVICE};
-        char text[JM_DEVICE_TEXT];
-        pthread_mutex_lock(&mutex);
-        bool found = ring.header != NULL && jm__devices_find_untold(&next, &record.device);
-        pthread_mutex_unlock(&mutex);
-        if (!found) return;
-        bool known = jm__devices_ask_driver(record.device, text);
-        pthread_mutex_lock(&mutex);
-        if (ring.header != NULL && (known || jm__devices_recall(record.device, text))) {
-            record.name = text_number(text);
-            if (jm__ring_push_kernel(&ring, &record)) jm__devices_set_told(record.device);
-        }
-        pthread_mutex_unlock(&mutex);
-    }
-}
-
-static void set_flushed(int64_t flushed_ns)
-{
-    pthread_mutex_lock(&mutex);
-    if (ring.header != NULL &&
-        flushed_ns > atomic_load_explicit(&ring.header->flushed_ns, memory_order_relaxed))
-        atomic_store_explicit(&ring.header->flushed_ns, flushed_ns, memory_order_release);
-    pthread_mutex_unlock(&mutex);
-}
-
-static void tell_lost_buffers(void)
-{
-    size_t lost = jm__detach_lost_buffers();
-    pthread_mutex_lock(&mutex);
-    push_lost_locked(lost, "CUPTI was let go with these buffers of records");
-    pthread_mutex_unlock(&mutex);
 }
 
 /* After so long, once the buffers are out that were with CUPTI when tracing stopped: what was launched last
@@ -394,7 +244,7 @@ static bool flush_cupti(bool forced, int64_t now_ns)
     if (jm__detach_is_done()) return true; /* nothing is with it */
     CUptiResult result =
         cupti.cuptiActivityFlushAll(forced ? (uint32_t)CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0u);
-    if (!forced && may_let_go(now_ns)) jm__detach_ask(&cupti, subscriber, &launch_calls);
+    if (!forced && may_let_go(now_ns)) jm__detach_ask(&cupti, subscriber);
     return result == CUPTI_SUCCESS;
 }
 
@@ -406,12 +256,12 @@ void jm__activity_flush(bool forced)
     jm__detach_hold();
     bool fine = flush_cupti(forced, now_ns);
     jm__detach_allow();
-    tell_devices();
-    tell_lost_buffers();
+    jm__outlet_devices();
+    jm__outlet_lost(jm__detach_lost_buffers(), "CUPTI was let go with these buffers of records");
     if (!fine) return;
     /* What is still with CUPTI began after the oldest buffer there was handed out. */
     int64_t oldest_ns = jm__buffers_oldest_ns();
-    set_flushed(oldest_ns < now_ns ? oldest_ns : now_ns);
+    jm__outlet_flushed(oldest_ns < now_ns ? oldest_ns : now_ns);
 }
 
 const char *jm__activity_reason(void)
@@ -424,12 +274,12 @@ static bool switch_on(char *why, size_t why_size)
 {
     const char *call = "";
     CUptiResult result = CUPTI_SUCCESS;
-    if (!jm__detach_call_off(&cupti, subscriber, &launch_calls)) {
+    if (!jm__detach_call_off(&cupti, subscriber)) {
+        jm__outlet_op(JM_RING_AGAIN); /* before the first launch */
         if (!begin(why, why_size)) {
             jm__detach_stay_away();
             return false;
         }
-        push_op(JM_RING_AGAIN);
         follow_graphs();
         return true;
     }
@@ -455,7 +305,7 @@ bool jm__activity_trace(bool on)
     if (changes && !on) switch_off();
     bool is_lost = on && jm__detach_is_done();
     jm__detach_allow();
-    if (why[0] != '\0') push_note(why);
+    if (why[0] != '\0') jm__outlet_note(why);
     if (changes && !on) jm__activity_flush(false);
     return !is_lost;
 }
@@ -464,7 +314,7 @@ bool jm__activity_trace(bool on)
 static void leave_cupti(void)
 {
     jm__detach_hold(); /* at once: who comes next may be another profiler */
-    if (jm__detach_call_off(&cupti, subscriber, &launch_calls)) cupti.cuptiUnsubscribe(subscriber);
+    if (jm__detach_call_off(&cupti, subscriber)) cupti.cuptiUnsubscribe(subscriber);
     jm__detach_allow();
     jm__buffers_release(); /* a server may work for weeks until the next recorder comes */
 }
@@ -477,10 +327,7 @@ void jm__activity_stop(bool exiting)
     jm__activity_flush(true);
     if (!exiting) leave_cupti();
     active = false;
-    pthread_mutex_lock(&mutex);
-    jm__ring_close(&ring, true);
-    jm__names_close(&names);
-    pthread_mutex_unlock(&mutex);
+    jm__outlet_close();
 }
 
 void jm__activity_forget(void)
@@ -488,7 +335,6 @@ void jm__activity_forget(void)
     active = false;
     jm__detach_forget();
     jm__buffers_forget_in_child();
-    pthread_mutex_init(&mutex, NULL); /* the parent's worker may have held it */
-    jm__ring_close(&ring, false);
-    jm__names_close(&names);
+    jm__outlet_forget();
+    jm__launches_forget();
 }

@@ -14,7 +14,6 @@ typedef CUpti_ActivityMemcpy5 memcpy_record;
 typedef CUpti_ActivityMemcpyPtoP4 memcpy2_record;
 typedef CUpti_ActivityMemset4 memset_record;
 typedef CUpti_ActivityDevice4 device_record;
-typedef CUpti_ActivityAPI api_record;
 
 #define AT(type, field, offset)                                                                              \
     _Static_assert(offsetof(type, field) == (offset), "CUPTI moved " #field " of " #type)
@@ -41,10 +40,6 @@ AT(memset_record, correlationId, 44);
 AT(memset_record, graphNodeId, 64);
 AT(device_record, id, 112);
 AT(device_record, uuid, 120);
-AT(api_record, cbid, 4);
-AT(api_record, start, 8);
-AT(api_record, threadId, 28);
-AT(api_record, correlationId, 32);
 #if CUPTI_API_VERSION >= 130000
 #define SAME(newer, older, field)                                                                            \
     _Static_assert(offsetof(newer, field) == offsetof(older, field), "CUPTI moved " #field " of " #newer)
@@ -70,32 +65,6 @@ static const char *const copy_names[] = {
     [CUPTI_ACTIVITY_MEMCPY_KIND_DTOD] = "[memcpy DtoD]", [CUPTI_ACTIVITY_MEMCPY_KIND_HTOH] = "[memcpy HtoH]",
     [CUPTI_ACTIVITY_MEMCPY_KIND_PTOP] = "[memcpy PtoP]",
 };
-
-static bool starts_work(const char *name)
-{
-    if (strstr(name, "Launch") != NULL)
-        return strstr(name, "HostFunc") == NULL && strstr(name, "Attribute") == NULL &&
-               strstr(name, "Config") == NULL;
-    if (strstr(name, "Graph") != NULL) return false; /* building one */
-    return strstr(name, "emcpy") != NULL || strstr(name, "emset") != NULL;
-}
-
-/* By name, asked of the library itself: so calls that are newer than our headers are found too. */
-static void find_calls(unsigned char *calls, CUpti_CallbackDomain domain, const jm__cupti *cupti)
-{
-    for (uint32_t id = 1; id < JM_CALLBACK_IDS; id++) {
-        const char *name = NULL;
-        calls[id] = cupti->cuptiGetCallbackName(domain, id, &name) == CUPTI_SUCCESS && name != NULL &&
-                    starts_work(name);
-    }
-}
-
-void jm__launch_calls_find(jm__launch_calls *calls, const jm__cupti *cupti)
-{
-    memset(calls, 0, sizeof *calls);
-    find_calls(calls->runtime, CUPTI_CB_DOMAIN_RUNTIME_API, cupti);
-    find_calls(calls->driver, CUPTI_CB_DOMAIN_DRIVER_API, cupti);
-}
 
 /* A kernel's name lives as long as its module: the pointer finds the number at once, and the text, compared,
  * guards against a module unloaded and another in its place. */
@@ -159,17 +128,6 @@ static uint32_t copy_name(jm__names *names, uint8_t kind)
      (out)->device = (uint8_t)(record)->deviceId, (out)->grid[0] = (uint32_t)(record)->graphNodeId,          \
      (out)->grid[1] = (uint32_t)((record)->graphNodeId >> 32), (out)->name = (name_), finished(out))
 
-static jm__conversion convert_api(jm_ring_kernel *out, const api_record *record, const unsigned char *calls)
-{
-    if (record->cbid >= JM_CALLBACK_IDS || !calls[record->cbid]) return JM_NOT_WANTED;
-    out->op = JM_RING_LAUNCH;
-    out->start_ns = (int64_t)record->start;
-    out->end_ns = (int64_t)record->end;
-    out->correlation = record->correlationId;
-    out->context = record->threadId;
-    return out->start_ns > 0 ? JM_CONVERTED : JM_UNFINISHED;
-}
-
 static jm__conversion hear_device(const device_record *record)
 {
     const CUuuid *uuid = record->isMigEnabled ? &record->migUuid : &record->uuid;
@@ -179,8 +137,7 @@ static jm__conversion hear_device(const device_record *record)
     return JM_NOT_WANTED;
 }
 
-jm__conversion jm__convert(jm_ring_kernel *out, const CUpti_Activity *record, const jm__launch_calls *calls,
-                           jm__names *names)
+jm__conversion jm__convert(jm_ring_kernel *out, const CUpti_Activity *record, jm__names *names)
 {
     memset(out, 0, sizeof *out);
     const void *any = record;
@@ -200,10 +157,6 @@ jm__conversion jm__convert(jm_ring_kernel *out, const CUpti_Activity *record, co
         const memset_record *set = any;
         return CONVERT_BYTES(out, set, JM_RING_MEMSET, kernel_name(names, "[memset]"));
     }
-    case CUPTI_ACTIVITY_KIND_RUNTIME:
-        return convert_api(out, any, calls->runtime);
-    case CUPTI_ACTIVITY_KIND_DRIVER:
-        return convert_api(out, any, calls->driver);
     case CUPTI_ACTIVITY_KIND_DEVICE:
         return hear_device(any);
     default:

@@ -17,10 +17,7 @@ static void resolve(jm__cupti *cupti, void *library)
 #define X(symbol) {#symbol, offsetof(jm__cupti, symbol)},
         JM_CUPTI_MAP(X)
 #undef X
-            {"cuptiActivityEnableRuntimeApi", offsetof(jm__cupti, cuptiActivityEnableRuntimeApi)},
-        {"cuptiActivityEnableDriverApi", offsetof(jm__cupti, cuptiActivityEnableDriverApi)},
-        {"cuptiEnableCallback", offsetof(jm__cupti, cuptiEnableCallback)},
-        {"cuptiGetGraphNodeId", offsetof(jm__cupti, cuptiGetGraphNodeId)},
+            {"cuptiGetGraphNodeId", offsetof(jm__cupti, cuptiGetGraphNodeId)},
         {"cuptiGetGraphId", offsetof(jm__cupti, cuptiGetGraphId)},
         {"cuptiGetGraphExecId", offsetof(jm__cupti, cuptiGetGraphExecId)},
         {"cuptiFinalize", offsetof(jm__cupti, cuptiFinalize)},

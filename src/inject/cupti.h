@@ -11,7 +11,6 @@
 #include <stddef.h>
 
 /* Newer than the oldest headers that will do (12.1). */
-typedef CUptiResult CUPTIAPI jm__enable_call(CUpti_CallbackId id, uint8_t enable);
 typedef CUptiResult CUPTIAPI jm__graph_exec_id(CUgraphExec graph, uint32_t *id);
 
 typedef struct jm__cupti {
@@ -19,8 +18,6 @@ typedef struct jm__cupti {
     JM_CUPTI_MAP(X)
 #undef X
     /* NULL where it has them not. */
-    jm__enable_call *cuptiActivityEnableRuntimeApi, *cuptiActivityEnableDriverApi;
-    __typeof__(cuptiEnableCallback) *cuptiEnableCallback;
     __typeof__(cuptiGetGraphNodeId) *cuptiGetGraphNodeId;
     __typeof__(cuptiGetGraphId) *cuptiGetGraphId;
     jm__graph_exec_id *cuptiGetGraphExecId;

@@ -2,6 +2,7 @@
 #include "inject/detach.h"
 
 #include "inject/buffers.h"
+#include "inject/launches.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,18 +28,9 @@ void jm__detach_allow(void)
     pthread_mutex_unlock(&mutex);
 }
 
-static void listen(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, const jm__launch_calls *calls,
-                   bool on)
-{
-    /* A launch of the runtime's is one of the driver's, too. */
-    for (uint32_t id = 1; id < JM_CALLBACK_IDS; id++)
-        if (calls->driver[id]) cupti->cuptiEnableCallback(on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
-}
-
 static bool may(const jm__cupti *cupti)
 {
-    return !never && cupti->cuptiFinalize != NULL && cupti->cuptiEnableCallback != NULL &&
-           cupti->version >= VERSION_LEAST;
+    return !never && cupti->cuptiFinalize != NULL && cupti->version >= VERSION_LEAST;
 }
 
 void jm__detach_prepare(void)
@@ -47,12 +39,12 @@ void jm__detach_prepare(void)
     if (keep != NULL && keep[0] != '\0') never = true;
 }
 
-void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, const jm__launch_calls *calls)
+void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
     if (state != ATTACHED || !may(cupti)) return;
     in_use = cupti;
     state = ASKED;
-    listen(cupti, subscriber, calls, true);
+    jm__launches_follow(cupti, subscriber, JM_LAUNCHES_UNHEARD);
 }
 
 bool jm__detach_is_done(void)
@@ -60,11 +52,10 @@ bool jm__detach_is_done(void)
     return state == DONE;
 }
 
-bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber,
-                         const jm__launch_calls *calls)
+bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
     bool attached = state != DONE;
-    if (state == ASKED) listen(cupti, subscriber, calls, false);
+    if (state == ASKED) jm__launches_follow(cupti, subscriber, JM_LAUNCHES_NONE);
     state = ATTACHED;
     return attached;
 }

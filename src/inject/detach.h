@@ -14,7 +14,7 @@
 #ifndef JM_INJECT_DETACH_H
 #define JM_INJECT_DETACH_H
 
-#include "inject/convert.h"
+#include "inject/cupti.h"
 
 /* While it is held, nobody lets go: around all calls of CUPTI by threads of ours. The program's threads,
  * inside CUPTI's callbacks, never wait for it. */
@@ -24,14 +24,13 @@ void jm__detach_allow(void);
 /* All of the following while it is held. */
 
 /* Nothing is recorded any more: let go at the next launch. Nothing happens where that may not be. */
-void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, const jm__launch_calls *calls);
+void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
 
 /* It was let go: a call would take CUPTI again. */
 bool jm__detach_is_done(void);
 
 /* Recording is wanted again: true, we are still attached and subscribed; false, no longer. */
-bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber,
-                         const jm__launch_calls *calls);
+bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
 
 /* It was let go, and could not be taken again: it is somebody else's now, and none of our calls may reach it.
  */

@@ -22,7 +22,7 @@ static const CUpti_CallbackId wanted[] = {
 
 bool jm__graphs_follow(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
-    if (cupti->cuptiEnableCallback == NULL || cupti->cuptiGetGraphNodeId == NULL) return false;
+    if (cupti->cuptiGetGraphNodeId == NULL) return false;
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         CUptiResult result = cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, wanted[i]);
         bool needed = wanted[i] == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ||

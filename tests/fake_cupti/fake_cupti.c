@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef FAKE_MAJOR
@@ -33,14 +32,11 @@ static int count_with_us;
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
-/* As CUPTI 13.0 does once CUDA runs: a call switched on by itself records nothing, one switched off is left
- * out. */
-static bool call_off[3][2048];
-static bool system_thread_ids, subscribed;
+static bool subscribed;
 static CUpti_CallbackFunc subscriber_callback;
 static void *subscriber_context;
 static bool resources_on[CUPTI_CBID_RESOURCE_SIZE];
-static bool driver_on[2048]; /* calls of the driver's that the subscriber is told of */
+static bool calls_on[3][2048]; /* by domain and id: calls that the subscriber is told of */
 static _Atomic uint64_t finalized;
 static _Atomic uint64_t strays; /* calls by who is not subscribed, while somebody else is */
 static uint32_t last_correlation = 100;
@@ -58,7 +54,9 @@ static const char *const runtime_names[] = {
     "cudaMemsetAsync_v3020",
     "cudaLaunchHostFunc_v10000",
 };
-static const char *const driver_names[] = {NULL, "cuCtxGetCurrent", "cuLaunchKernel"};
+static const char *const driver_names[] = {
+    NULL, "cuCtxGetCurrent", "cuLaunchKernel", "cuGraphLaunch", "cuMemsetD8Async",
+};
 
 static size_t size_of(const CUpti_Activity *record)
 {
@@ -72,7 +70,7 @@ static size_t size_of(const CUpti_Activity *record)
     case CUPTI_ACTIVITY_KIND_DEVICE:
         return sizeof(CUpti_ActivityDevice5);
     default:
-        return sizeof(CUpti_ActivityAPI);
+        abort();
     }
 }
 
@@ -124,14 +122,6 @@ uint64_t fake_finalized(void)
     return finalized;
 }
 
-/* A launch, of the runtime's or the driver's own, goes through the driver. */
-static void tell_of_call(const char *name, CUpti_ApiCallbackSite site)
-{
-    CUpti_CallbackData data = {.callbackSite = site, .functionName = "cuLaunchKernel"};
-    if (strstr(name, "LaunchKernel") == NULL || !driver_on[2]) return;
-    subscriber_callback(subscriber_context, CUPTI_CB_DOMAIN_DRIVER_API, 2, &data);
-}
-
 uint64_t fake_kernels(void)
 {
     return kernels;
@@ -142,25 +132,35 @@ int fake_subscribed(void)
     return subscribed;
 }
 
-uint32_t fake_call(const char *name, int64_t start_ns)
+static uint32_t id_of(const char *name, const char *const *names, size_t count)
+{
+    for (uint32_t i = 1; i < count; i++)
+        if (strcmp(names[i], name) == 0) return i;
+    return 0;
+}
+
+static void tell_of_call(CUpti_CallbackDomain domain, uint32_t id, const char *name, uint32_t correlation,
+                         CUpti_ApiCallbackSite site)
+{
+    CUpti_CallbackData data = {.callbackSite = site, .functionName = name, .correlationId = correlation};
+    if (id != 0 && calls_on[domain][id]) subscriber_callback(subscriber_context, domain, id, &data);
+}
+
+/* What the runtime starts goes through the driver, with the same id. */
+uint32_t fake_call(const char *name)
 {
     uint32_t correlation = __atomic_add_fetch(&last_correlation, 1, __ATOMIC_RELAXED);
-    CUpti_ActivityAPI record = {.kind = CUPTI_ACTIVITY_KIND_RUNTIME,
-                                .start = (uint64_t)start_ns,
-                                .end = (uint64_t)start_ns + 2000,
-                                .processId = (uint32_t)getpid(),
-                                .threadId = system_thread_ids ? (uint32_t)syscall(SYS_gettid) : 1,
-                                .correlationId = correlation};
-    for (uint32_t i = 1; i < sizeof runtime_names / sizeof runtime_names[0]; i++)
-        if (strcmp(runtime_names[i], name) == 0) record.cbid = i;
-    bool driver = record.cbid == 0;
-    for (uint32_t i = 1; i < sizeof driver_names / sizeof driver_names[0] && driver; i++)
-        if (strcmp(driver_names[i], name) == 0) record.cbid = i;
-    if (driver) record.kind = CUPTI_ACTIVITY_KIND_DRIVER;
-    int domain = driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
-    tell_of_call(name, CUPTI_API_ENTER);
-    if (enabled[record.kind] && !call_off[domain][record.cbid]) append(&record);
-    tell_of_call(name, CUPTI_API_EXIT);
+    uint32_t runtime = id_of(name, runtime_names, sizeof runtime_names / sizeof runtime_names[0]);
+    const char *inner = runtime == 0                          ? name
+                        : strstr(name, "LaunchKernel") != NULL ? "cuLaunchKernel"
+                        : strstr(name, "GraphLaunch") != NULL  ? "cuGraphLaunch"
+                        : strstr(name, "Memset") != NULL       ? "cuMemsetD8Async"
+                                                               : "";
+    uint32_t driver = id_of(inner, driver_names, sizeof driver_names / sizeof driver_names[0]);
+    tell_of_call(CUPTI_CB_DOMAIN_RUNTIME_API, runtime, name, correlation, CUPTI_API_ENTER);
+    tell_of_call(CUPTI_CB_DOMAIN_DRIVER_API, driver, inner, correlation, CUPTI_API_ENTER);
+    tell_of_call(CUPTI_CB_DOMAIN_DRIVER_API, driver, inner, correlation, CUPTI_API_EXIT);
+    tell_of_call(CUPTI_CB_DOMAIN_RUNTIME_API, runtime, name, correlation, CUPTI_API_EXIT);
     return correlation;
 }
 
@@ -274,16 +274,18 @@ EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
     (void)subscriber;
     subscribed = false;
     memset(resources_on, 0, sizeof resources_on);
-    memset(driver_on, 0, sizeof driver_on);
+    memset(calls_on, 0, sizeof calls_on);
     return CUPTI_SUCCESS;
 }
 
+#ifndef FAKE_WITHOUT_CALLBACKS
 EXPORT CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
                                                 CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
     (void)subscriber;
-    if (subscribed && domain == CUPTI_CB_DOMAIN_DRIVER_API && id < 2048) {
-        driver_on[id] = enable != 0;
+    bool of_api = domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+    if (subscribed && of_api && id < 2048) {
+        calls_on[domain][id] = enable != 0;
         return CUPTI_SUCCESS;
     }
     if (!subscribed || domain != CUPTI_CB_DOMAIN_RESOURCE || id >= CUPTI_CBID_RESOURCE_SIZE)
@@ -292,6 +294,7 @@ EXPORT CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t enable, CUpti_Subscribe
     resources_on[id] = enable != 0;
     return CUPTI_SUCCESS;
 }
+#endif
 
 /* As it does: what is with it is lost, nobody is subscribed, and everything is off until somebody subscribes.
  */
@@ -304,9 +307,8 @@ EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
     pthread_mutex_unlock(&mutex);
     subscribed = false;
     memset(resources_on, 0, sizeof resources_on);
-    memset(driver_on, 0, sizeof driver_on);
+    memset(calls_on, 0, sizeof calls_on);
     memset(enabled, 0, sizeof enabled);
-    memset(call_off, 0, sizeof call_off);
     finalized++;
     return CUPTI_SUCCESS;
 }
@@ -354,30 +356,6 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
     enabled[kind] = false;
     return CUPTI_SUCCESS;
 }
-
-#ifndef FAKE_WITHOUT_CALL_FILTER
-EXPORT CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t on)
-{
-    if (id >= 2048) return CUPTI_ERROR_INVALID_PARAMETER;
-    call_off[CUPTI_CB_DOMAIN_RUNTIME_API][id] = on == 0;
-    return CUPTI_SUCCESS;
-}
-
-EXPORT CUptiResult CUPTIAPI cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t on)
-{
-    if (id >= 2048) return CUPTI_ERROR_INVALID_PARAMETER;
-    call_off[CUPTI_CB_DOMAIN_DRIVER_API][id] = on == 0;
-    return CUPTI_SUCCESS;
-}
-#endif
-
-#ifndef FAKE_WITHOUT_THREAD_IDS
-EXPORT CUptiResult CUPTIAPI cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
-{
-    system_thread_ids = type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
-    return CUPTI_SUCCESS;
-}
-#endif
 
 static bool finished(const uint8_t *memory, size_t used)
 {

@@ -16,7 +16,7 @@ typedef struct fake_work {
 } fake_work;
 
 /* All exported by the library under these names. */
-typedef uint32_t fake_call_function(const char *name, int64_t start_ns); /* an API call: its correlation id */
+typedef uint32_t fake_call_function(const char *name); /* an API call: its correlation id */
 typedef void fake_run_function(const fake_work *work);
 typedef void fake_drop_function(uint64_t count);
 typedef int64_t fake_buffers_out_function(void); /* buffers that were requested and not yet completed */

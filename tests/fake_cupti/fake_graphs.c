@@ -131,7 +131,7 @@ static void run_all(const fake_graph *graph, fake_work *work)
 
 void fake_graph_launch(const fake_graph *exec, int64_t start_ns)
 {
-    fake_work work = {.correlation = fake_call("cudaGraphLaunch_v10000", start_ns),
+    fake_work work = {.correlation = fake_call("cudaGraphLaunch_v10000"),
                       .context = 1,
                       .grid = {1, 1, 1},
                       .block = {1, 1, 1},
@@ -164,7 +164,7 @@ EXPORT CUptiResult CUPTIAPI cuptiGetGraphId(CUgraph graph, uint32_t *id)
     return CUPTI_SUCCESS;
 }
 
-#ifndef FAKE_WITHOUT_CALL_FILTER /* CUDA 12.1 has it not */
+#ifndef FAKE_WITHOUT_EXEC_IDS /* CUDA 12.1 has them not */
 EXPORT CUptiResult CUPTIAPI cuptiGetGraphExecId(CUgraphExec exec, uint32_t *id)
 {
     *id = ((const fake_graph *)(const void *)exec)->id;

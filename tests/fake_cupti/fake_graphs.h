@@ -10,7 +10,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT uint32_t fake_call(const char *name, int64_t start_ns);
+EXPORT uint32_t fake_call(const char *name);
 EXPORT void fake_run(const fake_work *work);
 
 /* Call whoever wants to hear of it. */

@@ -72,7 +72,7 @@ static void launch(void)
 {
     if (fake_run == NULL) return;
     fake_work work = {.name = "gemm", .stream = 7, .context = 1, .grid = {4, 2, 1}, .block = {128, 1, 1}};
-    work.correlation = fake_call("cudaLaunchKernel_v7000", realtime_ns());
+    work.correlation = fake_call("cudaLaunchKernel_v7000");
     work.start_ns = realtime_ns();
     work.end_ns = work.start_ns + 5000;
     fake_run(&work);

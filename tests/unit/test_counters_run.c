@@ -85,7 +85,7 @@ static void work(int64_t length_ms)
     for (int64_t ms = 0; ms < length_ms; ms += TICK_MS) {
         fake_work kernel = {
             .name = "kernel", .context = 1, .stream = 7, .grid = {1, 1, 1}, .block = {32, 1, 1}};
-        kernel.correlation = fake_call("cudaLaunchKernel_v7000", realtime_ns());
+        kernel.correlation = fake_call("cudaLaunchKernel_v7000");
         kernel.start_ns = realtime_ns();
         jm__sleep_ns(TICK_MS * JM_NS_PER_MS);
         kernel.end_ns = realtime_ns();

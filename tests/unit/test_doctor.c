@@ -231,7 +231,7 @@ static void test_one_that_will_not_do_is_passed_over_with_the_reason(void **stat
     set("VIRTUAL_ENV", "env");
     set("CUDA_HOME", "cuda");
     assert_both_take(own(), in_tree("cuda/" TOOLKIT));
-    assert_false(find("CUPTI: not taken", "libcupti.so.13 lacks cuptiSetThreadIdType")->works);
+    assert_false(find("CUPTI: not taken", "libcupti.so.13 lacks cuptiEnableCallback")->works);
 }
 
 /* No variable names it: the program is an interpreter, and doctor asks for the one on PATH. */

@@ -42,7 +42,7 @@ def load_fakes() -> ctypes.CDLL:
     ctypes.CDLL(os.environ["FAKE_CUDA"])
     fake = ctypes.CDLL(os.environ["JOULEMAP_CUPTI"])
     fake.fake_call.restype = ctypes.c_uint32
-    fake.fake_call.argtypes = (ctypes.c_char_p, ctypes.c_int64)
+    fake.fake_call.argtypes = (ctypes.c_char_p,)
     if ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection() != 1:
         raise SystemExit("the injected library does not start")
     return fake
@@ -55,7 +55,7 @@ NAMES: dict[str, bytes] = {}  # CUPTI's records point at them
 def launch(name: str | None, length_s: float, size: int = 0, stream: int = 7) -> None:
     """A kernel (or with `size` a copy, or a set if it is negative) that takes so long; returns when it is over."""
     call = b"cudaLaunchKernel_v7000" if name else b"cudaMemcpyAsync_v3020" if size > 0 else b"cudaMemsetAsync_v3020"
-    correlation = FAKE.fake_call(call, time.time_ns())
+    correlation = FAKE.fake_call(call)
     time.sleep(20e-6)
     start_ns = time.time_ns()
     time.sleep(length_s)
