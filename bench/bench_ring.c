@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,6 +120,10 @@ static int produce(const char *run_dir)
                                 .capacity_least = JM_KERNELS_CAPACITY_LEAST,
                                 .share = JM_KERNELS_SHARE};
     if (jm__ring_create(&ring, &options) != 0) return 1;
+    jm__ring launches;
+    options.writer = JM_WRITER_NVTX;
+    options.record_size = sizeof(jm_ring_span);
+    if (jm__ring_create(&launches, &options) != 0) return 1;
     uint32_t numbers[DISTINCT_KERNELS];
     for (int i = 0; i < DISTINCT_KERNELS; i++) {
         char text[128];
@@ -131,7 +134,7 @@ static int produce(const char *run_dir)
     jm_ring_kernel device = {.op = JM_RING_DEVICE, .name = jm__names_intern(&names, uuid, strlen(uuid))};
     jm__ring_push_kernel(&ring, &device);
     jm_name layer = jm_name_intern("layer");
-    uint32_t tid = (uint32_t)syscall(SYS_gettid), correlation = 0;
+    uint32_t correlation = 0;
     int64_t start_ns = jm__now_ns();
     for (int64_t ms = 0; ms < DURATION_MS; ms++) {
         jm_span_id span = 0;
@@ -141,21 +144,17 @@ static int produce(const char *run_dir)
                 span = jm_span_begin(JM_SPAN_FORWARD, layer, 0, 0);
             }
             int64_t now_ns = jm__now_ns();
-            jm_ring_kernel record = {.op = JM_RING_LAUNCH,
-                                     .correlation = ++correlation,
-                                     .start_ns = now_ns,
-                                     .end_ns = now_ns + 1000,
-                                     .context = tid};
-            jm__ring_push_kernel(&ring, &record);
-            record = (jm_ring_kernel){.op = JM_RING_KERNEL,
-                                      .name = numbers[correlation % DISTINCT_KERNELS],
-                                      .correlation = correlation,
-                                      .start_ns = now_ns + 2000,
-                                      .end_ns = now_ns + 2800,
-                                      .context = 1,
-                                      .stream = 7,
-                                      .grid = {correlation % 16 + 1, 1, 1},
-                                      .block = {128, 1, 1}};
+            jm_ring_span launch = {.op = JM_RING_LAUNCH, .id = ++correlation, .t_ns = now_ns};
+            jm__ring_push_span(&launches, &launch, 0);
+            jm_ring_kernel record = {.op = JM_RING_KERNEL,
+                                     .name = numbers[correlation % DISTINCT_KERNELS],
+                                     .correlation = correlation,
+                                     .start_ns = now_ns + 2000,
+                                     .end_ns = now_ns + 2800,
+                                     .context = 1,
+                                     .stream = 7,
+                                     .grid = {correlation % 16 + 1, 1, 1},
+                                     .block = {128, 1, 1}};
             jm__ring_push_kernel(&ring, &record);
         }
         jm_span_end(span);
@@ -166,6 +165,7 @@ static int produce(const char *run_dir)
            (double)correlation * 1e-6 / took_s, took_s);
     fflush(stdout);
     jm__ring_close(&ring, true);
+    jm__ring_close(&launches, true);
     return 0;
 }
 

@@ -1,12 +1,14 @@
 """Two ranks on two GPUs, one with more to do: what the other one waits for it, against waiting power times time.
 
-    python bench/gpu/ranks.py --out bench/results/ranks.txt      # two GPUs; not yet run
+    python bench/gpu/ranks.py --out bench/results/ranks.txt      # two GPUs
 
-The waiting power is measured by itself: rank 1 sleeps before an all-reduce, so that rank 0 does nothing but wait in its
-kernel for 0.4 s, and the board's own reading of that time (without its begin and end) is the power. Then a model is
-trained by DistributedDataParallel and by FSDP2, each step of rank 1 with more products of matrices, and every fourth
-batch of its own too, so that steps are uneven. To reach: the joules of the row that waits within 10 % of that power
-times its time, and rank 1 named.
+The waiting power is measured by itself, twice. Long: rank 1 sleeps before an all-reduce, so that rank 0 only waits in its
+kernel for 0.4 s, and the board's own reading of that time (without its begin and end) is the power. Short,
+as waits of a training are: cycles of a burst of products on both and a wait of rank 0 for none to 16 ms; what a cycle's
+energy grows by (the board's counter, over hundreds of cycles), divided by what its time grows by, is the power. Then a
+model is trained by DistributedDataParallel and by FSDP2, each step of rank 1 with more products of matrices, and every
+fourth batch of its own too, so that steps are uneven. To reach: the joules of the row that waits within 10 % of the
+short waits' power times its time, and rank 1 named.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ import torch
 from publish import head, publish
 
 WIDTH, LAYERS, BATCH, STEPS = 4096, 6, 2048, 300
-WAIT_S, WAITS, EDGE_S = 0.4, 12, 0.1
+WAIT_S, WAITS, EDGE_S = 0.4, 8, 0.1
+SHORT_MS, SHORT_S, ROUNDS, PRODUCTS = (0, 4, 8, 16), 1.2, 3, 12
 
 
 def measure_waiting(run: joulemap.Session, rank: int) -> None:
@@ -45,6 +48,27 @@ def measure_waiting(run: joulemap.Session, rank: int) -> None:
                 time.sleep(EDGE_S)
                 with run.window("waits"):
                     time.sleep(WAIT_S - 2 * EDGE_S)
+            torch.cuda.synchronize()
+
+
+def measure_short_waits(run: joulemap.Session, rank: int) -> None:
+    """Phases of cycles: a burst on both, then rank 0 waits for so long; each phase is named for its wait."""
+    import torch.distributed as dist
+
+    one = torch.ones(1 << 10, device="cuda")
+    a = torch.randn(WIDTH, WIDTH, device="cuda", dtype=torch.bfloat16)
+    cycles_a_ms = 1_980_000  # of torch.cuda._sleep, about
+    for number in range(ROUNDS * len(SHORT_MS)):
+        wait_ms = SHORT_MS[number % len(SHORT_MS)]
+        dist.barrier()
+        with run.phase(f"short {wait_ms} ms"):
+            for _ in range(int(1000 * SHORT_S / (wait_ms + 0.25 * PRODUCTS))):
+                with run.step(samples=1):
+                    for _ in range(PRODUCTS):
+                        a @ a
+                    if rank == 1 and wait_ms > 0:
+                        torch.cuda._sleep(wait_ms * cycles_a_ms)
+                    dist.all_reduce(one)
             torch.cuda.synchronize()
 
 
@@ -84,6 +108,7 @@ def play(kind: str) -> None:
     dist.init_process_group("nccl")
     with joulemap.Session() as run:
         measure_waiting(run, rank)
+        measure_short_waits(run, rank)
         train(run, kind, rank)
     dist.destroy_process_group()
 
@@ -95,11 +120,39 @@ def waiting_power_w(recording: joulemap.Recording) -> float:
     return sum(joules for joules in spent if joules is not None) / sum(span.duration_s for span in windows)
 
 
+def short_waiting_power_w(recording: joulemap.Recording) -> float:
+    """What the energy of a cycle on GPU 0 grows by, divided by what its time grows by; middle of each phase."""
+    spans = recording.timeline().spans
+    cycles: list[tuple[float, float]] = []
+    for wait_ms in SHORT_MS:
+        phases = [span for span in spans if span.name == f"short {wait_ms} ms" and span.rank in (None, 0)]
+        steps = [
+            [
+                s
+                for s in spans
+                if s.kind == "step" and phase.start_ns <= s.start_ns < phase.end_ns and s.pid == phase.pid
+            ]
+            for phase in phases
+        ]
+        seconds = joules = count = 0.0
+        for inside in steps:
+            inside.sort(key=lambda step: step.start_ns)
+            first, last = inside[len(inside) // 5], inside[-1]  # not the first fifth: the power has settled
+            seconds += (last.start_ns - first.start_ns) / 1e9
+            joules += recording.energy(first.start_ns, last.start_ns, gpu=0).energy_j or 0.0
+            count += len(inside) - 1 - len(inside) // 5
+        cycles.append((seconds / count, joules / count))
+    mean_s, mean_j = (sum(values) / len(cycles) for values in zip(*cycles, strict=True))
+    over = sum((s - mean_s) * (j - mean_j) for s, j in cycles) / sum((s - mean_s) ** 2 for s, _ in cycles)
+    print("  cycles:", ", ".join(f"{1e3 * s:.2f} ms {j:.3f} J" for s, j in cycles))
+    return over
+
+
 def told(kind: str, recording: joulemap.Recording) -> list[str]:
     """Return lines of one run."""
     report = recording.report(by="layer", phase="train")
-    power_w = waiting_power_w(recording)
-    lines = [f"{kind}: a GPU that waits draws {power_w:.1f} W"]
+    power_w, long_w = short_waiting_power_w(recording), waiting_power_w(recording)
+    lines = [f"{kind}: a GPU that waits for milliseconds draws {power_w:.1f} W, for 0.4 s {long_w:.1f} W"]
     for row in report:
         if row.kind == "collective":
             size = "bytes not told" if row.bytes is None else f"{row.bytes / 1e9:.2f} GB"

@@ -32,6 +32,7 @@ static CUpti_SubscriberHandle subscriber;
 static _Atomic bool active;
 static bool tracing;          /* while active: kinds are switched on; guarded by jm__detach_hold */
 static int64_t off_ns;        /* since when they are not; likewise */
+static uint32_t again;        /* how often CUPTI was taken again in this run; likewise */
 static _Atomic bool with_xla; /* copies are not traced */
 static char fault[512];       /* why it is not active; "": it is */
 
@@ -96,7 +97,7 @@ static void disable_all(void)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         cupti.cuptiActivityDisable(kinds[i]);
-    jm__launches_follow(&cupti, subscriber, JM_LAUNCHES_NONE);
+    jm__launches_ignore(&cupti, subscriber);
 }
 
 /* ---- XLA */
@@ -129,6 +130,9 @@ static void look_for_xla(void)
  * without kernels. */
 static bool enable_kinds(const char **call, CUptiResult *result)
 {
+    *call = "cuptiEnableCallback"; /* first: no work without its launch */
+    *result = jm__launches_record(&cupti, subscriber, again);
+    if (*result != CUPTI_SUCCESS) return false;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (with_xla && is_copy(kinds[i])) continue;
         *call = "cuptiActivityEnable";
@@ -138,9 +142,7 @@ static bool enable_kinds(const char **call, CUptiResult *result)
             return false;
         }
     }
-    *call = "cuptiEnableCallback";
-    *result = jm__launches_follow(&cupti, subscriber, JM_LAUNCHES_ALL);
-    return *result == CUPTI_SUCCESS;
+    return true;
 }
 
 static bool enable_all(const char **call, CUptiResult *result)
@@ -214,6 +216,7 @@ int jm__activity_start(const char *run_dir, bool *recording)
     }
     look_for_xla();
     jm__detach_hold();
+    again = 0;
     *recording = begin(fault, sizeof fault);
     jm__detach_allow();
     active = tracing = *recording;
@@ -275,7 +278,8 @@ static bool switch_on(char *why, size_t why_size)
     const char *call = "";
     CUptiResult result = CUPTI_SUCCESS;
     if (!jm__detach_call_off(&cupti, subscriber)) {
-        jm__outlet_op(JM_RING_AGAIN); /* before the first launch */
+        jm__outlet_op(JM_RING_AGAIN);
+        again++;
         if (!begin(why, why_size)) {
             jm__detach_stay_away();
             return false;

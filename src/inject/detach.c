@@ -44,7 +44,7 @@ void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
     if (state != ATTACHED || !may(cupti)) return;
     in_use = cupti;
     state = ASKED;
-    jm__launches_follow(cupti, subscriber, JM_LAUNCHES_UNHEARD);
+    jm__launches_call(cupti, subscriber);
 }
 
 bool jm__detach_is_done(void)
@@ -55,7 +55,7 @@ bool jm__detach_is_done(void)
 bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
     bool attached = state != DONE;
-    if (state == ASKED) jm__launches_follow(cupti, subscriber, JM_LAUNCHES_NONE);
+    if (state == ASKED) jm__launches_ignore(cupti, subscriber);
     state = ATTACHED;
     return attached;
 }

@@ -1,4 +1,5 @@
-/* Which thread started which work, and when: CUPTI's callbacks of the calls that start some.
+/* Which thread started which work, and when: CUPTI's callbacks of the driver's calls that start some. Each
+ * goes into its thread's ring of ranges, so that no launch waits for another, nor for CUPTI's records.
  *
  * Not its records of calls: once these are on, each call of the runtime pays for them, those too that are
  * left out, and a program makes many for each launch. In a decoding Llama they cost 28 % of a step beside the
@@ -11,14 +12,14 @@
 /* Once, before all else. */
 void jm__launches_find(const jm__cupti *cupti);
 
-typedef enum jm__launches_wanted {
-    JM_LAUNCHES_NONE,
-    JM_LAUNCHES_ALL,
-    JM_LAUNCHES_UNHEARD, /* CUPTI calls, for somebody else's use, but nothing is recorded */
-} jm__launches_wanted;
+/* Be told of launches and record them. `again`: how often CUPTI was taken again since the run began. */
+CUptiResult jm__launches_record(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, uint32_t again);
 
-CUptiResult jm__launches_follow(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber,
-                                jm__launches_wanted wanted);
+/* Be told of them for somebody else's use, and record none. */
+void jm__launches_call(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
+
+/* Be told of none. */
+void jm__launches_ignore(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
 
 /* A callback of CUPTI's, of any domain. */
 void jm__launches_hear(CUpti_CallbackDomain domain, const void *data);

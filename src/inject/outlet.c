@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Guards all below: CUPTI's worker, a flush, the program's launches and whoever hands back a buffer. */
+/* Guards all below: CUPTI's worker, a flush and whoever hands back a buffer. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static jm__ring ring;
 static jm__names names;
@@ -56,25 +56,11 @@ static uint32_t text_number(const char *text)
     return jm__names_intern(&names, text, strlen(text));
 }
 
-static void push(const jm_ring_kernel *record)
-{
-    pthread_mutex_lock(&mutex);
-    if (ring.header != NULL) jm__ring_push_kernel(&ring, record);
-    pthread_mutex_unlock(&mutex);
-}
-
 void jm__outlet_op(uint8_t op)
 {
-    push(&(jm_ring_kernel){.op = op});
-}
-
-void jm__outlet_launch(uint32_t correlation, int32_t tid, int64_t start_ns, int64_t end_ns)
-{
-    push(&(jm_ring_kernel){.op = JM_RING_LAUNCH,
-                           .start_ns = start_ns,
-                           .end_ns = end_ns,
-                           .correlation = correlation,
-                           .context = (uint32_t)tid});
+    pthread_mutex_lock(&mutex);
+    if (ring.header != NULL) jm__ring_push_kernel(&ring, &(jm_ring_kernel){.op = op});
+    pthread_mutex_unlock(&mutex);
 }
 
 static void push_text_locked(jm_ring_kernel record, const char *text)

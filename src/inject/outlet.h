@@ -1,7 +1,7 @@
 /* The way out: this process's ring of kernels, and the names in it. Any thread.
  *
  * Its lock is never held while CUPTI or the driver is called: CUPTI may hold one of its own when it hands us
- * a buffer, and a launch may hold the driver's when it is told. Without a ring all of these do nothing. */
+ * a buffer. Without a ring all of these do nothing. */
 #ifndef JM_INJECT_OUTLET_H
 #define JM_INJECT_OUTLET_H
 
@@ -27,9 +27,6 @@ void jm__outlet_lost(size_t count, const char *reason);
 
 /* CUPTI's, converted. */
 void jm__outlet_records(CUpti_Activity *const *records, size_t count);
-
-/* Thread `tid` started work by a call; times are CLOCK_REALTIME. */
-void jm__outlet_launch(uint32_t correlation, int32_t tid, int64_t start_ns, int64_t end_ns);
 
 /* Tell which boards work ran on since the last time. */
 void jm__outlet_devices(void);

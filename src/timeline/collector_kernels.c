@@ -10,33 +10,26 @@
 /* An outer call this much older is of an earlier round of the 32-bit ids. */
 #define NESTED_CALL_NS (60 * JM_NS_PER_S)
 
-static uint32_t duration_of(const jm_ring_kernel *record)
+void jm__collector_launch_record(jm__collector *collector, collector_reader *reader,
+                                 const jm_ring_span *record)
 {
-    int64_t duration_ns = record->end_ns - record->start_ns;
-    return duration_ns < 1 ? 1 : duration_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)duration_ns;
-}
-
-static void remember_launch(jm__collector *collector, collector_process *process,
-                            const jm_ring_kernel *record)
-{
+    collector_process *process = reader->process;
+    uint32_t correlation = (uint32_t)record->id;
+    if (process->launches == NULL) process->launches = calloc(JM_LAUNCHES, sizeof *process->launches);
     if (process->launches == NULL) {
-        process->launches = calloc(JM_LAUNCHES, sizeof *process->launches);
-        if (process->launches == NULL) {
-            collector->out_of_memory = true;
-            return;
-        }
+        collector->out_of_memory = true;
+        return;
     }
     /* Correlation ids count up, so the newest million never collide. All kernels of a graph share one launch:
-     * it stays. A runtime call and the driver call inside it share an id too: the outer one, which began
-     * first, is the program's. */
-    collector_launch *slot = &process->launches[record->correlation & (JM_LAUNCHES - 1)];
-    bool same = slot->t_ns != 0 && slot->correlation == record->correlation && slot->taken == process->taken;
-    if (same && slot->t_ns <= record->start_ns && record->start_ns - slot->t_ns < NESTED_CALL_NS) return;
-    *slot = (collector_launch){.t_ns = record->start_ns,
-                               .correlation = record->correlation,
-                               .tid = (int32_t)record->context,
-                               .taken = process->taken,
-                               .duration_ns = duration_of(record)};
+     * it stays. A call and the call inside it share an id too: the outer one, which began first, is the
+     * program's. */
+    collector_launch *slot = &process->launches[correlation & (JM_LAUNCHES - 1)];
+    bool same = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == record->samples;
+    if (same && slot->t_ns <= record->t_ns && record->t_ns - slot->t_ns < NESTED_CALL_NS) return;
+    *slot = (collector_launch){.t_ns = record->t_ns,
+                               .correlation = correlation,
+                               .tid = reader->thread->tid,
+                               .taken = record->samples};
 }
 
 static collector_launch *find_launch(const collector_process *process, uint32_t correlation)
@@ -198,9 +191,6 @@ void jm__collector_kernel_record(jm__collector *collector, collector_reader *rea
     case JM_RING_MEMCPY:
     case JM_RING_MEMSET:
         work_record(collector, reader, &converted);
-        break;
-    case JM_RING_LAUNCH:
-        if (converted.start_ns > 0) remember_launch(collector, reader->process, &converted);
         break;
     case JM_RING_DEVICE:
         device_record(collector, reader, &converted);

@@ -98,9 +98,8 @@ typedef struct collector_launch {
     int64_t t_ns; /* 0: free */
     uint32_t correlation;
     int32_t tid;
-    uint32_t duration_ns; /* of the call; at least 1 */
-    uint32_t replayed;    /* spans made for it */
-    uint32_t taken;       /* of the process, then */
+    uint32_t replayed; /* spans made for it */
+    uint32_t taken;    /* of the process, then */
 } collector_launch;
 
 /* What was open when nodes of graphs were made, without repetition: the same chain of spans in another
@@ -329,6 +328,10 @@ int64_t jm__collector_replayed(jm__collector *collector, collector_process *proc
                                uint64_t node, int64_t around_id);
 
 /* collector_kernels.c */
+/* A thread started work. */
+void jm__collector_launch_record(jm__collector *collector, collector_reader *reader,
+                                 const jm_ring_span *record);
+
 void jm__collector_kernel_record(jm__collector *collector, collector_reader *reader,
                                  const jm_ring_kernel *record);
 void jm__collector_waiting_retry(jm__collector *collector);

@@ -276,6 +276,9 @@ void jm__collector_span_record(jm__collector *collector, collector_reader *reade
     case JM_RING_EXEC_MADE:
         jm__collector_graph_record(collector, reader, innermost_now(reader), record);
         break;
+    case JM_RING_LAUNCH:
+        jm__collector_launch_record(collector, reader, record);
+        break;
     default:
         reader->process->malformed++;
         return;

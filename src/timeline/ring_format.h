@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define JM_RING_MAGIC       0x31474e524d4a0006ull /* changes with any change below */
+#define JM_RING_MAGIC       0x31474e524d4a0007ull /* changes with any change below */
 #define JM_RING_HEADER_SIZE 4096u
 #define JM_RING_SUFFIX      ".ring"  /* <pid>-<writer>-<thread number>.ring */
 #define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names, see above */
@@ -66,6 +66,8 @@ enum { /* jm_ring_span.op */
                                   are its own now */
        JM_RING_PAYLOAD = 9,    /* id: the span that this thread begins next; kind: jm_payload_kind; name and
                                   type: the lower and the upper half of its 64 bits */
+       JM_RING_LAUNCH = 10,    /* writer 'n': this thread starts work now; id: CUPTI's correlation id of it;
+                                  samples: how often CUPTI had been taken again (JM_RING_AGAIN) */
 };
 
 /* 32 bytes: record of the writers 'c' and 'n'. */
@@ -84,7 +86,6 @@ enum { /* jm_ring_kernel.op */
        JM_RING_KERNEL = 1,
        JM_RING_MEMCPY = 2,
        JM_RING_MEMSET = 3,
-       JM_RING_LAUNCH = 4, /* the API call: start, end, correlation, `context` = tid that called */
        JM_RING_DEVICE = 5, /* `device` is the board whose UUID text ("GPU-...") is `name` */
        JM_RING_LOST = 6,   /* `bytes` records are not there; `name` says why */
        JM_RING_NOTE = 7,   /* `name` is a sentence for the user: CUPTI absent, taken, too new */
@@ -99,7 +100,7 @@ typedef struct jm_ring_kernel {
     uint64_t bytes; /* copies and sets: bytes moved; kernels: graph node id or 0 */
     uint32_t name;
     uint32_t correlation;
-    uint32_t context; /* CUDA context; LAUNCH: tid */
+    uint32_t context; /* CUDA context */
     uint32_t stream;
     uint32_t grid[3]; /* copies and sets: lower and upper half of the graph node id or 0 */
     uint16_t block[3];

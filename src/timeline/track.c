@@ -18,13 +18,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPAN_CAPACITY       65536u /* 2 MiB */
+#define SPAN_CAPACITY 65536u /* 2 MiB */
+#define LAUNCH_CAPACITY                                                                                      \
+    131072u /* with launches: half of it, a quarter of a second of the most there can be */
 #define SPAN_CAPACITY_LEAST 256u
 #define SPAN_SHARE          16u /* of /dev/shm: many threads must fit */
 #define NAME_BYTES_MOST     4095u
 #define MISSES_BETWEEN      1024u /* of a thread without a ring, before it asks for one again: 20 us */
 /* Threads that are just writing when a recorder leaves have done so by then, and it still reads. */
-#define LEAVING_NS (2 * JM_NS_PER_MS)
+#define LEAVING_NS   (2 * JM_NS_PER_MS)
+#define LOCK_WAIT_NS (100 * JM_NS_PER_MS)
 
 /* A begin is refused while an end still fits: an open span whose end was lost would take all that follows. */
 #define KEPT_FOR_ENDS(capacity) ((capacity) / 8)
@@ -249,7 +252,8 @@ static lane *make_lane_locked(void)
                                 .writer = jm__track_writer,
                                 .names_file = names.file_number,
                                 .record_size = sizeof(jm_ring_span),
-                                .capacity = SPAN_CAPACITY,
+                                .capacity =
+                                    jm__track_writer == JM_WRITER_NVTX ? LAUNCH_CAPACITY : SPAN_CAPACITY,
                                 .capacity_least = SPAN_CAPACITY_LEAST,
                                 .share = SPAN_SHARE};
     if (jm__ring_create(&made->ring, &options) != 0) {
@@ -289,12 +293,17 @@ static __attribute__((noinline)) lane *lane_attach(void)
     return mine;
 }
 
-/* No ring for this record: count it. Now and then ask again, there may be room by now. */
-static __attribute__((noinline)) lane *lane_miss(void)
+/* No ring for this record: now and then ask again, there may be room by now. */
+static bool is_time_to_ask(void)
 {
     own_misses++;
-    bool again = (own_misses & (own_misses - 1)) == 0 || own_misses % MISSES_BETWEEN == 0;
-    lane *mine = again && own_misses > 1 ? lane_attach() : NULL;
+    bool is_it = (own_misses & (own_misses - 1)) == 0 || own_misses % MISSES_BETWEEN == 0;
+    return is_it && own_misses > 1;
+}
+
+static __attribute__((noinline)) lane *lane_miss(void)
+{
+    lane *mine = is_time_to_ask() ? lane_attach() : NULL;
     if (mine == NULL) jm__lost_add(JM_LOST_SPANS, 1);
     return mine;
 }
@@ -381,22 +390,33 @@ void jm__track_end_counted(uint64_t span, uint32_t samples, uint32_t tokens)
 }
 
 /* The driver's locks may be held around this, and a thread that forks may hold ours while it waits for them:
- * so ours is not waited for. */
-static lane *lane_get_without_waiting(void)
+ * so ours is not waited for longer than it takes other threads to get their rings. */
+static bool lock_for_a_while(void)
+{
+    struct timespec until;
+    if (pthread_mutex_trylock(&mutex) == 0) return true;
+    clock_gettime(CLOCK_REALTIME, &until);
+    int64_t until_ns = (int64_t)until.tv_nsec + LOCK_WAIT_NS;
+    until.tv_sec += until_ns / JM_NS_PER_S;
+    until.tv_nsec = until_ns % JM_NS_PER_S;
+    return pthread_mutex_timedlock(&mutex, &until) == 0;
+}
+
+static lane *lane_get_in_callback(void)
 {
     uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-    if (own_generation == now) return own_lane;
-    if (pthread_mutex_trylock(&mutex) != 0) return NULL;
+    if (own_generation == now && (own_lane != NULL || !is_time_to_ask())) return own_lane;
+    if (!lock_for_a_while()) return NULL;
     lane *mine = lane_attach_locked();
     pthread_mutex_unlock(&mutex);
     return mine;
 }
 
-/* Half of a ring is for spans, however many nodes a graph has. */
-static bool push_of_graph(const jm_ring_span *record)
+/* Half of a ring is for spans, however many nodes a graph has, or launches there are. */
+static bool push_of_callback(const jm_ring_span *record)
 {
     if (atomic_load_explicit(&generation, memory_order_relaxed) == 0) return true;
-    lane *mine = lane_get_without_waiting();
+    lane *mine = lane_get_in_callback();
     return mine != NULL && jm__ring_is_free(&mine->ring, mine->ring.capacity / 2) &&
            jm__ring_push_span(&mine->ring, record, 0);
 }
@@ -409,13 +429,13 @@ void jm__track_node(uint64_t node, uint64_t original, uint32_t graph)
                            .type = (uint32_t)(original >> 32),
                            .samples = graph,
                            .op = JM_RING_NODE};
-    if (!push_of_graph(&record)) jm__lost_add(JM_LOST_NODES, 1);
+    if (!push_of_callback(&record)) jm__lost_add(JM_LOST_NODES, 1);
 }
 
 static void tell_of_graph(uint8_t op, uint32_t graph)
 {
     jm_ring_span record = {.t_ns = jm__now_ns(), .samples = graph, .op = op};
-    push_of_graph(&record);
+    push_of_callback(&record);
 }
 
 void jm__track_graph_gone(uint32_t graph)
@@ -431,6 +451,12 @@ void jm__track_exec_begun(void)
 void jm__track_exec_made(uint32_t graph)
 {
     tell_of_graph(JM_RING_EXEC_MADE, graph);
+}
+
+void jm__track_launch(uint32_t correlation, uint32_t again)
+{
+    push_of_callback(
+        &(jm_ring_span){.t_ns = jm__now_ns(), .id = correlation, .samples = again, .op = JM_RING_LAUNCH});
 }
 
 static uint32_t intern_locked(const char *text, size_t most)

@@ -49,12 +49,16 @@ typedef struct jm__track_number {
 /* The same with such a number, which goes before it in the ring where there is room for both. */
 uint64_t jm__track_begin_with(uint8_t kind, uint32_t name, uint32_t type, const jm__track_number *payload);
 
-/* Of CUDA graphs, for callbacks inside the driver's calls: nothing is waited for, and what finds no ring at
- * once is counted in JM_LOST_NODES. `original`: the node that it is a clone of, 0: of none. */
+/* Of CUDA graphs, for callbacks inside the driver's calls: no lock is waited for long, and what finds no ring
+ * is counted in JM_LOST_NODES. `original`: the node that it is a clone of, 0: of none. */
 void jm__track_node(uint64_t node, uint64_t original, uint32_t graph);
 void jm__track_graph_gone(uint32_t graph);
 void jm__track_exec_begun(void);
 void jm__track_exec_made(uint32_t graph);
+
+/* Likewise, of a launch: `again`: how often CUPTI had been taken again. Without a ring its work has no
+ * launch. */
+void jm__track_launch(uint32_t correlation, uint32_t again);
 
 void jm__track_mark(const char *name, const char *meta);
 void jm__track_mark_number(uint32_t name);

@@ -55,7 +55,7 @@ static const char *const runtime_names[] = {
     "cudaLaunchHostFunc_v10000",
 };
 static const char *const driver_names[] = {
-    NULL, "cuCtxGetCurrent", "cuLaunchKernel", "cuGraphLaunch", "cuMemsetD8Async",
+    NULL, "cuCtxGetCurrent", "cuLaunchKernel", "cuGraphLaunch", "cuMemsetD8Async", "cuMemcpyHtoDAsync_v2",
 };
 
 static size_t size_of(const CUpti_Activity *record)
@@ -151,10 +151,11 @@ uint32_t fake_call(const char *name)
 {
     uint32_t correlation = __atomic_add_fetch(&last_correlation, 1, __ATOMIC_RELAXED);
     uint32_t runtime = id_of(name, runtime_names, sizeof runtime_names / sizeof runtime_names[0]);
-    const char *inner = runtime == 0                          ? name
+    const char *inner = runtime == 0                           ? name
                         : strstr(name, "LaunchKernel") != NULL ? "cuLaunchKernel"
                         : strstr(name, "GraphLaunch") != NULL  ? "cuGraphLaunch"
                         : strstr(name, "Memset") != NULL       ? "cuMemsetD8Async"
+                        : strstr(name, "Memcpy") != NULL       ? "cuMemcpyHtoDAsync_v2"
                                                                : "";
     uint32_t driver = id_of(inner, driver_names, sizeof driver_names / sizeof driver_names[0]);
     tell_of_call(CUPTI_CB_DOMAIN_RUNTIME_API, runtime, name, correlation, CUPTI_API_ENTER);

@@ -5,11 +5,9 @@
 #include "timeline/names.h"
 #include "timeline/ring.h"
 
-#include <sys/syscall.h>
-
-/* An injected library's ring of this process. */
+/* An injected library's rings of this process: of kernels, and of what this thread launches. */
 typedef struct injected {
-    jm__ring ring;
+    jm__ring ring, launches;
     jm__names names;
 } injected;
 
@@ -38,23 +36,29 @@ static inline injected *inject(const collected *all, bool realtime, uint32_t cap
                                 .realtime = realtime};
     assert_int_equal(jm__ring_create(&side->ring, &options), 0);
     push(side, (jm_ring_kernel){.op = JM_RING_DEVICE, .name = number_of(side, "GPU-0")});
+    options.writer = JM_WRITER_NVTX;
+    options.record_size = sizeof(jm_ring_span);
+    options.realtime = false;
+    assert_int_equal(jm__ring_create(&side->launches, &options), 0);
     return side;
 }
 
 static inline void injected_free(injected *side)
 {
     jm__ring_close(&side->ring, true);
+    jm__ring_close(&side->launches, true);
     jm__names_free(&side->names);
     free(side);
 }
 
+static inline void push_call(injected *side, jm_ring_span record)
+{
+    assert_true(jm__ring_push_span(&side->launches, &record, 0));
+}
+
 static inline void push_launch(injected *side, uint32_t correlation, int64_t t_ns)
 {
-    push(side, (jm_ring_kernel){.op = JM_RING_LAUNCH,
-                                .correlation = correlation,
-                                .start_ns = t_ns,
-                                .end_ns = t_ns + 100,
-                                .context = (uint32_t)syscall(SYS_gettid)});
+    push_call(side, (jm_ring_span){.op = JM_RING_LAUNCH, .id = correlation, .t_ns = t_ns});
 }
 
 static inline void push_kernel(injected *side, uint32_t correlation, int64_t t_ns)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <sys/syscall.h>
 
 #include "collected.h"
 #include "injected.h"
@@ -40,7 +41,8 @@ static void test_of_calls_inside_each_other_the_outer_one_launched(void **state)
     push_launch(side, 6, now_ns - 700); /* or before it */
     push_launch(side, 6, now_ns - 800);
     push_launch(side, 7, now_ns - 600); /* with one stamp, in another thread: the first that was told */
-    push(side, (jm_ring_kernel){.op = JM_RING_LAUNCH, .correlation = 7, .start_ns = now_ns - 600});
+    push_call(side, (jm_ring_span){.op = JM_RING_THREAD, .id = 1, .t_ns = now_ns - 600});
+    push_launch(side, 7, now_ns - 600);
     push_kernel(side, 5, now_ns + 5);
     push_kernel(side, 6, now_ns + 6);
     push_kernel(side, 7, now_ns + 7);
@@ -72,6 +74,30 @@ static void test_an_id_that_comes_again_is_another_launch(void **state)
     assert_int_equal(kernel_at(all, now_ns + 5)->launch_ns, -1); /* forgotten: not that of another */
     assert_int_equal(kernel_at(all, now_ns + 15)->launch_ns, now_ns - 1000);
     assert_int_equal(kernel_at(all, now_ns + 6)->launch_ns, now_ns - 500);
+    assert_int_equal(all->lost, 1);
+    injected_free(side);
+    collected_free(all);
+}
+
+/* As it counts from one again when it was let go in between. */
+static void test_an_id_from_before_cupti_was_taken_again_is_another_launch(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    injected *side = inject(all, false, 64);
+    int64_t now_ns = jm__now_ns();
+    push_launch(side, 5, now_ns - 2000);
+    push_launch(side, 6, now_ns - 1900);
+    push_kernel(side, 5, now_ns + 5);
+    collected_poll(all);
+    push_call(side, (jm_ring_span){.op = JM_RING_LAUNCH, .id = 5, .samples = 1, .t_ns = now_ns - 1000});
+    push(side, (jm_ring_kernel){.op = JM_RING_AGAIN});
+    push_kernel(side, 5, now_ns + 15);
+    push_kernel(side, 6, now_ns + 16); /* nobody launched that one since */
+    collect(all);
+    assert_int_equal(kernel_at(all, now_ns + 5)->launch_ns, now_ns - 2000);
+    assert_int_equal(kernel_at(all, now_ns + 15)->launch_ns, now_ns - 1000);
+    assert_int_equal(kernel_at(all, now_ns + 16)->launch_ns, -1);
     assert_int_equal(all->lost, 1);
     injected_free(side);
     collected_free(all);
@@ -425,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_of_calls_inside_each_other_the_outer_one_launched),
         cmocka_unit_test(test_an_id_that_comes_again_is_another_launch),
+        cmocka_unit_test(test_an_id_from_before_cupti_was_taken_again_is_another_launch),
         cmocka_unit_test(test_a_kernel_of_an_id_that_nobody_launched_has_no_launch),
         cmocka_unit_test(test_copies_and_sets_are_classes_with_bytes_and_kernels_with_shapes),
         cmocka_unit_test(test_stamps_that_no_clock_gives_are_refused_and_counted),

@@ -913,7 +913,7 @@ static void test_boards_are_those_that_the_driver_names(void **state)
     collected_free(all);
 }
 
-static void test_without_a_filter_of_calls_the_result_is_the_same(void **state)
+static void test_without_ids_of_executable_graphs_the_result_is_the_same(void **state)
 {
     (void)state;
     char version[] = "FAKE_CUPTI_VERSION=18"; /* CUDA 12.1 */
@@ -1363,7 +1363,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_kernels_belong_to_the_span_that_launched_them_cuda_13),
         cmocka_unit_test(test_kernels_belong_to_the_span_that_launched_them_cuda_12),
         cmocka_unit_test(test_boards_are_those_that_the_driver_names),
-        cmocka_unit_test(test_without_a_filter_of_calls_the_result_is_the_same),
+        cmocka_unit_test(test_without_ids_of_executable_graphs_the_result_is_the_same),
         cmocka_unit_test(test_the_cupti_of_a_virtual_environment_is_found),
         cmocka_unit_test(test_buffers_are_used_again_and_nothing_is_lost),
         cmocka_unit_test(test_records_that_cupti_dropped_are_counted),
