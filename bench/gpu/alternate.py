@@ -4,8 +4,9 @@ Such a host is half as fast from one second to the next, and cores and processes
 process, on the same core, in an order of chance, and a figure is the median, over rounds, of a step's time divided by
 the plain one of the same round, with its bootstrap interval (95 %); beside it the same of the main thread's CPU time.
 
-`full`: plain; kernels traced; layers too; for comparison CUPTI's kernel records and nothing else (`records.cpp`), and
-torch.profiler with kernels alone. Each stretch has a session of its own, CUPTI is let go (cuptiFinalize) after each.
+`full`: plain; kernels traced; layers too; for comparison CUPTI's kernel records and nothing else (`records.cpp`), with
+callbacks or records of launches, and torch.profiler with kernels alone. Each stretch has a session of its own, and CUPTI
+is let go (cuptiFinalize) after each.
 
 Without a GPU it runs on the simulated board, which tries the script: its figures are none.
 
@@ -37,6 +38,11 @@ from joulemap._tracing import tracing
 ALL = os.sched_getaffinity(0)
 CORE = sorted(ALL)[min(5, len(ALL) - 1)]
 RUN: dict[str, Any] = {"kernels": True, "counters": False} if budget.CUDA else {"sim": "h200"}
+CUPTI_ALONE = {  # bits of records.cpp
+    "CUPTI alone: kernels": 1,
+    "the same, callbacks of launches": 5,
+    "the same, records of launches": 3,
+}
 Stretch = Callable[[], tuple[float, float]]
 
 
@@ -66,7 +72,8 @@ class Ways:
     def all(self) -> dict[str, Stretch]:
         ways: dict[str, Stretch] = {"plain": lambda: timed(self.program, budget.nothing, self.seconds)}
         if self.records is not None:
-            ways["CUPTI's kernel records alone"] = self._records
+            for way, what in CUPTI_ALONE.items():
+                ways[way] = lambda what=what: self._records(what)
         ways["kernels"] = lambda: self._session(False)
         if self.program.model is not None:
             ways["kernels and layers"] = lambda: self._session(True)
@@ -74,9 +81,9 @@ class Ways:
             ways["torch.profiler, kernels alone"] = self._profiler
         return ways
 
-    def _records(self) -> tuple[float, float]:
+    def _records(self, what: int) -> tuple[float, float]:
         assert self.records is not None
-        self.records.records_begin()
+        self.records.records_begin(what)
         took = timed(self.program, budget.nothing, self.seconds)
         self._let_go()
         return took

@@ -2,9 +2,9 @@
 
     python bench/gpu/ranks.py --out bench/results/ranks.txt      # two GPUs
 
-The waiting power is measured by itself, twice. Long: rank 1 sleeps before an all-reduce, so that rank 0 only waits in its
-kernel for 0.4 s, and the board's own reading of that time (without its begin and end) is the power. Short,
-as waits of a training are: cycles of a burst of products on both and a wait of rank 0 for none to 16 ms; what a cycle's
+The waiting power is measured by itself, twice. Long: rank 1 sleeps before an all-reduce, so that rank 0 only waits in
+its kernel for 0.4 s, and the board's own reading of that time (without its ends) is the power. Short, as waits
+of a training are: cycles of a burst of products on both and a wait of rank 0 for none to 16 ms; what a cycle's
 energy grows by (the board's counter, over hundreds of cycles), divided by what its time grows by, is the power. Then a
 model is trained by DistributedDataParallel and by FSDP2, each step of rank 1 with more products of matrices, and every
 fourth batch of its own too, so that steps are uneven. To reach: the joules of the row that waits within 10 % of the
@@ -69,7 +69,7 @@ def measure_short_waits(run: joulemap.Session, rank: int) -> None:
                     if rank == 1 and wait_ms > 0:
                         torch.cuda._sleep(wait_ms * cycles_a_ms)
                     dist.all_reduce(one)
-            torch.cuda.synchronize()
+                    torch.cuda.synchronize()  # so that steps of the host are cycles of the GPU
 
 
 def train(run: joulemap.Session, kind: str, rank: int) -> None:
@@ -174,6 +174,7 @@ def told(kind: str, recording: joulemap.Recording) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--play", choices=("ddp", "fsdp"), help=argparse.SUPPRESS)
+    parser.add_argument("--kinds", nargs="+", choices=("ddp", "fsdp"), default=("ddp", "fsdp"))
     parser.add_argument("--out", type=Path, help="append to this file")
     args = parser.parse_args()
     if args.play:
@@ -184,7 +185,7 @@ def main() -> None:
         return
     lines = head("Ranks that wait for each other")
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ("ddp", "fsdp"):
+        for kind in args.kinds:
             file = Path(folder) / f"{kind}.joulemap"
             torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
             command = ["joulemap", "record", "-o", str(file), "--", *torchrun, __file__, "--play", kind]

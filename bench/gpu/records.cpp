@@ -1,18 +1,23 @@
-/* CUPTI's records of kernels and nothing else, from Python by ctypes: the least that any tracer costs.
+/* CUPTI alone, from Python by ctypes: what its records and callbacks cost a program, and the least that any tracer does.
  *
  *     g++ -O2 -shared -fPIC -I$CUDA/include -o librecords.so bench/gpu/records.cpp -L$CUDA/lib64 -lcupti
  */
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <cupti.h>
 #include <mutex>
 #include <vector>
+
+enum { KERNELS = 1, RECORDS_OF_CALLS = 2, CALLBACKS = 4 };
 
 static const size_t buffer_bytes = 4 << 20;
 static std::mutex mutex;
 static std::vector<uint8_t *> spare;
 static CUpti_SubscriberHandle subscriber;
+static std::atomic<uint64_t> heard;
 static bool ours;
 
 static void CUPTIAPI request(uint8_t **buffer, size_t *size, size_t *most)
@@ -31,18 +36,40 @@ static void CUPTIAPI complete(CUcontext, uint32_t, uint8_t *buffer, size_t, size
     spare.push_back(buffer);
 }
 
-static void CUPTIAPI hear(void *, CUpti_CallbackDomain, CUpti_CallbackId, const void *) {}
+static void CUPTIAPI hear(void *, CUpti_CallbackDomain, CUpti_CallbackId, const void *)
+{
+    heard.fetch_add(1, std::memory_order_relaxed);
+}
 
 static void check(const char *call, CUptiResult result)
 {
     if (result != CUPTI_SUCCESS) fprintf(stderr, "%s: %d\n", call, (int)result);
 }
 
-extern "C" void records_begin()
+static bool is_launch(CUpti_CallbackDomain domain, uint32_t id)
+{
+    const char *name = nullptr;
+    return cuptiGetCallbackName(domain, id, &name) == CUPTI_SUCCESS && name && strstr(name, "Launch") &&
+           !strstr(name, "HostFunc") && !strstr(name, "Attribute") && !strstr(name, "Config");
+}
+
+extern "C" void records_begin(int what)
 {
     check("cuptiSubscribe", cuptiSubscribe(&subscriber, hear, nullptr));
     check("cuptiActivityRegisterCallbacks", cuptiActivityRegisterCallbacks(request, complete));
-    check("cuptiActivityEnable", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    if (what & KERNELS) check("kernels", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    if (what & RECORDS_OF_CALLS) {
+        check("calls", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME));
+        check("calls", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER));
+    }
+    for (uint32_t id = 1; id < 2048; id++) { /* of launches alone */
+        if (what & RECORDS_OF_CALLS) {
+            if (!is_launch(CUPTI_CB_DOMAIN_RUNTIME_API, id)) cuptiActivityEnableRuntimeApi(id, 0);
+            if (!is_launch(CUPTI_CB_DOMAIN_DRIVER_API, id)) cuptiActivityEnableDriverApi(id, 0);
+        }
+        if ((what & CALLBACKS) && is_launch(CUPTI_CB_DOMAIN_DRIVER_API, id))
+            check("callback", cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id));
+    }
     ours = true;
 }
 
@@ -50,7 +77,6 @@ extern "C" void records_begin()
 extern "C" void records_end()
 {
     if (ours) {
-        cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
         cuptiActivityFlushAll(1);
         cuptiUnsubscribe(subscriber);
         ours = false;
