@@ -231,7 +231,7 @@ int jm__activity_start(const char *run_dir, bool *recording)
 
 /* After so long, once the buffers are out that were with CUPTI when tracing stopped: what was launched last
  * may wait for others for seconds. And at last without them: what they hold is then counted as lost. */
-#define LET_GO_AFTER_NS (3 * JM_NS_PER_S / 2)
+#define LET_GO_AFTER_NS (100 * JM_NS_PER_MS)
 #define LET_GO_LAST_NS  (60 * JM_NS_PER_S)
 
 static bool may_let_go(int64_t now_ns)
@@ -251,20 +251,22 @@ static bool flush_cupti(bool forced, int64_t now_ns)
     return result == CUPTI_SUCCESS;
 }
 
-void jm__activity_flush(bool forced)
+bool jm__activity_flush(bool forced)
 {
-    if (!active) return;
+    if (!active) return false;
     if (!forced) look_for_xla(); /* loaded meanwhile */
     int64_t now_ns = jm__now_ns();
     jm__detach_hold();
     bool fine = flush_cupti(forced, now_ns);
+    bool waits = !tracing && jm__detach_is_to_come(&cupti);
     jm__detach_allow();
     jm__outlet_devices();
     jm__outlet_lost(jm__detach_lost_buffers(), "CUPTI was let go with these buffers of records");
-    if (!fine) return;
+    if (!fine) return waits;
     /* What is still with CUPTI began after the oldest buffer there was handed out. */
     int64_t oldest_ns = jm__buffers_oldest_ns();
     jm__outlet_flushed(oldest_ns < now_ns ? oldest_ns : now_ns);
+    return waits;
 }
 
 const char *jm__activity_reason(void)
@@ -310,7 +312,7 @@ bool jm__activity_trace(bool on)
     bool is_lost = on && jm__detach_is_done();
     jm__detach_allow();
     if (why[0] != '\0') jm__outlet_note(why);
-    if (changes && !on) jm__activity_flush(false);
+    if (changes && !on && jm__activity_flush(false)) jm__flusher_kick();
     return !is_lost;
 }
 

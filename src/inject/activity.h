@@ -15,8 +15,9 @@ const char *jm__activity_reason(void);
  * comes. False: it could not be taken again. */
 bool jm__activity_trace(bool on);
 
-/* Bring out what is finished; `forced`: also what is not, at the very end. */
-void jm__activity_flush(bool forced);
+/* Bring out what is finished; `forced`: also what is not, at the very end. True: CUPTI waits to be let go, so
+ * come again soon. */
+bool jm__activity_flush(bool forced);
 
 /* `exiting`: the process ends, and CUPTI with it: leave it as it is. */
 void jm__activity_stop(bool exiting);

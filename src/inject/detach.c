@@ -47,6 +47,11 @@ void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
     jm__launches_call(cupti, subscriber);
 }
 
+bool jm__detach_is_to_come(const jm__cupti *cupti)
+{
+    return state == ATTACHED && may(cupti);
+}
+
 bool jm__detach_is_done(void)
 {
     return state == DONE;

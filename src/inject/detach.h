@@ -29,6 +29,9 @@ void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
 /* It was let go: a call would take CUPTI again. */
 bool jm__detach_is_done(void);
 
+/* It may be let go, and has not been asked for yet. */
+bool jm__detach_is_to_come(const jm__cupti *cupti);
+
 /* Recording is wanted again: true, we are still attached and subscribed; false, no longer. */
 bool jm__detach_call_off(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
 

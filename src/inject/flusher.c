@@ -1,4 +1,4 @@
-/* The thread that brings out CUPTI's records twice a second. */
+/* The thread that brings out CUPTI's records twice a second, and more often while it is to be let go. */
 #include "inject/flusher.h"
 
 #include "base/clock.h"
@@ -8,19 +8,20 @@
 #include <time.h>
 
 #define PERIOD_NS   (JM_NS_PER_S / 2)
+#define SOON_NS     (50 * JM_NS_PER_MS)
 #define STOP_WAIT_S 2
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wakes;
 static pthread_t thread;
 static bool running, ending, kicked;
-static void (*bring_out)(bool forced);
+static bool (*bring_out)(bool forced);
 
-static void wait_a_period_locked(void)
+static void wait_locked(int64_t for_ns)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t until_ns = (int64_t)until.tv_nsec + PERIOD_NS;
+    int64_t until_ns = (int64_t)until.tv_nsec + for_ns;
     until.tv_sec += until_ns / JM_NS_PER_S;
     until.tv_nsec = until_ns % JM_NS_PER_S;
     while (!ending && !kicked)
@@ -33,18 +34,18 @@ static void *flush_now_and_then(void *unused)
     (void)unused;
     pthread_setname_np(pthread_self(), "joulemap");
     pthread_mutex_lock(&mutex);
-    for (;;) {
-        wait_a_period_locked();
+    for (bool soon = false;;) {
+        wait_locked(soon ? SOON_NS : PERIOD_NS);
         if (ending) break;
         pthread_mutex_unlock(&mutex);
-        bring_out(false);
+        soon = bring_out(false);
         pthread_mutex_lock(&mutex);
     }
     pthread_mutex_unlock(&mutex);
     return NULL;
 }
 
-void jm__flusher_start(void (*flush)(bool forced))
+void jm__flusher_start(bool (*flush)(bool forced))
 {
     pthread_condattr_t attributes;
     sigset_t all, before;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* `flush` brings out what is finished; called on that thread. */
-void jm__flusher_start(void (*flush)(bool forced));
+void jm__flusher_start(bool (*flush)(bool forced));
 
 /* Flush soon. From any thread, CUPTI's callbacks too. */
 void jm__flusher_kick(void);

@@ -145,10 +145,21 @@ static const jm__budget_kind *guess(const jm__budget *b, const jm__budget_step *
 
 /* ---- what it has cost */
 
+/* Be it negative: of many turns the sum is right. */
+static void charge_after(jm__budget *b, jm__budget_kind *kind)
+{
+    if (kind->after_steps == 0 || kind->untraced.count < COMPARED_LEAST) return;
+    int64_t untraced_ns = median(&kind->untraced, JM_BUDGET_LAST, NULL);
+    b->spent_ns += (double)kind->after_ns - (double)kind->after_steps * (double)untraced_ns;
+    kind->after_ns = 0;
+    kind->after_steps = 0;
+}
+
 static void charge(jm__budget *b)
 {
     for (size_t i = 0; i < JM_BUDGET_KINDS; i++) {
         jm__budget_kind *kind = &b->kinds[i];
+        charge_after(b, kind);
         if (kind->owed == 0) continue;
         compare(kind);
         if (!kind->compared && b->slower == 0) continue; /* nobody knows yet */
@@ -221,10 +232,10 @@ static void note_place(jm__budget *b, jm__budget_kind *kind)
     kind->steps++;
 }
 
-/* The first untraced step bears what is left of tracing; of long ones there are too few to leave one out. */
+/* Nothing of tracing is left; of long ones there are too few to leave one out. */
 static bool is_clean(const jm__budget *b, int64_t took_ns)
 {
-    return b->since_steps > 0 || took_ns >= JM_BUDGET_LONG_NS;
+    return b->since_ns >= JM_BUDGET_AFTER_NS || took_ns >= JM_BUDGET_LONG_NS;
 }
 
 static void end_step(jm__budget *b, int64_t t_ns)
@@ -240,6 +251,9 @@ static void end_step(jm__budget *b, int64_t t_ns)
         if (kind == b->awaited && b->level == JM_TRACING_ON) b->awaited = NULL;
     } else if (is_clean(b, took_ns)) {
         keep(&kind->untraced, took_ns);
+    } else {
+        kind->after_ns += took_ns;
+        kind->after_steps++;
     }
     kind->before_ns = took_ns;
     b->kind = kind;
@@ -304,7 +318,7 @@ static bool is_due(jm__budget *b, const jm__budget_kind *kind, bool opened)
         b->awaited = other;
         return true;
     }
-    if (b->since_steps < JM_BUDGET_APART_STEPS || b->since_ns < JM_BUDGET_TURN_NS) return false;
+    if (b->since_steps < JM_BUDGET_APART_STEPS || b->since_ns < JM_BUDGET_APART_NS) return false;
     bool is_new = kind == NULL || kind->traced.count == 0;
     return left_ns(b, is_new || has_changed(kind) ? 1 : JM_BUDGET_REGULAR) >= cost_ns;
 }

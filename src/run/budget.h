@@ -31,7 +31,12 @@ enum { JM_BUDGET_OPENED_STEPS = 5, JM_BUDGET_OPENED_STEPS_LEAST = 2, JM_BUDGET_S
 enum { JM_BUDGET_TURN_STEPS = 2 };
 /* Warm for one step and that long: 1,024 launches that a driver queues have run by then. */
 #define JM_BUDGET_WARM_NS (20 * JM_NS_PER_MS)
+/* What tracing leaves behind once it is off: CUPTI is let go after that long (inject/detach.h), and its
+ * launches cost more until then. Steps in it are compared with nothing, and what they take longer is spent.
+ */
+#define JM_BUDGET_AFTER_NS (300 * JM_NS_PER_MS)
 /* Untraced between turns, at least. */
+#define JM_BUDGET_APART_NS (JM_BUDGET_AFTER_NS + JM_BUDGET_TURN_NS)
 enum { JM_BUDGET_APART_STEPS = 3 };
 
 /* What may be owed for the openings of kinds: it is paid back before anything else. */
@@ -77,6 +82,8 @@ typedef struct jm__budget_kind {
     bool settled;
     bool opened;
     uint64_t owed;         /* traced steps whose cost is not in `spent_ns` yet */
+    int64_t after_ns;      /* taken by steps after a turn whose cost is not there either ... */
+    uint64_t after_steps;  /* ... so many */
     bool compared;         /* what follows is known: */
     double extra_ns;       /* what a traced step took longer at its last turn ... */
     double extra_error_ns; /* ... and the standard error of that */

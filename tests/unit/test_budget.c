@@ -2,6 +2,8 @@
  * longer where they are traced. */
 #include "run/budget.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +20,8 @@ typedef double step_of(uint64_t number, double t_s, jm__budget_step *step);
 
 typedef struct program {
     step_of *step;
-    double slower;   /* by what share of itself a traced step takes longer */
+    double slower;   /* by what share of itself a traced step takes longer, ... */
+    double after;    /* ... and one in the fifth of a second after a turn */
     double noise;    /* of each step: a share of it, up or down */
     double drift;    /* of the host: by that share, in waves of 40 s */
     double switch_s; /* each change of the level */
@@ -65,7 +68,7 @@ static outcome *run(const program *p, double share)
 {
     outcome *o = calloc(1, sizeof *o);
     uint64_t state = 7;
-    double t_s = 0, on_since_s = 0;
+    double t_s = 0, on_since_s = 0, off_since_s = -1;
     const int64_t zero_ns = 1000 * JM_NS_PER_S;
     assert_non_null(o);
     o->straight = true;
@@ -81,6 +84,7 @@ static outcome *run(const program *p, double share)
         jm__budget_have(&o->budget, level);
         if (level != before) {
             note_level(o, before, level, t_s, &on_since_s);
+            if (level == JM_TRACING_STEPS) off_since_s = t_s;
             o->extra_s += p->switch_s;
             t_s += p->switch_s;
             jm__budget_switched(&o->budget, zero_ns + (int64_t)(1e9 * t_s));
@@ -88,8 +92,9 @@ static outcome *run(const program *p, double share)
         double wave = t_s / 40 - (double)(int64_t)(t_s / 40);
         double own_s = step_s * (1 + p->noise * (2 * chance(&state) - 1)) *
                        (1 + p->drift * (wave < 0.5 ? wave : 1 - wave));
+        double after = off_since_s >= 0 && t_s - off_since_s < 0.2 ? p->after : 0;
         double extra_s = level == JM_TRACING_STEPS
-                             ? 0
+                             ? own_s * after
                              : (p->usual_s > 0 && own_s > p->usual_s ? p->usual_s : own_s) * p->slower;
         if (level == JM_TRACING_ON) {
             o->on[step.name]++;
@@ -249,6 +254,28 @@ static void test_tracing_costs_no_more_than_the_budget(void **state)
     }
 }
 
+/* Launches that cost more until CUPTI is let go, after each turn. */
+static void test_what_is_left_of_tracing_after_a_turn_is_spent_too(void **state)
+{
+    (void)state;
+    static const program programs[] = {
+        {generation, .slower = 0.4, .after = 0.15, .length_s = 600, .noise = 0.05},
+        {training, .slower = 0.4, .after = 0.15, .length_s = 600, .noise = 0.1, .drift = 0.2,
+         .usual_s = 0.034},
+        {launches, .slower = 0.3, .after = 0.2, .length_s = 100, .noise = 0.1},
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        outcome *o = run(&programs[i], 0.01);
+        double cost = o->extra_s / o->total_s,
+               said = jm__budget_cost(&o->budget, 1000 * JM_NS_PER_S + (int64_t)(1e9 * o->total_s));
+        print_message("%zu: %.4f, said %.4f, %" PRIu64 " turns\n", i, cost, said, o->turns);
+        assert_true(o->turns > 5);
+        assert_true(cost < 0.0105);
+        assert_true(fabs(said / cost - 1) < 0.1);
+        free(o);
+    }
+}
+
 static void test_the_first_second_after_warming_up_is_traced(void **state)
 {
     (void)state;
@@ -389,6 +416,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tracing_costs_no_more_than_the_budget),
+        cmocka_unit_test(test_what_is_left_of_tracing_after_a_turn_is_spent_too),
         cmocka_unit_test(test_the_first_second_after_warming_up_is_traced),
         cmocka_unit_test(test_a_turn_lasts_a_quarter_of_a_second_or_more),
         cmocka_unit_test(test_where_tracing_is_cheap_all_but_a_few_steps_are_traced),
