@@ -5,8 +5,8 @@ process, on the same core, in an order of chance, and a figure is the median, ov
 the plain one of the same round, with its bootstrap interval (95 %); beside it the same of the main thread's CPU time.
 
 `full`: plain; kernels traced; layers too; for comparison CUPTI's kernel records and nothing else (`records.cpp`), with
-callbacks or records of launches, and torch.profiler with kernels alone. Each stretch has a session of its own, and CUPTI
-is let go (cuptiFinalize) after each.
+callbacks or records of launches, and torch.profiler with kernels alone. Each stretch has a session of its own, and
+CUPTI is let go (cuptiFinalize) after each.
 
 Without a GPU it runs on the simulated board, which tries the script: its figures are none.
 

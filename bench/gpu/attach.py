@@ -133,10 +133,10 @@ def measure(folder: Path, given: argparse.Namespace) -> tuple[list[tuple[int, fl
     return child.steps(), seen, "  ".join(f"{what} {before[what]} -> {after[what]}" for what in before)
 
 
-def plain(folder: Path, name: str, width: int) -> float:
+def plain(folder: Path, name: str, given: argparse.Namespace) -> float:
     """Return the median step of the training without joulemap."""
-    child = Child(folder / name, width, dormant=False)
-    time.sleep(20)
+    child = Child(folder / name, given.width, dormant=False)
+    time.sleep(given.plain)
     return statistics.median(ms for _, ms in child.steps())
 
 
@@ -147,6 +147,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=512)
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--plain", type=float, default=20.0, help="seconds of the training without joulemap, twice")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if given.train is not None:
@@ -154,9 +155,9 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        never = [plain(folder, "before", given.width)]
+        never = [plain(folder, "before", given)]
         steps, seen, held = measure(folder, given)
-        never.append(plain(folder, "after", given.width))
+        never.append(plain(folder, "after", given))
         counts: Counter[int] = Counter()
         lost = 0
         for i, one in enumerate(seen):

@@ -1,12 +1,15 @@
-"""Joules of layers of a GPT in training, compiled and eager: who has the kernels, and do the layers agree.
+"""Joules of layers, compiled and eager: who has the kernels, and do the layers agree.
 
-The GPT of the examples is trained eager, by `torch.compile` and by its mode `reduce-overhead`, each in a process of its
-own and recorded. Printed are the share of the kernels' time that is in a layer, the optimizer or a collective (eager's
-says what there is: the loss is no module's) and that in the phase beside them, how much of it is in fused rows, the
-time of a step, and joules a step beside those of the eager run. Fusion takes work away from layers and puts it into
-fused rows: so it is the kernels that both have, of one name in one layer, whose joules are compared.
+`training`: the GPT of the examples is trained eager, by `torch.compile` and by its mode `reduce-overhead`. `decode`: a
+Llama of transformers generates with a dynamic cache, eager, and with its static cache, for which transformers compiles
+the model and captures it in graphs. Each runs in a process of its own and is recorded. Printed are the share of the
+kernels' time that is in a layer, the optimizer or a collective (eager's says what there is: the loss is no module's)
+and that in the phase beside them, how much of it is in fused rows, the time of a step, and joules a step beside those
+of the eager run. Fusion takes work away from layers and puts it into fused rows: so it is the kernels that both have, of
+one name in one layer, whose joules are compared.
 
     python bench/gpu/compiled.py --seconds 20 --out bench/results/compiled.txt
+    python bench/gpu/compiled.py --subject decode --seconds 20 --out bench/results/compiled_decode.txt
 """
 
 from __future__ import annotations
@@ -20,53 +23,92 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HOW = {"eager": None, "default": "default", "reduce-overhead": "reduce-overhead"}
+SUBJECTS = {"training": ["eager", "default", "reduce-overhead"], "decode": ["eager", "static cache"]}
+PROMPT, TOKENS, SEQUENCES = 32, 128, 8  # of a generation
 LEAST_SHARE = 0.001  # kernels in a layer with less of the energy are not compared
 IN_ROWS = ("forward", "backward", "recompute", "optimizer", "collective", "layer")
 
 
-def train(how: str, path: str, seconds: float) -> None:
-    """Train and record: in a process of its own."""
-    import joulemap
+def training(how: str) -> tuple[Any, Callable[[], None]]:
+    """Return the model, and what makes a step of it."""
     import torch
 
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
     from gpt_train import GPT, GPT2_SMALL
 
-    torch.manual_seed(0)
     batch, length = 16, 1024
     model = GPT(GPT2_SMALL, length).to("cuda")
+    called = model if how == "eager" else torch.compile(model, mode=how)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
     tokens = torch.randint(GPT2_SMALL.vocabulary, (batch, length + 1), device="cuda")
 
-    with joulemap.Session(path=path, overwrite=True, kernels=True) as run:
+    def step() -> None:
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            logits = called(tokens[:, :-1])
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return model, step
+
+
+def decode(how: str) -> tuple[Any, Callable[[], None]]:
+    """Return the model, and what generates with it."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    width, layers = (2048, 16) if device == "cuda" else (128, 2)
+    config = LlamaConfig(
+        hidden_size=width,
+        intermediate_size=int(2.75 * width),
+        num_hidden_layers=layers,
+        num_attention_heads=16,
+        vocab_size=32000,
+        max_position_embeddings=PROMPT + TOKENS,
+    )
+    model = LlamaForCausalLM(config).to(device, torch.bfloat16).eval()
+    prompt = torch.randint(config.vocab_size, (SEQUENCES, PROMPT), device=device)
+    cache = {} if how == "eager" else {"cache_implementation": "static"}
+
+    def step() -> None:
+        model.generate(prompt, do_sample=False, max_new_tokens=TOKENS, min_new_tokens=TOKENS, pad_token_id=0, **cache)
+
+    return model, step
+
+
+def play(subject: str, how: str, path: str, seconds: float) -> None:
+    """Run and record: in a process of its own."""
+    import joulemap
+    import torch
+
+    torch.manual_seed(0)
+    model, step = (training if subject == "training" else decode)(how)
+    cuda = torch.cuda.is_available()
+    options = {"kernels": True} if cuda else {"sim": "h200"}  # which tries the script
+    with joulemap.Session(path=path, overwrite=True, **options) as run:
         run.watch(model)
-        mode = HOW[how]
-        called = model if mode is None else torch.compile(model, mode=mode)
-
-        def step() -> None:
-            with torch.autocast("cuda", dtype=torch.bfloat16):
-                logits = called(tokens[:, :-1])
-                loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-
         with run.phase("compile"):
-            for _ in range(10):
+            for _ in range(10 if subject == "training" else 3):
                 step()
-            torch.cuda.synchronize()
-        with run.phase("train"):
+            if cuda:
+                torch.cuda.synchronize()
+        steps = 0
+        with run.phase("measured"):
             end_s = time.monotonic() + seconds
             while time.monotonic() < end_s:
-                with run.step(samples=batch):
+                with run.step():
                     step()
-                torch.cuda.synchronize()
+                    steps += 1
+                if cuda:
+                    torch.cuda.synchronize()
+    Path(f"{path}.steps").write_text(str(steps))
 
 
 def inside(rows: Iterable[Any], path: str) -> Iterator[Any]:
@@ -92,7 +134,7 @@ class Kernel:
 
 def kernels(path: str, steps: int) -> dict[tuple[str, str], Kernel]:
     """Return each kernel of each layer."""
-    command = [sys.executable, "-m", "joulemap", "export", path, "--format", "csv", "--kernels", "--phase", "train"]
+    command = [sys.executable, "-m", "joulemap", "export", path, "--format", "csv", "--kernels", "--phase", "measured"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = {}
     around: list[str] = []  # the paths of the rows that this one is in, from the outermost
@@ -111,6 +153,8 @@ def compare(how: str, eager: dict[tuple[str, str], Kernel], found: dict[tuple[st
     every = sum(kernel.energy_j for kernel in eager.values())
     pairs = {key: (eager[key], found[key]) for key in eager.keys() & found.keys()}
     pairs = {key: pair for key, pair in pairs.items() if pair[0].energy_j >= LEAST_SHARE * every}
+    if not pairs:
+        return ["", f"{how}: no kernel that eager has too"]
     held = sum(abs(a.energy_j - b.energy_j) <= math.hypot(a.half_j, b.half_j) for a, b in pairs.values())
     times = [100 * abs(b.busy_s / a.busy_s - 1) for a, b in pairs.values()]
     layers: dict[str, list[float]] = {}
@@ -142,8 +186,8 @@ def table(recordings: dict[str, str]) -> str:
     joules: dict[str, dict[tuple[str, str], Kernel]] = {}
     for how, path in recordings.items():
         with joulemap.Recording(path) as recording:
-            report = recording.report("layer", phase="train")
-        steps = report.totals.steps or 1
+            report = recording.report("layer", phase="measured")
+        steps = int(Path(f"{path}.steps").read_text())
         # Of the outermost rows: a row's seconds hold those of its children.
         outer = [row for row in report.rows if row.depth == 0 and row.kind not in ("idle", "gap", "wait")]
         kernels_s = sum(row.busy_s for row in outer)
@@ -154,8 +198,8 @@ def table(recordings: dict[str, str]) -> str:
         total_j = (report.totals.total_energy_j or 0.0) / steps
         step_ms = 1e3 * (report.totals.duration_s or 0.0) / steps
         # What stands in the model's own row, in none of its layers: all of it, where nothing is known of the code.
-        itself_s = next(row.busy_s for row in report.rows if row.path == "GPT")
-        itself_s -= sum(row.busy_s for row in inside(report.rows, "GPT"))
+        root = next(row for row in report.rows if row.path in ("GPT", "LlamaForCausalLM"))
+        itself_s = root.busy_s - sum(row.busy_s for row in inside(report.rows, root.path))
         parts = (placed_s, beside_s, fused_s, itself_s)
         shares = " ".join(f"{100 * part_s / kernels_s:8.2f} %" for part_s in parts)
         lines.append(f"{how:16s} {step_ms:8.2f} {shares} {total_j:10.3f}")
@@ -168,19 +212,20 @@ def table(recordings: dict[str, str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of training, each")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--how", choices=HOW, help="one run alone: what the others are started with")
+    parser.add_argument("--subject", choices=SUBJECTS, default="training")
+    parser.add_argument("--how", help="one run alone: what the others are started with")
     parser.add_argument("--recording", help="of that run")
     args = parser.parse_args()
     if args.how:
-        train(args.how, args.recording, args.seconds)
+        play(args.subject, args.how, args.recording, args.seconds)
         return
     with tempfile.TemporaryDirectory() as folder:
-        recordings = {how: str(Path(folder) / f"{how}.joulemap") for how in HOW}
+        recordings = {how: str(Path(folder) / f"{how}.joulemap") for how in SUBJECTS[args.subject]}
         for how, path in recordings.items():
-            command = [sys.executable, __file__, "--how", how, "--recording", path, "--seconds", str(args.seconds)]
-            subprocess.run(command, check=True)
+            command = [sys.executable, __file__, "--subject", args.subject, "--how", how, "--recording", path]
+            subprocess.run([*command, "--seconds", str(args.seconds)], check=True)
         text = table(recordings)
     print(text)
     if args.out:

@@ -4,7 +4,7 @@
 
 The waiting power is measured by itself, twice. Long: rank 1 sleeps before an all-reduce, so that rank 0 only waits in
 its kernel for 0.4 s, and the board's own reading of that time (without its ends) is the power. Short, as waits
-of a training are: cycles of a burst of products on both and a wait of rank 0 for none to 16 ms; what a cycle's
+of a training are: cycles of a burst of products on both and a wait of rank 0 for 2 to 16 ms; what a cycle's
 energy grows by (the board's counter, over hundreds of cycles), divided by what its time grows by, is the power. Then a
 model is trained by DistributedDataParallel and by FSDP2, each step of rank 1 with more products of matrices, and every
 fourth batch of its own too, so that steps are uneven. To reach: the joules of the row that waits within 10 % of the
@@ -27,7 +27,7 @@ from publish import head, publish
 
 WIDTH, LAYERS, BATCH, STEPS = 4096, 6, 2048, 300
 WAIT_S, WAITS, EDGE_S = 0.4, 8, 0.1
-SHORT_MS, SHORT_S, ROUNDS, PRODUCTS = (0, 4, 8, 16), 1.2, 3, 12
+SHORT_MS, SHORT_S, ROUNDS, PRODUCTS = (2, 4, 8, 16), 1.2, 3, 6
 
 
 def measure_waiting(run: joulemap.Session, rank: int) -> None:
