@@ -30,14 +30,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import budget
+import host_bound
 import joulemap
 import torch
 from joulemap._tracing import tracing
 
 ALL = os.sched_getaffinity(0)
 CORE = sorted(ALL)[min(5, len(ALL) - 1)]
-RUN: dict[str, Any] = {"kernels": True, "counters": False} if budget.CUDA else {"sim": "h200"}
+LET_GO_S = 0.4  # after a turn: what it leaves behind is its own, and not to be in the plain stretch that comes next
+RUN: dict[str, Any] = {"kernels": True, "counters": False} if host_bound.CUDA else {"sim": "h200"}
 CUPTI_ALONE = {  # bits of records.cpp
     "CUPTI alone: kernels": 1,
     "the same, callbacks of launches": 5,
@@ -56,40 +57,40 @@ def pinned() -> Iterator[None]:
         os.sched_setaffinity(0, ALL)
 
 
-def timed(program: budget.Program, begin: Callable[..., Any], seconds: float) -> tuple[float, float]:
+def timed(program: host_bound.Program, begin: Callable[..., Any], seconds: float) -> tuple[float, float]:
     with pinned():
-        budget.warm(program, begin, 0.05)
-        return budget.timed(program, begin, seconds)
+        host_bound.warm(program, begin, 0.05)
+        return host_bound.timed(program, begin, seconds)
 
 
 class Ways:
     """The ways to play a program, each for one stretch."""
 
-    def __init__(self, program: budget.Program, records: str | None, seconds: float) -> None:
+    def __init__(self, program: host_bound.Program, records: str | None, seconds: float) -> None:
         self.program, self.seconds = program, seconds
         self.records = None if records is None else ctypes.CDLL(str(Path(records).resolve()))
 
     def all(self) -> dict[str, Stretch]:
-        ways: dict[str, Stretch] = {"plain": lambda: timed(self.program, budget.nothing, self.seconds)}
+        ways: dict[str, Stretch] = {"plain": lambda: timed(self.program, host_bound.nothing, self.seconds)}
         if self.records is not None:
             for way, what in CUPTI_ALONE.items():
                 ways[way] = lambda what=what: self._records(what)
         ways["kernels"] = lambda: self._session(False)
         if self.program.model is not None:
             ways["kernels and layers"] = lambda: self._session(True)
-        if self.program.model is None and budget.CUDA:
+        if self.program.model is None and host_bound.CUDA:
             ways["torch.profiler, kernels alone"] = self._profiler
         return ways
 
     def _records(self, what: int) -> tuple[float, float]:
         assert self.records is not None
         self.records.records_begin(what)
-        took = timed(self.program, budget.nothing, self.seconds)
+        took = timed(self.program, host_bound.nothing, self.seconds)
         self._let_go()
         return took
 
     def _let_go(self) -> None:
-        if budget.CUDA:
+        if host_bound.CUDA:
             torch.cuda.synchronize()
         if self.records is not None:
             self.records.records_end()
@@ -104,20 +105,20 @@ class Ways:
 
     def _profiler(self) -> tuple[float, float]:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
-            took = timed(self.program, budget.nothing, self.seconds)
+            took = timed(self.program, host_bound.nothing, self.seconds)
         self._let_go()
         return took
 
 
 def interval(values: list[float]) -> str:
-    middle, low, high = (100 * (value - 1) for value in budget.interval(values))
+    middle, low, high = (100 * (value - 1) for value in host_bound.interval(values))
     return f"{middle:+6.2f} % ({low:+.2f} to {high:+.2f})"
 
 
 def play_full(key: str, args: argparse.Namespace) -> list[str]:
-    program = budget.PROGRAMS[key]()
+    program = host_bound.PROGRAMS[key]()
     with pinned():
-        budget.warm(program, budget.nothing, 3.0)
+        host_bound.warm(program, host_bound.nothing, 3.0)
     ways = Ways(program, args.records, args.stretch).all()
     took: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
     chance = random.Random(3)
@@ -137,9 +138,9 @@ def play_full(key: str, args: argparse.Namespace) -> list[str]:
 
 def play_budget(key: str, args: argparse.Namespace) -> list[str]:
     """Stretches of steps in the session and beside it, by turns; none beside it while it traces."""
-    program = budget.PROGRAMS[key]()
+    program = host_bound.PROGRAMS[key]()
     with pinned():
-        budget.warm(program, budget.nothing, 3.0)
+        host_bound.warm(program, host_bound.nothing, 3.0)
     within, beside, ratios, cpu_ratios = [0.0, 0.0], [0.0, 0.0], [], []
     with joulemap.Session(**RUN, budget=args.budget) as run:
         if program.model is not None:
@@ -148,14 +149,16 @@ def play_budget(key: str, args: argparse.Namespace) -> list[str]:
         while time.perf_counter() < until_s:
             traced, steps, start_s, cpu_s = False, 0, time.perf_counter(), time.thread_time()
             with pinned():
-                while tracing.on or time.perf_counter() - start_s < args.stretch:
+                least_s = start_s + args.stretch
+                while tracing.on or time.perf_counter() < least_s:
                     program.step(run.step)
-                    traced |= tracing.on
+                    if tracing.on:
+                        traced, least_s = True, time.perf_counter() + LET_GO_S
                     steps += 1
                 cpu_s = time.thread_time() - cpu_s
-                budget.sync()
+                host_bound.sync()
                 took_s = time.perf_counter() - start_s
-                plain = budget.timed(program, budget.nothing, args.stretch)
+                plain = host_bound.timed(program, host_bound.nothing, args.stretch)
             within[0] += took_s
             within[1] += steps
             beside[0] += plain[0] * steps  # as many steps, so that a slow second counts the same on both sides
@@ -177,7 +180,7 @@ def play_budget(key: str, args: argparse.Namespace) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mode", choices=["full", "budget"])
-    parser.add_argument("--programs", nargs="+", choices=list(budget.PROGRAMS), default=list(budget.PROGRAMS))
+    parser.add_argument("--programs", nargs="+", choices=list(host_bound.PROGRAMS), default=list(host_bound.PROGRAMS))
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--stretch", type=float, default=0.2, help="seconds")
     parser.add_argument("--seconds", type=float, default=40.0, help="budget: of the session")
