@@ -82,7 +82,7 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
     if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         jm__detach_never(); /* graphs: what is captured in between would be nobody's */
     if (active) jm__graphs_hear(&cupti, domain, id, data);
-    jm__launches_hear(domain, data);
+    jm__launches_hear(domain, id, data);
     jm__detach_hear(domain, data);
 }
 

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The first CUPTI whose cuptiFinalize has no known harm: that of CUDA 12.6. */
 #define VERSION_LEAST 24
@@ -80,17 +79,10 @@ static void let_go(void)
     state = DONE;
 }
 
-/* A graph's launch may be amid what CUPTI does for graphs. */
-static bool is_of_graph(const CUpti_CallbackData *call)
-{
-    return call->functionName != NULL && strstr(call->functionName, "Graph") != NULL;
-}
-
 void jm__detach_hear(CUpti_CallbackDomain domain, const void *data)
 {
     const CUpti_CallbackData *call = data;
     if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call == NULL || call->callbackSite != CUPTI_API_EXIT) return;
-    if (is_of_graph(call)) never = true;
     if (never || pthread_mutex_trylock(&mutex) != 0) return; /* the next launch will do */
     if (state == ASKED && !never) let_go();
     pthread_mutex_unlock(&mutex);

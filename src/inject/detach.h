@@ -8,8 +8,9 @@
  *
  * Only while a run goes on: at its end another profiler may come at once, and finds CUPTI free.
  *
- * Not where that has failed others: before CUDA 12.6, with CUDA graphs (PyTorch's profiler and its reports of
- * crashes: pytorch/pytorch#144455, #150957), and with XLA. JOULEMAP_KEEP_CUPTI=1 in the environment: never.
+ * Not where a CUDA graph was made or launched meanwhile, since its launches fail ever after
+ * (bench/results/whole_graphs.txt; pytorch/pytorch#144455, #150957), before CUDA 12.6, and with XLA.
+ * JOULEMAP_KEEP_CUPTI=1 in the environment: never.
  */
 #ifndef JM_INJECT_DETACH_H
 #define JM_INJECT_DETACH_H

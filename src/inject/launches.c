@@ -1,6 +1,7 @@
 /* CUPTI's callbacks of the calls that start work. */
 #include "inject/launches.h"
 
+#include "inject/detach.h"
 #include "timeline/track.h"
 
 #include <stdatomic.h>
@@ -13,7 +14,7 @@ _Static_assert(offsetof(CUpti_CallbackData, correlationId) == 64, "CUPTI moved i
 
 /* By callback id. What the runtime starts it starts by a call of the driver's with the same correlation id.
  */
-static unsigned char starts_work[CALLBACK_IDS];
+static enum { NO_WORK, WORK, GRAPH } starts[CALLBACK_IDS];
 static _Atomic uint32_t heard; /* 0: nothing is recorded; else one more than CUPTI was taken again */
 
 static bool is_launch(const char *name)
@@ -33,21 +34,23 @@ void jm__launches_find(const jm__cupti *cupti)
 {
     for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
         const char *name = NULL;
-        starts_work[id] =
-            cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) == CUPTI_SUCCESS &&
-            name != NULL && (is_launch(name) || is_copy_or_set(name));
+        starts[id] = NO_WORK;
+        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS) continue;
+        if (name == NULL || !(is_launch(name) || is_copy_or_set(name))) continue;
+        starts[id] = strstr(name, "Graph") != NULL ? GRAPH : WORK;
     }
 }
 
-/* Fails if none can be had: one that the library only knows the name of is no reason to go without the
- * others. */
+/* Of graphs in any case: one that was launched while CUPTI was there does not outlive cuptiFinalize. Fails if
+ * none can be had: one that the library only knows the name of is no reason to go without the others. */
 static CUptiResult listen(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber, bool on)
 {
     CUptiResult fault = CUPTI_SUCCESS;
     bool any = false;
     for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
-        if (!starts_work[id]) continue;
-        CUptiResult result = cupti->cuptiEnableCallback(on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+        if (starts[id] == NO_WORK) continue;
+        bool wanted = on || starts[id] == GRAPH;
+        CUptiResult result = cupti->cuptiEnableCallback(wanted, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
         any |= result == CUPTI_SUCCESS;
         if (result != CUPTI_SUCCESS) fault = result;
     }
@@ -72,10 +75,11 @@ void jm__launches_ignore(const jm__cupti *cupti, CUpti_SubscriberHandle subscrib
     listen(cupti, subscriber, false);
 }
 
-void jm__launches_hear(CUpti_CallbackDomain domain, const void *data)
+void jm__launches_hear(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
     const CUpti_CallbackData *call = data;
     if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call == NULL || call->callbackSite != CUPTI_API_ENTER) return;
+    if (id < CALLBACK_IDS && starts[id] == GRAPH) jm__detach_never();
     uint32_t now = atomic_load_explicit(&heard, memory_order_relaxed);
     if (now != 0) jm__track_launch(call->correlationId, now - 1);
 }

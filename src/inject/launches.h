@@ -18,11 +18,11 @@ CUptiResult jm__launches_record(const jm__cupti *cupti, CUpti_SubscriberHandle s
 /* Be told of them for somebody else's use, and record none. */
 void jm__launches_call(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
 
-/* Be told of none. */
+/* Be told of none but those of graphs, which say that CUPTI may not be let go. */
 void jm__launches_ignore(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
 
 /* A callback of CUPTI's, of any domain. */
-void jm__launches_hear(CUpti_CallbackDomain domain, const void *data);
+void jm__launches_hear(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data);
 
 /* In the child of a fork. */
 void jm__launches_forget(void);

@@ -2,7 +2,6 @@
 #include "inject/outlet.h"
 
 #include "inject/convert.h"
-#include "inject/detach.h"
 #include "inject/devices.h"
 #include "inject/flusher.h"
 #include "timeline/names.h"
@@ -106,8 +105,6 @@ void jm__outlet_records(CUpti_Activity *const *records, size_t count)
         if (result == JM_UNFINISHED) unfinished++;
         if (result != JM_CONVERTED) continue;
         jm__ring_push_kernel(&ring, &converted);
-        if (converted.op == JM_RING_KERNEL && converted.bytes != 0)
-            jm__detach_never(); /* of a graph's node */
         if (jm__devices_saw(converted.device)) jm__flusher_kick();
     }
     push_lost_locked(unfinished, "this work had not ended when its recording did");

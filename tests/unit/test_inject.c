@@ -354,6 +354,7 @@ static int program_that_is_not_let_go(void)
     }
     launch_kernel("before");
     inject_trace(0);
+    if (getenv("WITH_LAUNCH") != NULL) fake_call("cudaGraphLaunch_v10000"); /* of a graph from before */
     for (int i = 0; i < 220; i++) { /* longer than it takes to let go */
         launch_kernel("between");
         usleep(10000);
@@ -1077,8 +1078,8 @@ static void test_cupti_is_kept_where_letting_go_may_do_harm(void **state)
 {
     (void)state;
     char *const reasons[] = {(char[]){"JOULEMAP_KEEP_CUPTI=1"}, (char[]){"FAKE_CUPTI_VERSION=23"},
-                             (char[]){"WITH_GRAPH=1"}};
-    for (size_t i = 0; i < 3; i++) {
+                             (char[]){"WITH_GRAPH=1"}, (char[]){"WITH_LAUNCH=1"}};
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
         collected *all = collected_create();
         assert_succeeds(run_program(all, "not let go", FAKE("13"), reasons[i]));
         assert_int_equal(all->kernel_count, 2);
