@@ -505,7 +505,7 @@ static void test_program_that_replaces_itself_joins_again(void **state)
     await_ready(s.out);
     await_following(run, s.pid);
     uint64_t until_then;
-    jm__sleep_ns(100 * JM_NS_PER_MS);
+    jm__sleep_ns(500 * JM_NS_PER_MS);
     end(run);
     told sum = {0}, own = stop_and_check(&s, 1);
     add_recorded(&sum);
