@@ -40,6 +40,8 @@ static const char no_copies[] =
     "Copies between host and GPU are not recorded in this process: with CUPTI's records of "
     "them, graphs that XLA launches fail (CUDA_ERROR_LAUNCH_FAILED).";
 
+static const char let_go_with[] = "CUPTI was let go with these buffers of records";
+
 static const char no_graphs[] =
     "This CUPTI does not tell of the nodes of CUDA graphs: their kernels belong to what is open when a graph "
     "is launched.";
@@ -261,7 +263,7 @@ bool jm__activity_flush(bool forced)
     bool waits = !tracing && jm__detach_is_to_come(&cupti);
     jm__detach_allow();
     jm__outlet_devices();
-    jm__outlet_lost(jm__detach_lost_buffers(), "CUPTI was let go with these buffers of records");
+    jm__outlet_lost(jm__detach_lost_buffers(), let_go_with);
     if (!fine) return waits;
     /* What is still with CUPTI began after the oldest buffer there was handed out. */
     int64_t oldest_ns = jm__buffers_oldest_ns();
@@ -320,7 +322,8 @@ bool jm__activity_trace(bool on)
 static void leave_cupti(void)
 {
     jm__detach_hold(); /* at once: who comes next may be another profiler */
-    if (jm__detach_call_off(&cupti, subscriber)) cupti.cuptiUnsubscribe(subscriber);
+    if (jm__detach_call_off(&cupti, subscriber) && !jm__detach_at_once(&cupti, subscriber))
+        cupti.cuptiUnsubscribe(subscriber);
     jm__detach_allow();
     jm__buffers_release(); /* a server may work for weeks until the next recorder comes */
 }
@@ -332,6 +335,7 @@ void jm__activity_stop(bool exiting)
     if (!exiting) jm__activity_trace(false);
     jm__activity_flush(true);
     if (!exiting) leave_cupti();
+    jm__outlet_lost(jm__detach_lost_buffers(), let_go_with);
     active = false;
     jm__outlet_close();
 }

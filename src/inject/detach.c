@@ -4,16 +4,22 @@
 #include "inject/buffers.h"
 #include "inject/launches.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The first CUPTI whose cuptiFinalize has no known harm: that of CUDA 12.6. */
 #define VERSION_LEAST 24
 
+#define CALLBACK_IDS 2048
+#define OWN_CALL     "cuDriverGetVersion" /* it changes nothing */
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static enum { ATTACHED, ASKED, DONE } state; /* guarded by it */
 static const jm__cupti *in_use;              /* likewise */
+static _Thread_local bool in_own_call;
 static _Atomic bool never;
 static _Atomic size_t lost_buffers;
 
@@ -79,10 +85,46 @@ static void let_go(void)
     state = DONE;
 }
 
+static uint32_t id_of_own_call(const jm__cupti *cupti)
+{
+    for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
+        const char *name = NULL;
+        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS) continue;
+        if (name != NULL && strcmp(name, OWN_CALL) == 0) return id;
+    }
+    return 0;
+}
+
+bool jm__detach_at_once(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
+{
+    if (!may(cupti)) return false;
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    CUresult(CUDAAPI * call)(int *) = NULL;
+    if (driver != NULL) *(void **)&call = dlsym(driver, OWN_CALL);
+    uint32_t id = id_of_own_call(cupti);
+    if (call != NULL && id != 0 &&
+        cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id) == CUPTI_SUCCESS) {
+        int version;
+        in_use = cupti;
+        in_own_call = true;
+        call(&version);
+        in_own_call = false;
+    }
+    if (driver != NULL) dlclose(driver);
+    bool done = state == DONE;
+    state = ATTACHED; /* for the next run */
+    return done;
+}
+
 void jm__detach_hear(CUpti_CallbackDomain domain, const void *data)
 {
     const CUpti_CallbackData *call = data;
     if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call == NULL || call->callbackSite != CUPTI_API_EXIT) return;
+    if (in_own_call) { /* this thread holds the lock */
+        in_own_call = false;
+        if (!never) let_go();
+        return;
+    }
     if (never || pthread_mutex_trylock(&mutex) != 0) return; /* the next launch will do */
     if (state == ASKED && !never) let_go();
     pthread_mutex_unlock(&mutex);

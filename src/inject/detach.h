@@ -4,9 +4,8 @@
  * kinds being off and nobody subscribed: 0.6 of 3.7 us on an H100 with CUDA 13.0
  * (bench/results/launch_cost.txt). cuptiFinalize ends that. NVIDIA asks for it to be called where a call of
  * CUDA's returns, so it waits for the program's next launch, and is done on its thread, once (3 ms); a
- * program that launches nothing pays nothing.
- *
- * Only while a run goes on: at its end another profiler may come at once, and finds CUPTI free.
+ * program that launches nothing pays nothing. At the end of a run, as another profiler may come at once, it is
+ * done in a call of CUDA's of our own.
  *
  * Not where a CUDA graph was made or launched meanwhile, since its launches fail ever after
  * (bench/results/whole_graphs.txt; pytorch/pytorch#144455, #150957), before CUDA 12.6, and with XLA.
@@ -29,6 +28,9 @@ void jm__detach_ask(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
 
 /* It was let go: a call would take CUPTI again. */
 bool jm__detach_is_done(void);
+
+/* At the end of a run, called off: let go now. False: we are subscribed still, as where that may not be. */
+bool jm__detach_at_once(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber);
 
 /* It may be let go, and has not been asked for yet. */
 bool jm__detach_is_to_come(const jm__cupti *cupti);

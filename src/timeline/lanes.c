@@ -15,9 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPAN_CAPACITY 65536u /* 2 MiB */
-#define LAUNCH_CAPACITY                                                                                      \
-    131072u /* with launches: half of it, a quarter of a second of the most there can be */
+#define SPAN_CAPACITY       65536u  /* 2 MiB */
+#define LAUNCH_CAPACITY     262144u /* with launches, at most 250,000 a second */
 #define SPAN_CAPACITY_LEAST 256u
 #define SPAN_SHARE          16u   /* of /dev/shm: many threads must fit */
 #define MISSES_BETWEEN      1024u /* of a thread without a ring, before it asks for one again: 20 us */

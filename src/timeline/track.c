@@ -79,12 +79,12 @@ void jm__track_end_counted(uint64_t span, uint32_t samples, uint32_t tokens)
     jm__ring_push_span(&mine->ring, &record, 0);
 }
 
-/* Half of a ring is for spans, however many nodes a graph has, or launches there are. */
+/* A quarter of a ring is for spans, however many nodes a graph has, or launches there are. */
 static bool push_of_callback(const jm_ring_span *record)
 {
     if (atomic_load_explicit(&jm__track_generation, memory_order_relaxed) == 0) return true;
     jm__lane *mine = jm__lane_in_callback();
-    return mine != NULL && jm__ring_is_free(&mine->ring, mine->ring.capacity / 2) &&
+    return mine != NULL && jm__ring_is_free(&mine->ring, mine->ring.capacity / 4) &&
            jm__ring_push_span(&mine->ring, record, 0);
 }
 
