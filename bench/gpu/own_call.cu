@@ -13,11 +13,11 @@
 #include <dlfcn.h>
 #include <thread>
 
-#define CHECK(call)                                                                                          \
-    do {                                                                                                     \
-        int result_ = (int)(call);                                                                           \
-        if (result_ != 0) printf("  %s: %d\n", #call, result_);                                              \
-    } while (0)
+static void check(const char *call, int result)
+{
+    if (result != 0) printf("  %s: %d\n", call, result);
+}
+#define CHECK(call) check(#call, (int)(call))
 
 static std::atomic<bool> asked, done;
 static CUptiResult result;
