@@ -20,8 +20,7 @@ typedef struct shelf {
     const jm__stands *of;
 } shelf;
 
-static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, uint32_t loose,
-                        const jm__stands_wanted *w)
+static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, const jm__stands_wanted *w)
 {
     jm__lap *now = &out->laps.items[lap];
     int64_t end_ns = now->step_end_ns;
@@ -32,7 +31,7 @@ static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, uint32_t 
     size_t number = known != NULL ? (size_t)known->id : out->turns.count;
     const jm__turn fresh = {.process = now->process,
                             .kind = now->kind,
-                            .loose_kind = loose,
+                            .loose_kind = out->loose_of.items[now->kind - 1],
                             .from_ns = now->start_ns,
                             .slowed_s = NAN};
     if (known == NULL && (!jm__map_put(numbers, &key, (jm__map_value){.id = (int64_t)number}) ||
@@ -130,13 +129,13 @@ static bool stand_in(jm__stands *out, jm__map *others, uint32_t turn, jm__lap *l
 }
 
 /* In the same row if any was traced there, else wherever the like was. */
-static bool find_stand(jm__stands *out, jm__map *others, const shelf shelves[2], size_t lap, uint32_t loose)
+static bool find_stand(jm__stands *out, jm__map *others, const shelf shelves[2], size_t lap)
 {
     jm__lap *now = &out->laps.items[lap];
     now->stand = nearest(&shelves[0], now->kind, now->start_ns);
     out->told++;
     if (now->stand != JM__NO_STAND) return true;
-    uint32_t turn = nearest(&shelves[1], loose, now->start_ns);
+    uint32_t turn = nearest(&shelves[1], out->loose_of.items[now->kind - 1], now->start_ns);
     out->missing += turn == JM__NO_STAND;
     return turn == JM__NO_STAND || stand_in(out, others, turn, now);
 }
@@ -145,46 +144,56 @@ static bool find_stand(jm__stands *out, jm__map *others, const shelf shelves[2],
 static bool find_stood(jm__stands *out, const jm__stands_wanted *w)
 {
     bool fine = true;
-    for (size_t i = 0; fine && i < out->laps.count; i++) {
-        const jm__lap *lap = &out->laps.items[i];
-        if (lap->stand == JM__NO_STAND) continue;
-        fine = jm__windows_add_within(&out->stood[lap->process], &w->traced[lap->process].steps,
-                                      lap->start_ns, lap->end_ns);
-    }
-    for (size_t p = 0; fine && p < out->processes; p++)
+    for (size_t p = 0; fine && p < out->processes; p++) {
+        for (size_t i = out->laps_of[p]; fine && i < out->laps_of[p + 1]; i++) {
+            const jm__lap *lap = &out->laps.items[i];
+            if (lap->stand != JM__NO_STAND)
+                fine = jm__windows_add(&out->stood[p], lap->start_ns, lap->end_ns);
+        }
         jm__windows_normalise(&out->stood[p]);
+        fine = fine && jm__windows_intersect(&out->stood[p], &w->traced[p].steps);
+    }
     return fine;
 }
 
-static bool find_stands(jm__stands *out, const uint32_t *loose_of, shelf shelves[2],
-                        const jm__stands_wanted *w)
+/* Those of a process that are not traced find who stands for them. */
+static bool find_of_process(jm__stands *out, jm__map *others, const shelf shelves[2], size_t process,
+                            const jm__windows *steps)
+{
+    bool fine = true;
+    size_t at = 0;
+    for (size_t i = out->laps_of[process]; fine && i < out->laps_of[process + 1]; i++) {
+        const jm__lap *lap = &out->laps.items[i];
+        if (jm__lap_stands(lap))
+            out->items.items[lap->stand].span = lap->span;
+        else if (!lap->traced && jm__windows_next_overlap_ns(steps, &at, lap->start_ns, lap->end_ns) > 0)
+            fine = find_stand(out, others, shelves, i);
+    }
+    return fine;
+}
+
+static bool find_stands(jm__stands *out, shelf shelves[2], const jm__stands_wanted *w)
 {
     jm__map others = {.key_size = sizeof(stand_key)};
     bool fine = sort_turns(out, &shelves[0]) && fill(&shelves[1], out, true);
     for (size_t t = 0; fine && t < out->turns.count; t++)
         fine = jm__vec_push(&out->items, ((jm__stand){(uint32_t)t, 0}));
-    for (size_t i = 0; fine && i < out->laps.count; i++) {
-        const jm__lap *lap = &out->laps.items[i];
-        const jm__windows *steps = &w->traced[lap->process].steps;
-        if (jm__lap_stands(lap))
-            out->items.items[lap->stand].span = lap->span;
-        else if (!lap->traced && jm__windows_overlap_ns(steps, lap->start_ns, lap->end_ns) > 0)
-            fine = find_stand(out, &others, shelves, i, loose_of[i]);
-    }
+    for (size_t p = 0; fine && p < out->processes; p++)
+        fine = find_of_process(out, &others, shelves, p, &w->traced[p].steps);
     jm__map_free(&others);
     return fine;
 }
 
-bool jm__turns_find(jm__stands *out, const uint32_t *loose_of, const jm__stands_wanted *w)
+bool jm__turns_find(jm__stands *out, const jm__stands_wanted *w)
 {
     jm__map numbers = {.key_size = sizeof(turn_key)};
     shelf shelves[2] = {{0}};
     bool fine = true;
     for (size_t i = 0; fine && i < out->laps.count; i++)
-        if (jm__lap_stands(&out->laps.items[i])) fine = add_to_turn(out, &numbers, i, loose_of[i], w);
+        if (jm__lap_stands(&out->laps.items[i])) fine = add_to_turn(out, &numbers, i, w);
     out->stood = calloc(out->processes + 1, sizeof *out->stood);
-    fine = fine && out->stood != NULL && fill(&shelves[0], out, false) &&
-           find_stands(out, loose_of, shelves, w) && find_stood(out, w);
+    fine = fine && out->stood != NULL && fill(&shelves[0], out, false) && find_stands(out, shelves, w) &&
+           find_stood(out, w);
     jm__map_free(&numbers);
     free(shelves[0].turns);
     free(shelves[1].turns);

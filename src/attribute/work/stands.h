@@ -57,10 +57,11 @@ typedef struct jm__lone_kind {
 } jm__lone_kind;
 
 typedef struct jm__stands {
-    JM_VEC(jm__lap) laps;   /* by process and time, of processes that record steps alone at times */
-    size_t *laps_of;        /* [processes + 1]: where those of each begin */
-    uint32_t *lap_of_span;  /* [spans]: number + 1 of the lap whose step it is or lies in; 0: none */
-    JM_VEC(jm__turn) turns; /* by kind and time */
+    JM_VEC(jm__lap) laps;      /* by process and time, of processes that record steps alone at times */
+    size_t *laps_of;           /* [processes + 1]: where those of each begin */
+    uint32_t *lap_of_span;     /* [spans]: number + 1 of the lap whose step it is or lies in; 0: none */
+    JM_VEC(uint32_t) loose_of; /* [kinds]: the kind by which steps of it are looked for wherever they ran */
+    JM_VEC(jm__turn) turns;    /* by kind and time */
     JM_VEC(jm__stand) items;
     JM_VEC(jm__lone_kind) lone;
     jm__windows *stood; /* [processes]: told by their steps, and by traced ones of their kind */
