@@ -211,7 +211,9 @@ void jm__stood_tracing_off(jm__views *v, size_t b, size_t node, size_t turn, int
     const jm__board_part *part = &v->a->boards[b];
     if (part->stood.stands == NULL || !part->fit.known) return;
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
-    uint32_t kind = part->stood.stands->turns.items[turn].kind; /* errors of its turns are as one */
+    const jm__stands *stands = part->stood.stands;
+    uint32_t kind =
+        stands->whole_of.items[stands->turns.items[turn].kind - 1]; /* errors of its turns are as one */
     for (size_t r = 0; r < JM_DRAWS; r++)
         off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.turns[turn].tracing_u_s;
     jm__draws_add(v->tree, node, b, off_s, power_w);

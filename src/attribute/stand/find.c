@@ -18,7 +18,7 @@ jm_status jm__stands_find(jm__stands *out, const jm__stands_wanted *wanted, jm_e
     *out = (jm__stands){.slow_down = NAN};
     if (!any_steps(wanted->traced, processes)) return JM_OK;
     out->processes = processes;
-    bool fine = jm__laps_find(out, wanted) && jm__warm_up_find(out, wanted) && jm__turns_find(out, wanted) &&
-                jm__slowed_find(out, wanted) && jm__lone_find(out);
+    bool fine = jm__laps_find(out, wanted) && jm__warm_up_find(out, wanted) && jm__counts_part(out, wanted) &&
+                jm__turns_find(out, wanted) && jm__slowed_find(out, wanted) && jm__lone_find(out);
     return fine ? JM_OK : jm__no_memory(err, "jm__stands_find");
 }

@@ -24,6 +24,9 @@ bool jm__laps_find(jm__stands *out, const jm__stands_wanted *wanted);
 /* Traced steps that are like no other: they are in no turn. */
 bool jm__warm_up_find(jm__stands *out, const jm__stands_wanted *wanted);
 
+/* Kinds whose counts differ become several, as far as traced steps go round. */
+bool jm__counts_part(jm__stands *out, const jm__stands_wanted *wanted);
+
 /* Turns, and which of them stands for which other laps. */
 bool jm__turns_find(jm__stands *out, const jm__stands_wanted *wanted);
 

@@ -28,17 +28,12 @@ typedef struct numbers {
     uint32_t number; /* 0: none was */
 } numbers;
 
-typedef struct counts {
-    uint32_t samples, tokens;
-} counts;
-
 typedef struct collecting {
     jm__stands *out;
     const jm__stands_wanted *w;
     numbers rows, kinds, loose_kinds;
-    JM_VEC(counts) first; /* [kinds]: of the first step */
-    bool *holds;          /* [spans]: a step or a phase lies in it */
-    uint32_t *row_of;     /* [spans]: number of the row of the innermost container at or around it, 0: none */
+    bool *holds;      /* [spans]: a step or a phase lies in it */
+    uint32_t *row_of; /* [spans]: number of the row of the innermost container at or around it, 0: none */
 } collecting;
 
 /* The number of a key, from 1; 0 if memory is out. Most steps are of the kind of the one before. */
@@ -65,29 +60,22 @@ static bool find_row(collecting *c, size_t span, size_t outer)
     return c->row_of[span] != 0;
 }
 
-/* Of a kind that is new, what else is known of it. Kinds have numbers from 1. */
-static bool add_kind(collecting *c, uint32_t kind, kind_key key, const counts *own)
-{
-    if (kind <= c->first.count) return true;
-    key.row = 0;
-    uint32_t loose = number_of(&c->loose_kinds, &key);
-    return loose != 0 && jm__vec_push(&c->first, *own) && jm__vec_push(&c->out->loose_of, loose);
-}
-
 static bool push_lap(collecting *c, size_t span, size_t process)
 {
     const jm__span *step = &c->w->spans->dataset->spans[span];
-    const counts own = {step->samples, step->tokens};
-    const kind_key key = {process,
-                          c->row_of[span],
-                          (int64_t)step->kind,
-                          step->name_id,
-                          jm__alike_count(step->samples),
-                          jm__alike_count(step->tokens)};
+    kind_key key = {process,
+                    c->row_of[span],
+                    (int64_t)step->kind,
+                    step->name_id,
+                    jm__alike_count(step->samples),
+                    jm__alike_count(step->tokens)};
     uint32_t kind = number_of(&c->kinds, &key);
-    if (kind == 0 || !add_kind(c, kind, key, &own)) return false;
-    const counts *first = &c->first.items[kind - 1];
-    c->out->unlike += first->samples != own.samples || first->tokens != own.tokens;
+    if (kind == 0) return false;
+    if (kind > c->out->loose_of.count) { /* a new one: kinds have numbers from 1 */
+        key.row = 0;
+        uint32_t loose = number_of(&c->loose_kinds, &key);
+        if (loose == 0 || !jm__vec_push(&c->out->loose_of, loose)) return false;
+    }
     const jm__lap lap = {.start_ns = step->start_ns,
                          .step_end_ns = jm__span_end_ns(c->w->spans->dataset, step),
                          .span = (uint32_t)span,
@@ -225,6 +213,5 @@ bool jm__laps_find(jm__stands *out, const jm__stands_wanted *w)
     jm__map_free(&c.rows.map);
     jm__map_free(&c.kinds.map);
     jm__map_free(&c.loose_kinds.map);
-    jm__vec_free(&c.first);
     return fine;
 }

@@ -99,26 +99,46 @@ static double difference_u_s(const middle *traced, const middle *told)
     return 1.25 * width_s / 1.35 * sqrt(1 / traced->count + 1 / told->count);
 }
 
-/* One kind's turns, [first, end): how much longer all its traced steps took than the others'. */
-static void find_kind(jm__stands *out, size_t first, size_t end, const middles *of, double sums[2])
+/* How much longer the traced steps of a kind took than others, of all counts. */
+typedef struct kind_sum {
+    double more_s, less_s, variance;
+} kind_sum;
+
+static size_t kind_of(const jm__stands *stands, size_t turn)
 {
-    double more_s = 0, less_s = 0, variance = 0;
-    for (size_t t = first; t < end; t++) {
-        double steps = (double)out->turns.items[t].laps;
-        if (isnan(of[t].told.median_s) || isnan(of[t].traced.median_s)) continue;
-        more_s += steps * (of[t].traced.median_s - of[t].told.median_s);
-        less_s += steps * of[t].told.median_s;
-        variance += pow(steps * difference_u_s(&of[t].traced, &of[t].told), 2);
+    return stands->whole_of.items[stands->turns.items[turn].kind - 1] - 1;
+}
+
+static void add_turn(kind_sum *sum, const jm__turn *turn, const middles *of)
+{
+    double steps = (double)turn->laps;
+    if (isnan(of->told.median_s) || isnan(of->traced.median_s)) return;
+    sum->more_s += steps * (of->traced.median_s - of->told.median_s);
+    sum->less_s += steps * of->told.median_s;
+    sum->variance += pow(steps * difference_u_s(&of->traced, &of->told), 2);
+}
+
+static void share_out(jm__turn *turn, const middles *of, const kind_sum *sum)
+{
+    if (!(sum->less_s > 0)) return;
+    double share = (double)turn->laps * of->traced.median_s / (sum->more_s + sum->less_s);
+    turn->slowed_s = share * fmax(0, sum->more_s);
+    turn->slowed_u_s = share * sqrt(sum->variance);
+}
+
+/* `of`: [turns], `kinds`: [kinds], all 0. */
+static void find_all(jm__stands *out, const middles *of, kind_sum *kinds)
+{
+    double more_s = 0, less_s = 0;
+    for (size_t t = 0; t < out->turns.count; t++)
+        add_turn(&kinds[kind_of(out, t)], &out->turns.items[t], &of[t]);
+    for (size_t t = 0; t < out->turns.count; t++)
+        share_out(&out->turns.items[t], &of[t], &kinds[kind_of(out, t)]);
+    for (size_t k = 0; k < out->whole_of.count; k++) {
+        more_s += kinds[k].more_s;
+        less_s += kinds[k].less_s;
     }
-    if (!(less_s > 0)) return;
-    for (size_t t = first; t < end; t++) {
-        jm__turn *turn = &out->turns.items[t];
-        double share = (double)turn->laps * of[t].traced.median_s / (more_s + less_s);
-        turn->slowed_s = share * fmax(0, more_s);
-        turn->slowed_u_s = share * sqrt(variance);
-    }
-    sums[0] += more_s;
-    sums[1] += less_s;
+    if (less_s > 0) out->slow_down = more_s / less_s;
 }
 
 bool jm__slowed_find(jm__stands *out, const jm__stands_wanted *w)
@@ -126,20 +146,16 @@ bool jm__slowed_find(jm__stands *out, const jm__stands_wanted *w)
     lengths all = {0};
     size_t turns = out->turns.count;
     middles *of = calloc(turns + 1, sizeof *of);
-    double sums[2] = {0};
+    kind_sum *kinds = calloc(out->whole_of.count + 1, sizeof *kinds);
     mark_recorded(out, w->spans->dataset);
-    bool fine = of != NULL && collect(&all, out, w);
+    bool fine = of != NULL && kinds != NULL && collect(&all, out, w);
     for (size_t t = 0; fine && t < turns; t++) {
         of[t].told = find_middle(&all, 2 * t);
         of[t].traced = find_middle(&all, 2 * t + 1);
     }
-    for (size_t first = 0, end; fine && first < turns; first = end) {
-        for (end = first + 1; end < turns && out->turns.items[end].kind == out->turns.items[first].kind;)
-            end++;
-        find_kind(out, first, end, of, sums);
-    }
-    if (fine && sums[1] > 0) out->slow_down = sums[0] / sums[1];
+    if (fine) find_all(out, of, kinds);
     free(of);
+    free(kinds);
     free(all.seconds);
     free(all.end);
     return fine;

@@ -19,6 +19,7 @@ void jm__stands_free(jm__stands *stands)
         jm__vec_free(&stands->stood[p]);
     jm__vec_free(&stands->laps);
     jm__vec_free(&stands->loose_of);
+    jm__vec_free(&stands->whole_of);
     jm__vec_free(&stands->turns);
     jm__vec_free(&stands->items);
     jm__vec_free(&stands->lone);

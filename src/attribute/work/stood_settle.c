@@ -48,7 +48,7 @@ static double tracing_share(const jm__turn_sum *sum, double slowed_s)
 static void part_tracing(jm__tally *t, jm__turn_sum *sum, const jm__turn *turn)
 {
     bool any = false;
-    double share = tracing_share(sum, turn->slowed_s), made_in_all_s = 0;
+    double share = tracing_share(sum, turn->slowed_s);
     for (int state = 0; state < JM_IDLE_STATES; state++) {
         double all_s = 0;
         for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
@@ -62,10 +62,17 @@ static void part_tracing(jm__tally *t, jm__turn_sum *sum, const jm__turn *turn)
         t->idle_s[state][JM_CAUSE_TRACING] += sum->tracing_s[state];
         t->tracing_steady_s[state] += of_state * sum->steady_s[state];
         any = any || sum->tracing_s[state] > 0;
-        made_in_all_s += sum->tracing_s[state];
     }
-    if (made_in_all_s > 0) sum->tracing_u_s = made_in_all_s / turn->slowed_s * turn->slowed_u_s;
     if (any) t->gaps[JM_CAUSE_TRACING] += turn->laps;
+}
+
+/* What it is unsure by goes with it. */
+static void find_tracing_u(jm__turn_sum *sum, const jm__turn *turn)
+{
+    double made_s = 0;
+    for (int state = 0; state < JM_IDLE_STATES; state++)
+        made_s += sum->tracing_s[state];
+    if (made_s > 0) sum->tracing_u_s = made_s / turn->slowed_s * turn->slowed_u_s;
 }
 
 /* ---- idle time of the steps that are stood for */
@@ -88,10 +95,18 @@ static void add_idle(jm__tally *t, size_t stand, int state, int cause, double se
     t->stood_idle_s[stand][state] += seconds;
 }
 
-/* Waits for data are what they were, as far as there is time; the rest is shared as in the traced steps. */
+/* How much longer those of them took that were recorded to get ready, as the traced ones did. */
+static double made_in(const jm__stood *s, size_t stand)
+{
+    const jm__turn *turn = &s->stands->turns.items[s->stands->items.items[stand].turn];
+    return turn->slowed_s > 0 ? s->recorded[stand] * turn->slowed_s / (double)turn->laps : 0;
+}
+
+/* Waits for data are what they were, as far as there is time; of the rest tracing made its part, and what is
+ * left is shared as in the traced steps. */
 static void part_idle(jm__tally *t, const jm__stood *s, size_t stand, double share, double idle_s)
 {
-    const jm__turn_sum *sum = &t->turns[s->stands->items.items[stand].turn];
+    jm__turn_sum *sum = &t->turns[s->stands->items.items[stand].turn];
     double of[2], steady = s->seconds[stand] > 0 ? s->steady_s[stand] / s->seconds[stand] : 0;
     if (idle_s <= 0) return;
     sum_causes(of, sum, share);
@@ -101,12 +116,17 @@ static void part_idle(jm__tally *t, const jm__stood *s, size_t stand, double sha
     }
     double data_s = fmin(idle_s, s->steps[stand] * of[0]);
     if (of[1] <= 0) data_s = idle_s;
+    double rest_s = idle_s - data_s, made_s = fmin(rest_s, made_in(s, stand));
     for (int state = 0; state < JM_IDLE_STATES; state++) {
         for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
             bool data = cause == JM_CAUSE_DATA;
-            double mine_s = (data ? 1 : 1 - share) * sum->idle_s[state][cause], all_s = of[!data];
-            if (mine_s > 0)
-                add_idle(t, stand, state, cause, (data ? data_s : idle_s - data_s) * mine_s / all_s, steady);
+            double mine_s = (data ? 1 : 1 - share) * sum->idle_s[state][cause], part = mine_s / of[!data];
+            if (mine_s <= 0) continue;
+            add_idle(t, stand, state, cause, (data ? data_s : rest_s - made_s) * part, steady);
+            if (data || made_s <= 0) continue;
+            add_idle(t, stand, state, JM_CAUSE_TRACING, made_s * part, steady);
+            t->tracing_steady_s[state] += steady * made_s * part;
+            sum->tracing_s[state] += made_s * part;
         }
     }
 }
@@ -147,9 +167,8 @@ void jm__stood_settle(jm__tally *t, const jm__stood *s)
     add_cells(&t->lent, found.share, s->lone_u, NULL);
     for (size_t r = 0; r < JM_DRAWS; r++)
         t->off_s[r] *= found.share;
-    for (size_t i = 0; i < s->stands->turns.count; i++) {
+    for (size_t i = 0; i < s->stands->turns.count; i++)
         part_tracing(t, &t->turns[i], &s->stands->turns.items[i]);
-    }
     for (size_t i = 0; i < s->stands->items.count; i++) {
         uint32_t turn = s->stands->items.items[i].turn;
         double share = tracing_share(&t->turns[turn], s->stands->turns.items[turn].slowed_s);
@@ -157,5 +176,7 @@ void jm__stood_settle(jm__tally *t, const jm__stood *s)
                                        : (s->time_s > 0 ? s->seconds[i] / s->time_s : 0);
         part_idle(t, s, i, share, found.left_s * part);
     }
+    for (size_t i = 0; i < s->stands->turns.count; i++)
+        find_tracing_u(&t->turns[i], &s->stands->turns.items[i]);
     add_gaps(t, s);
 }
