@@ -81,7 +81,7 @@ static void give_back(jm__tree *tree, const jm__attribution *a, size_t b)
         if (cell->column >= part->first_column + part->work->columns.count) continue;
         double share = cell->seconds * part->fit.power_w[cell->column - part->first_column] / all_j;
         for (size_t r = 0; r < JM_DRAWS; r++)
-            tree->off_j.items[cell->node * JM_DRAWS + r] -= share * all_off_j[r];
+            tree->off_j.items[(size_t)cell->node * JM_DRAWS + r] -= share * all_off_j[r];
     }
 }
 

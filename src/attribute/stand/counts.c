@@ -38,8 +38,10 @@ static counted counted_of(const jm__lap *lap, const jm__stands_wanted *w)
 static bool collect(parts *out, const jm__stands *stands, const jm__stands_wanted *w)
 {
     size_t kinds = stands->loose_of.count, count = 0;
-    for (size_t k = 0; k < kinds; k++)
-        if (!jm__vec_push(&out->items, (part){0})) return false;
+    out->items.items = calloc(kinds + 1, sizeof *out->items.items);
+    if (out->items.items == NULL) return false;
+    out->items.count = kinds;
+    out->items.capacity = kinds + 1;
     for (size_t i = 0; i < stands->laps.count; i++)
         if (jm__lap_stands(&stands->laps.items[i])) out->items.items[stands->laps.items[i].kind - 1].end++;
     for (size_t k = 0; k < kinds; k++) {

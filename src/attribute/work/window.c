@@ -6,13 +6,20 @@
 
 #include <stdlib.h>
 
+/* Does it begin in the last one, or where that ends? */
+static bool goes_on(const jm__windows *windows, int64_t from_ns)
+{
+    if (windows->count == 0) return false;
+    const jm__window *last = &windows->items[windows->count - 1];
+    return from_ns >= last->from_ns && from_ns <= last->to_ns;
+}
+
 bool jm__windows_add(jm__windows *windows, int64_t from_ns, int64_t to_ns)
 {
     if (to_ns <= from_ns) return true;
     jm__window window = {from_ns, to_ns};
-    jm__window *last = windows->count > 0 ? &windows->items[windows->count - 1] : NULL;
-    if (last == NULL || from_ns < last->from_ns || from_ns > last->to_ns)
-        return jm__vec_push(windows, window);
+    if (!goes_on(windows, from_ns)) return jm__vec_push(windows, window);
+    jm__window *last = &windows->items[windows->count - 1];
     if (to_ns > last->to_ns) last->to_ns = to_ns;
     return true;
 }
