@@ -23,6 +23,7 @@ typedef struct duty_options {
     int turn_steps;     /* that are traced one after the other */
     double slower;      /* gaps while traced, relative to the others */
     double gap_us;      /* between kernels */
+    double between_us;  /* steps, more than 100 */
     double kernel_ms;   /* of layer 0; the others' are two and three times as long */
     double step_u;      /* what a layer takes differs from step to step, relative */
     double grows;       /* what layer 0 takes at the end of the run, relative to its beginning */
@@ -129,7 +130,7 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
     d->traced += level == 2 && !bare;
     d->odd += odd;
     d->odd_ns += odd ? t_ns - begin_ns : 0;
-    return t_ns + (int64_t)(1e5 * (0.9 + 0.2 * syn_uniform(s))); /* between steps */
+    return t_ns + (int64_t)(1e3 * (100 + d->of.between_us) * (0.9 + 0.2 * syn_uniform(s)));
 }
 
 /* One process from begin to end. */

@@ -46,6 +46,7 @@ static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, const jm_
     jm__turn *turn = &out->turns.items[number];
     now->stand = (uint32_t)number;
     now->turn_place = turn->laps++;
+    turn->step_s += 1e-9 * (double)(end_ns - now->start_ns);
     if (end_ns > turn->to_ns) turn->to_ns = end_ns;
     return true;
 }

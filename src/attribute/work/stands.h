@@ -40,6 +40,7 @@ typedef struct jm__turn {
     uint32_t laps, stretch;
     uint32_t span;          /* of the first of its steps */
     int64_t from_ns, to_ns; /* of the first, of the last: their steps */
+    double step_s;          /* that these took, all together */
     double slowed_u_s;      /* standard uncertainty of slowed_s; errors of all turns of a kind are as one */
     double slowed_s;        /* how much longer all of its steps took for being traced; NAN: not known */
 } jm__turn;

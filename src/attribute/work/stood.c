@@ -46,6 +46,7 @@ static void add_lap(jm__stood *out, size_t number, inside report, inside steady)
     double each = 1 / (double)out->stands->turns.items[out->stands->items.items[lap->stand].turn].laps;
     out->steps[lap->stand] += each * report.step;
     out->steady_steps[lap->stand] += each * steady.step;
+    out->step_s[lap->stand] += 1e-9 * report.step * (double)(lap->step_end_ns - lap->start_ns);
     if (lap->recorded) out->recorded[lap->stand] += report.step;
     if (out->of_lap != NULL) out->of_lap[number] = (float)(each * report.step);
 }
@@ -122,8 +123,8 @@ bool jm__stood_find(jm__stood *out, const jm__stood_wanted *w)
     *out = (jm__stood){0};
     if (!jm__stands_any(w->stands)) return true;
     size_t stands = w->stands->items.count, turns = w->stands->turns.count, processes = w->stands->processes;
-    double **const of_stand[] = {&out->steps, &out->steady_steps, &out->seconds, &out->steady_s,
-                                 &out->recorded};
+    double **const of_stand[] = {&out->steps,    &out->steady_steps, &out->seconds,
+                                 &out->steady_s, &out->step_s,       &out->recorded};
     double **const of_turn[] = {&out->of_turn, &out->steady_of_turn, &out->in_row};
     bool fine = true;
     out->stands = w->stands;
@@ -152,9 +153,9 @@ bool jm__stood_find(jm__stood *out, const jm__stood_wanted *w)
 
 void jm__stood_free(jm__stood *stood)
 {
-    double *const numbers[] = {stood->steps,          stood->steady_steps, stood->seconds,
-                               stood->steady_s,       stood->recorded,     stood->of_turn,
-                               stood->steady_of_turn, stood->in_row,       stood->draws};
+    double *const numbers[] = {stood->step_s,   stood->steps,    stood->steady_steps, stood->seconds,
+                               stood->steady_s, stood->recorded, stood->of_turn,      stood->steady_of_turn,
+                               stood->in_row,   stood->draws};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         free(numbers[i]);
     free(stood->lends);

@@ -1,6 +1,7 @@
 /* Seconds of work are those of the traced steps, and idle is what they leave of the time that the others
- * took: tracing makes a program that is bound by its host slower, but not its kernels. Where they leave less
- * than nothing, since kernels were faster, all of them took as much less. */
+ * took: tracing makes a program that is bound by its host slower, but not its kernels. Where work is the
+ * host's spans, it goes with the steps' own time. Where work leaves less than nothing, since kernels were
+ * faster, all of them took as much less. */
 #include "attribute/work/stood_settle.h"
 
 #include "attribute/work/stood_draws.h"
@@ -9,26 +10,41 @@
 
 /* What follows for a board from all stands together. */
 typedef struct balance {
-    double share; /* of the work's seconds: 1, or what there was time for */
+    double share; /* of the work's seconds: 1, but of spans of the host, or what there was time for */
     double left_s;
     double wish_s; /* what stands would leave by themselves, those that would leave less than nothing apart */
 } balance;
 
-static double wish_of(const jm__tally *t, const jm__stood *s, size_t stand)
+static double wish_of(const jm__tally *t, const jm__stood *s, size_t stand, double share)
 {
-    return fmax(0, s->seconds[stand] - s->steps[stand] * t->turns[s->stands->items.items[stand].turn].busy_s);
+    double busy_s = s->steps[stand] * t->turns[s->stands->items.items[stand].turn].busy_s;
+    return fmax(0, s->seconds[stand] - share * busy_s);
 }
 
-static balance find_balance(const jm__tally *t, const jm__stood *s)
+/* Spans of the host are as much shorter as the steps are that they are in. */
+static double shorter(const jm__tally *t, const jm__stood *s)
+{
+    double equal_s = 0, own_s = 0;
+    for (size_t i = 0; i < s->stands->items.count; i++) {
+        const jm__turn *turn = &s->stands->turns.items[s->stands->items.items[i].turn];
+        double busy_s = t->turns[s->stands->items.items[i].turn].busy_s;
+        if (!(turn->step_s > 0)) continue;
+        equal_s += s->steps[i] * busy_s;
+        own_s += s->step_s[i] / turn->step_s * busy_s;
+    }
+    return equal_s > 0 ? own_s / equal_s : 1;
+}
+
+static balance find_balance(const jm__tally *t, const jm__stood *s, bool from_host)
 {
     double busy_s = 0, time_s = fmax(0, s->time_s - t->beside_s);
-    balance found = {.share = 1};
+    balance found = {.share = from_host ? shorter(t, s) : 1};
     for (size_t i = 0; i < s->stands->turns.count; i++)
         busy_s += s->of_turn[i] * t->turns[i].busy_s;
     for (size_t i = 0; i < s->stands->items.count; i++)
-        found.wish_s += wish_of(t, s, i);
-    if (busy_s > time_s) found.share = time_s / busy_s;
-    found.left_s = fmax(0, time_s - busy_s);
+        found.wish_s += wish_of(t, s, i, found.share);
+    found.left_s = fmax(0, time_s - found.share * busy_s);
+    if (found.share * busy_s > time_s) found.share = time_s / busy_s;
     return found;
 }
 
@@ -158,9 +174,9 @@ static void add_cells(jm__work_cells *cells, double share, double lone_u, double
     }
 }
 
-void jm__stood_settle(jm__tally *t, const jm__stood *s)
+void jm__stood_settle(jm__tally *t, const jm__stood *s, bool from_host)
 {
-    const balance found = find_balance(t, s);
+    const balance found = find_balance(t, s, from_host);
     for (size_t u = 0; u < t->stood_uses.count; u++)
         jm__use_sum_add(&t->uses.items[u], &t->stood_uses.items[u], found.share);
     add_cells(&t->work, found.share, s->lone_u, t->off_s);
@@ -172,7 +188,7 @@ void jm__stood_settle(jm__tally *t, const jm__stood *s)
     for (size_t i = 0; i < s->stands->items.count; i++) {
         uint32_t turn = s->stands->items.items[i].turn;
         double share = tracing_share(&t->turns[turn], s->stands->turns.items[turn].slowed_s);
-        double part = found.wish_s > 0 ? wish_of(t, s, i) / found.wish_s
+        double part = found.wish_s > 0 ? wish_of(t, s, i, found.share) / found.wish_s
                                        : (s->time_s > 0 ? s->seconds[i] / s->time_s : 0);
         part_idle(t, s, i, share, found.left_s * part);
     }
