@@ -127,6 +127,7 @@ static void test_layers_are_told_by_steps_of_their_counts(void **state)
             assert_true(error_of(&own) < programs[p].most);
             assert_true(error_of(&own) < (h == 0 ? 0.8 : 1.3) * error_of(&equal));
             assert_true(own.held > 48);
+            assert_true(sqrt(own.tracing_square / SEEDS) < 0.08); /* in equal parts up to 0.18 */
             assert_true(own.sums_held > 15);
             all.held += own.held;
             all.rows += own.rows;
