@@ -4,6 +4,7 @@
  * or of any kind with a type. */
 #include "live.h"
 
+#include "again.h"
 #include "ring_watch.h"
 
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 static const char *const kind_texts[] = {"none",    "phase",    "epoch",     "step",      "window",
                                          "forward", "backward", "recompute", "optimizer", "nvtx",
                                          "batch",   "data",     "function",  "carried"};
+enum { KIND_STEP = 3, KIND_BATCH = 10 };
 enum { KIND_FORWARD = 5, KIND_BACKWARD = 6, KIND_RECOMPUTE = 7, KIND_OPTIMIZER = 8, KIND_COUNT = 14 };
 
 typedef struct open_span {
@@ -40,6 +42,7 @@ typedef struct left_span {
 
 struct sim_live {
     sim_ring_watch watch;
+    sim_agains again;
     sim_labels *labels;
     thread *threads; /* one a ring */
     int thread_count;
@@ -72,6 +75,7 @@ sim_live *sim_live_open(const char *run_dir, sim_labels *labels, int64_t now_ns)
 void sim_live_close(sim_live *live)
 {
     if (live == NULL) return;
+    sim_agains_free(&live->again);
     free(live->threads);
     free(live->left);
     free(live->batch);
@@ -137,7 +141,14 @@ static int direction(uint8_t kind)
     }
 }
 
-static void begin_span(sim_live *live, const sim_record *record, sim_writer *writer, sim_board *board)
+/* What ran before the board was looked at is not in its truth. */
+static void count_call(const sim_live *live, sim_board *board, uint32_t label, int64_t t_ns)
+{
+    if (label != UINT32_MAX && t_ns >= live->start_ns) sim_power_call(&board->power, label);
+}
+
+/* Returns the label of a call that begins with it, UINT32_MAX: none. */
+static uint32_t begin_span(sim_live *live, const sim_record *record, sim_writer *writer, sim_board *board)
 {
     thread *on = &live->threads[record->ring];
     const jm_ring_span *span = &record->span;
@@ -147,20 +158,21 @@ static void begin_span(sim_live *live, const sim_record *record, sim_writer *wri
     for (unsigned i = 0; i < ORPHANS; i++) {
         if (live->orphans[i] != 0 && live->orphans[i] == span->id) {
             live->orphans[i] = 0;
-            return;
+            return UINT32_MAX;
         }
     }
-    if (on->count == DEPTH) return;
+    if (on->count == DEPTH) return UINT32_MAX;
+    uint32_t call = UINT32_MAX;
     if (open.works) {
         const char *name = sim_writer_name(writer, span->name);
         const char *type = sim_writer_name(writer, span->type);
-        open.load.label = sim_label_intern(live->labels, name, type, kind_texts[kind]);
+        call = open.load.label = sim_label_intern(live->labels, name, type, kind_texts[kind]);
         open.load.power_w = sim_profile_watts(board->profile, type[0] != '\0' ? type : name, direction(kind));
-        if (open.load.label == UINT32_MAX) return;
-        /* What ran before the board was looked at is not in its truth. */
-        if (span->t_ns >= live->start_ns) sim_power_call(&board->power, open.load.label);
+        if (open.load.label == UINT32_MAX) return call;
+        count_call(live, board, call, span->t_ns);
     }
     on->spans[on->count++] = open;
+    return call;
 }
 
 static bool close_on(thread *on, uint64_t id)
@@ -232,6 +244,7 @@ static void replace_program(sim_live *live, int writer)
         if (before->pid != now->pid || before->letter != now->letter || before->program >= now->program)
             continue;
         forget_left(live, i);
+        sim_again_forget(&live->again, now->pid);
         for (int k = 0; k < live->watch.ring_count; k++) {
             if (live->watch.rings[k].header == NULL || live->watch.rings[k].writer != i) continue;
             live->threads[k].count = 0;
@@ -240,48 +253,113 @@ static void replace_program(sim_live *live, int writer)
     }
 }
 
-static void add_load(sim_load *loads, int *count, sim_board *board, const open_span *span)
+/* Whose loads: those of a board, or of one process. */
+typedef struct whose {
+    int board;
+    int32_t pid; /* 0: of all on the board */
+} whose;
+
+static bool is_theirs(const sim_live *live, int writer, whose of)
+{
+    const sim_writer *its = &live->watch.writers[writer];
+    return of.pid != 0 ? its->pid == of.pid : its->board == of.board;
+}
+
+/* `left_out`: loads that there is no room for. */
+static void add_load(sim_load *loads, int *count, sim_load load, uint64_t *left_out)
 {
     if (*count < SIM_LOADS)
-        loads[(*count)++] = span->load;
+        loads[(*count)++] = load;
     else
-        board->power.loads_left_out++;
+        ++*left_out;
 }
 
 /* The innermost that works of each thread that is gone. */
-static void add_left_loads(const sim_live *live, sim_board *board, sim_load *loads, int *count)
+static void add_left_loads(const sim_live *live, whose of, sim_load *loads, int *count, uint64_t *left_out)
 {
     uint64_t seen = 0;
     for (size_t i = live->left_count; i > 0; i--) {
         const left_span *left = &live->left[i - 1];
-        if (live->watch.writers[left->writer].board != board->index) continue;
-        if (!left->span.works || left->thread == seen) continue;
+        if (!is_theirs(live, left->writer, of) || !left->span.works || left->thread == seen) continue;
         seen = left->thread;
-        add_load(loads, count, board, &left->span);
+        add_load(loads, count, left->span.load, left_out);
     }
+}
+
+/* What spans put on the board; returns how many loads. */
+static int told_loads(const sim_live *live, whose of, sim_load *loads, uint64_t *left_out)
+{
+    int count = 0;
+    for (int i = 0; i < live->watch.ring_count; i++) {
+        const sim_ring *ring = &live->watch.rings[i];
+        if (ring->header == NULL || !is_theirs(live, ring->writer, of)) continue;
+        const thread *on = &live->threads[i];
+        for (int k = on->count - 1; k >= 0; k--) {
+            if (!on->spans[k].works) continue;
+            add_load(loads, &count, on->spans[k].load, left_out);
+            break;
+        }
+    }
+    add_left_loads(live, of, loads, &count, left_out);
+    return count;
+}
+
+static bool has_context(const sim_live *live, int board, int64_t t_ns)
+{
+    for (int i = 0; i < live->watch.ring_count; i++) {
+        const sim_ring *ring = &live->watch.rings[i];
+        if (ring->header == NULL || live->watch.writers[ring->writer].board != board) continue;
+        if (live->watch.writers[ring->writer].created_ns <= t_ns) return true;
+    }
+    return false;
 }
 
 /* What the board carries now. */
 static void load_board(sim_live *live, sim_board *board, int64_t t_ns)
 {
-    sim_load loads[SIM_LOADS];
-    int count = 0;
-    bool context = false;
-    for (int i = 0; i < live->watch.ring_count; i++) {
-        const sim_ring *ring = &live->watch.rings[i];
-        if (ring->header == NULL) continue;
-        const sim_writer *writer = &live->watch.writers[ring->writer];
-        if (writer->board != board->index) continue;
-        if (writer->created_ns <= t_ns) context = true;
-        const thread *on = &live->threads[i];
-        for (int k = on->count - 1; k >= 0; k--) {
-            if (!on->spans[k].works) continue;
-            add_load(loads, &count, board, &on->spans[k]);
-            break;
-        }
+    sim_load loads[SIM_LOADS], again[SIM_LOADS];
+    uint64_t *left_out = &board->power.loads_left_out;
+    int count = told_loads(live, (whose){.board = board->index}, loads, left_out);
+    int more = sim_again_loads(&live->again, board->index, again);
+    for (int k = 0; k < more; k++)
+        add_load(loads, &count, again[k], left_out);
+    sim_board_load(board, loads, count, has_context(live, board->index, t_ns));
+}
+
+/* ---- steps that are not traced */
+
+/* What the program says with a record that has been taken. */
+static void tell_again(sim_live *live, const sim_record *record, sim_writer *writer, uint32_t call)
+{
+    const jm_ring_span *span = &record->span;
+    sim_again *again = sim_again_of(&live->again, writer->pid, writer->board);
+    if (again == NULL) return;
+    if (record->broken) sim_again_broken(again);
+    if (span->op == JM_RING_MARK) {
+        sim_again_mark(again, sim_writer_name(writer, span->name));
+        return;
     }
-    add_left_loads(live, board, loads, &count);
-    sim_board_load(board, loads, count, context);
+    if (span->op == JM_RING_BEGIN && (span->kind == KIND_STEP || span->kind == KIND_BATCH))
+        sim_again_begin(again, span->id, (uint64_t)span->kind << 32 | span->name, span->t_ns);
+    if (span->op == JM_RING_END) sim_again_end(again, span->id, span->t_ns);
+    sim_load loads[SIM_LOADS];
+    uint64_t left_out = 0;
+    int count = told_loads(live, (whose){.pid = writer->pid}, loads, &left_out);
+    sim_again_told(again, loads, count, call, span->t_ns);
+}
+
+/* What boards carry again, up to there. */
+static void play_again(sim_live *live, sim_board *boards, int64_t until_ns, sim_live_step *step,
+                       void *context)
+{
+    int64_t t_ns;
+    for (sim_again *next; (next = sim_again_next(&live->again, &t_ns)) != NULL && t_ns <= until_ns;) {
+        uint32_t call;
+        sim_board *board = &boards[sim_again_move(next, &call)];
+        step(context, board, t_ns);
+        count_call(live, board, call, t_ns);
+        load_board(live, board, t_ns);
+    }
 }
 
 static int board_of(const sim_writer *writer, int board_count)
@@ -299,6 +377,7 @@ static void bury(sim_live *live, sim_board *boards, int board_count, int64_t unt
         step(context, board, until_ns);
         live->threads[i].count = 0;
         forget_left(live, ring->writer);
+        sim_again_forget(&live->again, live->watch.writers[ring->writer].pid);
         sim_ring_watch_drop(&live->watch, i);
         load_board(live, board, until_ns);
     }
@@ -317,11 +396,13 @@ void sim_live_drive(sim_live *live, sim_board *boards, int board_count, int64_t 
         const sim_record *record = &live->batch[i];
         sim_writer *writer = &live->watch.writers[live->watch.rings[record->ring].writer];
         sim_board *board = &boards[writer->board];
+        uint32_t call = UINT32_MAX;
+        play_again(live, boards, record->span.t_ns, step, context);
         step(context, board, record->span.t_ns);
         if (record->broken) live->threads[record->ring].count = 0;
         switch (record->span.op) {
         case JM_RING_BEGIN:
-            begin_span(live, record, writer, board);
+            call = begin_span(live, record, writer, board);
             break;
         case JM_RING_END:
             end_span(live, record);
@@ -332,11 +413,15 @@ void sim_live_drive(sim_live *live, sim_board *boards, int board_count, int64_t 
         case SIM_RING_OPENED:
             replace_program(live, live->watch.rings[record->ring].writer);
             break;
+        case JM_RING_MARK:
+            break;
         default:
             continue;
         }
+        tell_again(live, record, writer, call);
         load_board(live, board, record->span.t_ns);
     }
+    play_again(live, boards, until_ns, step, context);
     for (int i = 0; i < board_count; i++)
         step(context, &boards[i], until_ns);
     bury(live, boards, board_count, until_ns, step, context);

@@ -1,6 +1,7 @@
 /* Steps of a report, by process and time. */
 #include "attribute/steps.h"
 
+#include "base/order.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 
@@ -92,7 +93,7 @@ static bool find_steppers(steppers *out, const step_list *steps, const jm__datas
         s.warm_ns = steps->items[i + jm_repeats_warm_up(lengths, end - i)]->start_ns;
         if (!jm__vec_push(out, s)) return false;
     }
-    if (out->count > 0) qsort(out->items, out->count, sizeof *out->items, by_from);
+    jm__sort(out->items, out->count, sizeof *out->items, by_from);
     return true;
 }
 
@@ -120,7 +121,7 @@ static int64_t count_before(const step_list *steps, const stepper *s, int64_t t_
 static bool find(jm__steps *out, const jm__dataset *d, step_list *steps, double *lengths)
 {
     steppers all = {0};
-    if (steps->count > 0) qsort(steps->items, steps->count, sizeof *steps->items, by_process_and_start);
+    jm__sort(steps->items, steps->count, sizeof *steps->items, by_process_and_start);
     bool fine = find_steppers(&all, steps, d, lengths);
     for (size_t i = 0, end; fine && i < all.count; i = end) {
         jm__window steady;

@@ -28,7 +28,7 @@ typedef struct jm__steps_wanted {
 } jm__steps_wanted;
 
 /* Free them in any case. */
-jm_status jm__steps_find(jm__steps *steps, const jm__steps_wanted *wanted, jm_error *err);
+jm_status jm__steps_find(jm__steps *out, const jm__steps_wanted *wanted, jm_error *err);
 void jm__steps_free(jm__steps *steps);
 
 #endif

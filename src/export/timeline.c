@@ -80,11 +80,11 @@ static jm_status tell_spans(jm_timeline *t, jm_error *err)
     jm__span_index index;
     t->spans = calloc(t->dataset->span_count + 1, sizeof *t->spans);
     if (t->spans == NULL) return jm__no_memory(err, "jm_timeline_create");
-    JM_TRY(jm__span_index_init(&index, t->dataset, err));
-    for (size_t s = 0; s < t->dataset->span_count; s++)
+    jm_status status = jm__span_index_init(&index, t->dataset, err);
+    for (size_t s = 0; status == JM_OK && s < t->dataset->span_count; s++)
         t->spans[s] = span_of(&index, s);
     jm__span_index_free(&index);
-    return JM_OK;
+    return status;
 }
 
 static bool tell_marks(jm_timeline *t)

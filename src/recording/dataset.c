@@ -1,5 +1,6 @@
 /* A recording into memory: every table, sorted by time. */
 #include "base/clock.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "recording/dataset_rows.h"
 #include "recording/reading_stretch.h"
@@ -8,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- order in time; most recordings have it already */
+/* ---- order in time */
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
@@ -50,18 +51,7 @@ static int compare_events(const void *left, const void *right)
     return COMPARE(a->t_ns, b->t_ns);
 }
 
-static void sort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *))
-{
-    const char *bytes = items;
-    for (size_t i = 1; i < count; i++) {
-        if (compare(bytes + (i - 1) * size, bytes + i * size) > 0) {
-            qsort(items, count, size, compare);
-            return;
-        }
-    }
-}
-
-#define SORT(vec, compare) sort((vec).items, (vec).count, sizeof *(vec).items, compare)
+#define SORT(vec, compare) jm__sort((vec).items, (vec).count, sizeof *(vec).items, compare)
 
 static void sort_all(jm__loading *loading)
 {

@@ -167,18 +167,12 @@ void jm__row_bind(sqlite3_stmt *insert, const jm__table *table, const void *row)
             bind_column(insert, ++at, &table->columns[i], row);
 }
 
-/* ---- out of the file */
-
-/* NULL reads as 0: only that need be looked at twice. */
-static bool is_null(sqlite3_stmt *select, int at, int64_t value)
-{
-    return value == 0 && sqlite3_column_type(select, at) == SQLITE_NULL;
-}
+/* ---- out of the file: NULL reads as 0, so only that need be looked at twice */
 
 static void read_integer(sqlite3_stmt *select, int at, const jm__column *column, void *row)
 {
     int64_t value = sqlite3_column_int64(select, at), missing = (int64_t)column->missing;
-    if (is_null(select, at, value)) value = missing;
+    if (value == 0 && missing != 0 && sqlite3_column_type(select, at) == SQLITE_NULL) value = missing;
     switch (column->kind) {
     case JM_COLUMN_INT32:
         PUT(int32_t, row, column, (int32_t)(value >= INT32_MIN && value <= INT32_MAX ? value : missing));
@@ -202,7 +196,7 @@ static void read_distance(sqlite3_stmt *select, int at, const jm__column *column
                     ? !__builtin_add_overflow(base_in(row, column), distance_ns, &t_ns)
                     : !__builtin_sub_overflow(base_in(row, column), distance_ns, &t_ns);
     if (!fits) t_ns = INT64_MIN;
-    if (is_null(select, at, distance_ns)) t_ns = (int64_t)column->missing;
+    if (distance_ns == 0 && sqlite3_column_type(select, at) == SQLITE_NULL) t_ns = (int64_t)column->missing;
     PUT(int64_t, row, column, t_ns);
 }
 

@@ -97,6 +97,26 @@ def test_layers_of_traced_steps_are_recorded_and_all_steps_are(tmp_path: Path) -
     assert sum(span.name == "0" and span.kind == "forward" for span in spans) == told.count(True)
 
 
+def test_untraced_steps_draw_on_the_simulated_board_too(tmp_path: Path) -> None:
+    class Rest(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            time.sleep(0.01)
+            return x
+
+    net = nn.Sequential(Rest(), Rest())
+    with joulemap.Session(tmp_path / "r", sim="h200", cpu=False, budget=0.01) as run:
+        run.watch(net)
+
+        def step() -> None:
+            with run.step():
+                net(torch.ones(4, 8))
+
+        until_untraced(step, more=150)
+    closure = run.report().totals.closure
+    assert closure is not None
+    assert abs(closure) < 0.2  # were they idle, the fit would be half as much more than the total
+
+
 def test_what_a_model_computes_stays_what_it_is() -> None:
     def train(run: joulemap.Session | None) -> tuple[list[float], dict[str, torch.Tensor]]:
         net = model()

@@ -8,6 +8,14 @@
 
 enum { DUTY_LAYERS = 3, DUTY_KERNELS = 2, DUTY_MARKS = 4000 };
 
+/* How the tokens of steps go. */
+typedef enum duty_counts {
+    DUTY_UNTOLD,
+    DUTY_PADDED,  /* 1100 to 1900, as it comes */
+    DUTY_LOAD,    /* a load that comes and goes within a minute, 520 to 1000 */
+    DUTY_BATCHES, /* 4 to 7 */
+} duty_counts;
+
 typedef struct duty_options {
     uint64_t seed;
     double run_s;       /* of each phase */
@@ -15,6 +23,7 @@ typedef struct duty_options {
     int turn_steps;     /* that are traced one after the other */
     double slower;      /* gaps while traced, relative to the others */
     double gap_us;      /* between kernels */
+    double between_us;  /* steps, more than 100 */
     double kernel_ms;   /* of layer 0; the others' are two and three times as long */
     double step_u;      /* what a layer takes differs from step to step, relative */
     double grows;       /* what layer 0 takes at the end of the run, relative to its beginning */
@@ -25,9 +34,10 @@ typedef struct duty_options {
     int opening;        /* so many steps are traced at first; the first 5 take five times as long */
     bool requests;      /* two, one after the other */
     int odd_one_in;     /* so often a step has other samples; 0: never */
-    bool padded;        /* tokens differ from step to step, 1100 to 1900, and work goes with them */
-    int64_t lag_ns;     /* the GPU runs behind the host */
-    int processes;      /* each on its own board; 0: one */
+    duty_counts counts;
+    double goes[DUTY_LAYERS]; /* the share of a layer's time that goes with tokens, at their mean */
+    int64_t lag_ns;           /* the GPU runs behind the host */
+    int processes;            /* each on its own board; 0: one */
 } duty_options;
 
 typedef struct duty {
@@ -39,7 +49,7 @@ typedef struct duty {
     double layer_j[DUTY_LAYERS]; /* the truth, of all steps */
     double eval_j[DUTY_LAYERS];  /* of those, in the phase "eval" */
     double all_j;                /* of all boards */
-    double tracing_s;            /* gaps made longer by tracing, in full turns */
+    double tracing_s;            /* gaps made longer by tracing, also to get ready for it */
     double eval_s;               /* all of their time */
     double request_j[2];         /* steps of theirs, without what tracing made */
     int64_t second_ns;           /* when the second one began */
@@ -64,6 +74,15 @@ static inline void duty_tell(duty *d, int64_t process_id, int64_t t_ns, const ch
     d->marks[d->mark_count - 1].meta = meta;
 }
 
+static inline double duty_tokens(duty *d, int64_t t_ns, double *mean)
+{
+    double by_chance = syn_uniform(d->s), at_s = (double)(t_ns - d->begin_ns) * 1e-9;
+    *mean = d->of.counts == DUTY_PADDED ? 1500 : d->of.counts == DUTY_LOAD ? 760 : 5.5;
+    if (d->of.counts == DUTY_PADDED) return floor(1100 + 800 * by_chance);
+    if (d->of.counts == DUTY_LOAD) return floor(760 + 220 * sin(at_s / 7) + 20 * (by_chance - 0.5));
+    return floor(4 + 4 * by_chance);
+}
+
 /* A step of one process; returns where it ends. `level`: 0 steps alone, 1 warm, 2 traced. */
 static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval, int64_t t_ns, int level,
                                 double grown)
@@ -74,7 +93,7 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
     bool odd = d->of.odd_one_in > 0 && (d->steps + 1) % d->of.odd_one_in == 0;
     bool bare = eval && d->of.bare_eval;
     int64_t step = bare ? parent : syn_span(s, JM_SPAN_STEP, "step", "", parent, t_ns, t_ns, pid);
-    double tokens = d->of.padded ? floor(1100 + 800 * syn_uniform(s)) : 0;
+    double usual = 1, tokens = d->of.counts == DUTY_UNTOLD ? 0 : duty_tokens(d, t_ns, &usual);
     if (!bare) s->spans[step - 1].samples = odd ? 3 : 8;
     if (!bare) s->spans[step - 1].tokens = (uint32_t)tokens;
     if (d->steps % 100 == 0)
@@ -86,13 +105,13 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
         if (d->steps < 5 && d->of.opening > 0) length *= 5;
         if (l == 0) length *= 1 + (d->of.grows > 0 ? d->of.grows - 1 : 0) * grown;
         if (odd) length *= 0.5;
-        if (d->of.padded) length *= tokens / 1500;
+        if (tokens > 0) length *= 1 + d->of.goes[l] * (tokens / usual - 1);
         int64_t span =
             level == 0 ? 0 : syn_span(s, JM_SPAN_FORWARD, names[l], "Linear", step, t_ns, t_ns, pid);
         for (int k = 0; k < DUTY_KERNELS; k++) {
             double gap = 1e3 * d->of.gap_us * (0.8 + 0.4 * syn_uniform(s));
             if (level > 0) gap *= d->of.slower;
-            if (level == 2) d->tracing_s += gap * (1 - 1 / d->of.slower) * 1e-9;
+            if (level > 0) d->tracing_s += gap * (1 - 1 / d->of.slower) * 1e-9;
             t_ns += (int64_t)gap;
             int64_t end_ns = t_ns + (int64_t)length;
             d->kept[s->kernels.count] = level > 0;
@@ -111,7 +130,7 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
     d->traced += level == 2 && !bare;
     d->odd += odd;
     d->odd_ns += odd ? t_ns - begin_ns : 0;
-    return t_ns + (int64_t)(1e5 * (0.9 + 0.2 * syn_uniform(s))); /* between steps */
+    return t_ns + (int64_t)(1e3 * (100 + d->of.between_us) * (0.9 + 0.2 * syn_uniform(s)));
 }
 
 /* One process from begin to end. */

@@ -142,6 +142,66 @@ static void test_a_program_that_replaces_itself_has_names_of_its_own_and_no_old_
     assert_true(fabs(busy_s - apart_s(old_ns, after.header->created_ns)) < 1e-8);
 }
 
+static void say(ring *to, uint32_t mark)
+{
+    put(to, (jm_ring_span){.t_ns = now_ns(), .name = mark, .op = JM_RING_MARK});
+}
+
+/* Work of 20 and 10 ms with a gap of 5 between, or, untold, 28 ms of a step; returns how long it took. */
+static double play_step(ring *to, uint32_t name, bool told)
+{
+    uint64_t step, work;
+    int64_t begun_ns = begin_span(to, STEP, name, 0, &step);
+    if (told) {
+        begin_span(to, FORWARD, NAME_A, LINEAR, &work);
+        wait_ms(20);
+        end_span(to, work);
+        wait_ms(5);
+        begin_span(to, OPTIMIZER, NAME_B, ADAMW, &work);
+        wait_ms(10);
+        end_span(to, work);
+    } else {
+        wait_ms(28);
+    }
+    return apart_s(begun_ns, end_span(to, step));
+}
+
+static void assert_near(double value, double truth_of_it, double relative)
+{
+    if (!(fabs(value / truth_of_it - 1) < relative)) fail_msg("%g, not %g", value, truth_of_it);
+}
+
+static void test_a_step_that_is_not_traced_has_the_work_of_traced_ones(void **state)
+{
+    (void)state;
+    open_board(0);
+    ring own = make_ring(0, 1024);
+    double told_s = 0, untold_s = 0, other_s;
+    say(&own, TRACED_MARK);
+    for (int i = 0; i < 3; i++)
+        told_s += play_step(&own, NAME_A, true);
+    say(&own, STEPS_MARK);
+    for (int i = 0; i < 15; i++)
+        untold_s += play_step(&own, NAME_A, false);
+    other_s = play_step(&own, NAME_B, false); /* none of these was traced */
+    told_s += play_step(&own, NAME_A, true);  /* to get ready: its own work is told, and drawn once */
+    wait_ms(40);
+    assert_int_equal(nvml.detach(), 0);
+    double calls = 0, busy_s = 0, energy_j = 0, sum_j, total_j;
+    assert_true(read_truth(truth, 0, "model.a", "forward", &calls, &busy_s, &energy_j));
+    assert_true(calls >= 4 + 14 && calls <= 4 + 15);
+    assert_near(busy_s, (told_s + untold_s) * 20 / 35, 0.04);
+    assert_true(fabs(energy_j - busy_s * LINEAR_FORWARD_W) < 1e-6);
+    assert_true(read_truth(truth, 0, "model.b", "optimizer", &calls, &busy_s, &energy_j));
+    assert_true(calls >= 4 + 14 && calls <= 4 + 15);
+    assert_near(busy_s, (told_s + untold_s) * 10 / 35, 0.04);
+    assert_true(fabs(energy_j - busy_s * ADAMW_W) < 1e-6);
+    assert_true(read_truth(truth, 0, "(idle)", NULL, NULL, &busy_s, NULL));
+    assert_true(busy_s > other_s);
+    sum_truth(truth, &sum_j, &total_j);
+    assert_true(fabs(sum_j - total_j) < 1e-6);
+}
+
 static void test_an_unknown_type_has_watts_of_its_own(void **state)
 {
     (void)state;
@@ -370,6 +430,7 @@ int main(int argc, char **argv)
         TEST(test_two_threads_add_up_above_idle),
         TEST(test_a_ring_that_a_new_thread_takes_over_holds_two_threads),
         TEST(test_a_program_that_replaces_itself_has_names_of_its_own_and_no_old_work),
+        TEST(test_a_step_that_is_not_traced_has_the_work_of_traced_ones),
         TEST(test_an_unknown_type_has_watts_of_its_own),
         TEST(test_no_span_is_missed_at_20_kHz),
         TEST(test_records_that_were_overtaken_are_counted),

@@ -9,11 +9,18 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-enum { FORWARD = 5, BACKWARD = 6, OPTIMIZER = 8, PHASE = 1 }; /* jm_span_kind */
-enum { NAME_A = 1, NAME_B, LINEAR, LAYER_NORM, ADAMW, ODD };
+enum { FORWARD = 5, BACKWARD = 6, OPTIMIZER = 8, PHASE = 1, STEP = 3 }; /* jm_span_kind */
+enum { NAME_A = 1, NAME_B, LINEAR, LAYER_NORM, ADAMW, ODD, TRACED_MARK, STEPS_MARK };
 
-static const char *const names[] = {"",      "model.a", "model.b", "Linear(768, 3072)", "LayerNorm((768,))",
-                                    "AdamW", "Odd"};
+static const char *const names[] = {"",
+                                    "model.a",
+                                    "model.b",
+                                    "Linear(768, 3072)",
+                                    "LayerNorm((768,))",
+                                    "AdamW",
+                                    "Odd",
+                                    "joulemap: traced from here",
+                                    "joulemap: steps alone from here"};
 
 typedef struct ring {
     jm_ring_header *header;

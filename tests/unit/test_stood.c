@@ -290,26 +290,6 @@ static void test_steps_like_no_traced_one_are_left_out_and_told(void **state)
     duty_free(d);
 }
 
-/* Of 1,600 steps with 17 % between them a twelfth is traced: its mean is off by 0.17 / sqrt(133), 1.5 %;
- * layers by what the fit adds to that. Each row is told by steps of other counts than its own. */
-static void test_steps_of_other_counts_are_told_by_those_alike(void **state)
-{
-    (void)state;
-    score scores[DUTY_LAYERS + 2] = {{0}};
-    duty_options of = usual(0, 12);
-    of.padded = true;
-    score_runs(of, scores);
-    int held = 0, rows = 0;
-    for (int row = 0; row < DUTY_LAYERS; row++) {
-        print_message("padded, row %d: %.2f %%, %d of %d\n", row, 100 * error_of(&scores[row]),
-                      scores[row].held, scores[row].rows);
-        assert_true(error_of(&scores[row]) < 0.03);
-        held += scores[row].held;
-        rows += scores[row].rows;
-    }
-    assert_true(held >= 0.85 * rows); /* the three err together */
-}
-
 /* From the middle of a step that was not traced to the middle of another. */
 static void test_a_time_asked_for_cuts_steps(void **state)
 {
@@ -317,8 +297,7 @@ static void test_a_time_asked_for_cuts_steps(void **state)
     duty *d = duty_create(usual(9, 12));
     /* Marks of steps and of traced ones take turns, the first one of steps. */
     int64_t from_ns = d->marks[10].t_ns + 215 * JM_NS_PER_MS, to_ns = d->marks[11].t_ns - 345 * JM_NS_PER_MS;
-    double seconds = (double)(to_ns - from_ns) * 1e-9,
-           untraced_s = 120 - d->tracing_s * 9 / 8; /* warm steps, too */
+    double seconds = (double)(to_ns - from_ns) * 1e-9, untraced_s = 120 - d->tracing_s;
     jm_report *report =
         syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER, .from_ns = from_ns, .to_ns = to_ns});
     const jm_report_totals *totals = jm_report_totals_get(report);
@@ -432,14 +411,13 @@ static double half(const jm_row *row)
     return (row->energy_high_j - row->energy_low_j) / 2;
 }
 
-/* What one layer has too much another has too little: their sum is surer, and all rows are as sure as the
- * total. */
+/* What one layer has too much another has too little, where powers follow the total: their sum is surer. And
+ * all rows are as sure as the total. */
 static void test_errors_of_rows_go_into_sums(void **state)
 {
     (void)state;
-    duty_options of = usual(13, 25);
+    duty_options of = usual(13, 12);
     of.step_u = 0.2;
-    of.wanders = 0.2;
     duty *d = duty_create(of);
     jm_report *report = report_of(d, JM_BY_LAYER);
     size_t rows = jm_report_row_count(report), all[32], mine[DUTY_LAYERS], count = 0;
@@ -489,25 +467,33 @@ static void test_a_single_turn_says_that_drift_is_unknown(void **state)
     duty_free(d);
 }
 
-/* Without kernels the host's spans are the work. */
+/* Without kernels the host's spans are the work, which tracing makes longer: here by a fifth. */
 static void test_spans_of_the_host_stand_for_others_too(void **state)
 {
     (void)state;
-    duty_options of = usual(15, 12);
-    of.slower = 1;
-    duty *d = duty_create(of);
-    d->s->kernels.count = 0;
-    d->s->dataset.stream_count = 0;
-    jm_report *report = report_of(d, JM_BY_LAYER);
-    assert_near(duty_sum_j(report), jm_report_totals_get(report)->total_energy_j, 1e-9);
-    double span_s = 0;
-    for (int l = 0; l < DUTY_LAYERS; l++)
-        span_s += duty_row(report, layers[l], "layer")->busy_s;
-    /* All of a step is in a layer. */
-    assert_near(span_s, jm_report_totals_get(report)->duration_s, 0.01);
-    assert_near(duty_row(report, layers[2], "layer")->busy_s, span_s * (2 * 12 + 4) / (2 * 24 + 12), 0.02);
-    jm_report_free(report);
-    duty_free(d);
+    for (int slower = 1; slower <= 2; slower++) {
+        duty_options of = usual(15, 12);
+        of.slower = slower;
+        of.between_us = 6000;
+        duty *d = duty_create(of);
+        d->s->kernels.count = 0;
+        d->s->dataset.stream_count = 0;
+        jm_report *report = report_of(d, JM_BY_LAYER);
+        const jm_report_totals *totals = jm_report_totals_get(report);
+        assert_near(duty_sum_j(report), totals->total_energy_j, 1e-9);
+        double span_s = 0, step_s = 0;
+        for (int l = 0; l < DUTY_LAYERS; l++)
+            span_s += duty_row(report, layers[l], "layer")->busy_s;
+        for (size_t i = 0; i < d->s->dataset.span_count; i++)
+            if (d->s->spans[i].kind == JM_SPAN_STEP)
+                step_s += (double)(d->s->spans[i].end_ns - d->s->spans[i].start_ns) * 1e-9;
+        /* All of a step is in a layer; of warm ones what tracing made is none of it. */
+        assert_near(span_s, step_s, 0.01);
+        double share = duty_row(report, layers[2], "layer")->busy_s / span_s;
+        if (slower == 1) assert_near(share, (2 * 12 + 4) / (2.0 * 24 + 12), 0.02);
+        jm_report_free(report);
+        duty_free(d);
+    }
 }
 
 int main(void)
@@ -523,7 +509,6 @@ int main(void)
         cmocka_unit_test(test_ranks_are_traced_each_at_its_own_times),
         cmocka_unit_test(test_work_goes_by_its_launch),
         cmocka_unit_test(test_steps_like_no_traced_one_are_left_out_and_told),
-        cmocka_unit_test(test_steps_of_other_counts_are_told_by_those_alike),
         cmocka_unit_test(test_a_time_asked_for_cuts_steps),
         cmocka_unit_test(test_what_tracing_made_is_no_steps),
         cmocka_unit_test(test_all_views_tell_the_same),

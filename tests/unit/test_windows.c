@@ -81,6 +81,12 @@ static void test_windows_are_sets_of_time(void **state)
         assert_true(jm__windows_add_within(&within, &windows, from, to));
         check_windows(&within, set & bits(from, to), true);
         jm__vec_free(&within);
+        size_t at = 0;
+        for (int64_t next = 0; next < UNITS; next += up_to(3)) {
+            int64_t until = next + up_to(UNITS - next);
+            assert_int_equal(jm__windows_next_overlap_ns(&windows, &at, next, until),
+                             count_of(set & bits(next, until)));
+        }
         if (round % 3 == 0) {
             assert_true(jm__windows_subtract(&windows, &others));
             check_windows(&windows, set & ~other, true);

@@ -81,7 +81,7 @@ static void give_back(jm__tree *tree, const jm__attribution *a, size_t b)
         if (cell->column >= part->first_column + part->work->columns.count) continue;
         double share = cell->seconds * part->fit.power_w[cell->column - part->first_column] / all_j;
         for (size_t r = 0; r < JM_DRAWS; r++)
-            tree->off_j.items[cell->node * JM_DRAWS + r] -= share * all_off_j[r];
+            tree->off_j.items[(size_t)cell->node * JM_DRAWS + r] -= share * all_off_j[r];
     }
 }
 
@@ -90,7 +90,7 @@ void jm__draws_close(jm__tree *tree, const jm__attribution *a)
     if (!jm__draws_any(tree) || tree->failed || tree->nodes.count == 0) return;
     if (draws_of(tree, tree->nodes.count - 1) == NULL) return;
     for (size_t b = 0; b < a->dataset->board_count; b++)
-        if (!jm__stands_mixed(&a->stands)) give_back(tree, a, b);
+        if (a->boards[b].fit.held) give_back(tree, a, b);
     double size = wider(a) / sqrt(JM_DRAWS);
     for (size_t i = 0; i < tree->off_j.count; i++)
         tree->off_j.items[i] *= size;

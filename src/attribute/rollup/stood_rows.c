@@ -82,7 +82,8 @@ static void give(const lending *l, size_t cell, uint32_t of, uint32_t row, doubl
     const jm__turn *turns = stood->stands->turns.items;
     jm__work_cell mine = l->tally->lent.items.items[cell];
     uint32_t turn = l->tally->lent_rows.items[mine.row].turn;
-    const double *parts = stood->parts + of * JM_DRAWS, *alone = l->tally->lent.off_s.items + cell * JM_DRAWS;
+    const double *parts = stood->parts + (size_t)of * JM_DRAWS,
+                 *alone = l->tally->lent.off_s.items + cell * JM_DRAWS;
     double off_s[JM_DRAWS], share = of == turn ? -steps : steps * turns[of].laps / turns[turn].laps;
     for (size_t r = 0; r < JM_DRAWS; r++)
         off_s[r] = share * parts[r] * mine.seconds + (of == turn ? steps * alone[r] : 0);
@@ -168,7 +169,7 @@ bool jm__stood_rows_each(jm__views *v, size_t b, jm__stood_taker *take, void *co
         return true;
     }
     targets all = {0};
-    bool fine = find_by_step(&all, &l) && give_by_step(&l, &all);
+    bool fine = find_by_step(&all, &l) && (all.count == 0 || give_by_step(&l, &all));
     free(all.items);
     jm__map_free(&all.at);
     return fine;
@@ -211,7 +212,9 @@ void jm__stood_tracing_off(jm__views *v, size_t b, size_t node, size_t turn, int
     const jm__board_part *part = &v->a->boards[b];
     if (part->stood.stands == NULL || !part->fit.known) return;
     double power_w = part->fit.power_w[part->work->columns.class_columns + (size_t)state], off_s[JM_DRAWS];
-    uint32_t kind = part->stood.stands->turns.items[turn].kind; /* errors of its turns are as one */
+    const jm__stands *stands = part->stood.stands;
+    uint32_t kind =
+        stands->whole_of.items[stands->turns.items[turn].kind - 1]; /* errors of its turns are as one */
     for (size_t r = 0; r < JM_DRAWS; r++)
         off_s[r] = jm__draw_sign(~(uint64_t)kind, r) * share * part->work->tally.turns[turn].tracing_u_s;
     jm__draws_add(v->tree, node, b, off_s, power_w);

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef JM_VEC(size_t) span_chain;
-
 static const jm__span *span_of(const jm__views *v, size_t span)
 {
     return &v->a->dataset->spans[span];
@@ -117,11 +115,37 @@ static size_t container_around(const jm__dataset *d, size_t span, size_t outer)
     return around && d->spans[span].kind != JM_SPAN_PHASE ? outer : span;
 }
 
+/* Nodes by what their path is made of, so that it is not written out again for each span: texts of names and
+ * kinds are there once. */
+typedef struct row_key {
+    uint64_t above; /* a node, JM__NO_NODE, or: */
+    const char *name, *kind;
+} row_key;
+
+static const uint64_t in_no_layer = JM__NO_NODE - 1;
+
+/* JM__NO_NODE: not yet. */
+static size_t known_row(const jm__views *v, const row_key *key)
+{
+    const jm__map_value *known = jm__map_find(&v->rows, key);
+    return known != NULL ? (size_t)known->id : JM__NO_NODE;
+}
+
+static size_t keep_row(jm__views *v, const row_key *key, size_t node)
+{
+    v->rows.key_size = sizeof *key;
+    if (node != JM__NO_NODE && !jm__map_put(&v->rows, key, (jm__map_value){.id = (int64_t)node}))
+        v->tree->failed = true;
+    return v->tree->failed ? JM__NO_NODE : node;
+}
+
 static size_t no_layer_row(jm__views *v, size_t speaker)
 {
-    const char *name = name_of(v, speaker), *kind = jm_span_kind_text(span_of(v, speaker)->kind);
-    const char *text = jm__tree_text(v->tree, "%s (no layer)", name);
-    return jm__tree_node(v->tree, JM__NO_NODE, text, text, kind);
+    const row_key key = {in_no_layer, name_of(v, speaker), jm_span_kind_text(span_of(v, speaker)->kind)};
+    size_t known = known_row(v, &key);
+    if (known != JM__NO_NODE) return known;
+    const char *text = jm__tree_text(v->tree, "%s (no layer)", key.name);
+    return keep_row(v, &key, jm__tree_node(v->tree, JM__NO_NODE, text, text, key.kind));
 }
 
 /* A path that is longer is not written out again in those below it: each of 30,000 ranges inside each other
@@ -144,7 +168,7 @@ static void write_path(jm__strbuf *text, const char *above, const char *name)
     jm__strbuf_add(text, name);
 }
 
-size_t jm__view_node_under(jm__views *v, size_t parent, const char *name, const char *kind)
+static size_t node_under(jm__views *v, size_t parent, const char *name, const char *kind)
 {
     jm__strbuf path = {0};
     write_path(&path, parent == JM__NO_NODE ? NULL : v->tree->nodes.items[parent].path, name);
@@ -155,6 +179,13 @@ size_t jm__view_node_under(jm__views *v, size_t parent, const char *name, const 
     }
     jm__strbuf_free(&path);
     return node;
+}
+
+size_t jm__view_node_under(jm__views *v, size_t parent, const char *name, const char *kind)
+{
+    const row_key key = {parent, name, kind};
+    size_t known = known_row(v, &key);
+    return known != JM__NO_NODE ? known : keep_row(v, &key, node_under(v, parent, name, kind));
 }
 
 /* The range or pass around an NVTX range; JM__NO_SPAN if there is none. */
@@ -181,15 +212,14 @@ static size_t layer_view_row(jm__views *v, size_t span)
 /* A range is a row inside that of the range or pass around it, which is made first. */
 size_t jm__view_layer_node(jm__views *v, size_t span)
 {
-    span_chain chain = {0};
+    v->chain.count = 0;
     for (size_t s = span; s != JM__NO_SPAN && v->of_span[s] == 0;
          s = jm__span_kind_is_range(span_of(v, s)->kind) ? around_range(v, s) : JM__NO_SPAN)
-        if (!jm__vec_push(&chain, s)) v->tree->failed = true;
-    while (chain.count > 0 && !v->tree->failed) {
-        size_t s = chain.items[--chain.count], node = layer_view_row(v, s);
+        if (!jm__vec_push(&v->chain, s)) v->tree->failed = true;
+    while (v->chain.count > 0 && !v->tree->failed) {
+        size_t s = v->chain.items[--v->chain.count], node = layer_view_row(v, s);
         if (node != JM__NO_NODE) v->of_span[s] = node + 1;
     }
-    jm__vec_free(&chain);
     return v->tree->failed ? JM__NO_NODE : v->of_span[span] - 1;
 }
 
@@ -230,15 +260,16 @@ size_t jm__view_type_node(jm__views *v, size_t span)
 
 /* The container span at or around `span` that has a node already or is the outermost; those before it are
  * pushed, innermost first. */
-static bool open_containers(const jm__views *v, size_t span, span_chain *chain, size_t *known)
+static bool open_containers(jm__views *v, size_t span, size_t *known)
 {
     *known = JM__NO_SPAN;
+    v->chain.count = 0;
     for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(&v->a->spans, s)) {
         if (v->container_of[s] != 0) {
             *known = s;
             return true;
         }
-        if (!jm__vec_push(chain, s)) return false;
+        if (!jm__vec_push(&v->chain, s)) return false;
     }
     return true;
 }
@@ -246,12 +277,11 @@ static bool open_containers(const jm__views *v, size_t span, span_chain *chain, 
 /* Phases and windows go by name, epochs and steps are all one. */
 size_t jm__view_container_node(jm__views *v, size_t span)
 {
-    span_chain chain = {0};
     size_t known;
-    if (!open_containers(v, span, &chain, &known)) v->tree->failed = true;
+    if (!open_containers(v, span, &known)) v->tree->failed = true;
     size_t node = known == JM__NO_SPAN ? JM__NO_NODE : v->container_of[known] - 2;
-    while (chain.count > 0 && !v->tree->failed) {
-        size_t s = chain.items[--chain.count];
+    while (v->chain.count > 0 && !v->tree->failed) {
+        size_t s = v->chain.items[--v->chain.count];
         jm_span_kind kind = span_of(v, s)->kind;
         if (jm__span_kind_is_container(kind)) {
             bool named = kind == JM_SPAN_PHASE || kind == JM_SPAN_WINDOW;
@@ -260,7 +290,6 @@ size_t jm__view_container_node(jm__views *v, size_t span)
         }
         v->container_of[s] = node + 2; /* JM__NO_NODE: 1 */
     }
-    jm__vec_free(&chain);
     return v->tree->failed ? JM__NO_NODE : node;
 }
 
@@ -286,24 +315,24 @@ size_t jm__view_stood_node(jm__views *v, size_t node, size_t step)
     size_t length = strlen(row->name);
     if (v->a->options.by == JM_BY_PHASE)
         return jm__view_node_under(v, jm__view_container_node(v, step), row->name, row->kind);
-    bool in_no_layer = length >= sizeof none && strcmp(row->name + length + 1 - sizeof none, none) == 0;
-    return in_no_layer && v->speaker_of != NULL ? no_layer_row(v, v->speaker_of[step]) : node;
+    bool layerless = length >= sizeof none && strcmp(row->name + length + 1 - sizeof none, none) == 0;
+    return layerless && v->speaker_of != NULL ? no_layer_row(v, v->speaker_of[step]) : node;
 }
 
 /* One row an occurrence, inside the row of the span around it. */
 size_t jm__view_span_node(jm__views *v, size_t span)
 {
-    span_chain chain = {0};
     size_t node = JM__NO_NODE;
+    v->chain.count = 0;
     for (size_t s = span; s != JM__NO_SPAN; s = jm__span_parent(&v->a->spans, s)) {
         if (v->of_span[s] != 0) {
             node = v->of_span[s] - 1;
             break;
         }
-        if (!jm__vec_push(&chain, s)) v->tree->failed = true;
+        if (!jm__vec_push(&v->chain, s)) v->tree->failed = true;
     }
-    while (chain.count > 0 && !v->tree->failed) {
-        size_t s = chain.items[--chain.count];
+    while (v->chain.count > 0 && !v->tree->failed) {
+        size_t s = v->chain.items[--v->chain.count];
         const char *path = name_of(v, s), *dot = strrchr(path, '.');
         bool layer = jm__span_kind_is_layer(span_of(v, s)->kind) && dot != NULL && dot[1] != '\0';
         node =
@@ -312,7 +341,6 @@ size_t jm__view_span_node(jm__views *v, size_t span)
         v->tree->nodes.items[node].span = s;
         v->of_span[s] = node + 1;
     }
-    jm__vec_free(&chain);
     return v->tree->failed ? JM__NO_NODE : node;
 }
 
@@ -451,6 +479,8 @@ void jm__views_free(jm__views *v)
     free(v->root_of);
     free(v->split);
     free(v->of_class);
+    jm__vec_free(&v->chain);
+    jm__map_free(&v->rows);
     jm__map_free(&v->inside);
     jm__map_free(&v->collectives);
     *v = (jm__views){0};

@@ -11,14 +11,16 @@ typedef struct jm__views {
     jm__tree *tree;
     size_t *of_span; /* [spans]: node + 1; 0: not yet asked for */
     size_t
-        *container_of;   /* [spans]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
-    size_t *speaker_of;  /* [spans]: the span around it that its row is named after; JM__NO_SPAN: none */
-    size_t *of_name;     /* [names]: node + 1 of the layer of this name */
-    size_t *root_of;     /* [names]: span + 1 of the model that the layer of this name was called in */
-    bool *split;         /* [classes]: its name ran in several launch shapes */
-    size_t *of_class;    /* [classes]: node + 1 */
-    jm__map inside;      /* nodes of (node around it, name): kernels, and collectives of by="span" */
-    jm__map collectives; /* nodes of (collective, process, board that it waits on) */
+        *container_of;  /* [spans]: node + 2 of the container row it lies in; 1: in none; 0: not yet asked */
+    size_t *speaker_of; /* [spans]: the span around it that its row is named after; JM__NO_SPAN: none */
+    size_t *of_name;    /* [names]: node + 1 of the layer of this name */
+    size_t *root_of;    /* [names]: span + 1 of the model that the layer of this name was called in */
+    bool *split;        /* [classes]: its name ran in several launch shapes */
+    size_t *of_class;   /* [classes]: node + 1 */
+    jm__map rows;       /* nodes of (node above, name, kind) */
+    JM_VEC(size_t) chain; /* spans that nodes are being made for, innermost first */
+    jm__map inside;       /* nodes of (node around it, name): kernels, and collectives of by="span" */
+    jm__map collectives;  /* nodes of (collective, process, board that it waits on) */
 } jm__views;
 
 jm_status jm__views_init(jm__views *views, jm__tree *tree, const jm__attribution *a, jm_error *err);

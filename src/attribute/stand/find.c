@@ -4,7 +4,6 @@
 #include "base/status.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static bool any_steps(const jm__traced *traced, size_t processes)
 {
@@ -19,9 +18,7 @@ jm_status jm__stands_find(jm__stands *out, const jm__stands_wanted *wanted, jm_e
     *out = (jm__stands){.slow_down = NAN};
     if (!any_steps(wanted->traced, processes)) return JM_OK;
     out->processes = processes;
-    uint32_t *loose_of = NULL;
-    bool fine = jm__laps_find(out, &loose_of, wanted) && jm__warm_up_find(out, wanted) &&
-                jm__turns_find(out, loose_of, wanted) && jm__slowed_find(out, wanted) && jm__lone_find(out);
-    free(loose_of);
+    bool fine = jm__laps_find(out, wanted) && jm__warm_up_find(out, wanted) && jm__counts_part(out, wanted) &&
+                jm__turns_find(out, wanted) && jm__slowed_find(out, wanted) && jm__lone_find(out);
     return fine ? JM_OK : jm__no_memory(err, "jm__stands_find");
 }

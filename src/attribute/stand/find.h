@@ -18,14 +18,17 @@ jm_status jm__stands_find(jm__stands *out, const jm__stands_wanted *wanted, jm_e
 
 /* The parts of it, in this order. False if memory is out. */
 
-/* Laps, whether each was traced, and their kinds; `loose_of`: [laps], of the caller. */
-bool jm__laps_find(jm__stands *out, uint32_t **loose_of, const jm__stands_wanted *wanted);
+/* Laps, whether each was traced, and their kinds. */
+bool jm__laps_find(jm__stands *out, const jm__stands_wanted *wanted);
 
 /* Traced steps that are like no other: they are in no turn. */
 bool jm__warm_up_find(jm__stands *out, const jm__stands_wanted *wanted);
 
+/* Kinds whose counts differ become several, as far as traced steps go round. */
+bool jm__counts_part(jm__stands *out, const jm__stands_wanted *wanted);
+
 /* Turns, and which of them stands for which other laps. */
-bool jm__turns_find(jm__stands *out, const uint32_t *loose_of, const jm__stands_wanted *wanted);
+bool jm__turns_find(jm__stands *out, const jm__stands_wanted *wanted);
 
 /* How much longer traced steps took. */
 bool jm__slowed_find(jm__stands *out, const jm__stands_wanted *wanted);

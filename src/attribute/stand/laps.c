@@ -4,6 +4,7 @@
 #include "rows/span_kind.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A step is traced if so much of it is: marks are made by code of the step's own edges. */
 static const double traced_share = 0.95;
@@ -20,28 +21,31 @@ typedef struct kind_key {
     int64_t kind, name, samples, tokens;
 } kind_key;
 
-typedef struct counts {
-    uint32_t samples, tokens;
-} counts;
+/* Numbers of keys, and of the last one asked for. */
+typedef struct numbers {
+    jm__map map;
+    unsigned char last[sizeof(kind_key)];
+    uint32_t number; /* 0: none was */
+} numbers;
 
 typedef struct collecting {
     jm__stands *out;
     const jm__stands_wanted *w;
-    jm__map rows, kinds, loose_kinds;
-    JM_VEC(counts) first; /* [kinds]: of the first step */
-    bool *holds;          /* [spans]: a step or a phase lies in it */
-    uint32_t *row_of;     /* [spans]: number of the row of the innermost container at or around it, 0: none */
-    uint32_t *loose;      /* [laps] */
-    size_t loose_room;
+    numbers rows, kinds, loose_kinds;
+    bool *holds;      /* [spans]: a step or a phase lies in it */
+    uint32_t *row_of; /* [spans]: number of the row of the innermost container at or around it, 0: none */
 } collecting;
 
-/* The number of a key, from 1; 0 if memory is out. */
-static uint32_t number_of(jm__map *map, const void *key)
+/* The number of a key, from 1; 0 if memory is out. Most steps are of the kind of the one before. */
+static uint32_t number_of(numbers *n, const void *key)
 {
-    const jm__map_value *known = jm__map_find(map, key);
-    if (known != NULL) return (uint32_t)known->id;
-    uint32_t fresh = (uint32_t)map->count + 1;
-    return jm__map_put(map, key, (jm__map_value){.id = fresh}) ? fresh : 0;
+    if (n->number != 0 && memcmp(n->last, key, n->map.key_size) == 0) return n->number;
+    const jm__map_value *known = jm__map_find(&n->map, key);
+    uint32_t number = known != NULL ? (uint32_t)known->id : (uint32_t)n->map.count + 1;
+    if (known == NULL && !jm__map_put(&n->map, key, (jm__map_value){.id = number})) return 0;
+    memcpy(n->last, key, n->map.key_size);
+    n->number = number;
+    return number;
 }
 
 static bool find_row(collecting *c, size_t span, size_t outer)
@@ -56,16 +60,6 @@ static bool find_row(collecting *c, size_t span, size_t outer)
     return c->row_of[span] != 0;
 }
 
-/* Kinds have numbers from 1. */
-static bool compare_counts(collecting *c, uint32_t kind, const jm__span *step)
-{
-    const counts own = {step->samples, step->tokens};
-    if (kind > c->first.count) return jm__vec_push(&c->first, own);
-    const counts *first = &c->first.items[kind - 1];
-    c->out->unlike += first->samples != own.samples || first->tokens != own.tokens;
-    return true;
-}
-
 static bool push_lap(collecting *c, size_t span, size_t process)
 {
     const jm__span *step = &c->w->spans->dataset->spans[span];
@@ -76,19 +70,18 @@ static bool push_lap(collecting *c, size_t span, size_t process)
                     jm__alike_count(step->samples),
                     jm__alike_count(step->tokens)};
     uint32_t kind = number_of(&c->kinds, &key);
-    key.row = 0;
-    uint32_t loose = number_of(&c->loose_kinds, &key);
-    size_t count = c->out->laps.count;
-    if (kind == 0 || loose == 0 || !compare_counts(c, kind, step)) return false;
-    if (!jm__vec_grow((void **)&c->loose, &c->loose_room, count + 1, sizeof *c->loose)) return false;
-    c->loose[count] = loose;
+    if (kind == 0) return false;
+    if (kind > c->out->loose_of.count) { /* a new one: kinds have numbers from 1 */
+        key.row = 0;
+        uint32_t loose = number_of(&c->loose_kinds, &key);
+        if (loose == 0 || !jm__vec_push(&c->out->loose_of, loose)) return false;
+    }
     const jm__lap lap = {.start_ns = step->start_ns,
                          .step_end_ns = jm__span_end_ns(c->w->spans->dataset, step),
                          .span = (uint32_t)span,
                          .process = (uint32_t)process,
                          .kind = kind,
-                         .stand = JM__NO_STAND,
-                         .turn_place = (uint32_t)count}; /* until they are sorted */
+                         .stand = JM__NO_STAND};
     return jm__vec_push(&c->out->laps, lap);
 }
 
@@ -137,49 +130,38 @@ static bool collect(collecting *c)
     return true;
 }
 
-static int by_process_and_start(const void *a, const void *b)
+/* By process; of each they come in order of time. */
+static bool sort(jm__stands *out, size_t spans)
 {
-    const jm__lap *left = a, *right = b;
-    if (left->process != right->process) return left->process < right->process ? -1 : 1;
-    if (left->start_ns != right->start_ns) return left->start_ns < right->start_ns ? -1 : 1;
-    return (left->span > right->span) - (left->span < right->span);
-}
-
-/* By process and time, and what knows them by their numbers. */
-static bool sort(collecting *c)
-{
-    jm__stands *out = c->out;
     size_t count = out->laps.count;
-    uint32_t *number = malloc((count + 1) * sizeof *number), *loose = malloc((count + 1) * sizeof *loose);
-    if (number == NULL || loose == NULL) {
-        free(number);
-        free(loose);
-        return false;
+    for (size_t i = 0; i < count; i++)
+        out->laps_of[out->laps.items[i].process + 1]++;
+    for (size_t p = 0; p < out->processes; p++)
+        out->laps_of[p + 1] += out->laps_of[p];
+    if (out->processes == 1) return true;
+    jm__lap *sorted = malloc((count + 1) * sizeof *sorted);
+    uint32_t *number = malloc((count + 1) * sizeof *number);
+    size_t *next = malloc((out->processes + 1) * sizeof *next);
+    bool fine = sorted != NULL && number != NULL && next != NULL;
+    if (fine) memcpy(next, out->laps_of, out->processes * sizeof *next);
+    for (size_t i = 0; fine && i < count; i++) {
+        number[i] = (uint32_t)next[out->laps.items[i].process]++;
+        sorted[number[i]] = out->laps.items[i];
     }
-    if (count > 1) qsort(out->laps.items, count, sizeof *out->laps.items, by_process_and_start);
-    for (size_t i = 0; i < count; i++) {
-        number[out->laps.items[i].turn_place] = (uint32_t)i;
-        loose[i] = c->loose[out->laps.items[i].turn_place];
-        out->laps.items[i].turn_place = 0;
-    }
-    for (size_t s = 0; s < c->w->spans->dataset->span_count; s++)
+    for (size_t s = 0; fine && s < spans; s++)
         if (out->lap_of_span[s] != 0) out->lap_of_span[s] = number[out->lap_of_span[s] - 1] + 1;
-    for (size_t p = 0, i = 0; p <= out->processes; p++) {
-        while (i < count && out->laps.items[i].process < p)
-            i++;
-        out->laps_of[p] = i;
-    }
+    if (fine) memcpy(out->laps.items, sorted, count * sizeof *sorted);
+    free(sorted);
     free(number);
-    free(c->loose);
-    c->loose = loose;
-    return true;
+    free(next);
+    return fine;
 }
 
-static bool is_traced(const jm__lap *lap, const jm__windows *on)
+static bool is_traced(const jm__lap *lap, const jm__windows *on, size_t *at)
 {
     int64_t length_ns = lap->step_end_ns - lap->start_ns;
     if (length_ns <= 0) return jm__windows_hold(on, lap->start_ns);
-    return (double)jm__windows_overlap_ns(on, lap->start_ns, lap->step_end_ns) >=
+    return (double)jm__windows_next_overlap_ns(on, at, lap->start_ns, lap->step_end_ns) >=
            traced_share * (double)length_ns;
 }
 
@@ -203,35 +185,33 @@ static void end_laps(jm__lap *laps, size_t count)
 
 static void finish(jm__stands *out, const jm__stands_wanted *w)
 {
-    for (size_t i = 0; i < out->laps.count; i++) {
-        jm__lap *lap = &out->laps.items[i];
-        lap->traced = is_traced(lap, &w->traced[lap->process].on);
+    for (size_t p = 0; p < out->processes; p++) {
+        size_t first = out->laps_of[p], end = out->laps_of[p + 1], at = 0;
+        for (size_t i = first; i < end; i++)
+            out->laps.items[i].traced = is_traced(&out->laps.items[i], &w->traced[p].on, &at);
+        end_laps(out->laps.items + first, end - first);
     }
-    for (size_t p = 0; p < out->processes; p++)
-        end_laps(out->laps.items + out->laps_of[p], out->laps_of[p + 1] - out->laps_of[p]);
 }
 
-bool jm__laps_find(jm__stands *out, uint32_t **loose_of, const jm__stands_wanted *w)
+bool jm__laps_find(jm__stands *out, const jm__stands_wanted *w)
 {
     const jm__dataset *d = w->spans->dataset;
     collecting c = {.out = out,
                     .w = w,
-                    .rows = {.key_size = sizeof(row_key)},
-                    .kinds = {.key_size = sizeof(kind_key)},
-                    .loose_kinds = {.key_size = sizeof(kind_key)}};
+                    .rows = {.map = {.key_size = sizeof(row_key)}},
+                    .kinds = {.map = {.key_size = sizeof(kind_key)}},
+                    .loose_kinds = {.map = {.key_size = sizeof(kind_key)}}};
     c.row_of = calloc(d->span_count + 1, sizeof *c.row_of);
     c.holds = calloc(d->span_count + 1, sizeof *c.holds);
     out->lap_of_span = calloc(d->span_count + 1, sizeof *out->lap_of_span);
-    out->laps_of = calloc(out->processes + 2, sizeof *out->laps_of);
+    out->laps_of = calloc(out->processes + 1, sizeof *out->laps_of);
     bool fine = c.holds != NULL && c.row_of != NULL && out->lap_of_span != NULL && out->laps_of != NULL &&
-                collect(&c) && sort(&c);
+                collect(&c) && sort(out, d->span_count);
     if (fine) finish(out, w);
     free(c.row_of);
     free(c.holds);
-    jm__map_free(&c.rows);
-    jm__map_free(&c.kinds);
-    jm__map_free(&c.loose_kinds);
-    jm__vec_free(&c.first);
-    *loose_of = c.loose;
+    jm__map_free(&c.rows.map);
+    jm__map_free(&c.kinds.map);
+    jm__map_free(&c.loose_kinds.map);
     return fine;
 }

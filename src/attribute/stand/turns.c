@@ -2,7 +2,11 @@
 #include "attribute/stand/find.h"
 #include "base/search.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+/* On a shelf. */
+#define NOWHERE SIZE_MAX
 
 typedef struct turn_key {
     uint64_t process, stretch, kind;
@@ -20,8 +24,7 @@ typedef struct shelf {
     const jm__stands *of;
 } shelf;
 
-static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, uint32_t loose,
-                        const jm__stands_wanted *w)
+static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, const jm__stands_wanted *w)
 {
     jm__lap *now = &out->laps.items[lap];
     int64_t end_ns = now->step_end_ns;
@@ -32,7 +35,9 @@ static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, uint32_t 
     size_t number = known != NULL ? (size_t)known->id : out->turns.count;
     const jm__turn fresh = {.process = now->process,
                             .kind = now->kind,
-                            .loose_kind = loose,
+                            .loose_kind = out->loose_of.items[now->kind - 1],
+                            .stretch = (uint32_t)stretch,
+                            .span = now->span,
                             .from_ns = now->start_ns,
                             .slowed_s = NAN};
     if (known == NULL && (!jm__map_put(numbers, &key, (jm__map_value){.id = (int64_t)number}) ||
@@ -41,6 +46,7 @@ static bool add_to_turn(jm__stands *out, jm__map *numbers, size_t lap, uint32_t 
     jm__turn *turn = &out->turns.items[number];
     now->stand = (uint32_t)number;
     now->turn_place = turn->laps++;
+    turn->step_s += 1e-9 * (double)(end_ns - now->start_ns);
     if (end_ns > turn->to_ns) turn->to_ns = end_ns;
     return true;
 }
@@ -88,6 +94,17 @@ static bool sort_turns(jm__stands *out, shelf *strict)
     return fine;
 }
 
+static const jm__turn *turn_at(const shelf *on, size_t at)
+{
+    return &on->of->turns.items[on->turns[at]];
+}
+
+/* That it is looked for by. */
+static uint32_t kind_at(const shelf *on, size_t at)
+{
+    return on->loose ? turn_at(on, at)->loose_kind : turn_at(on, at)->kind;
+}
+
 static int64_t distance_ns(const jm__turn *turn, int64_t t_ns)
 {
     if (t_ns < turn->from_ns) return turn->from_ns - t_ns;
@@ -96,24 +113,45 @@ static int64_t distance_ns(const jm__turn *turn, int64_t t_ns)
 
 static bool is_before(const shelf *on, size_t at, uint32_t kind, int64_t t_ns)
 {
-    const jm__turn *turn = &on->of->turns.items[on->turns[at]];
-    uint32_t mine = on->loose ? turn->loose_kind : turn->kind;
-    return mine < kind || (mine == kind && turn->from_ns <= t_ns);
+    uint32_t mine = kind_at(on, at);
+    return mine < kind || (mine == kind && turn_at(on, at)->from_ns <= t_ns);
 }
 
-/* JM__NO_STAND: none is of this kind. */
-static uint32_t nearest(const shelf *on, uint32_t kind, int64_t t_ns)
+/* By place on the shelf; NOWHERE: none is of this kind. */
+static size_t nearest(const shelf *on, uint32_t kind, int64_t t_ns)
 {
-    uint32_t best = JM__NO_STAND;
+    size_t best = NOWHERE, at;
     int64_t best_ns = INT64_MAX;
-    size_t at;
     jm__search(at, on->count, is_before(on, at, kind, t_ns));
     for (size_t i = at > 0 ? at - 1 : 0; i < on->count && i <= at; i++) {
-        const jm__turn *turn = &on->of->turns.items[on->turns[i]];
-        if ((on->loose ? turn->loose_kind : turn->kind) != kind || distance_ns(turn, t_ns) >= best_ns)
-            continue;
-        best = on->turns[i];
+        const jm__turn *turn = turn_at(on, i);
+        if (kind_at(on, i) != kind || distance_ns(turn, t_ns) >= best_ns) continue;
+        best = i;
         best_ns = distance_ns(turn, t_ns);
+    }
+    return best;
+}
+
+static double apart(const jm__span *a, const jm__span *b)
+{
+    return fabs(log((a->samples + 1.0) / (b->samples + 1.0))) +
+           fabs(log((a->tokens + 1.0) / (b->tokens + 1.0)));
+}
+
+/* Of the turns of one stretch that stand together on the shelf, that whose counts are nearest to the step's:
+ * they may be parts of a kind. */
+static uint32_t most_like(const shelf *on, size_t place, const jm__span *step, const jm__span *spans)
+{
+    const jm__turn *there = turn_at(on, place);
+    uint32_t kind = kind_at(on, place), best = on->turns[place];
+    double least = INFINITY;
+    while (place > 0 && kind_at(on, place - 1) == kind && turn_at(on, place - 1)->stretch == there->stretch)
+        place--;
+    for (; place < on->count && kind_at(on, place) == kind && turn_at(on, place)->stretch == there->stretch;
+         place++) {
+        double distance = apart(step, &spans[turn_at(on, place)->span]);
+        if (distance < least) best = on->turns[place];
+        least = fmin(least, distance);
     }
     return best;
 }
@@ -130,61 +168,77 @@ static bool stand_in(jm__stands *out, jm__map *others, uint32_t turn, jm__lap *l
 }
 
 /* In the same row if any was traced there, else wherever the like was. */
-static bool find_stand(jm__stands *out, jm__map *others, const shelf shelves[2], size_t lap, uint32_t loose)
+static bool find_stand(jm__stands *out, jm__map *others, const shelf shelves[2], size_t lap,
+                       const jm__span *spans)
 {
     jm__lap *now = &out->laps.items[lap];
-    now->stand = nearest(&shelves[0], now->kind, now->start_ns);
+    size_t place = nearest(&shelves[0], now->kind, now->start_ns);
     out->told++;
-    if (now->stand != JM__NO_STAND) return true;
-    uint32_t turn = nearest(&shelves[1], loose, now->start_ns);
-    out->missing += turn == JM__NO_STAND;
-    return turn == JM__NO_STAND || stand_in(out, others, turn, now);
+    if (place != NOWHERE) {
+        now->stand = shelves[0].turns[place];
+        return true;
+    }
+    place = nearest(&shelves[1], out->loose_of.items[now->kind - 1], now->start_ns);
+    out->missing += place == NOWHERE;
+    return place == NOWHERE ||
+           stand_in(out, others, most_like(&shelves[1], place, &spans[now->span], spans), now);
 }
 
 /* What is told by steps, but for those that nothing stands for, and pauses. */
 static bool find_stood(jm__stands *out, const jm__stands_wanted *w)
 {
     bool fine = true;
-    for (size_t i = 0; fine && i < out->laps.count; i++) {
-        const jm__lap *lap = &out->laps.items[i];
-        if (lap->stand == JM__NO_STAND) continue;
-        fine = jm__windows_add_within(&out->stood[lap->process], &w->traced[lap->process].steps,
-                                      lap->start_ns, lap->end_ns);
-    }
-    for (size_t p = 0; fine && p < out->processes; p++)
+    for (size_t p = 0; fine && p < out->processes; p++) {
+        for (size_t i = out->laps_of[p]; fine && i < out->laps_of[p + 1]; i++) {
+            const jm__lap *lap = &out->laps.items[i];
+            if (lap->stand != JM__NO_STAND)
+                fine = jm__windows_add(&out->stood[p], lap->start_ns, lap->end_ns);
+        }
         jm__windows_normalise(&out->stood[p]);
+        fine = fine && jm__windows_intersect(&out->stood[p], &w->traced[p].steps);
+    }
     return fine;
 }
 
-static bool find_stands(jm__stands *out, const uint32_t *loose_of, shelf shelves[2],
-                        const jm__stands_wanted *w)
+/* Those of a process that are not traced find who stands for them. */
+static bool find_of_process(jm__stands *out, jm__map *others, const shelf shelves[2], size_t process,
+                            const jm__stands_wanted *w)
+{
+    const jm__windows *steps = &w->traced[process].steps;
+    bool fine = true;
+    size_t at = 0;
+    for (size_t i = out->laps_of[process]; fine && i < out->laps_of[process + 1]; i++) {
+        const jm__lap *lap = &out->laps.items[i];
+        if (jm__lap_stands(lap))
+            out->items.items[lap->stand].span = lap->span;
+        else if (!lap->traced && jm__windows_next_overlap_ns(steps, &at, lap->start_ns, lap->end_ns) > 0)
+            fine = find_stand(out, others, shelves, i, w->spans->dataset->spans);
+    }
+    return fine;
+}
+
+static bool find_stands(jm__stands *out, shelf shelves[2], const jm__stands_wanted *w)
 {
     jm__map others = {.key_size = sizeof(stand_key)};
     bool fine = sort_turns(out, &shelves[0]) && fill(&shelves[1], out, true);
     for (size_t t = 0; fine && t < out->turns.count; t++)
         fine = jm__vec_push(&out->items, ((jm__stand){(uint32_t)t, 0}));
-    for (size_t i = 0; fine && i < out->laps.count; i++) {
-        const jm__lap *lap = &out->laps.items[i];
-        const jm__windows *steps = &w->traced[lap->process].steps;
-        if (jm__lap_stands(lap))
-            out->items.items[lap->stand].span = lap->span;
-        else if (!lap->traced && jm__windows_overlap_ns(steps, lap->start_ns, lap->end_ns) > 0)
-            fine = find_stand(out, &others, shelves, i, loose_of[i]);
-    }
+    for (size_t p = 0; fine && p < out->processes; p++)
+        fine = find_of_process(out, &others, shelves, p, w);
     jm__map_free(&others);
     return fine;
 }
 
-bool jm__turns_find(jm__stands *out, const uint32_t *loose_of, const jm__stands_wanted *w)
+bool jm__turns_find(jm__stands *out, const jm__stands_wanted *w)
 {
     jm__map numbers = {.key_size = sizeof(turn_key)};
     shelf shelves[2] = {{0}};
     bool fine = true;
     for (size_t i = 0; fine && i < out->laps.count; i++)
-        if (jm__lap_stands(&out->laps.items[i])) fine = add_to_turn(out, &numbers, i, loose_of[i], w);
+        if (jm__lap_stands(&out->laps.items[i])) fine = add_to_turn(out, &numbers, i, w);
     out->stood = calloc(out->processes + 1, sizeof *out->stood);
-    fine = fine && out->stood != NULL && fill(&shelves[0], out, false) &&
-           find_stands(out, loose_of, shelves, w) && find_stood(out, w);
+    fine = fine && out->stood != NULL && fill(&shelves[0], out, false) && find_stands(out, shelves, w) &&
+           find_stood(out, w);
     jm__map_free(&numbers);
     free(shelves[0].turns);
     free(shelves[1].turns);

@@ -13,11 +13,8 @@ static int by_id(const void *a, const void *b, void *context)
     return (left > right) - (left < right);
 }
 
-jm_status jm__span_index_init(jm__span_index *index, const jm__dataset *dataset, jm_error *err)
+static void sort_by_id(jm__span_index *index, const jm__dataset *dataset)
 {
-    *index = (jm__span_index){.dataset = dataset};
-    index->by_id = calloc(dataset->span_count + 1, sizeof *index->by_id);
-    if (index->by_id == NULL) return jm__no_memory(err, "jm__span_index_init");
     for (size_t i = 0; i < dataset->span_count; i++)
         index->by_id[i] = i;
     for (size_t i = 1; i < dataset->span_count; i++) {
@@ -29,12 +26,36 @@ jm_status jm__span_index_init(jm__span_index *index, const jm__dataset *dataset,
         qsort_r(index->by_id, dataset->span_count, sizeof *index->by_id, by_id, spans.out);
         break;
     }
+}
+
+/* Spans began before what they hold: a parent that did not is damage, and would make a circle. */
+static size_t find_parent(const jm__span_index *spans, size_t span)
+{
+    const jm__dataset *d = spans->dataset;
+    size_t parent = jm__span_at(spans, d->spans[span].parent_id);
+    if (parent == JM__NO_SPAN || parent == span) return JM__NO_SPAN;
+    const jm__span *outer = &d->spans[parent], *inner = &d->spans[span];
+    bool before =
+        outer->start_ns < inner->start_ns || (outer->start_ns == inner->start_ns && outer->id < inner->id);
+    return before ? parent : JM__NO_SPAN;
+}
+
+jm_status jm__span_index_init(jm__span_index *index, const jm__dataset *dataset, jm_error *err)
+{
+    *index = (jm__span_index){.dataset = dataset};
+    index->by_id = malloc((dataset->span_count + 1) * sizeof *index->by_id);
+    index->parent = malloc((dataset->span_count + 1) * sizeof *index->parent);
+    if (index->by_id == NULL || index->parent == NULL) return jm__no_memory(err, "jm__span_index_init");
+    sort_by_id(index, dataset);
+    for (size_t i = 0; i < dataset->span_count; i++)
+        index->parent[i] = find_parent(index, i);
     return JM_OK;
 }
 
 void jm__span_index_free(jm__span_index *index)
 {
     free(index->by_id);
+    free(index->parent);
     *index = (jm__span_index){0};
 }
 
@@ -53,18 +74,6 @@ int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span)
     const jm__process *process = jm__dataset_process(dataset, span->process_id);
     if (process != NULL && process->end_ns >= span->start_ns) return process->end_ns;
     return dataset->end_ns > span->start_ns ? dataset->end_ns : span->start_ns;
-}
-
-/* Spans began before what they hold: a parent that did not is damage, and would make a circle. */
-size_t jm__span_parent(const jm__span_index *spans, size_t span)
-{
-    const jm__dataset *d = spans->dataset;
-    size_t parent = jm__span_at(spans, d->spans[span].parent_id);
-    if (parent == JM__NO_SPAN || parent == span) return JM__NO_SPAN;
-    const jm__span *outer = &d->spans[parent], *inner = &d->spans[span];
-    bool before =
-        outer->start_ns < inner->start_ns || (outer->start_ns == inner->start_ns && outer->id < inner->id);
-    return before ? parent : JM__NO_SPAN;
 }
 
 size_t jm__span_around(const jm__span_index *spans, size_t span, size_t from)

@@ -6,9 +6,11 @@
 
 typedef struct jm__span_index {
     const jm__dataset *dataset;
-    size_t *by_id; /* indices into dataset->spans */
+    size_t *by_id;  /* indices into dataset->spans */
+    size_t *parent; /* [spans] */
 } jm__span_index;
 
+/* Free it in any case. */
 jm_status jm__span_index_init(jm__span_index *index, const jm__dataset *dataset, jm_error *err);
 void jm__span_index_free(jm__span_index *index);
 
@@ -18,7 +20,10 @@ void jm__span_index_free(jm__span_index *index);
 size_t jm__span_at(const jm__span_index *index, int64_t span_id);
 
 /* The span around a span, both by index; JM__NO_SPAN for none. */
-size_t jm__span_parent(const jm__span_index *spans, size_t span);
+static inline size_t jm__span_parent(const jm__span_index *spans, size_t span)
+{
+    return spans->parent[span];
+}
 
 /* The first around `from` (`span` itself, or one around it) that was still open when `span` began: what began
  * in a step may go on after it, and hold the next one. */

@@ -18,6 +18,8 @@ void jm__stands_free(jm__stands *stands)
     for (size_t p = 0; stands->stood != NULL && p < stands->processes; p++)
         jm__vec_free(&stands->stood[p]);
     jm__vec_free(&stands->laps);
+    jm__vec_free(&stands->loose_of);
+    jm__vec_free(&stands->whole_of);
     jm__vec_free(&stands->turns);
     jm__vec_free(&stands->items);
     jm__vec_free(&stands->lone);

@@ -37,8 +37,10 @@ static inline bool jm__lap_stands(const jm__lap *lap)
 /* Traced steps of one kind in one traced stretch of their process: each of them stands for as many others. */
 typedef struct jm__turn {
     uint32_t process, kind, loose_kind; /* loose: wherever it ran */
-    uint32_t laps;
+    uint32_t laps, stretch;
+    uint32_t span;          /* of the first of its steps */
     int64_t from_ns, to_ns; /* of the first, of the last: their steps */
+    double step_s;          /* that these took, all together */
     double slowed_u_s;      /* standard uncertainty of slowed_s; errors of all turns of a kind are as one */
     double slowed_s;        /* how much longer all of its steps took for being traced; NAN: not known */
 } jm__turn;
@@ -57,26 +59,20 @@ typedef struct jm__lone_kind {
 } jm__lone_kind;
 
 typedef struct jm__stands {
-    JM_VEC(jm__lap) laps;   /* by process and time, of processes that record steps alone at times */
-    size_t *laps_of;        /* [processes + 1]: where those of each begin */
-    uint32_t *lap_of_span;  /* [spans]: number + 1 of the lap whose step it is or lies in; 0: none */
-    JM_VEC(jm__turn) turns; /* by kind and time */
+    JM_VEC(jm__lap) laps;      /* by process and time, of processes that record steps alone at times */
+    size_t *laps_of;           /* [processes + 1]: where those of each begin */
+    uint32_t *lap_of_span;     /* [spans]: number + 1 of the lap whose step it is or lies in; 0: none */
+    JM_VEC(uint32_t) loose_of; /* [kinds]: by number - 1: the same wherever it ran */
+    JM_VEC(uint32_t) whole_of; /* [kinds]: what it was before it was parted by counts */
+    JM_VEC(jm__turn) turns;    /* by kind and time */
     JM_VEC(jm__stand) items;
     JM_VEC(jm__lone_kind) lone;
     jm__windows *stood; /* [processes]: told by their steps, and by traced ones of their kind */
     size_t processes;
     size_t told;      /* steps that were told by their edges */
     size_t missing;   /* of those, such as no traced step stands for */
-    size_t unlike;    /* steps, traced ones too, of other counts than the first of their kind */
     double slow_down; /* by how much a traced step took longer, relative; NAN: not known */
 } jm__stands;
-
-/* Are counts other in more than a few steps of a kind? Then what traced steps did too much is too much in all
- * rows alike, which the total does not take back from each. */
-static inline bool jm__stands_mixed(const jm__stands *stands)
-{
-    return stands->unlike > stands->laps.count / 20;
-}
 
 /* Does any traced step stand for others? */
 static inline bool jm__stands_any(const jm__stands *stands)

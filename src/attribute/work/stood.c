@@ -17,27 +17,49 @@ static bool find_asked(asked *out, const jm__windows *stood, const jm__stood_wan
            jm__windows_add_all(&out->steady, stood) && jm__windows_intersect(&out->steady, w->steady);
 }
 
-/* How much of a step lies in a time: what comes behind it is no part of it. */
-static double part_of(const jm__lap *lap, const jm__windows *time)
+/* What of a lap lies in a time, in seconds, and of its step, as a part of it: what comes behind it is no part
+ * of it. Laps come in order. */
+typedef struct inside {
+    double seconds, step;
+} inside;
+
+static inside inside_of(const jm__lap *lap, const jm__windows *time, size_t *at)
 {
     int64_t length_ns = lap->step_end_ns - lap->start_ns;
-    if (length_ns <= 0) return jm__windows_hold(time, lap->start_ns);
-    return (double)jm__windows_overlap_ns(time, lap->start_ns, lap->step_end_ns) / (double)length_ns;
+    int64_t lap_ns = jm__windows_next_overlap_ns(time, at, lap->start_ns, lap->end_ns);
+    inside in = {.seconds = 1e-9 * (double)lap_ns};
+    if (length_ns <= 0)
+        in.step = jm__windows_hold(time, lap->start_ns);
+    else
+        in.step = (double)jm__windows_next_overlap_ns(time, at, lap->start_ns, lap->step_end_ns) /
+                  (double)length_ns;
+    return in;
 }
 
 /* A step of which the edges are told, or what lies behind a traced one. */
-static void add_lap(jm__stood *out, size_t number, const jm__lap *lap, const asked *of)
+static void add_lap(jm__stood *out, size_t number, inside report, inside steady)
 {
-    out->seconds[lap->stand] +=
-        1e-9 * (double)jm__windows_overlap_ns(&of->report, lap->start_ns, lap->end_ns);
-    out->steady_s[lap->stand] +=
-        1e-9 * (double)jm__windows_overlap_ns(&of->steady, lap->start_ns, lap->end_ns);
+    const jm__lap *lap = &out->stands->laps.items[number];
+    out->seconds[lap->stand] += report.seconds;
+    out->steady_s[lap->stand] += steady.seconds;
     if (lap->traced) return;
     double each = 1 / (double)out->stands->turns.items[out->stands->items.items[lap->stand].turn].laps;
-    double steps = each * part_of(lap, &of->report);
-    out->steps[lap->stand] += steps;
-    out->steady_steps[lap->stand] += each * part_of(lap, &of->steady);
-    if (out->of_lap != NULL) out->of_lap[number] = (float)steps;
+    out->steps[lap->stand] += each * report.step;
+    out->steady_steps[lap->stand] += each * steady.step;
+    out->step_s[lap->stand] += 1e-9 * report.step * (double)(lap->step_end_ns - lap->start_ns);
+    if (lap->recorded) out->recorded[lap->stand] += report.step;
+    if (out->of_lap != NULL) out->of_lap[number] = (float)(each * report.step);
+}
+
+static void add_laps(jm__stood *out, size_t process, const asked *of)
+{
+    size_t report_at = 0, steady_at = 0;
+    for (size_t i = out->stands->laps_of[process]; i < out->stands->laps_of[process + 1]; i++) {
+        const jm__lap *lap = &out->stands->laps.items[i];
+        if (lap->stand == JM__NO_STAND) continue;
+        inside report = inside_of(lap, &of->report, &report_at);
+        add_lap(out, i, report, inside_of(lap, &of->steady, &steady_at));
+    }
 }
 
 static bool add_process(jm__stood *out, size_t process, const jm__stood_wanted *w)
@@ -46,8 +68,7 @@ static bool add_process(jm__stood *out, size_t process, const jm__stood_wanted *
     asked of;
     bool fine = find_asked(&of, &stands->stood[process], w) &&
                 jm__windows_add_all(&out->time, &stands->stood[process]);
-    for (size_t i = stands->laps_of[process]; fine && i < stands->laps_of[process + 1]; i++)
-        if (stands->laps.items[i].stand != JM__NO_STAND) add_lap(out, i, &stands->laps.items[i], &of);
+    if (fine) add_laps(out, process, &of);
     jm__vec_free(&of.report);
     jm__vec_free(&of.steady);
     return fine;
@@ -102,7 +123,8 @@ bool jm__stood_find(jm__stood *out, const jm__stood_wanted *w)
     *out = (jm__stood){0};
     if (!jm__stands_any(w->stands)) return true;
     size_t stands = w->stands->items.count, turns = w->stands->turns.count, processes = w->stands->processes;
-    double **const of_stand[] = {&out->steps, &out->steady_steps, &out->seconds, &out->steady_s};
+    double **const of_stand[] = {&out->steps,    &out->steady_steps, &out->seconds,
+                                 &out->steady_s, &out->step_s,       &out->recorded};
     double **const of_turn[] = {&out->of_turn, &out->steady_of_turn, &out->in_row};
     bool fine = true;
     out->stands = w->stands;
@@ -131,8 +153,9 @@ bool jm__stood_find(jm__stood *out, const jm__stood_wanted *w)
 
 void jm__stood_free(jm__stood *stood)
 {
-    double *const numbers[] = {stood->steps,   stood->steady_steps,   stood->seconds, stood->steady_s,
-                               stood->of_turn, stood->steady_of_turn, stood->in_row,  stood->draws};
+    double *const numbers[] = {stood->step_s,   stood->steps,    stood->steady_steps, stood->seconds,
+                               stood->steady_s, stood->recorded, stood->of_turn,      stood->steady_of_turn,
+                               stood->in_row,   stood->draws};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         free(numbers[i]);
     free(stood->lends);

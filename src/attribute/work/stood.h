@@ -28,6 +28,8 @@ typedef struct jm__stood {
     /* [stands]: steps that each traced one of the turn stands for; parts of steps too. */
     double *steps, *steady_steps;
     double *seconds, *steady_s; /* [stands]: that all of those took */
+    double *step_s;   /* [stands]: that those steps took in the report, without what comes behind them */
+    double *recorded; /* [stands]: of those steps, such as were recorded to get ready, by their number */
     /* [turns]: the same of all stands of a turn, and of those whose rows are the work's own. */
     double *of_turn, *steady_of_turn, *in_row;
     float *of_lap;     /* [laps], where rows are those of each step: its part of `steps`; else NULL */

@@ -72,30 +72,43 @@ static size_t end_of_kind(const jm__stands *stands, size_t first)
     return end;
 }
 
-/* Units and pairs of all kinds; the kind that stands for most tells how sure the draws are. */
+/* What is known of how sure the draws of several kinds are together: of each the variance is taken to go with
+ * the square of its time, over its turns (Satterthwaite). */
+typedef struct sureness {
+    double variance, square;
+} sureness;
+
+static void add_kind(sureness *all, double seconds, size_t turns, size_t laps)
+{
+    bool alone = turns == 1;
+    double count = (double)(alone ? laps : turns), variance = seconds * seconds / count;
+    double freedom = alone ? fmax(1, count - 1) : 2 * pow(count - 1, 2) / fmax(1, 3 * count - 4);
+    all->variance += variance;
+    all->square += variance * variance / freedom;
+}
+
+/* Units and pairs of all kinds. */
 static size_t count(drawing *d, double *freedom)
 {
     jm__stood *out = d->out;
     const jm__stands *stands = out->stands;
     size_t units = 0;
-    double most_s = -1;
+    sureness all = {0};
     for (size_t first = 0, end; first < stands->turns.count; first = end) {
         double seconds = 0;
         end = end_of_kind(stands, first);
         bool alone = end == first + 1;
-        size_t laps = stands->turns.items[first].laps, pairs = alone ? laps : end - first - 1;
+        size_t laps = stands->turns.items[first].laps;
         for (size_t t = first; t < end; t++) {
             out->unit[t] = units;
             out->alone[t] = alone;
             units += alone ? laps : 1;
             seconds += out->seconds[t];
         }
-        d->pairs += pairs;
-        if (seconds <= most_s) continue;
-        most_s = seconds;
-        double turns = (double)(end - first);
-        *freedom = alone ? fmax(1, (double)laps - 1) : 2 * pow(turns - 1, 2) / fmax(1, 3 * turns - 4);
+        d->pairs += alone ? laps : end - first - 1;
+        add_kind(&all, seconds, end - first, laps);
     }
+    if (all.square > 0) *freedom = all.variance * all.variance / all.square;
     return units;
 }
 

@@ -1,6 +1,7 @@
 /* Seconds of work are those of the traced steps, and idle is what they leave of the time that the others
- * took: tracing makes a program that is bound by its host slower, but not its kernels. Where they leave less
- * than nothing, since kernels were faster, all of them took as much less. */
+ * took: tracing makes a program that is bound by its host slower, but not its kernels. Where work is the
+ * host's spans, it goes with the steps' own time. Where work leaves less than nothing, since kernels were
+ * faster, all of them took as much less. */
 #include "attribute/work/stood_settle.h"
 
 #include "attribute/work/stood_draws.h"
@@ -9,26 +10,41 @@
 
 /* What follows for a board from all stands together. */
 typedef struct balance {
-    double share; /* of the work's seconds: 1, or what there was time for */
+    double share; /* of the work's seconds: 1, but of spans of the host, or what there was time for */
     double left_s;
     double wish_s; /* what stands would leave by themselves, those that would leave less than nothing apart */
 } balance;
 
-static double wish_of(const jm__tally *t, const jm__stood *s, size_t stand)
+static double wish_of(const jm__tally *t, const jm__stood *s, size_t stand, double share)
 {
-    return fmax(0, s->seconds[stand] - s->steps[stand] * t->turns[s->stands->items.items[stand].turn].busy_s);
+    double busy_s = s->steps[stand] * t->turns[s->stands->items.items[stand].turn].busy_s;
+    return fmax(0, s->seconds[stand] - share * busy_s);
 }
 
-static balance find_balance(const jm__tally *t, const jm__stood *s)
+/* Spans of the host are as much shorter as the steps are that they are in. */
+static double shorter(const jm__tally *t, const jm__stood *s)
+{
+    double equal_s = 0, own_s = 0;
+    for (size_t i = 0; i < s->stands->items.count; i++) {
+        const jm__turn *turn = &s->stands->turns.items[s->stands->items.items[i].turn];
+        double busy_s = t->turns[s->stands->items.items[i].turn].busy_s;
+        if (!(turn->step_s > 0)) continue;
+        equal_s += s->steps[i] * busy_s;
+        own_s += s->step_s[i] / turn->step_s * busy_s;
+    }
+    return equal_s > 0 ? own_s / equal_s : 1;
+}
+
+static balance find_balance(const jm__tally *t, const jm__stood *s, bool from_host)
 {
     double busy_s = 0, time_s = fmax(0, s->time_s - t->beside_s);
-    balance found = {.share = 1};
+    balance found = {.share = from_host ? shorter(t, s) : 1};
     for (size_t i = 0; i < s->stands->turns.count; i++)
         busy_s += s->of_turn[i] * t->turns[i].busy_s;
     for (size_t i = 0; i < s->stands->items.count; i++)
-        found.wish_s += wish_of(t, s, i);
-    if (busy_s > time_s) found.share = time_s / busy_s;
-    found.left_s = fmax(0, time_s - busy_s);
+        found.wish_s += wish_of(t, s, i, found.share);
+    found.left_s = fmax(0, time_s - found.share * busy_s);
+    if (found.share * busy_s > time_s) found.share = time_s / busy_s;
     return found;
 }
 
@@ -48,7 +64,7 @@ static double tracing_share(const jm__turn_sum *sum, double slowed_s)
 static void part_tracing(jm__tally *t, jm__turn_sum *sum, const jm__turn *turn)
 {
     bool any = false;
-    double share = tracing_share(sum, turn->slowed_s), made_in_all_s = 0;
+    double share = tracing_share(sum, turn->slowed_s);
     for (int state = 0; state < JM_IDLE_STATES; state++) {
         double all_s = 0;
         for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
@@ -62,10 +78,17 @@ static void part_tracing(jm__tally *t, jm__turn_sum *sum, const jm__turn *turn)
         t->idle_s[state][JM_CAUSE_TRACING] += sum->tracing_s[state];
         t->tracing_steady_s[state] += of_state * sum->steady_s[state];
         any = any || sum->tracing_s[state] > 0;
-        made_in_all_s += sum->tracing_s[state];
     }
-    if (made_in_all_s > 0) sum->tracing_u_s = made_in_all_s / turn->slowed_s * turn->slowed_u_s;
     if (any) t->gaps[JM_CAUSE_TRACING] += turn->laps;
+}
+
+/* What it is unsure by goes with it. */
+static void find_tracing_u(jm__turn_sum *sum, const jm__turn *turn)
+{
+    double made_s = 0;
+    for (int state = 0; state < JM_IDLE_STATES; state++)
+        made_s += sum->tracing_s[state];
+    if (made_s > 0) sum->tracing_u_s = made_s / turn->slowed_s * turn->slowed_u_s;
 }
 
 /* ---- idle time of the steps that are stood for */
@@ -88,10 +111,18 @@ static void add_idle(jm__tally *t, size_t stand, int state, int cause, double se
     t->stood_idle_s[stand][state] += seconds;
 }
 
-/* Waits for data are what they were, as far as there is time; the rest is shared as in the traced steps. */
+/* How much longer those of them took that were recorded to get ready, as the traced ones did. */
+static double made_in(const jm__stood *s, size_t stand)
+{
+    const jm__turn *turn = &s->stands->turns.items[s->stands->items.items[stand].turn];
+    return turn->slowed_s > 0 ? s->recorded[stand] * turn->slowed_s / (double)turn->laps : 0;
+}
+
+/* Waits for data are what they were, as far as there is time; of the rest tracing made its part, and what is
+ * left is shared as in the traced steps. */
 static void part_idle(jm__tally *t, const jm__stood *s, size_t stand, double share, double idle_s)
 {
-    const jm__turn_sum *sum = &t->turns[s->stands->items.items[stand].turn];
+    jm__turn_sum *sum = &t->turns[s->stands->items.items[stand].turn];
     double of[2], steady = s->seconds[stand] > 0 ? s->steady_s[stand] / s->seconds[stand] : 0;
     if (idle_s <= 0) return;
     sum_causes(of, sum, share);
@@ -101,12 +132,17 @@ static void part_idle(jm__tally *t, const jm__stood *s, size_t stand, double sha
     }
     double data_s = fmin(idle_s, s->steps[stand] * of[0]);
     if (of[1] <= 0) data_s = idle_s;
+    double rest_s = idle_s - data_s, made_s = fmin(rest_s, made_in(s, stand));
     for (int state = 0; state < JM_IDLE_STATES; state++) {
         for (int cause = 0; cause < JM_IDLE_CAUSES; cause++) {
             bool data = cause == JM_CAUSE_DATA;
-            double mine_s = (data ? 1 : 1 - share) * sum->idle_s[state][cause], all_s = of[!data];
-            if (mine_s > 0)
-                add_idle(t, stand, state, cause, (data ? data_s : idle_s - data_s) * mine_s / all_s, steady);
+            double mine_s = (data ? 1 : 1 - share) * sum->idle_s[state][cause], part = mine_s / of[!data];
+            if (mine_s <= 0) continue;
+            add_idle(t, stand, state, cause, (data ? data_s : rest_s - made_s) * part, steady);
+            if (data || made_s <= 0) continue;
+            add_idle(t, stand, state, JM_CAUSE_TRACING, made_s * part, steady);
+            t->tracing_steady_s[state] += steady * made_s * part;
+            sum->tracing_s[state] += made_s * part;
         }
     }
 }
@@ -138,24 +174,25 @@ static void add_cells(jm__work_cells *cells, double share, double lone_u, double
     }
 }
 
-void jm__stood_settle(jm__tally *t, const jm__stood *s)
+void jm__stood_settle(jm__tally *t, const jm__stood *s, bool from_host)
 {
-    const balance found = find_balance(t, s);
+    const balance found = find_balance(t, s, from_host);
     for (size_t u = 0; u < t->stood_uses.count; u++)
         jm__use_sum_add(&t->uses.items[u], &t->stood_uses.items[u], found.share);
     add_cells(&t->work, found.share, s->lone_u, t->off_s);
     add_cells(&t->lent, found.share, s->lone_u, NULL);
     for (size_t r = 0; r < JM_DRAWS; r++)
         t->off_s[r] *= found.share;
-    for (size_t i = 0; i < s->stands->turns.count; i++) {
+    for (size_t i = 0; i < s->stands->turns.count; i++)
         part_tracing(t, &t->turns[i], &s->stands->turns.items[i]);
-    }
     for (size_t i = 0; i < s->stands->items.count; i++) {
         uint32_t turn = s->stands->items.items[i].turn;
         double share = tracing_share(&t->turns[turn], s->stands->turns.items[turn].slowed_s);
-        double part = found.wish_s > 0 ? wish_of(t, s, i) / found.wish_s
+        double part = found.wish_s > 0 ? wish_of(t, s, i, found.share) / found.wish_s
                                        : (s->time_s > 0 ? s->seconds[i] / s->time_s : 0);
         part_idle(t, s, i, share, found.left_s * part);
     }
+    for (size_t i = 0; i < s->stands->turns.count; i++)
+        find_tracing_u(&t->turns[i], &s->stands->turns.items[i]);
     add_gaps(t, s);
 }

@@ -5,7 +5,8 @@
 #include "attribute/work/tally.h"
 
 /* Once all work of a board has passed: adds it to the sums of the report, with the idle time that it leaves
- * of the steps' time, and parts what tracing made of the idle time of the traced ones. */
-void jm__stood_settle(jm__tally *tally, const jm__stood *stood);
+ * of the steps' time, and parts what tracing made of the idle time of the traced ones. `from_host`: work is
+ * spans of the host. */
+void jm__stood_settle(jm__tally *tally, const jm__stood *stood, bool from_host);
 
 #endif

@@ -64,16 +64,7 @@ static jm__idle_state idle_state(const jm__sweep *s, int64_t length_ns)
 /* Seconds of [from, to] in the windows; calls come in order of time. */
 static double inside_s(const jm__windows *windows, size_t *first, int64_t from_ns, int64_t to_ns)
 {
-    while (*first < windows->count && windows->items[*first].to_ns <= from_ns)
-        (*first)++;
-    int64_t sum_ns = 0;
-    for (size_t i = *first; i < windows->count && windows->items[i].from_ns < to_ns; i++) {
-        const jm__window *window = &windows->items[i];
-        int64_t from = window->from_ns > from_ns ? window->from_ns : from_ns;
-        int64_t to = window->to_ns < to_ns ? window->to_ns : to_ns;
-        sum_ns += to - from;
-    }
-    return (double)sum_ns * 1e-9;
+    return 1e-9 * (double)jm__windows_next_overlap_ns(windows, first, from_ns, to_ns);
 }
 
 static void pass_view(jm__sweep_view *view, int64_t from_ns, int64_t to_ns, double learn_s)

@@ -1,15 +1,27 @@
 /* Sets of stretches of time. */
 #include "attribute/work/window.h"
 
+#include "base/order.h"
 #include "base/search.h"
 
 #include <stdlib.h>
+
+/* Does it begin in the last one, or where that ends? */
+static bool goes_on(const jm__windows *windows, int64_t from_ns)
+{
+    if (windows->count == 0) return false;
+    const jm__window *last = &windows->items[windows->count - 1];
+    return from_ns >= last->from_ns && from_ns <= last->to_ns;
+}
 
 bool jm__windows_add(jm__windows *windows, int64_t from_ns, int64_t to_ns)
 {
     if (to_ns <= from_ns) return true;
     jm__window window = {from_ns, to_ns};
-    return jm__vec_push(windows, window);
+    if (!goes_on(windows, from_ns)) return jm__vec_push(windows, window);
+    jm__window *last = &windows->items[windows->count - 1];
+    if (to_ns > last->to_ns) last->to_ns = to_ns;
+    return true;
 }
 
 bool jm__windows_add_all(jm__windows *windows, const jm__windows *others)
@@ -29,7 +41,7 @@ static int by_start(const void *a, const void *b)
 void jm__windows_normalise(jm__windows *windows)
 {
     if (windows->count < 2) return;
-    qsort(windows->items, windows->count, sizeof *windows->items, by_start);
+    jm__sort(windows->items, windows->count, sizeof *windows->items, by_start);
     size_t last = 0;
     for (size_t i = 1; i < windows->count; i++) {
         jm__window next = windows->items[i];
@@ -110,10 +122,10 @@ bool jm__windows_add_within(jm__windows *windows, const jm__windows *others, int
     return fine;
 }
 
-int64_t jm__windows_overlap_ns(const jm__windows *windows, int64_t from_ns, int64_t to_ns)
+static int64_t overlap_ns(const jm__windows *windows, size_t first, int64_t from_ns, int64_t to_ns)
 {
     int64_t sum_ns = 0;
-    for (size_t i = jm__windows_first_after(windows, from_ns); i < windows->count; i++) {
+    for (size_t i = first; i < windows->count; i++) {
         const jm__window *window = &windows->items[i];
         if (window->from_ns >= to_ns) break;
         int64_t from = window->from_ns > from_ns ? window->from_ns : from_ns;
@@ -121,6 +133,18 @@ int64_t jm__windows_overlap_ns(const jm__windows *windows, int64_t from_ns, int6
         sum_ns += to - from;
     }
     return sum_ns;
+}
+
+int64_t jm__windows_overlap_ns(const jm__windows *windows, int64_t from_ns, int64_t to_ns)
+{
+    return overlap_ns(windows, jm__windows_first_after(windows, from_ns), from_ns, to_ns);
+}
+
+int64_t jm__windows_next_overlap_ns(const jm__windows *windows, size_t *first, int64_t from_ns, int64_t to_ns)
+{
+    while (*first < windows->count && windows->items[*first].to_ns <= from_ns)
+        ++*first;
+    return overlap_ns(windows, *first, from_ns, to_ns);
 }
 
 int64_t jm__windows_duration_ns(const jm__windows *windows)

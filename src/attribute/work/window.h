@@ -13,7 +13,8 @@ typedef struct jm__window {
 
 typedef JM_VEC(jm__window) jm__windows;
 
-/* Add one in any order; jm__windows_normalise then sorts and unites. False if memory is out. */
+/* Add one in any order, which makes the last one longer if it begins in it; jm__windows_normalise then sorts
+ * and unites. False if memory is out. */
 bool jm__windows_add(jm__windows *windows, int64_t from_ns, int64_t to_ns);
 bool jm__windows_add_all(jm__windows *windows, const jm__windows *others);
 void jm__windows_normalise(jm__windows *windows);
@@ -33,6 +34,10 @@ size_t jm__windows_first_after(const jm__windows *windows, int64_t t_ns);
 
 /* Time of [from, to] that lies in the windows. */
 int64_t jm__windows_overlap_ns(const jm__windows *windows, int64_t from_ns, int64_t to_ns);
+/* The same for who asks in order of from_ns: `first` is 0 before the first time. */
+int64_t jm__windows_next_overlap_ns(const jm__windows *windows, size_t *first, int64_t from_ns,
+                                    int64_t to_ns);
+
 int64_t jm__windows_duration_ns(const jm__windows *windows);
 bool jm__windows_hold(const jm__windows *windows, int64_t t_ns);
 

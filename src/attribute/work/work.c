@@ -321,7 +321,7 @@ static jm_status end_board(board_pass *b, jm_error *err)
     JM_TRY(jm__time_order_end(&b->order, err));
     bool fine = (b->begun || begin_board(b, b->work->to_ns)) && jm__sweep_end(&b->sweep, b->work->to_ns) &&
                 jm__pieces_end(&b->work->pieces);
-    if (fine && stood_of(b) != NULL) jm__stood_settle(&b->work->tally, stood_of(b));
+    if (fine && stood_of(b) != NULL) jm__stood_settle(&b->work->tally, stood_of(b), b->work->from_host);
     return fine ? JM_OK : jm__no_memory(err, "jm__work_pass");
 }
 

@@ -1,0 +1,152 @@
+/* Kinds as narrow in their counts as there are traced steps for: what a step takes goes with its samples and
+ * tokens, and nobody knows how. So a kind is halved by the counts of its traced steps, again and again, until
+ * their counts are alike or there are too few of them; each part is a kind of its own. */
+#include "attribute/stand/find.h"
+
+#include <stdlib.h>
+
+/* A choice: what counts in one part are more than the least of them does not matter beside what equal steps
+ * differ by; and of how many traced steps a part is told at least. */
+static const double alike = 0.05;
+enum { LEAST_STEPS = 3 };
+
+enum { SAMPLES, TOKENS, COUNTS };
+
+typedef struct counted {
+    uint32_t of[COUNTS];
+} counted;
+
+/* A kind, or a part of one: traced steps [first, end). */
+typedef struct part {
+    size_t first, end;
+    size_t below;  /* the first of its two halves, by index; 0: it has none */
+    int by;        /* which count they are halved by */
+    uint32_t from; /* where the upper half begins */
+} part;
+
+typedef struct parts {
+    counted *traced;    /* [traced steps], by part */
+    JM_VEC(part) items; /* the kinds, by number - 1, then halves */
+} parts;
+
+static counted counted_of(const jm__lap *lap, const jm__stands_wanted *w)
+{
+    const jm__span *step = &w->spans->dataset->spans[lap->span];
+    return (counted){{step->samples, step->tokens}};
+}
+
+static bool collect(parts *out, const jm__stands *stands, const jm__stands_wanted *w)
+{
+    size_t kinds = stands->loose_of.count, count = 0;
+    out->items.items = calloc(kinds + 1, sizeof *out->items.items);
+    if (out->items.items == NULL) return false;
+    out->items.count = kinds;
+    out->items.capacity = kinds + 1;
+    for (size_t i = 0; i < stands->laps.count; i++)
+        if (jm__lap_stands(&stands->laps.items[i])) out->items.items[stands->laps.items[i].kind - 1].end++;
+    for (size_t k = 0; k < kinds; k++) {
+        size_t of_kind = out->items.items[k].end;
+        out->items.items[k].first = out->items.items[k].end = count;
+        count += of_kind;
+    }
+    out->traced = malloc((count + 1) * sizeof *out->traced);
+    for (size_t i = 0; out->traced != NULL && i < stands->laps.count; i++) {
+        const jm__lap *lap = &stands->laps.items[i];
+        if (jm__lap_stands(lap)) out->traced[out->items.items[lap->kind - 1].end++] = counted_of(lap, w);
+    }
+    return out->traced != NULL;
+}
+
+static int by_samples(const void *a, const void *b)
+{
+    uint32_t left = ((const counted *)a)->of[SAMPLES], right = ((const counted *)b)->of[SAMPLES];
+    return (left > right) - (left < right);
+}
+
+static int by_tokens(const void *a, const void *b)
+{
+    uint32_t left = ((const counted *)a)->of[TOKENS], right = ((const counted *)b)->of[TOKENS];
+    return (left > right) - (left < right);
+}
+
+/* How far a count of a part's steps is apart, relative. */
+static double spread_of(const parts *all, const part *p, int by)
+{
+    uint32_t least = UINT32_MAX, most = 0;
+    for (size_t i = p->first; i < p->end; i++) {
+        uint32_t count = all->traced[i].of[by];
+        if (count < least) least = count;
+        if (count > most) most = count;
+    }
+    return least > 0 && most > least ? (double)most / (double)least - 1 : 0;
+}
+
+/* Where its steps, in order, are best parted: as near to the middle as their counts allow; 0: nowhere. */
+static size_t place_of(const parts *all, const part *p, int by)
+{
+    size_t best = 0, middle = (p->first + p->end) / 2;
+    for (size_t i = p->first + LEAST_STEPS; i + LEAST_STEPS <= p->end; i++) {
+        if (all->traced[i].of[by] == all->traced[i - 1].of[by]) continue;
+        size_t off = i > middle ? i - middle : middle - i;
+        if (best == 0 || off < (best > middle ? best - middle : middle - best)) best = i;
+    }
+    return best;
+}
+
+/* By this count, if it is not alike in all of the part. */
+static bool halve(parts *all, size_t number, int by)
+{
+    part p = all->items.items[number];
+    if (spread_of(all, &p, by) <= alike) return true;
+    qsort(all->traced + p.first, p.end - p.first, sizeof *all->traced, by == TOKENS ? by_tokens : by_samples);
+    size_t at = place_of(all, &p, by);
+    if (at == 0) return true;
+    uint32_t under = all->traced[at - 1].of[by], over = all->traced[at].of[by];
+    p.by = by;
+    p.from = under + (over - under + 1) / 2;
+    p.below = all->items.count;
+    all->items.items[number] = p;
+    return jm__vec_push(&all->items, ((part){.first = p.first, .end = at})) &&
+           jm__vec_push(&all->items, ((part){.first = at, .end = p.end}));
+}
+
+/* By what differs most; by the other count where that has no place. Halves come behind all others. */
+static bool halve_all(parts *all, jm__stands *stands)
+{
+    bool fine = true;
+    for (size_t n = 0; fine && n < all->items.count; n++) {
+        const part *p = &all->items.items[n];
+        int first = spread_of(all, p, TOKENS) >= spread_of(all, p, SAMPLES) ? TOKENS : SAMPLES;
+        size_t count = all->items.count;
+        fine = halve(all, n, first) && (all->items.count > count || halve(all, n, COUNTS - 1 - first));
+        for (; fine && count < all->items.count; count++)
+            fine = jm__vec_push(&stands->loose_of, stands->loose_of.items[n]) &&
+                   jm__vec_push(&stands->whole_of, stands->whole_of.items[n]);
+    }
+    return fine;
+}
+
+/* The number of the part that a step of a kind is of. */
+static uint32_t part_of(const parts *all, const jm__lap *lap, const jm__stands_wanted *w)
+{
+    size_t at = lap->kind - 1;
+    while (all->items.items[at].below > 0) {
+        const part *p = &all->items.items[at];
+        at = p->below + (counted_of(lap, w).of[p->by] >= p->from);
+    }
+    return (uint32_t)at + 1;
+}
+
+bool jm__counts_part(jm__stands *out, const jm__stands_wanted *w)
+{
+    parts all = {0};
+    bool fine = true;
+    for (size_t k = 0; fine && k < out->loose_of.count; k++)
+        fine = jm__vec_push(&out->whole_of, (uint32_t)k + 1);
+    fine = fine && collect(&all, out, w) && halve_all(&all, out);
+    for (size_t i = 0; fine && i < out->laps.count; i++)
+        out->laps.items[i].kind = part_of(&all, &out->laps.items[i], w);
+    free(all.traced);
+    jm__vec_free(&all.items);
+    return fine;
+}
