@@ -18,7 +18,7 @@ import joulemap
 import pytest
 import torch
 from joulemap._describe import describe
-from joulemap.torch import _layers
+from joulemap._layer import layers as _layers
 from ring_reader import Span
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
