@@ -68,7 +68,6 @@ class Frame(_core.Frame):
     """One call of a watched module. Its methods are prehooks of autograd nodes."""
 
     __slots__ = ()
-    parent: Frame | None
 
     def backward(self, _gradients: Any) -> None:
         """From here on this call's backward runs."""

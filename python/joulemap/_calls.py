@@ -107,7 +107,7 @@ class Hearing:
         self.compiled = False
         self.asked = False
         self.lock = threading.RLock()
-        self._imports = False  # the package of torch.compile is being imported, and keeps what it finds of nn.Module
+        self._looking = 0  # how many times torch.compile is at looking at nn.Module
         self._active = False
         self._changes = 0  # of nn.Module
         self._compiling: Compiling | None = None
@@ -117,7 +117,7 @@ class Hearing:
         """Hear of calls from now on."""
         with self.lock:
             self._active = True
-            self._imports = False
+            self._looking = 0
             self.asked = self.asked or may_have_compiled()
             self._compiling = Compiling(self)
             # The second call of which it warns is the one by which a compiled module is known: Watch.add_compiled.
@@ -142,13 +142,14 @@ class Hearing:
             calls.turn = tracing.turn
             if not self._active:
                 return
-            may_be_quick = not (self.compiled or self.asked or self._imports)
-            quick = may_be_quick and tracing.on and self._put_call()
-            if self.compiled or (tracing.on and not quick):
+            traced, looks = tracing.on, self._looking > 0
+            hooked = self.compiled or (traced and self.asked)
+            quick = traced and not hooked and not looks and self._put_call()
+            if hooked or (traced and not quick and not looks):
                 _put_hooks()
-            else:
+            elif not looks:  # for that while: no call may begin with them and end without
                 _take_hooks()
-            if not may_be_quick or (not quick and self._changes < _MOST_CHANGES):
+            if hooked or looks or (not quick and self._changes < _MOST_CHANGES):
                 self._take_call()
             calls.on = quick
 
@@ -160,7 +161,7 @@ class Hearing:
         return there is _pytorchs or there is calls
 
     def _take_call(self) -> None:
-        """Put PyTorch's own back. Where somebody else has put theirs around ours, ours stays and only asks PyTorch's."""
+        """Put PyTorch's own back. Ours stays where somebody else's is around it, and only asks PyTorch's."""
         calls.on = False
         if vars(nn.Module)["__call__"] is calls:
             self._set_call(_pytorchs)
@@ -171,20 +172,23 @@ class Hearing:
 
     # ---- what torch.compile does: _dynamo.Listener ----
 
-    def imports(self, begins: bool) -> None:
-        """Its package is about to be imported, or is."""
-        self._imports = begins
-        self.show()
+    def looks(self, begins: bool) -> None:
+        """Let it find PyTorch's own."""
+        with self.lock:
+            self._looking = max(0, self._looking + (1 if begins else -1))
+            self.show()
 
     def asked_for(self) -> None:
-        """It is given a function or a module, and is about to look at it."""
-        self.asked = True
-        self.show()
+        """Use hooks from now on: torch.compile has been given something."""
+        with self.lock:
+            self.asked = True
+            self.show()
 
     def compiles(self) -> None:
-        """It is about to compile something."""
-        self.compiled = True
-        self.show()
+        """Keep the hooks from now on, also in steps that are not traced."""
+        with self.lock:
+            self.compiled = True
+            self.show()
 
 
 hearing = Hearing()

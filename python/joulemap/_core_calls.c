@@ -48,17 +48,17 @@ static int makes_a_graph(const core_calls *self)
     return enabled;
 }
 
-/* Borrowed, or NULL, perhaps with an exception. Replicas that nn.DataParallel makes have a module's own
- * flags. */
+/* Borrowed, or NULL: nobody watches it. Replicas that nn.DataParallel makes have a module's own flags. */
 static core_layer *layer_of(const core_calls *self, PyObject *module)
 {
     PyObject *attributes = PyObject_GenericGetDict(module, NULL);
-    if (!attributes) return NULL;
-    PyObject *flags = PyDict_GetItemWithError(attributes, self->flags);
-    PyObject *key = flags && PyDict_Check(flags) && PyDict_Size(flags) > 0 ? PyLong_FromVoidPtr(flags) : NULL;
+    PyObject *flags = attributes ? PyDict_GetItemWithError(attributes, self->flags) : NULL;
+    bool may_be = flags && PyDict_Check(flags) && PyDict_Size(flags) > 0;
+    PyObject *key = may_be ? PyLong_FromVoidPtr(flags) : NULL;
     PyObject *layer = key ? PyDict_GetItemWithError(self->layers, key) : NULL;
     Py_XDECREF(key);
-    Py_DECREF(attributes);
+    Py_XDECREF(attributes);
+    if (!layer) PyErr_Clear(); /* no module: PyTorch's own says it better */
     return (core_layer *)layer;
 }
 
@@ -216,8 +216,7 @@ static PyObject *calls_call(PyObject *object, PyObject *args, PyObject *kwargs)
     PyObject *const module = self->on && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
     core_layer *const layer = module ? layer_of(self, module) : NULL;
     core_frame *frame = NULL;
-    if (layer ? !begin(self, layer, args, kwargs, true, &frame) : PyErr_Occurred() != NULL)
-        if (!forgive(self)) return NULL;
+    if (layer && !begin(self, layer, args, kwargs, true, &frame) && !forgive(self)) return NULL;
     PyObject *result = PyObject_Call(self->wrapped, args, kwargs);
     return frame ? end_take(self, frame, result) : result;
 }

@@ -82,14 +82,17 @@ _count: dict[types.CodeType, int] = {}  # how many watches left it so
 class Listener(Protocol):
     """Who is told what torch.compile does."""
 
-    def imports(self, begins: bool) -> None:
-        """Its package is about to be imported, or is."""
+    def looks(self, begins: bool) -> None:
+        """Be told that it looks at `nn.Module`, and keeps what it finds; and that it is done with that.
+
+        When its package is imported, and when it traces something. For a strict export that is all there is.
+        """
 
     def asked_for(self) -> None:
-        """It is given a function or a module, and is about to look at it."""
+        """Be told that it is given a function or a module."""
 
     def compiles(self) -> None:
-        """It is about to compile something."""
+        """Be told that it is about to compile something."""
 
 
 class Compiling(LatePatches):
@@ -102,12 +105,13 @@ class Compiling(LatePatches):
 
     def begin(self) -> None:
         """Hear of it once it is imported."""
-        self.when("torch._dynamo.eval_frame", self._hear_of_wraps)
+        self.when("torch._dynamo.eval_frame", self._hear_of_what_it_is_given)
+        self.when("torch._dynamo.symbolic_convert", self._hear_of_traces)
         self.when("torch._dynamo.callback", self._hear_of_compiles)
-        self.when("torch._dynamo", self._is_imported, before=lambda _: self._listener.imports(True))
+        self.when("torch._dynamo", self._is_imported, before=lambda _: self._listener.looks(True))
 
-    def _hear_of_wraps(self, eval_frame: Any) -> None:
-        def asking(original: Callable[..., None]) -> Callable[..., None]:
+    def _hear_of_what_it_is_given(self, eval_frame: Any) -> None:
+        def telling(original: Callable[..., None]) -> Callable[..., None]:
             @functools.wraps(original)
             def init(*args: Any, **kwargs: Any) -> None:
                 if self.active:
@@ -116,7 +120,21 @@ class Compiling(LatePatches):
 
             return init
 
-        self.put(eval_frame.OptimizeContext, "__init__", asking)
+        self.put(eval_frame.OptimizeContext, "__init__", telling)
+
+    def _hear_of_traces(self, symbolic_convert: Any) -> None:
+        def telling(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def run(*args: Any, **kwargs: Any) -> Any:
+                self._listener.looks(True)
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    self._listener.looks(False)
+
+            return run
+
+        self.put(symbolic_convert.InstructionTranslator, "run", telling)
 
     def _hear_of_compiles(self, module: Any) -> None:
         handler: Any = getattr(module, "callback_handler", None)
@@ -127,9 +145,11 @@ class Compiling(LatePatches):
             self._listener.compiles()
 
     def _is_imported(self, _module: Any) -> None:
-        if self._handler is None or not self._put:  # another PyTorch, of which not all is heard: it may look any time
+        if (
+            self._handler is None or len(self._put) < 2
+        ):  # another PyTorch, of which not all is heard: it may look any time
             self._listener.asked_for()
-        self._listener.imports(False)
+        self._listener.looks(False)
 
     def _starts(self, *_: Any) -> None:
         self._listener.compiles()
@@ -147,6 +167,8 @@ def may_have_compiled() -> bool:
     if package is None:
         return False
     backends = getattr(sys.modules.get("torch._dynamo.eval_frame"), "cached_backends", None)
-    if backends is None or getattr(package.__spec__, "_initializing", False):  # another PyTorch; another thread is at it
+    if backends is None or getattr(
+        package.__spec__, "_initializing", False
+    ):  # another PyTorch; another thread is at it
         return True
     return any(callable(backend) for backend in backends.values())
