@@ -217,6 +217,10 @@ static PyObject *calls_call(PyObject *object, PyObject *args, PyObject *kwargs)
     core_layer *const layer = module ? layer_of(self, module) : NULL;
     core_frame *frame = NULL;
     if (layer && !begin(self, layer, args, kwargs, true, &frame) && !forgive(self)) return NULL;
+    if (!self->wrapped) { /* cleared: the interpreter is ending */
+        PyErr_SetString(PyExc_ReferenceError, "what this call stands for is gone");
+        return NULL;
+    }
     PyObject *result = PyObject_Call(self->wrapped, args, kwargs);
     return frame ? end_take(self, frame, result) : result;
 }
@@ -317,6 +321,7 @@ static int calls_traverse(PyObject *object, visitproc visit, void *arg)
 
 static int calls_clear(PyObject *object)
 {
+    ((core_calls *)object)->on = 0;
     for (size_t i = 0; i < GIVEN; i++)
         Py_CLEAR(*slot_at(object, given[i]));
     return 0;

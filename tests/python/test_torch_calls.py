@@ -438,29 +438,46 @@ def test_what_was_compiled_before_a_reset_is_compiled_with_hooks(watching: joule
 IMPORTS = """
 import joulemap, sys, torch
 from joulemap._calls import calls, hearing
+from joulemap._threads import local
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
-pytorchs = nn.Module._wrapped_call_impl
-net = nn.Sequential(nn.Linear(4, 4))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        depths.append(local.state.frame.depth)
+        if how == "checkpoint":
+            x = checkpoint(self.first, x, use_reentrant=False)
+        return self.second(x)
+
+how, pytorchs, depths = sys.argv[1], nn.Module._wrapped_call_impl, []
+net = Net()
 with joulemap.Session(sim="h200", cpu=False) as run:
     run.watch(net)
-    net(torch.ones(2, 4))
     assert vars(nn.Module)["__call__"] is calls and "torch._dynamo" not in sys.modules
-    torch.optim.SGD(net.parameters(), 0.1).zero_grad()  # imports it
+    net(torch.ones(2, 4))
+    if how == "optimizer":
+        torch.optim.SGD(net.parameters(), 0.1).zero_grad()
     import torch._dynamo.utils as utils
     from torch._dynamo.variables import nn_module
     assert utils.unpatched_nn_module_call is nn_module.unpatched_nn_module_call is pytorchs
     assert vars(nn.Module)["__call__"] is calls and calls.on
     assert not nn.modules.module._global_forward_hooks
+    assert local.state.frame is None
+    net(torch.ones(2, 4))
+    assert depths == [0, 0]
     compiled = torch.compile(net, backend="eager")
     assert vars(nn.Module)["__call__"] is pytorchs and nn.modules.module._global_forward_hooks
-    compiled(torch.ones(2, 4))
 assert vars(nn.Module)["__call__"] is pytorchs
 """
 
 
-def test_what_torch_compile_keeps_when_it_is_imported_is_pytorchs_own() -> None:
-    subprocess.run([sys.executable, "-c", IMPORTS], check=True)
+@pytest.mark.parametrize("how", ["optimizer", "checkpoint", "import"])
+def test_what_torch_compile_keeps_when_it_is_imported_is_pytorchs_own(how: str) -> None:
+    subprocess.run([sys.executable, "-c", IMPORTS, how], check=True)
 
 
 # ---- what traces a model ----
