@@ -270,7 +270,7 @@ def test_what_cannot_be_labelled_is_warned_of_once_and_runs(watching: joulemap.S
 
 
 def frames() -> int:
-    return sum(isinstance(each, Frame) for each in gc.get_objects())
+    return sum(type(each) is Frame for each in gc.get_objects())
 
 
 @pytest.mark.parametrize("grad", [False, True])
@@ -380,6 +380,27 @@ def test_hooks_are_used_where_something_was_compiled_before(watching: joulemap.S
     torch.compile(other, backend="eager")(X)
     net = model()
     watching.watch(net)
+    assert is_by_hooks()
+    net(X)
+    assert names(spans("forward")) == ["Sequential", "0", "1"]
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        "eval_frame.OptimizeContext",
+        "eval_frame.cached_backends",
+        "symbolic_convert.InstructionTranslator",
+        "callback.callback_handler",
+    ],
+)
+def test_another_pytorch_of_which_not_all_is_heard_has_hooks(
+    watching: joulemap.Session, spans: Spans, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    net = model()
+    with monkeypatch.context() as patch:
+        patch.delattr(f"torch._dynamo.{missing}")
+        watching.watch(net)
     assert is_by_hooks()
     net(X)
     assert names(spans("forward")) == ["Sequential", "0", "1"]
