@@ -113,7 +113,7 @@ class Region:
         self._opened = []
         task = _graph_task()
         self._recomputes = task != -1
-        self._frame: Frame | None = state.frames[-1] if state.frames else None
+        self._frame: Frame | None = state.frame
         if self._frame is None and task != -1:
             backward = state.backward
             if backward is not None and not backward.done and backward.task == task:

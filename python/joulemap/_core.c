@@ -118,15 +118,28 @@ static int module_exec(PyObject *module)
     if (PyModule_AddObjectRef(module, "Error", state->error) < 0 ||
         PyModule_AddObjectRef(module, "NoDeviceError", state->no_device_error) < 0)
         return -1;
-    PyType_Spec *specs[] = {&core_span_spec, &core_run_spec,   &core_recording_spec,
-                            &core_diff_spec, &core_lease_spec, &core_search_spec};
-    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
-        PyObject *type = type_add(module, specs[i]);
+    const struct {
+        PyType_Spec *spec;
+        PyTypeObject **kept;
+    } types[] = {{&core_span_spec, NULL},
+                 {&core_run_spec, NULL},
+                 {&core_recording_spec, NULL},
+                 {&core_diff_spec, NULL},
+                 {&core_lease_spec, NULL},
+                 {&core_search_spec, NULL},
+                 {&core_calls_spec, NULL},
+                 {&core_report_spec, &state->report_type},
+                 {&core_thread_spec, &state->thread_type},
+                 {&core_layer_spec, &state->layer_type},
+                 {&core_frame_spec, &state->frame_type}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        PyObject *type = type_add(module, types[i].spec);
         if (!type) return -1;
-        Py_DECREF(type);
+        if (types[i].kept)
+            *types[i].kept = (PyTypeObject *)type;
+        else
+            Py_DECREF(type);
     }
-    state->report_type = (PyTypeObject *)type_add(module, &core_report_spec);
-    if (!state->report_type) return -1;
     return constants_add(module);
 }
 
@@ -136,6 +149,9 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->error);
     Py_VISIT(state->no_device_error);
     Py_VISIT(state->report_type);
+    Py_VISIT(state->thread_type);
+    Py_VISIT(state->layer_type);
+    Py_VISIT(state->frame_type);
     return 0;
 }
 
@@ -145,6 +161,9 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->error);
     Py_CLEAR(state->no_device_error);
     Py_CLEAR(state->report_type);
+    Py_CLEAR(state->thread_type);
+    Py_CLEAR(state->layer_type);
+    Py_CLEAR(state->frame_type);
     return 0;
 }
 

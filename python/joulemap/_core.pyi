@@ -70,6 +70,47 @@ def cap_boards(sim: str | None = None, /) -> list[dict[str, Any]]: ...
 def cap_restore() -> list[dict[str, Any]]: ...
 def version() -> str: ...
 
+class Thread:
+    frame: Final[Any]  # a Frame, or None
+    backward: Any
+    backwards: Final[list[Any]]
+    regions: Final[list[list[tuple[Any, int]]]]
+    turn: int
+    def unwind(self, depth: int, /) -> None: ...
+
+class Layer:
+    name: int
+    type: int
+    looked: bool
+    inner: Any
+
+class Frame:
+    layer: Final[Any]
+    parent: Final[Any]
+    home: Final[Any]
+    depth: Final[int]
+    seen: bool
+
+class Calls:
+    on: bool
+    turn: int
+    __wrapped__: Final[Callable[..., Any]]
+    def __new__(
+        cls,
+        wrapped: Callable[..., Any],
+        bind: type[Any],
+        layers: dict[int, Any],
+        local: Any,
+        frame: type[Frame],
+        graph_task: Callable[[], int],
+        is_grad_enabled: Callable[[], bool],
+        tensor: type[Any],
+        parts: Callable[[Any], list[Any] | None],
+    ) -> Self: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def enter(self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, /) -> None: ...
+    def leave(self, layer: Layer, result: Any, /) -> None: ...
+
 class Span:
     def __new__(cls, kind: int, name: int | str, type: int = 0, samples: int = 0, /) -> Self: ...
     @property

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
 from joulemap._imports import LatePatches
+
+is_compiling: Callable[[], bool] = getattr(torch.compiler, "is_dynamo_compiling", bool)
 
 
 def _set(code: types.CodeType, action: str) -> None:
@@ -75,31 +79,96 @@ class Uncompiled:
 _count: dict[types.CodeType, int] = {}  # how many watches left it so
 
 
-class Compiling(LatePatches):
-    """Calls `then` whenever torch.compile begins to compile something, while it is called; until `end()`."""
+class Listener(Protocol):
+    """Who is told what torch.compile does."""
 
-    def __init__(self, then: Callable[[], object]) -> None:
-        self._then = then
+    def looks(self, begins: bool) -> None:
+        """Be told that it looks at `nn.Module`, and keeps what it finds; and that it is done with that.
+
+        When its package is imported, and when it traces something. For a strict export that is all there is.
+        """
+
+    def asked_for(self) -> None:
+        """Be told that it is given a function or a module."""
+
+    def compiles(self) -> None:
+        """Be told that it is about to compile something."""
+
+
+class Compiling(LatePatches):
+    """Tells a listener of torch.compile, until `end()`."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
         self._handler: Any = None
         super().__init__()
 
     def begin(self) -> None:
         """Hear of it once it is imported."""
-        self.when("torch._dynamo.callback", self._listen)
+        self.when("torch._dynamo.eval_frame", self._hear_of_what_it_is_given)
+        self.when("torch._dynamo.symbolic_convert", self._hear_of_traces)
+        self.when("torch._dynamo.callback", self._hear_of_compiles)
+        self.when("torch._dynamo", self._is_imported, before=lambda _: self._listener.looks(True))
 
-    def _listen(self, module: Any) -> None:
+    def _hear_of_what_it_is_given(self, eval_frame: Any) -> None:
+        def telling(original: Callable[..., None]) -> Callable[..., None]:
+            @functools.wraps(original)
+            def init(*args: Any, **kwargs: Any) -> None:
+                if self.active:
+                    self._listener.asked_for()
+                original(*args, **kwargs)
+
+            return init
+
+        self.put(eval_frame.OptimizeContext, "__init__", telling)
+
+    def _hear_of_traces(self, symbolic_convert: Any) -> None:
+        def telling(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def run(*args: Any, **kwargs: Any) -> Any:
+                self._listener.looks(True)
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    self._listener.looks(False)
+
+            return run
+
+        self.put(symbolic_convert.InstructionTranslator, "run", telling)
+
+    def _hear_of_compiles(self, module: Any) -> None:
         handler: Any = getattr(module, "callback_handler", None)
         if hasattr(handler, "register_start_callback"):
             handler.register_start_callback(self._starts)
             self._handler = handler
         else:  # PyTorch of another time tells nobody: as if it were about to
-            self._then()
+            self._listener.compiles()
+
+    def _is_imported(self, _module: Any) -> None:
+        if (
+            self._handler is None or len(self._put) < 2
+        ):  # another PyTorch, of which not all is heard: it may look any time
+            self._listener.asked_for()
+        self._listener.looks(False)
 
     def _starts(self, *_: Any) -> None:
-        self._then()
+        self._listener.compiles()
 
     def end(self) -> None:
         """Hear of it no longer."""
         if self._handler is not None and self._starts in self._handler.start_callbacks:
             self._handler.remove_start_callback(self._starts)
         super().end()
+
+
+def may_have_compiled() -> bool:
+    """Whether torch.compile was given something in this process, or it cannot be told."""
+    package = sys.modules.get("torch._dynamo")
+    if package is None:
+        return False
+    backends = getattr(sys.modules.get("torch._dynamo.eval_frame"), "cached_backends", None)
+    if backends is None or getattr(
+        package.__spec__, "_initializing", False
+    ):  # another PyTorch; another thread is at it
+        return True
+    return any(callable(backend) for backend in backends.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.abc
 import sys
 from collections.abc import Callable, Sequence
@@ -13,11 +14,12 @@ from joulemap._names import Patches
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Calls back once a module is imported."""
+    """Calls back before and once a module is imported."""
 
-    def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
+    def __init__(self, name: str, then: Callable[[ModuleType], None], before: Callable[[ModuleType], None]) -> None:
         self._name = name
         self._then = then
+        self._before = before
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None, /
@@ -39,6 +41,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             return
 
         def exec_module(module: ModuleType) -> None:
+            self._before(module)
             execute(module)
             self._then(module)
 
@@ -48,6 +51,10 @@ class _Finder(importlib.abc.MetaPathFinder):
             return
 
 
+def _nothing(_module: ModuleType) -> None:
+    """Where nobody asks."""
+
+
 class LatePatches(Patches):
     """Patches that are put once their module is there."""
 
@@ -55,21 +62,21 @@ class LatePatches(Patches):
         self._finders: list[_Finder] = []
         super().__init__()
 
-    def when(self, name: str, then: Callable[[Any], None]) -> None:
-        """Call `then` with the module of this name, now or when it is imported."""
+    def when(self, name: str, then: Callable[[Any], None], before: Callable[[Any], None] = _nothing) -> None:
+        """Call `then` with the module of this name, now or when it is imported; `before` as that begins."""
 
-        def found(module: ModuleType) -> None:
+        def told(call: Callable[[Any], None], module: ModuleType) -> None:
             if self.active:
                 try:
-                    then(module)
+                    call(module)
                 except Exception:  # of another time: the program goes on without
                     return
 
         module = sys.modules.get(name)
         if module is not None and not getattr(module.__spec__, "_initializing", False):
-            found(module)
+            told(then, module)
         else:
-            finder = _Finder(name, found)
+            finder = _Finder(name, functools.partial(told, then), functools.partial(told, before))
             self._finders.append(finder)
             sys.meta_path.insert(0, finder)
 

@@ -16,6 +16,7 @@ import joulemap.torch
 import pytest
 import torch
 from compiled_models import Net
+from joulemap._calls import calls, hearing
 from joulemap._cli import native_folder
 from joulemap._tracing import tracing
 from torch import nn
@@ -27,7 +28,8 @@ OPENING_S = 1.0  # traced at first: src/run/budget.h
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[joulemap.Session]:
-    monkeypatch.setattr(joulemap.torch._watched, "_compiled", False)  # nothing was, by an earlier test
+    for name, value in (("compiled", False), ("asked", False), ("_changes", 0)):
+        monkeypatch.setattr(hearing, name, value)  # as at the start of a program, whatever an earlier test did
     with joulemap.Session(sim="h200", cpu=False, budget=0.01) as session:
         yield session
 
@@ -38,7 +40,9 @@ def model() -> nn.Module:
 
 
 def has_hooks() -> bool:
-    return bool(all_modules._global_forward_hooks or all_modules._global_forward_pre_hooks)
+    """Whether something of ours is in the way of a module's call."""
+    hooks = all_modules._global_forward_hooks or all_modules._global_forward_pre_hooks
+    return bool(hooks) or vars(nn.Module)["__call__"] is calls
 
 
 def until_untraced(step: Callable[[], object], more: int = 10) -> list[bool]:
@@ -181,7 +185,7 @@ def test_a_backward_pass_may_be_traced_where_its_forward_was_not_and_the_other_w
     assert False in told
     from joulemap._threads import local
 
-    assert local.state.frames == local.state.backwards == local.state.regions == []
+    assert (local.state.frame, local.state.backwards, local.state.regions) == (None, [], [])
 
 
 def test_a_step_that_begins_inside_of_a_module_leaves_nothing_open(run: joulemap.Session) -> None:
@@ -204,7 +208,7 @@ def test_a_step_that_begins_inside_of_a_module_leaves_nothing_open(run: joulemap
 
     run._started().trace(joulemap._core.TRACING["on"])
     loop(torch.ones(4, 8))
-    assert local.state.frames == []
+    assert local.state.frame is None
 
 
 def test_other_threads_go_on_when_hooks_come_and_go(run: joulemap.Session) -> None:
@@ -244,7 +248,7 @@ def test_an_exception_in_an_untraced_step_leaves_hooks_right(run: joulemap.Sessi
     assert not has_hooks()
     from joulemap._threads import local
 
-    assert local.state.frames == []
+    assert local.state.frame is None
 
 
 def graphs() -> int:

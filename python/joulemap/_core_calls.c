@@ -1,0 +1,406 @@
+/* joulemap._core.Calls: what stands in the place of nn.Module.__call__ while somebody watches. It gives a
+ * call of a watched module a span and a frame on the thread's stack, and asks PyTorch's own. Where tracing is
+ * off, and for modules that nobody watches, it only asks. Hooks of modules begin and end calls through it,
+ * too. */
+#include "_core_calls.h"
+
+#include <structmember.h>
+
+typedef struct core_calls {
+    PyObject ob_base;
+    PyObject *wrapped;         /* nn.Module.__call__ as PyTorch has it */
+    PyObject *bind;            /* types.MethodType */
+    PyObject *layers;          /* dict: Layer of the id of a module's flags */
+    PyObject *local;           /* whose attribute `state` is this thread's Thread */
+    PyObject *frame_type;      /* made of joulemap._core.Frame */
+    PyObject *graph_task;      /* a function: number of the backward pass at work here, -1 if none is */
+    PyObject *is_grad_enabled; /* a function */
+    core_labels labels;
+    PyObject *flags, *state, *backward, *outside; /* names of attributes */
+    PyTypeObject *thread_type, *layer_type;
+    long turn; /* of tracing */
+    char on;   /* calls of watched modules are traced here */
+} core_calls;
+
+/* What a call of Python code gave, of which nothing is wanted but that it did not fail. */
+static bool done(PyObject *result)
+{
+    Py_XDECREF(result);
+    return result != NULL;
+}
+
+/* ---- what PyTorch says ---- */
+
+/* -2 with an exception. */
+static long graph_task_now(const core_calls *self)
+{
+    PyObject *number = PyObject_CallNoArgs(self->graph_task);
+    long task = number ? PyLong_AsLong(number) : -2;
+    Py_XDECREF(number);
+    return task == -1 && PyErr_Occurred() ? -2 : task;
+}
+
+static int makes_a_graph(const core_calls *self)
+{
+    PyObject *answer = PyObject_CallNoArgs(self->is_grad_enabled);
+    int enabled = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return enabled;
+}
+
+/* Borrowed, or NULL: nobody watches it. Replicas that nn.DataParallel makes have a module's own flags. */
+static core_layer *layer_of(const core_calls *self, PyObject *module)
+{
+    PyObject *attributes = PyObject_GenericGetDict(module, NULL);
+    PyObject *flags = attributes ? PyDict_GetItemWithError(attributes, self->flags) : NULL;
+    bool may_be = flags && PyDict_Check(flags) && PyDict_Size(flags) > 0;
+    PyObject *key = may_be ? PyLong_FromVoidPtr(flags) : NULL;
+    PyObject *layer = key ? PyDict_GetItemWithError(self->layers, key) : NULL;
+    Py_XDECREF(key);
+    Py_XDECREF(attributes);
+    if (!layer) PyErr_Clear(); /* no module: PyTorch's own says it better */
+    return (core_layer *)layer;
+}
+
+/* ---- labels ---- */
+
+/* Never fails the program. */
+static void label(core_calls *self, core_label *by, PyObject *value, int nesting)
+{
+    if (core_label_nodes(&self->labels, value, by, nesting) == 0) return;
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (!done(
+            PyObject_CallMethod((PyObject *)by->frame->layer, "cannot_label", "O", error ? error : Py_None)))
+        PyErr_WriteUnraisable((PyObject *)self);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(traceback);
+}
+
+/* What a module is given, from the argument `first`, belongs to the call around it. */
+static bool label_given(core_calls *self, core_frame *frame, PyObject *args, Py_ssize_t first,
+                        PyObject *kwargs)
+{
+    int enabled = makes_a_graph(self);
+    if (enabled <= 0) return enabled == 0;
+    core_label by = {frame->parent ? frame->parent : frame, frame->parent ? self->backward : self->outside,
+                     NULL};
+    for (Py_ssize_t i = first; i < PyTuple_Size(args); i++)
+        label(self, &by, PyTuple_GetItem(args, i), CORE_LABEL_NESTING - 1);
+    if (kwargs) label(self, &by, kwargs, CORE_LABEL_NESTING);
+    Py_XDECREF(by.hook);
+    return true;
+}
+
+/* What it gives belongs to its own. */
+static bool label_result(core_calls *self, core_frame *frame, PyObject *result)
+{
+    int enabled = makes_a_graph(self);
+    if (enabled <= 0) return enabled == 0;
+    core_label by = {frame, self->backward, NULL};
+    label(self, &by, result, CORE_LABEL_NESTING);
+    Py_XDECREF(by.hook);
+    return true;
+}
+
+/* ---- begin and end of a call; false with an exception ---- */
+
+/* This thread's, as of this turn; a new reference. */
+static core_thread *thread_now(core_calls *self)
+{
+    PyObject *thread = PyObject_GetAttr(self->local, self->state);
+    if (thread && !PyObject_TypeCheck(thread, self->thread_type)) {
+        PyErr_SetString(PyExc_TypeError, "what a thread has open is no joulemap._core.Thread");
+        Py_CLEAR(thread);
+    }
+    if (thread && ((core_thread *)thread)->turn < self->turn &&
+        !done(PyObject_CallMethod(thread, "renew", NULL)))
+        Py_CLEAR(thread);
+    return (core_thread *)thread;
+}
+
+/* Whether a call of `layer` in what `thread` has open is told of already. */
+static bool is_told(const core_thread *thread, const core_layer *layer, bool quick)
+{
+    const core_frame *around = thread->frame;
+    if (!around) return false;
+    if (around->layer->inner == (const PyObject *)layer) return true; /* compiled, but run as it is */
+    return !quick && around->quick && around->layer == layer;         /* hooks came while it ran */
+}
+
+static bool begin_in(core_calls *self, core_thread *thread, core_layer *layer, PyObject *args,
+                     PyObject *kwargs, bool quick, core_frame **frame)
+{
+    long task = graph_task_now(self);
+    if (task == -2) return false;
+    if (!thread->frame && task == -1 && PyList_Size(thread->backwards) > 0 &&
+        !done(PyObject_CallMethod((PyObject *)thread, "finish_backwards", NULL)))
+        return false;
+    if (is_told(thread, layer, quick)) return true;
+    core_frame *const made = core_frame_open((PyTypeObject *)self->frame_type, thread, layer);
+    if (!made) return false;
+    made->quick = quick;
+    if (!label_given(self, made, args, quick ? 1 : 0, kwargs)) {
+        core_thread_unwind(thread, made->depth);
+        Py_DECREF(made);
+        return false;
+    }
+    made->span = jm_span_begin(task == -1 ? JM_SPAN_FORWARD : JM_SPAN_RECOMPUTE, layer->name, layer->type, 0);
+    *frame = made;
+    return true;
+}
+
+/* *frame is a new reference, or NULL where this call is to have none. `quick`: `args` begin with the module.
+ */
+static bool begin(core_calls *self, core_layer *layer, PyObject *args, PyObject *kwargs, bool quick,
+                  core_frame **frame)
+{
+    *frame = NULL;
+    core_thread *const thread = thread_now(self);
+    if (!thread) return false;
+    Py_INCREF(layer);
+    bool fine = begin_in(self, thread, layer, args, kwargs, quick, frame);
+    Py_DECREF(layer);
+    Py_DECREF(thread);
+    return fine;
+}
+
+/* `result`: NULL if the call raised. */
+static bool end(core_calls *self, core_frame *frame, PyObject *result)
+{
+    core_thread *const thread = frame->home;
+    core_layer *const layer = frame->layer;
+    if (!core_frame_is_open(frame)) return true;  /* somebody has ended it, after an exception or a turn */
+    core_thread_unwind(thread, frame->depth + 1); /* calls inside ended without telling */
+    if (PyList_Size(thread->regions) > frame->regions &&
+        !done(PyObject_CallMethod((PyObject *)thread, "close_regions", "i", frame->regions)))
+        return false;
+    core_thread_unwind(thread, frame->depth);
+    if (!frame->seen && !layer->looked &&
+        !done(PyObject_CallMethod((PyObject *)layer, "look_at_compiled", NULL)))
+        return false;
+    return !result || result == Py_None || label_result(self, frame, result);
+}
+
+/* ---- in the place of nn.Module.__call__ ---- */
+
+/* An error of ours is told and forgotten; Ctrl-C and its like are the program's. */
+static bool forgive(core_calls *self)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
+    PyErr_WriteUnraisable((PyObject *)self);
+    return true;
+}
+
+/* Ends `frame` (stolen) after `result` (stolen), NULL with an exception. */
+static PyObject *end_take(core_calls *self, core_frame *frame, PyObject *result)
+{
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    if (!end(self, frame, result) && !forgive(self)) {
+        if (result)
+            Py_CLEAR(result);
+        else
+            PyErr_WriteUnraisable((PyObject *)self);
+    }
+    if (type) PyErr_Restore(type, error, traceback);
+    Py_DECREF(frame);
+    return result;
+}
+
+static PyObject *calls_call(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    core_calls *self = (core_calls *)object;
+    PyObject *const module = self->on && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    core_layer *const layer = module ? layer_of(self, module) : NULL;
+    core_frame *frame = NULL;
+    if (layer && !begin(self, layer, args, kwargs, true, &frame) && !forgive(self)) return NULL;
+    if (!self->wrapped) { /* cleared: the interpreter is ending */
+        PyErr_SetString(PyExc_ReferenceError, "what this call stands for is gone");
+        return NULL;
+    }
+    PyObject *result = PyObject_Call(self->wrapped, args, kwargs);
+    return frame ? end_take(self, frame, result) : result;
+}
+
+/* `module.__call__` and `super().__call__`; the interpreter's own calls need no bound method. */
+static PyObject *calls_bind(PyObject *object, PyObject *instance, PyObject *type)
+{
+    (void)type;
+    if (instance && instance != Py_None)
+        return PyObject_CallFunctionObjArgs(((core_calls *)object)->bind, object, instance, NULL);
+    Py_INCREF(object);
+    return object;
+}
+
+/* Who asks for its name, its signature or its code is told of PyTorch's own. */
+static PyObject *calls_attribute(PyObject *object, PyObject *name)
+{
+    PyObject *value = PyObject_GenericGetAttr(object, name);
+    if (value || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;
+    PyErr_Clear();
+    return PyObject_GetAttr(((core_calls *)object)->wrapped, name);
+}
+
+/* ---- for hooks ---- */
+
+static PyObject *calls_enter(PyObject *object, PyObject *arguments)
+{
+    core_calls *self = (core_calls *)object;
+    PyObject *layer, *args, *kwargs;
+    core_frame *frame;
+    if (!PyArg_ParseTuple(arguments, "O!O!O:enter", self->layer_type, &layer, &PyTuple_Type, &args, &kwargs))
+        return NULL;
+    if (!begin(self, (core_layer *)layer, args, kwargs == Py_None ? NULL : kwargs, false, &frame))
+        return NULL;
+    Py_XDECREF(frame); /* the stack has it */
+    Py_RETURN_NONE;
+}
+
+static PyObject *calls_leave(PyObject *object, PyObject *arguments)
+{
+    core_calls *self = (core_calls *)object;
+    PyObject *layer, *result;
+    if (!PyArg_ParseTuple(arguments, "O!O:leave", self->layer_type, &layer, &result)) return NULL;
+    PyObject *thread = PyObject_GetAttr(self->local, self->state);
+    if (!thread) return NULL;
+    core_frame *frame = ((core_thread *)thread)->frame;
+    while (frame && (PyObject *)frame->layer != layer)
+        frame = frame->parent;
+    bool fine = true;
+    if (frame && !frame->quick) { /* a quick one ends by itself */
+        Py_INCREF(frame);
+        fine = end(self, frame, result);
+        Py_DECREF(frame);
+    }
+    Py_DECREF(thread);
+    if (!fine) return NULL;
+    Py_RETURN_NONE;
+}
+/* ---- the type ---- */
+
+/* What it holds, in the order of its arguments, and the attributes whose names it asks for. */
+static const size_t given[] = {
+    offsetof(core_calls, wrapped),         offsetof(core_calls, bind),
+    offsetof(core_calls, layers),          offsetof(core_calls, local),
+    offsetof(core_calls, frame_type),      offsetof(core_calls, graph_task),
+    offsetof(core_calls, is_grad_enabled), offsetof(core_calls, labels.tensor),
+    offsetof(core_calls, labels.parts),
+};
+static const struct {
+    size_t place;
+    const char *text;
+} names[] = {
+    {offsetof(core_calls, flags), "_forward_pre_hooks_with_kwargs"},
+    {offsetof(core_calls, state), "state"},
+    {offsetof(core_calls, backward), "backward"},
+    {offsetof(core_calls, outside), "outside"},
+    {offsetof(core_calls, labels.grad_fn), "grad_fn"},
+    {offsetof(core_calls, labels.metadata), "metadata"},
+    {offsetof(core_calls, labels.register_prehook), "register_prehook"},
+    {offsetof(core_calls, labels.is_view), "_is_view"},
+    {offsetof(core_calls, labels.base), "_base"},
+    {offsetof(core_calls, labels.key), "joulemap"},
+};
+enum { GIVEN = sizeof given / sizeof *given, NAMES = sizeof names / sizeof *names };
+
+static PyObject **slot_at(PyObject *object, size_t place)
+{
+    return (PyObject **)(void *)((char *)object + place);
+}
+
+static int calls_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    for (size_t i = 0; i < GIVEN; i++)
+        Py_VISIT(*slot_at(object, given[i]));
+    Py_VISIT(Py_TYPE(object));
+    return 0;
+}
+
+static int calls_clear(PyObject *object)
+{
+    ((core_calls *)object)->on = 0;
+    for (size_t i = 0; i < GIVEN; i++)
+        Py_CLEAR(*slot_at(object, given[i]));
+    return 0;
+}
+
+static void calls_free(PyObject *object)
+{
+    PyTypeObject *const type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    calls_clear(object);
+    for (size_t i = 0; i < NAMES; i++)
+        Py_CLEAR(*slot_at(object, names[i].place));
+    PyObject_GC_Del(object);
+    Py_DECREF(type);
+}
+
+static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const char *const words[] = {"wrapped",         "bind",   "layers", "local", "frame", "graph_task",
+                                        "is_grad_enabled", "tensor", "parts",  NULL};
+    const core_state *state = PyType_GetModuleState(type);
+    PyObject *values[GIVEN];
+    if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!OO!OOO!O:Calls", (char **)(uintptr_t)words,
+                                               &values[0], &values[1], &PyDict_Type, &values[2], &values[3],
+                                               &PyType_Type, &values[4], &values[5], &values[6], &PyType_Type,
+                                               &values[7], &values[8]))
+        return NULL;
+    if (!PyType_IsSubtype((PyTypeObject *)values[4], state->frame_type)) {
+        PyErr_SetString(PyExc_TypeError, "the frames of calls are of a class made of joulemap._core.Frame");
+        return NULL;
+    }
+    core_calls *self = (core_calls *)PyType_GenericAlloc(type, 0);
+    if (!self) return NULL;
+    for (size_t i = 0; i < GIVEN; i++) {
+        Py_INCREF(values[i]);
+        *slot_at((PyObject *)self, given[i]) = values[i];
+    }
+    for (size_t i = 0; i < NAMES; i++)
+        if (!(*slot_at((PyObject *)self, names[i].place) = PyUnicode_InternFromString(names[i].text))) {
+            Py_DECREF(self);
+            return NULL;
+        }
+    self->thread_type = state->thread_type;
+    self->layer_type = state->layer_type;
+    return (PyObject *)self;
+}
+
+static PyMethodDef calls_methods[] = {
+    {"enter", calls_enter, METH_VARARGS,
+     "enter(layer, args, kwargs=None): before the forward of a layer's module."},
+    {"leave", calls_leave, METH_VARARGS, "leave(layer, result): after it; also, with None, when it raised."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef calls_members[] = {
+    {"on", T_BOOL, offsetof(core_calls, on), 0, "Calls are traced in the place of nn.Module.__call__."},
+    {"turn", T_LONG, offsetof(core_calls, turn), 0, "Of tracing."},
+    {"__wrapped__", T_OBJECT_EX, offsetof(core_calls, wrapped), READONLY, "PyTorch's own."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot calls_slots[] = {
+    {Py_tp_new, (void *)(uintptr_t)calls_new},
+    {Py_tp_dealloc, (void *)(uintptr_t)calls_free},
+    {Py_tp_traverse, (void *)(uintptr_t)calls_traverse},
+    {Py_tp_clear, (void *)(uintptr_t)calls_clear},
+    {Py_tp_call, (void *)(uintptr_t)calls_call},
+    {Py_tp_descr_get, (void *)(uintptr_t)calls_bind},
+    {Py_tp_getattro, (void *)(uintptr_t)calls_attribute},
+    {Py_tp_methods, calls_methods},
+    {Py_tp_members, calls_members},
+    {0, NULL},
+};
+
+/* A method descriptor: the interpreter calls it with the module before the other arguments, and binds
+ * nothing. */
+PyType_Spec core_calls_spec = {
+    .name = "joulemap._core.Calls",
+    .basicsize = sizeof(core_calls),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = calls_slots,
+};

@@ -1,0 +1,237 @@
+/* What a thread has open of a model: types that Python gives its rare parts to, and the stack of calls. */
+#include "_core_calls.h"
+
+#include <structmember.h>
+
+/* ---- the stack ---- */
+
+core_frame *core_frame_open(PyTypeObject *type, core_thread *thread, core_layer *layer)
+{
+    core_frame *frame = (core_frame *)PyType_GenericAlloc(type, 0);
+    if (!frame) return NULL;
+    core_frame *const parent = thread->frame;
+    frame->depth = parent ? parent->depth + 1 : 0;
+    frame->regions = (int)PyList_Size(thread->regions);
+    if (parent) parent->seen = 1;
+    frame->parent = parent; /* what the stack held, the frame holds */
+    Py_INCREF(layer);
+    frame->layer = layer;
+    Py_INCREF(thread);
+    frame->home = thread;
+    Py_INCREF(frame);
+    thread->frame = frame;
+    return frame;
+}
+
+bool core_frame_is_open(const core_frame *frame)
+{
+    const core_frame *open = frame->home->frame;
+    while (open && open->depth > frame->depth)
+        open = open->parent;
+    return open == frame;
+}
+
+void core_thread_unwind(core_thread *thread, int depth)
+{
+    while (thread->frame && thread->frame->depth >= depth) {
+        core_frame *const frame = thread->frame;
+        Py_XINCREF(frame->parent);
+        thread->frame = frame->parent;
+        jm_span_end(frame->span);
+        Py_DECREF(frame);
+    }
+}
+
+/* ---- what their types have in common ---- */
+
+static int no_visit(PyObject *object, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(object));
+    return 0;
+}
+
+static void object_free(PyObject *object, inquiry clear)
+{
+    PyTypeObject *const type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    clear(object);
+    ((freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+/* ---- Thread ---- */
+
+static int thread_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    core_thread *self = (core_thread *)object;
+    Py_VISIT(self->frame);
+    Py_VISIT(self->backward);
+    Py_VISIT(self->backwards);
+    Py_VISIT(self->regions);
+    return no_visit(object, visit, arg);
+}
+
+static int thread_clear(PyObject *object)
+{
+    core_thread *self = (core_thread *)object;
+    Py_CLEAR(self->frame);
+    Py_CLEAR(self->backward);
+    Py_CLEAR(self->backwards);
+    Py_CLEAR(self->regions);
+    return 0;
+}
+
+static void thread_free(PyObject *object)
+{
+    object_free(object, thread_clear);
+}
+
+static PyObject *thread_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)args;
+    (void)kwargs;
+    core_thread *self = (core_thread *)PyType_GenericAlloc(type, 0);
+    if (!self) return NULL;
+    self->backwards = PyList_New(0);
+    self->regions = PyList_New(0);
+    if (!self->backwards || !self->regions) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static PyObject *thread_unwind(PyObject *object, PyObject *depth)
+{
+    long least = PyLong_AsLong(depth);
+    if (least == -1 && PyErr_Occurred()) return NULL;
+    core_thread_unwind((core_thread *)object, (int)least);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef thread_methods[] = {
+    {"unwind", thread_unwind, METH_O,
+     "unwind(depth): end the calls of modules deeper than that, whose own end never came."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef thread_members[] = {
+    {"frame", T_OBJECT, offsetof(core_thread, frame), READONLY, "The innermost call of a module, or None."},
+    {"backward", T_OBJECT, offsetof(core_thread, backward), 0,
+     "The backward pass that it works at, or None."},
+    {"backwards", T_OBJECT, offsetof(core_thread, backwards), READONLY,
+     "Unfinished backward passes whose forward pass ran here."},
+    {"regions", T_OBJECT, offsetof(core_thread, regions), READONLY,
+     "Of each graph of torch.compile that it runs, the innermost last: what is open of it, and its span."},
+    {"turn", T_LONG, offsetof(core_thread, turn), 0, "Of tracing, in which all that began."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot thread_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "What one thread has open of watched models."},
+    {Py_tp_new, (void *)(uintptr_t)thread_new},
+    {Py_tp_dealloc, (void *)(uintptr_t)thread_free},
+    {Py_tp_traverse, (void *)(uintptr_t)thread_traverse},
+    {Py_tp_clear, (void *)(uintptr_t)thread_clear},
+    {Py_tp_methods, thread_methods},
+    {Py_tp_members, thread_members},
+    {0, NULL},
+};
+
+PyType_Spec core_thread_spec = {
+    .name = "joulemap._core.Thread",
+    .basicsize = sizeof(core_thread),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = thread_slots,
+};
+
+/* ---- Layer ---- */
+
+static int layer_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Py_VISIT(((core_layer *)object)->inner);
+    return no_visit(object, visit, arg);
+}
+
+static int layer_clear(PyObject *object)
+{
+    Py_CLEAR(((core_layer *)object)->inner);
+    return 0;
+}
+
+static void layer_free(PyObject *object)
+{
+    object_free(object, layer_clear);
+}
+
+static PyMemberDef layer_members[] = {
+    {"name", T_UINT, offsetof(core_layer, name), 0, "The interned path."},
+    {"type", T_UINT, offsetof(core_layer, type), 0, "The interned class and sizes."},
+    {"looked", T_BOOL, offsetof(core_layer, looked), 0, "What is compiled of it is known, or told."},
+    {"inner", T_OBJECT, offsetof(core_layer, inner), 0,
+     "Of what torch.compile made of a watched module: that module's layer."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot layer_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "A watched module."},
+    {Py_tp_dealloc, (void *)(uintptr_t)layer_free},
+    {Py_tp_traverse, (void *)(uintptr_t)layer_traverse},
+    {Py_tp_clear, (void *)(uintptr_t)layer_clear},
+    {Py_tp_members, layer_members},
+    {0, NULL},
+};
+
+PyType_Spec core_layer_spec = {
+    .name = "joulemap._core.Layer",
+    .basicsize = sizeof(core_layer),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = layer_slots,
+};
+
+/* ---- Frame ---- */
+
+static int frame_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    core_frame *self = (core_frame *)object;
+    Py_VISIT(self->layer);
+    Py_VISIT(self->parent);
+    Py_VISIT(self->home);
+    return no_visit(object, visit, arg);
+}
+
+static int frame_clear(PyObject *object)
+{
+    core_frame *self = (core_frame *)object;
+    Py_CLEAR(self->layer);
+    Py_CLEAR(self->parent);
+    Py_CLEAR(self->home);
+    return 0;
+}
+
+static void frame_free(PyObject *object)
+{
+    object_free(object, frame_clear);
+}
+
+static PyMemberDef frame_members[] = {
+    {"layer", T_OBJECT_EX, offsetof(core_frame, layer), READONLY, "Of the module."},
+    {"parent", T_OBJECT, offsetof(core_frame, parent), READONLY, "The call around it, or None."},
+    {"home", T_OBJECT_EX, offsetof(core_frame, home), READONLY, "Of the thread that runs it."},
+    {"depth", T_INT, offsetof(core_frame, depth), READONLY, "Of calls around it."},
+    {"seen", T_BOOL, offsetof(core_frame, seen), 0, "Work inside of it has had spans."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot frame_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "One call of a watched module."},
+    {Py_tp_dealloc, (void *)(uintptr_t)frame_free},
+    {Py_tp_traverse, (void *)(uintptr_t)frame_traverse},
+    {Py_tp_clear, (void *)(uintptr_t)frame_clear},
+    {Py_tp_members, frame_members},
+    {0, NULL},
+};
+
+PyType_Spec core_frame_spec = {
+    .name = "joulemap._core.Frame",
+    .basicsize = sizeof(core_frame),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = frame_slots,
+};

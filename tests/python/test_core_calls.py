@@ -1,0 +1,290 @@
+"""The core's callable that stands in the place of a class's `__call__`, on classes of our own: without PyTorch."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import joulemap
+import pytest
+from joulemap import _core
+
+FLAGS = "_forward_pre_hooks_with_kwargs"
+
+
+class Thread(_core.Thread):
+    __slots__ = ()
+
+    def renew(self) -> None:
+        self.unwind(0)
+
+    def close_regions(self, depth: int) -> None:
+        del self.regions[depth:]
+
+
+class Local(threading.local):
+    def __init__(self) -> None:
+        self.state = Thread()
+
+
+class Frame(_core.Frame):
+    __slots__ = ()
+
+    def backward(self, _gradients: Any) -> None:
+        """A label."""
+
+    def outside(self, _gradients: Any) -> None:
+        """Another one."""
+
+
+class Layer(_core.Layer):
+    __slots__ = ("errors", "looks")
+
+    def look_at_compiled(self) -> None:
+        self.looks = True
+        self.looked = True
+
+    def cannot_label(self, error: BaseException) -> None:
+        self.errors = [*getattr(self, "errors", ()), error]
+
+
+class Tensor:
+    def __init__(self, node: Any = None, base: Any = None) -> None:
+        self.grad_fn, self._base = node, base
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+
+class Node:
+    def __init__(self) -> None:
+        self.metadata: dict[str, Any] = {}
+        self.hooks: list[Any] = []
+
+    def register_prehook(self, hook: Any) -> None:
+        self.hooks.append(hook)
+
+
+class World:
+    """A class of modules, and what its calls are heard of by."""
+
+    def __init__(self) -> None:
+        class Module:
+            def __init__(self, work: Callable[..., Any]) -> None:
+                self.work = work
+                setattr(self, FLAGS, {})
+
+            def __call__(self, *args: Any, **kwargs: Any) -> Any:
+                return self.work(*args, **kwargs)
+
+        self.module = Module
+        self.layers: dict[int, Layer] = {}
+        self.local: Any = Local()
+        self.task = -1
+        self.grad = False
+        self.calls = _core.Calls(
+            wrapped=Module.__call__,
+            bind=types.MethodType,
+            layers=self.layers,
+            local=self.local,
+            frame=Frame,
+            graph_task=lambda: self.task,
+            is_grad_enabled=lambda: self.grad,
+            tensor=Tensor,
+            parts=lambda value: value.parts if hasattr(value, "parts") else None,
+        )
+        Module.__call__ = self.calls  # type: ignore[method-assign]
+        self.calls.on = True
+
+    def make(self, work: Callable[..., Any]) -> Any:
+        """A module that is watched."""
+        module = self.module(work)
+        flags = getattr(module, FLAGS)
+        flags["joulemap"] = True
+        layer = self.layers[id(flags)] = Layer()
+        layer.name, layer.type = _core.intern("module"), _core.intern("Module")
+        return module
+
+    def layer(self, module: Any) -> Layer:
+        return self.layers[id(getattr(module, FLAGS))]
+
+    def depth(self) -> int | None:
+        frame = self.local.state.frame
+        return None if frame is None else frame.depth
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def frames() -> int:
+    gc.collect()
+    return sum(issubclass(type(each), _core.Frame) for each in gc.get_objects())
+
+
+def test_calls_nest_and_end(world: World) -> None:
+    inner = world.make(lambda: world.depth())
+    outer = world.make(lambda: (world.depth(), inner(), inner()))
+    assert outer() == (0, 1, 1)
+    assert world.depth() is None
+    assert world.layer(inner).looks
+    assert not hasattr(world.layer(outer), "looks")  # it had a span inside
+    world.calls.on = False
+    assert outer() == (None, None, None)
+
+
+def test_what_is_not_watched_is_only_called(world: World) -> None:
+    assert world.module(lambda x, *, y: (world.depth(), x, y))(1, y=2) == (None, 1, 2)
+    with pytest.raises(AttributeError):
+        world.calls(3)
+    with pytest.raises(TypeError):
+        world.calls()
+
+
+def test_an_exception_goes_through_and_ends_all_inside(world: World) -> None:
+    def fail() -> None:
+        world.calls.enter(world.layer(outer), (), None)  # by a hook, whose end nobody tells
+        raise KeyboardInterrupt("on purpose")
+
+    outer = world.make(lambda: inner())
+    inner = world.make(fail)
+    with pytest.raises(KeyboardInterrupt, match="on purpose"):
+        outer()
+    assert world.depth() is None
+    assert frames() == 0
+
+
+def test_an_error_of_our_own_is_told_and_the_call_made(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: told.append(args.exc_value))
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("of ours")
+
+    module = world.make(lambda: 5)
+    monkeypatch.setattr(Layer, "look_at_compiled", fail)
+    assert module() == 5
+    world.calls.turn = 1
+    monkeypatch.setattr(Thread, "renew", fail)
+    assert module() == 5
+    assert [str(error) for error in told] == ["of ours"] * 2
+    monkeypatch.setattr(Thread, "renew", lambda *_: sys.exit(3))
+    with pytest.raises(SystemExit):
+        module()
+
+
+def test_a_new_turn_ends_what_was_open(world: World) -> None:
+    def work() -> int | None:
+        world.calls.turn += 1
+        return inner()  # type: ignore[no-any-return]
+
+    inner = world.make(world.depth)
+    assert world.make(work)() == 0
+    assert world.depth() is None
+
+
+def test_labels_are_where_a_graph_is_made(world: World) -> None:
+    given, made, base = Node(), Node(), Node()
+    result = [Tensor(made, Tensor(base)), {"same": Tensor(made)}, types.SimpleNamespace(parts=[Tensor(base), None, 3])]
+    module = world.make(lambda *_, **__: result)
+    module(Tensor(given))
+    assert not given.hooks
+    world.grad = True
+    module((Tensor(), 3, "text"), x=Tensor(given))
+    module(Tensor(given))
+    assert [[hook.__name__ for hook in node.hooks] for node in (given, made, base)] == [
+        ["outside"],
+        ["backward"],
+        ["backward"],
+    ]
+    assert made.hooks[0].__self__.layer is world.layer(module)
+
+
+def test_what_cannot_be_labelled_is_told(world: World) -> None:
+    world.grad = True
+    module = world.make(lambda x: x)
+    wrong = Tensor(3)
+    assert module(wrong) is wrong
+    assert [type(error) for error in world.layer(module).errors] == [AttributeError] * 2
+
+
+def test_frames_of_a_thread_that_is_gone_are_collected(world: World) -> None:
+    module = world.make(int)
+    thread = threading.Thread(target=lambda: world.calls.enter(world.layer(module), (), None))
+    thread.start()
+    thread.join()
+    assert frames() == 0
+    state = world.local.state
+    world.calls.enter(world.layer(module), (), None)
+    assert state.frame.home is state
+    world.local.state = Thread()
+    del state
+    assert frames() == 0
+
+
+def test_a_hook_that_has_nothing_to_end_ends_nothing(world: World) -> None:
+    module, other = world.make(int), world.make(int)
+    world.calls.leave(world.layer(module), None)
+    world.calls.enter(world.layer(module), (), None)
+    world.calls.leave(world.layer(other), None)
+    assert world.depth() == 0
+    world.calls.leave(world.layer(module), None)
+    assert world.depth() is None
+
+
+def test_wrong_arguments_are_named(world: World) -> None:
+    layer = Layer()
+    for wrong in (
+        lambda: world.calls.enter(3, (), None),  # type: ignore[arg-type]
+        lambda: world.calls.enter(layer, 3, None),  # type: ignore[arg-type]
+        lambda: world.calls.leave(3, None),  # type: ignore[arg-type]
+        lambda: _core.Calls(),  # type: ignore[call-arg]
+        lambda: Thread().unwind("deep"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError):
+            wrong()
+    world.local.state = 3
+    with pytest.raises(TypeError, match="is no joulemap"):
+        world.calls.enter(layer, (), None)
+
+
+# What it takes, in another interpreter.
+IN_ANOTHER = """
+import threading, types
+from joulemap import _core
+
+class Module:
+    def __init__(self):
+        self._forward_pre_hooks_with_kwargs = {"joulemap": True}
+    def __call__(self):
+        return local.state.frame.depth
+
+class Layer(_core.Layer):
+    def look_at_compiled(self):
+        self.looked = True
+
+local = threading.local()
+local.state = _core.Thread()
+layer, module, layers = Layer(), Module(), {}
+layers[id(module._forward_pre_hooks_with_kwargs)] = layer
+calls = _core.Calls(Module.__call__, types.MethodType, layers, local, _core.Frame, lambda: -1, bool, str, list)
+Module.__call__ = calls
+calls.on = True
+assert [module(), module()] == [0, 0]
+"""
+
+
+def test_each_interpreter_has_its_own(world: World) -> None:
+    interpreters = pytest.importorskip("_xxsubinterpreters")  # Python 3.11
+    path = str(Path(joulemap.__file__).parents[1])
+    for _ in range(2):
+        number = interpreters.create()
+        interpreters.run_string(number, f"import sys; sys.path.insert(0, {path!r})\n{IN_ANOTHER}")
+        interpreters.destroy(number)
+    assert world.make(world.depth)() == 0
