@@ -8,6 +8,7 @@ static const cli_option options[] = {
     {"--force", 'f', NULL, "replace an existing recording", NULL, false},
     CLI_SIM_OPTION,
     CLI_RECORDER_OPTIONS,
+    CLI_RECORDER_PARTS,
     {NULL, 0, NULL, NULL, NULL, false},
 };
 

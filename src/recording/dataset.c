@@ -1,7 +1,7 @@
 /* A recording into memory: every table, sorted by time. */
 #include "base/clock.h"
 #include "base/search.h"
-#include "recording/dataset_rows.h"
+#include "recording/dataset_part.h"
 #include "recording/reading_stretch.h"
 #include "recording/recording.h"
 
@@ -96,21 +96,16 @@ static int64_t earliest_ns(const jm__loading *loading)
     return earliest;
 }
 
-static int64_t meta_ns(const jm_recording *recording, const char *key, int64_t otherwise)
-{
-    const char *value = jm_recording_meta(recording, key);
-    int64_t t_ns = value == NULL ? otherwise : strtoll(value, NULL, 10);
-    return jm__time_is_plausible(t_ns) ? t_ns : otherwise;
-}
-
 /* As noted; where that is lost, as far as rows go. */
 static jm_status set_bounds(jm__loading *loading, const jm_recording *recording, jm_error *err)
 {
     jm__dataset *view = &loading->view;
-    int64_t start_ns = meta_ns(recording, "start_ns", INT64_MIN);
-    int64_t complete_ns = meta_ns(recording, "complete_ns", INT64_MIN);
-    int64_t readings_ns = meta_ns(recording, "readings_ns", INT64_MIN); /* later where the disk was full */
-    int64_t end_ns = meta_ns(recording, "end_ns", complete_ns > readings_ns ? complete_ns : readings_ns);
+    int64_t start_ns = jm__meta_ns(recording, "start_ns", INT64_MIN);
+    int64_t complete_ns = jm__meta_ns(recording, "complete_ns", INT64_MIN);
+    int64_t readings_ns =
+        jm__meta_ns(recording, "readings_ns", INT64_MIN); /* later where the disk was full */
+    int64_t end_ns = jm__meta_ns(recording, "end_ns", complete_ns > readings_ns ? complete_ns : readings_ns);
+    jm__part_facts(view, recording, &end_ns);
     bool cut = jm__recording_is_cut(recording);
     if (start_ns == INT64_MIN || end_ns == INT64_MIN || cut) {
         int64_t earliest, latest;
@@ -317,6 +312,10 @@ static jm_status load(jm__dataset **out, jm_recording *recording, const jm__stre
         sort_all(loading);
         show(loading);
         if (wanted == NULL) status = copy_facts(loading, recording, err);
+    }
+    if (status == JM_OK && wanted == NULL) {
+        jm__part_keep_own(loading);
+        show(loading);
     }
     if (status != JM_OK) {
         jm__dataset_free(&loading->view);

@@ -25,7 +25,9 @@ struct jm_run {
     bool dormant; /* attached, but there is no recorder, or not yet: this program was started dormant */
     _Atomic bool stopped; /* the stop has begun; `ended`: it is done */
     bool has_rings;       /* this process's spans go into this run */
-    char *path;           /* absolute; NULL: in memory, or an attached run's parent keeps it in memory */
+    char *path;           /* absolute; NULL: in memory, or an attached run's parent keeps it in memory. Of a
+                           * run in parts the newest, which changes with writer_lock held */
+    char *told_path;      /* what jm_run_path has given */
     jm__run_folder folder;
     char **environment;
     jm__sampler *sampler;
@@ -38,6 +40,7 @@ struct jm_run {
     JM_VEC(jm_board) boards; /* that the sampler told of */
     bool refused;            /* there was no memory for a board or a sensor */
     jm_recording *recording;
+    JM_VEC(jm_recording *) older; /* parts that somebody may still read */
 
     jm__counter_source *counters;      /* NULL: none are sampled */
     JM_VEC(int64_t) boards_of_streams; /* by the stream's number - 1; of the writer's thread */
@@ -73,6 +76,9 @@ size_t jm__run_take_rows(jm_run *run);
 
 /* What rings still hold when all has ended. */
 void jm__run_take_last(jm_run *run);
+
+/* Where the newest rows are now, for who asks; with writer_lock held. */
+void jm__run_follow_parts(jm_run *run);
 
 /* The writer's thread; its argument is the run. */
 void *jm__run_write(void *context);

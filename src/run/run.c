@@ -66,12 +66,13 @@ static const char *simulated_profile(const jm_run_options *options)
     return sim != NULL && sim[0] != '\0' ? sim : NULL;
 }
 
-static jm_status start_sampler(jm_run *run, const jm_run_options *options, jm_error *err)
+/* `path`: of the recording, of all parts together where it has some. */
+static jm_status start_sampler(jm_run *run, const jm_run_options *options, const char *path, jm_error *err)
 {
     jm__strbuf truth = {0};
     const char *truth_path = getenv("JOULEMAP_SIM_TRUTH");
-    if (truth_path == NULL && run->path != NULL && simulated_profile(options) != NULL) {
-        jm__strbuf_format(&truth, "%s.truth.csv", run->path);
+    if (truth_path == NULL && path != NULL && simulated_profile(options) != NULL) {
+        jm__strbuf_format(&truth, "%s.truth.csv", path);
         truth_path = truth.text;
     }
     jm__sampler_options sampler_options = {.sim = options->sim,
@@ -144,17 +145,48 @@ static jm_status add_sinks(jm_run *run, const jm__row_sink *more, size_t count, 
                 : jm__fail(err, JM_LIMIT, 0, "jm_run_start", "a run has at most %d sinks", JM_SINKS_MAX);
 }
 
-static jm_status start(jm_run *run, const jm_run_options *options, const jm__row_sink *more, size_t count,
-                       jm_error *err)
+static bool rotates(const jm_run_options *options)
 {
-    JM_TRY(make_path(run, options->path, err));
-    JM_TRY(jm__writer_create(&run->writer, run->path, options->overwrite, err));
+    return options->rotate_s > 0 || options->rotate_bytes > 0;
+}
+
+static jm_status check_rotation(const jm_run_options *o, jm_error *err)
+{
+    static const char call[] = "jm_run_start";
+    if (o->keep_files < 0 || o->rotate_bytes < 0)
+        return jm__fail(err, JM_USAGE, 0, call, "a size, or a number of files, is no less than 0");
+    if (o->keep_files > 0 && !rotates(o))
+        return jm__fail(err, JM_USAGE, 0, call, "keep_files is of a recording in parts: say when it rotates");
+    if (rotates(o) && o->path == NULL)
+        return jm__fail(err, JM_USAGE, 0, call, "a recording in memory has no parts: give it a path");
+    if (o->rotate_bytes > 0 && o->max_bytes > 0)
+        return jm__fail(err, JM_USAGE, 0, call,
+                        "a part that is condensed to stay below a size does not reach one: rotate by time");
+    return JM_OK;
+}
+
+static jm_status start_writer(jm_run *run, const jm_run_options *options, jm_error *err)
+{
+    const jm__rotation_wanted parts = {options->rotate_s, options->rotate_bytes, options->keep_files};
+    JM_TRY(check_rotation(options, err));
+    if (rotates(options))
+        JM_TRY(jm__writer_create_parts(&run->writer, run->path, options->overwrite, &parts, err));
+    else
+        JM_TRY(jm__writer_create(&run->writer, run->path, options->overwrite, err));
     jm__writer_condense(run->writer, options->keep_s, options->max_bytes);
+    return JM_OK;
+}
+
+static jm_status start_all(jm_run *run, const jm_run_options *options, const char *given,
+                           const jm__row_sink *more, size_t count, jm_error *err)
+{
+    if (rotates(options) && (run->path = strdup(jm__writer_path(run->writer))) == NULL)
+        return jm__no_memory(err, "jm_run_start");
     JM_TRY(add_sinks(run, more, count, err));
     double budget = options->budget > 0 ? options->budget : options->child_budget;
     JM_TRY(jm__run_folder_create(&run->folder, run->path, lround(1e6 * budget), err));
     if (!options->sampling_only) JM_TRY(start_rings(run, err));
-    JM_TRY(start_sampler(run, options, err));
+    JM_TRY(start_sampler(run, options, given, err));
     JM_TRY(jm__run_environment_make(run, options, err));
     if (options->kernels && !options->sampling_only)
         JM_TRY(jm__run_kernels_start(run, options->kernels_required, err));
@@ -165,6 +197,17 @@ static jm_status start(jm_run *run, const jm_run_options *options, const jm__row
     JM_TRY(
         jm__sinks_commit(&run->sinks, 0, err)); /* what cannot be written is told before the program starts */
     return start_thread(run, err);
+}
+
+static jm_status start(jm_run *run, const jm_run_options *options, const jm__row_sink *more, size_t count,
+                       jm_error *err)
+{
+    JM_TRY(make_path(run, options->path, err));
+    JM_TRY(start_writer(run, options, err));
+    char *given = run->path;
+    jm_status status = start_all(run, options, given, more, count, err);
+    if (run->path != given) free(given);
+    return status;
 }
 
 static jm_run *new_run(void)
@@ -330,6 +373,7 @@ static jm_status flush_attached(jm_run *run, int timeout_ms, jm_error *err)
     jm__run_folder_ask_flush(&run->folder);
     while (jm__now_ns() - wanted_ns < timeout_ms * JM_NS_PER_MS) {
         jm__sleep_ns(20 * JM_NS_PER_MS);
+        JM_TRY(jm_run_recording(run, &recording, err)); /* there may be another part by now */
         JM_TRY(jm__recording_complete_ns(recording, &complete_ns, err));
         if (complete_ns >= wanted_ns) return JM_OK;
     }
@@ -366,6 +410,46 @@ jm_status jm_run_complete_ns(jm_run *run, int64_t *complete_ns, jm_error *err)
     return failure.status;
 }
 
+/* What was read of the part before stays open: somebody may have it. */
+static jm_status go_to_part(jm_run *run, const char *path)
+{
+    char *copy = strdup(path);
+    if (copy == NULL || (run->recording != NULL && !jm__vec_push(&run->older, run->recording))) {
+        free(copy);
+        return JM_NO_MEMORY;
+    }
+    free(run->path);
+    run->path = copy;
+    run->recording = NULL;
+    return JM_OK;
+}
+
+void jm__run_follow_parts(jm_run *run)
+{
+    const char *path = jm__writer_path(run->writer);
+    if (path == NULL || strcmp(path, run->path) == 0) return;
+    if (go_to_part(run, path) == JM_OK) jm__run_folder_name(&run->folder, path);
+}
+
+/* The recorder above may have begun another part. */
+static void follow_recorder(jm_run *run)
+{
+    char path[PATH_MAX];
+    if (run->path == NULL || !jm__run_folder_named(&run->folder, path, sizeof path)) return;
+    if (strcmp(path, run->path) != 0) (void)go_to_part(run, path);
+}
+
+const char *jm_run_path(jm_run *run)
+{
+    if (is_foreign(run)) return NULL;
+    pthread_mutex_lock(&run->writer_lock);
+    if (run->attached) follow_recorder(run);
+    free(run->told_path);
+    run->told_path = run->path == NULL ? NULL : strdup(run->path);
+    pthread_mutex_unlock(&run->writer_lock);
+    return run->told_path;
+}
+
 jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
 {
     if (is_foreign(run)) return fail_foreign("jm_run_recording", err);
@@ -380,6 +464,7 @@ jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
                         "the recorder above this process keeps its recording in memory");
     pthread_mutex_lock(&run->writer_lock);
+    if (run->attached) follow_recorder(run);
     jm_status status = JM_OK;
     if (run->path == NULL)
         status = jm__writer_recording(run->writer, out, err);
@@ -404,12 +489,12 @@ jm_status jm_run_note(jm_run *run, const char *key, const char *value, jm_error 
 
 static void write_end(jm_run *run, const jm__anchor *end)
 {
-    jm__sampler_cost cost = jm__sampler_cost_get(run->sampler);
+    jm__sampler_cost cost = jm__sampler_cost_get(run->sampler), told = jm__writer_cost_told(run->writer);
     jm__run_facts_write_number(&run->sinks, "end_ns", end->monotonic_ns);
     jm__run_facts_write_number(&run->sinks, "end_unix_ns", end->realtime_ns);
-    jm__run_facts_write_number(&run->sinks, "sampler_cpu_ns", cost.cpu_ns);
-    jm__run_facts_write_number(&run->sinks, "sampler_calls", cost.calls);
-    jm__run_facts_write_number(&run->sinks, "sampler_call_ns", cost.call_ns);
+    jm__run_facts_write_number(&run->sinks, "sampler_cpu_ns", cost.cpu_ns - told.cpu_ns);
+    jm__run_facts_write_number(&run->sinks, "sampler_calls", cost.calls - told.calls);
+    jm__run_facts_write_number(&run->sinks, "sampler_call_ns", cost.call_ns - told.call_ns);
     jm__sinks_anchor(&run->sinks, end);
 }
 
@@ -443,6 +528,8 @@ static jm_status write_rest(jm_run *run, const jm__anchor *end, jm_error *err)
     pthread_mutex_lock(&run->writer_lock);
     jm__run_take_rows(run);
     jm__run_take_last(run);
+    jm__writer_settle(run->writer, end->monotonic_ns);
+    jm__run_follow_parts(run);
     write_end(run, end);
     jm_status status = end_writer(run, end->monotonic_ns, err);
     pthread_mutex_unlock(&run->writer_lock);
@@ -501,6 +588,9 @@ void jm_run_free(jm_run *run)
     jm_run_stop(run, NULL);
     release_rings(run);
     jm_recording_close(run->recording);
+    for (size_t i = 0; i < run->older.count; i++)
+        jm_recording_close(run->older.items[i]);
+    jm__vec_free(&run->older);
     jm__writer_close(run->writer, NULL);
     jm__collector_free(run->collector);
     jm__sampler_free(run->sampler);
@@ -516,5 +606,6 @@ void jm_run_free(jm_run *run)
     pthread_mutex_destroy(&run->lock);
     pthread_cond_destroy(&run->changed);
     free(run->path);
+    free(run->told_path);
     free(run);
 }

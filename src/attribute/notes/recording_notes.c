@@ -123,8 +123,26 @@ static void say_spans(jm__note_writer *w)
     size_t open = 0;
     for (size_t i = 0; i < d->span_count; i++)
         open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0;
-    if (open > 0)
+    if (open > 0 && !d->goes_on)
         jm__say(w, "%zu spans never ended (the program stopped inside them); they last to its end.", open);
+}
+
+/* A run in parts: each has its own time, and spans do not keep to that. */
+static void say_part(jm__note_writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    size_t from_before = 0, going_on = 0;
+    if (!d->follows && !d->goes_on) return;
+    for (size_t i = 0; i < d->span_count; i++) {
+        int64_t end_ns = jm__span_end_ns(d, &d->spans[i]);
+        from_before += d->follows && d->spans[i].start_ns < d->start_ns && end_ns > d->start_ns;
+        going_on += d->goes_on && (end_ns > d->end_ns || d->spans[i].end_ns == -1);
+    }
+    jm__say(
+        w,
+        "This is part %lld of a run, of its own %.4g s alone. %zu spans came in from the part before and %zu "
+        "go on in the next: they have here the joules of this time, and count where they began.",
+        (long long)d->part, (double)(d->end_ns - d->start_ns) * 1e-9, from_before, going_on);
 }
 
 /* Marks that watch() of Python sets. */
@@ -187,6 +205,7 @@ static void say_requests(jm__note_writer *w)
 
 void jm__notes_of_recording(jm__note_writer *w)
 {
+    say_part(w);
     say_requests(w);
     say_untraced(w);
     jm__notes_of_stands(w);
