@@ -34,6 +34,26 @@ void jm__rotation_saw(jm__writer *writer, const jm__batch *written)
     }
 }
 
+void jm__rotation_saw_kernels(jm__rotation *rotation, const jm__kernel *kernels, size_t count)
+{
+    if (rotation->number == rotation->first) return;
+    for (size_t i = 0; i < count; i++)
+        rotation->late += kernels[i].start_ns < rotation->start_ns;
+}
+
+/* Their part was closed: of what they did in its time nothing is told. */
+static void tell_late(jm__writer *writer, int64_t complete_ns)
+{
+    jm__rotation *r = &writer->rotation;
+    if (r->late == 0) return;
+    jm__loss loss = {.t_ns = complete_ns,
+                     .count = r->late,
+                     .source = "recorder",
+                     .reason = "kernels came in when the part that they began in was closed"};
+    jm__writer_loss(writer, &loss);
+    r->late = 0;
+}
+
 /* ---- trouble */
 
 /* Once for each trouble that is another one. */
@@ -41,9 +61,10 @@ static void tell_trouble(jm__writer *writer, const jm_error *why)
 {
     jm__rotation *r = &writer->rotation;
     r->again_ns = writer->complete_ns + AGAIN_NS;
-    if (r->trouble.status == why->status && strcmp(r->trouble.text, why->text) == 0) return;
     r->trouble = *why;
-    jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = jm__now_ns()};
+    if (r->told.status == why->status && strcmp(r->told.text, why->text) == 0) return;
+    r->told = *why;
+    jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = writer->complete_ns};
     snprintf(event.text, sizeof event.text,
              "the next part could not be begun, so the recording goes on in this one: %.150s", why->text);
     jm__writer_event(writer, &event);
@@ -310,15 +331,18 @@ void jm__rotation_go_on(jm__writer *writer, int64_t complete_ns)
     jm_error why;
     if (!r->wanted || complete_ns <= 0) return;
     if (r->start_ns == 0) find_start(writer);
+    tell_late(writer, complete_ns);
     if (r->next.db != NULL) {
         end_cut_if_due(writer, complete_ns);
         return;
     }
     if (r->start_ns == 0 || !is_due(writer, complete_ns, &r->cut_ns)) return;
-    if (begin_cut(writer, &why) != JM_OK)
+    if (begin_cut(writer, &why) != JM_OK) {
         tell_trouble(writer, &why);
-    else
-        tell_small(writer, complete_ns);
+        return;
+    }
+    r->trouble = (jm_error){0};
+    tell_small(writer, complete_ns);
 }
 
 void jm__rotation_settle(jm__writer *writer, int64_t end_ns)

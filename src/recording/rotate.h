@@ -41,11 +41,13 @@ typedef struct jm__rotation {
     int64_t next_number, cut_ns;
     jm__adoption adoption;
     jm__carried carried;
-    jm_error trouble;                 /* why there is no further part; status JM_OK: nothing of that kind */
-    int64_t again_ns;                 /* when to try once more */
-    jm_error lost;                    /* a part that somebody removed while it was written; JM_OK: none */
-    bool told_small;                  /* parts become larger than asked for */
-    bool told_old;                    /* an older part could not be removed */
+    jm_error trouble; /* why there is no further part; status JM_OK: there is, or none is due */
+    jm_error told;    /* what of that was told last */
+    int64_t again_ns; /* when to try once more */
+    int64_t late;     /* kernels that came when the part that they began in was closed */
+    jm_error lost;    /* a part that somebody removed while it was written; JM_OK: none */
+    bool told_small;  /* parts become larger than asked for */
+    bool told_old;    /* an older part could not be removed */
     jm__sampler_cost cost, cost_told; /* so far, and of it in older parts */
 } jm__rotation;
 
@@ -56,6 +58,8 @@ typedef struct jm__rotation {
 bool jm__rotation_put(jm__writer *writer, int64_t complete_ns, jm_error *why);
 /* Rows of the batch are in the file (also when they went there in parts, on a full disk). */
 void jm__rotation_saw(jm__writer *writer, const jm__batch *written);
+/* Kernels come in. */
+void jm__rotation_saw_kernels(jm__rotation *rotation, const jm__kernel *kernels, size_t count);
 /* After a commit that worked: begin a cut that is due, end one that went on. */
 void jm__rotation_go_on(jm__writer *writer, int64_t complete_ns);
 /* No further part for now: what was written into it is in the part before. */

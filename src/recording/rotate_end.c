@@ -68,7 +68,7 @@ static void begin_anew(jm__writer *writer)
     r->start_ns = r->cut_ns;
     r->seen_ns = 0;
     r->cost_told = r->cost;
-    r->trouble = (jm_error){0};
+    r->trouble = r->told = (jm_error){0};
     jm__condense_begin_anew(writer, r->start_ns);
 }
 

@@ -295,6 +295,7 @@ void jm__writer_span_end(jm__writer *writer, const jm__span_end *end)
 void jm__writer_kernels(jm__writer *writer, const jm__kernel *kernels, size_t count)
 {
     jm__batch_add_kernels(&writer->batch, kernels, count);
+    if (writer->rotation.wanted) jm__rotation_saw_kernels(&writer->rotation, kernels, count);
     flush_if_large(writer);
 }
 

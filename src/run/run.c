@@ -528,6 +528,8 @@ static jm_status write_rest(jm_run *run, const jm__anchor *end, jm_error *err)
     pthread_mutex_lock(&run->writer_lock);
     jm__run_take_rows(run);
     jm__run_take_last(run);
+    jm__sampler_cost cost = jm__sampler_cost_get(run->sampler);
+    jm__writer_cost(run->writer, &cost);
     jm__writer_settle(run->writer, end->monotonic_ns);
     jm__run_follow_parts(run);
     write_end(run, end);

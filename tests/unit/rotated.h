@@ -61,9 +61,10 @@ static inline jm__writer *rotated_begin(double every_s, int64_t bytes, int64_t k
     return writer;
 }
 
-static inline void rotated_open(day *d, int64_t id, jm_span_kind kind, int64_t name_id, int64_t parent_id)
+/* A span that stays open; its number. */
+static inline int64_t rotated_open(day *d, jm_span_kind kind, int64_t name_id, int64_t parent_id)
 {
-    jm__span span = {.id = id,
+    jm__span span = {.id = ++d->last_span,
                      .process_id = 1,
                      .thread_id = 4711,
                      .parent_id = parent_id,
@@ -72,6 +73,7 @@ static inline void rotated_open(day *d, int64_t id, jm_span_kind kind, int64_t n
                      .name_id = name_id,
                      .kind = kind};
     jm__writer_span_begin(d->writer, &span);
+    return span.id;
 }
 
 static inline void rotated_close(day *d, int64_t id)
@@ -98,21 +100,62 @@ static inline int64_t rotated_ask(int part, const char *sql)
     return ask_of(rotated_path(part), sql);
 }
 
-/* What a report says of all its time. */
-typedef struct sums {
-    double energy_j, rows_j, seconds;
-    int64_t steps, samples, calls; /* calls: of the rows that have none below */
-} sums;
+static inline int64_t rotated_fact(int part, const char *key)
+{
+    char sql[100];
+    snprintf(sql, sizeof sql, "SELECT value FROM meta WHERE key = '%s'", key);
+    return rotated_ask(part, sql);
+}
 
-static inline sums sums_of(const char *file, jm_by by)
+static inline bool rotated_has_journal(int part)
+{
+    char name[160];
+    snprintf(name, sizeof name, "%s-wal", rotated_path(part));
+    return access(name, F_OK) == 0;
+}
+
+/* All parts go. */
+static inline void rotated_empty(void)
+{
+    char command[160];
+    snprintf(command, sizeof command, "rm -f %s/r.*", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static inline jm_report *rotated_report(const char *file, jm_by by, const char *phase)
 {
     jm_error err = {0};
     jm_recording *recording;
     jm_report *report = NULL;
-    jm_report_options options = {.size = sizeof options, .by = by};
+    const jm_report_options options = {.size = sizeof options, .by = by, .phase = phase};
     if (jm_recording_open(&recording, file, &err) != JM_OK ||
         jm_report_create(&report, recording, &options, &err) != JM_OK)
         fail_msg("%s: %s", file, err.text);
+    jm_recording_close(recording); /* its rows are read */
+    return report;
+}
+
+/* The first note of a report with those words in it. */
+static inline bool rotated_note(int part, const char *words, char note[400])
+{
+    jm_report *report = rotated_report(rotated_path(part), JM_BY_BOARD, NULL);
+    note[0] = '\0';
+    for (size_t i = 0; i < jm_report_note_count(report) && note[0] == '\0'; i++)
+        if (strstr(jm_report_note(report, i), words) != NULL)
+            snprintf(note, 400, "%s", jm_report_note(report, i));
+    jm_report_free(report);
+    return note[0] != '\0';
+}
+
+/* What a report says of all its time. */
+typedef struct sums {
+    double energy_j, rows_j, seconds;
+    int64_t steps, samples, calls; /* of all rows, parents and children */
+} sums;
+
+static inline sums sums_of(const char *file, jm_by by)
+{
+    jm_report *report = rotated_report(file, by, NULL);
     const jm_report_totals *totals = jm_report_totals_get(report);
     sums s = {.energy_j = totals->total_energy_j,
               .seconds = totals->duration_s,
@@ -124,8 +167,19 @@ static inline sums sums_of(const char *file, jm_by by)
         s.rows_j += row->energy_self_j;
     }
     jm_report_free(report);
-    jm_recording_close(recording);
     return s;
+}
+
+static inline double energy_of(const char *file, int64_t from_ns, int64_t to_ns)
+{
+    jm_error err = {0};
+    jm_recording *recording;
+    jm_sum energy;
+    if (jm_recording_open(&recording, file, &err) != JM_OK ||
+        jm_recording_energy(recording, 0, from_ns, to_ns, &energy, &err) != JM_OK)
+        fail_msg("%s: %s", file, err.text);
+    jm_recording_close(recording);
+    return energy.energy_j;
 }
 
 static inline sums rotated_sums(jm_by by)

@@ -10,50 +10,68 @@
 #include "day.h"
 #include "rotated.h"
 
-/* The same twenty minutes in one file and in parts of five; a phase is open all of the time, and one begins
- * and ends in each minute. */
+/* Twenty minutes, in one file and in parts of five: one step in sixty is traced; a phase is open all of the
+ * time, and one for forty seconds of each minute. */
 enum { SECONDS = 1200, PART_S = 300 };
 
-static day make(jm__writer *writer)
+static day make(jm__writer *writer, double keep_s)
 {
-    day d = day_begin_with(writer, 60, 0, 0);
+    day d = day_begin_with(writer, 60, keep_s, 0);
     int64_t all = jm__writer_name(writer, "all"), minute = jm__writer_name(writer, "minute");
-    rotated_open(&d, 1000000, JM_SPAN_PHASE, all, 0);
-    for (int64_t i = 0; i < SECONDS / 60; i++) {
+    int64_t outer = rotated_open(&d, JM_SPAN_PHASE, all, 0);
+    for (int i = 0; i < SECONDS / 60; i++) {
         day_go_on(&d, 20);
-        rotated_open(&d, 1000001 + i, JM_SPAN_EPOCH, minute, 1000000);
+        int64_t inner = rotated_open(&d, JM_SPAN_PHASE, minute, outer);
         day_go_on(&d, 40);
-        rotated_close(&d, 1000001 + i);
+        rotated_close(&d, inner);
     }
-    rotated_close(&d, 1000000);
+    rotated_close(&d, outer);
     day_end(&d);
     return d;
+}
+
+static jm__writer *begin_whole(void)
+{
+    jm__writer *writer;
+    assert_int_equal(jm__writer_create(&writer, whole_path, true, NULL), JM_OK);
+    return writer;
 }
 
 static day make_both(void)
 {
     static day d;
-    jm__writer *writer;
     if (d.start_ns != 0) return d;
-    assert_int_equal(jm__writer_create(&writer, whole_path, true, NULL), JM_OK);
-    make(writer);
-    d = make(rotated_begin(PART_S, 0, 0));
+    make(begin_whole(), 0);
+    d = make(rotated_begin(PART_S, 0, 0), 0);
     return d;
+}
+
+static void check_sums(jm_by by)
+{
+    sums whole = sums_of(whole_path, by), parts = rotated_sums(by);
+    assert_true(fabs(parts.energy_j - whole.energy_j) < 1e-6);
+    assert_true(fabs(parts.rows_j - whole.rows_j) < 1e-3); /* a sum of many rows */
+    assert_true(fabs(parts.seconds - whole.seconds) < 1e-6);
+    assert_int_equal(parts.steps, whole.steps);
+    assert_int_equal(parts.samples, whole.samples);
+    assert_int_equal(parts.calls, whole.calls);
 }
 
 static void test_parts_follow_each_other_without_a_gap(void **state)
 {
     (void)state;
     day d = make_both();
-    int count = rotated_count();
-    assert_int_equal(count, SECONDS / PART_S);
-    int64_t at_ns = d.start_ns;
-    for (int part = 1; part <= count; part++) {
-        assert_int_equal(rotated_ask(part, "SELECT value FROM meta WHERE key = 'part'"), part);
-        assert_int_equal(rotated_ask(part, "SELECT value FROM meta WHERE key = 'start_ns'"), at_ns);
-        assert_int_equal(rotated_ask(part, "SELECT value FROM meta WHERE key = 'closed'"), 1);
-        at_ns = rotated_ask(part, "SELECT value FROM meta WHERE key = 'end_ns'");
-        print_message("part %d ends at %.3f s\n", part, (double)(at_ns - d.start_ns) / 1e9);
+    int64_t at_ns = d.start_ns, wall_ns = d.start_ns;
+    assert_int_equal(rotated_count(), SECONDS / PART_S);
+    for (int part = 1; part <= rotated_count(); part++) {
+        assert_int_equal(rotated_fact(part, "part"), part);
+        assert_int_equal(rotated_fact(part, "start_ns"), at_ns);
+        assert_int_equal(rotated_fact(part, "start_unix_ns"), wall_ns);
+        assert_int_equal(rotated_fact(part, "closed"), 1);
+        assert_int_equal(rotated_fact(part, "run_start_ns"), part == 1 ? -1 : d.start_ns);
+        at_ns = rotated_fact(part, "end_ns");
+        wall_ns = rotated_fact(part, "end_unix_ns");
+        assert_false(rotated_has_journal(part));
     }
     assert_int_equal(at_ns, d.t_ns);
 }
@@ -62,15 +80,100 @@ static void test_sums_over_parts_are_those_of_the_run(void **state)
 {
     (void)state;
     day d = make_both();
-    static const jm_by keys[] = {JM_BY_BOARD, JM_BY_LAYER, JM_BY_PHASE, JM_BY_KERNEL};
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        sums whole = sums_of(whole_path, keys[k]), parts = rotated_sums(keys[k]);
-        print_message("%s: %.6f J in %.3f s, %lld steps, %lld calls; in parts %.6f J in %.3f s, %lld, %lld\n",
-                      jm_by_text(keys[k]), whole.energy_j, whole.seconds, (long long)whole.steps,
-                      (long long)whole.calls, parts.energy_j, parts.seconds, (long long)parts.steps,
-                      (long long)parts.calls);
+    static const jm_by keys[] = {JM_BY_BOARD, JM_BY_LAYER, JM_BY_PHASE, JM_BY_KERNEL, JM_BY_TYPE};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        check_sums(keys[k]);
+    sums board = rotated_sums(JM_BY_BOARD);
+    assert_true(fabs(board.energy_j / d.energy_j - 1) < 1e-4);
+    assert_int_equal(board.steps, d.steps);
+}
+
+/* Rows of the whole between a part's times, one for one. */
+static void test_each_row_of_the_run_is_in_the_part_of_its_time(void **state)
+{
+    (void)state;
+    make_both();
+    static const struct {
+        const char *table, *stamp;
+    } tables[] = {{"readings", "t_ns"}, {"kernels", "start_ns"}, {"spans", "start_ns"}};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (int part = 1; part <= rotated_count(); part++) {
+            char sql[200];
+            snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE %s >= %lld AND %s < %lld",
+                     tables[t].table, tables[t].stamp, (long long)rotated_fact(part, "start_ns"),
+                     tables[t].stamp, (long long)rotated_fact(part, "end_ns"));
+            assert_int_equal(rotated_ask(part, sql), ask_of(whole_path, sql));
+        }
+}
+
+/* Joules of a phase, and how long it is. */
+static sums phase_of(const char *file, const char *name)
+{
+    jm_report *report = rotated_report(file, JM_BY_BOARD, name);
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    sums s = {.energy_j = totals->total_energy_j, .seconds = totals->duration_s};
+    jm_report_free(report);
+    return s;
+}
+
+static void test_phase_that_is_open_at_a_cut_is_cut_there_and_this_is_said(void **state)
+{
+    (void)state;
+    make_both();
+    static const char *const phases[] = {"all", "minute"};
+    for (size_t p = 0; p < 2; p++) {
+        sums whole = phase_of(whole_path, phases[p]), parts = {0};
+        for (int part = 1; part <= rotated_count(); part++) {
+            sums one = phase_of(rotated_path(part), phases[p]);
+            parts.energy_j += one.energy_j;
+            parts.seconds += one.seconds;
+        }
+        assert_true(fabs(parts.energy_j - whole.energy_j) < 1e-6);
+        assert_true(fabs(parts.seconds - whole.seconds) < 1e-6);
     }
-    (void)d;
+    for (int part = 1; part <= rotated_count(); part++) {
+        char note[400];
+        assert_true(rotated_note(part, "is part", note));
+        bool came_in = strstr(note, " 0 spans came in") == NULL, go_on = strstr(note, "and 0 go on") == NULL;
+        assert_true(came_in == (part > 1));
+        assert_true(go_on == (part < rotated_count()));
+        assert_false(rotated_note(part, "never ended", note));
+    }
+}
+
+static void test_window_of_several_parts_has_the_joules_of_all(void **state)
+{
+    (void)state;
+    day d = make_both();
+    int64_t from_ns = d.start_ns + 100 * JM_NS_PER_S, to_ns = d.start_ns + 1100 * JM_NS_PER_S;
+    double whole_j = energy_of(whole_path, from_ns, to_ns);
+    assert_true(fabs(energy_of(rotated_path(4), from_ns, to_ns) - whole_j) < 1e-6);
+    assert_true(fabs(energy_of(rotated_path(2), from_ns, from_ns + 300 * JM_NS_PER_S) -
+                     energy_of(whole_path, from_ns, from_ns + 300 * JM_NS_PER_S)) < 1e-6);
+    /* Without bounds it is the part's own time. */
+    sums own = sums_of(rotated_path(2), JM_BY_BOARD);
+    assert_true(fabs(energy_of(rotated_path(2), INT64_MIN, INT64_MAX) - own.energy_j) < 1e-6);
+}
+
+/* Condensed as it is in one file: totals and steps are what they were, and of kernels some stay. */
+static void test_parts_are_condensed_as_a_file_is(void **state)
+{
+    (void)state;
+    make_both();
+    sums whole = sums_of(whole_path, JM_BY_BOARD), told = sums_of(whole_path, JM_BY_LAYER);
+    rotated_empty();
+    make(rotated_begin(PART_S, 0, 0), 60);
+    sums parts = rotated_sums(JM_BY_BOARD), layers = rotated_sums(JM_BY_LAYER);
+    assert_int_equal(rotated_count(), SECONDS / PART_S);
+    assert_int_equal(parts.steps, whole.steps);
+    assert_true(fabs(parts.energy_j - whole.energy_j) < 2 * SECONDS / PART_S); /* as in test_condense */
+    /* Steps before the first traced one of a part have none to stand for them. */
+    assert_true(layers.steps <= told.steps && layers.steps > told.steps * 99 / 100);
+    for (int part = 1; part <= rotated_count(); part++) {
+        int64_t until_ns = rotated_fact(part, "condensed_until_ns");
+        assert_true(until_ns > rotated_fact(part, "start_ns") + (PART_S - 120) * JM_NS_PER_S);
+        assert_true(rotated_ask(part, "SELECT count(*) FROM kernels") < 400000 / 4);
+    }
 }
 
 int main(void)
@@ -78,6 +181,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_follow_each_other_without_a_gap),
         cmocka_unit_test(test_sums_over_parts_are_those_of_the_run),
+        cmocka_unit_test(test_each_row_of_the_run_is_in_the_part_of_its_time),
+        cmocka_unit_test(test_phase_that_is_open_at_a_cut_is_cut_there_and_this_is_said),
+        cmocka_unit_test(test_window_of_several_parts_has_the_joules_of_all),
+        cmocka_unit_test(test_parts_are_condensed_as_a_file_is),
     };
     return cmocka_run_group_tests(tests, rotated_set_up, rotated_tear_down);
 }
