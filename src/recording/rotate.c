@@ -20,6 +20,8 @@
 #define AGAIN_NS (10 * JM_NS_PER_S)
 /* While what is in the next part's journal goes into its file. */
 #define CHECKPOINT_NS (5 * JM_NS_PER_S)
+/* Of the size that was asked for: rows do not come in evenly. A choice. */
+#define MARGIN(bytes) ((bytes) / 20)
 
 /* ---- what it is told */
 
@@ -114,7 +116,7 @@ static bool is_due(jm__writer *writer, int64_t complete_ns, int64_t *cut_ns)
     jm__rotation *r = &writer->rotation;
     int64_t earliest_ns = complete_ns + JM_PART_BEFORE_NS, wanted_ns = r->start_ns + r->every_ns;
     bool by_time = r->every_ns > 0 && earliest_ns + SLACK_NS >= wanted_ns;
-    bool by_size = r->bytes > 0 && bytes_then(writer, complete_ns) >= r->bytes;
+    bool by_size = r->bytes > 0 && bytes_then(writer, complete_ns) >= r->bytes - MARGIN(r->bytes);
     *cut_ns = !by_size && wanted_ns > earliest_ns ? wanted_ns : earliest_ns;
     return (by_time || by_size) && complete_ns >= r->again_ns;
 }

@@ -10,9 +10,9 @@
 #include "day.h"
 #include "rotated.h"
 
-/* Twenty minutes, in one file and in parts of five: one step in sixty is traced; a phase is open all of the
- * time, and one for forty seconds of each minute. */
-enum { SECONDS = 1200, PART_S = 300 };
+/* Ten minutes, in one file and in parts of two and a half: one step in sixty is traced; a phase is open all
+ * of the time, and one for forty seconds of each minute. */
+enum { SECONDS = 600, PART_S = 150 };
 
 static day make(jm__writer *writer, double keep_s)
 {
@@ -80,7 +80,7 @@ static void test_sums_over_parts_are_those_of_the_run(void **state)
 {
     (void)state;
     day d = make_both();
-    static const jm_by keys[] = {JM_BY_BOARD, JM_BY_LAYER, JM_BY_PHASE, JM_BY_KERNEL, JM_BY_TYPE};
+    static const jm_by keys[] = {JM_BY_BOARD, JM_BY_LAYER, JM_BY_PHASE, JM_BY_KERNEL};
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
         check_sums(keys[k]);
     sums board = rotated_sums(JM_BY_BOARD);
@@ -145,11 +145,11 @@ static void test_window_of_several_parts_has_the_joules_of_all(void **state)
 {
     (void)state;
     day d = make_both();
-    int64_t from_ns = d.start_ns + 100 * JM_NS_PER_S, to_ns = d.start_ns + 1100 * JM_NS_PER_S;
+    int64_t from_ns = d.start_ns + 50 * JM_NS_PER_S, to_ns = d.start_ns + 550 * JM_NS_PER_S;
     double whole_j = energy_of(whole_path, from_ns, to_ns);
     assert_true(fabs(energy_of(rotated_path(4), from_ns, to_ns) - whole_j) < 1e-6);
-    assert_true(fabs(energy_of(rotated_path(2), from_ns, from_ns + 300 * JM_NS_PER_S) -
-                     energy_of(whole_path, from_ns, from_ns + 300 * JM_NS_PER_S)) < 1e-6);
+    assert_true(fabs(energy_of(rotated_path(2), from_ns, from_ns + 150 * JM_NS_PER_S) -
+                     energy_of(whole_path, from_ns, from_ns + 150 * JM_NS_PER_S)) < 1e-6);
     /* Without bounds it is the part's own time. */
     sums own = sums_of(rotated_path(2), JM_BY_BOARD);
     assert_true(fabs(energy_of(rotated_path(2), INT64_MIN, INT64_MAX) - own.energy_j) < 1e-6);
@@ -172,8 +172,54 @@ static void test_parts_are_condensed_as_a_file_is(void **state)
     for (int part = 1; part <= rotated_count(); part++) {
         int64_t until_ns = rotated_fact(part, "condensed_until_ns");
         assert_true(until_ns > rotated_fact(part, "start_ns") + (PART_S - 120) * JM_NS_PER_S);
-        assert_true(rotated_ask(part, "SELECT count(*) FROM kernels") < 400000 / 4);
+        assert_true(rotated_ask(part, "SELECT count(*) FROM kernels") <
+                    ask_of(whole_path, "SELECT count(*) FROM kernels") * 2 / 3 / rotated_count());
     }
+}
+
+/* One step in ten traced: 16 MB a minute. */
+static day make_by_size(int64_t bytes, int seconds)
+{
+    rotated_empty();
+    day d = day_begin_with(rotated_begin(0, bytes, 0), 10, 0, 0);
+    for (int second = 0; second < seconds; second++) {
+        day_go_on(&d, 1);
+        assert_true(jm__writer_commit(d.writer, d.t_ns, NULL) == JM_OK);
+    }
+    day_end(&d);
+    return d;
+}
+
+static int64_t bytes_of(int part)
+{
+    struct stat info;
+    return stat(rotated_path(part), &info) == 0 ? (int64_t)info.st_size : 0;
+}
+
+static void test_parts_stay_below_the_size_that_was_asked_for(void **state)
+{
+    (void)state;
+    char note[400];
+    day d = make_by_size(20000000, 300);
+    assert_true(rotated_count() >= 4 && rotated_count() <= 6);
+    for (int part = 1; part <= rotated_count(); part++) {
+        assert_true(bytes_of(part) <= 20000000);
+        assert_true(part == rotated_count() || bytes_of(part) > 17000000);
+        assert_false(rotated_note(part, "parts pass the size", note));
+    }
+    assert_true(fabs(rotated_sums(JM_BY_BOARD).energy_j / d.energy_j - 1) < 1e-3);
+}
+
+static void test_parts_too_small_for_a_cut_are_made_larger_and_this_is_said(void **state)
+{
+    (void)state;
+    char note[400];
+    day d = make_by_size(1000000, 200);
+    assert_true(rotated_count() > 5 && rotated_count() <= 200 / 21 + 1);
+    assert_true(rotated_note(2, "parts pass the size that was asked for", note));
+    assert_false(rotated_note(3, "parts pass the size that was asked for", note));
+    assert_true(fabs(rotated_sums(JM_BY_BOARD).energy_j / d.energy_j - 1) < 1e-3);
+    assert_int_equal(rotated_sums(JM_BY_BOARD).steps, d.steps);
 }
 
 int main(void)
@@ -185,6 +231,8 @@ int main(void)
         cmocka_unit_test(test_phase_that_is_open_at_a_cut_is_cut_there_and_this_is_said),
         cmocka_unit_test(test_window_of_several_parts_has_the_joules_of_all),
         cmocka_unit_test(test_parts_are_condensed_as_a_file_is),
+        cmocka_unit_test(test_parts_stay_below_the_size_that_was_asked_for),
+        cmocka_unit_test(test_parts_too_small_for_a_cut_are_made_larger_and_this_is_said),
     };
     return cmocka_run_group_tests(tests, rotated_set_up, rotated_tear_down);
 }
