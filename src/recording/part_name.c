@@ -78,3 +78,13 @@ bool jm__part_numbers(const char *base, int64_t **numbers, size_t *count)
     *count = found.count;
     return fine;
 }
+
+char *jm__part_newest(const char *base)
+{
+    int64_t *numbers;
+    size_t count;
+    if (!jm__part_numbers(base, &numbers, &count)) return NULL;
+    char *path = count == 0 ? NULL : jm__part_name(base, numbers[0]);
+    free(numbers);
+    return path;
+}

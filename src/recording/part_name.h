@@ -16,6 +16,9 @@ int64_t jm__part_number(const char *base, const char *name);
  * None where the folder cannot be read. */
 bool jm__part_numbers(const char *base, int64_t **numbers, size_t *count);
 
+/* The path of the newest part of `base`, as above; NULL: there is none. */
+char *jm__part_newest(const char *base);
+
 /* What comes after the last slash. */
 const char *jm__part_file_name(const char *path);
 

@@ -3,6 +3,7 @@
 
 #include "base/vec.h"
 #include "recording/copy.h"
+#include "recording/part_name.h"
 #include "recording/recover.h"
 #include "recording/row.h"
 #include "recording/written.h"
@@ -250,16 +251,23 @@ static jm_status find_a_way_in(jm_recording *recording, sqlite3 **db, jm_error *
     return status;
 }
 
+/* It may have been recorded in parts, whose names are others. */
+static jm_status fail_to_find(const char *path, int code, jm_error *err)
+{
+    jm_status status = jm__fail(err, jm_status_of_errno(code), code, "open", "%s cannot be opened: %s", path,
+                                strerror(code));
+    char *newest = code == ENOENT ? jm__part_newest(path) : NULL;
+    if (newest != NULL) jm__hint(err, status, "it was recorded in parts: the newest is %s", newest);
+    free(newest);
+    return status;
+}
+
 /* What SQLite would tell in less helpful words. The file is not opened here: if this process records it,
  * closing a second descriptor would drop the locks that SQLite holds on the first. */
 static jm_status check_file(const char *path, jm_error *err)
 {
     struct stat info;
-    if (stat(path, &info) != 0 || access(path, R_OK) != 0) {
-        int code = errno;
-        return jm__fail(err, jm_status_of_errno(code), code, "open", "%s cannot be opened: %s", path,
-                        strerror(code));
-    }
+    if (stat(path, &info) != 0 || access(path, R_OK) != 0) return fail_to_find(path, errno, err);
     if (!S_ISREG(info.st_mode)) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is not a file", path);
     if (info.st_size == 0) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is empty: not a recording", path);
     return JM_OK;

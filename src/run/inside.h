@@ -77,8 +77,15 @@ size_t jm__run_take_rows(jm_run *run);
 /* What rings still hold when all has ended. */
 void jm__run_take_last(jm_run *run);
 
-/* Where the newest rows are now, for who asks; with writer_lock held. */
+/* The recording of a run with a path is in parts. */
+bool jm__run_rotates(const jm_run_options *options);
+/* The writer, of run->path. USAGE: what is wanted of parts cannot be. */
+jm_status jm__run_start_writer(jm_run *run, const jm_run_options *options, jm_error *err);
+/* run->path is where the newest rows are: of one's own run, or of the recorder's above; with writer_lock
+ * held.
+ */
 void jm__run_follow_parts(jm_run *run);
+void jm__run_follow_recorder(jm_run *run);
 
 /* The writer's thread; its argument is the run. */
 void *jm__run_write(void *context);

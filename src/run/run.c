@@ -145,42 +145,10 @@ static jm_status add_sinks(jm_run *run, const jm__row_sink *more, size_t count, 
                 : jm__fail(err, JM_LIMIT, 0, "jm_run_start", "a run has at most %d sinks", JM_SINKS_MAX);
 }
 
-static bool rotates(const jm_run_options *options)
-{
-    return options->rotate_s > 0 || options->rotate_bytes > 0;
-}
-
-static jm_status check_rotation(const jm_run_options *o, jm_error *err)
-{
-    static const char call[] = "jm_run_start";
-    if (o->keep_files < 0 || o->rotate_bytes < 0)
-        return jm__fail(err, JM_USAGE, 0, call, "a size, or a number of files, is no less than 0");
-    if (o->keep_files > 0 && !rotates(o))
-        return jm__fail(err, JM_USAGE, 0, call, "keep_files is of a recording in parts: say when it rotates");
-    if (rotates(o) && o->path == NULL)
-        return jm__fail(err, JM_USAGE, 0, call, "a recording in memory has no parts: give it a path");
-    if (o->rotate_bytes > 0 && o->max_bytes > 0)
-        return jm__fail(err, JM_USAGE, 0, call,
-                        "a part that is condensed to stay below a size does not reach one: rotate by time");
-    return JM_OK;
-}
-
-static jm_status start_writer(jm_run *run, const jm_run_options *options, jm_error *err)
-{
-    const jm__rotation_wanted parts = {options->rotate_s, options->rotate_bytes, options->keep_files};
-    JM_TRY(check_rotation(options, err));
-    if (rotates(options))
-        JM_TRY(jm__writer_create_parts(&run->writer, run->path, options->overwrite, &parts, err));
-    else
-        JM_TRY(jm__writer_create(&run->writer, run->path, options->overwrite, err));
-    jm__writer_condense(run->writer, options->keep_s, options->max_bytes);
-    return JM_OK;
-}
-
 static jm_status start_all(jm_run *run, const jm_run_options *options, const char *given,
                            const jm__row_sink *more, size_t count, jm_error *err)
 {
-    if (rotates(options) && (run->path = strdup(jm__writer_path(run->writer))) == NULL)
+    if (jm__run_rotates(options) && (run->path = strdup(jm__writer_path(run->writer))) == NULL)
         return jm__no_memory(err, "jm_run_start");
     JM_TRY(add_sinks(run, more, count, err));
     double budget = options->budget > 0 ? options->budget : options->child_budget;
@@ -203,7 +171,7 @@ static jm_status start(jm_run *run, const jm_run_options *options, const jm__row
                        jm_error *err)
 {
     JM_TRY(make_path(run, options->path, err));
-    JM_TRY(start_writer(run, options, err));
+    JM_TRY(jm__run_start_writer(run, options, err));
     char *given = run->path;
     jm_status status = start_all(run, options, given, more, count, err);
     if (run->path != given) free(given);
@@ -410,46 +378,6 @@ jm_status jm_run_complete_ns(jm_run *run, int64_t *complete_ns, jm_error *err)
     return failure.status;
 }
 
-/* What was read of the part before stays open: somebody may have it. */
-static jm_status go_to_part(jm_run *run, const char *path)
-{
-    char *copy = strdup(path);
-    if (copy == NULL || (run->recording != NULL && !jm__vec_push(&run->older, run->recording))) {
-        free(copy);
-        return JM_NO_MEMORY;
-    }
-    free(run->path);
-    run->path = copy;
-    run->recording = NULL;
-    return JM_OK;
-}
-
-void jm__run_follow_parts(jm_run *run)
-{
-    const char *path = jm__writer_path(run->writer);
-    if (path == NULL || strcmp(path, run->path) == 0) return;
-    if (go_to_part(run, path) == JM_OK) jm__run_folder_name(&run->folder, path);
-}
-
-/* The recorder above may have begun another part. */
-static void follow_recorder(jm_run *run)
-{
-    char path[PATH_MAX];
-    if (run->path == NULL || !jm__run_folder_named(&run->folder, path, sizeof path)) return;
-    if (strcmp(path, run->path) != 0) (void)go_to_part(run, path);
-}
-
-const char *jm_run_path(jm_run *run)
-{
-    if (is_foreign(run)) return NULL;
-    pthread_mutex_lock(&run->writer_lock);
-    if (run->attached) follow_recorder(run);
-    free(run->told_path);
-    run->told_path = run->path == NULL ? NULL : strdup(run->path);
-    pthread_mutex_unlock(&run->writer_lock);
-    return run->told_path;
-}
-
 jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
 {
     if (is_foreign(run)) return fail_foreign("jm_run_recording", err);
@@ -464,7 +392,7 @@ jm_status jm_run_recording(jm_run *run, jm_recording **out, jm_error *err)
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_recording",
                         "the recorder above this process keeps its recording in memory");
     pthread_mutex_lock(&run->writer_lock);
-    if (run->attached) follow_recorder(run);
+    if (run->attached) jm__run_follow_recorder(run);
     jm_status status = JM_OK;
     if (run->path == NULL)
         status = jm__writer_recording(run->writer, out, err);
