@@ -156,11 +156,29 @@ static jm_status copy_facts(jm__loading *loading, const jm_recording *recording,
     return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
 
+/* Around the time of a part some processes have kernels that others have not yet, or no longer. */
+typedef struct whole_time {
+    const jm__dataset *view;
+    jm__kernel_taker take;
+    void *taker;
+} whole_time;
+
+static jm_status take_if_whole(void *context, const jm__kernel_run *kernel, jm_error *err)
+{
+    const whole_time *w = context;
+    if (kernel->end_ns <= w->view->whole_from_ns || kernel->end_ns > w->view->whole_to_ns) return JM_OK;
+    return w->take(w->taker, kernel, err);
+}
+
 /* Whether kernels refer to what is not there is known once they have passed. */
 static jm_status each_kernel(void *context, bool by_time, jm__kernel_taker take, void *taker, jm_error *err)
 {
     jm__loading *loading = context;
-    JM_TRY(jm__kernel_table_each(&loading->kernels, by_time, take, taker, err));
+    whole_time whole = {&loading->view, take, taker};
+    if (loading->view.follows || loading->view.goes_on)
+        JM_TRY(jm__kernel_table_each(&loading->kernels, by_time, take_if_whole, &whole, err));
+    else
+        JM_TRY(jm__kernel_table_each(&loading->kernels, by_time, take, taker, err));
     bool fine = loading->kernels.strays == 0 || copy_damage(loading, loading->kernels.recording);
     return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }

@@ -41,6 +41,8 @@ void jm__part_facts(jm__dataset *view, const jm_recording *recording, int64_t *e
     view->follows = jm_recording_meta(recording, "part_before") != NULL;
     view->goes_on = goes_on(recording, cut_ns, *end_ns);
     if (view->goes_on) *end_ns = cut_ns;
+    view->whole_from_ns = view->follows ? jm__meta_ns(recording, "whole_from_ns", INT64_MIN) : INT64_MIN;
+    view->whole_to_ns = view->goes_on ? jm__meta_ns(recording, "complete_ns", INT64_MAX) : INT64_MAX;
 }
 
 static bool is_own_time(const jm__dataset *view, int64_t t_ns)

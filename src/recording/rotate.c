@@ -25,15 +25,31 @@
 
 /* ---- what it is told */
 
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t latest_of(const jm__batch *written)
+{
+    int64_t latest_ns = 0;
+    for (size_t i = 0; i < written->readings.count; i++)
+        latest_ns = later(latest_ns, written->readings.items[i].t_ns);
+    for (size_t i = 0; i < written->kernels.count; i++)
+        latest_ns = later(latest_ns, written->kernels.items[i].end_ns);
+    for (size_t i = 0; i < written->spans.count; i++)
+        latest_ns = later(latest_ns, written->spans.items[i].start_ns);
+    return latest_ns;
+}
+
 void jm__rotation_saw(jm__writer *writer, const jm__batch *written)
 {
     jm__rotation *r = &writer->rotation;
     if (!r->wanted) return;
     jm__carried_spans(&r->carried, written);
-    if (written->spans.count > 0) {
-        int64_t last = written->spans.items[written->spans.count - 1].id; /* they are in order */
-        if (last > r->last_span) r->last_span = last;
-    }
+    r->latest_ns = later(r->latest_ns, latest_of(written));
+    if (written->spans.count > 0) /* they are in order */
+        r->last_span = later(r->last_span, written->spans.items[written->spans.count - 1].id);
 }
 
 void jm__rotation_saw_kernels(jm__rotation *rotation, const jm__kernel *kernels, size_t count)
@@ -111,10 +127,17 @@ static int64_t bytes_then(jm__writer *writer, int64_t complete_ns)
     return bytes + (int64_t)(rate * (double)(JM_PART_BEFORE_NS + JM_PART_AFTER_NS + SLACK_NS));
 }
 
+/* What is written down already is not in the next part. A stamp that lies far ahead is none. */
+static int64_t written_until_ns(const jm__rotation *r, int64_t complete_ns)
+{
+    bool right = r->latest_ns > complete_ns && r->latest_ns < complete_ns + JM_PART_LEAST_NS;
+    return right ? r->latest_ns : complete_ns;
+}
+
 static bool is_due(jm__writer *writer, int64_t complete_ns, int64_t *cut_ns)
 {
     jm__rotation *r = &writer->rotation;
-    int64_t earliest_ns = complete_ns + JM_PART_BEFORE_NS, wanted_ns = r->start_ns + r->every_ns;
+    int64_t earliest_ns = written_until_ns(r, complete_ns) + JM_PART_BEFORE_NS, wanted_ns = r->start_ns + r->every_ns;
     bool by_time = r->every_ns > 0 && earliest_ns + SLACK_NS >= wanted_ns;
     bool by_size = r->bytes > 0 && bytes_then(writer, complete_ns) >= r->bytes - MARGIN(r->bytes);
     *cut_ns = !by_size && wanted_ns > earliest_ns ? wanted_ns : earliest_ns;
@@ -139,6 +162,8 @@ static int put_facts(jm__writer *writer)
     jm__inserter *inserter = &r->next.inserter;
     const jm__anchor *anchor = &r->carried.anchor;
     int rc = jm__insert_number(inserter, "start_ns", r->cut_ns);
+    if (rc == SQLITE_OK)
+        rc = jm__insert_number(inserter, "whole_from_ns", written_until_ns(r, writer->complete_ns));
     if (rc == SQLITE_OK && anchor->monotonic_ns != 0)
         rc = jm__insert_number(inserter, "start_unix_ns",
                                r->cut_ns - anchor->monotonic_ns + anchor->realtime_ns);

@@ -37,6 +37,7 @@ typedef struct jm__rotation {
     int64_t start_ns;              /* of the one written now, 0: not known yet */
     int64_t seen_ns, seen_bytes;   /* when its size was first looked at, and what it was */
     int64_t last_span;             /* the highest number that was written down */
+    int64_t latest_ns;             /* of all stamps that were */
     jm__part next;                 /* db NULL: no cut goes on */
     int64_t next_number, cut_ns;
     jm__adoption adoption;
