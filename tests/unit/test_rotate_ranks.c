@@ -31,9 +31,8 @@ static void begin(void)
     snprintf(whole_path, sizeof whole_path, "%s/whole.0001.joulemap", folder);
     for (int w = 0; w < WRITERS; w++) {
         char text[24];
-        jm__kernel_class class = {.name_id = jm__writer_name(writers[w], ALL_REDUCE),
-                                  .work = JM_WORK_KERNEL,
-                                  .grid = {24, 1, 1}};
+        jm__kernel_class class = {
+            .name_id = jm__writer_name(writers[w], ALL_REDUCE), .work = JM_WORK_KERNEL, .grid = {24, 1, 1}};
         assert_int_equal(jm__writer_kernel_class(writers[w], &class, NULL), JM_OK);
         for (int rank = 0; rank < RANKS; rank++) {
             jm_board board = jm__board_blank;
@@ -77,7 +76,8 @@ static void make(void)
         tell_rank(1, second - LATE_S);
         for (int i = 0; i < 10 && second < SECONDS; i++)
             for (int rank = 0; rank < RANKS; rank++) {
-                const jm_reading r = {rank + 1, START_NS + second * JM_NS_PER_S + i * 100 * JM_NS_PER_MS, 300};
+                const jm_reading r = {rank + 1, START_NS + second * JM_NS_PER_S + i * 100 * JM_NS_PER_MS,
+                                      300};
                 for (int w = 0; w < WRITERS; w++)
                     jm__writer_readings(writers[w], &r, 1);
             }
