@@ -20,6 +20,9 @@
 /* At once: a second of work for the writer's thread. */
 #define CHUNKS_MOST     8
 #define CHUNKS_A_MINUTE (60 * JM_NS_PER_S / JM_CHUNK_NS)
+/* After a cut: from there to the first reading of a counter that is read every five seconds, both parts have the
+ * same readings, so that joules of one are not those of the other. */
+#define EDGE_NS (10 * JM_NS_PER_S)
 /* Of the size, for what comes until the next look and for the journal. */
 #define ROOM(bytes)   ((bytes) / 10)
 #define THINNING_MOST 24
@@ -174,7 +177,7 @@ static int condense_next(jm__writer *writer)
     jm__condenser *c = &writer->condenser;
     jm__chunk chunk = next_chunk(c);
     int rc = sqlite3_exec(writer->part.db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    if (rc == SQLITE_OK) rc = jm__condense_readings(writer, &chunk);
+    if (rc == SQLITE_OK && chunk.from_ns >= c->readings_from_ns) rc = jm__condense_readings(writer, &chunk);
     if (rc == SQLITE_OK) rc = jm__condense_work(writer, &chunk, keeps_step(c, chunk.from_ns));
     c->until_ns = chunk.to_ns;
     if (rc == SQLITE_OK) rc = tell(writer);
@@ -273,6 +276,7 @@ void jm__condense_begin_anew(jm__writer *writer, int64_t start_ns)
     jm__condenser *c = &writer->condenser;
     c->milestones.count = c->kept.count = c->levels.count = 0;
     c->start_ns = c->until_ns = start_ns / JM_CHUNK_NS * JM_CHUNK_NS;
+    c->readings_from_ns = start_ns + EDGE_NS;
     c->thinning = 0;
     c->told = c->told_full = false;
     if (c->wanted) (void)jm__condense_find_levels(writer, c->start_ns);

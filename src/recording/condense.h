@@ -61,6 +61,7 @@ typedef struct jm__condenser {
     int64_t traced, steps, untraced; /* names of the marks */
     int64_t start_ns;                /* of the first chunk, 0: none yet */
     int64_t until_ns;                /* all before is condensed */
+    int64_t readings_from_ns;        /* readings of chunks that begin before stay whole */
     unsigned thinning;               /* one minute in 2 to that keeps a step */
     bool told, told_full;
 } jm__condenser;

@@ -24,12 +24,12 @@ static bool is_there(const jm_recording *recording, const char *name)
     return there;
 }
 
-/* Of a part that was closed its end tells. One whose recorder was killed may have been about to have a next
- * one: what that one has counts there. */
+/* Of a part that was closed its end tells. One that is written has all, and needs no next one; its recorder may
+ * have been killed when there was one: what that has counts there. */
 static bool goes_on(const jm_recording *recording, int64_t cut_ns, int64_t end_ns)
 {
     const char *after = jm_recording_meta(recording, "part_after");
-    if (after == NULL || cut_ns > end_ns) return false;
+    if (after == NULL || cut_ns > end_ns || jm__recording_is_written(recording)) return false;
     return cut_ns == end_ns || is_there(recording, after);
 }
 

@@ -372,17 +372,6 @@ void jm__rotation_go_on(jm__writer *writer, int64_t complete_ns)
     tell_small(writer, complete_ns);
 }
 
-void jm__rotation_settle(jm__writer *writer, int64_t end_ns)
-{
-    jm__rotation *r = &writer->rotation;
-    jm_error why;
-    if (r->next.db == NULL) return;
-    if (end_ns <= r->cut_ns)
-        jm__rotation_give_up(writer, NULL);
-    else if (jm__rotation_end_cut(writer, &why) != JM_OK)
-        jm__rotation_give_up(writer, &why);
-}
-
 void jm__rotation_free(jm__rotation *rotation)
 {
     jm__carried_free(&rotation->carried);

@@ -66,9 +66,6 @@ void jm__rotation_go_on(jm__writer *writer, int64_t complete_ns);
 /* No further part for now: what was written into it is in the part before. */
 void jm__rotation_give_up(jm__writer *writer, const jm_error *why);
 
-/* The run has ended then: close the part before a cut, or give up the one after it. */
-void jm__rotation_settle(jm__writer *writer, int64_t end_ns);
-
 void jm__rotation_free(jm__rotation *rotation);
 
 /* rotate_end.c: the part before the cut is closed, and the next one takes its place. An error leaves both

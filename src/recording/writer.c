@@ -373,14 +373,13 @@ void jm__writer_settle(jm__writer *writer, int64_t end_ns)
     if (writer->rotation.next.db == NULL) return;
     (void)jm__writer_commit(writer, end_ns, NULL); /* what fails comes again at the close */
     pthread_mutex_lock(&writer->lock);
-    jm__rotation_settle(writer, end_ns);
+    jm__rotation_give_up(writer, NULL); /* nothing is in it that the part before it has not */
     pthread_mutex_unlock(&writer->lock);
 }
 
 const char *jm__writer_path(const jm__writer *writer)
 {
-    const jm__rotation *r = &writer->rotation;
-    return r->next.db != NULL && writer->complete_ns >= r->cut_ns ? r->next.path : writer->part.path;
+    return writer->part.path;
 }
 
 void jm__writer_cost(jm__writer *writer, const jm__sampler_cost *so_far)

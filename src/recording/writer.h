@@ -72,7 +72,8 @@ jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *e
  */
 void jm__writer_condense(jm__writer *writer, double keep_s, int64_t max_bytes);
 
-/* The file that has the newest rows; it changes at cuts. NULL: in memory. Valid until the next commit. */
+/* The file that is written; of parts it changes once a cut is made. NULL: in memory. Valid until the next
+ * commit. */
 const char *jm__writer_path(const jm__writer *writer);
 
 /* What the sampler cost so far, for the part that is closed next; and how much of it older parts have told.
@@ -80,7 +81,8 @@ const char *jm__writer_path(const jm__writer *writer);
 void jm__writer_cost(jm__writer *writer, const jm__sampler_cost *so_far);
 jm__sampler_cost jm__writer_cost_told(const jm__writer *writer);
 
-/* All rows of the run are here, which ended then; facts of its end may follow. A cut that goes on is made. */
+/* All rows of the run are here, which ended then; facts of its end may follow. A cut that goes on is made, or
+ * was none. */
 void jm__writer_settle(jm__writer *writer, int64_t end_ns);
 
 /* Of a writer in memory: what it wrote, to be read while writing goes on. A file is opened by its path. */

@@ -1,6 +1,6 @@
 # a run in two parts: each is a recording by itself, and together they have the steps and joules of the run
 . "$SOURCE_DIR/tests/cli/recorded.sh"
-joulemap record --sim h200 -o r.joulemap --rotate-size 1M -- "$BUILD_DIR/tests/native_steps" 9 >steps 2>summary || die "$(cat summary)"
+joulemap record --sim h200 -o r.joulemap --rotate-size 1M -- "$BUILD_DIR/tests/native_steps" 26 >steps 2>summary || die "$(cat summary)"
 ls -- *.joulemap
 grep -q "in 2 parts, r.0001.joulemap to r.0002.joulemap; next: joulemap report r.0002.joulemap" summary || cat summary
 for part in 1 2; do
