@@ -19,10 +19,10 @@ typedef struct core_run {
 
 static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"path",   "sim",           "command",  "overwrite",        "kernels",
-                                        "no_cpu", "sampling_only", "counters", "kernels_required", "ranges",
-                                        "budget", "may_wait",      "keep_s",   "max_bytes",        "rotate_s",
-                                        "rotate_bytes", "keep_files", NULL};
+    static const char *const names[] = {
+        "path",          "sim",       "command",          "overwrite",    "kernels",    "no_cpu",
+        "sampling_only", "counters",  "kernels_required", "ranges",       "budget",     "may_wait",
+        "keep_s",        "max_bytes", "rotate_s",         "rotate_bytes", "keep_files", NULL};
     PyObject *path_object = NULL;
     PyObject *path_bytes = NULL;
     const char *sim = NULL;

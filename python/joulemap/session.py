@@ -116,9 +116,9 @@ class Session(Reporting):
     max_bytes : int, optional
         Condense more, and sooner, so that the recording stays below that size, more than 1 MB.
     rotate_s : float, optional
-        Record into parts, each a recording by itself: path "run.joulemap" gives run.0001.joulemap, run.0002.joulemap and
-        so on, after those that are there. A new one begins after that many seconds (less than 30 count as 30). Reports made here are
-        of the newest part, which `recording_path` names; energies of windows are whole.
+        Record into parts, each a recording by itself: path "run.joulemap" gives run.0001.joulemap, run.0002.joulemap
+        and so on, after those that are there. A new one begins after that many seconds (less than 30 count as 30).
+        Reports made here are of the newest part, which `recording_path` names; energies of windows are whole.
     rotate_bytes : int, optional
         Begin a new part before one passes that size, more than 1 MB.
     keep_files : int, optional
@@ -188,7 +188,9 @@ class Session(Reporting):
         self._keep_s = 0.0 if keep_s is None else _arguments.real("keep_s", keep_s, 0, 1e9)
         self._max_bytes = 0 if max_bytes is None else int(_arguments.real("max_bytes", max_bytes, 1e6, 1e15))
         self._rotate_s = 0.0 if rotate_s is None else _arguments.real("rotate_s", rotate_s, 0, 1e9)
-        self._rotate_bytes = 0 if rotate_bytes is None else int(_arguments.real("rotate_bytes", rotate_bytes, 1e6, 1e15))
+        self._rotate_bytes = (
+            0 if rotate_bytes is None else int(_arguments.real("rotate_bytes", rotate_bytes, 1e6, 1e15))
+        )
         self._keep_files = 0 if keep_files is None else _arguments.whole("keep_files", keep_files, 10**6)
         _check_parts(path, rotate_s is not None or rotate_bytes is not None, keep_files)
         self._run: _core.Run | None = None

@@ -54,8 +54,8 @@ static json_t *band_at(const void *context, size_t i)
     if (f->dataset->follows && from_ns < f->dataset->start_ns) from_ns = f->dataset->start_ns;
     if (f->dataset->goes_on && to_ns > f->dataset->end_ns) to_ns = f->dataset->end_ns;
     return json_pack("{so ss so so}", "name", jm__json_text(jm__dataset_text(f->dataset, span->name_id)),
-                     "kind", jm_span_kind_text(span->kind), "from_s", seconds(f->dataset, from_ns),
-                     "to_s", seconds(f->dataset, to_ns));
+                     "kind", jm_span_kind_text(span->kind), "from_s", seconds(f->dataset, from_ns), "to_s",
+                     seconds(f->dataset, to_ns));
 }
 
 static json_t *step_at(const void *context, size_t i)

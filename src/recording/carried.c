@@ -29,21 +29,28 @@ static jm__meta *find_fact(const jm__carried *carried, const char *key)
     return NULL;
 }
 
+/* The last value counts. */
+static bool put_fact(jm__carried *carried, const char *key, const char *value)
+{
+    jm__meta *known = find_fact(carried, key);
+    char *own_value = strdup(value);
+    if (own_value == NULL) return false;
+    if (known != NULL) {
+        jm__owned_free(known->value);
+        known->value = own_value;
+        return true;
+    }
+    char *own_key = strdup(key);
+    const jm__meta fact = {own_key, own_value};
+    if (own_key != NULL && jm__vec_push(&carried->facts, fact)) return true;
+    free(own_key);
+    free(own_value);
+    return false;
+}
+
 void jm__carried_fact(jm__carried *carried, const char *key, const char *value)
 {
-    if (is_of_a_part(key)) return;
-    jm__meta *known = find_fact(carried, key);
-    jm__meta fact = {known == NULL ? strdup(key) : known->key, strdup(value)};
-    if (known != NULL && fact.value != NULL) {
-        jm__owned_free(known->value);
-        *known = fact;
-        return;
-    }
-    if (known == NULL && fact.key != NULL && fact.value != NULL && jm__vec_push(&carried->facts, fact))
-        return;
-    if (known == NULL) jm__owned_free(fact.key);
-    jm__owned_free(fact.value);
-    carried->failed = true;
+    if (!is_of_a_part(key) && !put_fact(carried, key, value)) carried->failed = true;
 }
 
 /* ---- processes */

@@ -14,30 +14,30 @@ enum {
 
 /* ---- sets of marks */
 
-/* A copy that owns its meta; false if memory is out. */
-static bool copy_mark(jm__mark *copy, const jm__mark *mark)
+/* A copy of a text that may be NULL; false if memory is out. */
+static bool copy_text(char **copy, const char *text)
 {
-    *copy = *mark;
-    if (mark->meta == NULL) return true;
-    copy->meta = strdup(mark->meta);
-    return copy->meta != NULL;
+    *copy = text == NULL ? NULL : strdup(text);
+    return text == NULL || *copy != NULL;
 }
 
 static bool put_mark(jm__carried_marks *marks, const int64_t key[2], const jm__mark *mark)
 {
-    jm__carried_mark fresh = {.key = {key[0], key[1]}};
+    jm__carried_mark fresh = {.mark = *mark, .key = {key[0], key[1]}};
+    char *meta;
     marks->at.key_size = sizeof fresh.key;
-    if (!copy_mark(&fresh.mark, mark)) return false;
+    if (!copy_text(&meta, mark->meta)) return false;
+    fresh.mark.meta = meta;
     const jm__map_value *known = jm__map_find(&marks->at, key);
     if (known != NULL) {
         jm__owned_free(marks->items.items[known->id].mark.meta);
-        marks->items.items[known->id] = fresh;
+        marks->items.items[known->id].mark = fresh.mark;
         return true;
     }
     if (jm__map_put(&marks->at, key, (jm__map_value){.id = (int64_t)marks->items.count}) &&
         jm__vec_push(&marks->items, fresh))
         return true;
-    jm__owned_free(fresh.mark.meta);
+    free(meta);
     return false;
 }
 
@@ -145,10 +145,12 @@ static bool change_batch(jm__carried *carried, const jm__mark *mark)
     if (batch == NULL) return false;
     if (tells_all(mark)) forget_batch(batch);
     if (batch->marks.count == BATCH_MOST) return true; /* who reads it finds that marks are missing */
-    jm__mark copy;
-    if (!copy_mark(&copy, mark)) return false;
+    jm__mark copy = *mark;
+    char *meta;
+    if (!copy_text(&meta, mark->meta)) return false;
+    copy.meta = meta;
     if (jm__vec_push(&batch->marks, copy)) return true;
-    jm__owned_free(copy.meta);
+    free(meta);
     return false;
 }
 

@@ -20,8 +20,8 @@
 /* At once: a second of work for the writer's thread. */
 #define CHUNKS_MOST     8
 #define CHUNKS_A_MINUTE (60 * JM_NS_PER_S / JM_CHUNK_NS)
-/* After a cut: from there to the first reading of a counter that is read every five seconds, both parts have the
- * same readings, so that joules of one are not those of the other. */
+/* After a cut: from there to the first reading of a counter that is read every five seconds, both parts have
+ * the same readings, so that joules of one are not those of the other. */
 #define EDGE_NS (10 * JM_NS_PER_S)
 /* Of the size, for what comes until the next look and for the journal. */
 #define ROOM(bytes)   ((bytes) / 10)

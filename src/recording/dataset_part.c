@@ -24,8 +24,8 @@ static bool is_there(const jm_recording *recording, const char *name)
     return there;
 }
 
-/* Of a part that was closed its end tells. One that is written has all, and needs no next one; its recorder may
- * have been killed when there was one: what that has counts there. */
+/* Of a part that was closed its end tells. One that is written has all, and needs no next one; its recorder
+ * may have been killed when there was one: what that has counts there. */
 static bool goes_on(const jm_recording *recording, int64_t cut_ns, int64_t end_ns)
 {
     const char *after = jm_recording_meta(recording, "part_after");

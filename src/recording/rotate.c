@@ -137,7 +137,8 @@ static int64_t written_until_ns(const jm__rotation *r, int64_t complete_ns)
 static bool is_due(jm__writer *writer, int64_t complete_ns, int64_t *cut_ns)
 {
     jm__rotation *r = &writer->rotation;
-    int64_t earliest_ns = written_until_ns(r, complete_ns) + JM_PART_BEFORE_NS, wanted_ns = r->start_ns + r->every_ns;
+    int64_t earliest_ns = written_until_ns(r, complete_ns) + JM_PART_BEFORE_NS,
+            wanted_ns = r->start_ns + r->every_ns;
     bool by_time = r->every_ns > 0 && earliest_ns + SLACK_NS >= wanted_ns;
     bool by_size = r->bytes > 0 && bytes_then(writer, complete_ns) >= r->bytes - MARGIN(r->bytes);
     *cut_ns = !by_size && wanted_ns > earliest_ns ? wanted_ns : earliest_ns;

@@ -121,8 +121,8 @@ static jm_status first_name(char **path, const char *base, int64_t *number, jm_e
     return *path != NULL ? JM_OK : jm__no_memory(err, "jm__writer_create_parts");
 }
 
-static void begin_rotation(jm__writer *writer, char *base, int64_t number, bool overwrite,
-                           const jm__rotation_wanted *wanted)
+static jm_status begin_rotation(jm__writer *writer, const char *base, int64_t number, bool overwrite,
+                                const jm__rotation_wanted *wanted, jm_error *err)
 {
     char text[24];
     jm__rotation *r = &writer->rotation;
@@ -131,9 +131,10 @@ static void begin_rotation(jm__writer *writer, char *base, int64_t number, bool 
                         .every_ns = (int64_t)(wanted->every_s * (double)JM_NS_PER_S),
                         .bytes = wanted->bytes,
                         .keep = wanted->keep,
-                        .base = base,
+                        .base = strdup(base),
                         .first = number,
                         .number = number};
+    if (r->base == NULL) return jm__no_memory(err, "jm__writer_create_parts");
     if (r->every_ns > 0 && r->every_ns < JM_PART_LEAST_NS) r->every_ns = JM_PART_LEAST_NS;
     r->carried.names = (jm__carried_names){.traced = jm__writer_name(writer, JM_MARK_TRACED),
                                            .steps = jm__writer_name(writer, JM_MARK_STEPS),
@@ -145,21 +146,22 @@ static void begin_rotation(jm__writer *writer, char *base, int64_t number, bool 
                                            .batch = jm__writer_name(writer, JM_MARK_BATCH)};
     snprintf(text, sizeof text, "%" PRId64, number);
     jm__writer_meta(writer, "part", text);
+    return JM_OK;
 }
 
 jm_status jm__writer_create_parts(jm__writer **out, const char *base, bool overwrite,
                                   const jm__rotation_wanted *wanted, jm_error *err)
 {
-    int64_t number;
-    char *path = NULL, *name = strdup(base);
-    jm_status status =
-        name == NULL ? jm__no_memory(err, "jm__writer_create_parts") : first_name(&path, base, &number, err);
-    if (status == JM_OK) status = create(out, path, false, NULL, err);
-    if (status == JM_OK)
-        begin_rotation(*out, name, number, overwrite, wanted);
-    else
-        free(name);
+    int64_t number = 0;
+    char *path = NULL;
+    JM_TRY(first_name(&path, base, &number, err));
+    jm_status status = create(out, path, false, NULL, err);
     free(path);
+    if (status != JM_OK) return status;
+    status = begin_rotation(*out, base, number, overwrite, wanted, err);
+    if (status == JM_OK) return JM_OK;
+    jm__writer_discard(*out);
+    *out = NULL;
     return status;
 }
 

@@ -19,6 +19,10 @@ typedef struct jm__followed {
     int line; /* to its socket: when it breaks, one of us has ended */
 } jm__followed;
 
+typedef struct jm__older_part {
+    jm_recording *recording;
+} jm__older_part;
+
 struct jm_run {
     pid_t owner; /* in a forked child the run is dead: no thread came along */
     bool attached;
@@ -40,7 +44,7 @@ struct jm_run {
     JM_VEC(jm_board) boards; /* that the sampler told of */
     bool refused;            /* there was no memory for a board or a sensor */
     jm_recording *recording;
-    JM_VEC(jm_recording *) older; /* parts that somebody may still read */
+    JM_VEC(jm__older_part) older; /* that somebody may still read */
 
     jm__counter_source *counters;      /* NULL: none are sampled */
     JM_VEC(int64_t) boards_of_streams; /* by the stream's number - 1; of the writer's thread */

@@ -44,7 +44,8 @@ jm_status jm__run_start_writer(jm_run *run, const jm_run_options *options, jm_er
 static jm_status go_to_part(jm_run *run, const char *path)
 {
     char *copy = strdup(path);
-    if (copy == NULL || (run->recording != NULL && !jm__vec_push(&run->older, run->recording))) {
+    const jm__older_part older = {run->recording};
+    if (copy == NULL || (run->recording != NULL && !jm__vec_push(&run->older, older))) {
         free(copy);
         return JM_NO_MEMORY;
     }

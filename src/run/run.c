@@ -519,7 +519,7 @@ void jm_run_free(jm_run *run)
     release_rings(run);
     jm_recording_close(run->recording);
     for (size_t i = 0; i < run->older.count; i++)
-        jm_recording_close(run->older.items[i]);
+        jm_recording_close(run->older.items[i].recording);
     jm__vec_free(&run->older);
     jm__writer_close(run->writer, NULL);
     jm__collector_free(run->collector);

@@ -174,8 +174,7 @@ static void test_parts_are_condensed_as_a_file_is(void **state)
     for (int part = 1; part <= rotated_count(); part++) {
         int64_t until_ns = rotated_fact(part, "condensed_until_ns");
         assert_true(until_ns > rotated_fact(part, "start_ns") + (PART_S - 120) * JM_NS_PER_S);
-        assert_true(rotated_ask(part, "SELECT count(*) FROM kernels") <
-                    kernels * 2 / 3 / rotated_count());
+        assert_true(rotated_ask(part, "SELECT count(*) FROM kernels") < kernels * 2 / 3 / rotated_count());
     }
 }
 
