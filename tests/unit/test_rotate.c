@@ -10,13 +10,13 @@
 #include "day.h"
 #include "rotated.h"
 
-/* Ten minutes, in one file and in parts of two and a half: one step in sixty is traced; a phase is open all
+/* Ten minutes, in one file and in parts of two and a half: one step in 200 is traced; a phase is open all
  * of the time, and one for forty seconds of each minute. */
 enum { SECONDS = 600, PART_S = 150 };
 
 static day make(jm__writer *writer, double keep_s)
 {
-    day d = day_begin_with(writer, 60, keep_s, 0);
+    day d = day_begin_with(writer, 200, keep_s, 0);
     int64_t all = jm__writer_name(writer, "all"), minute = jm__writer_name(writer, "minute");
     int64_t outer = rotated_open(&d, JM_SPAN_PHASE, all, 0);
     for (int i = 0; i < SECONDS / 60; i++) {
@@ -161,7 +161,7 @@ static void test_parts_are_condensed_as_a_file_is(void **state)
     (void)state;
     make_both();
     sums whole = sums_of(whole_path, JM_BY_BOARD), told = sums_of(whole_path, JM_BY_LAYER);
-    int64_t kernels = ask_of(whole_path, "SELECT count(*) FROM kernels");
+    char sql[200];
     rotated_empty();
     make(rotated_begin(PART_S, 0, 0), 60);
     sums parts = rotated_sums(JM_BY_BOARD), layers = rotated_sums(JM_BY_LAYER);
@@ -174,7 +174,10 @@ static void test_parts_are_condensed_as_a_file_is(void **state)
     for (int part = 1; part <= rotated_count(); part++) {
         int64_t until_ns = rotated_fact(part, "condensed_until_ns");
         assert_true(until_ns > rotated_fact(part, "start_ns") + (PART_S - 120) * JM_NS_PER_S);
-        assert_true(rotated_ask(part, "SELECT count(*) FROM kernels") < kernels * 2 / 3 / rotated_count());
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM kernels WHERE start_ns >= %lld AND start_ns < %lld",
+                 (long long)rotated_fact(part, "start_ns"), (long long)until_ns);
+        int64_t minutes = (until_ns - rotated_fact(part, "start_ns")) / (60 * JM_NS_PER_S) + 2;
+        assert_true(rotated_ask(part, sql) <= minutes * 2 * DAY_KERNELS);
     }
 }
 
@@ -201,11 +204,11 @@ static void test_parts_stay_below_the_size_that_was_asked_for(void **state)
 {
     (void)state;
     char note[400];
-    day d = make_by_size(20000000, 300);
-    assert_true(rotated_count() >= 4 && rotated_count() <= 6);
+    day d = make_by_size(15000000, 180);
+    assert_true(rotated_count() >= 3 && rotated_count() <= 5);
     for (int part = 1; part <= rotated_count(); part++) {
-        assert_true(bytes_of(part) <= 20000000);
-        assert_true(part == rotated_count() || bytes_of(part) > 17000000);
+        assert_true(bytes_of(part) <= 15000000);
+        assert_true(part == rotated_count() || bytes_of(part) > 12500000);
         assert_false(rotated_note(part, "parts pass the size", note));
     }
     assert_true(fabs(rotated_sums(JM_BY_BOARD).energy_j / d.energy_j - 1) < 1e-3);
@@ -215,8 +218,8 @@ static void test_parts_too_small_for_a_cut_are_made_larger_and_this_is_said(void
 {
     (void)state;
     char note[400];
-    day d = make_by_size(1000000, 200);
-    assert_true(rotated_count() > 5 && rotated_count() <= 200 / 21 + 1);
+    day d = make_by_size(1000000, 120);
+    assert_true(rotated_count() > 3 && rotated_count() <= 120 / 21 + 1);
     assert_true(rotated_note(2, "parts pass the size that was asked for", note));
     assert_false(rotated_note(3, "parts pass the size that was asked for", note));
     assert_true(fabs(rotated_sums(JM_BY_BOARD).energy_j / d.energy_j - 1) < 1e-3);
