@@ -134,7 +134,8 @@ static void test_phase_that_is_open_at_a_cut_is_cut_there_and_this_is_said(void 
     for (int part = 1; part <= rotated_count(); part++) {
         char note[400];
         assert_true(rotated_note(part, "is part", note));
-        bool came_in = strstr(note, " 0 spans came in") == NULL, go_on = strstr(note, "and 0 go on") == NULL;
+        bool came_in = strstr(note, " 0 spans that came in") == NULL,
+             go_on = strstr(note, "and 0 that go on") == NULL;
         assert_true(came_in == (part > 1));
         assert_true(go_on == (part < rotated_count()));
         assert_false(rotated_note(part, "never ended", note));

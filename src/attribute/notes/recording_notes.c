@@ -138,11 +138,11 @@ static void say_part(jm__note_writer *w)
         from_before += d->follows && d->spans[i].start_ns < d->start_ns && end_ns > d->start_ns;
         going_on += d->goes_on && (end_ns > d->end_ns || d->spans[i].end_ns == -1);
     }
-    jm__say(
-        w,
-        "This is part %lld of a run, of its own %.4g s alone. %zu spans came in from the part before and %zu "
-        "go on in the next: they have here the joules of this time, and count where they began.",
-        (long long)d->part, (double)(d->end_ns - d->start_ns) * 1e-9, from_before, going_on);
+    jm__say(w,
+            "This is part %lld of a run: its figures are of its own %.4g s. %zu spans that came in from the "
+            "part before "
+            "and %zu that go on in the next have here the joules of that time, and count where they began.",
+            (long long)d->part, (double)(d->end_ns - d->start_ns) * 1e-9, from_before, going_on);
 }
 
 /* Marks that watch() of Python sets. */
@@ -171,7 +171,7 @@ static void say_compiled(jm__note_writer *w)
 static void say_untraced(jm__note_writer *w)
 {
     const jm__attribution *a = w->a;
-    if (a->untraced.count == 0) return;
+    if (jm__windows_overlap_ns(&a->untraced, a->run.from_ns, a->run.to_ns) == 0) return;
     double traced_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
     double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
     bool by_steps = a->stands.laps.count > 0;
