@@ -15,6 +15,14 @@ jm_status jm__part_open(jm__part *part, const char *path, bool overwrite, jm_err
     return status;
 }
 
+bool jm__part_is_read(jm__part *part)
+{
+    sqlite3_busy_timeout(part->db, 0);
+    int rc = sqlite3_wal_checkpoint_v2(part->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    sqlite3_busy_timeout(part->db, JM_BUSY_TIMEOUT_MS);
+    return rc == SQLITE_BUSY;
+}
+
 jm_status jm__part_leave_one_file(jm__part *part, jm_error *err)
 {
     jm__inserter_free(&part->inserter);

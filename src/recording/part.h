@@ -24,6 +24,9 @@ typedef struct jm__part { /* zeroed: none */
 /* A new file, empty but for its tables; `path` NULL: in memory. */
 jm_status jm__part_open(jm__part *part, const char *path, bool overwrite, jm_error *err);
 
+/* Somebody reads what is in the journal, which cannot go then. Does not wait. */
+bool jm__part_is_read(jm__part *part);
+
 /* Everything into the one file, no journal beside it. */
 jm_status jm__part_leave_one_file(jm__part *part, jm_error *err);
 

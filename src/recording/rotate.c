@@ -18,6 +18,9 @@
 #define SLACK_NS JM_NS_PER_S
 /* After a failure. */
 #define AGAIN_NS (10 * JM_NS_PER_S)
+/* So long a part that is due to be closed stays open for who reads it just now: without waiting for him, its
+ * journal would be left beside it. */
+#define READ_NS (60 * JM_NS_PER_S)
 /* While what is in the next part's journal goes into its file. */
 #define CHECKPOINT_NS (5 * JM_NS_PER_S)
 /* Of the size that was asked for: rows do not come in evenly. A choice. */
@@ -345,6 +348,7 @@ static void end_cut_if_due(jm__writer *writer, int64_t complete_ns)
     jm_error why;
     checkpoint_next(&r->next);
     if (complete_ns < r->cut_ns + JM_PART_AFTER_NS) return;
+    if (complete_ns < r->cut_ns + JM_PART_AFTER_NS + READ_NS && jm__part_is_read(&writer->part)) return;
     if (!jm__written_is_at(&r->next.claim.file, r->next.path)) {
         jm__fail(&why, JM_NOT_FOUND, 0, "stat", "%s was removed or replaced", r->next.path);
         jm__rotation_give_up(writer, &why);

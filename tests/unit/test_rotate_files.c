@@ -235,6 +235,30 @@ typedef struct refusal {
     const char *text;
 } refusal;
 
+/* A report of an hour's part takes its time. */
+static void test_a_part_that_is_read_is_closed_once_it_is_not(void **state)
+{
+    (void)state;
+    jm_error err;
+    sqlite3 *reader;
+    day d = begin(0);
+    day_go_on(&d, 60);
+    assert_int_equal(sqlite3_open_v2(rotated_path(1), &reader, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM readings", NULL, NULL, NULL),
+                     SQLITE_OK);
+    day_go_on(&d, 110);
+    assert_true(rotated_is_there(2));
+    assert_int_equal(rotated_fact(1, "closed"), -1);
+    assert_int_equal(sqlite3_close(reader), SQLITE_OK);
+    day_go_on(&d, 10);
+    assert_int_equal(rotated_fact(1, "closed"), 1);
+    assert_false(rotated_has_journal(1));
+    day_go_on(&d, 30);
+    assert_int_equal(end(&d, &err), JM_OK);
+    assert_int_equal(rotated_fact(1, "end_ns"), rotated_fact(2, "start_ns"));
+    check_joules(&d, 1);
+}
+
 /* In a process of its own, which is nobody's: who may write everywhere cannot be refused. */
 static int recorded_by_nobody(const refusal *refused)
 {
@@ -341,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup(test_an_older_part_may_be_removed, clean),
         cmocka_unit_test_setup(test_a_part_that_is_removed_while_it_is_written_is_told_of, clean),
         cmocka_unit_test_setup(test_a_next_part_that_is_removed_costs_nothing, clean),
+        cmocka_unit_test_setup(test_a_part_that_is_read_is_closed_once_it_is_not, clean),
         cmocka_unit_test_setup(test_a_kill_at_any_time_of_a_cut_leaves_what_was_committed, clean),
         cmocka_unit_test_setup(test_a_folder_that_becomes_read_only_costs_nothing_and_is_told, clean),
     };
