@@ -19,9 +19,10 @@ typedef struct core_run {
 
 static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"path",   "sim",           "command",  "overwrite",        "kernels",
-                                        "no_cpu", "sampling_only", "counters", "kernels_required", "ranges",
-                                        "budget", "may_wait",      "keep_s",   "max_bytes",        NULL};
+    static const char *const names[] = {
+        "path",          "sim",       "command",          "overwrite",    "kernels",    "no_cpu",
+        "sampling_only", "counters",  "kernels_required", "ranges",       "budget",     "may_wait",
+        "keep_s",        "max_bytes", "rotate_s",         "rotate_bytes", "keep_files", NULL};
     PyObject *path_object = NULL;
     PyObject *path_bytes = NULL;
     const char *sim = NULL;
@@ -37,10 +38,13 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int may_wait = 0;
     double keep_s = 0;
     long long max_bytes = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OzzppppdppdpdL:Run", (char **)(uintptr_t)names,
+    double rotate_s = 0;
+    long long rotate_bytes = 0;
+    long long keep_files = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OzzppppdppdpdLdLL:Run", (char **)(uintptr_t)names,
                                      &path_object, &sim, &command, &overwrite, &kernels, &no_cpu,
                                      &sampling_only, &counters, &required, &ranges, &budget, &may_wait,
-                                     &keep_s, &max_bytes))
+                                     &keep_s, &max_bytes, &rotate_s, &rotate_bytes, &keep_files))
         return NULL;
     jm_run_options options = {.size = sizeof(options),
                               .sim = sim,
@@ -55,7 +59,10 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                               .budget = budget,
                               .may_wait = may_wait != 0,
                               .keep_s = keep_s,
-                              .max_bytes = max_bytes};
+                              .max_bytes = max_bytes,
+                              .rotate_s = rotate_s,
+                              .rotate_bytes = rotate_bytes,
+                              .keep_files = keep_files};
     if (!core_path(path_object, &path_bytes, &options.path)) return NULL;
     core_run *self = (core_run *)PyType_GenericAlloc(type, 0);
     if (!self) {
@@ -264,6 +271,16 @@ static PyObject *run_dormant(PyObject *object, void *unused)
     return PyBool_FromLong(jm_run_dormant(run));
 }
 
+static PyObject *run_path(PyObject *object, void *unused)
+{
+    (void)unused;
+    jm_run *run = run_of(object);
+    if (!run) return NULL;
+    const char *path = jm_run_path(run);
+    if (!path) Py_RETURN_NONE;
+    return PyUnicode_DecodeFSDefault(path);
+}
+
 static PyObject *run_kernels_missing(PyObject *object, void *unused)
 {
     (void)unused;
@@ -310,6 +327,7 @@ static PyMethodDef run_methods[] = {
 static PyGetSetDef run_getset[] = {
     {"attached", run_attached, NULL, "True if the run belongs to a parent process.", NULL},
     {"dormant", run_dormant, NULL, "True if the run waits for a recorder to attach.", NULL},
+    {"path", run_path, NULL, "Where the recording is, of one in parts the newest; None: in memory.", NULL},
     {"kernels_missing", run_kernels_missing, NULL,
      "Why kernels that were asked for are not traced; None if they are.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

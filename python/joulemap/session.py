@@ -62,6 +62,16 @@ def _counters_asked(counters: bool | float | None) -> float:
     return _arguments.real("counters", counters, 0, 60)
 
 
+def _check_parts(path: object, rotates: bool, keep_files: int | None) -> None:
+    """Refuse parts that cannot be, before anything starts."""
+    if rotates and path is None:
+        raise ValueError("a recording in memory has no parts: rotate_s and rotate_bytes need a path")
+    if keep_files is not None and not rotates:
+        raise ValueError("keep_files is of a recording in parts: it needs rotate_s or rotate_bytes")
+    if keep_files == 0:
+        raise ValueError("keep_files must be 1 or more: the part that is written stays")
+
+
 class Session(Reporting):
     """Record boards, spans and kernels of this process, in memory or into a file.
 
@@ -105,6 +115,14 @@ class Session(Reporting):
         step a minute stays, which stands for the others, of power the mean over each second; totals are exact.
     max_bytes : int, optional
         Condense more, and sooner, so that the recording stays below that size, more than 1 MB.
+    rotate_s : float, optional
+        Record into parts, each a recording by itself: path "run.joulemap" gives run.0001.joulemap, run.0002.joulemap
+        and so on, after those that are there. A new one begins after that many seconds (less than 30 count as 30).
+        Reports made here are of the newest part, which `recording_path` names; energies of windows are whole.
+    rotate_bytes : int, optional
+        Begin a new part before one passes that size, more than 1 MB.
+    keep_files : int, optional
+        Keep that many of the newest parts of that name, and remove older ones.
     steps : "auto" or False
         Find steps where the program tells none with `step`: while a model is watched, batches of data loaders, and the
         forward passes of Hugging Face's `generate`, with their samples and tokens. False: only what is told counts.
@@ -145,6 +163,9 @@ class Session(Reporting):
         steps: Literal["auto", False] = "auto",
         keep_s: float | None = None,
         max_bytes: int | None = None,
+        rotate_s: float | None = None,
+        rotate_bytes: int | None = None,
+        keep_files: int | None = None,
     ) -> None:
         super().__init__()
         if sim is not None:
@@ -166,6 +187,12 @@ class Session(Reporting):
         self._find_steps = _is_auto(steps)
         self._keep_s = 0.0 if keep_s is None else _arguments.real("keep_s", keep_s, 0, 1e9)
         self._max_bytes = 0 if max_bytes is None else int(_arguments.real("max_bytes", max_bytes, 1e6, 1e15))
+        self._rotate_s = 0.0 if rotate_s is None else _arguments.real("rotate_s", rotate_s, 0, 1e9)
+        self._rotate_bytes = (
+            0 if rotate_bytes is None else int(_arguments.real("rotate_bytes", rotate_bytes, 1e6, 1e15))
+        )
+        self._keep_files = 0 if keep_files is None else _arguments.whole("keep_files", keep_files, 10**6)
+        _check_parts(path, rotate_s is not None or rotate_bytes is not None, keep_files)
         self._run: _core.Run | None = None
         self._injection: Injection | None = None
         self._running = False
@@ -201,6 +228,9 @@ class Session(Reporting):
                 may_wait=self._may_wait,
                 keep_s=self._keep_s,
                 max_bytes=self._max_bytes,
+                rotate_s=self._rotate_s,
+                rotate_bytes=self._rotate_bytes,
+                keep_files=self._keep_files,
             )
             self._injection = Injection(self._run.environment())
             self._owner = os.getpid()
@@ -297,6 +327,11 @@ class Session(Reporting):
     def dormant(self) -> bool:
         """True if this process was started by `joulemap dormant`: only who attaches to it records."""
         return self._started().dormant
+
+    @property
+    def recording_path(self) -> str | None:
+        """Where the recording is: of one in parts the newest; None in memory, or if nothing is recorded here."""
+        return self._started().path
 
     @property
     def kernels_missing(self) -> str | None:

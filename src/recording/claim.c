@@ -35,7 +35,7 @@ static jm_status fail_to_create(const char *path, int code, jm_error *err)
     return jm__fail(err, status, code, "open", "%s cannot be created: %s", path, strerror(code));
 }
 
-static jm_status refuse_written(const char *path, jm_error *err)
+jm_status jm__claim_refuse_written(const char *path, jm_error *err)
 {
     char command[160];
     int64_t writer = jm__written_by(path, command, sizeof command);
@@ -86,7 +86,7 @@ static jm_status put_aside(jm__claim *claim, jm_error *err)
     struct stat info;
     if (stat(claim->path, &info) == 0 && !S_ISREG(info.st_mode))
         return jm__fail(err, JM_IO, 0, "open", "%s is not a regular file", claim->path);
-    JM_TRY(refuse_written(claim->path, err));
+    JM_TRY(jm__claim_refuse_written(claim->path, err));
     jm__strbuf aside = {0};
     jm__strbuf_format(&aside, "%s.replaced-%d", claim->path, (int)getpid());
     claim->aside = jm__strbuf_take(&aside);
@@ -125,6 +125,13 @@ jm_status jm__claim_make(jm__claim *claim, const char *path, bool overwrite, jm_
     }
     remove_parts(path, 1, JOURNALS_END); /* left by a recording of that name that somebody removed */
     return JM_OK;
+}
+
+int jm__claim_remove_files(const char *path)
+{
+    int code = unlink(path) == 0 ? 0 : errno;
+    if (code == 0 || code == ENOENT) remove_parts(path, 1, PARTS);
+    return code;
 }
 
 void jm__claim_keep(jm__claim *claim)

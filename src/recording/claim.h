@@ -27,4 +27,10 @@ void jm__claim_undo(jm__claim *claim);
 
 void jm__claim_free(jm__claim *claim); /* leaves the files as they are */
 
+/* BUSY, with words, if somebody writes a recording there. */
+jm_status jm__claim_refuse_written(const char *path, jm_error *err);
+
+/* A recording with all that lies beside it. 0, or the errno of the file itself: then all is still there. */
+int jm__claim_remove_files(const char *path);
+
 #endif

@@ -20,6 +20,9 @@
 /* At once: a second of work for the writer's thread. */
 #define CHUNKS_MOST     8
 #define CHUNKS_A_MINUTE (60 * JM_NS_PER_S / JM_CHUNK_NS)
+/* After a cut: from there to the first reading of a counter that is read every five seconds, both parts have
+ * the same readings, so that joules of one are not those of the other. */
+#define EDGE_NS (10 * JM_NS_PER_S)
 /* Of the size, for what comes until the next look and for the journal. */
 #define ROOM(bytes)   ((bytes) / 10)
 #define THINNING_MOST 24
@@ -61,7 +64,7 @@ static bool note_milestone(jm__writer *writer, int64_t complete_ns)
     jm__condenser *c = &writer->condenser;
     size_t count = c->milestones.count;
     if (count > 0 && complete_ns - c->milestones.items[count - 1].t_ns < MILESTONE_NS) return false;
-    jm__milestone now = here(writer->db, complete_ns);
+    jm__milestone now = here(writer->part.db, complete_ns);
     return jm__vec_push(&c->milestones, now);
 }
 
@@ -157,7 +160,7 @@ static bool keeps_step(const jm__condenser *c, int64_t from_ns)
 static int tell(jm__writer *writer)
 {
     jm__condenser *c = &writer->condenser;
-    int rc = jm__insert_number(&writer->inserter, "condensed_until_ns", c->until_ns);
+    int rc = jm__insert_number(&writer->part.inserter, "condensed_until_ns", c->until_ns);
     if (c->told || rc != SQLITE_OK) return rc;
     jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = c->until_ns};
     snprintf(event.text, sizeof event.text,
@@ -173,13 +176,14 @@ static int condense_next(jm__writer *writer)
 {
     jm__condenser *c = &writer->condenser;
     jm__chunk chunk = next_chunk(c);
-    int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    if (rc == SQLITE_OK) rc = jm__condense_readings(writer, &chunk);
+    int rc = sqlite3_exec(writer->part.db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (rc == SQLITE_OK && chunk.from_ns >= c->readings_from_ns) rc = jm__condense_readings(writer, &chunk);
     if (rc == SQLITE_OK) rc = jm__condense_work(writer, &chunk, keeps_step(c, chunk.from_ns));
     c->until_ns = chunk.to_ns;
     if (rc == SQLITE_OK) rc = tell(writer);
-    if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
-    if (rc != SQLITE_OK) sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL); /* that chunk stays whole */
+    if (rc == SQLITE_OK) rc = sqlite3_exec(writer->part.db, "COMMIT", NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        sqlite3_exec(writer->part.db, "ROLLBACK", NULL, NULL, NULL); /* that chunk stays whole */
     forget_milestones(c);
     return rc;
 }
@@ -197,7 +201,7 @@ static int thin(jm__writer *writer)
     jm__condenser *c = &writer->condenser;
     size_t kept = 0;
     c->thinning++;
-    int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    int rc = sqlite3_exec(writer->part.db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     for (size_t i = 0; i < c->kept.count; i++) {
         jm__kept_step step = c->kept.items[i];
         if (rc != SQLITE_OK || keeps_step(c, step.chunk.from_ns))
@@ -206,8 +210,8 @@ static int thin(jm__writer *writer)
             rc = jm__condense_forget_step(writer, &step);
     }
     c->kept.count = kept;
-    if (rc == SQLITE_OK) return sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
-    sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
+    if (rc == SQLITE_OK) return sqlite3_exec(writer->part.db, "COMMIT", NULL, NULL, NULL);
+    sqlite3_exec(writer->part.db, "ROLLBACK", NULL, NULL, NULL);
     return rc;
 }
 
@@ -228,7 +232,8 @@ static int fit_into_size(jm__writer *writer, int64_t complete_ns)
     jm__condenser *c = &writer->condenser;
     int rc = SQLITE_OK;
     for (int i = 0; rc == SQLITE_OK && i < CHUNKS_MOST; i++) {
-        if (c->max_bytes == 0 || bytes_of(writer->db) <= c->max_bytes - ROOM(c->max_bytes)) return SQLITE_OK;
+        if (c->max_bytes == 0 || bytes_of(writer->part.db) <= c->max_bytes - ROOM(c->max_bytes))
+            return SQLITE_OK;
         if (c->until_ns + JM_CHUNK_NS <= complete_ns - YOUNG_NS)
             rc = condense_next(writer);
         else if (c->kept.count > 1 && c->thinning < THINNING_MOST)
@@ -264,6 +269,17 @@ void jm__writer_condense(jm__writer *writer, double keep_s, int64_t max_bytes)
     c->traced = jm__writer_name(writer, JM_MARK_TRACED);
     c->steps = jm__writer_name(writer, JM_MARK_STEPS);
     c->untraced = jm__writer_name(writer, JM_MARK_UNTRACED);
+}
+
+void jm__condense_begin_anew(jm__writer *writer, int64_t start_ns)
+{
+    jm__condenser *c = &writer->condenser;
+    c->milestones.count = c->kept.count = c->levels.count = 0;
+    c->start_ns = c->until_ns = start_ns / JM_CHUNK_NS * JM_CHUNK_NS;
+    c->readings_from_ns = start_ns + EDGE_NS;
+    c->thinning = 0;
+    c->told = c->told_full = false;
+    if (c->wanted) (void)jm__condense_find_levels(writer, c->start_ns);
 }
 
 void jm__condenser_free(jm__condenser *condenser)

@@ -61,6 +61,7 @@ typedef struct jm__condenser {
     int64_t traced, steps, untraced; /* names of the marks */
     int64_t start_ns;                /* of the first chunk, 0: none yet */
     int64_t until_ns;                /* all before is condensed */
+    int64_t readings_from_ns;        /* readings of chunks that begin before stay whole */
     unsigned thinning;               /* one minute in 2 to that keeps a step */
     bool told, told_full;
 } jm__condenser;
@@ -69,6 +70,8 @@ typedef struct jm__writer jm__writer;
 
 /* After a commit, with the writer's lock held: condense what is due. SQLite's result code. */
 int jm__condense(jm__writer *writer, int64_t complete_ns);
+/* The writer goes on in another file (rotate.h), whose time begins then. */
+void jm__condense_begin_anew(jm__writer *writer, int64_t start_ns);
 void jm__condenser_free(jm__condenser *condenser);
 
 /* condense_readings.c: within a transaction. */
@@ -76,6 +79,8 @@ int jm__condense_readings(jm__writer *writer, const jm__chunk *chunk);
 
 /* condense_work.c: likewise. `keeps`: this chunk is one of those that keep a step. */
 int jm__condense_work(jm__writer *writer, const jm__chunk *chunk, bool keeps);
+/* What processes had said before then, as the file has it. */
+int jm__condense_find_levels(jm__writer *writer, int64_t before_ns);
 /* Without its step. */
 int jm__condense_forget_step(jm__writer *writer, const jm__kept_step *kept);
 

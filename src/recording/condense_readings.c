@@ -114,7 +114,7 @@ static int take_all(condensing *c)
         "SELECT rowid, t_ns, sensor_id, value FROM readings WHERE rowid > ?1 AND rowid <= ?2 AND "
         "t_ns >= ?3 AND t_ns < ?4";
     sqlite3_stmt *select;
-    int rc = sqlite3_prepare_v2(c->writer->db, sql, -1, &select, NULL);
+    int rc = sqlite3_prepare_v2(c->writer->part.db, sql, -1, &select, NULL);
     if (rc != SQLITE_OK) return rc;
     sqlite3_bind_int64(select, 1, c->chunk->from.readings);
     sqlite3_bind_int64(select, 2, c->chunk->to.readings);
@@ -140,15 +140,17 @@ int jm__condense_readings(jm__writer *writer, const jm__chunk *chunk)
     for (size_t i = 0; rc == SQLITE_OK && i < sensors; i++)
         c.last[i] = NAN;
     if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(writer->db, "DELETE FROM readings WHERE rowid = ?1", -1, &c.remove, NULL);
+        rc =
+            sqlite3_prepare_v2(writer->part.db, "DELETE FROM readings WHERE rowid = ?1", -1, &c.remove, NULL);
     if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(writer->db,
+        rc = sqlite3_prepare_v2(writer->part.db,
                                 "INSERT INTO readings(rowid, t_ns, sensor_id, value) VALUES (?1, ?2, ?3, ?4)",
                                 -1, &c.put, NULL);
     if (rc == SQLITE_OK) rc = take_all(&c);
     /* Of kernels that go. */
     if (rc == SQLITE_OK)
-        rc = jm__condense_run(writer->db, "DELETE FROM counter_blocks WHERE end_ns <= ?1", 1, &chunk->to_ns);
+        rc = jm__condense_run(writer->part.db, "DELETE FROM counter_blocks WHERE end_ns <= ?1", 1,
+                              &chunk->to_ns);
     for (size_t i = 0; rc == SQLITE_OK && i < sensors; i++)
         rc = put_sensor(&c, i);
     sqlite3_finalize(c.remove);

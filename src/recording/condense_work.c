@@ -30,9 +30,29 @@ static jm__level_of *level_of(jm__condenser *c, int64_t process_id)
     return jm__vec_push(&c->levels, none) ? &c->levels.items[c->levels.count - 1] : NULL;
 }
 
+int jm__condense_find_levels(jm__writer *writer, int64_t before_ns)
+{
+    jm__condenser *c = &writer->condenser;
+    static const char sql[] =
+        "SELECT process_id, name_id FROM marks WHERE t_ns < ?1 AND name_id IN (?2, ?3, ?4) "
+        "ORDER BY t_ns, rowid";
+    const int64_t values[] = {before_ns, c->traced, c->steps, c->untraced};
+    sqlite3_stmt *marks;
+    int rc = sqlite3_prepare_v2(writer->part.db, sql, -1, &marks, NULL);
+    for (int i = 0; rc == SQLITE_OK && i < 4; i++)
+        rc = sqlite3_bind_int64(marks, i + 1, values[i]);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(marks)) == SQLITE_ROW) {
+        jm__level_of *level = level_of(c, sqlite3_column_int64(marks, 0));
+        if (level != NULL) level->said = level->written = sqlite3_column_int64(marks, 1);
+        rc = level == NULL ? SQLITE_NOMEM : SQLITE_OK;
+    }
+    sqlite3_finalize(marks);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 static int query(sqlite3_stmt **out, const process_chunk *p, const char *sql)
 {
-    int rc = sqlite3_prepare_v2(p->writer->db, sql, -1, out, NULL);
+    int rc = sqlite3_prepare_v2(p->writer->part.db, sql, -1, out, NULL);
     if (rc != SQLITE_OK) return rc;
     const int64_t values[] = {p->process_id, p->chunk->from_ns, p->chunk->to_ns, p->chunk->from.spans,
                               p->chunk->to.spans};
@@ -138,7 +158,7 @@ static int remove_spans(const process_chunk *p, int64_t warm_ns, int64_t end_ns)
              "kind_id NOT IN (%d, %d, %d, %d, %d, %d) AND NOT (start_ns >= ?6 AND start_ns <= ?7)",
              (int)JM_SPAN_PHASE, (int)JM_SPAN_EPOCH, (int)JM_SPAN_STEP, (int)JM_SPAN_BATCH,
              (int)JM_SPAN_WINDOW, (int)JM_SPAN_DATA);
-    return jm__condense_run(p->writer->db, sql, 7, values);
+    return jm__condense_run(p->writer->part.db, sql, 7, values);
 }
 
 /* All but what lies in [warm, end]. */
@@ -148,7 +168,7 @@ static int remove_work(const process_chunk *p, int64_t warm_ns, int64_t end_ns)
     const int64_t kernels[] = {p->process_id, k->from_ns, k->to_ns, k->from.kernels,
                                k->to.kernels, warm_ns,    end_ns};
     int rc = jm__condense_run(
-        p->writer->db,
+        p->writer->part.db,
         "DELETE FROM kernels WHERE stream_id IN (SELECT id FROM streams WHERE process_id = ?1) AND "
         "start_ns >= ?2 AND start_ns < ?3 AND rowid > ?4 AND rowid <= ?5 AND NOT (start_ns >= ?6 AND "
         "start_ns <= ?7)",
@@ -163,13 +183,13 @@ static int untie(const process_chunk *p)
     const int64_t kernels[] = {k->from.kernels, k->to.kernels, k->from_ns, k->to_ns},
                   spans[] = {k->from.spans, k->to.spans, k->from_ns, k->to_ns};
     int rc = jm__condense_run(
-        p->writer->db,
+        p->writer->part.db,
         "UPDATE kernels SET span_id = NULL WHERE rowid > ?1 AND rowid <= ?2 AND start_ns >= ?3 AND "
         "start_ns < ?4 AND span_id NOT NULL AND span_id NOT IN (SELECT id FROM spans)",
         4, kernels);
     if (rc != SQLITE_OK) return rc;
     return jm__condense_run(
-        p->writer->db,
+        p->writer->part.db,
         "UPDATE spans SET parent_id = NULL WHERE id > ?1 AND id <= ?2 AND start_ns >= ?3 AND "
         "start_ns < ?4 AND parent_id NOT NULL AND parent_id NOT IN (SELECT id FROM spans)",
         4, spans);
@@ -180,7 +200,7 @@ static int untie(const process_chunk *p)
 static int put_mark(const process_chunk *p, int64_t t_ns, int64_t name_id)
 {
     jm__mark mark = {.process_id = p->process_id, .thread_id = 0, .t_ns = t_ns, .name_id = name_id};
-    return jm__insert(&p->writer->inserter, JM_TABLE_MARKS, &mark);
+    return jm__insert(&p->writer->part.inserter, JM_TABLE_MARKS, &mark);
 }
 
 /* It said something at the very end of the chunk itself: that holds from there on. */
@@ -191,7 +211,7 @@ static int says_at_end(const process_chunk *p, bool *says)
         "SELECT 1 FROM marks WHERE process_id = ?1 AND t_ns = ?2 AND name_id IN (?3, ?4, ?5)";
     const int64_t values[] = {p->process_id, p->chunk->to_ns, c->traced, c->steps, c->untraced};
     sqlite3_stmt *mark;
-    int rc = sqlite3_prepare_v2(p->writer->db, sql, -1, &mark, NULL);
+    int rc = sqlite3_prepare_v2(p->writer->part.db, sql, -1, &mark, NULL);
     for (int i = 0; rc == SQLITE_OK && i < 5; i++)
         rc = sqlite3_bind_int64(mark, i + 1, values[i]);
     if (rc == SQLITE_OK) rc = sqlite3_step(mark);
@@ -207,7 +227,7 @@ static int put_marks(const process_chunk *p, int64_t level, const jm__kept_step 
     const int64_t values[] = {p->process_id, p->chunk->from_ns, p->chunk->to_ns,
                               c->traced,     c->steps,          c->untraced};
     int rc = jm__condense_run(
-        p->writer->db,
+        p->writer->part.db,
         "DELETE FROM marks WHERE process_id = ?1 AND t_ns >= ?2 AND t_ns < ?3 AND name_id IN (?4, "
         "?5, ?6)",
         6, values);
@@ -257,7 +277,7 @@ int jm__condense_work(jm__writer *writer, const jm__chunk *chunk, bool keeps)
     int64_t ids[PROCESSES_MOST];
     size_t count = 0;
     sqlite3_stmt *found;
-    int rc = sqlite3_prepare_v2(writer->db, sql, -1, &found, NULL);
+    int rc = sqlite3_prepare_v2(writer->part.db, sql, -1, &found, NULL);
     for (int i = 0; rc == SQLITE_OK && i < 9; i++)
         rc = sqlite3_bind_int64(found, i + 1, values[i]);
     while (rc == SQLITE_OK && count < PROCESSES_MOST && sqlite3_step(found) == SQLITE_ROW)
@@ -278,6 +298,6 @@ int jm__condense_forget_step(jm__writer *writer, const jm__kept_step *kept)
                   after[] = {kept->process_id, kept->end_ns, c->steps};
     static const char sql[] = "DELETE FROM marks WHERE process_id = ?1 AND t_ns = ?2 AND name_id = ?3";
     int rc = remove_work(&p, INT64_MAX, INT64_MIN);
-    if (rc == SQLITE_OK) rc = jm__condense_run(writer->db, sql, 3, traced);
-    return rc == SQLITE_OK ? jm__condense_run(writer->db, sql, 3, after) : rc;
+    if (rc == SQLITE_OK) rc = jm__condense_run(writer->part.db, sql, 3, traced);
+    return rc == SQLITE_OK ? jm__condense_run(writer->part.db, sql, 3, after) : rc;
 }

@@ -14,8 +14,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define BUSY_TIMEOUT_MS 2000
-#define TEXT_MAX        (1 << 20) /* longest text or row that a file may make us take */
+#define TEXT_MAX (1 << 20) /* longest text or row that a file may make us take */
 
 static const char views_sql[] = {
 #include "views_sql.inc"
@@ -184,7 +183,7 @@ static jm_status create(sqlite3 **db, const char *path, int version, jm_error *e
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int rc = sqlite3_open_v2(path == NULL ? ":memory:" : path, db, flags, NULL);
     if (rc != SQLITE_OK) return jm__database_fail(err, *db, rc, "sqlite3_open_v2", path);
-    sqlite3_busy_timeout(*db, BUSY_TIMEOUT_MS);
+    sqlite3_busy_timeout(*db, JM_BUSY_TIMEOUT_MS);
     JM_TRY(jm__database_run(*db, writing_pragmas, path, err));
     return create_schema(*db, version, path, err);
 }
@@ -234,7 +233,7 @@ jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_
         sqlite3_close(db);
         return status;
     }
-    sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
+    sqlite3_busy_timeout(db, JM_BUSY_TIMEOUT_MS);
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_MAX);
     sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     *out = db;

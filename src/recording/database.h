@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define JM_PAGE_BYTES 4096u /* of a new recording */
+#define JM_PAGE_BYTES      4096u /* of a new recording */
+#define JM_BUSY_TIMEOUT_MS 2000  /* so long a connection waits for others */
 
 /* The error of the last call on `db`, concerning the file `path` (NULL: memory). */
 jm_status jm__database_fail(jm_error *err, sqlite3 *db, int rc, const char *call, const char *path);

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/order.h"
 #include "base/search.h"
-#include "recording/dataset_rows.h"
+#include "recording/dataset_part.h"
 #include "recording/reading_stretch.h"
 #include "recording/recording.h"
 
@@ -86,21 +86,16 @@ static int64_t earliest_ns(const jm__loading *loading)
     return earliest;
 }
 
-static int64_t meta_ns(const jm_recording *recording, const char *key, int64_t otherwise)
-{
-    const char *value = jm_recording_meta(recording, key);
-    int64_t t_ns = value == NULL ? otherwise : strtoll(value, NULL, 10);
-    return jm__time_is_plausible(t_ns) ? t_ns : otherwise;
-}
-
 /* As noted; where that is lost, as far as rows go. */
 static jm_status set_bounds(jm__loading *loading, const jm_recording *recording, jm_error *err)
 {
     jm__dataset *view = &loading->view;
-    int64_t start_ns = meta_ns(recording, "start_ns", INT64_MIN);
-    int64_t complete_ns = meta_ns(recording, "complete_ns", INT64_MIN);
-    int64_t readings_ns = meta_ns(recording, "readings_ns", INT64_MIN); /* later where the disk was full */
-    int64_t end_ns = meta_ns(recording, "end_ns", complete_ns > readings_ns ? complete_ns : readings_ns);
+    int64_t start_ns = jm__meta_ns(recording, "start_ns", INT64_MIN);
+    int64_t complete_ns = jm__meta_ns(recording, "complete_ns", INT64_MIN);
+    int64_t readings_ns =
+        jm__meta_ns(recording, "readings_ns", INT64_MIN); /* later where the disk was full */
+    int64_t end_ns = jm__meta_ns(recording, "end_ns", complete_ns > readings_ns ? complete_ns : readings_ns);
+    jm__part_facts(view, recording, &end_ns);
     bool cut = jm__recording_is_cut(recording);
     if (start_ns == INT64_MIN || end_ns == INT64_MIN || cut) {
         int64_t earliest, latest;
@@ -151,11 +146,29 @@ static jm_status copy_facts(jm__loading *loading, const jm_recording *recording,
     return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
 
+/* Around the time of a part some processes have kernels that others have not yet, or no longer. */
+typedef struct whole_time {
+    const jm__dataset *view;
+    jm__kernel_taker take;
+    void *taker;
+} whole_time;
+
+static jm_status take_if_whole(void *context, const jm__kernel_run *kernel, jm_error *err)
+{
+    const whole_time *w = context;
+    if (kernel->end_ns <= w->view->whole_from_ns || kernel->end_ns > w->view->whole_to_ns) return JM_OK;
+    return w->take(w->taker, kernel, err);
+}
+
 /* Whether kernels refer to what is not there is known once they have passed. */
 static jm_status each_kernel(void *context, bool by_time, jm__kernel_taker take, void *taker, jm_error *err)
 {
     jm__loading *loading = context;
-    JM_TRY(jm__kernel_table_each(&loading->kernels, by_time, take, taker, err));
+    whole_time whole = {&loading->view, take, taker};
+    if (loading->view.follows || loading->view.goes_on)
+        JM_TRY(jm__kernel_table_each(&loading->kernels, by_time, take_if_whole, &whole, err));
+    else
+        JM_TRY(jm__kernel_table_each(&loading->kernels, by_time, take, taker, err));
     bool fine = loading->kernels.strays == 0 || copy_damage(loading, loading->kernels.recording);
     return fine ? JM_OK : jm__no_memory(err, "jm__dataset_load");
 }
@@ -307,6 +320,10 @@ static jm_status load(jm__dataset **out, jm_recording *recording, const jm__stre
         sort_all(loading);
         show(loading);
         if (wanted == NULL) status = copy_facts(loading, recording, err);
+    }
+    if (status == JM_OK && wanted == NULL) {
+        jm__part_keep_own(loading);
+        show(loading);
     }
     if (status != JM_OK) {
         jm__dataset_free(&loading->view);

@@ -38,6 +38,10 @@ typedef struct jm__dataset {
     size_t name_count;
     int64_t start_ns; /* of the run */
     int64_t end_ns;   /* of the run, or up to where the file is complete */
+    int64_t part;     /* of a run in parts (rotate.h) its number: start and end are its own; 0: it is whole */
+    bool follows;     /* there was a part before it */
+    bool goes_on;     /* what is open at its end goes on in the next part */
+    int64_t whole_from_ns, whole_to_ns; /* of a part: kernels that ended meanwhile are all there */
     const char *ncu; /* file of Nsight Compute that its windows of counters are from; NULL: they were sampled,
                         or there are none */
     const char *damage; /* what of the recording is missing, in a sentence; NULL if it is whole */

@@ -52,12 +52,14 @@ static void write_rows(const jm__in_parts *all, jm__batch_row row, size_t most)
     size_t count;
     while ((count = jm__batch_first(all->batch, row, most, &part)) > 0) {
         if (work && !all->has_room(all->writer)) return;
-        if (write_part(all, NULL, &part))
+        if (write_part(all, NULL, &part)) {
+            all->rows_written(all->writer, &part);
             jm__batch_forget(all->batch, &part);
-        else if (row != JM_BATCH_OTHERS && count > ROWS_LEAST)
+        } else if (row != JM_BATCH_OTHERS && count > ROWS_LEAST) {
             most = count / 2;
-        else
+        } else {
             return;
+        }
     }
 }
 

@@ -17,8 +17,9 @@ typedef struct jm__in_parts {
     jm__inserter *inserter;
     jm__batch *batch;
     void *writer;
-    jm__named_rows boards;          /* and sensors: for readings */
-    jm__named_rows work;            /* names, classes, streams: for the rest */
+    jm__named_rows boards;                                     /* and sensors: for readings */
+    jm__named_rows work;                                       /* names, classes, streams: for the rest */
+    void (*rows_written)(void *writer, const jm__batch *part); /* these rows are in the file */
     bool (*has_room)(void *writer); /* for a part of the rest: what is left is not for readings alone */
 } jm__in_parts;
 

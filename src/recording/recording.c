@@ -3,6 +3,7 @@
 
 #include "base/vec.h"
 #include "recording/copy.h"
+#include "recording/part_name.h"
 #include "recording/recover.h"
 #include "recording/row.h"
 #include "recording/written.h"
@@ -250,16 +251,23 @@ static jm_status find_a_way_in(jm_recording *recording, sqlite3 **db, jm_error *
     return status;
 }
 
+/* It may have been recorded in parts, whose names are others. */
+static jm_status fail_to_find(const char *path, int code, jm_error *err)
+{
+    jm_status status = jm__fail(err, jm_status_of_errno(code), code, "open", "%s cannot be opened: %s", path,
+                                strerror(code));
+    char *newest = code == ENOENT ? jm__part_newest(path) : NULL;
+    if (newest != NULL) jm__hint(err, status, "it was recorded in parts: the newest is %s", newest);
+    free(newest);
+    return status;
+}
+
 /* What SQLite would tell in less helpful words. The file is not opened here: if this process records it,
  * closing a second descriptor would drop the locks that SQLite holds on the first. */
 static jm_status check_file(const char *path, jm_error *err)
 {
     struct stat info;
-    if (stat(path, &info) != 0 || access(path, R_OK) != 0) {
-        int code = errno;
-        return jm__fail(err, jm_status_of_errno(code), code, "open", "%s cannot be opened: %s", path,
-                        strerror(code));
-    }
+    if (stat(path, &info) != 0 || access(path, R_OK) != 0) return fail_to_find(path, errno, err);
     if (!S_ISREG(info.st_mode)) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is not a file", path);
     if (info.st_size == 0) return jm__fail(err, JM_BAD_DATA, 0, "", "%s is empty: not a recording", path);
     return JM_OK;
@@ -276,8 +284,9 @@ static double seconds_until(const jm_recording *recording, const char *key)
     return ((double)strtoll(end, NULL, 10) - (double)strtoll(start, NULL, 10)) / 1e9;
 }
 
-static bool recorder_is_at_work(const jm_recording *recording)
+bool jm__recording_is_written(const jm_recording *recording)
 {
+    if (jm_recording_meta(recording, "closed") != NULL) return false;
     return jm__written_goes_on(recording->path, jm_recording_meta(recording, "recorder_pid"),
                                jm_recording_meta(recording, "recorder_start_ticks"));
 }
@@ -285,7 +294,7 @@ static bool recorder_is_at_work(const jm_recording *recording)
 /* A recording without its end mark: its recorder is still at work, or it was killed. */
 static jm_status note_missing_close(jm_recording *recording, jm_error *err)
 {
-    if (jm_recording_meta(recording, "closed") != NULL || recorder_is_at_work(recording)) return JM_OK;
+    if (jm_recording_meta(recording, "closed") != NULL || jm__recording_is_written(recording)) return JM_OK;
     double whole_s = seconds_until(recording, "complete_ns");
     double readings_s = seconds_until(recording, "readings_ns");
     char but[80] = "";

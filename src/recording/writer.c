@@ -4,10 +4,12 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "recording/alive.h"
-#include "recording/journal.h"
+#include "recording/old_parts.h"
+#include "recording/part_name.h"
 #include "recording/recording.h"
 #include "recording/rewrite.h"
 #include "recording/writer_state.h"
+#include "rows/marks.h"
 #include "rows/span_kind.h"
 #include "timeline/ring_format.h"
 
@@ -22,37 +24,52 @@ static int insert_span_kind(jm__inserter *inserter, jm_span_kind kind)
     return jm__insert(inserter, JM_TABLE_SPAN_KINDS, &row);
 }
 
+static int insert_span_kinds(jm__inserter *inserter)
+{
+    int rc = SQLITE_OK;
+    for (int kind = 1; rc == SQLITE_OK && kind < JM_SPAN_KIND_COUNT; kind++)
+        rc = insert_span_kind(inserter, (jm_span_kind)kind);
+    return rc;
+}
+
+static int insert_maker(jm__inserter *inserter)
+{
+    int rc = jm__insert_meta(inserter, "joulemap_version", jm_version());
+    if (rc == SQLITE_OK) rc = jm__insert_number(inserter, "recorder_pid", getpid());
+    if (rc == SQLITE_OK)
+        rc = jm__insert_number(inserter, "recorder_start_ticks", jm__process_start_ticks(getpid()));
+    return rc;
+}
+
+int jm__writer_put_first_rows(jm__part *part)
+{
+    int rc = insert_span_kinds(&part->inserter);
+    return rc == SQLITE_OK ? insert_maker(&part->inserter) : rc;
+}
+
 static jm_status copy_rows(jm__writer *writer, jm_recording *from, jm_error *err)
 {
-    jm__rewriting to = {.db = writer->db, .path = writer->path, .inserter = &writer->inserter};
+    jm__part *part = &writer->part;
+    jm__rewriting to = {.db = part->db, .path = part->path, .inserter = &part->inserter};
     JM_TRY(jm__rewrite(&to, from, err));
     writer->counter_sets_copied = to.counter_sets;
     return JM_OK;
 }
 
-/* What stands in every recording from its start; a copy has the kinds of spans of the other one. */
+/* A copy has the kinds of spans of the other one. */
 static jm_status write_first_rows(jm__writer *writer, jm_recording *from, jm_error *err)
 {
+    jm__part *part = &writer->part;
     if (from != NULL) JM_TRY(copy_rows(writer, from, err));
-    int rc = sqlite3_exec(writer->db, "BEGIN", NULL, NULL, NULL);
-    for (int kind = 1; rc == SQLITE_OK && from == NULL && kind < JM_SPAN_KIND_COUNT; kind++)
-        rc = insert_span_kind(&writer->inserter, (jm_span_kind)kind);
-    if (rc == SQLITE_OK) rc = jm__insert_meta(&writer->inserter, "joulemap_version", jm_version());
-    if (rc == SQLITE_OK) rc = jm__insert_number(&writer->inserter, "recorder_pid", getpid());
-    if (rc == SQLITE_OK)
-        rc = jm__insert_number(&writer->inserter, "recorder_start_ticks", jm__process_start_ticks(getpid()));
-    if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
-    return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
+    int rc = sqlite3_exec(part->db, "BEGIN", NULL, NULL, NULL);
+    if (rc == SQLITE_OK) rc = from == NULL ? jm__writer_put_first_rows(part) : insert_maker(&part->inserter);
+    if (rc == SQLITE_OK) rc = sqlite3_exec(part->db, "COMMIT", NULL, NULL, NULL);
+    return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, part->db, rc, "sqlite3_step", part->path);
 }
 
+/* But for its files. */
 static void free_writer(jm__writer *writer)
 {
-    jm_recording_close(writer->recording);
-    if (jm__guard_check(writer->guard, NULL) == JM_OK) { /* else SQLite would close what is not its own */
-        jm__inserter_free(&writer->inserter);
-        sqlite3_close(writer->db);
-    }
-    jm__guard_free(writer->guard);
     jm__batch_free(&writer->batch);
     jm__names_free(&writer->names);
     jm__vec_free(&writer->boards);
@@ -65,8 +82,8 @@ static void free_writer(jm__writer *writer)
     }
     jm__vec_free(&writer->counter_sets);
     jm__condenser_free(&writer->condenser);
+    jm__rotation_free(&writer->rotation);
     pthread_mutex_destroy(&writer->lock);
-    jm__claim_free(&writer->claim);
     free(writer);
 }
 
@@ -75,12 +92,7 @@ static jm_status create(jm__writer **out, const char *path, bool overwrite, jm_r
     jm__writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return jm__no_memory(err, "jm__writer_create");
     pthread_mutex_init(&writer->lock, NULL);
-    jm_status status = path == NULL ? JM_OK : jm__claim_make(&writer->claim, path, overwrite, err);
-    writer->path = writer->claim.path;
-    if (status == JM_OK && path != NULL && (writer->guard = jm__guard_create(path)) == NULL)
-        status = jm__no_memory(err, "jm__writer_create");
-    if (status == JM_OK) status = jm__database_create(&writer->db, path, JM_RECORDING_VERSION, err);
-    if (status == JM_OK) status = jm__inserter_prepare(&writer->inserter, writer->db, path, err);
+    jm_status status = jm__part_open(&writer->part, path, overwrite, err);
     if (status == JM_OK) status = write_first_rows(writer, from, err);
     if (status != JM_OK) {
         jm__writer_discard(writer);
@@ -99,6 +111,58 @@ jm_status jm__writer_create_copy(jm__writer **out, const char *path, bool overwr
                                  jm_error *err)
 {
     return create(out, path, overwrite, from, err);
+}
+
+/* After those of earlier runs. */
+static jm_status first_name(char **path, const char *base, int64_t *number, jm_error *err)
+{
+    JM_TRY(jm__old_parts_last(base, number, err));
+    *path = jm__part_name(base, ++*number);
+    return *path != NULL ? JM_OK : jm__no_memory(err, "jm__writer_create_parts");
+}
+
+static jm_status begin_rotation(jm__writer *writer, const char *base, int64_t number, bool overwrite,
+                                const jm__rotation_wanted *wanted, jm_error *err)
+{
+    char text[24];
+    jm__rotation *r = &writer->rotation;
+    *r = (jm__rotation){.wanted = true,
+                        .replaces = overwrite,
+                        .every_ns = (int64_t)(wanted->every_s * (double)JM_NS_PER_S),
+                        .bytes = wanted->bytes,
+                        .keep = wanted->keep,
+                        .base = strdup(base),
+                        .first = number,
+                        .number = number};
+    if (r->base == NULL) return jm__no_memory(err, "jm__writer_create_parts");
+    if (r->every_ns > 0 && r->every_ns < JM_PART_LEAST_NS) r->every_ns = JM_PART_LEAST_NS;
+    r->carried.names = (jm__carried_names){.traced = jm__writer_name(writer, JM_MARK_TRACED),
+                                           .steps = jm__writer_name(writer, JM_MARK_STEPS),
+                                           .untraced = jm__writer_name(writer, JM_MARK_UNTRACED),
+                                           .ended = jm__writer_name(writer, JM_MARK_ENDED),
+                                           .graphs = jm__writer_name(writer, JM_MARK_GRAPHS_BEFORE),
+                                           .request = jm__writer_name(writer, JM_MARK_REQUEST),
+                                           .request_ended = jm__writer_name(writer, JM_MARK_REQUEST_ENDED),
+                                           .batch = jm__writer_name(writer, JM_MARK_BATCH)};
+    snprintf(text, sizeof text, "%" PRId64, number);
+    jm__writer_meta(writer, "part", text);
+    return JM_OK;
+}
+
+jm_status jm__writer_create_parts(jm__writer **out, const char *base, bool overwrite,
+                                  const jm__rotation_wanted *wanted, jm_error *err)
+{
+    int64_t number = 0;
+    char *path = NULL;
+    JM_TRY(first_name(&path, base, &number, err));
+    jm_status status = create(out, path, false, NULL, err);
+    free(path);
+    if (status != JM_OK) return status;
+    status = begin_rotation(*out, base, number, overwrite, wanted, err);
+    if (status == JM_OK) return JM_OK;
+    jm__writer_discard(*out);
+    *out = NULL;
+    return status;
 }
 
 /* ---- rows */
@@ -120,11 +184,13 @@ int64_t jm__writer_name(jm__writer *writer, const char *text)
 void jm__writer_meta(jm__writer *writer, const char *key, const char *value)
 {
     jm__batch_add_meta(&writer->batch, key, value);
+    if (writer->rotation.wanted) jm__carried_fact(&writer->rotation.carried, key, value);
 }
 
 void jm__writer_anchor(jm__writer *writer, const jm__anchor *anchor)
 {
     jm__batch_add_anchor(&writer->batch, anchor);
+    writer->rotation.carried.anchor = *anchor;
 }
 
 /* Number a row and keep it until it is written. */
@@ -207,11 +273,13 @@ void jm__writer_readings(jm__writer *writer, const jm_reading *readings, size_t 
 void jm__writer_event(jm__writer *writer, const jm__event *event)
 {
     jm__batch_add_event(&writer->batch, event);
+    if (writer->rotation.wanted) jm__carried_event(&writer->rotation.carried, event);
 }
 
 void jm__writer_process(jm__writer *writer, const jm__process *process)
 {
     jm__batch_add_process(&writer->batch, process);
+    if (writer->rotation.wanted) jm__carried_process(&writer->rotation.carried, process);
 }
 
 void jm__writer_span_begin(jm__writer *writer, const jm__span *span)
@@ -229,12 +297,15 @@ void jm__writer_span_end(jm__writer *writer, const jm__span_end *end)
 void jm__writer_kernels(jm__writer *writer, const jm__kernel *kernels, size_t count)
 {
     jm__batch_add_kernels(&writer->batch, kernels, count);
+    if (writer->rotation.wanted) jm__rotation_saw_kernels(&writer->rotation, kernels, count);
     flush_if_large(writer);
 }
 
 void jm__writer_mark(jm__writer *writer, const jm__mark *mark)
 {
     jm__batch_add_mark(&writer->batch, mark);
+    if (!writer->rotation.wanted || mark->name_id < 1 || (size_t)mark->name_id > writer->names.count) return;
+    jm__carried_mark_passed(&writer->rotation.carried, mark, writer->names.entries[mark->name_id - 1].text);
 }
 
 void jm__writer_loss(jm__writer *writer, const jm__loss *loss)
@@ -247,7 +318,7 @@ void jm__writer_loss(jm__writer *writer, const jm__loss *loss)
 jm_status jm__writer_recording(jm__writer *writer, jm_recording **out, jm_error *err)
 {
     if (writer->recording == NULL)
-        JM_TRY(jm__recording_share(&writer->recording, writer->db, &writer->lock, err));
+        JM_TRY(jm__recording_share(&writer->recording, writer->part.db, &writer->lock, err));
     *out = writer->recording;
     return JM_OK;
 }
@@ -267,7 +338,7 @@ static jm_status fail_incomplete(jm__writer *writer, const jm_error *cause, jm_e
         snprintf(since, sizeof since, "its last %.1f s are",
                  (double)(jm__now_ns() - writer->complete_ns) / 1e9);
     jm__fail(err, cause->status, cause->code, cause->call,
-             "%s: %s: %s missing (%s); what was written before is whole", writer->path,
+             "%s: %s: %s missing (%s); what was written before is whole", writer->part.path,
              jm_status_text(cause->status), since, lost.length == 0 ? "nothing but its end mark" : lost.text);
     jm__strbuf_free(&lost);
     return jm__hint(err, cause->status, "%s", cause->hint);
@@ -276,49 +347,88 @@ static jm_status fail_incomplete(jm__writer *writer, const jm_error *cause, jm_e
 /* Somebody removed it, or put another in its place: what was recorded is in a file without a name. */
 static jm_status fail_gone(const jm__writer *writer, jm_error *err)
 {
-    jm_status status = jm__fail(err, JM_NOT_FOUND, 0, "stat",
-                                "%s is gone: it was removed or replaced while it was recorded", writer->path);
+    jm_status status =
+        jm__fail(err, JM_NOT_FOUND, 0, "stat", "%s is gone: it was removed or replaced while it was recorded",
+                 writer->part.path);
     return jm__hint(err, status, "leave a recording where it is until its run has ended");
-}
-
-static jm_status leave_one_file(jm__writer *writer, jm_error *err)
-{
-    jm__inserter_free(&writer->inserter);
-    jm__guard_forget_journal(writer->guard);
-    return jm__journal_end(writer->db, writer->path, err);
 }
 
 void jm__writer_keep(jm__writer *writer)
 {
-    jm__claim_keep(&writer->claim);
+    jm__rotation *r = &writer->rotation;
+    jm__claim_keep(&writer->part.claim);
+    if (r->replaces) (void)jm__old_parts_remove(r->base, r->first, 0, NULL);
+    r->replaces = false;
 }
 
 void jm__writer_discard(jm__writer *writer)
 {
     if (writer == NULL) return;
-    jm__claim claim = writer->claim;
-    writer->claim = (jm__claim){0};
-    writer->path = NULL;
-    free_writer(writer); /* before the files move: SQLite looks for its journal by name */
-    jm__claim_undo(&claim);
+    jm_recording_close(writer->recording);
+    jm__rotation_give_up(writer, NULL);
+    jm__part_discard(&writer->part);
+    free_writer(writer);
+}
+
+void jm__writer_settle(jm__writer *writer, int64_t end_ns)
+{
+    if (writer->rotation.next.db == NULL) return;
+    (void)jm__writer_commit(writer, end_ns, NULL); /* what fails comes again at the close */
+    pthread_mutex_lock(&writer->lock);
+    jm__rotation_give_up(writer, NULL); /* nothing is in it that the part before it has not */
+    pthread_mutex_unlock(&writer->lock);
+}
+
+const char *jm__writer_path(const jm__writer *writer)
+{
+    return writer->part.path;
+}
+
+void jm__writer_cost(jm__writer *writer, const jm__sampler_cost *so_far)
+{
+    writer->rotation.cost = *so_far;
+}
+
+jm__sampler_cost jm__writer_cost_told(const jm__writer *writer)
+{
+    return writer->rotation.cost_told;
+}
+
+/* All that was measured is there, but not as it was asked for. */
+static jm_status fail_to_rotate(const jm__writer *writer, jm_error *err)
+{
+    const jm__rotation *r = &writer->rotation;
+    if (r->lost.status != JM_OK) {
+        if (err != NULL) *err = r->lost;
+        return r->lost.status;
+    }
+    if (r->trouble.status == JM_OK) return JM_OK;
+    jm__fail(err, r->trouble.status, r->trouble.code, r->trouble.call,
+             "%s holds all that came after it was due for a new part, which could not be made: %s",
+             writer->part.path, r->trouble.text);
+    return jm__hint(err, r->trouble.status, "%s", r->trouble.hint);
 }
 
 jm_status jm__writer_close(jm__writer *writer, jm_error *err)
 {
     if (writer == NULL) return JM_OK;
     jm_error cause = {0};
+    jm__writer_settle(writer, writer->complete_ns);
     writer->closing = true;
     jm_status status = jm__writer_commit(writer, 0, &cause);
     if (status != JM_OK) {
         status = fail_incomplete(writer, &cause, err);
         jm__batch_drop_all(&writer->batch);
         (void)jm__writer_commit(writer, 0, NULL); /* that they are missing may fit where they did not */
-    } else if (writer->path != NULL)
-        status = leave_one_file(writer, err);
-    if (cause.status == JM_OK && writer->path != NULL &&
-        !jm__written_is_at(&writer->claim.file, writer->path))
+    } else if (writer->part.path != NULL)
+        status = jm__part_leave_one_file(&writer->part, err);
+    if (cause.status == JM_OK && writer->part.path != NULL &&
+        !jm__written_is_at(&writer->part.claim.file, writer->part.path))
         status = fail_gone(writer, err);
+    if (status == JM_OK) status = fail_to_rotate(writer, err);
     jm__writer_keep(writer);
+    jm_recording_close(writer->recording);
+    jm__part_close(&writer->part);
     free_writer(writer);
     return status;
 }

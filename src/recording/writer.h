@@ -17,6 +17,20 @@ typedef struct jm__writer jm__writer;
  * jm__writer_keep or _close. */
 jm_status jm__writer_create(jm__writer **out, const char *path, bool overwrite, jm_error *err);
 
+/* How a run is parted (rotate.h): after a time, at a size, by whichever comes first; 0: not for that. `keep`:
+ * so many parts stay, 0: all. */
+typedef struct jm__rotation_wanted {
+    double every_s;
+    int64_t bytes, keep;
+} jm__rotation_wanted;
+
+#define JM_PART_LEAST_NS (30 * JM_NS_PER_S) /* no part is made shorter than that for the time's sake */
+
+/* Into parts of `base` (part_name.h), with numbers after those that are there; `overwrite`: which go at
+ * jm__writer_keep or _close. BUSY: somebody writes such parts. */
+jm_status jm__writer_create_parts(jm__writer **out, const char *base, bool overwrite,
+                                  const jm__rotation_wanted *wanted, jm_error *err);
+
 /* With all rows of another recording, as they can be read, for counters and facts to be added: what else has
  * numbers would get some that are taken. `from` is another file. */
 jm_status jm__writer_create_copy(jm__writer **out, const char *path, bool overwrite, jm_recording *from,
@@ -58,6 +72,19 @@ jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *e
  */
 void jm__writer_condense(jm__writer *writer, double keep_s, int64_t max_bytes);
 
+/* The file that is written; of parts it changes once a cut is made. NULL: in memory. Valid until the next
+ * commit. */
+const char *jm__writer_path(const jm__writer *writer);
+
+/* What the sampler cost so far, for the part that is closed next; and how much of it older parts have told.
+ */
+void jm__writer_cost(jm__writer *writer, const jm__sampler_cost *so_far);
+jm__sampler_cost jm__writer_cost_told(const jm__writer *writer);
+
+/* All rows of the run are here, which ended then; facts of its end may follow. A cut that goes on is made, or
+ * was none. */
+void jm__writer_settle(jm__writer *writer, int64_t end_ns);
+
 /* Of a writer in memory: what it wrote, to be read while writing goes on. A file is opened by its path. */
 jm_status jm__writer_recording(jm__writer *writer, jm_recording **out, jm_error *err);
 
@@ -67,7 +94,8 @@ void jm__writer_keep(jm__writer *writer);
 /* Close without the file: it goes, and what it replaced is there again. */
 void jm__writer_discard(jm__writer *writer);
 
-/* Commit, leave one single file without a journal beside it, close. */
+/* Commit, leave one single file without a journal beside it, close. Of a run in parts the error may be that
+ * one could not be made, or was removed. */
 jm_status jm__writer_close(jm__writer *writer, jm_error *err);
 
 #endif

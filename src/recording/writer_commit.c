@@ -12,7 +12,7 @@
 
 /* Rows that were dropped from the batch, as rows of `losses`: it was full as commits failed, or there was no
  * memory for them. */
-static int insert_dropped(jm__writer *writer)
+static int insert_dropped(const jm__writer *writer, jm__inserter *inserter)
 {
     int rc = SQLITE_OK;
     jm_status cause = writer->failure == JM_OK ? JM_NO_MEMORY : writer->failure;
@@ -25,42 +25,37 @@ static int insert_dropped(jm__writer *writer)
                          .count = writer->batch.dropped[row],
                          .source = "recorder",
                          .reason = reason};
-        rc = jm__insert(&writer->inserter, JM_TABLE_LOSSES, &loss);
+        rc = jm__insert(inserter, JM_TABLE_LOSSES, &loss);
     }
     return rc;
 }
 
 /* Numbered rows that are not in the file yet. */
 #define INSERT_NEW(vec, table)                                                                               \
-    for (size_t i = writer->vec##_written; rc == SQLITE_OK && i < writer->vec.count; i++)                    \
-    rc = jm__insert(inserter, table, &writer->vec.items[i])
+    for (size_t i = part->written.vec; rc == SQLITE_OK && i < writer->vec.count; i++)                        \
+    rc = jm__insert(&part->inserter, table, &writer->vec.items[i])
 
-static int insert_boards(void *context)
+static int insert_boards(const jm__writer *writer, jm__part *part)
 {
-    jm__writer *writer = context;
-    jm__inserter *inserter = &writer->inserter;
     int rc = SQLITE_OK;
     INSERT_NEW(boards, JM_TABLE_BOARDS);
     INSERT_NEW(sensors, JM_TABLE_SENSORS);
     return rc;
 }
 
-static void boards_written(void *context)
+static void boards_are_written(const jm__writer *writer, jm__part *part)
 {
-    jm__writer *writer = context;
-    writer->boards_written = writer->boards.count;
-    writer->sensors_written = writer->sensors.count;
+    part->written.boards = writer->boards.count;
+    part->written.sensors = writer->sensors.count;
 }
 
 /* What spans, kernels, marks and counters name. */
-static int insert_work(void *context)
+static int insert_work(const jm__writer *writer, jm__part *part)
 {
-    jm__writer *writer = context;
-    jm__inserter *inserter = &writer->inserter;
     int rc = SQLITE_OK;
-    for (size_t i = writer->names_written; rc == SQLITE_OK && i < writer->names.count; i++) {
+    for (size_t i = part->written.names; rc == SQLITE_OK && i < writer->names.count; i++) {
         jm__name name = {(int64_t)i + 1, writer->names.entries[i].text};
-        rc = jm__insert(inserter, JM_TABLE_NAMES, &name);
+        rc = jm__insert(&part->inserter, JM_TABLE_NAMES, &name);
     }
     INSERT_NEW(streams, JM_TABLE_STREAMS);
     INSERT_NEW(classes, JM_TABLE_KERNEL_CLASSES);
@@ -68,25 +63,66 @@ static int insert_work(void *context)
     return rc;
 }
 
-static void work_written(void *context)
+static void work_is_written(const jm__writer *writer, jm__part *part)
 {
-    jm__writer *writer = context;
-    writer->names_written = writer->names.count;
-    writer->streams_written = writer->streams.count;
-    writer->classes_written = writer->classes.count;
-    writer->counter_sets_written = writer->counter_sets.count;
+    part->written.names = writer->names.count;
+    part->written.streams = writer->streams.count;
+    part->written.classes = writer->classes.count;
+    part->written.counter_sets = writer->counter_sets.count;
+}
+
+void jm__writer_named_are_written(const jm__writer *writer, jm__part *part)
+{
+    boards_are_written(writer, part);
+    work_is_written(writer, part);
+}
+
+int jm__writer_put_gathered(jm__writer *writer, jm__part *part, int64_t complete_ns)
+{
+    jm__inserter *inserter = &part->inserter;
+    int rc = insert_boards(writer, part);
+    if (rc == SQLITE_OK) rc = insert_work(writer, part);
+    if (rc == SQLITE_OK) rc = jm__insert_batch(inserter, &writer->batch);
+    if (rc == SQLITE_OK) rc = insert_dropped(writer, inserter);
+    if (rc == SQLITE_OK && complete_ns > 0) rc = jm__insert_number(inserter, "complete_ns", complete_ns);
+    return rc;
 }
 
 static int insert_all(jm__writer *writer, int64_t complete_ns)
 {
-    jm__inserter *inserter = &writer->inserter;
-    int rc = insert_boards(writer);
-    if (rc == SQLITE_OK) rc = insert_work(writer);
-    if (rc == SQLITE_OK) rc = jm__insert_batch(inserter, &writer->batch);
-    if (rc == SQLITE_OK) rc = insert_dropped(writer);
-    if (rc == SQLITE_OK && complete_ns > 0) rc = jm__insert_number(inserter, "complete_ns", complete_ns);
-    if (rc == SQLITE_OK && writer->closing) rc = jm__insert_meta(inserter, "closed", "1");
+    int rc = jm__writer_put_gathered(writer, &writer->part, complete_ns);
+    if (rc == SQLITE_OK && writer->closing) rc = jm__insert_meta(&writer->part.inserter, "closed", "1");
     return rc;
+}
+
+/* The same for in_parts.h. */
+static int put_boards(void *context)
+{
+    jm__writer *writer = context;
+    return insert_boards(writer, &writer->part);
+}
+
+static void note_boards(void *context)
+{
+    jm__writer *writer = context;
+    boards_are_written(writer, &writer->part);
+}
+
+static int put_work(void *context)
+{
+    jm__writer *writer = context;
+    return insert_work(writer, &writer->part);
+}
+
+static void note_work(void *context)
+{
+    jm__writer *writer = context;
+    work_is_written(writer, &writer->part);
+}
+
+static void note_rows(void *context, const jm__batch *written)
+{
+    jm__rotation_saw(context, written);
 }
 
 /* What may pass when there is room again, or the memory. */
@@ -98,8 +134,8 @@ static bool may_recover(jm_status status)
 
 static void forget_written(jm__writer *writer)
 {
-    boards_written(writer);
-    work_written(writer);
+    jm__rotation_saw(writer, &writer->batch);
+    jm__writer_named_are_written(writer, &writer->part);
     jm__batch_clear(&writer->batch);
     memset(writer->batch.dropped, 0, sizeof writer->batch.dropped);
     writer->batch.dropped_since_ns = 0;
@@ -107,16 +143,19 @@ static void forget_written(jm__writer *writer)
 
 static jm_status put_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
 {
-    int rc = sqlite3_exec(writer->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    int rc = sqlite3_exec(writer->part.db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = insert_all(writer, complete_ns);
-    if (rc == SQLITE_OK) rc = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
+    if (rc == SQLITE_OK) rc = sqlite3_exec(writer->part.db, "COMMIT", NULL, NULL, NULL);
     if (rc == SQLITE_OK) {
+        jm_error why;
+        bool both = jm__rotation_put(writer, complete_ns, &why);
         forget_written(writer);
         if (complete_ns > 0) writer->complete_ns = complete_ns;
+        if (!both) jm__rotation_give_up(writer, &why);
         return JM_OK;
     }
-    jm_status status = jm__database_fail(err, writer->db, rc, "sqlite3_step", writer->path);
-    sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL); /* may have happened by itself */
+    jm_status status = jm__database_fail(err, writer->part.db, rc, "sqlite3_step", writer->part.path);
+    sqlite3_exec(writer->part.db, "ROLLBACK", NULL, NULL, NULL); /* may have happened by itself */
     return status;
 }
 
@@ -125,7 +164,7 @@ static bool has_room(void *context)
 {
     uint64_t room, reserve;
     const jm__writer *writer = context;
-    if (!jm__room_find(writer->db, writer->path, &room, &reserve)) return true;
+    if (!jm__room_find(writer->part.db, writer->part.path, &room, &reserve)) return true;
     return room >= PART_BYTES + (writer->closing ? PART_BYTES : reserve);
 }
 
@@ -133,7 +172,7 @@ static bool has_room(void *context)
 static bool is_short_of_room(const jm__writer *writer)
 {
     uint64_t room, reserve;
-    return !writer->closing && jm__room_find(writer->db, writer->path, &room, &reserve) &&
+    return !writer->closing && jm__room_find(writer->part.db, writer->part.path, &room, &reserve) &&
            room < reserve + 2 * writer->batch.bytes;
 }
 
@@ -147,29 +186,40 @@ static bool has_work(const jm__writer *writer)
     return false;
 }
 
+/* There is no room for two files, and the next one lacks nothing that this one has not. */
+static void give_up_next(jm__writer *writer)
+{
+    jm_error why;
+    if (writer->rotation.next.db == NULL) return;
+    jm__database_fail(&why, NULL, SQLITE_FULL, "statvfs", writer->rotation.next.path);
+    jm__rotation_give_up(writer, &why);
+}
+
 /* Before a disk is full, it is full for all but readings: what they tell nothing else does. */
 static jm_status put_rows(jm__writer *writer, int64_t complete_ns, jm_error *err)
 {
-    jm__in_parts all = {.db = writer->db,
-                        .inserter = &writer->inserter,
+    jm__in_parts all = {.db = writer->part.db,
+                        .inserter = &writer->part.inserter,
                         .batch = &writer->batch,
                         .writer = writer,
-                        .boards = {insert_boards, boards_written},
-                        .work = {insert_work, work_written},
+                        .boards = {put_boards, note_boards},
+                        .work = {put_work, note_work},
+                        .rows_written = note_rows,
                         .has_room = has_room};
     if (!is_short_of_room(writer)) {
         jm_status status = put_batch(writer, complete_ns, err);
-        if (status != JM_DISK_FULL || writer->path == NULL) return status;
+        if (status != JM_DISK_FULL || writer->part.path == NULL) return status;
     }
-    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    give_up_next(writer);
+    sqlite3_wal_checkpoint_v2(writer->part.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     jm__in_parts_write(&all);
-    if (has_work(writer)) return jm__database_fail(err, NULL, SQLITE_FULL, "statvfs", writer->path);
+    if (has_work(writer)) return jm__database_fail(err, NULL, SQLITE_FULL, "statvfs", writer->part.path);
     return put_batch(writer, complete_ns, err); /* the rest, and that it is all */
 }
 
 static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *err)
 {
-    jm_status status = jm__guard_check(writer->guard, err);
+    jm_status status = jm__guard_check(writer->part.guard, err);
     if (status == JM_OK) status = put_rows(writer, complete_ns, err);
     if (status != JM_OK && !may_recover(status))
         jm__batch_drop_all(&writer->batch); /* it would fail for ever */
@@ -182,7 +232,7 @@ static jm_status write_batch(jm__writer *writer, int64_t complete_ns, jm_error *
 static bool room_is_scarce(const jm__writer *writer)
 {
     uint64_t room, reserve;
-    return jm__room_find(writer->db, writer->path, &room, &reserve) &&
+    return jm__room_find(writer->part.db, writer->part.path, &room, &reserve) &&
            room < 2 * JM_FLUSH_BYTES + 2 * JM_RESERVE_BYTES;
 }
 
@@ -191,10 +241,10 @@ static bool room_is_scarce(const jm__writer *writer)
 static void checkpoint_if_due(jm__writer *writer)
 {
     int64_t now_ns = jm__now_ns();
-    if (writer->path == NULL) return;
-    if (now_ns - writer->checkpoint_ns < CHECKPOINT_NS && !room_is_scarce(writer)) return;
-    sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    writer->checkpoint_ns = now_ns;
+    if (writer->part.path == NULL) return;
+    if (now_ns - writer->part.checkpoint_ns < CHECKPOINT_NS && !room_is_scarce(writer)) return;
+    sqlite3_wal_checkpoint_v2(writer->part.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    writer->part.checkpoint_ns = now_ns;
 }
 
 jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *err)
@@ -204,6 +254,7 @@ jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *e
     /* What fails there stays as it was, and the file may grow. */
     if (status == JM_OK && !writer->closing) (void)jm__condense(writer, complete_ns);
     if (status == JM_OK) checkpoint_if_due(writer);
+    if (status == JM_OK && !writer->closing) jm__rotation_go_on(writer, complete_ns);
     pthread_mutex_unlock(&writer->lock);
     return status;
 }

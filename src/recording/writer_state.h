@@ -3,10 +3,9 @@
 #define JM_RECORDING_WRITER_STATE_H
 
 #include "recording/batch.h"
-#include "recording/claim.h"
 #include "recording/condense.h"
-#include "recording/guard.h"
-#include "recording/insert.h"
+#include "recording/part.h"
+#include "recording/rotate.h"
 #include "recording/writer.h"
 #include "timeline/names.h"
 
@@ -16,11 +15,7 @@
 
 /* Rows that are numbered here stay in memory: few, and their numbers must outlive a failed commit. */
 struct jm__writer {
-    sqlite3 *db;
-    jm__claim claim;
-    char *path; /* the claim's; NULL: in memory */
-    jm__guard *guard;
-    jm__inserter inserter;
+    jm__part part; /* the file, or its part that is written just now */
     jm__batch batch;
     jm__names names;
     JM_VEC(jm_board) boards;
@@ -28,16 +23,24 @@ struct jm__writer {
     JM_VEC(jm__stream) streams;
     JM_VEC(jm__kernel_class) classes;
     JM_VEC(jm__counter_set) counter_sets; /* own their texts */
-    size_t names_written, boards_written, sensors_written, streams_written, classes_written,
-        counter_sets_written;
-    int64_t counter_sets_copied; /* with numbers below those of counter_sets */
-    int64_t checkpoint_ns;       /* when the journal was last emptied into the file, 0: never */
-    int64_t complete_ns;         /* of the last commit that worked, 0: none */
-    bool closing;                /* the next commit sets the end mark */
-    jm_status failure;           /* of the last commit, JM_OK if it worked */
-    pthread_mutex_t lock;        /* the database, when a reader in this process shares it */
+    int64_t counter_sets_copied;          /* with numbers below those of counter_sets */
+    int64_t complete_ns;                  /* of the last commit that worked, 0: none */
+    bool closing;                         /* the next commit sets the end mark */
+    jm_status failure;                    /* of the last commit, JM_OK if it worked */
+    pthread_mutex_t lock;                 /* the database, when a reader in this process shares it */
     jm_recording *recording;
     jm__condenser condenser;
+    jm__rotation rotation;
 };
+
+/* What stands in every recording from its start: in a transaction. SQLite's result code. */
+int jm__writer_put_first_rows(jm__part *part);
+
+/* In a transaction: numbered rows that the part lacks, all that gathered, what was dropped, and the promise
+ * (0: none). SQLite's result code. */
+int jm__writer_put_gathered(jm__writer *writer, jm__part *part, int64_t complete_ns);
+
+/* They stand in the part. */
+void jm__writer_named_are_written(const jm__writer *writer, jm__part *part);
 
 #endif

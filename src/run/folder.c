@@ -17,6 +17,7 @@
 
 #define RUN_FILE     "run"
 #define FLUSH_FILE   "flush"
+#define PART_FILE    "part" /* the recording's newest part, once there is another than the first */
 #define RUN_TEXT_MAX (PATH_MAX + 256)
 #define YOUNG_S      60 /* a folder without its file is left alone that long: somebody may be making it */
 
@@ -199,6 +200,33 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
     if (!read_value(text, "recording=", recording, size)) return false;
     if (read_value(text, "budget_ppm=", budget, sizeof budget)) folder.budget_ppm = strtol(budget, NULL, 10);
     *out = folder;
+    return true;
+}
+
+/* Written beside and renamed, so that nobody reads a half. */
+void jm__run_folder_name(const jm__run_folder *folder, const char *recording)
+{
+    char name[PATH_MAX], beside[PATH_MAX];
+    if (!join(name, sizeof name, folder->path, PART_FILE) ||
+        !join(beside, sizeof beside, folder->path, PART_FILE "-new"))
+        return;
+    int file = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0) return;
+    bool written = write(file, recording, strlen(recording)) == (ssize_t)strlen(recording);
+    close(file);
+    if (written) (void)rename(beside, name);
+}
+
+bool jm__run_folder_named(const jm__run_folder *folder, char *recording, size_t size)
+{
+    char name[PATH_MAX];
+    if (!join(name, sizeof name, folder->path, PART_FILE)) return false;
+    int file = open(name, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t count = read(file, recording, size - 1);
+    close(file);
+    if (count <= 0) return false;
+    recording[count] = '\0';
     return true;
 }
 

@@ -33,6 +33,10 @@ void jm__run_folder_remove(jm__run_folder *folder);
  * it is kept in memory. */
 bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size);
 
+/* The recording goes on in another file: by its owner; and who attached asks for it. False: it did not. */
+void jm__run_folder_name(const jm__run_folder *folder, const char *recording);
+bool jm__run_folder_named(const jm__run_folder *folder, char *recording, size_t size);
+
 /* Another process is recording into that folder just now. */
 bool jm__run_folder_is_alive(const char *path);
 

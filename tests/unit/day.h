@@ -99,11 +99,15 @@ static inline void day_names(day *d)
     d->steps_mark = jm__writer_name(d->writer, JM_MARK_STEPS);
 }
 
-static inline day day_begin(const char *path, int64_t traced_every, double keep_s, int64_t max_bytes)
+/* Into a writer that is new. */
+static inline day day_begin_with(jm__writer *writer, int64_t traced_every, double keep_s, int64_t max_bytes)
 {
-    day d = {.start_ns = 1000 * JM_NS_PER_S, .traced_every = traced_every, .window = 1, .filtered_w = 100};
+    day d = {.writer = writer,
+             .start_ns = 1000 * JM_NS_PER_S,
+             .traced_every = traced_every,
+             .window = 1,
+             .filtered_w = 100};
     d.t_ns = d.ring_ns = d.gauge_ns = d.counter_ns = d.start_ns;
-    assert_true(jm__writer_create(&d.writer, path, true, NULL) == JM_OK);
     jm__writer_condense(d.writer, keep_s, max_bytes);
     jm_board board = jm__board_blank;
     snprintf(board.backend, sizeof board.backend, "nvml");
@@ -119,6 +123,13 @@ static inline day day_begin(const char *path, int64_t traced_every, double keep_
     jm__anchor anchor = {.monotonic_ns = d.start_ns, .realtime_ns = d.start_ns};
     jm__writer_anchor(d.writer, &anchor);
     return d;
+}
+
+static inline day day_begin(const char *path, int64_t traced_every, double keep_s, int64_t max_bytes)
+{
+    jm__writer *writer;
+    assert_true(jm__writer_create(&writer, path, true, NULL) == JM_OK);
+    return day_begin_with(writer, traced_every, keep_s, max_bytes);
 }
 
 /* Up to there the board draws that; whoever looks at it meanwhile sees it. */

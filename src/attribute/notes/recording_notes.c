@@ -123,8 +123,26 @@ static void say_spans(jm__note_writer *w)
     size_t open = 0;
     for (size_t i = 0; i < d->span_count; i++)
         open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0;
-    if (open > 0)
+    if (open > 0 && !d->goes_on)
         jm__say(w, "%zu spans never ended (the program stopped inside them); they last to its end.", open);
+}
+
+/* A run in parts: each has its own time, and spans do not keep to that. */
+static void say_part(jm__note_writer *w)
+{
+    const jm__dataset *d = w->a->dataset;
+    size_t from_before = 0, going_on = 0;
+    if (!d->follows && !d->goes_on) return;
+    for (size_t i = 0; i < d->span_count; i++) {
+        int64_t end_ns = jm__span_end_ns(d, &d->spans[i]);
+        from_before += d->follows && d->spans[i].start_ns < d->start_ns && end_ns > d->start_ns;
+        going_on += d->goes_on && (end_ns > d->end_ns || d->spans[i].end_ns == -1);
+    }
+    jm__say(w,
+            "This is part %lld of a run: its figures are of its own %.4g s. %zu spans that came in from the "
+            "part before "
+            "and %zu that go on in the next have here the joules of that time, and count where they began.",
+            (long long)d->part, (double)(d->end_ns - d->start_ns) * 1e-9, from_before, going_on);
 }
 
 /* Marks that watch() of Python sets. */
@@ -153,7 +171,7 @@ static void say_compiled(jm__note_writer *w)
 static void say_untraced(jm__note_writer *w)
 {
     const jm__attribution *a = w->a;
-    if (a->untraced.count == 0) return;
+    if (jm__windows_overlap_ns(&a->untraced, a->run.from_ns, a->run.to_ns) == 0) return;
     double traced_s = (double)jm__windows_duration_ns(&a->windows) * 1e-9;
     double run_s = (double)(a->run.to_ns - a->run.from_ns) * 1e-9;
     bool by_steps = a->stands.laps.count > 0;
@@ -187,6 +205,7 @@ static void say_requests(jm__note_writer *w)
 
 void jm__notes_of_recording(jm__note_writer *w)
 {
+    say_part(w);
     say_requests(w);
     say_untraced(w);
     jm__notes_of_stands(w);

@@ -71,6 +71,7 @@ size_t jm__span_at(const jm__span_index *index, int64_t span_id)
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span)
 {
     if (span->end_ns >= span->start_ns && span->end_ns != -1) return span->end_ns;
+    if (dataset->goes_on && dataset->end_ns > span->start_ns) return dataset->end_ns;
     const jm__process *process = jm__dataset_process(dataset, span->process_id);
     if (process != NULL && process->end_ns >= span->start_ns) return process->end_ns;
     return dataset->end_ns > span->start_ns ? dataset->end_ns : span->start_ns;

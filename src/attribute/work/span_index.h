@@ -37,7 +37,8 @@ typedef size_t jm__span_choice(const jm__dataset *dataset, size_t span, size_t o
  * out. */
 size_t *jm__span_speakers(const jm__span_index *spans, jm__span_choice *choose);
 
-/* The end of a span; of one that never ended, that of its process or of the recording. */
+/* The end of a span; of one that never ended, that of its process or of the recording; of one that goes on in
+ * another part (dataset->goes_on), that of this part. */
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span);
 
 #endif

@@ -1,0 +1,211 @@
+/* What a new part must know of the time before it, but for marks. */
+#include "recording/carried.h"
+
+#include "base/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVENTS_MOST = 256 }; /* a choice: what holds is told once each */
+
+/* ---- facts */
+
+/* Of a part, or of the file as it is written. */
+static bool is_of_a_part(const char *key)
+{
+    static const char *const keys[] = {"start_ns",        "start_unix_ns", "end_ns",         "end_unix_ns",
+                                       "complete_ns",     "readings_ns",   "sampler_cpu_ns", "sampler_calls",
+                                       "sampler_call_ns", "part"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0) return true;
+    return false;
+}
+
+static jm__meta *find_fact(const jm__carried *carried, const char *key)
+{
+    for (size_t i = 0; i < carried->facts.count; i++)
+        if (strcmp(carried->facts.items[i].key, key) == 0) return &carried->facts.items[i];
+    return NULL;
+}
+
+/* The last value counts. */
+static bool put_fact(jm__carried *carried, const char *key, const char *value)
+{
+    jm__meta *known = find_fact(carried, key);
+    char *own_value = strdup(value);
+    if (own_value == NULL) return false;
+    if (known != NULL) {
+        jm__owned_free(known->value);
+        known->value = own_value;
+        return true;
+    }
+    char *own_key = strdup(key);
+    const jm__meta fact = {own_key, own_value};
+    if (own_key != NULL && jm__vec_push(&carried->facts, fact)) return true;
+    free(own_key);
+    free(own_value);
+    return false;
+}
+
+void jm__carried_fact(jm__carried *carried, const char *key, const char *value)
+{
+    if (!is_of_a_part(key) && !put_fact(carried, key, value)) carried->failed = true;
+}
+
+/* ---- processes */
+
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a == NULL ? "" : a, b == NULL ? "" : b) == 0;
+}
+
+/* `to` gets a copy, unless it has that text. */
+static bool take_text(const char **to, const char *text)
+{
+    if (*to != NULL && same_text(*to, text)) return true;
+    char *copy = strdup(text == NULL ? "" : text);
+    if (copy == NULL) return false;
+    jm__owned_free(*to);
+    *to = copy;
+    return true;
+}
+
+void jm__carried_process(jm__carried *carried, const jm__process *process)
+{
+    size_t at;
+    jm__search(at, carried->processes.count, carried->processes.items[at].id < process->id);
+    bool known = at < carried->processes.count && carried->processes.items[at].id == process->id;
+    if (!known && at < carried->processes.count) return; /* the collector counts them up */
+    if (!known && !jm__vec_push(&carried->processes, (jm__process){.id = process->id})) {
+        carried->failed = true;
+        return;
+    }
+    jm__process *row = &carried->processes.items[at], fresh = *process;
+    fresh.host = row->host;
+    fresh.command = row->command;
+    if (!take_text(&fresh.host, process->host) || !take_text(&fresh.command, process->command))
+        carried->failed = true;
+    *row = fresh;
+}
+
+/* ---- events */
+
+static size_t find_event(const jm__carried *carried, const jm__event *event, jm_event_kind kind, bool texts)
+{
+    for (size_t i = 0; i < carried->events.count; i++) {
+        const jm__event *known = &carried->events.items[i];
+        if (known->kind == kind && known->board_id == event->board_id &&
+            (!texts || strcmp(known->text, event->text) == 0))
+            return i;
+    }
+    return carried->events.count;
+}
+
+static void keep_event(jm__carried *carried, const jm__event *event, size_t at)
+{
+    jm__event row = *event;
+    if (!jm__event_has_value(row.kind)) row.value = NAN;
+    if (at < carried->events.count)
+        carried->events.items[at] = row;
+    else if (at < EVENTS_MOST && !jm__vec_push(&carried->events, row))
+        carried->failed = true;
+}
+
+static void drop_event(jm__carried *carried, size_t at)
+{
+    if (at < carried->events.count)
+        carried->events.items[at] = carried->events.items[--carried->events.count];
+}
+
+/* Which of them hold on, and until when. */
+void jm__carried_event(jm__carried *carried, const jm__event *event)
+{
+    switch (event->kind) {
+    case JM_EVENT_SAMPLING:
+    case JM_EVENT_PROCESSES:
+    case JM_EVENT_COUNTERS:
+    case JM_EVENT_BOARD_LOST:
+        keep_event(carried, event, find_event(carried, event, event->kind, false));
+        break;
+    case JM_EVENT_BOARD_BACK:
+        drop_event(carried, find_event(carried, event, JM_EVENT_BOARD_LOST, false));
+        break;
+    case JM_EVENT_BOARD_ABSENT:
+    case JM_EVENT_SENSOR_FAILED:
+    case JM_EVENT_CUPTI:
+        keep_event(carried, event, find_event(carried, event, event->kind, true));
+        break;
+    default: /* of a moment */
+        break;
+    }
+}
+
+/* ---- spans */
+
+static void end_span(jm__carried *carried, int64_t span_id)
+{
+    jm__span *open = carried->open.items;
+    size_t at;
+    jm__search(at, carried->open.count, open[at].id < span_id);
+    if (at == carried->open.count || open[at].id != span_id || open[at].end_ns != -1) return;
+    open[at].end_ns = open[at].start_ns;
+    carried->ended++;
+}
+
+static void forget_ended(jm__carried *carried)
+{
+    size_t kept = 0;
+    if (carried->ended <= carried->open.count / 2) return;
+    for (size_t i = 0; i < carried->open.count; i++)
+        if (carried->open.items[i].end_ns == -1) carried->open.items[kept++] = carried->open.items[i];
+    carried->open.count = kept;
+    carried->ended = 0;
+}
+
+void jm__carried_spans(jm__carried *carried, const jm__batch *written)
+{
+    for (size_t i = 0; i < written->span_ends.count; i++)
+        end_span(carried, written->span_ends.items[i].span_id);
+    forget_ended(carried);
+    for (size_t i = 0; i < written->spans.count; i++)
+        if (written->spans.items[i].end_ns == -1 && !jm__vec_push(&carried->open, written->spans.items[i]))
+            carried->failed = true;
+}
+
+/* ---- into a part */
+
+int jm__carried_put(const jm__carried *carried, jm__inserter *inserter)
+{
+    int rc = SQLITE_OK;
+    for (size_t i = 0; rc == SQLITE_OK && i < carried->facts.count; i++)
+        rc = jm__insert(inserter, JM_TABLE_META, &carried->facts.items[i]);
+    for (size_t i = 0; rc == SQLITE_OK && i < carried->processes.count; i++)
+        rc = jm__insert(inserter, JM_TABLE_PROCESSES, &carried->processes.items[i]);
+    for (size_t i = 0; rc == SQLITE_OK && i < carried->open.count; i++)
+        if (carried->open.items[i].end_ns == -1)
+            rc = jm__insert(inserter, JM_TABLE_SPANS, &carried->open.items[i]);
+    for (size_t i = 0; rc == SQLITE_OK && i < carried->events.count; i++)
+        rc = jm__insert(inserter, JM_TABLE_EVENTS, &carried->events.items[i]);
+    if (rc == SQLITE_OK && carried->anchor.monotonic_ns != 0)
+        rc = jm__insert(inserter, JM_TABLE_ANCHORS, &carried->anchor);
+    return rc == SQLITE_OK ? jm__carried_put_marks(carried, inserter) : rc;
+}
+
+void jm__carried_free(jm__carried *carried)
+{
+    for (size_t i = 0; i < carried->facts.count; i++) {
+        jm__owned_free(carried->facts.items[i].key);
+        jm__owned_free(carried->facts.items[i].value);
+    }
+    for (size_t i = 0; i < carried->processes.count; i++) {
+        jm__owned_free(carried->processes.items[i].host);
+        jm__owned_free(carried->processes.items[i].command);
+    }
+    jm__vec_free(&carried->facts);
+    jm__vec_free(&carried->processes);
+    jm__vec_free(&carried->events);
+    jm__vec_free(&carried->open);
+    jm__carried_free_marks(carried);
+    *carried = (jm__carried){0};
+}

@@ -1,0 +1,100 @@
+/* A part of a run: which time is its own, and which rows. */
+#include "recording/dataset_part.h"
+
+#include "recording/part_name.h"
+#include "rows/marks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int64_t jm__meta_ns(const jm_recording *recording, const char *key, int64_t otherwise)
+{
+    const char *value = jm_recording_meta(recording, key);
+    int64_t t_ns = value == NULL ? otherwise : strtoll(value, NULL, 10);
+    return jm__time_is_plausible(t_ns) ? t_ns : otherwise;
+}
+
+static bool is_there(const jm_recording *recording, const char *name)
+{
+    const char *path = jm__recording_path(recording);
+    char *beside = path == NULL ? NULL : jm__part_beside(path, name);
+    bool there = beside != NULL && access(beside, F_OK) == 0;
+    free(beside);
+    return there;
+}
+
+/* Of a part that was closed its end tells. One that is written has all, and needs no next one; its recorder
+ * may have been killed when there was one: what that has counts there. */
+static bool goes_on(const jm_recording *recording, int64_t cut_ns, int64_t end_ns)
+{
+    const char *after = jm_recording_meta(recording, "part_after");
+    if (after == NULL || cut_ns > end_ns || jm__recording_is_written(recording)) return false;
+    return cut_ns == end_ns || is_there(recording, after);
+}
+
+void jm__part_facts(jm__dataset *view, const jm_recording *recording, int64_t *end_ns)
+{
+    int64_t cut_ns = jm__meta_ns(recording, "cut_ns", INT64_MAX);
+    const char *number = jm_recording_meta(recording, "part");
+    view->part = number == NULL ? 0 : strtoll(number, NULL, 10);
+    view->follows = jm_recording_meta(recording, "part_before") != NULL;
+    view->goes_on = goes_on(recording, cut_ns, *end_ns);
+    if (view->goes_on) *end_ns = cut_ns;
+    view->whole_from_ns = view->follows ? jm__meta_ns(recording, "whole_from_ns", INT64_MIN) : INT64_MIN;
+    view->whole_to_ns = view->goes_on ? jm__meta_ns(recording, "complete_ns", INT64_MAX) : INT64_MAX;
+}
+
+static bool is_own_time(const jm__dataset *view, int64_t t_ns)
+{
+    return (!view->follows || t_ns >= view->start_ns) && (!view->goes_on || t_ns < view->end_ns);
+}
+
+/* Marks by which later rows are read hold from before (carried.h). */
+static bool is_of_ours(const jm__loading *loading, const jm__mark *mark)
+{
+    static const char own[] = "joulemap: ";
+    const char *name = mark->name_id > 0 ? loading->names.items[mark->name_id] : "";
+    return strncmp(name, own, sizeof own - 1) == 0 ||
+           strncmp(name, JM_MARK_COMPILED, sizeof JM_MARK_COMPILED - 1) == 0;
+}
+
+/* So do events that tell of more than a moment. */
+static bool holds(const jm__event *event)
+{
+    switch (event->kind) {
+    case JM_EVENT_CLOCK_STEP:
+    case JM_EVENT_GAP:
+    case JM_EVENT_COUNTER_RESET:
+    case JM_EVENT_THROTTLE:
+    case JM_EVENT_RECORDER:
+        return false;
+    default:
+        return true;
+    }
+}
+
+#define KEEP(vec, row, condition)                                                                            \
+    do {                                                                                                     \
+        size_t kept_ = 0;                                                                                    \
+        for (size_t i_ = 0; i_ < loading->vec.count; i_++) {                                                 \
+            (row) = &loading->vec.items[i_];                                                                 \
+            if (condition) loading->vec.items[kept_++] = *(row);                                             \
+        }                                                                                                    \
+        loading->vec.count = kept_;                                                                          \
+    } while (0)
+
+void jm__part_keep_own(jm__loading *loading)
+{
+    const jm__dataset *view = &loading->view;
+    const jm__span *span;
+    const jm__mark *mark;
+    const jm__loss *loss;
+    const jm__event *event;
+    if (!view->follows && !view->goes_on) return;
+    KEEP(spans, span, !view->goes_on || span->start_ns < view->end_ns);
+    KEEP(marks, mark,
+         is_own_time(view, mark->t_ns) || (mark->t_ns < view->start_ns && is_of_ours(loading, mark)));
+    KEEP(losses, loss, is_own_time(view, loss->t_ns));
+    KEEP(events, event, is_own_time(view, event->t_ns) || (event->t_ns < view->start_ns && holds(event)));
+}

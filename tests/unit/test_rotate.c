@@ -1,0 +1,243 @@
+/* A run in parts: each is a recording by itself, and their sums are those of the run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "day.h"
+#include "rotated.h"
+
+/* Ten minutes, in one file and in parts of two and a half: one step in 200 is traced; a phase is open all
+ * of the time, and one for forty seconds of each minute. */
+enum { SECONDS = 600, PART_S = 150 };
+
+static day make(jm__writer *writer, double keep_s)
+{
+    day d = day_begin_with(writer, 200, keep_s, 0);
+    int64_t all = jm__writer_name(writer, "all"), minute = jm__writer_name(writer, "minute");
+    int64_t outer = rotated_open(&d, JM_SPAN_PHASE, all, 0);
+    for (int i = 0; i < SECONDS / 60; i++) {
+        day_go_on(&d, 20);
+        int64_t inner = rotated_open(&d, JM_SPAN_PHASE, minute, outer);
+        day_go_on(&d, 40);
+        rotated_close(&d, inner);
+    }
+    rotated_close(&d, outer);
+    day_end(&d);
+    return d;
+}
+
+static jm__writer *begin_whole(void)
+{
+    jm__writer *writer;
+    assert_int_equal(jm__writer_create(&writer, whole_path, true, NULL), JM_OK);
+    return writer;
+}
+
+static day make_both(void)
+{
+    static day d;
+    if (d.start_ns != 0) return d;
+    make(begin_whole(), 0);
+    d = make(rotated_begin(PART_S, 0, 0), 0);
+    return d;
+}
+
+static void check_sums(jm_by by)
+{
+    sums whole = sums_of(whole_path, by), parts = rotated_sums(by);
+    assert_true(fabs(parts.energy_j - whole.energy_j) < 1e-6);
+    assert_true(fabs(parts.rows_j - whole.rows_j) < 1e-3); /* a sum of many rows */
+    assert_true(fabs(parts.seconds - whole.seconds) < 1e-6);
+    assert_int_equal(parts.steps, whole.steps);
+    assert_int_equal(parts.samples, whole.samples);
+    assert_int_equal(parts.calls, whole.calls);
+}
+
+static void test_parts_follow_each_other_without_a_gap(void **state)
+{
+    (void)state;
+    day d = make_both();
+    int64_t at_ns = d.start_ns, wall_ns = d.start_ns;
+    assert_int_equal(rotated_count(), SECONDS / PART_S);
+    for (int part = 1; part <= rotated_count(); part++) {
+        assert_int_equal(rotated_fact(part, "part"), part);
+        assert_int_equal(rotated_fact(part, "start_ns"), at_ns);
+        assert_int_equal(rotated_fact(part, "start_unix_ns"), wall_ns);
+        assert_int_equal(rotated_fact(part, "closed"), 1);
+        assert_int_equal(rotated_fact(part, "run_start_ns"), part == 1 ? -1 : d.start_ns);
+        at_ns = rotated_fact(part, "end_ns");
+        wall_ns = rotated_fact(part, "end_unix_ns");
+        assert_false(rotated_has_journal(part));
+    }
+    assert_int_equal(at_ns, d.t_ns);
+}
+
+static void test_sums_over_parts_are_those_of_the_run(void **state)
+{
+    (void)state;
+    day d = make_both();
+    static const jm_by keys[] = {JM_BY_BOARD, JM_BY_LAYER, JM_BY_PHASE, JM_BY_KERNEL};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        check_sums(keys[k]);
+    sums board = rotated_sums(JM_BY_BOARD);
+    assert_true(fabs(board.energy_j / d.energy_j - 1) < 1e-4);
+    assert_int_equal(board.steps, d.steps);
+}
+
+/* Rows of the whole between a part's times, one for one. */
+static void test_each_row_of_the_run_is_in_the_part_of_its_time(void **state)
+{
+    (void)state;
+    make_both();
+    static const struct {
+        const char *table, *stamp;
+    } tables[] = {{"readings", "t_ns"}, {"kernels", "start_ns"}, {"spans", "start_ns"}};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (int part = 1; part <= rotated_count(); part++) {
+            char sql[200];
+            snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE %s >= %lld AND %s < %lld",
+                     tables[t].table, tables[t].stamp, (long long)rotated_fact(part, "start_ns"),
+                     tables[t].stamp, (long long)rotated_fact(part, "end_ns"));
+            assert_int_equal(rotated_ask(part, sql), ask_of(whole_path, sql));
+        }
+}
+
+/* Joules of a phase, and how long it is. */
+static sums phase_of(const char *file, const char *name)
+{
+    jm_report *report = rotated_report(file, JM_BY_BOARD, name);
+    const jm_report_totals *totals = jm_report_totals_get(report);
+    sums s = {.energy_j = totals->total_energy_j, .seconds = totals->duration_s};
+    jm_report_free(report);
+    return s;
+}
+
+static void test_phase_that_is_open_at_a_cut_is_cut_there_and_this_is_said(void **state)
+{
+    (void)state;
+    make_both();
+    static const char *const phases[] = {"all", "minute"};
+    for (size_t p = 0; p < 2; p++) {
+        sums whole = phase_of(whole_path, phases[p]), parts = {0};
+        for (int part = 1; part <= rotated_count(); part++) {
+            sums one = phase_of(rotated_path(part), phases[p]);
+            parts.energy_j += one.energy_j;
+            parts.seconds += one.seconds;
+        }
+        assert_true(fabs(parts.energy_j - whole.energy_j) < 1e-6);
+        assert_true(fabs(parts.seconds - whole.seconds) < 1e-6);
+    }
+    for (int part = 1; part <= rotated_count(); part++) {
+        char note[400];
+        assert_true(rotated_note(part, "is part", note));
+        bool came_in = strstr(note, " 0 spans that came in") == NULL,
+             go_on = strstr(note, "and 0 that go on") == NULL;
+        assert_true(came_in == (part > 1));
+        assert_true(go_on == (part < rotated_count()));
+        assert_false(rotated_note(part, "never ended", note));
+    }
+}
+
+static void test_window_of_several_parts_has_the_joules_of_all(void **state)
+{
+    (void)state;
+    day d = make_both();
+    int64_t from_ns = d.start_ns + 50 * JM_NS_PER_S, to_ns = d.start_ns + 550 * JM_NS_PER_S;
+    double whole_j = energy_of(whole_path, from_ns, to_ns);
+    assert_true(fabs(energy_of(rotated_path(4), from_ns, to_ns) - whole_j) < 1e-6);
+    assert_true(fabs(energy_of(rotated_path(2), from_ns, from_ns + 150 * JM_NS_PER_S) -
+                     energy_of(whole_path, from_ns, from_ns + 150 * JM_NS_PER_S)) < 1e-6);
+    /* Without bounds it is the part's own time. */
+    sums own = sums_of(rotated_path(2), JM_BY_BOARD);
+    assert_true(fabs(energy_of(rotated_path(2), INT64_MIN, INT64_MAX) - own.energy_j) < 1e-6);
+}
+
+/* Condensed as it is in one file: totals and steps are what they were, and of kernels some stay. */
+static void test_parts_are_condensed_as_a_file_is(void **state)
+{
+    (void)state;
+    make_both();
+    sums whole = sums_of(whole_path, JM_BY_BOARD), told = sums_of(whole_path, JM_BY_LAYER);
+    char sql[200];
+    rotated_empty();
+    make(rotated_begin(PART_S, 0, 0), 60);
+    sums parts = rotated_sums(JM_BY_BOARD), layers = rotated_sums(JM_BY_LAYER);
+    assert_int_equal(rotated_count(), SECONDS / PART_S);
+    assert_int_equal(parts.steps, whole.steps);
+    make(begin_whole(), 60);
+    assert_true(fabs(parts.energy_j - sums_of(whole_path, JM_BY_BOARD).energy_j) < 1e-6);
+    /* Steps before the first traced one of a part have none to stand for them. */
+    assert_true(layers.steps <= told.steps && layers.steps > told.steps * 99 / 100);
+    for (int part = 1; part <= rotated_count(); part++) {
+        int64_t until_ns = rotated_fact(part, "condensed_until_ns");
+        assert_true(until_ns > rotated_fact(part, "start_ns") + (PART_S - 120) * JM_NS_PER_S);
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM kernels WHERE start_ns >= %lld AND start_ns < %lld",
+                 (long long)rotated_fact(part, "start_ns"), (long long)until_ns);
+        int64_t minutes = (until_ns - rotated_fact(part, "start_ns")) / (60 * JM_NS_PER_S) + 2;
+        assert_true(rotated_ask(part, sql) <= minutes * 2 * DAY_KERNELS);
+    }
+}
+
+/* One step in ten traced: 16 MB a minute. */
+static day make_by_size(int64_t bytes, int seconds)
+{
+    rotated_empty();
+    day d = day_begin_with(rotated_begin(0, bytes, 0), 10, 0, 0);
+    for (int second = 0; second < seconds; second++) {
+        day_go_on(&d, 1);
+        assert_true(jm__writer_commit(d.writer, d.t_ns, NULL) == JM_OK);
+    }
+    day_end(&d);
+    return d;
+}
+
+static int64_t bytes_of(int part)
+{
+    struct stat info;
+    return stat(rotated_path(part), &info) == 0 ? (int64_t)info.st_size : 0;
+}
+
+static void test_parts_stay_below_the_size_that_was_asked_for(void **state)
+{
+    (void)state;
+    char note[400];
+    day d = make_by_size(15000000, 180);
+    assert_true(rotated_count() >= 3 && rotated_count() <= 5);
+    for (int part = 1; part <= rotated_count(); part++) {
+        assert_true(bytes_of(part) <= 15000000);
+        assert_true(part == rotated_count() || bytes_of(part) > 12500000);
+        assert_false(rotated_note(part, "parts pass the size", note));
+    }
+    assert_true(fabs(rotated_sums(JM_BY_BOARD).energy_j / d.energy_j - 1) < 1e-3);
+}
+
+static void test_parts_too_small_for_a_cut_are_made_larger_and_this_is_said(void **state)
+{
+    (void)state;
+    char note[400];
+    day d = make_by_size(1000000, 120);
+    assert_true(rotated_count() > 3 && rotated_count() <= 120 / 21 + 1);
+    assert_true(rotated_note(2, "parts pass the size that was asked for", note));
+    assert_false(rotated_note(3, "parts pass the size that was asked for", note));
+    assert_true(fabs(rotated_sums(JM_BY_BOARD).energy_j / d.energy_j - 1) < 1e-3);
+    assert_int_equal(rotated_sums(JM_BY_BOARD).steps, d.steps);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts_follow_each_other_without_a_gap),
+        cmocka_unit_test(test_sums_over_parts_are_those_of_the_run),
+        cmocka_unit_test(test_each_row_of_the_run_is_in_the_part_of_its_time),
+        cmocka_unit_test(test_phase_that_is_open_at_a_cut_is_cut_there_and_this_is_said),
+        cmocka_unit_test(test_window_of_several_parts_has_the_joules_of_all),
+        cmocka_unit_test(test_parts_are_condensed_as_a_file_is),
+        cmocka_unit_test(test_parts_stay_below_the_size_that_was_asked_for),
+        cmocka_unit_test(test_parts_too_small_for_a_cut_are_made_larger_and_this_is_said),
+    };
+    return cmocka_run_group_tests(tests, rotated_set_up, rotated_tear_down);
+}
