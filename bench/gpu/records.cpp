@@ -1,4 +1,5 @@
-/* CUPTI alone, from Python by ctypes: what its records and callbacks cost a program, and the least that any tracer does.
+/* CUPTI alone, from Python by ctypes: what its records and callbacks cost a program, and the least that any
+ * tracer does.
  *
  *     g++ -O2 -shared -fPIC -I$CUDA/include -o librecords.so bench/gpu/records.cpp -L$CUDA/lib64 -lcupti
  */
@@ -73,7 +74,8 @@ extern "C" void records_begin(int what)
     ours = true;
 }
 
-/* Whoever used CUPTI last: it is let go, so that what comes next begins as before. Nothing may be in flight. */
+/* Whoever used CUPTI last: it is let go, so that what comes next begins as before. Nothing may be in flight.
+ */
 extern "C" void records_end()
 {
     if (ours) {

@@ -4,8 +4,8 @@
  * kinds being off and nobody subscribed: 0.6 of 3.7 us on an H100 with CUDA 13.0
  * (bench/results/launch_cost.txt). cuptiFinalize ends that. NVIDIA asks for it to be called where a call of
  * CUDA's returns, so it waits for the program's next launch, and is done on its thread, once (3 ms); a
- * program that launches nothing pays nothing. At the end of a run, as another profiler may come at once, it is
- * done in a call of CUDA's of our own.
+ * program that launches nothing pays nothing. At the end of a run, as another profiler may come at once, it
+ * is done in a call of CUDA's of our own.
  *
  * Not where a CUDA graph was made or launched meanwhile, since its launches fail ever after
  * (bench/results/whole_graphs.txt; pytorch/pytorch#144455, #150957), before CUDA 12.6, and with XLA.
