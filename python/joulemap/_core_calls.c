@@ -64,10 +64,11 @@ static core_layer *layer_of(const core_calls *self, PyObject *module)
 
 /* ---- labels ---- */
 
-/* Never fails the program. */
-static void label(core_calls *self, core_label *by, PyObject *value, int nesting)
+/* Fails the program by nothing but Ctrl-C and its like: false, with that. */
+static bool label(core_calls *self, core_label *by, PyObject *value, int nesting)
 {
-    if (core_label_nodes(&self->labels, value, by, nesting) == 0) return;
+    if (core_label_nodes(&self->labels, value, by, nesting) == 0) return true;
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     PyErr_NormalizeException(&type, &error, &traceback);
@@ -77,6 +78,7 @@ static void label(core_calls *self, core_label *by, PyObject *value, int nesting
     Py_XDECREF(type);
     Py_XDECREF(error);
     Py_XDECREF(traceback);
+    return true;
 }
 
 /* What a module is given, from the argument `first`, belongs to the call around it. */
@@ -87,11 +89,12 @@ static bool label_given(core_calls *self, core_frame *frame, PyObject *args, Py_
     if (enabled <= 0) return enabled == 0;
     core_label by = {frame->parent ? frame->parent : frame, frame->parent ? self->backward : self->outside,
                      NULL};
-    for (Py_ssize_t i = first; i < PyTuple_Size(args); i++)
-        label(self, &by, PyTuple_GetItem(args, i), CORE_LABEL_NESTING - 1);
-    if (kwargs) label(self, &by, kwargs, CORE_LABEL_NESTING);
+    bool fine = true;
+    for (Py_ssize_t i = first; fine && i < PyTuple_Size(args); i++)
+        fine = label(self, &by, PyTuple_GetItem(args, i), CORE_LABEL_NESTING - 1);
+    if (fine && kwargs) fine = label(self, &by, kwargs, CORE_LABEL_NESTING);
     Py_XDECREF(by.hook);
-    return true;
+    return fine;
 }
 
 /* What it gives belongs to its own. */
@@ -100,9 +103,9 @@ static bool label_result(core_calls *self, core_frame *frame, PyObject *result)
     int enabled = makes_a_graph(self);
     if (enabled <= 0) return enabled == 0;
     core_label by = {frame, self->backward, NULL};
-    label(self, &by, result, CORE_LABEL_NESTING);
+    bool fine = label(self, &by, result, CORE_LABEL_NESTING);
     Py_XDECREF(by.hook);
-    return true;
+    return fine;
 }
 
 /* ---- begin and end of a call; false with an exception ---- */
@@ -158,12 +161,11 @@ static bool begin(core_calls *self, core_layer *layer, PyObject *args, PyObject 
                   core_frame **frame)
 {
     *frame = NULL;
+    Py_INCREF(layer); /* borrowed, and Python code runs from here on */
     core_thread *const thread = thread_now(self);
-    if (!thread) return false;
-    Py_INCREF(layer);
-    bool fine = begin_in(self, thread, layer, args, kwargs, quick, frame);
+    bool fine = thread && begin_in(self, thread, layer, args, kwargs, quick, frame);
     Py_DECREF(layer);
-    Py_DECREF(thread);
+    Py_XDECREF(thread);
     return fine;
 }
 

@@ -108,7 +108,12 @@ class Compiling(LatePatches):
         self.when("torch._dynamo.eval_frame", self._hear_of_what_it_is_given)
         self.when("torch._dynamo.symbolic_convert", self._hear_of_traces)
         self.when("torch._dynamo.callback", self._hear_of_compiles)
-        self.when("torch._dynamo", self._is_imported, before=lambda _: self._listener.looks(True))
+        self.when(
+            "torch._dynamo",
+            self._is_imported,
+            before=lambda _: self._listener.looks(True),
+            failed=lambda _: self._listener.looks(False),
+        )
 
     def _hear_of_what_it_is_given(self, eval_frame: Any) -> None:
         def telling(original: Callable[..., None]) -> Callable[..., None]:

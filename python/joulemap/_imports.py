@@ -16,10 +16,17 @@ from joulemap._names import Patches
 class _Finder(importlib.abc.MetaPathFinder):
     """Calls back before and once a module is imported."""
 
-    def __init__(self, name: str, then: Callable[[ModuleType], None], before: Callable[[ModuleType], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        then: Callable[[ModuleType], None],
+        before: Callable[[ModuleType], None],
+        failed: Callable[[ModuleType], None],
+    ) -> None:
         self._name = name
         self._then = then
         self._before = before
+        self._failed = failed
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None, /
@@ -42,7 +49,11 @@ class _Finder(importlib.abc.MetaPathFinder):
 
         def exec_module(module: ModuleType) -> None:
             self._before(module)
-            execute(module)
+            try:
+                execute(module)
+            except BaseException:
+                self._failed(module)
+                raise
             self._then(module)
 
         try:
@@ -62,8 +73,17 @@ class LatePatches(Patches):
         self._finders: list[_Finder] = []
         super().__init__()
 
-    def when(self, name: str, then: Callable[[Any], None], before: Callable[[Any], None] = _nothing) -> None:
-        """Call `then` with the module of this name, now or when it is imported; `before` as that begins."""
+    def when(
+        self,
+        name: str,
+        then: Callable[[Any], None],
+        before: Callable[[Any], None] = _nothing,
+        failed: Callable[[Any], None] = _nothing,
+    ) -> None:
+        """Call `then` with the module of this name, now or when it is imported; `before` as that begins.
+
+        `failed` in place of `then` where the import raises.
+        """
 
         def told(call: Callable[[Any], None], module: ModuleType) -> None:
             if self.active:
@@ -76,7 +96,7 @@ class LatePatches(Patches):
         if module is not None and not getattr(module.__spec__, "_initializing", False):
             told(then, module)
         else:
-            finder = _Finder(name, functools.partial(told, then), functools.partial(told, before))
+            finder = _Finder(name, *(functools.partial(told, call) for call in (then, before, failed)))
             self._finders.append(finder)
             sys.meta_path.insert(0, finder)
 

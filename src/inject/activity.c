@@ -219,6 +219,7 @@ int jm__activity_start(const char *run_dir, bool *recording)
     look_for_xla();
     jm__detach_hold();
     again = 0;
+    jm__outlet_again(again); /* a program that took this one's place (exec) counts anew */
     *recording = begin(fault, sizeof fault);
     jm__detach_allow();
     active = tracing = *recording;
@@ -282,8 +283,7 @@ static bool switch_on(char *why, size_t why_size)
     const char *call = "";
     CUptiResult result = CUPTI_SUCCESS;
     if (!jm__detach_call_off(&cupti, subscriber)) {
-        jm__outlet_op(JM_RING_AGAIN);
-        again++;
+        jm__outlet_again(++again);
         if (!begin(why, why_size)) {
             jm__detach_stay_away();
             return false;

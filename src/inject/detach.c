@@ -9,10 +9,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* The first CUPTI whose cuptiFinalize has no known harm: that of CUDA 12.6. */
 #define VERSION_LEAST 24
 
+#define HOLD_WAIT_S  2
 #define CALLBACK_IDS 2048
 #define OWN_CALL     "cuDriverGetVersion" /* it changes nothing */
 
@@ -26,6 +28,14 @@ static _Atomic size_t lost_buffers;
 void jm__detach_hold(void)
 {
     pthread_mutex_lock(&mutex);
+}
+
+bool jm__detach_hold_for_a_while(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += HOLD_WAIT_S;
+    return pthread_mutex_timedlock(&mutex, &until) == 0;
 }
 
 void jm__detach_allow(void)

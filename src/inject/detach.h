@@ -21,6 +21,9 @@
 void jm__detach_hold(void);
 void jm__detach_allow(void);
 
+/* The same, but not for ever: false, a thread of ours hangs in CUPTI. */
+bool jm__detach_hold_for_a_while(void);
+
 /* All of the following while it is held. */
 
 /* Nothing is recorded any more: let go at the next launch. Nothing happens where that may not be. */

@@ -69,7 +69,7 @@ static void on_exit_of_process(void)
 {
     if (owner != getpid()) return;
     jm__detach_never();
-    jm__detach_hold(); /* one that is under way ends first */
+    if (!jm__detach_hold_for_a_while()) return; /* one that is under way ends first */
     jm__detach_allow();
     stop(true);
     pthread_mutex_lock(&mutex);

@@ -144,8 +144,11 @@ void jm__claim_keep(jm__claim *claim)
 void jm__claim_undo(jm__claim *claim)
 {
     if (claim->path == NULL) return;
-    remove_parts(claim->path, 0, PARTS);
-    if (claim->aside != NULL) move_parts(claim->aside, claim->path);
+    /* Not what somebody has put there since. */
+    bool ours = claim->file.pid == 0 || jm__written_is_at(&claim->file, claim->path);
+    if (ours) remove_parts(claim->path, 0, PARTS);
+    if (claim->aside != NULL && (ours || access(claim->path, F_OK) != 0))
+        move_parts(claim->aside, claim->path);
     jm__claim_free(claim);
 }
 

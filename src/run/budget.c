@@ -145,14 +145,16 @@ static const jm__budget_kind *guess(const jm__budget *b, const jm__budget_step *
 
 /* ---- what it has cost */
 
-/* Be it negative: of many turns the sum is right. */
+/* Be it negative: of many turns the sum is right. What makes a step twice as long is no launch that costs
+ * more. */
 static void charge_after(jm__budget *b, jm__budget_kind *kind)
 {
-    if (kind->after_steps == 0 || kind->untraced.count < COMPARED_LEAST) return;
+    if (kind->owed_after == 0 || kind->untraced.count < COMPARED_LEAST) return;
     int64_t untraced_ns = median(&kind->untraced, JM_BUDGET_LAST, NULL);
-    b->spent_ns += (double)kind->after_ns - (double)kind->after_steps * (double)untraced_ns;
-    kind->after_ns = 0;
-    kind->after_steps = 0;
+    int64_t after_ns = median(&kind->after, least(kind->owed_after, JM_BUDGET_LAST), NULL);
+    if (after_ns < 2 * untraced_ns)
+        b->spent_ns += (double)kind->owed_after * (double)(after_ns - untraced_ns);
+    kind->owed_after = 0;
 }
 
 static void charge(jm__budget *b)
@@ -252,8 +254,8 @@ static void end_step(jm__budget *b, int64_t t_ns)
     } else if (is_clean(b, took_ns)) {
         keep(&kind->untraced, took_ns);
     } else {
-        kind->after_ns += took_ns;
-        kind->after_steps++;
+        keep(&kind->after, took_ns);
+        kind->owed_after++;
     }
     kind->before_ns = took_ns;
     b->kind = kind;

@@ -82,8 +82,7 @@ typedef struct jm__budget_kind {
     bool settled;
     bool opened;
     uint64_t owed;         /* traced steps whose cost is not in `spent_ns` yet */
-    int64_t after_ns;      /* taken by steps after a turn whose cost is not there either ... */
-    uint64_t after_steps;  /* ... so many */
+    uint64_t owed_after;   /* steps after a turn whose cost is not there either */
     bool compared;         /* what follows is known: */
     double extra_ns;       /* what a traced step took longer at its last turn ... */
     double extra_error_ns; /* ... and the standard error of that */
@@ -91,6 +90,7 @@ typedef struct jm__budget_kind {
     int64_t change_mad_ns; /* ... and how far they lay apart */
     jm__budget_last untraced;
     jm__budget_last traced;
+    jm__budget_last after; /* a turn */
 } jm__budget_kind;
 
 typedef struct jm__budget {

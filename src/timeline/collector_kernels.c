@@ -10,6 +10,12 @@
 /* An outer call this much older is of an earlier round of the 32-bit ids. */
 #define NESTED_CALL_NS (60 * JM_NS_PER_S)
 
+/* Ids begin anew whenever CUPTI is taken again: those of before stay where they are. */
+static collector_launch *slot_of(const collector_process *process, uint32_t correlation, uint32_t taken)
+{
+    return &process->launches[(correlation + taken * 2654435761u) & (JM_LAUNCHES - 1)];
+}
+
 void jm__collector_launch_record(jm__collector *collector, collector_reader *reader,
                                  const jm_ring_span *record)
 {
@@ -23,7 +29,7 @@ void jm__collector_launch_record(jm__collector *collector, collector_reader *rea
     /* Correlation ids count up, so the newest million never collide. All kernels of a graph share one launch:
      * it stays. A call and the call inside it share an id too: the outer one, which began first, is the
      * program's. */
-    collector_launch *slot = &process->launches[correlation & (JM_LAUNCHES - 1)];
+    collector_launch *slot = slot_of(process, correlation, record->samples);
     bool same = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == record->samples;
     if (same && slot->t_ns <= record->t_ns && record->t_ns - slot->t_ns < NESTED_CALL_NS) return;
     *slot = (collector_launch){.t_ns = record->t_ns,
@@ -32,11 +38,11 @@ void jm__collector_launch_record(jm__collector *collector, collector_reader *rea
                                .taken = record->samples};
 }
 
-static collector_launch *find_launch(const collector_process *process, uint32_t correlation)
+static collector_launch *find_launch(const collector_process *process, uint32_t correlation, uint32_t taken)
 {
     if (process->launches == NULL) return NULL;
-    collector_launch *slot = &process->launches[correlation & (JM_LAUNCHES - 1)];
-    bool is_it = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == process->taken;
+    collector_launch *slot = slot_of(process, correlation, taken);
+    bool is_it = slot->t_ns != 0 && slot->correlation == correlation && slot->taken == taken;
     return is_it ? slot : NULL;
 }
 
@@ -98,11 +104,12 @@ static uint64_t node_of(const jm_ring_kernel *record)
     return record->op == JM_RING_KERNEL ? record->bytes : (uint64_t)record->grid[1] << 32 | record->grid[0];
 }
 
-/* Hand a kernel on. Its times are CLOCK_MONOTONIC here. False: it has to wait. */
+/* Hand a kernel on. Its times are CLOCK_MONOTONIC here, `taken` as when it was read. False: it has to wait.
+ */
 static bool place(jm__collector *collector, collector_process *process, collector_names *names,
-                  const jm_ring_kernel *record, bool wait)
+                  const jm_ring_kernel *record, uint32_t taken, bool wait)
 {
-    collector_launch *launch = find_launch(process, record->correlation);
+    collector_launch *launch = find_launch(process, record->correlation, taken);
     if (wait && (launch == NULL || process->board_uuids[record->device] == NULL)) return false;
     if (wait && launch->t_ns >= collector->spans_done_ns) return false;
     jm__kernel row = {.start_ns = record->start_ns,
@@ -138,10 +145,11 @@ static void work_record(jm__collector *collector, collector_reader *reader, cons
         return;
     }
     jm__collector_process_saw(process, record->start_ns, record->end_ns);
-    if (place(collector, process, reader->names, record, !collector->final)) return;
-    collector_waiting waiting = {*record, collector->now_ns, process, reader->names};
+    uint32_t taken = process->taken;
+    if (place(collector, process, reader->names, record, taken, !collector->final)) return;
+    collector_waiting waiting = {*record, taken, collector->now_ns, process, reader->names};
     if (collector->waiting.count < JM_WAITING_MAX && jm__vec_push(&collector->waiting, waiting)) return;
-    place(collector, process, reader->names, record, false); /* no room to wait: it goes as it is */
+    place(collector, process, reader->names, record, taken, false); /* no room to wait: it goes as it is */
 }
 
 static void device_record(jm__collector *collector, collector_reader *reader, const jm_ring_kernel *record)
@@ -202,7 +210,7 @@ void jm__collector_kernel_record(jm__collector *collector, collector_reader *rea
         note_record(collector, reader, &converted);
         break;
     case JM_RING_AGAIN:
-        reader->process->taken++;
+        reader->process->taken = (uint32_t)converted.bytes;
         break;
     case JM_RING_GRAPHS:
         reader->process->tells_graphs = true;
@@ -221,7 +229,7 @@ void jm__collector_waiting_retry(jm__collector *collector)
         bool over = collector->final || collector->now_ns - waiting.since_ns > JM_WAITING_NS ||
                     (waiting.process->dead && waiting.process->readers == 0) ||
                     waiting.record.end_ns + LAUNCH_LATE_NS < waiting.process->flushed_ns;
-        if (!place(collector, waiting.process, waiting.names, &waiting.record, !over))
+        if (!place(collector, waiting.process, waiting.names, &waiting.record, waiting.taken, !over))
             collector->waiting.items[kept++] = waiting;
     }
     collector->waiting.count = kept;

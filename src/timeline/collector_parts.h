@@ -215,6 +215,7 @@ typedef struct collector_reader {
 
 typedef struct collector_waiting {
     jm_ring_kernel record; /* times in CLOCK_MONOTONIC */
+    uint32_t taken;        /* of the process, when it was read */
     int64_t since_ns;
     collector_process *process;
     collector_names *names;

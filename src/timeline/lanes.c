@@ -219,7 +219,7 @@ static jm__lane *take_free_lane_locked(void)
     return taken;
 }
 
-static jm__lane *make_lane_locked(void)
+static jm__lane *make_lane_locked(uint32_t capacity)
 {
     jm__lane *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
@@ -227,8 +227,7 @@ static jm__lane *make_lane_locked(void)
                                 .writer = jm__track_writer,
                                 .names_file = names.file_number,
                                 .record_size = sizeof(jm_ring_span),
-                                .capacity =
-                                    jm__track_writer == JM_WRITER_NVTX ? LAUNCH_CAPACITY : SPAN_CAPACITY,
+                                .capacity = capacity,
                                 .capacity_least = SPAN_CAPACITY_LEAST,
                                 .share = SPAN_SHARE};
     if (jm__ring_create(&made->ring, &options) != 0) {
@@ -241,7 +240,7 @@ static jm__lane *make_lane_locked(void)
 }
 
 /* The first record of this thread in this run. */
-static jm__lane *lane_attach_locked(void)
+static jm__lane *lane_attach_locked(uint32_t capacity)
 {
     look_into_environment_locked();
     uint32_t now = atomic_load_explicit(&jm__track_generation, memory_order_relaxed);
@@ -251,7 +250,7 @@ static jm__lane *lane_attach_locked(void)
         jm__lost_join(run_path);
         if (names.path == NULL) jm__names_open(&names, run_path, jm__track_writer); /* after a fork */
         jm__own_lane = take_free_lane_locked();
-        if (jm__own_lane == NULL) jm__own_lane = make_lane_locked();
+        if (jm__own_lane == NULL) jm__own_lane = make_lane_locked(capacity);
         if (jm__own_lane != NULL) jm__own_lane->generation = now;
     }
     jm__own_generation = now;
@@ -262,7 +261,7 @@ static jm__lane *lane_attach_locked(void)
 jm__lane *jm__lane_attach(void)
 {
     pthread_mutex_lock(&mutex);
-    jm__lane *mine = lane_attach_locked();
+    jm__lane *mine = lane_attach_locked(SPAN_CAPACITY);
     pthread_mutex_unlock(&mutex);
     return mine;
 }
@@ -313,7 +312,7 @@ jm__lane *jm__lane_in_callback(void)
     uint32_t now = atomic_load_explicit(&jm__track_generation, memory_order_relaxed);
     if (jm__own_generation == now && (jm__own_lane != NULL || !is_time_to_ask())) return jm__own_lane;
     if (!lock_for_a_while()) return NULL;
-    jm__lane *mine = lane_attach_locked();
+    jm__lane *mine = lane_attach_locked(LAUNCH_CAPACITY);
     pthread_mutex_unlock(&mutex);
     return mine;
 }

@@ -39,6 +39,8 @@ static int open_new(const jm__ring_options *options, char *path, size_t path_siz
     return -1;
 }
 
+#define CLOSED_TRIES 3
+
 /* Reserve the pages now: a hole that cannot be filled later would be a SIGBUS in somebody's program. */
 static int reserve(int fd, const jm__ring_options *options, uint32_t *capacity, size_t *bytes)
 {
@@ -83,7 +85,7 @@ static void fill_header(jm_ring_header *header, const jm__ring_options *options,
     atomic_store_explicit(&header->magic, JM_RING_MAGIC, memory_order_release);
 }
 
-int jm__ring_create(jm__ring *ring, const jm__ring_options *options)
+static int create(jm__ring *ring, const jm__ring_options *options)
 {
     memset(ring, 0, sizeof *ring);
     char path[PATH_MAX];
@@ -97,7 +99,7 @@ int jm__ring_create(jm__ring *ring, const jm__ring_options *options)
         map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (map == MAP_FAILED) error = errno;
     }
-    close(fd);
+    if (error != EBADF) close(fd);
     if (error != 0) {
         unlink(path);
         return error;
@@ -109,6 +111,14 @@ int jm__ring_create(jm__ring *ring, const jm__ring_options *options)
                        .mapped_bytes = bytes,
                        .number = number};
     return 0;
+}
+
+int jm__ring_create(jm__ring *ring, const jm__ring_options *options)
+{
+    int error = EBADF; /* the program has just closed all descriptors, and ours with them */
+    for (int tries = 0; tries < CLOSED_TRIES && error == EBADF; tries++)
+        error = create(ring, options);
+    return error;
 }
 
 void jm__ring_close(jm__ring *ring, bool ours)

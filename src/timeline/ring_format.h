@@ -90,7 +90,7 @@ enum { /* jm_ring_kernel.op */
        JM_RING_LOST = 6,   /* `bytes` records are not there; `name` says why */
        JM_RING_NOTE = 7,   /* `name` is a sentence for the user: CUPTI absent, taken, too new */
        JM_RING_GRAPHS = 8, /* nodes of CUDA graphs are told from here on */
-       JM_RING_AGAIN = 9,  /* CUPTI was taken again: its correlation ids begin anew */
+       JM_RING_AGAIN = 9, /* `bytes`: how often CUPTI was taken again: correlation ids begin anew each time */
 };
 
 /* 64 bytes: record of the writer 'i'. */

@@ -584,7 +584,7 @@ static void test_nodes_leave_room_for_spans_and_wait_for_nobody(void **state)
     collected *all = collected_create();
     jm_error err;
     assert_int_equal(jm__timeline_open(all->run_dir, &err), JM_OK);
-    enum { NODES = 100000 };
+    enum { NODES = 400000 };
     atomic_bool over = false;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, hold_names, &over), 0); /* has the lock again and again */

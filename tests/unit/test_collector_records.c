@@ -91,7 +91,7 @@ static void test_an_id_from_before_cupti_was_taken_again_is_another_launch(void 
     push_kernel(side, 5, now_ns + 5);
     collected_poll(all);
     push_call(side, (jm_ring_span){.op = JM_RING_LAUNCH, .id = 5, .samples = 1, .t_ns = now_ns - 1000});
-    push(side, (jm_ring_kernel){.op = JM_RING_AGAIN});
+    push(side, (jm_ring_kernel){.op = JM_RING_AGAIN, .bytes = 1});
     push_kernel(side, 5, now_ns + 15);
     push_kernel(side, 6, now_ns + 16); /* nobody launched that one since */
     collect(all);

@@ -311,11 +311,11 @@ size_t jm__view_phase_node(jm__views *v, size_t span)
 size_t jm__view_stood_node(jm__views *v, size_t node, size_t step)
 {
     static const char none[] = " (no layer)";
-    const jm__node *row = &v->tree->nodes.items[node];
-    size_t length = strlen(row->name);
+    const char *name = v->tree->nodes.items[node].name, *kind = v->tree->nodes.items[node].kind;
+    size_t length = strlen(name);
     if (v->a->options.by == JM_BY_PHASE)
-        return jm__view_node_under(v, jm__view_container_node(v, step), row->name, row->kind);
-    bool layerless = length >= sizeof none && strcmp(row->name + length + 1 - sizeof none, none) == 0;
+        return jm__view_node_under(v, jm__view_container_node(v, step), name, kind);
+    bool layerless = length >= sizeof none && strcmp(name + length + 1 - sizeof none, none) == 0;
     return layerless && v->speaker_of != NULL ? no_layer_row(v, v->speaker_of[step]) : node;
 }
 
