@@ -9,7 +9,8 @@ import subprocess
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import joulemap
@@ -312,6 +313,30 @@ def test_many_calls_keep_nothing(
     assert after == before
 
 
+def test_ctrl_c_while_values_are_labelled_is_the_programs(watching: joulemap.Session) -> None:
+    class Interrupts(Mapping[str, Tensor]):
+        def __getitem__(self, _key: str) -> Tensor:
+            raise KeyboardInterrupt
+
+        def __iter__(self) -> Iterator[str]:
+            return iter("x")
+
+        def __len__(self) -> int:
+            return 1
+
+    class Takes(nn.Module):
+        def forward(self, _values: Any) -> int:
+            return 1
+
+    net = Takes()
+    watching.watch(net)
+    assert is_quick()
+    with pytest.raises(KeyboardInterrupt):
+        net(Interrupts())
+    assert net({}) == 1
+    assert frames() == 0
+
+
 def test_a_graph_keeps_the_calls_that_it_is_labelled_with_and_no_longer(watching: joulemap.Session) -> None:
     net = model()
     watching.watch(net)
@@ -494,6 +519,32 @@ with joulemap.Session(sim="h200", cpu=False) as run:
     assert vars(nn.Module)["__call__"] is pytorchs and nn.modules.module._global_forward_hooks
 assert vars(nn.Module)["__call__"] is pytorchs
 """
+
+
+IMPORT_FAILS = """
+import joulemap, sys, torch
+from joulemap._calls import calls
+from torch import nn
+
+net = nn.Linear(4, 4)
+with joulemap.Session(sim="h200", cpu=False) as run:
+    run.watch(net)
+    assert vars(nn.Module)["__call__"] is calls and calls.on and "torch._dynamo" not in sys.modules
+    sys.modules["torch._dynamo.config"] = None
+    try:
+        import torch._dynamo
+    except ImportError:
+        pass
+    else:
+        raise SystemExit("it was imported")
+    assert vars(nn.Module)["__call__"] is calls and calls.on
+"""
+
+
+def test_modules_are_still_heard_of_where_torch_compile_cannot_be_imported(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(IMPORT_FAILS)
+    subprocess.run([sys.executable, program], check=True, timeout=100)
 
 
 @pytest.mark.parametrize("how", ["optimizer", "checkpoint", "import"])
