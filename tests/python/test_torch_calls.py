@@ -303,7 +303,8 @@ def test_many_calls_keep_nothing(
         gc.collect()
         return {name: sys.getrefcount(value) for name, value in told.items()} | {"frames": frames()}
 
-    work()
+    for _ in range(200):  # what comes once is over: other tests' garbage, caches that fill
+        work()
     before = counts()
     assert before["frames"] == 0
     for _ in range(200):
