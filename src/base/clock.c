@@ -33,6 +33,12 @@ jm__anchor jm__anchor_take(void)
     return best;
 }
 
+struct timespec jm__clock_after(clockid_t clock, int64_t duration_ns)
+{
+    int64_t then_ns = read_clock(clock) + duration_ns;
+    return (struct timespec){.tv_sec = then_ns / JM_NS_PER_S, .tv_nsec = then_ns % JM_NS_PER_S};
+}
+
 void jm__sleep_ns(int64_t duration_ns)
 {
     if (duration_ns <= 0) return;

@@ -8,6 +8,7 @@
 #define JM_BASE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 #define JM_NS_PER_S      INT64_C(1000000000)
 #define JM_NS_PER_MS     INT64_C(1000000)
@@ -28,6 +29,9 @@ int64_t jm__now_ns(void); /* CLOCK_MONOTONIC */
 jm__anchor jm__anchor_take(void);
 
 void jm__sleep_ns(int64_t duration_ns);
+
+/* So long from now, as what waits with an end wants it. */
+struct timespec jm__clock_after(clockid_t clock, int64_t duration_ns);
 
 /* The nearest time that a clock can give. */
 static inline int64_t jm__time_bounded(int64_t t_ns)

@@ -196,7 +196,6 @@ static bool begin(char *why, size_t why_size)
     return false;
 }
 
-/* The subscription itself says that CUPTI is taken; of callbacks only those of graphs are wanted. */
 static void follow_graphs(void)
 {
     if (!jm__graphs_follow(&cupti, subscriber)) {

@@ -1,6 +1,7 @@
 /* Letting go of CUPTI while the program goes on. */
 #include "inject/detach.h"
 
+#include "base/clock.h"
 #include "inject/buffers.h"
 #include "inject/launches.h"
 
@@ -8,15 +9,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 /* The first CUPTI whose cuptiFinalize has no known harm: that of CUDA 12.6. */
 #define VERSION_LEAST 24
 
-#define HOLD_WAIT_S  2
-#define CALLBACK_IDS 2048
-#define OWN_CALL     "cuDriverGetVersion" /* it changes nothing */
+#define HOLD_WAIT_NS (2 * JM_NS_PER_S)
+
+/* It changes nothing. */
+static const CUpti_CallbackId own_call = CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static enum { ATTACHED, ASKED, DONE } state; /* guarded by it */
@@ -32,9 +32,7 @@ void jm__detach_hold(void)
 
 bool jm__detach_hold_for_a_while(void)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += HOLD_WAIT_S;
+    const struct timespec until = jm__clock_after(CLOCK_REALTIME, HOLD_WAIT_NS);
     return pthread_mutex_timedlock(&mutex, &until) == 0;
 }
 
@@ -95,25 +93,14 @@ static void let_go(void)
     state = DONE;
 }
 
-static uint32_t id_of_own_call(const jm__cupti *cupti)
-{
-    for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
-        const char *name = NULL;
-        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS) continue;
-        if (name != NULL && strcmp(name, OWN_CALL) == 0) return id;
-    }
-    return 0;
-}
-
 bool jm__detach_at_once(const jm__cupti *cupti, CUpti_SubscriberHandle subscriber)
 {
     if (!may(cupti)) return false;
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     CUresult(CUDAAPI * call)(int *) = NULL;
-    if (driver != NULL) *(void **)&call = dlsym(driver, OWN_CALL);
-    uint32_t id = id_of_own_call(cupti);
-    if (call != NULL && id != 0 &&
-        cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id) == CUPTI_SUCCESS) {
+    if (driver != NULL) *(void **)&call = dlsym(driver, "cuDriverGetVersion");
+    if (call != NULL &&
+        cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, own_call) == CUPTI_SUCCESS) {
         int version;
         in_use = cupti;
         in_own_call = true;

@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <time.h>
 
-#define PERIOD_NS   (JM_NS_PER_S / 2)
-#define SOON_NS     (50 * JM_NS_PER_MS)
-#define STOP_WAIT_S 2
+#define PERIOD_NS    (JM_NS_PER_S / 2)
+#define SOON_NS      (50 * JM_NS_PER_MS)
+#define STOP_WAIT_NS (2 * JM_NS_PER_S)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wakes;
@@ -19,11 +19,7 @@ static bool (*bring_out)(bool forced);
 
 static void wait_locked(int64_t for_ns)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t until_ns = (int64_t)until.tv_nsec + for_ns;
-    until.tv_sec += until_ns / JM_NS_PER_S;
-    until.tv_nsec = until_ns % JM_NS_PER_S;
+    const struct timespec until = jm__clock_after(CLOCK_MONOTONIC, for_ns);
     while (!ending && !kicked)
         if (pthread_cond_timedwait(&wakes, &mutex, &until) != 0) break;
     kicked = false;
@@ -80,9 +76,7 @@ bool jm__flusher_stop(void)
     if (was_running) pthread_cond_signal(&wakes);
     pthread_mutex_unlock(&mutex);
     if (!was_running) return true;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += STOP_WAIT_S;
+    const struct timespec until = jm__clock_after(CLOCK_REALTIME, STOP_WAIT_NS);
     return pthread_timedjoin_np(thread, NULL, &until) == 0;
 }
 

@@ -3,7 +3,7 @@
  *
  * Not its records of calls: once these are on, each call of the runtime pays for them, those too that are
  * left out, and a program makes many for each launch. In a decoding Llama they cost 28 % of a step beside the
- * kernels' own 13 %, callbacks of the launches alone 1 % (bench/results/launch_cost.txt). */
+ * kernels' own 13 %, callbacks of the launches alone 1 % (bench/results/budget.txt). */
 #ifndef JM_INJECT_LAUNCHES_H
 #define JM_INJECT_LAUNCHES_H
 

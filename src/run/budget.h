@@ -31,8 +31,9 @@ enum { JM_BUDGET_OPENED_STEPS = 5, JM_BUDGET_OPENED_STEPS_LEAST = 2, JM_BUDGET_S
 enum { JM_BUDGET_TURN_STEPS = 2 };
 /* Warm for one step and that long: 1,024 launches that a driver queues have run by then. */
 #define JM_BUDGET_WARM_NS (20 * JM_NS_PER_MS)
-/* What tracing leaves behind once it is off: CUPTI is let go after that long (inject/detach.h), and its
- * launches cost more until then. Steps in it are compared with nothing, and what they take longer is spent.
+/* What tracing leaves behind once it is off: CUPTI is let go within that time
+ * (inject/detach.h), and launches cost more until then. Steps in it are compared with nothing, and what they
+ * take longer is spent.
  */
 #define JM_BUDGET_AFTER_NS (300 * JM_NS_PER_MS)
 /* Untraced between turns, at least. */

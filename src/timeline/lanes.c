@@ -298,12 +298,8 @@ jm__lane *jm__lane_leave(void)
  * so ours is not waited for longer than it takes other threads to get their rings. */
 static bool lock_for_a_while(void)
 {
-    struct timespec until;
     if (pthread_mutex_trylock(&mutex) == 0) return true;
-    clock_gettime(CLOCK_REALTIME, &until);
-    int64_t until_ns = (int64_t)until.tv_nsec + LOCK_WAIT_NS;
-    until.tv_sec += until_ns / JM_NS_PER_S;
-    until.tv_nsec = until_ns % JM_NS_PER_S;
+    const struct timespec until = jm__clock_after(CLOCK_REALTIME, LOCK_WAIT_NS);
     return pthread_mutex_timedlock(&mutex, &until) == 0;
 }
 

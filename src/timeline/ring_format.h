@@ -31,7 +31,7 @@
 /* Which library wrote it: one letter, as in the file's name. */
 #define JM_WRITER_CORE   'c' /* libjoulemap: spans and marks of C and Python */
 #define JM_WRITER_INJECT 'i' /* libjoulemap_inject: CUPTI's records */
-#define JM_WRITER_NVTX   'n' /* libjoulemap_inject: NVTX ranges */
+#define JM_WRITER_NVTX   'n' /* libjoulemap_inject: NVTX ranges, launches, nodes of graphs */
 
 typedef struct jm_ring_header {
     _Atomic uint64_t magic; /* stored last: a ring is valid once it is there */

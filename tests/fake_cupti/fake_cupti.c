@@ -58,11 +58,11 @@ static const char *const runtime_names[] = {
 static const char *const driver_names[] = {
     NULL,
     "cuCtxGetCurrent",
+    "cuDriverGetVersion", /* CUPTI's own number, which the headers have */
     "cuLaunchKernel",
     "cuGraphLaunch",
     "cuMemsetD8Async",
     "cuMemcpyHtoDAsync_v2",
-    "cuDriverGetVersion",
 };
 
 static size_t size_of(const CUpti_Activity *record)
