@@ -143,14 +143,26 @@ void jm__carried_event(jm__carried *carried, const jm__event *event)
 
 /* ---- spans */
 
+static void end_at(jm__carried *carried, size_t at)
+{
+    jm__span *span = &carried->open.items[at];
+    if (span->end_ns != -1) return;
+    span->end_ns = span->start_ns;
+    carried->ended++;
+}
+
 static void end_span(jm__carried *carried, int64_t span_id)
 {
-    jm__span *open = carried->open.items;
     size_t at;
-    jm__search(at, carried->open.count, open[at].id < span_id);
-    if (at == carried->open.count || open[at].id != span_id || open[at].end_ns != -1) return;
-    open[at].end_ns = open[at].start_ns;
-    carried->ended++;
+    jm__search(at, carried->open.count, carried->open.items[at].id < span_id);
+    if (at < carried->open.count && carried->open.items[at].id == span_id) end_at(carried, at);
+}
+
+/* What a process left open when it died goes on in no part. */
+static void end_spans_of(jm__carried *carried, int64_t process_id)
+{
+    for (size_t i = 0; i < carried->open.count; i++)
+        if (carried->open.items[i].process_id == process_id) end_at(carried, i);
 }
 
 static void forget_ended(jm__carried *carried)
@@ -171,6 +183,9 @@ void jm__carried_spans(jm__carried *carried, const jm__batch *written)
     for (size_t i = 0; i < written->spans.count; i++)
         if (written->spans.items[i].end_ns == -1 && !jm__vec_push(&carried->open, written->spans.items[i]))
             carried->failed = true;
+    for (size_t i = 0; i < written->marks.count; i++)
+        if (written->marks.items[i].name_id == carried->names.ended)
+            end_spans_of(carried, written->marks.items[i].process_id);
 }
 
 /* ---- into a part */

@@ -322,7 +322,7 @@ static jm_status load(jm__dataset **out, jm_recording *recording, const jm__stre
         if (wanted == NULL) status = copy_facts(loading, recording, err);
     }
     if (status == JM_OK && wanted == NULL) {
-        jm__part_keep_own(loading);
+        status = jm__part_keep_own(loading, err);
         show(loading);
     }
     if (status != JM_OK) {

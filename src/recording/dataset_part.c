@@ -1,12 +1,12 @@
 /* A part of a run: which time is its own, and which rows. */
 #include "recording/dataset_part.h"
 
+#include "base/status.h"
 #include "recording/part_name.h"
 #include "rows/marks.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int64_t jm__meta_ns(const jm_recording *recording, const char *key, int64_t otherwise)
 {
@@ -15,11 +15,16 @@ int64_t jm__meta_ns(const jm_recording *recording, const char *key, int64_t othe
     return jm__time_is_plausible(t_ns) ? t_ns : otherwise;
 }
 
-static bool is_there(const jm_recording *recording, const char *name)
+/* Is there that part of this run? It begins where this one's time ends: on the nanosecond, which no other
+ * file of that name does. */
+static bool is_there(const jm_recording *recording, const char *name, int64_t cut_ns)
 {
     const char *path = jm__recording_path(recording);
     char *beside = path == NULL ? NULL : jm__part_beside(path, name);
-    bool there = beside != NULL && access(beside, F_OK) == 0;
+    jm_recording *next = NULL;
+    bool there = beside != NULL && jm_recording_open(&next, beside, NULL) == JM_OK &&
+                 jm__meta_ns(next, "start_ns", INT64_MIN) == cut_ns;
+    if (next != NULL) jm_recording_close(next);
     free(beside);
     return there;
 }
@@ -30,7 +35,7 @@ static bool goes_on(const jm_recording *recording, int64_t cut_ns, int64_t end_n
 {
     const char *after = jm_recording_meta(recording, "part_after");
     if (after == NULL || cut_ns > end_ns || jm__recording_is_written(recording)) return false;
-    return cut_ns == end_ns || is_there(recording, after);
+    return cut_ns == end_ns || is_there(recording, after, cut_ns);
 }
 
 void jm__part_facts(jm__dataset *view, const jm_recording *recording, int64_t *end_ns)
@@ -84,17 +89,41 @@ static bool holds(const jm__event *event)
         loading->vec.count = kept_;                                                                          \
     } while (0)
 
-void jm__part_keep_own(jm__loading *loading)
+/* What a process left open when it died does not go on in the next part. */
+static jm_status end_spans_of_dead(jm__loading *loading, jm_error *err)
+{
+    const jm__dataset *view = &loading->view;
+    bool *dead = calloc(view->process_count + 1, sizeof *dead);
+    if (dead == NULL) return jm__no_memory(err, "jm__part_keep_own");
+    for (size_t i = 0; i < loading->marks.count; i++) {
+        const jm__mark *mark = &loading->marks.items[i];
+        const jm__process *process = jm__dataset_process(view, mark->process_id);
+        const char *name = mark->name_id > 0 ? loading->names.items[mark->name_id] : "";
+        if (process != NULL && strcmp(name, JM_MARK_ENDED) == 0) dead[process - view->processes] = true;
+    }
+    for (size_t i = 0; i < loading->spans.count; i++) {
+        jm__span *span = &loading->spans.items[i];
+        const jm__process *process = jm__dataset_process(view, span->process_id);
+        if (span->end_ns != -1 || process == NULL || !dead[process - view->processes]) continue;
+        span->end_ns = process->end_ns > span->start_ns ? process->end_ns : span->start_ns;
+    }
+    free(dead);
+    return JM_OK;
+}
+
+jm_status jm__part_keep_own(jm__loading *loading, jm_error *err)
 {
     const jm__dataset *view = &loading->view;
     const jm__span *span;
     const jm__mark *mark;
     const jm__loss *loss;
     const jm__event *event;
-    if (!view->follows && !view->goes_on) return;
+    if (!view->follows && !view->goes_on) return JM_OK;
+    if (view->goes_on) JM_TRY(end_spans_of_dead(loading, err));
     KEEP(spans, span, !view->goes_on || span->start_ns < view->end_ns);
     KEEP(marks, mark,
          is_own_time(view, mark->t_ns) || (mark->t_ns < view->start_ns && is_of_ours(loading, mark)));
     KEEP(losses, loss, is_own_time(view, loss->t_ns));
     KEEP(events, event, is_own_time(view, event->t_ns) || (event->t_ns < view->start_ns && holds(event)));
+    return JM_OK;
 }

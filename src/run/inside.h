@@ -1,4 +1,5 @@
-/* A run from the inside. Locks, in the order in which they are taken: `writer_lock`, then the queue's. */
+/* A run from the inside. Locks, in the order in which they are taken: `writer_lock`, then the queue's
+ * or `path_lock`. */
 #ifndef JM_RUN_INSIDE_H
 #define JM_RUN_INSIDE_H
 
@@ -30,8 +31,9 @@ struct jm_run {
     _Atomic bool stopped; /* the stop has begun; `ended`: it is done */
     bool has_rings;       /* this process's spans go into this run */
     char *path;           /* absolute; NULL: in memory, or an attached run's parent keeps it in memory. Of a
-                           * run in parts the newest, which changes with writer_lock held */
-    char *told_path;      /* what jm_run_path has given */
+                           * run in parts the newest, which changes with writer_lock and path_lock held */
+    pthread_mutex_t path_lock;
+    char *told_path; /* what jm_run_path has given */
     jm__run_folder folder;
     char **environment;
     jm__sampler *sampler;

@@ -49,8 +49,10 @@ static jm_status go_to_part(jm_run *run, const char *path)
         free(copy);
         return JM_NO_MEMORY;
     }
+    pthread_mutex_lock(&run->path_lock);
     free(run->path);
     run->path = copy;
+    pthread_mutex_unlock(&run->path_lock);
     run->recording = NULL;
     return JM_OK;
 }
@@ -73,10 +75,14 @@ void jm__run_follow_recorder(jm_run *run)
 const char *jm_run_path(jm_run *run)
 {
     if (run->owner != getpid()) return NULL;
-    pthread_mutex_lock(&run->writer_lock);
-    if (run->attached) jm__run_follow_recorder(run);
+    if (run->attached) {
+        pthread_mutex_lock(&run->writer_lock);
+        jm__run_follow_recorder(run);
+        pthread_mutex_unlock(&run->writer_lock);
+    }
+    pthread_mutex_lock(&run->path_lock); /* a writer may be at its file for a while: that is not waited for */
     free(run->told_path);
     run->told_path = run->path == NULL ? NULL : strdup(run->path);
-    pthread_mutex_unlock(&run->writer_lock);
+    pthread_mutex_unlock(&run->path_lock);
     return run->told_path;
 }

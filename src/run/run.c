@@ -189,6 +189,7 @@ static jm_run *new_run(void)
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&run->lock, NULL);
     pthread_mutex_init(&run->writer_lock, NULL);
+    pthread_mutex_init(&run->path_lock, NULL);
     jm__run_queue_init(&run->queue);
     run->owner = getpid();
     return run;
@@ -533,6 +534,7 @@ void jm_run_free(jm_run *run)
     jm__vec_free(&run->boards);
     jm__vec_free(&run->boards_of_streams);
     pthread_mutex_destroy(&run->writer_lock);
+    pthread_mutex_destroy(&run->path_lock);
     pthread_mutex_destroy(&run->lock);
     pthread_cond_destroy(&run->changed);
     free(run->path);

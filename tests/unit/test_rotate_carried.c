@@ -20,12 +20,12 @@ enum { SECONDS = 220, PART_S = 60, STEP_S = 2, QUEUE_S = 8, WRITERS = 2 };
 #define KERNEL_NS (JM_NS_PER_S * 19 / 10)
 #define START_NS  (1000 * JM_NS_PER_S)
 
+enum { STEP, LAYER, GEMM, REQUEST, ENDED, BATCH, OWN, PHASE, GONE, NAMES };
+
 typedef struct both {
     jm__writer *of[WRITERS];
-    int64_t names[8], spans, steps, marks;
+    int64_t names[NAMES], spans, steps, marks;
 } both;
-
-enum { STEP, LAYER, GEMM, REQUEST, ENDED, BATCH, OWN, PHASE };
 
 static int64_t at(int second)
 {
@@ -91,7 +91,8 @@ static void tell_readings(both *b, int second)
 static void begin(both *b)
 {
     static const char *const names[] = {
-        "step", "layer", "gemm", JM_MARK_REQUEST, JM_MARK_REQUEST_ENDED, JM_MARK_BATCH, "own", "serve"};
+        "step",        "layer", "gemm",  JM_MARK_REQUEST, JM_MARK_REQUEST_ENDED,
+        JM_MARK_BATCH, "own",   "serve", JM_MARK_ENDED};
     jm_error err;
     const jm__rotation_wanted never = {.every_s = 1e6};
     *b = (both){.of = {[1] = rotated_begin(PART_S, 0, 0)}};
@@ -105,7 +106,7 @@ static void begin(both *b)
     for (int w = 0; w < WRITERS; w++) {
         jm_board row = board;
         jm_sensor first = power, second = energy;
-        for (int n = 0; n < 8; n++)
+        for (int n = 0; n < NAMES; n++)
             b->names[n] = jm__writer_name(b->of[w], names[n]);
         jm__kernel_class gemm = {.name_id = b->names[GEMM], .work = JM_WORK_KERNEL, .grid = {1, 1, 1}};
         jm__stream stream = {.process_id = 1, .board_id = 1, .context = 1, .stream = 7};
@@ -139,8 +140,33 @@ static void tell_requests(both *b, int second)
     if (number - 2 > 1) tell_mark(b, ENDED, at(second) + 4, meta);
 }
 
+/* Another process has a phase open for five seconds, and dies in it; that is seen five seconds later. */
+static int worker_from = -1;
+
+static void tell_worker(both *b, int second)
+{
+    jm__process worker = {
+        .id = 2, .pid = 4712, .rank = -1, .start_ns = at(worker_from), .end_ns = at(second)};
+    const jm__span phase = {.id = b->spans + 1,
+                            .process_id = 2,
+                            .thread_id = 8,
+                            .start_ns = at(second),
+                            .end_ns = -1,
+                            .name_id = b->names[PHASE],
+                            .kind = JM_SPAN_PHASE};
+    const jm__mark gone = {.process_id = 2, .thread_id = 8, .t_ns = at(second), .name_id = b->names[GONE]};
+    int age = worker_from < 0 ? -1 : second - worker_from;
+    b->spans += age == 0;
+    for (int w = 0; w < WRITERS; w++) {
+        if (age == 0 || age == 5) jm__writer_process(b->of[w], &worker);
+        if (age == 0) jm__writer_span_begin(b->of[w], &phase);
+        if (age == 10) jm__writer_mark(b->of[w], &gone);
+    }
+}
+
 static void tell_second(both *b, int second)
 {
+    tell_worker(b, second);
     tell_readings(b, second);
     tell_requests(b, second);
     tell_mark(b, OWN, at(second) + 500 * JM_NS_PER_MS, NULL);
@@ -283,6 +309,40 @@ static void test_marks_of_the_program_are_told_once_and_events_hold(void **state
     assert_int_equal(own, SECONDS);
 }
 
+/* In how many parts the worker's phase is; it must end with the worker in each. */
+static int parts_with_worker(void)
+{
+    int parts = 0;
+    for (int part = 1; part <= rotated_count(); part++) {
+        jm_error err;
+        jm_recording *recording;
+        jm__dataset *d;
+        assert_int_equal(jm_recording_open(&recording, rotated_path(part), &err), JM_OK);
+        assert_int_equal(jm__dataset_load(&d, recording, &err), JM_OK);
+        for (size_t i = 0; i < d->span_count; i++) {
+            if (d->spans[i].process_id != 2) continue;
+            parts++;
+            assert_int_equal(d->spans[i].end_ns, at(worker_from + 5));
+        }
+        jm__dataset_free(d);
+        jm_recording_close(recording);
+    }
+    return parts;
+}
+
+static void test_what_a_dead_worker_left_open_goes_on_in_no_part(void **state)
+{
+    (void)state;
+    worker_from = 20;
+    make(0);
+    assert_int_equal(rotated_count(), 4);
+    assert_int_equal(parts_with_worker(), 1);
+    worker_from = 57; /* it dies after the cut, and that is seen when the part of before is closed */
+    make(0);
+    assert_int_equal(parts_with_worker(), 2);
+    worker_from = -1;
+}
+
 static int64_t lost_in(int part)
 {
     jm_report *report = rotated_report(rotated_path(part), JM_BY_BOARD, NULL);
@@ -308,6 +368,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_kernel_has_its_layer_however_long_it_was_queued, clean),
         cmocka_unit_test_setup(test_requests_that_are_open_at_a_cut_have_their_names_and_shares, clean),
         cmocka_unit_test_setup(test_marks_of_the_program_are_told_once_and_events_hold, clean),
+        cmocka_unit_test_setup(test_what_a_dead_worker_left_open_goes_on_in_no_part, clean),
         cmocka_unit_test_setup(test_a_kernel_that_comes_after_its_part_was_closed_is_told_of, clean),
     };
     return cmocka_run_group_tests(tests, rotated_set_up, rotated_tear_down);

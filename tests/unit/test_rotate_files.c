@@ -353,6 +353,27 @@ static void test_a_kill_at_any_time_of_a_cut_leaves_what_was_committed(void **st
     assert_true(seen[0] && seen[1] && seen[2]);
 }
 
+static void test_after_a_kill_a_file_that_is_none_of_its_parts_counts_for_nothing(void **state)
+{
+    (void)state;
+    double own_s = 0;
+    for (int seconds = 100; seconds <= 160 && own_s == 0; seconds += 5) {
+        rotated_empty();
+        int64_t until_ns = killed_after(seconds);
+        if (rotated_is_there(2) && rotated_fact(1, "closed") != 1 && until_ns > rotated_fact(1, "cut_ns"))
+            own_s = (double)(until_ns - INT64_C(1000) * JM_NS_PER_S) / 1e9;
+    }
+    assert_true(own_s > 0);
+    assert_true(sums_of(rotated_path(1), JM_BY_BOARD).seconds < own_s);
+    char command[200];
+    snprintf(command, sizeof command, "cd %s; cp r.0001.joulemap other; rm r.0002.*", folder);
+    assert_int_equal(system(command), 0);
+    assert_true(fabs(sums_of(rotated_path(1), JM_BY_BOARD).seconds - own_s) < 1e-6);
+    snprintf(command, sizeof command, "cd %s; mv other r.0002.joulemap", folder);
+    assert_int_equal(system(command), 0);
+    assert_true(fabs(sums_of(rotated_path(1), JM_BY_BOARD).seconds - own_s) < 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +388,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_next_part_that_is_removed_costs_nothing, clean),
         cmocka_unit_test_setup(test_a_part_that_is_read_is_closed_once_it_is_not, clean),
         cmocka_unit_test_setup(test_a_kill_at_any_time_of_a_cut_leaves_what_was_committed, clean),
+        cmocka_unit_test_setup(test_after_a_kill_a_file_that_is_none_of_its_parts_counts_for_nothing, clean),
         cmocka_unit_test_setup(test_a_folder_that_becomes_read_only_costs_nothing_and_is_told, clean),
     };
     return cmocka_run_group_tests(tests, rotated_set_up, rotated_tear_down);
