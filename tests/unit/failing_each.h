@@ -52,12 +52,12 @@ static inline failing_range failing_some(failing_what what, long step)
 {
     const char *first = getenv("JOULEMAP_TEST_FIRST"), *every = getenv("JOULEMAP_TEST_STEP");
     return (failing_range){.first = first != NULL ? atol(first) : 1,
-                           .step = (every != NULL ? atol(every) : step) * FAILING_STEP(what)};
+                           .step = (every != NULL ? atol(every) : step) * failing_step(what)};
 }
 
 static inline failing_range failing_all(failing_what what)
 {
-    return (failing_range){.first = 1, .step = FAILING_STEP(what)};
+    return (failing_range){.first = 1, .step = failing_step(what)};
 }
 
 /* One n. False: nothing failed any more. */

@@ -223,7 +223,7 @@ static void fail_each(failing_what what, long step)
     long n = 1;
     size_t ends[2] = {0};
     while (try_one(what, n, false, ends))
-        n += step * FAILING_STEP(what);
+        n += step * failing_step(what);
     for (long m = 1; m < n; m += 1 + n / 50)
         try_one(what, m, true, ends);
     if (n > 1)
