@@ -53,6 +53,13 @@ PyObject *core_report_create(PyObject *owner, jm_recording *recording, const cor
  * whose readings alone are wanted. */
 PyObject *core_timeline(jm_recording *recording, const core_state *state, PyObject *args);
 
+/* A GPU's number in a recording, from the Python arguments of board_id(): the index that NVML (or CUDA) has
+ * for it. */
+PyObject *core_board_id(jm_recording *recording, const core_state *state, PyObject *args);
+
+/* Joules of a stretch of time, from those of energy(). */
+PyObject *core_energy(jm_recording *recording, const core_state *state, PyObject *args);
+
 /* The report behind a Python object of ours; NULL with an exception if it is none. */
 const jm_report *core_report_of(const core_state *state, PyObject *object);
 

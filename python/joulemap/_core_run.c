@@ -1,4 +1,4 @@
-/* Run and Recording: the handles of libjoulemap as Python objects, and the boards of this machine. */
+/* Run: a jm_run as a Python object. */
 #include "_core.h"
 
 #include <unistd.h>
@@ -7,8 +7,6 @@ static const core_state *state_of(PyObject *self)
 {
     return PyType_GetModuleState(Py_TYPE(self));
 }
-
-/* ---- Run ---- */
 
 typedef struct core_run {
     PyObject ob_base;
@@ -191,32 +189,6 @@ static PyObject *run_tracing_cost(PyObject *object, PyObject *unused)
                          (unsigned long long)cost.traced_steps);
 }
 
-/* Of any recording: a GPU's number in it, by the index that NVML (or CUDA) has for it. */
-static PyObject *board_id_of(PyObject *object, jm_recording *recording, PyObject *args)
-{
-    int index = 0, cuda = 0;
-    if (!PyArg_ParseTuple(args, "i|p:board_id", &index, &cuda)) return NULL;
-    int64_t id = 0;
-    jm_error err = {.status = JM_OK};
-    jm_status status;
-    Py_BEGIN_ALLOW_THREADS status = cuda ? jm_recording_cuda_board_id(recording, index, &id, &err)
-                                         : jm_recording_board_id(recording, index, &id, &err);
-    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
-    return PyLong_FromLongLong(id);
-}
-
-/* Of any recording: the energy of a stretch of time. */
-static PyObject *energy_of(PyObject *object, jm_recording *recording, PyObject *args)
-{
-    long long from_ns = 0, to_ns = 0, board_id = 0;
-    if (!PyArg_ParseTuple(args, "LL|L:energy", &from_ns, &to_ns, &board_id)) return NULL;
-    jm_sum sum;
-    jm_error err = {.status = JM_OK};
-    jm_status status;
-    Py_BEGIN_ALLOW_THREADS status = jm_recording_energy(recording, board_id, from_ns, to_ns, &sum, &err);
-    Py_END_ALLOW_THREADS return status == JM_OK ? core_sum(&sum) : core_raise(state_of(object), &err);
-}
-
 /* What the run has recorded so far, or NULL with an exception. */
 static jm_recording *run_recording(PyObject *object)
 {
@@ -234,13 +206,13 @@ static jm_recording *run_recording(PyObject *object)
 static PyObject *run_board_id(PyObject *object, PyObject *args)
 {
     jm_recording *recording = run_recording(object);
-    return recording ? board_id_of(object, recording, args) : NULL;
+    return recording ? core_board_id(recording, state_of(object), args) : NULL;
 }
 
 static PyObject *run_energy(PyObject *object, PyObject *args)
 {
     jm_recording *recording = run_recording(object);
-    return recording ? energy_of(object, recording, args) : NULL;
+    return recording ? core_energy(recording, state_of(object), args) : NULL;
 }
 
 static PyObject *run_report(PyObject *object, PyObject *args, PyObject *kwargs)
@@ -351,182 +323,3 @@ PyType_Spec core_run_spec = {
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = run_slots,
 };
-
-/* ---- Recording ---- */
-
-typedef struct core_recording {
-    PyObject ob_base;
-    jm_recording *recording;
-} core_recording;
-
-static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    static const char *const names[] = {"path", NULL};
-    PyObject *bytes = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&:Recording", (char **)(uintptr_t)names,
-                                     PyUnicode_FSConverter, &bytes))
-        return NULL;
-    core_recording *self = (core_recording *)PyType_GenericAlloc(type, 0);
-    if (!self) {
-        Py_DECREF(bytes);
-        return NULL;
-    }
-    const char *path = PyBytes_AsString(bytes);
-    jm_error err = {.status = JM_OK};
-    jm_status status;
-    Py_BEGIN_ALLOW_THREADS status = jm_recording_open(&self->recording, path, &err);
-    Py_END_ALLOW_THREADS Py_DECREF(bytes);
-    if (status == JM_OK) return (PyObject *)self;
-    self->recording = NULL;
-    core_raise(PyType_GetModuleState(type), &err);
-    Py_DECREF(self);
-    return NULL;
-}
-
-static void recording_free(PyObject *object)
-{
-    core_recording *self = (core_recording *)object;
-    if (self->recording) jm_recording_close(self->recording);
-    core_object_free(object);
-}
-
-static PyObject *recording_report(PyObject *object, PyObject *args, PyObject *kwargs)
-{
-    return core_report_create(object, ((core_recording *)object)->recording, state_of(object), args, kwargs);
-}
-
-static PyObject *recording_meta(PyObject *object, PyObject *key)
-{
-    const char *utf8 = PyUnicode_AsUTF8AndSize(key, NULL);
-    if (!utf8) return NULL;
-    return core_text(jm_recording_meta(((core_recording *)object)->recording, utf8));
-}
-
-static PyObject *recording_damage(PyObject *object, void *unused)
-{
-    (void)unused;
-    return core_text(jm_recording_damage(((core_recording *)object)->recording));
-}
-
-static PyObject *recording_board_id(PyObject *object, PyObject *args)
-{
-    return board_id_of(object, ((core_recording *)object)->recording, args);
-}
-
-static PyObject *recording_energy(PyObject *object, PyObject *args)
-{
-    return energy_of(object, ((core_recording *)object)->recording, args);
-}
-
-static PyObject *recording_timeline(PyObject *object, PyObject *args)
-{
-    return core_timeline(((core_recording *)object)->recording, state_of(object), args);
-}
-
-static PyMethodDef recording_methods[] = {
-    {"energy", recording_energy, METH_VARARGS,
-     "energy(from_ns, to_ns, board_id=0) -> tuple: joules of that time, and their 95 % interval."},
-    {"board_id", recording_board_id, METH_VARARGS,
-     "board_id(index, cuda=False) -> int: a GPU's number in the recording."},
-    {"meta", recording_meta, METH_O, "meta(key) -> str | None: a value of the table `meta`."},
-    {"report", (PyCFunction)(void (*)(void))recording_report, METH_VARARGS | METH_KEYWORDS,
-     "report(by, phase=None, board_id=0, process_id=0, from_ns=0, to_ns=0, belief=None, model=None) -> "
-     "Report"},
-    {"timeline", recording_timeline, METH_VARARGS,
-     "timeline([from_ns, to_ns]) -> dict: the fields of joulemap.Timeline; of a stretch its readings alone."},
-    {NULL, NULL, 0, NULL},
-};
-
-static PyGetSetDef recording_getset[] = {
-    {"damage", recording_damage, NULL, "None if whole, else a sentence on what is damaged.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-static PyType_Slot recording_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Recording(path): an existing file, open for reading."},
-    {Py_tp_new, (void *)(uintptr_t)recording_new},
-    {Py_tp_dealloc, (void *)(uintptr_t)recording_free},
-    {Py_tp_methods, recording_methods},
-    {Py_tp_getset, recording_getset},
-    {0, NULL},
-};
-
-PyType_Spec core_recording_spec = {
-    .name = "joulemap._core.Recording",
-    .basicsize = sizeof(core_recording),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = recording_slots,
-};
-
-/* ---- boards ---- */
-
-static PyObject *bytes_or_none(bool known, int64_t bytes)
-{
-    if (!known) Py_RETURN_NONE;
-    return PyLong_FromLongLong(bytes);
-}
-
-static PyObject *board_dict(jm_inventory *inventory, size_t number)
-{
-    const jm_board *board = jm_inventory_board(inventory, number);
-    jm_board_memory memory = {0};
-    bool known = jm_inventory_memory(inventory, number, &memory, NULL) == JM_OK;
-    const core_item items[] = {
-        {"backend", core_text(board->backend)},
-        {"name", core_text(board->name)},
-        {"uuid", core_text(board->uuid)},
-        {"pci", core_text(board->pci)},
-        {"driver", core_text(board->driver)},
-        {"profile", core_text(board->profile)},
-        {"index", PyLong_FromLong(board->index)},
-        {"cuda_index", PyLong_FromLong(board->cuda_index)},
-        {"power_limit_w", core_number(board->power_limit_w)},
-        {"simulated", PyBool_FromLong(board->simulated)},
-        {"memory_total_bytes", bytes_or_none(known, memory.total_bytes)},
-        {"memory_free_bytes", bytes_or_none(known, memory.free_bytes)},
-    };
-    return core_dict_take(items, sizeof items / sizeof *items);
-}
-
-static PyObject *finding_dict(const jm_finding *finding)
-{
-    const core_item items[] = {
-        {"subject", core_text(finding->subject)},
-        {"works", PyBool_FromLong(finding->works)},
-        {"detail", core_text(finding->detail)},
-        {"cure", core_text(finding->cure)},
-    };
-    return core_dict_take(items, sizeof items / sizeof *items);
-}
-
-PyObject *core_boards(PyObject *module, PyObject *args)
-{
-    const char *sim = NULL;
-    if (!PyArg_ParseTuple(args, "|z:boards", &sim)) return NULL;
-    jm_error err = {.status = JM_OK};
-    jm_inventory *inventory = NULL;
-    jm_status status;
-    Py_BEGIN_ALLOW_THREADS status = jm_inventory_create(&inventory, sim, &err);
-    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(PyModule_GetState(module), &err);
-    PyObject *boards = PyList_New(0);
-    for (size_t i = 0; boards && i < jm_inventory_board_count(inventory); i++)
-        if (core_append(boards, board_dict(inventory, i)) < 0) Py_CLEAR(boards);
-    jm_inventory_free(inventory);
-    return boards;
-}
-
-PyObject *core_findings(PyObject *module, PyObject *args)
-{
-    const char *sim = NULL;
-    if (!PyArg_ParseTuple(args, "|z:findings", &sim)) return NULL;
-    jm_error err = {.status = JM_OK};
-    jm_doctor *doctor = NULL;
-    jm_status status;
-    Py_BEGIN_ALLOW_THREADS status = jm_doctor_create(&doctor, sim, &err);
-    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(PyModule_GetState(module), &err);
-    PyObject *findings = PyList_New(0);
-    for (size_t i = 0; findings && i < jm_doctor_finding_count(doctor); i++)
-        if (core_append(findings, finding_dict(jm_doctor_finding(doctor, i))) < 0) Py_CLEAR(findings);
-    jm_doctor_free(doctor);
-    return findings;
-}

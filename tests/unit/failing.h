@@ -30,8 +30,8 @@ typedef enum failing_what {
         FAILING_COUNT
 } failing_what;
 
-/* One in so many is tried: of allocations one in three, or in seven where the sanitizers take many times as long
- * (so one in 21 is tried in both); with JOULEMAP_TEST_ALL in the environment each. Of all else each. */
+/* One in so many is tried: of allocations one in three, or in seven where the sanitizers take many times as
+ * long (so one in 21 is tried in both); with JOULEMAP_TEST_ALL in the environment each. Of all else each. */
 static inline long failing_step(failing_what what)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
