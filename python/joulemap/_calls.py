@@ -41,6 +41,7 @@ calls = _core.Calls(
     local=local,
     frame=Frame,
     graph_task=torch._C._current_graph_task_id,
+    queue_callback=torch.autograd.Variable._execution_engine.queue_callback,
     is_grad_enabled=torch.is_grad_enabled,
     tensor=torch.Tensor,
     parts=_labels.parts,
@@ -86,7 +87,7 @@ def _take_hooks() -> None:
     _all_modules._global_forward_hooks_always_called.pop(KEY, None)  # type: ignore[call-overload]
 
 
-calls.turn = tracing.turn
+calls.turn, calls.traced = tracing.turn, tracing.on
 
 
 class Hearing:
@@ -139,7 +140,7 @@ class Hearing:
     def show(self) -> None:
         """Take the way that is right as things are."""
         with self.lock:
-            calls.turn = tracing.turn
+            calls.turn, calls.traced = tracing.turn, tracing.on
             if not self._active:
                 return
             traced, looks = tracing.on, self._looking > 0

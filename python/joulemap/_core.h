@@ -9,11 +9,12 @@
 typedef struct core_state {
     PyObject *error;           /* joulemap.Error */
     PyObject *no_device_error; /* joulemap.NoDeviceError */
-    PyTypeObject *report_type, *thread_type, *layer_type, *frame_type;
+    PyTypeObject *report_type, *thread_type, *layer_type, *frame_type, *backward_type;
 } core_state;
 
 extern PyType_Spec core_span_spec, core_run_spec, core_recording_spec, core_report_spec, core_diff_spec,
-    core_lease_spec, core_search_spec, core_thread_spec, core_layer_spec, core_frame_spec, core_calls_spec;
+    core_lease_spec, core_search_spec, core_thread_spec, core_layer_spec, core_frame_spec, core_backward_spec,
+    core_calls_spec;
 
 /* Raise `err` as joulemap.Error with status, code, call and hint; always NULL. */
 PyObject *core_raise(const core_state *state, const jm_error *err);

@@ -72,8 +72,8 @@ def version() -> str: ...
 
 class Thread:
     frame: Final[Any]  # a Frame, or None
-    backward: Any
-    backwards: Final[list[Any]]
+    backward: Final[Any]  # a Backward, or None
+    backwards: Final[list[Backward]]
     regions: Final[list[list[tuple[Any, int]]]]
     turn: int
     def unwind(self, depth: int, /) -> None: ...
@@ -82,6 +82,7 @@ class Layer:
     name: int
     type: int
     looked: bool
+    active: bool
     inner: Any
 
 class Frame:
@@ -90,9 +91,18 @@ class Frame:
     home: Final[Any]
     depth: Final[int]
     seen: bool
+    def enter_backward(self) -> None: ...
+    def leave_backward(self) -> None: ...
+
+class Backward:
+    task: Final[int]
+    frame: Final[Frame | None]
+    done: Final[bool]
+    def finish(self) -> None: ...
 
 class Calls:
     on: bool
+    traced: bool
     turn: int
     __wrapped__: Final[Callable[..., Any]]
     def __new__(
@@ -103,6 +113,7 @@ class Calls:
         local: Any,
         frame: type[Frame],
         graph_task: Callable[[], int],
+        queue_callback: Callable[[Callable[[], None]], None],
         is_grad_enabled: Callable[[], bool],
         tensor: type[Any],
         parts: Callable[[Any], list[Any] | None],

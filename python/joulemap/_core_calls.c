@@ -6,22 +6,6 @@
 
 #include <structmember.h>
 
-typedef struct core_calls {
-    PyObject ob_base;
-    PyObject *wrapped;         /* nn.Module.__call__ as PyTorch has it */
-    PyObject *bind;            /* types.MethodType */
-    PyObject *layers;          /* dict: Layer of the id of a module's flags */
-    PyObject *local;           /* whose attribute `state` is this thread's Thread */
-    PyObject *frame_type;      /* made of joulemap._core.Frame */
-    PyObject *graph_task;      /* a function: number of the backward pass at work here, -1 if none is */
-    PyObject *is_grad_enabled; /* a function */
-    core_labels labels;
-    PyObject *flags, *state, *backward, *outside; /* names of attributes */
-    PyTypeObject *thread_type, *layer_type;
-    long turn; /* of tracing */
-    char on;   /* calls of watched modules are traced here */
-} core_calls;
-
 /* What a call of Python code gave, of which nothing is wanted but that it did not fail. */
 static bool done(PyObject *result)
 {
@@ -31,8 +15,7 @@ static bool done(PyObject *result)
 
 /* ---- what PyTorch says ---- */
 
-/* -2 with an exception. */
-static long graph_task_now(const core_calls *self)
+long core_calls_task(const core_calls *self)
 {
     PyObject *number = PyObject_CallNoArgs(self->graph_task);
     long task = number ? PyLong_AsLong(number) : -2;
@@ -110,18 +93,23 @@ static bool label_result(core_calls *self, core_frame *frame, PyObject *result)
 
 /* ---- begin and end of a call; false with an exception ---- */
 
-/* This thread's, as of this turn; a new reference. */
-static core_thread *thread_now(core_calls *self)
+core_thread *core_calls_thread(core_calls *self)
 {
     PyObject *thread = PyObject_GetAttr(self->local, self->state);
     if (thread && !PyObject_TypeCheck(thread, self->thread_type)) {
         PyErr_SetString(PyExc_TypeError, "what a thread has open is no joulemap._core.Thread");
         Py_CLEAR(thread);
     }
-    if (thread && ((core_thread *)thread)->turn < self->turn &&
-        !done(PyObject_CallMethod(thread, "renew", NULL)))
-        Py_CLEAR(thread);
     return (core_thread *)thread;
+}
+
+/* As of this turn. */
+static core_thread *thread_now(core_calls *self)
+{
+    core_thread *thread = core_calls_thread(self);
+    if (thread && thread->turn < self->turn && !done(PyObject_CallMethod((PyObject *)thread, "renew", NULL)))
+        Py_CLEAR(thread);
+    return thread;
 }
 
 /* Whether a call of `layer` in what `thread` has open is told of already. */
@@ -136,13 +124,13 @@ static bool is_told(const core_thread *thread, const core_layer *layer, bool qui
 static bool begin_in(core_calls *self, core_thread *thread, core_layer *layer, PyObject *args,
                      PyObject *kwargs, bool quick, core_frame **frame)
 {
-    long task = graph_task_now(self);
+    long task = core_calls_task(self);
     if (task == -2) return false;
     if (!thread->frame && task == -1 && PyList_Size(thread->backwards) > 0 &&
         !done(PyObject_CallMethod((PyObject *)thread, "finish_backwards", NULL)))
         return false;
     if (is_told(thread, layer, quick)) return true;
-    core_frame *const made = core_frame_open((PyTypeObject *)self->frame_type, thread, layer);
+    core_frame *const made = core_frame_open(self, thread, layer);
     if (!made) return false;
     made->quick = quick;
     if (!label_given(self, made, args, quick ? 1 : 0, kwargs)) {
@@ -176,9 +164,7 @@ static bool end(core_calls *self, core_frame *frame, PyObject *result)
     core_layer *const layer = frame->layer;
     if (!core_frame_is_open(frame)) return true;  /* somebody has ended it, after an exception or a turn */
     core_thread_unwind(thread, frame->depth + 1); /* calls inside ended without telling */
-    if (PyList_Size(thread->regions) > frame->regions &&
-        !done(PyObject_CallMethod((PyObject *)thread, "close_regions", "i", frame->regions)))
-        return false;
+    if (!core_thread_close_regions(thread, frame->regions)) return false;
     core_thread_unwind(thread, frame->depth);
     if (!frame->seen && !layer->looked &&
         !done(PyObject_CallMethod((PyObject *)layer, "look_at_compiled", NULL)))
@@ -188,8 +174,7 @@ static bool end(core_calls *self, core_frame *frame, PyObject *result)
 
 /* ---- in the place of nn.Module.__call__ ---- */
 
-/* An error of ours is told and forgotten; Ctrl-C and its like are the program's. */
-static bool forgive(core_calls *self)
+bool core_calls_forgive(core_calls *self)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
     PyErr_WriteUnraisable((PyObject *)self);
@@ -201,7 +186,7 @@ static PyObject *end_take(core_calls *self, core_frame *frame, PyObject *result)
 {
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
-    if (!end(self, frame, result) && !forgive(self)) {
+    if (!end(self, frame, result) && !core_calls_forgive(self)) {
         if (result)
             Py_CLEAR(result);
         else
@@ -218,7 +203,7 @@ static PyObject *calls_call(PyObject *object, PyObject *args, PyObject *kwargs)
     PyObject *const module = self->on && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
     core_layer *const layer = module ? layer_of(self, module) : NULL;
     core_frame *frame = NULL;
-    if (layer && !begin(self, layer, args, kwargs, true, &frame) && !forgive(self)) return NULL;
+    if (layer && !begin(self, layer, args, kwargs, true, &frame) && !core_calls_forgive(self)) return NULL;
     if (!self->wrapped) { /* cleared: the interpreter is ending */
         PyErr_SetString(PyExc_ReferenceError, "what this call stands for is gone");
         return NULL;
@@ -266,9 +251,9 @@ static PyObject *calls_leave(PyObject *object, PyObject *arguments)
     core_calls *self = (core_calls *)object;
     PyObject *layer, *result;
     if (!PyArg_ParseTuple(arguments, "O!O:leave", self->layer_type, &layer, &result)) return NULL;
-    PyObject *thread = PyObject_GetAttr(self->local, self->state);
+    core_thread *thread = core_calls_thread(self);
     if (!thread) return NULL;
-    core_frame *frame = ((core_thread *)thread)->frame;
+    core_frame *frame = thread->frame;
     while (frame && (PyObject *)frame->layer != layer)
         frame = frame->parent;
     bool fine = true;
@@ -285,11 +270,11 @@ static PyObject *calls_leave(PyObject *object, PyObject *arguments)
 
 /* What it holds, in the order of its arguments, and the attributes whose names it asks for. */
 static const size_t given[] = {
-    offsetof(core_calls, wrapped),         offsetof(core_calls, bind),
-    offsetof(core_calls, layers),          offsetof(core_calls, local),
-    offsetof(core_calls, frame_type),      offsetof(core_calls, graph_task),
-    offsetof(core_calls, is_grad_enabled), offsetof(core_calls, labels.tensor),
-    offsetof(core_calls, labels.parts),
+    offsetof(core_calls, wrapped),        offsetof(core_calls, bind),
+    offsetof(core_calls, layers),         offsetof(core_calls, local),
+    offsetof(core_calls, frame_type),     offsetof(core_calls, graph_task),
+    offsetof(core_calls, queue_callback), offsetof(core_calls, is_grad_enabled),
+    offsetof(core_calls, labels.tensor),  offsetof(core_calls, labels.parts),
 };
 static const struct {
     size_t place;
@@ -342,14 +327,15 @@ static void calls_free(PyObject *object)
 
 static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const words[] = {"wrapped",         "bind",   "layers", "local", "frame", "graph_task",
-                                        "is_grad_enabled", "tensor", "parts",  NULL};
+    static const char *const words[] = {"wrapped",    "bind",           "layers",          "local",  "frame",
+                                        "graph_task", "queue_callback", "is_grad_enabled", "tensor", "parts",
+                                        NULL};
     const core_state *state = PyType_GetModuleState(type);
     PyObject *values[GIVEN];
-    if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!OO!OOO!O:Calls", (char **)(uintptr_t)words,
+    if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!OO!OOOO!O:Calls", (char **)(uintptr_t)words,
                                                &values[0], &values[1], &PyDict_Type, &values[2], &values[3],
-                                               &PyType_Type, &values[4], &values[5], &values[6], &PyType_Type,
-                                               &values[7], &values[8]))
+                                               &PyType_Type, &values[4], &values[5], &values[6], &values[7],
+                                               &PyType_Type, &values[8], &values[9]))
         return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)values[4], state->frame_type)) {
         PyErr_SetString(PyExc_TypeError, "the frames of calls are of a class made of joulemap._core.Frame");
@@ -368,6 +354,8 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         }
     self->thread_type = state->thread_type;
     self->layer_type = state->layer_type;
+    self->backward_type = state->backward_type;
+    self->traced = 1;
     return (PyObject *)self;
 }
 
@@ -380,6 +368,7 @@ static PyMethodDef calls_methods[] = {
 
 static PyMemberDef calls_members[] = {
     {"on", T_BOOL, offsetof(core_calls, on), 0, "Calls are traced in the place of nn.Module.__call__."},
+    {"traced", T_BOOL, offsetof(core_calls, traced), 0, "Layers are, at present."},
     {"turn", T_LONG, offsetof(core_calls, turn), 0, "Of tracing."},
     {"__wrapped__", T_OBJECT_EX, offsetof(core_calls, wrapped), READONLY, "PyTorch's own."},
     {NULL, 0, 0, 0, NULL},

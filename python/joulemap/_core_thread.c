@@ -5,9 +5,9 @@
 
 /* ---- the stack ---- */
 
-core_frame *core_frame_open(PyTypeObject *type, core_thread *thread, core_layer *layer)
+core_frame *core_frame_open(core_calls *calls, core_thread *thread, core_layer *layer)
 {
-    core_frame *frame = (core_frame *)PyType_GenericAlloc(type, 0);
+    core_frame *frame = (core_frame *)PyType_GenericAlloc((PyTypeObject *)calls->frame_type, 0);
     if (!frame) return NULL;
     core_frame *const parent = thread->frame;
     frame->depth = parent ? parent->depth + 1 : 0;
@@ -18,6 +18,8 @@ core_frame *core_frame_open(PyTypeObject *type, core_thread *thread, core_layer 
     frame->layer = layer;
     Py_INCREF(thread);
     frame->home = thread;
+    Py_INCREF(calls);
+    frame->calls = calls;
     Py_INCREF(frame);
     thread->frame = frame;
     return frame;
@@ -40,6 +42,14 @@ void core_thread_unwind(core_thread *thread, int depth)
         jm_span_end(frame->span);
         Py_DECREF(frame);
     }
+}
+
+bool core_thread_close_regions(core_thread *thread, int depth)
+{
+    if (PyList_Size(thread->regions) <= depth) return true;
+    PyObject *done = PyObject_CallMethod((PyObject *)thread, "close_regions", "i", depth);
+    Py_XDECREF(done);
+    return done != NULL;
 }
 
 /* ---- what their types have in common ---- */
@@ -114,7 +124,7 @@ static PyMethodDef thread_methods[] = {
 
 static PyMemberDef thread_members[] = {
     {"frame", T_OBJECT, offsetof(core_thread, frame), READONLY, "The innermost call of a module, or None."},
-    {"backward", T_OBJECT, offsetof(core_thread, backward), 0,
+    {"backward", T_OBJECT, offsetof(core_thread, backward), READONLY,
      "The backward pass that it works at, or None."},
     {"backwards", T_OBJECT, offsetof(core_thread, backwards), READONLY,
      "Unfinished backward passes whose forward pass ran here."},
@@ -165,6 +175,7 @@ static PyMemberDef layer_members[] = {
     {"name", T_UINT, offsetof(core_layer, name), 0, "The interned path."},
     {"type", T_UINT, offsetof(core_layer, type), 0, "The interned class and sizes."},
     {"looked", T_BOOL, offsetof(core_layer, looked), 0, "What is compiled of it is known, or told."},
+    {"active", T_BOOL, offsetof(core_layer, active), 0, "Somebody watches it."},
     {"inner", T_OBJECT, offsetof(core_layer, inner), 0,
      "Of what torch.compile made of a watched module: that module's layer."},
     {NULL, 0, 0, 0, NULL},
@@ -194,6 +205,7 @@ static int frame_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->layer);
     Py_VISIT(self->parent);
     Py_VISIT(self->home);
+    Py_VISIT(self->calls);
     return no_visit(object, visit, arg);
 }
 
@@ -203,6 +215,7 @@ static int frame_clear(PyObject *object)
     Py_CLEAR(self->layer);
     Py_CLEAR(self->parent);
     Py_CLEAR(self->home);
+    Py_CLEAR(self->calls);
     return 0;
 }
 
@@ -210,6 +223,36 @@ static void frame_free(PyObject *object)
 {
     object_free(object, frame_clear);
 }
+
+/* From here on the backward of `frame` runs, or that of no module. */
+static PyObject *let_run(core_frame *self, core_frame *frame)
+{
+    core_calls *const calls = self->calls;
+    if (self->layer->active && calls->traced && !core_backward_enter(calls, self->home, frame) &&
+        !core_calls_forgive(calls))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *frame_enter_backward(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return let_run((core_frame *)object, (core_frame *)object);
+}
+
+static PyObject *frame_leave_backward(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return let_run((core_frame *)object, NULL);
+}
+
+static PyMethodDef frame_methods[] = {
+    {"enter_backward", frame_enter_backward, METH_NOARGS,
+     "enter_backward(): a node of this call's runs, and those after it until another is told."},
+    {"leave_backward", frame_leave_backward, METH_NOARGS,
+     "leave_backward(): a node runs that was there before this outermost call: of no module."},
+    {NULL, NULL, 0, NULL},
+};
 
 static PyMemberDef frame_members[] = {
     {"layer", T_OBJECT_EX, offsetof(core_frame, layer), READONLY, "Of the module."},
@@ -225,6 +268,7 @@ static PyType_Slot frame_slots[] = {
     {Py_tp_dealloc, (void *)(uintptr_t)frame_free},
     {Py_tp_traverse, (void *)(uintptr_t)frame_traverse},
     {Py_tp_clear, (void *)(uintptr_t)frame_clear},
+    {Py_tp_methods, frame_methods},
     {Py_tp_members, frame_members},
     {0, NULL},
 };

@@ -33,6 +33,7 @@ class Layer(_core.Layer):
         self.path = path
         self.name = _core.intern(path)
         self.type = _core.intern(type_text)
+        self.active = True
         flags = module.__dict__[_FLAGS]
         key = id(flags)
         forget = layers.pop  # at the interpreter's end the module's names go before it is called
@@ -41,7 +42,8 @@ class Layer(_core.Layer):
         layers[key] = self
 
     def forget(self) -> None:
-        """Take away what marks the module as watched."""
+        """Take away what marks the module as watched. Labels that live on in an old graph do nothing any more."""
+        self.active = False
         flags = self._flags()
         if flags is not None:
             flags.pop(KEY, None)

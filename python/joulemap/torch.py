@@ -7,7 +7,7 @@ Backward: no `full_backward_hook`, which would put nodes into the graph and forb
 module's output. Instead the autograd nodes are labelled while the graph grows: the node that made a
 module's output belongs to the module, the node that made its input belongs to the container around it.
 The engine runs nodes in reverse order of their making, so a labelled node that fires means that from here
-on its module's backward runs, until the next label (`_backward.py`). Children leave before their container, so the
+on its module's backward runs, until the next label (`_core_backward.c`). Children leave before their container, so the
 first label of a node, which stays, is the innermost one.
 """
 
@@ -23,7 +23,7 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from joulemap import _arguments, _calls, _compiled, _core
-from joulemap._backward import Backward, Frame, enter_backward
+from joulemap._backward import Frame
 from joulemap._calls import hearing
 from joulemap._describe import describe
 from joulemap._dynamo import Uncompiled, is_compiling, leave_alone, leave_methods_alone
@@ -114,7 +114,7 @@ class Watch:
             )
 
     def remove(self) -> None:
-        """Take all layers away. Labels that live on in an old graph do nothing any more."""
+        """Take all layers away."""
         if not self.active:
             return
         self.active = False
@@ -294,6 +294,6 @@ os.register_at_fork(
     before=hearing.lock.acquire, after_in_parent=hearing.lock.release, after_in_child=hearing.lock.release
 )
 
-leave_methods_alone(Backward, Frame, Layer, Watch, _Watched, _calls.Hearing, ThreadState, _compiled.Region)
-for _function in (enter_backward, _show, *_calls.FUNCTIONS):
+leave_methods_alone(Frame, Layer, Watch, _Watched, _calls.Hearing, ThreadState, _compiled.Region)
+for _function in (_show, *_calls.FUNCTIONS):
     leave_alone(_function)

@@ -110,7 +110,7 @@ def test_untraced_steps_draw_on_the_simulated_board_too(tmp_path: Path) -> None:
     net = nn.Sequential(Rest(), Rest())
     with joulemap.Session(tmp_path / "r", sim="h200", cpu=False) as run:
         run.watch(net)
-        for level, steps in (("on", 50), ("steps", 150)):  # by hand: a budget has better things to do than leave any out
+        for level, steps in (("on", 50), ("steps", 150)):  # by hand: a budget may trace all of them
             run._started().trace(joulemap._core.TRACING[level])
             for _ in range(steps):
                 with run.step():

@@ -37,10 +37,10 @@ class Frame(_core.Frame):
     __slots__ = ()
 
     def backward(self, _gradients: Any) -> None:
-        """A label."""
+        self.enter_backward()
 
     def outside(self, _gradients: Any) -> None:
-        """Another one."""
+        self.leave_backward()
 
 
 class Layer(_core.Layer):
@@ -87,6 +87,7 @@ class World:
         self.layers: dict[int, Layer] = {}
         self.local: Any = Local()
         self.task = -1
+        self.queued: list[Callable[[], None]] = []
         self.grad = False
         self.calls = _core.Calls(
             wrapped=Module.__call__,
@@ -95,6 +96,7 @@ class World:
             local=self.local,
             frame=Frame,
             graph_task=lambda: self.task,
+            queue_callback=lambda finish: self.queued.append(finish),
             is_grad_enabled=lambda: self.grad,
             tensor=Tensor,
             parts=lambda value: value.parts if hasattr(value, "parts") else None,
@@ -109,10 +111,19 @@ class World:
         flags["joulemap"] = True
         layer = self.layers[id(flags)] = Layer()
         layer.name, layer.type = _core.intern("module"), _core.intern("Module")
+        layer.active = True
         return module
 
     def layer(self, module: Any) -> Layer:
         return self.layers[id(getattr(module, FLAGS))]
+
+    def at_work(self) -> Any:
+        """The backward pass of this thread."""
+        return self.local.state.backward
+
+    def passes(self) -> list[Any]:
+        """Those of this thread's forward passes."""
+        return list(self.local.state.backwards)
 
     def depth(self) -> int | None:
         frame = self.local.state.frame
@@ -126,7 +137,7 @@ def world() -> World:
 
 def frames() -> int:
     gc.collect()
-    return sum(issubclass(type(each), _core.Frame) for each in gc.get_objects())
+    return sum(isinstance(each, _core.Frame) for each in gc.get_objects())
 
 
 def test_calls_nest_and_end(world: World) -> None:
@@ -207,6 +218,110 @@ def test_labels_are_where_a_graph_is_made(world: World) -> None:
     assert made.hooks[0].__self__.layer is world.layer(module)
 
 
+@pytest.fixture
+def labelled(world: World) -> dict[str, Any]:
+    """Hooks of the nodes that two modules in one made, and of what that was given."""
+    nodes = {name: Node() for name in ("given", "first", "second")}
+    first = world.make(lambda _: Tensor(nodes["first"]))
+    second = world.make(lambda _: Tensor(nodes["second"]))
+    world.grad = True
+    world.make(lambda x: second(first(x)))(Tensor(nodes["given"]))
+    world.grad = False
+    return {name: node.hooks[0] for name, node in nodes.items()}
+
+
+def test_a_pass_is_in_the_call_whose_node_ran_last(world: World, labelled: dict[str, Any]) -> None:
+    world.task = 7
+    assert labelled["given"](()) is None
+    assert world.at_work() is None  # it has not begun
+    for name in ("second", "first"):
+        assert labelled[name](()) is None
+        now = world.at_work()
+        assert (now.task, now.done, now.frame) == (7, False, labelled[name].__self__)
+        assert now.frame.depth == 1
+    labelled["given"](())
+    assert now.frame is None
+    assert world.passes() == [now]
+    (finish,) = world.queued
+    finish()
+    assert now.done
+    assert (world.at_work(), world.passes()) == (None, [])
+    finish()
+
+
+def test_a_pass_in_a_pass_ends_before_it(world: World, labelled: dict[str, Any]) -> None:
+    for world.task in (1, 2):
+        labelled["second"](())
+    inner = world.at_work()
+    assert (inner.task, len(world.passes())) == (2, 2)
+    world.queued[1]()
+    assert (world.at_work().task, world.at_work().done) == (1, False)
+    world.queued[0]()
+    assert world.at_work() is None
+    labelled["first"](())  # 2 is over, though its number is there still: another one
+    assert (world.at_work().task, world.at_work() is inner) == (2, False)
+    world.task = 3
+    labelled["first"](())
+    world.queued[3]()
+    world.queued[2]()
+    assert (world.at_work(), world.passes()) == (None, [])
+
+
+def test_a_pass_on_another_thread_is_of_that_one(world: World, labelled: dict[str, Any]) -> None:
+    world.task = 5
+    seen: list[Any] = []
+
+    def work() -> None:
+        labelled["second"](())
+        seen.append(world.at_work().frame)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [labelled["second"].__self__]
+    assert world.at_work() is None
+    assert len(world.passes()) == 1  # its forward ran here, so an exception here ends it
+    world.passes()[0].finish()
+    assert world.passes() == []
+
+
+def test_labels_of_nobody_or_of_steps_that_are_not_traced_do_nothing(world: World, labelled: dict[str, Any]) -> None:
+    world.task = 1
+    world.calls.traced = False
+    labelled["second"](())
+    world.calls.traced = True
+    for layer in world.layers.values():
+        layer.active = False
+    labelled["first"](())
+    assert (world.at_work(), world.queued) == (None, [])
+
+
+def test_a_label_that_fails_fails_no_program(
+    world: World, labelled: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: told.append(args.exc_value))
+    world.task = 1
+
+    class Refusing(list[Any]):
+        def append(self, _: Any) -> None:
+            raise RuntimeError("no pass is at work")
+
+    world.queued = Refusing()
+    assert labelled["second"](()) is None
+    assert [str(error) for error in told] == ["no pass is at work"]
+    assert (world.at_work(), world.passes()) == (None, [])
+
+
+def test_passes_that_nobody_ended_are_collected(world: World, labelled: dict[str, Any]) -> None:
+    world.task = 1
+    labelled["second"](())
+    world.queued.clear()
+    labelled.clear()
+    world.local.state = Thread()
+    assert frames() == 0
+
+
 def test_what_cannot_be_labelled_is_told(world: World) -> None:
     world.grad = True
     module = world.make(lambda x: x)
@@ -274,7 +389,7 @@ local = threading.local()
 local.state = _core.Thread()
 layer, module, layers = Layer(), Module(), {}
 layers[id(module._forward_pre_hooks_with_kwargs)] = layer
-calls = _core.Calls(Module.__call__, types.MethodType, layers, local, _core.Frame, lambda: -1, bool, str, list)
+calls = _core.Calls(Module.__call__, types.MethodType, layers, local, _core.Frame, lambda: -1, print, bool, str, list)
 Module.__call__ = calls
 calls.on = True
 assert [module(), module()] == [0, 0]

@@ -698,3 +698,23 @@ def test_a_turn_that_ends_inside_of_a_call_leaves_nothing_open(watching: joulema
         assert spans("forward")[-1].parent is None
     finally:
         turn(on=True)
+
+
+def test_compiled_autograd_takes_the_labels_of_all_calls_for_one_function(
+    watching: joulemap.Session, spans: Spans
+) -> None:
+    net = model()
+    watching.watch(net)
+    autograd: Any = pytest.importorskip("torch._dynamo.compiled_autograd")
+    enabled = getattr(autograd, "_enable", None) or autograd.enable  # PyTorch 2.6
+    made = []
+    for _ in range(4):
+        loss = net(X).sum()
+        with enabled(torch.compile(backend="eager")):
+            loss.backward()
+        made.append(graphs())
+    assert made[0] > 0
+    assert made[-1] == made[1]
+    assert names(spans("backward")) == ["Sequential", "1", "0"] * 4
+    local.state.finish_backwards()  # such a pass calls nobody at its end: the next forward pass is that
+    assert_all_closed(spans())

@@ -1,0 +1,221 @@
+/* joulemap._core.Backward: one thread's part of one backward pass, and the spans of the modules whose nodes
+ * the engine runs there, as the labels on the nodes tell. */
+#include "_core_calls.h"
+
+#include <stdlib.h>
+#include <structmember.h>
+
+typedef struct core_opened {
+    core_frame *frame;
+    jm_span_id span;
+} core_opened;
+
+struct core_backward {
+    PyObject ob_base;
+    long task;               /* the engine's number of the pass */
+    core_thread *thread;     /* that runs the nodes */
+    core_thread *home;       /* that ran the forward pass */
+    core_backward *previous; /* around it on its thread, or NULL */
+    core_frame *frame;       /* the call whose backward runs, or NULL */
+    core_opened *opened;     /* the calls around it, outermost first: each stands at its depth */
+    int count, room;
+    int regions; /* that are around it */
+    char done;
+};
+
+/* ---- the chain of spans ---- */
+
+static void close_deeper(core_backward *self, int kept)
+{
+    while (self->count > kept) {
+        core_opened const last = self->opened[--self->count];
+        jm_span_end(last.span);
+        Py_DECREF(last.frame);
+    }
+}
+
+static bool make_room(core_backward *self, int count)
+{
+    if (count <= self->room) return true;
+    core_opened *larger = realloc(self->opened, (size_t)count * 2 * sizeof *larger);
+    if (!larger) {
+        PyErr_NoMemory();
+        return false;
+    }
+    self->opened = larger;
+    self->room = count * 2;
+    return true;
+}
+
+/* How many of the outermost calls that are open are around `frame`, or it. */
+static int common(const core_backward *self, const core_frame *frame)
+{
+    while (frame && (frame->depth >= self->count || self->opened[frame->depth].frame != frame))
+        frame = frame->parent;
+    return frame ? frame->depth + 1 : 0;
+}
+
+/* End the spans that `target` is not inside of, and open those around it; NULL: it is in none. False with an
+ * exception. */
+static bool switch_to(core_backward *self, core_frame *target)
+{
+    int kept = common(self, target), wanted = target ? target->depth + 1 : 0;
+    if (!make_room(self, wanted)) return false;
+    close_deeper(self, kept);
+    core_frame *frame = target;
+    for (int depth = wanted; depth > kept; depth--, frame = frame->parent)
+        self->opened[depth - 1].frame = frame;
+    for (; self->count < wanted; self->count++) {
+        core_opened *const next = &self->opened[self->count];
+        Py_INCREF(next->frame);
+        next->span = jm_span_begin(JM_SPAN_BACKWARD, next->frame->layer->name, next->frame->layer->type, 0);
+    }
+    core_frame *const before = self->frame;
+    Py_XINCREF(target);
+    self->frame = target;
+    Py_XDECREF(before);
+    return true;
+}
+
+/* ---- begin and end of a pass ---- */
+
+static core_backward *begin(const core_calls *calls, core_thread *thread, core_thread *home, long task)
+{
+    core_backward *self = (core_backward *)PyType_GenericAlloc(calls->backward_type, 0);
+    if (!self) return NULL;
+    core_backward *const around = thread->backward;
+    self->task = task;
+    self->regions = (int)PyList_Size(thread->regions);
+    Py_INCREF(thread);
+    self->thread = thread;
+    Py_INCREF(home);
+    self->home = home;
+    if (around && !around->done) {
+        Py_INCREF(around);
+        self->previous = around;
+    }
+    PyObject *finish = PyObject_GetAttrString((PyObject *)self, "finish");
+    PyObject *queued = finish ? PyObject_CallFunctionObjArgs(calls->queue_callback, finish, NULL) : NULL;
+    Py_XDECREF(finish);
+    Py_XDECREF(queued);
+    if (!queued || PyList_Append(home->backwards, (PyObject *)self) < 0) {
+        self->done = 1;
+        Py_DECREF(self);
+        return NULL;
+    }
+    core_backward *const before = thread->backward;
+    Py_INCREF(self);
+    thread->backward = self;
+    Py_XDECREF(before);
+    return self;
+}
+
+static bool forget(core_thread *home, core_backward *self)
+{
+    for (Py_ssize_t i = PyList_Size(home->backwards); i > 0; i--)
+        if (PyList_GetItem(home->backwards, i - 1) == (PyObject *)self)
+            return PyList_SetSlice(home->backwards, i - 1, i, NULL) == 0;
+    return true;
+}
+
+static PyObject *backward_finish(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    core_backward *self = (core_backward *)object;
+    if (self->done) Py_RETURN_NONE;
+    self->done = 1;
+    core_thread *const thread = self->thread;
+    if (!core_thread_close_regions(thread, self->regions)) return NULL;
+    switch_to(self, NULL); /* needs no memory */
+    if (thread->backward == self) {
+        thread->backward = self->previous; /* what this one held, the thread holds */
+        self->previous = NULL;
+        Py_DECREF(self);
+    }
+    if (!forget(self->home, self)) return NULL;
+    Py_RETURN_NONE;
+}
+
+bool core_backward_enter(core_calls *calls, core_thread *home, core_frame *frame)
+{
+    core_thread *const thread = core_calls_thread(calls);
+    if (!thread) return false;
+    core_backward *self = thread->backward;
+    long task = core_calls_task(calls);
+    bool fine = task != -2;
+    Py_XINCREF(self); /* while Python code runs */
+    if (fine && (!self || self->done || self->task != task)) {
+        Py_CLEAR(self);
+        if (frame) fine = (self = begin(calls, thread, home, task)) != NULL;
+    }
+    if (fine && self && self->frame != frame) fine = switch_to(self, frame);
+    Py_XDECREF(self);
+    Py_DECREF(thread);
+    return fine;
+}
+
+/* ---- the type ---- */
+
+static int backward_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    core_backward *self = (core_backward *)object;
+    Py_VISIT(self->thread);
+    Py_VISIT(self->home);
+    Py_VISIT(self->previous);
+    Py_VISIT(self->frame);
+    for (int i = 0; i < self->count; i++)
+        Py_VISIT(self->opened[i].frame);
+    Py_VISIT(Py_TYPE(object));
+    return 0;
+}
+
+static int backward_clear(PyObject *object)
+{
+    core_backward *self = (core_backward *)object;
+    close_deeper(self, 0);
+    Py_CLEAR(self->thread);
+    Py_CLEAR(self->home);
+    Py_CLEAR(self->previous);
+    Py_CLEAR(self->frame);
+    return 0;
+}
+
+static void backward_free(PyObject *object)
+{
+    PyTypeObject *const type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    backward_clear(object);
+    free(((core_backward *)object)->opened);
+    PyObject_GC_Del(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef backward_methods[] = {
+    {"finish", backward_finish, METH_NOARGS,
+     "finish(): close all; called by the engine, perhaps on another thread, when the pass is over."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef backward_members[] = {
+    {"task", T_LONG, offsetof(core_backward, task), READONLY, "The engine's number of the pass."},
+    {"frame", T_OBJECT, offsetof(core_backward, frame), READONLY, "The call whose backward runs, or None."},
+    {"done", T_BOOL, offsetof(core_backward, done), READONLY, "It is over."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot backward_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "One thread's part of one backward pass."},
+    {Py_tp_dealloc, (void *)(uintptr_t)backward_free},
+    {Py_tp_traverse, (void *)(uintptr_t)backward_traverse},
+    {Py_tp_clear, (void *)(uintptr_t)backward_clear},
+    {Py_tp_methods, backward_methods},
+    {Py_tp_members, backward_members},
+    {0, NULL},
+};
+
+PyType_Spec core_backward_spec = {
+    .name = "joulemap._core.Backward",
+    .basicsize = sizeof(core_backward),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = backward_slots,
+};
