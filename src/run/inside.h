@@ -12,6 +12,7 @@
 
 #include <joulemap/run.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 /* A library of another process that records into this run. */
 typedef struct jm__followed {
@@ -76,6 +77,18 @@ jm__collector_sink jm__run_collector_sink(jm_run *run);
  * them nothing. LIMIT: they are too many. */
 jm_status jm__run_start_with(jm_run **out, const jm_run_options *options, const jm__row_sink *more,
                              size_t count, jm_error *err);
+
+/* A forked child has a copy of the run, whose threads did not come along. */
+static inline bool jm__run_is_foreign(const jm_run *run)
+{
+    return run->owner != getpid();
+}
+
+/* Spans of this process go into no run any more. */
+void jm__run_release_rings(jm_run *run);
+
+/* Nothing was recorded, or nothing of it is wanted. */
+void jm__run_abandon(jm_run *run);
 
 /* Empty queue and rings into the sinks. Returns how many records came from the rings. */
 size_t jm__run_take_rows(jm_run *run);

@@ -119,11 +119,12 @@ def test_each_is_written_in_each_format_without_a_warning_and_twice_the_same(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for ending, beginning in beginnings.items():
-            files = [tmp_path / f"{k}.{ending}" for k in (1, 2)]
-            for file in files:
-                figure = plot(source, key, out=file, dpi=60, dark=ending == "svg", **options)
-            assert files[0].read_bytes().startswith(beginning)
-            assert files[0].read_bytes() == files[1].read_bytes()
+            file = tmp_path / f"1.{ending}"
+            figure = plot(source, key, out=file, dpi=60, dark=ending == "svg", **options)
+            assert file.read_bytes().startswith(beginning)
+        again = [*beginnings][figures().index(key) % len(beginnings)]  # by turns: each takes a second to draw
+        plot(source, key, out=tmp_path / f"2.{again}", dpi=60, dark=again == "svg", **options)
+        assert (tmp_path / f"1.{again}").read_bytes() == (tmp_path / f"2.{again}").read_bytes()
     assert "simulated GPU" in words(figure)
     shown = axes(figure).child_axes[-1] if key == "power_cap" else axes(figure)
     assert shown.get_xlabel() or shown.get_xticklabels()
