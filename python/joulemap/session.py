@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from joulemap import _arguments, _core, _lost_caps, serving
+from joulemap._asked import Asked
 from joulemap._found import found
 from joulemap._names import names
 from joulemap._nvtx import Injection
@@ -32,44 +33,6 @@ ScopeT = TypeVar("ScopeT", bound=Scope)
 FLUSH_TIMEOUT_S = 10.0
 _MAX_TIMEOUT_S = 1e6
 _MAX_COUNT = 2**32 - 1
-
-
-def _kernels_asked(kernels: Any) -> bool | str:
-    if not isinstance(kernels, bool) and kernels != "auto":
-        raise ValueError(f'kernels is "auto", True or False, not {kernels!r}')
-    answer: bool | str = kernels
-    return answer
-
-
-def _is_auto(steps: Any) -> bool:
-    if steps is not False and steps != "auto":
-        raise ValueError(f'steps is "auto" or False, not {steps!r}')
-    return steps is not False
-
-
-def _callable_or_none(what: str, value: Any) -> Any:
-    if value is not None and not callable(value):
-        raise TypeError(f"{what} is callable, not {value!r} ({type(value).__name__})")
-    return value
-
-
-def _counters_asked(counters: bool | float | None) -> float:
-    """Seconds of each minute as the core takes them: 0 leaves it to the run, -1 is never."""
-    if counters is None:
-        return 0.0
-    if isinstance(counters, bool):
-        return 2.0 if counters else -1.0
-    return _arguments.real("counters", counters, 0, 60)
-
-
-def _check_parts(path: object, rotates: bool, keep_files: int | None) -> None:
-    """Refuse parts that cannot be, before anything starts."""
-    if rotates and path is None:
-        raise ValueError("a recording in memory has no parts: rotate_s and rotate_bytes need a path")
-    if keep_files is not None and not rotates:
-        raise ValueError("keep_files is of a recording in parts: it needs rotate_s or rotate_bytes")
-    if keep_files == 0:
-        raise ValueError("keep_files must be 1 or more: the part that is written stays")
 
 
 class Session(Reporting):
@@ -168,31 +131,24 @@ class Session(Reporting):
         keep_files: int | None = None,
     ) -> None:
         super().__init__()
-        if sim is not None:
-            _arguments.text("sim", sim)
-        self._path = None if path is None else _arguments.path("path", path)
-        self._kernels = _kernels_asked(kernels)
-        self._sim = sim
-        self._schedule = _callable_or_none("schedule", schedule)
-        self._budget = 0.0 if budget is None else _arguments.real("budget", budget, 0, 1)
-        if budget is not None and schedule is not None:
-            raise ValueError("schedule and budget exclude each other: both say which steps are traced")
-        self._on_window_ready = _callable_or_none("on_window_ready", on_window_ready)
-        if on_window_ready is not None and schedule is None:
-            raise ValueError("on_window_ready needs a schedule: without one there are no windows")
-        self._stepper: Stepper | None = None
-        self._overwrite = _arguments.flag("overwrite", overwrite)
-        self._cpu = _arguments.flag("cpu", cpu)
-        self._counters = _counters_asked(counters)
-        self._find_steps = _is_auto(steps)
-        self._keep_s = 0.0 if keep_s is None else _arguments.real("keep_s", keep_s, 0, 1e9)
-        self._max_bytes = 0 if max_bytes is None else int(_arguments.real("max_bytes", max_bytes, 1e6, 1e15))
-        self._rotate_s = 0.0 if rotate_s is None else _arguments.real("rotate_s", rotate_s, 0, 1e9)
-        self._rotate_bytes = (
-            0 if rotate_bytes is None else int(_arguments.real("rotate_bytes", rotate_bytes, 1e6, 1e15))
+        self._asked = Asked.checked(
+            path=path,
+            sim=sim,
+            kernels=kernels,
+            steps=steps,
+            schedule=schedule,
+            on_window_ready=on_window_ready,
+            budget=budget,
+            overwrite=overwrite,
+            cpu=cpu,
+            counters=counters,
+            keep_s=keep_s,
+            max_bytes=max_bytes,
+            rotate_s=rotate_s,
+            rotate_bytes=rotate_bytes,
+            keep_files=keep_files,
         )
-        self._keep_files = 0 if keep_files is None else _arguments.whole("keep_files", keep_files, 10**6)
-        _check_parts(path, rotate_s is not None or rotate_bytes is not None, keep_files)
+        self._stepper: Stepper | None = None
         self._run: _core.Run | None = None
         self._injection: Injection | None = None
         self._running = False
@@ -215,48 +171,34 @@ class Session(Reporting):
                 raise RuntimeError("this Session has run: make a new one for the next run")
             _lost_caps.put_back(stacklevel=2)
             self._began_ns = time.monotonic_ns()
-            self._run = _core.Run(
-                self._path,
-                self._sim,
-                overwrite=self._overwrite,
-                kernels=self._kernels is True or (self._kernels == "auto" and not self._is_simulated()),
-                kernels_required=self._kernels is True,
-                no_cpu=not self._cpu,
-                counters=self._counters,
-                ranges=True,
-                budget=self._budget,
-                may_wait=self._may_wait,
-                keep_s=self._keep_s,
-                max_bytes=self._max_bytes,
-                rotate_s=self._rotate_s,
-                rotate_bytes=self._rotate_bytes,
-                keep_files=self._keep_files,
-            )
+            self._run = self._asked.start(may_wait=self._may_wait)
             self._injection = Injection(self._run.environment())
             self._owner = os.getpid()
             self._running = True
             found.reset()
             serving.renew()
             _current.session = self
-        names.begin(self._find_steps)
+        names.begin(self._asked.find_steps)
         atexit.register(self._stop_at_exit)
         if self._run.dormant:
-            if self._path is not None:
+            if self._asked.path is not None:
                 warnings.warn(
                     "this process was started dormant: it writes no recording, `joulemap attach` does",
                     RuntimeWarning,
                     stacklevel=2,
                 )
-        elif self._run.attached and (self._path is not None or self._sim is not None):
+        elif self._run.attached and (self._asked.path is not None or self._asked.sim is not None):
             warnings.warn(
                 "this process is recorded by `joulemap record`: path and sim are those of that run",
                 RuntimeWarning,
                 stacklevel=2,
             )
-        if self._budget > 0:
+        if self._asked.budget > 0:
             self._stepper = Stepper()
-        if self._schedule is not None:
-            self._stepper = stepper = ScheduleStepper(self, self._run, self._schedule, self._on_window_ready)
+        if self._asked.schedule is not None:
+            self._stepper = stepper = ScheduleStepper(
+                self, self._run, self._asked.schedule, self._asked.on_window_ready
+            )
             try:
                 stepper.start(self._scheduled_step())
             except BaseException:
@@ -264,9 +206,6 @@ class Session(Reporting):
                 self.stop()
                 raise
         return self
-
-    def _is_simulated(self) -> bool:
-        return bool(os.environ.get("JOULEMAP_SIM") if self._sim is None else self._sim)
 
     def stop(self) -> None:
         """Unwatch all models, take the last readings, close the file. Reports can still be made."""
@@ -360,7 +299,7 @@ class Session(Reporting):
 
     def __repr__(self) -> str:
         state = "running" if self._running else "not started" if self._run is None else "stopped"
-        where = "in memory" if self._path is None else repr(self._path)
+        where = "in memory" if self._asked.path is None else repr(self._asked.path)
         return f"<joulemap.Session {where}: {state}>"
 
     def _scheduled_step(self, samples: int = 0, name: str = "step", tokens: int = 0) -> ScheduledStep:
@@ -412,7 +351,7 @@ class Session(Reporting):
         except ImportError as error:
             raise ImportError("watching a model needs PyTorch 2.1 or newer: pip install torch") from error
         names.look()
-        handle = watch(model, name, find_steps=self._find_steps)
+        handle = watch(model, name, find_steps=self._asked.find_steps)
         self._watches.append(handle)
         return handle
 

@@ -163,5 +163,5 @@ def lease(
     session = current_session()
     run_dir = None if session is None else session.environment().get("JOULEMAP_RUN")  # whose simulated GPU it is
     if sim is None and session is not None:
-        sim = session._sim
+        sim = session._asked.sim
     return Lease(_core.Lease(nvml_index(board), sim, named, for_ns, run_dir))

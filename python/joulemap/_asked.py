@@ -1,0 +1,122 @@
+"""What a session is asked for: checked before anything starts, and given to the core."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from joulemap import _arguments, _core
+
+
+def _kernels(kernels: Any) -> bool | str:
+    if not isinstance(kernels, bool) and kernels != "auto":
+        raise ValueError(f'kernels is "auto", True or False, not {kernels!r}')
+    answer: bool | str = kernels
+    return answer
+
+
+def _is_auto(steps: Any) -> bool:
+    if steps is not False and steps != "auto":
+        raise ValueError(f'steps is "auto" or False, not {steps!r}')
+    return steps is not False
+
+
+def _callable_or_none(what: str, value: Any) -> Any:
+    if value is not None and not callable(value):
+        raise TypeError(f"{what} is callable, not {value!r} ({type(value).__name__})")
+    return value
+
+
+def _counters(counters: bool | float | None) -> float:
+    """Seconds of each minute as the core takes them: 0 leaves it to the run, -1 is never."""
+    if counters is None:
+        return 0.0
+    if isinstance(counters, bool):
+        return 2.0 if counters else -1.0
+    return _arguments.real("counters", counters, 0, 60)
+
+
+def _seconds(what: str, value: float | None) -> float:
+    return 0.0 if value is None else _arguments.real(what, value, 0, 1e9)
+
+
+def _bytes(what: str, value: int | None) -> int:
+    return 0 if value is None else int(_arguments.real(what, value, 1e6, 1e15))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The arguments of a session as the core takes them: 0 where nothing was said."""
+
+    path: str | None
+    sim: str | None
+    kernels: bool | str
+    find_steps: bool
+    schedule: Callable[[int], Any] | None
+    on_window_ready: Callable[[Any], object] | None
+    budget: float
+    overwrite: bool
+    cpu: bool
+    counters: float
+    keep_s: float
+    max_bytes: int
+    rotate_s: float
+    rotate_bytes: int
+    keep_files: int
+
+    @classmethod
+    def checked(cls, **given: Any) -> Asked:
+        """Take what `Session` was given; ValueError or TypeError if it cannot be."""
+        path, sim, budget, keep_files = (given[name] for name in ("path", "sim", "budget", "keep_files"))
+        asked = cls(
+            path=None if path is None else _arguments.path("path", path),
+            sim=None if sim is None else _arguments.text("sim", sim),
+            kernels=_kernels(given["kernels"]),
+            find_steps=_is_auto(given["steps"]),
+            schedule=_callable_or_none("schedule", given["schedule"]),
+            on_window_ready=_callable_or_none("on_window_ready", given["on_window_ready"]),
+            budget=0.0 if budget is None else _arguments.real("budget", budget, 0, 1),
+            overwrite=_arguments.flag("overwrite", given["overwrite"]),
+            cpu=_arguments.flag("cpu", given["cpu"]),
+            counters=_counters(given["counters"]),
+            keep_s=_seconds("keep_s", given["keep_s"]),
+            max_bytes=_bytes("max_bytes", given["max_bytes"]),
+            rotate_s=_seconds("rotate_s", given["rotate_s"]),
+            rotate_bytes=_bytes("rotate_bytes", given["rotate_bytes"]),
+            keep_files=0 if keep_files is None else _arguments.whole("keep_files", keep_files, 10**6),
+        )
+        if budget is not None and asked.schedule is not None:
+            raise ValueError("schedule and budget exclude each other: both say which steps are traced")
+        if asked.on_window_ready is not None and asked.schedule is None:
+            raise ValueError("on_window_ready needs a schedule: without one there are no windows")
+        rotates = given["rotate_s"] is not None or given["rotate_bytes"] is not None
+        if rotates and path is None:
+            raise ValueError("a recording in memory has no parts: rotate_s and rotate_bytes need a path")
+        if keep_files is not None and not rotates:
+            raise ValueError("keep_files is of a recording in parts: it needs rotate_s or rotate_bytes")
+        if keep_files == 0:
+            raise ValueError("keep_files must be 1 or more: the part that is written stays")
+        return asked
+
+    def start(self, *, may_wait: bool) -> _core.Run:
+        """Start the run, or join the one above this process."""
+        simulated = bool(os.environ.get("JOULEMAP_SIM") if self.sim is None else self.sim)
+        return _core.Run(
+            self.path,
+            self.sim,
+            overwrite=self.overwrite,
+            kernels=self.kernels is True or (self.kernels == "auto" and not simulated),
+            kernels_required=self.kernels is True,
+            no_cpu=not self.cpu,
+            counters=self.counters,
+            ranges=True,
+            budget=self.budget,
+            may_wait=may_wait,
+            keep_s=self.keep_s,
+            max_bytes=self.max_bytes,
+            rotate_s=self.rotate_s,
+            rotate_bytes=self.rotate_bytes,
+            keep_files=self.keep_files,
+        )
