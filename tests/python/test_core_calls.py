@@ -137,7 +137,7 @@ def world() -> World:
 
 def frames() -> int:
     gc.collect()
-    return sum(isinstance(each, _core.Frame) for each in gc.get_objects())
+    return sum(type(each) is Frame for each in gc.get_objects())
 
 
 def test_calls_nest_and_end(world: World) -> None:

@@ -303,15 +303,22 @@ def test_many_calls_keep_nothing(
         gc.collect()
         return {name: sys.getrefcount(value) for name, value in told.items()} | {"frames": frames()}
 
-    for _ in range(200):  # what comes once is over: other tests' garbage, caches that fill
-        work()
-    before = counts()
-    assert before["frames"] == 0
-    for _ in range(200):
-        work()
-    after = counts()
-    assert abs(after.pop("none") - before.pop("none")) < 50  # what pytest does meanwhile
-    assert after == before
+    def grown() -> tuple[int, dict[str, int]]:
+        """How many references to None 200 calls add, and to all else."""
+        before = counts()
+        for _ in range(200):
+            work()
+        after = counts()
+        return after.pop("none") - before.pop("none"), {name: after[name] - before[name] for name in after}
+
+    grown()  # what comes once is over: other tests' garbage, caches that fill
+    assert frames() == 0
+    for _ in range(3):  # None is everybody's, and other tests' garbage may take its time
+        of_none, of_others = grown()
+        assert not any(of_others.values())
+        if abs(of_none) < 50:
+            break
+    assert abs(of_none) < 50
 
 
 def test_ctrl_c_while_values_are_labelled_is_the_programs(watching: joulemap.Session) -> None:
