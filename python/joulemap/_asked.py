@@ -100,14 +100,17 @@ class Asked:
             raise ValueError("keep_files must be 1 or more: the part that is written stays")
         return asked
 
+    def is_simulated(self) -> bool:
+        """Tell whether the board is to be a simulated one."""
+        return bool(os.environ.get("JOULEMAP_SIM") if self.sim is None else self.sim)
+
     def start(self, *, may_wait: bool) -> _core.Run:
         """Start the run, or join the one above this process."""
-        simulated = bool(os.environ.get("JOULEMAP_SIM") if self.sim is None else self.sim)
         return _core.Run(
             self.path,
             self.sim,
             overwrite=self.overwrite,
-            kernels=self.kernels is True or (self.kernels == "auto" and not simulated),
+            kernels=self.kernels is True or (self.kernels == "auto" and not self.is_simulated()),
             kernels_required=self.kernels is True,
             no_cpu=not self.cpu,
             counters=self.counters,

@@ -62,6 +62,7 @@ static bool switch_to(core_backward *self, core_frame *target)
     int kept = common(self, target), wanted = target ? target->depth + 1 : 0;
     if (!make_room(self, wanted)) return false;
     close_deeper(self, kept);
+    if (self->count != kept) return true; /* a finalizer of a call has ended the pass */
     core_frame *frame = target;
     for (int depth = wanted; depth > kept; depth--, frame = frame->parent)
         self->opened[depth - 1].frame = frame;
@@ -122,7 +123,7 @@ static PyObject *backward_finish(PyObject *object, PyObject *unused)
 {
     (void)unused;
     core_backward *self = (core_backward *)object;
-    if (self->done) Py_RETURN_NONE;
+    if (self->done || !self->thread) Py_RETURN_NONE;
     self->done = 1;
     core_thread *const thread = self->thread;
     if (!core_thread_close_regions(thread, self->regions)) return NULL;
@@ -140,10 +141,10 @@ bool core_backward_enter(core_calls *calls, core_thread *home, core_frame *frame
 {
     core_thread *const thread = core_calls_thread(calls);
     if (!thread) return false;
-    core_backward *self = thread->backward;
     long task = core_calls_task(calls);
     bool fine = task != -2;
-    Py_XINCREF(self); /* while Python code runs */
+    core_backward *self = thread->backward;
+    Py_XINCREF(self); /* Python code may run from here on */
     if (fine && (!self || self->done || self->task != task)) {
         Py_CLEAR(self);
         if (frame) fine = (self = begin(calls, thread, home, task)) != NULL;
@@ -169,14 +170,28 @@ static int backward_traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
+/* Of passes that nobody ended there may be a long row: not one inside of the other. */
+static void release_row(core_backward *first)
+{
+    while (first && Py_REFCNT(first) == 1) {
+        core_backward *const next = first->previous;
+        first->previous = NULL;
+        Py_DECREF(first);
+        first = next;
+    }
+    Py_XDECREF(first);
+}
+
 static int backward_clear(PyObject *object)
 {
     core_backward *self = (core_backward *)object;
+    core_backward *const previous = self->previous;
+    self->previous = NULL;
     close_deeper(self, 0);
     Py_CLEAR(self->thread);
     Py_CLEAR(self->home);
-    Py_CLEAR(self->previous);
     Py_CLEAR(self->frame);
+    release_row(previous);
     return 0;
 }
 
@@ -216,6 +231,6 @@ static PyType_Slot backward_slots[] = {
 PyType_Spec core_backward_spec = {
     .name = "joulemap._core.Backward",
     .basicsize = sizeof(core_backward),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = backward_slots,
 };

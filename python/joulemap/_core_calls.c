@@ -309,6 +309,7 @@ static int calls_traverse(PyObject *object, visitproc visit, void *arg)
 static int calls_clear(PyObject *object)
 {
     ((core_calls *)object)->on = 0;
+    ((core_calls *)object)->traced = 0;
     for (size_t i = 0; i < GIVEN; i++)
         Py_CLEAR(*slot_at(object, given[i]));
     return 0;

@@ -228,6 +228,7 @@ static void frame_free(PyObject *object)
 static PyObject *let_run(core_frame *self, core_frame *frame)
 {
     core_calls *const calls = self->calls;
+    if (!calls || !self->layer) Py_RETURN_NONE; /* none that a call made, or collected */
     if (self->layer->active && calls->traced && !core_backward_enter(calls, self->home, frame) &&
         !core_calls_forgive(calls))
         return NULL;

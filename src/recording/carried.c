@@ -158,11 +158,17 @@ static void end_span(jm__carried *carried, int64_t span_id)
     if (at < carried->open.count && carried->open.items[at].id == span_id) end_at(carried, at);
 }
 
-/* What a process left open when it died goes on in no part. */
-static void end_spans_of(jm__carried *carried, int64_t process_id)
+void jm__carried_process_ended(jm__carried *carried, int64_t process_id)
 {
+    carried->dead.key_size = sizeof process_id;
+    if (!jm__map_put(&carried->dead, &process_id, (jm__map_value){.id = 1})) carried->failed = true;
     for (size_t i = 0; i < carried->open.count; i++)
         if (carried->open.items[i].process_id == process_id) end_at(carried, i);
+}
+
+static bool is_dead(const jm__carried *carried, int64_t process_id)
+{
+    return carried->dead.count > 0 && jm__map_find(&carried->dead, &process_id) != NULL;
 }
 
 static void forget_ended(jm__carried *carried)
@@ -180,12 +186,11 @@ void jm__carried_spans(jm__carried *carried, const jm__batch *written)
     for (size_t i = 0; i < written->span_ends.count; i++)
         end_span(carried, written->span_ends.items[i].span_id);
     forget_ended(carried);
-    for (size_t i = 0; i < written->spans.count; i++)
-        if (written->spans.items[i].end_ns == -1 && !jm__vec_push(&carried->open, written->spans.items[i]))
+    for (size_t i = 0; i < written->spans.count; i++) {
+        const jm__span *span = &written->spans.items[i];
+        if (span->end_ns == -1 && !is_dead(carried, span->process_id) && !jm__vec_push(&carried->open, *span))
             carried->failed = true;
-    for (size_t i = 0; i < written->marks.count; i++)
-        if (written->marks.items[i].name_id == carried->names.ended)
-            end_spans_of(carried, written->marks.items[i].process_id);
+    }
 }
 
 /* ---- into a part */
@@ -221,6 +226,7 @@ void jm__carried_free(jm__carried *carried)
     jm__vec_free(&carried->processes);
     jm__vec_free(&carried->events);
     jm__vec_free(&carried->open);
+    jm__map_free(&carried->dead);
     jm__carried_free_marks(carried);
     *carried = (jm__carried){0};
 }

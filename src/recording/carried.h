@@ -39,6 +39,7 @@ typedef struct jm__carried {
     JM_VEC(jm__event) events;      /* those that hold */
     JM_VEC(jm__span) open;         /* by id: written down and not ended */
     size_t ended;                  /* of `open`: these have ended since and only take their place */
+    jm__map dead;                  /* processes: what they leave open does not go on */
     jm__anchor anchor;             /* the last, 0: none */
     jm__carried_names names;
     jm__carried_marks levels;   /* (process, 0) */
@@ -54,6 +55,9 @@ void jm__carried_fact(jm__carried *carried, const char *key, const char *value);
 void jm__carried_process(jm__carried *carried, const jm__process *process);
 void jm__carried_event(jm__carried *carried, const jm__event *event);
 void jm__carried_mark_passed(jm__carried *carried, const jm__mark *mark, const char *name);
+
+/* From here on: what it leaves open does not go on. */
+void jm__carried_process_ended(jm__carried *carried, int64_t process_id);
 
 /* Spans, once they are in the file. */
 void jm__carried_spans(jm__carried *carried, const jm__batch *written);

@@ -163,6 +163,7 @@ static void end_process(jm__carried *carried, int64_t process_id)
     remove_of_process(&carried->requests, process_id);
     for (size_t i = 0; i < carried->batches.count; i++)
         if (carried->batches.items[i].process_id == process_id) forget_batch(&carried->batches.items[i]);
+    jm__carried_process_ended(carried, process_id);
 }
 
 static bool is_level(const jm__carried_names *n, int64_t name_id)

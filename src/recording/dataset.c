@@ -95,7 +95,7 @@ static jm_status set_bounds(jm__loading *loading, const jm_recording *recording,
     int64_t readings_ns =
         jm__meta_ns(recording, "readings_ns", INT64_MIN); /* later where the disk was full */
     int64_t end_ns = jm__meta_ns(recording, "end_ns", complete_ns > readings_ns ? complete_ns : readings_ns);
-    jm__part_facts(view, recording, &end_ns);
+    JM_TRY(jm__part_facts(view, recording, &end_ns, err));
     bool cut = jm__recording_is_cut(recording);
     if (start_ns == INT64_MIN || end_ns == INT64_MIN || cut) {
         int64_t earliest, latest;
@@ -364,6 +364,7 @@ void jm__dataset_free(jm__dataset *dataset)
     jm__vec_free(&loading->events);
     jm__vec_free(&loading->names);
     jm__vec_free(&loading->counter_sets);
+    free(dataset->process_ended);
     free(loading);
 }
 

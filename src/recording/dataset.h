@@ -40,7 +40,8 @@ typedef struct jm__dataset {
     int64_t end_ns;   /* of the run, or up to where the file is complete */
     int64_t part;     /* of a run in parts (rotate.h) its number: start and end are its own; 0: it is whole */
     bool follows;     /* there was a part before it */
-    bool goes_on;     /* what is open at its end goes on in the next part */
+    bool goes_on;     /* what is open at its end goes on in the next part ... */
+    bool *process_ended;                /* [process_count]: ... but of these; NULL: of all */
     int64_t whole_from_ns, whole_to_ns; /* of a part: kernels that ended meanwhile are all there */
     const char *ncu; /* file of Nsight Compute that its windows of counters are from; NULL: they were sampled,
                         or there are none */

@@ -16,38 +16,50 @@ int64_t jm__meta_ns(const jm_recording *recording, const char *key, int64_t othe
 }
 
 /* Is there that part of this run? It begins where this one's time ends: on the nanosecond, which no other
- * file of that name does. */
-static bool is_there(const jm_recording *recording, const char *name, int64_t cut_ns)
+ * file of that name does. One that cannot be read at present is taken for it. */
+static jm_status is_there(bool *there, const jm_recording *recording, const char *name, int64_t cut_ns,
+                          jm_error *err)
 {
     const char *path = jm__recording_path(recording);
     char *beside = path == NULL ? NULL : jm__part_beside(path, name);
     jm_recording *next = NULL;
-    bool there = beside != NULL && jm_recording_open(&next, beside, NULL) == JM_OK &&
-                 jm__meta_ns(next, "start_ns", INT64_MIN) == cut_ns;
-    if (next != NULL) jm_recording_close(next);
+    jm_error cause = {0};
+    *there = false;
+    if (path == NULL) return JM_OK;
+    if (beside == NULL) return jm__no_memory(err, "jm__part_facts");
+    jm_status status = jm_recording_open(&next, beside, &cause);
     free(beside);
-    return there;
+    if (status == JM_NO_MEMORY) return jm__no_memory(err, "jm__part_facts");
+    *there = status == JM_OK ? jm__meta_ns(next, "start_ns", INT64_MIN) == cut_ns
+                             : status != JM_NOT_FOUND && status != JM_BAD_DATA;
+    if (status == JM_OK) jm_recording_close(next);
+    return JM_OK;
 }
 
 /* Of a part that was closed its end tells. One that is written has all, and needs no next one; its recorder
  * may have been killed when there was one: what that has counts there. */
-static bool goes_on(const jm_recording *recording, int64_t cut_ns, int64_t end_ns)
+static jm_status goes_on(bool *out, const jm_recording *recording, int64_t cut_ns, int64_t end_ns,
+                         jm_error *err)
 {
     const char *after = jm_recording_meta(recording, "part_after");
-    if (after == NULL || cut_ns > end_ns || jm__recording_is_written(recording)) return false;
-    return cut_ns == end_ns || is_there(recording, after, cut_ns);
+    *out = false;
+    if (after == NULL || cut_ns > end_ns || jm__recording_is_written(recording)) return JM_OK;
+    if (cut_ns < end_ns) return is_there(out, recording, after, cut_ns, err);
+    *out = true;
+    return JM_OK;
 }
 
-void jm__part_facts(jm__dataset *view, const jm_recording *recording, int64_t *end_ns)
+jm_status jm__part_facts(jm__dataset *view, const jm_recording *recording, int64_t *end_ns, jm_error *err)
 {
     int64_t cut_ns = jm__meta_ns(recording, "cut_ns", INT64_MAX);
     const char *number = jm_recording_meta(recording, "part");
     view->part = number == NULL ? 0 : strtoll(number, NULL, 10);
     view->follows = jm_recording_meta(recording, "part_before") != NULL;
-    view->goes_on = goes_on(recording, cut_ns, *end_ns);
+    JM_TRY(goes_on(&view->goes_on, recording, cut_ns, *end_ns, err));
     if (view->goes_on) *end_ns = cut_ns;
     view->whole_from_ns = view->follows ? jm__meta_ns(recording, "whole_from_ns", INT64_MIN) : INT64_MIN;
     view->whole_to_ns = view->goes_on ? jm__meta_ns(recording, "complete_ns", INT64_MAX) : INT64_MAX;
+    return JM_OK;
 }
 
 static bool is_own_time(const jm__dataset *view, int64_t t_ns)
@@ -89,25 +101,19 @@ static bool holds(const jm__event *event)
         loading->vec.count = kept_;                                                                          \
     } while (0)
 
-/* What a process left open when it died does not go on in the next part. */
-static jm_status end_spans_of_dead(jm__loading *loading, jm_error *err)
+/* What they left open does not go on in the next part. */
+static jm_status find_dead(jm__loading *loading, jm_error *err)
 {
-    const jm__dataset *view = &loading->view;
-    bool *dead = calloc(view->process_count + 1, sizeof *dead);
-    if (dead == NULL) return jm__no_memory(err, "jm__part_keep_own");
+    jm__dataset *view = &loading->view;
+    view->process_ended = calloc(view->process_count + 1, sizeof *view->process_ended);
+    if (view->process_ended == NULL) return jm__no_memory(err, "jm__part_keep_own");
     for (size_t i = 0; i < loading->marks.count; i++) {
         const jm__mark *mark = &loading->marks.items[i];
         const jm__process *process = jm__dataset_process(view, mark->process_id);
         const char *name = mark->name_id > 0 ? loading->names.items[mark->name_id] : "";
-        if (process != NULL && strcmp(name, JM_MARK_ENDED) == 0) dead[process - view->processes] = true;
+        if (process != NULL && strcmp(name, JM_MARK_ENDED) == 0)
+            view->process_ended[process - view->processes] = true;
     }
-    for (size_t i = 0; i < loading->spans.count; i++) {
-        jm__span *span = &loading->spans.items[i];
-        const jm__process *process = jm__dataset_process(view, span->process_id);
-        if (span->end_ns != -1 || process == NULL || !dead[process - view->processes]) continue;
-        span->end_ns = process->end_ns > span->start_ns ? process->end_ns : span->start_ns;
-    }
-    free(dead);
     return JM_OK;
 }
 
@@ -119,7 +125,7 @@ jm_status jm__part_keep_own(jm__loading *loading, jm_error *err)
     const jm__loss *loss;
     const jm__event *event;
     if (!view->follows && !view->goes_on) return JM_OK;
-    if (view->goes_on) JM_TRY(end_spans_of_dead(loading, err));
+    if (view->goes_on) JM_TRY(find_dead(loading, err));
     KEEP(spans, span, !view->goes_on || span->start_ns < view->end_ns);
     KEEP(marks, mark,
          is_own_time(view, mark->t_ns) || (mark->t_ns < view->start_ns && is_of_ours(loading, mark)));

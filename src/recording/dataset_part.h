@@ -9,7 +9,7 @@ int64_t jm__meta_ns(const jm_recording *recording, const char *key, int64_t othe
 
 /* What it says of the run's other parts. `end_ns`: of the run or of what is complete; becomes that of the
  * part. */
-void jm__part_facts(jm__dataset *view, const jm_recording *recording, int64_t *end_ns);
+jm_status jm__part_facts(jm__dataset *view, const jm_recording *recording, int64_t *end_ns, jm_error *err);
 
 /* Rows around its ends are there for what is read of them; those that count for themselves are of its own
  * time. After its bounds are known. */

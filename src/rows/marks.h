@@ -14,7 +14,8 @@
  * "cost_ppm": by how much tracing has slowed it down as it measured itself, "steps", "traced_steps"}. */
 #define JM_MARK_BUDGET "joulemap: tracing budget"
 
-/* Of such a process, by the recorder: it was found to have ended. What comes is no business of its. */
+/* Of such a process, and of one that left spans open, by the recorder: it was found to have ended. What comes
+ * is no business of its, and those spans do not go on. */
 #define JM_MARK_ENDED "joulemap: ended"
 
 /* Of a process that launches graphs whose nodes were captured earlier, by the recorder. */

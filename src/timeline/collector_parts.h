@@ -160,6 +160,7 @@ struct collector_process {
     bool dead;            /* seen before the drain that now takes the rest */
     int64_t dead_ns;      /* when it was seen */
     bool at_times;        /* it does not trace all of the time: marks of its own say so */
+    bool left_open;       /* spans, as another program took the place of the one before */
     bool changed;
     size_t readers;
     int64_t first_ns, last_ns;

@@ -237,8 +237,9 @@ static void abandon_older(jm__collector *collector, collector_process *process, 
         collector_stack *stack = &process->threads.items[i]->stack;
         for (size_t k = stack->count; k > 0; k--) {
             uint64_t other = stack->items[k - 1]->key[1];
-            if ((uint32_t)other == (uint32_t)program && other < program)
-                close_span(collector, process, stack->items[k - 1], t_ns);
+            if ((uint32_t)other != (uint32_t)program || other >= program) continue;
+            close_span(collector, process, stack->items[k - 1], t_ns);
+            process->left_open = true;
         }
     }
 }

@@ -108,7 +108,7 @@ def test_what_the_board_draws_idle_is_learnt_near_the_hidden_truth(folder: Path)
 def test_counters_tell_apart_what_the_sensor_cannot(folder: Path) -> None:
     (folder / "program.py").write_text(PROGRAM)
     words = ["record", "--sim", "h200", "--counters=60", "-fo", "run.joulemap", "--", sys.executable, "program.py"]
-    for _ in range(5):  # a busy machine interrupts it all the same, where it may not ask for its turn
+    for _ in range(12):  # a busy machine interrupts it all the same, where it may not ask for its turn
         assert command(*words, folder=folder).returncode == 0
         without, rows = report(folder, "none"), report(folder, "model.json")
         counted = [name for name in NAMES if rows[name]["provenance"] == "counters"]

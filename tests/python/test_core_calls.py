@@ -362,12 +362,30 @@ def test_wrong_arguments_are_named(world: World) -> None:
         lambda: world.calls.leave(3, None),  # type: ignore[arg-type]
         lambda: _core.Calls(),  # type: ignore[call-arg]
         lambda: Thread().unwind("deep"),  # type: ignore[arg-type]
+        lambda: _core.Backward(),
     ):
         with pytest.raises(TypeError):
             wrong()
     world.local.state = 3
     with pytest.raises(TypeError, match="is no joulemap"):
         world.calls.enter(layer, (), None)
+
+
+def test_a_frame_that_no_call_made_is_of_no_pass(world: World) -> None:
+    world.task = 1
+    Frame().backward(())
+    Frame().outside(())
+    assert world.at_work() is None
+
+
+def test_a_long_row_of_passes_that_nobody_ended_goes_at_once(world: World, labelled: dict[str, Any]) -> None:
+    for world.task in range(100_000):
+        labelled["second"](())
+    assert len(world.passes()) == 100_000
+    world.queued.clear()
+    world.local.state = Thread()
+    labelled.clear()
+    assert frames() == 0
 
 
 # What it takes, in another interpreter.

@@ -46,13 +46,16 @@ typedef struct failing_range {
     long first, step;
 } failing_range;
 
-/* Every `step`-th n, or those of JOULEMAP_TEST_FIRST and JOULEMAP_TEST_STEP, by which several processes can
- * share all of them. */
+/* Every `step`-th n (and no more than are tried of all), or those of JOULEMAP_TEST_FIRST and
+ * JOULEMAP_TEST_STEP, by which several processes can share them. */
 static inline failing_range failing_some(failing_what what, long step)
 {
     const char *first = getenv("JOULEMAP_TEST_FIRST"), *every = getenv("JOULEMAP_TEST_STEP");
+    long least = failing_step(what), own = step * FAILING_SLOWER;
     return (failing_range){.first = first != NULL ? atol(first) : 1,
-                           .step = (every != NULL ? atol(every) : step) * failing_step(what)};
+                           .step = every != NULL ? atol(every) * least
+                                   : own > least ? own
+                                                 : least};
 }
 
 static inline failing_range failing_all(failing_what what)

@@ -122,8 +122,9 @@ static void say_spans(jm__note_writer *w)
     const jm__dataset *d = w->a->dataset;
     size_t open = 0;
     for (size_t i = 0; i < d->span_count; i++)
-        open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0;
-    if (open > 0 && !d->goes_on)
+        open += d->spans[i].end_ns == -1 && d->spans[i].start_ns >= 0 &&
+                !(d->goes_on && jm__span_goes_on(d, &d->spans[i]));
+    if (open > 0)
         jm__say(w, "%zu spans never ended (the program stopped inside them); they last to its end.", open);
 }
 
@@ -136,7 +137,7 @@ static void say_part(jm__note_writer *w)
     for (size_t i = 0; i < d->span_count; i++) {
         int64_t end_ns = jm__span_end_ns(d, &d->spans[i]);
         from_before += d->follows && d->spans[i].start_ns < d->start_ns && end_ns > d->start_ns;
-        going_on += d->goes_on && (end_ns > d->end_ns || d->spans[i].end_ns == -1);
+        going_on += d->goes_on && jm__span_goes_on(d, &d->spans[i]);
     }
     jm__say(w,
             "This is part %lld of a run: its figures are of its own %.4g s. %zu spans that came in from the "

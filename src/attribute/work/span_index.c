@@ -68,10 +68,19 @@ size_t jm__span_at(const jm__span_index *index, int64_t span_id)
     return at < count && spans[index->by_id[at]].id == span_id ? index->by_id[at] : JM__NO_SPAN;
 }
 
+bool jm__span_goes_on(const jm__dataset *dataset, const jm__span *span)
+{
+    if (span->end_ns != -1) return span->end_ns > dataset->end_ns;
+    const jm__process *process = jm__dataset_process(dataset, span->process_id);
+    return process == NULL || dataset->process_ended == NULL ||
+           !dataset->process_ended[process - dataset->processes];
+}
+
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span)
 {
     if (span->end_ns >= span->start_ns && span->end_ns != -1) return span->end_ns;
-    if (dataset->goes_on && dataset->end_ns > span->start_ns) return dataset->end_ns;
+    if (dataset->goes_on && jm__span_goes_on(dataset, span) && dataset->end_ns > span->start_ns)
+        return dataset->end_ns;
     const jm__process *process = jm__dataset_process(dataset, span->process_id);
     if (process != NULL && process->end_ns >= span->start_ns) return process->end_ns;
     return dataset->end_ns > span->start_ns ? dataset->end_ns : span->start_ns;

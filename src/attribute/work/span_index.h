@@ -37,8 +37,11 @@ typedef size_t jm__span_choice(const jm__dataset *dataset, size_t span, size_t o
  * out. */
 size_t *jm__span_speakers(const jm__span_index *spans, jm__span_choice *choose);
 
+/* Of a part after which another comes (dataset->goes_on): whether the span is open beyond its end. */
+bool jm__span_goes_on(const jm__dataset *dataset, const jm__span *span);
+
 /* The end of a span; of one that never ended, that of its process or of the recording; of one that goes on in
- * another part (dataset->goes_on), that of this part. */
+ * another part, that of this part. */
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span);
 
 #endif
