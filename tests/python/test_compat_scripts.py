@@ -40,8 +40,8 @@ def ended(
     folders = [tmp_path_factory.mktemp(script.stem) for script in scripts]
 
     def one(script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-        try:  # layers one by one take as long as they may: a few seconds do for a script that looks at its columns
-            return run(script, folder, "--seconds=3")
+        try:  # layers one by one take as long as they may: a second does for a script that looks at its columns
+            return run(script, folder, "--seconds=1")
         except subprocess.TimeoutExpired as error:  # it harms no other
             return subprocess.CompletedProcess(error.cmd, 124, "", str(error))
 
