@@ -136,6 +136,13 @@ static int call(pid_t pid, char writer)
 
 typedef enum received { RECEIVED, CUT_OFF, NOTHING_IN_TIME } received;
 
+/* What has come. A peer that left with our message unread is told of first, and what it said only then. */
+static ssize_t take(int fd, char *message, size_t size)
+{
+    ssize_t count = recv(fd, message, size, 0);
+    return count < 0 && errno == ECONNRESET ? recv(fd, message, size, 0) : count;
+}
+
 /* The answer, NUL-terminated. */
 static received receive(int fd, int timeout_ms, char *message, size_t size)
 {
@@ -145,7 +152,7 @@ static received receive(int fd, int timeout_ms, char *message, size_t size)
         ready = poll(&line, 1, timeout_ms);
     } while (ready < 0 && errno == EINTR);
     if (ready == 0) return NOTHING_IN_TIME;
-    ssize_t count = recv(fd, message, size - 1, 0);
+    ssize_t count = take(fd, message, size - 1);
     if (count <= 0) return CUT_OFF;
     message[count] = '\0';
     return RECEIVED;

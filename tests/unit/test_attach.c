@@ -1,6 +1,8 @@
 /* Recorders that come to a program and go: what it does while they are there is in their recordings, and it
  * is none the worse for it. The program is tests/native/server.c, started as `joulemap dormant` starts it. */
 #include "base/clock.h"
+#include "timeline/dormant.h"
+#include "timeline/ring_format.h"
 
 #include <joulemap/joulemap.h>
 
@@ -8,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -17,7 +20,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/statvfs.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -355,15 +361,48 @@ static void test_second_recorder_is_refused_and_harms_nothing(void **state)
     server s = START("--threads", "1");
     jm_run *run = record();
     await_following(run, s.pid);
-    jm__sleep_ns(
-        300 * JM_NS_PER_MS); /* the program's two libraries come up by themselves, and it was told of one */
-    await_following(run, s.pid);
     assert_int_equal(run_command(s.pid), jm_status_exit_code(JM_BUSY));
     told sum = {0}, own;
     end(run);
     add_recorded(&sum);
     own = stop_and_check(&s, 1);
     assert_int_equal(sum.spans, own.spans);
+}
+
+/* Says "busy" and closes, with the recorder's message unread: what that reads first is "connection reset". */
+_Noreturn static void refuse_unheard(int ready)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, JM_DORMANT_SOCKET, (int)getpid(),
+                          JM_WRITER_CORE);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int ear = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (bind(ear, (const struct sockaddr *)&name,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) != 0 ||
+        listen(ear, 4) != 0 || write(ready, "ready\n", 6) != 6)
+        _exit(1);
+    for (;;) {
+        static const char answer[] = {JM_DORMANT_BUSY, 'm', 'e'};
+        struct pollfd line = {.fd = accept(ear, NULL, NULL), .events = POLLIN};
+        poll(&line, 1, -1);
+        if (send(line.fd, answer, sizeof answer, 0) != sizeof answer) _exit(2);
+        close(line.fd);
+    }
+}
+
+static void test_refusal_is_heard_from_one_that_hung_up(void **state)
+{
+    (void)state;
+    int ready[2];
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) refuse_unheard(ready[1]);
+    await_ready(ready[0]);
+    assert_int_equal(refusal(pid, "is being recorded already: me"), JM_BUSY);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
 }
 
 /* It has joined: rings are there. */
@@ -603,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_dormant_program_records_nothing_and_holds_a_socket_a_library),
         cmocka_unit_test(test_layer_and_kernels_of_a_program_that_runs_already),
         cmocka_unit_test(test_second_recorder_is_refused_and_harms_nothing),
+        cmocka_unit_test(test_refusal_is_heard_from_one_that_hung_up),
         cmocka_unit_test(test_killed_recorder_leaves_a_dormant_program_that_can_be_recorded),
         cmocka_unit_test(test_program_that_ends_while_it_is_recorded_is_whole),
         cmocka_unit_test(test_program_that_closes_all_descriptors_can_still_be_recorded),
