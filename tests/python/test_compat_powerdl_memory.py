@@ -20,7 +20,7 @@ import torch
 from joulemap._cli import native_folder
 from joulemap.compat.powerdl import profile_torch
 from joulemap.compat.powerdl.export import write_samples
-from joulemap.compat.powerdl.samples import Curve, Window, tell_samples
+from joulemap.compat.powerdl.samples import Curve, Window, tell_marks, tell_samples
 from joulemap.timeline import Series
 from sanitizers import SANITIZED
 from torch import nn
@@ -226,3 +226,13 @@ def test_a_time_that_is_not_known_is_not_a_number(tmp_path: Path) -> None:
         (first, *_) = tell_samples(run.timeline(), Window(0, 10**9, 0, 0), 0.1, collect_util=True)
     assert math.isnan(first.ts)
     assert math.isnan(first.gpu_util)
+
+
+def test_marks_of_joulemap_itself_are_left_out(tmp_path: Path) -> None:
+    with joulemap.Session(tmp_path / "run.joulemap") as run:
+        for name in ("joulemap: ended", "mine", "torch.compile: 0/0"):
+            run.mark(name)
+    timeline = run.timeline()
+    assert len(timeline.marks) == 3
+    window = Window(timeline.marks[0].t_ns, timeline.marks[-1].t_ns, 0, 0)
+    assert [mark.name for mark in tell_marks(timeline, window)] == ["mine"]

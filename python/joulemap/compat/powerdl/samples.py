@@ -14,6 +14,9 @@ from joulemap.timeline import Series, Timeline
 GAP_PERIODS = 5
 """Readings further apart than so many of a sensor's usual distances: nothing is told between them."""
 
+OURS = ("joulemap: ", "torch.compile: ")
+"""How marks of joulemap's own begin (src/rows/marks.h); what reads PowerDL's files knows none of these."""
+
 
 class Sample(NamedTuple):
     """Power and utilisation at a time; NaN: the sensor said nothing there.
@@ -143,7 +146,9 @@ def tell_samples(timeline: Timeline, window: Window, interval_s: float, collect_
 
 
 def tell_marks(timeline: Timeline, window: Window) -> Iterator[Mark]:
-    """Yield the marks that a process told in a window."""
+    """Yield the marks that a process told in a window, without those of joulemap's own."""
     for mark in timeline.marks:
+        if mark.name.startswith(OURS):
+            continue
         if window.begin_ns <= mark.t_ns <= window.end_ns and window.pid in (0, mark.pid):
             yield Mark(mark.name, 1e-9 * (mark.t_ns - window.begin_ns), dict(mark.meta))
