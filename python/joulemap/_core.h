@@ -16,6 +16,12 @@ extern PyType_Spec core_span_spec, core_run_spec, core_recording_spec, core_repo
     core_lease_spec, core_search_spec, core_thread_spec, core_layer_spec, core_frame_spec, core_backward_spec,
     core_calls_spec;
 
+/* Of one of ours. */
+static inline const core_state *core_state_of(PyObject *self)
+{
+    return PyType_GetModuleState(Py_TYPE(self));
+}
+
 /* Raise `err` as joulemap.Error with status, code, call and hint; always NULL. */
 PyObject *core_raise(const core_state *state, const jm_error *err);
 

@@ -3,11 +3,6 @@
 
 #include <joulemap/lease.h>
 
-static const core_state *state_of(PyObject *self)
-{
-    return PyType_GetModuleState(Py_TYPE(self));
-}
-
 /* ---- boards and leases of others ---- */
 
 /* None where there is no such time. */
@@ -149,7 +144,7 @@ static PyObject *lease_set(PyObject *object, PyObject *args)
     jm_error err = {.status = JM_OK};
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_cap_lease_set(lease, cap_w, &enforced_w, &err);
-    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(core_state_of(object), &err);
     return core_number(enforced_w);
 }
 
@@ -162,7 +157,7 @@ static PyObject *lease_clock(PyObject *object, PyObject *args)
     jm_error err = {.status = JM_OK};
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_cap_lease_clock(lease, clock_mhz, &err);
-    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(core_state_of(object), &err);
     Py_RETURN_NONE;
 }
 
@@ -186,7 +181,7 @@ static PyObject *lease_end(PyObject *object, PyObject *unused)
 {
     (void)unused;
     jm_error err = {.status = JM_OK};
-    if (end_take((core_lease *)object, &err) != JM_OK) return core_raise(state_of(object), &err);
+    if (end_take((core_lease *)object, &err) != JM_OK) return core_raise(core_state_of(object), &err);
     Py_RETURN_NONE;
 }
 

@@ -1,11 +1,6 @@
 /* Recording: a jm_recording as a Python object, and what is asked of any, a run's too. */
 #include "_core.h"
 
-static const core_state *state_of(PyObject *self)
-{
-    return PyType_GetModuleState(Py_TYPE(self));
-}
-
 /* ---- of any recording ---- */
 
 PyObject *core_board_id(jm_recording *recording, const core_state *state, PyObject *args)
@@ -72,7 +67,7 @@ static void recording_free(PyObject *object)
 
 static PyObject *recording_report(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-    return core_report_create(object, ((core_recording *)object)->recording, state_of(object), args, kwargs);
+    return core_report_create(object, ((core_recording *)object)->recording, core_state_of(object), args, kwargs);
 }
 
 static PyObject *recording_meta(PyObject *object, PyObject *key)
@@ -90,17 +85,17 @@ static PyObject *recording_damage(PyObject *object, void *unused)
 
 static PyObject *recording_board_id(PyObject *object, PyObject *args)
 {
-    return core_board_id(((core_recording *)object)->recording, state_of(object), args);
+    return core_board_id(((core_recording *)object)->recording, core_state_of(object), args);
 }
 
 static PyObject *recording_energy(PyObject *object, PyObject *args)
 {
-    return core_energy(((core_recording *)object)->recording, state_of(object), args);
+    return core_energy(((core_recording *)object)->recording, core_state_of(object), args);
 }
 
 static PyObject *recording_timeline(PyObject *object, PyObject *args)
 {
-    return core_timeline(((core_recording *)object)->recording, state_of(object), args);
+    return core_timeline(((core_recording *)object)->recording, core_state_of(object), args);
 }
 
 static PyMethodDef recording_methods[] = {

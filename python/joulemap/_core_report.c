@@ -206,7 +206,7 @@ static PyObject *report_groups(PyObject *object, PyObject *unused)
     jm_error err = {.status = JM_OK};
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_groups_create(&groups, ((core_report *)object)->report, &err);
-    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(core_state_of(object), &err);
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < jm_group_count(groups); i++)
         if (core_append(list, group_dict(jm_group_get(groups, i))) < 0) Py_CLEAR(list);
@@ -254,7 +254,7 @@ int core_report_fields_add(PyObject *module)
 
 PyObject *core_view_take(PyObject *object, jm_status status, char *text, const jm_error *err)
 {
-    if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), err);
+    if (status != JM_OK) return core_raise(core_state_of(object), err);
     PyObject *result = core_text(text);
     free(text);
     return result;
@@ -342,7 +342,7 @@ static PyObject *report_html(PyObject *object, PyObject *args)
     fclose(out);
     if (status == JM_OK && text != NULL) return core_view_take(object, status, text, &err);
     free(text);
-    return status == JM_OK ? PyErr_NoMemory() : core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
+    return status == JM_OK ? PyErr_NoMemory() : core_raise(core_state_of(object), &err);
 }
 
 static PyObject *report_wants_spans(PyObject *object, PyObject *unused)
@@ -393,7 +393,7 @@ static PyObject *report_sum_paths(PyObject *object, PyObject *args)
     size_t rows;
     jm_error err = {.status = JM_OK};
     jm_status status = jm_report_sum_paths(((core_report *)object)->report, pattern, &sum, &rows, &err);
-    return status == JM_OK ? core_sum(&sum) : core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
+    return status == JM_OK ? core_sum(&sum) : core_raise(core_state_of(object), &err);
 }
 
 static PyObject *report_sum(PyObject *object, PyObject *sequence)
@@ -405,7 +405,7 @@ static PyObject *report_sum(PyObject *object, PyObject *sequence)
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_report_sum(((core_report *)object)->report, rows, count, &sum, &err);
     Py_END_ALLOW_THREADS free(rows);
-    if (status != JM_OK) return core_raise(PyType_GetModuleState(Py_TYPE(object)), &err);
+    if (status != JM_OK) return core_raise(core_state_of(object), &err);
     return core_sum(&sum);
 }
 

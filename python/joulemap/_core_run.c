@@ -3,11 +3,6 @@
 
 #include <unistd.h>
 
-static const core_state *state_of(PyObject *self)
-{
-    return PyType_GetModuleState(Py_TYPE(self));
-}
-
 typedef struct core_run {
     PyObject ob_base;
     jm_run *run;
@@ -104,7 +99,7 @@ static PyObject *run_flush(PyObject *object, PyObject *args)
     Py_BEGIN_ALLOW_THREADS status = jm_run_flush(run, timeout_ms, &err);
     Py_END_ALLOW_THREADS if (status == JM_OK) Py_RETURN_TRUE;
     if (status == JM_BUSY) Py_RETURN_FALSE;
-    return core_raise(state_of(object), &err);
+    return core_raise(core_state_of(object), &err);
 }
 
 static PyObject *run_note(PyObject *object, PyObject *args)
@@ -114,7 +109,7 @@ static PyObject *run_note(PyObject *object, PyObject *args)
     jm_run *run = run_of(object);
     if (!run) return NULL;
     jm_error err = {.status = JM_OK};
-    if (jm_run_note(run, key, value, &err) != JM_OK) return core_raise(state_of(object), &err);
+    if (jm_run_note(run, key, value, &err) != JM_OK) return core_raise(core_state_of(object), &err);
     Py_RETURN_NONE;
 }
 
@@ -127,7 +122,7 @@ static PyObject *run_complete_ns(PyObject *object, PyObject *unused)
     jm_error err = {.status = JM_OK};
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_run_complete_ns(run, &complete_ns, &err);
-    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(core_state_of(object), &err);
     return PyLong_FromLongLong(complete_ns);
 }
 
@@ -143,7 +138,7 @@ static PyObject *run_stop(PyObject *object, PyObject *unused)
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_run_stop(run, &err);
     Py_END_ALLOW_THREADS core_tell_tracing();
-    if (status != JM_OK) return core_raise(state_of(object), &err);
+    if (status != JM_OK) return core_raise(core_state_of(object), &err);
     Py_RETURN_NONE;
 }
 
@@ -199,32 +194,32 @@ static jm_recording *run_recording(PyObject *object)
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_run_recording(run, &recording, &err);
     Py_END_ALLOW_THREADS if (status == JM_OK) return recording;
-    core_raise(state_of(object), &err);
+    core_raise(core_state_of(object), &err);
     return NULL;
 }
 
 static PyObject *run_board_id(PyObject *object, PyObject *args)
 {
     jm_recording *recording = run_recording(object);
-    return recording ? core_board_id(recording, state_of(object), args) : NULL;
+    return recording ? core_board_id(recording, core_state_of(object), args) : NULL;
 }
 
 static PyObject *run_energy(PyObject *object, PyObject *args)
 {
     jm_recording *recording = run_recording(object);
-    return recording ? core_energy(recording, state_of(object), args) : NULL;
+    return recording ? core_energy(recording, core_state_of(object), args) : NULL;
 }
 
 static PyObject *run_report(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     jm_recording *recording = run_recording(object);
-    return recording ? core_report_create(object, recording, state_of(object), args, kwargs) : NULL;
+    return recording ? core_report_create(object, recording, core_state_of(object), args, kwargs) : NULL;
 }
 
 static PyObject *run_timeline(PyObject *object, PyObject *args)
 {
     jm_recording *recording = run_recording(object);
-    return recording ? core_timeline(recording, state_of(object), args) : NULL;
+    return recording ? core_timeline(recording, core_state_of(object), args) : NULL;
 }
 
 static PyObject *run_attached(PyObject *object, void *unused)

@@ -8,11 +8,6 @@ typedef struct core_search {
     jm_cap_search *search;
 } core_search;
 
-static const core_state *state_of(PyObject *self)
-{
-    return PyType_GetModuleState(Py_TYPE(self));
-}
-
 static jm_cap_search *search_of(PyObject *object)
 {
     return ((core_search *)object)->search;
@@ -86,7 +81,7 @@ static PyObject *search_next(PyObject *object, PyObject *unused)
     jm_error err = {.status = JM_OK};
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_cap_search_next(search_of(object), &trial, &err);
-    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(core_state_of(object), &err);
     if (trial.stage == JM_CAP_STAGE_OVER) Py_RETURN_NONE;
     return trial_dict(&trial);
 }
@@ -100,7 +95,7 @@ static PyObject *search_tell(PyObject *object, PyObject *args)
     jm_error err = {.status = JM_OK};
     jm_status status;
     Py_BEGIN_ALLOW_THREADS status = jm_cap_search_tell(search_of(object), &probe, &err);
-    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(state_of(object), &err);
+    Py_END_ALLOW_THREADS if (status != JM_OK) return core_raise(core_state_of(object), &err);
     Py_RETURN_NONE;
 }
 
