@@ -67,7 +67,8 @@ static void recording_free(PyObject *object)
 
 static PyObject *recording_report(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-    return core_report_create(object, ((core_recording *)object)->recording, core_state_of(object), args, kwargs);
+    return core_report_create(object, ((core_recording *)object)->recording, core_state_of(object), args,
+                              kwargs);
 }
 
 static PyObject *recording_meta(PyObject *object, PyObject *key)
