@@ -67,7 +67,7 @@ native: $(BUILD)/build.ninja | bootstrap
 demo: build
 	.venv/bin/joulemap demo
 
-check: .venv/.stage-check | bootstrap-check
+check: .venv/.stage-build | bootstrap-check
 	@SAN="$(SAN)" MAKE="$(MAKE)" scripts/check
 
 bench: build
