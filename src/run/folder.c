@@ -74,11 +74,17 @@ static bool is_stale(const char *folder)
 }
 
 /* Own runs of this process look unlocked to it, and closing their file would unlock them: skip by pid. */
-static bool is_ours(const char *name, const char *prefix)
+static bool is_ours(const char *name)
 {
     char own[64];
-    snprintf(own, sizeof own, "%s%d-", prefix, (int)getpid());
+    snprintf(own, sizeof own, "joulemap-%u-%d-", (unsigned)getuid(), (int)getpid());
     return strncmp(name, own, strlen(own)) == 0;
+}
+
+static bool is_path_of_ours(const char *path)
+{
+    const char *base = strrchr(path, '/');
+    return is_ours(base == NULL ? path : base + 1);
 }
 
 static void remove_stale(const char *parent)
@@ -89,7 +95,7 @@ static void remove_stale(const char *parent)
     if (entries == NULL) return;
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
         char folder[PATH_MAX];
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || is_ours(entry->d_name, prefix)) continue;
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || is_ours(entry->d_name)) continue;
         if (join(folder, sizeof folder, parent, entry->d_name) && is_stale(folder)) remove_files(folder);
     }
     closedir(entries);
@@ -184,10 +190,7 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
     char name[PATH_MAX], text[RUN_TEXT_MAX], pid[24], budget[32];
     if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof folder.path) return false;
     memcpy(folder.path, path, strlen(path) + 1);
-    const char *base = strrchr(path, '/');
-    char prefix[48];
-    snprintf(prefix, sizeof prefix, "joulemap-%u-", (unsigned)getuid());
-    if (is_ours(base == NULL ? path : base + 1, prefix)) return false;
+    if (is_path_of_ours(path)) return false;
     if (!join(name, sizeof name, path, RUN_FILE)) return false;
     int file = open(name, O_RDWR | O_CLOEXEC);
     if (file < 0) return false;
@@ -234,6 +237,7 @@ bool jm__run_folder_is_alive(const char *path)
 {
     char name[PATH_MAX];
     if (!join(name, sizeof name, path, RUN_FILE)) return false;
+    if (is_path_of_ours(path)) return access(name, F_OK) == 0;
     int file = open(name, O_RDWR | O_CLOEXEC);
     if (file < 0) return false;
     bool alive = is_locked(file);

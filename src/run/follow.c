@@ -22,7 +22,12 @@
 /* What is with CUPTI comes out meanwhile; a program may be stopped, and is not waited for. */
 #define LEAVE_WAIT_NS (5 * JM_NS_PER_S)
 /* A program that closed our library's socket hears of the next call only by the one that fails. */
-#define CALLS_TRIED 3
+#define CALLS_TRIED  5
+#define CALL_WAIT_NS (20 * JM_NS_PER_MS)
+
+/* What this recorder finds by itself, where an answer would begin (JM_DORMANT_*). */
+#define SILENT   's'
+#define UNCALLED 'u'
 
 /* Spans first, so that kernels find theirs; they leave the other way round. */
 static const char writers[] = {JM_WRITER_CORE, JM_WRITER_NVTX};
@@ -60,6 +65,14 @@ static bool is_in_container(int64_t pid)
     /* "NSpid:\t4711\t1": one number a namespace. */
     if (!read_value(pid, "status", "NSpid:\t", '\n', pids, sizeof pids)) return false;
     return strchr(pids, '\t') != NULL;
+}
+
+/* By a signal or a debugger: it would not answer before it goes on. */
+static bool is_stopped(int64_t pid)
+{
+    char state[32] = "";
+    return read_value(pid, "status", "State:\t", '\n', state, sizeof state) &&
+           (state[0] == 'T' || state[0] == 't');
 }
 
 /* ---- who may be called */
@@ -113,14 +126,15 @@ static jm_status tell_silence(int64_t pid, jm_following *out, jm_error *err)
 
 /* ---- one call */
 
-/* -1 with errno. The peer is the process asked for: names of sockets are anybody's. */
+/* -1 with errno: ECONNREFUSED, nobody listens; EAGAIN, too many wait to be heard already. The peer is the
+ * process asked for: names of sockets are anybody's. */
 static int call(pid_t pid, char writer)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     struct ucred peer;
     socklen_t size = sizeof peer;
     int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, JM_DORMANT_SOCKET, (int)pid, writer);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
     if (connect(fd, (const struct sockaddr *)&name,
                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0 &&
@@ -166,10 +180,29 @@ static jm_status tell_refusal(int64_t pid, const char *answer, jm_error *err)
                      pid, answer[1] != '\0' ? ": " : "", answer + 1);
         return jm__hint(err, status, "end that recording first");
     }
+    if (answer[0] == SILENT) {
+        jm_status status =
+            jm__fail(err, JM_BUSY, 0, "jm_run_follow", "process %" PRId64 " %.300s", pid, answer + 1);
+        return jm__hint(err, status, "`kill -CONT %" PRId64 "` lets a stopped one go on; then attach again",
+                        pid);
+    }
+    if (answer[0] == UNCALLED)
+        return jm__fail(err, JM_IO, 0, "jm_run_follow", "process %" PRId64 " cannot be called: %.300s", pid,
+                        answer + 1);
     jm_status status = jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow",
                                 "process %" PRId64 " cannot be recorded: %.300s", pid, answer + 1);
     return jm__hint(err, status,
                     "the process and this recorder need the same joulemap and the same /dev/shm");
+}
+
+/* Of one that could not be called. */
+static void tell_uncalled(int code, char *answer, size_t size)
+{
+    answer[0] = '\0';
+    if (code == EAGAIN)
+        snprintf(answer, size, "%cdoes not answer, and others wait for it already", SILENT);
+    else if (code != ECONNREFUSED)
+        snprintf(answer, size, "%c%s", UNCALLED, strerror(code));
 }
 
 /* `answer` is "" where nobody listens. The descriptor of who records now, else -1. */
@@ -178,10 +211,19 @@ static int ask_to_record(const jm_run *run, pid_t pid, char writer, bool kernels
     char message[JM_DORMANT_MESSAGE_MAX];
     snprintf(message, sizeof message, JM_DORMANT_RECORD "%s", (unsigned long long)JM_RING_MAGIC,
              kernels ? 1 : 0, run->folder.path);
-    answer[0] = '\0';
     for (int i = 0; i < CALLS_TRIED; i++) {
+        if (i > 0) jm__sleep_ns(CALL_WAIT_NS);
         int fd = call(pid, writer);
-        if (fd < 0) return -1;
+        if (fd < 0) {
+            tell_uncalled(errno, answer, size);
+            if (i > 0 && answer[0] == '\0') continue; /* it listens anew any moment */
+            return -1;
+        }
+        if (is_stopped(pid)) {
+            snprintf(answer, size, "%cis stopped", SILENT);
+            close(fd);
+            return -1;
+        }
         (void)send(fd, message, strlen(message),
                    MSG_NOSIGNAL); /* fails if it was refused: the answer says why */
         received how = receive(fd, JOIN_WAIT_MS, answer, size);
@@ -189,7 +231,7 @@ static int ask_to_record(const jm_run *run, pid_t pid, char writer, bool kernels
             return fd;
         close(fd); /* what it begins later it ends by that */
         if (how == NOTHING_IN_TIME)
-            snprintf(answer, size, "%cit does not answer: is it stopped?", JM_DORMANT_FAILED);
+            snprintf(answer, size, "%cdoes not answer within %d s", SILENT, JOIN_WAIT_MS / 1000);
         if (how != CUT_OFF) return -1;
         answer[0] = '\0';
     }

@@ -24,7 +24,8 @@
 #define DESCRIPTORS_FROM 200
 /* A program may have closed what is not its own; its socket may still be held by somebody. */
 #define AGAIN_S 1
-/* While somebody records: how late it is noticed that the program has closed our line to the recorder. */
+/* How late it is noticed that the program has closed our socket, or our line to the recorder: until then poll
+ * may look at what has their number by now. */
 #define LOOK_MS 1000
 
 /* Of the listening thread alone, once it is there. */
@@ -62,7 +63,8 @@ static bool start_listening(void)
     int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, JM_DORMANT_SOCKET, (int)getpid(),
                           (char)jm__track_writer);
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    /* A caller that poll saw may be gone: accept is not to wait for the next. */
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return false;
     if (bind(fd, (const struct sockaddr *)&name, size) == 0 && listen(fd, 4) == 0) return keep_high(&ear, fd);
     close(fd);
@@ -88,7 +90,11 @@ static bool is_allowed(int fd)
 static void take_call(void)
 {
     int fd = accept4(ear.fd_plus_one - 1, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
+    if (fd < 0) {
+        /* No descriptor is left: the caller still waits, and poll would tell of it at once. */
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) sleep(AGAIN_S);
+        return;
+    }
     if (!is_allowed(fd)) {
         close(fd);
     } else if (jm__kept_file_is_ours(&recorder)) {
@@ -97,14 +103,6 @@ static void take_call(void)
     } else {
         keep_high(&recorder, fd);
     }
-}
-
-/* Sleeps in accept, not in poll: that holds the socket even if the program closes our descriptor, where poll,
- * once woken, would look at whatever has its number by then. */
-static void await_call(void)
-{
-    fcntl(ear.fd_plus_one - 1, F_SETFL, 0);
-    take_call();
 }
 
 /* ---- what the recorder says */
@@ -131,7 +129,7 @@ static void begin(const char *message)
         how = jm__dormant_part.join(message + at, kernels != 0, why, sizeof why);
     if (how == JM_DORMANT_RECORDING || how == JM_DORMANT_NO_KERNELS)
         snprintf(run_path, sizeof run_path, "%s", message + at);
-    answer(recorder.fd_plus_one - 1, how, why);
+    if (jm__kept_file_is_ours(&recorder)) answer(recorder.fd_plus_one - 1, how, why); /* that took its time */
 }
 
 static void hear_recorder(void)
@@ -162,11 +160,12 @@ static bool look_after_descriptors(void)
     return jm__kept_file_is_ours(&ear) || start_listening();
 }
 
+/* Not in accept, though that would sleep for good: it takes the lowest free descriptor before it sleeps,
+ * which is the program's: who closes its input and opens another expects to have 0. */
 static void attend(void)
 {
-    fcntl(ear.fd_plus_one - 1, F_SETFL, O_NONBLOCK); /* a caller that poll saw may be gone */
     struct pollfd lines[2] = {{.fd = ear.fd_plus_one - 1, .events = POLLIN},
-                              {.fd = recorder.fd_plus_one - 1, .events = POLLIN}};
+                              {.fd = recorder.fd_plus_one - 1, .events = POLLIN}}; /* -1: looked over */
     if (poll(lines, 2, LOOK_MS) <= 0) return;
     if (lines[1].revents != 0 && jm__kept_file_is_ours(&recorder)) hear_recorder();
     if (lines[0].revents != 0 && jm__kept_file_is_ours(&ear)) take_call();
@@ -177,12 +176,10 @@ static void *wait_for_recorders(void *unused)
     (void)unused;
     pthread_setname_np(pthread_self(), "joulemap-wait");
     for (;;) {
-        if (!look_after_descriptors())
-            sleep(AGAIN_S);
-        else if (recorder.fd_plus_one == 0)
-            await_call();
-        else
+        if (look_after_descriptors())
             attend();
+        else
+            sleep(AGAIN_S);
     }
     return NULL;
 }

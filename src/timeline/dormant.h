@@ -1,9 +1,10 @@
 /* A program that was started dormant (`joulemap dormant`) waits for a recorder (`joulemap attach`).
  *
  * libjoulemap and libjoulemap_inject each listen for themselves: an abstract socket, and a thread that sleeps
- * in the kernel until somebody calls. A connection is a recording: the recorder's first message begins it,
- * and its second or the end of the connection ends it, so a recorder that was killed is one that has left.
- * Nobody but this user is listened to. Nothing is kept in any file, so nothing is left behind. Libc alone. */
+ * until somebody calls, and looks once a second whether its socket is still there. A connection is a
+ * recording: the recorder's first message begins it, and its second or the end of the connection ends it, so
+ * a recorder that was killed is one that has left. Nobody but this user is listened to. Nothing is kept in
+ * any file, so nothing is left behind. Libc alone. */
 #ifndef JM_TIMELINE_DORMANT_H
 #define JM_TIMELINE_DORMANT_H
 

@@ -144,6 +144,7 @@ static void close_locked(void)
 static void look_into_environment_locked(void)
 {
     if (atomic_load_explicit(&jm__track_generation, memory_order_relaxed) != GENERATION_UNKNOWN) return;
+    pthread_once(&once, set_up_once); /* a child of a program that is in no run is to look for itself */
     char buffer[PATH_MAX];
     const char *run_dir = jm__run_variable(buffer, sizeof buffer);
     if (run_dir != NULL && open_locked(run_dir, true) == 0) return;

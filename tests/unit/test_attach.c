@@ -405,6 +405,25 @@ static void test_refusal_is_heard_from_one_that_hung_up(void **state)
     close(ready[1]);
 }
 
+static void test_stopped_program_keeps_nobody_waiting(void **state)
+{
+    (void)state;
+    server s = START("--threads", "1");
+    jm_run *run = record();
+    await_following(run, s.pid);
+    end(run);
+    kill(s.pid, SIGSTOP);
+    int64_t start_ns = jm__now_ns();
+    for (int i = 0; i < 8; i++) /* more than its queue holds */
+        assert_int_equal(refusal(s.pid, i < 3 ? "is stopped" : "s"), JM_BUSY);
+    assert_true(jm__now_ns() - start_ns < 15 * JM_NS_PER_S);
+    kill(s.pid, SIGCONT);
+    told sum = {0};
+    record_for(&sum, s.pid, 50);
+    assert_true(sum.spans > 0);
+    stop_and_check(&s, 1);
+}
+
 /* It has joined: rings are there. */
 static void await_rings(pid_t pid)
 {
@@ -524,10 +543,13 @@ static void test_forked_child_is_dormant_by_itself(void **state)
     pid_t child = child_of(s.pid);
     jm_run *run = record();
     await_following(run, child);
+    jm__sleep_ns(200 * JM_NS_PER_MS);
+    await_following(run, child); /* its other library */
     jm__sleep_ns(50 * JM_NS_PER_MS);
     end(run);
     told sum = {0}, own = {0};
     add_recorded(&sum);
+    assert_true(sum.spans > 0);
     assert_int_equal(count("count(DISTINCT pid) FROM processes"), 1);
     char text[128];
     int status;
@@ -643,6 +665,7 @@ int main(void)
         cmocka_unit_test(test_layer_and_kernels_of_a_program_that_runs_already),
         cmocka_unit_test(test_second_recorder_is_refused_and_harms_nothing),
         cmocka_unit_test(test_refusal_is_heard_from_one_that_hung_up),
+        cmocka_unit_test(test_stopped_program_keeps_nobody_waiting),
         cmocka_unit_test(test_killed_recorder_leaves_a_dormant_program_that_can_be_recorded),
         cmocka_unit_test(test_program_that_ends_while_it_is_recorded_is_whole),
         cmocka_unit_test(test_program_that_closes_all_descriptors_can_still_be_recorded),
