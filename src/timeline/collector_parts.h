@@ -90,7 +90,8 @@ typedef struct collector_names {
     uint32_t writer;
     uint32_t file_number;
     jm__kept_file file;
-    off_t offset;
+    off_t offset;                 /* all before it is read */
+    off_t freed;                  /* and so much of it takes no room any more */
     JM_VEC(collector_name) names; /* by number */
 } collector_names;
 
@@ -282,10 +283,12 @@ collector_names *jm__collector_names_of(jm__collector *collector, collector_proc
                                         uint32_t file_number);
 int64_t jm__collector_name_row(jm__collector *collector, collector_names *names, uint32_t number);
 const char *jm__collector_name_text(jm__collector *collector, collector_names *names, uint32_t number);
-void jm__collector_name_forget(collector_names *names, uint32_t number); /* a text used once */
-void jm__collector_processes_check(jm__collector *collector);            /* which are dead */
-void jm__collector_processes_tell(jm__collector *collector);             /* rows that changed, and losses */
-void jm__collector_processes_reap(jm__collector *collector);             /* dead and drained: forget */
+/* Of a text used once; it is forgotten by: */
+const char *jm__collector_once_text(jm__collector *collector, collector_names *names, uint32_t number);
+void jm__collector_name_forget(collector_names *names, uint32_t number);
+void jm__collector_processes_check(jm__collector *collector); /* which are dead */
+void jm__collector_processes_tell(jm__collector *collector);  /* rows that changed, and losses */
+void jm__collector_processes_reap(jm__collector *collector);  /* dead and drained: forget */
 void jm__collector_threads_reap(collector_process *process, int64_t before_ns); /* long gone: forget */
 void jm__collector_process_free(collector_process *process);
 

@@ -191,8 +191,8 @@ static int open_names(const jm__collector *collector, collector_names *names)
     char path[4096];
     if (jm__kept_file_is_ours(&names->file)) return names->file.fd_plus_one - 1;
     if (!names_path(collector, names, path, sizeof path)) return -1;
-    if (names->file.fd_plus_one != 0) return jm__kept_file_fd(&names->file, path, O_RDONLY);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (names->file.fd_plus_one != 0) return jm__kept_file_fd(&names->file, path, O_RDWR);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
     return fd >= 0 && jm__kept_file_set(&names->file, fd) ? fd : -1;
 }
 
@@ -218,14 +218,26 @@ static bool read_entry(collector_names *names, int fd)
     return true;
 }
 
+/* What is read goes: the file lies in memory, and grows as long as its program lives. */
+static void read_entries(jm__collector *collector, collector_names *names)
+{
+    enum { FREED_AT_ONCE = 1 << 20 };
+    int fd = open_names(collector, names);
+    if (fd < 0) return;
+    while (read_entry(names, fd)) {
+    }
+    if (names->offset - names->freed >= FREED_AT_ONCE &&
+        fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, names->freed,
+                  names->offset - names->freed) == 0)
+        names->freed = names->offset;
+}
+
 static collector_name *find_name(jm__collector *collector, collector_names *names, uint32_t number)
 {
     if (number == 0 || number >= JM_NAMES_READ_MAX) return NULL;
     if (number < names->names.count && names->names.items[number].text != NULL)
         return &names->names.items[number];
-    int fd = open_names(collector, names);
-    while (fd >= 0 && read_entry(names, fd)) {
-    }
+    read_entries(collector, names);
     bool there = number < names->names.count && names->names.items[number].text != NULL;
     return there ? &names->names.items[number] : NULL;
 }
@@ -251,6 +263,12 @@ const char *jm__collector_name_text(jm__collector *collector, collector_names *n
 {
     const collector_name *name = find_name(collector, names, number);
     return name == NULL ? NULL : name->text;
+}
+
+const char *jm__collector_once_text(jm__collector *collector, collector_names *names, uint32_t number)
+{
+    read_entries(collector, names); /* of a number that comes again, the last */
+    return jm__collector_name_text(collector, names, number);
 }
 
 void jm__collector_name_forget(collector_names *names, uint32_t number)

@@ -220,7 +220,7 @@ static void mark(jm__collector *collector, collector_reader *reader, const jm_ri
                     .t_ns = record->t_ns,
                     .name_id = jm__collector_name_row(collector, reader->names, record->name)};
     if (record->type != 0) {
-        row.meta = jm__collector_name_text(collector, reader->names, record->type);
+        row.meta = jm__collector_once_text(collector, reader->names, record->type);
         if (row.meta == NULL) reader->process->unwritten_names++;
     }
     if (is_of_tracing(jm__collector_name_text(collector, reader->names, record->name)))

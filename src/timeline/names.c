@@ -114,6 +114,7 @@ void jm__names_free(jm__names *names)
     for (size_t i = 0; i < names->count; i++)
         free(names->entries[i].text);
     free(names->entries);
+    free(names->once);
     jm__map_free(&names->indices);
     memset(names, 0, sizeof *names);
 }
@@ -167,11 +168,29 @@ uint32_t jm__names_intern(jm__names *names, const char *text, size_t length)
     return entry->number;
 }
 
+/* 0: no memory. */
+static uint32_t take_once_number(jm__names *names)
+{
+    if (names->once_count == JM_NAMES_ONCE_MAX) {
+        uint32_t number = names->once[names->once_next];
+        names->once_next = (names->once_next + 1) % JM_NAMES_ONCE_MAX;
+        return number;
+    }
+    if ((names->once_count & (names->once_count - 1)) == 0) { /* room for a power of two is full */
+        size_t room = names->once_count == 0 ? 1 : 2 * names->once_count;
+        uint32_t *larger = realloc(names->once, room * sizeof *larger);
+        if (larger == NULL) return 0;
+        names->once = larger;
+    }
+    return names->once[names->once_count++] = ++names->last_number;
+}
+
 uint32_t jm__names_write_once(jm__names *names, const char *text, size_t length)
 {
     int fd = file_of(names);
     if (length == 0 || length > JM_NAME_MAX || fd < 0) return 0;
-    uint32_t number = ++names->last_number;
+    uint32_t number = take_once_number(names);
+    if (number == 0) return 0;
     return write_entry(fd, number, text, (uint32_t)length) ? number : 0;
 }
 

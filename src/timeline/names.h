@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #define JM_NAMES_MAX (1u << 20) /* texts kept in a process */
+#define JM_NAMES_ONCE_MAX                                                                                    \
+    (1u << 18) /* numbers of texts used once, which come again: rings hold fewer marks */
 
 typedef struct jm__names_entry {
     uint32_t number;
@@ -25,6 +27,9 @@ typedef struct jm__names {
     size_t capacity;
     jm__map indices; /* of entries, by text */
     uint32_t last_number;
+    uint32_t *once; /* numbers of texts used once, the oldest at once_next when all are there */
+    size_t once_count;
+    size_t once_next;
     uint64_t refused; /* asked for and without a number; the owner takes the count away */
     size_t written;   /* entries that are in the file */
     jm__kept_file file;
@@ -38,7 +43,8 @@ int jm__names_open(jm__names *names, const char *run_dir, uint32_t writer);
 /* The number of a text, 0 if there is no memory or JM_NAMES_MAX texts are there. */
 uint32_t jm__names_intern(jm__names *names, const char *text, size_t length);
 
-/* A number for a text used once (a mark's JSON): goes to the file and is not kept. 0 if it could not. */
+/* A number for a text used once (a mark's JSON): goes to the file and is not kept. 0 if it could not. The
+ * same number is given again after JM_NAMES_ONCE_MAX others: a program may tell of marks for months. */
 uint32_t jm__names_write_once(jm__names *names, const char *text, size_t length);
 
 /* The kept text of a number that jm__names_intern gave, NULL of any other; valid for ever. */

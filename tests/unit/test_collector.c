@@ -595,6 +595,47 @@ static void test_names_that_nobody_takes_are_counted(void **state)
     collected_free(all);
 }
 
+static void push_told(jm__ring *ring, jm__names *names, const char *text)
+{
+    jm_ring_span mark = {
+        .t_ns = jm__now_ns(), .type = jm__names_write_once(names, text, strlen(text)), .op = JM_RING_MARK};
+    assert_true(mark.type != 0);
+    assert_true(jm__ring_push_span(ring, &mark, 0));
+}
+
+/* A server tells of its requests for months: neither do numbers run out, nor does the file take more room. */
+static void test_texts_used_once_take_bounded_room(void **state)
+{
+    (void)state;
+    enum { MARKS = JM_NAMES_ONCE_MAX + 3000, AT_ONCE = 50 };
+    collected *all = collected_create();
+    jm__names names = {0};
+    jm__ring ring;
+    char text[96];
+    struct stat file;
+    assert_int_equal(jm__names_open(&names, all->run_dir, JM_WRITER_CORE), 0);
+    make_span_ring(all, &ring);
+    for (int i = 0; i < MARKS; i += AT_ONCE) {
+        for (int k = i; k < i + AT_ONCE; k++) {
+            snprintf(text, sizeof text, "{\"request\": %d, \"of\": \"somebody who asks for much\"}", k);
+            push_told(&ring, &names, text);
+            if (k % 9 == 8) (void)jm__names_write_once(&names, "of a mark that was lost", 23);
+        }
+        all->mark_count = 0;
+        collected_poll(all);
+        assert_int_equal(all->mark_count, AT_ONCE);
+        assert_string_equal(all->mark_meta[AT_ONCE - 1], text);
+    }
+    assert_int_equal(all->lost, 0);
+    assert_true(names.last_number <= JM_NAMES_ONCE_MAX);
+    assert_int_equal(stat(names.path, &file), 0);
+    assert_true(file.st_size > 10 << 20);
+    assert_true(file.st_blocks * 512 < 3 << 20);
+    jm__ring_close(&ring, true);
+    jm__names_free(&names);
+    collected_free(all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -617,6 +658,7 @@ int main(void)
         cmocka_unit_test(test_a_ring_found_after_the_end_of_its_process_is_of_that_process),
         cmocka_unit_test(test_a_process_has_the_rank_that_its_launcher_gave_it),
         cmocka_unit_test(test_names_that_nobody_takes_are_counted),
+        cmocka_unit_test(test_texts_used_once_take_bounded_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
