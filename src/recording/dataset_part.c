@@ -70,9 +70,8 @@ static bool is_own_time(const jm__dataset *view, int64_t t_ns)
 /* Marks by which later rows are read hold from before (carried.h). */
 static bool is_of_ours(const jm__loading *loading, const jm__mark *mark)
 {
-    static const char own[] = "joulemap: ";
     const char *name = mark->name_id > 0 ? loading->names.items[mark->name_id] : "";
-    return strncmp(name, own, sizeof own - 1) == 0 ||
+    return strncmp(name, JM_MARK_OURS, sizeof JM_MARK_OURS - 1) == 0 ||
            strncmp(name, JM_MARK_COMPILED, sizeof JM_MARK_COMPILED - 1) == 0;
 }
 

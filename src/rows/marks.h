@@ -10,12 +10,15 @@
  * traced ones of their kind. Until JM_MARK_TRACED, or JM_MARK_UNTRACED. */
 #define JM_MARK_STEPS "joulemap: steps alone from here"
 
+/* All of ours but JM_MARK_COMPILED begin so. */
+#define JM_MARK_OURS "joulemap: "
+
 /* Of one that kept a budget for tracing, at its end, with what came of it: {"budget_ppm": of its time,
  * "cost_ppm": by how much tracing has slowed it down as it measured itself, "steps", "traced_steps"}. */
 #define JM_MARK_BUDGET "joulemap: tracing budget"
 
-/* Of such a process, and of one that left spans open, by the recorder: it was found to have ended. What comes
- * is no business of its, and those spans do not go on. */
+/* Of a process that told any mark of ours, and of one that left spans open, by the recorder: it was found to
+ * have ended. What comes is no business of its, its marks hold no longer, and those spans do not go on. */
 #define JM_MARK_ENDED "joulemap: ended"
 
 /* Of a process that launches graphs whose nodes were captured earlier, by the recorder. */

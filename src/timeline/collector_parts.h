@@ -160,7 +160,7 @@ struct collector_process {
     char *command;        /* NULL: unknown */
     bool dead;            /* seen before the drain that now takes the rest */
     int64_t dead_ns;      /* when it was seen */
-    bool at_times;        /* it does not trace all of the time: marks of its own say so */
+    bool marked;          /* it has told marks of ours (rows/marks.h), which end with it */
     bool left_open;       /* spans, as another program took the place of the one before */
     bool changed;
     size_t readers;
