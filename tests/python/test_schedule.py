@@ -138,16 +138,18 @@ def test_by_board_the_whole_run_is_told() -> None:
 
 
 def test_a_block_a_step_is_the_same_and_ends_it() -> None:
+    ends: list[int] = []
     with joulemap.Session(sim="h200", cpu=False, schedule=joulemap.schedule(wait=1, warmup=1, active=2)) as run:
         for step in range(1, 6):  # what lies before the first block is step 0
             with run.step(samples=8), run.step(name="part"):
                 work(run, step)
+            ends.append(time.monotonic_ns())
             time.sleep(0.02)
     report = run.report("span")
     assert windows_of(report) == ["step 2", "step 3"]
     assert (report.totals.steps, report.totals.samples) == (2, 16)
     steps = [row for row in report.rows if row.kind == "step" and row.depth == 0]
-    assert all(row.end_ns - row.start_ns < 0.065e9 for row in steps)  # without the rest behind the block
+    assert all(row.end_ns <= end_ns for row, end_ns in zip(steps, ends[1:3], strict=True))  # not of the rest behind it
 
 
 def test_a_phase_that_began_in_a_step_holds_the_steps_that_follow() -> None:

@@ -251,13 +251,18 @@ static int run_on(void)
 {
     own_files own;
     jm_run *run;
+    jm_error err;
     jm_run_options options = {.size = sizeof options, .path = path, .overwrite = true, .no_cpu = true};
     if (jm_run_start(&run, &options, NULL) != JM_OK) return 1;
     do_span("before");
     close_all();
     open_own(&own, OWN_FILES);
     do_span("after");
-    if (jm_run_flush(run, 10000, NULL) != JM_OK) return 2;
+    /* A file that was in use just then fails once, is opened again, and nothing of it is lost. */
+    if (jm_run_flush(run, 10000, &err) != JM_OK) {
+        print_message("flush: %s\n", err.text);
+        if (jm_run_flush(run, 10000, &err) != JM_OK) return 2;
+    }
     do_span("later");
     if (!own_are_intact(&own)) return 3;
     if (jm_run_stop(run, NULL) != JM_OK) return 4;
