@@ -119,6 +119,7 @@ class Hearing:
         with self.lock:
             self._active = True
             self._looking = 0
+            tracing.begin_turn()  # threads may have been inside of a model when the last watch ended
             self.asked = self.asked or may_have_compiled()
             self._compiling = Compiling(self)
             # The second call of which it warns is the one by which a compiled module is known: Watch.add_compiled.

@@ -132,7 +132,8 @@ static int module_exec(PyObject *module)
                  {&core_thread_spec, &state->thread_type},
                  {&core_layer_spec, &state->layer_type},
                  {&core_frame_spec, &state->frame_type},
-                 {&core_backward_spec, &state->backward_type}};
+                 {&core_backward_spec, &state->backward_type},
+                 {&core_backward_end_spec, &state->backward_end_type}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         PyObject *type = type_add(module, types[i].spec);
         if (!type) return -1;
@@ -154,6 +155,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->layer_type);
     Py_VISIT(state->frame_type);
     Py_VISIT(state->backward_type);
+    Py_VISIT(state->backward_end_type);
     return 0;
 }
 
@@ -167,6 +169,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->layer_type);
     Py_CLEAR(state->frame_type);
     Py_CLEAR(state->backward_type);
+    Py_CLEAR(state->backward_end_type);
     return 0;
 }
 

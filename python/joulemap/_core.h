@@ -9,12 +9,12 @@
 typedef struct core_state {
     PyObject *error;           /* joulemap.Error */
     PyObject *no_device_error; /* joulemap.NoDeviceError */
-    PyTypeObject *report_type, *thread_type, *layer_type, *frame_type, *backward_type;
+    PyTypeObject *report_type, *thread_type, *layer_type, *frame_type, *backward_type, *backward_end_type;
 } core_state;
 
 extern PyType_Spec core_span_spec, core_run_spec, core_recording_spec, core_report_spec, core_diff_spec,
     core_lease_spec, core_search_spec, core_thread_spec, core_layer_spec, core_frame_spec, core_backward_spec,
-    core_calls_spec;
+    core_backward_end_spec, core_calls_spec;
 
 /* Of one of ours. */
 static inline const core_state *core_state_of(PyObject *self)
@@ -24,6 +24,10 @@ static inline const core_state *core_state_of(PyObject *self)
 
 /* Raise `err` as joulemap.Error with status, code, call and hint; always NULL. */
 PyObject *core_raise(const core_state *state, const jm_error *err);
+
+/* An error of ours is told, as one of `where`, and forgotten; Ctrl-C and its like are the program's: then
+ * false. */
+bool core_forgive(PyObject *where);
 
 /* Text of the core, which may have been cut inside a character. NULL becomes None. */
 PyObject *core_text(const char *text);

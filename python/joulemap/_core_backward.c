@@ -80,6 +80,73 @@ static bool switch_to(core_backward *self, core_frame *target)
 
 /* ---- begin and end of a pass ---- */
 
+static bool forget(core_thread *home, core_backward *self)
+{
+    for (Py_ssize_t i = PyList_Size(home->backwards); i > 0; i--)
+        if (PyList_GetItem(home->backwards, i - 1) == (PyObject *)self)
+            return PyList_SetSlice(home->backwards, i - 1, i, NULL) == 0;
+    return true;
+}
+
+/* False with an exception; over it is in any case. */
+static bool finish(core_backward *self)
+{
+    if (self->done || !self->thread) return true;
+    self->done = 1;
+    core_thread *const thread = self->thread;
+    bool fine = core_thread_close_regions(thread, self->regions);
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    switch_to(self, NULL); /* needs no memory */
+    if (thread->backward == self) {
+        thread->backward = self->previous; /* what this one held, the thread holds */
+        self->previous = NULL;
+        Py_DECREF(self);
+    }
+    fine = forget(self->home, self) && fine;
+    if (type) PyErr_Restore(type, error, traceback);
+    return fine;
+}
+
+/* What the engine is given to call at the end of a pass. Of one that fails it lets go without a call, and
+ * that is the end, too. */
+typedef struct core_backward_end {
+    PyObject ob_base;
+    core_backward *pass;
+} core_backward_end;
+
+static PyObject *end_call(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    (void)args;
+    (void)kwargs;
+    core_backward *const pass = ((core_backward_end *)object)->pass;
+    if (!finish(pass) && !core_forgive(object)) return NULL;
+    Py_RETURN_NONE;
+}
+
+static void end_free(PyObject *object)
+{
+    core_backward *const pass = ((core_backward_end *)object)->pass;
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    if (pass && !finish(pass)) PyErr_WriteUnraisable(NULL);
+    Py_XDECREF(pass);
+    PyErr_Restore(type, error, traceback);
+    core_object_free(object);
+}
+
+static bool queue_end(const core_calls *calls, core_backward *pass)
+{
+    core_backward_end *const end = (core_backward_end *)PyType_GenericAlloc(calls->backward_end_type, 0);
+    if (!end) return false;
+    Py_INCREF(pass);
+    end->pass = pass;
+    PyObject *queued = PyObject_CallFunctionObjArgs(calls->queue_callback, (PyObject *)end, NULL);
+    Py_DECREF(end);
+    Py_XDECREF(queued);
+    return queued != NULL;
+}
+
 static core_backward *begin(const core_calls *calls, core_thread *thread, core_thread *home, long task)
 {
     core_backward *self = (core_backward *)PyType_GenericAlloc(calls->backward_type, 0);
@@ -95,11 +162,7 @@ static core_backward *begin(const core_calls *calls, core_thread *thread, core_t
         Py_INCREF(around);
         self->previous = around;
     }
-    PyObject *finish = PyObject_GetAttrString((PyObject *)self, "finish");
-    PyObject *queued = finish ? PyObject_CallFunctionObjArgs(calls->queue_callback, finish, NULL) : NULL;
-    Py_XDECREF(finish);
-    Py_XDECREF(queued);
-    if (!queued || PyList_Append(home->backwards, (PyObject *)self) < 0) {
+    if (!queue_end(calls, self) || self->done || PyList_Append(home->backwards, (PyObject *)self) < 0) {
         self->done = 1;
         Py_DECREF(self);
         return NULL;
@@ -111,35 +174,16 @@ static core_backward *begin(const core_calls *calls, core_thread *thread, core_t
     return self;
 }
 
-static bool forget(core_thread *home, core_backward *self)
-{
-    for (Py_ssize_t i = PyList_Size(home->backwards); i > 0; i--)
-        if (PyList_GetItem(home->backwards, i - 1) == (PyObject *)self)
-            return PyList_SetSlice(home->backwards, i - 1, i, NULL) == 0;
-    return true;
-}
-
 static PyObject *backward_finish(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    core_backward *self = (core_backward *)object;
-    if (self->done || !self->thread) Py_RETURN_NONE;
-    self->done = 1;
-    core_thread *const thread = self->thread;
-    if (!core_thread_close_regions(thread, self->regions)) return NULL;
-    switch_to(self, NULL); /* needs no memory */
-    if (thread->backward == self) {
-        thread->backward = self->previous; /* what this one held, the thread holds */
-        self->previous = NULL;
-        Py_DECREF(self);
-    }
-    if (!forget(self->home, self)) return NULL;
+    if (!finish((core_backward *)object)) return NULL;
     Py_RETURN_NONE;
 }
 
 bool core_backward_enter(core_calls *calls, core_thread *home, core_frame *frame)
 {
-    core_thread *const thread = core_calls_thread(calls);
+    core_thread *const thread = core_calls_thread_now(calls);
     if (!thread) return false;
     long task = core_calls_task(calls);
     bool fine = task != -2;
@@ -207,7 +251,7 @@ static void backward_free(PyObject *object)
 
 static PyMethodDef backward_methods[] = {
     {"finish", backward_finish, METH_NOARGS,
-     "finish(): close all; called by the engine, perhaps on another thread, when the pass is over."},
+     "finish(): close all; the engine, perhaps on another thread, does when the pass is over."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -233,4 +277,18 @@ PyType_Spec core_backward_spec = {
     .basicsize = sizeof(core_backward),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = backward_slots,
+};
+
+static PyType_Slot end_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "Called at the end of a backward pass, which is the end of this, too."},
+    {Py_tp_dealloc, (void *)(uintptr_t)end_free},
+    {Py_tp_call, (void *)(uintptr_t)end_call},
+    {0, NULL},
+};
+
+PyType_Spec core_backward_end_spec = {
+    .name = "joulemap._core.BackwardEnd",
+    .basicsize = sizeof(core_backward_end),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = end_slots,
 };

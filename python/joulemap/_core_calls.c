@@ -103,8 +103,7 @@ core_thread *core_calls_thread(core_calls *self)
     return (core_thread *)thread;
 }
 
-/* As of this turn. */
-static core_thread *thread_now(core_calls *self)
+core_thread *core_calls_thread_now(core_calls *self)
 {
     core_thread *thread = core_calls_thread(self);
     if (thread && thread->turn < self->turn && !done(PyObject_CallMethod((PyObject *)thread, "renew", NULL)))
@@ -121,15 +120,25 @@ static bool is_told(const core_thread *thread, const core_layer *layer, bool qui
     return !quick && around->quick && around->layer == layer;         /* hooks came while it ran */
 }
 
+/* Begun by a hook, and not ended. */
+static bool is_open(const core_thread *thread, const core_layer *layer)
+{
+    const core_frame *frame = thread->frame;
+    while (frame && (frame->layer != layer || frame->quick))
+        frame = frame->parent;
+    return frame != NULL;
+}
+
 static bool begin_in(core_calls *self, core_thread *thread, core_layer *layer, PyObject *args,
                      PyObject *kwargs, bool quick, core_frame **frame)
 {
     long task = core_calls_task(self);
     if (task == -2) return false;
-    if (!thread->frame && task == -1 && PyList_Size(thread->backwards) > 0 &&
-        !done(PyObject_CallMethod((PyObject *)thread, "finish_backwards", NULL)))
-        return false;
     if (is_told(thread, layer, quick)) return true;
+    /* It calls itself, or Ctrl-C has ended a call of it, of which PyTorch tells no hook. */
+    if (!quick && is_open(thread, layer) &&
+        !done(PyObject_CallMethod((PyObject *)thread, "close_stale", "O", layer)))
+        return false;
     core_frame *const made = core_frame_open(self, thread, layer);
     if (!made) return false;
     made->quick = quick;
@@ -150,7 +159,7 @@ static bool begin(core_calls *self, core_layer *layer, PyObject *args, PyObject 
 {
     *frame = NULL;
     Py_INCREF(layer); /* borrowed, and Python code runs from here on */
-    core_thread *const thread = thread_now(self);
+    core_thread *const thread = core_calls_thread_now(self);
     bool fine = thread && begin_in(self, thread, layer, args, kwargs, quick, frame);
     Py_DECREF(layer);
     Py_XDECREF(thread);
@@ -164,8 +173,9 @@ static bool end(core_calls *self, core_frame *frame, PyObject *result)
     core_layer *const layer = frame->layer;
     if (!core_frame_is_open(frame)) return true;  /* somebody has ended it, after an exception or a turn */
     core_thread_unwind(thread, frame->depth + 1); /* calls inside ended without telling */
-    if (!core_thread_close_regions(thread, frame->regions)) return false;
+    bool closed = core_thread_close_regions(thread, frame->regions);
     core_thread_unwind(thread, frame->depth);
+    if (!closed) return false;
     if (!frame->seen && !layer->looked &&
         !done(PyObject_CallMethod((PyObject *)layer, "look_at_compiled", NULL)))
         return false;
@@ -174,19 +184,12 @@ static bool end(core_calls *self, core_frame *frame, PyObject *result)
 
 /* ---- in the place of nn.Module.__call__ ---- */
 
-bool core_calls_forgive(core_calls *self)
-{
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
-    PyErr_WriteUnraisable((PyObject *)self);
-    return true;
-}
-
 /* Ends `frame` (stolen) after `result` (stolen), NULL with an exception. */
 static PyObject *end_take(core_calls *self, core_frame *frame, PyObject *result)
 {
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
-    if (!end(self, frame, result) && !core_calls_forgive(self)) {
+    if (!end(self, frame, result) && !core_forgive((PyObject *)self)) {
         if (result)
             Py_CLEAR(result);
         else
@@ -203,8 +206,9 @@ static PyObject *calls_call(PyObject *object, PyObject *args, PyObject *kwargs)
     PyObject *const module = self->on && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
     core_layer *const layer = module ? layer_of(self, module) : NULL;
     core_frame *frame = NULL;
-    if (layer && !begin(self, layer, args, kwargs, true, &frame) && !core_calls_forgive(self)) return NULL;
+    if (layer && !begin(self, layer, args, kwargs, true, &frame) && !core_forgive(object)) return NULL;
     if (!self->wrapped) { /* cleared: the interpreter is ending */
+        Py_XDECREF(frame);
         PyErr_SetString(PyExc_ReferenceError, "what this call stands for is gone");
         return NULL;
     }
@@ -227,8 +231,10 @@ static PyObject *calls_attribute(PyObject *object, PyObject *name)
 {
     PyObject *value = PyObject_GenericGetAttr(object, name);
     if (value || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;
+    PyObject *const wrapped = ((core_calls *)object)->wrapped;
+    if (!wrapped) return NULL;
     PyErr_Clear();
-    return PyObject_GetAttr(((core_calls *)object)->wrapped, name);
+    return PyObject_GetAttr(wrapped, name);
 }
 
 /* ---- for hooks ---- */
@@ -240,19 +246,17 @@ static PyObject *calls_enter(PyObject *object, PyObject *arguments)
     core_frame *frame;
     if (!PyArg_ParseTuple(arguments, "O!O!O:enter", self->layer_type, &layer, &PyTuple_Type, &args, &kwargs))
         return NULL;
-    if (!begin(self, (core_layer *)layer, args, kwargs == Py_None ? NULL : kwargs, false, &frame))
+    if (!begin(self, (core_layer *)layer, args, kwargs == Py_None ? NULL : kwargs, false, &frame) &&
+        !core_forgive(object))
         return NULL;
     Py_XDECREF(frame); /* the stack has it */
     Py_RETURN_NONE;
 }
 
-static PyObject *calls_leave(PyObject *object, PyObject *arguments)
+static bool leave(core_calls *self, PyObject *layer, PyObject *result)
 {
-    core_calls *self = (core_calls *)object;
-    PyObject *layer, *result;
-    if (!PyArg_ParseTuple(arguments, "O!O:leave", self->layer_type, &layer, &result)) return NULL;
     core_thread *thread = core_calls_thread(self);
-    if (!thread) return NULL;
+    if (!thread) return false;
     core_frame *frame = thread->frame;
     while (frame && (PyObject *)frame->layer != layer)
         frame = frame->parent;
@@ -263,9 +267,18 @@ static PyObject *calls_leave(PyObject *object, PyObject *arguments)
         Py_DECREF(frame);
     }
     Py_DECREF(thread);
-    if (!fine) return NULL;
+    return fine;
+}
+
+static PyObject *calls_leave(PyObject *object, PyObject *arguments)
+{
+    core_calls *self = (core_calls *)object;
+    PyObject *layer, *result;
+    if (!PyArg_ParseTuple(arguments, "O!O:leave", self->layer_type, &layer, &result)) return NULL;
+    if (!leave(self, layer, result) && !core_forgive(object)) return NULL;
     Py_RETURN_NONE;
 }
+
 /* ---- the type ---- */
 
 /* What it holds, in the order of its arguments, and the attributes whose names it asks for. */
@@ -356,6 +369,7 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->thread_type = state->thread_type;
     self->layer_type = state->layer_type;
     self->backward_type = state->backward_type;
+    self->backward_end_type = state->backward_end_type;
     self->traced = 1;
     return (PyObject *)self;
 }

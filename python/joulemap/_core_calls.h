@@ -87,7 +87,7 @@ struct core_calls {
     PyObject *is_grad_enabled; /* a function */
     core_labels labels;
     PyObject *flags, *state, *backward, *outside; /* names of attributes */
-    PyTypeObject *thread_type, *layer_type, *backward_type;
+    PyTypeObject *thread_type, *layer_type, *backward_type, *backward_end_type;
     long turn;   /* of tracing */
     char traced; /* layers are, at present */
     char on;     /* calls of watched modules are traced here */
@@ -96,11 +96,11 @@ struct core_calls {
 /* This thread's; a new reference, or NULL with an exception. */
 core_thread *core_calls_thread(core_calls *self);
 
+/* As of this turn of tracing: what was open in an earlier one is closed. */
+core_thread *core_calls_thread_now(core_calls *self);
+
 /* The number of the backward pass at work here, -1 if none is; -2 with an exception. */
 long core_calls_task(const core_calls *self);
-
-/* An error of ours is told and forgotten; Ctrl-C and its like are the program's: then false. */
-bool core_calls_forgive(core_calls *self);
 
 /* Let what this thread's backward pass runs from here on belong to `frame`, or to none, of a forward pass on
  * `home`. False with an exception. */

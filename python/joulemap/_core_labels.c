@@ -6,6 +6,11 @@ static int label_node(const core_labels *labels, PyObject *node, core_label *lab
 {
     PyObject *metadata = PyObject_GetAttr(node, labels->metadata);
     if (!metadata) return -1;
+    if (!PyDict_Check(metadata)) { /* a tensor of somebody's own kind, with a node of its own kind */
+        PyErr_SetString(PyExc_TypeError, "the metadata of an autograd node is no dict");
+        Py_DECREF(metadata);
+        return -1;
+    }
     int labelled = PyDict_Contains(metadata, labels->key);
     if (labelled == 0) labelled = PyDict_SetItem(metadata, labels->key, Py_True) < 0 ? -1 : 0;
     Py_DECREF(metadata);

@@ -135,17 +135,18 @@ PyObject *core_follow_steps(PyObject *module, PyObject *callable)
     Py_RETURN_NONE;
 }
 
-/* What goes wrong in a follower never stops the program. */
-static void tell_follower(PyObject *span)
+/* What goes wrong in a follower never stops the program; Ctrl-C and its like are the program's: false. */
+static bool tell_follower(PyObject *span)
 {
     jm_span_kind kind = ((core_span *)span)->kind;
-    if (!follower || (kind != JM_SPAN_STEP && kind != JM_SPAN_BATCH)) return;
+    if (!follower || (kind != JM_SPAN_STEP && kind != JM_SPAN_BATCH)) return true;
     PyObject *const called = follower;
     Py_INCREF(called);
     PyObject *done = PyObject_CallFunctionObjArgs(called, span, NULL);
-    if (!done) PyErr_WriteUnraisable(called);
+    bool fine = done || core_forgive(called);
     Py_XDECREF(done);
     Py_DECREF(called);
+    return fine;
 }
 
 /* Who is told what is recorded from now on, where that has changed; NULL: nobody. */
@@ -184,6 +185,14 @@ static bool is_decided(const core_span *span)
     return span->kind == JM_SPAN_STEP || span->kind == JM_SPAN_BATCH || span->kind == JM_SPAN_PHASE;
 }
 
+static void end_now(core_span *self)
+{
+    jm_span_end_counted(self->id, self->samples, self->tokens);
+    self->end_ns = jm_now_ns();
+    self->id = 0;
+    self->open = false;
+}
+
 static PyObject *span_open(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -202,7 +211,10 @@ static PyObject *span_open(PyObject *object, PyObject *unused)
     self->start_ns = jm_now_ns();
     self->id = jm_span_begin(self->kind, self->name, self->type, self->samples);
     if (is_decided(self)) core_tell_tracing();
-    tell_follower(object);
+    if (!tell_follower(object)) {
+        end_now(self); /* `with` will not */
+        return NULL;
+    }
     Py_INCREF(object);
     return object;
 }
@@ -212,11 +224,8 @@ static PyObject *span_close(PyObject *object, PyObject *unused)
     (void)unused;
     core_span *self = (core_span *)object;
     if (self->open) {
-        jm_span_end_counted(self->id, self->samples, self->tokens);
-        self->end_ns = jm_now_ns();
-        self->id = 0;
-        self->open = false;
-        tell_follower(object);
+        end_now(self);
+        if (!tell_follower(object)) return NULL;
     }
     Py_RETURN_NONE;
 }
@@ -226,7 +235,10 @@ static PyObject *span_exit(PyObject *object, PyObject *const *args, Py_ssize_t c
 {
     if (count > 0 && args[0] != Py_None) {
         PyObject *done = PyObject_CallMethod(object, "_failed", "O", args[0]);
-        if (!done) return NULL;
+        if (!done) {
+            if (((core_span *)object)->open) end_now((core_span *)object);
+            return NULL;
+        }
         Py_DECREF(done);
     }
     return span_close(object, NULL);

@@ -84,7 +84,7 @@ static int thread_traverse(PyObject *object, visitproc visit, void *arg)
 static int thread_clear(PyObject *object)
 {
     core_thread *self = (core_thread *)object;
-    Py_CLEAR(self->frame);
+    core_thread_unwind(self, 0); /* its end was the end of its calls */
     Py_CLEAR(self->backward);
     Py_CLEAR(self->backwards);
     Py_CLEAR(self->regions);
@@ -230,7 +230,7 @@ static PyObject *let_run(core_frame *self, core_frame *frame)
     core_calls *const calls = self->calls;
     if (!calls || !self->layer) Py_RETURN_NONE; /* none that a call made, or collected */
     if (self->layer->active && calls->traced && !core_backward_enter(calls, self->home, frame) &&
-        !core_calls_forgive(calls))
+        !core_forgive((PyObject *)calls))
         return NULL;
     Py_RETURN_NONE;
 }

@@ -50,6 +50,13 @@ int core_constant_add(PyObject *module, const char *name, PyObject *value)
     return failed;
 }
 
+bool core_forgive(PyObject *where)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
+    PyErr_WriteUnraisable(where);
+    return true;
+}
+
 void core_object_free(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);

@@ -37,6 +37,10 @@ class Tracing:
         """Tell it no longer."""
         self._followers = tuple(other for other in self._followers if other != follower)
 
+    def begin_turn(self) -> None:
+        """Let what is open on any thread be over: nobody who listened then listens now."""
+        self.turn += 1
+
     def told(self, tracing: int) -> None:
         """Take note of one of `_core.TRACING`."""
         on = tracing in _TRACED

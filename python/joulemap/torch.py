@@ -14,6 +14,7 @@ first label of a node, which stays, is the innermost one.
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -30,7 +31,7 @@ from joulemap._dynamo import Uncompiled, is_compiling, leave_alone, leave_method
 from joulemap._generation import Generation
 from joulemap._layer import Layer, is_compiled, layer_of
 from joulemap._loaders import Loaders
-from joulemap._threads import ThreadState, local
+from joulemap._threads import ThreadState, local, optimizer_steps
 from joulemap._tracing import tracing as _tracing
 
 if TYPE_CHECKING:
@@ -244,7 +245,6 @@ class _Watched:
         self.model_names: list[str] = []
         self._watches = 0
         self._handles: list[Any] = []
-        self._open: dict[int, int] = {}  # id of the optimizer -> its span
 
     def acquire(self) -> None:
         with hearing.lock:
@@ -265,20 +265,19 @@ class _Watched:
                 self._handles.clear()
                 hearing.end()
                 self.model_names.clear()
-                for span in self._open.values():
-                    _span_end(span)
-                self._open.clear()
+                while optimizer_steps:
+                    _span_end(optimizer_steps.popitem()[1])
 
     def _enter(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
         if is_compiling() or not _tracing.on:
             return
         self._leave(optimizer, None, None)  # a step that raised left its span open
         name = _core.intern(type(optimizer).__name__)
-        self._open[id(optimizer)] = _span_begin(_OPTIMIZER, name, name)
+        optimizer_steps[threading.get_ident(), id(optimizer)] = _span_begin(_OPTIMIZER, name, name)
 
     def _leave(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
         if not is_compiling():
-            _span_end(self._open.pop(id(optimizer), 0))
+            _span_end(optimizer_steps.pop((threading.get_ident(), id(optimizer)), 0))
 
 
 def _show(traced: bool) -> None:

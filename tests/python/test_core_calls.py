@@ -267,6 +267,43 @@ def test_a_pass_in_a_pass_ends_before_it(world: World, labelled: dict[str, Any])
     assert (world.at_work(), world.passes()) == (None, [])
 
 
+def test_a_pass_that_the_engine_lets_go_of_is_over(world: World, labelled: dict[str, Any]) -> None:
+    world.task = 1
+    labelled["second"](())
+    failed = world.at_work()
+    world.task = 2
+    labelled["first"](())
+    world.queued.pop()  # an exception: nobody calls
+    assert world.at_work() is failed
+    try:
+        raise ValueError("the program's")
+    except ValueError as error:
+        world.queued.clear()
+        assert str(error) == "the program's"
+    assert (world.at_work(), world.passes(), failed.done) == (None, [], True)
+
+
+def test_calls_meanwhile_leave_a_pass_of_another_thread_alone(world: World, labelled: dict[str, Any]) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def work() -> None:
+        world.task = 1
+        labelled["second"](())
+        world.task = -1
+        begun.set()
+        over.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    world.make(lambda: None)()
+    assert [(each.task, each.done) for each in world.passes()] == [(1, False)]
+    over.set()
+    thread.join()
+    world.queued[0]()
+    assert world.passes() == []
+
+
 def test_a_pass_on_another_thread_is_of_that_one(world: World, labelled: dict[str, Any]) -> None:
     world.task = 5
     seen: list[Any] = []
@@ -330,6 +367,17 @@ def test_what_cannot_be_labelled_is_told(world: World) -> None:
     assert [type(error) for error in world.layer(module).errors] == [AttributeError] * 2
 
 
+@pytest.mark.parametrize("metadata", [None, types.MappingProxyType({}), [], 3])
+def test_a_node_of_another_kind_is_told(world: World, metadata: Any) -> None:
+    world.grad = True
+    module = world.make(lambda x: x)
+    node = Node()
+    node.metadata = metadata
+    module(Tensor(node))
+    assert [type(error) for error in world.layer(module).errors] == [TypeError] * 2
+    assert node.hooks == []
+
+
 def test_frames_of_a_thread_that_is_gone_are_collected(world: World) -> None:
     module = world.make(int)
     thread = threading.Thread(target=lambda: world.calls.enter(world.layer(module), (), None))
@@ -366,9 +414,17 @@ def test_wrong_arguments_are_named(world: World) -> None:
     ):
         with pytest.raises(TypeError):
             wrong()
+
+
+def test_what_is_wrong_with_us_fails_no_program(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: told.append(str(args.exc_value)))
+    layer = world.layer(world.make(int))
     world.local.state = 3
-    with pytest.raises(TypeError, match="is no joulemap"):
-        world.calls.enter(layer, (), None)
+    world.calls.enter(layer, (), None)
+    world.calls.leave(layer, None)
+    assert len(told) == 2
+    assert all("is no joulemap" in text for text in told)
 
 
 def test_a_frame_that_no_call_made_is_of_no_pass(world: World) -> None:

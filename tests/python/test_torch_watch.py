@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import io
@@ -407,6 +408,55 @@ def test_keyboard_interrupt_inside_a_step_closes_its_spans(watching: joulemap.Se
     assert_all_closed(spans())
 
 
+def test_keyboard_interrupt_outside_of_steps_does_not_spoil_what_follows(
+    watching: joulemap.Session, spans: Spans
+) -> None:
+    class Interrupted(nn.Module):
+        now = True
+
+        def forward(self, x: Tensor) -> Tensor:
+            if self.now:
+                raise KeyboardInterrupt
+            return x
+
+    last = Interrupted()
+    model = nn.Sequential(nn.Linear(4, 4), nn.Sequential(last))
+    watching.watch(model)
+    for last.now in (True, True, False):
+        with contextlib.suppress(KeyboardInterrupt):
+            model(torch.randn(2, 4)).sum().backward()
+    assert_all_closed(spans())
+    *_, root = [span for span in spans("forward") if span.name == "Sequential"]
+    assert (root.parent, names(root.children)) == (None, ["0", "1"])
+
+
+def test_a_module_that_calls_itself_is_inside_of_itself(watching: joulemap.Session, spans: Spans) -> None:
+    class Again(nn.Module):
+        def forward(self, x: Tensor, times: int) -> Tensor:
+            return x if times == 0 else self(x, times - 1)
+
+    model = Again()
+    watching.watch(model)
+    model(torch.randn(2), 3)
+    found = spans("forward")
+    assert [span.parent for span in found] == [None, *found[:-1]]
+    assert len(found) == 4
+
+
+def test_a_step_that_raises_holds_nothing_that_follows(watching: joulemap.Session, spans: Spans) -> None:
+    class Raises(torch.optim.SGD):
+        def step(self, closure: Any = None) -> Any:
+            raise ValueError("on purpose")
+
+    model = nn.Linear(4, 4)
+    watching.watch(model)
+    optimizer = Raises(model.parameters(), lr=0.1)
+    with contextlib.suppress(ValueError), watching.step():
+        optimizer.step()
+    assert names(spans("optimizer")) == ["Raises"]
+    assert_all_closed(spans())
+
+
 def test_exception_in_backward_does_not_spoil_the_next_pass(watching: joulemap.Session, spans: Spans) -> None:
     bad = nn.Sequential(nn.Linear(4, 4), Broken("backward"), nn.ReLU())
     good = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
@@ -414,6 +464,7 @@ def test_exception_in_backward_does_not_spoil_the_next_pass(watching: joulemap.S
     watching.watch(good, name="good")
     with pytest.raises(ValueError, match="on purpose"):
         bad(torch.randn(2, 4)).sum().backward()
+    assert_all_closed(spans())
     good(torch.randn(2, 4)).sum().backward()
     assert_all_closed(spans())
     (root,) = [span for span in spans("backward") if span.name == "good"]
