@@ -107,7 +107,7 @@ class Region:
     _opened: list[tuple[Step, int]]
 
     def __init__(self) -> None:
-        state = local.state
+        state = local.state.now()
         self._state = state
         self._around: list[tuple[Step, int]] = state.regions[-1] if state.regions else []
         self._opened = []

@@ -147,6 +147,7 @@ static bool queue_end(const core_calls *calls, core_backward *pass)
     return queued != NULL;
 }
 
+/* NULL with an exception, or without one: the pass is over already. */
 static core_backward *begin(const core_calls *calls, core_thread *thread, core_thread *home, long task)
 {
     core_backward *self = (core_backward *)PyType_GenericAlloc(calls->backward_type, 0);
@@ -191,7 +192,7 @@ bool core_backward_enter(core_calls *calls, core_thread *home, core_frame *frame
     Py_XINCREF(self); /* Python code may run from here on */
     if (fine && (!self || self->done || self->task != task)) {
         Py_CLEAR(self);
-        if (frame) fine = (self = begin(calls, thread, home, task)) != NULL;
+        if (frame) fine = (self = begin(calls, thread, home, task)) != NULL || !PyErr_Occurred();
     }
     if (fine && self && self->frame != frame) fine = switch_to(self, frame);
     Py_XDECREF(self);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections import Counter
 from typing import Any
 
@@ -26,11 +27,17 @@ class ThreadState(_core.Thread):
             while opened:
                 _core.span_end(opened.pop()[1])
 
+    def now(self) -> ThreadState:
+        """Return itself as of this turn of tracing: what begins from here on is not taken for older."""
+        if self.turn < tracing.turn:
+            self.renew()
+        return self
+
     def renew(self) -> None:
         """Close what was open when tracing stopped: nobody has told, or will tell, of its end."""
         self.turn = tracing.turn
         self.close_regions()
-        end_optimizer_steps()
+        optimizer_steps.end_here()
         self.unwind(0)
         self.finish_backwards()
 
@@ -40,13 +47,16 @@ class ThreadState(_core.Thread):
         PyTorch tells hooks of no end that KeyboardInterrupt and its like make; what is still at work is on Python's
         own stack.
         """
+        from torch import nn
+
         from joulemap._layer import layer_of
 
         running: Counter[Any] = Counter()
         frame: Any = sys._getframe()
         while frame is not None:
-            if frame.f_code.co_name == "_call_impl":
-                running[layer_of(frame.f_locals["self"])] += 1
+            module = frame.f_locals.get("self") if frame.f_code.co_name == "_call_impl" else None
+            if isinstance(module, nn.Module):
+                running[layer_of(module)] += 1
             frame = frame.f_back
         running[layer] -= 1
         opened: list[Any] = []
@@ -66,16 +76,38 @@ class ThreadState(_core.Thread):
             backward.finish()
 
 
-optimizer_steps: dict[tuple[int, int], int] = {}
-"""Spans of steps that are open, by the thread that makes them and the id of the optimizer."""
+class OptimizerSteps:
+    """Spans of optimizers' steps that are open, of all threads."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[int, int], tuple[int, int]] = {}  # (thread, id of the optimizer) -> (span, begin)
+
+    def begin(self, optimizer: object, kind: int, name: int) -> None:
+        """Begin one on this thread."""
+        span = _core.span_begin(kind, name, name)
+        self._open[threading.get_ident(), id(optimizer)] = (span, time.monotonic_ns())
+
+    def end(self, optimizer: object) -> None:
+        """End one of this thread; none may be open."""
+        self._close((threading.get_ident(), id(optimizer)))
+
+    def end_here(self, since_ns: int = 0) -> None:
+        """End those that this thread has begun since: they raised, or are told no longer."""
+        here = threading.get_ident()
+        for key, (_, begin_ns) in tuple(self._open.items()):  # other threads begin theirs meanwhile
+            if key[0] == here and begin_ns >= since_ns:
+                self._close(key)
+
+    def end_all(self) -> None:
+        """End those of all threads."""
+        for key in tuple(self._open):
+            self._close(key)
+
+    def _close(self, key: tuple[int, int]) -> None:
+        _core.span_end(self._open.pop(key, (0, 0))[0])
 
 
-def end_optimizer_steps() -> None:
-    """End those of this thread: the step raised, or it is told no longer."""
-    here = threading.get_ident()
-    for key in tuple(optimizer_steps):  # other threads begin theirs meanwhile
-        if key[0] == here:
-            _core.span_end(optimizer_steps.pop(key, 0))
+optimizer_steps = OptimizerSteps()
 
 
 class _Local(threading.local):
@@ -86,14 +118,14 @@ class _Local(threading.local):
 local: Any = _Local()
 
 
-def unwind(exc_type: type[BaseException]) -> None:
-    """Close what an exception left open on this thread.
+def unwind(exc_type: type[BaseException], since_ns: int = 0) -> None:
+    """Close what an exception left open on this thread, of a scope that began then.
 
     PyTorch tells the hooks of a module that failed with an Exception, but not of KeyboardInterrupt and its
     like; and nobody tells of an optimizer's step that failed.
     """
     state: ThreadState = local.state
     state.close_regions()
-    end_optimizer_steps()
+    optimizer_steps.end_here(since_ns)
     if not issubclass(exc_type, Exception):
         state.unwind(0)

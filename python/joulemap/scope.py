@@ -51,7 +51,7 @@ class Scope(_core.Span):
 
     def _failed(self, exc_type: type[BaseException], /) -> None:
         """Close what an exception left open inside; the C side calls it."""
-        unwind(exc_type)
+        unwind(exc_type, self.start_ns or 0)
 
     def __call__(self, function: FunctionT) -> FunctionT:
         """Decorate a function, plain or async."""

@@ -14,7 +14,6 @@ first label of a node, which stays, is the innermost one.
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -31,7 +30,7 @@ from joulemap._dynamo import Uncompiled, is_compiling, leave_alone, leave_method
 from joulemap._generation import Generation
 from joulemap._layer import Layer, is_compiled, layer_of
 from joulemap._loaders import Loaders
-from joulemap._threads import ThreadState, local, optimizer_steps
+from joulemap._threads import OptimizerSteps, ThreadState, local, optimizer_steps
 from joulemap._tracing import tracing as _tracing
 
 if TYPE_CHECKING:
@@ -42,9 +41,6 @@ _OPTIMIZER = _core.SPAN_KINDS["optimizer"]
 _COMPILED = "torch.compile: "  # begins the name of a mark: src/attribute/verdict/no_layer.h
 
 _MOST = 1e9  # of any number that is given
-
-_span_begin = _core.span_begin
-_span_end = _core.span_end
 
 
 class Watch:
@@ -265,19 +261,19 @@ class _Watched:
                 self._handles.clear()
                 hearing.end()
                 self.model_names.clear()
-                while optimizer_steps:
-                    _span_end(optimizer_steps.popitem()[1])
+                optimizer_steps.end_all()
 
     def _enter(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
         if is_compiling() or not _tracing.on:
             return
         self._leave(optimizer, None, None)  # a step that raised left its span open
         name = _core.intern(type(optimizer).__name__)
-        optimizer_steps[threading.get_ident(), id(optimizer)] = _span_begin(_OPTIMIZER, name, name)
+        local.state.now()
+        optimizer_steps.begin(optimizer, _OPTIMIZER, name)
 
     def _leave(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
         if not is_compiling():
-            _span_end(optimizer_steps.pop((threading.get_ident(), id(optimizer)), 0))
+            optimizer_steps.end(optimizer)
 
 
 def _show(traced: bool) -> None:
@@ -293,6 +289,6 @@ os.register_at_fork(
     before=hearing.lock.acquire, after_in_parent=hearing.lock.release, after_in_child=hearing.lock.release
 )
 
-leave_methods_alone(Frame, Layer, Watch, _Watched, _calls.Hearing, ThreadState, _compiled.Region)
+leave_methods_alone(Frame, Layer, Watch, _Watched, _calls.Hearing, ThreadState, OptimizerSteps, _compiled.Region)
 for _function in (_show, *_calls.FUNCTIONS):
     leave_alone(_function)

@@ -67,12 +67,11 @@ static bool is_in_container(int64_t pid)
     return strchr(pids, '\t') != NULL;
 }
 
-/* By a signal or a debugger: it would not answer before it goes on. */
+/* By a signal: it would not answer before it goes on. One that is traced stops and goes on all the time. */
 static bool is_stopped(int64_t pid)
 {
     char state[32] = "";
-    return read_value(pid, "status", "State:\t", '\n', state, sizeof state) &&
-           (state[0] == 'T' || state[0] == 't');
+    return read_value(pid, "status", "State:\t", '\n', state, sizeof state) && state[0] == 'T';
 }
 
 /* ---- who may be called */

@@ -198,12 +198,17 @@ static void set_up_once(void)
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
+void jm__dormant_set_up(void)
+{
+    if (jm__dormant_wanted()) pthread_once(&once, set_up_once);
+}
+
 void jm__dormant_begin(void)
 {
     pthread_t thread;
     sigset_t all, before;
     if (atomic_exchange(&begun, true)) return;
-    pthread_once(&once, set_up_once);
+    jm__dormant_set_up();
     sigfillset(&all); /* the program's signals are for the program's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0) pthread_detach(thread);

@@ -103,6 +103,7 @@ static void after_fork_in_child(void)
 
 static void set_up_once(void)
 {
+    jm__dormant_set_up();
     exit_key_error = pthread_key_create(&exit_key, on_thread_exit);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }

@@ -13,7 +13,7 @@
 
 #define JM_NAMES_MAX (1u << 20) /* texts kept in a process */
 #define JM_NAMES_ONCE_MAX                                                                                    \
-    (1u << 18) /* numbers of texts used once, which come again: rings hold fewer marks */
+    (1u << 20) /* numbers of texts used once, which come again: 16 full rings of marks */
 
 typedef struct jm__names_entry {
     uint32_t number;

@@ -18,10 +18,11 @@ from typing import Any
 import joulemap
 import pytest
 import torch
-from joulemap import _calls
+from joulemap import _calls, _core
 from joulemap._calls import hearing
 from joulemap._describe import describe
 from joulemap._layer import layers
+from joulemap._tracing import tracing
 from ring_reader import Span
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -441,6 +442,35 @@ def test_a_module_that_calls_itself_is_inside_of_itself(watching: joulemap.Sessi
     found = spans("forward")
     assert [span.parent for span in found] == [None, *found[:-1]]
     assert len(found) == 4
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_optimizers_step_holds_the_passes_in_its_closure(
+    watching: joulemap.Session, spans: Spans, turned: bool
+) -> None:
+    model = nn.Linear(4, 4)
+    watching.watch(model)
+    if turned:
+        tracing.told(_core.TRACING["off"])
+        tracing.told(_core.TRACING["on"])
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=2)
+    x = torch.randn(2, 4)
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss: Tensor = model(x).square().sum()
+        loss.backward()
+        with contextlib.suppress(ValueError), watching.phase("inside"):
+            raise ValueError("on purpose")
+        return loss
+
+    optimizer.step(closure)
+    (step,) = spans("optimizer")
+    passes = spans("forward")
+    assert len(passes) > 1
+    assert all(each.parent is not None and each.parent.name == "LBFGS" for each in passes)
+    assert step.end_ns is not None
+    assert step.end_ns > (passes[-1].end_ns or 0)
 
 
 def test_a_step_that_raises_holds_nothing_that_follows(watching: joulemap.Session, spans: Spans) -> None:
