@@ -1,4 +1,5 @@
-# a disk that gets full while two parts are written: the second is given up, and all goes on in the first
+# a disk that gets full while two parts are written: the second is given up, and all goes on in the first; a machine
+# that is slow enough does not fill that one, too, before the end: then the part that could not be made is told
 . "$SOURCE_DIR/tests/cli/recorded.sh"
 mount_small 5m
 joulemap record --sim h200 -o small/r.joulemap --rotate-size 1M -- sh -c '
