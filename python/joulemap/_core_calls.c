@@ -93,7 +93,8 @@ static bool label_result(core_calls *self, core_frame *frame, PyObject *result)
 
 /* ---- begin and end of a call; false with an exception ---- */
 
-core_thread *core_calls_thread(core_calls *self)
+/* This thread's; a new reference, or NULL with an exception. */
+static core_thread *thread_here(core_calls *self)
 {
     PyObject *thread = PyObject_GetAttr(self->local, self->state);
     if (thread && !PyObject_TypeCheck(thread, self->thread_type)) {
@@ -105,7 +106,7 @@ core_thread *core_calls_thread(core_calls *self)
 
 core_thread *core_calls_thread_now(core_calls *self)
 {
-    core_thread *thread = core_calls_thread(self);
+    core_thread *thread = thread_here(self);
     if (thread && thread->turn < self->turn && !done(PyObject_CallMethod((PyObject *)thread, "renew", NULL)))
         Py_CLEAR(thread);
     return thread;
@@ -255,7 +256,7 @@ static PyObject *calls_enter(PyObject *object, PyObject *arguments)
 
 static bool leave(core_calls *self, PyObject *layer, PyObject *result)
 {
-    core_thread *thread = core_calls_thread(self);
+    core_thread *thread = thread_here(self);
     if (!thread) return false;
     core_frame *frame = thread->frame;
     while (frame && (PyObject *)frame->layer != layer)

@@ -93,10 +93,8 @@ struct core_calls {
     char on;     /* calls of watched modules are traced here */
 };
 
-/* This thread's; a new reference, or NULL with an exception. */
-core_thread *core_calls_thread(core_calls *self);
-
-/* As of this turn of tracing: what was open in an earlier one is closed. */
+/* This thread's, as of this turn of tracing: what was open in an earlier one is closed. A new reference, or
+ * NULL with an exception. */
 core_thread *core_calls_thread_now(core_calls *self);
 
 /* The number of the backward pass at work here, -1 if none is; -2 with an exception. */

@@ -71,8 +71,7 @@ static bool is_own_time(const jm__dataset *view, int64_t t_ns)
 static bool is_of_ours(const jm__loading *loading, const jm__mark *mark)
 {
     const char *name = mark->name_id > 0 ? loading->names.items[mark->name_id] : "";
-    return strncmp(name, JM_MARK_OURS, sizeof JM_MARK_OURS - 1) == 0 ||
-           strncmp(name, JM_MARK_COMPILED, sizeof JM_MARK_COMPILED - 1) == 0;
+    return jm__mark_is_ours(name);
 }
 
 /* So do events that tell of more than a moment. */

@@ -2,6 +2,9 @@
 #ifndef JM_ROWS_MARKS_H
 #define JM_ROWS_MARKS_H
 
+#include <stdbool.h>
+#include <string.h>
+
 /* Of a process that does not trace all of the time (jm_run_trace): reports are of what lies between. */
 #define JM_MARK_TRACED   "joulemap: traced from here"
 #define JM_MARK_UNTRACED "joulemap: not traced from here"
@@ -32,5 +35,12 @@
 
 /* Names that begin so name a module that torch.compile has compiled: python/joulemap/torch.py. */
 #define JM_MARK_COMPILED "torch.compile: "
+
+/* Whether a mark of that name, which may be NULL, is ours. */
+static inline bool jm__mark_is_ours(const char *name)
+{
+    return name != NULL && (strncmp(name, JM_MARK_OURS, sizeof JM_MARK_OURS - 1) == 0 ||
+                            strncmp(name, JM_MARK_COMPILED, sizeof JM_MARK_COMPILED - 1) == 0);
+}
 
 #endif

@@ -208,12 +208,6 @@ static void end(jm__collector *collector, collector_reader *reader, const jm_rin
     close_span(collector, reader->process, span, end_ns);
 }
 
-static bool is_of_ours(const char *name)
-{
-    return name != NULL && (strncmp(name, JM_MARK_OURS, sizeof JM_MARK_OURS - 1) == 0 ||
-                            strncmp(name, JM_MARK_COMPILED, sizeof JM_MARK_COMPILED - 1) == 0);
-}
-
 static void mark(jm__collector *collector, collector_reader *reader, const jm_ring_span *record)
 {
     jm__mark row = {.process_id = reader->process->row_id,
@@ -224,7 +218,7 @@ static void mark(jm__collector *collector, collector_reader *reader, const jm_ri
         row.meta = jm__collector_once_text(collector, reader->names, record->type);
         if (row.meta == NULL) reader->process->unwritten_names++;
     }
-    if (is_of_ours(jm__collector_name_text(collector, reader->names, record->name)))
+    if (jm__mark_is_ours(jm__collector_name_text(collector, reader->names, record->name)))
         reader->process->marked = true;
     collector->sink.mark(collector->sink.context, &row);
     if (record->type != 0) jm__collector_name_forget(reader->names, record->type);

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #define JM_NAMES_MAX (1u << 20) /* texts kept in a process */
-#define JM_NAMES_ONCE_MAX                                                                                    \
-    (1u << 20) /* numbers of texts used once, which come again: 16 full rings of marks */
+/* Numbers of texts used once, which come again: 16 full rings of marks. */
+#define JM_NAMES_ONCE_MAX (1u << 20)
 
 typedef struct jm__names_entry {
     uint32_t number;
