@@ -10,8 +10,9 @@ CUPTI is let go (cuptiFinalize) after each.
 
 Without a GPU it runs on the simulated board, which tries the script: its figures are none.
 
-`budget`: one session within a budget, steps in it against steps that nobody tells it of. Between its turns that is
-what an untraced step costs. Over all, turns included: mean time of all its steps against the plain ones beside them.
+`budget`: a session within a budget, steps in it against steps that nobody tells it of: between its turns, that is
+what an untraced step costs. Then another with nothing beside it, which the session would take for time of its own:
+what the steps of its turns take longer than the others.
 
     python bench/gpu/alternate.py full --programs training decode launches --rounds 20
     python bench/gpu/alternate.py budget --seconds 40 --budget 0.01
@@ -27,6 +28,8 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -136,12 +139,9 @@ def play_full(key: str, args: argparse.Namespace) -> list[str]:
     return out
 
 
-def play_budget(key: str, args: argparse.Namespace) -> list[str]:
-    """Stretches of steps in the session and beside it, by turns; none beside it while it traces."""
-    program = host_bound.PROGRAMS[key]()
-    with pinned():
-        host_bound.warm(program, host_bound.nothing, 3.0)
-    within, beside, ratios, cpu_ratios = [0.0, 0.0], [0.0, 0.0], [], []
+def between_turns(program: host_bound.Program, args: argparse.Namespace) -> str:
+    """Stretches of steps in a session and beside it, by turns; none while it traces."""
+    ratios, cpu_ratios = [], []
     with joulemap.Session(**RUN, budget=args.budget) as run:
         if program.model is not None:
             run.watch(program.model)
@@ -159,22 +159,80 @@ def play_budget(key: str, args: argparse.Namespace) -> list[str]:
                 host_bound.sync()
                 took_s = time.perf_counter() - start_s
                 plain = host_bound.timed(program, host_bound.nothing, args.stretch)
-            within[0] += took_s
-            within[1] += steps
-            beside[0] += plain[0] * steps  # as many steps, so that a slow second counts the same on both sides
-            beside[1] += steps
             if not traced:
                 ratios.append(took_s / steps / plain[0])
                 cpu_ratios.append(cpu_s / steps / plain[1])
+    return f"  between turns: wall {interval(ratios)}, CPU {interval(cpu_ratios)}, {len(ratios)} pairs of stretches"
+
+
+@dataclass
+class Step:
+    """One of a session: from its begin to the next one's."""
+
+    name: str
+    traced: bool
+    took_s: float
+
+
+def all_steps(program: host_bound.Program, args: argparse.Namespace) -> tuple[list[Step], joulemap.TracingCost]:
+    """Play the program within a budget, and nothing beside it."""
+    began: list[tuple[float, str, bool]] = []
+
+    @contextmanager
+    def begin(**words: Any) -> Iterator[None]:
+        start_s = time.perf_counter()
+        with run.step(**words):
+            began.append((start_s, words.get("name", ""), tracing.on))
+            yield
+
+    with joulemap.Session(**RUN, budget=args.budget) as run:
+        if program.model is not None:
+            run.watch(program.model)
+        until_s = time.perf_counter() + args.seconds
+        with pinned():
+            while time.perf_counter() < until_s:
+                program.step(begin)
+            began.append((time.perf_counter(), "", False))
         cost = run.tracing_cost
     assert cost is not None
-    whole = within[0] / beside[0]
-    return [
-        f"{program.name}, within {100 * args.budget:g} %, {args.seconds:g} s: {cost.steps} steps, "
-        f"{cost.traced_steps} of them traced",
-        f"  between turns: wall {interval(ratios)}, CPU {interval(cpu_ratios)}, {len(ratios)} pairs of stretches",
-        f"  with all turns: {100 * (whole - 1):+.2f} %; it said {100 * cost.share:.2f} %",
-    ]
+    steps = [Step(name, on, after[0] - start_s) for (start_s, name, on), after in pairwise(began)]
+    return steps, cost
+
+
+def with_turns(program: host_bound.Program, args: argparse.Namespace) -> str:
+    """What the turns cost: their steps and those until CUPTI is let go, against the mean of the others of a name."""
+    steps, cost = all_steps(program, args)
+    turns: list[list[Step]] = []
+    clean: dict[str, list[float]] = {}
+    since_s = 0.0
+    for before, step in pairwise([Step("", False, 0.0), *steps]):
+        if step.traced and not before.traced:
+            turns.append([])
+        since_s = 0.0 if step.traced else since_s + step.took_s
+        if step.traced or (turns and since_s <= LET_GO_S):
+            turns[-1].append(step)
+        else:
+            clean.setdefault(step.name, []).append(step.took_s)
+    usual_s = {name: statistics.mean(took) for name, took in clean.items()}
+    longer_s = [sum(step.took_s - usual_s[step.name] for step in turn if step.name in usual_s) for turn in turns]
+    total_s = sum(step.took_s for step in steps)
+    middle, low, high = host_bound.interval(longer_s[1:] or [0.0], statistics.mean)
+    later = len(longer_s) - 1
+    return (
+        f"  with turns: {cost.steps} steps in {total_s:.1f} s, {cost.traced_steps} traced; the first turn took "
+        f"{1e3 * longer_s[0]:.0f} ms longer, {later} more {1e3 * middle:.0f} ms each ({1e3 * low:.0f} to "
+        f"{1e3 * high:.0f}): {100 * sum(longer_s) / total_s:+.2f} % in all, "
+        f"{100 * later * middle / total_s:+.2f} % ({100 * later * low / total_s:+.2f} to "
+        f"{100 * later * high / total_s:+.2f}) without the first; it said {100 * cost.share:.2f} %"
+    )
+
+
+def play_budget(key: str, args: argparse.Namespace) -> list[str]:
+    program = host_bound.PROGRAMS[key]()
+    with pinned():
+        host_bound.warm(program, host_bound.nothing, 3.0)
+    head = f"{program.name}, within {100 * args.budget:g} %, {args.seconds:g} s each"
+    return [head, between_turns(program, args), with_turns(program, args)]
 
 
 def main() -> None:

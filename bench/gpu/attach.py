@@ -106,7 +106,10 @@ def kernels_by_step(path: Path, steps: list[tuple[int, float]], seen: tuple[int,
 
     with sqlite3.connect(path) as db:
         launches = [
-            row[0] for row in db.execute("SELECT launch_ns FROM kernels WHERE launch_ns > 0 ORDER BY launch_ns")
+            row[0]
+            for row in db.execute(
+                "SELECT start_ns - queued_ns AS launch_ns FROM kernels WHERE queued_ns IS NOT NULL ORDER BY launch_ns"
+            )
         ]
         lost = db.execute("SELECT coalesce(sum(count), 0) FROM losses").fetchone()[0]
     counts: Counter[int] = Counter()

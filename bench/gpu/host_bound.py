@@ -112,8 +112,10 @@ def warm(program: Program, begin: Callable[..., Any], seconds: float = WARM_S) -
     timed(program, begin, seconds)
 
 
-def interval(values: list[float]) -> tuple[float, float, float]:
-    """The median, and a bootstrap interval of it (95 %)."""
+def interval(
+    values: list[float], middle: Callable[[list[float]], float] = statistics.median
+) -> tuple[float, float, float]:
+    """The median, or another middle, and a bootstrap interval of it (95 %)."""
     chance = random.Random(1)
-    medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(2000))
-    return statistics.median(values), medians[50], medians[-51]
+    middles = sorted(middle(chance.choices(values, k=len(values))) for _ in range(2000))
+    return middle(values), middles[50], middles[-51]

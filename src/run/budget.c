@@ -197,7 +197,8 @@ static double turn_cost_ns(const jm__budget *b, const jm__budget_kind *kind)
     int64_t step_ns = kind->before_ns;
     double warm = steps_in(JM_BUDGET_WARM_NS, step_ns), on = steps_in(JM_BUDGET_TURN_NS, step_ns);
     if (on < JM_BUDGET_TURN_STEPS && step_ns < JM_BUDGET_LONG_NS) on = JM_BUDGET_TURN_STEPS;
-    return (double)b->switch_ns + (warm + on) * extra_ns(b, kind);
+    double extra = extra_ns(b, kind);
+    return (double)b->switch_ns + fmax(b->early_ns, (warm + 1) * extra) + (on - 1) * extra;
 }
 
 /* Tracing each step of the kind costs less than turns may, and that is no chance. */
@@ -240,13 +241,34 @@ static bool is_clean(const jm__budget *b, int64_t took_ns)
     return b->since_ns >= JM_BUDGET_AFTER_NS || took_ns >= JM_BUDGET_LONG_NS;
 }
 
+/* One of the first steps of a turn, for which the others do not speak. */
+static bool is_early(const jm__budget *b, const jm__budget_kind *kind, int64_t took_ns)
+{
+    bool is_first = b->level == JM_TRACING_WARM || (b->turned && b->since_steps == 0);
+    return is_first && kind->step.whole == 0 && took_ns < JM_BUDGET_LONG_NS &&
+           kind->untraced.count >= COMPARED_LEAST;
+}
+
+/* Be it negative, as chance has it. */
+static void charge_early(jm__budget *b, const jm__budget_kind *kind, int64_t took_ns)
+{
+    double longer_ns = (double)(took_ns - median(&kind->untraced, JM_BUDGET_LAST, NULL));
+    longer_ns = fmin(fmax(longer_ns, -(double)JM_BUDGET_EARLY_NS), (double)JM_BUDGET_EARLY_NS);
+    if (b->level == JM_TRACING_WARM && b->since_steps == 0) b->early_ns = 0;
+    b->early_ns += longer_ns;
+    b->spent_ns += longer_ns;
+}
+
 static void end_step(jm__budget *b, int64_t t_ns)
 {
     int64_t took_ns = t_ns > b->step_ns ? t_ns - b->step_ns : 0;
     jm__budget_kind *kind = kind_of(b, &b->step);
     note_place(b, kind);
     if (b->level != JM_TRACING_STEPS) {
-        kind->owed++;
+        if (is_early(b, kind, took_ns))
+            charge_early(b, kind, took_ns);
+        else
+            kind->owed++;
         b->traced_steps += b->level == JM_TRACING_ON && kind->step.whole == 0;
         if (!kind->opened && b->level == JM_TRACING_ON) open_kind(kind, took_ns);
         if (kind->settled || kind->opened) keep(&kind->traced, took_ns);

@@ -36,6 +36,9 @@ enum { JM_BUDGET_TURN_STEPS = 2 };
  * take longer is spent.
  */
 #define JM_BUDGET_AFTER_NS (300 * JM_NS_PER_MS)
+/* The first steps of a turn pay for what CUPTI, the rings and the hooks have to make first: each of them is
+ * compared by itself, as the median of a turn would not know of it. More than that is the program's own. */
+#define JM_BUDGET_EARLY_NS (300 * JM_NS_PER_MS)
 /* Untraced between turns, at least. */
 #define JM_BUDGET_APART_NS (JM_BUDGET_AFTER_NS + JM_BUDGET_TURN_NS)
 enum { JM_BUDGET_APART_STEPS = 3 };
@@ -100,6 +103,7 @@ typedef struct jm__budget {
     int64_t now_ns;        /* of the last thing told */
     int64_t step_ns;       /* begin of the step that goes on */
     int64_t switch_ns;     /* that switching took last, there and back */
+    double early_ns;       /* that the first steps of the last turn took longer */
     double spent_ns;       /* on steps that were traced, and on switching */
     double slower;         /* by what share of itself a traced step of any kind was last */
     uint64_t steps;        /* begun, ... */
