@@ -80,6 +80,11 @@ bool jm__flusher_stop(void)
     return pthread_timedjoin_np(thread, NULL, &until) == 0;
 }
 
+bool jm__flusher_is_back(void)
+{
+    return pthread_tryjoin_np(thread, NULL) == 0;
+}
+
 void jm__flusher_forget(void)
 {
     pthread_mutex_init(&mutex, NULL); /* the thread may have held it */

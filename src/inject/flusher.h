@@ -10,8 +10,11 @@ void jm__flusher_start(bool (*flush)(bool forced));
 /* Flush soon. From any thread, CUPTI's callbacks too. */
 void jm__flusher_kick(void);
 
-/* False: it hangs in CUPTI, and nothing of CUPTI may be touched any more. */
+/* False: it hangs in CUPTI, and nothing of CUPTI may be touched until it is back. */
 bool jm__flusher_stop(void);
+
+/* One that hung has ended meanwhile. */
+bool jm__flusher_is_back(void);
 
 /* In the child of a fork, which has no such thread. */
 void jm__flusher_forget(void);

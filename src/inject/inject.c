@@ -26,7 +26,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char run_path[PATH_MAX]; /* "": not started */
 static int last_result = JM_INJECT_NO_RUN;
 static bool registered;
-static bool over; /* the process ends, or a thread of ours hangs in CUPTI: nothing is started any more */
+static bool over;  /* the process ends: nothing is started any more */
+static bool hangs; /* likewise, until the flusher is back out of CUPTI */
 static pid_t owner;
 
 static void before_fork(void)
@@ -42,19 +43,31 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     jm__activity_forget(); /* also after a run: CUPTI may still be the parent's */
-    if (run_path[0] != '\0') jm__flusher_forget();
+    if (run_path[0] != '\0' || hangs) jm__flusher_forget();
     run_path[0] = '\0';
+    hangs = false;
     pthread_mutex_unlock(&mutex);
+}
+
+static __attribute__((constructor)) void set_up_at_load(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 static void stop_locked(bool exiting)
 {
     if (run_path[0] == '\0') return;
     run_path[0] = '\0';
-    if (jm__flusher_stop())
-        jm__activity_stop(exiting);
-    else
-        over = true;
+    hangs = !jm__flusher_stop();
+    if (!hangs) jm__activity_stop(exiting);
+}
+
+/* What a thread that hung in CUPTI as its run ended has left behind is cleared away once it is back. */
+static void recover_locked(void)
+{
+    if (!hangs || !jm__flusher_is_back()) return;
+    hangs = false;
+    jm__activity_stop(false);
 }
 
 static void stop(bool exiting)
@@ -84,14 +97,14 @@ static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
     if (strcmp(run_path, run_dir) == 0) return last_result;
     if (length == 0 || length >= sizeof run_path) return JM_INJECT_NO_RUN;
     stop_locked(false);
-    if (over) return JM_INJECT_NO_RUN;
+    recover_locked();
+    if (over || hangs) return JM_INJECT_NO_RUN;
     if (open(run_dir) != 0) {
         if (jm__lost_join(run_dir)) jm__lost_add(JM_LOST_PROGRAMS, 1);
         return JM_INJECT_NO_RUN;
     }
     if (!registered) {
         registered = true;
-        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
         /* After CUDA's own and CUPTI's: so it runs before theirs. */
         atexit(on_exit_of_process);
     }
@@ -156,6 +169,7 @@ static jm__dormant_answer join_locked(const char *run_dir, bool kernels, char *w
     snprintf(why, why_size, "%s", jm__activity_reason());
     if (result == JM_INJECT_NO_KERNELS) return JM_DORMANT_NO_KERNELS;
     if (over) snprintf(why, why_size, "it is ending");
+    if (hangs) snprintf(why, why_size, "a thread of the last recording still waits for CUPTI");
     if (why[0] == '\0') snprintf(why, why_size, "it cannot write into %s", run_dir);
     jm__track_leave(run_dir);
     return JM_DORMANT_FAILED;

@@ -32,7 +32,6 @@
 static jm__kept_file ear, recorder;
 static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
 static _Atomic bool begun;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 bool jm__dormant_wanted(void)
 {
@@ -193,14 +192,10 @@ static void after_fork_in_child(void)
     atomic_store(&begun, false);
 }
 
-static void set_up_once(void)
+/* Not as listening begins: that is under a lock that a fork beside it takes (lanes.c). */
+static __attribute__((constructor)) void set_up_at_load(void)
 {
     pthread_atfork(NULL, NULL, after_fork_in_child);
-}
-
-void jm__dormant_set_up(void)
-{
-    if (jm__dormant_wanted()) pthread_once(&once, set_up_once);
 }
 
 void jm__dormant_begin(void)
@@ -208,7 +203,6 @@ void jm__dormant_begin(void)
     pthread_t thread;
     sigset_t all, before;
     if (atomic_exchange(&begun, true)) return;
-    jm__dormant_set_up();
     sigfillset(&all); /* the program's signals are for the program's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0) pthread_detach(thread);

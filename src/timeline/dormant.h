@@ -42,10 +42,6 @@ extern const jm__dormant_calls jm__dormant_part;
 /* Whether this program was started dormant: the variable is there and neither empty nor 0. */
 bool jm__dormant_wanted(void);
 
-/* For what registers handlers of fork that take a lock under which jm__dormant_begin is called: to be called
- * before, as both would wait for each other in a fork beside the first look. */
-void jm__dormant_set_up(void);
-
 /* Listen from now on, unless it was begun already; in the child of a fork, begin anew. For programs that were
  * started dormant; without effect where no socket or no thread can be had. */
 void jm__dormant_begin(void);

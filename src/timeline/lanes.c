@@ -41,7 +41,6 @@ static jm__names names;
 static jm__lane *free_lanes;
 static pthread_key_t exit_key;
 static int exit_key_error;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void lane_drop(jm__lane *gone)
 {
@@ -101,9 +100,10 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&mutex);
 }
 
-static void set_up_once(void)
+/* Not at the first use: a thread that forks beside it would have a child whose lock nobody gives back. Before
+ * the injected library's own, whose lock is taken first. */
+static __attribute__((constructor(101))) void set_up_at_load(void)
 {
-    jm__dormant_set_up();
     exit_key_error = pthread_key_create(&exit_key, on_thread_exit);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -117,7 +117,6 @@ static bool may_come_back(const char *run_dir)
 /* `patient`: a run whose names file cannot be made goes on, and what it loses is counted. */
 static int open_locked(const char *run_dir, bool patient)
 {
-    pthread_once(&once, set_up_once);
     size_t length = strlen(run_dir);
     if (length == 0 || length >= sizeof run_path) return length == 0 ? ENOENT : ENAMETOOLONG;
     if (strcmp(run_dir, run_path) == 0) return 0; /* in it already: what is open goes on */
@@ -145,7 +144,6 @@ static void close_locked(void)
 static void look_into_environment_locked(void)
 {
     if (atomic_load_explicit(&jm__track_generation, memory_order_relaxed) != GENERATION_UNKNOWN) return;
-    pthread_once(&once, set_up_once); /* a child of a program that is in no run is to look for itself */
     char buffer[PATH_MAX];
     const char *run_dir = jm__run_variable(buffer, sizeof buffer);
     if (run_dir != NULL && open_locked(run_dir, true) == 0) return;

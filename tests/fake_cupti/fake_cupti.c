@@ -42,6 +42,7 @@ static _Atomic uint64_t finalized;
 static _Atomic uint64_t strays; /* calls by who is not subscribed, while somebody else is */
 static uint32_t last_correlation = 100;
 static size_t dropped;
+static _Atomic int flush_is_held;
 static _Atomic uint64_t kernels;
 
 /* A few of the API's names, by callback id. */
@@ -107,6 +108,7 @@ static void append(const void *record)
 }
 
 EXPORT void fake_drop(uint64_t count);
+EXPORT void fake_hold_flush(int held);
 EXPORT int64_t fake_buffers_out(void);
 EXPORT int fake_subscribed(void);
 EXPORT uint64_t fake_kernels(void);
@@ -237,6 +239,11 @@ void fake_run(const fake_work *work)
     } else {
         run_set(work);
     }
+}
+
+void fake_hold_flush(int held)
+{
+    flush_is_held = held;
 }
 
 void fake_drop(uint64_t count)
@@ -394,6 +401,8 @@ static bool finished(const uint8_t *memory, size_t used)
 EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag)
 {
     note_caller();
+    while (flush_is_held)
+        usleep(1000);
     pthread_mutex_lock(&mutex);
     int kept = 0;
     for (int i = 0; i < count_with_us; i++) {

@@ -22,6 +22,7 @@ typedef void fake_drop_function(uint64_t count);
 typedef int64_t fake_buffers_out_function(void); /* buffers that were requested and not yet completed */
 typedef uint64_t fake_count_function(void);      /* fake_kernels: kernels of which it keeps a record */
 typedef int fake_subscribed_function(void);      /* 1: somebody uses this one */
+typedef void fake_hold_flush_function(int held); /* 1: nobody returns from bringing out records until 0 */
 /* fake_finalized, a fake_count_function: how often it was let go (cuptiFinalize); fake_strays: calls of it
  * while another tool has it */
 

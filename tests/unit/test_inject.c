@@ -6,6 +6,7 @@
 #include <joulemap/span.h>
 
 #include "base/clock.h"
+#include "inject/inject.h"
 #include "inject/nvtx_abi.h"
 #include "rows/marks.h"
 
@@ -38,6 +39,7 @@ static fake_run_function *fake_run;
 static fake_count_function *fake_finalized, *fake_strays;
 static fake_subscribed_function *fake_subscribed;
 static fake_drop_function *fake_drop;
+static fake_hold_flush_function *fake_hold_flush;
 static fake_buffers_out_function *fake_buffers_out;
 static fake_graph_create_function *graph_create;
 static fake_graph_add_function *graph_add;
@@ -85,6 +87,7 @@ static void initialise_cuda(void)
         *(void **)&fake_call = symbol(fake, "fake_call");
         *(void **)&fake_run = symbol(fake, "fake_run");
         *(void **)&fake_drop = symbol(fake, "fake_drop");
+        *(void **)&fake_hold_flush = symbol(fake, "fake_hold_flush");
         *(void **)&fake_buffers_out = symbol(fake, "fake_buffers_out");
         *(void **)&fake_finalized = symbol(fake, "fake_finalized");
         *(void **)&fake_strays = symbol(fake, "fake_strays");
@@ -458,6 +461,36 @@ static int program_two_runs(void)
     return first == NULL;
 }
 
+/* The run ends while our thread is in a CUPTI that does not return; and then it does. */
+static int program_whose_cupti_hangs(void)
+{
+    const char *second = getenv("SECOND_RUN");
+    initialise_cuda();
+    launch_kernel("kernel");
+    fake_hold_flush(1);
+    usleep(700000); /* longer than a period of the flusher */
+    inject_stop();
+    if (inject_start(second) == 0) return 1;
+    pid_t child = fork(); /* it has no such thread */
+    if (child == 0) {
+        alarm(20);
+        fake_hold_flush(0);
+        _exit(inject_start(second) == JM_INJECT_NO_RUN);
+    }
+    int status;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return 2;
+    fake_hold_flush(0);
+    int result = 1;
+    for (int i = 0; i < 1000 && result != 0; i++) {
+        usleep(10000);
+        result = inject_start(second);
+    }
+    if (result != 0) return 3;
+    launch_kernel("kernel of the second");
+    inject_stop();
+    return 0;
+}
+
 /* NVTX, as its header would set it up. */
 static nvtx_function core_functions[16], core2_functions[16];
 static nvtx_function *core_slots[16], *core2_slots[16];
@@ -777,6 +810,7 @@ static const struct {
     {"without_room", program_without_room},
     {"forking", program_forking},
     {"two runs", program_two_runs},
+    {"hangs", program_whose_cupti_hangs},
     {"nvtx", program_nvtx},
     {"traced at times", program_traced_at_times},
     {"let go", program_that_is_let_go},
@@ -1140,6 +1174,21 @@ static void test_a_second_run_in_the_same_process_gets_its_own_records(void **st
     collected_free(second);
 }
 
+static void test_a_cupti_that_hung_is_recorded_again_once_it_is_back(void **state)
+{
+    (void)state;
+    collected *first = collected_create(), *second = collected_create();
+    char variable[128];
+    snprintf(variable, sizeof variable, "SECOND_RUN=%s", second->run_dir);
+    assert_succeeds(run_program(first, "hangs", FAKE("13"), variable));
+    collected_finish(second);
+    assert_int_equal(first->kernel_count, 1); /* it came out at last */
+    assert_int_equal(second->kernel_count, 1);
+    assert_string_equal(collected_text(second, second->classes[0].name_id), "kernel of the second");
+    collected_free(first);
+    collected_free(second);
+}
+
 static void test_nvtx_ranges_are_spans_between_ours(void **state)
 {
     (void)state;
@@ -1387,6 +1436,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_cupti_that_another_took_meanwhile_is_left_alone),
         cmocka_unit_test(test_cupti_is_kept_until_what_was_launched_has_ended),
         cmocka_unit_test(test_a_second_run_in_the_same_process_gets_its_own_records),
+        cmocka_unit_test(test_a_cupti_that_hung_is_recorded_again_once_it_is_back),
         cmocka_unit_test(test_kernels_of_graphs_are_in_what_was_captured),
         cmocka_unit_test(test_a_cupti_that_does_not_tell_of_graphs_is_said_once),
         cmocka_unit_test(test_nvtx_ranges_are_spans_between_ours),
