@@ -41,6 +41,7 @@ from joulemap._tracing import tracing
 ALL = os.sched_getaffinity(0)
 CORE = sorted(ALL)[min(5, len(ALL) - 1)]
 LET_GO_S = 0.4  # after a turn: what it leaves behind is its own, and not to be in the plain stretch that comes next
+NEAR = 300  # steps before and after a turn that its own are compared with
 RUN: dict[str, Any] = {"kernels": True, "counters": False} if host_bound.CUDA else {"sim": "h200"}
 CUPTI_ALONE = {  # bits of records.cpp
     "CUPTI alone: kernels": 1,
@@ -162,6 +163,8 @@ def between_turns(program: host_bound.Program, args: argparse.Namespace) -> str:
             if not traced:
                 ratios.append(took_s / steps / plain[0])
                 cpu_ratios.append(cpu_s / steps / plain[1])
+    if not ratios:
+        return "  between turns: nothing, it traced all of the time"
     return f"  between turns: wall {interval(ratios)}, CPU {interval(cpu_ratios)}, {len(ratios)} pairs of stretches"
 
 
@@ -199,22 +202,30 @@ def all_steps(program: host_bound.Program, args: argparse.Namespace) -> tuple[li
     return steps, cost
 
 
+def longer(turn: list[int], steps: list[Step], clean: list[int]) -> float:
+    """Seconds that the steps of a turn took longer than those of their names around it: hosts drift."""
+    near = [i for i in clean if turn[0] - NEAR <= i <= turn[-1] + NEAR]
+    total_s = 0.0
+    for i in turn:
+        alike = [steps[k].took_s for k in near if steps[k].name == steps[i].name]
+        if len(alike) < 5:
+            alike = [steps[k].took_s for k in clean if steps[k].name == steps[i].name]
+        total_s += steps[i].took_s - statistics.mean(alike) if alike else 0.0
+    return total_s
+
+
 def with_turns(program: host_bound.Program, args: argparse.Namespace) -> str:
-    """What the turns cost: their steps and those until CUPTI is let go, against the mean of the others of a name."""
+    """What the turns cost: their steps, and those until CUPTI is let go."""
     steps, cost = all_steps(program, args)
-    turns: list[list[Step]] = []
-    clean: dict[str, list[float]] = {}
+    turns: list[list[int]] = []
+    clean: list[int] = []
     since_s = 0.0
-    for before, step in pairwise([Step("", False, 0.0), *steps]):
-        if step.traced and not before.traced:
+    for i, step in enumerate(steps):
+        if step.traced and (i == 0 or not steps[i - 1].traced):
             turns.append([])
         since_s = 0.0 if step.traced else since_s + step.took_s
-        if step.traced or (turns and since_s <= LET_GO_S):
-            turns[-1].append(step)
-        else:
-            clean.setdefault(step.name, []).append(step.took_s)
-    usual_s = {name: statistics.mean(took) for name, took in clean.items()}
-    longer_s = [sum(step.took_s - usual_s[step.name] for step in turn if step.name in usual_s) for turn in turns]
+        (turns[-1] if turns and (step.traced or since_s <= LET_GO_S) else clean).append(i)
+    longer_s = [longer(turn, steps, clean) for turn in turns]
     total_s = sum(step.took_s for step in steps)
     middle, low, high = host_bound.interval(longer_s[1:] or [0.0], statistics.mean)
     later = len(longer_s) - 1

@@ -145,14 +145,14 @@ static const jm__budget_kind *guess(const jm__budget *b, const jm__budget_step *
 
 /* ---- what it has cost */
 
-/* Be it negative: of many turns the sum is right. What makes a step twice as long is no launch that costs
- * more. */
+/* Never less than nothing: a program whose steps become quicker would have it that tracing pays. What makes a
+ * step twice as long is no launch that costs more. */
 static void charge_after(jm__budget *b, jm__budget_kind *kind)
 {
     if (kind->owed_after == 0 || kind->untraced.count < COMPARED_LEAST) return;
     int64_t untraced_ns = median(&kind->untraced, JM_BUDGET_LAST, NULL);
     int64_t after_ns = median(&kind->after, least(kind->owed_after, JM_BUDGET_LAST), NULL);
-    if (after_ns < 2 * untraced_ns)
+    if (after_ns > untraced_ns && after_ns < 2 * untraced_ns)
         b->spent_ns += (double)kind->owed_after * (double)(after_ns - untraced_ns);
     kind->owed_after = 0;
 }
@@ -249,11 +249,10 @@ static bool is_early(const jm__budget *b, const jm__budget_kind *kind, int64_t t
            kind->untraced.count >= COMPARED_LEAST;
 }
 
-/* Be it negative, as chance has it. */
 static void charge_early(jm__budget *b, const jm__budget_kind *kind, int64_t took_ns)
 {
     double longer_ns = (double)(took_ns - median(&kind->untraced, JM_BUDGET_LAST, NULL));
-    longer_ns = fmin(fmax(longer_ns, -(double)JM_BUDGET_EARLY_NS), (double)JM_BUDGET_EARLY_NS);
+    longer_ns = fmin(fmax(longer_ns, 0), (double)JM_BUDGET_EARLY_NS); /* as above */
     if (b->level == JM_TRACING_WARM && b->since_steps == 0) b->early_ns = 0;
     b->early_ns += longer_ns;
     b->spent_ns += longer_ns;

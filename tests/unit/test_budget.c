@@ -173,6 +173,13 @@ static double longer_from_500_s(uint64_t number, double t_s, jm__budget_step *st
     return t_s < 500 ? 0.034 : 0.051;
 }
 
+/* On a host that is ten times as slow at first: others have just begun to leave it. */
+static double slow_until_s;
+static double generation_on_a_host_slow_at_first(uint64_t number, double t_s, jm__budget_step *step)
+{
+    return generation(number, t_s, step) * (t_s < slow_until_s ? 10 : 1);
+}
+
 /* Ten minutes of training, then a minute of something that tells no steps: one phase. */
 static double with_phases(uint64_t number, double t_s, jm__budget_step *step)
 {
@@ -280,6 +287,28 @@ static void test_what_is_left_of_tracing_after_a_turn_is_spent_too(void **state)
         assert_true(fabs(said / cost - 1) < 0.1);
         free(o);
     }
+}
+
+/* Steps that become quicker beside a turn are no sign that tracing pays. */
+static void test_a_program_that_becomes_quicker_keeps_its_budget(void **state)
+{
+    (void)state;
+    const program slow = {.step = generation_on_a_host_slow_at_first,
+                          .slower = 0.3,
+                          .after = 0.3,
+                          .early_s = 0.015,
+                          .noise = 0.1,
+                          .switch_s = 0.003,
+                          .length_s = 120};
+    double most = 0;
+    for (slow_until_s = 1; slow_until_s < 20; slow_until_s += 0.1) {
+        outcome *o = run(&slow, 0.01);
+        double cost = o->extra_s / (o->total_s - o->extra_s);
+        if (cost > most) most = cost;
+        free(o);
+    }
+    print_message("cost %.4f at most\n", most);
+    assert_true(most <= 0.02); /* and of the opening a second may be owed */
 }
 
 /* What CUPTI, rings and hooks have to make anew: as on an H100, where it is a quarter of what a turn costs.
@@ -455,6 +484,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tracing_costs_no_more_than_the_budget),
         cmocka_unit_test(test_what_is_left_of_tracing_after_a_turn_is_spent_too),
+        cmocka_unit_test(test_a_program_that_becomes_quicker_keeps_its_budget),
         cmocka_unit_test(test_what_the_first_steps_of_a_turn_take_longer_is_spent_too),
         cmocka_unit_test(test_the_first_second_after_warming_up_is_traced),
         cmocka_unit_test(test_a_turn_lasts_a_quarter_of_a_second_or_more),
