@@ -6,7 +6,8 @@ the model and captures it in graphs. Each runs in a process of its own and is re
 kernels' time that is in a layer, the optimizer or a collective (eager's says what there is: the loss is no module's)
 and that in the phase beside them, how much of it is in fused rows, the time of a step, and joules a step beside those
 of the eager run. Fusion takes work away from layers and puts it into fused rows: so it is the kernels that both have,
-of one name in one layer and called as often, whose joules are compared.
+of one name in one layer and called as often, whose joules are compared; and of these those that last as long, as a
+static cache is attended to over its whole length, and what one run leaves in the L2 cache another does not.
 
     python bench/gpu/compiled.py --seconds 20 --out bench/results/compiled.txt
     python bench/gpu/compiled.py --subject decode --seconds 20 --out bench/results/compiled_decode.txt
@@ -30,6 +31,7 @@ from typing import Any
 
 SUBJECTS = {"training": ["eager", "default", "reduce-overhead"], "decode": ["eager", "static cache"]}
 PROMPT, TOKENS, SEQUENCES = 32, 128, 8  # of a generation
+AS_LONG = 0.05  # by so much the times of kernels that do the same work may differ
 LEAST_SHARE = 0.001  # kernels in a layer with less of the energy are not compared
 IN_ROWS = ("forward", "backward", "recompute", "optimizer", "collective", "layer")
 
@@ -150,42 +152,54 @@ def kernels(path: str, steps: int) -> dict[tuple[str, str], Kernel]:
     return found
 
 
-def compare(how: str, eager: dict[tuple[str, str], Kernel], found: dict[tuple[str, str], Kernel]) -> list[str]:
-    """Return lines: how far the kernels that both have are from each other, and the layers that they are in."""
-    every = sum(kernel.energy_j for kernel in eager.values())
-    pairs = {key: (eager[key], found[key]) for key in eager.keys() & found.keys()}
-    pairs = {key: pair for key, pair in pairs.items() if pair[0].energy_j >= LEAST_SHARE * every}
-    pairs = {key: (a, b) for key, (a, b) in pairs.items() if abs(b.calls - a.calls) <= 0.01 * a.calls}
+def told(pairs: dict[tuple[str, str], tuple[Kernel, Kernel]], every_j: float, what: str) -> list[str]:
+    """Return lines: how far these kernels are from each other, and the layers that they are in."""
     if not pairs:
-        return ["", f"{how}: no kernel that eager has too"]
+        return [f"{what}: none"]
     held = sum(abs(a.energy_j - b.energy_j) <= math.hypot(a.half_j, b.half_j) for a, b in pairs.values())
-    times = [100 * abs(b.busy_s / a.busy_s - 1) for a, b in pairs.values()]
-    layers: dict[str, list[float]] = {}
+    layers: dict[str, list[Kernel]] = {}
     for (layer, _), (before, after) in pairs.items():
-        of = layers.setdefault(layer, [0.0, 0.0])
-        of[0] += before.energy_j
-        of[1] += after.energy_j
-    off = {layer: 100 * (after / before - 1) for layer, (before, after) in layers.items()}
-    both = 100 * sum(before.energy_j for before, _ in pairs.values()) / every
+        of = layers.setdefault(layer, [Kernel(0, 0, 0, 0), Kernel(0, 0, 0, 0)])
+        for whole, part in zip(of, (before, after), strict=True):
+            whole.energy_j += part.energy_j
+            whole.busy_s += part.busy_s
+    off = {layer: 100 * (after.energy_j / before.energy_j - 1) for layer, (before, after) in layers.items()}
+    both = 100 * sum(before.energy_j for before, _ in pairs.values()) / every_j
     within = sum(abs(value) <= 5 for value in off.values())
-    middle = statistics.median(map(abs, off.values()))
     lines = [
-        "",
-        f"{how}: {len(pairs)} kernels that eager has too, in the same layer, with {both:.1f} % of its joules in",
-        f"  kernels. Times are {statistics.median(times):.1f} % apart (median); {held} pairs of joules are as close as",
-        f"  their intervals say. {len(off)} layers, {within} within 5 %, the median off by {middle:.1f} %; the worst:",
+        f"{what}: {len(pairs)}, with {both:.1f} % of its joules in kernels; {held} pairs are as close as their",
+        f"  intervals say. {len(off)} layers, {within} within 5 %, the median off by "
+        f"{statistics.median(map(abs, off.values())):.1f} %; the worst:",
     ]
-    for layer in sorted(off, key=lambda layer: -abs(off[layer]))[:8]:
-        before_j, after_j = layers[layer]
-        lines.append(f"  {layer[:32]:32s} {before_j:9.4f} J {after_j:9.4f} J {off[layer]:+7.1f} %")
+    for layer in sorted(off, key=lambda layer: -abs(off[layer]))[:6]:
+        before, after = layers[layer]
+        slower = 100 * (after.busy_s / before.busy_s - 1)
+        lines.append(
+            f"  {layer[:32]:32s} {before.energy_j:9.4f} J {after.energy_j:9.4f} J {off[layer]:+7.1f} %, "
+            f"{1e3 * before.busy_s:8.4f} ms {1e3 * after.busy_s:8.4f} ms {slower:+7.1f} %"
+        )
     return lines
+
+
+def compare(how: str, eager: dict[tuple[str, str], Kernel], found: dict[tuple[str, str], Kernel]) -> list[str]:
+    """Return lines: kernels that both have, and of these those that last as long, which does away with other work."""
+    every_j = sum(kernel.energy_j for kernel in eager.values())
+    pairs = {key: (eager[key], found[key]) for key in eager.keys() & found.keys()}
+    pairs = {key: pair for key, pair in pairs.items() if pair[0].energy_j >= LEAST_SHARE * every_j}
+    pairs = {key: (a, b) for key, (a, b) in pairs.items() if abs(b.calls - a.calls) <= 0.01 * a.calls}
+    alike = {key: (a, b) for key, (a, b) in pairs.items() if abs(b.busy_s - a.busy_s) <= AS_LONG * a.busy_s}
+    return [
+        "",
+        *told(pairs, every_j, f"{how}, kernels that eager has too, in the same layer, called as often"),
+        *told(alike, every_j, f"{how}, of these, those whose times are within {100 * AS_LONG:g} %"),
+    ]
 
 
 def table(recordings: dict[str, str]) -> str:
     """Tell what the recordings show."""
     import joulemap
 
-    lines = ["run               step ms    in rows   in phase   fused   model itself   J a step"]
+    lines = ["run               step ms    in rows   in phase   fused   model itself   J a step   MHz"]
     joules: dict[str, dict[tuple[str, str], Kernel]] = {}
     for how, path in recordings.items():
         with joulemap.Recording(path) as recording:
@@ -205,7 +219,7 @@ def table(recordings: dict[str, str]) -> str:
         itself_s = root.busy_s - sum(row.busy_s for row in inside(report.rows, root.path))
         parts = (placed_s, beside_s, fused_s, itself_s)
         shares = " ".join(f"{100 * part_s / kernels_s:8.2f} %" for part_s in parts)
-        lines.append(f"{how:16s} {step_ms:8.2f} {shares} {total_j:10.3f}")
+        lines.append(f"{how:16s} {step_ms:8.2f} {shares} {total_j:10.3f} {report.quality.clock_mhz or 0:5.0f}")
         lines += [f"  {note}" for note in report.notes if "torch.compile" in note]
     for how in recordings:
         if how != "eager":

@@ -36,6 +36,8 @@ typedef struct attachment {
     size_t following;
     jm_following root; /* the process itself */
     bool told_kernels;
+    char refused[640]; /* who below it is not recorded, and why; "": nobody */
+    bool told_refused;
 } attachment;
 
 static bool get_pid(const cli_args *args, pid_t *pid)
@@ -80,6 +82,14 @@ static bool has_ended(const attachment *a)
     return kill(a->pid, 0) != 0 && errno == ESRCH;
 }
 
+/* Of one below it, the first time; one that has ended needs no words. */
+static void note_refused(attachment *a, pid_t pid, const jm_error *err)
+{
+    if (err->status == JM_NOT_FOUND || a->refused[0] != '\0') return;
+    snprintf(a->refused, sizeof a->refused, "not recorded is %d, which it has started: %.500s", (int)pid,
+             err->text);
+}
+
 /* The process, and those below it that are willing; what is wrong with one of these is no reason to stop. */
 static jm_status look(attachment *a, jm_error *err)
 {
@@ -91,8 +101,10 @@ static jm_status look(attachment *a, jm_error *err)
     size_t count = cli_has(a->args, "--only") ? 1 : cli_descendants(a->pid, all, PROCESSES_MOST);
     for (size_t i = 1; i < count; i++) {
         jm_following how = JM_FOLLOWING_NOTHING;
-        jm_error ignored;
-        if (jm_run_follow(a->recorder.run, all[i], kernels, &how, &ignored) != JM_OK) continue;
+        if (jm_run_follow(a->recorder.run, all[i], kernels, &how, err) != JM_OK) {
+            note_refused(a, all[i], err);
+            continue;
+        }
         a->following += how == JM_FOLLOWING;
         if (how == JM_FOLLOWING_LATER && a->root == JM_FOLLOWING_NOTHING) a->root = how;
     }
@@ -105,6 +117,13 @@ static void tell_kernels_missing(attachment *a)
     if (missing == NULL || a->told_kernels) return;
     a->told_kernels = true;
     cli_tell(a->args, "%s", missing);
+}
+
+static void tell_refused(attachment *a)
+{
+    if (a->refused[0] == '\0' || a->told_refused) return;
+    a->told_refused = true;
+    cli_tell(a->args, "%s", a->refused);
 }
 
 static void tell_boards_alone(const attachment *a, const char *name, const char *until)
@@ -132,6 +151,7 @@ static void tell_start(attachment *a, const char *command)
     else
         tell_boards_alone(a, name, until);
     tell_kernels_missing(a);
+    tell_refused(a);
 }
 
 /* Until a signal, its end, or the time is over. */
@@ -154,6 +174,7 @@ static void stay(attachment *a, double seconds)
         jm_error ignored;
         (void)look(a, &ignored);
         tell_kernels_missing(a);
+        tell_refused(a);
         looked_ns = jm_now_ns();
     }
     cli_tell(a->args, "%d has ended", (int)a->pid);

@@ -3,7 +3,9 @@
 
 #include "base/search.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +120,18 @@ static void drop_event(jm__carried *carried, size_t at)
         carried->events.items[at] = carried->events.items[--carried->events.count];
 }
 
+/* What CUPTI had to say of a process holds as long as that does. */
+static void drop_events_of(jm__carried *carried, int64_t pid)
+{
+    char of[48];
+    snprintf(of, sizeof of, JM_EVENT_OF_PROCESS, pid);
+    for (size_t i = carried->events.count; i-- > 0;) {
+        const jm__event *event = &carried->events.items[i];
+        if (event->kind == JM_EVENT_CUPTI && strncmp(event->text, of, strlen(of)) == 0)
+            drop_event(carried, i);
+    }
+}
+
 /* Which of them hold on, and until when. */
 void jm__carried_event(jm__carried *carried, const jm__event *event)
 {
@@ -158,8 +172,18 @@ static void end_span(jm__carried *carried, int64_t span_id)
     if (at < carried->open.count && carried->open.items[at].id == span_id) end_at(carried, at);
 }
 
+static jm__process *find_process(const jm__carried *carried, int64_t id)
+{
+    size_t at;
+    jm__search(at, carried->processes.count, carried->processes.items[at].id < id);
+    bool known = at < carried->processes.count && carried->processes.items[at].id == id;
+    return known ? &carried->processes.items[at] : NULL;
+}
+
 void jm__carried_process_ended(jm__carried *carried, int64_t process_id)
 {
+    const jm__process *process = find_process(carried, process_id);
+    if (process != NULL) drop_events_of(carried, process->pid);
     carried->dead.key_size = sizeof process_id;
     if (!jm__map_put(&carried->dead, &process_id, (jm__map_value){.id = 1})) carried->failed = true;
     for (size_t i = 0; i < carried->open.count; i++)
@@ -195,7 +219,20 @@ void jm__carried_spans(jm__carried *carried, const jm__batch *written)
 
 /* ---- into a part */
 
-int jm__carried_put(const jm__carried *carried, jm__inserter *inserter)
+/* A server starts workers for months: of one that was dead when a part began later parts have the number
+ * alone, as numbers have no holes. */
+static void forget_texts_of_dead(jm__carried *carried)
+{
+    for (size_t i = 0; i < carried->processes.count; i++) {
+        jm__process *process = &carried->processes.items[i];
+        if (!is_dead(carried, process->id)) continue;
+        jm__owned_free(process->host);
+        jm__owned_free(process->command);
+        process->host = process->command = NULL;
+    }
+}
+
+int jm__carried_put(jm__carried *carried, jm__inserter *inserter)
 {
     int rc = SQLITE_OK;
     for (size_t i = 0; rc == SQLITE_OK && i < carried->facts.count; i++)
@@ -209,7 +246,9 @@ int jm__carried_put(const jm__carried *carried, jm__inserter *inserter)
         rc = jm__insert(inserter, JM_TABLE_EVENTS, &carried->events.items[i]);
     if (rc == SQLITE_OK && carried->anchor.monotonic_ns != 0)
         rc = jm__insert(inserter, JM_TABLE_ANCHORS, &carried->anchor);
-    return rc == SQLITE_OK ? jm__carried_put_marks(carried, inserter) : rc;
+    if (rc == SQLITE_OK) rc = jm__carried_put_marks(carried, inserter);
+    if (rc == SQLITE_OK) forget_texts_of_dead(carried);
+    return rc;
 }
 
 void jm__carried_free(jm__carried *carried)

@@ -62,8 +62,8 @@ void jm__carried_process_ended(jm__carried *carried, int64_t process_id);
 /* Spans, once they are in the file. */
 void jm__carried_spans(jm__carried *carried, const jm__batch *written);
 
-/* All of it into a part. SQLite's result code. */
-int jm__carried_put(const jm__carried *carried, jm__inserter *inserter);
+/* All of it into a part. SQLite's result code. Of processes that are dead by now the next has the numbers. */
+int jm__carried_put(jm__carried *carried, jm__inserter *inserter);
 
 void jm__carried_free(jm__carried *carried);
 

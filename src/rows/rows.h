@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "rows/counters.h"
 
+#include <inttypes.h>
 #include <joulemap/board.h>
 #include <joulemap/span.h>
 
@@ -134,6 +135,9 @@ typedef struct jm__loss {
     const char *source; /* "ring", "cupti", "recorder" */
     const char *reason;
 } jm__loss;
+
+/* How the text of an event begins that is of one process: its pid. */
+#define JM_EVENT_OF_PROCESS "process %" PRId64 ": "
 
 /* Kinds of an event: name, text in files, whether it has a value */
 #define JM_EVENT_MAP(X)                                                                                      \

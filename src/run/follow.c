@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* CUPTI is found, loaded and started meanwhile: a second or two on a busy machine. */
@@ -28,6 +27,7 @@
 /* What this recorder finds by itself, where an answer would begin (JM_DORMANT_*). */
 #define SILENT   's'
 #define UNCALLED 'u'
+#define STOPPED  "sis stopped"
 
 /* Spans first, so that kernels find theirs; they leave the other way round. */
 static const char writers[] = {JM_WRITER_CORE, JM_WRITER_NVTX};
@@ -129,14 +129,12 @@ static jm_status tell_silence(int64_t pid, jm_following *out, jm_error *err)
  * process asked for: names of sockets are anybody's. */
 static int call(pid_t pid, char writer)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    struct sockaddr_un address;
     struct ucred peer;
-    socklen_t size = sizeof peer;
-    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, JM_DORMANT_SOCKET, (int)pid, writer);
+    socklen_t size = sizeof peer, address_size = jm__dormant_address(&address, pid, writer);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
-    if (connect(fd, (const struct sockaddr *)&name,
-                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0 &&
+    if (connect(fd, (const struct sockaddr *)&address, address_size) == 0 &&
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
         if (peer.pid == pid && peer.uid == geteuid()) return fd;
         errno = ECONNREFUSED;
@@ -195,10 +193,12 @@ static jm_status tell_refusal(int64_t pid, const char *answer, jm_error *err)
 }
 
 /* Of one that could not be called. */
-static void tell_uncalled(int code, char *answer, size_t size)
+static void tell_uncalled(pid_t pid, int code, char *answer, size_t size)
 {
     answer[0] = '\0';
-    if (code == EAGAIN)
+    if (code == EAGAIN && is_stopped(pid))
+        snprintf(answer, size, STOPPED);
+    else if (code == EAGAIN)
         snprintf(answer, size, "%cdoes not answer, and others wait for it already", SILENT);
     else if (code != ECONNREFUSED)
         snprintf(answer, size, "%c%s", UNCALLED, strerror(code));
@@ -214,12 +214,12 @@ static int ask_to_record(const jm_run *run, pid_t pid, char writer, bool kernels
         if (i > 0) jm__sleep_ns(CALL_WAIT_NS);
         int fd = call(pid, writer);
         if (fd < 0) {
-            tell_uncalled(errno, answer, size);
+            tell_uncalled(pid, errno, answer, size);
             if (i > 0 && answer[0] == '\0') continue; /* it listens anew any moment */
             return -1;
         }
         if (is_stopped(pid)) {
-            snprintf(answer, size, "%cis stopped", SILENT);
+            snprintf(answer, size, STOPPED);
             close(fd);
             return -1;
         }
@@ -266,6 +266,13 @@ static bool is_followed(const jm_run *run, pid_t pid, char writer)
     return false;
 }
 
+/* On those from `kept` on, who end their part by that. */
+static void hang_up(jm_run *run, size_t kept)
+{
+    while (run->followed.count > kept)
+        close(run->followed.items[--run->followed.count].line);
+}
+
 /* One library of that process. */
 static jm_status follow(jm_run *run, pid_t pid, char writer, bool kernels, bool *joined, jm_error *err)
 {
@@ -294,14 +301,30 @@ jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *ou
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow", "this run cannot record other processes");
     JM_TRY(check_owner(pid, err));
     forget_those_that_left(run);
-    for (size_t i = 0; i < sizeof writers; i++)
-        JM_TRY(follow(run, (pid_t)pid, writers[i], kernels, &joined, err));
+    size_t before = run->followed.count;
+    for (size_t i = 0; i < sizeof writers; i++) {
+        jm_status status = follow(run, (pid_t)pid, writers[i], kernels, &joined, err);
+        if (status == JM_OK) continue;
+        hang_up(run, before); /* spans without their kernels would pass for all there is */
+        return status;
+    }
     if (!joined) return tell_silence(pid, out, err);
     *out = JM_FOLLOWING;
     return JM_OK;
 }
 
-static void let_go(const jm_run *run, char writer, int64_t until_ns)
+static void tell_silent(jm_run *run, pid_t pid)
+{
+    jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = jm__now_ns()};
+    snprintf(event.text, sizeof event.text,
+             JM_EVENT_OF_PROCESS "it did not answer as it was let go, what it had last may be missing",
+             (int64_t)pid);
+    pthread_mutex_lock(&run->writer_lock);
+    jm__sinks_event(&run->sinks, &event);
+    pthread_mutex_unlock(&run->writer_lock);
+}
+
+static void let_go(jm_run *run, char writer, int64_t until_ns)
 {
     char answer[JM_DORMANT_MESSAGE_MAX];
     for (size_t i = 0; i < run->followed.count; i++) {
@@ -309,11 +332,12 @@ static void let_go(const jm_run *run, char writer, int64_t until_ns)
         (void)send(run->followed.items[i].line, JM_DORMANT_END, strlen(JM_DORMANT_END), MSG_NOSIGNAL);
     }
     for (size_t i = 0; i < run->followed.count; i++) {
-        if (run->followed.items[i].writer != writer) continue;
+        const jm__followed *one = &run->followed.items[i];
+        if (one->writer != writer) continue;
         int64_t left_ns = until_ns - jm__now_ns();
-        if (left_ns > 0)
-            receive(run->followed.items[i].line, (int)(left_ns / JM_NS_PER_MS) + 1, answer, sizeof answer);
-        close(run->followed.items[i].line);
+        int wait_ms = left_ns > 0 ? (int)(left_ns / JM_NS_PER_MS) + 1 : 0; /* it may have answered by now */
+        if (receive(one->line, wait_ms, answer, sizeof answer) == NOTHING_IN_TIME) tell_silent(run, one->pid);
+        close(one->line);
     }
 }
 

@@ -127,7 +127,7 @@ static void take_loss(void *context, const jm__loss *loss)
 static void take_note(void *context, int64_t pid, const char *text)
 {
     jm__event event = {.kind = JM_EVENT_CUPTI, .t_ns = jm__now_ns()};
-    snprintf(event.text, sizeof event.text, "process %lld: %s", (long long)pid, text);
+    snprintf(event.text, sizeof event.text, JM_EVENT_OF_PROCESS "%s", pid, text);
     jm__sinks_event(&((jm_run *)context)->sinks, &event);
 }
 

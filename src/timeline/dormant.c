@@ -15,9 +15,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/types.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Out of the way of programs that count on low numbers, or look at all up to some number. */
@@ -56,16 +54,25 @@ static bool keep_high(jm__kept_file *file, int fd)
     return jm__kept_file_set(file, high >= 0 ? high : fd);
 }
 
+socklen_t jm__dormant_address(struct sockaddr_un *address, pid_t pid, char writer)
+{
+    struct stat space = {0}; /* stays so without a /proc */
+    (void)stat("/proc/self/ns/pid", &space);
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "joulemap-dormant-%llx-%d-%c",
+                          (unsigned long long)space.st_ino, (int)pid, writer);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length); /* without a NUL */
+}
+
 static bool start_listening(void)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, JM_DORMANT_SOCKET, (int)getpid(),
-                          (char)jm__track_writer);
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    struct sockaddr_un address;
+    socklen_t size = jm__dormant_address(&address, getpid(), (char)jm__track_writer);
     /* A caller that poll saw may be gone: accept is not to wait for the next. */
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return false;
-    if (bind(fd, (const struct sockaddr *)&name, size) == 0 && listen(fd, 4) == 0) return keep_high(&ear, fd);
+    if (bind(fd, (const struct sockaddr *)&address, size) == 0 && listen(fd, 4) == 0)
+        return keep_high(&ear, fd);
     close(fd);
     return false;
 }

@@ -10,10 +10,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
 
 #define JM_DORMANT_VARIABLE    "JOULEMAP_DORMANT"
-#define JM_DORMANT_SOCKET      "joulemap-dormant-%d-%c" /* pid, writer (JM_WRITER_*); without a NUL at its end */
-#define JM_DORMANT_MESSAGE_MAX 4608                     /* a path and a few words */
+#define JM_DORMANT_MESSAGE_MAX 4608 /* a path and a few words */
 
 /* The recorder's messages, each one packet of a SOCK_SEQPACKET ... */
 #define JM_DORMANT_RECORD "record %llx %d " /* magic of rings; 1: kernels, too; then the run's folder */
@@ -38,6 +40,10 @@ typedef struct jm__dormant_calls {
 } jm__dormant_calls;
 
 extern const jm__dormant_calls jm__dormant_part;
+
+/* Where the library `writer` (JM_WRITER_*) of this process listens: in the abstract, by its number and the
+ * namespace that this counts in, as containers may share a network. Its size. */
+socklen_t jm__dormant_address(struct sockaddr_un *address, pid_t pid, char writer);
 
 /* Whether this program was started dormant: the variable is there and neither empty nor 0. */
 bool jm__dormant_wanted(void);

@@ -372,14 +372,12 @@ static void test_second_recorder_is_refused_and_harms_nothing(void **state)
 /* Says "busy" and closes, with the recorder's message unread: what that reads first is "connection reset". */
 _Noreturn static void refuse_unheard(int ready)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, JM_DORMANT_SOCKET, (int)getpid(),
-                          JM_WRITER_CORE);
+    struct sockaddr_un address;
+    socklen_t size = jm__dormant_address(&address, getpid(), JM_WRITER_CORE);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int ear = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (bind(ear, (const struct sockaddr *)&name,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) != 0 ||
-        listen(ear, 4) != 0 || write(ready, "ready\n", 6) != 6)
+    if (bind(ear, (const struct sockaddr *)&address, size) != 0 || listen(ear, 4) != 0 ||
+        write(ready, "ready\n", 6) != 6)
         _exit(1);
     for (;;) {
         static const char answer[] = {JM_DORMANT_BUSY, 'm', 'e'};
@@ -405,6 +403,48 @@ static void test_refusal_is_heard_from_one_that_hung_up(void **state)
     close(ready[1]);
 }
 
+/* One library would be recorded, the other would not. */
+_Noreturn static void record_one_library_alone(int ready)
+{
+    struct sockaddr_un address;
+    const char libraries[] = {JM_WRITER_CORE, JM_WRITER_NVTX};
+    struct pollfd ears[2] = {{.events = POLLIN}, {.events = POLLIN}};
+    char message[JM_DORMANT_MESSAGE_MAX];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (size_t i = 0; i < 2; i++) {
+        socklen_t size = jm__dormant_address(&address, getpid(), libraries[i]);
+        ears[i].fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        if (bind(ears[i].fd, (const struct sockaddr *)&address, size) != 0 || listen(ears[i].fd, 4) != 0)
+            _exit(1);
+    }
+    if (write(ready, "ready\n", 6) != 6) _exit(1);
+    int core = accept(ears[0].fd, NULL, NULL);
+    if (recv(core, message, sizeof message, 0) <= 0 || send(core, "r", 1, 0) != 1) _exit(2);
+    int nvtx = accept(ears[1].fd, NULL, NULL);
+    if (recv(nvtx, message, sizeof message, 0) <= 0 || send(nvtx, "fit cannot", 10, 0) != 10) _exit(3);
+    _exit(recv(core, message, sizeof message, 0) == 0 ? 0 : 4);
+}
+
+static void test_program_of_which_one_library_refuses_is_not_recorded_by_half(void **state)
+{
+    (void)state;
+    int ready[2], status;
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) record_one_library_alone(ready[1]);
+    await_ready(ready[0]);
+    jm_error err;
+    jm_following how;
+    jm_run *run = record();
+    assert_int_equal(jm_run_follow(run, pid, true, &how, &err), JM_NOT_SUPPORTED);
+    assert_non_null(strstr(err.text, "it cannot"));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    end(run);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 static void test_stopped_program_keeps_nobody_waiting(void **state)
 {
     (void)state;
@@ -415,8 +455,14 @@ static void test_stopped_program_keeps_nobody_waiting(void **state)
     kill(s.pid, SIGSTOP);
     int64_t start_ns = jm__now_ns();
     for (int i = 0; i < 8; i++) /* more than its queue holds */
-        assert_int_equal(refusal(s.pid, i < 3 ? "is stopped" : "s"), JM_BUSY);
+        assert_int_equal(refusal(s.pid, "is stopped"), JM_BUSY);
     assert_true(jm__now_ns() - start_ns < 15 * JM_NS_PER_S);
+    kill(s.pid, SIGCONT);
+    run = record();
+    await_following(run, s.pid);
+    kill(s.pid, SIGSTOP);
+    end(run);
+    assert_int_equal(count("count(*) FROM events WHERE text LIKE '%may be missing'"), 2); /* a library */
     kill(s.pid, SIGCONT);
     told sum = {0};
     record_for(&sum, s.pid, 50);
@@ -665,6 +711,7 @@ int main(void)
         cmocka_unit_test(test_layer_and_kernels_of_a_program_that_runs_already),
         cmocka_unit_test(test_second_recorder_is_refused_and_harms_nothing),
         cmocka_unit_test(test_refusal_is_heard_from_one_that_hung_up),
+        cmocka_unit_test(test_program_of_which_one_library_refuses_is_not_recorded_by_half),
         cmocka_unit_test(test_stopped_program_keeps_nobody_waiting),
         cmocka_unit_test(test_killed_recorder_leaves_a_dormant_program_that_can_be_recorded),
         cmocka_unit_test(test_program_that_ends_while_it_is_recorded_is_whole),

@@ -146,8 +146,12 @@ static int worker_from = -1;
 
 static void tell_worker(both *b, int second)
 {
-    jm__process worker = {
-        .id = 2, .pid = 4712, .rank = -1, .start_ns = at(worker_from), .end_ns = at(second)};
+    jm__process worker = {.id = 2,
+                          .pid = 4712,
+                          .rank = -1,
+                          .start_ns = at(worker_from),
+                          .end_ns = at(second),
+                          .command = "work"};
     const jm__span phase = {.id = b->spans + 1,
                             .process_id = 2,
                             .thread_id = 8,
@@ -163,6 +167,7 @@ static void tell_worker(both *b, int second)
         if (age == 0) jm__writer_span_begin(b->of[w], &phase);
         if (age == 10) jm__writer_mark(b->of[w], &gone);
     }
+    if (age == 1) tell_event(b, JM_EVENT_CUPTI, at(second), 0, "process 4712: no graphs");
 }
 
 static void tell_second(both *b, int second)
@@ -335,6 +340,18 @@ static int parts_with_worker(void)
     return parts;
 }
 
+/* Of months of workers parts would grow. */
+static void check_worker_is_forgotten(int last)
+{
+    for (int part = 1; part <= 4; part++) {
+        assert_int_equal(rotated_ask(part, "SELECT count(*) FROM processes WHERE pid = 4712"), 1);
+        assert_int_equal(rotated_ask(part, "SELECT count(*) FROM processes WHERE command = 'work'"),
+                         part <= last);
+        assert_int_equal(rotated_ask(part, "SELECT count(*) FROM events WHERE text LIKE 'process 4712:%'"),
+                         part < last);
+    }
+}
+
 static void test_what_a_dead_worker_left_open_goes_on_in_no_part(void **state)
 {
     (void)state;
@@ -342,6 +359,7 @@ static void test_what_a_dead_worker_left_open_goes_on_in_no_part(void **state)
     make(0);
     assert_int_equal(rotated_count(), 4);
     assert_int_equal(parts_with_worker(), 1);
+    check_worker_is_forgotten(2);
     worker_from = 57; /* it dies after the cut, and that is seen when the part of before is closed */
     make(0);
     assert_int_equal(parts_with_worker(), 2);
