@@ -1,8 +1,9 @@
 """What a recorder costs that comes and goes: one PyTorch training, dormant, attached to, and neither.
 
 A child trains; it was started by `joulemap dormant`, and writes down when each step began and how long it took.
-Recorders attach to it 50 times for a second. Its steps of attached and of dormant seconds are compared; the same
-training without joulemap's environment runs before and after. Told beside it: kernels a step while attached (all
+Recorders attach to it 50 times for a second. Its steps of attached and of later seconds are compared with those from
+before the first one; the same training without joulemap's environment runs before and after, in processes that differ
+by themselves. Told beside it: kernels a step while attached (all
 steps have as many), and what the process holds before and after: threads, descriptors, mappings, memory.
 
     python bench/gpu/attach.py --out bench/results/attach.txt
@@ -23,6 +24,7 @@ from pathlib import Path
 
 from publish import head, publish
 
+OPENING_NS = 5 * 10**9  # a recorder starts, and CUPTI for the first time
 WARM = 50  # steps that are no figure: clocks, allocator, autotuning
 
 
@@ -124,7 +126,7 @@ def kernels_by_step(path: Path, steps: list[tuple[int, float]], seen: tuple[int,
 def measure(folder: Path, given: argparse.Namespace) -> tuple[list[tuple[int, float]], list[tuple[int, int]], str]:
     """Attach to a dormant training again and again: its steps, when it was seen, what it holds."""
     child = Child(folder / "dormant", given.width, dormant=True)
-    time.sleep(5)
+    time.sleep(given.plain)
     attach(child.process.pid, folder / "first", given.seconds)  # CUPTI is loaded and stays
     time.sleep(2)
     before = child.holds()
@@ -150,7 +152,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=512)
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--plain", type=float, default=20.0, help="seconds of the training without joulemap, twice")
+    parser.add_argument("--plain", type=float, default=20.0, help="seconds without joulemap, twice, and dormant")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if given.train is not None:
@@ -169,16 +171,16 @@ def main() -> None:
             lost += gone
     groups: dict[str, list[float]] = {"dormant": [], "attached": [], "detached": []}
     for began_ns, ms in steps:
-        if began_ns < seen[0][0] - 8 * 10**9:  # before the first recorder
+        if began_ns < seen[0][0] - 2 * 10**9 - int(1e9 * given.seconds) - OPENING_NS:  # before the first recorder
             groups["dormant"].append(ms)
         elif any(start <= began_ns <= end for start, end in seen):
             groups["attached"].append(ms)
         elif seen[0][1] < began_ns and not any(start - 10**9 < began_ns < end + 3 * 10**8 for start, end in seen):
             groups["detached"].append(ms)  # neither while CUPTI starts nor while it stops
-    base = statistics.mean(never)
+    base = statistics.median(groups["dormant"])
     lines = [
         f"median step, milliseconds; {given.times} times attached for {given.seconds:g} s",
-        f"  never        {never[0]:8.3f} before, {never[1]:8.3f} after",
+        f"  never        {never[0]:8.3f} before, {never[1]:8.3f} after: processes of their own",
     ]
     for what, values in groups.items():
         if values:

@@ -112,10 +112,14 @@ typedef enum jm_tracing {
 JM_API void jm_run_trace(jm_run *run, jm_tracing tracing);
 
 /* What is recorded of this process at present: for who can save himself the trouble. ON without a run, and
- * where nobody said anything. Cheap; changes at the begin of a step where there is a budget. jm_run_trace
- * ends a budget.
+ * where nobody said anything; OFF while a dormant run waits for a recorder. Cheap; changes at the begin of a
+ * step where there is a budget. jm_run_trace ends a budget.
  */
 JM_API jm_tracing jm_tracing_now(void);
+
+/* Have `changed` called after a recorder has come to a dormant run, or left it: on a thread of joulemap's,
+ * which serves no other recorder until it returns. NULL: nothing. */
+JM_API void jm_tracing_follow(void (*changed)(void));
 
 typedef struct jm_tracing_cost {
     double share; /* of the time since the run began, as it measured itself */

@@ -153,9 +153,20 @@ static bool tell_follower(PyObject *span)
 static PyObject *tracing_follower;
 static jm_tracing told_tracing = JM_TRACING_ON;
 
+/* On a thread of the core's. At the interpreter's end it waits in there for ever, or ends: nobody needs it
+ * then. */
+static void tell_of_recorder(void)
+{
+    if (!Py_IsInitialized()) return;
+    PyGILState_STATE state = PyGILState_Ensure();
+    core_tell_tracing();
+    PyGILState_Release(state);
+}
+
 PyObject *core_follow_tracing(PyObject *module, PyObject *callable)
 {
     (void)module;
+    jm_tracing_follow(callable == Py_None ? NULL : tell_of_recorder);
     Py_CLEAR(tracing_follower);
     if (callable != Py_None) {
         Py_INCREF(callable);

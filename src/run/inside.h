@@ -129,6 +129,9 @@ void jm__run_trace(jm_run *run, jm_tracing tracing);
 /* Nothing is left of what was said: everything is traced. */
 void jm__run_trace_end(void);
 
+/* A dormant run begins to wait for recorders, or is over. */
+void jm__run_wait(bool wait);
+
 /* USAGE: it is no share of the time. */
 jm_status jm__budget_check(double share, jm_error *err);
 

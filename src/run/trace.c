@@ -71,8 +71,21 @@ void jm_run_trace(jm_run *run, jm_tracing tracing)
     jm__run_trace(run, tracing);
 }
 
+static _Atomic bool waits; /* a dormant run is open: nothing is recorded but by a recorder that attaches */
+
+void jm__run_wait(bool wait)
+{
+    waits = wait;
+}
+
+void jm_tracing_follow(void (*changed)(void))
+{
+    jm__timeline_follow_recorders(changed);
+}
+
 jm_tracing jm_tracing_now(void)
 {
+    if (waits && !jm__timeline_is_recorded()) return JM_TRACING_OFF;
     return (jm_tracing)atomic_load_explicit(&told.tracing, memory_order_relaxed);
 }
 

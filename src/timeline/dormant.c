@@ -29,7 +29,9 @@
 /* Of the listening thread alone, once it is there. */
 static jm__kept_file ear, recorder;
 static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
+static bool changed;                          /* a recorder has come or left, which was not told yet */
 static _Atomic bool begun;
+static void (*_Atomic follower)(void); /* NULL: nobody wants to be told */
 
 bool jm__dormant_wanted(void)
 {
@@ -118,6 +120,7 @@ static void leave(void)
     if (run_path[0] == '\0') return;
     jm__dormant_part.leave(run_path);
     run_path[0] = '\0';
+    changed = true;
 }
 
 static void begin(const char *message)
@@ -134,7 +137,7 @@ static void begin(const char *message)
     else
         how = jm__dormant_part.join(message + at, kernels != 0, why, sizeof why);
     if (how == JM_DORMANT_RECORDING || how == JM_DORMANT_NO_KERNELS)
-        snprintf(run_path, sizeof run_path, "%s", message + at);
+        changed = snprintf(run_path, sizeof run_path, "%s", message + at) > 0;
     if (jm__kept_file_is_ours(&recorder)) answer(recorder.fd_plus_one - 1, how, why); /* that took its time */
 }
 
@@ -177,6 +180,13 @@ static void attend(void)
     if (lines[0].revents != 0 && jm__kept_file_is_ours(&ear)) take_call();
 }
 
+static void tell_follower(void)
+{
+    void (*told)(void) = follower;
+    if (changed && told != NULL) told();
+    changed = false;
+}
+
 static void *wait_for_recorders(void *unused)
 {
     (void)unused;
@@ -186,6 +196,7 @@ static void *wait_for_recorders(void *unused)
             attend();
         else
             sleep(AGAIN_S);
+        tell_follower();
     }
     return NULL;
 }
@@ -203,6 +214,11 @@ static void after_fork_in_child(void)
 static __attribute__((constructor)) void set_up_at_load(void)
 {
     pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+void jm__dormant_follow(void (*changed_)(void))
+{
+    follower = changed_;
 }
 
 void jm__dormant_begin(void)

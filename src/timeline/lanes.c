@@ -151,6 +151,11 @@ static void look_into_environment_locked(void)
     if (jm__dormant_wanted()) jm__dormant_begin();
 }
 
+bool jm__track_is_in_run(void)
+{
+    return atomic_load_explicit(&jm__track_generation, memory_order_relaxed) > GENERATION_UNKNOWN;
+}
+
 void jm__track_look(void)
 {
     pthread_mutex_lock(&mutex);

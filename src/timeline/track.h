@@ -6,6 +6,7 @@
 #define JM_TIMELINE_TRACK_H
 
 #include <joulemap/span.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,9 @@ void jm__track_close(void);
 int jm__track_join(const char *run_dir);
 /* All spans are in their rings when it returns. Nothing, if this is not the run. */
 void jm__track_leave(const char *run_dir);
+
+/* Whether spans go anywhere at present. */
+bool jm__track_is_in_run(void);
 
 /* Find out now, before the first span, whether this program is in a run or is to wait for one. */
 void jm__track_look(void);

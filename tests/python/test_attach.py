@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +82,50 @@ def test_layers_of_a_dormant_session_are_seen_by_who_attaches(tmp_path: Path) ->
             assert rows["0"].calls > 10
             assert rows["0"].type == "Linear(8, 8)"
             assert {row.name for row in recording.report(by="phase").rows} >= {"serve"}
+
+
+WITHOUT_STEPS = """
+import sys, threading
+import joulemap, torch
+from torch.nn.modules import module as modules
+
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+own = vars(torch.nn.Module)["__call__"]
+run = joulemap.Session().start()
+run.watch(model)
+over = threading.Event()
+seen = []  # whether anything of joulemap's is in a call, as it changes
+
+def serve():
+    while not over.is_set():
+        model(torch.ones(1, 8)).sum().backward()
+        hooked = vars(torch.nn.Module)["__call__"] is not own or bool(modules._global_forward_hooks)
+        if not seen or seen[-1] != hooked:
+            seen.append(hooked)
+
+worker = threading.Thread(target=serve)
+worker.start()
+threading.Thread(target=lambda: (sys.stdin.read(), over.set())).start()
+print("ready", flush=True)
+worker.join()
+run.stop()
+print(seen)
+"""
+
+
+def test_calls_are_pytorchs_own_while_nobody_is_attached(tmp_path: Path) -> None:
+    process = _start(WITHOUT_STEPS)
+    for name in ("first", "second"):
+        _attach(process.pid, tmp_path / f"{name}.joulemap")
+    out, _ = process.communicate(timeout=60)
+    assert out == f"{[False, True, False, True, False]}\n"
+    for name in ("first", "second"):
+        with sqlite3.connect(tmp_path / f"{name}.joulemap") as file:
+            spans = file.execute(
+                "SELECT DISTINCT k.text, n.text FROM spans s, names n, span_kinds k"
+                " WHERE n.id = name_id AND k.id = kind_id"
+            ).fetchall()
+        assert {("forward", "0"), ("backward", "0")} <= set(spans)
 
 
 def test_tools_that_are_asked_for_figures_measure_in_a_dormant_process() -> None:
