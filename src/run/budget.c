@@ -253,7 +253,6 @@ static void charge_early(jm__budget *b, const jm__budget_kind *kind, int64_t too
 {
     double longer_ns = (double)(took_ns - median(&kind->untraced, JM_BUDGET_LAST, NULL));
     longer_ns = fmin(fmax(longer_ns, 0), (double)JM_BUDGET_EARLY_NS); /* as above */
-    if (b->level == JM_TRACING_WARM && b->since_steps == 0) b->early_ns = 0;
     b->early_ns += longer_ns;
     b->spent_ns += longer_ns;
 }
@@ -290,6 +289,7 @@ void jm__budget_have(jm__budget *b, jm_tracing level)
 {
     if (level == b->level) return;
     if (level == JM_TRACING_STEPS) b->awaited = NULL;
+    if (level == JM_TRACING_WARM) b->early_ns = 0;
     b->level = level;
     b->since_ns = 0;
     b->since_steps = 0;

@@ -20,6 +20,8 @@
 #define JOIN_WAIT_MS 20000
 /* What is with CUPTI comes out meanwhile; a program may be stopped, and is not waited for. */
 #define LEAVE_WAIT_NS (5 * JM_NS_PER_S)
+/* For one that is well, however long others were waited for. */
+#define ANSWER_NS (JM_NS_PER_S / 2)
 /* A program that closed our library's socket hears of the next call only by the one that fails. */
 #define CALLS_TRIED  5
 #define CALL_WAIT_NS (20 * JM_NS_PER_MS)
@@ -344,8 +346,10 @@ static void let_go(jm_run *run, char writer, int64_t until_ns)
 void jm__run_let_go(jm_run *run)
 {
     int64_t until_ns = jm__now_ns() + LEAVE_WAIT_NS;
-    for (size_t i = sizeof writers; i > 0; i--)
-        let_go(run, writers[i - 1], until_ns);
+    for (size_t i = sizeof writers; i > 0; i--) {
+        int64_t least_ns = jm__now_ns() + ANSWER_NS;
+        let_go(run, writers[i - 1], least_ns > until_ns ? least_ns : until_ns);
+    }
     jm__vec_free(&run->followed);
     run->followed.count = 0;
 }

@@ -29,6 +29,7 @@ struct jm_run {
     pid_t owner; /* in a forked child the run is dead: no thread came along */
     bool attached;
     bool dormant; /* attached, but there is no recorder, or not yet: this program was started dormant */
+    _Atomic bool waits;
     _Atomic bool stopped; /* the stop has begun; `ended`: it is done */
     bool has_rings;       /* this process's spans go into this run */
     char *path;           /* absolute; NULL: in memory, or an attached run's parent keeps it in memory. Of a
@@ -129,8 +130,8 @@ void jm__run_trace(jm_run *run, jm_tracing tracing);
 /* Nothing is left of what was said: everything is traced. */
 void jm__run_trace_end(void);
 
-/* A dormant run begins to wait for recorders, or is over. */
-void jm__run_wait(bool wait);
+/* A dormant run begins to wait for recorders, or is over, be it told so more than once. */
+void jm__run_wait(jm_run *run, bool wait);
 
 /* USAGE: it is no share of the time. */
 jm_status jm__budget_check(double share, jm_error *err);

@@ -38,7 +38,7 @@ static jm_status attach(jm_run *run, const char *recording, jm_error *err)
 static jm_status be_dormant(jm_run *run)
 {
     run->attached = run->dormant = true;
-    jm__run_wait(true);
+    jm__run_wait(run, true);
     return JM_OK;
 }
 

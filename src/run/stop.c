@@ -110,7 +110,7 @@ jm_status jm_run_stop(jm_run *run, jm_error *err)
 {
     if (jm__run_is_foreign(run)) return JM_OK;
     jm__budget_end(run);
-    if (run->dormant) jm__run_wait(false);
+    jm__run_wait(run, false);
     if (run->attached) return JM_OK;
     if (atomic_exchange(&run->stopped, true)) {
         await_end(run);

@@ -71,11 +71,12 @@ void jm_run_trace(jm_run *run, jm_tracing tracing)
     jm__run_trace(run, tracing);
 }
 
-static _Atomic bool waits; /* a dormant run is open: nothing is recorded but by a recorder that attaches */
+static _Atomic int
+    waiting; /* dormant runs that are open: nothing is recorded but by a recorder that attaches */
 
-void jm__run_wait(bool wait)
+void jm__run_wait(jm_run *run, bool wait)
 {
-    waits = wait;
+    if (atomic_exchange(&run->waits, wait) != wait) waiting += wait ? 1 : -1;
 }
 
 void jm_tracing_follow(void (*changed)(void))
@@ -85,7 +86,7 @@ void jm_tracing_follow(void (*changed)(void))
 
 jm_tracing jm_tracing_now(void)
 {
-    if (waits && !jm__timeline_is_recorded()) return JM_TRACING_OFF;
+    if (waiting > 0 && !jm__timeline_is_recorded()) return JM_TRACING_OFF;
     return (jm_tracing)atomic_load_explicit(&told.tracing, memory_order_relaxed);
 }
 

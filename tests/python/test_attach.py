@@ -91,8 +91,13 @@ from torch.nn.modules import module as modules
 
 model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
 own = vars(torch.nn.Module)["__call__"]
+old = joulemap.Session().start()
+old.stop()
 run = joulemap.Session().start()
 run.watch(model)
+del old  # the end of that one is not the end of this one's waiting
+with run.step():
+    assert vars(torch.nn.Module)["__call__"] is own
 over = threading.Event()
 seen = []  # whether anything of joulemap's is in a call, as it changes
 
