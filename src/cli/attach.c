@@ -15,6 +15,7 @@
 #define TICK_NS        (NS_PER_S / 5) /* how late its end is noticed */
 #define LOOK_NS        NS_PER_S       /* what it loads or starts joins as late as that */
 #define PROCESSES_MOST 4096
+#define REFUSED_MOST   256
 
 static const cli_option options[] = {
     {"--output", 'o', "FILE", "the recording (default: joulemap-DATE-TIME-PID.joulemap)", NULL, false},
@@ -36,7 +37,9 @@ typedef struct attachment {
     size_t following;
     jm_following root; /* the process itself */
     bool told_kernels;
-    char refused[640]; /* who below it is not recorded, and why; "": nobody */
+    pid_t refused[REFUSED_MOST]; /* below it: not asked again, as each time would leave a part of a second */
+    size_t refused_count;
+    char why_refused[640]; /* the first one, and why; "": nobody was */
     bool told_refused;
 } attachment;
 
@@ -82,12 +85,22 @@ static bool has_ended(const attachment *a)
     return kill(a->pid, 0) != 0 && errno == ESRCH;
 }
 
-/* Of one below it, the first time; one that has ended needs no words. */
+static bool was_refused(const attachment *a, pid_t pid)
+{
+    for (size_t i = 0; i < a->refused_count; i++)
+        if (a->refused[i] == pid) return true;
+    return false;
+}
+
+/* Of one below it; one that has ended needs no words. */
 static void note_refused(attachment *a, pid_t pid, const jm_error *err)
 {
-    if (err->status == JM_NOT_FOUND || a->refused[0] != '\0') return;
-    snprintf(a->refused, sizeof a->refused, "not recorded is %d, which it has started: %.500s", (int)pid,
-             err->text);
+    if (err->status == JM_NOT_FOUND) return;
+    bool for_good = err->status == JM_NOT_SUPPORTED; /* one that is stopped may go on */
+    if (for_good && a->refused_count < REFUSED_MOST) a->refused[a->refused_count++] = pid;
+    if (a->why_refused[0] != '\0') return;
+    snprintf(a->why_refused, sizeof a->why_refused, "not recorded is %d, which it has started: %.500s",
+             (int)pid, err->text);
 }
 
 /* The process, and those below it that are willing; what is wrong with one of these is no reason to stop. */
@@ -101,6 +114,7 @@ static jm_status look(attachment *a, jm_error *err)
     size_t count = cli_has(a->args, "--only") ? 1 : cli_descendants(a->pid, all, PROCESSES_MOST);
     for (size_t i = 1; i < count; i++) {
         jm_following how = JM_FOLLOWING_NOTHING;
+        if (was_refused(a, all[i])) continue;
         if (jm_run_follow(a->recorder.run, all[i], kernels, &how, err) != JM_OK) {
             note_refused(a, all[i], err);
             continue;
@@ -121,9 +135,9 @@ static void tell_kernels_missing(attachment *a)
 
 static void tell_refused(attachment *a)
 {
-    if (a->refused[0] == '\0' || a->told_refused) return;
+    if (a->why_refused[0] == '\0' || a->told_refused) return;
     a->told_refused = true;
-    cli_tell(a->args, "%s", a->refused);
+    cli_tell(a->args, "%s", a->why_refused);
 }
 
 static void tell_boards_alone(const attachment *a, const char *name, const char *until)

@@ -268,11 +268,18 @@ static bool is_followed(const jm_run *run, pid_t pid, char writer)
     return false;
 }
 
-/* On those from `kept` on, who end their part by that. */
-static void hang_up(jm_run *run, size_t kept)
+/* On all libraries of that process, which end their part by that. */
+static void hang_up(jm_run *run, pid_t pid)
 {
-    while (run->followed.count > kept)
-        close(run->followed.items[--run->followed.count].line);
+    size_t kept = 0;
+    for (size_t i = 0; i < run->followed.count; i++) {
+        jm__followed one = run->followed.items[i];
+        if (one.pid == pid)
+            close(one.line);
+        else
+            run->followed.items[kept++] = one;
+    }
+    run->followed.count = kept;
 }
 
 /* One library of that process. */
@@ -303,11 +310,10 @@ jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *ou
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow", "this run cannot record other processes");
     JM_TRY(check_owner(pid, err));
     forget_those_that_left(run);
-    size_t before = run->followed.count;
     for (size_t i = 0; i < sizeof writers; i++) {
         jm_status status = follow(run, (pid_t)pid, writers[i], kernels, &joined, err);
         if (status == JM_OK) continue;
-        hang_up(run, before); /* spans without their kernels would pass for all there is */
+        hang_up(run, (pid_t)pid); /* spans without their kernels would pass for all there is */
         return status;
     }
     if (!joined) return tell_silence(pid, out, err);
