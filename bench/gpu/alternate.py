@@ -48,6 +48,14 @@ CUPTI_ALONE = {  # bits of records.cpp
     "the same, callbacks of launches": 5,
     "the same, records of launches": 3,
 }
+ATTRIBUTES = {  # likewise, with kernels
+    "with zeroed buffers": 9,
+    "with one buffer for all threads": 17,
+    "with pinned host memory": 33,
+    "with 64 MB on the device": 65,
+    "with all but pinned": 89,
+    "subscribed alone": 0,
+}
 Stretch = Callable[[], tuple[float, float]]
 
 
@@ -70,14 +78,14 @@ def timed(program: host_bound.Program, begin: Callable[..., Any], seconds: float
 class Ways:
     """The ways to play a program, each for one stretch."""
 
-    def __init__(self, program: host_bound.Program, records: str | None, seconds: float) -> None:
-        self.program, self.seconds = program, seconds
+    def __init__(self, program: host_bound.Program, records: str | None, seconds: float, alone: dict[str, int]) -> None:
+        self.program, self.seconds, self.alone = program, seconds, alone
         self.records = None if records is None else ctypes.CDLL(str(Path(records).resolve()))
 
     def all(self) -> dict[str, Stretch]:
         ways: dict[str, Stretch] = {"plain": lambda: timed(self.program, host_bound.nothing, self.seconds)}
         if self.records is not None:
-            for way, what in CUPTI_ALONE.items():
+            for way, what in self.alone.items():
                 ways[way] = lambda what=what: self._records(what)
         ways["kernels"] = lambda: self._session(False)
         if self.program.model is not None:
@@ -123,7 +131,8 @@ def play_full(key: str, args: argparse.Namespace) -> list[str]:
     program = host_bound.PROGRAMS[key]()
     with pinned():
         host_bound.warm(program, host_bound.nothing, 3.0)
-    ways = Ways(program, args.records, args.stretch).all()
+    alone = CUPTI_ALONE | (ATTRIBUTES if args.attributes else {})
+    ways = Ways(program, args.records, args.stretch, alone).all()
     took: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
     chance = random.Random(3)
     for _ in range(args.rounds):
@@ -255,6 +264,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=40.0, help="budget: of the session")
     parser.add_argument("--budget", type=float, default=0.01)
     parser.add_argument("--records", help="full: librecords.so, see records.cpp")
+    parser.add_argument("--attributes", action="store_true", help="full: what might make CUPTI's records cheaper, too")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     out: list[str] = []

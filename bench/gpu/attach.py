@@ -3,8 +3,8 @@
 A child trains; it was started by `joulemap dormant`, and writes down when each step began and how long it took.
 Recorders attach to it 50 times for a second. Its steps of attached and of later seconds are compared with those from
 before the first one; the same training without joulemap's environment runs before and after, in processes that differ
-by themselves. Told beside it: kernels a step while attached (all
-steps have as many), and what the process holds before and after: threads, descriptors, mappings, memory.
+by themselves. Told beside it: kernels a step while attached (all steps have as many), and what the process holds before
+and after: threads, descriptors, mappings, memory.
 
     python bench/gpu/attach.py --out bench/results/attach.txt
 """

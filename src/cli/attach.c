@@ -125,19 +125,17 @@ static jm_status look(attachment *a, jm_error *err)
     return JM_OK;
 }
 
-static void tell_kernels_missing(attachment *a)
+static void tell_once(const attachment *a, bool *told, const char *words)
 {
-    const char *missing = jm_run_kernels_missing(a->recorder.run);
-    if (missing == NULL || a->told_kernels) return;
-    a->told_kernels = true;
-    cli_tell(a->args, "%s", missing);
+    if (*told || words == NULL || words[0] == '\0') return;
+    *told = true;
+    cli_tell(a->args, "%s", words);
 }
 
-static void tell_refused(attachment *a)
+static void tell_missing(attachment *a)
 {
-    if (a->why_refused[0] == '\0' || a->told_refused) return;
-    a->told_refused = true;
-    cli_tell(a->args, "%s", a->why_refused);
+    tell_once(a, &a->told_kernels, jm_run_kernels_missing(a->recorder.run));
+    tell_once(a, &a->told_refused, a->why_refused);
 }
 
 static void tell_boards_alone(const attachment *a, const char *name, const char *until)
@@ -164,8 +162,7 @@ static void tell_start(attachment *a, const char *command)
             (int)a->pid, name, until);
     else
         tell_boards_alone(a, name, until);
-    tell_kernels_missing(a);
-    tell_refused(a);
+    tell_missing(a);
 }
 
 /* Until a signal, its end, or the time is over. */
@@ -187,8 +184,7 @@ static void stay(attachment *a, double seconds)
         if (jm_now_ns() - looked_ns < LOOK_NS) continue;
         jm_error ignored;
         (void)look(a, &ignored);
-        tell_kernels_missing(a);
-        tell_refused(a);
+        tell_missing(a);
         looked_ns = jm_now_ns();
     }
     cli_tell(a->args, "%d has ended", (int)a->pid);

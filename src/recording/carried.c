@@ -73,17 +73,26 @@ static bool take_text(const char **to, const char *text)
     return true;
 }
 
-void jm__carried_process(jm__carried *carried, const jm__process *process)
+static jm__process *find_process(const jm__carried *carried, int64_t id)
 {
     size_t at;
-    jm__search(at, carried->processes.count, carried->processes.items[at].id < process->id);
-    bool known = at < carried->processes.count && carried->processes.items[at].id == process->id;
-    if (!known && at < carried->processes.count) return; /* the collector counts them up */
-    if (!known && !jm__vec_push(&carried->processes, (jm__process){.id = process->id})) {
+    jm__search(at, carried->processes.count, carried->processes.items[at].id < id);
+    bool known = at < carried->processes.count && carried->processes.items[at].id == id;
+    return known ? &carried->processes.items[at] : NULL;
+}
+
+void jm__carried_process(jm__carried *carried, const jm__process *process)
+{
+    jm__process *row = find_process(carried, process->id);
+    size_t count = carried->processes.count;
+    bool is_next = count == 0 || carried->processes.items[count - 1].id < process->id;
+    if (row == NULL && !is_next) return; /* the collector counts them up */
+    if (row == NULL && !jm__vec_push(&carried->processes, (jm__process){.id = process->id})) {
         carried->failed = true;
         return;
     }
-    jm__process *row = &carried->processes.items[at], fresh = *process;
+    if (row == NULL) row = &carried->processes.items[count];
+    jm__process fresh = *process;
     fresh.host = row->host;
     fresh.command = row->command;
     if (!take_text(&fresh.host, process->host) || !take_text(&fresh.command, process->command))
@@ -170,14 +179,6 @@ static void end_span(jm__carried *carried, int64_t span_id)
     size_t at;
     jm__search(at, carried->open.count, carried->open.items[at].id < span_id);
     if (at < carried->open.count && carried->open.items[at].id == span_id) end_at(carried, at);
-}
-
-static jm__process *find_process(const jm__carried *carried, int64_t id)
-{
-    size_t at;
-    jm__search(at, carried->processes.count, carried->processes.items[at].id < id);
-    bool known = at < carried->processes.count && carried->processes.items[at].id == id;
-    return known ? &carried->processes.items[at] : NULL;
 }
 
 void jm__carried_process_ended(jm__carried *carried, int64_t process_id)

@@ -29,7 +29,6 @@
 /* What this recorder finds by itself, where an answer would begin (JM_DORMANT_*). */
 #define SILENT   's'
 #define UNCALLED 'u'
-#define STOPPED  "sis stopped"
 
 /* Spans first, so that kernels find theirs; they leave the other way round. */
 static const char writers[] = {JM_WRITER_CORE, JM_WRITER_NVTX};
@@ -194,12 +193,17 @@ static jm_status tell_refusal(int64_t pid, const char *answer, jm_error *err)
                     "the process and this recorder need the same joulemap and the same /dev/shm");
 }
 
+static void tell_stopped(char *answer, size_t size)
+{
+    snprintf(answer, size, "%cis stopped", SILENT);
+}
+
 /* Of one that could not be called. */
 static void tell_uncalled(pid_t pid, int code, char *answer, size_t size)
 {
     answer[0] = '\0';
     if (code == EAGAIN && is_stopped(pid))
-        snprintf(answer, size, STOPPED);
+        tell_stopped(answer, size);
     else if (code == EAGAIN)
         snprintf(answer, size, "%cdoes not answer, and others wait for it already", SILENT);
     else if (code != ECONNREFUSED)
@@ -221,7 +225,7 @@ static int ask_to_record(const jm_run *run, pid_t pid, char writer, bool kernels
             return -1;
         }
         if (is_stopped(pid)) {
-            snprintf(answer, size, STOPPED);
+            tell_stopped(answer, size);
             close(fd);
             return -1;
         }
@@ -242,18 +246,25 @@ static int ask_to_record(const jm_run *run, pid_t pid, char writer, bool kernels
 /* ---- those that are in the run */
 
 /* The other end is closed: it has ended, or replaced itself (exec). */
-static bool has_left(const jm__followed *one)
+static bool has_left(const jm__followed *one, pid_t any)
 {
+    (void)any;
     char byte;
     return recv(one->line, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-static void forget_those_that_left(jm_run *run)
+static bool is_of(const jm__followed *one, pid_t pid)
+{
+    return one->pid == pid;
+}
+
+/* On those for which `goes` holds: they end their part by that. */
+static void hang_up(jm_run *run, bool (*goes)(const jm__followed *one, pid_t pid), pid_t pid)
 {
     size_t kept = 0;
     for (size_t i = 0; i < run->followed.count; i++) {
         jm__followed one = run->followed.items[i];
-        if (has_left(&one))
+        if (goes(&one, pid))
             close(one.line);
         else
             run->followed.items[kept++] = one;
@@ -266,20 +277,6 @@ static bool is_followed(const jm_run *run, pid_t pid, char writer)
     for (size_t i = 0; i < run->followed.count; i++)
         if (run->followed.items[i].pid == pid && run->followed.items[i].writer == writer) return true;
     return false;
-}
-
-/* On all libraries of that process, which end their part by that. */
-static void hang_up(jm_run *run, pid_t pid)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < run->followed.count; i++) {
-        jm__followed one = run->followed.items[i];
-        if (one.pid == pid)
-            close(one.line);
-        else
-            run->followed.items[kept++] = one;
-    }
-    run->followed.count = kept;
 }
 
 /* One library of that process. */
@@ -309,11 +306,11 @@ jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *ou
     if (run->attached || run->collector == NULL || run->owner != getpid() || atomic_load(&run->stopped))
         return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_follow", "this run cannot record other processes");
     JM_TRY(check_owner(pid, err));
-    forget_those_that_left(run);
+    hang_up(run, has_left, 0);
     for (size_t i = 0; i < sizeof writers; i++) {
         jm_status status = follow(run, (pid_t)pid, writers[i], kernels, &joined, err);
         if (status == JM_OK) continue;
-        hang_up(run, (pid_t)pid); /* spans without their kernels would pass for all there is */
+        hang_up(run, is_of, (pid_t)pid); /* spans without their kernels would pass for all there is */
         return status;
     }
     if (!joined) return tell_silence(pid, out, err);
@@ -323,12 +320,9 @@ jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *ou
 
 static void tell_silent(jm_run *run, pid_t pid)
 {
-    jm__event event = {.kind = JM_EVENT_RECORDER, .t_ns = jm__now_ns()};
-    snprintf(event.text, sizeof event.text,
-             JM_EVENT_OF_PROCESS "it did not answer as it was let go, what it had last may be missing",
-             (int64_t)pid);
     pthread_mutex_lock(&run->writer_lock);
-    jm__sinks_event(&run->sinks, &event);
+    jm__run_tell_of_process(run, JM_EVENT_RECORDER, pid,
+                            "it did not answer as it was let go, what it had last may be missing");
     pthread_mutex_unlock(&run->writer_lock);
 }
 

@@ -28,8 +28,8 @@ typedef struct jm__older_part {
 struct jm_run {
     pid_t owner; /* in a forked child the run is dead: no thread came along */
     bool attached;
-    bool dormant; /* attached, but there is no recorder, or not yet: this program was started dormant */
-    _Atomic bool waits;
+    bool dormant;       /* attached, but there is no recorder, or not yet: this program was started dormant */
+    _Atomic bool waits; /* it is dormant, and was not stopped */
     _Atomic bool stopped; /* the stop has begun; `ended`: it is done */
     bool has_rings;       /* this process's spans go into this run */
     char *path;           /* absolute; NULL: in memory, or an attached run's parent keeps it in memory. Of a
@@ -148,6 +148,9 @@ void jm__budget_end(jm_run *run);
 /* Sample the hardware counters of the boards, as far as it is wanted. What stands in the way becomes an
  * event, unless nobody asked and nothing lacks them. */
 void jm__run_counters_start(jm_run *run, const jm_run_options *options);
+
+/* An event that is of one process; with writer_lock held. */
+void jm__run_tell_of_process(jm_run *run, jm_event_kind kind, int64_t pid, const char *text);
 
 /* What the collector's rows tell the duty cycle; with writer_lock held. */
 void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream);

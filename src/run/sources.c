@@ -124,11 +124,16 @@ static void take_loss(void *context, const jm__loss *loss)
     jm__sinks_loss(&((jm_run *)context)->sinks, loss);
 }
 
+void jm__run_tell_of_process(jm_run *run, jm_event_kind kind, int64_t pid, const char *text)
+{
+    jm__event event = {.kind = kind, .t_ns = jm__now_ns()};
+    snprintf(event.text, sizeof event.text, JM_EVENT_OF_PROCESS "%s", pid, text);
+    jm__sinks_event(&run->sinks, &event);
+}
+
 static void take_note(void *context, int64_t pid, const char *text)
 {
-    jm__event event = {.kind = JM_EVENT_CUPTI, .t_ns = jm__now_ns()};
-    snprintf(event.text, sizeof event.text, JM_EVENT_OF_PROCESS "%s", pid, text);
-    jm__sinks_event(&((jm_run *)context)->sinks, &event);
+    jm__run_tell_of_process(context, JM_EVENT_CUPTI, pid, text);
 }
 
 jm__collector_sink jm__run_collector_sink(jm_run *run)

@@ -1,7 +1,9 @@
 /* Recording a process only at times. */
 #include "rows/marks.h"
 #include "run/inside.h"
+#include "timeline/dormant.h"
 #include "timeline/timeline.h"
+#include "timeline/track.h"
 
 #include <joulemap/span.h>
 #include <pthread.h>
@@ -71,8 +73,8 @@ void jm_run_trace(jm_run *run, jm_tracing tracing)
     jm__run_trace(run, tracing);
 }
 
-static _Atomic int
-    waiting; /* dormant runs that are open: nothing is recorded but by a recorder that attaches */
+/* Dormant runs that are open: nothing is recorded but by a recorder that attaches. */
+static _Atomic int waiting;
 
 void jm__run_wait(jm_run *run, bool wait)
 {
@@ -81,12 +83,12 @@ void jm__run_wait(jm_run *run, bool wait)
 
 void jm_tracing_follow(void (*changed)(void))
 {
-    jm__timeline_follow_recorders(changed);
+    jm__dormant_follow(changed);
 }
 
 jm_tracing jm_tracing_now(void)
 {
-    if (waiting > 0 && !jm__timeline_is_recorded()) return JM_TRACING_OFF;
+    if (waiting > 0 && !jm__track_is_in_run()) return JM_TRACING_OFF;
     return (jm_tracing)atomic_load_explicit(&told.tracing, memory_order_relaxed);
 }
 

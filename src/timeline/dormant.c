@@ -29,7 +29,7 @@
 /* Of the listening thread alone, once it is there. */
 static jm__kept_file ear, recorder;
 static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
-static bool changed;                          /* a recorder has come or left, which was not told yet */
+static bool untold;                           /* a recorder has come or left, which nobody was told yet */
 static _Atomic bool begun;
 static void (*_Atomic follower)(void); /* NULL: nobody wants to be told */
 
@@ -120,7 +120,7 @@ static void leave(void)
     if (run_path[0] == '\0') return;
     jm__dormant_part.leave(run_path);
     run_path[0] = '\0';
-    changed = true;
+    untold = true;
 }
 
 static void begin(const char *message)
@@ -136,8 +136,10 @@ static void begin(const char *message)
         how = JM_DORMANT_BUSY;
     else
         how = jm__dormant_part.join(message + at, kernels != 0, why, sizeof why);
-    if (how == JM_DORMANT_RECORDING || how == JM_DORMANT_NO_KERNELS)
-        changed = snprintf(run_path, sizeof run_path, "%s", message + at) > 0;
+    if (how == JM_DORMANT_RECORDING || how == JM_DORMANT_NO_KERNELS) {
+        snprintf(run_path, sizeof run_path, "%s", message + at);
+        untold = true;
+    }
     if (jm__kept_file_is_ours(&recorder)) answer(recorder.fd_plus_one - 1, how, why); /* that took its time */
 }
 
@@ -183,8 +185,8 @@ static void attend(void)
 static void tell_follower(void)
 {
     void (*told)(void) = follower;
-    if (changed && told != NULL) told();
-    changed = false;
+    if (untold && told != NULL) told();
+    untold = false;
 }
 
 static void *wait_for_recorders(void *unused)
@@ -216,9 +218,9 @@ static __attribute__((constructor)) void set_up_at_load(void)
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-void jm__dormant_follow(void (*changed_)(void))
+void jm__dormant_follow(void (*changed)(void))
 {
-    follower = changed_;
+    follower = changed;
 }
 
 void jm__dormant_begin(void)

@@ -101,13 +101,3 @@ bool jm__timeline_is_dormant(void)
     jm__track_look();
     return true;
 }
-
-bool jm__timeline_is_recorded(void)
-{
-    return jm__track_is_in_run();
-}
-
-void jm__timeline_follow_recorders(void (*changed)(void))
-{
-    jm__dormant_follow(changed);
-}

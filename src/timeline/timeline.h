@@ -29,11 +29,4 @@ void jm__timeline_close(void);
 /* This program was started dormant: recorders that attach to it are heard from now on. */
 bool jm__timeline_is_dormant(void);
 
-/* Whether one of them is there, or another run is. */
-bool jm__timeline_is_recorded(void);
-
-/* Have `changed` called, on a thread of ours that holds no lock, after one has come or left; NULL: nothing.
- */
-void jm__timeline_follow_recorders(void (*changed)(void));
-
 #endif

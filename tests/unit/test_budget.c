@@ -117,6 +117,12 @@ static outcome *run(const program *p, double share)
     return o;
 }
 
+/* What tracing truly cost, as a share of the time without it. */
+static double cost_of(const outcome *o)
+{
+    return o->extra_s / (o->total_s - o->extra_s);
+}
+
 /* ---- programs */
 
 static double training(uint64_t number, double t_s, jm__budget_step *step)
@@ -254,8 +260,7 @@ static void test_tracing_costs_no_more_than_the_budget(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         outcome *o = run(&cases[i].program, cases[i].share);
-        double cost = o->extra_s / (o->total_s - o->extra_s),
-               told = jm__budget_cost(&o->budget, o->budget.now_ns);
+        double cost = cost_of(o), told = jm__budget_cost(&o->budget, o->budget.now_ns);
         print_message("%s: cost %.4f, as it measured itself %.4f, %llu turns, %llu of %llu steps on\n",
                       cases[i].what, cost, told, (unsigned long long)o->turns,
                       (unsigned long long)o->budget.traced_steps, (unsigned long long)o->steps);
@@ -303,7 +308,7 @@ static void test_a_program_that_becomes_quicker_keeps_its_budget(void **state)
     double most = 0;
     for (slow_until_s = 1; slow_until_s < 20; slow_until_s += 0.1) {
         outcome *o = run(&slow, 0.01);
-        double cost = o->extra_s / (o->total_s - o->extra_s);
+        double cost = cost_of(o);
         if (cost > most) most = cost;
         free(o);
     }
@@ -333,8 +338,7 @@ static void test_what_the_first_steps_of_a_turn_take_longer_is_spent_too(void **
     };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         outcome *o = run(&programs[i], 0.01);
-        double cost = o->extra_s / (o->total_s - o->extra_s),
-               told = jm__budget_cost(&o->budget, o->budget.now_ns);
+        double cost = cost_of(o), told = jm__budget_cost(&o->budget, o->budget.now_ns);
         print_message("cost %.4f, as it measured itself %.4f, %llu turns\n", cost, told,
                       (unsigned long long)o->turns);
         assert_true(cost <= 0.0115 && cost >= 0.004);

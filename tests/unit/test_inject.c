@@ -1159,34 +1159,32 @@ static void test_threads_that_launch_survive_that_cupti_comes_and_goes(void **st
     collected_free(all);
 }
 
-static void test_a_second_run_in_the_same_process_gets_its_own_records(void **state)
+/* A program that ends its run and begins another one: each has a kernel of its own. */
+static void check_two_runs(const char *program, const char *second_kernel)
 {
-    (void)state;
     collected *first = collected_create(), *second = collected_create();
     char variable[128];
     snprintf(variable, sizeof variable, "SECOND_RUN=%s", second->run_dir);
-    assert_succeeds(run_program(first, "two runs", FAKE("13"), variable));
+    assert_succeeds(run_program(first, program, FAKE("13"), variable));
     collected_finish(second);
     assert_int_equal(first->kernel_count, 1);
     assert_int_equal(second->kernel_count, 1);
-    assert_string_equal(collected_text(second, second->classes[0].name_id), "kernel");
+    assert_string_equal(collected_text(second, second->classes[0].name_id), second_kernel);
     collected_free(first);
     collected_free(second);
 }
 
+static void test_a_second_run_in_the_same_process_gets_its_own_records(void **state)
+{
+    (void)state;
+    check_two_runs("two runs", "kernel");
+}
+
+/* Also what was with it as the first run ended: that comes out at last. */
 static void test_a_cupti_that_hung_is_recorded_again_once_it_is_back(void **state)
 {
     (void)state;
-    collected *first = collected_create(), *second = collected_create();
-    char variable[128];
-    snprintf(variable, sizeof variable, "SECOND_RUN=%s", second->run_dir);
-    assert_succeeds(run_program(first, "hangs", FAKE("13"), variable));
-    collected_finish(second);
-    assert_int_equal(first->kernel_count, 1); /* it came out at last */
-    assert_int_equal(second->kernel_count, 1);
-    assert_string_equal(collected_text(second, second->classes[0].name_id), "kernel of the second");
-    collected_free(first);
-    collected_free(second);
+    check_two_runs("hangs", "kernel of the second");
 }
 
 static void test_nvtx_ranges_are_spans_between_ours(void **state)
