@@ -122,7 +122,7 @@ JM_API jm_tracing jm_tracing_now(void);
 JM_API void jm_tracing_follow(void (*changed)(void));
 
 typedef struct jm_tracing_cost {
-    double share; /* of the time since the run began, as it measured itself */
+    double share; /* of the time since the run began, a dormant one's since a recorder came last; by itself */
     uint64_t steps;
     uint64_t traced_steps; /* of those that have ended; warm ones are none */
 } jm_tracing_cost;

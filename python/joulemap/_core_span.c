@@ -152,6 +152,8 @@ static bool tell_follower(PyObject *span)
 /* Who is told what is recorded from now on, where that has changed; NULL: nobody. */
 static PyObject *tracing_follower;
 static jm_tracing told_tracing = JM_TRACING_ON;
+static bool
+    telling; /* some thread does: another's news are told by it, too, so that they come in their order */
 
 /* On a thread of the core's. At the interpreter's end it waits in there for ever, or ends: nobody needs it
  * then. */
@@ -168,6 +170,8 @@ PyObject *core_follow_tracing(PyObject *module, PyObject *callable)
     (void)module;
     jm_tracing_follow(callable == Py_None ? NULL : tell_of_recorder);
     Py_CLEAR(tracing_follower);
+    told_tracing = JM_TRACING_ON;
+    telling = false; /* a fork's child: the thread that was telling is the parent's */
     if (callable != Py_None) {
         Py_INCREF(callable);
         tracing_follower = callable;
@@ -175,11 +179,8 @@ PyObject *core_follow_tracing(PyObject *module, PyObject *callable)
     Py_RETURN_NONE;
 }
 
-void core_tell_tracing(void)
+static void tell(jm_tracing now)
 {
-    jm_tracing now = jm_tracing_now();
-    if (now == told_tracing) return;
-    told_tracing = now;
     if (!tracing_follower) return;
     PyObject *const called = tracing_follower, *number = PyLong_FromLong(now);
     Py_INCREF(called);
@@ -188,6 +189,17 @@ void core_tell_tracing(void)
     Py_XDECREF(done);
     Py_XDECREF(number);
     Py_DECREF(called);
+}
+
+void core_tell_tracing(void)
+{
+    if (telling) return;
+    telling = true;
+    for (jm_tracing now = jm_tracing_now(); now != told_tracing; now = jm_tracing_now()) {
+        told_tracing = now;
+        tell(now);
+    }
+    telling = false;
 }
 
 /* A budget decides as these begin. */

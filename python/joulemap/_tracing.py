@@ -5,6 +5,7 @@ A budget (and a schedule) has most steps go untraced. As a step begins, the core
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
 
@@ -52,10 +53,12 @@ class Tracing:
             follower(on)
 
     def told_in_child(self) -> None:
-        """In a forked child all is traced: nobody there says when."""
+        """In a forked child all is traced, until the core says otherwise: a dormant one's first span asks it."""
         self.told(_core.TRACING["on"])
+        _core.follow_tracing(self.told)
 
 
 tracing = Tracing()
 _core.follow_tracing(tracing.told)
 os.register_at_fork(after_in_child=tracing.told_in_child)
+atexit.register(_core.follow_tracing, None)  # a recorder that comes later finds no interpreter

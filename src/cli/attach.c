@@ -37,7 +37,7 @@ typedef struct attachment {
     size_t following;
     jm_following root; /* the process itself */
     bool told_kernels;
-    pid_t refused[REFUSED_MOST]; /* below it: not asked again, as each time would leave a part of a second */
+    pid_t refused[REFUSED_MOST]; /* not asked again: each time would leave a part of a second */
     size_t refused_count;
     char why_refused[640]; /* the first one, and why; "": nobody was */
     bool told_refused;
@@ -92,37 +92,45 @@ static bool was_refused(const attachment *a, pid_t pid)
     return false;
 }
 
-/* Of one below it; one that has ended needs no words. */
+/* One that has ended needs no words. */
 static void note_refused(attachment *a, pid_t pid, const jm_error *err)
 {
     if (err->status == JM_NOT_FOUND) return;
     bool for_good = err->status == JM_NOT_SUPPORTED; /* one that is stopped may go on */
     if (for_good && a->refused_count < REFUSED_MOST) a->refused[a->refused_count++] = pid;
     if (a->why_refused[0] != '\0') return;
-    snprintf(a->why_refused, sizeof a->why_refused, "not recorded is %d, which it has started: %.500s",
-             (int)pid, err->text);
+    snprintf(a->why_refused, sizeof a->why_refused, "not recorded is %d%s: %.500s", (int)pid,
+             pid == a->pid ? "" : ", which it has started", err->text);
 }
 
-/* The process, and those below it that are willing; what is wrong with one of these is no reason to stop. */
-static jm_status look(attachment *a, jm_error *err)
+/* Nothing of one that was refused for good: it is not asked again. */
+static jm_status follow(attachment *a, pid_t pid, jm_following *how, jm_error *err)
+{
+    *how = JM_FOLLOWING_NOTHING;
+    if (was_refused(a, pid)) return JM_OK;
+    jm_status status = jm_run_follow(a->recorder.run, pid, !cli_has(a->args, "--no-kernels"), how, err);
+    if (status != JM_OK) note_refused(a, pid, err);
+    a->following += *how == JM_FOLLOWING;
+    return status;
+}
+
+static jm_status look_at_root(attachment *a, jm_error *err)
+{
+    a->following = 0;
+    return follow(a, a->pid, &a->root, err);
+}
+
+/* Those below it that are willing. */
+static void look_below(attachment *a)
 {
     static pid_t all[PROCESSES_MOST];
-    bool kernels = !cli_has(a->args, "--no-kernels");
-    jm_status status = jm_run_follow(a->recorder.run, a->pid, kernels, &a->root, err);
-    if (status != JM_OK) return status;
-    a->following = a->root == JM_FOLLOWING;
     size_t count = cli_has(a->args, "--only") ? 1 : cli_descendants(a->pid, all, PROCESSES_MOST);
     for (size_t i = 1; i < count; i++) {
-        jm_following how = JM_FOLLOWING_NOTHING;
-        if (was_refused(a, all[i])) continue;
-        if (jm_run_follow(a->recorder.run, all[i], kernels, &how, err) != JM_OK) {
-            note_refused(a, all[i], err);
-            continue;
-        }
-        a->following += how == JM_FOLLOWING;
+        jm_following how;
+        jm_error ignored;
+        (void)follow(a, all[i], &how, &ignored);
         if (how == JM_FOLLOWING_LATER && a->root == JM_FOLLOWING_NOTHING) a->root = how;
     }
-    return JM_OK;
 }
 
 static void tell_once(const attachment *a, bool *told, const char *words)
@@ -183,7 +191,8 @@ static void stay(attachment *a, double seconds)
         if (sigtimedwait(&ends, NULL, &wait) > 0) return;
         if (jm_now_ns() - looked_ns < LOOK_NS) continue;
         jm_error ignored;
-        (void)look(a, &ignored);
+        (void)look_at_root(a, &ignored);
+        look_below(a);
         tell_missing(a);
         looked_ns = jm_now_ns();
     }
@@ -195,10 +204,11 @@ static int record(attachment *a, const char *command, double seconds)
     jm_error err;
     int code = cli_recorder_start_for(&a->recorder, a->args, command);
     if (code != CLI_GO_ON) return code;
-    if (look(a, &err) != JM_OK) {
+    if (look_at_root(a, &err) != JM_OK) {
         cli_recorder_discard(&a->recorder);
         return cli_fail(a->args, &err);
     }
+    look_below(a);
     cli_recorder_keep(&a->recorder, "attached", a->pid);
     tell_start(a, command);
     stay(a, seconds);

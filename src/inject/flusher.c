@@ -14,8 +14,9 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wakes;
 static pthread_t thread;
-static bool running, ending, kicked;
+static bool running, ending, kicked, ended, given_up;
 static bool (*bring_out)(bool forced);
+static void (*back)(void);
 
 static void wait_locked(int64_t for_ns)
 {
@@ -37,17 +38,21 @@ static void *flush_now_and_then(void *unused)
         soon = bring_out(false);
         pthread_mutex_lock(&mutex);
     }
+    ended = true;
+    bool late = given_up;
     pthread_mutex_unlock(&mutex);
+    if (late) back();
     return NULL;
 }
 
-void jm__flusher_start(bool (*flush)(bool forced))
+void jm__flusher_start(bool (*flush)(bool forced), void (*is_back)(void))
 {
     pthread_condattr_t attributes;
     sigset_t all, before;
     pthread_mutex_lock(&mutex);
-    ending = kicked = false;
+    ending = kicked = ended = given_up = false;
     bring_out = flush;
+    back = is_back;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&wakes, &attributes);
@@ -77,12 +82,16 @@ bool jm__flusher_stop(void)
     pthread_mutex_unlock(&mutex);
     if (!was_running) return true;
     const struct timespec until = jm__clock_after(CLOCK_REALTIME, STOP_WAIT_NS);
-    return pthread_timedjoin_np(thread, NULL, &until) == 0;
-}
-
-bool jm__flusher_is_back(void)
-{
-    return pthread_tryjoin_np(thread, NULL) == 0;
+    if (pthread_timedjoin_np(thread, NULL, &until) == 0) return true;
+    pthread_mutex_lock(&mutex);
+    bool late = ended; /* just now */
+    given_up = !late;
+    pthread_mutex_unlock(&mutex);
+    if (late)
+        pthread_join(thread, NULL);
+    else
+        pthread_detach(thread);
+    return late;
 }
 
 void jm__flusher_forget(void)

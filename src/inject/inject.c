@@ -62,12 +62,13 @@ static void stop_locked(bool exiting)
     if (!hangs) jm__activity_stop(exiting);
 }
 
-/* What a thread that hung in CUPTI as its run ended has left behind is cleared away once it is back. */
-static void recover_locked(void)
+/* The thread that hung in CUPTI as its run ended is out of it: what was left behind is cleared away. */
+static void recover(void)
 {
-    if (!hangs || !jm__flusher_is_back()) return;
+    pthread_mutex_lock(&mutex);
+    if (hangs && !over) jm__activity_stop(false);
     hangs = false;
-    jm__activity_stop(false);
+    pthread_mutex_unlock(&mutex);
 }
 
 static void stop(bool exiting)
@@ -97,7 +98,6 @@ static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
     if (strcmp(run_path, run_dir) == 0) return last_result;
     if (length == 0 || length >= sizeof run_path) return JM_INJECT_NO_RUN;
     stop_locked(false);
-    recover_locked();
     if (over || hangs) return JM_INJECT_NO_RUN;
     if (open(run_dir) != 0) {
         if (jm__lost_join(run_dir)) jm__lost_add(JM_LOST_PROGRAMS, 1);
@@ -112,7 +112,7 @@ static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
     if (jm__activity_start(run_dir, &recording) != 0) return JM_INJECT_NO_RUN;
     memcpy(run_path, run_dir, length + 1);
     owner = getpid();
-    if (recording) jm__flusher_start(jm__activity_flush);
+    if (recording) jm__flusher_start(jm__activity_flush, recover);
     last_result = recording ? JM_INJECT_OK : JM_INJECT_NO_KERNELS;
     return last_result;
 }
@@ -131,9 +131,19 @@ int jm_inject_ranges(const char *run_dir)
     return run_dir != NULL && jm__track_open(run_dir) == 0 ? JM_INJECT_OK : JM_INJECT_NO_RUN;
 }
 
+/* "": nothing of this library's own. */
+static const char *reason_locked(void)
+{
+    if (over) return "it is ending";
+    return hangs ? "a thread of the last recording still waits for CUPTI" : jm__activity_reason();
+}
+
 const char *jm_inject_reason(void)
 {
-    return jm__activity_reason();
+    pthread_mutex_lock(&mutex);
+    const char *reason = reason_locked();
+    pthread_mutex_unlock(&mutex);
+    return reason;
 }
 
 int jm_inject_trace(int on)
@@ -166,10 +176,8 @@ static jm__dormant_answer join_locked(const char *run_dir, bool kernels, char *w
     int result = !kernels ? JM_INJECT_OK : start_locked(run_dir, jm__track_join);
     if (error == EBUSY) return JM_DORMANT_BUSY;
     if (error == 0 && result == JM_INJECT_OK) return JM_DORMANT_RECORDING;
-    snprintf(why, why_size, "%s", jm__activity_reason());
+    snprintf(why, why_size, "%s", reason_locked());
     if (result == JM_INJECT_NO_KERNELS) return JM_DORMANT_NO_KERNELS;
-    if (over) snprintf(why, why_size, "it is ending");
-    if (hangs) snprintf(why, why_size, "a thread of the last recording still waits for CUPTI");
     if (why[0] == '\0') snprintf(why, why_size, "it cannot write into %s", run_dir);
     jm__track_leave(run_dir);
     return JM_DORMANT_FAILED;

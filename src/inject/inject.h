@@ -12,7 +12,7 @@ enum {
     JM_INJECT_OK = 0,
     JM_INJECT_NO_KERNELS =
         1,                /* CUPTI is absent, taken or unknown: a note in the run says why; NVTX goes on */
-    JM_INJECT_NO_RUN = 2, /* nothing can be written into that folder */
+    JM_INJECT_NO_RUN = 2, /* nothing is: into that folder, or at present at all */
 };
 
 /* Record kernels and NVTX ranges of this process into `run_dir` from now on (in place of any other). */

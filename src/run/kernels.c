@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { NOTED = 1 }; /* JM_INJECT_NO_KERNELS: a note in the run says why */
+
 static void tell(jm_run *run)
 {
     jm__event event = {.kind = JM_EVENT_CUPTI, .t_ns = jm__now_ns()};
@@ -72,8 +74,9 @@ static void start(jm_run *run)
         tell(run);
         return;
     }
-    /* What stands in the way needs no event: it leaves a note of its own in the run. */
-    if (entry.start(run->folder.path) != 0) take_reason(run, library);
+    int result = entry.start(run->folder.path);
+    if (result != 0) take_reason(run, library);
+    if (result != 0 && result != NOTED) tell(run);
     find_functions(run, library);
 }
 

@@ -40,7 +40,8 @@ static struct {
     _Atomic size_t phase_count;
     jm_name stepped[PHASES_KNOWN]; /* phases that have had steps in them, the last ones */
     size_t stepped_count;
-    jm_span_id whole; /* the phase that stands for a step, while that goes on; 0: none does */
+    jm_span_id whole;  /* the phase that stands for a step, while that goes on; 0: none does */
+    uint32_t recorded; /* of a dormant run: jm__track_run as the last step began */
 } paced;
 
 static bool try_take(void)
@@ -120,10 +121,25 @@ static jm_tracing agreed(jm_tracing before, jm_tracing wanted)
     return before;
 }
 
+/* Of a dormant run: whether a recorder is there. Each begins with a budget of its own: what was not spent
+ * while nobody was there, or on another, is not saved up. */
+static bool has_recorder(int64_t now_ns)
+{
+    uint32_t now = jm__track_run(), before = paced.recorded;
+    paced.recorded = now;
+    if (now == 0 && before != 0) jm__budget_rest(&paced.budget, now_ns);
+    if (now != 0 && now != before) {
+        jm__budget_init(&paced.budget, paced.budget.share, now_ns);
+        jm__run_trace(paced.run, JM_TRACING_ON);
+    }
+    return now != 0;
+}
+
 /* A step, or a phase that stands for one. */
 static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
 {
     int64_t now_ns = jm__now_ns();
+    if (paced.run->dormant && !has_recorder(now_ns)) return;
     jm_tracing before = paced.budget.level;
     bool whole = kind == JM_SPAN_PHASE;
     const jm__budget_step step = {
@@ -223,6 +239,7 @@ void jm__budget_start(jm_run *run, double share)
     jm__budget_init(&paced.budget, share, paced.said_ns);
     jm__turns_join(&paced.turns, run->folder.path);
     jm__run_trace(run, JM_TRACING_ON);
+    paced.recorded = jm__track_run();
     give_back();
     jm__timeline_follow_steps(&follower);
 }
@@ -250,6 +267,13 @@ void jm__budget_leave(jm_run *run)
     end_pace(run, &last);
 }
 
+/* While nobody records a dormant run, no time passes. */
+static int64_t counted_until_ns(void)
+{
+    bool rests = paced.run->dormant && paced.recorded == 0;
+    return rests ? paced.budget.now_ns : jm__now_ns();
+}
+
 bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost)
 {
     *cost = (jm_tracing_cost){0};
@@ -257,7 +281,7 @@ bool jm_run_tracing_cost(jm_run *run, jm_tracing_cost *cost)
     take();
     bool is_ours = paced.run == run;
     if (is_ours)
-        *cost = (jm_tracing_cost){.share = jm__budget_cost(&paced.budget, jm__now_ns()),
+        *cost = (jm_tracing_cost){.share = jm__budget_cost(&paced.budget, counted_until_ns()),
                                   .steps = paced.budget.steps - paced.budget.wholes,
                                   .traced_steps = paced.budget.traced_steps};
     give_back();

@@ -13,14 +13,16 @@
 
 /* What this process said last: its rings are one, whichever of its runs they are of. */
 static struct {
-    pid_t pid;        /* a forked child traces everything and has said nothing (timeline/track.c) */
-    const char *mark; /* that stands; NULL: none was left yet */
+    pid_t pid;            /* a forked child traces everything and has said nothing (timeline/track.c) */
+    _Atomic uint32_t run; /* to whom: jm__track_run */
+    const char *mark;     /* that stands; NULL: none was left yet */
     _Atomic int tracing;
 } told = {.tracing = JM_TRACING_ON};
 
 static void forget(void)
 {
     told.pid = getpid();
+    told.run = jm__track_run();
     told.mark = NULL;
     atomic_store_explicit(&told.tracing, JM_TRACING_ON, memory_order_relaxed);
 }
@@ -51,7 +53,9 @@ void jm__run_trace(jm_run *run, jm_tracing tracing)
     bool has_ended = run->owner != getpid() || atomic_load(&run->stopped);
     if (has_ended || (run->collector == NULL && !run->attached)) return;
     pthread_once(&once, forget_in_children);
-    if (told.pid != getpid()) forget();
+    jm__track_look();
+    if (run->dormant && jm__track_run() == 0) return; /* whoever attaches begins with everything */
+    if (told.pid != getpid() || told.run != jm__track_run()) forget();
     const char *mark = mark_of(tracing);
     bool changes = !stands(mark), before = stands(JM_MARK_TRACED);
     bool is_off = tracing == JM_TRACING_OFF || tracing == JM_TRACING_STEPS;
@@ -88,7 +92,9 @@ void jm_tracing_follow(void (*changed)(void))
 
 jm_tracing jm_tracing_now(void)
 {
-    if (waiting > 0 && !jm__track_is_in_run()) return JM_TRACING_OFF;
+    uint32_t run = jm__track_run();
+    if (waiting > 0 && run == 0) return JM_TRACING_OFF;
+    if (waiting > 0 && run != told.run) return JM_TRACING_ON; /* nothing was said in it yet */
     return (jm_tracing)atomic_load_explicit(&told.tracing, memory_order_relaxed);
 }
 

@@ -160,8 +160,6 @@ struct collector_process {
     char *command;        /* NULL: unknown */
     bool dead;            /* seen before the drain that now takes the rest */
     int64_t dead_ns;      /* when it was seen */
-    bool marked;          /* it has told marks of ours (rows/marks.h), which end with it */
-    bool left_open;       /* spans, as another program took the place of the one before */
     bool changed;
     size_t readers;
     int64_t first_ns, last_ns;

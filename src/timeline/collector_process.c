@@ -297,11 +297,11 @@ void jm__collector_processes_check(jm__collector *collector)
     }
 }
 
-/* All its marks are read: from here on it holds nobody's figures up, and what it left open does not go on. */
+/* All its marks are read: from here on it holds nobody's figures up, what it left open does not go on, and
+ * later parts of a recording do without its texts. */
 static void tell_end(const jm__collector *collector, const collector_process *process)
 {
     jm__mark row = {.process_id = process->row_id, .thread_id = process->pid, .t_ns = process->dead_ns};
-    if (!process->marked && !process->left_open && process->open_spans.count == 0) return;
     row.name_id = collector->sink.name(collector->sink.context, JM_MARK_ENDED);
     if (row.name_id >= 0) collector->sink.mark(collector->sink.context, &row);
 }

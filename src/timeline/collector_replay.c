@@ -144,7 +144,7 @@ static int64_t replayed_span(jm__collector *collector, collector_process *proces
 static void tell_before(jm__collector *collector, collector_process *process, const collector_launch *launch)
 {
     if (process->graphs_before) return;
-    process->graphs_before = process->marked = true;
+    process->graphs_before = true;
     jm__mark row = {.process_id = process->row_id, .thread_id = launch->tid, .t_ns = launch->t_ns};
     row.name_id = collector->sink.name(collector->sink.context, JM_MARK_GRAPHS_BEFORE);
     if (row.name_id >= 0) collector->sink.mark(collector->sink.context, &row);

@@ -218,8 +218,6 @@ static void mark(jm__collector *collector, collector_reader *reader, const jm_ri
         row.meta = jm__collector_once_text(collector, reader->names, record->type);
         if (row.meta == NULL) reader->process->unwritten_names++;
     }
-    if (jm__mark_is_ours(jm__collector_name_text(collector, reader->names, record->name)))
-        reader->process->marked = true;
     collector->sink.mark(collector->sink.context, &row);
     if (record->type != 0) jm__collector_name_forget(reader->names, record->type);
 }
@@ -234,7 +232,6 @@ static void abandon_older(jm__collector *collector, collector_process *process, 
             uint64_t other = stack->items[k - 1]->key[1];
             if ((uint32_t)other != (uint32_t)program || other >= program) continue;
             close_span(collector, process, stack->items[k - 1], t_ns);
-            process->left_open = true;
         }
     }
 }

@@ -29,7 +29,7 @@
 /* Of the listening thread alone, once it is there. */
 static jm__kept_file ear, recorder;
 static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
-static bool untold;                           /* a recorder has come or left, which nobody was told yet */
+static bool untold;                           /* whether there is a recorder, which changed */
 static _Atomic bool begun;
 static void (*_Atomic follower)(void); /* NULL: nobody wants to be told */
 
@@ -228,6 +228,7 @@ void jm__dormant_begin(void)
     pthread_t thread;
     sigset_t all, before;
     if (atomic_exchange(&begun, true)) return;
+    untold = true;    /* that nobody has come yet */
     sigfillset(&all); /* the program's signals are for the program's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0) pthread_detach(thread);

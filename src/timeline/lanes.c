@@ -151,9 +151,10 @@ static void look_into_environment_locked(void)
     if (jm__dormant_wanted()) jm__dormant_begin();
 }
 
-bool jm__track_is_in_run(void)
+uint32_t jm__track_run(void)
 {
-    return atomic_load_explicit(&jm__track_generation, memory_order_relaxed) > GENERATION_UNKNOWN;
+    uint32_t generation = atomic_load_explicit(&jm__track_generation, memory_order_relaxed);
+    return generation == GENERATION_UNKNOWN ? 0 : generation;
 }
 
 void jm__track_look(void)

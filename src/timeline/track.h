@@ -23,8 +23,8 @@ int jm__track_join(const char *run_dir);
 /* All spans are in their rings when it returns. Nothing, if this is not the run. */
 void jm__track_leave(const char *run_dir);
 
-/* Whether spans go anywhere at present. */
-bool jm__track_is_in_run(void);
+/* The run that spans go into at present: another number for each; 0: they go nowhere. */
+uint32_t jm__track_run(void);
 
 /* Find out now, before the first span, whether this program is in a run or is to wait for one. */
 void jm__track_look(void);

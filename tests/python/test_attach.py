@@ -41,7 +41,7 @@ print("same" if abs(total / rounds - expected) < 1e-5 * abs(expected) + 1e-6 els
 """
 
 
-def _start(code: str) -> subprocess.Popen[str]:
+def _start(code: str, ready: str = "ready\n") -> subprocess.Popen[str]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("JOULEMAP_") or k == "JOULEMAP_CAPS_DIR"}
     process = subprocess.Popen(
         [*COMMAND, "dormant", "--", sys.executable, "-c", code],
@@ -51,13 +51,13 @@ def _start(code: str) -> subprocess.Popen[str]:
         env=environment,
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    assert "".join(process.stdout.readline() for _ in ready.splitlines()) == ready
     return process
 
 
-def _attach(pid: int, path: Path) -> str:
+def _attach(pid: int, path: Path, seconds: float = 0.5) -> str:
     done = subprocess.run(
-        [*COMMAND, "attach", "--sim", "h200", "--seconds", "0.5", "--no-cpu", "-o", str(path), str(pid)],
+        [*COMMAND, "attach", "--sim", "h200", "--seconds", str(seconds), "--no-cpu", "-o", str(path), str(pid)],
         capture_output=True,
         text=True,
         check=True,
@@ -152,3 +152,121 @@ def test_tools_that_are_asked_for_figures_measure_in_a_dormant_process() -> None
 def test_session_of_another_process_does_not_wait() -> None:
     with joulemap.Session(sim="h200", kernels=False, cpu=False, counters=False) as run:
         assert not run.dormant
+
+
+BUDGETED = """
+import sys, threading, time
+import joulemap, torch
+
+torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+run = joulemap.Session(budget=0.01)
+run.start()
+run.watch(model)
+over = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), over.set())).start()
+ready = time.monotonic() + 4
+while not over.is_set():
+    with run.step():
+        model(torch.ones(1, 8))
+        time.sleep(0.004)
+    if ready and time.monotonic() > ready:
+        ready = 0
+        print("ready", flush=True)
+run.stop()
+"""
+
+
+def test_each_recorder_of_a_dormant_session_begins_with_a_budget_of_its_own(tmp_path: Path) -> None:
+    process = _start(BUDGETED)
+    for name in ("first", "second"):
+        _attach(process.pid, tmp_path / f"{name}.joulemap", seconds=2)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    for name in ("first", "second"):
+        with sqlite3.connect(tmp_path / f"{name}.joulemap") as db:
+            marks = db.execute(
+                "SELECT n.text, (m.t_ns - (SELECT min(start_ns) FROM spans)) / 1e9 FROM marks m JOIN names n "
+                "ON n.id = m.name_id WHERE n.text LIKE 'joulemap: %' ORDER BY m.t_ns"
+            ).fetchall()
+            layers = [row[0] / 1e9 for row in db.execute(
+                "SELECT start_ns - (SELECT min(start_ns) FROM spans) FROM spans s JOIN names n ON n.id = s.name_id "
+                "WHERE n.text = '1' ORDER BY start_ns"
+            )]
+        assert [mark for mark, _ in marks][:2] == ["joulemap: traced from here", "joulemap: steps alone from here"]
+        assert 0.9 < marks[1][1] < 1.5  # an opening second, whatever was saved up before
+        assert layers[0] < 0.1
+
+
+WITH_WORKER = """
+import os, sys, threading, time
+import joulemap, torch
+from joulemap._tracing import tracing
+
+torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+run = joulemap.Session()
+run.start()
+run.watch(model)
+model(torch.ones(1, 8))
+child = os.fork()
+if child == 0:
+    before = os.getppid()
+    began_ns = time.monotonic_ns()
+    while tracing.on and time.monotonic_ns() - began_ns < 20 * 10**9:
+        model(torch.ones(1, 8))
+        time.sleep(0.002)
+    print("off" if not tracing.on else "on", flush=True)
+    print("ready", flush=True)
+    while os.getppid() == before:
+        model(torch.ones(1, 8))
+        time.sleep(0.002)
+    os._exit(0)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+def test_hooks_of_a_forked_worker_stand_aside_until_somebody_attaches(tmp_path: Path) -> None:
+    process = _start(WITH_WORKER, "off\nready\n")
+    _attach(process.pid, tmp_path / "run.joulemap", seconds=2)
+    process.communicate(timeout=60)
+    with sqlite3.connect(tmp_path / "run.joulemap") as db:
+        calls = db.execute(
+            "SELECT p.pid, count(*) FROM spans s JOIN names n ON n.id = s.name_id JOIN processes p "
+            "ON p.id = s.process_id WHERE n.text = '0' GROUP BY p.pid"
+        ).fetchall()
+    assert len(calls) == 1
+    assert calls[0][0] != process.pid
+    assert calls[0][1] > 100
+
+
+def test_a_process_that_refuses_later_is_told_once_and_left_alone(tmp_path: Path) -> None:
+    """Its second library comes after the first, and cannot be recorded: so nothing of it is."""
+    script = """
+import os, select, socket, sys
+def ear(writer):
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    made.bind(f"\\0joulemap-dormant-{os.stat('/proc/self/ns/pid').st_ino:x}-{os.getpid()}-{writer}")
+    made.listen(4)
+    return made
+core = ear("c")
+print("ready", flush=True)
+recorder, _ = core.accept()
+recorder.recv(5000)
+recorder.send(b"r")
+inject = ear("n")
+other, _ = inject.accept()
+other.recv(5000)
+other.send(b"fit cannot")
+assert recorder.recv(5000) == b""
+called, _, _ = select.select([core, inject], [], [], 2.5)
+print("called again" if called else "left alone", flush=True)
+sys.stdin.read()
+"""
+    process = _start(script)
+    words = _attach(process.pid, tmp_path / "run.joulemap", seconds=4)
+    out, _ = process.communicate(timeout=60)
+    assert out == "left alone\n"
+    assert words.count(f"not recorded is {process.pid}: ") == 1
+    assert "it cannot" in words

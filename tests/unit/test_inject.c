@@ -470,7 +470,7 @@ static int program_whose_cupti_hangs(void)
     fake_hold_flush(1);
     usleep(700000); /* longer than a period of the flusher */
     inject_stop();
-    if (inject_start(second) == 0) return 1;
+    if (inject_start(second) == 0 || strstr(inject_reason(), "still waits for CUPTI") == NULL) return 1;
     pid_t child = fork(); /* it has no such thread */
     if (child == 0) {
         alarm(20);
@@ -480,12 +480,9 @@ static int program_whose_cupti_hangs(void)
     int status;
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return 2;
     fake_hold_flush(0);
-    int result = 1;
-    for (int i = 0; i < 1000 && result != 0; i++) {
+    for (int i = 0; i < 1000 && fake_subscribed(); i++)
         usleep(10000);
-        result = inject_start(second);
-    }
-    if (result != 0) return 3;
+    if (fake_subscribed() || inject_start(second) != 0) return 3; /* nobody had to ask for that */
     launch_kernel("kernel of the second");
     inject_stop();
     return 0;
@@ -1204,7 +1201,7 @@ static void test_nvtx_ranges_are_spans_between_ours(void **state)
     assert_int_equal(all->kernel_count, 2);
     assert_int_equal(all->kernels[0].span_id, wide);
     assert_int_equal(all->kernels[1].span_id, registered);
-    assert_int_equal(all->mark_count, 1);
+    assert_int_equal(all->mark_count, 2); /* and its end */
     assert_string_equal(collected_text(all, all->marks[0].name_id), "marked");
     collected_free(all);
 }
@@ -1230,7 +1227,7 @@ static void test_each_function_of_nvtx_does_its_part(void **state)
     (void)state;
     collected *all = collected_create();
     assert_succeeds(run_program(all, "nvtx all", FAKE("13"), NULL));
-    assert_int_equal(all->mark_count, 7);
+    assert_int_equal(all->mark_count, 8); /* and its end */
     assert_int_equal(marks_named(all, "ascii"), 1);
     assert_int_equal(marks_named(all, "domain:ascii"), 1);
     assert_int_equal(marks_named(all, "\u00e4\u20ac"), 1);
@@ -1350,7 +1347,7 @@ static void test_what_xla_runs_is_in_its_function_and_named_scopes(void **state)
     assert_string_equal(place_of(all, "of TensorFlow", 0), "-/MatMul:MatMul (nvtx)");
     assert_string_equal(place_of(all, "late", 0), "-/large.late (forward)");
     assert_int_equal(spans_named(all, "large.late"), 2);
-    assert_int_equal(all->mark_count, 1);
+    assert_int_equal(all->mark_count, 2); /* and its end */
     assert_string_equal(collected_text(all, all->marks[0].name_id), "large.late");
     /* Operations that follow each other in one scope are one span of it. */
     assert_int_equal(spans_named(all, "train_step.block1.attn"), 4);
