@@ -189,10 +189,13 @@ def test_each_recorder_of_a_dormant_session_begins_with_a_budget_of_its_own(tmp_
                 "SELECT n.text, (m.t_ns - (SELECT min(start_ns) FROM spans)) / 1e9 FROM marks m JOIN names n "
                 "ON n.id = m.name_id WHERE n.text LIKE 'joulemap: %' ORDER BY m.t_ns"
             ).fetchall()
-            layers = [row[0] / 1e9 for row in db.execute(
-                "SELECT start_ns - (SELECT min(start_ns) FROM spans) FROM spans s JOIN names n ON n.id = s.name_id "
-                "WHERE n.text = '1' ORDER BY start_ns"
-            )]
+            layers = [
+                row[0] / 1e9
+                for row in db.execute(
+                    "SELECT start_ns - (SELECT min(start_ns) FROM spans) FROM spans s JOIN names n ON n.id = s.name_id "
+                    "WHERE n.text = '1' ORDER BY start_ns"
+                )
+            ]
         assert [mark for mark, _ in marks][:2] == ["joulemap: traced from here", "joulemap: steps alone from here"]
         assert 0.9 < marks[1][1] < 1.5  # an opening second, whatever was saved up before
         assert layers[0] < 0.1
