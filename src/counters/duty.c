@@ -51,6 +51,54 @@ void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t
     duty->covered_ns = end_ns;
 }
 
+void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
+{
+    if (what == JM_DUTY_SOON) {
+        duty->soon_ns = t_ns;
+        return;
+    }
+    if (what == JM_DUTY_UNTRACED) {
+        if (!duty->in_turns || duty->in_turn) duty->untraced_ns = t_ns;
+        duty->in_turns = true;
+        duty->in_turn = false;
+        return;
+    }
+    if (duty->in_turns && !duty->in_turn) {
+        duty->apart_ns = duty->turn_ns > 0 ? t_ns - duty->turn_ns : 0;
+        duty->turn_ns = t_ns;
+        duty->soon_ns = 0;
+    }
+    duty->in_turn = duty->in_turns;
+}
+
+/* Another process is traced all the time. */
+static bool is_told_on(const jm__duty *duty)
+{
+    return duty->covered_ns - duty->untraced_ns > JM_DUTY_LATE_NS;
+}
+
+static bool comes_soon(const jm__duty *duty, int64_t now_ns)
+{
+    int64_t expected_ns = duty->turn_ns + duty->apart_ns;
+    if (duty->soon_ns > 0 && now_ns - duty->soon_ns < JM_DUTY_SOON_NS) return true;
+    return duty->apart_ns > 0 && now_ns > expected_ns - JM_DUTY_AHEAD_NS &&
+           now_ns < expected_ns + JM_DUTY_AHEAD_NS;
+}
+
+/* What is sampled now may be of known work. */
+static bool is_traced(const jm__duty *duty, int64_t now_ns)
+{
+    return !duty->in_turns || duty->in_turn || comes_soon(duty, now_ns) || is_told_on(duty);
+}
+
+/* Of the stretch that goes on, what counts: not that it waited for a turn. */
+static int64_t lasted_ns(const jm__duty *duty, int64_t start_ns, int64_t now_ns)
+{
+    if (!duty->in_turns || is_told_on(duty)) return now_ns - start_ns;
+    if (!duty->in_turn) return 0;
+    return now_ns - (start_ns > duty->turn_ns ? start_ns : duty->turn_ns);
+}
+
 static bool may_cost(const jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 {
     double asked = duty->seconds_a_minute / 60, share = JM_DUTY_CPU_SHARE;
@@ -91,10 +139,11 @@ static int64_t wanted_now_ns(jm__duty *duty, int64_t now_ns)
 bool jm__duty_wants(jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 {
     const jm__duty_stretch *last = last_stretch(duty);
-    bool works = duty->told_at_ns > 0 && now_ns - duty->told_at_ns < JM_DUTY_LATE_NS;
-    if (!works || !may_cost(duty, now_ns, cpu_ns)) return false;
+    bool works = duty->told_at_ns > 0 && (duty->in_turns || now_ns - duty->told_at_ns < JM_DUTY_LATE_NS);
+    if (!works || !is_traced(duty, now_ns) || !may_cost(duty, now_ns, cpu_ns)) return false;
     if (goes_on(last))
-        return duty->seconds_a_minute >= JM_DUTY_ALWAYS_S || now_ns - last->start_ns < duty->wanted_ns;
+        return duty->seconds_a_minute >= JM_DUTY_ALWAYS_S ||
+               lasted_ns(duty, last->start_ns, now_ns) < duty->wanted_ns;
     duty->wanted_ns = wanted_now_ns(duty, now_ns);
     return duty->wanted_ns > 0;
 }

@@ -2,6 +2,10 @@
  * no sample has seen. A sample costs half a millisecond of CPU (bench/results/counters.txt), and what kernels
  * of a class do does not change from minute to minute.
  *
+ * Samples tell nothing of work that is not traced. Of programs that are so in turns, turns are sampled: a
+ * sampler needs some time to begin, so it does ahead of one that was announced, or that is expected as
+ * the last two lay apart.
+ *
  * A function of what it is told; all times CLOCK_MONOTONIC. One thread at a time. */
 #ifndef JM_COUNTERS_DUTY_H
 #define JM_COUNTERS_DUTY_H
@@ -24,6 +28,10 @@
 #define JM_DUTY_UNSEEN_SHARE 0.02
 /* Kernels are told that late: CUPTI's buffers are emptied twice a second, and records rest. */
 #define JM_DUTY_LATE_NS (1500 * JM_NS_PER_MS)
+
+/* So long before a turn that is expected; what was announced, or expected, and does not come is given up. */
+#define JM_DUTY_AHEAD_NS (600 * JM_NS_PER_MS)
+#define JM_DUTY_SOON_NS  (2 * JM_NS_PER_S)
 
 /* The helper's CPU time, of the elapsed time; and what its start and the first seconds may cost. */
 #define JM_DUTY_CPU_SHARE    0.03
@@ -49,11 +57,17 @@ typedef struct jm__duty_stretch {
 typedef struct jm__duty {
     double seconds_a_minute;
     int64_t began_ns;
-    int64_t told_at_ns;                            /* when kernels were last told; 0: never */
-    int64_t covered_ns;                            /* work is told up to there */
-    int64_t sampled_ns;                            /* time with work in all stretches */
-    int64_t since_ns;                              /* work since the last stretch, all classes */
-    int64_t wanted_ns;                             /* how long the stretch that goes on is to be */
+    int64_t told_at_ns; /* when kernels were last told; 0: never */
+    int64_t covered_ns; /* work is told up to there */
+    int64_t sampled_ns; /* time with work in all stretches */
+    int64_t since_ns;   /* work since the last stretch, all classes */
+    int64_t wanted_ns;  /* how long the stretch that goes on is to be */
+    bool in_turns;      /* some process was not traced, from `untraced_ns` on */
+    bool in_turn;       /* ... and is again */
+    int64_t untraced_ns;
+    int64_t soon_ns;                               /* when a turn was announced; 0: none is */
+    int64_t turn_ns;                               /* when the last turn began; 0: never, ... */
+    int64_t apart_ns;                              /* ... and how long after the one before; 0: not known */
     jm__duty_stretch stretches[JM_DUTY_STRETCHES]; /* the last ones; [count - 1] modulo their number */
     size_t stretch_count;
     jm__duty_class classes[JM_DUTY_CLASSES];
@@ -63,6 +77,11 @@ void jm__duty_init(jm__duty *duty, double seconds_a_minute, int64_t now_ns);
 
 /* A kernel ran on the board. */
 void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t end_ns, int64_t now_ns);
+
+/* A process of the run began to be traced, or no longer is, or soon will be. Of several the last word counts.
+ */
+typedef enum jm__duty_turn { JM_DUTY_TRACED, JM_DUTY_UNTRACED, JM_DUTY_SOON } jm__duty_turn;
+void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns);
 
 /* Whether to sample now; `cpu_ns`: what the helper has used so far. The caller tells when sampling truly
  * begins and ends. */

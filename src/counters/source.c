@@ -1,7 +1,6 @@
 /* The thread that samples counters by way of its helpers. */
 #include "counters/source.h"
 
-#include "counters/duty.h"
 #include "counters/helper.h"
 
 #include <inttypes.h>
@@ -310,6 +309,14 @@ void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *ke
             jm__duty_kernel(&b->duty, kernels[i].class_id, kernels[i].start_ns, kernels[i].end_ns, now_ns);
         }
     }
+    pthread_mutex_unlock(&source->lock);
+}
+
+void jm__counter_source_turn(jm__counter_source *source, jm__duty_turn what, int64_t t_ns)
+{
+    pthread_mutex_lock(&source->lock);
+    for (size_t k = 0; k < source->count; k++)
+        jm__duty_tell_turn(&source->boards[k].duty, what, t_ns);
     pthread_mutex_unlock(&source->lock);
 }
 

@@ -7,6 +7,7 @@
 #define JM_COUNTERS_SOURCE_H
 
 #include "base/status.h"
+#include "counters/duty.h"
 #include "rows/rows.h"
 
 #define JM_COUNTER_BOARDS_MAX 64
@@ -44,6 +45,9 @@ jm_status jm__counter_source_create(jm__counter_source **out, const jm__counter_
 void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *kernels, size_t count,
                                 int64_t (*board_of)(const void *context, int64_t stream_id),
                                 const void *context);
+
+/* jm__duty_tell_turn, of all boards. */
+void jm__counter_source_turn(jm__counter_source *source, jm__duty_turn what, int64_t t_ns);
 
 /* Sampling ends; what helpers still hold comes within a second. Returns at once. */
 void jm__counter_source_stop(jm__counter_source *source);

@@ -13,6 +13,10 @@
  * traced ones of their kind. Until JM_MARK_TRACED, or JM_MARK_UNTRACED. */
 #define JM_MARK_STEPS "joulemap: steps alone from here"
 
+/* Of one that keeps a budget: it will be traced in half a second or so, and a recorder can have hardware
+ * counters ready by then. */
+#define JM_MARK_SOON "joulemap: to be traced soon"
+
 /* All of ours but JM_MARK_COMPILED begin so. */
 #define JM_MARK_OURS "joulemap: "
 
@@ -20,8 +24,8 @@
  * "cost_ppm": by how much tracing has slowed it down as it measured itself, "steps", "traced_steps"}. */
 #define JM_MARK_BUDGET "joulemap: tracing budget"
 
-/* Of a process that told any mark of ours, and of one that left spans open, by the recorder: it was found to
- * have ended. What comes is no business of its, its marks hold no longer, and those spans do not go on. */
+/* Of each process, by the recorder: it was found to have ended. What comes is no business of its, its marks
+ * hold no longer, and spans that it left open do not go on. */
 #define JM_MARK_ENDED "joulemap: ended"
 
 /* Of a process that launches graphs whose nodes were captured earlier, by the recorder. */

@@ -9,6 +9,7 @@
 
 #define LOOK_NS                                                                                              \
     (10 * JM_NS_PER_MS)     /* between two looks at whether a turn is due: of short steps not at each */
+#define TOLD_HOLDS   0.8    /* a turn that was told comes though it costs so much more: steps vary */
 #define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
 #define MEDIAN_ERROR 1.2533 /* of a median, in errors of a mean */
 enum { COMPARED_LEAST = 3, CHANGED_LAST = 5 };
@@ -180,9 +181,14 @@ double jm__budget_cost(jm__budget *b, int64_t now_ns)
     return elapsed_ns > 0 ? b->spent_ns / (double)elapsed_ns : 0;
 }
 
+static double left_at_ns(const jm__budget *b, double part, int64_t t_ns)
+{
+    return part * b->share * (double)(t_ns - b->began_ns) - b->spent_ns;
+}
+
 static double left_ns(const jm__budget *b, double part)
 {
-    return part * b->share * (double)(b->now_ns - b->began_ns) - b->spent_ns;
+    return left_at_ns(b, part, b->now_ns);
 }
 
 /* So many steps, of which each takes that long, take at least `ns`. */
@@ -291,6 +297,7 @@ void jm__budget_have(jm__budget *b, jm_tracing level)
     if (level == JM_TRACING_STEPS) b->awaited = NULL;
     if (level == JM_TRACING_WARM) b->early_ns = 0;
     b->level = level;
+    b->soon_ns = 0;
     b->since_ns = 0;
     b->since_steps = 0;
 }
@@ -331,6 +338,22 @@ static const jm__budget_kind *expected(const jm__budget *b)
     return NULL;
 }
 
+/* Nothing but time calls for it: it is told ahead, and what was told is taken back if it costs far more than
+ * it seemed to. */
+static bool is_regular_due(jm__budget *b, const jm__budget_kind *kind, double cost_ns)
+{
+    int64_t told_ns = b->soon_ns > 0 ? b->soon_ns : b->now_ns,
+            ahead_ns = told_ns + JM_BUDGET_AHEAD_NS - b->now_ns;
+    if (ahead_ns < 0) ahead_ns = 0;
+    bool is_new = kind == NULL || kind->traced.count == 0;
+    double part = is_new || has_changed(kind) ? 1 : JM_BUDGET_REGULAR;
+    bool is_apart = b->since_steps >= JM_BUDGET_APART_STEPS && b->since_ns + ahead_ns >= JM_BUDGET_APART_NS;
+    if (b->soon_ns > 0) cost_ns *= TOLD_HOLDS;
+    bool is_paid = left_at_ns(b, part, b->now_ns + ahead_ns) >= cost_ns;
+    b->soon_ns = is_apart && is_paid ? told_ns : 0;
+    return b->soon_ns > 0 && ahead_ns == 0;
+}
+
 /* Of a program whose steps alone are recorded. */
 static bool is_due(jm__budget *b, const jm__budget_kind *kind, bool opened)
 {
@@ -341,9 +364,7 @@ static bool is_due(jm__budget *b, const jm__budget_kind *kind, bool opened)
         b->awaited = other;
         return true;
     }
-    if (b->since_steps < JM_BUDGET_APART_STEPS || b->since_ns < JM_BUDGET_APART_NS) return false;
-    bool is_new = kind == NULL || kind->traced.count == 0;
-    return left_ns(b, is_new || has_changed(kind) ? 1 : JM_BUDGET_REGULAR) >= cost_ns;
+    return is_regular_due(b, kind, cost_ns);
 }
 
 static bool has_lasted(const jm__budget *b)

@@ -43,6 +43,10 @@ enum { JM_BUDGET_TURN_STEPS = 2 };
 #define JM_BUDGET_APART_NS (JM_BUDGET_AFTER_NS + JM_BUDGET_TURN_NS)
 enum { JM_BUDGET_APART_STEPS = 3 };
 
+/* A turn that time alone calls for is told that long before: hardware counters begin 0.2 s after they are
+ * told (H100), of which rings may take as much again. */
+#define JM_BUDGET_AHEAD_NS (500 * JM_NS_PER_MS)
+
 /* What may be owed for the openings of kinds: it is paid back before anything else. */
 #define JM_BUDGET_DEBT_NS JM_NS_PER_S
 /* Of the budget, for turns that nothing calls for. */
@@ -120,6 +124,7 @@ typedef struct jm__budget {
     int64_t since_ns;      /* the level has been this one for that long, without the step that goes on */
     uint64_t since_steps;  /* ... and for so many steps */
     int64_t look_ns;       /* what it has cost is not added up before */
+    int64_t soon_ns;       /* since then a turn is to come, JM_BUDGET_AHEAD_NS later; 0: none is */
     const jm__budget_kind *awaited; /* the turn goes on until one of these has passed */
     jm__budget_kind kinds[JM_BUDGET_KINDS];
 } jm__budget;
@@ -128,7 +133,7 @@ typedef struct jm__budget {
 void jm__budget_init(jm__budget *budget, double share, int64_t now_ns);
 
 /* A step begins, and the one before is over. Returns the level that it is to have. Its counts are those known
- * now. */
+ * now. `soon_ns` may begin to be other than 0 in it. */
 jm_tracing jm__budget_begin(jm__budget *budget, const jm__budget_step *step, int64_t t_ns);
 
 /* The level that it has, before anything else is told: the one that was answered, or another one for a reason

@@ -1,10 +1,12 @@
 /* Hardware counters of a run: from the helpers' source into the queue, and kernels the other way. */
 #include "base/clock.h"
 #include "counters/duty.h"
+#include "rows/marks.h"
 #include "run/inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Its thread waits for the writer's only when a set is new. */
 static int64_t take_set(void *context, const jm__counter_set *set)
@@ -61,6 +63,29 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options)
     jm__event event = {.kind = JM_EVENT_COUNTERS, .t_ns = jm__now_ns()};
     snprintf(event.text, sizeof event.text, "%.250s", cause.text);
     take_event(run, &event);
+}
+
+static const struct {
+    const char *name;
+    jm__duty_turn says;
+} turn_marks[JM_RUN_TURN_MARKS] = {{JM_MARK_TRACED, JM_DUTY_TRACED},
+                                   {JM_MARK_UNTRACED, JM_DUTY_UNTRACED},
+                                   {JM_MARK_STEPS, JM_DUTY_UNTRACED},
+                                   {JM_MARK_SOON, JM_DUTY_SOON}};
+
+void jm__run_counters_saw_name(jm_run *run, int64_t name_id, const char *text)
+{
+    if (run->counters == NULL || !jm__mark_is_ours(text)) return;
+    for (size_t i = 0; i < JM_RUN_TURN_MARKS; i++)
+        if (strcmp(text, turn_marks[i].name) == 0) run->turn_marks[i] = name_id;
+}
+
+void jm__run_counters_saw_mark(jm_run *run, const jm__mark *mark)
+{
+    if (run->counters == NULL || mark->name_id <= 0) return;
+    for (size_t i = 0; i < JM_RUN_TURN_MARKS; i++)
+        if (mark->name_id == run->turn_marks[i])
+            jm__counter_source_turn(run->counters, turn_marks[i].says, mark->t_ns);
 }
 
 void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream)

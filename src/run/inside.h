@@ -25,6 +25,8 @@ typedef struct jm__older_part {
     jm_recording *recording;
 } jm__older_part;
 
+enum { JM_RUN_TURN_MARKS = 4 };
+
 struct jm_run {
     pid_t owner; /* in a forked child the run is dead: no thread came along */
     bool attached;
@@ -50,8 +52,9 @@ struct jm_run {
     jm_recording *recording;
     JM_VEC(jm__older_part) older; /* that somebody may still read */
 
-    jm__counter_source *counters;      /* NULL: none are sampled */
-    JM_VEC(int64_t) boards_of_streams; /* by the stream's number - 1; of the writer's thread */
+    jm__counter_source *counters;          /* NULL: none are sampled */
+    JM_VEC(int64_t) boards_of_streams;     /* by the stream's number - 1; of the writer's thread */
+    int64_t turn_marks[JM_RUN_TURN_MARKS]; /* names of marks that say when work is traced, 0: not yet told */
 
     void (*flush_kernels)(void); /* of the injected library in this process; NULL if it is not there */
     void (*stop_kernels)(void);
@@ -153,6 +156,8 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options);
 void jm__run_tell_of_process(jm_run *run, jm_event_kind kind, int64_t pid, const char *text);
 
 /* What the collector's rows tell the duty cycle; with writer_lock held. */
+void jm__run_counters_saw_name(jm_run *run, int64_t name_id, const char *text);
+void jm__run_counters_saw_mark(jm_run *run, const jm__mark *mark);
 void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream);
 void jm__run_counters_saw_kernels(jm_run *run, const jm__kernel *kernels, size_t count);
 

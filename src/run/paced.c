@@ -156,7 +156,9 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
         paced.name = name;
         note_steps(step.phase);
     }
+    bool was_soon = paced.budget.soon_ns != 0;
     jm_tracing wanted = jm__budget_begin(&paced.budget, &step, now_ns);
+    if (paced.budget.soon_ns != 0 && !was_soon) jm_mark(JM_MARK_SOON, NULL);
     jm_tracing level = whole ? wanted : agreed(before, wanted);
     jm__budget_have(&paced.budget, level);
     if (level != before) {

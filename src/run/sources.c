@@ -72,7 +72,10 @@ jm__sampler_sink jm__run_sampler_sink(jm_run *run)
 
 static int64_t take_name(void *context, const char *text)
 {
-    return jm__sinks_name(&((jm_run *)context)->sinks, text);
+    jm_run *run = context;
+    int64_t id = jm__sinks_name(&run->sinks, text);
+    jm__run_counters_saw_name(run, id, text);
+    return id;
 }
 
 static void take_process(void *context, const jm__process *process)
@@ -92,7 +95,9 @@ static void take_span_end(void *context, const jm__span_end *end)
 
 static void take_mark(void *context, const jm__mark *mark)
 {
-    jm__sinks_mark(&((jm_run *)context)->sinks, mark);
+    jm_run *run = context;
+    jm__sinks_mark(&run->sinks, mark);
+    jm__run_counters_saw_mark(run, mark);
 }
 
 static int64_t take_class(void *context, const jm__kernel_class *kernel_class)

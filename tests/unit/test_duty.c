@@ -12,6 +12,9 @@
 #define MS JM_NS_PER_MS
 enum { TICK_MS = 50, TOLD_LATE_TICKS = 16, HOUR_S = 3600, CLASSES = 64 };
 
+/* Of a program that is traced in turns; a sampler needs that long to begin. */
+enum { TURN_MS = 350, SAMPLER_MS = 200, SOON_MS = 500 };
+
 /* The class that works in the tick that begins at t_s; 0: none. */
 typedef int64_t work_of(double t_s);
 
@@ -19,29 +22,55 @@ typedef struct board {
     work_of *work;
     double cpu_a_second; /* of sampling */
     double seconds_a_minute;
+    int apart_ms;   /* its turns; 0: it is traced all of the time */
+    bool announced; /* they are */
     jm__duty duty;
     bool sampling;
+    int64_t wanted_ms; /* sampling, for so long */
     double cpu_s, sampled_s;
     double seen_s[CLASSES]; /* time in which a class was sampled */
     double begins_s[10000]; /* of stretches */
     int stretches;
 } board;
 
-static board *simulate(work_of *work, double seconds_a_minute, double cpu_a_second, double length_s)
+/* The first second is one, too. */
+static bool in_turn(const board *b, int64_t tick)
+{
+    int64_t ms = tick * TICK_MS;
+    return b->apart_ms == 0 || ms < 1000 || (ms >= b->apart_ms && ms % b->apart_ms < TURN_MS);
+}
+
+static void tell_turns(board *b, int64_t tick, int64_t now_ns)
+{
+    bool soon = b->announced && (tick * TICK_MS + SOON_MS) % b->apart_ms == 0;
+    if (soon) jm__duty_tell_turn(&b->duty, JM_DUTY_SOON, now_ns);
+    if (tick > 0 && in_turn(b, tick) == in_turn(b, tick - 1)) return;
+    jm__duty_tell_turn(&b->duty, in_turn(b, tick) ? JM_DUTY_TRACED : JM_DUTY_UNTRACED, now_ns);
+}
+
+static board *simulate_turns(work_of *work, double seconds_a_minute, double cpu_a_second, double length_s,
+                             int apart_ms, bool announced)
 {
     static board b;
     const int64_t zero_ns = 1000 * JM_NS_PER_S, tick_ns = TICK_MS * MS;
-    b = (board){.work = work, .seconds_a_minute = seconds_a_minute, .cpu_a_second = cpu_a_second};
+    b = (board){.work = work,
+                .seconds_a_minute = seconds_a_minute,
+                .cpu_a_second = cpu_a_second,
+                .apart_ms = apart_ms,
+                .announced = announced};
     jm__duty_init(&b.duty, seconds_a_minute, zero_ns);
     for (int64_t tick = 0; (double)tick * TICK_MS < length_s * 1000; tick++) {
         int64_t now_ns = zero_ns + tick * tick_ns, told = tick - TOLD_LATE_TICKS;
         double t_s = (double)tick * TICK_MS / 1000, told_s = (double)told * TICK_MS / 1000;
-        int64_t class_id = told >= 0 ? work(told_s) : 0;
+        int64_t class_id = told >= 0 && in_turn(&b, told) ? work(told_s) : 0;
+        if (apart_ms > 0) tell_turns(&b, tick, now_ns);
         if (class_id > 0) {
             int64_t start_ns = zero_ns + told * tick_ns;
             jm__duty_kernel(&b.duty, class_id, start_ns, start_ns + tick_ns, now_ns);
         }
         bool wants = jm__duty_wants(&b.duty, now_ns, (int64_t)(b.cpu_s * 1e9));
+        b.wanted_ms = wants ? b.wanted_ms + TICK_MS : 0;
+        if (apart_ms > 0) wants = wants && b.wanted_ms > SAMPLER_MS;
         if (wants && !b.sampling) {
             jm__duty_began(&b.duty, now_ns);
             b.begins_s[b.stretches++ % 10000] = t_s;
@@ -51,9 +80,14 @@ static board *simulate(work_of *work, double seconds_a_minute, double cpu_a_seco
         if (!wants) continue;
         b.sampled_s += TICK_MS * 1e-3;
         b.cpu_s += TICK_MS * 1e-3 * cpu_a_second;
-        b.seen_s[work(t_s)] += TICK_MS * 1e-3;
+        if (in_turn(&b, tick)) b.seen_s[work(t_s)] += TICK_MS * 1e-3;
     }
     return &b;
+}
+
+static board *simulate(work_of *work, double seconds_a_minute, double cpu_a_second, double length_s)
+{
+    return simulate_turns(work, seconds_a_minute, cpu_a_second, length_s, 0, false);
 }
 
 static int64_t one_class(double t_s)
@@ -169,6 +203,49 @@ static void test_it_costs_no_more_cpu_than_it_may(void **state)
     check_cost(one_class, 10, 10);
 }
 
+static void check_turns(int apart_ms, bool announced, double least_seen_s)
+{
+    const board *b = simulate_turns(one_class, 2, 0.95, 60, apart_ms, announced);
+    print_message("turns %d ms apart%s: sampled %.2f s, of which %.2f s traced\n", apart_ms,
+                  announced ? ", announced" : "", b->sampled_s, b->seen_s[1]);
+    assert_true(b->seen_s[1] >= least_seen_s);
+    assert_true(b->seen_s[1] >= 0.4 * b->sampled_s);
+}
+
+static void test_of_a_program_that_is_traced_in_turns_turns_are_sampled(void **state)
+{
+    (void)state;
+    check_turns(4000, true, 1.4);
+    check_turns(4000, false, 1.4);
+    check_turns(10000, true, 1);
+    check_turns(10000, false, 0.5);
+}
+
+static void test_a_turn_that_does_not_come_is_not_waited_for(void **state)
+{
+    (void)state;
+    jm__duty duty;
+    jm__duty_init(&duty, 2, JM_NS_PER_S);
+    jm__duty_kernel(&duty, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
+    jm__duty_tell_turn(&duty, JM_DUTY_UNTRACED, 2 * JM_NS_PER_S);
+    assert_false(jm__duty_wants(&duty, 5 * JM_NS_PER_S, 0));
+    jm__duty_tell_turn(&duty, JM_DUTY_SOON, 5 * JM_NS_PER_S);
+    assert_true(jm__duty_wants(&duty, 5 * JM_NS_PER_S, 0));
+    assert_true(jm__duty_wants(&duty, 6 * JM_NS_PER_S, 0));
+    assert_false(jm__duty_wants(&duty, 8 * JM_NS_PER_S, 0));
+}
+
+static void test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_another_says(void **state)
+{
+    (void)state;
+    jm__duty duty;
+    jm__duty_init(&duty, 2, JM_NS_PER_S);
+    jm__duty_tell_turn(&duty, JM_DUTY_UNTRACED, JM_NS_PER_S);
+    for (int64_t t_ns = JM_NS_PER_S; t_ns < 5 * JM_NS_PER_S; t_ns += JM_NS_PER_MS)
+        jm__duty_kernel(&duty, 1, t_ns, t_ns + JM_NS_PER_MS, t_ns + JM_NS_PER_MS);
+    assert_true(jm__duty_wants(&duty, 5 * JM_NS_PER_S, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +258,9 @@ int main(void)
         cmocka_unit_test(test_work_that_no_sample_has_seen_is_sampled_soon),
         cmocka_unit_test(test_work_that_hardly_matters_is_not_waited_for),
         cmocka_unit_test(test_it_costs_no_more_cpu_than_it_may),
+        cmocka_unit_test(test_of_a_program_that_is_traced_in_turns_turns_are_sampled),
+        cmocka_unit_test(test_a_turn_that_does_not_come_is_not_waited_for),
+        cmocka_unit_test(test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_another_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
