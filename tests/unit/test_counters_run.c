@@ -2,6 +2,7 @@
  * also what its counters come from. */
 #include "base/clock.h"
 #include "recording/dataset.h"
+#include "rows/marks.h"
 #include "told.h"
 
 #include <joulemap/joulemap.h>
@@ -169,6 +170,47 @@ static void test_a_recording_with_kernels_holds_samples_of_counters(void **state
     check_sampled(60);
 }
 
+static int64_t samples_within(const told_file *t, int64_t from_ns, int64_t to_ns)
+{
+    int64_t samples = 0;
+    for (size_t i = 0; i < t->blocks.count; i++) {
+        const jm__counter_block *block = &t->blocks.items[i];
+        for (int64_t k = 0; k < block->count; k++) {
+            jm__counter_sample s;
+            jm__counter_block_sample(block, METRICS, k, &s);
+            samples += s.start_ns >= from_ns && s.end_ns <= to_ns;
+        }
+    }
+    return samples;
+}
+
+/* Samples of work that nobody traces tell nothing; a turn that is told has them from its beginning. */
+static void test_turns_are_sampled_where_a_program_is_traced_in_turns(void **state)
+{
+    (void)state;
+    jm_run *run = start(0, true);
+    work(300);
+    jm_run_trace(run, JM_TRACING_STEPS);
+    int64_t untraced_ns = jm_now_ns();
+    work(2000);
+    int64_t told_ns = jm_now_ns();
+    jm_mark(JM_MARK_SOON, NULL);
+    work(500);
+    int64_t turn_ns = jm_now_ns();
+    jm_run_trace(run, JM_TRACING_ON);
+    work(400);
+    jm_run_trace(run, JM_TRACING_STEPS);
+    int64_t over_ns = jm_now_ns();
+    work(1000);
+    told_file t = end(run);
+    int64_t in_turn = samples_within(&t, turn_ns, over_ns), all = samples_within(&t, 0, INT64_MAX);
+    print_message("%lld samples, %lld of them in the turn\n", (long long)all, (long long)in_turn);
+    assert_int_equal(samples_within(&t, untraced_ns + JM_NS_PER_S, told_ns), 0);
+    assert_true(in_turn > 300);
+    assert_int_equal(samples_within(&t, over_ns + JM_NS_PER_S / 2, INT64_MAX), 0);
+    told_close(&t);
+}
+
 static void test_there_are_none_unless_kernels_are_traced_or_they_are_asked_for(void **state)
 {
     (void)state;
@@ -273,6 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_recording_with_kernels_holds_samples_of_counters),
+        cmocka_unit_test(test_turns_are_sampled_where_a_program_is_traced_in_turns),
         cmocka_unit_test(test_there_are_none_unless_kernels_are_traced_or_they_are_asked_for),
         cmocka_unit_test(test_a_report_says_why_there_are_none),
         cmocka_unit_test(test_a_fork_of_the_program_leaves_them_alone),
