@@ -58,6 +58,11 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static bool has_known_time(const jm__budget_kind *kind)
+{
+    return kind->untraced_ns >= JM_BUDGET_COMPARED_NS;
+}
+
 /* What the traced steps of a turn took longer than the untraced ones around it. */
 static void compare(jm__budget_kind *kind)
 {
@@ -65,6 +70,7 @@ static void compare(jm__budget_kind *kind)
            untraced = least(kind->untraced.count, JM_BUDGET_LAST);
     if (kind->owed >= COMPARED_LEAST) traced = least(traced, kind->owed);
     if (traced < COMPARED_LEAST || untraced < COMPARED_LEAST) return;
+    if (!has_known_time(kind)) return;
     int64_t traced_mad_ns, untraced_mad_ns;
     int64_t traced_ns = median(&kind->traced, traced, &traced_mad_ns);
     int64_t untraced_ns = median(&kind->untraced, untraced, &untraced_mad_ns);
@@ -279,6 +285,7 @@ static void end_step(jm__budget *b, int64_t t_ns)
         if (kind == b->awaited && b->level == JM_TRACING_ON) b->awaited = NULL;
     } else if (is_clean(b, took_ns)) {
         keep(&kind->untraced, took_ns);
+        kind->untraced_ns += took_ns;
     } else {
         keep(&kind->after, took_ns);
         kind->owed_after++;
@@ -348,6 +355,7 @@ static bool is_regular_due(jm__budget *b, const jm__budget_kind *kind, double co
     bool is_new = kind == NULL || kind->traced.count == 0;
     double part = is_new || has_changed(kind) ? 1 : JM_BUDGET_REGULAR;
     bool is_apart = b->since_steps >= JM_BUDGET_APART_STEPS && b->since_ns + ahead_ns >= JM_BUDGET_APART_NS;
+    if (kind != NULL && kind->owed > 0 && !has_known_time(kind)) is_apart = false; /* it is soon known */
     if (b->soon_ns > 0) cost_ns *= TOLD_HOLDS;
     bool is_paid = left_at_ns(b, part, b->now_ns + ahead_ns) >= cost_ns;
     b->soon_ns = is_apart && is_paid ? told_ns : 0;

@@ -36,6 +36,9 @@ enum { JM_BUDGET_TURN_STEPS = 2 };
  * take longer is spent.
  */
 #define JM_BUDGET_AFTER_NS (300 * JM_NS_PER_MS)
+/* Untraced steps are compared with once they are that long together: as CUPTI is let go, a host waits for its
+ * GPU, and then runs ahead of it for a step or two, in half of their time. */
+#define JM_BUDGET_COMPARED_NS (500 * JM_NS_PER_MS)
 /* The first steps of a turn pay for what CUPTI, the rings and the hooks have to make first: each of them is
  * compared by itself, as the median of a turn would not know of it. More than that is the program's own. */
 #define JM_BUDGET_EARLY_NS (300 * JM_NS_PER_MS)
@@ -96,6 +99,7 @@ typedef struct jm__budget_kind {
     double extra_error_ns; /* ... and the standard error of that */
     int64_t change_ns;     /* untraced steps as they were at its last turn, 0: not known, ... */
     int64_t change_mad_ns; /* ... and how far they lay apart */
+    int64_t untraced_ns;   /* of all those that are compared with */
     jm__budget_last untraced;
     jm__budget_last traced;
     jm__budget_last after; /* a turn */

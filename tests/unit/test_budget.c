@@ -26,6 +26,7 @@ typedef struct program {
     double noise;    /* of each step: a share of it, up or down */
     double drift;    /* of the host: by that share, in waves of 40 s */
     double switch_s; /* each change of the level */
+    double rush_s;   /* for so long after a turn a step takes half of its time */
     double length_s;
     double usual_s; /* a step that takes longer has no more to trace; 0: it has */
 } program;
@@ -110,6 +111,7 @@ static outcome *run(const program *p, double share)
         double wave = t_s / 40 - (double)(int64_t)(t_s / 40);
         double own_s = step_s * (1 + p->noise * (2 * chance(&state) - 1)) *
                        (1 + p->drift * (wave < 0.5 ? wave : 1 - wave));
+        if (off_since_s >= 0 && t_s - off_since_s < p->rush_s) own_s /= 2;
         double after = off_since_s >= 0 && t_s - off_since_s < 0.2 ? p->after : 0;
         double extra_s = level == JM_TRACING_STEPS
                              ? own_s * after
@@ -363,6 +365,25 @@ static void test_what_the_first_steps_of_a_turn_take_longer_is_spent_too(void **
     }
 }
 
+/* A host that waited for its GPU as CUPTI was let go runs ahead of it. */
+static void test_steps_that_rush_after_a_turn_are_no_measure(void **state)
+{
+    (void)state;
+    const program rushing = {.step = training,
+                             .slower = 0.02,
+                             .noise = 0.02,
+                             .switch_s = 0.003,
+                             .rush_s = 0.4,
+                             .length_s = 60,
+                             .usual_s = 0.034};
+    outcome *o = run(&rushing, 0.01);
+    double cost = cost_of(o), told = jm__budget_cost(&o->budget, o->budget.now_ns);
+    print_message("cost %.4f, as it measured itself %.4f, %" PRIu64 " turns\n", cost, told, o->turns);
+    assert_true(cost <= 0.01 && told < 1.2 * cost);
+    assert_true(o->turns > 10);
+    free(o);
+}
+
 /* Hardware counters are ready by then, and not long before. */
 static void test_a_turn_is_told_half_a_second_ahead(void **state)
 {
@@ -525,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_what_is_left_of_tracing_after_a_turn_is_spent_too),
         cmocka_unit_test(test_a_program_that_becomes_quicker_keeps_its_budget),
         cmocka_unit_test(test_what_the_first_steps_of_a_turn_take_longer_is_spent_too),
+        cmocka_unit_test(test_steps_that_rush_after_a_turn_are_no_measure),
         cmocka_unit_test(test_a_turn_is_told_half_a_second_ahead),
         cmocka_unit_test(test_the_first_second_after_warming_up_is_traced),
         cmocka_unit_test(test_a_turn_lasts_a_quarter_of_a_second_or_more),
