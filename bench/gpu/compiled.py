@@ -7,9 +7,12 @@ kernels' time that is in a layer, the optimizer or a collective (eager's says wh
 and that in the phase beside them, how much of it is in fused rows, the time of a step, and joules a step beside those
 of the eager run. Fusion takes work away from layers and puts it into fused rows: so it is the kernels that both have,
 of one name in one layer and called as often, whose joules are compared; and of these those that last as long, as a
-static cache is attended to over its whole length, and what one run leaves in the L2 cache another does not.
+static cache is attended to over its whole length, and what one run leaves in the L2 cache another does not. A board at
+its power limit runs slower the busier a program keeps it, and so draws less for the same kernels: `--rest` keeps it
+below.
 
     python bench/gpu/compiled.py --seconds 20 --out bench/results/compiled.txt
+    python bench/gpu/compiled.py --seconds 20 --rest 0.06
     python bench/gpu/compiled.py --subject decode --seconds 20 --out bench/results/compiled_decode.txt
 """
 
@@ -85,7 +88,7 @@ def decode(how: str) -> tuple[Any, Callable[[], None]]:
     return model, step
 
 
-def play(subject: str, how: str, path: str, seconds: float) -> None:
+def play(subject: str, how: str, path: str, seconds: float, rest_s: float) -> None:
     """Run and record: in a process of its own."""
     import joulemap
     import torch
@@ -110,6 +113,7 @@ def play(subject: str, how: str, path: str, seconds: float) -> None:
                     steps += 1
                 if cuda:
                     torch.cuda.synchronize()
+                time.sleep(rest_s)
     Path(f"{path}.steps").write_text(str(steps))
 
 
@@ -230,19 +234,20 @@ def table(recordings: dict[str, str]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each")
+    parser.add_argument("--rest", type=float, default=0.0, help="seconds after each step")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--subject", choices=SUBJECTS, default="training")
     parser.add_argument("--how", help="one run alone: what the others are started with")
     parser.add_argument("--recording", help="of that run")
     args = parser.parse_args()
     if args.how:
-        play(args.subject, args.how, args.recording, args.seconds)
+        play(args.subject, args.how, args.recording, args.seconds, args.rest)
         return
     with tempfile.TemporaryDirectory() as folder:
         recordings = {how: str(Path(folder) / f"{how}.joulemap") for how in SUBJECTS[args.subject]}
         for how, path in recordings.items():
             command = [sys.executable, __file__, "--subject", args.subject, "--how", how, "--recording", path]
-            subprocess.run([*command, "--seconds", str(args.seconds)], check=True)
+            subprocess.run([*command, "--seconds", str(args.seconds), "--rest", str(args.rest)], check=True)
         text = table(recordings)
     print(text)
     if args.out:
