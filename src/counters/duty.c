@@ -85,10 +85,11 @@ static bool comes_soon(const jm__duty *duty, int64_t now_ns)
            now_ns < expected_ns + JM_DUTY_AHEAD_NS;
 }
 
-/* What is sampled now may be of known work. */
+/* What is sampled now may be of known work, or is wanted whatever it is of. */
 static bool is_traced(const jm__duty *duty, int64_t now_ns)
 {
-    return !duty->in_turns || duty->in_turn || comes_soon(duty, now_ns) || is_told_on(duty);
+    return duty->seconds_a_minute >= JM_DUTY_ALWAYS_S || !duty->in_turns || duty->in_turn ||
+           comes_soon(duty, now_ns) || is_told_on(duty);
 }
 
 /* Of the stretch that goes on, what counts: not that it waited for a turn. */

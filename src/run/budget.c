@@ -345,21 +345,21 @@ static const jm__budget_kind *expected(const jm__budget *b)
     return NULL;
 }
 
-/* Nothing but time calls for it: it is told ahead, and what was told is taken back if it costs far more than
- * it seemed to. */
+/* Nothing but time calls for it: it is told ahead, and taken back if it turns out to cost far more. */
 static bool is_regular_due(jm__budget *b, const jm__budget_kind *kind, double cost_ns)
 {
-    int64_t told_ns = b->soon_ns > 0 ? b->soon_ns : b->now_ns,
-            ahead_ns = told_ns + JM_BUDGET_AHEAD_NS - b->now_ns;
-    if (ahead_ns < 0) ahead_ns = 0;
+    bool told = b->soon_ns > 0;
+    if (told && b->now_ns - b->soon_ns < JM_BUDGET_AHEAD_NS) return false;
+    int64_t ahead_ns = told ? 0 : JM_BUDGET_AHEAD_NS;
     bool is_new = kind == NULL || kind->traced.count == 0;
     double part = is_new || has_changed(kind) ? 1 : JM_BUDGET_REGULAR;
     bool is_apart = b->since_steps >= JM_BUDGET_APART_STEPS && b->since_ns + ahead_ns >= JM_BUDGET_APART_NS;
-    if (kind != NULL && kind->owed > 0 && !has_known_time(kind)) is_apart = false; /* it is soon known */
-    if (b->soon_ns > 0) cost_ns *= TOLD_HOLDS;
-    bool is_paid = left_at_ns(b, part, b->now_ns + ahead_ns) >= cost_ns;
-    b->soon_ns = is_apart && is_paid ? told_ns : 0;
-    return b->soon_ns > 0 && ahead_ns == 0;
+    bool is_known = kind == NULL || kind->owed == 0 || has_known_time(kind); /* else it soon is */
+    bool is_paid = left_at_ns(b, part, b->now_ns + ahead_ns) >= (told ? TOLD_HOLDS : 1) * cost_ns;
+    bool comes = is_apart && is_known && is_paid;
+    if (!comes) b->soon_ns = 0;
+    if (comes && !told) b->soon_ns = b->now_ns;
+    return comes && told;
 }
 
 /* Of a program whose steps alone are recorded. */

@@ -219,6 +219,7 @@ static void test_of_a_program_that_is_traced_in_turns_turns_are_sampled(void **s
     check_turns(4000, false, 1.4);
     check_turns(10000, true, 1);
     check_turns(10000, false, 0.5);
+    assert_true(simulate_turns(one_class, 60, 5, 100, 4000, false)->sampled_s > 94); /* always is always */
 }
 
 static void test_a_turn_that_does_not_come_is_not_waited_for(void **state)
