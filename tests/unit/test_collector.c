@@ -519,6 +519,23 @@ static void test_a_ring_found_after_the_end_of_its_process_is_of_that_process(vo
     collected_free(all);
 }
 
+/* execve closes descriptors a moment before the new program's environment is there. */
+static void await_environment(pid_t pid)
+{
+    char path[64];
+    size_t length = 0;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    for (int i = 0; i < 5000 && length == 0; i++) {
+        char text[16];
+        FILE *file = fopen(path, "re");
+        assert_non_null(file);
+        length = fread(text, 1, sizeof text, file);
+        fclose(file);
+        if (length == 0) jm__sleep_ns(JM_NS_PER_MS);
+    }
+    assert_true(length > 0);
+}
+
 static void test_a_process_has_the_rank_that_its_launcher_gave_it(void **state)
 {
     static const struct {
@@ -550,6 +567,7 @@ static void test_a_process_has_the_rank_that_its_launcher_gave_it(void **state)
         close(ready[1]);
         assert_int_equal(read(ready[0], &byte, 1), 0); /* closed: it is another program now */
         close(ready[0]);
+        await_environment(child);
         make_span_ring(all, &ring);
         ring.header->pid = child;
         push_begin(&ring, jm__now_ns() - 10 * JM_NS_PER_MS, 1, 0);
