@@ -51,6 +51,12 @@ void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t
     duty->covered_ns = end_ns;
 }
 
+/* Of a stretch, in the turn that goes on. */
+static int64_t in_turn_ns(const jm__duty *duty, int64_t start_ns, int64_t now_ns)
+{
+    return duty->in_turn ? now_ns - (start_ns > duty->turn_ns ? start_ns : duty->turn_ns) : 0;
+}
+
 void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
 {
     if (what == JM_DUTY_SOON) {
@@ -58,6 +64,8 @@ void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
         return;
     }
     if (what == JM_DUTY_UNTRACED) {
+        const jm__duty_stretch *last = last_stretch(duty);
+        if (goes_on(last)) duty->turns_ns += in_turn_ns(duty, last->start_ns, t_ns);
         if (!duty->in_turns || duty->in_turn) duty->untraced_ns = t_ns;
         duty->in_turns = true;
         duty->in_turn = false;
@@ -92,12 +100,24 @@ static bool is_traced(const jm__duty *duty, int64_t now_ns)
            comes_soon(duty, now_ns) || is_told_on(duty);
 }
 
-/* Of the stretch that goes on, what counts: not that it waited for a turn. */
-static int64_t lasted_ns(const jm__duty *duty, int64_t start_ns, int64_t now_ns)
+/* Kernels were told, or are on their way. What is sampled always is so between turns, too, where nobody
+ * knows. */
+static bool works(const jm__duty *duty, int64_t now_ns)
 {
-    if (!duty->in_turns || is_told_on(duty)) return now_ns - start_ns;
-    if (!duty->in_turn) return 0;
-    return now_ns - (start_ns > duty->turn_ns ? start_ns : duty->turn_ns);
+    bool always = duty->seconds_a_minute >= JM_DUTY_ALWAYS_S && duty->in_turns && !duty->in_turn;
+    int64_t alive_ns = duty->told_at_ns;
+    if (duty->in_turn && duty->turn_ns > alive_ns) alive_ns = duty->turn_ns;
+    return duty->told_at_ns > 0 &&
+           (now_ns - alive_ns < JM_DUTY_LATE_NS || comes_soon(duty, now_ns) || always);
+}
+
+/* The stretch that goes on is to be no longer. That it waited for turns does not count, within limits. */
+static bool is_long_enough(const jm__duty *duty, int64_t start_ns, int64_t now_ns)
+{
+    int64_t all_ns = now_ns - start_ns;
+    if (!duty->in_turns || is_told_on(duty)) return all_ns >= duty->wanted_ns;
+    return duty->turns_ns + in_turn_ns(duty, start_ns, now_ns) >= duty->wanted_ns ||
+           all_ns >= duty->wanted_ns + JM_DUTY_SOON_NS;
 }
 
 static bool may_cost(const jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
@@ -140,11 +160,9 @@ static int64_t wanted_now_ns(jm__duty *duty, int64_t now_ns)
 bool jm__duty_wants(jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 {
     const jm__duty_stretch *last = last_stretch(duty);
-    bool works = duty->told_at_ns > 0 && (duty->in_turns || now_ns - duty->told_at_ns < JM_DUTY_LATE_NS);
-    if (!works || !is_traced(duty, now_ns) || !may_cost(duty, now_ns, cpu_ns)) return false;
+    if (!works(duty, now_ns) || !is_traced(duty, now_ns) || !may_cost(duty, now_ns, cpu_ns)) return false;
     if (goes_on(last))
-        return duty->seconds_a_minute >= JM_DUTY_ALWAYS_S ||
-               lasted_ns(duty, last->start_ns, now_ns) < duty->wanted_ns;
+        return duty->seconds_a_minute >= JM_DUTY_ALWAYS_S || !is_long_enough(duty, last->start_ns, now_ns);
     duty->wanted_ns = wanted_now_ns(duty, now_ns);
     return duty->wanted_ns > 0;
 }
@@ -152,6 +170,7 @@ bool jm__duty_wants(jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 void jm__duty_began(jm__duty *duty, int64_t t_ns)
 {
     duty->stretches[duty->stretch_count++ % JM_DUTY_STRETCHES] = (jm__duty_stretch){t_ns, INT64_MAX};
+    duty->turns_ns = 0;
     duty->since_ns = 0;
     for (size_t i = 0; i < JM_DUTY_CLASSES; i++)
         duty->classes[i].since_ns = 0;

@@ -65,9 +65,10 @@ typedef struct jm__duty {
     bool in_turns;      /* some process was not traced, from `untraced_ns` on */
     bool in_turn;       /* ... and is again */
     int64_t untraced_ns;
-    int64_t soon_ns;                               /* when a turn was announced; 0: none is */
-    int64_t turn_ns;                               /* when the last turn began; 0: never, ... */
-    int64_t apart_ns;                              /* ... and how long after the one before; 0: not known */
+    int64_t soon_ns;  /* when a turn was announced; 0: none is */
+    int64_t turn_ns;  /* when the last turn began; 0: never, ... */
+    int64_t apart_ns; /* ... and how long after the one before; 0: not known */
+    int64_t turns_ns; /* of the stretch that goes on, what lay in turns that are over */
     jm__duty_stretch stretches[JM_DUTY_STRETCHES]; /* the last ones; [count - 1] modulo their number */
     size_t stretch_count;
     jm__duty_class classes[JM_DUTY_CLASSES];

@@ -26,7 +26,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char run_path[PATH_MAX]; /* "": not started */
 static int last_result = JM_INJECT_NO_RUN;
 static bool registered;
-static bool over;  /* the process ends: nothing is started any more */
+static _Atomic bool
+    over;          /* the process ends: nothing is started any more, and CUPTI left alone by `recover` */
 static bool hangs; /* likewise, until the flusher is back out of CUPTI */
 static pid_t owner;
 
@@ -82,13 +83,11 @@ static void stop(bool exiting)
 static void on_exit_of_process(void)
 {
     if (owner != getpid()) return;
+    over = true; /* first: who hangs in CUPTI may be let out by its end */
     jm__detach_never();
     if (!jm__detach_hold_for_a_while()) return; /* one that is under way ends first */
     jm__detach_allow();
     stop(true);
-    pthread_mutex_lock(&mutex);
-    over = true;
-    pthread_mutex_unlock(&mutex);
 }
 
 /* `open`: jm__track_open or jm__track_join. */

@@ -9,7 +9,6 @@
 
 #define LOOK_NS                                                                                              \
     (10 * JM_NS_PER_MS)     /* between two looks at whether a turn is due: of short steps not at each */
-#define TOLD_HOLDS   0.8    /* a turn that was told comes though it costs so much more: steps vary */
 #define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
 #define MEDIAN_ERROR 1.2533 /* of a median, in errors of a mean */
 enum { COMPARED_LEAST = 3, CHANGED_LAST = 5 };
@@ -345,21 +344,29 @@ static const jm__budget_kind *expected(const jm__budget *b)
     return NULL;
 }
 
-/* Nothing but time calls for it: it is told ahead, and taken back if it turns out to cost far more. */
+/* What was told comes, whichever kind's step it begins with, unless the last turns turned out to cost more.
+ */
+static bool is_told_due(jm__budget *b)
+{
+    if (b->now_ns - b->soon_ns < JM_BUDGET_AHEAD_NS) return false;
+    bool comes = left_ns(b, 1) >= b->soon_cost_ns;
+    if (!comes) b->soon_ns = 0;
+    return comes;
+}
+
+/* Nothing but time calls for it: it is told ahead. */
 static bool is_regular_due(jm__budget *b, const jm__budget_kind *kind, double cost_ns)
 {
-    bool told = b->soon_ns > 0;
-    if (told && b->now_ns - b->soon_ns < JM_BUDGET_AHEAD_NS) return false;
-    int64_t ahead_ns = told ? 0 : JM_BUDGET_AHEAD_NS;
+    if (b->soon_ns > 0) return is_told_due(b);
     bool is_new = kind == NULL || kind->traced.count == 0;
     double part = is_new || has_changed(kind) ? 1 : JM_BUDGET_REGULAR;
+    int64_t ahead_ns = JM_BUDGET_AHEAD_NS;
     bool is_apart = b->since_steps >= JM_BUDGET_APART_STEPS && b->since_ns + ahead_ns >= JM_BUDGET_APART_NS;
     bool is_known = kind == NULL || kind->owed == 0 || has_known_time(kind); /* else it soon is */
-    bool is_paid = left_at_ns(b, part, b->now_ns + ahead_ns) >= (told ? TOLD_HOLDS : 1) * cost_ns;
-    bool comes = is_apart && is_known && is_paid;
-    if (!comes) b->soon_ns = 0;
-    if (comes && !told) b->soon_ns = b->now_ns;
-    return comes && told;
+    if (!is_apart || !is_known || left_at_ns(b, part, b->now_ns + ahead_ns) < cost_ns) return false;
+    b->soon_ns = b->now_ns;
+    b->soon_cost_ns = cost_ns;
+    return false;
 }
 
 /* Of a program whose steps alone are recorded. */

@@ -128,6 +128,7 @@ typedef struct jm__budget {
     int64_t since_ns;      /* the level has been this one for that long, without the step that goes on */
     uint64_t since_steps;  /* ... and for so many steps */
     int64_t look_ns;       /* what it has cost is not added up before */
+    double soon_cost_ns;   /* of the turn that was told last */
     int64_t soon_ns;       /* since then a turn is to come, JM_BUDGET_AHEAD_NS later; 0: none is */
     const jm__budget_kind *awaited; /* the turn goes on until one of these has passed */
     jm__budget_kind kinds[JM_BUDGET_KINDS];

@@ -158,7 +158,8 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
     }
     bool was_soon = paced.budget.soon_ns != 0;
     jm_tracing wanted = jm__budget_begin(&paced.budget, &step, now_ns);
-    if (paced.budget.soon_ns != 0 && !was_soon) jm_mark(JM_MARK_SOON, NULL);
+    bool decides = paced.turns.page == NULL || paced.turns.leads;
+    if (paced.budget.soon_ns != 0 && !was_soon && decides) jm_mark(JM_MARK_SOON, NULL);
     jm_tracing level = whole ? wanted : agreed(before, wanted);
     jm__budget_have(&paced.budget, level);
     if (level != before) {

@@ -43,6 +43,7 @@ void jm__turns_join(jm__turns *turns, const char *run_dir)
 {
     long rank = number_of("LOCAL_RANK"), job = number_of("MASTER_PORT");
     *turns = (jm__turns){0};
+    if (run_dir[0] == '\0') return; /* of a dormant run, which has no folder: each rank takes its own turns */
     if (number_of("WORLD_SIZE") < 2 || rank < 0) return;
     turns->leads = rank == 0;
     turns->waits = rank != 0;

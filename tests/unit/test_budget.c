@@ -286,6 +286,7 @@ static void test_tracing_costs_no_more_than_the_budget(void **state)
         assert_true(cost >= 0.4 * cases[i].share); /* and it is used */
         assert_true(told > 0.8 * cost && told < 1.25 * cost);
         assert_true(o->straight);
+        assert_true(o->told <= o->turns + 5); /* nothing is told again and again */
         free(o);
     }
 }

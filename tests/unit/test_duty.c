@@ -236,6 +236,29 @@ static void test_a_turn_that_does_not_come_is_not_waited_for(void **state)
     assert_false(jm__duty_wants(&duty, 8 * JM_NS_PER_S, 0));
 }
 
+/* The last that is heard of a process is that it is traced, or nothing. */
+static void test_a_program_that_has_ended_in_a_turn_is_not_sampled(void **state)
+{
+    (void)state;
+    jm__duty duty;
+    jm__duty_init(&duty, 2, JM_NS_PER_S);
+    jm__duty_kernel(&duty, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
+    jm__duty_tell_turn(&duty, JM_DUTY_UNTRACED, 2 * JM_NS_PER_S);
+    jm__duty_tell_turn(&duty, JM_DUTY_TRACED, 5 * JM_NS_PER_S);
+    assert_true(jm__duty_wants(&duty, 5 * JM_NS_PER_S, 0));
+    for (int64_t t_s = 7; t_s < 100; t_s++)
+        assert_false(jm__duty_wants(&duty, t_s * JM_NS_PER_S, 0));
+}
+
+/* So short that the next is soon when one ends: no stretch lasts for ever. */
+static void test_turns_that_follow_each_other_at_once_are_sampled_no_longer_than_others(void **state)
+{
+    (void)state;
+    const board *b = simulate_turns(one_class, 2, 0.1, HOUR_S, 750, false);
+    print_message("%d stretches, sampled %.0f s of an hour\n", b->stretches, b->sampled_s);
+    assert_true(b->sampled_s < 5.0 * HOUR_S / 60 && b->stretches > 60);
+}
+
 static void test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_another_says(void **state)
 {
     (void)state;
@@ -261,6 +284,8 @@ int main(void)
         cmocka_unit_test(test_it_costs_no_more_cpu_than_it_may),
         cmocka_unit_test(test_of_a_program_that_is_traced_in_turns_turns_are_sampled),
         cmocka_unit_test(test_a_turn_that_does_not_come_is_not_waited_for),
+        cmocka_unit_test(test_a_program_that_has_ended_in_a_turn_is_not_sampled),
+        cmocka_unit_test(test_turns_that_follow_each_other_at_once_are_sampled_no_longer_than_others),
         cmocka_unit_test(test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_another_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
