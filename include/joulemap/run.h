@@ -117,8 +117,8 @@ JM_API void jm_run_trace(jm_run *run, jm_tracing tracing);
  */
 JM_API jm_tracing jm_tracing_now(void);
 
-/* Have `changed` called after a recorder has come to a dormant run, or left it: on a thread of joulemap's,
- * which serves no other recorder until it returns. NULL: nothing. */
+/* Have `changed` called after a recorder has come to a dormant run, or left it: on a thread of its own. NULL:
+ * nothing. */
 JM_API void jm_tracing_follow(void (*changed)(void));
 
 typedef struct jm_tracing_cost {

@@ -39,8 +39,9 @@ typedef struct attachment {
     bool told_kernels;
     pid_t refused[REFUSED_MOST]; /* not asked again: each time would leave a part of a second */
     size_t refused_count;
-    char why_refused[640]; /* the first one, and why; "": nobody was */
-    bool told_refused;
+    char why_refused[640]; /* the first one below it, and why; "": nobody was */
+    char why_root[640];    /* the process itself */
+    bool told_refused, told_root;
 } attachment;
 
 static bool get_pid(const cli_args *args, pid_t *pid)
@@ -98,9 +99,11 @@ static void note_refused(attachment *a, pid_t pid, const jm_error *err)
     if (err->status == JM_NOT_FOUND) return;
     bool for_good = err->status == JM_NOT_SUPPORTED; /* one that is stopped may go on */
     if (for_good && a->refused_count < REFUSED_MOST) a->refused[a->refused_count++] = pid;
-    if (a->why_refused[0] != '\0') return;
-    snprintf(a->why_refused, sizeof a->why_refused, "not recorded is %d%s: %.500s", (int)pid,
-             pid == a->pid ? "" : ", which it has started", err->text);
+    bool is_root = pid == a->pid;
+    char *why = is_root ? a->why_root : a->why_refused;
+    if (why[0] != '\0') return;
+    snprintf(why, sizeof a->why_root, "not recorded is %d%s: %.500s", (int)pid,
+             is_root ? "" : ", which it has started", err->text);
 }
 
 /* Nothing of one that was refused for good: it is not asked again. */
@@ -143,6 +146,7 @@ static void tell_once(const attachment *a, bool *told, const char *words)
 static void tell_missing(attachment *a)
 {
     tell_once(a, &a->told_kernels, jm_run_kernels_missing(a->recorder.run));
+    tell_once(a, &a->told_root, a->why_root);
     tell_once(a, &a->told_refused, a->why_refused);
 }
 

@@ -300,6 +300,7 @@ void jm__budget_end(jm_run *run)
     snprintf(text, sizeof text,
              "{\"budget_ppm\":%ld,\"cost_ppm\":%ld,\"steps\":%" PRIu64 ",\"traced_steps\":%" PRIu64 "}",
              lround(1e6 * last.share), cost_ppm, last.steps - last.wholes, last.traced_steps);
-    jm_mark(JM_MARK_BUDGET, text);
+    bool is_anothers = run->dormant && paced.recorded != jm__track_run(); /* a recorder's that saw no step */
+    if (!is_anothers) jm_mark(JM_MARK_BUDGET, text);
     if (run->attached) jm__run_trace(run, JM_TRACING_ON); /* nobody tells what comes */
 }

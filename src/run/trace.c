@@ -22,9 +22,9 @@ static struct {
 static void forget(void)
 {
     told.pid = getpid();
-    told.run = jm__track_run();
     told.mark = NULL;
     atomic_store_explicit(&told.tracing, JM_TRACING_ON, memory_order_relaxed);
+    told.run = jm__track_run(); /* last: who finds it finds the level */
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -94,7 +94,7 @@ jm_tracing jm_tracing_now(void)
 {
     uint32_t run = jm__track_run();
     if (waiting > 0 && run == 0) return JM_TRACING_OFF;
-    if (waiting > 0 && run != told.run) return JM_TRACING_ON; /* nothing was said in it yet */
+    if (run != told.run) return JM_TRACING_ON; /* nothing was said in it yet */
     return (jm_tracing)atomic_load_explicit(&told.tracing, memory_order_relaxed);
 }
 

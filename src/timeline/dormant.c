@@ -31,6 +31,7 @@ static jm__kept_file ear, recorder;
 static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
 static bool untold;                           /* whether there is a recorder, which changed */
 static _Atomic bool begun;
+static _Atomic bool tells;             /* a thread is telling the follower */
 static void (*_Atomic follower)(void); /* NULL: nobody wants to be told */
 
 bool jm__dormant_wanted(void)
@@ -182,11 +183,27 @@ static void attend(void)
     if (lines[0].revents != 0 && jm__kept_file_is_ours(&ear)) take_call();
 }
 
-static void tell_follower(void)
+static void *tell(void *unused)
 {
     void (*told)(void) = follower;
-    if (untold && told != NULL) told();
-    untold = false;
+    (void)unused;
+    if (told != NULL) told();
+    tells = false;
+    return NULL;
+}
+
+/* On a thread that ends: who is told may wait, for an interpreter's lock, and recorders do not wait with it.
+ */
+static void tell_follower(void)
+{
+    pthread_t thread;
+    if (!untold || atomic_exchange(&tells, true)) return; /* it is told of this once it is back */
+    bool starts = follower != NULL;
+    untold = starts && pthread_create(&thread, NULL, tell, NULL) != 0;
+    if (starts && !untold)
+        pthread_detach(thread);
+    else
+        tells = false;
 }
 
 static void *wait_for_recorders(void *unused)
@@ -210,6 +227,7 @@ static void after_fork_in_child(void)
     jm__kept_file_close(&recorder);
     run_path[0] = '\0';
     atomic_store(&begun, false);
+    tells = false;
 }
 
 /* Not as listening begins: that is under a lock that a fork beside it takes (lanes.c). */

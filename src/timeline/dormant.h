@@ -52,8 +52,8 @@ bool jm__dormant_wanted(void);
  * started dormant; without effect where no socket or no thread can be had. */
 void jm__dormant_begin(void);
 
-/* Have `changed` called on the listening thread, which holds no lock then, after a recorder has come or left;
- * NULL: nothing. */
+/* Have `changed` called after listening has begun and after a recorder has come or left, on a thread of its
+ * own, which holds no lock; NULL: nothing. */
 void jm__dormant_follow(void (*changed)(void));
 
 #endif

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import joulemap
@@ -273,3 +274,20 @@ sys.stdin.read()
     assert out == "left alone\n"
     assert words.count(f"not recorded is {process.pid}: ") == 1
     assert "it cannot" in words
+
+
+def test_a_program_that_holds_its_interpreter_can_be_recorded(tmp_path: Path) -> None:
+    process = _start(
+        "import ctypes, joulemap\n"
+        "run = joulemap.Session()\n"
+        "run.start()\n"
+        "print('ready', flush=True)\n"
+        "ctypes.PyDLL(None).sleep(15)\n"
+    )
+    time.sleep(1.5)  # by now it is told that nobody has come
+    began = time.monotonic()
+    words = _attach(process.pid, tmp_path / "run.joulemap")
+    assert time.monotonic() - began < 10
+    assert f"recording {process.pid} " in words
+    assert "did not answer" not in words
+    process.communicate(timeout=60)
