@@ -152,8 +152,7 @@ static bool tell_follower(PyObject *span)
 /* Who is told what is recorded from now on, where that has changed; NULL: nobody. */
 static PyObject *tracing_follower;
 static jm_tracing told_tracing = JM_TRACING_ON;
-static bool
-    telling; /* some thread does: another's news are told by it, too, so that they come in their order */
+static bool telling; /* some thread does, and another's news with it: so they come in their order */
 
 /* On a thread of the core's. At the interpreter's end it waits in there for ever, or ends: nobody needs it
  * then. */

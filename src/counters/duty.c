@@ -10,6 +10,11 @@ void jm__duty_init(jm__duty *duty, double seconds_a_minute, int64_t now_ns)
     duty->began_ns = now_ns;
 }
 
+static bool is_always(const jm__duty *duty)
+{
+    return duty->seconds_a_minute >= JM_DUTY_ALWAYS_S;
+}
+
 static jm__duty_stretch *last_stretch(jm__duty *duty)
 {
     return duty->stretch_count > 0 ? &duty->stretches[(duty->stretch_count - 1) % JM_DUTY_STRETCHES] : NULL;
@@ -96,15 +101,15 @@ static bool comes_soon(const jm__duty *duty, int64_t now_ns)
 /* What is sampled now may be of known work, or is wanted whatever it is of. */
 static bool is_traced(const jm__duty *duty, int64_t now_ns)
 {
-    return duty->seconds_a_minute >= JM_DUTY_ALWAYS_S || !duty->in_turns || duty->in_turn ||
-           comes_soon(duty, now_ns) || is_told_on(duty);
+    return is_always(duty) || !duty->in_turns || duty->in_turn || comes_soon(duty, now_ns) ||
+           is_told_on(duty);
 }
 
 /* Kernels were told, or are on their way. What is sampled always is so between turns, too, where nobody
  * knows. */
 static bool works(const jm__duty *duty, int64_t now_ns)
 {
-    bool always = duty->seconds_a_minute >= JM_DUTY_ALWAYS_S && duty->in_turns && !duty->in_turn;
+    bool always = is_always(duty) && duty->in_turns && !duty->in_turn;
     int64_t alive_ns = duty->told_at_ns;
     if (duty->in_turn && duty->turn_ns > alive_ns) alive_ns = duty->turn_ns;
     return duty->told_at_ns > 0 &&
@@ -123,7 +128,7 @@ static bool is_long_enough(const jm__duty *duty, int64_t start_ns, int64_t now_n
 static bool may_cost(const jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 {
     double asked = duty->seconds_a_minute / 60, share = JM_DUTY_CPU_SHARE;
-    if (duty->seconds_a_minute >= JM_DUTY_ALWAYS_S) return true;
+    if (is_always(duty)) return true;
     if (asked > share) share = asked;
     return (double)cpu_ns <= share * (double)(now_ns - duty->began_ns) + (double)JM_DUTY_CPU_START_NS;
 }
@@ -149,7 +154,7 @@ static int64_t wanted_now_ns(jm__duty *duty, int64_t now_ns)
 {
     const jm__duty_stretch *last = last_stretch(duty);
     if (last == NULL) return JM_DUTY_FIRST_NS;
-    if (duty->seconds_a_minute >= JM_DUTY_ALWAYS_S) return INT64_MAX;
+    if (is_always(duty)) return INT64_MAX;
     if (now_ns - last->start_ns >= period_ns(duty)) return JM_DUTY_PIECE_NS;
     if (now_ns - last->end_ns < JM_DUTY_LATE_NS) return 0; /* what it saw is not told yet */
     int64_t missing_ns = JM_DUTY_FIRST_NS - duty->sampled_ns;
@@ -161,8 +166,7 @@ bool jm__duty_wants(jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 {
     const jm__duty_stretch *last = last_stretch(duty);
     if (!works(duty, now_ns) || !is_traced(duty, now_ns) || !may_cost(duty, now_ns, cpu_ns)) return false;
-    if (goes_on(last))
-        return duty->seconds_a_minute >= JM_DUTY_ALWAYS_S || !is_long_enough(duty, last->start_ns, now_ns);
+    if (goes_on(last)) return is_always(duty) || !is_long_enough(duty, last->start_ns, now_ns);
     duty->wanted_ns = wanted_now_ns(duty, now_ns);
     return duty->wanted_ns > 0;
 }

@@ -299,14 +299,14 @@ static void test_what_is_left_of_tracing_after_a_turn_is_spent_too(void **state)
         {generation, .slower = 0.4, .after = 0.15, .length_s = 600, .noise = 0.05},
         {training, .slower = 0.4, .after = 0.15, .length_s = 600, .noise = 0.1, .drift = 0.2,
          .usual_s = 0.034},
-        {launches, .slower = 0.3, .after = 0.2, .length_s = 100, .noise = 0.1},
+        {launches, .slower = 0.3, .after = 0.2, .length_s = 130, .noise = 0.1},
     };
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         outcome *o = run(&programs[i], 0.01);
         double cost = o->extra_s / o->total_s,
                said = jm__budget_cost(&o->budget, 1000 * JM_NS_PER_S + (int64_t)(1e9 * o->total_s));
         print_message("%zu: %.4f, said %.4f, %" PRIu64 " turns\n", i, cost, said, o->turns);
-        assert_true(o->turns >= 5);
+        assert_true(o->turns > 5);
         assert_true(cost < 0.0105);
         assert_true(fabs(said / cost - 1) < 0.1);
         free(o);
@@ -361,7 +361,7 @@ static void test_what_the_first_steps_of_a_turn_take_longer_is_spent_too(void **
         print_message("cost %.4f, as it measured itself %.4f, %llu turns\n", cost, told,
                       (unsigned long long)o->turns);
         assert_true(cost <= 0.0115 && cost >= 0.004);
-        assert_true(told > 0.93 * cost && told < 1.15 * cost);
+        assert_true(told > 0.93 * cost && told < 1.1 * cost);
         free(o);
     }
 }
