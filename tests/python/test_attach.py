@@ -56,9 +56,13 @@ def _start(code: str, ready: str = "ready\n") -> subprocess.Popen[str]:
     return process
 
 
+def _attaching(pid: int, path: Path, seconds: float) -> list[str]:
+    return [*COMMAND, "attach", "--sim", "h200", "--seconds", str(seconds), "--no-cpu", "-o", str(path), str(pid)]
+
+
 def _attach(pid: int, path: Path, seconds: float = 0.5) -> str:
     done = subprocess.run(
-        [*COMMAND, "attach", "--sim", "h200", "--seconds", str(seconds), "--no-cpu", "-o", str(path), str(pid)],
+        _attaching(pid, path, seconds),
         capture_output=True,
         text=True,
         check=True,
@@ -259,6 +263,7 @@ print("ready", flush=True)
 recorder, _ = core.accept()
 recorder.recv(5000)
 recorder.send(b"r")
+sys.stdin.readline()  # the recorder has looked for the second one, and found none
 inject = ear("n")
 other, _ = inject.accept()
 other.recv(5000)
@@ -269,7 +274,12 @@ print("called again" if called else "left alone", flush=True)
 sys.stdin.read()
 """
     process = _start(script)
-    words = _attach(process.pid, tmp_path / "run.joulemap", seconds=4)
+    recorder = subprocess.Popen(_attaching(process.pid, tmp_path / "run.joulemap", 4), stderr=subprocess.PIPE, text=True)
+    assert recorder.stderr is not None and process.stdin is not None
+    assert f"recording {process.pid} " in recorder.stderr.readline()
+    print(file=process.stdin, flush=True)
+    words = recorder.stderr.read()
+    assert recorder.wait(timeout=60) == 0
     out, _ = process.communicate(timeout=60)
     assert out == "left alone\n"
     assert words.count(f"not recorded is {process.pid}: ") == 1
