@@ -79,8 +79,8 @@ void jm__duty_init(jm__duty *duty, double seconds_a_minute, int64_t now_ns);
 /* A kernel ran on the board. */
 void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t end_ns, int64_t now_ns);
 
-/* A process of the run began to be traced, or no longer is, or soon will be. Of several the last word counts.
- */
+/* A process that works on the board began to be traced, or no longer is, or soon will be; of several see
+ * counters/turns.h. */
 typedef enum jm__duty_turn { JM_DUTY_TRACED, JM_DUTY_UNTRACED, JM_DUTY_SOON } jm__duty_turn;
 void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns);
 

@@ -2,6 +2,7 @@
 #include "counters/source.h"
 
 #include "counters/helper.h"
+#include "counters/turns.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -48,6 +49,7 @@ struct jm__counter_source {
     char fault[200]; /* told last: boards that fail alike are told once */
     board *boards;
     size_t count;
+    jm__turns_of_boards turns; /* under the lock */
 };
 
 /* ---- words */
@@ -249,6 +251,7 @@ static void free_memory(jm__counter_source *source)
 {
     pthread_mutex_destroy(&source->lock);
     jm__counter_way_free(&source->way);
+    jm__turns_of_boards_free(&source->turns);
     free(source->boards);
     free(source);
 }
@@ -312,11 +315,32 @@ void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *ke
     pthread_mutex_unlock(&source->lock);
 }
 
-void jm__counter_source_turn(jm__counter_source *source, jm__duty_turn what, int64_t t_ns)
+void jm__counter_source_works(jm__counter_source *source, int64_t process_id, int64_t board_id)
 {
     pthread_mutex_lock(&source->lock);
     for (size_t k = 0; k < source->count; k++)
-        jm__duty_tell_turn(&source->boards[k].duty, what, t_ns);
+        if (source->boards[k].row.id == board_id) jm__turns_of_boards_works(&source->turns, process_id, k);
+    pthread_mutex_unlock(&source->lock);
+}
+
+/* Under the lock. */
+static void tell_turn(jm__counter_source *source, jm__turn_boards boards, jm__duty_turn what, int64_t t_ns)
+{
+    for (size_t k = 0; k < source->count; k++)
+        if (boards >> k & 1) jm__duty_tell_turn(&source->boards[k].duty, what, t_ns);
+}
+
+void jm__counter_source_turn(jm__counter_source *source, int64_t process_id, jm__duty_turn what, int64_t t_ns)
+{
+    pthread_mutex_lock(&source->lock);
+    tell_turn(source, jm__turns_of_boards_said(&source->turns, process_id, what), what, t_ns);
+    pthread_mutex_unlock(&source->lock);
+}
+
+void jm__counter_source_ended(jm__counter_source *source, int64_t process_id, int64_t t_ns)
+{
+    pthread_mutex_lock(&source->lock);
+    tell_turn(source, jm__turns_of_boards_ended(&source->turns, process_id), JM_DUTY_UNTRACED, t_ns);
     pthread_mutex_unlock(&source->lock);
 }
 

@@ -46,8 +46,15 @@ void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *ke
                                 int64_t (*board_of)(const void *context, int64_t stream_id),
                                 const void *context);
 
-/* jm__duty_tell_turn, of all boards. */
-void jm__counter_source_turn(jm__counter_source *source, jm__duty_turn what, int64_t t_ns);
+/* Kernels of that process run on that board of the recording: its turns are those of the board. */
+void jm__counter_source_works(jm__counter_source *source, int64_t process_id, int64_t board_id);
+
+/* jm__duty_tell_turn of the boards that the process works on; of all while none is known. */
+void jm__counter_source_turn(jm__counter_source *source, int64_t process_id, jm__duty_turn what,
+                             int64_t t_ns);
+
+/* The process has ended. */
+void jm__counter_source_ended(jm__counter_source *source, int64_t process_id, int64_t t_ns);
 
 /* Sampling ends; what helpers still hold comes within a second. Returns at once. */
 void jm__counter_source_stop(jm__counter_source *source);

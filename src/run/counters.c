@@ -68,10 +68,12 @@ void jm__run_counters_start(jm_run *run, const jm_run_options *options)
 static const struct {
     const char *name;
     jm__duty_turn says;
-} turn_marks[JM_RUN_TURN_MARKS] = {{JM_MARK_TRACED, JM_DUTY_TRACED},
-                                   {JM_MARK_UNTRACED, JM_DUTY_UNTRACED},
-                                   {JM_MARK_STEPS, JM_DUTY_UNTRACED},
-                                   {JM_MARK_SOON, JM_DUTY_SOON}};
+    bool ends; /* and the process with it */
+} turn_marks[JM_RUN_TURN_MARKS] = {{JM_MARK_TRACED, JM_DUTY_TRACED, false},
+                                   {JM_MARK_UNTRACED, JM_DUTY_UNTRACED, false},
+                                   {JM_MARK_STEPS, JM_DUTY_UNTRACED, false},
+                                   {JM_MARK_SOON, JM_DUTY_SOON, false},
+                                   {JM_MARK_ENDED, JM_DUTY_UNTRACED, true}};
 
 void jm__run_counters_saw_name(jm_run *run, int64_t name_id, const char *text)
 {
@@ -83,13 +85,19 @@ void jm__run_counters_saw_name(jm_run *run, int64_t name_id, const char *text)
 void jm__run_counters_saw_mark(jm_run *run, const jm__mark *mark)
 {
     if (run->counters == NULL || mark->name_id <= 0) return;
-    for (size_t i = 0; i < JM_RUN_TURN_MARKS; i++)
-        if (mark->name_id == run->turn_marks[i])
-            jm__counter_source_turn(run->counters, turn_marks[i].says, mark->t_ns);
+    for (size_t i = 0; i < JM_RUN_TURN_MARKS; i++) {
+        if (mark->name_id != run->turn_marks[i]) continue;
+        if (turn_marks[i].ends)
+            jm__counter_source_ended(run->counters, mark->process_id, mark->t_ns);
+        else
+            jm__counter_source_turn(run->counters, mark->process_id, turn_marks[i].says, mark->t_ns);
+    }
 }
 
 void jm__run_counters_saw_stream(jm_run *run, const jm__stream *stream)
 {
+    if (run->counters != NULL && stream->board_id > 0)
+        jm__counter_source_works(run->counters, stream->process_id, stream->board_id);
     /* Streams are numbered without holes. One that finds no memory here is of no board, and the next one's
      * number tells that it is missing. */
     if (run->counters == NULL || stream->id <= 0) return;

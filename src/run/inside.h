@@ -25,7 +25,7 @@ typedef struct jm__older_part {
     jm_recording *recording;
 } jm__older_part;
 
-enum { JM_RUN_TURN_MARKS = 4 };
+enum { JM_RUN_TURN_MARKS = 5 };
 
 struct jm_run {
     pid_t owner; /* in a forked child the run is dead: no thread came along */

@@ -274,7 +274,8 @@ print("called again" if called else "left alone", flush=True)
 sys.stdin.read()
 """
     process = _start(script)
-    recorder = subprocess.Popen(_attaching(process.pid, tmp_path / "run.joulemap", 4), stderr=subprocess.PIPE, text=True)
+    command = _attaching(process.pid, tmp_path / "run.joulemap", 4)
+    recorder = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert recorder.stderr is not None and process.stdin is not None
     assert f"recording {process.pid} " in recorder.stderr.readline()
     print(file=process.stdin, flush=True)
