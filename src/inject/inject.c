@@ -26,6 +26,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char run_path[PATH_MAX]; /* "": not started */
 static int last_result = JM_INJECT_NO_RUN;
 static bool registered;
+static bool reached_cupti; /* the last start came as far */
 static _Atomic bool
     over;          /* the process ends: nothing is started any more, and CUPTI left alone by `recover` */
 static bool hangs; /* likewise, until the flusher is back out of CUPTI */
@@ -97,6 +98,7 @@ static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
     if (strcmp(run_path, run_dir) == 0) return last_result;
     if (length == 0 || length >= sizeof run_path) return JM_INJECT_NO_RUN;
     stop_locked(false);
+    reached_cupti = false;
     if (over || hangs) return JM_INJECT_NO_RUN;
     if (open(run_dir) != 0) {
         if (jm__lost_join(run_dir)) jm__lost_add(JM_LOST_PROGRAMS, 1);
@@ -108,6 +110,7 @@ static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
         atexit(on_exit_of_process);
     }
     bool recording;
+    reached_cupti = true;
     if (jm__activity_start(run_dir, &recording) != 0) return JM_INJECT_NO_RUN;
     memcpy(run_path, run_dir, length + 1);
     owner = getpid();
@@ -134,7 +137,8 @@ int jm_inject_ranges(const char *run_dir)
 static const char *reason_locked(void)
 {
     if (over) return "it is ending";
-    return hangs ? "a thread of the last recording still waits for CUPTI" : jm__activity_reason();
+    if (hangs) return "a thread of the last recording still waits for CUPTI";
+    return reached_cupti ? jm__activity_reason() : "";
 }
 
 const char *jm_inject_reason(void)
@@ -175,8 +179,9 @@ static jm__dormant_answer join_locked(const char *run_dir, bool kernels, char *w
     int result = !kernels ? JM_INJECT_OK : start_locked(run_dir, jm__track_join);
     if (error == EBUSY) return JM_DORMANT_BUSY;
     if (error == 0 && result == JM_INJECT_OK) return JM_DORMANT_RECORDING;
-    snprintf(why, why_size, "%s", reason_locked());
+    if (kernels) snprintf(why, why_size, "%s", reason_locked());
     if (result == JM_INJECT_NO_KERNELS) return JM_DORMANT_NO_KERNELS;
+    if (kernels && hangs) return JM_DORMANT_LATER;
     if (why[0] == '\0') snprintf(why, why_size, "it cannot write into %s", run_dir);
     jm__track_leave(run_dir);
     return JM_DORMANT_FAILED;

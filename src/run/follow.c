@@ -178,6 +178,11 @@ static jm_status tell_refusal(int64_t pid, const char *answer, jm_error *err)
                      pid, answer[1] != '\0' ? ": " : "", answer + 1);
         return jm__hint(err, status, "end that recording first");
     }
+    if (answer[0] == JM_DORMANT_LATER) {
+        jm_status status = jm__fail(err, JM_BUSY, 0, "jm_run_follow",
+                                    "process %" PRId64 " cannot be recorded yet: %.300s", pid, answer + 1);
+        return jm__hint(err, status, "attach again a little later");
+    }
     if (answer[0] == SILENT) {
         jm_status status =
             jm__fail(err, JM_BUSY, 0, "jm_run_follow", "process %" PRId64 " %.300s", pid, answer + 1);

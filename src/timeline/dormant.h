@@ -26,6 +26,7 @@ typedef enum jm__dormant_answer {
     JM_DORMANT_RECORDING = 'r',
     JM_DORMANT_NO_KERNELS = 'k', /* recording, without kernels */
     JM_DORMANT_BUSY = 'b',       /* somebody records this program already */
+    JM_DORMANT_LATER = 'l',      /* it cannot be recorded yet */
     JM_DORMANT_FAILED = 'f',
     JM_DORMANT_ENDED = 'e',
 } jm__dormant_answer;

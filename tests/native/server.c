@@ -7,6 +7,8 @@
  *
  *   --threads N        N threads work
  *   --close-all        closes all descriptors but its first three, as daemons do, at each line on its input
+ *   --hang             CUPTI returns nobody's call for records from the first line on, and does from the
+ * second
  *   --fork             a child works as well, forked while nobody records; its counts come first
  *   --exec             replaces itself by itself without this option at the first line on its standard input
  */
@@ -33,8 +35,9 @@
 static fake_call_function *fake_call;
 static fake_run_function *fake_run;
 static fake_count_function *fake_kernels;
+static fake_hold_flush_function *fake_hold_flush;
 static _Atomic bool over;
-static bool closes_all;
+static bool closes_all, hangs;
 
 typedef struct worker {
     pthread_t thread;
@@ -62,6 +65,7 @@ static void initialise_cuda(void)
         *(void **)&fake_call = dlsym(fake, "fake_call");
         *(void **)&fake_run = dlsym(fake, "fake_run");
         *(void **)&fake_kernels = dlsym(fake, "fake_kernels");
+        *(void **)&fake_hold_flush = dlsym(fake, "fake_hold_flush");
     }
     void *library = injected == NULL ? NULL : dlopen(injected, RTLD_NOW | RTLD_LOCAL);
     int (*initialise)(void) = NULL;
@@ -112,6 +116,7 @@ static void work_until_input_ends(size_t threads, bool execs, char **argv)
     worker workers[THREADS_MAX] = {0};
     uint64_t rounds = 0, hash = 0, spans = 0;
     char line[16];
+    int lines = 0;
     for (size_t i = 0; i < threads; i++)
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
     puts("ready");
@@ -119,6 +124,7 @@ static void work_until_input_ends(size_t threads, bool execs, char **argv)
     while (read(STDIN_FILENO, line, sizeof line) > 0) {
         if (execs) execv("/proc/self/exe", argv);
         if (closes_all) closefrom(3);
+        if (hangs && fake_hold_flush != NULL) fake_hold_flush(++lines == 1);
         puts("ready");
         fflush(stdout);
     }
@@ -141,6 +147,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) threads = (size_t)atoi(argv[++i]);
         closes_all = closes_all || strcmp(argv[i], "--close-all") == 0;
+        hangs = hangs || strcmp(argv[i], "--hang") == 0;
         forks = forks || strcmp(argv[i], "--fork") == 0;
         execs = execs || strcmp(argv[i], "--exec") == 0;
     }

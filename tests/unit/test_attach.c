@@ -369,6 +369,30 @@ static void test_second_recorder_is_refused_and_harms_nothing(void **state)
     assert_int_equal(sum.spans, own.spans);
 }
 
+/* A CUPTI that hung is no reason for good. */
+static void test_program_whose_cupti_hung_can_be_recorded_once_it_is_back(void **state)
+{
+    (void)state;
+    server s = START("--hang");
+    jm_run *run = record();
+    await_following(run, s.pid);
+    assert_int_equal(write(s.in, "\n", 1), 1);
+    await_ready(s.out);
+    jm__sleep_ns(JM_NS_PER_S); /* longer than a period of the flusher */
+    end(run);
+    assert_int_equal(refusal(s.pid, "cannot be recorded yet: a thread of the last recording"), JM_BUSY);
+    assert_int_equal(write(s.in, "\n", 1), 1);
+    await_ready(s.out);
+    for (int tries = 0; refusal(s.pid, "cannot be recorded yet") != JM_OK; tries++) {
+        assert_true(tries < 500);
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+    }
+    told sum = {0};
+    record_for(&sum, s.pid, 100);
+    assert_true(sum.kernels > 100);
+    stop_and_check(&s, 1);
+}
+
 /* Says "busy" and closes, with the recorder's message unread: what that reads first is "connection reset". */
 _Noreturn static void refuse_unheard(int ready)
 {
@@ -710,6 +734,7 @@ int main(void)
         cmocka_unit_test(test_dormant_program_records_nothing_and_holds_a_socket_a_library),
         cmocka_unit_test(test_layer_and_kernels_of_a_program_that_runs_already),
         cmocka_unit_test(test_second_recorder_is_refused_and_harms_nothing),
+        cmocka_unit_test(test_program_whose_cupti_hung_can_be_recorded_once_it_is_back),
         cmocka_unit_test(test_refusal_is_heard_from_one_that_hung_up),
         cmocka_unit_test(test_program_of_which_one_library_refuses_is_not_recorded_by_half),
         cmocka_unit_test(test_stopped_program_keeps_nobody_waiting),
