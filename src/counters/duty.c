@@ -68,6 +68,11 @@ void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
         duty->soon_ns = t_ns;
         return;
     }
+    if (what == JM_DUTY_NO_TURNS) {
+        duty->in_turns = duty->in_turn = false;
+        duty->soon_ns = duty->turn_ns = duty->apart_ns = 0;
+        return;
+    }
     if (what == JM_DUTY_UNTRACED) {
         const jm__duty_stretch *last = last_stretch(duty);
         if (goes_on(last)) duty->turns_ns += in_turn_ns(duty, last->start_ns, t_ns);
@@ -84,10 +89,10 @@ void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
     duty->in_turn = duty->in_turns;
 }
 
-/* Another process is traced all the time. */
+/* Another process is traced all the time: what is told was not traced in a turn. */
 static bool is_told_on(const jm__duty *duty)
 {
-    return duty->covered_ns - duty->untraced_ns > JM_DUTY_LATE_NS;
+    return !duty->in_turn && duty->covered_ns - duty->untraced_ns > JM_DUTY_LATE_NS;
 }
 
 static bool comes_soon(const jm__duty *duty, int64_t now_ns)
@@ -183,5 +188,8 @@ void jm__duty_began(jm__duty *duty, int64_t t_ns)
 void jm__duty_ended(jm__duty *duty, int64_t t_ns)
 {
     jm__duty_stretch *last = last_stretch(duty);
-    if (goes_on(last)) last->end_ns = t_ns > last->start_ns ? t_ns : last->start_ns;
+    if (!goes_on(last)) return;
+    last->end_ns = t_ns > last->start_ns ? t_ns : last->start_ns;
+    bool saw_turn = duty->turns_ns + in_turn_ns(duty, last->start_ns, t_ns) > 0;
+    if (duty->in_turns && !saw_turn && !is_told_on(duty)) duty->stretch_count--; /* it counts for nothing */
 }

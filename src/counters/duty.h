@@ -81,7 +81,12 @@ void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t
 
 /* A process that works on the board began to be traced, or no longer is, or soon will be; of several see
  * counters/turns.h. */
-typedef enum jm__duty_turn { JM_DUTY_TRACED, JM_DUTY_UNTRACED, JM_DUTY_SOON } jm__duty_turn;
+typedef enum jm__duty_turn {
+    JM_DUTY_TRACED,
+    JM_DUTY_UNTRACED,
+    JM_DUTY_SOON,
+    JM_DUTY_NO_TURNS, /* whoever works on it is traced all of the time */
+} jm__duty_turn;
 void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns);
 
 /* Whether to sample now; `cpu_ns`: what the helper has used so far. The caller tells when sampling truly

@@ -340,7 +340,9 @@ void jm__counter_source_turn(jm__counter_source *source, int64_t process_id, jm_
 void jm__counter_source_ended(jm__counter_source *source, int64_t process_id, int64_t t_ns)
 {
     pthread_mutex_lock(&source->lock);
-    tell_turn(source, jm__turns_of_boards_ended(&source->turns, process_id), JM_DUTY_UNTRACED, t_ns);
+    jm__turns_left left = jm__turns_of_boards_ended(&source->turns, process_id);
+    tell_turn(source, left.untraced, JM_DUTY_UNTRACED, t_ns);
+    tell_turn(source, left.no_turns, JM_DUTY_NO_TURNS, t_ns);
     pthread_mutex_unlock(&source->lock);
 }
 

@@ -1,8 +1,6 @@
 /* Turns of processes, by board. */
 #include "counters/turns.h"
 
-#define ALL (~(jm__turn_boards)0)
-
 void jm__turns_of_boards_free(jm__turns_of_boards *turns)
 {
     jm__vec_free(&turns->processes);
@@ -24,17 +22,31 @@ static jm__turn_process *find_or_add(jm__turns_of_boards *turns, int64_t id)
     return &turns->processes.items[turns->processes.count - 1];
 }
 
-static jm__turn_boards boards_of(const jm__turn_process *process)
+static jm__turn_boards boards_of(const jm__turns_of_boards *turns, const jm__turn_process *process)
 {
-    return process == NULL || process->boards == 0 ? ALL : process->boards;
+    jm__turn_boards known = 0;
+    if (process != NULL && process->boards != 0) return process->boards;
+    for (size_t i = 0; i < turns->processes.count; i++)
+        known |= turns->processes.items[i].boards;
+    return ~known;
 }
 
-/* Where none that takes turns has one. */
-static jm__turn_boards untraced(const jm__turns_of_boards *turns)
+static bool is_traced(const jm__turn_process *process)
 {
-    jm__turn_boards boards = ALL;
+    return process->traced;
+}
+
+static bool takes_turns(const jm__turn_process *process)
+{
+    return process->takes_turns;
+}
+
+/* Where one works of which that is true. */
+static jm__turn_boards where(const jm__turns_of_boards *turns, bool (*is)(const jm__turn_process *process))
+{
+    jm__turn_boards boards = 0;
     for (size_t i = 0; i < turns->processes.count; i++)
-        if (turns->processes.items[i].traced) boards &= ~boards_of(&turns->processes.items[i]);
+        if (is(&turns->processes.items[i])) boards |= boards_of(turns, &turns->processes.items[i]);
     return boards;
 }
 
@@ -48,14 +60,19 @@ jm__turn_boards jm__turns_of_boards_said(jm__turns_of_boards *turns, int64_t pro
 {
     jm__turn_process *process = find_or_add(turns, process_id);
     if (process != NULL && what != JM_DUTY_SOON) process->traced = what == JM_DUTY_TRACED;
-    return boards_of(process) & (what == JM_DUTY_UNTRACED ? untraced(turns) : ALL);
+    if (process != NULL && what == JM_DUTY_UNTRACED) process->takes_turns = true;
+    jm__turn_boards boards = boards_of(turns, process);
+    return what == JM_DUTY_UNTRACED ? boards & ~where(turns, is_traced) : boards;
 }
 
-jm__turn_boards jm__turns_of_boards_ended(jm__turns_of_boards *turns, int64_t process_id)
+jm__turns_left jm__turns_of_boards_ended(jm__turns_of_boards *turns, int64_t process_id)
 {
     jm__turn_process *process = find(turns, process_id);
-    if (process == NULL) return 0;
-    jm__turn_boards boards = process->traced ? boards_of(process) : 0;
+    if (process == NULL) return (jm__turns_left){0};
+    jm__turn_boards boards = boards_of(turns, process);
+    bool was_traced = process->traced, took_turns = process->takes_turns;
     *process = turns->processes.items[--turns->processes.count];
-    return boards & untraced(turns);
+    jm__turn_boards others = where(turns, takes_turns);
+    return (jm__turns_left){.untraced = was_traced ? boards & others & ~where(turns, is_traced) : 0,
+                            .no_turns = took_turns ? boards & ~others : 0};
 }

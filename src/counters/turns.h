@@ -15,8 +15,10 @@ typedef uint64_t jm__turn_boards;
 
 typedef struct jm__turn_process {
     int64_t id;
-    jm__turn_boards boards; /* kernels of it were seen there; 0: nowhere yet, so it may be any */
-    bool traced;            /* it takes turns, and has one */
+    jm__turn_boards boards; /* kernels of it were seen there; 0: nowhere yet, so it may be any that nobody is
+                             * known to work on */
+    bool takes_turns;       /* it was once not traced */
+    bool traced;            /* it said last that it is */
 } jm__turn_process;
 
 typedef struct jm__turns_of_boards {
@@ -26,14 +28,19 @@ typedef struct jm__turns_of_boards {
 /* Zeroed is ready; free with this. */
 void jm__turns_of_boards_free(jm__turns_of_boards *turns);
 
-/* Kernels of the process run on the board. Nothing without memory: its turns are those of all then. */
+/* Kernels of the process run on the board. Without memory it stays one that was seen nowhere. */
 void jm__turns_of_boards_works(jm__turns_of_boards *turns, int64_t process_id, size_t board);
 
 /* The process says so; the boards that it is true of. That it is not traced is not, while another one is that
  * works there. */
 jm__turn_boards jm__turns_of_boards_said(jm__turns_of_boards *turns, int64_t process_id, jm__duty_turn what);
 
-/* It has ended; the boards of which it was the last that was traced. */
-jm__turn_boards jm__turns_of_boards_ended(jm__turns_of_boards *turns, int64_t process_id);
+/* Boards on which something is true since a process has ended. */
+typedef struct jm__turns_left {
+    jm__turn_boards untraced; /* it was the last that was traced, of those that take turns */
+    jm__turn_boards no_turns; /* nobody takes turns any more */
+} jm__turns_left;
+
+jm__turns_left jm__turns_of_boards_ended(jm__turns_of_boards *turns, int64_t process_id);
 
 #endif

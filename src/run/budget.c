@@ -302,6 +302,7 @@ void jm__budget_have(jm__budget *b, jm_tracing level)
     if (level == b->level) return;
     if (level == JM_TRACING_STEPS) b->awaited = NULL;
     if (level == JM_TRACING_WARM) b->early_ns = 0;
+    if (level != JM_TRACING_WARM) b->on_step = 0;
     b->level = level;
     b->soon_ns = 0;
     b->since_ns = 0;
@@ -344,6 +345,32 @@ static const jm__budget_kind *expected(const jm__budget *b)
     return NULL;
 }
 
+static int64_t last_ns(const jm__budget_kind *kind)
+{
+    return kind == NULL ? 0 : kind->before_ns;
+}
+
+/* From asking for a turn to the first step that is traced. */
+static uint64_t steps_ahead(const jm__budget *b, const jm__budget_kind *kind, bool whole)
+{
+    return whole ? 0 : 2 * b->lag_steps + warm_steps(kind);
+}
+
+static int64_t ahead_ns(const jm__budget *b, const jm__budget_kind *kind, bool whole)
+{
+    return (int64_t)steps_ahead(b, kind, whole) * last_ns(kind);
+}
+
+/* How long a turn that is due waits after it was told. Not where it takes as long by itself, nor where a step
+ * is so long that it would come too late. */
+static int64_t wait_ns(const jm__budget *b, const jm__budget_kind *kind, bool whole)
+{
+    int64_t by_itself_ns = ahead_ns(b, kind, whole);
+    int64_t in_steps_ns = (int64_t)steps_in(JM_BUDGET_AHEAD_NS, last_ns(kind)) * last_ns(kind);
+    bool waits = by_itself_ns < JM_BUDGET_AHEAD_NS && in_steps_ns + by_itself_ns <= JM_BUDGET_AHEAD_MOST_NS;
+    return waits ? JM_BUDGET_AHEAD_NS : 0;
+}
+
 /* What was told comes, whichever kind's step it begins with, unless the last turns turned out to cost more.
  */
 static bool is_told_due(jm__budget *b)
@@ -355,22 +382,23 @@ static bool is_told_due(jm__budget *b)
 }
 
 /* Nothing but time calls for it: it is told ahead. */
-static bool is_regular_due(jm__budget *b, const jm__budget_kind *kind, double cost_ns)
+static bool is_regular_due(jm__budget *b, const jm__budget_kind *kind, bool whole, double cost_ns)
 {
     if (b->soon_ns > 0) return is_told_due(b);
     bool is_new = kind == NULL || kind->traced.count == 0;
     double part = is_new || has_changed(kind) ? 1 : JM_BUDGET_REGULAR;
-    int64_t ahead_ns = JM_BUDGET_AHEAD_NS;
-    bool is_apart = b->since_steps >= JM_BUDGET_APART_STEPS && b->since_ns + ahead_ns >= JM_BUDGET_APART_NS;
+    int64_t waits_ns = wait_ns(b, kind, whole);
+    bool is_apart = b->since_steps >= JM_BUDGET_APART_STEPS && b->since_ns + waits_ns >= JM_BUDGET_APART_NS;
     bool is_known = kind == NULL || kind->owed == 0 || has_known_time(kind); /* else it soon is */
-    if (!is_apart || !is_known || left_at_ns(b, part, b->now_ns + ahead_ns) < cost_ns) return false;
+    if (!is_apart || !is_known || left_at_ns(b, part, b->now_ns + waits_ns) < cost_ns) return false;
+    if (waits_ns == 0) return true;
     b->soon_ns = b->now_ns;
     b->soon_cost_ns = cost_ns;
     return false;
 }
 
 /* Of a program whose steps alone are recorded. */
-static bool is_due(jm__budget *b, const jm__budget_kind *kind, bool opened)
+static bool is_due(jm__budget *b, const jm__budget_kind *kind, bool whole, bool opened)
 {
     double cost_ns = turn_cost_ns(b, kind);
     if (!opened && !comes_alone(b, kind)) return left_ns(b, 1) + JM_BUDGET_DEBT_NS >= cost_ns;
@@ -379,7 +407,7 @@ static bool is_due(jm__budget *b, const jm__budget_kind *kind, bool opened)
         b->awaited = other;
         return true;
     }
-    return is_regular_due(b, kind, cost_ns);
+    return is_regular_due(b, kind, whole, cost_ns);
 }
 
 static bool has_lasted(const jm__budget *b)
@@ -410,9 +438,26 @@ static void note_changes(jm__budget *b)
     }
 }
 
-static jm_tracing next_level(jm__budget *b, const jm__budget_step *step)
+/* Of a program whose steps alone are recorded. */
+static void begin_turn(jm__budget *b, const jm__budget_kind *kind, bool whole)
 {
-    const jm__budget_kind *kind = guess(b, step);
+    note_changes(b);
+    b->on_step = b->steps + steps_ahead(b, kind, whole);
+    b->on_told = ahead_ns(b, kind, whole) < JM_BUDGET_AHEAD_NS;
+}
+
+/* The turn that comes. */
+static void tell_on_its_way(jm__budget *b, const jm__budget_kind *kind)
+{
+    if (b->on_told || b->on_step <= b->steps) return;
+    if ((int64_t)(b->on_step - b->steps) * last_ns(kind) > JM_BUDGET_AHEAD_MOST_NS) return;
+    b->soon_ns = b->now_ns;
+    b->on_told = true;
+}
+
+static jm_tracing next_level(jm__budget *b, const jm__budget_kind *kind, const jm__budget_step *step)
+{
+    bool whole = step->whole != 0;
     jm__budget_step key = key_of(b, step);
     bool opened = (kind != NULL && kind->opened) || is_opened(b, &key);
     bool looks = b->now_ns >= b->look_ns;
@@ -421,15 +466,17 @@ static jm_tracing next_level(jm__budget *b, const jm__budget_step *step)
         b->look_ns = b->now_ns + LOOK_NS;
     }
     if (b->level == JM_TRACING_WARM)
-        return step->whole == 0 && b->since_ns < JM_BUDGET_WARM_NS ? JM_TRACING_WARM : JM_TRACING_ON;
+        return !whole && b->since_ns < JM_BUDGET_WARM_NS ? JM_TRACING_WARM : JM_TRACING_ON;
     if (b->level == JM_TRACING_ON) {
         if (!is_over(b, kind, opened, looks)) return JM_TRACING_ON;
         b->turned = true;
         return JM_TRACING_STEPS;
     }
-    if ((!looks && kind != NULL) || !is_due(b, kind, opened)) return JM_TRACING_STEPS;
-    note_changes(b);
-    return step->whole != 0 ? JM_TRACING_ON : JM_TRACING_WARM;
+    if (b->on_step <= b->steps) {
+        if ((!looks && kind != NULL) || !is_due(b, kind, whole, opened)) return JM_TRACING_STEPS;
+        begin_turn(b, kind, whole);
+    }
+    return whole ? JM_TRACING_ON : JM_TRACING_WARM;
 }
 
 jm_tracing jm__budget_begin(jm__budget *b, const jm__budget_step *step, int64_t t_ns)
@@ -441,7 +488,10 @@ jm_tracing jm__budget_begin(jm__budget *b, const jm__budget_step *step, int64_t 
     b->step_ns = t_ns;
     b->steps++;
     b->wholes += step->whole;
-    return next_level(b, step);
+    const jm__budget_kind *kind = guess(b, step);
+    jm_tracing level = next_level(b, kind, step);
+    tell_on_its_way(b, kind);
+    return level;
 }
 
 void jm__budget_rest(jm__budget *b, int64_t t_ns)

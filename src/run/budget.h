@@ -49,6 +49,9 @@ enum { JM_BUDGET_APART_STEPS = 3 };
 /* A turn that time alone calls for is told that long before: hardware counters begin 0.2 s after they are
  * told (H100), of which rings may take as much again. */
 #define JM_BUDGET_AHEAD_NS (500 * JM_NS_PER_MS)
+/* What takes longer to come is not told, or later: counters would be sampled for nothing, and given up
+ * (JM_DUTY_SOON_NS). Of steps that long the first one alone is enough for them. */
+#define JM_BUDGET_AHEAD_MOST_NS (1500 * JM_NS_PER_MS)
 
 /* What may be owed for the openings of kinds: it is paid back before anything else. */
 #define JM_BUDGET_DEBT_NS JM_NS_PER_S
@@ -128,8 +131,11 @@ typedef struct jm__budget {
     int64_t since_ns;      /* the level has been this one for that long, without the step that goes on */
     uint64_t since_steps;  /* ... and for so many steps */
     int64_t look_ns;       /* what it has cost is not added up before */
+    uint64_t lag_steps;    /* from a level that is answered to the step that has it, as ranks agree on it */
     double soon_cost_ns;   /* of the turn that was told last */
-    int64_t soon_ns;       /* since then a turn is to come, JM_BUDGET_AHEAD_NS later; 0: none is */
+    int64_t soon_ns;       /* since then a turn is to come; 0: none is */
+    uint64_t on_step;      /* the turn that comes begins with this one; 0: none does */
+    bool on_told;          /* that is no news */
     const jm__budget_kind *awaited; /* the turn goes on until one of these has passed */
     jm__budget_kind kinds[JM_BUDGET_KINDS];
 } jm__budget;
@@ -138,7 +144,7 @@ typedef struct jm__budget {
 void jm__budget_init(jm__budget *budget, double share, int64_t now_ns);
 
 /* A step begins, and the one before is over. Returns the level that it is to have. Its counts are those known
- * now. `soon_ns` may begin to be other than 0 in it. */
+ * now. `soon_ns` may begin to be other than 0 in it: that a turn comes is to be told. */
 jm_tracing jm__budget_begin(jm__budget *budget, const jm__budget_step *step, int64_t t_ns);
 
 /* The level that it has, before anything else is told: the one that was answered, or another one for a reason

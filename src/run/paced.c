@@ -104,23 +104,6 @@ static bool is_step(jm_span_kind kind, jm_name name)
     return !inside || name == paced.name || (kind == JM_SPAN_STEP && !paced.has_steps);
 }
 
-/* Where ranks take turns together: the level of this step, after `before`, which would be `wanted` if the
- * process were alone. A rank that was not told in time that it gets warm is so for one step. */
-static jm_tracing agreed(jm_tracing before, jm_tracing wanted)
-{
-    const jm__turns *turns = &paced.turns;
-    uint64_t step = paced.budget.steps, from;
-    jm_tracing level;
-    if (turns->page == NULL) return wanted;
-    bool told = jm__turns_ask(turns, &from, &level);
-    if (told && from > step) return before;
-    if (told && level != before)
-        return before == JM_TRACING_STEPS && level == JM_TRACING_ON ? JM_TRACING_WARM : level;
-    if (!turns->leads) return told ? before : wanted; /* the first rank has not begun, or has ended */
-    if (wanted != before) jm__turns_say(turns, step + JM_TURNS_AHEAD, wanted);
-    return before;
-}
-
 /* Of a dormant run: whether a recorder is there. Each begins with a budget of its own: what was not spent
  * while nobody was there, or on another, is not saved up. */
 static bool has_recorder(int64_t now_ns)
@@ -157,10 +140,11 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
         note_steps(step.phase);
     }
     bool was_soon = paced.budget.soon_ns != 0;
+    paced.budget.lag_steps = paced.turns.page != NULL ? JM_TURNS_AHEAD : 0;
     jm_tracing wanted = jm__budget_begin(&paced.budget, &step, now_ns);
-    bool decides = paced.turns.page == NULL || paced.turns.leads;
-    if (paced.budget.soon_ns != 0 && !was_soon && decides) jm_mark(JM_MARK_SOON, NULL);
-    jm_tracing level = whole ? wanted : agreed(before, wanted);
+    if (jm__turns_comes_soon(&paced.turns, paced.budget.soon_ns != 0 && !was_soon))
+        jm_mark(JM_MARK_SOON, NULL);
+    jm_tracing level = whole ? wanted : jm__turns_agree(&paced.turns, paced.budget.steps, before, wanted);
     jm__budget_have(&paced.budget, level);
     if (level != before) {
         jm__run_trace(paced.run, level);

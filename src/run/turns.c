@@ -14,6 +14,7 @@
 
 struct jm__turns_page {
     _Atomic uint64_t said; /* 0: nothing */
+    _Atomic uint32_t soon; /* how often a turn was to come */
 };
 
 static long number_of(const char *name)
@@ -54,20 +55,51 @@ void jm__turns_join(jm__turns *turns, const char *run_dir)
                     ? MAP_FAILED
                     : mmap(NULL, sizeof(jm__turns_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    if (map != MAP_FAILED) turns->page = map;
+    if (map == MAP_FAILED) return;
+    turns->page = map;
+    turns->heard = atomic_load_explicit(&turns->page->soon, memory_order_relaxed);
 }
 
-void jm__turns_say(const jm__turns *turns, uint64_t step, jm_tracing level)
+/* From this step on. */
+static void say(const jm__turns *turns, uint64_t step, jm_tracing level)
 {
     atomic_store_explicit(&turns->page->said, step << LEVEL_BITS | (uint64_t)level, memory_order_relaxed);
 }
 
-bool jm__turns_ask(const jm__turns *turns, uint64_t *step, jm_tracing *level)
+/* The last thing said; false: nothing was, or the first rank has ended. */
+static bool ask(const jm__turns *turns, uint64_t *step, jm_tracing *level)
 {
     uint64_t said = atomic_load_explicit(&turns->page->said, memory_order_relaxed);
     *step = said >> LEVEL_BITS;
     *level = (jm_tracing)(said & ((1u << LEVEL_BITS) - 1));
     return said != 0;
+}
+
+/* A rank that was not told in time that it gets warm is so for one step. */
+jm_tracing jm__turns_agree(const jm__turns *turns, uint64_t step, jm_tracing before, jm_tracing wanted)
+{
+    uint64_t from;
+    jm_tracing level;
+    if (turns->page == NULL) return wanted;
+    bool told = ask(turns, &from, &level);
+    if (told && from > step) return before;
+    if (told && level != before)
+        return before == JM_TRACING_STEPS && level == JM_TRACING_ON ? JM_TRACING_WARM : level;
+    if (!turns->leads) return told ? before : wanted; /* the first rank has not begun, or has ended */
+    if (wanted != before) say(turns, step + JM_TURNS_AHEAD, wanted);
+    return before;
+}
+
+bool jm__turns_comes_soon(jm__turns *turns, bool own)
+{
+    if (turns->page == NULL) return own;
+    if (turns->leads) {
+        if (own) atomic_fetch_add_explicit(&turns->page->soon, 1, memory_order_relaxed);
+        return own;
+    }
+    uint32_t said = atomic_load_explicit(&turns->page->soon, memory_order_relaxed), before = turns->heard;
+    turns->heard = said;
+    return said != before;
 }
 
 void jm__turns_leave(jm__turns *turns)

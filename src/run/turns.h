@@ -19,18 +19,19 @@ typedef struct jm__turns_page jm__turns_page;
 typedef struct jm__turns {
     jm__turns_page *page; /* NULL: this process takes turns of its own */
     bool leads;
-    bool waits; /* the first rank may not have come yet: join again */
+    bool waits;     /* the first rank may not have come yet: join again */
+    uint32_t heard; /* of what the first rank told of turns to come */
 } jm__turns;
 
 /* As the environment says that a launcher like torchrun set (WORLD_SIZE, LOCAL_RANK, MASTER_PORT): without
  * it, or where the page cannot be had, the process takes turns of its own. */
 void jm__turns_join(jm__turns *turns, const char *run_dir);
 
-/* The first rank: from this step on. */
-void jm__turns_say(const jm__turns *turns, uint64_t step, jm_tracing level);
+/* The level of this step, after `before`, which would be `wanted` if the process were alone. */
+jm_tracing jm__turns_agree(const jm__turns *turns, uint64_t step, jm_tracing before, jm_tracing wanted);
 
-/* The last thing said; false: nothing was, or the first rank has ended. */
-bool jm__turns_ask(const jm__turns *turns, uint64_t *step, jm_tracing *level);
+/* Whether it is news here that a turn is to come; `own`: this process would have it so if it were alone. */
+bool jm__turns_comes_soon(jm__turns *turns, bool own);
 
 /* The first rank's end is told to the others. */
 void jm__turns_leave(jm__turns *turns);

@@ -1,14 +1,17 @@
 /* When steps are traced within a budget, in virtual time: a program whose steps take as long as said, and
  * longer where they are traced. */
 #include "run/budget.h"
+#include "run/turns.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -29,6 +32,7 @@ typedef struct program {
     double rush_s;   /* for so long after a turn a step takes half of its time */
     double length_s;
     double usual_s; /* a step that takes longer has no more to trace; 0: it has */
+    bool leads;     /* it is the first rank of several */
 } program;
 
 typedef struct outcome {
@@ -41,6 +45,7 @@ typedef struct outcome {
     double on_after_s[NAMES];  /* when a step of the name was ON first; 0: never */
     double extra_s, total_s;   /* what tracing truly cost, of what */
     uint64_t told, sudden;     /* turns that were said to come; turns that came without */
+    int64_t told_ns;           /* when it was said of the one that comes; 0: it was not */
     double ahead_least_s, ahead_most_s;
     bool straight; /* ON never began without WARM, nor ended in it */
 } outcome;
@@ -68,16 +73,37 @@ static void note_level(outcome *o, jm_tracing before, jm_tracing level, double t
         o->turn_least_s = t_s - *on_since_s;
 }
 
-/* Of a step that begins: what was said of turns, and whether that one comes. */
-static void note_told(outcome *o, bool comes, int64_t told_ns)
+/* Of a step that begins: whether a turn was said to come, and whether it begins here. */
+static void note_told(outcome *o, bool says, bool comes)
 {
-    double ahead_s = (double)(o->budget.now_ns - told_ns) * 1e-9;
-    if (told_ns == 0 && o->budget.soon_ns != 0) o->told++;
+    o->told += says;
+    if (says) o->told_ns = o->budget.now_ns;
     if (!comes) return;
-    o->sudden += told_ns == 0;
-    if (told_ns == 0) return;
+    double ahead_s = (double)(o->budget.now_ns - o->told_ns) * 1e-9;
+    o->sudden += o->told_ns == 0;
+    if (o->told_ns == 0) return;
     if (o->ahead_least_s == 0 || ahead_s < o->ahead_least_s) o->ahead_least_s = ahead_s;
     if (ahead_s > o->ahead_most_s) o->ahead_most_s = ahead_s;
+    o->told_ns = 0;
+}
+
+/* As torchrun starts the first of two. */
+static void join_ranks(jm__turns *turns, char *folder)
+{
+    assert_non_null(mkdtemp(folder));
+    setenv("WORLD_SIZE", "2", 1);
+    setenv("LOCAL_RANK", "0", 1);
+    setenv("MASTER_PORT", "1", 1);
+    jm__turns_join(turns, folder);
+    assert_non_null(turns->page);
+}
+
+static void leave_ranks(jm__turns *turns, const char *folder)
+{
+    char page[64];
+    snprintf(page, sizeof page, "%s/turns-1", folder);
+    jm__turns_leave(turns);
+    assert_int_equal(unlink(page) + rmdir(folder), 0);
 }
 
 static outcome *run(const program *p, double share)
@@ -85,6 +111,9 @@ static outcome *run(const program *p, double share)
     outcome *o = calloc(1, sizeof *o);
     uint64_t state = 7;
     double t_s = 0, on_since_s = 0, off_since_s = -1, early_s = 0;
+    char folder[] = "/tmp/joulemap-test-budget-XXXXXX";
+    jm__turns turns = {0};
+    if (p->leads) join_ranks(&turns, folder);
     const int64_t zero_ns = 1000 * JM_NS_PER_S;
     assert_non_null(o);
     o->straight = true;
@@ -96,9 +125,12 @@ static outcome *run(const program *p, double share)
         jm__budget_step told = {
             .name = step.name, .phase = step.phase, .samples = step.samples, .whole = step.whole};
         jm_tracing before = level;
-        int64_t told_ns = o->budget.soon_ns;
+        int64_t soon_ns = o->budget.soon_ns;
+        o->budget.lag_steps = p->leads ? JM_TURNS_AHEAD : 0;
         level = jm__budget_begin(&o->budget, &told, zero_ns + (int64_t)(1e9 * t_s));
-        note_told(o, before == JM_TRACING_STEPS && level != before, told_ns);
+        bool says = jm__turns_comes_soon(&turns, soon_ns == 0 && o->budget.soon_ns != 0);
+        if (step.whole == 0) level = jm__turns_agree(&turns, o->budget.steps, before, level);
+        note_told(o, says, before != JM_TRACING_ON && level == JM_TRACING_ON);
         jm__budget_have(&o->budget, level);
         if (level != before) {
             note_level(o, before, level, t_s, &on_since_s);
@@ -132,6 +164,7 @@ static outcome *run(const program *p, double share)
         o->steps++;
     }
     o->total_s = t_s;
+    if (p->leads) leave_ranks(&turns, folder);
     return o;
 }
 
@@ -156,6 +189,16 @@ static double launches(uint64_t number, double t_s, jm__budget_step *step)
     (void)t_s;
     (void)step;
     return 50e-6;
+}
+
+static double steps_of_s; /* of the program below */
+
+static double even(uint64_t number, double t_s, jm__budget_step *step)
+{
+    (void)number;
+    (void)t_s;
+    (void)step;
+    return steps_of_s;
 }
 
 static double long_steps(uint64_t number, double t_s, jm__budget_step *step)
@@ -385,6 +428,17 @@ static void test_steps_that_rush_after_a_turn_are_no_measure(void **state)
     free(o);
 }
 
+static void check_told(const program *p, double most_s)
+{
+    outcome *o = run(p, 0.01);
+    print_message("%" PRIu64 " turns, %" PRIu64 " told, %" PRIu64 " sudden, %.3f to %.3f s ahead\n", o->turns,
+                  o->told, o->sudden, o->ahead_least_s, o->ahead_most_s);
+    assert_true(o->turns > 5 && o->sudden == 0);
+    assert_true(o->told >= o->turns && o->told <= o->turns + 5);
+    assert_true(o->ahead_least_s >= 0.3 && o->ahead_most_s < most_s);
+    free(o);
+}
+
 /* Hardware counters are ready by then, and not long before. */
 static void test_a_turn_is_told_half_a_second_ahead(void **state)
 {
@@ -393,13 +447,33 @@ static void test_a_turn_is_told_half_a_second_ahead(void **state)
         {.step = training, .slower = 0.1, .noise = 0.1, .switch_s = 0.003, .length_s = 600, .usual_s = 0.034},
         {.step = launches, .slower = 0.2, .noise = 0.1, .length_s = 100},
     };
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
-        outcome *o = run(&programs[i], 0.01);
-        print_message("%" PRIu64 " turns, %" PRIu64 " told, %" PRIu64 " sudden, %.3f to %.3f s ahead\n",
-                      o->turns, o->told, o->sudden, o->ahead_least_s, o->ahead_most_s);
-        assert_true(o->turns > 5 && o->sudden == 0);
-        assert_true(o->told >= o->turns && o->told <= o->turns + 5);
-        assert_true(o->ahead_least_s >= 0.5 && o->ahead_most_s < 0.8);
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        check_told(&programs[i], 0.8);
+}
+
+/* Of what ranks agree on ahead, and of long steps, too; never so long before that counters give up. */
+static void test_turns_of_long_steps_and_of_ranks_are_told_on_their_way(void **state)
+{
+    (void)state;
+    const double lengths_s[] = {0.034, 0.2, 0.3, 0.7, 1.05, 1.2};
+    program p = {.step = even, .slower = 0.1, .noise = 0.05, .switch_s = 0.003, .length_s = 3600};
+    for (size_t i = 0; i < 2 * sizeof lengths_s / sizeof *lengths_s; i++) {
+        steps_of_s = lengths_s[i / 2];
+        p.leads = i % 2 == 1;
+        check_told(&p, 1.8);
+    }
+}
+
+static void test_turns_of_steps_of_many_seconds_are_not_told(void **state)
+{
+    (void)state;
+    program p = {.step = even, .slower = 0.1, .noise = 0.05, .switch_s = 0.003, .length_s = 20000};
+    for (int i = 0; i < 4; i++) {
+        steps_of_s = i < 2 ? 3 : 8;
+        p.leads = i % 2 == 1;
+        outcome *o = run(&p, 0.01);
+        assert_true(o->turns > 5);
+        assert_int_equal(o->told, 0);
         free(o);
     }
 }
@@ -549,6 +623,8 @@ int main(void)
         cmocka_unit_test(test_what_the_first_steps_of_a_turn_take_longer_is_spent_too),
         cmocka_unit_test(test_steps_that_rush_after_a_turn_are_no_measure),
         cmocka_unit_test(test_a_turn_is_told_half_a_second_ahead),
+        cmocka_unit_test(test_turns_of_long_steps_and_of_ranks_are_told_on_their_way),
+        cmocka_unit_test(test_turns_of_steps_of_many_seconds_are_not_told),
         cmocka_unit_test(test_the_first_second_after_warming_up_is_traced),
         cmocka_unit_test(test_a_turn_lasts_a_quarter_of_a_second_or_more),
         cmocka_unit_test(test_where_tracing_is_cheap_all_but_a_few_steps_are_traced),

@@ -38,17 +38,26 @@ static void test_a_board_is_traced_while_any_of_its_processes_is(void **state)
     jm__turns_of_boards_free(&turns);
 }
 
-/* Its kernels are told later than its first words. */
-static void test_who_was_seen_nowhere_speaks_for_all(void **state)
+/* Its kernels are told later than its first words; or it has none, and no say where others have theirs. */
+static void test_who_was_seen_nowhere_speaks_for_boards_of_nobody(void **state)
 {
     (void)state;
     jm__turns_of_boards turns = {0};
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_0, JM_DUTY_UNTRACED), ALL);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_1, JM_DUTY_TRACED), ALL);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_0, JM_DUTY_UNTRACED), 0);
-    jm__turns_of_boards_works(&turns, RANK_1, 1);
-    assert_int_equal(jm__turns_of_boards_said(&turns, RANK_0, JM_DUTY_UNTRACED), ALL & ~(jm__turn_boards)2);
+    jm__turns_of_boards_works(&turns, RANK_0, 0);
+    assert_int_equal(jm__turns_of_boards_said(&turns, RANK_0, JM_DUTY_UNTRACED), 1);
+    assert_int_equal(jm__turns_of_boards_said(&turns, RANK_1, JM_DUTY_SOON), ALL & ~(jm__turn_boards)1);
     jm__turns_of_boards_free(&turns);
+}
+
+static void check_end(jm__turns_of_boards *turns, int64_t process_id, jm__turn_boards untraced,
+                      jm__turn_boards no_turns)
+{
+    jm__turns_left left = jm__turns_of_boards_ended(turns, process_id);
+    assert_int_equal(left.untraced, untraced);
+    assert_int_equal(left.no_turns, no_turns);
 }
 
 static void test_who_has_ended_in_its_turn_holds_no_board(void **state)
@@ -60,11 +69,11 @@ static void test_who_has_ended_in_its_turn_holds_no_board(void **state)
         jm__turns_of_boards_works(&turns, rank, (size_t)(1 + rank - RANK_0));
         assert_int_equal(jm__turns_of_boards_said(&turns, rank, JM_DUTY_TRACED), 1 | 2u << (rank - RANK_0));
     }
-    assert_int_equal(jm__turns_of_boards_ended(&turns, RANK_0), 2);
-    assert_int_equal(jm__turns_of_boards_ended(&turns, RANK_0), 0);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_1, JM_DUTY_UNTRACED), 4);
-    assert_int_equal(jm__turns_of_boards_ended(&turns, RANK_1), 0);
-    assert_int_equal(jm__turns_of_boards_ended(&turns, RANK_2), 1 | 8);
+    check_end(&turns, RANK_0, 0, 0); /* it has taken none */
+    check_end(&turns, RANK_0, 0, 0);
+    check_end(&turns, RANK_2, 1, 0);
+    check_end(&turns, RANK_1, 0, 1 | 4);
     assert_int_equal(turns.processes.count, 0);
     jm__turns_of_boards_free(&turns);
 }
@@ -74,7 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_rank_speaks_for_its_own_board),
         cmocka_unit_test(test_a_board_is_traced_while_any_of_its_processes_is),
-        cmocka_unit_test(test_who_was_seen_nowhere_speaks_for_all),
+        cmocka_unit_test(test_who_was_seen_nowhere_speaks_for_boards_of_nobody),
         cmocka_unit_test(test_who_has_ended_in_its_turn_holds_no_board),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

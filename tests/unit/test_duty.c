@@ -222,32 +222,77 @@ static void test_of_a_program_that_is_traced_in_turns_turns_are_sampled(void **s
     assert_true(simulate_turns(one_class, 60, 5, 100, 4000, false)->sampled_s > 94); /* always is always */
 }
 
+/* Untraced since its second second. */
+static jm__duty *duty_of_turns(double seconds_a_minute)
+{
+    static jm__duty duty;
+    jm__duty_init(&duty, seconds_a_minute, JM_NS_PER_S);
+    jm__duty_kernel(&duty, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
+    jm__duty_tell_turn(&duty, JM_DUTY_UNTRACED, 2 * JM_NS_PER_S);
+    return &duty;
+}
+
 static void test_a_turn_that_does_not_come_is_not_waited_for(void **state)
 {
     (void)state;
-    jm__duty duty;
-    jm__duty_init(&duty, 2, JM_NS_PER_S);
-    jm__duty_kernel(&duty, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
-    jm__duty_tell_turn(&duty, JM_DUTY_UNTRACED, 2 * JM_NS_PER_S);
-    assert_false(jm__duty_wants(&duty, 5 * JM_NS_PER_S, 0));
-    jm__duty_tell_turn(&duty, JM_DUTY_SOON, 5 * JM_NS_PER_S);
-    assert_true(jm__duty_wants(&duty, 5 * JM_NS_PER_S, 0));
-    assert_true(jm__duty_wants(&duty, 6 * JM_NS_PER_S, 0));
-    assert_false(jm__duty_wants(&duty, 8 * JM_NS_PER_S, 0));
+    jm__duty *duty = duty_of_turns(2);
+    assert_false(jm__duty_wants(duty, 5 * JM_NS_PER_S, 0));
+    jm__duty_tell_turn(duty, JM_DUTY_SOON, 5 * JM_NS_PER_S);
+    assert_true(jm__duty_wants(duty, 5 * JM_NS_PER_S, 0));
+    assert_true(jm__duty_wants(duty, 6 * JM_NS_PER_S, 0));
+    assert_false(jm__duty_wants(duty, 8 * JM_NS_PER_S, 0));
+}
+
+static void test_what_was_sampled_for_a_turn_that_came_late_does_not_count(void **state)
+{
+    (void)state;
+    jm__duty *duty = duty_of_turns(2);
+    jm__duty_tell_turn(duty, JM_DUTY_SOON, 20 * JM_NS_PER_S);
+    assert_true(jm__duty_wants(duty, 20 * JM_NS_PER_S, 0));
+    jm__duty_began(duty, 20 * JM_NS_PER_S);
+    assert_false(jm__duty_wants(duty, 23 * JM_NS_PER_S, 0));
+    jm__duty_ended(duty, 23 * JM_NS_PER_S);
+    jm__duty_tell_turn(duty, JM_DUTY_TRACED, 23 * JM_NS_PER_S + MS);
+    assert_true(jm__duty_wants(duty, 23 * JM_NS_PER_S + MS, 0));
+    jm__duty_began(duty, 23 * JM_NS_PER_S + MS);
+    jm__duty_tell_turn(duty, JM_DUTY_UNTRACED, 25 * JM_NS_PER_S);
+    jm__duty_ended(duty, 25 * JM_NS_PER_S);
+    jm__duty_tell_turn(duty, JM_DUTY_TRACED, 26 * JM_NS_PER_S);
+    assert_false(jm__duty_wants(duty, 26 * JM_NS_PER_S, 0)); /* that one does */
+}
+
+/* Its own kernels are told while it goes on, and say nothing of another process. */
+static void test_a_long_turn_is_sampled_as_long_as_was_wanted(void **state)
+{
+    (void)state;
+    jm__duty *duty = duty_of_turns(2);
+    jm__duty_tell_turn(duty, JM_DUTY_SOON, 19 * JM_NS_PER_S);
+    assert_true(jm__duty_wants(duty, 19 * JM_NS_PER_S, 0));
+    jm__duty_began(duty, 19 * JM_NS_PER_S);
+    jm__duty_tell_turn(duty, JM_DUTY_TRACED, 20 * JM_NS_PER_S);
+    jm__duty_kernel(duty, 1, 20 * JM_NS_PER_S, 21 * JM_NS_PER_S, 21 * JM_NS_PER_S + 500 * MS);
+    assert_true(jm__duty_wants(duty, 21 * JM_NS_PER_S + 900 * MS, 0));
+    assert_false(jm__duty_wants(duty, 22 * JM_NS_PER_S + 100 * MS, 0));
+}
+
+static void test_a_board_whose_program_has_ended_is_at_rest(void **state)
+{
+    (void)state;
+    jm__duty *duty = duty_of_turns(60);
+    assert_true(jm__duty_wants(duty, 100 * JM_NS_PER_S, 0)); /* it may well work between turns */
+    jm__duty_tell_turn(duty, JM_DUTY_NO_TURNS, 100 * JM_NS_PER_S);
+    assert_false(jm__duty_wants(duty, 101 * JM_NS_PER_S, 0));
 }
 
 /* The last that is heard of a process is that it is traced, or nothing. */
 static void test_a_program_that_has_ended_in_a_turn_is_not_sampled(void **state)
 {
     (void)state;
-    jm__duty duty;
-    jm__duty_init(&duty, 2, JM_NS_PER_S);
-    jm__duty_kernel(&duty, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
-    jm__duty_tell_turn(&duty, JM_DUTY_UNTRACED, 2 * JM_NS_PER_S);
-    jm__duty_tell_turn(&duty, JM_DUTY_TRACED, 5 * JM_NS_PER_S);
-    assert_true(jm__duty_wants(&duty, 5 * JM_NS_PER_S, 0));
+    jm__duty *duty = duty_of_turns(2);
+    jm__duty_tell_turn(duty, JM_DUTY_TRACED, 5 * JM_NS_PER_S);
+    assert_true(jm__duty_wants(duty, 5 * JM_NS_PER_S, 0));
     for (int64_t t_s = 7; t_s < 100; t_s++)
-        assert_false(jm__duty_wants(&duty, t_s * JM_NS_PER_S, 0));
+        assert_false(jm__duty_wants(duty, t_s * JM_NS_PER_S, 0));
 }
 
 /* So short that the next is soon when one ends: no stretch lasts for ever. */
@@ -284,6 +329,9 @@ int main(void)
         cmocka_unit_test(test_it_costs_no_more_cpu_than_it_may),
         cmocka_unit_test(test_of_a_program_that_is_traced_in_turns_turns_are_sampled),
         cmocka_unit_test(test_a_turn_that_does_not_come_is_not_waited_for),
+        cmocka_unit_test(test_what_was_sampled_for_a_turn_that_came_late_does_not_count),
+        cmocka_unit_test(test_a_long_turn_is_sampled_as_long_as_was_wanted),
+        cmocka_unit_test(test_a_board_whose_program_has_ended_is_at_rest),
         cmocka_unit_test(test_a_program_that_has_ended_in_a_turn_is_not_sampled),
         cmocka_unit_test(test_turns_that_follow_each_other_at_once_are_sampled_no_longer_than_others),
         cmocka_unit_test(test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_another_says),
