@@ -49,6 +49,8 @@ void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t
         class->since_ns += end_ns - start_ns;
         duty->since_ns += end_ns - start_ns;
     }
+    int64_t told_ns = duty->covered_ns > duty->untraced_ns ? duty->covered_ns : duty->untraced_ns;
+    if (start_ns - told_ns > JM_DUTY_LATE_NS) duty->was_silent = true;
     /* Kernels beside each other are work once. */
     if (start_ns < duty->covered_ns) start_ns = duty->covered_ns;
     if (end_ns <= start_ns) return;
@@ -76,7 +78,10 @@ void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
     if (what == JM_DUTY_UNTRACED) {
         const jm__duty_stretch *last = last_stretch(duty);
         if (goes_on(last)) duty->turns_ns += in_turn_ns(duty, last->start_ns, t_ns);
-        if (!duty->in_turns || duty->in_turn) duty->untraced_ns = t_ns;
+        if (!duty->in_turns || duty->in_turn) {
+            duty->untraced_ns = t_ns;
+            duty->was_silent = false;
+        }
         duty->in_turns = true;
         duty->in_turn = false;
         return;
@@ -92,7 +97,7 @@ void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
 /* Another process is traced all the time: what is told was not traced in a turn. */
 static bool is_told_on(const jm__duty *duty)
 {
-    return !duty->in_turn && duty->covered_ns - duty->untraced_ns > JM_DUTY_LATE_NS;
+    return !duty->in_turn && !duty->was_silent && duty->covered_ns - duty->untraced_ns > JM_DUTY_LATE_NS;
 }
 
 static bool comes_soon(const jm__duty *duty, int64_t now_ns)

@@ -65,6 +65,7 @@ typedef struct jm__duty {
     bool in_turns;      /* some process was not traced, from `untraced_ns` on */
     bool in_turn;       /* ... and is again */
     int64_t untraced_ns;
+    bool was_silent;  /* since then nothing was told for JM_DUTY_LATE_NS: what is, gets warm for a turn */
     int64_t soon_ns;  /* when a turn was announced; 0: none is */
     int64_t turn_ns;  /* when the last turn began; 0: never, ... */
     int64_t apart_ns; /* ... and how long after the one before; 0: not known */

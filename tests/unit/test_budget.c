@@ -1,19 +1,18 @@
 /* When steps are traced within a budget, in virtual time: a program whose steps take as long as said, and
  * longer where they are traced. */
 #include "run/budget.h"
-#include "run/turns.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
+
+#include "ranks.h"
 
 #define MS JM_NS_PER_MS
 enum { STEPS_MAX = 4000000, NAMES = 8 };
@@ -87,31 +86,12 @@ static void note_told(outcome *o, bool says, bool comes)
     o->told_ns = 0;
 }
 
-/* As torchrun starts the first of two. */
-static void join_ranks(jm__turns *turns, char *folder)
-{
-    assert_non_null(mkdtemp(folder));
-    setenv("WORLD_SIZE", "2", 1);
-    setenv("LOCAL_RANK", "0", 1);
-    setenv("MASTER_PORT", "1", 1);
-    jm__turns_join(turns, folder);
-    assert_non_null(turns->page);
-}
-
-static void leave_ranks(jm__turns *turns, const char *folder)
-{
-    char page[64];
-    snprintf(page, sizeof page, "%s/turns-1", folder);
-    jm__turns_leave(turns);
-    assert_int_equal(unlink(page) + rmdir(folder), 0);
-}
-
 static outcome *run(const program *p, double share)
 {
     outcome *o = calloc(1, sizeof *o);
     uint64_t state = 7;
     double t_s = 0, on_since_s = 0, off_since_s = -1, early_s = 0;
-    char folder[] = "/tmp/joulemap-test-budget-XXXXXX";
+    char folder[] = RANKS_FOLDER;
     jm__turns turns = {0};
     if (p->leads) join_ranks(&turns, folder);
     const int64_t zero_ns = 1000 * JM_NS_PER_S;
