@@ -1,9 +1,11 @@
 /* The life of the injected library: start, the end, and what a fork changes. */
 #include "inject/inject.h"
 
+#include "base/clock.h"
 #include "inject/activity.h"
 #include "inject/detach.h"
 #include "inject/flusher.h"
+#include "inject/outlet.h"
 #include "timeline/dormant.h"
 #include "timeline/lost.h"
 #include "timeline/ring_format.h"
@@ -17,12 +19,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 const uint32_t jm__track_writer = JM_WRITER_NVTX;
 
-/* Guards start and stop. */
+/* Guards start and stop. The program waits no longer for it than this: who hangs in CUPTI may hold it. */
+#define HELD_MOST_NS (5 * JM_NS_PER_S)
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool forks_with_it;
 static char run_path[PATH_MAX]; /* "": not started */
 static int last_result = JM_INJECT_NO_RUN;
 static bool registered;
@@ -32,14 +37,20 @@ static _Atomic bool
 static bool hangs; /* likewise, until the flusher is back out of CUPTI */
 static pid_t owner;
 
+static bool hold(void)
+{
+    const struct timespec until = jm__clock_after(CLOCK_REALTIME, HELD_MOST_NS);
+    return pthread_mutex_timedlock(&mutex, &until) == 0;
+}
+
 static void before_fork(void)
 {
-    pthread_mutex_lock(&mutex);
+    forks_with_it = hold();
 }
 
 static void after_fork_in_parent(void)
 {
-    pthread_mutex_unlock(&mutex);
+    if (forks_with_it) pthread_mutex_unlock(&mutex);
 }
 
 static void after_fork_in_child(void)
@@ -48,7 +59,7 @@ static void after_fork_in_child(void)
     if (run_path[0] != '\0' || hangs) jm__flusher_forget();
     run_path[0] = '\0';
     hangs = false;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_init(&mutex, NULL); /* whoever holds it is not here, unless it is we */
 }
 
 static __attribute__((constructor)) void set_up_at_load(void)
@@ -61,7 +72,10 @@ static void stop_locked(bool exiting)
     if (run_path[0] == '\0') return;
     run_path[0] = '\0';
     hangs = !jm__flusher_stop();
-    if (!hangs) jm__activity_stop(exiting);
+    if (hangs)
+        jm__outlet_note("CUPTI did not return: work since it last told of any is missing.");
+    else
+        jm__activity_stop(exiting);
 }
 
 /* The thread that hung in CUPTI as its run ended is out of it: what was left behind is cleared away. */
@@ -75,9 +89,10 @@ static void recover(void)
 
 static void stop(bool exiting)
 {
-    pthread_mutex_lock(&mutex);
-    stop_locked(exiting);
-    pthread_mutex_unlock(&mutex);
+    if (hold()) {
+        stop_locked(exiting);
+        pthread_mutex_unlock(&mutex);
+    }
     jm__track_close();
 }
 
@@ -121,8 +136,7 @@ static int start_locked(const char *run_dir, int (*open)(const char *run_dir))
 
 int jm_inject_start(const char *run_dir)
 {
-    if (run_dir == NULL) return JM_INJECT_NO_RUN;
-    pthread_mutex_lock(&mutex);
+    if (run_dir == NULL || !hold()) return JM_INJECT_NO_RUN;
     int result = start_locked(run_dir, jm__track_open);
     pthread_mutex_unlock(&mutex);
     return result;
@@ -143,7 +157,7 @@ static const char *reason_locked(void)
 
 const char *jm_inject_reason(void)
 {
-    pthread_mutex_lock(&mutex);
+    if (!hold()) return "CUPTI has not returned from the end of the last recording";
     const char *reason = reason_locked();
     pthread_mutex_unlock(&mutex);
     return reason;
@@ -151,16 +165,22 @@ const char *jm_inject_reason(void)
 
 int jm_inject_trace(int on)
 {
-    pthread_mutex_lock(&mutex);
-    bool fine = run_path[0] == '\0' || jm__activity_trace(on != 0);
-    pthread_mutex_unlock(&mutex);
+    bool held = hold(), fine = held && (run_path[0] == '\0' || jm__activity_trace(on != 0));
+    if (held) pthread_mutex_unlock(&mutex);
     jm__track_keep(on != 0 ? JM_TRACK_ALL : 0);
     return fine ? JM_INJECT_OK : JM_INJECT_NO_KERNELS;
 }
 
+int jm_inject_busy(void)
+{
+    if (pthread_mutex_trylock(&mutex) != 0) return 1;
+    pthread_mutex_unlock(&mutex);
+    return 0;
+}
+
 void jm_inject_flush(void)
 {
-    pthread_mutex_lock(&mutex);
+    if (!hold()) return;
     if (run_path[0] != '\0') jm__activity_flush(false);
     pthread_mutex_unlock(&mutex);
 }

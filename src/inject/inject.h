@@ -25,8 +25,11 @@ JM_API int jm_inject_ranges(const char *run_dir);
 JM_API const char *jm_inject_reason(void);
 
 /* Go without kernels and NVTX ranges from now on (0), or with them again. What was launched before comes.
- * JM_INJECT_NO_KERNELS: another tool has taken CUPTI meanwhile; else JM_INJECT_OK. */
+ * JM_INJECT_NO_KERNELS: another tool has taken CUPTI meanwhile, or CUPTI hangs; else JM_INJECT_OK. */
 JM_API int jm_inject_trace(int on);
+
+/* Whether a start or a stop is under way, for which jm_inject_trace would wait: 1 or 0. */
+JM_API int jm_inject_busy(void);
 
 /* Bring out what CUPTI has: records of all work that ended before this call. Synchronise the device first. */
 JM_API void jm_inject_flush(void);

@@ -35,9 +35,14 @@ static void find_functions(jm_run *run, void *library)
         void (*function)(void);
         int (*trace)(int on);
     } trace = {find(library, "jm_inject_trace")};
+    union {
+        void (*function)(void);
+        int (*busy)(void);
+    } busy = {find(library, "jm_inject_busy")};
     run->flush_kernels = find(library, "jm_inject_flush");
     run->stop_kernels = find(library, "jm_inject_stop");
     run->trace_kernels = trace.trace;
+    run->kernels_busy = busy.busy;
 }
 
 /* Why the library that was started gives none. */
@@ -101,13 +106,21 @@ jm_status jm__run_kernels_start(jm_run *run, bool required, jm_error *err)
                     "close other profilers of this process; `joulemap doctor` says what CUPTI lacks");
 }
 
-bool jm__run_kernels_trace(jm_run *run, bool on)
+void jm__run_kernels_find(jm_run *run)
 {
     char path[PATH_MAX];
-    if (run->trace_kernels == NULL && jm__beside("libjoulemap_inject.so", path, sizeof path)) {
-        /* A driver may have loaded it, for the recorder above. */
-        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-        if (library != NULL) find_functions(run, library);
-    }
+    if (run->trace_kernels != NULL || !jm__beside("libjoulemap_inject.so", path, sizeof path)) return;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (library != NULL) find_functions(run, library);
+}
+
+bool jm__run_kernels_are_busy(const jm_run *run)
+{
+    return run->kernels_busy != NULL && run->kernels_busy() != 0;
+}
+
+bool jm__run_kernels_trace(jm_run *run, bool on)
+{
+    jm__run_kernels_find(run);
     return run->trace_kernels == NULL || run->trace_kernels(on) == 0;
 }

@@ -104,11 +104,17 @@ static bool is_step(jm_span_kind kind, jm_name name)
     return !inside || name == paced.name || (kind == JM_SPAN_STEP && !paced.has_steps);
 }
 
-/* Of a dormant run: whether a recorder is there. Each begins with a budget of its own: what was not spent
- * while nobody was there, or on another, is not saved up. */
+/* Of a dormant run: whether a recorder is there, which neither begins nor ends at this moment: CUPTI takes a
+ * second for that, and no step waits for it. Each begins with a budget of its own: what was not spent while
+ * nobody was there, or on another, is not saved up. */
 static bool has_recorder(int64_t now_ns)
 {
     uint32_t now = jm__track_run(), before = paced.recorded;
+    if (now != before) jm__run_kernels_find(paced.run);
+    if (now != 0 && jm__run_kernels_are_busy(paced.run)) {
+        jm__budget_rest(&paced.budget, now_ns);
+        return false;
+    }
     paced.recorded = now;
     if (now == 0 && before != 0) jm__budget_rest(&paced.budget, now_ns);
     if (now != 0 && now != before) {
@@ -151,8 +157,8 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
         jm__budget_switched(&paced.budget, jm__now_ns());
         paced.said_ns = now_ns;
     } else if (now_ns - paced.said_ns > SAY_AGAIN_NS) {
-        if (level == JM_TRACING_STEPS && paced.run->trace_kernels == NULL)
-            jm__run_kernels_trace(paced.run, false);
+        bool may_have_come = paced.run->trace_kernels == NULL || paced.run->dormant;
+        if (level == JM_TRACING_STEPS && may_have_come) jm__run_kernels_trace(paced.run, false);
         if (paced.turns.page == NULL && paced.turns.waits)
             jm__turns_join(&paced.turns, paced.run->folder.path);
         paced.said_ns = now_ns;

@@ -42,7 +42,7 @@ static _Atomic uint64_t finalized;
 static _Atomic uint64_t strays; /* calls by who is not subscribed, while somebody else is */
 static uint32_t last_correlation = 100;
 static size_t dropped;
-static _Atomic int flush_is_held;
+static _Atomic int flush_is_held, held;
 static _Atomic uint64_t kernels;
 
 /* A few of the API's names, by callback id. */
@@ -108,7 +108,8 @@ static void append(const void *record)
 }
 
 EXPORT void fake_drop(uint64_t count);
-EXPORT void fake_hold_flush(int held);
+EXPORT void fake_hold_flush(int what);
+EXPORT int fake_held(void);
 EXPORT int64_t fake_buffers_out(void);
 EXPORT int fake_subscribed(void);
 EXPORT uint64_t fake_kernels(void);
@@ -241,9 +242,22 @@ void fake_run(const fake_work *work)
     }
 }
 
-void fake_hold_flush(int held)
+void fake_hold_flush(int what)
 {
-    flush_is_held = held;
+    flush_is_held = what;
+}
+
+int fake_held(void)
+{
+    return held;
+}
+
+static void wait_while_held(bool forced)
+{
+    held++;
+    while (flush_is_held == 1 || (flush_is_held == 2 && forced))
+        usleep(1000);
+    held--;
 }
 
 void fake_drop(uint64_t count)
@@ -401,8 +415,7 @@ static bool finished(const uint8_t *memory, size_t used)
 EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag)
 {
     note_caller();
-    while (flush_is_held)
-        usleep(1000);
+    wait_while_held(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     pthread_mutex_lock(&mutex);
     int kept = 0;
     for (int i = 0; i < count_with_us; i++) {

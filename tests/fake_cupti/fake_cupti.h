@@ -22,7 +22,10 @@ typedef void fake_drop_function(uint64_t count);
 typedef int64_t fake_buffers_out_function(void); /* buffers that were requested and not yet completed */
 typedef uint64_t fake_count_function(void);      /* fake_kernels: kernels of which it keeps a record */
 typedef int fake_subscribed_function(void);      /* 1: somebody uses this one */
-typedef void fake_hold_flush_function(int held); /* 1: nobody returns from bringing out records until 0 */
+/* 1: nobody returns from bringing out records until 0; 2: nobody who brings out all, of work that goes on,
+ * too. fake_held: how many threads wait for that. */
+typedef void fake_hold_flush_function(int held);
+typedef int fake_held_function(void);
 /* fake_finalized, a fake_count_function: how often it was let go (cuptiFinalize); fake_strays: calls of it
  * while another tool has it */
 

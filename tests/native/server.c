@@ -36,6 +36,7 @@ static fake_call_function *fake_call;
 static fake_run_function *fake_run;
 static fake_count_function *fake_kernels;
 static fake_hold_flush_function *fake_hold_flush;
+static fake_held_function *fake_held;
 static _Atomic bool over;
 static bool closes_all, hangs;
 
@@ -66,6 +67,7 @@ static void initialise_cuda(void)
         *(void **)&fake_run = dlsym(fake, "fake_run");
         *(void **)&fake_kernels = dlsym(fake, "fake_kernels");
         *(void **)&fake_hold_flush = dlsym(fake, "fake_hold_flush");
+        *(void **)&fake_held = dlsym(fake, "fake_held");
     }
     void *library = injected == NULL ? NULL : dlopen(injected, RTLD_NOW | RTLD_LOCAL);
     int (*initialise)(void) = NULL;
@@ -125,6 +127,8 @@ static void work_until_input_ends(size_t threads, bool execs, char **argv)
         if (execs) execv("/proc/self/exe", argv);
         if (closes_all) closefrom(3);
         if (hangs && fake_hold_flush != NULL) fake_hold_flush(++lines == 1);
+        while (hangs && fake_held != NULL && lines == 1 && fake_held() == 0)
+            pause_us(1000);
         puts("ready");
         fflush(stdout);
     }

@@ -377,9 +377,9 @@ static void test_program_whose_cupti_hung_can_be_recorded_once_it_is_back(void *
     jm_run *run = record();
     await_following(run, s.pid);
     assert_int_equal(write(s.in, "\n", 1), 1);
-    await_ready(s.out);
-    jm__sleep_ns(JM_NS_PER_S); /* longer than a period of the flusher */
+    await_ready(s.out); /* our thread is in it */
     end(run);
+    assert_true(count("count(*) FROM events WHERE text LIKE '%CUPTI did not return%'") == 1);
     assert_int_equal(refusal(s.pid, "cannot be recorded yet: a thread of the last recording"), JM_BUSY);
     assert_int_equal(write(s.in, "\n", 1), 1);
     await_ready(s.out);

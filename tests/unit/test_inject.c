@@ -40,6 +40,7 @@ static fake_count_function *fake_finalized, *fake_strays;
 static fake_subscribed_function *fake_subscribed;
 static fake_drop_function *fake_drop;
 static fake_hold_flush_function *fake_hold_flush;
+static fake_held_function *fake_held;
 static fake_buffers_out_function *fake_buffers_out;
 static fake_graph_create_function *graph_create;
 static fake_graph_add_function *graph_add;
@@ -52,6 +53,7 @@ static int (*inject_trace)(int);
 static const char *(*inject_reason)(void);
 static int (*inject_start)(const char *);
 static void (*inject_stop)(void);
+static int (*inject_busy)(void);
 
 static int64_t realtime_ns(void)
 {
@@ -88,6 +90,7 @@ static void initialise_cuda(void)
         *(void **)&fake_run = symbol(fake, "fake_run");
         *(void **)&fake_drop = symbol(fake, "fake_drop");
         *(void **)&fake_hold_flush = symbol(fake, "fake_hold_flush");
+        *(void **)&fake_held = symbol(fake, "fake_held");
         *(void **)&fake_buffers_out = symbol(fake, "fake_buffers_out");
         *(void **)&fake_finalized = symbol(fake, "fake_finalized");
         *(void **)&fake_strays = symbol(fake, "fake_strays");
@@ -100,6 +103,7 @@ static void initialise_cuda(void)
     *(void **)&inject_reason = symbol(inject, "jm_inject_reason");
     *(void **)&inject_start = symbol(inject, "jm_inject_start");
     *(void **)&inject_stop = symbol(inject, "jm_inject_stop");
+    *(void **)&inject_busy = symbol(inject, "jm_inject_busy");
     int (*initialise)(void);
     *(void **)&initialise = symbol(inject, "InitializeInjection");
     if (initialise() != 1) _exit(97);
@@ -461,14 +465,21 @@ static int program_two_runs(void)
     return first == NULL;
 }
 
+static void await_held(void)
+{
+    while (fake_held() == 0)
+        usleep(1000);
+}
+
 /* The run ends while our thread is in a CUPTI that does not return; and then it does. */
 static int program_whose_cupti_hangs(void)
 {
     const char *second = getenv("SECOND_RUN");
+    alarm(100);
     initialise_cuda();
     launch_kernel("kernel");
     fake_hold_flush(1);
-    usleep(700000); /* longer than a period of the flusher */
+    await_held();
     inject_stop();
     if (inject_start(second) == 0 || strstr(inject_reason(), "still waits for CUPTI") == NULL) return 1;
     pid_t child = fork(); /* it has no such thread */
@@ -485,6 +496,33 @@ static int program_whose_cupti_hangs(void)
     if (fake_subscribed() || inject_start(second) != 0) return 3; /* nobody had to ask for that */
     launch_kernel("kernel of the second");
     inject_stop();
+    return 0;
+}
+
+static void *stop_run(void *unused)
+{
+    (void)unused;
+    inject_stop();
+    return NULL;
+}
+
+/* ... and here it is the end of the run itself that CUPTI does not return from: the program forks, takes
+ * turns and ends all the same. */
+static int program_whose_end_of_run_hangs(void)
+{
+    pthread_t thread;
+    int status;
+    alarm(100);
+    initialise_cuda();
+    launch_kernel("kernel");
+    if (inject_busy()) return 1;
+    fake_hold_flush(2);
+    pthread_create(&thread, NULL, stop_run, NULL);
+    await_held();
+    if (!inject_busy() || inject_trace(0) != JM_INJECT_NO_KERNELS) return 2;
+    pid_t child = fork();
+    if (child == 0) _exit(inject_busy());
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return 3;
     return 0;
 }
 
@@ -808,6 +846,7 @@ static const struct {
     {"forking", program_forking},
     {"two runs", program_two_runs},
     {"hangs", program_whose_cupti_hangs},
+    {"end hangs", program_whose_end_of_run_hangs},
     {"nvtx", program_nvtx},
     {"traced at times", program_traced_at_times},
     {"let go", program_that_is_let_go},
@@ -1157,7 +1196,7 @@ static void test_threads_that_launch_survive_that_cupti_comes_and_goes(void **st
 }
 
 /* A program that ends its run and begins another one: each has a kernel of its own. */
-static void check_two_runs(const char *program, const char *second_kernel)
+static void check_two_runs(const char *program, const char *second_kernel, const char *note)
 {
     collected *first = collected_create(), *second = collected_create();
     char variable[128];
@@ -1165,6 +1204,7 @@ static void check_two_runs(const char *program, const char *second_kernel)
     assert_succeeds(run_program(first, program, FAKE("13"), variable));
     collected_finish(second);
     assert_int_equal(first->kernel_count, 1);
+    assert_string_equal(first->notes, note);
     assert_int_equal(second->kernel_count, 1);
     assert_string_equal(collected_text(second, second->classes[0].name_id), second_kernel);
     collected_free(first);
@@ -1174,14 +1214,23 @@ static void check_two_runs(const char *program, const char *second_kernel)
 static void test_a_second_run_in_the_same_process_gets_its_own_records(void **state)
 {
     (void)state;
-    check_two_runs("two runs", "kernel");
+    check_two_runs("two runs", "kernel", "");
 }
 
 /* Also what was with it as the first run ended: that comes out at last. */
 static void test_a_cupti_that_hung_is_recorded_again_once_it_is_back(void **state)
 {
     (void)state;
-    check_two_runs("hangs", "kernel of the second");
+    check_two_runs("hangs", "kernel of the second",
+                   "CUPTI did not return: work since it last told of any is missing.\n");
+}
+
+static void test_a_cupti_that_hangs_as_a_run_ends_keeps_no_program_waiting(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    assert_succeeds(run_program(all, "end hangs", FAKE("13"), NULL));
+    collected_free(all);
 }
 
 static void test_nvtx_ranges_are_spans_between_ours(void **state)
@@ -1432,6 +1481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cupti_is_kept_until_what_was_launched_has_ended),
         cmocka_unit_test(test_a_second_run_in_the_same_process_gets_its_own_records),
         cmocka_unit_test(test_a_cupti_that_hung_is_recorded_again_once_it_is_back),
+        cmocka_unit_test(test_a_cupti_that_hangs_as_a_run_ends_keeps_no_program_waiting),
         cmocka_unit_test(test_kernels_of_graphs_are_in_what_was_captured),
         cmocka_unit_test(test_a_cupti_that_does_not_tell_of_graphs_is_said_once),
         cmocka_unit_test(test_nvtx_ranges_are_spans_between_ours),
