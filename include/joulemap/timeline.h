@@ -78,7 +78,7 @@ JM_API const jm_series *jm_timeline_series(const jm_timeline *timeline, size_t s
 JM_API size_t jm_timeline_span_count(const jm_timeline *timeline);
 JM_API const jm_timeline_span *jm_timeline_span_get(const jm_timeline *timeline, size_t span);
 
-/* By time. */
+/* By time; without those of the recorder itself, that a process has ended. */
 JM_API size_t jm_timeline_mark_count(const jm_timeline *timeline);
 JM_API const jm_timeline_mark *jm_timeline_mark_get(const jm_timeline *timeline, size_t mark);
 

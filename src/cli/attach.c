@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #define NS_PER_S       INT64_C(1000000000)
-#define TICK_NS        (NS_PER_S / 5) /* how late its end is noticed */
-#define LOOK_NS        NS_PER_S       /* what it loads or starts joins as late as that */
+#define TICK_NS        (NS_PER_S / 5)  /* how late its end is noticed */
+#define LOOK_NS        NS_PER_S        /* what it loads or starts joins as late as that */
+#define AGAIN_NS       (10 * NS_PER_S) /* and what cannot be recorded for now, if it can by then */
 #define PROCESSES_MOST 4096
 #define REFUSED_MOST   256
 
@@ -29,6 +30,12 @@ static const cli_option options[] = {
     {NULL, 0, NULL, NULL, NULL, false},
 };
 
+/* Not asked before that: each time would leave a part of a second. */
+typedef struct refused {
+    pid_t pid;
+    int64_t until_ns; /* INT64_MAX: for good */
+} refused;
+
 typedef struct attachment {
     const cli_args *args;
     cli_recorder recorder;
@@ -37,8 +44,8 @@ typedef struct attachment {
     size_t following;
     jm_following root; /* the process itself */
     bool told_kernels;
-    pid_t refused[REFUSED_MOST]; /* not asked again: each time would leave a part of a second */
-    size_t refused_count;
+    refused refused[REFUSED_MOST];
+    size_t refused_count;  /* of all; the last one is at (count - 1) % REFUSED_MOST */
     char why_refused[640]; /* the first one below it, and why; "": nobody was */
     char why_root[640];    /* the process itself */
     bool told_refused, told_root;
@@ -88,8 +95,9 @@ static bool has_ended(const attachment *a)
 
 static bool was_refused(const attachment *a, pid_t pid)
 {
-    for (size_t i = 0; i < a->refused_count; i++)
-        if (a->refused[i] == pid) return true;
+    int64_t now_ns = jm_now_ns();
+    for (size_t i = 0; i < a->refused_count && i < REFUSED_MOST; i++)
+        if (a->refused[i].pid == pid && a->refused[i].until_ns > now_ns) return true;
     return false;
 }
 
@@ -98,7 +106,8 @@ static void note_refused(attachment *a, pid_t pid, const jm_error *err)
 {
     if (err->status == JM_NOT_FOUND) return;
     bool for_good = err->status == JM_NOT_SUPPORTED; /* one that is stopped may go on */
-    if (for_good && a->refused_count < REFUSED_MOST) a->refused[a->refused_count++] = pid;
+    a->refused[a->refused_count++ % REFUSED_MOST] =
+        (refused){pid, for_good ? INT64_MAX : jm_now_ns() + AGAIN_NS};
     bool is_root = pid == a->pid;
     char *why = is_root ? a->why_root : a->why_refused;
     if (why[0] != '\0') return;
@@ -106,7 +115,7 @@ static void note_refused(attachment *a, pid_t pid, const jm_error *err)
              is_root ? "" : ", which it has started", err->text);
 }
 
-/* Nothing of one that was refused for good: it is not asked again. */
+/* Nothing of one that was refused, for good or not long ago. */
 static jm_status follow(attachment *a, pid_t pid, jm_following *how, jm_error *err)
 {
     *how = JM_FOLLOWING_NOTHING;

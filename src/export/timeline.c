@@ -1,9 +1,11 @@
 /* What was recorded, for who wants it row by row. */
 #include "attribute/work/span_index.h"
 #include "base/status.h"
+#include "rows/marks.h"
 
 #include <joulemap/timeline.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct jm_timeline {
     jm__dataset *dataset;
@@ -12,7 +14,8 @@ struct jm_timeline {
     int64_t *stamps;   /* [dataset->reading_count], one sensor after another; both */
     double *values;
     jm_timeline_span *spans; /* [dataset->span_count] */
-    jm_timeline_mark *marks; /* [dataset->mark_count] */
+    jm_timeline_mark *marks;
+    size_t mark_count;
 };
 
 /* Sensors are numbered from 1 without holes, and each reading has one (recording/dataset_rows.c). */
@@ -87,6 +90,7 @@ static jm_status tell_spans(jm_timeline *t, jm_error *err)
     return status;
 }
 
+/* All but what the recorder itself noted of processes. */
 static bool tell_marks(jm_timeline *t)
 {
     const jm__dataset *d = t->dataset;
@@ -94,12 +98,14 @@ static bool tell_marks(jm_timeline *t)
     for (size_t m = 0; t->marks != NULL && m < d->mark_count; m++) {
         const jm__mark *mark = &d->marks[m];
         const jm__process *process = jm__dataset_process(d, mark->process_id);
-        t->marks[m] = (jm_timeline_mark){.name = jm__dataset_text(d, mark->name_id),
-                                         .meta = mark->meta,
-                                         .pid = pid_of(process),
-                                         .rank = rank_of(process),
-                                         .thread_id = mark->thread_id,
-                                         .t_ns = mark->t_ns};
+        const char *name = jm__dataset_text(d, mark->name_id);
+        if (strcmp(name, JM_MARK_ENDED) == 0) continue;
+        t->marks[t->mark_count++] = (jm_timeline_mark){.name = name,
+                                                       .meta = mark->meta,
+                                                       .pid = pid_of(process),
+                                                       .rank = rank_of(process),
+                                                       .thread_id = mark->thread_id,
+                                                       .t_ns = mark->t_ns};
     }
     return t->marks != NULL;
 }
@@ -219,10 +225,10 @@ const jm_timeline_span *jm_timeline_span_get(const jm_timeline *timeline, size_t
 
 size_t jm_timeline_mark_count(const jm_timeline *timeline)
 {
-    return timeline->dataset->mark_count;
+    return timeline->mark_count;
 }
 
 const jm_timeline_mark *jm_timeline_mark_get(const jm_timeline *timeline, size_t mark)
 {
-    return mark < timeline->dataset->mark_count ? &timeline->marks[mark] : NULL;
+    return mark < timeline->mark_count ? &timeline->marks[mark] : NULL;
 }

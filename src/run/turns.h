@@ -3,7 +3,8 @@
  * coincide in a report.
  *
  * The first rank of this machine decides, a few steps ahead, and says so in a page of the run's folder; the
- * others do as it says when their step of that number begins. Nothing is waited for. */
+ * others do as it says when their step of that number begins. Nothing is waited for. Ranks that were started
+ * dormant count their steps from when a recorder came, each for itself: they take turns of their own. */
 #ifndef JM_RUN_TURNS_H
 #define JM_RUN_TURNS_H
 

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -688,6 +689,18 @@ static void test_programs_that_cannot_be_attached_to_are_told_apart(void **state
     waitpid(later, &status, 0);
 }
 
+static void await_owner(pid_t pid, uid_t uid)
+{
+    char name[64];
+    struct stat info = {0};
+    snprintf(name, sizeof name, "/proc/%d", (int)pid);
+    for (int i = 0; i < 5000 && info.st_uid != uid; i++) {
+        jm__sleep_ns(JM_NS_PER_MS);
+        assert_int_equal(stat(name, &info), 0);
+    }
+    assert_int_equal(info.st_uid, uid);
+}
+
 static void test_another_users_process_is_refused(void **state)
 {
     (void)state;
@@ -699,13 +712,28 @@ static void test_another_users_process_is_refused(void **state)
             execlp("sleep", "sleep", "60", (char *)NULL);
             _exit(127);
         }
-        jm__sleep_ns(100 * JM_NS_PER_MS);
+        await_owner(others, 65534);
     }
     assert_int_equal(refusal(others, "only its own user"), JM_NO_PERMISSION);
     if (others != 1) {
         kill(others, SIGKILL);
         waitpid(others, NULL, 0);
     }
+}
+
+/* It has become that program, with the environment that it was given. */
+static void await_program(pid_t pid, const char *name)
+{
+    char path_of[64], text[16] = "";
+    snprintf(path_of, sizeof path_of, "/proc/%d/cmdline", (int)pid);
+    for (int i = 0; i < 5000 && strcmp(text, name) != 0; i++) {
+        jm__sleep_ns(JM_NS_PER_MS);
+        FILE *file = fopen(path_of, "re");
+        assert_non_null(file);
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        fclose(file);
+    }
+    assert_string_equal(text, name);
 }
 
 static void test_program_under_record_is_refused(void **state)
@@ -720,7 +748,7 @@ static void test_program_under_record_is_refused(void **state)
         execlp("sleep", "sleep", "60", (char *)NULL);
         _exit(127);
     }
-    jm__sleep_ns(100 * JM_NS_PER_MS);
+    await_program(recorded, "sleep");
     assert_int_equal(run_command(recorded), jm_status_exit_code(JM_BUSY));
     kill(recorded, SIGKILL);
     waitpid(recorded, NULL, 0);

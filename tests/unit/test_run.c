@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "recording/dataset.h"
+#include "rows/marks.h"
 #include "run/inside.h"
 
 #include <joulemap/joulemap.h>
@@ -889,14 +890,27 @@ static void test_steps_alone_have_a_mark_of_their_own(void **state)
     jm_recording_close(recording);
 }
 
+/* The recorder has found that the process below has ended. */
+static void await_ended(jm_run *run)
+{
+    bool has_ended = false;
+    for (int i = 0; i < 100 && !has_ended; i++) {
+        jm__dataset *data = flush_and_load(run);
+        for (size_t k = 0; k < data->mark_count; k++)
+            has_ended |= strcmp(jm__dataset_text(data, data->marks[k].name_id), JM_MARK_ENDED) == 0;
+        jm__dataset_free(data);
+        if (!has_ended) jm__sleep_ns(200 * JM_NS_PER_MS);
+    }
+    assert_true(has_ended);
+}
+
 static void test_a_run_that_attaches_after_one_at_times_records_everything(void **state)
 {
     (void)state;
     jm_recording *recording;
     jm_run *run = start(path);
     assert_int_equal(run_attached(run, "again"), 0);
-    jm__sleep_ns(600 *
-                 JM_NS_PER_MS); /* the recorder looks for the dead every 250 ms, and writes twice a second */
+    await_ended(run);
     do_span("later");
     jm__dataset *data = stop_and_load(run, &recording);
     char *timeline = tell_timeline(data);

@@ -194,13 +194,14 @@ static void test_ring_readings_lie_on_their_grid_and_cover_the_run(void **state)
 {
     (void)state;
     bench_start("h200", NULL, "t_start_s,t_end_s,power_w\n0,60,300\n");
+    int64_t begin_ns = jm__now_ns();
     jm__sleep_ns(1500 * MS);
     int64_t stop_ns = jm__now_ns();
     jm__sampler_stop(b.sampler);
     size_t count;
     jm_reading *ring = readings_of(0, "power_ring", &count);
     assert_true(count > 70);
-    assert_true(ring[0].t_ns <= b.start_ns + 20 * MS);
+    assert_true(ring[0].t_ns <= begin_ns);
     assert_true(ring[count - 1].t_ns >= stop_ns - 20 * MS);
     /* As stamped: jitter of the profile, 0.15 ms each, and some 9 to 10 ms late. */
     for (size_t i = 1; i < count; i++)
@@ -210,14 +211,25 @@ static void test_ring_readings_lie_on_their_grid_and_cover_the_run(void **state)
     free(ring);
 }
 
+/* A sampler whose thread comes late cannot date the counter's edges, and gives them up: FIRST_NS and LAST_NS
+ * of sampler.c. Then it is tried again. */
+static bool run_with_edges(int64_t *begin_ns, int64_t *end_ns)
+{
+    bench_start("h200", NULL, "t_start_s,t_end_s,power_w\n0,60,300\n");
+    *begin_ns = jm__now_ns();
+    jm__sleep_ns(1200 * MS);
+    *end_ns = jm__now_ns();
+    jm__sampler_stop(b.sampler);
+    return *begin_ns - b.start_ns < 700 * MS && jm__now_ns() - *end_ns < 900 * MS;
+}
+
 static void test_counter_edges_enclose_the_run_and_agree_with_the_ring(void **state)
 {
-    (void)state;
-    bench_start("h200", NULL, "t_start_s,t_end_s,power_w\n0,60,300\n");
-    int64_t begin_ns = jm__now_ns();
-    jm__sleep_ns(1200 * MS);
-    int64_t end_ns = jm__now_ns();
-    jm__sampler_stop(b.sampler);
+    int64_t begin_ns, end_ns;
+    for (int tries = 0; !run_with_edges(&begin_ns, &end_ns); tries++) {
+        assert_true(tries < 10);
+        bench_end(state);
+    }
     size_t count, ring_count;
     jm_reading *counter = readings_of(0, "energy_counter", &count);
     jm_reading *ring = readings_of(0, "power_ring", &ring_count);

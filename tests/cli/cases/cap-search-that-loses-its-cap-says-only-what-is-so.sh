@@ -12,7 +12,7 @@ grep -c "$still" a.err
 joulemap record -o b.joulemap -- sh -c 'sleep 3 >/dev/null 2>&1 & sleep 0.3' 2>&1 | grep -o "$still"
 
 # Somebody ends the lease in the midst of the second window: that one is not told.
-joulemap cap search --settle .05 --window 1 --no-cpu -o c.joulemap -- "$work" memory 130 >c.txt 2>c.err &
+joulemap cap search --settle .05 --window 2 --no-cpu -o c.joulemap -- "$work" memory 260 >c.txt 2>c.err &
 until grep -qs "1 probe" c.err; do sleep .05; done
 sleep .4
 joulemap cap reset >r.txt 2>&1

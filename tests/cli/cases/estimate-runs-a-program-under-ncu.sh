@@ -30,8 +30,8 @@ grep -c heat kept.csv
 touch nothing
 joulemap estimate -- true
 echo "exit code $?"
-joulemap estimate --timeout 0.5 -- sleep 100
+joulemap estimate --timeout 0.5 -- sleep 100.$$
 echo "exit code $?"
-ps -eo args | grep -c '^sleep 100'
+ps -eo args | grep -c "^sleep 100.$$\$"
 joulemap estimate --timeout 5 --csv kept.csv
 true

@@ -13,5 +13,5 @@ joulemap report r.joulemap --by board --json > report.json || die "no report"
 grep -q 'the recorder ended before it could close the file: the first [1-3].[0-9] s are whole' report.json || die "nothing tells of it: $(cat report.json)"
 [ "$(query r.joulemap "SELECT count(*) FROM meta WHERE key IN ('child_pid', 'child_start_ns')")" = 2 ] ||
     die "nothing tells which program was recorded"
-sleep 1.5
+for _ in $(seq 100); do [ ! -s program ] || break; sleep 0.1; done
 [ "$(cat program)" = unharmed ] || die "the program did not go on"

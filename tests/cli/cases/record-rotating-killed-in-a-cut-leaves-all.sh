@@ -3,15 +3,15 @@
 joulemap record --sim h200 -o r.joulemap --rotate-size 1M -- "$BUILD_DIR/tests/native_steps" 12 >/dev/null 2>&1 &
 recorder=$!
 for _ in $(seq 100); do
-    [ ! -e r.0002.joulemap ] || break
+    cut=$(query r.0001.joulemap "SELECT value FROM meta WHERE key = 'cut_ns'" 2>/dev/null) # once both are there
+    [ -z "$cut" ] || break
     sleep 0.1
 done
-cut=$(query r.0001.joulemap "SELECT value FROM meta WHERE key = 'cut_ns'")
+[ -n "$cut" ] || die "there is no second part"
 now() { python3 -c 'import time; print(time.monotonic_ns())'; }
 cp r.0001.joulemap r.0001.joulemap-wal r.0002.joulemap r.0002.joulemap-wal "$(mkdir before && echo before)"
 while [ "$(now)" -lt $((cut + 2500000000)) ]; do sleep 0.1; done
-kill -9 $recorder
-wait $recorder 2>/dev/null
+{ kill -9 $recorder; wait $recorder; } 2>/dev/null # the shell tells of its end, at a time of its own
 [ $? = 137 ] || die "the recorder was not killed"
 for part in 1 2; do
     joulemap report r.000$part.joulemap --by phase --json >$part.json || die "part $part has no report"

@@ -1,6 +1,6 @@
 # lines on the way: each as long as asked for, together what the run took so far; JSON has an object a line
-joulemap stat --no-cpu --sim h200 --interval 0.4 -- sleep 1.5
-joulemap stat --no-cpu --sim h200 -i 0.4 --json -- sleep 1.5 >lines || exit
+joulemap stat --no-cpu --sim h200 --interval 0.4 -- sleep 1.4
+joulemap stat --no-cpu --sim h200 -i 0.4 --json -- sleep 1.4 >lines || exit
 python3 - <<'PYTHON'
 import json
 *lines, whole = [json.loads(line) for line in open("lines")]
