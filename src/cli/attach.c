@@ -45,7 +45,7 @@ typedef struct attachment {
     jm_following root; /* the process itself */
     bool told_kernels;
     refused refused[REFUSED_MOST];
-    size_t refused_count;  /* of all; the last one is at (count - 1) % REFUSED_MOST */
+    size_t refused_count;
     char why_refused[640]; /* the first one below it, and why; "": nobody was */
     char why_root[640];    /* the process itself */
     bool told_refused, told_root;
@@ -96,9 +96,22 @@ static bool has_ended(const attachment *a)
 static bool was_refused(const attachment *a, pid_t pid)
 {
     int64_t now_ns = jm_now_ns();
-    for (size_t i = 0; i < a->refused_count && i < REFUSED_MOST; i++)
+    for (size_t i = 0; i < a->refused_count; i++)
         if (a->refused[i].pid == pid && a->refused[i].until_ns > now_ns) return true;
     return false;
+}
+
+/* Its own one, one that is over, a new one; else that of one that may be asked again soonest. */
+static refused *place_for(attachment *a, pid_t pid, int64_t now_ns)
+{
+    refused *place = NULL;
+    for (size_t i = 0; i < a->refused_count; i++) {
+        refused *one = &a->refused[i];
+        if (one->pid == pid) return one;
+        if (place == NULL || one->until_ns < place->until_ns) place = one;
+    }
+    bool is_over = place != NULL && place->until_ns <= now_ns;
+    return is_over || a->refused_count == REFUSED_MOST ? place : &a->refused[a->refused_count++];
 }
 
 /* One that has ended needs no words. */
@@ -106,8 +119,8 @@ static void note_refused(attachment *a, pid_t pid, const jm_error *err)
 {
     if (err->status == JM_NOT_FOUND) return;
     bool for_good = err->status == JM_NOT_SUPPORTED; /* one that is stopped may go on */
-    a->refused[a->refused_count++ % REFUSED_MOST] =
-        (refused){pid, for_good ? INT64_MAX : jm_now_ns() + AGAIN_NS};
+    int64_t now_ns = jm_now_ns();
+    *place_for(a, pid, now_ns) = (refused){pid, for_good ? INT64_MAX : now_ns + AGAIN_NS};
     bool is_root = pid == a->pid;
     char *why = is_root ? a->why_root : a->why_refused;
     if (why[0] != '\0') return;

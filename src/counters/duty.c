@@ -77,6 +77,7 @@ void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
     }
     if (what == JM_DUTY_UNTRACED) {
         const jm__duty_stretch *last = last_stretch(duty);
+        if (goes_on(last) && !duty->in_turns) duty->turns_ns += t_ns - last->start_ns; /* all was traced */
         if (goes_on(last)) duty->turns_ns += in_turn_ns(duty, last->start_ns, t_ns);
         if (!duty->in_turns || duty->in_turn) {
             duty->untraced_ns = t_ns;
@@ -196,5 +197,7 @@ void jm__duty_ended(jm__duty *duty, int64_t t_ns)
     if (!goes_on(last)) return;
     last->end_ns = t_ns > last->start_ns ? t_ns : last->start_ns;
     bool saw_turn = duty->turns_ns + in_turn_ns(duty, last->start_ns, t_ns) > 0;
-    if (duty->in_turns && !saw_turn && !is_told_on(duty)) duty->stretch_count--; /* it counts for nothing */
+    if (!duty->in_turns || saw_turn || is_told_on(duty)) return;
+    *last = (jm__duty_stretch){0}; /* it counts for nothing */
+    duty->stretch_count--;
 }

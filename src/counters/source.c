@@ -315,19 +315,21 @@ void jm__counter_source_kernels(jm__counter_source *source, const jm__kernel *ke
     pthread_mutex_unlock(&source->lock);
 }
 
-void jm__counter_source_works(jm__counter_source *source, int64_t process_id, int64_t board_id)
-{
-    pthread_mutex_lock(&source->lock);
-    for (size_t k = 0; k < source->count; k++)
-        if (source->boards[k].row.id == board_id) jm__turns_of_boards_works(&source->turns, process_id, k);
-    pthread_mutex_unlock(&source->lock);
-}
-
 /* Under the lock. */
 static void tell_turn(jm__counter_source *source, jm__turn_boards boards, jm__duty_turn what, int64_t t_ns)
 {
     for (size_t k = 0; k < source->count; k++)
         if (boards >> k & 1) jm__duty_tell_turn(&source->boards[k].duty, what, t_ns);
+}
+
+void jm__counter_source_works(jm__counter_source *source, int64_t process_id, int64_t board_id)
+{
+    pthread_mutex_lock(&source->lock);
+    for (size_t k = 0; k < source->count; k++)
+        if (source->boards[k].row.id == board_id)
+            tell_turn(source, jm__turns_of_boards_works(&source->turns, process_id, k), JM_DUTY_NO_TURNS,
+                      jm__now_ns());
+    pthread_mutex_unlock(&source->lock);
 }
 
 void jm__counter_source_turn(jm__counter_source *source, int64_t process_id, jm__duty_turn what, int64_t t_ns)

@@ -50,10 +50,12 @@ static jm__turn_boards where(const jm__turns_of_boards *turns, bool (*is)(const 
     return boards;
 }
 
-void jm__turns_of_boards_works(jm__turns_of_boards *turns, int64_t process_id, size_t board)
+jm__turn_boards jm__turns_of_boards_works(jm__turns_of_boards *turns, int64_t process_id, size_t board)
 {
+    jm__turn_boards before = where(turns, takes_turns);
     jm__turn_process *process = find_or_add(turns, process_id);
     if (process != NULL) process->boards |= (jm__turn_boards)1 << board;
+    return before & ~where(turns, takes_turns);
 }
 
 jm__turn_boards jm__turns_of_boards_said(jm__turns_of_boards *turns, int64_t process_id, jm__duty_turn what)

@@ -28,8 +28,9 @@ typedef struct jm__turns_of_boards {
 /* Zeroed is ready; free with this. */
 void jm__turns_of_boards_free(jm__turns_of_boards *turns);
 
-/* Kernels of the process run on the board. Without memory it stays one that was seen nowhere. */
-void jm__turns_of_boards_works(jm__turns_of_boards *turns, int64_t process_id, size_t board);
+/* Kernels of the process run on the board. Boards on which nobody takes turns any more, since those who were
+ * seen nowhere do not speak for it now, nor this process for others. Without memory nothing changes. */
+jm__turn_boards jm__turns_of_boards_works(jm__turns_of_boards *turns, int64_t process_id, size_t board);
 
 /* The process says so; the boards that it is true of. That it is not traced is not, while another one is that
  * works there. */

@@ -258,7 +258,7 @@ bool jm__activity_flush(bool forced)
     if (!active) return false;
     if (!forced) look_for_xla(); /* loaded meanwhile */
     int64_t now_ns = jm__now_ns();
-    jm__detach_hold();
+    if (!jm__detach_hold_for_a_while()) return false;
     bool fine = flush_cupti(forced, now_ns);
     bool waits = !tracing && jm__detach_is_to_come(&cupti);
     jm__detach_allow();
@@ -305,7 +305,7 @@ bool jm__activity_trace(bool on)
 {
     char why[512] = "";
     if (!active) return true;
-    jm__detach_hold();
+    if (!jm__detach_hold_for_a_while()) return false;
     bool changes = on != tracing;
     tracing = on;
     if (changes && on) switch_on(why, sizeof why);

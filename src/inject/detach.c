@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "inject/buffers.h"
 #include "inject/launches.h"
+#include "inject/lock_for.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -32,8 +33,8 @@ void jm__detach_hold(void)
 
 bool jm__detach_hold_for_a_while(void)
 {
-    const struct timespec until = jm__clock_after(CLOCK_REALTIME, HOLD_WAIT_NS);
-    return pthread_mutex_timedlock(&mutex, &until) == 0;
+    static _Atomic bool is_late;
+    return jm__lock_for(&mutex, &is_late, HOLD_WAIT_NS);
 }
 
 void jm__detach_allow(void)

@@ -1,10 +1,10 @@
 /* The life of the injected library: start, the end, and what a fork changes. */
 #include "inject/inject.h"
 
-#include "base/clock.h"
 #include "inject/activity.h"
 #include "inject/detach.h"
 #include "inject/flusher.h"
+#include "inject/lock_for.h"
 #include "inject/outlet.h"
 #include "timeline/dormant.h"
 #include "timeline/lost.h"
@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 const uint32_t jm__track_writer = JM_WRITER_NVTX;
@@ -39,8 +38,8 @@ static pid_t owner;
 
 static bool hold(void)
 {
-    const struct timespec until = jm__clock_after(CLOCK_REALTIME, HELD_MOST_NS);
-    return pthread_mutex_timedlock(&mutex, &until) == 0;
+    static _Atomic bool is_late;
+    return jm__lock_for(&mutex, &is_late, HELD_MOST_NS);
 }
 
 static void before_fork(void)
@@ -56,7 +55,7 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     jm__activity_forget(); /* also after a run: CUPTI may still be the parent's */
-    if (run_path[0] != '\0' || hangs) jm__flusher_forget();
+    jm__flusher_forget();
     run_path[0] = '\0';
     hangs = false;
     pthread_mutex_init(&mutex, NULL); /* whoever holds it is not here, unless it is we */

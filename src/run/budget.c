@@ -452,6 +452,7 @@ static void tell_on_its_way(jm__budget *b, const jm__budget_kind *kind)
     if (b->on_told || b->on_step <= b->steps) return;
     if ((int64_t)(b->on_step - b->steps) * last_ns(kind) > JM_BUDGET_AHEAD_MOST_NS) return;
     b->soon_ns = b->now_ns;
+    b->soon_cost_ns = turn_cost_ns(b, kind);
     b->on_told = true;
 }
 
@@ -472,7 +473,7 @@ static jm_tracing next_level(jm__budget *b, const jm__budget_kind *kind, const j
         b->turned = true;
         return JM_TRACING_STEPS;
     }
-    if (b->on_step <= b->steps) {
+    if (whole || b->on_step <= b->steps) {
         if ((!looks && kind != NULL) || !is_due(b, kind, whole, opened)) return JM_TRACING_STEPS;
         begin_turn(b, kind, whole);
     }

@@ -60,6 +60,7 @@ struct jm_run {
     void (*stop_kernels)(void);
     int (*trace_kernels)(int on);
     int (*kernels_busy)(void);
+    bool kernels_untold;       /* it did not do as it was told last */
     char kernels_missing[512]; /* why kernels that were asked for are not traced; "": they are */
 
     JM_VEC(jm__followed) followed;

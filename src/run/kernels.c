@@ -122,5 +122,6 @@ bool jm__run_kernels_are_busy(const jm_run *run)
 bool jm__run_kernels_trace(jm_run *run, bool on)
 {
     jm__run_kernels_find(run);
-    return run->trace_kernels == NULL || run->trace_kernels(on) == 0;
+    run->kernels_untold = run->trace_kernels != NULL && run->trace_kernels(on) != 0;
+    return !run->kernels_untold;
 }

@@ -110,7 +110,10 @@ static bool is_step(jm_span_kind kind, jm_name name)
 static bool has_recorder(int64_t now_ns)
 {
     uint32_t now = jm__track_run(), before = paced.recorded;
-    if (now != before) jm__run_kernels_find(paced.run);
+    if (now == 0 && now_ns - paced.said_ns > SAY_AGAIN_NS) { /* not as it starts, and the loader is held */
+        jm__run_kernels_find(paced.run);
+        paced.said_ns = now_ns;
+    }
     if (now != 0 && jm__run_kernels_are_busy(paced.run)) {
         jm__budget_rest(&paced.budget, now_ns);
         return false;
@@ -146,7 +149,7 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
         note_steps(step.phase);
     }
     bool was_soon = paced.budget.soon_ns != 0;
-    paced.budget.lag_steps = paced.turns.page != NULL ? JM_TURNS_AHEAD : 0;
+    paced.budget.lag_steps = jm__turns_lag(&paced.turns);
     jm_tracing wanted = jm__budget_begin(&paced.budget, &step, now_ns);
     if (jm__turns_comes_soon(&paced.turns, paced.budget.soon_ns != 0 && !was_soon))
         jm_mark(JM_MARK_SOON, NULL);
@@ -157,8 +160,9 @@ static void begin_step(jm_span_kind kind, jm_name name, uint32_t samples)
         jm__budget_switched(&paced.budget, jm__now_ns());
         paced.said_ns = now_ns;
     } else if (now_ns - paced.said_ns > SAY_AGAIN_NS) {
-        bool may_have_come = paced.run->trace_kernels == NULL || paced.run->dormant;
-        if (level == JM_TRACING_STEPS && may_have_come) jm__run_kernels_trace(paced.run, false);
+        bool may_not_know =
+            paced.run->trace_kernels == NULL || paced.run->dormant || paced.run->kernels_untold;
+        if (level == JM_TRACING_STEPS && may_not_know) jm__run_kernels_trace(paced.run, false);
         if (paced.turns.page == NULL && paced.turns.waits)
             jm__turns_join(&paced.turns, paced.run->folder.path);
         paced.said_ns = now_ns;

@@ -62,7 +62,8 @@ void jm__run_trace(jm_run *run, jm_tracing tracing)
     /* Marks lie inside of what is traced. */
     if (changes && before) jm_mark(mark, NULL);
     jm__timeline_trace(tracing);
-    if (!jm__run_kernels_trace(run, !is_off)) { /* steps without their kernels must not stand for others */
+    /* Steps without their kernels must not stand for others. */
+    if (!jm__run_kernels_trace(run, !is_off) && !is_off) {
         mark = told.mark != NULL && !before ? told.mark : JM_MARK_UNTRACED;
         changes = !stands(mark);
     }

@@ -90,6 +90,11 @@ jm_tracing jm__turns_agree(const jm__turns *turns, uint64_t step, jm_tracing bef
     return before;
 }
 
+uint64_t jm__turns_lag(const jm__turns *turns)
+{
+    return turns->page != NULL && turns->leads ? JM_TURNS_AHEAD : 0;
+}
+
 bool jm__turns_comes_soon(jm__turns *turns, bool own)
 {
     if (turns->page == NULL) return own;
@@ -98,8 +103,10 @@ bool jm__turns_comes_soon(jm__turns *turns, bool own)
         return own;
     }
     uint32_t said = atomic_load_explicit(&turns->page->soon, memory_order_relaxed), before = turns->heard;
+    uint64_t step;
+    jm_tracing level;
     turns->heard = said;
-    return said != before;
+    return ask(turns, &step, &level) ? said != before : own;
 }
 
 void jm__turns_leave(jm__turns *turns)

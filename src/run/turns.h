@@ -31,6 +31,9 @@ void jm__turns_join(jm__turns *turns, const char *run_dir);
 /* The level of this step, after `before`, which would be `wanted` if the process were alone. */
 jm_tracing jm__turns_agree(const jm__turns *turns, uint64_t step, jm_tracing before, jm_tracing wanted);
 
+/* From a level that this process answers to the step that has it. */
+uint64_t jm__turns_lag(const jm__turns *turns);
+
 /* Whether it is news here that a turn is to come; `own`: this process would have it so if it were alone. */
 bool jm__turns_comes_soon(jm__turns *turns, bool own);
 

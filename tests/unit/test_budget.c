@@ -444,6 +444,34 @@ static void test_turns_of_long_steps_and_of_ranks_are_told_on_their_way(void **s
     }
 }
 
+/* Steps of 0.3 s; three times a phase of 200 s that stands for a step, and comes as ranks have agreed on a
+ * turn: it is no part of that. */
+static void test_a_long_phase_is_no_turn_because_one_is_on_its_way(void **state)
+{
+    (void)state;
+    const int64_t zero_ns = 1000 * JM_NS_PER_S;
+    jm__budget b;
+    int64_t t_ns = zero_ns;
+    int phases = 0, traced = 0;
+    jm__budget_init(&b, 0.01, zero_ns);
+    for (int i = 0; i < 20000 && phases < 3; i++) {
+        bool whole = phases == 0 ? i == 100 : b.on_step > b.steps && b.level == JM_TRACING_STEPS;
+        const jm__budget_step step = {.name = whole ? 0 : 1, .phase = whole ? 2 : 0, .whole = whole};
+        jm_tracing before = b.level;
+        b.lag_steps = JM_TURNS_AHEAD;
+        jm_tracing level = jm__budget_begin(&b, &step, t_ns);
+        if (whole && phases > 0) traced += level == JM_TRACING_ON;
+        phases += whole;
+        /* The agreement holds two steps later; here it is on its way for good. */
+        jm__budget_have(&b, whole || before == JM_TRACING_ON ? level : before);
+        int64_t own_ns = (whole ? 200000 : 300) * MS;
+        t_ns += b.level == JM_TRACING_STEPS ? own_ns : own_ns + own_ns / 20;
+        if (whole) jm__budget_rest(&b, t_ns);
+    }
+    assert_int_equal(phases, 3);
+    assert_int_equal(traced, 0);
+}
+
 static void test_turns_of_steps_of_many_seconds_are_not_told(void **state)
 {
     (void)state;
@@ -604,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_steps_that_rush_after_a_turn_are_no_measure),
         cmocka_unit_test(test_a_turn_is_told_half_a_second_ahead),
         cmocka_unit_test(test_turns_of_long_steps_and_of_ranks_are_told_on_their_way),
+        cmocka_unit_test(test_a_long_phase_is_no_turn_because_one_is_on_its_way),
         cmocka_unit_test(test_turns_of_steps_of_many_seconds_are_not_told),
         cmocka_unit_test(test_the_first_second_after_warming_up_is_traced),
         cmocka_unit_test(test_a_turn_lasts_a_quarter_of_a_second_or_more),

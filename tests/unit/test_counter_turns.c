@@ -46,9 +46,11 @@ static void test_who_was_seen_nowhere_speaks_for_boards_of_nobody(void **state)
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_0, JM_DUTY_UNTRACED), ALL);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_1, JM_DUTY_TRACED), ALL);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_0, JM_DUTY_UNTRACED), 0);
-    jm__turns_of_boards_works(&turns, RANK_0, 0);
+    assert_int_equal(jm__turns_of_boards_works(&turns, RANK_0, 0), ALL & ~(jm__turn_boards)1);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_0, JM_DUTY_UNTRACED), 1);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_1, JM_DUTY_SOON), ALL & ~(jm__turn_boards)1);
+    assert_int_equal(jm__turns_of_boards_said(&turns, RANK_1, JM_DUTY_UNTRACED), ALL & ~(jm__turn_boards)1);
+    assert_int_equal(jm__turns_of_boards_works(&turns, RANK_2, 4), 16); /* always traced, as it seems */
     jm__turns_of_boards_free(&turns);
 }
 

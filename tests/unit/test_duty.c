@@ -261,6 +261,20 @@ static void test_what_was_sampled_for_a_turn_that_came_late_does_not_count(void 
     assert_false(jm__duty_wants(duty, 26 * JM_NS_PER_S, 0)); /* that one does */
 }
 
+static void test_the_stretch_in_which_the_first_turn_ends_counts(void **state)
+{
+    (void)state;
+    jm__duty duty;
+    jm__duty_init(&duty, 2, JM_NS_PER_S);
+    jm__duty_kernel(&duty, 1, JM_NS_PER_S, 2 * JM_NS_PER_S, 2 * JM_NS_PER_S);
+    jm__duty_began(&duty, 2 * JM_NS_PER_S);
+    jm__duty_tell_turn(&duty, JM_DUTY_UNTRACED, 4 * JM_NS_PER_S);
+    jm__duty_ended(&duty, 4 * JM_NS_PER_S);
+    jm__duty_kernel(&duty, 1, 2 * JM_NS_PER_S, 4 * JM_NS_PER_S, 5 * JM_NS_PER_S);
+    jm__duty_tell_turn(&duty, JM_DUTY_TRACED, 8 * JM_NS_PER_S);
+    assert_false(jm__duty_wants(&duty, 8 * JM_NS_PER_S, 0)); /* two seconds are enough at first */
+}
+
 /* Its own kernels are told while it goes on, and say nothing of another process. */
 static void test_a_long_turn_is_sampled_as_long_as_was_wanted(void **state)
 {
@@ -330,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_of_a_program_that_is_traced_in_turns_turns_are_sampled),
         cmocka_unit_test(test_a_turn_that_does_not_come_is_not_waited_for),
         cmocka_unit_test(test_what_was_sampled_for_a_turn_that_came_late_does_not_count),
+        cmocka_unit_test(test_the_stretch_in_which_the_first_turn_ends_counts),
         cmocka_unit_test(test_a_long_turn_is_sampled_as_long_as_was_wanted),
         cmocka_unit_test(test_a_board_whose_program_has_ended_is_at_rest),
         cmocka_unit_test(test_a_program_that_has_ended_in_a_turn_is_not_sampled),
