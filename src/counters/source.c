@@ -322,13 +322,18 @@ static void tell_turn(jm__counter_source *source, jm__turn_boards boards, jm__du
         if (boards >> k & 1) jm__duty_tell_turn(&source->boards[k].duty, what, t_ns);
 }
 
+static void tell_news(jm__counter_source *source, jm__turns_news news, int64_t t_ns)
+{
+    tell_turn(source, news.untraced, JM_DUTY_UNTRACED, t_ns);
+    tell_turn(source, news.no_turns, JM_DUTY_NO_TURNS, t_ns);
+}
+
 void jm__counter_source_works(jm__counter_source *source, int64_t process_id, int64_t board_id)
 {
     pthread_mutex_lock(&source->lock);
     for (size_t k = 0; k < source->count; k++)
         if (source->boards[k].row.id == board_id)
-            tell_turn(source, jm__turns_of_boards_works(&source->turns, process_id, k), JM_DUTY_NO_TURNS,
-                      jm__now_ns());
+            tell_news(source, jm__turns_of_boards_works(&source->turns, process_id, k), jm__now_ns());
     pthread_mutex_unlock(&source->lock);
 }
 
@@ -342,9 +347,7 @@ void jm__counter_source_turn(jm__counter_source *source, int64_t process_id, jm_
 void jm__counter_source_ended(jm__counter_source *source, int64_t process_id, int64_t t_ns)
 {
     pthread_mutex_lock(&source->lock);
-    jm__turns_left left = jm__turns_of_boards_ended(&source->turns, process_id);
-    tell_turn(source, left.untraced, JM_DUTY_UNTRACED, t_ns);
-    tell_turn(source, left.no_turns, JM_DUTY_NO_TURNS, t_ns);
+    tell_news(source, jm__turns_of_boards_ended(&source->turns, process_id), t_ns);
     pthread_mutex_unlock(&source->lock);
 }
 

@@ -50,12 +50,14 @@ static jm__turn_boards where(const jm__turns_of_boards *turns, bool (*is)(const 
     return boards;
 }
 
-jm__turn_boards jm__turns_of_boards_works(jm__turns_of_boards *turns, int64_t process_id, size_t board)
+jm__turns_news jm__turns_of_boards_works(jm__turns_of_boards *turns, int64_t process_id, size_t board)
 {
     jm__turn_boards before = where(turns, takes_turns);
     jm__turn_process *process = find_or_add(turns, process_id);
     if (process != NULL) process->boards |= (jm__turn_boards)1 << board;
-    return before & ~where(turns, takes_turns);
+    jm__turn_boards after = where(turns, takes_turns);
+    return (jm__turns_news){.untraced = after & ~before & ~where(turns, is_traced),
+                            .no_turns = before & ~after};
 }
 
 jm__turn_boards jm__turns_of_boards_said(jm__turns_of_boards *turns, int64_t process_id, jm__duty_turn what)
@@ -67,14 +69,14 @@ jm__turn_boards jm__turns_of_boards_said(jm__turns_of_boards *turns, int64_t pro
     return what == JM_DUTY_UNTRACED ? boards & ~where(turns, is_traced) : boards;
 }
 
-jm__turns_left jm__turns_of_boards_ended(jm__turns_of_boards *turns, int64_t process_id)
+jm__turns_news jm__turns_of_boards_ended(jm__turns_of_boards *turns, int64_t process_id)
 {
     jm__turn_process *process = find(turns, process_id);
-    if (process == NULL) return (jm__turns_left){0};
+    if (process == NULL) return (jm__turns_news){0};
     jm__turn_boards boards = boards_of(turns, process);
     bool was_traced = process->traced, took_turns = process->takes_turns;
     *process = turns->processes.items[--turns->processes.count];
     jm__turn_boards others = where(turns, takes_turns);
-    return (jm__turns_left){.untraced = was_traced ? boards & others & ~where(turns, is_traced) : 0,
+    return (jm__turns_news){.untraced = was_traced ? boards & others & ~where(turns, is_traced) : 0,
                             .no_turns = took_turns ? boards & ~others : 0};
 }

@@ -28,20 +28,20 @@ typedef struct jm__turns_of_boards {
 /* Zeroed is ready; free with this. */
 void jm__turns_of_boards_free(jm__turns_of_boards *turns);
 
-/* Kernels of the process run on the board. Boards on which nobody takes turns any more, since those who were
- * seen nowhere do not speak for it now, nor this process for others. Without memory nothing changes. */
-jm__turn_boards jm__turns_of_boards_works(jm__turns_of_boards *turns, int64_t process_id, size_t board);
+/* Boards of which something is news, since a process has ended, or speaks for others than before. */
+typedef struct jm__turns_news {
+    jm__turn_boards untraced; /* somebody takes turns there, and nobody of them is traced */
+    jm__turn_boards no_turns; /* nobody takes turns any more */
+} jm__turns_news;
+
+/* Kernels of the process run on the board: those who were seen nowhere do not speak for it now, nor this
+ * process for boards of nobody. Without memory nothing changes. */
+jm__turns_news jm__turns_of_boards_works(jm__turns_of_boards *turns, int64_t process_id, size_t board);
 
 /* The process says so; the boards that it is true of. That it is not traced is not, while another one is that
  * works there. */
 jm__turn_boards jm__turns_of_boards_said(jm__turns_of_boards *turns, int64_t process_id, jm__duty_turn what);
 
-/* Boards on which something is true since a process has ended. */
-typedef struct jm__turns_left {
-    jm__turn_boards untraced; /* it was the last that was traced, of those that take turns */
-    jm__turn_boards no_turns; /* nobody takes turns any more */
-} jm__turns_left;
-
-jm__turns_left jm__turns_of_boards_ended(jm__turns_of_boards *turns, int64_t process_id);
+jm__turns_news jm__turns_of_boards_ended(jm__turns_of_boards *turns, int64_t process_id);
 
 #endif

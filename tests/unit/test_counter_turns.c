@@ -10,6 +10,12 @@
 #define ALL (~(jm__turn_boards)0)
 enum { RANK_0 = 11, RANK_1, RANK_2 };
 
+static void check_news(jm__turns_news news, jm__turn_boards untraced, jm__turn_boards no_turns)
+{
+    assert_int_equal(news.untraced, untraced);
+    assert_int_equal(news.no_turns, no_turns);
+}
+
 static void test_a_rank_speaks_for_its_own_board(void **state)
 {
     (void)state;
@@ -46,20 +52,14 @@ static void test_who_was_seen_nowhere_speaks_for_boards_of_nobody(void **state)
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_0, JM_DUTY_UNTRACED), ALL);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_1, JM_DUTY_TRACED), ALL);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_0, JM_DUTY_UNTRACED), 0);
-    assert_int_equal(jm__turns_of_boards_works(&turns, RANK_0, 0), ALL & ~(jm__turn_boards)1);
+    check_news(jm__turns_of_boards_works(&turns, RANK_0, 0), 0, ALL & ~(jm__turn_boards)1);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_0, JM_DUTY_UNTRACED), 1);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_1, JM_DUTY_SOON), ALL & ~(jm__turn_boards)1);
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_1, JM_DUTY_UNTRACED), ALL & ~(jm__turn_boards)1);
-    assert_int_equal(jm__turns_of_boards_works(&turns, RANK_2, 4), 16); /* always traced, as it seems */
+    check_news(jm__turns_of_boards_works(&turns, RANK_2, 4), 0, 16); /* always traced, as it seems */
+    check_news(jm__turns_of_boards_works(&turns, RANK_1, 5), 0, ALL & ~(jm__turn_boards)(1 | 16 | 32));
+    check_news(jm__turns_of_boards_works(&turns, RANK_1, 6), 64, 0); /* so are its turns of its second */
     jm__turns_of_boards_free(&turns);
-}
-
-static void check_end(jm__turns_of_boards *turns, int64_t process_id, jm__turn_boards untraced,
-                      jm__turn_boards no_turns)
-{
-    jm__turns_left left = jm__turns_of_boards_ended(turns, process_id);
-    assert_int_equal(left.untraced, untraced);
-    assert_int_equal(left.no_turns, no_turns);
 }
 
 static void test_who_has_ended_in_its_turn_holds_no_board(void **state)
@@ -72,10 +72,10 @@ static void test_who_has_ended_in_its_turn_holds_no_board(void **state)
         assert_int_equal(jm__turns_of_boards_said(&turns, rank, JM_DUTY_TRACED), 1 | 2u << (rank - RANK_0));
     }
     assert_int_equal(jm__turns_of_boards_said(&turns, RANK_1, JM_DUTY_UNTRACED), 4);
-    check_end(&turns, RANK_0, 0, 0); /* it has taken none */
-    check_end(&turns, RANK_0, 0, 0);
-    check_end(&turns, RANK_2, 1, 0);
-    check_end(&turns, RANK_1, 0, 1 | 4);
+    check_news(jm__turns_of_boards_ended(&turns, RANK_0), 0, 0); /* it has taken none */
+    check_news(jm__turns_of_boards_ended(&turns, RANK_0), 0, 0);
+    check_news(jm__turns_of_boards_ended(&turns, RANK_2), 1, 0);
+    check_news(jm__turns_of_boards_ended(&turns, RANK_1), 0, 1 | 4);
     assert_int_equal(turns.processes.count, 0);
     jm__turns_of_boards_free(&turns);
 }
