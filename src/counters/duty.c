@@ -58,9 +58,10 @@ void jm__duty_kernel(jm__duty *duty, int64_t class_id, int64_t start_ns, int64_t
     duty->covered_ns = end_ns;
 }
 
-/* Of a stretch, in the turn that goes on. */
+/* Of a stretch, in the turn that goes on; before the first word of turns all of it is. */
 static int64_t in_turn_ns(const jm__duty *duty, int64_t start_ns, int64_t now_ns)
 {
+    if (!duty->in_turns) return now_ns - start_ns;
     return duty->in_turn ? now_ns - (start_ns > duty->turn_ns ? start_ns : duty->turn_ns) : 0;
 }
 
@@ -77,7 +78,6 @@ void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
     }
     if (what == JM_DUTY_UNTRACED) {
         const jm__duty_stretch *last = last_stretch(duty);
-        if (goes_on(last) && !duty->in_turns) duty->turns_ns += t_ns - last->start_ns; /* all was traced */
         if (goes_on(last)) duty->turns_ns += in_turn_ns(duty, last->start_ns, t_ns);
         if (!duty->in_turns || duty->in_turn) {
             duty->untraced_ns = t_ns;

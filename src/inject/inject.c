@@ -31,8 +31,8 @@ static char run_path[PATH_MAX]; /* "": not started */
 static int last_result = JM_INJECT_NO_RUN;
 static bool registered;
 static bool reached_cupti; /* the last start came as far */
-static _Atomic bool
-    over;          /* the process ends: nothing is started any more, and CUPTI left alone by `recover` */
+/* The process ends: nothing is started any more, and CUPTI left alone by `recover`. */
+static _Atomic bool over;
 static bool hangs; /* likewise, until the flusher is back out of CUPTI */
 static pid_t owner;
 
