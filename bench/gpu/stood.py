@@ -20,6 +20,7 @@ from typing import Any
 
 import joulemap
 from joulemap import _core
+from joulemap.report import Report
 from publish import head, publish
 from subjects import Subject, make
 
@@ -61,10 +62,13 @@ def measure(subject: Subject, seconds: float, every: int) -> dict[str, Any]:
             if not turn and number == 10:
                 turn = max(4, math.ceil(TURN_S / statistics.median(times)))
         watch.remove()
-    report = run.report("layer")
+    return {"step_s": statistics.median(times), **joules(run.report("layer"))}
+
+
+def joules(report: Report) -> dict[str, Any]:
+    """Of a step, by layer with half the width of their intervals, and what the report says of tracing."""
     steps = report.totals.steps or 1
     return {
-        "step_s": statistics.median(times),
         "traced_steps": report.totals.traced_steps,
         "steps": steps,
         "total_j": (report.totals.total_energy_j or 0.0) / steps,

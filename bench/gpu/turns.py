@@ -1,0 +1,176 @@
+"""A budget's turns: whether hardware counters were sampled in them, and joules of layers against all steps traced.
+
+A model is trained with gradients of so many passes a step, so that steps are as long as one likes, by one rank or by
+several, which sum their gradients. It runs twice, under `joulemap record` with a budget and without one; layers' joules
+a step should be the same in both. Turns and samplings are told by the file: how many turns had the sampler on their
+board, and what part of its time lay in them.
+
+    python bench/gpu/turns.py --passes 20 --seconds 90 --out bench/results/turns.txt
+    python bench/gpu/turns.py --ranks 2 --batch 8 --seconds 60                        # two GPUs
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import joulemap
+import torch
+from publish import head, publish
+from stood import compare, joules
+from subjects import make
+
+TRACED, UNTRACED, SOON = (
+    f"joulemap: {what}" for what in ("traced from here", "not traced from here", "to be traced soon")
+)
+OPENING_NS = 20 * 10**9  # turns of the opening learn what a turn costs
+Stretch = tuple[int, int]
+
+
+def play(args: argparse.Namespace) -> None:
+    """One rank of it, under the recorder."""
+    rank = int(os.environ.get("LOCAL_RANK", "0"))
+    torch.cuda.set_device(rank)
+    torch.manual_seed(rank)
+    subject = make(args.subject, args.batch, args.size, {})
+    if args.ranks > 1:
+        torch.distributed.init_process_group("nccl")
+    for _ in range(3):
+        subject.step()
+    times = []
+    with joulemap.Session() as run:
+        run.watch(subject.model)
+        begin = time.monotonic()
+        over = torch.zeros(1, device="cuda")
+        while not over.item():
+            began = time.monotonic()
+            with run.step(samples=1):
+                for _ in range(args.passes):
+                    subject.forward().backward()
+                for parameter in subject.model.parameters() if args.ranks > 1 else ():
+                    torch.distributed.all_reduce(parameter.grad)
+                subject.optimizer.step()
+                subject.optimizer.zero_grad(set_to_none=True)
+                over.fill_(began - begin > args.seconds)
+                if args.ranks > 1:
+                    torch.distributed.all_reduce(over)
+                torch.cuda.synchronize()
+            times.append(time.monotonic() - began)
+    if rank == 0:
+        args.play.write_text(str(statistics.median(times)))
+    if args.ranks > 1:
+        torch.distributed.destroy_process_group()
+
+
+def record(args: argparse.Namespace, budget: float, folder: Path) -> tuple[Path, float]:
+    """Run it under the recorder: the recording, and the median step in seconds."""
+    file, step = folder / f"{budget}.joulemap", folder / f"{budget}.step"
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(args.ranks)]
+    command = ["joulemap", "record", "-o", str(file), *([f"--budget={100 * budget}%"] if budget else []), "--"]
+    command += [sys.executable, *(torchrun if args.ranks > 1 else []), *sys.argv, "--play", str(step)]
+    subprocess.run(command, check=True)
+    return file, float(step.read_text())
+
+
+def overlap_s(one: Stretch, others: list[Stretch]) -> float:
+    return sum(max(0, min(one[1], end) - max(one[0], start)) for start, end in others) / 1e9
+
+
+def samplings(db: sqlite3.Connection, end_ns: int) -> dict[int, list[Stretch]]:
+    """From when to when hardware counters were sampled, by board."""
+    on: dict[int, int] = {}
+    stretches: dict[int, list[Stretch]] = {}
+    events = "SELECT board_id, t_ns, value FROM events WHERE kind = 'sampling' ORDER BY t_ns"
+    for board, t_ns, value in db.execute(events):
+        if value:
+            on[board] = t_ns
+        elif board in on:
+            stretches.setdefault(board, []).append((on.pop(board), t_ns))
+    for board, t_ns in on.items():
+        stretches.setdefault(board, []).append((t_ns, end_ns))
+    return stretches
+
+
+def turns_told(file: Path) -> list[str]:
+    """By process: its turns after the opening, those that were told, and those that were sampled."""
+    with closing(sqlite3.connect(file)) as db:
+        marks = list(
+            db.execute(
+                "SELECT process_id, marks.t_ns, names.text FROM marks JOIN names ON names.id = name_id"
+                " WHERE names.text IN (?, ?, ?) ORDER BY marks.t_ns",
+                (TRACED, UNTRACED, SOON),
+            )
+        )
+        boards = dict(db.execute("SELECT process_id, max(board_id) FROM streams GROUP BY process_id"))
+        start_ns = min((t_ns for _, t_ns, _ in marks), default=0)
+        end_ns = int(dict(db.execute("SELECT key, value FROM meta"))["end_ns"])
+        sampled = samplings(db, end_ns)
+    lines = []
+    for process in sorted({process for process, _, _ in marks}):
+        told, on, turns = Counter[str](), None, []
+        for _, t_ns, what in (mark for mark in marks if mark[0] == process):
+            told[what] += t_ns > start_ns + OPENING_NS
+            if what == TRACED:
+                on = t_ns
+            elif what == UNTRACED and on is not None:
+                turns += [(on, t_ns)] if on > start_ns + OPENING_NS else []
+                on = None
+        of_board = sampled.get(boards.get(process, 0), [])
+        later = [stretch for stretch in of_board if stretch[0] > start_ns + OPENING_NS]
+        inside_s = sum(overlap_s(turn, of_board) for turn in turns)
+        lines.append(
+            f"  process {process}, board {boards.get(process)}: {len(turns)} turns in"
+            f" {(end_ns - start_ns - OPENING_NS) / 1e9:.0f} s after the first {OPENING_NS // 10**9} s,"
+            f" {told[SOON]} told before; {sum(overlap_s(turn, of_board) > 0 for turn in turns)} of them sampled;"
+            f" {len(later)} samplings of {sum(end - start for start, end in later) / 1e9:.2f} s,"
+            f" {inside_s:.2f} s of {sum(end - start for start, end in turns) / 1e9:.2f} s traced"
+        )
+    return lines
+
+
+def known(report: joulemap.Report) -> str:
+    """How joules of layers are known, and how many layers each."""
+    ways = Counter(row.provenance for row in report.rows if row.kind == "layer")
+    return ", ".join(f"{way} {count}" for way, count in ways.most_common())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--play", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--subject", default="gpt", help="gpt, torchvision:NAME or transformers:TYPE")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--size", type=int, default=1024)
+    parser.add_argument("--passes", type=int, default=1, help="forward and backward passes a step")
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--budget", type=float, default=0.01)
+    parser.add_argument("--seconds", type=float, default=90.0, help="each")
+    parser.add_argument("--folder", type=Path, help="keep the recordings here")
+    parser.add_argument("--out", type=Path, help="append the figures to this file")
+    args = parser.parse_args()
+    if args.play:
+        play(args)
+        return
+    lines = head("Turns of a budget")
+    kinds: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for budget in (0.0, args.budget):
+            file, step_s = record(args, budget, args.folder or Path(temporary))
+            report = joulemap.Recording(file).report("layer")
+            kinds.append({"step_s": step_s, **joules(report)})
+            lines.append(f"{100 * budget:g} %: {known(report)}" if budget else f"all traced: {known(report)}")
+        lines += turns_told(file)
+    publish([*lines, compare(*kinds)], args.out)
+
+
+if __name__ == "__main__":
+    main()
