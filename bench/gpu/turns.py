@@ -21,20 +21,21 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import joulemap
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from publish import head, publish
 from stood import compare, joules
 from subjects import make
 
-TRACED, UNTRACED, SOON = (
-    f"joulemap: {what}" for what in ("traced from here", "not traced from here", "to be traced soon")
-)
+TRACED, SOON = "joulemap: traced from here", "joulemap: to be traced soon"
+UNTRACED = ("joulemap: not traced from here", "joulemap: steps alone from here")
 OPENING_NS = 20 * 10**9  # turns of the opening learn what a turn costs
-Stretch = tuple[int, int]
 
 
 def play(args: argparse.Namespace) -> None:
@@ -82,58 +83,42 @@ def record(args: argparse.Namespace, budget: float, folder: Path) -> tuple[Path,
     return file, float(step.read_text())
 
 
-def overlap_s(one: Stretch, others: list[Stretch]) -> float:
-    return sum(max(0, min(one[1], end) - max(one[0], start)) for start, end in others) / 1e9
-
-
-def samplings(db: sqlite3.Connection, end_ns: int) -> dict[int, list[Stretch]]:
-    """From when to when hardware counters were sampled, by board."""
-    on: dict[int, int] = {}
-    stretches: dict[int, list[Stretch]] = {}
-    events = "SELECT board_id, t_ns, value FROM events WHERE kind = 'sampling' ORDER BY t_ns"
-    for board, t_ns, value in db.execute(events):
-        if value:
-            on[board] = t_ns
-        elif board in on:
-            stretches.setdefault(board, []).append((on.pop(board), t_ns))
-    for board, t_ns in on.items():
-        stretches.setdefault(board, []).append((t_ns, end_ns))
-    return stretches
+def samples(db: sqlite3.Connection) -> dict[int, NDArray[np.int64]]:
+    """When samples of hardware counters began, by board."""
+    begins: dict[int, list[NDArray[np.int64]]] = {}
+    blocks = "SELECT board_id, count, start_ns, data FROM counter_blocks JOIN counter_sets ON counter_sets.id = set_id"
+    for board, count, start_ns, data in db.execute(blocks):
+        rows = np.frombuffer(data, np.int64).reshape(count, -1)
+        begins.setdefault(board, []).append(rows[:, 0] + start_ns)
+    return {board: np.sort(np.concatenate(parts)) for board, parts in begins.items()}
 
 
 def turns_told(file: Path) -> list[str]:
-    """By process: its turns after the opening, those that were told, and those that were sampled."""
+    """By process: its turns after the opening, those that were told before, and those that were sampled."""
     with closing(sqlite3.connect(file)) as db:
         marks = list(
             db.execute(
-                "SELECT process_id, marks.t_ns, names.text FROM marks JOIN names ON names.id = name_id"
-                " WHERE names.text IN (?, ?, ?) ORDER BY marks.t_ns",
-                (TRACED, UNTRACED, SOON),
+                "SELECT process_id, t_ns, text FROM marks JOIN names ON names.id = name_id"
+                " WHERE text IN (?, ?, ?, ?) ORDER BY t_ns",
+                (TRACED, SOON, *UNTRACED),
             )
         )
         boards = dict(db.execute("SELECT process_id, max(board_id) FROM streams GROUP BY process_id"))
-        start_ns = min((t_ns for _, t_ns, _ in marks), default=0)
-        end_ns = int(dict(db.execute("SELECT key, value FROM meta"))["end_ns"])
-        sampled = samplings(db, end_ns)
+        sampled = samples(db)
+    opened_ns = min((t_ns for _, t_ns, _ in marks), default=0) + OPENING_NS
     lines = []
     for process in sorted({process for process, _, _ in marks}):
-        told, on, turns = Counter[str](), None, []
-        for _, t_ns, what in (mark for mark in marks if mark[0] == process):
-            told[what] += t_ns > start_ns + OPENING_NS
-            if what == TRACED:
-                on = t_ns
-            elif what == UNTRACED and on is not None:
-                turns += [(on, t_ns)] if on > start_ns + OPENING_NS else []
-                on = None
-        of_board = sampled.get(boards.get(process, 0), [])
-        later = [stretch for stretch in of_board if stretch[0] > start_ns + OPENING_NS]
-        inside_s = sum(overlap_s(turn, of_board) for turn in turns)
+        of_it = [(t_ns, text) for number, t_ns, text in marks if number == process]
+        pairs = [(a, b) for (a, text), (b, after) in pairwise(of_it) if text == TRACED and after in UNTRACED]
+        turns = [pair for pair in pairs if pair[0] > opened_ns]
+        told = sum(text == SOON and t_ns > opened_ns for t_ns, text in of_it)
+        begins = sampled.get(boards.get(process, 0), np.empty(0, np.int64))
+        counts = [np.count_nonzero((start <= begins) & (begins < end)) for start, end in turns]
         lines.append(
-            f"  process {process}, board {boards.get(process)}: {len(turns)} turns in"
-            f" {(end_ns - start_ns - OPENING_NS) / 1e9:.0f} s after the first {OPENING_NS // 10**9} s,"
-            f" {told[SOON]} told before; {sum(overlap_s(turn, of_board) > 0 for turn in turns)} of them sampled;"
-            f" {len(later)} samplings of {sum(end - start for start, end in later) / 1e9:.2f} s,"
-            f" {inside_s:.2f} s of {sum(end - start for start, end in turns) / 1e9:.2f} s traced"
+            f"  process {process}, board {boards.get(process)}: after {OPENING_NS // 10**9} s {len(turns)} turns of"
+            f" {sum(end - start for start, end in turns) / 1e9:.2f} s in all, {told} told before,"
+            f" {sum(count > 0 for count in counts)} sampled; {sum(counts)} of"
+            f" {np.count_nonzero(begins > opened_ns)} samples in turns"
         )
     return lines
 
