@@ -25,6 +25,7 @@ from pathlib import Path
 from publish import head, publish
 
 OPENING_NS = 5 * 10**9  # a recorder starts, and CUPTI for the first time
+LEAST_PLAIN_S = 8  # that much more than OPENING_NS
 WARM = 50  # steps that are no figure: clocks, allocator, autotuning
 
 
@@ -155,6 +156,8 @@ def main() -> None:
     parser.add_argument("--plain", type=float, default=20.0, help="seconds without joulemap, twice, and dormant")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
+    if given.plain < LEAST_PLAIN_S:
+        parser.error(f"--plain: the dormant program's own steps need {LEAST_PLAIN_S} s and more")
     if given.train is not None:
         train(given.train, given.width)
         return

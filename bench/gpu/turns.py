@@ -53,20 +53,21 @@ def play(args: argparse.Namespace) -> None:
         run.watch(subject.model)
         begin = time.monotonic()
         over = torch.zeros(1, device="cuda")
-        while not over.item():
-            began = time.monotonic()
-            with run.step(samples=1):
-                for _ in range(args.passes):
-                    subject.forward().backward()
-                for parameter in subject.model.parameters() if args.ranks > 1 else ():
-                    torch.distributed.all_reduce(parameter.grad)
-                subject.optimizer.step()
-                subject.optimizer.zero_grad(set_to_none=True)
-                over.fill_(began - begin > args.seconds)
-                if args.ranks > 1:
-                    torch.distributed.all_reduce(over)
-                torch.cuda.synchronize()
-            times.append(time.monotonic() - began)
+        with run.phase("train"):
+            while not over.item():
+                began = time.monotonic()
+                with run.step(samples=1):
+                    for _ in range(args.passes):
+                        subject.forward().backward()
+                    for parameter in subject.model.parameters() if args.ranks > 1 else ():
+                        torch.distributed.all_reduce(parameter.grad)
+                    subject.optimizer.step()
+                    subject.optimizer.zero_grad(set_to_none=True)
+                    over.fill_(began - begin > args.seconds)
+                    if args.ranks > 1:
+                        torch.distributed.all_reduce(over)
+                    torch.cuda.synchronize()
+                times.append(time.monotonic() - began)
     if rank == 0:
         args.play.write_text(str(statistics.median(times)))
     if args.ranks > 1:
@@ -150,7 +151,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         for budget in (0.0, args.budget):
             file, step_s = record(args, budget, args.folder or Path(temporary))
-            report = joulemap.Recording(file).report("layer")
+            report = joulemap.Recording(file).report("layer", phase="train")
             kinds.append({"step_s": step_s, **joules(report)})
             lines.append(f"{100 * budget:g} %: {known(report)}" if budget else f"all traced: {known(report)}")
         lines += turns_told(file)
