@@ -35,7 +35,6 @@ from subjects import make
 
 TRACED, SOON = "joulemap: traced from here", "joulemap: to be traced soon"
 UNTRACED = ("joulemap: not traced from here", "joulemap: steps alone from here")
-OPENING_NS = 20 * 10**9  # turns of the opening learn what a turn costs
 
 
 def play(args: argparse.Namespace) -> None:
@@ -106,20 +105,21 @@ def turns_told(file: Path) -> list[str]:
         )
         boards = dict(db.execute("SELECT process_id, max(board_id) FROM streams GROUP BY process_id"))
         sampled = samples(db)
-    opened_ns = min((t_ns for _, t_ns, _ in marks), default=0) + OPENING_NS
     lines = []
     for process in sorted({process for process, _, _ in marks}):
         of_it = [(t_ns, text) for number, t_ns, text in marks if number == process]
-        pairs = [(a, b) for (a, text), (b, after) in pairwise(of_it) if text == TRACED and after in UNTRACED]
-        turns = [pair for pair in pairs if pair[0] > opened_ns]
-        told = sum(text == SOON and t_ns > opened_ns for t_ns, text in of_it)
+        traced = [(a, b) for (a, text), (b, after) in pairwise(of_it) if text == TRACED and after in UNTRACED]
+        if not traced:
+            continue
+        (_, opened_ns), *turns = traced
+        told = sum(text == SOON for _, text in of_it)
         begins = sampled.get(boards.get(process, 0), np.empty(0, np.int64))
         counts = [np.count_nonzero((start <= begins) & (begins < end)) for start, end in turns]
         lines.append(
-            f"  process {process}, board {boards.get(process)}: after {OPENING_NS // 10**9} s {len(turns)} turns of"
+            f"  process {process}, board {boards.get(process)}: {len(turns)} turns after the opening,"
             f" {sum(end - start for start, end in turns) / 1e9:.2f} s in all, {told} told before,"
-            f" {sum(count > 0 for count in counts)} sampled; {sum(counts)} of"
-            f" {np.count_nonzero(begins > opened_ns)} samples in turns"
+            f" {sum(count > 0 for count in counts)} sampled; of {len(begins)} samples"
+            f" {np.count_nonzero(begins < opened_ns)} in or before the opening, {sum(counts)} in turns"
         )
     return lines
 
