@@ -69,10 +69,11 @@ void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
 {
     if (what == JM_DUTY_SOON) {
         duty->soon_ns = t_ns;
+        duty->announced = true;
         return;
     }
     if (what == JM_DUTY_NO_TURNS) {
-        duty->in_turns = duty->in_turn = false;
+        duty->in_turns = duty->in_turn = duty->announced = false;
         duty->soon_ns = duty->turn_ns = duty->apart_ns = 0;
         return;
     }
@@ -105,7 +106,7 @@ static bool comes_soon(const jm__duty *duty, int64_t now_ns)
 {
     int64_t expected_ns = duty->turn_ns + duty->apart_ns;
     if (duty->soon_ns > 0 && now_ns - duty->soon_ns < JM_DUTY_SOON_NS) return true;
-    return duty->apart_ns > 0 && now_ns > expected_ns - JM_DUTY_AHEAD_NS &&
+    return !duty->announced && duty->apart_ns > 0 && now_ns > expected_ns - JM_DUTY_AHEAD_NS &&
            now_ns < expected_ns + JM_DUTY_AHEAD_NS;
 }
 
@@ -136,12 +137,15 @@ static bool is_long_enough(const jm__duty *duty, int64_t start_ns, int64_t now_n
            all_ns >= duty->wanted_ns + JM_DUTY_SOON_NS;
 }
 
-static bool may_cost(const jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
+/* What the helper may use by now. A stretch that cannot be paid to its end is not begun: most of what it
+ * costs is its start, and before it sees a turn it waits for one. */
+static bool may_cost(jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 {
-    double asked = duty->seconds_a_minute / 60, share = JM_DUTY_CPU_SHARE;
+    double asked = duty->seconds_a_minute / 60, share = JM_DUTY_CPU_SHARE, wanted = (double)cpu_ns;
     if (is_always(duty)) return true;
     if (asked > share) share = asked;
-    return (double)cpu_ns <= share * (double)(now_ns - duty->began_ns) + (double)JM_DUTY_CPU_START_NS;
+    if (duty->starts > 0 && !goes_on(last_stretch(duty))) wanted += wanted / (double)duty->starts;
+    return wanted <= share * (double)(now_ns - duty->began_ns) + (double)JM_DUTY_CPU_START_NS;
 }
 
 /* From one piece to the next. */
@@ -185,6 +189,7 @@ bool jm__duty_wants(jm__duty *duty, int64_t now_ns, int64_t cpu_ns)
 void jm__duty_began(jm__duty *duty, int64_t t_ns)
 {
     duty->stretches[duty->stretch_count++ % JM_DUTY_STRETCHES] = (jm__duty_stretch){t_ns, INT64_MAX};
+    duty->starts++;
     duty->turns_ns = 0;
     duty->since_ns = 0;
     for (size_t i = 0; i < JM_DUTY_CLASSES; i++)

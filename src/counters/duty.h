@@ -35,7 +35,7 @@
 
 /* The helper's CPU time, of the elapsed time; and what its start and the first seconds may cost. */
 #define JM_DUTY_CPU_SHARE    0.03
-#define JM_DUTY_CPU_START_NS (3 * JM_NS_PER_S)
+#define JM_DUTY_CPU_START_NS (5 * JM_NS_PER_S)
 
 #define JM_DUTY_DEFAULT_S 2.0   /* of each minute */
 #define JM_DUTY_LEAST_S   0.001 /* less is as good as none */
@@ -66,12 +66,14 @@ typedef struct jm__duty {
     bool in_turn;       /* ... and is again */
     int64_t untraced_ns;
     bool was_silent;  /* since then nothing was told for JM_DUTY_LATE_NS: what is, gets warm for a turn */
+    bool announced;   /* ... turns are: no other is expected */
     int64_t soon_ns;  /* when a turn was announced; 0: none is */
     int64_t turn_ns;  /* when the last turn began; 0: never, ... */
     int64_t apart_ns; /* ... and how long after the one before; 0: not known */
     int64_t turns_ns; /* of the stretch that goes on, what lay in turns that are over */
     jm__duty_stretch stretches[JM_DUTY_STRETCHES]; /* the last ones; [count - 1] modulo their number */
     size_t stretch_count;
+    size_t starts; /* of the sampler: also of stretches that counted for nothing */
     jm__duty_class classes[JM_DUTY_CLASSES];
 } jm__duty;
 
