@@ -1,6 +1,7 @@
 /* The collector: finds rings, empties them in the order of time, tells how far it is. */
 #include "timeline/collector.h"
 
+#include "base/mapped.h"
 #include "base/status.h"
 #include "timeline/collector_parts.h"
 
@@ -44,7 +45,10 @@ static bool attach_reader(jm__collector *collector, collector_reader *reader, co
 {
     reader->writer = header->writer;
     reader->realtime = header->realtime != 0;
-    reader->process = jm__collector_process_of(collector, header->pid, header->created_ns);
+    jm_ring_identity told;
+    if (!jm__mapped_read(&told, (const char *)reader->header + JM_RING_IDENTITY_AT, sizeof told))
+        told.start_ticks = 0;
+    reader->process = jm__collector_process_of(collector, header->pid, header->created_ns, &told);
     if (reader->process == NULL) return false;
     reader->names = jm__collector_names_of(collector, reader->process, header->writer, header->names_file);
     if (reader->names == NULL) return false;

@@ -275,7 +275,8 @@ void jm__collector_ring_release(collector_reader *reader); /* the end of a poll:
 void jm__collector_ring_free(collector_reader *reader);
 
 /* collector_process.c */
-collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns);
+collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns,
+                                            const jm_ring_identity *told);
 collector_thread *jm__collector_thread_of(jm__collector *collector, collector_process *process, int32_t tid);
 collector_names *jm__collector_names_of(jm__collector *collector, collector_process *process, uint32_t writer,
                                         uint32_t file_number);

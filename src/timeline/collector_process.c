@@ -1,11 +1,11 @@
 /* The processes of a run: who they are, their threads, their names, and whether they still live. */
 #include "rows/marks.h"
 #include "timeline/collector_parts.h"
+#include "timeline/identity.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,76 +13,6 @@
 #include <unistd.h>
 
 #define LIFE_CHECK_NS (JM_NS_PER_S / 4)
-#define COMMAND_MAX   4096
-
-static ssize_t read_proc(pid_t pid, const char *file, char *text, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return -1;
-    ssize_t count = read(fd, text, size - 1);
-    close(fd);
-    if (count >= 0) text[count] = '\0';
-    return count;
-}
-
-/* State, parent and start time; false if there is no such process (or no /proc). */
-static bool read_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks)
-{
-    char text[1024];
-    if (read_proc(pid, "stat", text, sizeof text) <= 0) return false;
-    const char *after_name = strrchr(text, ')'); /* the name may hold anything */
-    int parent_read;
-    if (after_name == NULL) return false;
-    int fields = sscanf(after_name + 1,
-                        " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
-                        state, &parent_read, start_ticks);
-    *parent = parent_read;
-    return fields == 3;
-}
-
-static char *read_command(pid_t pid)
-{
-    char text[COMMAND_MAX];
-    ssize_t count = read_proc(pid, "cmdline", text, sizeof text);
-    if (count <= 0) return NULL;
-    while (count > 0 && text[count - 1] == '\0')
-        count--;
-    for (ssize_t i = 0; i < count; i++)
-        if (iscntrl((unsigned char)text[i])) text[i] = ' ';
-    text[count] = '\0';
-    return strdup(text);
-}
-
-/* What launchers of parallel programs call a process's number in its program. */
-static const char *const rank_variables[] = {"RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID="};
-
-/* As the environment says with which the process began; -1: it says nothing, or is not ours to read. */
-static int64_t read_rank(pid_t pid)
-{
-    enum { VARIABLES = sizeof rank_variables / sizeof *rank_variables };
-    char path[64], *variable = NULL;
-    size_t size = 0, best = VARIABLES;
-    int64_t rank = -1;
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) return -1;
-    while (getdelim(&variable, &size, '\0', file) > 0) {
-        for (size_t i = 0; i < best; i++) {
-            size_t length = strlen(rank_variables[i]);
-            if (strncmp(variable, rank_variables[i], length) != 0) continue;
-            char *end;
-            int64_t value = strtoll(variable + length, &end, 10);
-            if (end == variable + length || *end != '\0' || value < 0) continue;
-            rank = value;
-            best = i; /* the first of the list counts */
-        }
-    }
-    free(variable);
-    fclose(file);
-    return rank;
-}
 
 static void tell_process(const jm__collector *collector, const collector_process *process)
 {
@@ -103,16 +33,45 @@ static bool is_followed(const collector_process *process)
     char state;
     pid_t parent;
     uint64_t start_ticks;
-    return read_stat(process->pid, &state, &parent, &start_ticks) && start_ticks != process->start_ticks;
+    return jm__process_stat(process->pid, &state, &parent, &start_ticks) &&
+           start_ticks != process->start_ticks;
 }
 
-collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns)
+static void set_identity(collector_process *process, const jm_ring_identity *identity)
+{
+    process->start_ticks = identity->start_ticks;
+    process->parent = identity->parent;
+    process->rank = identity->rank < 0 ? -1 : identity->rank;
+    process->command = strndup(identity->command, sizeof identity->command);
+    for (char *c = process->command; c != NULL && *c != '\0'; c++)
+        if (iscntrl((unsigned char)*c)) *c = ' ';
+    if (process->command != NULL && process->command[0] == '\0') {
+        free(process->command);
+        process->command = NULL;
+    }
+    process->changed = true;
+}
+
+/* What it said of itself comes first: by now it may be gone, or its pid another's. */
+static void identify(collector_process *process, const jm_ring_identity *told)
+{
+    jm_ring_identity seen;
+    if (process->start_ticks != 0) return;
+    if (told->start_ticks != 0)
+        set_identity(process, told);
+    else if (jm__identity_read(process->pid, &seen))
+        set_identity(process, &seen);
+}
+
+collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns,
+                                            const jm_ring_identity *told)
 {
     for (size_t i = collector->processes.count; i > 0; i--) {
         collector_process *known = collector->processes.items[i - 1];
         if (known->pid != pid) continue;
-        if (!known->dead || !is_followed(known)) return known;
-        break;
+        if (known->dead && is_followed(known)) break;
+        identify(known, told);
+        return known;
     }
     collector_process *process = calloc(1, sizeof *process);
     if (process == NULL || !jm__vec_push(&collector->processes, process)) {
@@ -120,7 +79,6 @@ collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid,
         collector->out_of_memory = true;
         return NULL;
     }
-    char state;
     process->row_id = ++collector->last_process_id;
     process->pid = pid;
     process->rank = -1;
@@ -128,10 +86,7 @@ collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid,
     process->threads_by_tid.key_size = sizeof(int64_t);
     process->open_spans.key_size = 2 * sizeof(uint64_t);
     process->streams.key_size = 2 * sizeof(uint64_t);
-    if (read_stat(pid, &state, &process->parent, &process->start_ticks)) {
-        process->command = read_command(pid);
-        process->rank = read_rank(pid);
-    }
+    identify(process, told);
     tell_process(collector, process);
     return process;
 }
@@ -288,7 +243,7 @@ void jm__collector_processes_check(jm__collector *collector)
         pid_t parent;
         uint64_t start_ticks = 0;
         if (process->dead) continue;
-        bool readable = read_stat(process->pid, &state, &parent, &start_ticks);
+        bool readable = jm__process_stat(process->pid, &state, &parent, &start_ticks);
         if (kill(process->pid, 0) != 0 && errno == ESRCH) process->dead = true;
         if (readable && (state == 'Z' || state == 'X')) process->dead = true;
         if (readable && process->start_ticks != 0 && start_ticks != process->start_ticks)

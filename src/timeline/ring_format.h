@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define JM_RING_MAGIC       0x31474e524d4a0007ull /* changes with any change below */
+#define JM_RING_MAGIC       0x31474e524d4a0008ull /* changes with any change below */
 #define JM_RING_HEADER_SIZE 4096u
 #define JM_RING_SUFFIX      ".ring"  /* <pid>-<writer>-<thread number>.ring */
 #define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names, see above */
@@ -51,6 +51,15 @@ typedef struct jm_ring_header {
     _Atomic int64_t flushed_ns; /* writer 'i': work that ended before this is in the ring; CLOCK_MONOTONIC */
     _Atomic uint64_t names_refused; /* texts that got no number: records may bear 0 in their place */
 } jm_ring_header;
+
+/* Who the writer is, at that byte: a recorder may find the ring when its process is gone. */
+#define JM_RING_IDENTITY_AT 512u
+typedef struct jm_ring_identity {
+    uint64_t start_ticks; /* of /proc/PID/stat; 0: none of this is known */
+    int32_t parent;
+    int32_t rank;       /* among the processes of its program, as its launcher says; -1: it does not */
+    char command[3568]; /* words with spaces between them, cut at the end; "": unknown */
+} jm_ring_identity;
 
 enum { /* jm_ring_span.op */
        JM_RING_BEGIN = 1,
@@ -125,6 +134,7 @@ typedef struct jm_lost_counts {
 
 _Static_assert(sizeof(jm_ring_span) == 32, "ring layout");
 _Static_assert(sizeof(jm_ring_kernel) == 64, "ring layout");
-_Static_assert(sizeof(jm_ring_header) <= JM_RING_HEADER_SIZE, "ring layout");
+_Static_assert(sizeof(jm_ring_header) <= JM_RING_IDENTITY_AT, "ring layout");
+_Static_assert(JM_RING_IDENTITY_AT + sizeof(jm_ring_identity) == JM_RING_HEADER_SIZE, "ring layout");
 
 #endif

@@ -30,6 +30,7 @@ typedef struct collected {
     jm__kernel *kernels;
     size_t kernel_count, kernel_capacity;
     jm__process processes[64];
+    char commands[64][256];
     size_t process_count;
     int64_t lost;
     char loss_source[32], loss_reasons[1024];
@@ -55,6 +56,9 @@ static void collected_process(void *context, const jm__process *process)
         at++;
     assert_true(at < 64);
     all->processes[at] = *process;
+    snprintf(all->commands[at], sizeof all->commands[at], "%s",
+             process->command == NULL ? "" : process->command);
+    all->processes[at].command = all->commands[at];
     if (at == all->process_count) all->process_count++;
 }
 

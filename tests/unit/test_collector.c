@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "timeline/collector_parts.h"
+#include "timeline/identity.h"
 #include "timeline/names.h"
 #include "timeline/ring.h"
 #include "timeline/timeline.h"
@@ -488,6 +489,37 @@ static void test_a_pid_that_comes_again_is_a_process_of_its_own(void **state)
     collected_free(all);
 }
 
+/* As if that process had made it. */
+static void is_of(jm__ring *ring, pid_t pid)
+{
+    ring->header->pid = pid;
+    assert_true(jm__identity_read(pid, (void *)((char *)ring->header + JM_RING_IDENTITY_AT)));
+}
+
+static void test_a_process_that_is_gone_when_it_is_found_has_told_who_it_was(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    jm_ring_identity own;
+    assert_true(jm__identity_read(getpid(), &own));
+    pid_t child = fork();
+    if (child == 0) {
+        jm__ring ring;
+        make_span_ring(all, &ring);
+        push_begin(&ring, jm__now_ns(), 1, 0);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    collected_poll(all);
+    assert_int_equal(all->process_count, 1);
+    assert_int_equal(all->processes[0].pid, child);
+    assert_int_equal(all->processes[0].parent_pid, getpid());
+    assert_non_null(strstr(own.command, "test_collector"));
+    assert_memory_equal(all->commands[0], own.command, strlen(all->commands[0]));
+    assert_true(strlen(all->commands[0]) > 0);
+    collected_free(all);
+}
+
 /* A thread may begin between the last poll and the end of its program. */
 static void test_a_ring_found_after_the_end_of_its_process_is_of_that_process(void **state)
 {
@@ -500,11 +532,11 @@ static void test_a_ring_found_after_the_end_of_its_process_is_of_that_process(vo
         _exit(0);
     }
     make_span_ring(all, &first);
-    first.header->pid = child;
+    is_of(&first, child);
     push_begin(&first, jm__now_ns() - 10 * JM_NS_PER_MS, 1, 0);
     collected_poll(all);
     make_span_ring(all, &last);
-    last.header->pid = child;
+    is_of(&last, child);
     push_begin(&last, jm__now_ns(), 2, 0);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
@@ -569,7 +601,7 @@ static void test_a_process_has_the_rank_that_its_launcher_gave_it(void **state)
         close(ready[0]);
         await_environment(child);
         make_span_ring(all, &ring);
-        ring.header->pid = child;
+        is_of(&ring, child);
         push_begin(&ring, jm__now_ns() - 10 * JM_NS_PER_MS, 1, 0);
         collected_poll(all);
         assert_int_equal(all->processes[0].pid, child);
@@ -674,6 +706,7 @@ int main(void)
         cmocka_unit_test(test_a_run_whose_folder_is_gone_is_an_error_with_its_path),
         cmocka_unit_test(test_a_pid_that_comes_again_is_a_process_of_its_own),
         cmocka_unit_test(test_a_ring_found_after_the_end_of_its_process_is_of_that_process),
+        cmocka_unit_test(test_a_process_that_is_gone_when_it_is_found_has_told_who_it_was),
         cmocka_unit_test(test_a_process_has_the_rank_that_its_launcher_gave_it),
         cmocka_unit_test(test_names_that_nobody_takes_are_counted),
         cmocka_unit_test(test_texts_used_once_take_bounded_room),

@@ -1,0 +1,110 @@
+/* /proc/PID. */
+#include "timeline/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int open_proc(pid_t pid, const char *file)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static ssize_t read_proc(pid_t pid, const char *file, char *text, size_t size)
+{
+    int fd = open_proc(pid, file);
+    if (fd < 0) return -1;
+    ssize_t count = read(fd, text, size - 1);
+    close(fd);
+    if (count >= 0) text[count] = '\0';
+    return count;
+}
+
+bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks)
+{
+    char text[1024];
+    if (read_proc(pid, "stat", text, sizeof text) <= 0) return false;
+    const char *after_name = strrchr(text, ')'); /* the name may hold anything */
+    int parent_read;
+    if (after_name == NULL) return false;
+    int fields = sscanf(after_name + 1,
+                        " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+                        state, &parent_read, start_ticks);
+    *parent = parent_read;
+    return fields == 3;
+}
+
+static void read_command(pid_t pid, char *text, size_t size)
+{
+    ssize_t count = read_proc(pid, "cmdline", text, size);
+    while (count > 0 && text[count - 1] == '\0')
+        count--;
+    for (ssize_t i = 0; i < count; i++)
+        if (text[i] == '\0') text[i] = ' ';
+}
+
+/* What launchers of parallel programs call a process's number in its program; the first that is there counts.
+ */
+static const char *const rank_variables[] = {"RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID="};
+enum { RANK_VARIABLES = sizeof rank_variables / sizeof *rank_variables, RANK_VARIABLE_MAX = 64 };
+
+/* Of one variable, cut after RANK_VARIABLE_MAX: its rank, if it comes before `best` in the list. */
+static void take_rank(const char *variable, size_t *best, int32_t *rank)
+{
+    for (size_t i = 0; i < *best; i++) {
+        size_t length = strlen(rank_variables[i]);
+        if (strncmp(variable, rank_variables[i], length) != 0) continue;
+        char *end;
+        long value = strtol(variable + length, &end, 10);
+        if (end == variable + length || *end != '\0' || value < 0 || value > INT32_MAX) continue;
+        *rank = (int32_t)value;
+        *best = i;
+    }
+}
+
+/* As the environment says with which the process began; -1: it says nothing, or is not ours to read. */
+static int32_t read_rank(pid_t pid)
+{
+    char block[4096], variable[RANK_VARIABLE_MAX + 1];
+    size_t length = 0, best = RANK_VARIABLES;
+    int32_t rank = -1;
+    int fd = open_proc(pid, "environ");
+    if (fd < 0) return -1;
+    for (ssize_t count; (count = read(fd, block, sizeof block)) > 0;)
+        for (ssize_t i = 0; i < count; i++) {
+            if (block[i] != '\0') {
+                if (length < RANK_VARIABLE_MAX) variable[length++] = block[i];
+                continue;
+            }
+            variable[length] = '\0';
+            take_rank(variable, &best, &rank);
+            length = 0;
+        }
+    close(fd);
+    return rank;
+}
+
+bool jm__identity_read(pid_t pid, jm_ring_identity *identity)
+{
+    int before = errno;
+    char state;
+    pid_t parent = 0;
+    uint64_t start_ticks = 0;
+    memset(identity, 0, sizeof *identity);
+    identity->rank = -1;
+    bool found = jm__process_stat(pid, &state, &parent, &start_ticks);
+    if (found) {
+        identity->start_ticks = start_ticks;
+        identity->parent = parent;
+        identity->rank = read_rank(pid);
+        read_command(pid, identity->command, sizeof identity->command);
+    }
+    errno = before;
+    return found;
+}

@@ -1,0 +1,18 @@
+/* Who a process is, as /proc says. */
+#ifndef JM_TIMELINE_IDENTITY_H
+#define JM_TIMELINE_IDENTITY_H
+
+#include "timeline/ring_format.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* State, parent and start time; false if there is no such process (or no /proc). */
+bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks);
+
+/* False, and all zeros with rank -1, likewise. Takes no memory and leaves errno alone: programs do it, too.
+ */
+bool jm__identity_read(pid_t pid, jm_ring_identity *identity);
+
+#endif
