@@ -76,6 +76,11 @@ static jm_status take_line(cli_truth *truth, char *line, jm_error *err)
     cli_layer *layer = layer_of(truth, idle ? CLI_NO_LAYER : fields[NAME]);
     if (layer == NULL) return fail(err, JM_NO_MEMORY, "out of memory", "");
     layer->truth_j += energy_j;
+    double busy_s = strtod(fields[BUSY], NULL);
+    if (idle && busy_s > 0) {
+        truth->idle_w += energy_j / busy_s;
+        truth->idle_s = fmax(truth->idle_s, busy_s);
+    }
     return JM_OK;
 }
 
@@ -118,6 +123,17 @@ static const char *path_in_truth(const jm_row *row)
     return row->path;
 }
 
+static jm_status leave_edges_out(cli_truth *truth, jm_error *err)
+{
+    double outside_s = fmin(fmax(truth->total_s - truth->found_s, 0), truth->idle_s);
+    cli_layer *idle = layer_of(truth, CLI_NO_LAYER);
+    if (idle == NULL) return fail(err, JM_NO_MEMORY, "out of memory", "");
+    truth->edges_j = fmin(outside_s * truth->idle_w, idle->truth_j);
+    idle->truth_j -= truth->edges_j;
+    truth->total_j -= truth->edges_j;
+    return JM_OK;
+}
+
 jm_status cli_truth_compare(cli_truth *truth, const jm_report *report, jm_error *err)
 {
     for (size_t i = 0; i < jm_report_row_count(report); i++) {
@@ -128,6 +144,8 @@ jm_status cli_truth_compare(cli_truth *truth, const jm_report *report, jm_error 
         truth->found_j += row->energy_self_j;
     }
     truth->found_s = jm_report_totals_get(report)->duration_s;
+    jm_status status = leave_edges_out(truth, err);
+    if (status != JM_OK) return status;
     qsort(truth->layers, truth->count, sizeof *truth->layers, by_energy);
     return JM_OK;
 }

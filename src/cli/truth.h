@@ -22,8 +22,11 @@ typedef struct cli_layer {
 typedef struct cli_truth {
     cli_layer *layers;
     size_t count;
-    double total_j; /* of all boards, as it was */
+    double total_j; /* of all boards, as it was; once compared, of the time that the recording holds */
     double total_s; /* how long the board was watched */
+    double idle_w;  /* what all boards drew while they had no work, on average */
+    double idle_s;  /* how long the one with the least work had none */
+    double edges_j; /* once compared: taken off as drawn at idle before and after the recording */
     double found_j; /* sum of all rows of the report */
     double found_s; /* how long the recording is */
 } cli_truth;
@@ -31,7 +34,9 @@ typedef struct cli_truth {
 /* Read the CSV `board,name,type,kind,calls,busy_s,energy_j`. */
 jm_status cli_truth_read(cli_truth *truth, const char *path, jm_error *err);
 
-/* Put the rows of a report by layer beside it, and sort by energy. */
+/* Put the rows of a report by layer beside it, and sort by energy. The board is watched from the program's
+ * first moment to its last, the recording begins and ends within it: in between it has no work, and that is
+ * taken off the truth. */
 jm_status cli_truth_compare(cli_truth *truth, const jm_report *report, jm_error *err);
 
 /* Print both side by side, and whether the promises were kept; the exit code. */

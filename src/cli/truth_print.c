@@ -53,7 +53,7 @@ static void judge(tally *all, const cli_layer *layer, double total_j)
         return;
     }
     print_layer(layer, total_j);
-    /* Not a layer: the first and last moments of the run are in the board's truth, not in the recording. */
+    /* Not a layer: what was idle before and after the recording is known by its mean power alone. */
     if (strcmp(layer->path, CLI_NO_LAYER) == 0) return;
     all->large++;
     all->missed += !(fabs(deviation(layer)) <= CLI_LAYER_WITHIN);
@@ -85,8 +85,9 @@ int cli_truth_print(const cli_truth *truth)
     }
     printf("\n%s: the rows add up to the GPU's total within %.1f %% (%+.3f %%)\n",
            total_kept ? "ok" : "MISSED", CLI_TOTAL_WITHIN * 100, deviation(&total) * 100);
-    printf("    (the GPU was watched for %.2f s, of which the recording holds %.2f s: it begins and ends "
-           "with the program)\n",
-           truth->total_s, truth->found_s);
+    printf(
+        "    (the GPU was watched for %.2f s, of which the recording holds %.2f s; the %.1f J that it drew "
+        "at idle before and after are left out)\n",
+        truth->total_s, truth->found_s, truth->edges_j);
     return layers_kept && total_kept ? 0 : CLI_EXIT_MISSED;
 }

@@ -36,20 +36,22 @@ static jm_status read_text(cli_truth *truth, const char *text, jm_error *err)
     return status;
 }
 
-/* The exit code for these rows beside the usual truth. */
-static int verdict(const jm_row *rows, size_t count)
+/* The exit code for these rows, of a recording of that length, beside the usual truth. */
+static int verdict_of(double duration_s, const jm_row *rows, size_t count)
 {
     cli_truth truth;
     jm_error err = {0};
     fake_report.rows = rows;
     fake_report.row_count = count;
+    fake_report.totals.duration_s = duration_s;
     assert_int_equal(read_text(&truth, usual_truth, &err), JM_OK);
     assert_int_equal(cli_truth_compare(&truth, &fake_report, &err), JM_OK);
     int code = cli_truth_print(&truth);
     cli_truth_free(&truth);
     return code;
 }
-#define VERDICT(rows) verdict(rows, sizeof(rows) / sizeof *(rows))
+#define VERDICT_OF(duration_s, rows) verdict_of(duration_s, rows, sizeof(rows) / sizeof *(rows))
+#define VERDICT(rows)                VERDICT_OF(4.1, rows)
 
 static void test_rows_near_to_the_truth_pass(void **state)
 {
@@ -93,10 +95,24 @@ static void test_rows_that_do_not_add_up_fail(void **state)
     assert_int_equal(VERDICT(rows), CLI_EXIT_MISSED);
 }
 
+/* A machine that is busy with other things starts the recorder late, and ends it late. */
+static void test_idle_time_before_and_after_the_recording_is_left_out(void **state)
+{
+    (void)state;
+    const jm_row rows[] = {ROW("a", "layer", 600), ROW("b, \"quoted\"", "layer", 290),
+                           ROW("small", "layer", 10), ROW("(idle)", "idle", 50)};
+    assert_int_equal(VERDICT_OF(3.6, rows), 0);
+    assert_int_equal(VERDICT(rows), CLI_EXIT_MISSED);
+    /* Work that is missing is not made up for by what was idle. */
+    const jm_row less[] = {ROW("a", "layer", 600), ROW("b, \"quoted\"", "layer", 280),
+                           ROW("small", "layer", 0), ROW("(idle)", "idle", 0)};
+    assert_int_equal(VERDICT_OF(1, less), CLI_EXIT_MISSED);
+}
+
 static void test_an_empty_report_fails(void **state)
 {
     (void)state;
-    assert_int_equal(verdict(NULL, 0), CLI_EXIT_MISSED);
+    assert_int_equal(verdict_of(4.1, NULL, 0), CLI_EXIT_MISSED);
 }
 
 static void test_figures_that_are_none_fail(void **state)
@@ -136,6 +152,7 @@ int main(void)
         cmocka_unit_test(test_a_layer_that_is_missing_fails),
         cmocka_unit_test(test_energy_that_nobody_took_fails),
         cmocka_unit_test(test_rows_that_do_not_add_up_fail),
+        cmocka_unit_test(test_idle_time_before_and_after_the_recording_is_left_out),
         cmocka_unit_test(test_an_empty_report_fails),
         cmocka_unit_test(test_figures_that_are_none_fail),
         cmocka_unit_test(test_a_truth_that_cannot_be_read_is_an_error),
