@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "base/vec.h"
+#include "chance.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -89,9 +90,8 @@ static void test_a_map_holds_what_was_put_and_not_what_was_removed(void **state)
     enum { KEYS = 5000 };
     static int64_t truth[KEYS]; /* 0: not there */
     for (int i = 0; i < 200000; i++) {
-        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-        uint64_t at = (random >> 33) % KEYS, key[2] = {at, at * 7};
-        if (random >> 63) {
+        uint64_t drawn = chance_next(&random), at = (drawn >> 33) % KEYS, key[2] = {at, at * 7};
+        if (drawn >> 63) {
             truth[at] = i + 1;
             assert_true(jm__map_put(&map, key, (jm__map_value){.id = i + 1}));
         } else {

@@ -1,5 +1,6 @@
 /* When steps are traced within a budget, in virtual time: a program whose steps take as long as said, and
  * longer where they are traced. */
+#include "chance.h"
 #include "run/budget.h"
 
 #include <inttypes.h>
@@ -48,12 +49,6 @@ typedef struct outcome {
     double ahead_least_s, ahead_most_s;
     bool straight; /* ON never began without WARM, nor ended in it */
 } outcome;
-
-static double chance(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*state >> 11) / (double)(UINT64_C(1) << 53);
-}
 
 static void note_level(outcome *o, jm_tracing before, jm_tracing level, double t_s, double *on_since_s)
 {
@@ -121,7 +116,7 @@ static outcome *run(const program *p, double share)
             jm__budget_switched(&o->budget, zero_ns + (int64_t)(1e9 * t_s));
         }
         double wave = t_s / 40 - (double)(int64_t)(t_s / 40);
-        double own_s = step_s * (1 + p->noise * (2 * chance(&state) - 1)) *
+        double own_s = step_s * (1 + p->noise * (2 * chance_uniform(&state) - 1)) *
                        (1 + p->drift * (wave < 0.5 ? wave : 1 - wave));
         if (off_since_s >= 0 && t_s - off_since_s < p->rush_s) own_s /= 2;
         double after = off_since_s >= 0 && t_s - off_since_s < 0.2 ? p->after : 0;
@@ -610,7 +605,7 @@ static void test_samples_and_tokens_that_vary_are_kinds_by_powers_of_two(void **
         const jm__budget_step step = {.name = 1, .samples = 8};
         jm_tracing level = jm__budget_begin(&b, &step, t_ns);
         jm__budget_have(&b, level);
-        uint32_t tokens = 1024 + (uint32_t)(3000 * chance(&seed));
+        uint32_t tokens = 1024 + (uint32_t)(3000 * chance_uniform(&seed));
         int64_t own_ns = (int64_t)tokens * 20000;
         int64_t extra = level == JM_TRACING_STEPS ? 0 : own_ns / 3;
         jm__budget_count(&b, 0, tokens);

@@ -1,4 +1,5 @@
 /* Power from ncu's counters against what a sensor measured on the same H200 (tests/data/ncu). */
+#include "chance.h"
 #include "estimate/kernel_power.h"
 
 #include <joulemap/estimate.h>
@@ -461,12 +462,11 @@ static void test_views_hold_all_rows_in_the_files_order(void **state)
 
 /* ---- damage: a power with an interval around it, or why there is none, never 0 */
 
-static unsigned long long seed = 3;
+static uint64_t seed = 3;
 
 static unsigned below(unsigned n)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned)((seed >> 33) % n);
+    return chance_below(&seed, n);
 }
 
 static void check_kernels(const jm_estimate *estimate, size_t *told, size_t *untold)

@@ -1,4 +1,5 @@
 /* Training on one's own kernels and watts: what is found, how sure, what the data cannot tell. */
+#include "chance.h"
 #include "estimate/train_fit.h"
 
 #include <joulemap/estimate.h>
@@ -17,12 +18,11 @@
 
 static char features[80], power[80], model[80];
 static jm_error err;
-static unsigned long long seed = 5;
+static uint64_t seed = 5;
 
 static double uniform(void)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 11) * 0x1p-53;
+    return chance_uniform(&seed);
 }
 
 static double normal(void)

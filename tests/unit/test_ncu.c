@@ -1,4 +1,5 @@
 /* Tables of Nsight Compute: every form, any locale, whatever stands around them, and 10,000 damaged ones. */
+#include "chance.h"
 #include "ncu/ncu.h"
 #include "ncu/number.h"
 #include "ncu/unit.h"
@@ -373,12 +374,11 @@ static void test_what_is_wrong_is_named_with_its_line(void **state)
 /* ---- 10,000 damaged files. All numbers of the whole ones are of digits 1 to 9, and no mutation writes a 0,
  * so a value of 0 would be one that nobody wrote. */
 
-static unsigned long long seed = 11;
+static uint64_t seed = 11;
 
 static unsigned below(unsigned n)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned)((seed >> 33) % n);
+    return chance_below(&seed, n);
 }
 
 static size_t mutate(char *text, size_t size, size_t room)

@@ -2,6 +2,7 @@
  * the integral of the sensor's response. */
 #include "attribute/fit/response.h"
 #include "base/clock.h"
+#include "chance.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -31,8 +32,7 @@ static uint64_t seed;
 
 static uint32_t dice(uint32_t sides)
 {
-    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(seed >> 33) % sides;
+    return chance_below(&seed, sides);
 }
 
 static void add_moment(jm__pieces *pieces, int64_t length_ns)

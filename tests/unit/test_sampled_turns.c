@@ -1,5 +1,6 @@
 /* Turns of a budget and the sampler of hardware counters, together in virtual time: what is sampled has to
  * lie in the turns, however long steps are. */
+#include "chance.h"
 #include "counters/duty.h"
 #include "run/budget.h"
 
@@ -97,8 +98,7 @@ static simulation *simulate(double step_s, bool ranks)
             tell_level(&s, before, level, t_ns);
             jm__budget_switched(&s.budget, t_ns += 3 * MS);
         }
-        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        double noise = 0.05 * ((double)(state >> 11) / (double)(UINT64_C(1) << 53) - 0.5);
+        double noise = 0.05 * (chance_uniform(&state) - 0.5);
         double slower = level == JM_TRACING_STEPS ? 1 : 1.05;
         t_ns += (int64_t)(1e9 * step_s * slower * (1 + noise));
     }

@@ -5,6 +5,7 @@
 #include "attribute/work/duration_groups.h"
 #include "attribute/work/sweep.h"
 #include "attribute/work/time_order.h"
+#include "chance.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -23,8 +24,7 @@ static uint64_t seed = 1;
 
 static uint32_t dice(uint32_t sides)
 {
-    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(seed >> 33) % sides;
+    return chance_below(&seed, sides);
 }
 
 static void assert_near(double value, double truth, double within)
