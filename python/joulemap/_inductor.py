@@ -54,6 +54,7 @@ Stack = tuple[Module, ...]
 
 _ids: dict[Module, int | None] = {}  # of the module that was compiled under this name; None: of several
 _compiled_ids: set[int] = set()
+_watched: dict[int, weakref.ref[Any]] = {}
 
 
 def id_of(module: Module) -> int | None:
@@ -64,6 +65,21 @@ def id_of(module: Module) -> int | None:
 def was_compiled(number: int) -> bool:
     """Tell whether a module of this id was compiled in this process, under a name of its own."""
     return number in _compiled_ids
+
+
+def forget_at_end(module: Any) -> None:
+    """Forget the id of a watched module when it ends: the next one may get it, which nobody compiled."""
+    number = id(module)
+    known = _watched.get(number)
+    if known is not None and known() is module:
+        return
+    ended, forget = _watched.pop, _compiled_ids.discard  # bound: at the interpreter's end names go first
+
+    def end(_: weakref.ref[Any]) -> None:
+        ended(number, None)
+        forget(number)
+
+    _watched[number] = weakref.ref(module, end)
 
 
 @functools.lru_cache(4096)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from torch import nn
 
-from joulemap import _core
+from joulemap import _core, _inductor
 
 if TYPE_CHECKING:
     from joulemap.torch import Watch
@@ -34,6 +34,7 @@ class Layer(_core.Layer):
         self.name = _core.intern(path)
         self.type = _core.intern(type_text)
         self.active = True
+        _inductor.forget_at_end(self.held())
         flags = module.__dict__[_FLAGS]
         key = id(flags)
         forget = layers.pop  # at the interpreter's end the module's names go before it is called

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
 import time
+import weakref
 from typing import Any
 
 import joulemap
@@ -34,6 +36,21 @@ def test_code_that_may_be_of_another_model_is_put_down_to_none() -> None:
         report = run.report()
     assert not [row.path for row in report.rows if row.path.startswith(("one", "two"))]
     assert [note for note in report.notes if note.startswith("one and others are compiled by torch.compile")]
+
+
+def test_the_id_of_a_compiled_module_that_has_ended_is_that_of_none() -> None:
+    with joulemap.Session(sim="h200", cpu=False) as run:
+        model = Block()
+        run.watch(model)
+        with torch.no_grad():
+            torch.compile(model)(torch.randn(4, 8))
+    number, module = id(model.fc), weakref.ref(model.fc)
+    assert _inductor.was_compiled(number)
+    del model
+    torch._dynamo.reset()
+    gc.collect()
+    assert module() is None
+    assert not _inductor.was_compiled(number)
 
 
 def one_row(run: joulemap.Session, model: nn.Module, **options: Any) -> None:
