@@ -37,6 +37,7 @@ typedef struct duty_options {
     duty_counts counts;
     double goes[DUTY_LAYERS]; /* the share of a layer's time that goes with tokens, at their mean */
     int64_t lag_ns;           /* the GPU runs behind the host */
+    double apart;             /* what work draws more while it is not traced, relative */
     int processes;            /* each on its own board; 0: one */
 } duty_options;
 
@@ -92,6 +93,7 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
     static const char *const names[DUTY_LAYERS] = {"attn", "mlp", "head"};
     bool odd = d->of.odd_one_in > 0 && (d->steps + 1) % d->of.odd_one_in == 0;
     bool bare = eval && d->of.bare_eval;
+    bool apart = d->of.apart != 0 && level == 0;
     int64_t step = bare ? parent : syn_span(s, JM_SPAN_STEP, "step", "", parent, t_ns, t_ns, pid);
     double usual = 1, tokens = d->of.counts == DUTY_UNTOLD ? 0 : duty_tokens(d, t_ns, &usual);
     if (!bare) s->spans[step - 1].samples = odd ? 3 : 8;
@@ -106,6 +108,7 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
         if (l == 0) length *= 1 + (d->of.grows > 0 ? d->of.grows - 1 : 0) * grown;
         if (odd) length *= 0.5;
         if (tokens > 0) length *= 1 + d->of.goes[l] * (tokens / usual - 1);
+        double power_w = duty_w[l] * (1 + (apart ? d->of.apart : 0));
         int64_t span =
             level == 0 ? 0 : syn_span(s, JM_SPAN_FORWARD, names[l], "Linear", step, t_ns, t_ns, pid);
         for (int k = 0; k < DUTY_KERNELS; k++) {
@@ -115,10 +118,11 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
             t_ns += (int64_t)gap;
             int64_t end_ns = t_ns + (int64_t)length;
             d->kept[s->kernels.count] = level > 0;
-            syn_kernel(s, l + 1, board, span, t_ns + d->of.lag_ns, end_ns + d->of.lag_ns);
+            syn_kernel(s, l + 1 + (apart ? DUTY_LAYERS : 0), board, span, t_ns + d->of.lag_ns,
+                       end_ns + d->of.lag_ns);
             s->kernels.items[s->kernels.count - 1].launch_ns = t_ns;
-            d->layer_j[l] += duty_w[l] * 1e-9 * (double)(end_ns - t_ns);
-            if (eval) d->eval_j[l] += duty_w[l] * 1e-9 * (double)(end_ns - t_ns);
+            d->layer_j[l] += power_w * 1e-9 * (double)(end_ns - t_ns);
+            if (eval) d->eval_j[l] += power_w * 1e-9 * (double)(end_ns - t_ns);
             t_ns = end_ns;
         }
         if (span > 0) s->spans[span - 1].end_ns = t_ns;
@@ -206,10 +210,10 @@ static inline duty *duty_create(duty_options of)
     d->kept = calloc(room, 1);
     d->of = of;
     d->begin_ns = d->end_ns = 2 * JM_NS_PER_S;
-    for (size_t l = 0; l < DUTY_LAYERS; l++) {
+    for (size_t l = 0; l < (of.apart != 0 ? 2 : 1) * DUTY_LAYERS; l++) {
         char name[16];
         snprintf(name, sizeof name, "kernel%zu", l);
-        syn_class(d->s, name, 8, duty_w[l]);
+        syn_class(d->s, name, 8, duty_w[l % DUTY_LAYERS] * (l < DUTY_LAYERS ? 1 : 1 + of.apart));
     }
     for (size_t b = 0; b < boards; b++)
         duty_process(d, b);

@@ -125,7 +125,9 @@ static void test_layers_are_told_by_steps_of_their_counts(void **state)
                           100 * error_of(&equal), equal.held, equal.rows,
                           100 * sqrt(equal.tracing_square / SEEDS));
             assert_true(error_of(&own) < programs[p].most);
-            assert_true(error_of(&own) < (h == 0 ? 0.8 : 1.3) * error_of(&equal));
+            /* What is off in all layers alike the total mends in either case. */
+            assert_true(error_of(&own) < 1.3 * error_of(&equal));
+            if (h == 0) assert_true(own.tracing_square < 0.5 * equal.tracing_square);
             assert_true(own.held > 48);
             assert_true(sqrt(own.tracing_square / SEEDS) < 0.08); /* in equal parts up to 0.18 */
             assert_true(own.sums_held > 15);
@@ -175,7 +177,7 @@ static void test_steps_of_another_phase_are_told_by_those_of_their_counts(void *
                        .step_u = 0.05,
                        .untraced_eval = true,
                        .counts = DUTY_PADDED,
-                       .goes = {1, 1, 1}};
+                       .goes = {1, 0.5, 0}};
     double off[2] = {0};
     for (of.seed = 1; of.seed <= SEEDS; of.seed++) {
         duty *d = duty_create(of);
@@ -190,7 +192,7 @@ static void test_steps_of_another_phase_are_told_by_those_of_their_counts(void *
     }
     print_message("%.2f %%, in equal parts %.2f %%\n", 100 * sqrt(off[0] / SEEDS / DUTY_LAYERS),
                   100 * sqrt(off[1] / SEEDS / DUTY_LAYERS));
-    assert_true(off[0] < 0.5 * off[1]);
+    assert_true(off[0] < 0.7 * off[1]);
 }
 
 int main(void)
