@@ -7,8 +7,8 @@ its kernel for 0.4 s, and the board's own reading of that time (without its ends
 of a training are: cycles of a burst of products on both and a wait of rank 0 for 2 to 16 ms; what a cycle's
 energy grows by (the board's counter, over hundreds of cycles), divided by what its time grows by, is the power. Then a
 model is trained by DistributedDataParallel and by FSDP2, each step of rank 1 with more products of matrices, and every
-fourth batch of its own too, so that steps are uneven. To reach: the joules of the row that waits within 10 % of the
-short waits' power times its time, and rank 1 named.
+fourth batch of its own too, so that steps are uneven. To reach: the joules of rank 0's rows that wait within 10 % of
+the short waits' power times their time, and rank 1 named.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import joulemap
 import torch
 from publish import head, publish
 
-WIDTH, LAYERS, BATCH, STEPS = 4096, 6, 2048, 300
+WIDTH, LAYERS, BATCH, STEPS = 4096, 6, 2048, 1500
 WAIT_S, WAITS, EDGE_S = 0.4, 8, 0.1
-SHORT_MS, SHORT_S, ROUNDS, PRODUCTS = (2, 4, 8, 16), 1.2, 3, 6
+SHORT_MS, SHORT_S, ROUNDS, PRODUCTS = (2, 4, 8, 16, 32, 64), 2.0, 3, 6
 
 
 def measure_waiting(run: joulemap.Session, rank: int) -> None:
@@ -120,8 +121,8 @@ def waiting_power_w(recording: joulemap.Recording) -> float:
     return sum(joules for joules in spent if joules is not None) / sum(span.duration_s for span in windows)
 
 
-def short_waiting_power_w(recording: joulemap.Recording) -> float:
-    """What the energy of a cycle on GPU 0 grows by, divided by what its time grows by; middle of each phase."""
+def short_cycles(recording: joulemap.Recording) -> list[tuple[float, float]]:
+    """Seconds and joules of a cycle on GPU 0, for each of SHORT_MS; middle of each phase."""
     spans = recording.timeline().spans
     cycles: list[tuple[float, float]] = []
     for wait_ms in SHORT_MS:
@@ -142,17 +143,25 @@ def short_waiting_power_w(recording: joulemap.Recording) -> float:
             joules += recording.energy(first.start_ns, last.start_ns, gpu=0).energy_j or 0.0
             count += len(inside) - 1 - len(inside) // 5
         cycles.append((seconds / count, joules / count))
-    mean_s, mean_j = (sum(values) / len(cycles) for values in zip(*cycles, strict=True))
-    over = sum((s - mean_s) * (j - mean_j) for s, j in cycles) / sum((s - mean_s) ** 2 for s, _ in cycles)
-    print("  cycles:", ", ".join(f"{1e3 * s:.2f} ms {j:.3f} J" for s, j in cycles))
-    return over
+    return cycles
+
+
+def short_waiting_power_w(cycles: list[tuple[float, float]], like_s: float) -> float:
+    """What the energy of a cycle grows by, divided by what its time grows by, over waits like one of `like_s`."""
+    like = [c for c, ms in zip(cycles, SHORT_MS, strict=True) if like_s / 4 <= ms / 1e3 <= like_s * 4]
+    like = like if len(like) > 1 else cycles
+    mean_s, mean_j = (sum(values) / len(like) for values in zip(*like, strict=True))
+    return sum((s - mean_s) * (j - mean_j) for s, j in like) / sum((s - mean_s) ** 2 for s, _ in like)
 
 
 def told(kind: str, recording: joulemap.Recording) -> list[str]:
     """Return lines of one run."""
     report = recording.report(by="layer", phase="train")
-    power_w, long_w = short_waiting_power_w(recording), waiting_power_w(recording)
-    lines = [f"{kind}: a GPU that waits for milliseconds draws {power_w:.1f} W, for 0.4 s {long_w:.1f} W"]
+    cycles = short_cycles(recording)
+    lines = [f"{kind}: a GPU that waits for 0.4 s draws {waiting_power_w(recording):.1f} W"]
+    lines.append("  cycles: " + ", ".join(f"{1e3 * s:.2f} ms {j:.3f} J" for s, j in cycles))
+    growth = [(j - i) / (t - s) for (s, i), (t, j) in pairwise(cycles)]
+    lines.append("  from one to the next: " + ", ".join(f"{power_w:.0f}" for power_w in growth) + " W")
     for row in report:
         if row.kind == "collective":
             size = "bytes not told" if row.bytes is None else f"{row.bytes / 1e9:.2f} GB"
@@ -160,13 +169,14 @@ def told(kind: str, recording: joulemap.Recording) -> list[str]:
             time_told = f"{row.busy_s:.2f} s ({exposed_s:.2f} exposed)"
             lines.append(f"  {row.name[:60]:60s} {row.calls} calls, {time_told}, {size}")
         if row.kind == "wait" and row.energy_j is not None and row.busy_s > 0.1:
-            by_power_j = power_w * row.busy_s
-            off = 100 * (row.energy_j / by_power_j - 1)
-            lines.append(
-                f"    {row.name:30s} {row.busy_s:.3f} s: {row.energy_j:.1f} J "
-                f"({row.energy_low_j:.1f} to {row.energy_high_j:.1f}), "
-                f"power times time {by_power_j:.1f} J: {off:+.1f} %"
-            )
+            line = f"    {row.name:30s} {row.busy_s:.3f} s: {row.energy_j:.1f} J "
+            line += f"({row.energy_low_j:.1f} to {row.energy_high_j:.1f})"
+            if row.name.startswith("rank 0 "):  # whose board's waiting power is known
+                power_w = short_waiting_power_w(cycles, row.busy_s / STEPS)
+                by_power_j = power_w * row.busy_s
+                off = 100 * (row.energy_j / by_power_j - 1)
+                line += f", {power_w:.1f} W times time {by_power_j:.1f} J: {off:+.1f} %"
+            lines.append(line)
     lines.append(f"  waited for: GPU {report.totals.collective_wait_gpu} (to be 1)")
     return lines + [f"  {note}" for note in report.notes if "last to a collective" in note]
 
@@ -175,6 +185,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--play", choices=("ddp", "fsdp"), help=argparse.SUPPRESS)
     parser.add_argument("--kinds", nargs="+", choices=("ddp", "fsdp"), default=("ddp", "fsdp"))
+    parser.add_argument("--folder", type=Path, help="keep the recordings here")
     parser.add_argument("--out", type=Path, help="append to this file")
     args = parser.parse_args()
     if args.play:
@@ -186,7 +197,7 @@ def main() -> None:
     lines = head("Ranks that wait for each other")
     with tempfile.TemporaryDirectory() as folder:
         for kind in args.kinds:
-            file = Path(folder) / f"{kind}.joulemap"
+            file = (args.folder or Path(folder)) / f"{kind}.joulemap"
             torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
             command = ["joulemap", "record", "-o", str(file), "--", *torchrun, __file__, "--play", kind]
             subprocess.run(command, check=True)
