@@ -4,6 +4,7 @@
 #include "base/mapped.h"
 #include "base/status.h"
 #include "timeline/collector_parts.h"
+#include "timeline/identity.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -29,6 +30,7 @@ jm_status jm__collector_create(jm__collector **out, const char *run_dir, const j
         return jm__no_memory(err, "jm__collector_create");
     }
     collector->run_dir = copy;
+    jm__identity_read(JM_SELF, &collector->self);
     if (gethostname(collector->host, sizeof collector->host - 1) != 0) collector->host[0] = '\0';
     collector->sink = *sink;
     collector->files.key_size = sizeof(uint64_t);
@@ -47,7 +49,7 @@ static bool attach_reader(jm__collector *collector, collector_reader *reader, co
     reader->realtime = header->realtime != 0;
     jm_ring_identity told;
     if (!jm__mapped_read(&told, (const char *)reader->header + JM_RING_IDENTITY_AT, sizeof told))
-        told.start_ticks = 0;
+        told = (jm_ring_identity){0};
     reader->process = jm__collector_process_of(collector, header->pid, header->created_ns, &told);
     if (reader->process == NULL) return false;
     reader->names = jm__collector_names_of(collector, reader->process, header->writer, header->names_file);

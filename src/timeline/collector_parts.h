@@ -157,9 +157,12 @@ struct collector_process {
     pid_t parent;
     int64_t rank;         /* -1: none */
     uint64_t start_ticks; /* tells a reused pid; 0: unknown */
-    char *command;        /* NULL: unknown */
-    bool dead;            /* seen before the drain that now takes the rest */
-    int64_t dead_ns;      /* when it was seen */
+    uint64_t pid_namespace;
+    bool elsewhere;   /* in another one: nobody here knows when it ends */
+    bool other_clock; /* its ticks are not those that /proc says here */
+    char *command;    /* NULL: unknown */
+    bool dead;        /* seen before the drain that now takes the rest */
+    int64_t dead_ns;  /* when it was seen */
     bool changed;
     size_t readers;
     int64_t first_ns, last_ns;
@@ -228,7 +231,8 @@ typedef struct collector_clock_segment {
 
 typedef struct jm__collector {
     char *run_dir;
-    char host[65]; /* "": unknown */
+    char host[65];         /* "": unknown */
+    jm_ring_identity self; /* of the recorder */
     jm__collector_sink sink;
     JM_VEC(collector_process *) processes;
     JM_VEC(collector_reader *) readers;

@@ -27,6 +27,11 @@ static void tell_process(const jm__collector *collector, const collector_process
     collector->sink.process(collector->sink.context, &row);
 }
 
+static bool is_another(uint64_t one, uint64_t other)
+{
+    return one != 0 && other != 0 && one != other;
+}
+
 /* Another process has its pid by now. Where nobody has it, a ring that is found late was its own. */
 static bool is_followed(const collector_process *process)
 {
@@ -37,8 +42,21 @@ static bool is_followed(const collector_process *process)
            start_ticks != process->start_ticks;
 }
 
-static void set_identity(collector_process *process, const jm_ring_identity *identity)
+/* Of processes that had this pid, one after the other or each in a namespace of its own. */
+static bool is_of(const collector_process *process, pid_t pid, const jm_ring_identity *told)
 {
+    if (process->pid != pid || is_another(process->pid_namespace, told->pid_namespace)) return false;
+    if (process->start_ticks != 0 && told->start_ticks != 0) return process->start_ticks == told->start_ticks;
+    return !process->dead || !is_followed(process);
+}
+
+static void set_identity(const jm__collector *collector, collector_process *process,
+                         const jm_ring_identity *identity)
+{
+    const jm_ring_identity *here = &collector->self;
+    process->pid_namespace = identity->pid_namespace;
+    process->elsewhere = is_another(identity->pid_namespace, here->pid_namespace);
+    process->other_clock = is_another(identity->time_namespace, here->time_namespace);
     process->start_ticks = identity->start_ticks;
     process->parent = identity->parent;
     process->rank = identity->rank < 0 ? -1 : identity->rank;
@@ -53,14 +71,14 @@ static void set_identity(collector_process *process, const jm_ring_identity *ide
 }
 
 /* What it said of itself comes first: by now it may be gone, or its pid another's. */
-static void identify(collector_process *process, const jm_ring_identity *told)
+static void identify(const jm__collector *collector, collector_process *process, const jm_ring_identity *told)
 {
     jm_ring_identity seen;
     if (process->start_ticks != 0) return;
     if (told->start_ticks != 0)
-        set_identity(process, told);
+        set_identity(collector, process, told);
     else if (jm__identity_read(process->pid, &seen))
-        set_identity(process, &seen);
+        set_identity(collector, process, &seen);
 }
 
 collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid, int64_t first_ns,
@@ -68,9 +86,8 @@ collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid,
 {
     for (size_t i = collector->processes.count; i > 0; i--) {
         collector_process *known = collector->processes.items[i - 1];
-        if (known->pid != pid) continue;
-        if (known->dead && is_followed(known)) break;
-        identify(known, told);
+        if (!is_of(known, pid, told)) continue;
+        identify(collector, known, told);
         return known;
     }
     collector_process *process = calloc(1, sizeof *process);
@@ -86,7 +103,7 @@ collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid,
     process->threads_by_tid.key_size = sizeof(int64_t);
     process->open_spans.key_size = 2 * sizeof(uint64_t);
     process->streams.key_size = 2 * sizeof(uint64_t);
-    identify(process, told);
+    identify(collector, process, told);
     tell_process(collector, process);
     return process;
 }
@@ -242,11 +259,11 @@ void jm__collector_processes_check(jm__collector *collector)
         char state = '?';
         pid_t parent;
         uint64_t start_ticks = 0;
-        if (process->dead) continue;
+        if (process->dead || process->elsewhere) continue;
         bool readable = jm__process_stat(process->pid, &state, &parent, &start_ticks);
         if (kill(process->pid, 0) != 0 && errno == ESRCH) process->dead = true;
         if (readable && (state == 'Z' || state == 'X')) process->dead = true;
-        if (readable && process->start_ticks != 0 && start_ticks != process->start_ticks)
+        if (readable && !process->other_clock && is_another(process->start_ticks, start_ticks))
             process->dead = true;
         process->dead_ns = collector->now_ns;
     }

@@ -1,4 +1,4 @@
-/* /proc/PID. */
+/* /proc/PID and /proc/self. */
 #include "timeline/identity.h"
 
 #include <errno.h>
@@ -7,13 +7,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int open_proc(pid_t pid, const char *file)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    if (pid == JM_SELF)
+        snprintf(path, sizeof path, "/proc/self/%s", file);
+    else
+        snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
     return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* After EBADF the program has closed all descriptors, and the number may be another file's by now. */
+static void close_proc(int fd, ssize_t count)
+{
+    if (count >= 0 || errno != EBADF) close(fd);
 }
 
 static ssize_t read_proc(pid_t pid, const char *file, char *text, size_t size)
@@ -21,14 +31,14 @@ static ssize_t read_proc(pid_t pid, const char *file, char *text, size_t size)
     int fd = open_proc(pid, file);
     if (fd < 0) return -1;
     ssize_t count = read(fd, text, size - 1);
-    close(fd);
+    close_proc(fd, count);
     if (count >= 0) text[count] = '\0';
     return count;
 }
 
 bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks)
 {
-    char text[1024];
+    char text[512]; /* 22 numbers and a name of at most 64 letters */
     if (read_proc(pid, "stat", text, sizeof text) <= 0) return false;
     const char *after_name = strrchr(text, ')'); /* the name may hold anything */
     int parent_read;
@@ -71,12 +81,13 @@ static void take_rank(const char *variable, size_t *best, int32_t *rank)
 /* As the environment says with which the process began; -1: it says nothing, or is not ours to read. */
 static int32_t read_rank(pid_t pid)
 {
-    char block[4096], variable[RANK_VARIABLE_MAX + 1];
+    char block[256], variable[RANK_VARIABLE_MAX + 1];
     size_t length = 0, best = RANK_VARIABLES;
     int32_t rank = -1;
     int fd = open_proc(pid, "environ");
     if (fd < 0) return -1;
-    for (ssize_t count; (count = read(fd, block, sizeof block)) > 0;)
+    ssize_t count;
+    while ((count = read(fd, block, sizeof block)) > 0)
         for (ssize_t i = 0; i < count; i++) {
             if (block[i] != '\0') {
                 if (length < RANK_VARIABLE_MAX) variable[length++] = block[i];
@@ -86,8 +97,14 @@ static int32_t read_rank(pid_t pid)
             take_rank(variable, &best, &rank);
             length = 0;
         }
-    close(fd);
+    close_proc(fd, count);
     return rank;
+}
+
+static uint64_t namespace_of_self(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 ? about.st_ino : 0;
 }
 
 bool jm__identity_read(pid_t pid, jm_ring_identity *identity)
@@ -102,6 +119,10 @@ bool jm__identity_read(pid_t pid, jm_ring_identity *identity)
     if (found) {
         identity->start_ticks = start_ticks;
         identity->parent = parent;
+        if (pid == JM_SELF) {
+            identity->pid_namespace = namespace_of_self("/proc/self/ns/pid");
+            identity->time_namespace = namespace_of_self("/proc/self/ns/time");
+        }
         identity->rank = read_rank(pid);
         read_command(pid, identity->command, sizeof identity->command);
     }

@@ -8,11 +8,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* State, parent and start time; false if there is no such process (or no /proc). */
+/* State, parent and start time of a pid or JM_SELF; false if there is no such process (or no /proc). */
 bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks);
 
-/* False, and all zeros with rank -1, likewise. Takes no memory and leaves errno alone: programs do it, too.
- */
+/* `pid`: JM_SELF, or another's, whose namespaces are not told. False, and all zeros with rank -1, likewise.
+ * Takes no memory, little of the stack (threads have as little as 16 KiB) and leaves errno alone: programs do
+ * it, too. */
+#define JM_SELF ((pid_t)0) /* whoever asks: /proc may be of another namespace, where its pid is another's */
 bool jm__identity_read(pid_t pid, jm_ring_identity *identity);
 
 #endif

@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define JM_RING_MAGIC       0x31474e524d4a0008ull /* changes with any change below */
+#define JM_RING_MAGIC       0x31474e524d4a0009ull /* changes with any change below */
 #define JM_RING_HEADER_SIZE 4096u
 #define JM_RING_SUFFIX      ".ring"  /* <pid>-<writer>-<thread number>.ring */
 #define JM_NAMES_SUFFIX     ".names" /* <pid>-<writer>.names, see above */
@@ -55,10 +55,13 @@ typedef struct jm_ring_header {
 /* Who the writer is, at that byte: a recorder may find the ring when its process is gone. */
 #define JM_RING_IDENTITY_AT 512u
 typedef struct jm_ring_identity {
-    uint64_t start_ticks; /* of /proc/PID/stat; 0: none of this is known */
+    uint64_t start_ticks; /* of /proc/self/stat; 0: none of this is known */
+    /* Inodes: in another of pids its pid is another's here, in another of time its ticks are from elsewhere;
+     * 0: unknown. */
+    uint64_t pid_namespace, time_namespace;
     int32_t parent;
     int32_t rank;       /* among the processes of its program, as its launcher says; -1: it does not */
-    char command[3568]; /* words with spaces between them, cut at the end; "": unknown */
+    char command[3552]; /* words with spaces between them, cut at the end; "": unknown */
 } jm_ring_identity;
 
 enum { /* jm_ring_span.op */

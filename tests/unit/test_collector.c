@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -489,11 +490,16 @@ static void test_a_pid_that_comes_again_is_a_process_of_its_own(void **state)
     collected_free(all);
 }
 
+static jm_ring_identity *identity_of(jm__ring *ring)
+{
+    return (void *)((char *)ring->header + JM_RING_IDENTITY_AT);
+}
+
 /* As if that process had made it. */
 static void is_of(jm__ring *ring, pid_t pid)
 {
     ring->header->pid = pid;
-    assert_true(jm__identity_read(pid, (void *)((char *)ring->header + JM_RING_IDENTITY_AT)));
+    assert_true(jm__identity_read(pid, identity_of(ring)));
 }
 
 static void test_a_process_that_is_gone_when_it_is_found_has_told_who_it_was(void **state)
@@ -549,6 +555,82 @@ static void test_a_ring_found_after_the_end_of_its_process_is_of_that_process(vo
     jm__ring_close(&first, true);
     jm__ring_close(&last, true);
     collected_free(all);
+}
+
+/* The second has the pid before anybody has seen the end of the first. */
+static void test_two_that_follow_each_other_at_once_are_two_processes(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    jm__ring first, second;
+    make_span_ring(all, &first);
+    identity_of(&first)->start_ticks--;
+    push_begin(&first, jm__now_ns() - 10 * JM_NS_PER_MS, 1, 0);
+    collected_poll(all);
+    make_span_ring(all, &second);
+    push_begin(&second, jm__now_ns(), 1, 0);
+    collected_poll(all);
+    jm__sleep_ns(300 * JM_NS_PER_MS); /* the collector looks four times a second, and the first is gone */
+    collected_poll(all);
+    push_begin(&second, jm__now_ns(), 2, 0);
+    collected_poll(all);
+    assert_int_equal(all->process_count, 2);
+    assert_int_equal(all->span_count, 3);
+    assert_int_equal(all->spans[1].process_id, 2);
+    assert_int_equal(all->spans[2].process_id, 2);
+    jm__ring_close(&first, true);
+    jm__ring_close(&second, true);
+    collected_free(all);
+}
+
+/* Process 1 of its own namespace: spans before and after the collector has looked who lives. */
+static void run_as_first(const collected *all, int ready, int go)
+{
+    jm__ring ring;
+    char byte = 0;
+    make_span_ring(all, &ring);
+    push_begin(&ring, jm__now_ns(), 1, 0);
+    if (write(ready, &byte, 1) != 1 || read(go, &byte, 1) != 1) _exit(1);
+    push_begin(&ring, jm__now_ns(), 2, 0);
+    _exit(0);
+}
+
+static void test_a_pid_of_another_namespace_is_nobody_elses(void **state)
+{
+    (void)state;
+    collected *all = collected_create();
+    int ready[2], go[2], status;
+    char byte = 0;
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(go), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) _exit(2);
+        pid_t first = fork();
+        if (first == 0) run_as_first(all, ready[1], go[0]);
+        _exit(waitpid(first, &status, 0) == first && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    }
+    close(ready[1]);
+    bool began = read(ready[0], &byte, 1) == 1;
+    collected_poll(all);
+    jm__sleep_ns(300 * JM_NS_PER_MS); /* it looks four times a second, and sees another's pid 1 */
+    collected_poll(all);
+    assert_int_equal(write(go[1], &byte, 1), 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    collected_poll(all);
+    size_t processes = all->process_count;
+    bool itself = strstr(all->commands[0], "test_collector") != NULL; /* not what /proc here calls 1 */
+    int64_t spans = all->span_count, pid = processes > 0 ? all->processes[0].pid : 0;
+    collected_free(all);
+    close(ready[0]);
+    close(go[0]);
+    close(go[1]);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2) skip(); /* not allowed here */
+    assert_true(began);
+    assert_int_equal(processes, 1);
+    assert_int_equal(pid, 1);
+    assert_true(itself);
+    assert_int_equal(spans, 2);
 }
 
 /* execve closes descriptors a moment before the new program's environment is there. */
@@ -705,6 +787,8 @@ int main(void)
         cmocka_unit_test(test_records_that_make_no_sense_are_counted_and_skipped),
         cmocka_unit_test(test_a_run_whose_folder_is_gone_is_an_error_with_its_path),
         cmocka_unit_test(test_a_pid_that_comes_again_is_a_process_of_its_own),
+        cmocka_unit_test(test_two_that_follow_each_other_at_once_are_two_processes),
+        cmocka_unit_test(test_a_pid_of_another_namespace_is_nobody_elses),
         cmocka_unit_test(test_a_ring_found_after_the_end_of_its_process_is_of_that_process),
         cmocka_unit_test(test_a_process_that_is_gone_when_it_is_found_has_told_who_it_was),
         cmocka_unit_test(test_a_process_has_the_rank_that_its_launcher_gave_it),

@@ -160,6 +160,35 @@ static void *short_life(void *unused)
     return NULL;
 }
 
+/* A thread's first span makes its ring, on its stack; Linux gives some threads 16 KiB. */
+static void test_spans_take_little_of_a_stack(void **state)
+{
+    (void)state;
+    enum { STACK = 1 << 18, MOST = 14000, UNTOUCHED = 0xa5 };
+    collected *all = start();
+    pthread_attr_t attr;
+    pthread_t thread;
+    unsigned char *stack = aligned_alloc(4096, STACK);
+    assert_non_null(stack);
+    memset(stack, UNTOUCHED, STACK);
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstack(&attr, stack, STACK), 0);
+    assert_int_equal(pthread_create(&thread, &attr, short_life, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    pthread_attr_destroy(&attr);
+    size_t untouched = 0;
+    while (stack[untouched] == UNTOUCHED)
+        untouched++;
+    free(stack);
+    collected_poll(all);
+    assert_int_equal(all->span_count, 1);
+    stop(all);
+    print_message("%zu bytes\n", STACK - untouched);
+#ifndef __SANITIZE_ADDRESS__ /* its frames are larger than anybody's */
+    assert_true(STACK - untouched < MOST);
+#endif
+}
+
 static void test_thousands_of_short_threads_share_few_rings(void **state)
 {
     (void)state;
@@ -640,6 +669,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_step_may_tell_at_its_end_what_it_worked_on),
         cmocka_unit_test(test_a_step_may_tell_at_its_end_what_it_worked_on),
         cmocka_unit_test(test_a_span_may_end_on_another_thread_and_wide_spans_hold_other_threads),
+        cmocka_unit_test(test_spans_take_little_of_a_stack),
         cmocka_unit_test(test_thousands_of_short_threads_share_few_rings),
         cmocka_unit_test(test_a_forked_child_has_rings_and_names_of_its_own),
         cmocka_unit_test(test_a_child_finds_the_run_in_its_environment),
