@@ -89,6 +89,7 @@ void jm__duty_tell_turn(jm__duty *duty, jm__duty_turn what, int64_t t_ns)
         return;
     }
     if (duty->in_turns && !duty->in_turn) {
+        if (duty->soon_ns == 0) duty->announced = false; /* who announced may be gone */
         duty->apart_ns = duty->turn_ns > 0 ? t_ns - duty->turn_ns : 0;
         duty->turn_ns = t_ns;
         duty->soon_ns = 0;

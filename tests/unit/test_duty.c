@@ -309,6 +309,21 @@ static void test_a_program_that_has_ended_in_a_turn_is_not_sampled(void **state)
         assert_false(jm__duty_wants(duty, t_s * JM_NS_PER_S, 0));
 }
 
+/* Of a program with a budget and one with a schedule, the first ends. */
+static void test_turns_that_nobody_announces_any_more_are_expected(void **state)
+{
+    (void)state;
+    jm__duty *duty = duty_of_turns(2);
+    jm__duty_tell_turn(duty, JM_DUTY_SOON, 19 * JM_NS_PER_S);
+    for (int64_t t_s = 20; t_s <= 180; t_s += 40) {
+        assert_false(t_s == 60 && jm__duty_wants(duty, t_s * JM_NS_PER_S - 500 * MS, 0));
+        assert_true(t_s < 140 || jm__duty_wants(duty, t_s * JM_NS_PER_S - 500 * MS, 0));
+        jm__duty_tell_turn(duty, JM_DUTY_TRACED, t_s * JM_NS_PER_S);
+        jm__duty_kernel(duty, 1, t_s * JM_NS_PER_S, (t_s + 1) * JM_NS_PER_S, (t_s + 1) * JM_NS_PER_S);
+        jm__duty_tell_turn(duty, JM_DUTY_UNTRACED, (t_s + 1) * JM_NS_PER_S);
+    }
+}
+
 /* So short that the next is soon when one ends: no stretch lasts for ever. */
 static void test_turns_that_follow_each_other_at_once_are_sampled_no_longer_than_others(void **state)
 {
@@ -348,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_a_long_turn_is_sampled_as_long_as_was_wanted),
         cmocka_unit_test(test_a_board_whose_program_has_ended_is_at_rest),
         cmocka_unit_test(test_a_program_that_has_ended_in_a_turn_is_not_sampled),
+        cmocka_unit_test(test_turns_that_nobody_announces_any_more_are_expected),
         cmocka_unit_test(test_turns_that_follow_each_other_at_once_are_sampled_no_longer_than_others),
         cmocka_unit_test(test_a_process_that_is_traced_all_of_the_time_is_sampled_whatever_another_says),
     };
