@@ -52,32 +52,38 @@ class Module(NamedTuple):
 
 Stack = tuple[Module, ...]
 
-_ids: dict[Module, int | None] = {}  # of the module that was compiled under this name; None: of several
-_compiled_ids: set[int] = set()
+# Modules that were compiled in this process: their ids by name, and their names by id.
+_ids: dict[Module, set[int]] = {}
+_names: dict[int, set[Module]] = {}
 _watched: dict[int, weakref.ref[Any]] = {}
 
 
 def id_of(module: Module) -> int | None:
     """Return the id that the one module of this name had when it was compiled in this process."""
-    return _ids.get(module)
+    ids = _ids.get(module, set())
+    return next(iter(ids)) if len(ids) == 1 else None
 
 
 def was_compiled(number: int) -> bool:
     """Tell whether a module of this id was compiled in this process, under a name of its own."""
-    return number in _compiled_ids
+    return number in _names
 
 
 def forget_at_end(module: Any) -> None:
-    """Forget the id of a watched module when it ends: the next one may get it, which nobody compiled."""
+    """Forget the id of a watched module when it ends: the next one may get it, which nobody compiled.
+
+    A module that is compiled and never watched is known by an id that outlives it.
+    """
     number = id(module)
     known = _watched.get(number)
     if known is not None and known() is module:
         return
-    ended, forget = _watched.pop, _compiled_ids.discard  # bound: at the interpreter's end names go first
+    watched, names, ids = _watched, _names, _ids  # bound: at the interpreter's end names go first
 
     def end(_: weakref.ref[Any]) -> None:
-        ended(number, None)
-        forget(number)
+        watched.pop(number, None)
+        for name in names.pop(number, ()):
+            ids[name].discard(number)
 
     _watched[number] = weakref.ref(module, end)
 
@@ -101,9 +107,8 @@ def _stack_of(meta: dict[str, Any]) -> Stack:
         module = Module(root, path, name)
         number = str(key).partition("@")[0]
         if number.isdigit():
-            _compiled_ids.add(int(number))
-            if _ids.setdefault(module, int(number)) != int(number):
-                _ids[module] = None
+            _ids.setdefault(module, set()).add(int(number))
+            _names.setdefault(int(number), set()).add(module)
         modules.append(module)
     return tuple(modules)
 

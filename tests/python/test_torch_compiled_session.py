@@ -46,11 +46,20 @@ def test_the_id_of_a_compiled_module_that_has_ended_is_that_of_none() -> None:
             torch.compile(model)(torch.randn(4, 8))
     number, module = id(model.fc), weakref.ref(model.fc)
     assert _inductor.was_compiled(number)
+    (name,) = _inductor._names[number]
+    assert _inductor.id_of(name) == number
     del model
     torch._dynamo.reset()
     gc.collect()
     assert module() is None
     assert not _inductor.was_compiled(number)
+    assert _inductor.id_of(name) is None
+    with joulemap.Session(sim="h200", cpu=False) as run:  # the next of that name is the only one
+        model = Block()
+        run.watch(model)
+        with torch.no_grad():
+            torch.compile(model)(torch.randn(4, 8))
+    assert _inductor.id_of(name) == id(model.fc)
 
 
 def one_row(run: joulemap.Session, model: nn.Module, **options: Any) -> None:
