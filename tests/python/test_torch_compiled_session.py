@@ -38,28 +38,39 @@ def test_code_that_may_be_of_another_model_is_put_down_to_none() -> None:
     assert [note for note in report.notes if note.startswith("one and others are compiled by torch.compile")]
 
 
-def test_the_id_of_a_compiled_module_that_has_ended_is_that_of_none() -> None:
-    with joulemap.Session(sim="h200", cpu=False) as run:
-        model = Block()
+class OnlyHere(nn.Module):
+    """Its part is named as no other test's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.only_here = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.only_here(x)  # type: ignore[no-any-return]
+
+
+def compiled_in_a_session() -> OnlyHere:
+    model = OnlyHere()
+    with joulemap.Session(sim="h200", cpu=False) as run, torch.no_grad():
         run.watch(model)
-        with torch.no_grad():
-            torch.compile(model)(torch.randn(4, 8))
-    number, module = id(model.fc), weakref.ref(model.fc)
+        torch.compile(model)(torch.randn(4, 8))
+    return model
+
+
+def test_the_id_of_a_compiled_module_that_has_ended_is_that_of_none() -> None:
+    model = compiled_in_a_session()
+    number, ended = id(model.only_here), weakref.ref(model.only_here)
     assert _inductor.was_compiled(number)
     (name,) = _inductor._names[number]
     assert _inductor.id_of(name) == number
     del model
     torch._dynamo.reset()
     gc.collect()
-    assert module() is None
+    assert ended() is None
     assert not _inductor.was_compiled(number)
     assert _inductor.id_of(name) is None
-    with joulemap.Session(sim="h200", cpu=False) as run:  # the next of that name is the only one
-        model = Block()
-        run.watch(model)
-        with torch.no_grad():
-            torch.compile(model)(torch.randn(4, 8))
-    assert _inductor.id_of(name) == id(model.fc)
+    following = compiled_in_a_session()
+    assert _inductor.id_of(name) == id(following.only_here)
 
 
 def one_row(run: joulemap.Session, model: nn.Module, **options: Any) -> None:

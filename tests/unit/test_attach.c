@@ -271,6 +271,22 @@ static long folders_in_shm(pid_t recorder)
     return found;
 }
 
+/* Once nothing of it has changed for a tenth of a second: a recorder that has left is let go bit by bit. */
+static held settled(pid_t pid)
+{
+    held last = look(pid);
+    for (int tries = 0, same = 0; same < 10; tries++) {
+        assert_true(tries < 1000);
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+        held now = look(pid);
+        bool alike =
+            now.threads == last.threads && now.descriptors == last.descriptors && now.maps == last.maps;
+        same = alike ? same + 1 : 0;
+        last = now;
+    }
+    return last;
+}
+
 static void print_held(const char *when, const held *h)
 {
     printf("%s: %ld threads, %ld descriptors, %ld mappings, %ld kB resident, %ld kB in /dev/shm\n", when,
@@ -309,12 +325,10 @@ static void test_recorders_that_come_and_go_leak_and_lose_nothing(void **state)
     server s = START("--threads", "2");
     told sum = {0};
     record_for(&sum, s.pid, 20); /* CUPTI is loaded and stays */
-    jm__sleep_ns(50 * JM_NS_PER_MS);
-    held before = look(s.pid);
+    held before = settled(s.pid);
     for (int i = 0; i < cycles; i++)
         record_for(&sum, s.pid, 20);
-    jm__sleep_ns(50 * JM_NS_PER_MS); /* each thread has begun a span since, and given up its ring */
-    held after = look(s.pid);
+    held after = settled(s.pid); /* each thread has begun a span since, and given up its ring */
     print_held("before", &before);
     print_held("after", &after);
     told own = stop_and_check(&s, 2);
@@ -519,8 +533,7 @@ static void test_killed_recorder_leaves_a_dormant_program_that_can_be_recorded(v
     server s = START("--threads", "1");
     told sum = {0};
     record_for(&sum, s.pid, 20);
-    jm__sleep_ns(20 * JM_NS_PER_MS);
-    held before = look(s.pid);
+    held before = settled(s.pid);
     for (int i = 0; i < 3; i++) {
         pid_t recorder = start_command(s.pid);
         await_rings(s.pid);
