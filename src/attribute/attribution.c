@@ -346,6 +346,7 @@ static jm_status fit_columns(jm__attribution *a, jm__board_part *part, jm__fit_i
     input->class_columns = work->columns.class_columns;
     input->columns = work->columns.count;
     input->seconds = work->seconds;
+    input->apart_seconds = part->stood.time_s > 0 ? work->stood_seconds : NULL;
     input->expected = known.expected;
     input->most_w = known.most_w;
     input->beliefs = beliefs;
@@ -391,13 +392,6 @@ static jm_status split_columns(jm__attribution *a, jm__board_part *part, jm__fit
     return status;
 }
 
-/* Of the report's time, what traced steps stand for. */
-static double stood_share(const jm__board_part *part)
-{
-    int64_t all_ns = jm__windows_duration_ns(&part->windows);
-    return all_ns > 0 ? fmin(1, part->stood.time_s * 1e9 / (double)all_ns) : 0;
-}
-
 static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *err)
 {
     const jm__power_series *series = jm__board_series(part);
@@ -409,7 +403,6 @@ static jm_status fit_board(jm__attribution *a, jm__board_part *part, jm_error *e
         .learn = &part->learn,
         .report = &part->traced,
         .unknown = &part->unknown,
-        .apart = stood_share(part),
         .split = &part->work->columns,
         .total = part->total,
     };

@@ -29,6 +29,7 @@ typedef struct duty_options {
     double grows;       /* what layer 0 takes at the end of the run, relative to its beginning */
     bool eval;          /* every 200 steps, 20 of another phase, which has only layers 0 and 1 */
     bool untraced_eval; /* likewise with all layers, and turns never come in it */
+    bool traced_eval;   /* every 200 steps, 100 of another phase, all traced; layer 0 is in that alone */
     double wanders;     /* what a layer takes differs from one hundred steps to the next, relative */
     bool bare_eval;     /* eval like that, each a piece without steps, of which every third is traced */
     int opening;        /* so many steps are traced at first; the first 5 take five times as long */
@@ -102,6 +103,7 @@ static inline int64_t duty_step(duty *d, size_t board, int64_t parent, bool eval
         for (int l = 0; l < DUTY_LAYERS; l++)
             d->wandered[l] = d->of.wanders * syn_normal(s);
     for (int l = 0; l < (eval && d->of.eval ? DUTY_LAYERS - 1 : DUTY_LAYERS); l++) {
+        if (d->of.traced_eval && eval != (l == 0)) continue;
         double length =
             1e6 * d->of.kernel_ms * (l + 1) * (1 + d->of.step_u * syn_normal(s)) * (1 + d->wandered[l]);
         if (d->steps < 5 && d->of.opening > 0) length *= 5;
@@ -159,8 +161,10 @@ static inline void duty_process(duty *d, size_t board)
                                                                        : 0;
         if (i < d->of.opening) next = 2;
         bool eval = (d->of.eval || d->of.untraced_eval || d->of.bare_eval) && i % 200 >= 180;
+        if (d->of.traced_eval) eval = i % 200 < 100;
         if (eval && d->of.bare_eval) next = i / 200 % 3 == 0 ? 2 : 0;
         if (eval && d->of.untraced_eval) next = 0;
+        if (eval && d->of.traced_eval) next = 2;
         if (next != level || i == (int64_t)board * cycle / 3) {
             if (next == 2 && d->of.one_in > 1) duty_mark(d, pid, t_ns - 10, JM_MARK_TRACED);
             if (next == 0) duty_mark(d, pid, t_ns - 10, JM_MARK_STEPS);

@@ -132,6 +132,37 @@ static void test_steps_that_nobody_traces_draw_more_or_less(void **state)
     }
 }
 
+/* What was traced in full is known, whatever others draw while nobody looks. */
+static void test_work_that_was_traced_in_full_is_not_moved_by_what_was_not(void **state)
+{
+    (void)state;
+    static const double apart[] = {-0.04, 0.04};
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
+        double off[DUTY_LAYERS] = {0};
+        int held = 0;
+        enum { RUNS = 10 };
+        for (uint64_t seed = 1; seed <= RUNS; seed++) {
+            duty_options of = usual(seed, 25);
+            of.run_s = 60;
+            of.apart = apart[i];
+            of.traced_eval = true;
+            duty *d = duty_create(of);
+            jm_report *report = report_of(d, JM_BY_LAYER);
+            for (int l = 0; l < DUTY_LAYERS; l++) {
+                const jm_row *row = duty_row(report, layers[l], "layer");
+                off[l] += pow(row->energy_j / d->layer_j[l] - 1, 2) / RUNS;
+                held += row->energy_low_j <= d->layer_j[l] && d->layer_j[l] <= row->energy_high_j;
+            }
+            jm_report_free(report);
+            duty_free(d);
+        }
+        print_message("%+.0f %%: %.2f, %.2f, %.2f %%, %d of %d\n", 100 * apart[i], 100 * sqrt(off[0]),
+                      100 * sqrt(off[1]), 100 * sqrt(off[2]), held, DUTY_LAYERS * RUNS);
+        assert_true(sqrt(off[0]) < 0.01 && sqrt(off[1]) < 0.02 && sqrt(off[2]) < 0.02);
+        assert_true(held > 0.8 * DUTY_LAYERS * RUNS);
+    }
+}
+
 /* Then most of what a layer is off by is which of its steps were traced. */
 static void test_intervals_hold_where_steps_differ(void **state)
 {
@@ -522,6 +553,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers_of_one_step_in_many_are_those_of_all),
         cmocka_unit_test(test_steps_that_nobody_traces_draw_more_or_less),
+        cmocka_unit_test(test_work_that_was_traced_in_full_is_not_moved_by_what_was_not),
         cmocka_unit_test(test_intervals_hold_where_steps_differ),
         cmocka_unit_test(test_what_grows_is_told_by_the_turns_around_it),
         cmocka_unit_test(test_a_warm_up_stands_for_nothing_but_itself),

@@ -196,7 +196,8 @@ static void test_sums_of_uses_that_become_one_are_added_up(void **state)
         jm__use_sum *sum = jm__tally_use(&tally, u);
         assert_true(sum->ran_s == -1);
         if (u == 3) break;
-        *sum = (jm__use_sum){{one, 5 * one, 10 * one}, 100 * one, {0}, 1000 * one, u + 1, 7 * one, 9 * one};
+        *sum = (jm__use_sum){
+            {one, 5 * one, 10 * one}, 100 * one, {0}, 1000 * one, u + 1, 7 * one, 9 * one, 11 * one};
         for (size_t p = 0; p < JM_PLACES; p++)
             sum->place_s[p] = one * (double)(p + 1);
         size_t at = jm__work_cell_at(&tally.work, 9, u);
@@ -212,7 +213,7 @@ static void test_sums_of_uses_that_become_one_are_added_up(void **state)
     assert_true(both->inside.report_s == 4 && both->inside.steady_s == 20 && both->inside.learn_s == 40 &&
                 both->outside_s == 400);
     assert_true(both->ran_s == 4000 && both->calls == 4 && both->copies_s == 28 && both->place_s[2] == 12 &&
-                both->exposed_s == 36);
+                both->exposed_s == 36 && both->stood_s == 44);
     assert_true(alone->ran_s == 2000 && alone->calls == 2 && alone->place_s[0] == 2);
     assert_int_equal(tally.work.items.count, 2);
     size_t at = jm__work_cell_at(&tally.work, 9, 1);

@@ -31,13 +31,19 @@ static void take_total(jm__fit *fit, const double *told, double variance, double
     }
 }
 
-/* One error that the powers of all work have in common. */
+/* How unsure that makes a column's mean power. */
+static double apart_w(const jm__fit *fit, const jm__fit_input *input, size_t k)
+{
+    return input->seconds[k] > 0 ? apart_u * input->apart_seconds[k] / input->seconds[k] * fit->power_w[k]
+                                 : 0;
+}
+
+/* One error that the powers of all work have in common, as far as it was not traced. */
 static void allow_for_apart(jm__fit *fit, const jm__fit_input *input)
 {
-    double square = pow(apart_u * input->apart, 2);
     for (size_t k = 0; k < input->class_columns; k++)
         for (size_t m = 0; m < input->class_columns; m++)
-            fit->covariance[k * input->columns + m] += square * fit->power_w[k] * fit->power_w[m];
+            fit->covariance[k * input->columns + m] += apart_w(fit, input, k) * apart_w(fit, input, m);
 }
 
 jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
@@ -46,10 +52,10 @@ jm_status jm__fit_hold(jm__fit *fit, const jm__fit_input *input, jm_error *err)
     const double *seconds = input->seconds;
     double *told = calloc(columns + 1, sizeof *told); /* C e */
     if (told == NULL) return jm__no_memory(err, "jm__fit_hold");
-    if (fit->fitted && input->apart > 0) allow_for_apart(fit, input);
+    if (fit->fitted && input->apart_seconds != NULL) allow_for_apart(fit, input);
     jm__matrix_apply(told, fit->covariance, seconds, columns);
     bool independent = fit->fitted && input->total.source != NULL &&
-                       (input->total.source != input->sensor->name || input->apart > 0);
+                       (input->total.source != input->sensor->name || input->apart_seconds != NULL);
     double total_variance = input->total.u_j * input->total.u_j;
     double all = total_variance + fmax(0, jm__matrix_dot(told, seconds, columns));
     fit->free_j = jm__matrix_dot(seconds, fit->power_w, columns);

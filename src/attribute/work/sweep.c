@@ -209,7 +209,8 @@ static bool stand_for(jm__sweep *s, const jm__running *item, const jm__portion *
     s->tally->turns[turn].busy_s += portion->all_s;
     jm__use_sum more = {.inside = {all * portion->all_s, stood->steady_of_turn[turn] * portion->all_s, 0},
                         .copies_s = all * portion->all_copies_s,
-                        .exposed_s = all * portion->all_exposed_s};
+                        .exposed_s = all * portion->all_exposed_s,
+                        .stood_s = all * portion->all_s};
     if (item->as.outside) more.outside_s = all * portion->all_s;
     more.place_s[item->as.place] = all * portion->all_s;
     jm__use_sum_add(sum, &more, 1);

@@ -122,6 +122,7 @@ void jm__use_sum_add(jm__use_sum *sum, const jm__use_sum *from, double share)
         sum->place_s[place] += share * from->place_s[place];
     sum->copies_s += share * from->copies_s;
     sum->exposed_s += share * from->exposed_s;
+    sum->stood_s += share * from->stood_s;
 }
 
 static bool add_use(jm__tally *to, const jm__use_sum *from, uint32_t use)

@@ -33,6 +33,7 @@ typedef struct jm__use_sum {
     int64_t calls;             /* whenever */
     double copies_s;           /* of the report's: copies with nothing but copies beside them */
     double exposed_s;          /* of the report's: collectives with no other kernel beside them */
+    double stood_s;            /* of the report's: of steps that traced ones stand for */
 } jm__use_sum;
 
 /* What a use did in a row of the report, inside the report's windows. */

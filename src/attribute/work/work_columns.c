@@ -11,12 +11,13 @@
 static jm_status count_columns(const jm__work_set *work, jm__board_work *board, jm_error *err)
 {
     const jm__columns *columns = &board->columns;
-    double *seconds = calloc(2 * columns->count, sizeof *seconds);
+    double *seconds = calloc(3 * columns->count, sizeof *seconds);
     uint32_t *column_of = malloc((JM_IDLE_STATES + work->pass_uses) * sizeof *column_of);
     free(board->seconds);
     free(board->column_of);
     board->seconds = seconds;
     board->learn_seconds = seconds + columns->count;
+    board->stood_seconds = seconds + 2 * columns->count;
     board->pieces.column_of = board->column_of = column_of;
     if (seconds == NULL || column_of == NULL) return jm__no_memory(err, "jm__work_pass");
     for (uint32_t s = 0; s < JM_IDLE_STATES; s++) {
@@ -32,6 +33,7 @@ static jm_status count_columns(const jm__work_set *work, jm__board_work *board, 
         double scale = jm__use_scale(board, u);
         board->seconds[columns->of_use[u]] += scale * sum->inside.report_s;
         board->learn_seconds[columns->of_use[u]] += scale * sum->inside.learn_s;
+        board->stood_seconds[columns->of_use[u]] += scale * sum->stood_s;
     }
     return JM_OK;
 }
