@@ -60,8 +60,8 @@ _watched: dict[int, weakref.ref[Any]] = {}
 
 def id_of(module: Module) -> int | None:
     """Return the id that the one module of this name had when it was compiled in this process."""
-    ids = _ids.get(module, set())
-    return next(iter(ids)) if len(ids) == 1 else None
+    ids = tuple(_ids.get(module, ()))  # one may end meanwhile
+    return ids[0] if len(ids) == 1 else None
 
 
 def was_compiled(number: int) -> bool:

@@ -158,7 +158,7 @@ struct collector_process {
     int64_t rank;         /* -1: none */
     uint64_t start_ticks; /* tells a reused pid; 0: unknown */
     uint64_t pid_namespace;
-    bool elsewhere;   /* in another one: nobody here knows when it ends */
+    pid_t pid_here;   /* what it is called in the recorder's; 0: nobody here knows when it ends */
     bool other_clock; /* its ticks are not those that /proc says here */
     char *command;    /* NULL: unknown */
     bool dead;        /* seen before the drain that now takes the rest */

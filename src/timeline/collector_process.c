@@ -38,7 +38,7 @@ static bool is_followed(const collector_process *process)
     char state;
     pid_t parent;
     uint64_t start_ticks;
-    return jm__process_stat(process->pid, &state, &parent, &start_ticks) &&
+    return jm__process_stat(process->pid_here, &state, &parent, &start_ticks) &&
            start_ticks != process->start_ticks;
 }
 
@@ -55,7 +55,12 @@ static void set_identity(const jm__collector *collector, collector_process *proc
 {
     const jm_ring_identity *here = &collector->self;
     process->pid_namespace = identity->pid_namespace;
-    process->elsewhere = is_another(identity->pid_namespace, here->pid_namespace);
+    process->pid_here = process->pid;
+    if (is_another(identity->pid_namespace, here->pid_namespace)) {
+        process->pid_here = jm__process_here(process->pid, identity);
+        process->dead = process->pid_here == 0 && jm__namespace_is_first(here->pid_namespace);
+        process->dead_ns = collector->now_ns;
+    }
     process->other_clock = is_another(identity->time_namespace, here->time_namespace);
     process->start_ticks = identity->start_ticks;
     process->parent = identity->parent;
@@ -97,7 +102,7 @@ collector_process *jm__collector_process_of(jm__collector *collector, pid_t pid,
         return NULL;
     }
     process->row_id = ++collector->last_process_id;
-    process->pid = pid;
+    process->pid = process->pid_here = pid;
     process->rank = -1;
     process->first_ns = process->last_ns = first_ns;
     process->threads_by_tid.key_size = sizeof(int64_t);
@@ -259,9 +264,9 @@ void jm__collector_processes_check(jm__collector *collector)
         char state = '?';
         pid_t parent;
         uint64_t start_ticks = 0;
-        if (process->dead || process->elsewhere) continue;
-        bool readable = jm__process_stat(process->pid, &state, &parent, &start_ticks);
-        if (kill(process->pid, 0) != 0 && errno == ESRCH) process->dead = true;
+        if (process->dead || process->pid_here == 0) continue;
+        bool readable = jm__process_stat(process->pid_here, &state, &parent, &start_ticks);
+        if (kill(process->pid_here, 0) != 0 && errno == ESRCH) process->dead = true;
         if (readable && (state == 'Z' || state == 'X')) process->dead = true;
         if (readable && !process->other_clock && is_another(process->start_ticks, start_ticks))
             process->dead = true;

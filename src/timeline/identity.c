@@ -1,6 +1,7 @@
 /* /proc/PID and /proc/self. */
 #include "timeline/identity.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -48,6 +49,53 @@ bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_tic
                         state, &parent_read, start_ticks);
     *parent = parent_read;
     return fields == 3;
+}
+
+/* The last of its pids, from the outermost namespace that /proc shows to its own; 0: unknown. */
+static pid_t innermost_pid(pid_t pid)
+{
+    char text[2048];
+    if (read_proc(pid, "status", text, sizeof text) <= 0) return 0;
+    const char *line = strstr(text, "\nNSpid:");
+    if (line == NULL) return 0;
+    long last = 0;
+    char *end;
+    for (const char *at = line + strlen("\nNSpid:"); *at != '\0' && *at != '\n'; at = end) {
+        long number = strtol(at, &end, 10);
+        if (end == at) break;
+        last = number;
+    }
+    return (pid_t)last;
+}
+
+/* By its namespace, which /proc shows of processes of one's own; else by when it began. */
+static bool is_told(pid_t pid, const jm_ring_identity *told)
+{
+    char state, path[64];
+    pid_t parent;
+    uint64_t ticks;
+    struct stat about;
+    snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
+    if (stat(path, &about) == 0) return about.st_ino == told->pid_namespace;
+    return jm__process_stat(pid, &state, &parent, &ticks) && ticks == told->start_ticks;
+}
+
+bool jm__namespace_is_first(uint64_t pid_namespace)
+{
+    return pid_namespace == 0xEFFFFFFC; /* PROC_PID_INIT_INO of Linux' proc_ns.h */
+}
+
+pid_t jm__process_here(pid_t pid, const jm_ring_identity *told)
+{
+    pid_t found = 0;
+    DIR *proc = opendir("/proc");
+    if (proc == NULL) return 0;
+    for (struct dirent *entry; found == 0 && (entry = readdir(proc)) != NULL;) {
+        pid_t here = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (here > 0 && innermost_pid(here) == pid && is_told(here, told)) found = here;
+    }
+    closedir(proc);
+    return found;
 }
 
 static void read_command(pid_t pid, char *text, size_t size)

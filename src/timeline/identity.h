@@ -11,6 +11,13 @@
 /* State, parent and start time of a pid or JM_SELF; false if there is no such process (or no /proc). */
 bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks);
 
+/* What a process of another namespace, which calls itself `pid` there, is called here; 0: it is not seen from
+ * here, or has ended. */
+pid_t jm__process_here(pid_t pid, const jm_ring_identity *told);
+
+/* Of a namespace: all processes of the machine are seen from there. */
+bool jm__namespace_is_first(uint64_t pid_namespace);
+
 /* `pid`: JM_SELF, or another's, whose namespaces are not told. False, and all zeros with rank -1, likewise.
  * Takes no memory, little of the stack (threads have as little as 16 KiB) and leaves errno alone: programs do
  * it, too. */
