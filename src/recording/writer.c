@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "recording/alive.h"
 #include "recording/old_parts.h"
 #include "recording/part_name.h"
 #include "recording/recording.h"
@@ -11,6 +10,7 @@
 #include "recording/writer_state.h"
 #include "rows/marks.h"
 #include "rows/span_kind.h"
+#include "timeline/identity.h"
 #include "timeline/ring_format.h"
 
 #include <inttypes.h>

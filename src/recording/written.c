@@ -4,8 +4,8 @@
 #include "recording/written.h"
 
 #include "base/vec.h"
-#include "recording/alive.h"
 #include "recording/database.h"
+#include "timeline/identity.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -73,8 +73,8 @@ bool jm__written_goes_on(const char *path, const char *recorder_pid, const char 
     if (is_own(path)) return true;
     if (recorder_pid == NULL || recorder_start_ticks == NULL) return false;
     int64_t pid = strtoll(recorder_pid, NULL, 10);
-    return pid > 0 && pid != getpid() &&
-           jm__process_start_ticks(pid) == strtoll(recorder_start_ticks, NULL, 10);
+    return pid > 0 && pid <= INT32_MAX && pid != getpid() &&
+           jm__process_start_ticks((pid_t)pid) == strtoll(recorder_start_ticks, NULL, 10);
 }
 
 /* A value of `meta`, "" if there is none. */

@@ -1,22 +1,16 @@
 /* NVML's list of processes as a text. */
 #include "sample/who_else.h"
 
+#include "timeline/identity.h"
+
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PIDS_MOST = 64, PIDS_TOLD = 10 };
-
-/* The first pid namespace of a machine has this inode (PROC_PID_INIT_INO in Linux's proc_ns.h). */
-static bool sees_all_processes(void)
-{
-    struct stat namespace;
-    return stat("/proc/self/ns/pid", &namespace) == 0 && namespace.st_ino == 0xEFFFFFFCu;
-}
 
 /* "" if it is gone, or not ours to see. */
 static void read_name(char *name, size_t size, int32_t pid)
@@ -37,7 +31,9 @@ void jm__who_else(char *text, size_t size, jm__devices *devices, size_t board)
     int32_t pids[PIDS_MOST];
     size_t count = 0, used = 0;
     text[0] = '\0';
-    if (!jm__devices_board(devices, board)->simulated && !sees_all_processes()) return;
+    if (!jm__devices_board(devices, board)->simulated &&
+        !jm__namespace_is_first(jm__namespace_of(JM_SELF, "pid")))
+        return;
     if (jm__devices_processes(devices, board, pids, PIDS_MOST, &count, NULL) != JM_OK) return;
     for (size_t i = 0; i < count && i < PIDS_TOLD && used < size; i++) {
         char name[24];

@@ -30,7 +30,8 @@ jm_status jm__collector_create(jm__collector **out, const char *run_dir, const j
         return jm__no_memory(err, "jm__collector_create");
     }
     collector->run_dir = copy;
-    jm__identity_read(JM_SELF, &collector->self);
+    collector->pid_namespace = jm__namespace_of(JM_SELF, "pid");
+    collector->time_namespace = jm__namespace_of(JM_SELF, "time");
     if (gethostname(collector->host, sizeof collector->host - 1) != 0) collector->host[0] = '\0';
     collector->sink = *sink;
     collector->files.key_size = sizeof(uint64_t);

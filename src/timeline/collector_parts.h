@@ -231,8 +231,8 @@ typedef struct collector_clock_segment {
 
 typedef struct jm__collector {
     char *run_dir;
-    char host[65];         /* "": unknown */
-    jm_ring_identity self; /* of the recorder */
+    char host[65];                          /* "": unknown */
+    uint64_t pid_namespace, time_namespace; /* the recorder's */
     jm__collector_sink sink;
     JM_VEC(collector_process *) processes;
     JM_VEC(collector_reader *) readers;

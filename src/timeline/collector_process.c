@@ -53,15 +53,14 @@ static bool is_of(const collector_process *process, pid_t pid, const jm_ring_ide
 static void set_identity(const jm__collector *collector, collector_process *process,
                          const jm_ring_identity *identity)
 {
-    const jm_ring_identity *here = &collector->self;
     process->pid_namespace = identity->pid_namespace;
     process->pid_here = process->pid;
-    if (is_another(identity->pid_namespace, here->pid_namespace)) {
+    if (is_another(identity->pid_namespace, collector->pid_namespace)) {
         process->pid_here = jm__process_here(process->pid, identity);
-        process->dead = process->pid_here == 0 && jm__namespace_is_first(here->pid_namespace);
+        process->dead = process->pid_here == 0 && jm__namespace_is_first(collector->pid_namespace);
         process->dead_ns = collector->now_ns;
     }
-    process->other_clock = is_another(identity->time_namespace, here->time_namespace);
+    process->other_clock = is_another(identity->time_namespace, collector->time_namespace);
     process->start_ticks = identity->start_ticks;
     process->parent = identity->parent;
     process->rank = identity->rank < 0 ? -1 : identity->rank;

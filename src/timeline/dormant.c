@@ -2,6 +2,7 @@
 #include "timeline/dormant.h"
 
 #include "base/kept_file.h"
+#include "timeline/identity.h"
 #include "timeline/ring_format.h"
 #include "timeline/run_variable.h"
 #include "timeline/track.h"
@@ -15,7 +16,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Out of the way of programs that count on low numbers, or look at all up to some number. */
@@ -59,11 +59,9 @@ static bool keep_high(jm__kept_file *file, int fd)
 
 socklen_t jm__dormant_address(struct sockaddr_un *address, pid_t pid, char writer)
 {
-    struct stat space = {0}; /* stays so without a /proc */
-    (void)stat("/proc/self/ns/pid", &space);
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "joulemap-dormant-%llx-%d-%c",
-                          (unsigned long long)space.st_ino, (int)pid, writer);
+                          (unsigned long long)jm__namespace_of(JM_SELF, "pid"), (int)pid, writer);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length); /* without a NUL */
 }
 

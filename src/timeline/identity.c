@@ -11,13 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { PROC_PATH_MAX = 64 };
+
+static void proc_path(char path[PROC_PATH_MAX], pid_t pid, const char *file)
+{
+    if (pid == JM_SELF)
+        snprintf(path, PROC_PATH_MAX, "/proc/self/%s", file);
+    else
+        snprintf(path, PROC_PATH_MAX, "/proc/%d/%s", (int)pid, file);
+}
+
 static int open_proc(pid_t pid, const char *file)
 {
-    char path[64];
-    if (pid == JM_SELF)
-        snprintf(path, sizeof path, "/proc/self/%s", file);
-    else
-        snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    char path[PROC_PATH_MAX];
+    proc_path(path, pid, file);
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -51,6 +58,23 @@ bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_tic
     return fields == 3;
 }
 
+int64_t jm__process_start_ticks(pid_t pid)
+{
+    char state;
+    pid_t parent;
+    uint64_t ticks;
+    return jm__process_stat(pid, &state, &parent, &ticks) ? (int64_t)ticks : -1;
+}
+
+uint64_t jm__namespace_of(pid_t pid, const char *kind)
+{
+    char path[PROC_PATH_MAX], file[16];
+    struct stat about;
+    snprintf(file, sizeof file, "ns/%s", kind);
+    proc_path(path, pid, file);
+    return stat(path, &about) == 0 ? about.st_ino : 0;
+}
+
 /* The last of its pids, from the outermost namespace that /proc shows to its own; 0: unknown. */
 static pid_t innermost_pid(pid_t pid)
 {
@@ -71,13 +95,9 @@ static pid_t innermost_pid(pid_t pid)
 /* By its namespace, which /proc shows of processes of one's own; else by when it began. */
 static bool is_told(pid_t pid, const jm_ring_identity *told)
 {
-    char state, path[64];
-    pid_t parent;
-    uint64_t ticks;
-    struct stat about;
-    snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
-    if (stat(path, &about) == 0) return about.st_ino == told->pid_namespace;
-    return jm__process_stat(pid, &state, &parent, &ticks) && ticks == told->start_ticks;
+    uint64_t pid_namespace = jm__namespace_of(pid, "pid");
+    if (pid_namespace != 0) return pid_namespace == told->pid_namespace;
+    return jm__process_start_ticks(pid) == (int64_t)told->start_ticks;
 }
 
 bool jm__namespace_is_first(uint64_t pid_namespace)
@@ -149,12 +169,6 @@ static int32_t read_rank(pid_t pid)
     return rank;
 }
 
-static uint64_t namespace_of_self(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 ? about.st_ino : 0;
-}
-
 bool jm__identity_read(pid_t pid, jm_ring_identity *identity)
 {
     int before = errno;
@@ -168,8 +182,8 @@ bool jm__identity_read(pid_t pid, jm_ring_identity *identity)
         identity->start_ticks = start_ticks;
         identity->parent = parent;
         if (pid == JM_SELF) {
-            identity->pid_namespace = namespace_of_self("/proc/self/ns/pid");
-            identity->time_namespace = namespace_of_self("/proc/self/ns/time");
+            identity->pid_namespace = jm__namespace_of(pid, "pid");
+            identity->time_namespace = jm__namespace_of(pid, "time");
         }
         identity->rank = read_rank(pid);
         read_command(pid, identity->command, sizeof identity->command);

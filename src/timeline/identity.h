@@ -8,8 +8,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define JM_SELF ((pid_t)0) /* whoever asks: /proc may be of another namespace, where its pid is another's */
+
 /* State, parent and start time of a pid or JM_SELF; false if there is no such process (or no /proc). */
 bool jm__process_stat(pid_t pid, char *state, pid_t *parent, uint64_t *start_ticks);
+
+/* The last of these: with its pid it names a process for ever. -1: there is none. */
+int64_t jm__process_start_ticks(pid_t pid);
+
+/* The inode of a namespace, "pid" or "time", of a pid or JM_SELF; 0: not known, or not ours to see. */
+uint64_t jm__namespace_of(pid_t pid, const char *kind);
 
 /* What a process of another namespace, which calls itself `pid` there, is called here; 0: it is not seen from
  * here, or has ended. */
@@ -21,7 +29,6 @@ bool jm__namespace_is_first(uint64_t pid_namespace);
 /* `pid`: JM_SELF, or another's, whose namespaces are not told. False, and all zeros with rank -1, likewise.
  * Takes no memory, little of the stack (threads have as little as 16 KiB) and leaves errno alone: programs do
  * it, too. */
-#define JM_SELF ((pid_t)0) /* whoever asks: /proc may be of another namespace, where its pid is another's */
 bool jm__identity_read(pid_t pid, jm_ring_identity *identity);
 
 #endif

@@ -44,8 +44,7 @@ typedef struct jm__board_work {
     double *use_scale;     /* [uses]; NULL: all 1 */
     double *seconds;       /* [columns.count]: inside the windows of the report, times the scale */
     double *learn_seconds; /* [columns.count]: behind them */
-    double
-        *stood_seconds; /* [columns.count]: behind those; of `seconds`, of work that traced steps stand for */
+    double *stood_seconds; /* [columns.count]: behind those; of `seconds`, what traced steps stand for */
 } jm__board_work;
 
 typedef struct jm__work_set {
