@@ -3,12 +3,13 @@
     python bench/gpu/ranks.py --out bench/results/ranks.txt      # two GPUs
 
 The waiting power is measured by itself, twice. Long: rank 1 sleeps before an all-reduce, so that rank 0 only waits in
-its kernel for 0.4 s, and the board's own reading of that time (without its ends) is the power. Short, as waits
-of a training are: cycles of a burst of products on both and a wait of rank 0 for 2 to 16 ms; what a cycle's
-energy grows by (the board's counter, over hundreds of cycles), divided by what its time grows by, is the power. Then a
-model is trained by DistributedDataParallel and by FSDP2, each step of rank 1 with more products of matrices, and every
-fourth batch of its own too, so that steps are uneven. To reach: the joules of rank 0's rows that wait within 10 % of
-the short waits' power times their time, and rank 1 named.
+its kernel for 0.4 s, and the board's own reading of that time (without its ends) is the power. Short, as waits of a
+training are: cycles of a burst of products on both and a wait of rank 0 for 2 to 64 ms; what a cycle's energy grows
+by (the board's counter, over a second and more), divided by what its time grows by, is the power: for a row, over
+waits of a quarter to four times what it waits a step. Then a model is trained by DistributedDataParallel and by
+FSDP2, each step of rank 1 with more products of matrices, and every fourth batch of its own too, so that steps are
+uneven. To reach: the joules of rank 0's rows that wait within 10 % of the short waits' power times their time, and
+rank 1 named.
 """
 
 from __future__ import annotations

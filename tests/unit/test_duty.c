@@ -316,8 +316,9 @@ static void test_turns_that_nobody_announces_any_more_are_expected(void **state)
     jm__duty *duty = duty_of_turns(2);
     jm__duty_tell_turn(duty, JM_DUTY_SOON, 19 * JM_NS_PER_S);
     for (int64_t t_s = 20; t_s <= 180; t_s += 40) {
-        assert_false(t_s == 60 && jm__duty_wants(duty, t_s * JM_NS_PER_S - 500 * MS, 0));
-        assert_true(t_s < 140 || jm__duty_wants(duty, t_s * JM_NS_PER_S - 500 * MS, 0));
+        bool expected = jm__duty_wants(duty, t_s * JM_NS_PER_S - 500 * MS, 0);
+        if (t_s == 60) assert_false(expected);
+        if (t_s >= 140) assert_true(expected);
         jm__duty_tell_turn(duty, JM_DUTY_TRACED, t_s * JM_NS_PER_S);
         jm__duty_kernel(duty, 1, t_s * JM_NS_PER_S, (t_s + 1) * JM_NS_PER_S, (t_s + 1) * JM_NS_PER_S);
         jm__duty_tell_turn(duty, JM_DUTY_UNTRACED, (t_s + 1) * JM_NS_PER_S);
