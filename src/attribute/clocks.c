@@ -34,8 +34,8 @@ static jm_status find(double *mhz, const jm__board_part *part, const jm__dataset
     size_t columns = part->work->columns.count;
     jm__design design;
     double *room = calloc(4 * columns + 4, sizeof *room);
-    clock_sums here = {room, room + columns}, all = {room + 2 * columns, room + 3 * columns};
     if (room == NULL) return jm__no_memory(err, "jm__clocks_find");
+    clock_sums here = {room, room + columns}, all = {room + 2 * columns, room + 3 * columns};
     jm_status status = jm__design_init(&design, &part->work->pieces, columns, err);
     if (status == JM_OK) jm__design_start(&design, (jm__response){JM_RESPONSE_BOX, 0, window_ns});
     for (size_t i = 0; status == JM_OK && i < d->reading_count; i++) {

@@ -187,13 +187,19 @@ static void ticked_take(jm__channel *channel, jm__channel_context *context, cons
     channel->fresh_ns = channel->emitted_ns + 1;
 }
 
+/* Idle (bit 0) and the clocks that somebody asked for (bit 1) hold nothing back. All 64 bits set, as a broken
+ * sensor answers, is 2^64 as a double, which no integer holds. */
+static uint64_t throttle_reasons(double value)
+{
+    const uint64_t ignored = 0x3;
+    return (value < 0x1p64 ? (uint64_t)value : UINT64_MAX) & ~ignored;
+}
+
 static void throttle_note(const jm__channel *channel, const jm__channel_context *context,
                           const jm__sample *sample)
 {
-    /* Idle (bit 0) and the clocks that somebody asked for (bit 1) hold nothing back. */
-    const uint64_t ignored = 0x3;
-    uint64_t before = channel->has_value ? (uint64_t)channel->value & ~ignored : 0;
-    uint64_t now = (uint64_t)sample->value & ~ignored;
+    uint64_t before = channel->has_value ? throttle_reasons(channel->value) : 0,
+             now = throttle_reasons(sample->value);
     if (now == before) return;
     char text[96];
     snprintf(text, sizeof text, now == 0 ? "no longer throttled" : "throttled, reasons 0x%llx",

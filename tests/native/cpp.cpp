@@ -58,7 +58,7 @@ static void tell_all()
     counted.end(9, 9); // is over
     try {
         begin_and_throw();
-        CHECK(!"thrown");
+        CHECK(false && "not thrown");
     } catch (const std::runtime_error &) {
     }
     joulemap::span first(JM_SPAN_FORWARD, "moved");
@@ -104,7 +104,7 @@ static void check_errors(const std::string &folder)
     const std::string missing = folder + "/missing.joulemap", nowhere = folder + "/no/such/run.joulemap";
     try {
         joulemap::recording file(missing.c_str());
-        CHECK(!"thrown");
+        CHECK(false && "not thrown");
     } catch (const joulemap::error &failed) {
         CHECK(failed.status() == JM_NOT_FOUND && std::strstr(failed.what(), "missing.joulemap") != nullptr);
     }
@@ -112,7 +112,7 @@ static void check_errors(const std::string &folder)
     options.path = nowhere.c_str();
     try {
         joulemap::run run(options);
-        CHECK(!"thrown");
+        CHECK(false && "not thrown");
     } catch (const joulemap::error &failed) {
         CHECK(failed.status() != JM_OK && failed.what()[0] != '\0');
     }
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
         CHECK(moved.json()[0] == '{' && !moved.csv().empty() && !moved.text().empty());
         try {
             moved.sum("no such row");
-            CHECK(!"thrown");
+            CHECK(false && "not thrown");
         } catch (const joulemap::error &failed) {
             CHECK(failed.status() == JM_USAGE);
         }

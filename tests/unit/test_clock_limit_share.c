@@ -3,6 +3,7 @@
 #include "attribute/report.h"
 #include "synthetic_report.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,7 +92,8 @@ static void test_a_timeline_that_cannot_be_read_gives_no_clock(void **state)
     jm_sensor clock = {.id = 1, .board_id = 1, .name = "clock_sm", .quantity = JM_QUANTITY_CLOCK_SM};
     jm_reading reading = {1, 50 * JM_NS_PER_MS, 1980};
     jm__piece_block block = {.start_ns = 0, .count = 1};
-    jm__board_work work = {.wanted = true, .columns = {.count = 1}, .pieces = {.file = -1}};
+    jm__board_work work = {
+        .wanted = true, .columns = {.count = 1}, .pieces = {.file = INT_MAX, .largest = 1}};
     assert_true(jm__vec_push(&work.pieces.blocks, block));
     jm__dataset dataset = {
         .sensors = &clock, .sensor_count = 1, .readings = &reading, .reading_count = 1, .board_count = 1};

@@ -43,7 +43,7 @@ static jm__pass nearest(const jm__pass *all, int64_t t_ns, size_t most)
     jm__search(at, all->count, all->readings[at].t_ns < t_ns);
     size_t first = at > most / 2 ? at - most / 2 : 0;
     if (all->count > most && first > all->count - most) first = all->count - most;
-    near.readings += first;
+    if (first > 0) near.readings += first;
     near.count = all->count - first < most ? all->count - first : most;
     return near;
 }

@@ -90,8 +90,9 @@ jm_status jm__noise_scores(const jm__noise *noise, const jm__pass *pass, jm__res
                            double *scores, jm_error *err)
 {
     size_t columns = pass->columns;
-    double *row = calloc(2 * columns + 2, sizeof *row), *memory = row + columns + 1;
+    double *row = calloc(2 * columns + 2, sizeof *row);
     if (row == NULL) return jm__no_memory(err, "jm__noise_scores");
+    double *memory = row + columns + 1;
     memset(scores, 0, columns * columns * sizeof *scores);
     jm__design_start(pass->design, response);
     for (size_t i = 0; i < pass->count; i++) {

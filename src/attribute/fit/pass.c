@@ -79,8 +79,9 @@ jm_status jm__pass_residuals(const jm__pass *pass, jm__response response, const 
                              double *scores, jm_error *err)
 {
     size_t columns = pass->columns, length = block_length(pass);
-    double *row = calloc(2 * columns + 2, sizeof *row), *block = row + columns + 1;
+    double *row = calloc(2 * columns + 2, sizeof *row);
     if (row == NULL) return jm__no_memory(err, "jm__pass_residuals");
+    double *block = row + columns + 1;
     double square = 0, product = 0, pair_square = 0, previous = 0;
     memset(scores, 0, columns * columns * sizeof *scores);
     jm__design_start(pass->design, response);

@@ -89,8 +89,9 @@ static jm_status find_response_scores(search *s, int axis, double correlation, j
     size_t count = pass->count, columns = pass->columns;
     jm__response moved;
     if (!move(&moved, c, axis) || count == 0) return JM_OK;
-    double *here = calloc(2 * count + columns + 1, sizeof *here), *there = here + count, *row = there + count;
+    double *here = calloc(2 * count + columns + 1, sizeof *here);
     if (here == NULL) return jm__no_memory(err, "jm__stretch_weigh");
+    double *there = here + count, *row = there + count;
     jm_status status = jm__pass_residual_each(pass, c->response, s->first.power_w, here, err);
     if (status == JM_OK) status = jm__pass_residual_each(pass, moved, s->first.power_w, there, err);
     double scale = widening(s->input, correlation, axis) * (double)s->all.count / (double)count;

@@ -16,10 +16,10 @@ static jm_status count_columns(const jm__work_set *work, jm__board_work *board, 
     free(board->seconds);
     free(board->column_of);
     board->seconds = seconds;
-    board->learn_seconds = seconds + columns->count;
-    board->stood_seconds = seconds + 2 * columns->count;
     board->pieces.column_of = board->column_of = column_of;
     if (seconds == NULL || column_of == NULL) return jm__no_memory(err, "jm__work_pass");
+    board->learn_seconds = seconds + columns->count;
+    board->stood_seconds = seconds + 2 * columns->count;
     for (uint32_t s = 0; s < JM_IDLE_STATES; s++) {
         column_of[s] = (uint32_t)columns->class_columns + s;
         board->seconds[column_of[s]] = board->tally.idle[s].report_s;
