@@ -1,6 +1,7 @@
-# joulemap: what a person types. CMake builds the C parts, scikit-build-core the package; this file puts them in order.
+# joulemap: what a person types. CMake builds the C parts; this file puts the steps in order.
 #   make demo              install what is missing, build, and show a run with known truth
-#   make check             the same, and every test that needs no GPU; SAN=address,undefined or SAN=thread: with sanitizers
+#   make check             the same, and the checks of every commit (about ten minutes on two cores)
+#   make proof             the slow ones (about an hour); PART=NAME one of them: scripts/proof names them
 #   make build             build/joulemap, and .venv with the package in it
 #   make bench             speed of the parts; make gpu-check: the physics, on a machine with a board
 #   make fuzz SECONDS=60   a while of fuzzing a target; make tidy: clang-tidy
@@ -12,24 +13,18 @@
 # Variables: PYTHON (interpreter to start .venv from), JM_TORCH (what pip installs as PyTorch; "none": nothing), CC,
 #   COUNT, SEED, UNDER (a folder), ALL_TESTS=1: of make mutants; JM_BENCH_KERNELS (kernels of the long run that make bench reports on: 1000000).
 
-SAN     ?=
+PART    ?=
 SECONDS ?= 60
 COUNT   ?= 20
 SEED    ?= 1
 UNDER   ?= src
-comma   := ,
 PREFIX  ?= /usr/local
-BUILD   := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
-PYTHON_IN_VENV := .venv/bin/python
+watched := scripts/watched
 
-# What the package is made of.
-PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md LICENSE cmake include src sim python web -type f \
-                     -not -name '*.pyc' -not -path 'web/node_modules/*' -not -path 'web/dist/*' -not -path 'web/tests/*' 2>/dev/null)
-
-.PHONY: build native demo check bench gpu-check fuzz mutants tidy wheel install try-readme format clean distclean bootstrap bootstrap-check help
+.PHONY: build native headers demo check proof bench gpu-check fuzz mutants tidy wheel install try-readme format clean distclean bootstrap bootstrap-check help
 .DELETE_ON_ERROR:
 
-build: native $(if $(wildcard pyproject.toml),.venv/.package)
+build: native .venv/.stage-package
 
 help:
 	@sed -n 's/^#  //p' Makefile
@@ -40,43 +35,55 @@ bootstrap:
 bootstrap-check:
 	@scripts/bootstrap check
 
-.venv/.stage-build: scripts/requirements-build.txt scripts/requirements-cuda-headers.txt scripts/venv | bootstrap
-	scripts/venv build
+# Python packages, in stages, each a file that lists them: build < check < proof; wheel.
+.venv/.stage-headers: scripts/requirements-cuda-headers.txt scripts/venv | bootstrap
+	@$(watched) "CUPTI's headers" scripts/venv headers
 	@touch $@
 
-.venv/.stage-check: scripts/requirements-check.txt scripts/requirements-check-torch.txt .venv/.stage-build | bootstrap-check
-	scripts/venv check
+.venv/.stage-build: scripts/requirements-build.txt .venv/.stage-headers
+	@$(watched) "Python packages, PyTorch among them" scripts/venv build
+	@touch $@
+
+.venv/.stage-check: scripts/requirements-check.txt .venv/.stage-build | bootstrap-check
+	@$(watched) "Python packages of the tests" scripts/venv check
+	@touch $@
+
+.venv/.stage-proof: scripts/requirements-proof.txt scripts/requirements-proof-torch.txt .venv/.stage-check
+	@$(watched) "frameworks (two gigabytes)" scripts/venv proof
 	@touch $@
 
 .venv/.stage-wheel: scripts/requirements-wheel.txt .venv/.stage-build
-	scripts/venv wheel
+	@$(watched) "Python packages of the wheel" scripts/venv wheel
 	@touch $@
 
-# CMake follows its own files by itself; a new folder it cannot know.
-$(BUILD)/build.ninja: $(wildcard src/*/CMakeLists.txt sim/CMakeLists.txt bench/CMakeLists.txt) .venv/.stage-build
-	cmake -S . -B $(BUILD) -G Ninja -DJM_SANITIZE="$(SAN)" -DCMAKE_REQUIRE_FIND_PACKAGE_CUPTI=ON
+.venv/.stage-package: python/bin/joulemap scripts/venv .venv/.stage-build
+	@scripts/venv package
 	@touch $@
 
-native: $(BUILD)/build.ninja | bootstrap
-	ninja -C $(BUILD)
+# CMake follows its own files by itself.
+build/build.ninja: | .venv/.stage-headers
+	@$(watched) "cmake" cmake -S . -B build -G Ninja -DJM_TESTS=OFF -DCMAKE_REQUIRE_FIND_PACKAGE_CUPTI=ON
 
-.venv/.package: $(PACKAGE_SOURCES) .venv/.stage-build
-	$(PYTHON_IN_VENV) -m pip install -q --no-build-isolation --no-deps .
-	@touch $@
+native: build/build.ninja | bootstrap
+	@$(watched) "compiling" ninja -C build
 
 demo: build
-	.venv/bin/joulemap demo
+	@$(watched) -p "the demo" .venv/bin/joulemap demo --force --keep build/demo.joulemap
 
-check: .venv/.stage-build | bootstrap-check
-	@SAN="$(SAN)" MAKE="$(MAKE)" scripts/check
+check:
+	@MAKE="$(MAKE)" scripts/check
+
+proof:
+	@MAKE="$(MAKE)" scripts/proof $(PART)
 
 bench: build
+	@ninja -C build bench_all
 	@scripts/bench
 
 gpu-check: build
 	@scripts/gpu-check
 
-fuzz: .venv/.stage-build
+fuzz: .venv/.stage-headers
 	@scripts/bootstrap deep
 	@scripts/fuzz $(SECONDS)
 
@@ -85,18 +92,18 @@ mutants: .venv/.stage-check
 
 tidy: native
 	@scripts/bootstrap deep
-	run-clang-tidy-14 -quiet -p $(BUILD) '/(src|sim|fuzz)/'
+	run-clang-tidy-14 -quiet -p build '/(src|sim|fuzz)/'
 
 wheel: .venv/.stage-wheel
 	@scripts/bootstrap wheel
 	@scripts/wheel
 
 # Under sudo, no file of the build changes hands: it is built before, by whoever builds.
-install: $(BUILD)/joulemap
-	cmake --install $(BUILD) --prefix "$(PREFIX)" >/dev/null
+install: build/joulemap
+	cmake --install build --prefix "$(PREFIX)" >/dev/null
 	@echo "joulemap lies in $(DESTDIR)$(PREFIX)"
 
-$(BUILD)/joulemap:
+build/joulemap:
 	$(MAKE) native
 
 try-readme:

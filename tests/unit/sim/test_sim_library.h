@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../sim/nvml_abi.h"
+#include "../sim/nvml_abi.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "../fake_cupti/fake_cupti.h"
+#include "fake_cupti/fake_cupti.h"
 
 #define FAKE JM_BUILD_DIR "/tests/libfake_cupti_13.so"
 #define CUDA JM_BUILD_DIR "/tests/fake_cuda/libcuda.so.1"

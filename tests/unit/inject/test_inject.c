@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-#include "../fake_cupti/fake_cupti.h"
+#include "fake_cupti/fake_cupti.h"
 #include "collected.h"
 
 #define INJECT     JM_BUILD_DIR "/libjoulemap_inject.so"

@@ -1,0 +1,16 @@
+# Lay out the package as links: cmake -DSITE=folder -DPACKAGE=sources -DEXTENSION=_core.abi3.so -DNATIVE=build -P site.cmake
+# A file that is gone from the sources loses its link.
+file(GLOB links ${SITE}/*)
+foreach(link ${links})
+  if(NOT EXISTS ${link})
+    file(REMOVE ${link})
+  endif()
+endforeach()
+file(MAKE_DIRECTORY ${SITE})
+file(GLOB entries ${PACKAGE}/*)
+list(FILTER entries EXCLUDE REGEX "/(__pycache__|.*\\.[ch])$")
+foreach(entry ${entries} ${EXTENSION})
+  get_filename_component(name ${entry} NAME)
+  file(CREATE_LINK ${entry} ${SITE}/${name} SYMBOLIC)
+endforeach()
+file(CREATE_LINK ${NATIVE} ${SITE}/_native SYMBOLIC)
