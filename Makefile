@@ -84,14 +84,14 @@ gpu-check: build
 	@scripts/gpu-check
 
 fuzz: .venv/.stage-headers
-	@scripts/bootstrap deep
+	@scripts/bootstrap proof
 	@scripts/fuzz $(SECONDS)
 
 mutants: .venv/.stage-check
 	@scripts/mutants --count $(COUNT) --seed $(SEED) --under $(UNDER) $(if $(ALL_TESTS),--all-tests)
 
 tidy: native
-	@scripts/bootstrap deep
+	@scripts/bootstrap proof
 	run-clang-tidy-14 -quiet -p build '/(src|sim|fuzz)/'
 
 wheel: .venv/.stage-wheel

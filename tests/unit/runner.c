@@ -1,5 +1,5 @@
-/* Tests of one folder in one program: `unit_<folder> NAME` runs test_NAME.c. Which there are, the build writes into
- * a table. */
+/* Tests of one folder in one program: `unit_<folder> NAME` runs test_NAME.c. Which there are, the build
+ * writes into a table. */
 #include <stdio.h>
 #include <string.h>
 

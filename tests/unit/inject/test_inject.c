@@ -24,8 +24,8 @@
 
 #include <cmocka.h>
 
-#include "fake_cupti/fake_cupti.h"
 #include "collected.h"
+#include "fake_cupti/fake_cupti.h"
 
 #define INJECT     JM_BUILD_DIR "/libjoulemap_inject.so"
 #define FAKE(name) JM_BUILD_DIR "/tests/libfake_cupti_" name ".so"
