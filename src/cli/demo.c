@@ -144,7 +144,13 @@ static int run(const cli_args *args)
     fprintf(stderr, "Training a small transformer for %lld s.\n", seconds);
     cli_progress("training and recording");
     code = record(&this, seconds);
-    if (code == 0) code = show(&this);
+    if (code == 0) {
+        code = show(&this);
+        if (cli_has(args, "--keep"))
+            cli_words("next: joulemap report %s --by kernel\n", this.recording);
+        else
+            fputs("`joulemap demo --keep FILE` keeps the recording.\n", stderr);
+    }
     cli_scratch_remove();
     return code;
 }

@@ -4,6 +4,7 @@
 #include "cli/args.h"
 #include "cli/energy.h"
 #include "cli/parts.h"
+#include "cli/scratch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -299,7 +300,8 @@ static void print_file(const cli_recorder *r)
         print_unknown(&err);
     fputs(", ", stderr);
     print_size(stat(path, &info) == 0 ? (double)info.st_size : 0);
-    cli_words(" in %s; next: joulemap report %s", path, path);
+    if (strcmp(path, cli_scratch_recording()) != 0) /* which is gone when the verb ends */
+        cli_words(" in %s; next: joulemap report %s", path, path);
     fputc('\n', stderr);
     jm_report_free(report);
     jm_recording_close(recording);
