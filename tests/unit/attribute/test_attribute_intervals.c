@@ -1,11 +1,12 @@
 /* Of many intervals that say 90 %, how many hold the truth: four programs, each for itself, whose kinds of
  * work draw one power or many.
  *
- * JOULEMAP_TEST_RECORDINGS: how many of each program and spread (12 without it, whose rows err together: then
- * the limits are two standard deviations of chance wider). */
+ * JOULEMAP_TEST_RECORDINGS: how many of each program and spread (in the proof 12 without it, whose rows err
+ * together: then the limits are two standard deviations of chance wider). */
 #include "attribute/fit/student.h"
 #include "attribute/report.h"
 #include "programs.h"
+#include "proof.h"
 #include "synthetic_report.h"
 
 #include <setjmp.h>
@@ -26,7 +27,7 @@ static int number_of(const char *variable, int usual)
 
 static int recordings(void)
 {
-    return number_of("JOULEMAP_TEST_RECORDINGS", 12);
+    return number_of("JOULEMAP_TEST_RECORDINGS", proof_seeds(12));
 }
 
 /* Of the first recording: others than those which the estimator was made with. */
@@ -36,7 +37,7 @@ static int first_seed(void)
 }
 
 typedef struct held {
-    int inside, all;
+    int inside, all, far; /* far: four half widths and more from the truth */
     double error_square, half_sum, z_square;
 } held;
 
@@ -53,6 +54,7 @@ static held together(const outcome *o, bool fitted_only)
             const held *h = &o->rows[fitted][layer];
             sum.inside += h->inside;
             sum.all += h->all;
+            sum.far += h->far;
             sum.error_square += h->error_square;
             sum.half_sum += h->half_sum;
             sum.z_square += h->z_square;
@@ -68,6 +70,7 @@ static void take_row(outcome *out, const jm_row *row, double truth_j, bool layer
     held *h = &out->rows[row->provenance == JM_PROVENANCE_FITTED][layer];
     h->all++;
     h->inside += fabs(truth_j - row->energy_j) <= half_j;
+    h->far += fabs(truth_j - row->energy_j) > 4 * half_j;
     h->error_square += pow(row->energy_j / truth_j - 1, 2);
     h->half_sum += half_j / truth_j;
     h->z_square += pow((truth_j - row->energy_j) / half_j, 2);
@@ -96,6 +99,7 @@ static void add(outcome *to, const outcome *from)
         const held *f = &from->rows[i / 2][i % 2];
         t->inside += f->inside;
         t->all += f->all;
+        t->far += f->far;
         t->error_square += f->error_square;
         t->half_sum += f->half_sum;
         t->z_square += f->z_square;
@@ -114,6 +118,12 @@ static void print_outcome(const char *name, const char *spread, const outcome *o
         print_message("; %s %5.1f %%", layer ? "layers" : "kernels", 100.0 * h.inside / h.all);
     }
     print_message("\n");
+}
+
+/* Three recordings cannot tell what share of intervals holds: rows of one err together. */
+static bool few_hold(const held *of)
+{
+    return of->far == 0 && of->inside >= proof_least(of->all, 0.86);
 }
 
 static void test_intervals_hold_as_often_as_they_say_in_each_program(void **state)
@@ -139,9 +149,12 @@ static void test_intervals_hold_as_often_as_they_say_in_each_program(void **stat
         }
         print_outcome(programs[p].name, "all", &whole);
         held fitted = together(&whole, true), all = together(&whole, false);
-        fine = fine && fitted.inside >= (0.86 - slack) * fitted.all &&
-               fitted.inside <= (0.94 + slack) * fitted.all && all.inside >= (0.86 - slack) * all.all &&
-               all.inside <= (0.97 + slack) * all.all;
+        if (recordings() == 1)
+            fine = fine && few_hold(&fitted) && few_hold(&all);
+        else
+            fine = fine && fitted.inside >= (0.86 - slack) * fitted.all &&
+                   fitted.inside <= (0.94 + slack) * fitted.all && all.inside >= (0.86 - slack) * all.all &&
+                   all.inside <= (0.97 + slack) * all.all;
     }
     assert_true(fine);
 }
@@ -166,7 +179,7 @@ static void test_no_part_of_a_phase_takes_more_than_the_phase(void **state)
 {
     (void)state;
     static const jm_by views[] = {JM_BY_PHASE, JM_BY_LAYER, JM_BY_KERNEL};
-    for (int r = 0; r < 24; r++) {
+    for (int r = 0; r < proof_some(24, PROGRAMS); r++) {
         synthetic *s = prog_record(&programs[r % PROGRAMS], spreads[r % SPREADS], (uint64_t)(7000 + r), 6);
         for (size_t i = 0; i < s->dataset.reading_count; i++) /* the counter says less than the ring */
             if (s->readings[i].sensor_id == 2) s->readings[i].value *= 0.985;
@@ -262,6 +275,7 @@ static void test_parts_of_measured_phases_hold_as_often_as_they_say(void **state
             double truth_j = prog_truth_j(r.s, 0, r.parts[phase][part]);
             if (truth_j < 5) continue; /* nearly nothing was drawn for it */
             inside += row->energy_low_j <= truth_j && truth_j <= row->energy_high_j;
+            assert_true(fabs(row->energy_j - truth_j) < 4 * (row->energy_high_j - row->energy_j));
             all++;
             half_sum += (row->energy_high_j - row->energy_j) / truth_j;
             error_square += pow(row->energy_j / truth_j - 1, 2);
@@ -272,7 +286,7 @@ static void test_parts_of_measured_phases_hold_as_often_as_they_say(void **state
     print_message("parts of phases: 95 %% intervals hold %.1f %% of %d, half width %.2f %%, error %.2f %%\n",
                   100.0 * inside / all, all, 100 * half_sum / all, 100 * sqrt(error_square / all));
     assert_int_equal(measured, 4 * recordings() * PHASES);
-    assert_true(inside >= 0.91 * all);
+    assert_true(recordings() == 1 ? inside >= proof_least(all, 0.95) : inside >= 0.91 * all);
 }
 
 int main(void)

@@ -15,9 +15,8 @@
 
 #include <cmocka.h>
 
+#include "proof.h"
 #include "simulated.h"
-
-enum { RECORDINGS = 20 };
 
 static jm_report *report_of(int seed, const char *options)
 {
@@ -42,7 +41,7 @@ static jm_report *report_of(int seed, const char *options)
 }
 
 typedef struct tally {
-    int inside, all;
+    int inside, all, far; /* far: four half widths and more from the truth */
     double error_j, energy_j;
 } tally;
 
@@ -67,6 +66,7 @@ static void compare(tally *t, const jm_report *report)
         double half_j =
             truth_j < row->energy_j ? row->energy_j - row->energy_low_j : row->energy_high_j - row->energy_j;
         t->inside += fabs(truth_j - row->energy_j) <= narrower * half_j;
+        t->far += fabs(truth_j - row->energy_j) > 4 * narrower * half_j;
         t->all++;
         t->error_j += fabs(truth_j - row->energy_j);
         t->energy_j += truth_j;
@@ -85,10 +85,11 @@ static void test_intervals_hold_in_every_design_of_the_work(void **state)
     } designs[] = {{"--order random --gap-us 200", 0.02},
                    {"--order fixed --gap-us 5", 0.05},
                    {"--order fixed --gap-us 5 --repeat-ms 10", 0.008}};
+    const int recordings = proof_seeds(20);
     int inside = 0, all = 0;
     for (size_t d = 0; d < sizeof designs / sizeof designs[0]; d++) {
         tally t = {0};
-        for (int seed = 1; seed <= RECORDINGS; seed++) {
+        for (int seed = 1; seed <= recordings; seed++) {
             jm_report *report = report_of(seed, designs[d].options);
             compare(&t, report);
             double sum_j = 0, total_j = jm_report_totals_get(report)->total_energy_j;
@@ -102,13 +103,17 @@ static void test_intervals_hold_in_every_design_of_the_work(void **state)
         print_message("%-40s %d of %d 90 %% intervals hold (%.1f %%), energy-weighted error %.2f %%\n",
                       designs[d].options, t.inside, t.all, 100 * coverage, 100 * error);
         /* 240 figures in 20 recordings, whose classes err together: the share itself is known to 3 % */
-        assert_true(coverage > 0.81 && coverage < 0.995);
+        if (recordings > 1)
+            assert_true(coverage > 0.81 && coverage < 0.995);
+        else
+            assert_true(t.far == 0 && t.inside >= proof_least(t.all, 0.9));
         inside += t.inside;
         all += t.all;
         assert_true(error < designs[d].error);
     }
     print_message("all together: %.1f %%\n", 100.0 * inside / all);
-    assert_true(inside > 0.86 * all && inside < 0.94 * all);
+    assert_true(recordings > 1 ? inside > 0.86 * all && inside < 0.94 * all
+                               : inside >= proof_least(all, 0.9));
 }
 
 int main(void)

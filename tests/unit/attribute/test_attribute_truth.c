@@ -1,6 +1,7 @@
 /* Attribution of generated recordings, whose truth is known to the joule. */
 #include "attribute/fit/student.h"
 #include "attribute/report.h"
+#include "proof.h"
 #include "synthetic_report.h"
 
 #include <setjmp.h>
@@ -53,7 +54,7 @@ static void assert_tree_adds_up(const jm_report *report)
     }
 }
 
-enum { RECORDINGS = 80, CLASSES = 8 };
+enum { CLASSES = 8 };
 
 /* The promise behind every interval: of many that say 90 %, 86 to 94 of a hundred hold. The sensor's true
  * response differs from its profile as the profile admits, and its noise drifts. */
@@ -63,7 +64,8 @@ static void test_intervals_hold_the_truth_as_often_as_they_say(void **state)
     int inside = 0, all = 0;
     double narrower = jm__student_quantile(0.90, 1e6) / jm__student_quantile(0.95, 1e6);
     double square_sum = 0;
-    for (uint64_t seed = 1; seed <= RECORDINGS; seed++) {
+    const int recordings = proof_seeds(80);
+    for (uint64_t seed = 1; seed <= (uint64_t)recordings; seed++) {
         synthetic *s = syn_create(seed, 1, 40000);
         int64_t second = JM_NS_PER_S, start = 10 * second, end = 30 * second;
         s->lag_ns += 0.5e6 * syn_normal(s);
@@ -85,6 +87,7 @@ static void test_intervals_hold_the_truth_as_often_as_they_say(void **state)
             double half_j =
                 error_j < 0 ? row->energy_j - row->energy_low_j : row->energy_high_j - row->energy_j;
             inside += fabs(error_j) <= narrower * half_j;
+            assert_true(fabs(error_j) < 4 * half_j);
             square_sum += pow(error_j / truth_j, 2);
             all++;
         }
@@ -94,10 +97,13 @@ static void test_intervals_hold_the_truth_as_often_as_they_say(void **state)
     double coverage = (double)inside / all;
     print_message("%d of %d 90 %% intervals hold the truth: %.1f %%; typical error of a class %.2f %%\n",
                   inside, all, 100 * coverage, 100 * sqrt(square_sum / all));
-    assert_true(coverage > 0.86 && coverage < 0.94);
+    if (recordings > 1)
+        assert_true(coverage > 0.86 && coverage < 0.94);
+    else
+        assert_true(inside >= proof_least(all, 0.9));
 }
 
-enum { UNEVEN_RECORDINGS = 40, KINDS = 6, STATES = 3, SURROUNDINGS = 4 * STATES };
+enum { KINDS = 6, STATES = 3, SURROUNDINGS = 4 * STATES };
 
 /* Work in bursts of 20 to 60 ms, each full of one kind: its surroundings, in which every kind draws a power
  * of its own. A kind has one name and shape, so the fit cannot know. */
@@ -150,7 +156,8 @@ static void test_intervals_hold_where_power_depends_on_what_runs_around(void **s
     (void)state;
     int inside = 0, all = 0;
     double error_square = 0, half_sum = 0;
-    for (uint64_t seed = 1; seed <= UNEVEN_RECORDINGS; seed++) {
+    const int recordings = proof_seeds(40);
+    for (uint64_t seed = 1; seed <= (uint64_t)recordings; seed++) {
         synthetic *s = syn_create(100 + seed, 1, 40000);
         int64_t second = JM_NS_PER_S, start = 10 * second, end = 30 * second;
         add_uneven_work(s, 0.06, start + second, end - second);
@@ -175,7 +182,10 @@ static void test_intervals_hold_where_power_depends_on_what_runs_around(void **s
     print_message("powers uneven by 6 %%: %d of %d 90 %% intervals hold the truth: %.1f %%; "
                   "typical error %.1f %%, mean half width %.1f %%\n",
                   inside, all, 100 * coverage, 100 * sqrt(error_square / all), 100 * half_sum / all);
-    assert_true(coverage > 0.80 && coverage < 0.97);
+    if (recordings > 1)
+        assert_true(coverage > 0.80 && coverage < 0.97);
+    else
+        assert_true(inside >= proof_least(all, 0.9));
     assert_true(half_sum / all < 0.12);
 }
 
@@ -567,7 +577,7 @@ static void test_a_kernel_split_at_random_into_two_labels_agrees_with_itself(voi
 {
     (void)state;
     int agree = 0;
-    const int turns = 20;
+    const int turns = proof_seeds(20);
     for (uint64_t seed = 1; seed <= (uint64_t)turns; seed++) {
         synthetic *s = syn_create(100 + seed, 1, 40000);
         int64_t start = JM_NS_PER_S, end = 31 * JM_NS_PER_S;
@@ -589,7 +599,7 @@ static void test_a_kernel_split_at_random_into_two_labels_agrees_with_itself(voi
         jm_report_free(report);
         syn_free(s);
     }
-    assert_true(agree >= turns - 1);
+    assert_true(agree >= turns - turns / 20);
 }
 
 /* Three kernels that always run one after the other cannot be told apart, but their layer can: of each, the

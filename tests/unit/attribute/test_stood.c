@@ -1,5 +1,6 @@
 /* Steps of which only the edges were recorded have the energy of traced ones of their kind. */
 #include "duty.h"
+#include "proof.h"
 
 static const char *const layers[DUTY_LAYERS] = {"attn", "mlp", "head"};
 
@@ -43,7 +44,8 @@ static void assert_adds_up(const jm_report *report)
 /* What rows got, over many runs. */
 typedef struct score {
     int rows, held;
-    double square; /* of relative errors */
+    double square;   /* of relative errors */
+    double furthest; /* from the truth, in half widths */
 } score;
 
 static void mark_row(score *s, const jm_row *row, double truth_j)
@@ -52,6 +54,8 @@ static void mark_row(score *s, const jm_row *row, double truth_j)
     s->rows++;
     s->held += row->energy_low_j <= truth_j && truth_j <= row->energy_high_j;
     s->square += pow(row->energy_j / truth_j - 1, 2);
+    s->furthest =
+        fmax(s->furthest, 2 * fabs(row->energy_j - truth_j) / (row->energy_high_j - row->energy_low_j));
 }
 
 static double error_of(const score *s)
@@ -59,14 +63,30 @@ static double error_of(const score *s)
     return sqrt(s->square / s->rows);
 }
 
-/* 95 % intervals hold 33 of 40 times or fewer once in 300 tries. */
+/* 95 % intervals hold 33 of 40 times or fewer once in 300 tries; of one seed none may be four half widths
+ * off. */
 enum { SEEDS = 40, HELD = 34 };
-static const double held_of_all = 0.92;
+
+static void assert_holds(const score *s)
+{
+    assert_true(proof_runs() ? s->held >= HELD : s->furthest < 4);
+}
+
+static void assert_all_hold(int held, int rows)
+{
+    assert_true(held >= (proof_runs() ? 0.92 * rows : proof_least(rows, 0.95)));
+}
+
+/* Not more than `most` of many seeds; so much of a single one, whose error is a draw. */
+static void assert_off_at_most(const score *s, double most)
+{
+    assert_true(error_of(s) < most * (proof_runs() ? 1 : proof_rms(1)));
+}
 
 /* Layers of a run, idle time as the program makes it, and that which tracing made. */
 static void score_runs(duty_options of, score scores[DUTY_LAYERS + 2])
 {
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)proof_seeds(SEEDS); seed++) {
         of.seed = seed;
         duty *d = duty_create(of);
         jm_report *report = report_of(d, JM_BY_LAYER);
@@ -102,13 +122,13 @@ static void test_layers_of_one_step_in_many_are_those_of_all(void **state)
         for (int row = 0; row < DUTY_LAYERS + (one_in[i] > 1 ? 2 : 0); row++) {
             print_message("one in %d, row %d: %.2f %%, %d of %d\n", one_in[i], row,
                           100 * error_of(&scores[row]), scores[row].held, scores[row].rows);
-            assert_true(scores[row].held >= HELD);
+            assert_holds(&scores[row]);
             held += scores[row].held;
             rows += scores[row].rows;
-            if (row < DUTY_LAYERS) assert_true(error_of(&scores[row]) < 0.02);
+            if (row < DUTY_LAYERS) assert_off_at_most(&scores[row], 0.02);
         }
     }
-    assert_true(held >= held_of_all * rows);
+    assert_all_hold(held, rows);
 }
 
 /* The energy counter knows of it, and all work of those steps has its part of it (else errors of 1.5 to 6 %).
@@ -126,8 +146,8 @@ static void test_steps_that_nobody_traces_draw_more_or_less(void **state)
         for (int l = 0; l < DUTY_LAYERS; l++) {
             print_message("%+.0f %%, layer %d: %.2f %%, %d of %d\n", 100 * apart[i], l,
                           100 * error_of(&scores[l]), scores[l].held, scores[l].rows);
-            assert_true(scores[l].held >= HELD);
-            assert_true(error_of(&scores[l]) < 0.03);
+            assert_holds(&scores[l]);
+            assert_off_at_most(&scores[l], 0.03);
         }
     }
 }
@@ -140,8 +160,9 @@ static void test_work_that_was_traced_in_full_is_not_moved_by_what_was_not(void 
     for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
         double off[DUTY_LAYERS] = {0};
         int held = 0;
-        enum { RUNS = 10 };
-        for (uint64_t seed = 1; seed <= RUNS; seed++) {
+        const int runs = proof_seeds(10);
+        const double draw = runs > 1 ? 1 : proof_rms(1);
+        for (uint64_t seed = 1; seed <= (uint64_t)runs; seed++) {
             duty_options of = usual(seed, 25);
             of.run_s = 60;
             of.apart = apart[i];
@@ -150,16 +171,16 @@ static void test_work_that_was_traced_in_full_is_not_moved_by_what_was_not(void 
             jm_report *report = report_of(d, JM_BY_LAYER);
             for (int l = 0; l < DUTY_LAYERS; l++) {
                 const jm_row *row = duty_row(report, layers[l], "layer");
-                off[l] += pow(row->energy_j / d->layer_j[l] - 1, 2) / RUNS;
+                off[l] += pow(row->energy_j / d->layer_j[l] - 1, 2) / runs;
                 held += row->energy_low_j <= d->layer_j[l] && d->layer_j[l] <= row->energy_high_j;
             }
             jm_report_free(report);
             duty_free(d);
         }
         print_message("%+.0f %%: %.2f, %.2f, %.2f %%, %d of %d\n", 100 * apart[i], 100 * sqrt(off[0]),
-                      100 * sqrt(off[1]), 100 * sqrt(off[2]), held, DUTY_LAYERS * RUNS);
-        assert_true(sqrt(off[0]) < 0.01 && sqrt(off[1]) < 0.02 && sqrt(off[2]) < 0.02);
-        assert_true(held > 0.8 * DUTY_LAYERS * RUNS);
+                      100 * sqrt(off[1]), 100 * sqrt(off[2]), held, DUTY_LAYERS * runs);
+        assert_true(sqrt(off[0]) < 0.01 * draw && sqrt(off[1]) < 0.02 * draw && sqrt(off[2]) < 0.02 * draw);
+        assert_true(held > 0.8 * DUTY_LAYERS * runs || (runs == 1 && held >= proof_least(DUTY_LAYERS, 0.95)));
     }
 }
 
@@ -172,13 +193,16 @@ static void test_intervals_hold_where_steps_differ(void **state)
     of.step_u = 0.15;
     of.wanders = 0.15;
     score scores[DUTY_LAYERS + 2] = {{0}};
+    double square = 0;
     score_runs(of, scores);
     for (int l = 0; l < DUTY_LAYERS; l++) {
         print_message("layer %d: %.2f %%, %d of %d\n", l, 100 * error_of(&scores[l]), scores[l].held,
                       scores[l].rows);
-        assert_true(scores[l].held >= HELD);
-        assert_true(error_of(&scores[l]) > 0.02); /* else nothing was tried */
+        assert_holds(&scores[l]);
+        if (proof_runs()) assert_true(error_of(&scores[l]) > 0.02); /* else nothing was tried */
+        square += scores[l].square / scores[l].rows;
     }
+    assert_true(sqrt(square / DUTY_LAYERS) > 0.01);
 }
 
 static void test_what_grows_is_told_by_the_turns_around_it(void **state)

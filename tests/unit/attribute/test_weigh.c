@@ -5,6 +5,7 @@
 #include "attribute/fit/posterior.h"
 #include "attribute/fit/weigh.h"
 #include "dense.h"
+#include "proof.h"
 
 enum { READINGS = 80, COLUMNS = 5, AXES = JM_RESPONSE_AXES, ALL = COLUMNS + AXES };
 
@@ -311,14 +312,16 @@ static void test_with_white_noise_the_scores_tell_all_that_the_readings_do(void 
 static void test_weighed_powers_are_off_as_they_say(void **state)
 {
     (void)state;
-    enum { DRAWS = 20000 };
+    const int draws = proof_some(20000, 1000);
+    /* Four standard deviations of a variance that so many draws tell: to 1 % of 20,000. */
+    const double within = 4 * sqrt(2.0 / draws);
     problem p = make(true, true);
     make_noise(&p, 16, 30, 0.04);
     factors f = factors_of(&p);
     jm__prior prior = prior_of(&p);
     double seen[ALL * ALL] = {0}, said[ALL * ALL] = {0};
     answer last = {0};
-    for (int turn = 0; turn < DRAWS; turn++) {
+    for (int turn = 0; turn < draws; turn++) {
         double truth[ALL], y[READINGS], off[ALL];
         draw(&p, f.before, f.noise, truth, y);
         last = estimate(&p, &prior, y);
@@ -326,15 +329,15 @@ static void test_weighed_powers_are_off_as_they_say(void **state)
             off[k] = truth[k] - (k < COLUMNS ? last.power_w[k] : 0);
         for (size_t k = 0; k < COLUMNS; k++)
             for (size_t m = 0; m < ALL; m++)
-                seen[k * ALL + m] += off[k] * off[m] / DRAWS;
+                seen[k * ALL + m] += off[k] * off[m] / draws;
     }
     for (size_t k = 0; k < COLUMNS; k++) {
         memcpy(said + k * ALL, last.covariance + k * COLUMNS, COLUMNS * sizeof *said);
         memcpy(said + k * ALL + COLUMNS, last.with_response + k * AXES, AXES * sizeof *said);
         for (size_t m = 0; m < ALL; m++) {
-            /* t itself has the variance 1; 20,000 draws tell a variance to 1 %. */
+            /* t itself has the variance 1. */
             double scale = sqrt(said[k * ALL + k] * (m < COLUMNS ? last.covariance[m * COLUMNS + m] : 1));
-            if (!(fabs(seen[k * ALL + m] - said[k * ALL + m]) < 0.04 * scale))
+            if (!(fabs(seen[k * ALL + m] - said[k * ALL + m]) < within * scale))
                 fail_msg("%zu, %zu: said %.4g, drawn %.4g", k, m, said[k * ALL + m], seen[k * ALL + m]);
         }
     }

@@ -4,8 +4,7 @@
 #ifndef TEST_FAILING_H
 #define TEST_FAILING_H
 
-#include <stdbool.h>
-#include <stdlib.h>
+#include "proof.h"
 
 /* name, the word a test prints */
 #define FAILING_MAP(X)                                                                                       \
@@ -30,19 +29,17 @@ typedef enum failing_what {
         FAILING_COUNT
 } failing_what;
 
-/* The sanitizers take many times as long. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { FAILING_SLOWER = 7 };
-#else
-enum { FAILING_SLOWER = 1 };
-#endif
-
-/* Of allocations one in so many is tried; with JOULEMAP_TEST_ALL in the
- * environment each, as of all else. */
-static inline long failing_step(failing_what what)
+/* From one n that is tried to the next: the first and every 31st after it, in the proof each. */
+static inline long failing_step(void)
 {
-    bool all = what > FAILING_OWN_MEMORY || getenv("JOULEMAP_TEST_ALL") != NULL;
-    return all ? 1 : FAILING_SLOWER > 3 ? FAILING_SLOWER : 3;
+    return proof_some(1, 31);
+}
+
+/* Of the n from which on all fail, at most about `most` are tried: the errors are those of the first. */
+static inline long failing_for_good_step(long n, long most)
+{
+    long step = failing_step(), few = 1 + n / most;
+    return few > step ? few : step;
 }
 
 const char *failing_text(failing_what what);

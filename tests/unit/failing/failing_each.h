@@ -1,5 +1,5 @@
-/* For all n: the n-th call of a kind fails, alone or with all after it. What is tried either does all that it
- * does when nothing fails, to the last digit, or says what failed. */
+/* For all n (failing_step): the n-th call of a kind fails, alone or with all after it. What is tried either
+ * does all that it does when nothing fails, to the last digit, or says what failed. */
 #ifndef TEST_FAILING_EACH_H
 #define TEST_FAILING_EACH_H
 
@@ -41,28 +41,6 @@ static inline void failing_compare(const failing_trial *trial, const char *which
              (int)strcspn(want + at, "\n") + (int)(at - line), want + line);
 }
 
-/* Which n are tried. */
-typedef struct failing_range {
-    long first, step;
-} failing_range;
-
-/* Every `step`-th n (and no more than are tried of all), or those of JOULEMAP_TEST_FIRST and
- * JOULEMAP_TEST_STEP, by which several processes can share them. */
-static inline failing_range failing_some(failing_what what, long step)
-{
-    const char *first = getenv("JOULEMAP_TEST_FIRST"), *every = getenv("JOULEMAP_TEST_STEP");
-    long least = failing_step(what), own = step * FAILING_SLOWER;
-    return (failing_range){.first = first != NULL ? atol(first) : 1,
-                           .step = every != NULL ? atol(every) * least
-                                   : own > least ? own
-                                                 : least};
-}
-
-static inline failing_range failing_all(failing_what what)
-{
-    return (failing_range){.first = 1, .step = failing_step(what)};
-}
-
 /* One n. False: nothing failed any more. */
 static inline bool failing_try(const failing_trial *trial, failing_what what, long n, bool for_good,
                                const char *want)
@@ -85,28 +63,30 @@ static inline bool failing_try(const failing_trial *trial, failing_what what, lo
     return failed;
 }
 
-/* Of the n from which on all fail, at most about this many are tried: the errors are those of the first. */
 enum { FAILING_FOR_GOOD_MOST = 100 };
 
-static inline void failing_each_of(const failing_trial *trial, failing_what what, failing_range range)
+/* One n, then the one that is `step` after it. */
+static inline void failing_each_of(const failing_trial *trial, failing_what what, long step)
 {
     jm_error err = {0};
     if (trial->work(trial->context, &err) != JM_OK) fail_msg("%s: %s", trial->name, err.text);
     char *want = trial->tell(trial->context);
     trial->drop(trial->context);
-    long n = range.first;
+    long n = 1;
     while (failing_try(trial, what, n, false, want))
-        n += range.step;
-    assert_true(n > range.first || what != FAILING_MEMORY); /* else nothing was tried */
-    for (long m = 1; m < n; m += 1 + n / FAILING_FOR_GOOD_MOST)
+        n += step;
+    assert_true(n > 1 || what != FAILING_MEMORY); /* else nothing was tried */
+    for (long m = 1; m < n; m += failing_for_good_step(n, FAILING_FOR_GOOD_MOST))
         failing_try(trial, what, m, true, want);
-    if (n > range.first) print_message("%s: each %s of %ld failed\n", trial->name, failing_text(what), n - 1);
+    if (n > 1)
+        print_message("%s: each %s of %ld, in steps of %ld, failed\n", trial->name, failing_text(what), n - 1,
+                      step);
     free(want);
 }
 
 static inline void failing_each(const failing_trial *trial, failing_what what)
 {
-    failing_each_of(trial, what, failing_all(what));
+    failing_each_of(trial, what, failing_step());
 }
 
 #endif

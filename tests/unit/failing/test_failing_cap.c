@@ -122,7 +122,7 @@ static void test_a_replay_without_memory_is_an_error_or_the_same(void **state)
     (void)state;
     told t;
     const failing_trial trial = {"replay", &t, work, tell, drop, failing_for_memory};
-    failing_each_of(&trial, FAILING_MEMORY, failing_some(FAILING_MEMORY, 1));
+    failing_each(&trial, FAILING_MEMORY);
 }
 
 static void test_a_search_without_memory_is_an_error_or_the_same(void **state)
@@ -130,7 +130,7 @@ static void test_a_search_without_memory_is_an_error_or_the_same(void **state)
     (void)state;
     told t;
     const failing_trial trial = {"search", &t, work_on_search, tell, drop, failing_for_memory};
-    failing_each_of(&trial, FAILING_MEMORY, failing_some(FAILING_MEMORY, 20));
+    failing_each_of(&trial, FAILING_MEMORY, 20 * failing_step());
 }
 
 int main(void)

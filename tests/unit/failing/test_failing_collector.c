@@ -163,9 +163,9 @@ static void test_what_comes_after_memory_was_out_is_right_and_that_it_was_is_tol
     (void)state;
     long n = 1;
     while (try_failing(n, false))
-        n += failing_step(FAILING_MEMORY);
+        n += failing_step();
     assert_true(n > 20); /* else nothing was tried */
-    for (long m = 1; m < n; m += failing_step(FAILING_MEMORY))
+    for (long m = 1; m < n; m += failing_step())
         try_failing(m, true);
 }
 
@@ -272,9 +272,9 @@ static void test_graphs_while_memory_is_out_lose_levels_and_nothing_else(void **
     (void)state;
     long n = 1;
     while (try_failing_graphs(n, false))
-        n += failing_step(FAILING_MEMORY);
+        n += failing_step();
     assert_true(n > 20);
-    for (long m = 1; m < n; m += failing_step(FAILING_MEMORY))
+    for (long m = 1; m < n; m += failing_step())
         try_failing_graphs(m, true);
 }
 

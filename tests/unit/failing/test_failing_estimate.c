@@ -46,7 +46,7 @@ static void try_all(const char *name, jm_status (*work)(void *, jm_error *), fai
 {
     char *json = NULL;
     const failing_trial trial = {name, &json, work, tell, drop, for_memory};
-    failing_each_of(&trial, what, failing_some(what, step));
+    failing_each_of(&trial, what, step * failing_step());
 }
 
 static char small[80], features[80];

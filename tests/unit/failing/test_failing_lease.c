@@ -79,7 +79,7 @@ static void test_boards_without_memory_are_an_error_or_the_same(void **state)
     (void)state;
     told t;
     const failing_trial trial = {"boards", &t, work_boards, tell, drop, failing_for_memory};
-    failing_each_of(&trial, FAILING_OWN_MEMORY, failing_some(FAILING_OWN_MEMORY, 1));
+    failing_each(&trial, FAILING_OWN_MEMORY);
 }
 
 /* A message that cannot be read for want of memory is one that cannot be understood. */
@@ -94,7 +94,7 @@ static void test_a_holder_without_memory_leaves_no_cap(void **state)
     told t;
     board_uuid = uuid_of(0);
     const failing_trial trial = {"lease", &t, work_lease, tell, drop, for_memory};
-    failing_each_of(&trial, FAILING_MEMORY, failing_some(FAILING_MEMORY, 1));
+    failing_each(&trial, FAILING_MEMORY);
     check_board();
 }
 

@@ -205,16 +205,14 @@ static void fail_each_step(reading *r, int steps, failing_what what, bool (*may_
 static void fail_each_in_files(failing_what what, bool (*may_end_so)(const jm_error *err))
 {
     enum { KERNELS_MAX = 1000, STEP = 50 };
-    failing_range some = what == FAILING_MEMORY ? failing_some(what, STEP) : failing_all(what);
     static jm__kernel_run kernels[KERNELS_MAX];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         reading r = {.file = {.kernels = kernels, .kernels_max = KERNELS_MAX}};
         const failing_trial all = {"all", &r, read_all, tell_file, close_file, may_end_so};
         snprintf(r.path, sizeof r.path, "%s", path_of(files[i].name));
         print_message("%s\n", files[i].name);
-        if (files[i].steps & ALL)
-            failing_each_of(&all, what,
-                            some); /* where damage shows, recovery begins, which is that of the cut file */
+        if (files[i].steps & ALL) /* where damage shows, recovery begins, which is that of the cut file */
+            failing_each_of(&all, what, (what == FAILING_MEMORY ? STEP : 1) * failing_step());
         else
             fail_each_step(&r, files[i].steps, what, may_end_so);
     }

@@ -223,8 +223,8 @@ static void fail_each(failing_what what, long step)
     long n = 1;
     size_t ends[2] = {0};
     while (try_one(what, n, false, ends))
-        n += step * failing_step(what);
-    for (long m = 1; m < n; m += 1 + n / 50)
+        n += step * failing_step();
+    for (long m = 1; m < n; m += failing_for_good_step(n, 50))
         try_one(what, m, true, ends);
     if (n > 1)
         print_message("each %s of %ld failed: %zu times all is there, %zu times an error at the end\n",

@@ -169,16 +169,16 @@ static bool try_one(failing_what what, long n, bool for_good, size_t *refused)
     return failed;
 }
 
-static void fail_each(failing_what what, failing_range range)
+static void fail_each(failing_what what, long step)
 {
     size_t refused = 0;
-    long n = range.first;
+    long n = 1;
     while (try_one(what, n, false, &refused))
-        n += range.step;
-    for (long m = 1; m < n; m += 1 + n / 15)
+        n += step;
+    for (long m = 1; m < n; m += failing_for_good_step(n, 15))
         try_one(what, m, true, &refused);
-    print_message("each %s of %ld, in steps of %ld from %ld on, failed: refused %zu times\n",
-                  failing_text(what), n - 1, range.step, range.first, refused);
+    print_message("each %s of %ld, in steps of %ld, failed: refused %zu times\n", failing_text(what), n - 1,
+                  step, refused);
 }
 
 static void test_a_run_without_memory_is_refused_or_right_or_tells_what_it_lacks(void **state)
@@ -193,8 +193,8 @@ static void test_a_run_without_memory_is_refused_or_right_or_tells_what_it_lacks
     assert_true(is_whole(data, recording));
     jm__dataset_free(data);
     jm_recording_close(recording);
-    fail_each(FAILING_OWN_MEMORY, failing_all(FAILING_OWN_MEMORY));
-    fail_each(FAILING_MEMORY, failing_some(FAILING_MEMORY, 197));
+    fail_each(FAILING_OWN_MEMORY, failing_step());
+    fail_each(FAILING_MEMORY, 197 * failing_step());
 }
 
 int main(void)

@@ -43,7 +43,7 @@ static void test_memory_that_runs_out_is_told(void **state)
                                      .tell = tell_report,
                                      .drop = drop_report,
                                      .may_end_so = failing_for_memory};
-        failing_each_of(&trial, FAILING_MEMORY, failing_some(FAILING_MEMORY, 7));
+        failing_each_of(&trial, FAILING_MEMORY, 7 * failing_step());
     }
     duty_free(d);
 }

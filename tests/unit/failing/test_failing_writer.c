@@ -260,16 +260,16 @@ static void write_whole(ending (*write)(jm_error *err))
     assert_int_equal(empty_folder(), 1);
 }
 
-static void fail_each(ending (*write)(jm_error *err), failing_what what, failing_range range)
+static void fail_each(ending (*write)(jm_error *err), failing_what what)
 {
-    long n = range.first;
+    long n = 1;
     size_t counts[4] = {0};
     write_whole(write);
     while (try_one(write, what, n, false, counts))
-        n += range.step;
-    for (long m = 1; m < n; m += 1 + n / FAILING_FOR_GOOD_MOST)
+        n += failing_step();
+    for (long m = 1; m < n; m += failing_for_good_step(n, FAILING_FOR_GOOD_MOST))
         try_one(write, what, m, true, counts);
-    if (n == range.first) return;
+    if (n == 1) return;
     print_message(
         "each %s of %ld failed: refused at once %zu times, told of a failure %zu, all or its losses "
         "told at the end %zu, an error at the end %zu\n",
@@ -280,30 +280,30 @@ static void fail_each(ending (*write)(jm_error *err), failing_what what, failing
 static void test_a_recording_written_without_memory_tells_what_it_lacks(void **state)
 {
     (void)state;
-    fail_each(write_run, FAILING_MEMORY, failing_all(FAILING_MEMORY));
+    fail_each(write_run, FAILING_MEMORY);
 }
 
 static void test_a_recording_on_a_disk_that_fails_tells_what_it_lacks(void **state)
 {
     (void)state;
     for (failing_what what = FAILING_READ; what < FAILING_COUNT; what++)
-        fail_each(write_run, what, failing_all(what));
+        fail_each(write_run, what);
 }
 
 static void test_an_import_that_fails_leaves_what_was_there_or_tells_what_it_lacks(void **state)
 {
     (void)state;
-    fail_each(import_run, FAILING_OWN_MEMORY, failing_all(FAILING_OWN_MEMORY));
-    fail_each(import_run, FAILING_MEMORY, failing_some(FAILING_MEMORY, 1));
+    fail_each(import_run, FAILING_OWN_MEMORY);
+    fail_each(import_run, FAILING_MEMORY);
     for (failing_what what = FAILING_READ; what < FAILING_COUNT; what++)
-        fail_each(import_run, what, failing_all(what));
+        fail_each(import_run, what);
 }
 
 static void test_a_copy_that_fails_leaves_what_was_there_or_tells_what_it_lacks(void **state)
 {
     (void)state;
     for (failing_what what = 0; what < FAILING_COUNT; what++)
-        if (what != FAILING_MEMORY) fail_each(add_counters, what, failing_all(what));
+        if (what != FAILING_MEMORY) fail_each(add_counters, what);
 }
 
 /* With an argument: an import. */
