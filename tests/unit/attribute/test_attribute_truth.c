@@ -246,6 +246,7 @@ static void test_rows_add_up_to_the_total_in_every_view_with_several_boards(void
             {.by = (jm_by)by, .process_id = 101},
             {.by = (jm_by)by, .from_ns = 8 * JM_NS_PER_S, .to_ns = 9 * JM_NS_PER_S}};
         for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+            if (!proof_runs() && i > 0 && i != 1 + (size_t)by % 4) continue; /* each view with another wish */
             jm_report *report = syn_report(s, wishes[i]);
             assert_adds_up(report);
             assert_tree_adds_up(report);
@@ -644,7 +645,7 @@ static void test_a_hundred_classes_do_not_blur_the_response(void **state)
 {
     (void)state;
     synthetic *s = syn_create(17, 1, 60000);
-    int64_t start = JM_NS_PER_S, end = 121 * JM_NS_PER_S;
+    int64_t start = JM_NS_PER_S, end = proof_some(121, 61) * JM_NS_PER_S;
     const int64_t classes = 100;
     for (int64_t c = 0; c < classes; c++) {
         char name[16];

@@ -1,6 +1,7 @@
 /* Power from ncu's counters against what a sensor measured on the same H200 (tests/data/ncu). */
 #include "chance.h"
 #include "estimate/kernel_power.h"
+#include "proof.h"
 
 #include <joulemap/estimate.h>
 #include <math.h>
@@ -491,7 +492,8 @@ static void test_damaged_files_of_a_real_board_tell_powers_or_why_there_are_none
     size_t size = fread(whole, 1, sizeof whole - 64, unzipped), refused = 0, told = 0, untold = 0;
     pclose(unzipped);
     assert_true(size > 1000);
-    for (int i = 0; i < 2000; i++) {
+    const size_t files = (size_t)proof_some(2000, 100);
+    for (size_t i = 0; i < files; i++) {
         static const char *const inserts[] = {"\"", ",", "\n", "n/a", "-", "e9", "0", "9", "(", "Kbyte"};
         size_t length = size;
         memcpy(text, whole, size + 1);
@@ -514,7 +516,9 @@ static void test_damaged_files_of_a_real_board_tell_powers_or_why_there_are_none
         jm_estimate_free(estimate);
     }
     unlink(temporary);
-    assert_true(refused > 200 && told > 1000 && untold > 0);
+    print_message("%zu refused, %zu told, %zu untold\n", refused, told, untold);
+    assert_true(refused > files / 10 && told > files / 2);
+    if (proof_runs()) assert_true(untold > 0); /* few are */
 }
 
 int main(void)

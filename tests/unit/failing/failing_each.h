@@ -76,7 +76,7 @@ static inline void failing_each_of(const failing_trial *trial, failing_what what
     while (failing_try(trial, what, n, false, want))
         n += step;
     assert_true(n > 1 || what != FAILING_MEMORY); /* else nothing was tried */
-    for (long m = 1; m < n; m += failing_for_good_step(n, FAILING_FOR_GOOD_MOST))
+    for (long m = 1; m < n; m += failing_for_good_step(step, n, FAILING_FOR_GOOD_MOST))
         failing_try(trial, what, m, true, want);
     if (n > 1)
         print_message("%s: each %s of %ld, in steps of %ld, failed\n", trial->name, failing_text(what), n - 1,

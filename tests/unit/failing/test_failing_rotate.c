@@ -224,7 +224,7 @@ static void fail_each(failing_what what, long step)
     size_t ends[2] = {0};
     while (try_one(what, n, false, ends))
         n += step * failing_step();
-    for (long m = 1; m < n; m += failing_for_good_step(n, 50))
+    for (long m = 1; m < n; m += failing_for_good_step(failing_step(), n, 50))
         try_one(what, m, true, ends);
     if (n > 1)
         print_message("each %s of %ld failed: %zu times all is there, %zu times an error at the end\n",

@@ -175,7 +175,7 @@ static void fail_each(failing_what what, long step)
     long n = 1;
     while (try_one(what, n, false, &refused))
         n += step;
-    for (long m = 1; m < n; m += failing_for_good_step(n, 15))
+    for (long m = 1; m < n; m += failing_for_good_step(step, n, 15))
         try_one(what, m, true, &refused);
     print_message("each %s of %ld, in steps of %ld, failed: refused %zu times\n", failing_text(what), n - 1,
                   step, refused);

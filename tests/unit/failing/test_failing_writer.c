@@ -267,7 +267,7 @@ static void fail_each(ending (*write)(jm_error *err), failing_what what)
     write_whole(write);
     while (try_one(write, what, n, false, counts))
         n += failing_step();
-    for (long m = 1; m < n; m += failing_for_good_step(n, FAILING_FOR_GOOD_MOST))
+    for (long m = 1; m < n; m += failing_for_good_step(failing_step(), n, FAILING_FOR_GOOD_MOST))
         try_one(write, what, m, true, counts);
     if (n == 1) return;
     print_message(
