@@ -4,6 +4,7 @@
 #include "attribute/rollup/energy.h"
 #include "base/csv.h"
 #include "base/status.h"
+#include "proof.h"
 #include <joulemap/joulemap.h>
 
 #include <math.h>
@@ -21,6 +22,8 @@
 
 static char folder[] = "/tmp/joulemap-test-XXXXXX";
 static char mixture_path[64], gpt_path[64];
+static jm_recording *mixture_recording;
+static jm_report *steady_report; /* of the mixture's phase of kernels alone */
 
 static bool have(const char *path)
 {
@@ -41,25 +44,44 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    unlink(mixture_path);
-    unlink(gpt_path);
-    return rmdir(folder);
+    jm_report_free(steady_report);
+    jm_recording_close(mixture_recording);
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
 }
 
+/* In check of a recording that part of which is asked for: `which` lines of a file, by awk. */
+static const char *part_of(const char *file, const char *which, const char *name)
+{
+    static char paths[4][64];
+    static size_t next;
+    if (proof_runs()) return file;
+    char command[512], *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    snprintf(command, sizeof command, "gzip -dcf '%s' | awk -F, 'NR == 1 || %s' > '%s'", file, which, path);
+    assert_int_equal(system(command), 0);
+    return path;
+}
+
+/* Imported once, of use until the end. */
 static jm_recording *import_mixture(void)
 {
     jm_error err = {0};
+    if (mixture_recording != NULL) return mixture_recording;
     jm_recording *recording = NULL;
     const jm_import_options import_options = {
         .size = sizeof import_options,
         .overwrite = true,
         .path = mixture_path,
         .board = "h200",
-        .files = {[JM_IMPORT_READINGS] = DATA "h200-mixture/readings.csv",
-                  [JM_IMPORT_SEGMENTS] = DATA "h200-mixture/segments.csv"}};
+        /* seven kernels alone, then their mixture; the rest is told of the same kernels again */
+        .files = {
+            [JM_IMPORT_READINGS] = part_of(DATA "h200-mixture/readings.csv", "$2 < 59", "m-readings.csv"),
+            [JM_IMPORT_SEGMENTS] = part_of(DATA "h200-mixture/segments.csv", "$3 < 59", "m-segments.csv")}};
     if (jm_recording_import(&import_options, &err) != JM_OK) fail_msg("%s", err.text);
     if (jm_recording_open(&recording, mixture_path, &err) != JM_OK) fail_msg("%s", err.text);
-    return recording;
+    return mixture_recording = recording;
 }
 
 static jm_report *report_of(jm_recording *recording, jm_by by, const char *phase)
@@ -69,6 +91,12 @@ static jm_report *report_of(jm_recording *recording, jm_by by, const char *phase
     const jm_report_options options = {.size = sizeof options, .by = by, .phase = phase};
     if (jm_report_create(&report, recording, &options, &err) != JM_OK) fail_msg("%s", err.text);
     return report;
+}
+
+static const jm_report *report_steady(void)
+{
+    if (steady_report == NULL) steady_report = report_of(import_mixture(), JM_BY_KERNEL, "steady");
+    return steady_report;
 }
 
 static const jm_row *row_named(const jm_report *report, const char *name)
@@ -94,7 +122,7 @@ static void test_kernels_of_a_mixture_have_their_steady_power(void **state)
     if (!have(DATA "h200-mixture/readings.csv")) skip();
     jm_recording *recording = import_mixture();
     jm_report *mixture = report_of(recording, JM_BY_KERNEL, "mixture");
-    jm_report *steady = report_of(recording, JM_BY_KERNEL, "steady");
+    const jm_report *steady = report_steady();
     static const char *const kernels[] = {"copy256M", "gelu_1M_L2", "softmax", "mm1k_bf16"};
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         double mixed_w = row_named(mixture, kernels[i])->power_w,
@@ -116,8 +144,6 @@ static void test_kernels_of_a_mixture_have_their_steady_power(void **state)
     assert_adds_up(mixture);
     assert_adds_up(steady);
     jm_report_free(mixture);
-    jm_report_free(steady);
-    jm_recording_close(recording);
 }
 
 /* The same fit on the ring's stamps as they were read: about one in six is 10 ms late. A sensor of another
@@ -145,7 +171,6 @@ static void test_late_stamps_would_nearly_double_the_residual(void **state)
     jm_report_free(report);
     free(sensors);
     jm__dataset_free(dataset);
-    jm_recording_close(recording);
 }
 
 /* The seven kernels alone, 3 s each: the fit must give what the energy counter gave for each of them. */
@@ -153,8 +178,7 @@ static void test_a_kernel_alone_has_the_counters_power(void **state)
 {
     (void)state;
     if (!have(DATA "h200-mixture/readings.csv")) skip();
-    jm_recording *recording = import_mixture();
-    jm_report *steady = report_of(recording, JM_BY_KERNEL, "steady");
+    const jm_report *steady = report_steady();
     static const struct {
         const char *kernel;
         double counter_w; /* energy_counter_j over time inside the segment, from 0.1 s after its start */
@@ -165,8 +189,6 @@ static void test_a_kernel_alone_has_the_counters_power(void **state)
                   {"softmax", 572.0}};
     for (size_t i = 0; i < sizeof truths / sizeof truths[0]; i++)
         assert_true(fabs(row_named(steady, truths[i].kernel)->power_w / truths[i].counter_w - 1) < 0.01);
-    jm_report_free(steady);
-    jm_recording_close(recording);
 }
 
 static int by_column(const void *a, const void *b)
@@ -244,16 +266,20 @@ static void test_parts_of_a_gpt_draw_what_bursts_of_them_draw(void **state)
         .overwrite = true,
         .path = gpt_path,
         .board = "h200",
-        .files = {[JM_IMPORT_READINGS] = DATA "h200-gpt/readings.csv",
-                  [JM_IMPORT_KERNELS] = DATA "h200-gpt/kernels.csv.gz"}};
+        /* training and the bursts after it */
+        .files = {[JM_IMPORT_READINGS] = part_of(DATA "h200-gpt/readings.csv", "$2 >= 60", "g-readings.csv"),
+                  [JM_IMPORT_KERNELS] =
+                      part_of(DATA "h200-gpt/kernels.csv.gz", "$1 >= 60", "g-kernels.csv")}};
     if (jm_recording_import(&import_options, &err) != JM_OK) fail_msg("%s", err.text);
     if (jm_recording_open(&recording, gpt_path, &err) != JM_OK) fail_msg("%s", err.text);
     jm__dataset *dataset = NULL;
     assert_int_equal(jm__dataset_load(&dataset, recording, &err), JM_OK);
     const char *phase = "";
     jm__attribution a = {0};
-    int held = 0, clocked = 0;
+    int held = 0, clocked = 0, truths = 0;
     for (size_t i = 0; i < sizeof gpt_truths / sizeof gpt_truths[0]; i++) {
+        if (!proof_runs() && strcmp(gpt_truths[i].phase, "train") != 0) continue;
+        truths++;
         const jm_report_options options = {
             .size = sizeof options, .by = JM_BY_KERNEL, .phase = gpt_truths[i].phase};
         if (strcmp(phase, options.phase) != 0) {
@@ -280,10 +306,10 @@ static void test_parts_of_a_gpt_draw_what_bursts_of_them_draw(void **state)
         assert_true(fabs(power_w / gpt_truths[i].truth_w - 1) < gpt_truths[i].within);
     }
     print_message(
-        "%d of 10 truths lie in the 95 %% intervals, other clocks and all; %d within what the clock is "
+        "%d of %d truths lie in the 95 %% intervals, other clocks and all; %d within what the clock is "
         "worth\n",
-        held, clocked);
-    assert_true(held >= 7 && clocked >= 9);
+        held, truths, clocked);
+    assert_true(held >= 0.7 * truths && clocked >= 0.9 * truths);
     jm__attribution_free(&a);
     jm__dataset_free(dataset);
     jm_recording_close(recording);
