@@ -3,10 +3,12 @@
 #include "attribute/report.h"
 #include "base/csv.h"
 #include "base/vec.h"
+#include "proof.h"
 #include <joulemap/joulemap.h>
 
 #include <math.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -26,6 +28,12 @@ static const double clock_worth = 0.05;
 
 /* No layer may be further off than this, no interval of the block wider. */
 static const double most_off = 0.15, block_half = 0.046;
+
+/* In check the first third of the run: what a layer is off by chance is more by the root of it. */
+static double by_chance(void)
+{
+    return proof_runs() ? 1 : sqrt(3);
+}
 
 /* With counters, after one common scale, which the truth's clock leaves unknown. */
 static const double counted_median_off = 0.025, counted_most_off = 0.06;
@@ -59,11 +67,33 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
+static void run_sql(sqlite3 *db, const char *sql)
+{
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+}
+
+/* Its five seconds of 15 that are told of. */
+static void cut_live_part(const char *file)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+    run_sql(db, "CREATE TEMP TABLE cut AS SELECT min(start_ns) + 5000000000 AS t FROM kernels");
+    run_sql(db, "DELETE FROM kernels WHERE start_ns > (SELECT t FROM cut)");
+    run_sql(db, "DELETE FROM readings WHERE t_ns > (SELECT t FROM cut)");
+    run_sql(db, "DELETE FROM spans WHERE start_ns > (SELECT t FROM cut)");
+    run_sql(db, "UPDATE spans SET end_ns = (SELECT t FROM cut) WHERE end_ns > (SELECT t FROM cut)");
+    run_sql(db, "UPDATE meta SET value = (SELECT t FROM cut) WHERE key = 'end_ns'");
+    sqlite3_close(db);
+}
+
 static bool unpack(void)
 {
     char command[512];
     snprintf(command, sizeof command, "xz -dc '%s' > '%s' 2> /dev/null", DATA "run.joulemap.xz", path);
-    if (access(DATA "run.joulemap.xz", R_OK) == 0 && system(command) == 0) return true;
+    if (access(DATA "run.joulemap.xz", R_OK) == 0 && system(command) == 0) {
+        if (!proof_runs()) cut_live_part(path);
+        return true;
+    }
     print_message("%s is not here, or xz is not: nothing to compare with\n", DATA "run.joulemap.xz");
     return false;
 }
@@ -130,7 +160,7 @@ static void check_interval(const layer *l)
         "%-32s %6.1f mJ +-%4.1f %%, truth at 1980 MHz %6.1f mJ (%+5.1f %%), here %6.1f mJ (%+5.1f %%)\n",
         l->path, 1e3 * call_j(l), 100 * half_of(l), 1e3 * l->truth_j, 100 * (call_j(l) / l->truth_j - 1),
         1e3 * here_j(l), 100 * (call_j(l) / here_j(l) - 1));
-    assert_true(l->calls.count > 100);
+    assert_true(l->calls.count > (proof_runs() ? 100 : 33));
     assert_true(l->low_j / calls <= l->truth_j &&
                 l->high_j / calls >= here_j(l)); /* what the clock is worth is not known to a percent */
 }
@@ -174,7 +204,8 @@ static void test_layers_of_a_llama_in_training_draw_what_bursts_of_them_draw(voi
     report(layers, path, NULL);
     for (size_t n = 0; n < LAYERS; n++) {
         assert_true(fabs(call_j(&layers[n]) / here_j(&layers[n]) - 1) <= most_off);
-        if (strcmp(layers[n].path, "model.layers.7") == 0) assert_true(half_of(&layers[n]) <= block_half);
+        if (strcmp(layers[n].path, "model.layers.7") == 0)
+            assert_true(half_of(&layers[n]) <= by_chance() * block_half);
     }
     forget(layers);
 }
@@ -235,10 +266,10 @@ static void test_counters_share_the_energy_of_a_llama_out_among_its_layers(void 
     for (size_t n = 0; n < LAYERS; n++) {
         rests[n] = fabs(ratios[n] / scale - 1);
         print_message(" %+.1f", 100 * (ratios[n] / scale - 1));
-        assert_true(rests[n] <= counted_most_off);
+        assert_true(rests[n] <= by_chance() * counted_most_off);
     }
     print_message(" %%\n");
-    assert_true(median(rests) <= counted_median_off);
+    assert_true(median(rests) <= by_chance() * counted_median_off);
     assert_true(fabs(scale - (1 - clock_worth)) < 0.04); /* the voltage's worth, and no more */
     forget(layers);
 }
