@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "proof.h"
 #include "simulated.h"
 
 enum { SEEDS = 6, METRICS = 8, ROWS_MAX = 64 };
@@ -21,10 +22,18 @@ enum { SEEDS = 6, METRICS = 8, ROWS_MAX = 64 };
 /* What a weight adds at the highest rate of its counter; less than that matters to no kernel. */
 static const double weight_matters_w = 20;
 
-/* Kernels in bursts, then a program that gives the sensor no gap and no change of order. */
+static int seed_of_both; /* what lies in the folder */
+
+/* Kernels in bursts, in check each for half as long, then a program that gives the sensor no gap and no
+ * change of order. */
 static void simulate_both(int seed)
 {
-    simulate(seed, "--seconds 10 --suite 45 --suite-classes 56 --counters", "without.joulemap");
+    if (seed == seed_of_both) return;
+    seed_of_both = seed;
+    simulate(seed,
+             proof_runs() ? "--seconds 10 --suite 45 --suite-classes 56 --counters"
+                          : "--seconds 5 --suite 22.5 --suite-classes 56 --counters",
+             "without.joulemap");
     add_counters("without.joulemap", "with.joulemap");
 }
 
@@ -170,16 +179,17 @@ static void print_tally(const char *what, tally *t, double middle)
 
 /* What data do to a kernel (+-4 %) is not in its counters, so the weights of 49 kernels are known to
  * about 10 %, those of counters that go with others to 20 %. */
-static void check_weights(double ratios[SEEDS][METRICS], double added_w[SEEDS][METRICS])
+static void check_weights(double ratios[SEEDS][METRICS], double added_w[SEEDS][METRICS], int seeds)
 {
+    const double most_off = proof_runs() ? 0.2 : 0.2 * sqrt(2); /* of half the readings */
     for (size_t m = 0; m < METRICS; m++) {
         double mean = 0;
-        for (size_t s = 0; s < SEEDS; s++) {
-            mean += ratios[s][m] / SEEDS;
+        for (int s = 0; s < seeds; s++) {
+            mean += ratios[s][m] / seeds;
             assert_true(added_w[s][m] > weight_matters_w); /* none of the simulated ones is idle */
-            assert_true(fabs(ratios[s][m] - 1) < 0.2);
+            assert_true(fabs(ratios[s][m] - 1) < most_off);
         }
-        assert_true(fabs(mean - 1) < 0.15);
+        assert_true(seeds == 1 || fabs(mean - 1) < 0.15);
     }
 }
 
@@ -188,7 +198,8 @@ static void test_counters_tell_kernels_apart_that_the_sensor_cannot(void **state
     (void)state;
     static tally blind, seeing;
     double ratios[SEEDS][METRICS], added_w[SEEDS][METRICS];
-    for (int seed = 1; seed <= SEEDS; seed++) {
+    const int seeds = proof_seeds(SEEDS);
+    for (int seed = 1; seed <= seeds; seed++) {
         simulate_both(seed);
         jm_learnt learnt = learn_from("with.joulemap");
         assert_int_equal(learnt.features, METRICS);
@@ -212,12 +223,15 @@ static void test_counters_tell_kernels_apart_that_the_sensor_cannot(void **state
     double before = median(blind.errors, blind.count), after = median(seeing.errors, seeing.count);
     print_tally("without counters", &blind, before);
     print_tally("with counters", &seeing, after);
-    check_weights(ratios, added_w);
+    check_weights(ratios, added_w, seeds);
     assert_int_equal(blind.count, seeing.count);
     assert_int_equal(blind.counted, 0);
     assert_true(seeing.counted > seeing.count / 4);
     assert_true(after < 0.04 && after < 0.6 * before);
-    assert_true((double)seeing.inside >= 0.85 * (double)seeing.count);
+    if (seeds > 1)
+        assert_true((double)seeing.inside >= 0.85 * (double)seeing.count);
+    else
+        assert_true((int)seeing.inside >= proof_least((int)seeing.count, 0.9));
 }
 
 static void expect_learn(const jm_learn_options *options, jm_status wanted, const char *words)
@@ -232,7 +246,13 @@ static void expect_learn(const jm_learn_options *options, jm_status wanted, cons
 static void test_a_model_needs_a_phase_and_a_place(void **state)
 {
     (void)state;
-    simulate_both(1);
+    if (proof_runs()) {
+        simulate_both(1);
+    } else { /* any suite will do */
+        seed_of_both = 0;
+        simulate(1, "--seconds 1 --suite 5 --suite-classes 16 --counters", "without.joulemap");
+        add_counters("without.joulemap", "with.joulemap");
+    }
     jm_learn_options options = {.size = sizeof options, .path = path_of("model.json")};
     unlink(path_of("model.json"));
     expect_learn(&options, JM_USAGE, "which phase");

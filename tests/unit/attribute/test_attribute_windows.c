@@ -206,7 +206,7 @@ static void test_a_window_of_20_ms_is_told_from_what_the_run_has_taught(void **s
     (void)state;
     synthetic *s = make_run(41);
     double square = 0;
-    const int windows = proof_some(WINDOWS, 8);
+    const int windows = proof_some(WINDOWS, 5);
     for (int w = 0; w < windows; w++) {
         int64_t from_ns = (int64_t)(1e9 * (4 + 54 * syn_uniform(s))), to_ns = from_ns + 20 * JM_NS_PER_MS;
         jm_report *report = syn_report(s, (jm_report_options){.from_ns = from_ns, .to_ns = to_ns});
@@ -295,7 +295,8 @@ static void test_a_short_window_knows_the_response_that_the_run_has_shown(void *
 {
     (void)state;
     synthetic *s = make_late_run(44, 1e6);
-    for (int64_t from_ns = 8 * JM_NS_PER_S; from_ns < 48 * JM_NS_PER_S; from_ns += 8 * JM_NS_PER_S)
+    for (int64_t from_ns = 8 * JM_NS_PER_S; from_ns < 48 * JM_NS_PER_S;
+         from_ns += proof_some(8, 16) * JM_NS_PER_S)
         check_told(s, "; lag ", from_ns, s->lag_ns * 1e-6);
     syn_free(s);
 }
@@ -307,7 +308,8 @@ static void test_few_readings_for_many_powers_teach_no_response(void **state)
     for (uint64_t seed = 61; seed < 61 + (uint64_t)proof_seeds(2); seed++) {
         synthetic *s = prog_make((prog_wish){.which = &programs[2], .seconds = 6, .rest_s = 1, .seed = seed});
         double run_ms = told_ms(s, "time constant ", 0, 0);
-        for (int64_t from_ns = 12 * JM_NS_PER_S; from_ns < 15 * JM_NS_PER_S; from_ns += 500 * JM_NS_PER_MS)
+        for (int64_t from_ns = 12 * JM_NS_PER_S; from_ns < 15 * JM_NS_PER_S;
+             from_ns += proof_some(500, 1500) * JM_NS_PER_MS)
             check_told(s, "time constant ", from_ns, run_ms);
         syn_free(s);
     }
