@@ -139,7 +139,8 @@ static void test_intervals_hold_as_often_as_they_say_in_each_program(void **stat
             snprintf(spread, sizeof spread, "%g %%", 100 * spreads[m]);
             for (int r = 0; r < recordings(); r++) {
                 synthetic *s = prog_record(&programs[p], spreads[m],
-                                           (uint64_t)(1000 * p + 100000 * m + r + first_seed()), 12);
+                                           (uint64_t)(1000 * p + 100000 * m + r + first_seed()),
+                                           recordings() == 1 ? 6 : 12);
                 take_view(&out, s, JM_BY_KERNEL);
                 take_view(&out, s, JM_BY_LAYER);
                 syn_free(s);

@@ -107,7 +107,10 @@ static int seed_of_model; /* of what model.json was learnt from */
 static jm_learnt learn(int seed)
 {
     seed_of_model = seed;
-    simulate(seed, "--suite 30 --counters --seconds 15 --part idle --round-gap-us 3000000", "run.joulemap");
+    simulate(seed,
+             proof_runs() ? "--suite 30 --counters --seconds 15 --part idle --round-gap-us 3000000"
+                          : "--suite 15 --counters --seconds 15 --part idle --round-gap-us 3000000",
+             "run.joulemap");
     add_counters("run.joulemap", "counted.joulemap");
     return learn_from("counted.joulemap");
 }
