@@ -7,9 +7,7 @@ import io
 import json
 from pathlib import Path
 
-import hatchet
 import joulemap
-import pyarrow.parquet
 import pytest
 from recorded import export, query, report, unpack
 from test_export_perfetto import ROWS_WITHOUT_A_SPAN, WORK, read
@@ -68,18 +66,6 @@ def test_openmetrics(recording: Path, total_j: float) -> None:
 def test_pprof(recording: Path, total_j: float, profile_class: type) -> None:
     samples = Profile(export(recording, "pprof"), profile_class).samples
     assert sum(values[0] for _, values, _ in samples) * 1e-6 == pytest.approx(total_j, rel=CLOSE)
-
-
-def test_hatchet(recording: Path, total_j: float) -> None:
-    graph = hatchet.GraphFrame.from_literal(json.loads(export(recording, "hatchet")))
-    assert graph.dataframe["energy (J)"].sum() == pytest.approx(total_j, rel=CLOSE)
-
-
-def test_parquet(recording: Path, total_j: float, tmp_path: Path) -> None:
-    with joulemap.Recording(recording) as file:
-        file.report().to_parquet(tmp_path / "rows.parquet")
-    table = pyarrow.parquet.read_table(tmp_path / "rows.parquet")
-    assert sum(table.column("energy_self_j").to_pylist()) == pytest.approx(total_j, rel=CLOSE)
 
 
 def test_traces(recording: Path, total_j: float) -> None:

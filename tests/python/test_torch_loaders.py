@@ -224,20 +224,3 @@ def test_a_dataset_that_makes_its_own_batches_tells_no_samples(session: joulemap
     session.watch(make_model())
     assert len(list(DataLoader(Slow(3), batch_size=None))) == 3
     assert [span.samples for span in spans("batch")] == [0, 0, 0]
-
-
-def test_a_loader_of_accelerate_is_followed_where_the_loop_sees_it(session: joulemap.Session, spans: Spans) -> None:
-    """It fetches a batch ahead: each batch is to be the time in which the loop has it."""
-    data_loader = pytest.importorskip("accelerate.data_loader")
-    session.watch(make_model())
-    loader = data_loader.DataLoaderShard(Slow(6), batch_size=2)
-    for _ in range(2):
-        for _ in loader:
-            time.sleep(WAIT_S)
-    found = spans("batch")
-    assert [span.samples for span in found] == [2] * 6
-    assert all(seconds(span) >= WAIT_S for span in found)
-    assert session.report().totals.samples == 12
-    session.unwatch()
-    assert data_loader.DataLoaderShard.__iter__.__module__ == "accelerate.data_loader"
-    assert not hasattr(data_loader.DataLoaderShard.__iter__, "__wrapped__")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import os
 import subprocess
@@ -58,30 +56,6 @@ trainloader = DataLoader(TensorDataset(torch.randn(70, 3, 32, 32), torch.randint
 optimizer = torch.optim.Adam(model.parameters())
 loss_fn = nn.CrossEntropyLoss()
 """
-
-
-def test_a_script_that_trains_and_exports_runs_unchanged(tmp_path: Path) -> None:
-    text = TORCH_PARTS + textwrap.dedent(
-        """
-        from powerdl.highlevel import profile_torch
-
-        with profile_torch(out_dir="runs", device_index=0, interval_s=0.02, amp=True, verbose=1) as prof:
-            prof.train(model, trainloader, optimizer, loss_fn, epochs=2)
-            prof.infer_tensor(model, batch_size=64, n_samples=500)
-            rep = prof.report()
-        rep.export("out", include_csv=True, include_summary=True, include_figures=False)
-        print(rep.summary["gpu_name"], len(rep.summary["batch_rows"]))
-        """
-    )
-    assert run_script(text, tmp_path).endswith("NVIDIA H200 6\n")
-    for folder in ("out", "runs"):
-        names = sorted(path.name for path in (tmp_path / folder).iterdir())
-        assert names == ["batches.csv", "epochs.csv", "marks.csv", "samples.csv", "summary.json"]
-    found = json.loads((tmp_path / "out" / "summary.json").read_text())
-    with (tmp_path / "out" / "batches.csv").open(newline="") as file:
-        batches = list(csv.DictReader(file))
-    assert [row["batch_size"] for row in batches] == ["32", "32", "6"] * 2
-    assert sum(float(row["energy_j"]) for row in batches) == pytest.approx(found["train_energy_j"])
 
 
 def test_a_script_on_data_frames_and_marks_runs_unchanged(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import math
 import os
 import subprocess
 import sys
-import textwrap
 from collections import UserDict
 from pathlib import Path
 from typing import Any
@@ -187,39 +186,6 @@ def test_a_board_that_is_not_there_is_an_error_with_a_cure() -> None:
     with pytest.raises(joulemap.NoDeviceError, match="doctor") as caught:
         GPUMonitor(7)
     assert caught.value.hint == ""
-
-
-def test_an_unmodified_script_runs(tmp_path: Path) -> None:
-    script = tmp_path / "old.py"
-    (tmp_path / "layer_power_profiler.py").write_text("raise SystemExit('the old tool was imported')\n")
-    script.write_text(
-        textwrap.dedent(
-            """
-            import sys
-            import torch
-            from layer_power_profiler import LayerPowerProfiler
-
-            model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU())
-            profiler = LayerPowerProfiler(model, device_index=0)
-            results = profiler.profile(torch.randn(16, 64), num_runs=2, warmup=False)
-            profiler.print_summary()
-            profiler.save_results("out.csv")
-            print(__name__, sys.argv[1:], len(results))
-            """
-        )
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "joulemap.compat", str(script), "--flag", "x"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("__main__ ['--flag', 'x'] 6\n")
-    assert (tmp_path / "out.csv").exists()
-    assert (tmp_path / "out_top10.csv").exists()
 
 
 @pytest.mark.parametrize(

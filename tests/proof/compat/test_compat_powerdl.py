@@ -497,7 +497,7 @@ def test_a_training_that_fails_leaves_a_report_of_what_was(watching: joulemap.Se
 def test_the_example_of_the_page_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "compat" / "powerdl.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "compat" / "powerdl.md").read_text()
     (example,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
     model = Paced()

@@ -13,7 +13,7 @@ from pathlib import Path
 import joulemap.compat
 import pytest
 
-SCRIPTS = sorted((Path(__file__).parents[1] / "compat").glob("*.py"))
+SCRIPTS = sorted((Path(__file__).parents[2] / "compat").glob("*.py"))
 AT_A_TIME = 4  # they mostly wait: for a sensor, or for time to pass
 
 
@@ -163,7 +163,7 @@ def test_the_time_for_layers_one_by_one_is_an_option(tmp_path: Path) -> None:
 
 
 def test_the_runner_for_a_real_gpu_goes_on_after_a_failure(tmp_path: Path) -> None:
-    runner = Path(__file__).parents[2] / "bench" / "gpu" / "compat.py"
+    runner = Path(__file__).parents[3] / "bench" / "gpu" / "compat.py"
     home = tmp_path / "bench" / "gpu"
     home.mkdir(parents=True)
     shutil.copy(runner, home)

@@ -16,10 +16,14 @@ from ring_reader import Span, read_spans
 def pytest_configure() -> None:
     """Make all machines alike.
 
-    Pools of threads have one: of several, each waits for the others, and on busy processors that is 0.1 s. Ctrl-C is
-    heard, here and in what tests start: what a shell starts in the background does not hear it.
+    Pools of threads have one: of several, each waits for the others, and on busy processors that is 0.1 s. Inductor
+    compiles where it is called, and its headers with each kernel: a process that compiles, and headers compiled before,
+    take longer than all that tests have to compile. Ctrl-C is heard, here and in what tests start: what a shell starts
+    in the background does not hear it.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    os.environ.setdefault("TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS", "0")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
