@@ -66,15 +66,18 @@ def spans(request: pytest.FixtureRequest) -> Callable[..., list[Span]]:
 
 @pytest.fixture(scope="session")
 def inductor_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Inductor's own folder: what earlier runs compiled does not count."""
+    """Inductor's own folder: what earlier runs compiled does not count.
+
+    Nor does Inductor compile a program for each set of vector instructions, to see whether it has them: kernels that
+    are named after modules need none, and it takes twice as long as the kernels.
+    """
+    from torch._inductor import cpu_vec_isa
+
     folder = tmp_path_factory.mktemp("inductor")
-    before = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
-    yield folder
-    if before is None:
-        del os.environ["TORCHINDUCTOR_CACHE_DIR"]
-    else:
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(folder))
+        patch.setattr(cpu_vec_isa, "valid_vec_isa_list", list)
+        yield folder
 
 
 @pytest.fixture

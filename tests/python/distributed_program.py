@@ -1,4 +1,4 @@
-"""What tests/python/test_distributed.py runs in two processes, over gloo: `distributed_program.py KIND`."""
+"""What distributed.py runs in two processes, over gloo: `distributed_program.py KIND`."""
 
 from __future__ import annotations
 
