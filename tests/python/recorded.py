@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import lzma
 import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +35,30 @@ from joulemap import _core
 with joulemap.Session() as run, run.phase("train"):
     for step in range(12):
         with run.step(samples=4):
-            for layer, seconds in (("blocks.0", 0.08), ("blocks.1", 0.16)):
+            for layer, seconds in (("blocks.0", 0.025), ("blocks.1", 0.05)):
                 type_id = _core.intern(f"Linear({1000 * seconds:.0f})")
                 span = _core.span_begin(_core.SPAN_KINDS["forward"], _core.intern(layer), type_id, 0)
                 time.sleep(seconds)
                 _core.span_end(span)
-            time.sleep(0.05)
+            time.sleep(0.02)
 """
 
 
 def record_two_gpus(folder: Path) -> Path:
     """Record two ranks of a program, each on a simulated GPU of its own."""
+    path = folder / "two-gpus.joulemap"
+    path.write_bytes(_two_gpus())
+    return path
+
+
+@functools.cache
+def _two_gpus() -> bytes:
+    """Record them once for all tests of a process."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _record_two_gpus(Path(folder)).read_bytes()
+
+
+def _record_two_gpus(folder: Path) -> Path:
     path, program = folder / "two-gpus.joulemap", folder / "rank.py"
     program.write_text(RANK)
     ranks = f"for rank in 0 1; do LOCAL_RANK=$rank RANK=$rank {sys.executable} {program} & done; wait"

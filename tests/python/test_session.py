@@ -47,14 +47,14 @@ def test_the_board_is_named_as_simulated() -> None:
 def test_nothing_is_written_unless_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with joulemap.Session(sim="h200", cpu=False) as run, run.phase("work"):
-        time.sleep(0.1)
+        time.sleep(0.05)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_path_gives_a_file_that_can_be_read_again(tmp_path: Path) -> None:
     path = tmp_path / "run.joulemap"
     with joulemap.Session(path, sim="h200", cpu=False) as run, run.phase("work"):
-        time.sleep(0.3)
+        time.sleep(0.05)
     in_memory = run.report("board").totals.total_energy_j
     recording = joulemap.Recording(path)
     assert recording.damage is None
@@ -90,7 +90,7 @@ def test_boards_of_a_session_are_its_own_also_while_the_one_before_is_kept() -> 
     with joulemap.Session(sim="h200", cpu=False) as first:
         pass
     with joulemap.Session(sim="a100", cpu=False) as second:
-        time.sleep(0.1)
+        time.sleep(0.05)
     assert [row.name for row in first.report("board").rows if row.kind == "gpu"] == ["NVIDIA H200"]
     assert [row.name for row in second.report("board").rows if row.kind == "gpu"] == ["NVIDIA A100-SXM4-80GB"]
 
@@ -107,7 +107,9 @@ def test_who_asks_for_counters_is_told_why_there_are_none(
 ) -> None:
     monkeypatch.setenv("JOULEMAP_CUDA", "/nowhere/libcuda.so.1")
     with joulemap.Session(sim="h200", cpu=False, counters=counters) as run:
-        time.sleep(0.8)
+        until_s = time.monotonic() + 30
+        while asked and run.report().quality.counters_missing is None and time.monotonic() < until_s:
+            time.sleep(0.05)
     reason = run.report().quality.counters_missing
     assert (reason is not None) == asked
     assert reason is None or "/nowhere/libcuda.so.1" in reason
@@ -126,7 +128,7 @@ def test_what_sampling_counters_draws_is_in_no_figure() -> None:
     assert power_w[1] == pytest.approx(power_w[0], abs=4)  # 35 W more were drawn for 2 s and more
     drawn_j = report.quality.sampler_energy_j
     assert drawn_j is not None
-    assert 35 < drawn_j < 35 * 2.5 + 20
+    assert 35 < drawn_j < 35 * duration_s + 20
     assert any("sampling its hardware counters" in note for note in report.notes)
 
 
@@ -152,7 +154,7 @@ def test_a_session_that_was_never_stopped_ends_with_the_program(tmp_path: Path) 
         import joulemap, time
         run = joulemap.Session({str(path)!r}, sim="h200", cpu=False).start()
         with run.phase("work"):
-            time.sleep(0.3)
+            time.sleep(0.05)
         """
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -335,11 +337,11 @@ def test_steps_and_epochs_have_names_of_their_own_one_by_one(session: joulemap.S
 
 def test_a_window_may_be_a_class_of_work_also_as_a_decorator(session: joulemap.Session, spans: Spans) -> None:
     with session.window("one", type="Linear(2, 3)"):
-        time.sleep(0.3)
+        time.sleep(0.05)
 
     @session.window("two", type="Linear(2, 3)")
     def work() -> None:
-        time.sleep(0.3)
+        time.sleep(0.05)
 
     work()
     assert [(span.name, span.type) for span in spans("window")] == [("one", "Linear(2, 3)"), ("two", "Linear(2, 3)")]
@@ -446,8 +448,8 @@ def busy(seconds: float) -> None:
 def test_rows_of_a_report_add_up_to_its_total(session: joulemap.Session) -> None:
     for _ in range(3):
         with session.phase("work"):
-            busy(0.2)
-        time.sleep(0.1)
+            busy(0.05)
+        time.sleep(0.05)
     report = session.report("phase")
     total = report.totals.total_energy_j
     assert total is not None
@@ -579,7 +581,7 @@ def test_a_child_with_the_environment_joins_the_run(session: joulemap.Session) -
         with joulemap.Session() as run:
             assert run.attached
             with run.phase("joined"):
-                time.sleep(0.1)
+                time.sleep(0.05)
         """,
         **session.environment(),
     )
@@ -594,10 +596,10 @@ def test_under_joulemap_record_a_session_attaches(tmp_path: Path) -> None:
         import joulemap, time
         with joulemap.Session() as run:
             with run.phase("inner"):
-                time.sleep(0.3)
+                time.sleep(0.05)
             print(run.attached, [row.name for row in run.report("phase").rows if row.name == "inner"])
             with run.phase("last"):
-                time.sleep(0.1)
+                time.sleep(0.05)
         print([row.name for row in run.report("phase").rows if row.name == "last"])
         """
     )
@@ -643,7 +645,7 @@ def test_the_sum_of_rows_is_each_with_all_below_it_once() -> None:
     with joulemap.Session(sim="h200") as run:
         for name in ("one", "two"):
             with run.phase(name):
-                time.sleep(0.3)
+                time.sleep(0.05)
     report = run.report(by="phase")
     everything = report.sum(lambda row: True)
     assert everything.energy_j == pytest.approx(report.totals.total_energy_j, rel=1e-9)
