@@ -136,15 +136,21 @@ static inline jm_report *rotated_report(const char *file, jm_by by, const char *
 }
 
 /* The first note of a report with those words in it. */
-static inline bool rotated_note(int part, const char *words, char note[400])
+static inline bool rotated_note_in(const jm_report *report, const char *words, char note[400])
 {
-    jm_report *report = rotated_report(rotated_path(part), JM_BY_BOARD, NULL);
     note[0] = '\0';
     for (size_t i = 0; i < jm_report_note_count(report) && note[0] == '\0'; i++)
         if (strstr(jm_report_note(report, i), words) != NULL)
             snprintf(note, 400, "%s", jm_report_note(report, i));
-    jm_report_free(report);
     return note[0] != '\0';
+}
+
+static inline bool rotated_note(int part, const char *words, char note[400])
+{
+    jm_report *report = rotated_report(rotated_path(part), JM_BY_BOARD, NULL);
+    bool found = rotated_note_in(report, words, note);
+    jm_report_free(report);
+    return found;
 }
 
 /* What a report says of all its time. */
@@ -153,9 +159,8 @@ typedef struct sums {
     int64_t steps, samples, calls; /* of all rows, parents and children */
 } sums;
 
-static inline sums sums_of(const char *file, jm_by by)
+static inline sums sums_in(const jm_report *report)
 {
-    jm_report *report = rotated_report(file, by, NULL);
     const jm_report_totals *totals = jm_report_totals_get(report);
     sums s = {.energy_j = totals->total_energy_j,
               .seconds = totals->duration_s,
@@ -166,8 +171,25 @@ static inline sums sums_of(const char *file, jm_by by)
         s.calls += row->calls;
         s.rows_j += row->energy_self_j;
     }
+    return s;
+}
+
+static inline sums sums_of(const char *file, jm_by by)
+{
+    jm_report *report = rotated_report(file, by, NULL);
+    sums s = sums_in(report);
     jm_report_free(report);
     return s;
+}
+
+static inline void sums_add(sums *to, const sums *one)
+{
+    to->energy_j += one->energy_j;
+    to->rows_j += one->rows_j;
+    to->seconds += one->seconds;
+    to->steps += one->steps;
+    to->samples += one->samples;
+    to->calls += one->calls;
 }
 
 static inline double energy_of(const char *file, int64_t from_ns, int64_t to_ns)
@@ -187,12 +209,7 @@ static inline sums rotated_sums(jm_by by)
     sums all = {0};
     for (int part = 1; rotated_is_there(part); part++) {
         sums one = sums_of(rotated_path(part), by);
-        all.energy_j += one.energy_j;
-        all.rows_j += one.rows_j;
-        all.seconds += one.seconds;
-        all.steps += one.steps;
-        all.samples += one.samples;
-        all.calls += one.calls;
+        sums_add(&all, &one);
     }
     return all;
 }

@@ -56,9 +56,50 @@ static day make_both(void)
     return d;
 }
 
+enum { PARTS_MOST = 16 };
+
+static jm_report *by_board[PARTS_MOST]; /* [part], asked for by many tests; NULL: not yet */
+
+static const jm_report *board_report(int part)
+{
+    assert_true(part < PARTS_MOST);
+    if (by_board[part] == NULL) by_board[part] = rotated_report(rotated_path(part), JM_BY_BOARD, NULL);
+    return by_board[part];
+}
+
+static sums board_sums(void)
+{
+    sums all = {0};
+    for (int part = 1; part <= rotated_count(); part++) {
+        sums one = sums_in(board_report(part));
+        sums_add(&all, &one);
+    }
+    return all;
+}
+
+static bool has_note(int part, const char *words, char note[400])
+{
+    return rotated_note_in(board_report(part), words, note);
+}
+
+static void remove_parts(void)
+{
+    for (int part = 0; part < PARTS_MOST; part++) {
+        jm_report_free(by_board[part]);
+        by_board[part] = NULL;
+    }
+    rotated_empty();
+}
+
+static int tear_down(void **state)
+{
+    remove_parts();
+    return rotated_tear_down(state);
+}
+
 static void check_sums(jm_by by)
 {
-    sums whole = sums_of(whole_path, by), parts = rotated_sums(by);
+    sums whole = sums_of(whole_path, by), parts = by == JM_BY_BOARD ? board_sums() : rotated_sums(by);
     assert_true(fabs(parts.energy_j - whole.energy_j) < 1e-6);
     assert_true(fabs(parts.rows_j - whole.rows_j) < 1e-3); /* a sum of many rows */
     assert_true(fabs(parts.seconds - whole.seconds) < 1e-6);
@@ -93,7 +134,7 @@ static void test_sums_over_parts_are_those_of_the_run(void **state)
     static const jm_by keys[] = {JM_BY_BOARD, JM_BY_LAYER, JM_BY_PHASE, JM_BY_KERNEL};
     for (size_t k = 0; k < (proof_runs() ? sizeof keys / sizeof *keys : 2); k++)
         check_sums(keys[k]);
-    sums board = rotated_sums(JM_BY_BOARD);
+    sums board = board_sums();
     assert_true(fabs(board.energy_j / d.energy_j - 1) < 1e-4);
     assert_int_equal(board.steps, d.steps);
 }
@@ -143,12 +184,12 @@ static void test_phase_that_is_open_at_a_cut_is_cut_there_and_this_is_said(void 
     }
     for (int part = 1; part <= rotated_count(); part++) {
         char note[400];
-        assert_true(rotated_note(part, "is part", note));
+        assert_true(has_note(part, "is part", note));
         bool came_in = strstr(note, " 0 spans that came in") == NULL,
              go_on = strstr(note, "and 0 that go on") == NULL;
         assert_true(came_in == (part > 1));
         assert_true(go_on == (part < rotated_count()));
-        assert_false(rotated_note(part, "never ended", note));
+        assert_false(has_note(part, "never ended", note));
     }
 }
 
@@ -163,7 +204,7 @@ static void test_window_of_several_parts_has_the_joules_of_all(void **state)
                      energy_of(whole_path, from_ns, from_ns + part_s() * JM_NS_PER_S)) < 1e-6);
     /* Without bounds it is the part's own time. */
     const int middle = rotated_count() / 2;
-    sums own = sums_of(rotated_path(middle), JM_BY_BOARD);
+    sums own = sums_in(board_report(middle));
     assert_true(fabs(energy_of(rotated_path(middle), INT64_MIN, INT64_MAX) - own.energy_j) < 1e-6);
 }
 
@@ -177,10 +218,10 @@ static void test_parts_are_condensed_as_a_file_is(void **state)
     sums told = {0};
     if (proof_runs()) told = sums_of(whole_path, JM_BY_LAYER);
     char sql[200];
-    rotated_empty();
+    remove_parts();
     day d = make(rotated_begin(PART_S, 0, 0), seconds, 60);
     if (!proof_runs()) told.steps = d.steps;
-    sums parts = rotated_sums(JM_BY_BOARD), layers = rotated_sums(JM_BY_LAYER);
+    sums parts = board_sums(), layers = rotated_sums(JM_BY_LAYER);
     assert_int_equal(rotated_count(), seconds / PART_S);
     assert_int_equal(parts.steps, d.steps);
     make(begin_whole(), seconds, 60);
@@ -200,7 +241,7 @@ static void test_parts_are_condensed_as_a_file_is(void **state)
 /* One step in ten traced: 16 MB a minute; in check a third of both. */
 static day make_by_size(int64_t bytes, int length_s)
 {
-    rotated_empty();
+    remove_parts();
     day d = day_begin_with(rotated_begin(0, bytes, 0), proof_some(10, 30), 0, 0);
     for (int second = 0; second < length_s; second++) {
         day_go_on(&d, 1);
@@ -226,9 +267,9 @@ static void test_parts_stay_below_the_size_that_was_asked_for(void **state)
     for (int part = 1; part <= rotated_count(); part++) {
         assert_true(bytes_of(part) <= most);
         assert_true(part == rotated_count() || bytes_of(part) > most * 5 / 6);
-        assert_false(rotated_note(part, "parts pass the size", note));
+        assert_false(has_note(part, "parts pass the size", note));
     }
-    assert_true(fabs(rotated_sums(JM_BY_BOARD).energy_j / d.energy_j - 1) < 1e-3);
+    assert_true(fabs(board_sums().energy_j / d.energy_j - 1) < 1e-3);
 }
 
 static void test_parts_too_small_for_a_cut_are_made_larger_and_this_is_said(void **state)
@@ -237,9 +278,9 @@ static void test_parts_too_small_for_a_cut_are_made_larger_and_this_is_said(void
     char note[400];
     day d = make_by_size(proof_some(1000000, 333333), 120);
     assert_true(rotated_count() > 3 && rotated_count() <= 120 / 21 + 1);
-    assert_true(rotated_note(2, "parts pass the size that was asked for", note));
-    assert_false(rotated_note(3, "parts pass the size that was asked for", note));
-    sums board = rotated_sums(JM_BY_BOARD);
+    assert_true(has_note(2, "parts pass the size that was asked for", note));
+    assert_false(has_note(3, "parts pass the size that was asked for", note));
+    sums board = board_sums();
     assert_true(fabs(board.energy_j / d.energy_j - 1) < 1e-3);
     assert_int_equal(board.steps, d.steps);
 }
@@ -256,5 +297,5 @@ int main(void)
         cmocka_unit_test(test_parts_stay_below_the_size_that_was_asked_for),
         cmocka_unit_test(test_parts_too_small_for_a_cut_are_made_larger_and_this_is_said),
     };
-    return cmocka_run_group_tests(tests, rotated_set_up, rotated_tear_down);
+    return cmocka_run_group_tests(tests, rotated_set_up, tear_down);
 }
