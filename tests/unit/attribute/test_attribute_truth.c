@@ -955,13 +955,13 @@ static void test_work_that_overlaps_shares_the_time(void **state)
     syn_free(s);
 }
 
-static void test_a_cpu_package_is_a_row_of_its_own(void **state)
+/* The simple run with a board beside its own, which has a counter alone. */
+static synthetic *simple_beside(jm_board other, double joules)
 {
-    (void)state;
     synthetic *s = simple();
-    s->boards[1] = (jm_board){.id = 2, .index = 0, .backend = "rapl", .name = "package-0"};
+    s->boards[1] = other;
     s->sensors[2] = (jm_sensor){.id = 3,
-                                .board_id = 2,
+                                .board_id = other.id,
                                 .name = "energy_counter",
                                 .quantity = JM_QUANTITY_ENERGY,
                                 .response = JM_RESPONSE_COUNTER,
@@ -969,8 +969,16 @@ static void test_a_cpu_package_is_a_row_of_its_own(void **state)
     s->dataset.board_count = 2;
     s->dataset.sensor_count = 3;
     s->readings[s->dataset.reading_count++] = (jm_reading){3, s->dataset.start_ns, 100};
-    s->readings[s->dataset.reading_count++] = (jm_reading){3, s->dataset.end_ns, 400};
+    s->readings[s->dataset.reading_count++] = (jm_reading){3, s->dataset.end_ns, 100 + joules};
     syn_finish(s);
+    return s;
+}
+
+static void test_a_cpu_package_is_a_row_of_its_own(void **state)
+{
+    (void)state;
+    synthetic *s =
+        simple_beside((jm_board){.id = 2, .index = 0, .backend = "rapl", .name = "package-0"}, 300);
     for (int by = 0; by < JM_BY_COUNT; by++) {
         jm_report *report = syn_report(s, (jm_report_options){.by = (jm_by)by});
         const jm_row *row = row_of(report, "rapl:2", "cpu");
@@ -985,19 +993,8 @@ static void test_a_cpu_package_is_a_row_of_its_own(void **state)
 static void test_a_board_upstream_of_others_is_a_row_and_in_no_total(void **state)
 {
     (void)state;
-    synthetic *s = simple();
-    s->boards[1] = (jm_board){.id = 2, .index = -1, .backend = "meter", .name = "wall", .upstream = true};
-    s->sensors[2] = (jm_sensor){.id = 3,
-                                .board_id = 2,
-                                .name = "energy_counter",
-                                .quantity = JM_QUANTITY_ENERGY,
-                                .response = JM_RESPONSE_COUNTER,
-                                .period_ns = 1000000};
-    s->dataset.sensor_count = 3;
-    s->dataset.board_count = 1;
-    s->readings[s->dataset.reading_count++] = (jm_reading){3, s->dataset.start_ns, 0};
-    s->readings[s->dataset.reading_count++] = (jm_reading){3, s->dataset.end_ns, 9000};
-    syn_finish(s);
+    synthetic *s = simple_beside(
+        (jm_board){.id = 2, .index = -1, .backend = "meter", .name = "wall", .upstream = true}, 9000);
     for (int by = 0; by < JM_BY_COUNT; by++) {
         s->dataset.board_count = 1;
         jm_report *without = syn_report(s, (jm_report_options){.by = (jm_by)by});

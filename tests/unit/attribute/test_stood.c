@@ -268,6 +268,16 @@ static void test_steps_of_other_phases_are_told_by_their_own(void **state)
     duty_free(d);
 }
 
+/* Nobody traced the evaluation, all of which is in this row. */
+static void check_untraced_eval(const jm_report *report, const char *path, const duty *d)
+{
+    const jm_row *row = duty_row(report, path, "forward");
+    assert_adds_up(report);
+    assert_non_null(row);
+    assert_near(row->energy_j, d->eval_j[0] + d->eval_j[1] + d->eval_j[2], 0.03);
+    assert_int_equal(row->calls, DUTY_LAYERS * d->eval_steps);
+}
+
 /* No step of it was traced, but the like of them elsewhere. */
 static void test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_another(void **state)
 {
@@ -275,13 +285,8 @@ static void test_steps_of_a_phase_that_was_never_traced_are_told_by_those_of_ano
     duty_options of = usual(5, 6);
     of.untraced_eval = true;
     duty *d = duty_create(of);
-    double eval_j = d->eval_j[0] + d->eval_j[1] + d->eval_j[2];
     jm_report *report = report_of(d, JM_BY_PHASE);
-    assert_adds_up(report);
-    const jm_row *row = duty_row(report, "eval/step/forward", "forward");
-    assert_non_null(row);
-    assert_near(row->energy_j, eval_j, 0.03);
-    assert_int_equal(row->calls, DUTY_LAYERS * d->eval_steps);
+    check_untraced_eval(report, "eval/step/forward", d);
     assert_int_equal(jm_report_totals_get(report)->unmatched_steps, 0);
     jm_report_free(report);
     report = syn_report(d->s, (jm_report_options){.by = JM_BY_LAYER, .phase = "eval"});
@@ -298,13 +303,8 @@ static void test_phases_without_steps_stand_for_each_other(void **state)
     duty_options of = usual(19, 6);
     of.bare_eval = true;
     duty *d = duty_create(of);
-    double eval_j = d->eval_j[0] + d->eval_j[1] + d->eval_j[2];
     jm_report *report = report_of(d, JM_BY_PHASE);
-    assert_adds_up(report);
-    const jm_row *row = duty_row(report, "eval/forward", "forward");
-    assert_non_null(row);
-    assert_near(row->energy_j, eval_j, 0.03);
-    assert_int_equal(row->calls, DUTY_LAYERS * d->eval_steps);
+    check_untraced_eval(report, "eval/forward", d);
     assert_int_equal(jm_report_totals_get(report)->steps, d->steps);
     assert_int_equal(jm_report_totals_get(report)->traced_steps, d->traced);
     jm_report_free(report);
