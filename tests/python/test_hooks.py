@@ -90,19 +90,23 @@ class Hooks(EnergyHooks):
 def test_figures_of_steps_are_the_joules_of_their_time(session: joulemap.Session) -> None:
     hooks = Hooks()
     hooks.begin()
-    begin_ns = time.monotonic_ns()
+    begins, ends = [time.monotonic_ns()], []
     for _ in range(10):
         hooks.step(8, 100)
+        begins.append(time.monotonic_ns())
         time.sleep(0.01)
+    ends.append(time.monotonic_ns())
     hooks._training.end_step()
-    end_ns = time.monotonic_ns()
+    ends.append(time.monotonic_ns())
     assert hooks.session is session
     session.flush()
     figures = hooks._training.step_figures()
-    joules, time_s = session.energy(begin_ns, end_ns).energy_j, 1e-9 * (end_ns - begin_ns)
-    assert joules is not None
-    # The two times lie within a millisecond of the steps': 700 W at most there.
-    assert figures["j_per_step"] * 10 == pytest.approx(joules, abs=0.7)
+    joules, time_s = session.energy(begins[0], ends[1]).energy_j, 1e-9 * (ends[1] - begins[0])
+    least_j = session.energy(begins[1], ends[0]).energy_j
+    assert joules is not None and least_j is not None
+    # The first step begins and the last one ends while they are told. What was asked later has readings that came since:
+    # at the edges, a millisecond of 700 W at most.
+    assert least_j - 0.7 < figures["j_per_step"] * 10 < joules + 0.7
     assert figures["j_per_sample"] == pytest.approx(figures["j_per_step"] / 8)
     assert figures["j_per_token"] == pytest.approx(figures["j_per_step"] / 100)
     assert figures["power_w"] == pytest.approx(joules / time_s, rel=0.1)

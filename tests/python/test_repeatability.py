@@ -12,6 +12,7 @@ import joulemap
 import pytest
 from joulemap._cli import native_folder
 from joulemap.repeatability import Repeatability
+from recorded import unpack
 
 
 def test_figures_are_those_of_a_textbook() -> None:
@@ -142,10 +143,7 @@ def test_a_stretch_and_a_steady_load_need_few_readings(tmp_path: Path) -> None:
 
 
 def test_readings_of_a_stretch_are_those_of_the_timeline(tmp_path: Path) -> None:
-    path = tmp_path / "run.joulemap"
-    with joulemap.Session(path, sim="h200", cpu=False) as run, run.phase("train"):
-        time.sleep(1.0)
-    with joulemap.Recording(path) as recording:
+    with joulemap.Recording(unpack("live", tmp_path)) as recording:
         whole = recording.timeline()
         begin, end = whole.start_ns + 200_000_000, whole.end_ns - 200_000_000
         part = recording.readings(begin, end)
@@ -182,9 +180,7 @@ def add_cpu(path: Path, watts: float) -> None:
 
 
 def test_the_cpus_energy_is_told_apart(tmp_path: Path) -> None:
-    path = tmp_path / "run.joulemap"
-    with joulemap.Session(path, sim="h200", cpu=False):
-        time.sleep(2.0)
+    path = unpack("live", tmp_path)
     with joulemap.Recording(path) as recording:
         timeline = recording.timeline()
         begin, end = timeline.start_ns + 300_000_000, timeline.end_ns - 300_000_000

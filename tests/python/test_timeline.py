@@ -48,7 +48,7 @@ def test_spans_lie_in_those_around_them(timeline: joulemap.Timeline) -> None:
         assert step.parent is not None
         assert timeline.spans[step.parent] == phase
         assert phase.start_ns <= step.start_ns < step.end_ns <= phase.end_ns
-        assert step.duration_s == pytest.approx(0.05, abs=0.04)
+        assert 0.05 <= step.duration_s == pytest.approx(1e-9 * (step.end_ns - step.start_ns))
         assert step.pid == phase.pid > 0
         assert step.rank is None
     window = timeline.spans[-1]
