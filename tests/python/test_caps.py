@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import functools
 import inspect
@@ -29,7 +28,7 @@ from joulemap.caps.searching import _high_w
 from joulemap.caps.windows import WINDOWS
 from joulemap.caps.work import ModelSteps
 from joulemap.plots import plot
-from joulemap.plots.caps import _saving
+from paced_work import Law
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -124,59 +123,6 @@ def test_what_a_killed_program_had_set_is_put_back() -> None:
 # ---- the search ----
 
 
-class Paced:
-    """Work whose steps follow each other on time: after one that a busy machine brought late comes a shorter one."""
-
-    def __init__(self) -> None:
-        self._due_s = self._over_s = 0.0
-        self.calls = 0
-
-    def until_due(self, step_s: float) -> None:
-        """Rest until this step is over."""
-        self.calls += 1
-        now_s = time.perf_counter()
-        if now_s > self._over_s + 3e-4:  # something else came in between
-            self._due_s = now_s
-        self._due_s += step_s
-        time.sleep(max(0.0, self._due_s - time.perf_counter() - 2e-4))
-        while time.perf_counter() < self._due_s:
-            pass
-        self._over_s = time.perf_counter()
-
-
-class Law(Paced):
-    """Work that slows down with the simulated GPU's clock, as some of it does."""
-
-    def __init__(self, run: joulemap.Session, slow: float, step_s: float = 2e-3) -> None:
-        super().__init__()
-        self._run, self._slow, self._step_s = run, slow, step_s
-        self._sim = ctypes.CDLL(str(native_folder() / "sim" / "libnvidia-ml.so.1"))
-        self._sim.jmsim_speed.restype = ctypes.c_double
-
-    def __call__(self) -> None:
-        speed = float(self._sim.jmsim_speed(0, b"Linear"))
-        assert 0 < speed <= 1
-        with self._run.window("work", type="Linear"):
-            self.until_due(self._step_s * (1 - self._slow + self._slow / speed))
-
-
-def test_work_that_waits_for_memory_gets_a_lower_cap_with_a_proven_saving(run: joulemap.Session) -> None:
-    found = caps.search(Law(run, slow=0.1), objective="energy", settle_s=0.01, window_s=0.4)
-    assert found.verdict == "better", found.table()
-    assert found.cap_w < found.reference_w == 700
-    assert found.saving is not None
-    assert 0 < found.saving.low <= found.saving.value <= found.saving.high
-    assert found.trials[0].reference
-    assert {trial.stage for trial in found.trials} == {"probe", "proof"}
-    assert found.trials[0].energy_j == pytest.approx(found.trials[0].time_s * found.trials[0].power_w)
-    assert cap_w() == 700
-    assert "SIMULATED" not in found.table()
-    assert "on a simulated GPU" in str(found)
-    told = json.loads(found.json())
-    assert (told["simulated"], told["gpu"]["index"], told["chosen_cap_w"]) == (True, 0, found.cap_w)
-    assert found.plot(dpi=40).axes
-
-
 def test_a_recording_keeps_the_search_for_the_figure_and_the_page(tmp_path: Path) -> None:
     path, page = tmp_path / "run.joulemap", tmp_path / "page.html"
     with joulemap.Session(path, cpu=False) as session:
@@ -186,19 +132,6 @@ def test_a_recording_keeps_the_search_for_the_figure_and_the_page(tmp_path: Path
         assert plot(recording, "power_cap", dpi=40).axes
         recording.report("phase").to_html(page)
     assert '"chosen_w":' in page.read_text()
-
-
-def test_a_cap_that_makes_no_difference_is_told_as_that(run: joulemap.Session) -> None:
-    work = Paced()
-    found = caps.search(
-        lambda: work.until_due(4e-3),  # draws less than the lowest cap
-        sweep=3,
-        sweep_rounds=1,
-        proof=False,
-        settle_s=0.01,
-        window_s=0.6,
-    )
-    assert (found.verdict, found.cap_w, found.saving) == ("no difference", 700, None), found.table()
 
 
 def test_a_lease_of_the_program_goes_on_and_its_cap_is_what_others_are_compared_with(run: joulemap.Session) -> None:
@@ -240,18 +173,6 @@ def test_no_cap_above_what_was_found_is_tried_but_the_default() -> None:
     assert highest(cap_w=500, default_w=600, high_w=700) == 600
     assert highest(cap_w=650, default_w=600, high_w=700) == 650
     assert highest(cap_w=650, default_w=None, high_w=700) == 700
-
-
-def test_the_bound_of_a_search_is_proven_or_told_to_be_open(run: joulemap.Session) -> None:
-    law = Law(run, slow=0.1)
-    found = caps.search(law, objective="energy", max_slowdown=0.5, settle_s=0.01, window_s=0.1)
-    assert found.slowdown is not None
-    assert found.bound_proven is (found.slowdown.high <= 0.5)
-    told = found.to_dict()
-    for proven in (True, False):
-        told["proof"]["bound_proven"] = proven
-        assert ("at most 50 % is not proven" in _saving(told)) is not proven
-    assert caps.search(law, sweep=2, sweep_rounds=1, proof=False, **QUICK).bound_proven is None
 
 
 def test_after_an_error_in_the_midst_the_cap_is_back(run: joulemap.Session) -> None:

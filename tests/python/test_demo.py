@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
-
 LAYER = re.compile(
     r"^(blocks\.\d\.\S+|head|AdamW|loss) +([\d.]+) J +([\d.]+) J +([+-][\d.]+) % +([\d.]+) %$", re.MULTILINE
 )

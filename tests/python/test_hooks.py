@@ -104,7 +104,7 @@ def test_figures_of_steps_are_the_joules_of_their_time(session: joulemap.Session
     joules, time_s = session.energy(begins[0], ends[1]).energy_j, 1e-9 * (ends[1] - begins[0])
     least_j = session.energy(begins[1], ends[0]).energy_j
     assert joules is not None and least_j is not None
-    # The first step begins and the last one ends while they are told. What was asked later has readings that came since:
+    # The first step begins and the last one ends while they are told. What is asked later has later readings, too:
     # at the edges, a millisecond of 700 W at most.
     assert least_j - 0.7 < figures["j_per_step"] * 10 < joules + 0.7
     assert figures["j_per_sample"] == pytest.approx(figures["j_per_step"] / 8)

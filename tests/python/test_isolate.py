@@ -150,7 +150,8 @@ def test_energy_of_a_call_lies_in_its_interval_forward_and_backward() -> None:
             continue  # its backward takes microseconds
         truth_j = WATTS[row.type.split("(")[0]][row.direction == "backward"] * row.call_s
         assert row.call_s > 2e-3
-        assert abs(row.energy_j - truth_j) <= (row.high_j - row.low_j) / 2 + HOST * truth_j
+        # An interval of 95 % misses one time in twenty, one of twice its length one time in ten thousand.
+        assert abs(row.energy_j - truth_j) <= (row.high_j - row.low_j) + HOST * truth_j
         assert (row.high_j - row.low_j) / 2 < 0.3 * truth_j
         assert row.gap_w == pytest.approx(140, abs=25)
         assert row.clock_mhz == pytest.approx(1980, rel=0.01)

@@ -5,45 +5,16 @@ Each test runs in a fresh process, as the loader finds the library by LD_LIBRARY
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import re
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any
 
+import pynvml
 import pytest
+from on_board import Run, on_board
 
-pynvml = pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
-
-BUILD = Path(os.environ.get("JOULEMAP_BUILD", Path(__file__).parents[2] / "build"))
-LIBRARY = BUILD / "sim" / "libnvidia-ml.so.1"
-
-Run = Callable[..., Any]
-
-
-@pytest.fixture
-def on_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs another in a process that finds the simulated board, with this environment."""
-    assert LIBRARY.exists(), "build the simulated board first (make build)"
-    for name in [name for name in os.environ if name.startswith("JOULEMAP_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(LIBRARY.parent))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-
-    def run(function: Callable[..., Any], *args: Any, script: str | None = None, **environment: str) -> Any:
-        if script is not None:
-            path = tmp_path / "script.csv"
-            path.write_text(script)
-            monkeypatch.setenv("JOULEMAP_SIM_SCRIPT", str(path))
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            return pool.submit(function, *args).result(timeout=60)
-
-    return run
+__all__ = ["on_board"]  # a fixture
 
 
 def identity() -> list[dict[str, Any]]:
@@ -236,21 +207,3 @@ def test_every_call_of_zeus_is_answered(on_board: Run) -> None:
     assert found["fields"] == [pynvml.NVML_SUCCESS] * 3
     assert all(watts > 40 for watts in found["watts"])
     assert found["energy"] > 0 and 30 <= found["temperature"] < 60
-
-
-def zeus_window() -> float:
-    from zeus.device.gpu import get_gpus
-
-    gpus = get_gpus()
-    time.sleep(0.2)
-    first: int = gpus.get_total_energy_consumption(0)
-    begin = time.monotonic()
-    time.sleep(1.0)
-    used_mj: int = gpus.get_total_energy_consumption(0) - first
-    return used_mj / 1e3 / (time.monotonic() - begin)
-
-
-def test_zeus_itself_measures_the_board(on_board: Run) -> None:
-    pytest.importorskip("zeus.device.gpu", reason="Zeus is not installed")
-    watts = on_board(zeus_window, script="0,60,450,steady\n")
-    assert abs(watts - 450) < 450 * 0.25  # two ticks of 100 ms on a second
