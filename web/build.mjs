@@ -3,10 +3,11 @@
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 
 const root = new URL(".", import.meta.url);
 const common = {
-    absWorkingDir: root.pathname,
+    absWorkingDir: fileURLToPath(root),
     bundle: true,
     minify: true,
     write: false,

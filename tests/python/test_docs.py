@@ -23,7 +23,7 @@ def test_every_page_of_tasks_is_in_the_table_of_contents() -> None:
     assert [page.name for page in pages if f"tasks/{page.name}" not in contents] == []
 
 
-def test_the_page_of_python_names_all_that_is_public() -> None:
+def test_the_page_names_all_that_is_public() -> None:
     page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     missing = [name for name in joulemap.__all__ if not name.startswith("__") and f"`{name}" not in page]
     assert missing == []
