@@ -177,15 +177,34 @@ static void listed_find(task *of)
     }
 }
 
-static void wake_due(void)
+/* Says when the next wants to wake, and wakes those whose time has come: in this order, as who is woken may
+ * take the processor from us. */
+static void wake_due(int64_t t_ns)
 {
-    int64_t t_ns = now_ns();
+    static waiter *woken[WAITERS];
+    int due = 0;
+    bool writing = false;
+    uint32_t sequence = atomic_load(&shared->sequence);
+    int64_t next_ns = NEVER;
     for (int i = 0; i < WAITERS; i++) {
         waiter *one = &shared->waiters[i];
-        if (atomic_load(&one->tid) <= 0 || atomic_load(&one->until_ns) > t_ns) continue;
-        int by = atomic_load(&one->wakes_by);
+        int32_t tid = atomic_load(&one->tid);
+        writing = writing || tid < 0;
+        if (tid <= 0) continue;
+        int64_t until_ns = atomic_load(&one->until_ns);
+        if (until_ns <= t_ns)
+            woken[due++] = one;
+        else if (until_ns < next_ns)
+            next_ns = until_ns;
+    }
+    if (!writing && atomic_load(&shared->sequence) == sequence) /* who comes meanwhile lowers it */
+        atomic_store(&shared->next_ns, next_ns);
+    atomic_store(&shared->due, due);
+    if (t_ns > now_ns()) atomic_fetch_add(&shared->now_ns, t_ns - now_ns());
+    for (int i = 0; i < due; i++) {
+        int by = atomic_load(&woken[i]->wakes_by);
         if (by == BY_ITSELF || by >= CONDITIONS) continue;
-        _Atomic uint32_t *word = by == BY_OWN_WORD ? &one->word : &shared->conditions[by];
+        _Atomic uint32_t *word = by == BY_OWN_WORD ? &woken[i]->word : &shared->conditions[by];
         atomic_fetch_add(word, 1);
         syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
@@ -239,7 +258,6 @@ static bool all_sleep(int64_t *wake_ns)
 {
     static long whole_pid = -1;
     static int runner; /* who ran the last time: mostly runs still */
-    long pid = last_pid();
     if (task_count == 0) (void)tasks_find();
     if (task_count == 0 || (runner < task_count && state_of(&tasks[runner]) == 'R')) return false;
     listed_read();
@@ -264,6 +282,7 @@ static bool all_sleep(int64_t *wake_ns)
     }
     /* Who is being made may not be seen yet; but nobody is while all sleep that are known. What is found now
      * is all until somebody on this machine makes another. */
+    long pid = last_pid();
     if ((pid < 0 || pid != whole_pid) && tasks_find() != 0) return false;
     for (int i = 0; i < task_count; i++) {
         const task *one = &tasks[runner = i];
@@ -400,22 +419,8 @@ static int keep(int64_t limit_ns, const sigset_t *watched)
                 kill_all("past the limit of virtual time");
                 return STUCK;
             }
-            if (shared->flows)
-                atomic_fetch_add(&shared->now_ns, wake_ns - now_ns());
-            else
-                atomic_store(&shared->now_ns, wake_ns);
         }
-        /* Whoever comes meanwhile lowers it again. */
-        atomic_store(&shared->next_ns, NEVER);
-        for (int i = 0; i < WAITERS; i++) {
-            int64_t until_ns = atomic_load(&shared->waiters[i].until_ns),
-                    next_ns = atomic_load(&shared->next_ns);
-            if (atomic_load(&shared->waiters[i].tid) <= 0 || until_ns <= now_ns()) continue;
-            while (until_ns < next_ns &&
-                   !atomic_compare_exchange_weak(&shared->next_ns, &next_ns, until_ns)) {
-            }
-        }
-        wake_due();
+        wake_due(asleep && wake_ns < NEVER ? wake_ns : now_ns());
         if (!asleep || wake_ns < NEVER) stirred_ns = real;
         if (command.ended) {
             bool over = real - command.ended_real_ns > AFTER_REAL || now_ns() - command.ended_ns > AFTER_NS;

@@ -2,6 +2,7 @@
 #ifndef TEST_TIME_PAGE_H
 #define TEST_TIME_PAGE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,11 +28,19 @@ enum { BY_OWN_WORD = -1, BY_ITSELF = -2 }; /* BY_ITSELF: looks at the time every
 typedef struct page {
     _Atomic int64_t now_ns;           /* CLOCK_MONOTONIC; with `flows`, what it is ahead of the real one */
     _Atomic int64_t next_ns;          /* no waiter's time comes before, as far as is known */
+    _Atomic int32_t due;              /* waiters whose time has come and who have not left yet */
     int64_t realtime_ns, boottime_ns; /* these clocks less CLOCK_MONOTONIC */
     bool flows;                       /* time also passes while something runs */
     _Atomic uint32_t sequence;
     waiter waiters[WAITERS];
     _Atomic uint32_t conditions[CONDITIONS]; /* signals to condition variables, by their address */
 } page;
+
+static inline void next_lower(page *on, int64_t until_ns)
+{
+    int64_t next_ns = atomic_load(&on->next_ns);
+    while (until_ns < next_ns && !atomic_compare_exchange_weak(&on->next_ns, &next_ns, until_ns)) {
+    }
+}
 
 #endif

@@ -23,8 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SLICE_NS   1000000  /* of real time: how long a wait that something else may end lasts at a time */
-#define BARRIER_NS 20000000 /* of real time: how long a look waits for those whose time has come */
+#define SLICE_NS   1000000 /* of real time: how long a wait that something else may end lasts at a time */
+#define BARRIER_NS INT64_C(1000000000) /* of real time: how long a look waits for those whose time comes */
 #define PYTHON_NS                                                                                            \
     INT64_C(5000000) /* what a Python thread waits for the interpreter's lock before it asks for it */
 
@@ -130,16 +130,18 @@ static waiter *enlist(page *on, int64_t until_ns, int32_t wakes_by)
         atomic_store(&own->wakes_by, wakes_by);
         atomic_store(&own->until_ns, until_ns);
         atomic_store(&own->tid, tid);
-        int64_t next_ns = atomic_load(&on->next_ns);
-        while (until_ns < next_ns && !atomic_compare_exchange_weak(&on->next_ns, &next_ns, until_ns)) {
-        }
+        next_lower(on, until_ns);
         return own;
     }
 }
 
-static void leave(waiter *own)
+static void leave(page *on, waiter *own)
 {
+    int32_t due = atomic_load(&on->due);
+    bool is_due = due > 0 && atomic_load(&own->until_ns) <= atomic_load(&on->now_ns);
     atomic_store(&own->tid, 0);
+    while (is_due && due > 0 && !atomic_compare_exchange_weak(&on->due, &due, due - 1)) {
+    }
 }
 
 /* 0: woken, or the word has changed. A wait without a time-out would go on after a signal handler. */
@@ -162,25 +164,32 @@ static int sleep_until(page *on, int64_t until_ns)
         if (code == EINTR) break;
         code = 0;
     }
-    leave(own);
+    leave(on, own);
     errno = kept_errno;
     return code;
 }
 
 /* A look at the clock takes a little time, so that a loop until a time ends. It does not pass a time that
- * somebody sleeps until: they wake together. (Unless something runs on without a look.) */
+ * somebody sleeps until: they wake together, and the loop goes on when all of them are up. (Unless that takes
+ * long: something may run on without a look.) */
 static int64_t look(page *on)
 {
     if (on->flows) return now_of(on);
+    int kept_errno = errno;
     int64_t next_ns = atomic_load(&on->next_ns), now_ns = atomic_load(&on->now_ns);
     if (now_ns < next_ns && now_ns + LOOK_NS >= next_ns) {
-        int kept_errno = errno;
         waiter *own = enlist(on, next_ns, BY_OWN_WORD);
         uint32_t seen = atomic_load(&own->word);
         if (atomic_load(&on->now_ns) < next_ns) futex_wait(&own->word, seen, BARRIER_NS);
-        leave(own);
-        errno = kept_errno;
+        leave(on, own);
     }
+    for (int64_t begin_ns = 0; atomic_load(&on->due) > 0;) {
+        struct timespec moment = {0, 20000};
+        if (begin_ns == 0) begin_ns = real_ns();
+        if (real_ns() - begin_ns > BARRIER_NS) break;
+        syscall(SYS_nanosleep, &moment, NULL);
+    }
+    errno = kept_errno;
     return atomic_fetch_add(&on->now_ns, LOOK_NS) + LOOK_NS;
 }
 
@@ -199,7 +208,7 @@ static bool slice_next(slices *wait)
     bool begins = wait->own == NULL;
     if (begins) wait->own = enlist(wait->on, wait->until_ns, BY_ITSELF);
     if (wait->over || (!begins && wait->real_ns == 0)) {
-        leave(wait->own);
+        leave(wait->on, wait->own);
         return false;
     }
     wait->real_ns = now_of(wait->on) >= wait->until_ns ? 0 : SLICE_NS;
@@ -341,7 +350,7 @@ static int condition_wait(void *caller, pthread_cond_t *condition, pthread_mutex
     waiter *own = enlist(on, until_ns, (int32_t)number);
     int code = real_mutex_unlock(mutex);
     if (code == 0 && now_of(on) < until_ns) futex_wait(&on->conditions[number], seen, 3600 * NS_PER_S);
-    leave(own);
+    leave(on, own);
     errno = kept_errno;
     if (code == 0) code = real_mutex_lock(mutex);
     if (code != 0) return code;
