@@ -35,12 +35,12 @@ from joulemap import _core
 with joulemap.Session() as run, run.phase("train"):
     for step in range(12):
         with run.step(samples=4):
-            for layer, seconds in (("blocks.0", 0.025), ("blocks.1", 0.05)):
+            for layer, seconds in (("blocks.0", 0.08), ("blocks.1", 0.16)):
                 type_id = _core.intern(f"Linear({1000 * seconds:.0f})")
                 span = _core.span_begin(_core.SPAN_KINDS["forward"], _core.intern(layer), type_id, 0)
                 time.sleep(seconds)
                 _core.span_end(span)
-            time.sleep(0.02)
+            time.sleep(0.05)
 """
 
 

@@ -72,13 +72,15 @@ def test_a_function_is_repeated_and_measured(steady: float) -> None:
         time.sleep(0.05)
         ends.append(time.monotonic())
 
+    before_s = time.monotonic()
     found = joulemap.repeat(work, 5)
+    after_s = time.monotonic()
     assert len(begins) == 5
     assert isinstance(found, Repeatability)
-    for joules, begin_s, end_s, after_s in zip(
-        found.joules, begins, ends, [*begins[1:], time.monotonic()], strict=True
-    ):  # a call's joules are those of its time, and of less than the time to the next one
-        assert 0.97 * steady * (end_s - begin_s) < joules < 1.03 * steady * (after_s - begin_s)
+    # A run's joules are those of its call, and of less than from the end of the one before to the next one's begin.
+    since, until = [before_s, *ends[:-1]], [*begins[1:], after_s]
+    for joules, begin_s, end_s, since_s, until_s in zip(found.joules, begins, ends, since, until, strict=True):
+        assert 0.97 * steady * (end_s - begin_s) < joules < 1.03 * steady * (until_s - since_s)
     assert joulemap.current_session() is None
     with pytest.raises(TypeError, match="callable"):
         joulemap.repeat("work")  # type: ignore[arg-type]
