@@ -67,8 +67,6 @@ static page *page_get(void)
     resolve(&real_mutex_clocklock, "pthread_mutex_clocklock");
     resolve(&real_sem_clockwait, "sem_clockwait");
     resolve(&real_clockjoin, "pthread_clockjoin_np");
-    void *of_python = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
-    if (of_python != NULL) python = object_of(of_python);
     const char *path = getenv(PAGE_VARIABLE);
     int file = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
     if (file >= 0) {
@@ -599,11 +597,14 @@ int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
 
 #pragma GCC visibility pop
 
-/* A new program in a process: what its thread waited for is over. */
+/* A new program in a process: what its thread waited for is over. (Not earlier: to find no symbol allocates,
+ * and a sanitizer's malloc may be who looked at the clock.) */
 __attribute__((constructor)) static void begin(void)
 {
     page *on = page_get();
     int32_t tid = (int32_t)syscall(SYS_gettid);
+    void *of_python = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    if (of_python != NULL) python = object_of(of_python);
     for (int i = 0; on != NULL && i < WAITERS; i++) {
         int32_t old = tid;
         if (!atomic_compare_exchange_strong(&on->waiters[i].tid, &old, 0) && old == -tid)
