@@ -124,11 +124,23 @@ static long last_pid(void)
     return last == NULL ? -1 : atol(last);
 }
 
+/* '\0': gone. */
+static char state_of(const task *one)
+{
+    char line[128];
+    ssize_t length = pread(one->stat, line, sizeof line - 1, 0);
+    if (length <= 0) return '\0';
+    line[length] = '\0';
+    const char *end = strrchr(line, ')');
+    return end == NULL || end[1] == '\0' ? '?' : end[2];
+}
+
+/* Who was not found may be there all the same: the kernel's list of children skips some while others end. */
 static void tasks_drop_gone(void)
 {
     int kept = 0;
     for (int i = 0; i < task_count; i++) {
-        if (tasks[i].found) {
+        if (tasks[i].found || state_of(&tasks[i]) != '\0') {
             tasks[kept++] = tasks[i];
             continue;
         }
@@ -190,7 +202,7 @@ static void wake_due(int64_t t_ns)
         waiter *one = &shared->waiters[i];
         int32_t tid = atomic_load(&one->tid);
         writing = writing || tid < 0;
-        if (tid <= 0) continue;
+        if (tid <= 0 || atomic_load(&one->wakes_by) == NOT_ASLEEP) continue;
         int64_t until_ns = atomic_load(&one->until_ns);
         if (until_ns <= t_ns)
             woken[due++] = one;
@@ -211,17 +223,6 @@ static void wake_due(int64_t t_ns)
 }
 
 /* ---- whether all sleep ---- */
-
-/* '\0': gone. */
-static char state_of(const task *one)
-{
-    char line[128];
-    ssize_t length = pread(one->stat, line, sizeof line - 1, 0);
-    if (length <= 0) return '\0';
-    line[length] = '\0';
-    const char *end = strrchr(line, ')');
-    return end == NULL || end[1] == '\0' ? '?' : end[2];
-}
 
 /* How often it got a processor. */
 static unsigned long long ran_of(const task *one)
@@ -283,7 +284,7 @@ static bool all_sleep(int64_t *wake_ns)
     /* Who is being made may not be seen yet; but nobody is while all sleep that are known. What is found now
      * is all until somebody on this machine makes another. */
     long pid = last_pid();
-    if ((pid < 0 || pid != whole_pid) && tasks_find() != 0) return false;
+    if ((pid < 0 || pid != whole_pid) && (tasks_find() != 0 || tasks_find() != 0)) return false;
     for (int i = 0; i < task_count; i++) {
         const task *one = &tasks[runner = i];
         bool same = one->waits == NULL ? is_sleep(state_of(one)) && ran_of(one) == one->ran

@@ -23,7 +23,9 @@ typedef struct waiter {
     _Atomic int64_t until_ns;
 } waiter;
 
-enum { BY_OWN_WORD = -1, BY_ITSELF = -2 }; /* BY_ITSELF: looks at the time every millisecond */
+/* BY_ITSELF: looks at the time every millisecond. NOT_ASLEEP: sleeps for a moment of real time, and is awake in
+ * virtual time. */
+enum { BY_OWN_WORD = -1, BY_ITSELF = -2, NOT_ASLEEP = -3 };
 
 typedef struct page {
     _Atomic int64_t now_ns;           /* CLOCK_MONOTONIC; with `flows`, what it is ahead of the real one */

@@ -128,7 +128,7 @@ static waiter *enlist(page *on, int64_t until_ns, int32_t wakes_by)
         atomic_store(&own->wakes_by, wakes_by);
         atomic_store(&own->until_ns, until_ns);
         atomic_store(&own->tid, tid);
-        next_lower(on, until_ns);
+        if (wakes_by != NOT_ASLEEP) next_lower(on, until_ns);
         return own;
     }
 }
@@ -181,11 +181,12 @@ static int64_t look(page *on)
         if (atomic_load(&on->now_ns) < next_ns) futex_wait(&own->word, seen, BARRIER_NS);
         leave(on, own);
     }
-    for (int64_t begin_ns = 0; atomic_load(&on->due) > 0;) {
-        struct timespec moment = {0, 20000};
-        if (begin_ns == 0) begin_ns = real_ns();
-        if (real_ns() - begin_ns > BARRIER_NS) break;
-        syscall(SYS_nanosleep, &moment, NULL);
+    if (atomic_load(&on->due) > 0) {
+        waiter *own = enlist(on, 0, NOT_ASLEEP);
+        const struct timespec moment = {0, 20000};
+        for (int64_t begin_ns = real_ns(); atomic_load(&on->due) > 0 && real_ns() - begin_ns < BARRIER_NS;)
+            syscall(SYS_nanosleep, &moment, NULL);
+        atomic_store(&own->tid, 0);
     }
     errno = kept_errno;
     return atomic_fetch_add(&on->now_ns, LOOK_NS) + LOOK_NS;

@@ -8,7 +8,9 @@
 #include "attribute/report.h"
 #include "base/vec.h"
 #include "device/nvml_abi.h"
+#include "proof.h"
 #include "sample/sampler.h"
+#include "virtual_time.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -38,7 +40,7 @@
 /* A total that is known to no better than this is said to be so. */
 static const double wide = 0.25;
 
-enum { HANG_REAL_S = 120, CELLS_MAX = 8192 };
+enum { HANG_CODE = 77, HANG_REAL_S = 120, CELLS_MAX = 8192, VIRTUAL_LIMIT_S = 100 };
 
 /* ---- cells ---- */
 
@@ -379,7 +381,7 @@ static void cell_run(outcome *out, int number, const char *folder, bool aloud)
     jm__sampler_options options = {
         .sim = one->boards == 2 ? "h200,h200" : "h200", .no_cpu = true, .run_dir = path};
     jm__sampler *sampler = NULL;
-    jm__sleep_ns(10 * S - jm__now_ns() % (10 * S)); /* the sampler's ticks are multiples of its periods */
+    virtual_time_start(VIRTUAL_LIMIT_S * S, HANG_CODE);
     int64_t start_ns = jm__now_ns();
     if (jm__sampler_create(&sampler, &options, &sink, &err) != JM_OK) {
         if (aloud) puts(err.text);
@@ -437,10 +439,18 @@ static pid_t cell_start(outcome *outcomes, int number)
 
 static void cell_end(outcome *out, int how)
 {
-    if (WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM)
+    bool hung =
+        (WIFEXITED(how) && WEXITSTATUS(how) == HANG_CODE) || (WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM);
+    if (hung)
         out->verdict = HUNG;
     else if (!WIFEXITED(how) || WEXITSTATUS(how) != 0 || out->verdict == PENDING)
         out->verdict = CRASHED;
+}
+
+/* Every 31st cell in `make check`, all in the proof. */
+static bool is_tried(int number)
+{
+    return proof_runs() || number % 31 == 0;
 }
 
 static void cells_run(outcome *outcomes)
@@ -451,12 +461,16 @@ static void cells_run(outcome *outcomes)
         pid_t child;
         int number;
     } busy[8] = {0};
-    for (int started = 0, ended = 0, now = 0; ended < cell_count;) {
+    for (int started = 0, ended = 0; ended < cell_count;) {
         for (int i = 0; i < most && started < cell_count; i++) {
             if (busy[i].child != 0) continue;
+            while (started < cell_count && !is_tried(started)) {
+                started++;
+                ended++;
+            }
+            if (started == cell_count) break;
             busy[i].number = started;
             busy[i].child = cell_start(outcomes, started++);
-            now++;
         }
         int how = 0;
         pid_t child = waitpid(-1, &how, 0);
@@ -465,7 +479,6 @@ static void cells_run(outcome *outcomes)
             cell_end(&outcomes[busy[i].number], how);
             busy[i].child = 0;
             ended++;
-            now--;
         }
     }
 }
@@ -474,20 +487,22 @@ static void test_every_run_is_right_or_says_what_is_missing(void **state)
 {
     (void)state;
     static const char *const words[VERDICTS] = {"", "right", "said", "silent and wrong", "crashed", "hung"};
-    int sums[VERDICTS] = {0};
+    int sums[VERDICTS] = {0}, tried = 0;
     size_t size = (size_t)cell_count * sizeof(outcome);
     outcome *outcomes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(outcomes != MAP_FAILED);
     cells_run(outcomes);
     for (int i = 0; i < cell_count; i++) {
         const outcome *out = &outcomes[i];
+        if (!is_tried(i)) continue;
         sums[out->verdict]++;
+        tried++;
         if (out->verdict < WRONG && getenv("JM_MATRIX_ALL") == NULL) continue;
         print_message("%-16s %4d %s%s, %d s later: %.1f J true, %.1f J in [%.1f, %.1f]\n",
                       words[out->verdict], i, cells[i].fault, cells[i].boards == 2 ? " of two boards" : "",
                       cells[i].later_s, out->truth_j, out->energy_j, out->low_j, out->high_j);
     }
-    print_message("%d runs: %d right, %d said, %d silent and wrong, %d crashes, %d hangs\n", cell_count,
+    print_message("%d runs: %d right, %d said, %d silent and wrong, %d crashes, %d hangs\n", tried,
                   sums[RIGHT], sums[SAID], sums[WRONG], sums[CRASHED], sums[HUNG]);
     munmap(outcomes, size);
     assert_int_equal(sums[WRONG] + sums[CRASHED] + sums[HUNG], 0);

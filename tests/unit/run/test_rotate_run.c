@@ -11,12 +11,13 @@
 
 #include "rotated.h"
 #include "run/inside.h"
+#include "virtual_time.h"
 
 #include <joulemap/span.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-enum { SECONDS = 200, PART_S = 60, HANG_REAL_S = 300, STEP_MS = 250 };
+enum { SECONDS = 200, PART_S = 60, HANG_CODE = 77, HANG_REAL_S = 300, STEP_MS = 250 };
 
 /* What the run saw of itself, for the test. */
 typedef struct seen {
@@ -81,6 +82,7 @@ static void run_inside(void)
     jm_error err = {0};
     char last[200] = "";
     alarm(HANG_REAL_S);
+    virtual_time_start(1000 * JM_NS_PER_S, HANG_CODE);
     jm__writer *whole = open_whole();
     const jm__row_sink sink = jm__row_sink_of_writer(whole);
     const jm_run_options options = {.size = sizeof options,
