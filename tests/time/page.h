@@ -23,8 +23,8 @@ typedef struct waiter {
     _Atomic int64_t until_ns;
 } waiter;
 
-/* BY_ITSELF: looks at the time every millisecond. NOT_ASLEEP: sleeps for a moment of real time, and is awake in
- * virtual time. */
+/* BY_ITSELF: looks at the time every millisecond. NOT_ASLEEP: sleeps for a moment of real time, and is awake
+ * in virtual time. */
 enum { BY_OWN_WORD = -1, BY_ITSELF = -2, NOT_ASLEEP = -3 };
 
 typedef struct page {
