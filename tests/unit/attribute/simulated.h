@@ -40,8 +40,9 @@ static inline int simulated_tear_down(void **state)
 static inline void simulate_files(int seed, const char *options)
 {
     char command[512];
-    snprintf(command, sizeof command, JM_BUILD_DIR "/sim/joulemap-simulate --out %s --seed %d %s > /dev/null",
-             simulated_folder, seed, options);
+    snprintf(command, sizeof command,
+             "'" JM_BUILD_DIR "/sim/joulemap-simulate' --out %s --seed %d %s > /dev/null", simulated_folder,
+             seed, options);
     assert_int_equal(system(command), 0);
 }
 

@@ -74,7 +74,7 @@ static void shell(const char *format, ...)
 /* A file of the tree is this library. */
 static void put(const char *file, const char *library)
 {
-    shell("mkdir -p $(dirname %s/%s) && ln -s %s %s/%s", tree, file, library, tree, file);
+    shell("mkdir -p $(dirname %s/%s) && ln -s '%s' %s/%s", tree, file, library, tree, file);
 }
 
 static void set(const char *variable, const char *below)
@@ -240,7 +240,7 @@ static void test_the_packages_of_the_python_on_the_path_are_found(void **state)
     (void)state;
     char before[4096], path[4400];
     put("prefix/" CU12, FAKE("12"));
-    shell("mkdir %s/prefix/bin && cp %s %s/prefix/bin/python3", tree, own(), tree);
+    shell("mkdir %s/prefix/bin && cp '%s' %s/prefix/bin/python3", tree, own(), tree);
     snprintf(before, sizeof before, "%s", getenv("PATH"));
     snprintf(path, sizeof path, "%s/prefix/bin:%s", tree, before);
     setenv("PATH", path, 1);

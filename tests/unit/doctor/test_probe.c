@@ -117,7 +117,8 @@ static void test_without_the_command_nothing_is_tried(void **state)
     char folder[] = "/tmp/joulemap-test-probe-XXXXXX", command[512], line[512] = "";
     assert_non_null(mkdtemp(folder));
     snprintf(command, sizeof command,
-             "mkdir %s/in && cp " JM_BUILD_DIR "/tests/test_probe %s/in/ && %s/in/test_probe --ask; rm -r %s",
+             "mkdir %s/in && cp '" JM_BUILD_DIR
+             "/tests/test_probe' %s/in/ && %s/in/test_probe --ask; rm -r %s",
              folder, folder, folder, folder);
     FILE *out = popen(command, "r");
     assert_non_null(out);

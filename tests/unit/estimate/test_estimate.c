@@ -311,7 +311,7 @@ static void test_what_no_board_can_draw_is_taken_at_a_lower_clock(void **state)
 {
     (void)state;
     static char text[8192];
-    read_lines(text, sizeof text, "gzip -dc " DATA "suite.csv.gz | head -4");
+    read_lines(text, sizeof text, "gzip -dc '" DATA "suite.csv.gz' | head -4");
     jm_estimate *locked =
         make(&(jm_estimate_options){.csv = write_file(text), .model = MODEL, .limit_w = INFINITY});
     const jm_estimated_kernel *k = jm_estimate_kernel(locked, 0);
@@ -487,7 +487,7 @@ static void test_damaged_files_of_a_real_board_tell_powers_or_why_there_are_none
 {
     (void)state;
     static char whole[32768], text[32768];
-    FILE *unzipped = popen("gzip -dc " DATA "stencil.csv.gz | head -5", "r");
+    FILE *unzipped = popen("gzip -dc '" DATA "stencil.csv.gz' | head -5", "r");
     assert_non_null(unzipped);
     size_t size = fread(whole, 1, sizeof whole - 64, unzipped), refused = 0, told = 0, untold = 0;
     pclose(unzipped);

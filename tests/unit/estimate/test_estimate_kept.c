@@ -85,7 +85,7 @@ static const char *kept_path(const char *uuid)
 static void keep_edited(const char *uuid, const char *edit)
 {
     char command[512];
-    snprintf(command, sizeof command, "sed '%s' " MODEL " >'%s'", edit, kept_path(uuid));
+    snprintf(command, sizeof command, "sed '%s' '" MODEL "' >'%s'", edit, kept_path(uuid));
     assert_int_equal(system(command), 0);
 }
 
@@ -102,7 +102,7 @@ static const char *file_of_address(const char *pci)
     unsigned domain, bus, device;
     assert_int_equal(sscanf(pci, "%x:%x:%x", &domain, &bus, &device), 3);
     snprintf(path, sizeof path, "%s/addressed.csv", folder);
-    FILE *from = popen("gzip -dc " CSV, "r"), *to = fopen(path, "w");
+    FILE *from = popen("gzip -dc '" CSV "'", "r"), *to = fopen(path, "w");
     assert_non_null(from);
     assert_non_null(to);
     for (size_t i = 0; fgets(line, sizeof line, from) != NULL; i++) {

@@ -98,11 +98,11 @@ static int set_up(void **state)
     char command[512];
     snprintf(small, sizeof small, "/tmp/joulemap-test-failing-%d.csv", (int)getpid());
     snprintf(features, sizeof features, "/tmp/joulemap-test-failing-%d-features.csv", (int)getpid());
-    snprintf(command, sizeof command, "gzip -dc %sstencil.csv.gz | head -4 >%s", DATA, small);
+    snprintf(command, sizeof command, "gzip -dc '%sstencil.csv.gz' | head -4 >%s", DATA, small);
     if (system(command) != 0) return -1;
     snprintf(kept, sizeof kept, "/tmp/joulemap-test-failing-%d", (int)getpid());
     snprintf(command, sizeof command,
-             "mkdir -p %s/joulemap/models && cp %smodel.json %s/joulemap/models/GPU-1.json", kept, DATA,
+             "mkdir -p %s/joulemap/models && cp '%smodel.json' %s/joulemap/models/GPU-1.json", kept, DATA,
              kept);
     if (system(command) != 0) return -1;
     FILE *file = fopen(features, "w");

@@ -1003,10 +1003,10 @@ static void test_the_cupti_of_a_virtual_environment_is_found(void **state)
     (void)state;
     char folder[] = "/tmp/joulemap-venv-XXXXXX", command[512];
     assert_non_null(mkdtemp(folder));
-    snprintf(
-        command, sizeof command,
-        "lib=%s/lib/python3.11/site-packages/nvidia/cu13/lib; mkdir -p $lib && ln -s %s $lib/libcupti.so.13",
-        folder, FAKE("13"));
+    snprintf(command, sizeof command,
+             "lib=%s/lib/python3.11/site-packages/nvidia/cu13/lib; mkdir -p $lib && ln -s '%s' "
+             "$lib/libcupti.so.13",
+             folder, FAKE("13"));
     assert_int_equal(system(command), 0);
     setenv("VIRTUAL_ENV", folder, 1);
     char setting[] = "MUST_FIND_IT=1";
