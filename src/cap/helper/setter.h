@@ -1,5 +1,5 @@
 /* NVML's calls that set something, and a board to call them on. These names stand here alone: nothing that is
- * loaded into other programs has them (tests/unit/test_cap_lease_names.c). */
+ * loaded into other programs has them (tests/unit/cap/test_cap_lease_names.c). */
 #ifndef JM_CAP_HELPER_SETTER_H
 #define JM_CAP_HELPER_SETTER_H
 

@@ -1,5 +1,5 @@
 /* The schemas in docs/schema are what the tables of fields and texts say: made anew here, and compared.
- * UPDATE=1 build/tests/test_report_schema writes them. */
+ * UPDATE=1 ctest -R ^report_schema$ -V writes them. */
 #include <jansson.h>
 #include <joulemap/diff.h>
 #include <setjmp.h>
