@@ -6,6 +6,7 @@ import functools
 import json
 import lzma
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def _two_gpus() -> bytes:
 def _record_two_gpus(folder: Path) -> Path:
     path, program = folder / "two-gpus.joulemap", folder / "rank.py"
     program.write_text(RANK)
-    ranks = f"for rank in 0 1; do LOCAL_RANK=$rank RANK=$rank {sys.executable} {program} & done; wait"
+    ranks = f"for rank in 0 1; do LOCAL_RANK=$rank RANK=$rank {shlex.join([sys.executable, str(program)])} & done; wait"
     command = [str(native_folder() / "joulemap"), "record", "--sim", "h200,h200", "--no-cpu", "-o", str(path)]
     subprocess.run([*command, "--", "sh", "-c", ranks], check=True, env={**os.environ, "JOULEMAP_SIM_SEED": "1"})
     return path

@@ -293,6 +293,7 @@ def test_compiled_models_are_compiled_once(run: joulemap.Session, how: str) -> N
 
 
 @pytest.mark.usefixtures("fresh_dynamo")
+@pytest.mark.usefixtures("inductor")
 def test_layers_in_compiled_code_are_recorded_in_traced_steps_alone(tmp_path: Path) -> None:
     net = model()
     compiled = torch.compile(net)

@@ -791,7 +791,7 @@ def test_the_command_says_why_it_cannot(path: Path, tmp_path: Path) -> None:
 def test_the_command_says_what_to_install(path: Path, tmp_path: Path) -> None:
     (tmp_path / "matplotlib.py").write_text("raise ImportError('not here')\n")
     own = tmp_path / "python"
-    own.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}:$PYTHONPATH exec {sys.executable} "$@"\n')
+    own.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}:$PYTHONPATH exec "{sys.executable}" "$@"\n')
     own.chmod(0o755)
     native = Path(joulemap.__file__).parent / "_native/joulemap"
     line: list[str | Path] = [native, "plot", path, "--figure", "power_time", "-o", tmp_path / "power.png"]

@@ -58,6 +58,7 @@ def graphs() -> int:
 # ---- what there is ----
 
 
+@pytest.mark.usefixtures("inductor")
 def test_kernels_come_in_the_order_of_their_modules(watching: joulemap.Session, spans: Spans) -> None:
     model = Net()
     watching.watch(model)

@@ -84,6 +84,7 @@ def patched() -> list[Any]:
     ]
 
 
+@pytest.mark.usefixtures("inductor")
 def test_a_session_leaves_inductor_as_it_was() -> None:
     before = patched()
     model = Block()

@@ -93,7 +93,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     """Of somebody who has installed joulemap and stands in its tree."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    (programs / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (programs / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     (programs / "python").chmod(0o755)
     compiler = shutil.which("nvcc")
     if compiler is not None:  # which does not bear a sanitizer's library in it
