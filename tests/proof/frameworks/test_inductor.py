@@ -10,7 +10,7 @@ from typing import Any
 import joulemap
 import pytest
 import torch
-from compiled_models import Block, Net
+from compiled_models import PRODUCTS, Block, Net, assert_all_closed, graphs, is_fused, plain, products, train
 from ring_reader import Span
 from torch import Tensor, nn
 from torch._dynamo.utils import counters
@@ -19,39 +19,6 @@ from torch.utils.checkpoint import checkpoint
 Spans = Callable[..., list[Span]]
 
 pytestmark = pytest.mark.usefixtures("fresh_dynamo")
-
-
-PRODUCTS = ["blocks.0.fc", "blocks.0.out", "blocks.1.fc", "blocks.1.out", "head"]
-
-
-def train(called: Callable[[Tensor], Tensor], rows: int = 4) -> Tensor:
-    y = called(torch.linspace(-1, 1, 8 * rows).reshape(rows, 8))
-    y.square().sum().backward()
-    return y.detach()
-
-
-def is_fused(span: Span) -> bool:
-    return span.type.startswith("fused(")
-
-
-def plain(spans: list[Span]) -> set[tuple[str, ...]]:
-    """The spans of modules with all that is around them, and the type."""
-    return {(span.kind, *span.path(), span.type) for span in spans if not is_fused(span)}
-
-
-def products(spans: list[Span]) -> list[str]:
-    """The modules of matrix products, as they came."""
-    names = [span.name for span in spans if span.name in PRODUCTS]
-    return [name for i, name in enumerate(names) if i == 0 or names[i - 1] != name]
-
-
-def assert_all_closed(spans: list[Span]) -> None:
-    assert spans
-    assert [span.name for span in spans if span.end_ns is None] == []
-
-
-def graphs() -> int:
-    return counters["stats"]["unique_graphs"]
 
 
 @pytest.mark.parametrize("order", ["watch, compile", "compile, watch", "watch compiled"])
