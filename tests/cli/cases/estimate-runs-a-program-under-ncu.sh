@@ -8,7 +8,8 @@ while [ "$1" != --log-file ]; do shift; done
 log=$2
 shift 2
 if [ "$1" = --launch-count ]; then shift 2; fi
-"$@" || code=$?
+exec 3>&2 2>/dev/null # bash would say that its program was terminated, if it is not first itself
+"$@" 2>&3 || code=$?
 if [ -e nothing ]; then
     echo '==WARNING== No kernels were profiled.' >"$log"
     exit 0
