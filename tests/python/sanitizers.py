@@ -1,4 +1,4 @@
-"""Whether the libraries under test are the sanitized ones (`make check SAN=...` preloads their run time)."""
+"""Whether the libraries under test are the sanitized ones (`make proof PART=sanitized` preloads their run time)."""
 
 import os
 
