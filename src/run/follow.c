@@ -23,7 +23,7 @@
 /* For one that is well, however long others were waited for. */
 #define ANSWER_NS (JM_NS_PER_S / 2)
 /* A program that closed our library's socket hears of the next call only by the one that fails. */
-#define CALLS_TRIED  5
+#define CALLS_TRIED  25 /* its thread may have to wait for a processor */
 #define CALL_WAIT_NS (20 * JM_NS_PER_MS)
 
 /* What this recorder finds by itself, where an answer would begin (JM_DORMANT_*). */

@@ -244,9 +244,14 @@ void jm__dormant_begin(void)
     pthread_t thread;
     sigset_t all, before;
     if (atomic_exchange(&begun, true)) return;
-    untold = true;    /* that nobody has come yet */
-    sigfillset(&all); /* the program's signals are for the program's threads */
+    untold = true;           /* that nobody has come yet */
+    (void)start_listening(); /* at once: whoever calls from here on is heard; if it fails, the thread tries
+                                again */
+    sigfillset(&all);        /* the program's signals are for the program's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0) pthread_detach(thread);
+    if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0)
+        pthread_detach(thread);
+    else
+        jm__kept_file_close(&ear); /* nobody would answer */
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -11,6 +11,9 @@
  * second
  *   --fork             a child works as well, forked while nobody records; its counts come first
  *   --exec             replaces itself by itself without this option at the first line on its standard input
+ *
+ * Each line on its input is answered by "ready" once it is done; the line "recorded" once each
+ * thread has recorded RECORDED spans more and, where there is a fake libcupti, that has as many kernels more.
  */
 #include <joulemap/span.h>
 
@@ -31,6 +34,7 @@
 #include <unistd.h>
 
 #define THREADS_MAX 16
+#define RECORDED    20
 
 static fake_call_function *fake_call;
 static fake_run_function *fake_run;
@@ -42,7 +46,8 @@ static bool closes_all, hangs;
 
 typedef struct worker {
     pthread_t thread;
-    uint64_t rounds, hash, spans;
+    uint64_t rounds, hash;
+    _Atomic uint64_t spans;
 } worker;
 
 static void pause_us(long us)
@@ -102,6 +107,17 @@ static void *work(void *of)
     return NULL;
 }
 
+static void await_recorded(const worker *workers, size_t threads)
+{
+    uint64_t kernels = fake_kernels == NULL ? 0 : fake_kernels();
+    for (size_t i = 0; i < threads; i++)
+        for (uint64_t spans = atomic_load(&workers[i].spans);
+             atomic_load(&workers[i].spans) < spans + RECORDED;)
+            pause_us(100);
+    while (fake_kernels != NULL && fake_kernels() < kernels + RECORDED)
+        pause_us(100);
+}
+
 /* Whoever waits in accept has taken it already, and dup2 onto it fails. */
 static bool can_have_lowest_descriptor(void)
 {
@@ -124,10 +140,12 @@ static void work_until_input_ends(size_t threads, bool execs, char **argv)
     puts("ready");
     fflush(stdout);
     while (read(STDIN_FILENO, line, sizeof line) > 0) {
-        if (execs) execv("/proc/self/exe", argv);
-        if (closes_all) closefrom(3);
-        if (hangs && fake_hold_flush != NULL) fake_hold_flush(++lines == 1);
-        while (hangs && fake_held != NULL && lines == 1 && fake_held() == 0)
+        bool asks = line[0] == 'r';
+        if (asks) await_recorded(workers, threads);
+        if (execs && !asks) execv("/proc/self/exe", argv);
+        if (closes_all && !asks) closefrom(3);
+        if (hangs && !asks && fake_hold_flush != NULL) fake_hold_flush(++lines == 1);
+        while (hangs && !asks && fake_held != NULL && lines == 1 && fake_held() == 0)
             pause_us(1000);
         puts("ready");
         fflush(stdout);

@@ -167,6 +167,29 @@ static void await_following(jm_run *run, pid_t pid)
     }
 }
 
+/* Until both its libraries listen (again). */
+static void await_listening(pid_t pid)
+{
+    char line[512], names[2][64];
+    struct sockaddr_un address;
+    const char libraries[] = {JM_WRITER_CORE, JM_WRITER_NVTX};
+    for (size_t i = 0; i < 2; i++) {
+        jm__dormant_address(&address, pid, libraries[i]);
+        snprintf(names[i], sizeof names[i], "@%s\n", address.sun_path + 1);
+    }
+    for (int tries = 0, found = 0; found < 2; tries++) {
+        assert_true(tries < 500);
+        if (tries > 0) jm__sleep_ns(10 * JM_NS_PER_MS);
+        FILE *file = fopen("/proc/net/unix", "re");
+        assert_non_null(file);
+        found = 0;
+        while (fgets(line, sizeof line, file) != NULL) /* those that accept have this flag */
+            found += strstr(line, " 00010000 ") != NULL &&
+                     (strstr(line, names[0]) != NULL || strstr(line, names[1]) != NULL);
+        fclose(file);
+    }
+}
+
 static jm_status refusal(pid_t pid, const char *words)
 {
     jm_error err = {0};
@@ -208,11 +231,18 @@ static void add_recorded(told *sum)
     assert_int_equal(count("count(*) FROM losses"), 0);
 }
 
-static void record_for(told *sum, pid_t pid, int64_t ms)
+/* Until each of its threads has recorded 20 spans more, and its libcupti as many kernels. */
+static void await_recorded(const server *s)
+{
+    assert_int_equal(write(s->in, "recorded\n", 9), 9);
+    await_ready(s->out);
+}
+
+static void record_some(told *sum, const server *s)
 {
     jm_run *run = record();
-    await_following(run, pid);
-    jm__sleep_ns(ms * JM_NS_PER_MS);
+    await_following(run, s->pid);
+    await_recorded(s);
     end(run);
     add_recorded(sum);
 }
@@ -324,10 +354,10 @@ static void test_recorders_that_come_and_go_leak_and_lose_nothing(void **state)
     int cycles = wanted == NULL ? 12 : atoi(wanted);
     server s = START("--threads", "2");
     told sum = {0};
-    record_for(&sum, s.pid, 20); /* CUPTI is loaded and stays */
+    record_some(&sum, &s); /* CUPTI is loaded and stays */
     held before = settled(s.pid);
     for (int i = 0; i < cycles; i++)
-        record_for(&sum, s.pid, 20);
+        record_some(&sum, &s);
     held after = settled(s.pid); /* each thread has begun a span since, and given up its ring */
     print_held("before", &before);
     print_held("after", &after);
@@ -348,7 +378,7 @@ static void test_dormant_program_records_nothing_and_holds_a_socket_a_library(vo
 {
     (void)state;
     server s = START("--threads", "1");
-    jm__sleep_ns(100 * JM_NS_PER_MS);
+    jm__sleep_ns(20 * JM_NS_PER_MS); /* it works */
     held h = look(s.pid);
     assert_int_equal(h.threads, 1 + 1 + 2); /* main, its worker, one of ours a library */
     assert_int_equal(h.descriptors, 3 + 2);
@@ -362,8 +392,8 @@ static void test_layer_and_kernels_of_a_program_that_runs_already(void **state)
     (void)state;
     server s = START("--threads", "1");
     told sum = {0};
-    record_for(&sum, s.pid, 100);
-    assert_true(sum.kernels > 100);
+    record_some(&sum, &s);
+    assert_true(sum.kernels >= 20);
     /* Those launched between a begin that nobody heard and the first span are in none. */
     assert_true(count("count(*) FROM kernels WHERE span_id IS NULL OR span_id = 0") <= 1);
     assert_true(count("count(*) FROM names WHERE text = 'model.layer'") == 1);
@@ -403,8 +433,8 @@ static void test_program_whose_cupti_hung_can_be_recorded_once_it_is_back(void *
         jm__sleep_ns(10 * JM_NS_PER_MS);
     }
     told sum = {0};
-    record_for(&sum, s.pid, 100);
-    assert_true(sum.kernels > 100);
+    record_some(&sum, &s);
+    assert_true(sum.kernels >= 20);
     stop_and_check(&s, 1);
 }
 
@@ -504,7 +534,7 @@ static void test_stopped_program_keeps_nobody_waiting(void **state)
     assert_int_equal(count("count(*) FROM events WHERE text LIKE '%may be missing'"), 2); /* a library */
     kill(s.pid, SIGCONT);
     told sum = {0};
-    record_for(&sum, s.pid, 50);
+    record_some(&sum, &s);
     assert_true(sum.spans > 0);
     stop_and_check(&s, 1);
 }
@@ -532,7 +562,7 @@ static void test_killed_recorder_leaves_a_dormant_program_that_can_be_recorded(v
     (void)state;
     server s = START("--threads", "1");
     told sum = {0};
-    record_for(&sum, s.pid, 20);
+    record_some(&sum, &s);
     held before = settled(s.pid);
     for (int i = 0; i < 3; i++) {
         pid_t recorder = start_command(s.pid);
@@ -554,7 +584,7 @@ static void test_killed_recorder_leaves_a_dormant_program_that_can_be_recorded(v
     assert_int_equal(after.maps, before.maps);
     assert_int_equal(after.descriptors, before.descriptors);
     told later = {0};
-    record_for(&later, s.pid, 50);
+    record_some(&later, &s);
     assert_true(later.spans > 0 && later.kernels > 0);
     stop_and_check(&s, 1);
 }
@@ -565,7 +595,7 @@ static void test_program_that_ends_while_it_is_recorded_is_whole(void **state)
     server s = START("--threads", "1");
     jm_run *run = record();
     await_following(run, s.pid);
-    jm__sleep_ns(50 * JM_NS_PER_MS);
+    await_recorded(&s);
     told own = stop_and_check(&s, 1), sum = {0};
     end(run);
     add_recorded(&sum);
@@ -581,7 +611,8 @@ static void test_program_that_closes_all_descriptors_can_still_be_recorded(void 
     for (int i = 0; i < 3; i++) {
         assert_int_equal(write(s.in, "\n", 1), 1);
         await_ready(s.out);
-        record_for(&sum, s.pid, 20);
+        await_listening(s.pid);
+        record_some(&sum, &s);
     }
     /* While it is recorded the line to the recorder is lost, and with it what comes until the next one is
      * made. */
@@ -589,15 +620,14 @@ static void test_program_that_closes_all_descriptors_can_still_be_recorded(void 
     await_following(run, s.pid);
     assert_int_equal(write(s.in, "\n", 1), 1);
     await_ready(s.out);
-    jm__sleep_ns(1500 * JM_NS_PER_MS);
+    await_listening(s.pid);
     await_following(run, s.pid);
-    uint64_t kernels;
-    jm__sleep_ns(20 * JM_NS_PER_MS);
+    await_recorded(&s);
     end(run);
-    kernels = sum.kernels;
+    uint64_t kernels = sum.kernels;
     add_recorded(&sum);
     assert_true(sum.kernels > kernels);
-    record_for(&sum, s.pid, 20);
+    record_some(&sum, &s);
     told own = stop_and_check(&s, 1);
     assert_int_equal(sum.spans, own.spans);
     assert_int_equal(sum.kernels, own.kernels);
@@ -626,10 +656,12 @@ static void test_forked_child_is_dormant_by_itself(void **state)
     await_ready(s.out);
     pid_t child = child_of(s.pid);
     jm_run *run = record();
+    await_listening(child);
     await_following(run, child);
-    jm__sleep_ns(200 * JM_NS_PER_MS);
-    await_following(run, child); /* its other library */
-    jm__sleep_ns(50 * JM_NS_PER_MS);
+    for (int tries = 0; count("count(*) FROM spans") == 0; tries++) {
+        assert_true(tries < 500);
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+    }
     end(run);
     told sum = {0}, own = {0};
     add_recorded(&sum);
@@ -657,16 +689,15 @@ static void test_program_that_replaces_itself_joins_again(void **state)
     server s = START("--exec");
     jm_run *run = record();
     await_following(run, s.pid);
-    jm__sleep_ns(50 * JM_NS_PER_MS);
+    await_recorded(&s);
     assert_int_equal(write(s.in, "\n", 1), 1);
     await_ready(s.out);
     await_following(run, s.pid);
-    uint64_t until_then;
-    jm__sleep_ns(500 * JM_NS_PER_MS);
+    await_recorded(&s);
     end(run);
     told sum = {0}, own = stop_and_check(&s, 1);
     add_recorded(&sum);
-    until_then = sum.spans - own.spans; /* of the program before, which could not tell */
+    uint64_t until_then = sum.spans - own.spans; /* of the program before, which could not tell */
     assert_true(own.spans > 0);
     assert_true(until_then > 0);
 }
