@@ -67,7 +67,8 @@ build/build.ninja: | .venv/.stage-headers
 native: build/build.ninja | bootstrap
 	@$(watched) "compiling" ninja -C build
 
-demo: build
+demo:
+	@$(MAKE) --no-print-directory -j2 build # PyTorch comes while the compiler runs
 	@$(watched) -p "the demo" .venv/bin/joulemap demo --force --keep build/demo.joulemap
 
 check:

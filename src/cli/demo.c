@@ -146,8 +146,10 @@ static int run(const cli_args *args)
     code = record(&this, seconds);
     if (code == 0) {
         code = show(&this);
+        char name[PATH_MAX];
+        cli_own_name(name, sizeof name);
         if (cli_has(args, "--keep"))
-            cli_words("next: joulemap report %s --by kernel\n", this.recording);
+            printf("next: %s report %s --by kernel\n", name, this.recording);
         else
             fputs("`joulemap demo --keep FILE` keeps the recording.\n", stderr);
     }

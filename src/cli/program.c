@@ -76,6 +76,33 @@ void cli_find_beside(const char *name, char *path, size_t size)
         snprintf(path, size, "%s", name);
 }
 
+static bool is_on_path(const char *name)
+{
+    const char *at = getenv("PATH");
+    while (at != NULL && *at != '\0') {
+        char path[PATH_MAX];
+        int length = (int)strcspn(at, ":");
+        if (snprintf(path, sizeof path, "%.*s/%s", length, at, name) < (int)sizeof path &&
+            access(path, X_OK) == 0)
+            return true;
+        at += at[length] == ':' ? length + 1 : length;
+    }
+    return false;
+}
+
+void cli_own_name(char *name, size_t size)
+{
+    char folder[PATH_MAX], own[PATH_MAX];
+    cli_find_beside("joulemap", own, sizeof own);
+    const char *shown = own;
+    if (is_on_path("joulemap"))
+        shown = "joulemap";
+    else if (getcwd(folder, sizeof folder) != NULL && strncmp(own, folder, strlen(folder)) == 0 &&
+             own[strlen(folder)] == '/')
+        shown = own + strlen(folder) + 1;
+    snprintf(name, size, "%s", shown);
+}
+
 void cli_line_add(cli_line *line, const char *word)
 {
     enum { MOST = sizeof line->words / sizeof *line->words - 1 };

@@ -24,6 +24,10 @@ int cli_python_check(const cli_args *args, const char *what);
 /* A program of ours lies beside this one; else it is looked for on PATH. */
 void cli_find_beside(const char *name, char *path, size_t size);
 
+/* How this command is called here: "joulemap" if that is on PATH, else its path, from the working folder on
+ * if it lies in there. */
+void cli_own_name(char *name, size_t size);
+
 /* A command line that is being made. Words are copied, as main's own can be written to. */
 typedef struct cli_line {
     char *words[32]; /* NULL-terminated */

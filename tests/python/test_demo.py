@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -35,8 +36,16 @@ def test_demo_finds_the_true_joules_of_each_layer(tmp_path: Path) -> None:
     for path, found_j, truth_j, _deviation, share in layers:
         if float(share) > 2:
             assert float(found_j) == pytest.approx(float(truth_j), rel=0.05), path
-    assert recording.exists()
     assert (tmp_path / "demo.joulemap.truth.csv").exists()
+    # It ends with a command that works as it stands, wherever the package lies.
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("next: ")
+    assert last.endswith(f"joulemap report {recording} --by kernel")
+    shown = subprocess.run(
+        shlex.split(last.removeprefix("next: ")), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert "Linear(256, 4096) (backward)" in shown.stdout, shown.stdout
 
 
 def test_demo_says_where_it_cannot_put_its_files(tmp_path: Path) -> None:
