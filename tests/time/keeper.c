@@ -1,11 +1,10 @@
-/* virtual-time [--limit SECONDS] [--flow] COMMAND [ARGUMENT...]
+/* virtual-time COMMAND [ARGUMENT...]
  *
  * Runs a command whose time passes only while all its processes and threads sleep: then at once to when the
  * first of them wants to wake. What a processor does takes no time but 200 ns for each look at a clock, so a
- * busy machine changes nothing, and an hour of sleep ends in a moment. With --flow, time also passes as ever
- * while something runs. Exit code: the command's; 86 where all sleep for ever, or past the limit of virtual
- * time. What the command leaves behind has a little time to end by itself. Inside of another virtual-time,
- * that one's time. */
+ * busy machine changes nothing, and an hour of sleep ends in a moment. Exit code: the command's; 86 where all
+ * sleep for ever. What the command leaves behind has a little time to end by itself. Inside of another
+ * virtual-time, that one's time. */
 #include "page.h"
 
 #include <dirent.h>
@@ -15,6 +14,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static int64_t real_ns(clockid_t clock)
 
 static int64_t now_ns(void)
 {
-    return atomic_load(&shared->now_ns) + (shared->flows ? real_ns(CLOCK_MONOTONIC) : 0);
+    return atomic_load(&shared->now_ns);
 }
 
 static void fail(const char *what)
@@ -316,7 +316,7 @@ static int64_t second_after(int64_t t_ns)
     return (t_ns + NS_PER_S - 1) / NS_PER_S * NS_PER_S;
 }
 
-static void page_create(bool flows)
+static void page_create(void)
 {
     char path[64];
     if (mkdtemp(folder) == NULL || chmod(folder, 0755) != 0) fail(folder);
@@ -328,12 +328,11 @@ static void page_create(bool flows)
     close(file);
     setenv(PAGE_VARIABLE, path, 1);
     /* At whole seconds, so that what goes by them is the same in each run. */
-    int64_t real = real_ns(CLOCK_MONOTONIC), start_ns = flows ? real : second_after(real);
-    shared->now_ns = start_ns - (flows ? real : 0);
+    int64_t real = real_ns(CLOCK_MONOTONIC);
+    shared->now_ns = second_after(real);
     shared->next_ns = NEVER;
     shared->realtime_ns = second_after(real_ns(CLOCK_REALTIME) - real);
     shared->boottime_ns = second_after(real_ns(CLOCK_BOOTTIME) - real);
-    shared->flows = flows;
 }
 
 /* By a link: no blank in the build folder's name divides LD_PRELOAD. */
@@ -408,19 +407,13 @@ static bool reap(void)
     return pid == 0;
 }
 
-static int keep(int64_t limit_ns, const sigset_t *watched)
+static int keep(const sigset_t *watched)
 {
     int64_t stirred_ns = real_ns(CLOCK_MONOTONIC), pause_ns = PAUSE_MIN_NS;
     while (reap()) {
         int64_t wake_ns = NEVER, real = real_ns(CLOCK_MONOTONIC);
         bool asleep = all_sleep(&wake_ns);
-        if (asleep && wake_ns < NEVER) {
-            waiters_drop_gone();
-            if (wake_ns > limit_ns) {
-                kill_all("past the limit of virtual time");
-                return STUCK;
-            }
-        }
+        if (asleep && wake_ns < NEVER) waiters_drop_gone();
         wake_due(asleep && wake_ns < NEVER ? wake_ns : now_ns());
         if (!asleep || wake_ns < NEVER) stirred_ns = real;
         if (command.ended) {
@@ -446,29 +439,17 @@ static int keep(int64_t limit_ns, const sigset_t *watched)
 int main(int count, char **arguments)
 {
     static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD};
-    int64_t limit_ns = NEVER;
-    bool flows = false;
-    int at = 1;
-    for (; at < count && strncmp(arguments[at], "--", 2) == 0; at++) {
-        if (strcmp(arguments[at], "--flow") == 0)
-            flows = true;
-        else if (strcmp(arguments[at], "--limit") == 0 && at + 1 < count)
-            limit_ns = (int64_t)(strtod(arguments[++at], NULL) * (double)NS_PER_S);
-        else
-            break;
-    }
-    if (at >= count || arguments[at][0] == '-') {
-        fputs("usage: virtual-time [--limit SECONDS] [--flow] COMMAND [ARGUMENT...]\n", stderr);
+    if (count < 2 || arguments[1][0] == '-') {
+        fputs("usage: virtual-time COMMAND [ARGUMENT...]\n", stderr);
         return 2;
     }
     if (getenv(PAGE_VARIABLE) != NULL) {
-        execvp(arguments[at], arguments + at);
-        fail(arguments[at]);
+        execvp(arguments[1], arguments + 1);
+        fail(arguments[1]);
     }
-    page_create(flows);
+    page_create();
     atexit(folder_remove);
     preload_set();
-    if (limit_ns < NEVER) limit_ns += now_ns();
     sigset_t watched, before;
     sigemptyset(&watched);
     for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
@@ -476,11 +457,11 @@ int main(int count, char **arguments)
     sigprocmask(SIG_BLOCK, &watched, &before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_TIMERSLACK, 1);
-    command.pid = command_start(arguments + at, &before);
+    command.pid = command_start(arguments + 1, &before);
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
     pids_file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-    return keep(limit_ns, &watched);
+    return keep(&watched);
 }

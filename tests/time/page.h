@@ -3,7 +3,6 @@
 #define TEST_TIME_PAGE_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #define NS_PER_S      INT64_C(1000000000)
@@ -28,11 +27,10 @@ typedef struct waiter {
 enum { BY_OWN_WORD = -1, BY_ITSELF = -2, NOT_ASLEEP = -3 };
 
 typedef struct page {
-    _Atomic int64_t now_ns;           /* CLOCK_MONOTONIC; with `flows`, what it is ahead of the real one */
+    _Atomic int64_t now_ns;           /* CLOCK_MONOTONIC */
     _Atomic int64_t next_ns;          /* no waiter's time comes before, as far as is known */
     _Atomic int32_t due;              /* waiters whose time has come and who have not left yet */
     int64_t realtime_ns, boottime_ns; /* these clocks less CLOCK_MONOTONIC */
-    bool flows;                       /* time also passes while something runs */
     _Atomic uint32_t sequence;
     waiter waiters[WAITERS];
     _Atomic uint32_t conditions[CONDITIONS]; /* signals to condition variables, by their address */

@@ -13,6 +13,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -25,12 +26,9 @@
 
 #define SLICE_NS   1000000 /* of real time: how long a wait that something else may end lasts at a time */
 #define BARRIER_NS INT64_C(1000000000) /* of real time: how long a look waits for those whose time comes */
-#define PYTHON_NS                                                                                            \
-    INT64_C(5000000) /* what a Python thread waits for the interpreter's lock before it asks for it */
 
 static _Atomic(page *) shared;
 static _Atomic bool tried;
-static void *python; /* where the interpreter lies, if this is one */
 
 /* What this library itself takes of libc: what it stands before, or what a sanitizer stands before. */
 static int (*real_cond_signal)(pthread_cond_t *);
@@ -46,12 +44,6 @@ static void resolve(void *slot, const char *name)
 {
     void *address = dlsym(RTLD_NEXT, name);
     memcpy(slot, &address, sizeof address);
-}
-
-static void *object_of(void *address)
-{
-    Dl_info info;
-    return dladdr(address, &info) != 0 ? info.dli_fbase : NULL;
 }
 
 static page *page_get(void)
@@ -98,7 +90,7 @@ static int64_t real_ns(void)
 
 static int64_t now_of(page *on)
 {
-    return atomic_load(&on->now_ns) + (on->flows ? real_ns() : 0);
+    return atomic_load(&on->now_ns);
 }
 
 static int64_t ns_of(const struct timespec *t)
@@ -172,7 +164,6 @@ static int sleep_until(page *on, int64_t until_ns)
  * long: something may run on without a look.) */
 static int64_t look(page *on)
 {
-    if (on->flows) return now_of(on);
     int kept_errno = errno;
     int64_t next_ns = atomic_load(&on->next_ns), now_ns = atomic_load(&on->now_ns);
     if (now_ns < next_ns && now_ns + LOOK_NS >= next_ns) {
@@ -332,18 +323,13 @@ int pthread_cond_broadcast(pthread_cond_t *condition)
     return real_cond_broadcast(condition);
 }
 
-static int condition_wait(void *caller, pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+static int condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
                           const struct timespec *until)
 {
     page *on = page_get();
     if (on == NULL) return real_cond_clockwait(condition, mutex, clock, until);
-    int64_t until_ns = ns_of(until) - ahead_ns(on, clock), now_ns = now_of(on);
+    int64_t until_ns = ns_of(until) - ahead_ns(on, clock);
     if (until->tv_nsec < 0 || until->tv_nsec >= NS_PER_S) return EINVAL;
-    /* Not waiting for a time: who works on in the interpreter is to be asked to let go of it. */
-    if (python != NULL && until_ns - now_ns <= PYTHON_NS && object_of(caller) == python) {
-        struct timespec really = timespec_of(real_ns() + (until_ns > now_ns ? until_ns - now_ns : 0));
-        return real_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &really);
-    }
     uint32_t number = number_of(condition), seen = atomic_load(&on->conditions[number]);
     int kept_errno = errno;
     waiter *own = enlist(on, until_ns, (int32_t)number);
@@ -362,13 +348,13 @@ int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *
                            const struct timespec *restrict until)
 {
     clockid_t clock = until->tv_sec < 1000000000 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
-    return condition_wait(__builtin_return_address(0), condition, mutex, clock, until);
+    return condition_wait(condition, mutex, clock, until);
 }
 
 int pthread_cond_clockwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex,
                            clockid_t clock, const struct timespec *restrict until)
 {
-    return condition_wait(__builtin_return_address(0), condition, mutex, clock, until);
+    return condition_wait(condition, mutex, clock, until);
 }
 
 /* ---- other waits of threads ---- */
@@ -604,8 +590,6 @@ __attribute__((constructor)) static void begin(void)
 {
     page *on = page_get();
     int32_t tid = (int32_t)syscall(SYS_gettid);
-    void *of_python = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
-    if (of_python != NULL) python = object_of(of_python);
     for (int i = 0; on != NULL && i < WAITERS; i++) {
         int32_t old = tid;
         if (!atomic_compare_exchange_strong(&on->waiters[i].tid, &old, 0) && old == -tid)
