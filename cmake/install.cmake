@@ -24,7 +24,7 @@ else()
   set(share ${CMAKE_INSTALL_DATADIR})
 endif()
 
-foreach(target joulemap joulemap_inject joulemap_cli joulemap_counters joulemap_cap joulemap_capd joulemap_suite)
+foreach(target joulemap joulemap_inject joulemap_cli joulemap_counters joulemap_cap joulemap_suite)
   if(TARGET ${target})
     install(TARGETS ${target} LIBRARY DESTINATION ${native} RUNTIME DESTINATION ${native})
   endif()

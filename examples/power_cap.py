@@ -1,6 +1,6 @@
 """Which power cap saves most on a training: a few are tried, the best is proven, and all is put back.
 
-python examples/power_cap.py                      # as root, or where joulemap capd lets you
+python examples/power_cap.py                      # as root, or where a rule lets you (docs/caps.md)
 JOULEMAP_SIM=h200 python examples/power_cap.py    # without a GPU
 """
 

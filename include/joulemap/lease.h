@@ -37,8 +37,8 @@ typedef struct jm_cap_board {
     double cap_w;      /* as set */
     double enforced_w; /* what the board keeps to: also other limits of the machine */
     double default_w;
-    double low_w, high_w;        /* what can be set */
-    char may_set[JM_LEASE_TEXT]; /* how this process may: "root", "joulemap capd: 300 to 600 W"; "": not */
+    double low_w, high_w;            /* what can be set */
+    char may_set[JM_LEASE_TEXT];     /* how this process may: "root", "sudo", "simulated"; "": not */
     char may_not_set[JM_LEASE_TEXT]; /* else why not, and how to get the right */
     bool has_lease;
     jm_cap_lease_info lease;
@@ -64,8 +64,6 @@ typedef struct jm_cap_lease_options {
     int64_t for_ns;  /* ends by itself after so long; 0: it does not */
     bool detached;   /* once a cap is set it outlives this process: until for_ns, jm_cap_reset or the
                       * machine's end */
-    int64_t of_pid;  /* whose lease it is called, where a process takes it for another; 0: this one's */
-    int64_t of_uid;  /* likewise, with of_pid */
 } jm_cap_lease_options;
 
 typedef struct jm_cap_lease jm_cap_lease;
@@ -87,7 +85,8 @@ JM_API jm_status jm_cap_lease_clock(jm_cap_lease *lease, double clock_mhz, jm_er
 
 JM_API const jm_cap_board *jm_cap_lease_board(const jm_cap_lease *lease); /* as it was found */
 
-/* Put back what was found, wait until that is done, and free, also where it fails. A detached lease on which
+/* Put back what was found, wait until that is done, and free, also where it fails. A cap that somebody else
+ * has set since the lease's last is theirs, and stays. A detached lease on which
  * a cap was set stays. A lease that is over has been put back: OK. In the child of a fork it frees, and ends
  * nothing. NULL is fine. */
 JM_API jm_status jm_cap_lease_end(jm_cap_lease *lease, jm_error *err);
@@ -99,6 +98,7 @@ typedef struct jm_cap_restored {
     char uuid[JM_BOARD_TEXT];
     int32_t index; /* -1: the board is not there */
     jm_cap_lease_info lease;
+    double left_w; /* what somebody else set meanwhile and was left as it is; NAN: found_w was put back */
     char fault[JM_LEASE_FAULT]; /* ""; else why it could not be put back, and the cure */
 } jm_cap_restored;
 

@@ -72,9 +72,8 @@ PyObject *core_cap_boards(PyObject *module, PyObject *args)
 static PyObject *restored_dict(const jm_cap_restored *restored)
 {
     const core_item items[] = {
-        {"uuid", core_text(restored->uuid)},
-        {"index", PyLong_FromLong(restored->index)},
-        {"lease", lease_info(&restored->lease)},
+        {"uuid", core_text(restored->uuid)},     {"index", PyLong_FromLong(restored->index)},
+        {"lease", lease_info(&restored->lease)}, {"left_w", core_number(restored->left_w)},
         {"fault", core_text(restored->fault)},
     };
     return core_dict_take(items, sizeof items / sizeof *items);

@@ -1,6 +1,8 @@
 /* `joulemap cap reset`: leases ended, whoever holds them. */
 #include "cli/cap.h"
 
+#include <math.h>
+
 /* False: it failed, which was said. */
 static bool reset(const cli_args *args, const jm_cap_board *board, int *code)
 {
@@ -11,8 +13,13 @@ static bool reset(const cli_args *args, const jm_cap_board *board, int *code)
         *code = cli_fail(args, &err);
         return false;
     }
-    cli_tell(args, "put GPU %d back to %.4g W: the lease of %s is over", (int)board->index,
-             back.lease.found_w, cli_cap_holder_text(holder, sizeof holder, &back.lease));
+    cli_cap_holder_text(holder, sizeof holder, &back.lease);
+    if (isnan(back.left_w))
+        cli_tell(args, "put GPU %d back to %.4g W: the lease of %s is over", (int)board->index,
+                 back.lease.found_w, holder);
+    else
+        cli_tell(args, "GPU %d keeps %.4g W, which somebody else set: the lease of %s is over",
+                 (int)board->index, back.left_w, holder);
     return true;
 }
 

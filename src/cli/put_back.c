@@ -1,6 +1,7 @@
 /* Lost leases of power caps: put back, and said so, before anybody looks at a GPU. */
 #include "cli/cap.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { TOLD_MAX = 64 };
@@ -18,6 +19,9 @@ static void tell(const cli_args *args, const jm_cap_restored *one)
                  cli_cap_holder_text(holder, sizeof holder, lease), one->fault);
     else if (one->fault[0] != '\0')
         cli_tell(args, "a power cap may have been left on %s: %s", board, one->fault);
+    else if (!isnan(one->left_w))
+        cli_tell(args, "%s keeps %.4g W, which somebody else set after %s: nothing was put back", board,
+                 one->left_w, cli_cap_holder_text(holder, sizeof holder, lease));
     else
         cli_tell(args, "put %s back to %.4g W: %s was killed together with what should have done it", board,
                  lease->found_w, cli_cap_holder_text(holder, sizeof holder, lease));

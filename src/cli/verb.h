@@ -45,7 +45,7 @@ typedef struct cli_verb {
 
 extern const cli_verb cli_verb_list, cli_verb_doctor, cli_verb_stat, cli_verb_record, cli_verb_report,
     cli_verb_diff, cli_verb_export, cli_verb_plot, cli_verb_import, cli_verb_calibrate, cli_verb_cap,
-    cli_verb_capd, cli_verb_demo, cli_verb_estimate, cli_verb_help, cli_verb_dormant, cli_verb_attach;
+    cli_verb_demo, cli_verb_estimate, cli_verb_help, cli_verb_dormant, cli_verb_attach;
 
 /* All verbs in the order of --help, NULL-terminated (verbs.c). */
 extern const cli_verb *const cli_verbs[];

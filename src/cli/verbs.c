@@ -17,7 +17,6 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_calibrate,
     &cli_verb_estimate,
     &cli_verb_cap,
-    &cli_verb_capd,
     &cli_verb_demo,
     &cli_verb_help,
     NULL,

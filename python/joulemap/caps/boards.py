@@ -84,13 +84,16 @@ class Restored:
         As nvidia-smi counts; -1: it is not there.
     lease : LeaseInfo
         What had been set by whom.
+    left_w : float or None
+        The cap in W that somebody else had set since, and that was left; None: what was found is back.
     fault : str
-        "" if what was found is back; else why not, and the cure.
+        "" if it is done; else why not, and the cure.
     """
 
     uuid: str
     index: int
     lease: LeaseInfo
+    left_w: float | None
     fault: str
 
 

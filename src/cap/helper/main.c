@@ -1,30 +1,31 @@
 /* The command joulemap-cap: holds one power cap for whoever started it, and puts back what it found. Not for
  * people. Of all that joulemap is made of this alone can set anything on a board.
  *
- *     joulemap-cap serve HOLDER_PID FOLDER
+ *     joulemap-cap serve [--within LOW:HIGH] [--board N|UUID]
  *     joulemap-cap guard FOLDER UUID HELPER_PID HELPER_START
+ *
+ * A rule of sudo's or polkit's lets others than root set caps by it, within the bounds that the rule pins
+ * (docs/caps.md). Who may set nothing else is refused clocks, too.
  */
 #include "base/helper.h"
 #include "cap/helper/serve.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The holder has a child no longer: a program that waits for all of its children would wait for this one too;
  * and nothing that is meant for its terminal or its group is for this one. False in the process that is to
- * end at once, or if the holder is gone. */
-static bool leave_home(jm__server *server)
+ * end at once. */
+static bool leave_home(void)
 {
-    bool gone = getppid() != server->holder_pid;
-    server->holder = (int)syscall(SYS_pidfd_open, server->holder_pid, 0);
-    return !gone && fork() == 0 && setsid() >= 0;
+    return fork() == 0 && setsid() >= 0;
 }
 
 /* SIGTERM puts back and leaves; all else that people send is not for this process. */
@@ -53,18 +54,54 @@ static void stay_alive(void)
     setrlimit(RLIMIT_CORE, &no_core);
 }
 
+/* "300:600". */
+static bool read_range(jm__server *server, const char *text)
+{
+    char *end;
+    server->low_w = strtod(text, &end);
+    if (end == text || *end != ':') return false;
+    text = end + 1;
+    server->high_w = strtod(text, &end);
+    return end != text && *end == '\0' && server->low_w > 0 && server->high_w >= server->low_w &&
+           isfinite(server->high_w);
+}
+
+static bool read_bounds(jm__server *server, char **argv)
+{
+    for (; argv[0] != NULL; argv += 2) {
+        if (argv[1] == NULL) return false;
+        if (strcmp(argv[0], "--board") == 0)
+            server->board = argv[1];
+        else if (strcmp(argv[0], "--within") != 0 || !read_range(server, argv[1]))
+            return false;
+    }
+    return true;
+}
+
+static int fail_usage(void)
+{
+    fprintf(stderr,
+            "joulemap-cap: started by joulemap alone, `joulemap cap` is for people; in a rule of sudo's:\n"
+            "  joulemap-cap serve [--within LOW:HIGH] [--board N|UUID]\n");
+    return jm_status_exit_code(JM_USAGE);
+}
+
 static int serve(char **argv)
 {
-    static jm__server server = {.lock = -1, .guard = {.link = -1}, .until_ns = INT64_MAX};
-    server.holder_pid = (pid_t)strtol(argv[2], NULL, 10);
-    snprintf(server.folder.path, sizeof server.folder.path, "%s", argv[3]);
+    static jm__server server = {.lock = -1,
+                                .holder = -1,
+                                .guard = {.link = -1},
+                                .until_ns = INT64_MAX,
+                                .low_w = -INFINITY,
+                                .high_w = INFINITY};
+    if (!read_bounds(&server, argv)) return fail_usage();
     server.link.fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (server.link.fd < 0 || nowhere < 0) return jm_status_exit_code(JM_IO);
     dup2(nowhere, STDIN_FILENO);
     dup2(nowhere, STDOUT_FILENO); /* what a library prints of itself goes nowhere */
     jm__helper_close_others(server.link.fd);
-    if (!leave_home(&server)) _exit(0);
+    if (!leave_home()) _exit(0);
     take_signals(&server);
     stay_alive();
     jm__serve(&server);
@@ -73,8 +110,7 @@ static int serve(char **argv)
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], "serve") == 0) return serve(argv);
+    if (argc >= 2 && strcmp(argv[1], "serve") == 0) return serve(argv + 2);
     if (argc == 6 && strcmp(argv[1], "guard") == 0) return jm__guard_run(argc, argv);
-    fprintf(stderr, "joulemap-cap: started by joulemap alone; `joulemap cap` is for people\n");
-    return jm_status_exit_code(JM_USAGE);
+    return fail_usage();
 }

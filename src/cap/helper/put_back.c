@@ -3,16 +3,28 @@
 
 #include "base/status.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+/* What the board has is what the lease set: last, or before, where a kill came between writing and setting.
+ */
+static bool is_of_lease(const jm__lease_state *state, double now_w)
+{
+    return fabs(now_w - state->info.cap_w) <= JM_SAME_W || fabs(now_w - state->before_w) <= JM_SAME_W ||
+           (isnan(state->before_w) &&
+            isfinite(state->info.cap_w)); /* of an older joulemap, which did not say */
+}
+
 static jm_status set_back(const jm__setter *setter, const jm__lease_state *state, jm_error *err)
 {
-    /* The cap in any case: it is what costs. */
+    /* The cap in any case: it is what costs. One that somebody else set meanwhile is theirs. */
+    double now_w;
     jm_error clock_err = {0};
     jm_status clock = state->clock_held ? jm__setter_clock(setter, 0, &clock_err) : JM_OK;
-    JM_TRY(jm__setter_set(setter, state->info.found_w, NULL, err));
+    JM_TRY(jm__setter_cap(setter, &now_w, err));
+    if (is_of_lease(state, now_w)) JM_TRY(jm__setter_set(setter, state->info.found_w, NULL, err));
     if (clock != JM_OK && err != NULL) *err = clock_err;
     return clock;
 }
@@ -43,7 +55,8 @@ jm_status jm__put_back_lost(jm__lease_state *state, const jm__lease_folder *fold
 {
     jm__setter setter;
     *index = -1;
-    if (went_with_its_run(state)) return jm__lease_state_remove(folder, state->uuid, err);
+    if (went_with_its_run(state) || jm__lease_state_is_void(state))
+        return jm__lease_state_remove(folder, state->uuid, err);
     if (state->sim[0] != '\0')
         setenv("JOULEMAP_SIM", state->sim, 1);
     else

@@ -5,8 +5,8 @@
 #include "cap/helper/setter.h"
 #include "cap/lease/state.h"
 
-/* The cap, the clock if it was held, read back; then the state goes. If it fails, the state stays, with the
- * reason. The board's lock is held. */
+/* The cap, unless somebody else has set another since, the clock if it was held, read back; then the state
+ * goes. If it fails, the state stays, with the reason. The board's lock is held. */
 jm_status jm__put_back(const jm__setter *setter, jm__lease_state *state, const jm__lease_folder *folder,
                        jm_error *err);
 

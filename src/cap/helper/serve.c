@@ -26,14 +26,21 @@ static bool say(jm__server *server, json_t *object)
 /* Written down before it is set: whoever comes after a kill knows of it. */
 static jm_status set_cap(jm__server *server, double cap_w, double *enforced_w, jm_error *err)
 {
-    double before_w = server->state.info.cap_w;
-    server->state.info.cap_w = cap_w;
-    JM_TRY(jm__lease_state_write(&server->state, &server->folder, err));
+    jm__lease_state *state = &server->state;
+    double before_w = state->info.cap_w;
+    if (!(cap_w >= server->low_w && cap_w <= server->high_w)) {
+        jm__fail(err, JM_NO_PERMISSION, 0, NULL, "GPU %d: this user may set %.4g to %.4g W, not %.6g W",
+                 (int)state->index, server->low_w, server->high_w, cap_w);
+        return jm__hint(err, JM_NO_PERMISSION, "%s", "");
+    }
+    if (isfinite(before_w)) state->before_w = before_w;
+    state->info.cap_w = cap_w;
+    JM_TRY(jm__lease_state_write(state, &server->folder, err));
     jm_status status = jm__setter_set(&server->setter, cap_w, enforced_w, err);
     if (status == JM_OK)
         server->has_set = true;
     else if (status == JM_USAGE) /* nothing was set */
-        server->state.info.cap_w = before_w;
+        state->info.cap_w = before_w;
     return status;
 }
 
@@ -46,6 +53,11 @@ static jm_status hold_clock(jm__server *server, double clock_mhz, jm_error *err)
 {
     bool before = server->state.clock_held;
     if (clock_mhz <= 0 && !before) return JM_OK; /* what others hold is theirs */
+    if (isfinite(server->high_w)) {
+        jm__fail(err, JM_NO_PERMISSION, 0, NULL, "GPU %d: this user may set its cap, not its clock",
+                 (int)server->state.index);
+        return jm__hint(err, JM_NO_PERMISSION, "%s", "");
+    }
     server->state.clock_held = true;
     JM_TRY(jm__lease_state_write(&server->state, &server->folder, err));
     jm_status status = jm__setter_clock(&server->setter, clock_mhz, err);
@@ -172,11 +184,12 @@ static void hold(jm__server *server)
 
 /* ---- the first request */
 
-static void restore(jm__server *server, const jm__request *request)
+static void do_once(jm__server *server, const jm__request *request)
 {
     jm_error err = {0};
     int32_t index;
-    jm_status status = jm__server_restore(server, request->uuid, &index, &err);
+    jm_status status = request->ask == JM_ASK_RESET ? jm__server_reset(server, request->uuid, &index, &err)
+                                                    : jm__server_restore(server, request->uuid, &index, &err);
     json_t *answer = status == JM_OK ? jm__answer_ok() : jm__answer_fault(&err);
     if (answer != NULL) json_object_set_new(answer, "index", json_integer(index));
     (void)say(server, answer);
@@ -185,7 +198,10 @@ static void restore(jm__server *server, const jm__request *request)
 /* The board as it was found, and which process to look for where this one does not answer. */
 static json_t *taken_json(const jm__server *server)
 {
-    json_t *answer = jm__answer_board(&server->setter.board);
+    jm_cap_board board = server->setter.board;
+    board.low_w = fmax(board.low_w, server->low_w);
+    board.high_w = fmin(board.high_w, server->high_w);
+    json_t *answer = jm__answer_board(&board);
     if (answer == NULL) return NULL;
     json_object_set_new(answer, "helper_pid", json_integer(server->state.helper_pid));
     json_object_set_new(answer, "helper_start", json_integer(server->state.helper_start));
@@ -200,8 +216,9 @@ void jm__serve(jm__server *server)
     if (jm__wire_receive(&server->link, &object, jm__now_ns() + FIRST_NS) != JM_WIRE_LINE) return;
     jm_status status = jm__request_read(&request, object, &err);
     json_decref(object);
-    if (status == JM_OK && request.ask == JM_ASK_RESTORE) {
-        restore(server, &request);
+    if (status == JM_OK) status = jm__lease_folder_find(&server->folder, &err);
+    if (status == JM_OK && (request.ask == JM_ASK_RESTORE || request.ask == JM_ASK_RESET)) {
+        do_once(server, &request);
         return;
     }
     if (status == JM_OK && request.ask != JM_ASK_TAKE)

@@ -2,6 +2,7 @@
 #include "cap/helper/setter.h"
 
 #include "base/status.h"
+#include "cap/lease/state.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* NVML's limits are whole milliwatts; a board may keep whole watts. */
-#define SAME_W 1.0
 /* No board has more: where it does not tell its own bound, too. */
 #define MOST_MHZ 1e5
 /* What is put back may lie outside of what can be set by as much as was rounded. */
@@ -42,8 +41,9 @@ static jm_status fail_call(const jm__setter *setter, int result, const char *cal
              setter->nvml.error_text(result));
     if (status != JM_NO_PERMISSION) return status;
     return jm__hint(err, status,
-                    geteuid() == 0 ? "root may not here either: a container needs the right from outside"
-                                   : "run it as root, or let root start `joulemap capd`");
+                    geteuid() == 0
+                        ? "root may not here either: a container needs the right from outside"
+                        : "run it as root, or by a rule of sudo's for joulemap-cap (docs/caps.md)");
 }
 
 static jm_status find_by_uuid(jm__setter *setter, const char *uuid, jm_error *err)
@@ -163,7 +163,7 @@ jm_status jm__setter_set(const jm__setter *setter, double cap_w, double *enforce
     int result = setter->set_limit(setter->device, (unsigned)lround(1e3 * cap_w));
     if (result != JM_NVML_SUCCESS) return fail_call(setter, result, "nvmlDeviceSetPowerManagementLimit", err);
     JM_TRY(jm__setter_cap(setter, &now_w, err));
-    if (!(fabs(now_w - cap_w) <= SAME_W))
+    if (!(fabs(now_w - cap_w) <= JM_SAME_W))
         return jm__fail(err, JM_IO, 0, NULL, "GPU %d was told %.6g W and keeps %.6g W", (int)board->index,
                         cap_w, now_w);
     if (enforced_w == NULL) return JM_OK;

@@ -3,12 +3,16 @@
 #include "base/status.h"
 #include "cap/helper/serve.h"
 #include "cap/lease/process.h"
+#include "cap/lease/reach.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* How long a guard may need for a board whose helper was killed, before the next one is refused. */
@@ -78,26 +82,33 @@ static bool fits(const char *name)
     return value == NULL || strlen(value) < JM_STATE_SIM_MAX;
 }
 
+/* The user who asks: root's helper is told it by what let the user start it. */
+static int64_t asker(void)
+{
+    const char *uid = geteuid() != 0               ? NULL
+                      : getenv("SUDO_UID") != NULL ? getenv("SUDO_UID")
+                                                   : getenv("PKEXEC_UID");
+    return uid != NULL ? strtoll(uid, NULL, 10) : (int64_t)getuid();
+}
+
 static jm_status fill_state(jm__server *server, const jm__request *request, jm_error *err)
 {
     const jm_cap_board *board = &server->setter.board;
     jm__lease_state *state = &server->state;
     int64_t now_ns = unix_now_ns();
-    *state = (jm__lease_state){.index = board->index,
-                               .holder_start = jm__process_start(server->holder_pid),
-                               .helper_pid = getpid(),
-                               .helper_start = jm__process_start(getpid()),
-                               .info = {.pid = request->pid > 0 ? request->pid : server->holder_pid,
-                                        .uid = request->pid > 0 ? request->uid : (int64_t)getuid(),
-                                        .since_unix_ns = now_ns,
-                                        .found_w = NAN,
-                                        .cap_w = NAN}};
-    if (request->pid > 0) state->holder_start = jm__process_start(request->pid);
+    *state = (jm__lease_state){
+        .index = board->index,
+        .holder_start = jm__process_start(request->pid),
+        .helper_pid = getpid(),
+        .helper_start = jm__process_start(getpid()),
+        .before_w = NAN,
+        .info = {.pid = request->pid, .uid = asker(), .since_unix_ns = now_ns, .found_w = NAN, .cap_w = NAN}};
     if (request->detached) state->info.pid = state->holder_start = 0; /* it is to outlive whoever that was */
     if (request->for_ns > 0) {
         state->info.until_unix_ns = now_ns + request->for_ns;
         server->until_ns = jm__now_ns() + request->for_ns;
     }
+    jm__boot_id(state->boot, sizeof state->boot);
     snprintf(state->uuid, sizeof state->uuid, "%s", board->uuid);
     snprintf(state->name, sizeof state->name, "%s", board->name);
     snprintf(state->info.who, sizeof state->info.who, "%s", request->who);
@@ -119,7 +130,8 @@ static jm_status clear_lost(jm__server *server, jm_error *err)
     if (status == JM_NOT_FOUND) return JM_OK;
     if (status != JM_OK) return status;
     /* Of another simulated board that has this one's UUID: nobody can see that one any more. */
-    if (strcmp(left.sim, server->state.sim) != 0 || strcmp(left.run, server->state.run) != 0)
+    if (jm__lease_state_is_void(&left) || strcmp(left.sim, server->state.sim) != 0 ||
+        strcmp(left.run, server->state.run) != 0)
         return jm__lease_state_remove(&server->folder, board->uuid, err);
     return jm__put_back(&server->setter, &left, &server->folder, err);
 }
@@ -134,7 +146,7 @@ static jm_status begin(jm__server *server, const jm__request *request, jm_error 
     JM_TRY(clear_lost(server, err));
     /* Now: before the lock was ours, another lease may have stood. */
     JM_TRY(jm__setter_cap(&server->setter, &board->cap_w, err));
-    server->state.info.found_w = board->cap_w;
+    server->state.info.found_w = server->state.before_w = board->cap_w;
     JM_TRY(jm__lease_state_write(&server->state, &server->folder, err));
     jm_status status = jm__setter_set(&server->setter, board->cap_w, &board->enforced_w, err);
     if (status != JM_OK) (void)jm__lease_state_remove(&server->folder, server->state.uuid, NULL);
@@ -149,11 +161,34 @@ static void describe_right(jm_cap_board *board)
                               : "this user");
 }
 
+static jm_status check_board(const jm__server *server, jm_error *err)
+{
+    char index[16];
+    const jm_cap_board *board = &server->setter.board;
+    snprintf(index, sizeof index, "%d", (int)board->index);
+    if (server->board == NULL || strcmp(server->board, index) == 0 || strcmp(server->board, board->uuid) == 0)
+        return JM_OK;
+    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "this user may set the cap of GPU %.95s, not of GPU %s",
+             server->board, index);
+    return jm__hint(err, JM_NO_PERMISSION, "%s", "");
+}
+
+/* The lease ends with its holder, which may be gone already. */
+static jm_status watch_holder(jm__server *server, pid_t pid, jm_error *err)
+{
+    server->holder = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (server->holder >= 0 || errno != ESRCH) return JM_OK;
+    return jm__fail(err, JM_NOT_FOUND, ESRCH, NULL, "process %ld, which asked for the lease, is gone",
+                    (long)pid);
+}
+
 jm_status jm__server_take(jm__server *server, const jm__request *request, jm_error *err)
 {
     jm_cap_board *board = &server->setter.board;
+    JM_TRY(watch_holder(server, (pid_t)request->pid, err));
     JM_TRY(jm__lease_folder_make(&server->folder, err));
     JM_TRY(jm__setter_open(&server->setter, request->uuid, request->index, err));
+    JM_TRY(check_board(server, err));
     JM_TRY(lock_board(server, board->uuid, err));
     jm_status status = begin(server, request, err);
     if (status != JM_OK) {
@@ -174,6 +209,22 @@ jm_status jm__server_put_back(jm__server *server, jm_error *err)
     unlock(server);
     jm__guard_reap(&server->guard); /* it finds nothing left to do */
     return JM_OK;
+}
+
+jm_status jm__server_reset(jm__server *server, const char *uuid, int32_t *index, jm_error *err)
+{
+    jm__lease_state state;
+    *index = -1;
+    JM_TRY(jm__lease_folder_trust(&server->folder, err));
+    JM_TRY(jm__lease_state_read(&state, &server->folder, uuid, err));
+    *index = state.index;
+    if (asker() != 0 && asker() != state.info.uid)
+        return jm__fail(err, JM_NO_PERMISSION, 0, NULL,
+                        "GPU %d is held by %s of user %lld, whose it is to end", (int)state.index,
+                        state.info.who, (long long)state.info.uid);
+    (void)jm__process_signal(state.helper_pid, state.helper_start, SIGTERM); /* gone: its guard is at work */
+    return jm__lease_await_back(&server->folder, uuid, state.helper_pid, state.helper_start, JM_LEASE_BACK_NS,
+                                err);
 }
 
 jm_status jm__server_restore(jm__server *server, const char *uuid, int32_t *index, jm_error *err)

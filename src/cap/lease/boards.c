@@ -1,12 +1,13 @@
 /* Boards with their caps and leases, as they stand. */
 #include "base/status.h"
-#include "cap/lease/daemon.h"
+#include "cap/lease/reach.h"
 #include "cap/lease/state.h"
 #include "device/nvml_load.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct jm_cap_boards {
@@ -41,28 +42,51 @@ static bool look(jm_cap_board *board, const jm__nvml *nvml, unsigned index)
     return isfinite(board->cap_w) || isfinite(board->enforced_w);
 }
 
+/* By the command of JOULEMAP_CAP, within the bounds that stand in it. */
+static void take_bounds(jm_cap_board *board, const char *command)
+{
+    double low_w, high_w;
+    const char *within = strstr(command, "--within ");
+    command += strspn(command, " ");
+    snprintf(board->may_set, sizeof board->may_set, "%.*s", (int)strcspn(command, " "), command);
+    if (within == NULL || sscanf(within, "--within %lf:%lf", &low_w, &high_w) != 2) return;
+    board->low_w = fmax(board->low_w, low_w);
+    board->high_w = fmin(board->high_w, high_w);
+}
+
+/* That command names a board, and it is another. */
+static bool is_of_another(const jm_cap_board *board, const char *command)
+{
+    char name[JM_BOARD_TEXT], index[16];
+    const char *only = strstr(command, "--board ");
+    snprintf(index, sizeof index, "%d", (int)board->index);
+    return only != NULL && sscanf(only, "--board %95s", name) == 1 && strcmp(name, index) != 0 &&
+           strcmp(name, board->uuid) != 0;
+}
+
 static void look_for_right(jm_cap_board *board)
 {
     if (isnan(board->low_w) || isnan(board->cap_w) || board->uuid[0] == '\0')
         snprintf(board->may_not_set, sizeof board->may_not_set, "this GPU's cap cannot be set");
-    else if (jm__capd_is_to_ask(NULL)) {
-        if (!jm__capd_may(board->uuid, board->may_set, sizeof board->may_set))
-            snprintf(board->may_not_set, sizeof board->may_not_set,
-                     "`joulemap capd` does not let this user: ask who looks after this machine");
-    } else if (board->simulated)
+    else if (jm__lease_command() != NULL && is_of_another(board, jm__lease_command()))
+        snprintf(board->may_not_set, sizeof board->may_not_set,
+                 "JOULEMAP_CAP is for another GPU: ask who looks after this machine");
+    else if (jm__lease_command() != NULL)
+        take_bounds(board, jm__lease_command());
+    else if (board->simulated)
         snprintf(board->may_set, sizeof board->may_set, "simulated");
     else if (geteuid() == 0)
         snprintf(board->may_set, sizeof board->may_set, "root");
     else
         snprintf(board->may_not_set, sizeof board->may_not_set,
-                 "root alone: use sudo, or let root start `joulemap capd`");
+                 "root alone: use sudo, or a rule of sudo's for joulemap-cap (docs/caps.md)");
 }
 
 static bool find_lease(jm_cap_board *board, const jm__lease_folder *folder)
 {
     jm__lease_state state;
     jm_status status = jm__lease_state_read(&state, folder, board->uuid, NULL);
-    if (status == JM_NOT_FOUND) return false;
+    if (status == JM_NOT_FOUND || (status == JM_OK && jm__lease_state_is_void(&state))) return false;
     board->has_lease = true;
     if (status != JM_OK) { /* jm_cap_restore says what is the matter with it */
         board->lease = (jm_cap_lease_info){.found_w = NAN, .cap_w = NAN, .lost = true};

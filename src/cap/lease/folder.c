@@ -21,6 +21,11 @@ static bool is_set(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
+static bool is_roots_to_set(void)
+{
+    return geteuid() == 0 || is_set(getenv("JOULEMAP_CAP"));
+}
+
 jm_status jm__lease_folder_find(jm__lease_folder *folder, jm_error *err)
 {
     const char *named = getenv("JOULEMAP_CAPS_DIR"), *state = getenv("XDG_STATE_HOME"),
@@ -31,7 +36,7 @@ jm_status jm__lease_folder_find(jm__lease_folder *folder, jm_error *err)
                         named);
     if (is_set(named))
         length = snprintf(folder->path, sizeof folder->path, "%s", named);
-    else if (geteuid() == 0)
+    else if (is_roots_to_set())
         length = snprintf(folder->path, sizeof folder->path, "%s", ROOTS_FOLDER);
     else if (is_set(state) && state[0] == '/')
         length = snprintf(folder->path, sizeof folder->path, "%s/joulemap/caps", state);
@@ -46,7 +51,7 @@ jm_status jm__lease_folder_find(jm__lease_folder *folder, jm_error *err)
 
 bool jm__lease_folder_of_root(jm__lease_folder *folder)
 {
-    if (is_set(getenv("JOULEMAP_CAPS_DIR")) || geteuid() == 0) return false;
+    if (is_set(getenv("JOULEMAP_CAPS_DIR")) || is_roots_to_set()) return false;
     snprintf(folder->path, sizeof folder->path, "%s", ROOTS_FOLDER);
     return true;
 }

@@ -10,8 +10,8 @@ typedef struct jm__lease_folder {
     char path[PATH_MAX];
 } jm__lease_folder;
 
-/* JOULEMAP_CAPS_DIR, else root's or this user's. NOT_FOUND: nothing says where it is; USAGE: what does is no
- * absolute path, or too long. */
+/* JOULEMAP_CAPS_DIR, else root's (also of who has root set caps, by JOULEMAP_CAP) or this user's. NOT_FOUND:
+ * nothing says where it is; USAGE: what does is no absolute path, or too long. */
 jm_status jm__lease_folder_find(jm__lease_folder *folder, jm_error *err);
 
 /* Root's, where it is another and nobody said which to take: leases of the machine, for all to see. */

@@ -3,7 +3,6 @@
 #include "base/helper.h"
 #include "base/options.h"
 #include "base/status.h"
-#include "cap/lease/daemon.h"
 #include "cap/lease/process.h"
 #include "cap/lease/reach.h"
 
@@ -27,10 +26,9 @@ struct jm_cap_lease {
     jm_cap_board board;
     pid_t owner; /* a forked child has a copy of this, and no lease */
     bool detached, has_set;
-    bool of_daemon;                   /* it speaks with the daemon, which has the helper */
-    int64_t helper_pid, helper_start; /* 0: the daemon's, not this process's */
-    bool over;                        /* the helper is gone, or about to go */
-    bool back;                        /* and what was found is back */
+    int64_t helper_pid, helper_start;
+    bool over; /* the helper is gone, or about to go */
+    bool back; /* and what was found is back */
     char why[JM_LEASE_TEXT];
 };
 
@@ -55,8 +53,7 @@ static jm__request request_of(const jm_cap_lease_options *options)
                            .index = options->board,
                            .for_ns = options->for_ns,
                            .detached = options->detached,
-                           .pid = options->of_pid,
-                           .uid = options->of_uid};
+                           .pid = getpid()};
     if (options->uuid != NULL) snprintf(request.uuid, sizeof request.uuid, "%s", options->uuid);
     if (options->who != NULL)
         snprintf(request.who, sizeof request.who, "%s", options->who);
@@ -69,13 +66,8 @@ static jm_status take(jm_cap_lease *lease, const jm_cap_lease_options *options, 
 {
     json_t *answer = NULL;
     const jm__request request = request_of(options);
-    lease->of_daemon = jm__capd_is_to_ask(options->sim);
-    if (lease->of_daemon) {
-        JM_TRY(jm__capd_connect(&lease->link, err));
-    } else {
-        JM_TRY(jm__lease_folder_find(&lease->folder, err));
-        JM_TRY(jm__lease_link_start(&lease->link, &lease->folder, options->sim, options->run_dir, err));
-    }
+    JM_TRY(jm__lease_folder_find(&lease->folder, err));
+    JM_TRY(jm__lease_link_start(&lease->link, options->sim, options->run_dir, err));
     jm_status status = jm__lease_link_ask(&lease->link, &request, TAKE_NS, &answer, err);
     if (status == JM_OK) status = jm__answer_status(answer, err);
     if (status == JM_OK) {
@@ -142,42 +134,17 @@ static jm_status lose_helper(jm_cap_lease *lease, const jm_error *why, jm_error 
     return not_back.status;
 }
 
-/* The daemon is gone, or hung up: its helper puts back, and tells nobody here. */
-static jm_status lose_daemon(jm_cap_lease *lease, jm_error *err)
-{
-    lease->over = true;
-    snprintf(lease->why, sizeof lease->why, "`joulemap capd` has hung up, and puts back what it found");
-    jm__lease_link_close(&lease->link);
-    jm__fail(err, JM_DEVICE_LOST, 0, NULL, "%s on GPU %d", lease->why, (int)lease->board.index);
-    return jm__hint(err, JM_DEVICE_LOST, "`joulemap cap show` tells how the GPU stands");
-}
-
-/* The daemon changes a board once a second: it says how long to wait. */
-static jm_status ask_in_turn(jm_cap_lease *lease, const jm__request *request, json_t **answer, jm_error *err)
-{
-    enum { TRIES = 5 };
-    for (int tries = 1;; tries++) {
-        jm_status status = jm__lease_link_ask(&lease->link, request, jm__lease_call_ns, answer, err);
-        double wait_s = status == JM_OK ? jm__json_number(*answer, "wait_s") : NAN;
-        if (!lease->of_daemon || !(wait_s > 0 && wait_s <= 2) || tries == TRIES) return status;
-        json_decref(*answer);
-        *answer = NULL;
-        jm__sleep_ns((int64_t)(wait_s * 1e9) + JM_NS_PER_MS);
-    }
-}
-
 static jm_status ask(jm_cap_lease *lease, const jm__request *request, json_t **answer, jm_error *err)
 {
     jm_error fault;
     bool back;
     *answer = NULL;
     if (lease->over) return fail_over(lease, err);
-    jm_status status = ask_in_turn(lease, request, answer, &fault);
+    jm_status status = jm__lease_link_ask(&lease->link, request, jm__lease_call_ns, answer, &fault);
     if (status == JM_NO_MEMORY) {
         if (err != NULL) *err = fault;
         return status;
     }
-    if (status != JM_OK && lease->of_daemon) return lose_daemon(lease, err);
     if (status != JM_OK) return lose_helper(lease, &fault, err);
     const char *why = jm__answer_over(*answer, &back);
     if (why == NULL) return jm__answer_status(*answer, err);
@@ -215,11 +182,6 @@ jm_status jm_cap_lease_clock(jm_cap_lease *lease, double clock_mhz, jm_error *er
 
 /* ---- end */
 
-void jm__lease_attach(jm_cap_lease *lease)
-{
-    lease->detached = false;
-}
-
 static jm_status end(jm_cap_lease *lease, jm_error *err)
 {
     const jm__request request = {.ask = JM_ASK_END};
@@ -231,7 +193,6 @@ static jm_status end(jm_cap_lease *lease, jm_error *err)
     json_decref(answer);
     if (status == JM_NO_MEMORY) { /* not even for that word: it hears the link close */
         jm__lease_link_close(&lease->link);
-        if (lease->of_daemon) return JM_OK;
         status = jm__lease_await_back(&lease->folder, lease->board.uuid, lease->helper_pid,
                                       lease->helper_start, JM_LEASE_BACK_NS, err);
     }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* NVML starts in a second where somebody has it open, in several where eight boards wake up. */
@@ -39,58 +40,95 @@ static char **environment_of(const char *sim, const char *run_dir)
     return jm__helper_environment(NULL, list);
 }
 
-/* 0 or an errno. */
-static int spawn(int end, const char *command, const jm__lease_folder *folder, char **environment)
+const char *jm__lease_command(void)
 {
-    char name[] = "joulemap-cap", task[] = "serve", holder[24], path[PATH_MAX];
-    int status;
+    const char *command = getenv("JOULEMAP_CAP");
+    return command != NULL && command[strspn(command, " ")] != '\0' ? command : NULL;
+}
+
+/* Where a command begins: as it stands, or the first of its name on PATH. */
+static bool find_command(const char *name, char *path, size_t size)
+{
+    const char *at = strchr(name, '/') != NULL ? "" : getenv("PATH");
+    while (at != NULL) {
+        int length = (int)strcspn(at, ":");
+        if (snprintf(path, size, "%.*s%s%s", length, at, length > 0 ? "/" : "", name) < (int)size &&
+            access(path, X_OK) == 0)
+            return true;
+        at = at[length] == ':' ? at + length + 1 : NULL;
+    }
+    snprintf(path, size, "%s", name);
+    return false;
+}
+
+/* The words of JOULEMAP_CAP, else those for the program beside this library. False: there is no such program,
+ * whose path is told. */
+static bool words_of(char *line, size_t size, char **words, size_t most, char *path, size_t path_size)
+{
+    char *state = NULL;
+    const char *command = jm__lease_command();
+    size_t count = 0;
+    snprintf(line, size, "%s", command != NULL ? command : "joulemap-cap serve");
+    for (char *word = strtok_r(line, " ", &state); word != NULL && count < most;
+         word = strtok_r(NULL, " ", &state))
+        words[count++] = word;
+    words[count] = NULL;
+    return command != NULL ? find_command(words[0], path, path_size) : jm__beside(words[0], path, path_size);
+}
+
+static jm_status spawn(int end, const char *path, char **words, char **environment, jm_error *err)
+{
+    int status = 0;
     pid_t child;
-    snprintf(holder, sizeof holder, "%ld", (long)getpid());
-    snprintf(path, sizeof path, "%s", folder->path);
-    char *arguments[] = {name, task, holder, path, NULL};
-    const jm__helper process = {.command = command,
-                                .arguments = arguments,
+    const jm__helper process = {.command = path,
+                                .arguments = words,
                                 .environment = environment,
                                 .input = end,
                                 .output = -1,
                                 .own_group = true};
     int code = jm__helper_start(&child, &process);
+    if (code != 0)
+        return jm__fail(err, JM_IO, code, "posix_spawn", "%.300s cannot be started: %s", path,
+                        strerror(code));
     /* It goes on as an orphan: what was started ends at once. */
-    if (code == 0) (void)jm__helper_reap(child, &status, jm__now_ns() + JM_LEASE_BACK_NS);
-    return code;
+    (void)jm__helper_reap(child, &status, jm__now_ns() + JM_LEASE_BACK_NS);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) == 0) return JM_OK;
+    const char *command = jm__lease_command();
+    jm__fail(err, JM_NO_PERMISSION, 0, NULL, "%.300s started nothing that sets power caps: exit code %d",
+             command != NULL ? command : path, WEXITSTATUS(status));
+    return jm__hint(err, JM_NO_PERMISSION, "%s",
+                    command != NULL ? "a rule of sudo's must allow these very words: docs/caps.md" : "");
 }
 
-jm_status jm__lease_link_over(jm__lease_link *link, int fd, jm_error *err)
+jm_status jm__lease_link_start(jm__lease_link *link, const char *sim, const char *run_dir, jm_error *err)
 {
-    *link = (jm__lease_link){.wire = {.fd = fd}};
-    if (jm__kept_file_set(&link->file, fd)) return JM_OK;
-    return jm__fail(err, JM_IO, errno, "fstat", "a socket cannot be looked at: %s", strerror(errno));
-}
-
-jm_status jm__lease_link_start(jm__lease_link *link, const jm__lease_folder *folder, const char *sim,
-                               const char *run_dir, jm_error *err)
-{
-    char command[PATH_MAX];
+    enum { WORDS = 32 };
+    char path[PATH_MAX], line[PATH_MAX], *words[WORDS + 1];
     int ends[2];
     *link = (jm__lease_link){.wire = {.fd = -1}};
-    if (!jm__beside("joulemap-cap", command, sizeof command)) {
-        jm__fail(err, JM_NOT_FOUND, 0, NULL, "the program that sets power caps, %.300s, is not there",
-                 command);
-        return jm__hint(err, JM_NOT_FOUND, "install joulemap again: it comes with it");
+    if (!words_of(line, sizeof line, words, WORDS, path, sizeof path)) {
+        jm__fail(err, JM_NOT_FOUND, 0, NULL, "the program that sets power caps, %.300s, is not there", path);
+        return jm__hint(err, JM_NOT_FOUND,
+                        jm__lease_command() != NULL ? "JOULEMAP_CAP names it"
+                                                    : "install joulemap again: it comes with it");
     }
     char **environment = environment_of(sim, run_dir);
     if (environment == NULL) return jm__no_memory(err, "malloc");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
         free(environment);
-        return jm__fail(err, JM_IO, errno, "socketpair", "no socket for %.300s: %s", command,
-                        strerror(errno));
+        return jm__fail(err, JM_IO, errno, "socketpair", "no socket for %.300s: %s", path, strerror(errno));
     }
-    int code = spawn(ends[1], command, folder, environment);
+    jm_status status = spawn(ends[1], path, words, environment, err);
     free(environment);
     close(ends[1]);
-    if (code == 0) return jm__lease_link_over(link, ends[0], err);
-    close(ends[0]);
-    return jm__fail(err, JM_IO, code, "posix_spawn", "%.300s cannot be started: %s", command, strerror(code));
+    if (status != JM_OK) {
+        close(ends[0]);
+        return status;
+    }
+    if (!jm__kept_file_set(&link->file, ends[0]))
+        return jm__fail(err, JM_IO, errno, "fstat", "a socket cannot be looked at: %s", strerror(errno));
+    link->wire.fd = ends[0];
+    return JM_OK;
 }
 
 void jm__lease_link_close(jm__lease_link *link)
@@ -123,14 +161,14 @@ jm_status jm__lease_link_ask(jm__lease_link *link, const jm__request *request, i
 
 /* ---- putting back */
 
-jm_status jm__lease_restore(const jm__lease_folder *folder, const char *uuid, int32_t *index, jm_error *err)
+jm_status jm__lease_ask_once(jm__ask ask, const char *uuid, int32_t *index, jm_error *err)
 {
     jm__lease_link link;
-    jm__request request = {.ask = JM_ASK_RESTORE};
+    jm__request request = {.ask = ask};
     json_t *answer = NULL;
     *index = -1;
     snprintf(request.uuid, sizeof request.uuid, "%s", uuid);
-    JM_TRY(jm__lease_link_start(&link, folder, NULL, NULL, err));
+    JM_TRY(jm__lease_link_start(&link, NULL, NULL, err));
     jm_status status = jm__lease_link_ask(&link, &request, RESTORE_NS, &answer, err);
     if (status == JM_OK) {
         const json_t *known = json_object_get(answer, "index");
@@ -154,7 +192,7 @@ jm_status jm__lease_await_back(const jm__lease_folder *folder, const char *uuid,
         if (read != JM_OK) return read;
         if (state.helper_pid != helper_pid || state.helper_start != helper_start) return JM_OK;
         if (!jm__lease_is_kept(&state, folder)) {
-            jm_status status = jm__lease_restore(folder, uuid, &index, err);
+            jm_status status = jm__lease_ask_once(JM_ASK_RESTORE, uuid, &index, err);
             return status == JM_NOT_FOUND && index < 0 ? JM_OK : status;
         }
         jm__sleep_ns(LOOK_NS);

@@ -7,24 +7,22 @@
 #include "cap/lease/wire.h"
 #include "cap/lease/words.h"
 
-/* One end of a conversation, with a helper or with the daemon. */
+/* The holder's end of a conversation with a helper. */
 typedef struct jm__lease_link {
     jm__kept_file file;
     jm__wire wire;
 } jm__lease_link;
 
-/* A detached lease is to end with its jm_cap_lease_end after all. */
-void jm__lease_attach(jm_cap_lease *lease);
-
 /* How long a lease's holder waits for an answer, after the first; tests make it short. */
 extern int64_t jm__lease_call_ns;
 
-/* Start a helper. `sim`, `run_dir`: may be NULL; see jm_cap_lease_options. */
-jm_status jm__lease_link_start(jm__lease_link *link, const jm__lease_folder *folder, const char *sim,
-                               const char *run_dir, jm_error *err);
+/* JOULEMAP_CAP: the command that starts a helper for who is not root, "sudo -n /usr/lib/.../joulemap-cap
+ * serve
+ * --within 300:600"; its words are divided by blanks. NULL: the program beside this library, as this user. */
+const char *jm__lease_command(void);
 
-/* Speak over a connected stream socket, which is taken over. */
-jm_status jm__lease_link_over(jm__lease_link *link, int fd, jm_error *err);
+/* Start a helper. `sim`, `run_dir`: may be NULL; see jm_cap_lease_options. */
+jm_status jm__lease_link_start(jm__lease_link *link, const char *sim, const char *run_dir, jm_error *err);
 void jm__lease_link_close(jm__lease_link *link);
 
 /* Ask, and take the answer, the caller's. What the answer itself says is not looked at: the status tells
@@ -32,8 +30,9 @@ void jm__lease_link_close(jm__lease_link *link);
 jm_status jm__lease_link_ask(jm__lease_link *link, const jm__request *request, int64_t longest_ns,
                              json_t **answer, jm_error *err);
 
-/* Put back what a lost lease found, by a helper of its own. `index`: NVML's, -1: not there. */
-jm_status jm__lease_restore(const jm__lease_folder *folder, const char *uuid, int32_t *index, jm_error *err);
+/* Ask a helper of its own for one thing, JM_ASK_RESTORE (what a lost lease found is put back) or JM_ASK_RESET
+ * (a lease of this user ends). `index`: NVML's, -1: not there. */
+jm_status jm__lease_ask_once(jm__ask ask, const char *uuid, int32_t *index, jm_error *err);
 
 /* A guard begins at once; a board may need a second, and be lost for a while. */
 #define JM_LEASE_BACK_NS INT64_C(20000000000)

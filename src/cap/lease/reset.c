@@ -1,11 +1,11 @@
 /* Ending leases of others: those that stand, and those that were lost. */
 #include "base/status.h"
-#include "cap/lease/daemon.h"
 #include "cap/lease/process.h"
 #include "cap/lease/reach.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,21 @@
 
 static void tell(jm_cap_restored *out, const jm__lease_state *state, const char *uuid, int32_t index)
 {
-    *out = (jm_cap_restored){.index = index, .lease = state->info};
+    *out = (jm_cap_restored){.index = index, .lease = state->info, .left_w = NAN};
     snprintf(out->uuid, sizeof out->uuid, "%s", uuid);
+}
+
+/* The lease has ended: does the board have what was found? */
+static void look_what_is_left(jm_cap_restored *out, const jm__lease_state *state)
+{
+    jm_cap_boards *boards;
+    if (jm_cap_boards_create(&boards, state->sim[0] != '\0' ? state->sim : NULL, NULL) != JM_OK) return;
+    for (size_t i = 0; i < jm_cap_boards_count(boards); i++) {
+        const jm_cap_board *board = jm_cap_boards_board(boards, i);
+        if (strcmp(board->uuid, out->uuid) == 0 && fabs(board->cap_w - state->info.found_w) > JM_SAME_W)
+            out->left_w = board->cap_w;
+    }
+    jm_cap_boards_free(boards);
 }
 
 static void tell_fault(jm_cap_restored *out, const jm_error *err)
@@ -24,41 +37,48 @@ static void tell_fault(jm_cap_restored *out, const jm_error *err)
 
 /* ---- reset */
 
-static jm_status fail_rights(const jm__lease_state *state, jm_error *err)
+/* Of a lease whose helper is another user's: root's, which a rule of sudo's may reach. */
+static jm_status reset_of_root(const jm__lease_state *state, jm_error *err)
 {
+    int32_t index;
+    if (jm__lease_command() != NULL) return jm__lease_ask_once(JM_ASK_RESET, state->uuid, &index, err);
     jm__fail(err, JM_NO_PERMISSION, EPERM, "kill", "GPU %d is held by %s of user %lld, whose it is to end",
              (int)state->index, state->info.who, (long long)state->info.uid);
     return jm__hint(err, JM_NO_PERMISSION, "sudo joulemap cap reset --board %d", (int)state->index);
 }
 
-jm_status jm_cap_reset(const char *uuid, jm_cap_restored *out, jm_error *err)
+static jm_status reset(const char *uuid, jm__lease_state *state, jm_error *err)
 {
     jm__lease_folder folder, of_root;
-    jm__lease_state state;
-    jm_cap_restored unused;
-    if (out == NULL) out = &unused;
-    *out = (jm_cap_restored){.index = -1};
     JM_TRY(jm__lease_folder_find(&folder, err));
-    jm_status status = jm__lease_state_read(&state, &folder, uuid, err);
+    jm_status status = jm__lease_state_read(state, &folder, uuid, err);
     if (status == JM_NOT_FOUND && jm__lease_folder_of_root(&of_root) &&
-        jm__lease_state_read(&state, &of_root, uuid, NULL) == JM_OK) {
-        tell(out, &state, uuid, state.index);
-        return jm__capd_is_to_ask(NULL) ? jm__capd_reset(uuid, err) : fail_rights(&state, err);
+        jm__lease_state_read(state, &of_root, uuid, NULL) == JM_OK) {
+        return reset_of_root(state, err);
     }
     if (status == JM_NOT_FOUND) {
         jm__fail(err, JM_NOT_FOUND, 0, NULL, "%.95s has no lease", uuid);
         return jm__hint(err, JM_NOT_FOUND, "%s", "");
     }
     if (status != JM_OK) return status;
-    tell(out, &state, uuid, state.index);
-    int code = jm__process_signal(state.helper_pid, state.helper_start, SIGTERM);
-    if (code == EPERM) return jm__capd_is_to_ask(NULL) ? jm__capd_reset(uuid, err) : fail_rights(&state, err);
-    int64_t pid = state.helper_pid, start = state.helper_start;
+    int code = jm__process_signal(state->helper_pid, state->helper_start, SIGTERM);
+    if (code == EPERM) return reset_of_root(state, err);
+    int64_t pid = state->helper_pid, start = state->helper_start;
     status = jm__lease_await_back(&folder, uuid, pid, start, jm__lease_call_ns, err);
     if (status != JM_BUSY) return status;
     /* It stands still: its guard does not. */
     (void)jm__process_signal(pid, start, SIGKILL);
     return jm__lease_await_back(&folder, uuid, pid, start, JM_LEASE_BACK_NS, err);
+}
+
+jm_status jm_cap_reset(const char *uuid, jm_cap_restored *out, jm_error *err)
+{
+    jm__lease_state state = {.index = -1};
+    jm_status status = reset(uuid, &state, err);
+    if (out == NULL) return status;
+    tell(out, &state, uuid, state.index);
+    if (status == JM_OK) look_what_is_left(out, &state);
+    return status;
 }
 
 /* ---- restore */
@@ -72,19 +92,25 @@ static bool restore_one(const jm__lease_folder *folder, const char *uuid, bool m
     jm_status status = jm__lease_state_read(&state, folder, uuid, &err);
     if (status == JM_NOT_FOUND) return false;
     if (status == JM_OK && jm__lease_is_kept(&state, folder)) return false;
+    bool is_void = status == JM_OK && jm__lease_state_is_void(&state);
+    if (is_void && !may) return false;
     if (status == JM_OK && !may) {
         status = jm__fail(&err, JM_NO_PERMISSION, 0, NULL, "that is for root to do");
         jm__hint(&err, status, "sudo joulemap cap restore");
         index = state.index;
     } else if (status == JM_OK) {
-        status = jm__lease_restore(folder, uuid, &index, &err);
+        status = jm__lease_ask_once(JM_ASK_RESTORE, uuid, &index, &err);
         /* Another was quicker: it says so. */
         if (status == JM_NOT_FOUND && jm__lease_state_read(&state, folder, uuid, NULL) == JM_NOT_FOUND)
             return false;
     }
+    if (is_void && status == JM_OK) return false; /* nothing was to be put back */
     tell(out, &state, uuid, index);
     out->lease.lost = true;
-    if (status != JM_OK) tell_fault(out, &err);
+    if (status != JM_OK)
+        tell_fault(out, &err);
+    else
+        look_what_is_left(out, &state);
     return true;
 }
 

@@ -61,6 +61,8 @@ static void fill(jm__lease_state *state, const json_t *object)
     info->until_unix_ns = whole(object, "until_unix_ns");
     info->found_w = jm__json_number(object, "found_w");
     info->cap_w = jm__json_number(object, "cap_w");
+    state->before_w = jm__json_number(object, "before_w");
+    jm__json_copy(state->boot, sizeof state->boot, object, "boot");
 }
 
 jm_status jm__lease_state_parse(jm__lease_state *state, const char *bytes, size_t count, const char *path,
@@ -123,21 +125,41 @@ jm_status jm__lease_state_read(jm__lease_state *state, const jm__lease_folder *f
     return fail_content(err, path, "it is of another GPU");
 }
 
+/* ---- boots */
+
+void jm__boot_id(char *boot, size_t size)
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, boot, size - 1);
+    if (fd >= 0) close(fd);
+    boot[length > 0 ? length : 0] = '\0';
+    boot[strcspn(boot, "\n")] = '\0';
+}
+
+bool jm__lease_state_is_void(const jm__lease_state *state)
+{
+    char boot[JM_STATE_BOOT];
+    jm__boot_id(boot, sizeof boot);
+    return state->boot[0] != '\0' && boot[0] != '\0' && strcmp(state->boot, boot) != 0;
+}
+
 /* ---- writing */
 
 static json_t *json_of(const jm__lease_state *state)
 {
     const jm_cap_lease_info *info = &state->info;
-    return json_pack(
-        "{s:i, s:o, s:o, s:i, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:I, s:I, s:o}",
-        "version", VERSION, "uuid", jm__json_text(state->uuid), "name", jm__json_text(state->name), "index",
-        (int)state->index, "sim", jm__json_text(state->sim), "run", jm__json_text(state->run), "who",
-        jm__json_text(info->who), "pid", (json_int_t)info->pid, "pid_start", (json_int_t)state->holder_start,
-        "uid", (json_int_t)info->uid, "since_unix_ns", (json_int_t)info->since_unix_ns, "until_unix_ns",
-        (json_int_t)info->until_unix_ns, "found_w", jm__json_real(info->found_w), "cap_w",
-        jm__json_real(info->cap_w), "clock_held", state->clock_held, "helper_pid",
-        (json_int_t)state->helper_pid, "helper_start", (json_int_t)state->helper_start, "fault",
-        jm__json_text(state->fault));
+    return json_pack("{s:i, s:o, s:o, s:i, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, "
+                     "s:I, s:I, s:o}",
+                     "version", VERSION, "uuid", jm__json_text(state->uuid), "name",
+                     jm__json_text(state->name), "index", (int)state->index, "sim", jm__json_text(state->sim),
+                     "run", jm__json_text(state->run), "who", jm__json_text(info->who), "pid",
+                     (json_int_t)info->pid, "pid_start", (json_int_t)state->holder_start, "uid",
+                     (json_int_t)info->uid, "since_unix_ns", (json_int_t)info->since_unix_ns, "until_unix_ns",
+                     (json_int_t)info->until_unix_ns, "found_w", jm__json_real(info->found_w), "cap_w",
+                     jm__json_real(info->cap_w), "before_w", jm__json_real(state->before_w), "boot",
+                     jm__json_text(state->boot), "clock_held", state->clock_held, "helper_pid",
+                     (json_int_t)state->helper_pid, "helper_start", (json_int_t)state->helper_start, "fault",
+                     jm__json_text(state->fault));
 }
 
 /* A new name is on the disk once its folder is. */

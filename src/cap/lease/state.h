@@ -9,6 +9,8 @@
 
 #define JM_STATE_BYTES_MAX 4096 /* of the file */
 #define JM_STATE_SIM_MAX   512
+#define JM_SAME_W          1.0 /* NVML's limits are whole milliwatts; a board may keep whole watts */
+#define JM_STATE_BOOT      40  /* a UUID */
 
 typedef struct jm__lease_state {
     char uuid[JM_BOARD_TEXT];
@@ -20,6 +22,9 @@ typedef struct jm__lease_state {
     int64_t holder_start;       /* of info.pid, as jm__process_start */
     int64_t helper_pid, helper_start;
     bool clock_held;           /* the SM clock is held, too */
+    double before_w;           /* the lease's own cap before info.cap_w, or what was found: a kill may come
+                                * between the two; NAN: not written by an older joulemap */
+    char boot[JM_STATE_BOOT];  /* which boot of the machine it is of; "": not told */
     char fault[JM_LEASE_TEXT]; /* why it could not be put back, "" */
 } jm__lease_state;
 
@@ -27,6 +32,12 @@ typedef struct jm__lease_state {
  * to be believed. The errors name the file and the cure. */
 jm_status jm__lease_state_read(jm__lease_state *state, const jm__lease_folder *folder, const char *uuid,
                                jm_error *err);
+
+/* It is of a boot before this one: boards have forgotten what was set, and nothing is to be put back. */
+bool jm__lease_state_is_void(const jm__lease_state *state);
+
+/* Which boot this is; "": the kernel does not tell. */
+void jm__boot_id(char *boot, size_t size);
 
 /* From bytes; `path` names them in an error. */
 jm_status jm__lease_state_parse(jm__lease_state *state, const char *bytes, size_t count, const char *path,

@@ -30,9 +30,9 @@ void jm__json_copy(char *out, size_t size, const json_t *object, const char *key
 static json_t *take_json(const jm__request *request)
 {
     json_t *board = request->uuid[0] != '\0' ? jm__json_text(request->uuid) : json_integer(request->index);
-    return json_pack("{s:{s:o, s:o, s:I, s:b, s:I, s:I}}", "take", "board", board, "who",
+    return json_pack("{s:{s:o, s:o, s:I, s:b, s:I}}", "take", "board", board, "who",
                      jm__json_text(request->who), "for_ns", (json_int_t)request->for_ns, "detached",
-                     request->detached, "pid", (json_int_t)request->pid, "uid", (json_int_t)request->uid);
+                     request->detached, "pid", (json_int_t)request->pid);
 }
 
 json_t *jm__request_json(const jm__request *request)
@@ -48,8 +48,8 @@ json_t *jm__request_json(const jm__request *request)
         return json_pack("{s:b}", "end", 1);
     case JM_ASK_RESTORE:
         return json_pack("{s:o}", "restore", jm__json_text(request->uuid));
-    case JM_ASK_MAY:
-        return json_pack("{s:o}", "may", jm__json_text(request->uuid));
+    case JM_ASK_RESET:
+        return json_pack("{s:o}", "reset", jm__json_text(request->uuid));
     }
     return NULL;
 }
@@ -70,8 +70,8 @@ static jm_status read_take(jm__request *request, const json_t *take, jm_error *e
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "\"for_ns\" is not between 0 and a year");
     request->detached = json_is_true(json_object_get(take, "detached"));
     request->pid = json_integer_value(json_object_get(take, "pid"));
-    request->uid = json_integer_value(json_object_get(take, "uid"));
-    return JM_OK;
+    if (request->pid > 0 && request->pid <= INT32_MAX) return JM_OK;
+    return jm__fail(err, JM_BAD_DATA, 0, NULL, "\"take\" names no holder");
 }
 
 /* One number; false: it has another value that is none. */
@@ -101,11 +101,11 @@ jm_status jm__request_read(jm__request *request, const json_t *object, jm_error 
     request->ask = JM_ASK_RESTORE;
     jm__json_copy(request->uuid, sizeof request->uuid, object, "restore");
     if (request->uuid[0] != '\0') return JM_OK;
-    request->ask = JM_ASK_MAY;
-    jm__json_copy(request->uuid, sizeof request->uuid, object, "may");
+    request->ask = JM_ASK_RESET;
+    jm__json_copy(request->uuid, sizeof request->uuid, object, "reset");
     if (request->uuid[0] != '\0') return JM_OK;
     return jm__fail(err, JM_BAD_DATA, 0, NULL,
-                    "a request is none of take, set_w, clock_mhz, end, restore, may");
+                    "a request is none of take, set_w, clock_mhz, end, restore, reset");
 }
 
 /* ---- answers */

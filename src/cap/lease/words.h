@@ -1,8 +1,8 @@
-/* What is said over the wire, as structs: requests of a holder, answers of a helper or of the daemon.
+/* What is said over the wire, as structs: requests of a holder, answers of a helper.
  *
- *     {"take": {"board": "GPU-..." or index, "who": "...", "for_ns": 0, "detached": false, "pid": 1, "uid":
- * 0}}
- *     {"set_w": 400.0}   {"clock_mhz": 1200.0}   {"end": true}   {"restore": "GPU-..."}   {"may": "GPU-..."}
+ *     {"take": {"board": "GPU-..." or index, "who": "...", "for_ns": 0, "detached": false, "pid": 1}}
+ *     {"set_w": 400.0}   {"clock_mhz": 1200.0}   {"end": true}   {"restore": "GPU-..."}   {"reset":
+ * "GPU-..."}
  *
  *     {"ok": true, ...}  {"status": "NO_PERMISSION", "error": "...", "hint": "..."}
  *
@@ -19,18 +19,18 @@ typedef enum jm__ask {
     JM_ASK_CLOCK,
     JM_ASK_END,
     JM_ASK_RESTORE,
-    JM_ASK_MAY, /* the daemon alone: what this user may set */
+    JM_ASK_RESET,
 } jm__ask;
 
 typedef struct jm__request {
     jm__ask ask;
-    char uuid[JM_BOARD_TEXT]; /* TAKE, RESTORE, MAY; "": by `index` */
+    char uuid[JM_BOARD_TEXT]; /* TAKE, RESTORE, RESET; "": by `index` */
     int32_t index;
     char who[JM_LEASE_TEXT];
     int64_t for_ns;
     bool detached;
-    int64_t pid, uid; /* 0: not told */
-    double number;    /* SET: watts, finite and above 0; CLOCK: MHz, from 0 on */
+    int64_t pid;   /* TAKE: the holder's */
+    double number; /* SET: watts, finite and above 0; CLOCK: MHz, from 0 on */
 } jm__request;
 
 json_t *jm__request_json(const jm__request *request);

@@ -249,6 +249,137 @@ static void test_who_may_not_set_is_told_when_he_takes(void **state)
     setenv("JOULEMAP_SIM", "h200,h200", 1);
 }
 
+static void test_a_cap_that_somebody_else_sets_meanwhile_stays(void **state)
+{
+    (void)state;
+    static const double theirs_w[] = {250, 650}; /* lower than the lease's, and higher */
+    for (size_t i = 0; i < 2; i++) {
+        jm_cap_lease *lease = take(0, "the test");
+        set(lease, 600);
+        set_limit(0, theirs_w[i]);
+        end(lease);
+        assert_float_equal(limit_w(0), theirs_w[i], 1e-3);
+        assert_true(is_put_back(0));
+        set_limit(0, 700);
+    }
+    jm_error err;
+    jm_cap_restored back;
+    jm_cap_lease *lease = take(0, "the test");
+    set(lease, 600);
+    set_limit(0, 333);
+    assert_int_equal(jm_cap_reset(uuid_of(0), &back, &err), JM_OK);
+    assert_float_equal(back.left_w, 333, 1e-3);
+    set_limit(0, 700);
+    assert_int_equal(jm_cap_lease_end(lease, &err), JM_OK);
+    lease = take(0, "the test"); /* it sets nothing */
+    set_limit(0, 400);
+    end(lease);
+    assert_float_equal(limit_w(0), 400, 1e-3);
+    set_limit(0, 700);
+}
+
+/* A lease as one leaves it of which nobody is there any more. */
+static jm__lease_state lost_lease(double cap_w, double before_w)
+{
+    jm__lease_state lost = {.helper_pid = INT32_MAX,
+                            .helper_start = 1,
+                            .before_w = before_w,
+                            .sim = "h200,h200",
+                            .info = {.who = "the lost", .found_w = 700, .cap_w = cap_w}};
+    snprintf(lost.uuid, sizeof lost.uuid, "%s", uuid_of(0));
+    jm__boot_id(lost.boot, sizeof lost.boot);
+    return lost;
+}
+
+static size_t restore(jm_cap_restored *one)
+{
+    jm_error err;
+    size_t count;
+    if (jm_cap_restore(one, 1, &count, &err) != JM_OK) fail_msg("%s", err.text);
+    return count;
+}
+
+static void test_a_lease_lost_before_it_set_what_it_wrote_down_is_put_back(void **state)
+{
+    (void)state;
+    jm_cap_restored back;
+    jm__lease_state lost = lost_lease(300, 500);
+    set_limit(0, 500);
+    assert_int_equal(jm__lease_state_write(&lost, &caps, NULL), JM_OK);
+    assert_int_equal(restore(&back), 1);
+    assert_string_equal(back.fault, "");
+    assert_true(isnan(back.left_w));
+    assert_float_equal(limit_w(0), 700, 1e-3);
+    assert_int_equal(jm__lease_state_write(&lost, &caps, NULL), JM_OK);
+    set_limit(0, 450); /* another's */
+    assert_int_equal(restore(&back), 1);
+    assert_float_equal(back.left_w, 450, 1e-3);
+    assert_float_equal(limit_w(0), 450, 1e-3);
+    assert_true(is_put_back(0));
+    set_limit(0, 700);
+}
+
+static void test_a_lease_of_before_a_boot_is_void(void **state)
+{
+    (void)state;
+    jm_error err;
+    jm_cap_boards *boards;
+    jm_cap_restored back;
+    jm__lease_state lost = lost_lease(350, 700);
+    snprintf(lost.boot, sizeof lost.boot, "01234567-89ab-cdef-0123-456789abcdef");
+    for (int way = 0; way < 2; way++) {
+        set_limit(0, 350); /* by a script at boot */
+        assert_int_equal(jm__lease_state_write(&lost, &caps, NULL), JM_OK);
+        assert_int_equal(jm_cap_boards_create(&boards, NULL, &err), JM_OK);
+        assert_false(jm_cap_boards_board(boards, 0)->has_lease);
+        jm_cap_boards_free(boards);
+        if (way == 0)
+            assert_int_equal(restore(&back), 0);
+        else
+            end(take(0, "the next"));
+        assert_true(is_put_back(0));
+        assert_float_equal(limit_w(0), 350, 1e-3);
+    }
+    set_limit(0, 700);
+}
+
+static void test_bounds_of_a_rule_hold(void **state)
+{
+    (void)state;
+    jm_error err = {0};
+    jm_cap_lease *lease, *other;
+    const jm_cap_lease_options options = {.size = sizeof options, .board = 1};
+    setenv("JOULEMAP_CAP", JM_BUILD_DIR "/joulemap-cap serve --within 300:600 --board 0", 1);
+    set_limit(0, 650); /* outside: it is put back all the same */
+    lease = take(0, "the test");
+    assert_float_equal(jm_cap_lease_board(lease)->low_w, 300, 1e-3);
+    assert_float_equal(jm_cap_lease_board(lease)->high_w, 600, 1e-3);
+    set(lease, 300);
+    assert_int_equal(jm_cap_lease_set(lease, 299, NULL, &err), JM_NO_PERMISSION);
+    assert_non_null(strstr(err.text, "300 to 600 W"));
+    assert_int_equal(jm_cap_lease_set(lease, 601, NULL, &err), JM_NO_PERMISSION);
+    assert_int_equal(jm_cap_lease_clock(lease, 1200, &err), JM_NO_PERMISSION);
+    assert_float_equal(limit_w(0), 300, 1e-3);
+    assert_int_equal(take_status(&other, &options, &err), JM_NO_PERMISSION);
+    assert_non_null(strstr(err.text, "GPU 0, not of GPU 1"));
+    end(lease);
+    assert_float_equal(limit_w(0), 650, 1e-3);
+    set_limit(0, 700);
+    static const char *const wrong[] = {
+        "--within 600:300",  "--within 300", "--within 300:", "--within 0:300",
+        "--within 300:600W", "--board",      "--clocks yes",  "--within nan:nan"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char command[sizeof JM_BUILD_DIR + 64];
+        snprintf(command, sizeof command, JM_BUILD_DIR "/joulemap-cap serve %s", wrong[i]);
+        setenv("JOULEMAP_CAP", command, 1);
+        assert_int_not_equal(take_status(&lease, &options, &err), JM_OK);
+    }
+    setenv("JOULEMAP_CAP", "/nowhere/sudo -n joulemap-cap serve", 1);
+    assert_int_equal(take_status(&lease, &options, &err), JM_NOT_FOUND);
+    assert_non_null(strstr(err.hint, "JOULEMAP_CAP"));
+    unsetenv("JOULEMAP_CAP");
+}
+
 static void test_a_holder_without_a_name_is_called_by_its_command(void **state)
 {
     (void)state;
@@ -366,6 +497,10 @@ int main(void)
         cmocka_unit_test(test_a_lease_whose_helper_stands_still_is_reset),
         cmocka_unit_test(test_a_held_clock_is_let_go_with_the_lease),
         cmocka_unit_test(test_who_may_not_set_is_told_when_he_takes),
+        cmocka_unit_test(test_a_cap_that_somebody_else_sets_meanwhile_stays),
+        cmocka_unit_test(test_a_lease_lost_before_it_set_what_it_wrote_down_is_put_back),
+        cmocka_unit_test(test_a_lease_of_before_a_boot_is_void),
+        cmocka_unit_test(test_bounds_of_a_rule_hold),
         cmocka_unit_test(test_a_holder_without_a_name_is_called_by_its_command),
         cmocka_unit_test(test_a_clock_that_is_none_is_refused_also_where_the_board_tells_no_bound),
         cmocka_unit_test(test_a_clock_that_cannot_be_held_leaves_the_cap_as_it_is),
