@@ -193,7 +193,7 @@ struct collector_process {
 
 typedef struct collector_reader {
     uint64_t file_key;
-    char *path;
+    char *name;             /* of its file, in the run's folder */
     jm_ring_header *header; /* here and in `records` nobody looks but through base/mapped.h */
     const char *records;
     size_t mapped_bytes;
@@ -267,8 +267,8 @@ void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint6
 void jm__collector_tell_unplaced(jm__collector *collector); /* what found no ring: the page `lost` */
 
 /* collector_ring.c */
-/* Map a ring and copy its header; false if it is none, or none yet. */
-bool jm__collector_ring_map(collector_reader *reader, jm_ring_header *first);
+/* Map a ring of the open folder and copy its header; false if it is none, or none yet. */
+bool jm__collector_ring_map(collector_reader *reader, int folder, jm_ring_header *first);
 /* Note down how far it goes now, and tell what was lost since. */
 void jm__collector_ring_look(jm__collector *collector, collector_reader *reader);
 /* There is a record at `tail`, and ring_next has it. False: none, or no memory for it in this poll. */

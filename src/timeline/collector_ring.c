@@ -1,5 +1,6 @@
 /* One ring: mapped, and read by copies, as its file may be cut short at any time. */
 #include "base/mapped.h"
+#include "base/private_file.h"
 #include "timeline/collector_parts.h"
 
 #include <fcntl.h>
@@ -22,9 +23,9 @@ static bool header_makes_sense(const jm_ring_header *header, off_t file_bytes)
 }
 
 /* Map a ring and copy its header; false if it is none, or none yet. */
-bool jm__collector_ring_map(collector_reader *reader, jm_ring_header *first)
+bool jm__collector_ring_map(collector_reader *reader, int folder, jm_ring_header *first)
 {
-    int fd = open(reader->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = jm__private_file_at(folder, reader->name, O_RDWR);
     if (fd < 0) return false;
     struct stat file;
     void *map = MAP_FAILED;
@@ -53,7 +54,7 @@ void jm__collector_ring_free(collector_reader *reader)
 {
     if (reader->header != NULL) munmap(reader->header, reader->mapped_bytes);
     free(reader->chunk);
-    free(reader->path);
+    free(reader->name);
     free(reader);
 }
 
