@@ -3,6 +3,7 @@
 #ifndef JM_RUN_INSIDE_H
 #define JM_RUN_INSIDE_H
 
+#include "base/strbuf.h"
 #include "counters/source.h"
 #include "recording/writer.h"
 #include "run/folder.h"
@@ -64,6 +65,8 @@ struct jm_run {
     char kernels_missing[512]; /* why kernels that were asked for are not traced; "": they are */
 
     JM_VEC(jm__followed) followed;
+    jm__strbuf sockets; /* that dormant programs listen at, of then */
+    int64_t sockets_ns;
 
     pthread_t thread;
     bool thread_started;

@@ -1,6 +1,7 @@
 /* Waiting for a recorder, and obeying it. */
 #include "timeline/dormant.h"
 
+#include "base/clock.h"
 #include "base/kept_file.h"
 #include "timeline/identity.h"
 #include "timeline/ring_format.h"
@@ -60,20 +61,29 @@ static bool keep_high(jm__kept_file *file, int fd)
 socklen_t jm__dormant_address(struct sockaddr_un *address, pid_t pid, char writer)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "joulemap-dormant-%llx-%d-%c",
+    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, JM_DORMANT_NAME "%llx-%d-%c",
                           (unsigned long long)jm__namespace_of(JM_SELF, "pid"), (int)pid, writer);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length); /* without a NUL */
 }
 
-static bool start_listening(void)
+static bool bind_somewhere(int fd)
 {
     struct sockaddr_un address;
     socklen_t size = jm__dormant_address(&address, getpid(), (char)jm__track_writer);
+    if (bind(fd, (const struct sockaddr *)&address, size) == 0) return true;
+    if (errno != EADDRINUSE) return false;
+    char *end = (char *)&address + size;
+    size +=
+        (socklen_t)snprintf(end, sizeof address - size, JM_DORMANT_MORE, (unsigned long long)jm__now_ns());
+    return bind(fd, (const struct sockaddr *)&address, size) == 0;
+}
+
+static bool start_listening(void)
+{
     /* A caller that poll saw may be gone: accept is not to wait for the next. */
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return false;
-    if (bind(fd, (const struct sockaddr *)&address, size) == 0 && listen(fd, 4) == 0)
-        return keep_high(&ear, fd);
+    if (bind_somewhere(fd) && listen(fd, 4) == 0) return keep_high(&ear, fd);
     close(fd);
     return false;
 }

@@ -43,7 +43,11 @@ typedef struct jm__dormant_calls {
 extern const jm__dormant_calls jm__dormant_part;
 
 /* Where the library `writer` (JM_WRITER_*) of this process listens: in the abstract, by its number and the
- * namespace that this counts in, as containers may share a network. Its size. */
+ * namespace that this counts in, as containers may share a network. Its size. Such names are anybody's: where
+ * somebody else has it, the process listens under it with JM_DORMANT_MORE behind it, which nobody foresees.
+ */
+#define JM_DORMANT_NAME "joulemap-dormant-"
+#define JM_DORMANT_MORE "-%llx"
 socklen_t jm__dormant_address(struct sockaddr_un *address, pid_t pid, char writer);
 
 /* Whether this program was started dormant: the variable is there and neither empty nor 0. */

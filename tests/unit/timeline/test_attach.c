@@ -765,6 +765,44 @@ static void test_another_users_process_is_refused(void **state)
     }
 }
 
+/* Names of sockets are anybody's: one who has a program's name, even its own user, keeps nobody from it. */
+static void test_program_whose_name_somebody_else_has_is_recorded(void **state)
+{
+    (void)state;
+    int names[2], go[2], in[2];
+    assert_int_equal(pipe2(go, O_CLOEXEC) + pipe2(in, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) { /* it becomes the program once its names are taken */
+        char byte;
+        int out = open("/dev/null", O_RDWR);
+        if (read(go[0], &byte, 1) != 1) _exit(126);
+        become(in, (const int[]){-1, out}, (const int[]){-1, out}, true, (const char *const[]){SERVER, NULL});
+    }
+    for (int i = 0; i < 2; i++) {
+        struct sockaddr_un address;
+        socklen_t size = jm__dormant_address(&address, pid, "cn"[i]);
+        names[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(names[i], (const struct sockaddr *)&address, size), 0);
+        assert_int_equal(listen(names[i], 5), 0);
+    }
+    assert_int_equal(write(go[1], "", 1), 1);
+    jm_run *run = record();
+    jm_following how = JM_FOLLOWING_LATER;
+    for (int tries = 0; how != JM_FOLLOWING && tries < 500; tries++) {
+        how = follow(run, pid);
+        jm__sleep_ns(20 * JM_NS_PER_MS);
+    }
+    assert_int_equal(how, JM_FOLLOWING);
+    end(run);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        close(names[i]);
+        close(go[i]);
+        close(in[i]);
+    }
+}
+
 /* It has become that program, with the environment that it was given. */
 static void await_program(pid_t pid, const char *name)
 {
@@ -818,6 +856,7 @@ int main(void)
         cmocka_unit_test(test_programs_that_cannot_be_attached_to_are_told_apart),
         cmocka_unit_test(test_another_users_process_is_refused),
         cmocka_unit_test(test_program_under_record_is_refused),
+        cmocka_unit_test(test_program_whose_name_somebody_else_has_is_recorded),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
