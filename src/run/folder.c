@@ -2,6 +2,7 @@
 #include "run/folder.h"
 
 #include "base/private_file.h"
+#include "timeline/door.h"
 #include "timeline/lost.h"
 #include "timeline/run_variable.h"
 
@@ -60,7 +61,8 @@ static void remove_files(const char *folder)
         return;
     }
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;)
-        if (entry->d_name[0] != '.' || strlen(entry->d_name) > 2) unlinkat(dirfd(entries), entry->d_name, 0);
+        if ((entry->d_name[0] != '.' || strlen(entry->d_name) > 2) && unlinkat(fd, entry->d_name, 0) != 0)
+            unlinkat(fd, entry->d_name, AT_REMOVEDIR); /* a program may put anything there */
     closedir(entries);
     rmdir(folder);
 }
@@ -140,6 +142,8 @@ jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, long
         if (make_in(&folder, parents[i])) {
             code = write_run_file(&folder, recording) ? jm__lost_create(folder.path) : errno;
             if (code == 0) {
+                int door = jm__door_make(folder.path);
+                if (door >= 0) (void)jm__kept_file_set(&folder.door, door);
                 *out = folder;
                 return JM_OK;
             }
@@ -166,6 +170,7 @@ void jm__run_folder_keep(jm__run_folder *folder)
 void jm__run_folder_remove(jm__run_folder *folder)
 {
     jm__kept_file_close(&folder->lock_file);
+    jm__kept_file_close(&folder->door);
     if (folder->path[0] != '\0') remove_files(folder->path);
     *folder = (jm__run_folder){0};
 }
@@ -198,6 +203,7 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
     memcpy(folder.path, path, strlen(path) + 1);
     if (is_path_of_ours(path)) return false;
     int file = jm__private_file(path, RUN_FILE, O_RDWR);
+    if (file < 0 && (errno == EACCES || errno == EPERM)) jm__door_knock(path);
     if (file < 0) return false;
     ssize_t count = read(file, text, sizeof text - 1);
     bool alive = count > 0 && is_locked(file);

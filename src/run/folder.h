@@ -16,6 +16,7 @@
 typedef struct jm__run_folder {
     char path[JM_RUN_FOLDER_MAX]; /* "" if there is none */
     jm__kept_file lock_file;      /* none if this process does not own it */
+    jm__kept_file door;           /* likewise, or none can be had: where others of no right to it knock */
     long budget_ppm;              /* of their time, for tracing the processes in it; 0: none */
 } jm__run_folder;
 

@@ -33,6 +33,7 @@ jm_status jm__collector_create(jm__collector **out, const char *run_dir, const j
     collector->run_dir = copy;
     collector->pid_namespace = jm__namespace_of(JM_SELF, "pid");
     collector->time_namespace = jm__namespace_of(JM_SELF, "time");
+    collector->ahead_ns = jm__clock_ahead_ns();
     if (gethostname(collector->host, sizeof collector->host - 1) != 0) collector->host[0] = '\0';
     collector->sink = *sink;
     collector->files.key_size = sizeof(uint64_t);
@@ -52,7 +53,9 @@ static bool attach_reader(jm__collector *collector, collector_reader *reader, co
     jm_ring_identity told;
     if (!jm__mapped_read(&told, (const char *)reader->header + JM_RING_IDENTITY_AT, sizeof told))
         told = (jm_ring_identity){0};
-    reader->process = jm__collector_process_of(collector, header->pid, header->created_ns, &told);
+    reader->later_ns = (uint64_t)collector->ahead_ns - (uint64_t)header->ahead_ns;
+    reader->process = jm__collector_process_of(collector, header->pid,
+                                               jm__collector_time_here(reader, header->created_ns), &told);
     if (reader->process == NULL) return false;
     reader->names = jm__collector_names_of(collector, reader->process, header->writer, header->names_file);
     if (reader->names == NULL) return false;

@@ -2,6 +2,7 @@
 #include "timeline/track.h"
 
 #include "base/clock.h"
+#include "timeline/door.h"
 #include "timeline/dormant.h"
 #include "timeline/lost.h"
 #include "timeline/run_variable.h"
@@ -121,6 +122,7 @@ static int open_locked(const char *run_dir, bool patient)
     if (length == 0 || length >= sizeof run_path) return length == 0 ? ENOENT : ENAMETOOLONG;
     if (strcmp(run_dir, run_path) == 0) return 0; /* in it already: what is open goes on */
     int error = jm__names_open(&names, run_dir, jm__track_writer);
+    if (error == EACCES || error == EPERM) jm__door_knock(run_dir);
     if (error != 0 && !(patient && may_come_back(run_dir))) return error;
     drop_free_lanes();
     memcpy(run_path, run_dir, length + 1);
