@@ -230,7 +230,10 @@ int InitializeInjection(void)
 {
     char buffer[PATH_MAX];
     const char *run_dir = jm__run_variable(buffer, sizeof buffer);
-    if (run_dir == NULL && jm__dormant_wanted()) jm__dormant_begin();
+    if (run_dir == NULL && jm__dormant_wanted()) {
+        jm__dormant_needs_thread(true); /* CUDA has some, and work comes without ranges */
+        jm__dormant_begin();
+    }
     /* Held: a start is under way, perhaps on this very thread, and woke the driver. */
     if (run_dir == NULL || pthread_mutex_trylock(&mutex) != 0) return 1;
     start_locked(run_dir, jm__track_open);

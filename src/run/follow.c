@@ -24,6 +24,8 @@
 #define LEAVE_WAIT_NS (5 * JM_NS_PER_S)
 /* For one that is well, however long others were waited for. */
 #define ANSWER_NS (JM_NS_PER_S / 2)
+/* A program of one thread hears of us by its next span, within a tenth of a second if it has many. */
+#define SPAN_WAIT_MS 500
 /* A program that closed our library's socket hears of the next call only by the one that fails. */
 #define CALLS_TRIED  25 /* its thread may have to wait for a processor */
 #define CALL_WAIT_NS (20 * JM_NS_PER_MS)
@@ -78,6 +80,15 @@ static bool is_stopped(int64_t pid)
 {
     char state[32] = "";
     return read_value(pid, "status", "State:\t", '\n', state, sizeof state) && state[0] == 'T';
+}
+
+/* The folder has a link for each thread. */
+static bool has_threads(int64_t pid)
+{
+    char path[64];
+    struct stat info;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task", pid);
+    return stat(path, &info) != 0 || info.st_nlink > 2 + 1;
 }
 
 /* ---- who may be called */
@@ -284,6 +295,15 @@ static void tell_uncalled(pid_t pid, int code, char *answer, size_t size)
         snprintf(answer, size, "%c%s", UNCALLED, strerror(code));
 }
 
+/* False: of its one thread there is no span that could answer. */
+static bool receive_answer(int fd, pid_t pid, received *how, char *answer, size_t size)
+{
+    *how = receive(fd, SPAN_WAIT_MS, answer, size);
+    if (*how == NOTHING_IN_TIME && !has_threads(pid)) return false;
+    if (*how == NOTHING_IN_TIME) *how = receive(fd, JOIN_WAIT_MS - SPAN_WAIT_MS, answer, size);
+    return true;
+}
+
 /* `answer` is "" where nobody listens. The descriptor of who records now, else -1. */
 static int ask_to_record(jm_run *run, pid_t pid, char writer, bool kernels, char *answer, size_t size)
 {
@@ -305,7 +325,12 @@ static int ask_to_record(jm_run *run, pid_t pid, char writer, bool kernels, char
         }
         (void)send(fd, message, strlen(message),
                    MSG_NOSIGNAL); /* fails if it was refused: the answer says why */
-        received how = receive(fd, JOIN_WAIT_MS, answer, size);
+        received how;
+        if (!receive_answer(fd, pid, &how, answer, size)) {
+            close(fd);
+            answer[0] = '\0';
+            return -1;
+        }
         if (how == RECEIVED && (answer[0] == JM_DORMANT_RECORDING || answer[0] == JM_DORMANT_NO_KERNELS))
             return fd;
         close(fd); /* what it begins later it ends by that */

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Out of the way of programs that count on low numbers, or look at all up to some number. */
@@ -26,12 +27,22 @@
 /* How late it is noticed that the program has closed our socket, or our line to the recorder: until then poll
  * may look at what has their number by now. */
 #define LOOK_MS 1000
+/* Spans look whether somebody has called no more often than that, and at the clock once in so many at most. A
+ * recorder calls once a second: a thread that found nobody is still there then. */
+#define SPANS_LOOK_NS (100 * JM_NS_PER_MS)
+#define SPANS_MOST    16
+#define LINGER_NS     (3 * JM_NS_PER_S)
 
-/* Of the listening thread alone, once it is there. */
+/* Of the listening thread alone, once it is there, else of the only one. */
 static jm__kept_file ear, recorder;
 static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
 static bool untold;                           /* whether there is a recorder, which changed */
 static _Atomic bool begun;
+static _Atomic bool waits;          /* the thread is there */
+static _Atomic bool needs_thread;   /* always */
+static _Atomic bool looks;          /* a span does */
+static int64_t looked_ns, clock_ns; /* of spans: when they looked, and when they asked for the time */
+_Atomic uint32_t jm__dormant_rest;
 static _Atomic bool tells;             /* a thread is telling the follower */
 static void (*_Atomic follower)(void); /* NULL: nobody wants to be told */
 
@@ -104,22 +115,11 @@ static bool is_allowed(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
-static void take_call(void)
+/* One that called a program whose spans came too late for it has gone again. */
+static bool has_hung_up(int fd)
 {
-    int fd = accept4(ear.fd_plus_one - 1, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
-        /* No descriptor is left: the caller still waits, and poll would tell of it at once. */
-        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) sleep(AGAIN_S);
-        return;
-    }
-    if (!is_allowed(fd)) {
-        close(fd);
-    } else if (jm__kept_file_is_ours(&recorder)) {
-        answer(fd, JM_DORMANT_BUSY, "another recorder is attached to it");
-        close(fd);
-    } else {
-        keep_high(&recorder, fd);
-    }
+    struct pollfd line = {.fd = fd};
+    return poll(&line, 1, 0) > 0 && (line.revents & POLLHUP) != 0;
 }
 
 /* ---- what the recorder says */
@@ -158,7 +158,7 @@ static void hear_recorder(void)
     ssize_t length = recv(recorder.fd_plus_one - 1, message, sizeof message - 1, MSG_DONTWAIT);
     if (length < 0 && (errno == EAGAIN || errno == EINTR)) return;
     message[length > 0 ? length : 0] = '\0';
-    if (length > 0 && strcmp(message, JM_DORMANT_END) != 0) {
+    if (length > 0 && strcmp(message, JM_DORMANT_END) != 0 && !has_hung_up(recorder.fd_plus_one - 1)) {
         begin(message);
         return;
     }
@@ -166,6 +166,32 @@ static void hear_recorder(void)
     if (length > 0 && jm__kept_file_is_ours(&recorder))
         answer(recorder.fd_plus_one - 1, JM_DORMANT_ENDED, "");
     jm__kept_file_close(&recorder);
+}
+
+static void drop_if_gone(void)
+{
+    if (!jm__kept_file_is_ours(&recorder) || !has_hung_up(recorder.fd_plus_one - 1)) return;
+    leave();
+    jm__kept_file_close(&recorder);
+}
+
+static void take_call(void)
+{
+    int fd = accept4(ear.fd_plus_one - 1, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        /* No descriptor is left: the caller still waits, and poll would tell of it at once. */
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) sleep(AGAIN_S);
+        return;
+    }
+    drop_if_gone();
+    if (!is_allowed(fd) || has_hung_up(fd)) {
+        close(fd);
+    } else if (jm__kept_file_is_ours(&recorder)) {
+        answer(fd, JM_DORMANT_BUSY, "another recorder is attached to it");
+        close(fd);
+    } else {
+        keep_high(&recorder, fd);
+    }
 }
 
 /* ---- the thread */
@@ -214,18 +240,88 @@ static void tell_follower(void)
         tells = false;
 }
 
+/* The folder has a link for each. */
+static bool has_threads(nlink_t beside)
+{
+    struct stat info;
+    return stat("/proc/self/task", &info) != 0 || info.st_nlink > 2 + 1 + beside;
+}
+
+/* Nobody is there, and spans can look for who comes. */
+static bool may_end(int64_t idle_since_ns)
+{
+    if (recorder.fd_plus_one != 0 || run_path[0] != '\0' || untold || tells || needs_thread) return false;
+    return jm__now_ns() - idle_since_ns > LINGER_NS && !has_threads(1);
+}
+
+static void let_spans_look(void)
+{
+    looked_ns = clock_ns = jm__now_ns();
+    atomic_store(&waits, false);
+    atomic_store(&jm__dormant_rest, 1);
+}
+
 static void *wait_for_recorders(void *unused)
 {
     (void)unused;
     pthread_setname_np(pthread_self(), "joulemap-wait");
-    for (;;) {
+    int64_t idle_since_ns = jm__now_ns();
+    while (!may_end(idle_since_ns)) {
         if (look_after_descriptors())
             attend();
         else
             sleep(AGAIN_S);
+        if (recorder.fd_plus_one != 0) idle_since_ns = jm__now_ns();
         tell_follower();
     }
+    let_spans_look();
     return NULL;
+}
+
+static void start_waiting(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    if (atomic_exchange(&waits, true)) return;
+    atomic_store(&jm__dormant_rest, 0);
+    sigfillset(&all); /* the program's signals are for the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0)
+        pthread_detach(thread);
+    else
+        let_spans_look();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool somebody_calls(void)
+{
+    struct pollfd line = {.fd = ear.fd_plus_one - 1, .events = POLLIN};
+    return look_after_descriptors() && poll(&line, 1, 0) > 0;
+}
+
+/* Spans that come slowly look each time, so that a call does not wait for many of them. */
+static bool is_due(void)
+{
+    static uint32_t passed = 1;
+    int64_t now_ns = jm__now_ns();
+    passed = now_ns - clock_ns >= SPANS_LOOK_NS ? 1 : passed < SPANS_MOST ? 2 * passed : passed;
+    clock_ns = now_ns;
+    atomic_store(&jm__dormant_rest, passed);
+    if (now_ns - looked_ns < SPANS_LOOK_NS) return false;
+    looked_ns = now_ns;
+    return true;
+}
+
+void jm__dormant_look(void)
+{
+    int before = errno;
+    if (atomic_exchange(&looks, true)) return; /* there are threads by now, and one of them is at it */
+    if (waits)
+        atomic_store(&jm__dormant_rest, 0);
+    else if (is_due() && (has_threads(0) || somebody_calls()))
+        start_waiting();
+    atomic_store(&looks, false);
+    errno = before;
 }
 
 /* The child has no such thread, and its copies would keep the parent's sockets open. */
@@ -235,7 +331,8 @@ static void after_fork_in_child(void)
     jm__kept_file_close(&recorder);
     run_path[0] = '\0';
     atomic_store(&begun, false);
-    tells = false;
+    atomic_store(&jm__dormant_rest, 0);
+    tells = waits = looks = false;
 }
 
 /* Not as listening begins: that is under a lock that a fork beside it takes (lanes.c). */
@@ -249,19 +346,20 @@ void jm__dormant_follow(void (*changed)(void))
     follower = changed;
 }
 
+void jm__dormant_needs_thread(bool needed)
+{
+    needs_thread = needed;
+    if (needed && begun) start_waiting();
+}
+
 void jm__dormant_begin(void)
 {
-    pthread_t thread;
-    sigset_t all, before;
     if (atomic_exchange(&begun, true)) return;
-    untold = true;           /* that nobody has come yet */
-    (void)start_listening(); /* at once: whoever calls from here on is heard; if it fails, the thread tries
-                                again */
-    sigfillset(&all);        /* the program's signals are for the program's threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0)
-        pthread_detach(thread);
+    untold = true; /* that nobody has come yet */
+    (void)
+        start_listening(); /* at once: whoever calls from here on is heard; if it fails, it is tried again */
+    if (needs_thread || has_threads(0))
+        start_waiting();
     else
-        jm__kept_file_close(&ear); /* nobody would answer */
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+        let_spans_look();
 }

@@ -317,6 +317,14 @@ static held settled(pid_t pid)
     return last;
 }
 
+static void await_threads(pid_t pid, long wanted)
+{
+    for (int tries = 0; look(pid).threads != wanted; tries++) {
+        assert_true(tries < 1500);
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+    }
+}
+
 static void print_held(const char *when, const held *h)
 {
     printf("%s: %ld threads, %ld descriptors, %ld mappings, %ld kB resident, %ld kB in /dev/shm\n", when,
@@ -378,13 +386,42 @@ static void test_dormant_program_records_nothing_and_holds_a_socket_a_library(vo
 {
     (void)state;
     server s = START("--threads", "1");
-    jm__sleep_ns(20 * JM_NS_PER_MS); /* it works */
+    await_threads(s.pid, 1 + 1 + 2); /* main, its worker, one of ours a library */
     held h = look(s.pid);
-    assert_int_equal(h.threads, 1 + 1 + 2); /* main, its worker, one of ours a library */
     assert_int_equal(h.descriptors, 3 + 2);
     told own = stop_and_check(&s, 1);
     assert_int_equal(own.spans, 0);
     assert_int_equal(own.kernels, 0);
+}
+
+/* Some calls take it: unshare, setns. Its spans look who calls, and no thread is left by who has gone. */
+static void test_dormant_program_of_one_thread_has_one_but_while_it_is_recorded(void **state)
+{
+    (void)state;
+    server s = START("--alone");
+    assert_int_equal(look(s.pid).threads, 1);
+    told sum = {0};
+    for (int i = 0; i < 2; i++) {
+        record_some(&sum, &s);
+        assert_int_equal(sum.kernels, 0);
+        await_threads(s.pid, 1);
+    }
+    told own = stop_and_check(&s, 1);
+    assert_true(own.spans > 0);
+    assert_int_equal(sum.spans, own.spans);
+}
+
+static void test_program_of_one_thread_without_a_span_is_recorded_later(void **state)
+{
+    (void)state;
+    server idle = START("--alone", "--idle");
+    jm_run *run = record();
+    assert_int_equal(follow(run, idle.pid), JM_FOLLOWING_LATER); /* it has used spans, and waits for input */
+    assert_int_equal(write(idle.in, "\n", 1), 1);
+    await_ready(idle.out);
+    await_following(run, idle.pid);
+    end(run);
+    stop_and_check(&idle, 1);
 }
 
 static void test_layer_and_kernels_of_a_program_that_runs_already(void **state)
@@ -842,6 +879,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recorders_that_come_and_go_leak_and_lose_nothing),
         cmocka_unit_test(test_dormant_program_records_nothing_and_holds_a_socket_a_library),
+        cmocka_unit_test(test_dormant_program_of_one_thread_has_one_but_while_it_is_recorded),
+        cmocka_unit_test(test_program_of_one_thread_without_a_span_is_recorded_later),
         cmocka_unit_test(test_layer_and_kernels_of_a_program_that_runs_already),
         cmocka_unit_test(test_second_recorder_is_refused_and_harms_nothing),
         cmocka_unit_test(test_program_whose_cupti_hung_can_be_recorded_once_it_is_back),
