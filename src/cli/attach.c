@@ -233,6 +233,8 @@ static int record(attachment *a, const char *command, double seconds)
         cli_recorder_discard(&a->recorder);
         return cli_fail(a->args, &err);
     }
+    if (!cli_has(a->args, "--only"))
+        (void)jm_run_expect(a->recorder.run, a->pid, !cli_has(a->args, "--no-kernels"), &err);
     look_below(a);
     cli_recorder_keep(&a->recorder, "attached", a->pid);
     tell_start(a, command);

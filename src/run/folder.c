@@ -4,6 +4,7 @@
 #include "base/private_file.h"
 #include "timeline/door.h"
 #include "timeline/lost.h"
+#include "timeline/run_above.h"
 #include "timeline/run_variable.h"
 
 #include <dirent.h>
@@ -17,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RUN_FILE     "run"
 #define FLUSH_FILE   "flush"
 #define PART_FILE    "part" /* the recording's newest part, once there is another than the first */
 #define RUN_TEXT_MAX (PATH_MAX + 256)
@@ -73,7 +73,7 @@ static bool is_stale(const char *folder)
     int fd = jm__private_folder(folder);
     if (fd < 0) return false;
     bool known = fstat(fd, &info) == 0;
-    int file = jm__private_file_at(fd, RUN_FILE, O_RDWR);
+    int file = jm__private_file_at(fd, JM_RUN_FILE, O_RDWR);
     bool missing = file < 0 && errno == ENOENT;
     close(fd);
     if (file < 0) return missing && known && time(NULL) - info.st_mtime > YOUNG_S;
@@ -127,7 +127,7 @@ static bool write_run_file(jm__run_folder *folder, const char *recording)
         snprintf(text, sizeof text, "pid=%d\nversion=%s\nbudget_ppm=%ld\nrecording=%s\n", (int)getpid(),
                  jm_version(), folder->budget_ppm, recording == NULL ? "" : recording);
     if (length < 0 || (size_t)length >= sizeof text) return false;
-    int file = jm__private_file(folder->path, RUN_FILE, O_RDWR | O_CREAT | O_EXCL);
+    int file = jm__private_file(folder->path, JM_RUN_FILE, O_RDWR | O_CREAT | O_EXCL);
     if (file < 0 || !jm__kept_file_set(&folder->lock_file, file)) return false;
     struct flock lock = whole_file(F_WRLCK);
     return fcntl(file, F_SETLK, &lock) == 0 && write(file, text, (size_t)length) == length;
@@ -161,7 +161,8 @@ jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, long
 void jm__run_folder_keep(jm__run_folder *folder)
 {
     char name[PATH_MAX];
-    if (jm__kept_file_is_ours(&folder->lock_file) || !join(name, sizeof name, folder->path, RUN_FILE)) return;
+    if (jm__kept_file_is_ours(&folder->lock_file) || !join(name, sizeof name, folder->path, JM_RUN_FILE))
+        return;
     int file = jm__kept_file_fd(&folder->lock_file, name, O_RDWR);
     struct flock lock = whole_file(F_WRLCK);
     if (file >= 0) fcntl(file, F_SETLK, &lock);
@@ -202,7 +203,7 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
     if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof folder.path) return false;
     memcpy(folder.path, path, strlen(path) + 1);
     if (is_path_of_ours(path)) return false;
-    int file = jm__private_file(path, RUN_FILE, O_RDWR);
+    int file = jm__private_file(path, JM_RUN_FILE, O_RDWR);
     if (file < 0 && (errno == EACCES || errno == EPERM)) jm__door_knock(path);
     if (file < 0) return false;
     ssize_t count = read(file, text, sizeof text - 1);
@@ -242,15 +243,25 @@ bool jm__run_folder_named(const jm__run_folder *folder, char *recording, size_t 
     return true;
 }
 
+bool jm__run_folder_expect(const jm__run_folder *folder, int64_t pid, bool kernels)
+{
+    char text[64];
+    int own = jm__private_folder(folder->path);
+    if (own < 0) return false;
+    unlinkat(own, JM_EXPECTS_FILE, 0);
+    int length = snprintf(text, sizeof text, JM_EXPECTS_FORMAT, (int)pid, kernels ? 1 : 0);
+    int file = pid == 0 ? -1 : jm__private_file_at(own, JM_EXPECTS_FILE, O_WRONLY | O_CREAT | O_EXCL);
+    bool written = pid == 0 || (file >= 0 && write(file, text, (size_t)length) == length);
+    if (file >= 0) close(file);
+    close(own);
+    return written;
+}
+
 bool jm__run_folder_is_alive(const char *path)
 {
     char name[PATH_MAX];
-    if (is_path_of_ours(path)) return join(name, sizeof name, path, RUN_FILE) && access(name, F_OK) == 0;
-    int file = jm__private_file(path, RUN_FILE, O_RDWR);
-    if (file < 0) return false;
-    bool alive = is_locked(file);
-    close(file);
-    return alive;
+    if (is_path_of_ours(path)) return join(name, sizeof name, path, JM_RUN_FILE) && access(name, F_OK) == 0;
+    return jm__run_goes_on(path);
 }
 
 void jm__run_folder_ask_flush(const jm__run_folder *folder)

@@ -38,6 +38,9 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size);
 void jm__run_folder_name(const jm__run_folder *folder, const char *recording);
 bool jm__run_folder_named(const jm__run_folder *folder, char *recording, size_t size);
 
+/* What `pid` starts is to enter by itself, or no longer (pid 0). */
+bool jm__run_folder_expect(const jm__run_folder *folder, int64_t pid, bool kernels);
+
 /* Another process is recording into that folder just now. */
 bool jm__run_folder_is_alive(const char *path);
 

@@ -417,6 +417,15 @@ jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *ou
     return JM_OK;
 }
 
+jm_status jm_run_expect(jm_run *run, int64_t pid, bool kernels, jm_error *err)
+{
+    if (run->attached || run->collector == NULL || run->owner != getpid() || atomic_load(&run->stopped))
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_expect", "this run cannot record other processes");
+    JM_TRY(check_owner(pid, err));
+    if (jm__run_folder_expect(&run->folder, pid, kernels)) return JM_OK;
+    return jm__fail(err, JM_IO, errno, "open", "the folder of the run cannot be written");
+}
+
 static void tell_silent(jm_run *run, pid_t pid)
 {
     pthread_mutex_lock(&run->writer_lock);
@@ -445,6 +454,7 @@ static void let_go(jm_run *run, char writer, int64_t until_ns)
 void jm__run_let_go(jm_run *run)
 {
     int64_t until_ns = jm__now_ns() + LEAVE_WAIT_NS;
+    if (run->folder.path[0] != '\0' && !run->attached) (void)jm__run_folder_expect(&run->folder, 0, false);
     for (size_t i = sizeof writers; i > 0; i--) {
         int64_t least_ns = jm__now_ns() + ANSWER_NS;
         let_go(run, writers[i - 1], least_ns > until_ns ? least_ns : until_ns);

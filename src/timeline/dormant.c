@@ -5,6 +5,7 @@
 #include "base/kept_file.h"
 #include "timeline/identity.h"
 #include "timeline/ring_format.h"
+#include "timeline/run_above.h"
 #include "timeline/run_variable.h"
 #include "timeline/track.h"
 
@@ -141,7 +142,7 @@ static void begin(const char *message)
     if (sscanf(message, JM_DORMANT_RECORD "%n", &magic, &kernels, &at) != 2 || at == 0 ||
         magic != JM_RING_MAGIC)
         snprintf(why, sizeof why, "it was started with another version of joulemap");
-    else if (run_path[0] != '\0')
+    else if (run_path[0] != '\0' && strcmp(run_path, message + at) != 0)
         how = JM_DORMANT_BUSY;
     else
         how = jm__dormant_part.join(message + at, kernels != 0, why, sizeof why);
@@ -196,13 +197,15 @@ static void take_call(void)
 
 /* ---- the thread */
 
-/* What the program has closed is made anew, and a recorder whose line it closed has left. */
+/* What the program has closed is made anew, and a recorder whose line it closed has left; so has one whose
+ * run was entered without its call, and is over. */
 static bool look_after_descriptors(void)
 {
     if (recorder.fd_plus_one != 0 && !jm__kept_file_is_ours(&recorder)) {
         recorder = (jm__kept_file){0};
         leave();
     }
+    if (recorder.fd_plus_one == 0 && run_path[0] != '\0' && !jm__run_goes_on(run_path)) leave();
     return jm__kept_file_is_ours(&ear) || start_listening();
 }
 
@@ -352,13 +355,14 @@ void jm__dormant_needs_thread(bool needed)
     if (needed && begun) start_waiting();
 }
 
-void jm__dormant_begin(void)
+void jm__dormant_begin(const char *run_dir)
 {
     if (atomic_exchange(&begun, true)) return;
-    untold = true; /* that nobody has come yet */
+    untold = true; /* that somebody has come, or nobody yet */
+    if (run_dir != NULL) snprintf(run_path, sizeof run_path, "%s", run_dir);
     (void)
         start_listening(); /* at once: whoever calls from here on is heard; if it fails, it is tried again */
-    if (needs_thread || has_threads(0))
+    if (run_path[0] != '\0' || needs_thread || has_threads(0))
         start_waiting();
     else
         let_spans_look();

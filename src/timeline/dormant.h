@@ -58,8 +58,9 @@ socklen_t jm__dormant_address(struct sockaddr_un *address, pid_t pid, char write
 bool jm__dormant_wanted(void);
 
 /* Listen from now on, unless it was begun already; in the child of a fork, begin anew. For programs that were
- * started dormant; without effect where no socket or no thread can be had. */
-void jm__dormant_begin(void);
+ * started dormant; without effect where no socket or no thread can be had. `run_dir`: of the run above, which
+ * this library has joined by itself, until that calls or is over; NULL: of none. */
+void jm__dormant_begin(const char *run_dir);
 
 /* From now on, with a thread, or no longer: spans may be rare, or none. */
 void jm__dormant_needs_thread(bool needed);

@@ -6,7 +6,8 @@
  *   stderr: "SPANS KERNELS": that were begun while somebody recorded, and that CUPTI was given
  *
  *   --threads N        N threads work
- *   --alone            the only thread works, without CUDA; with --idle from the first line on its input on
+ *   --alone            the only thread works, without CUDA; with --idle from the first line on its input on;
+ * at the line "fork" a child works a round and ends
  *   --close-all        closes all descriptors but its first three, as daemons do, at each line on its input
  *   --hang             CUPTI returns nobody's call for records from the first line on, and does from the
  * second
@@ -181,6 +182,12 @@ static void work_alone(bool idle)
         if (read(STDIN_FILENO, line, sizeof line) <= 0) break;
         for (uint64_t spans = w.spans; line[0] == 'r' && w.spans < spans + RECORDED;)
             work_a_round(&w);
+        pid_t child = line[0] == 'f' ? fork() : -1;
+        if (child == 0) {
+            work_a_round(&w);
+            _exit(0);
+        }
+        if (child > 0) waitpid(child, NULL, 0);
         puts("ready");
         fflush(stdout);
     }

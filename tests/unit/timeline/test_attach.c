@@ -720,6 +720,56 @@ static void test_forked_child_is_dormant_by_itself(void **state)
     assert_true(own.spans == 0 || parents_spans == 0);
 }
 
+static void expect(jm_run *run, pid_t pid)
+{
+    jm_error err = {0};
+    if (jm_run_expect(run, pid, true, &err) != JM_OK) fail_msg("%s (%s)", err.text, err.hint);
+}
+
+static void test_children_too_short_to_be_found_are_recorded(void **state)
+{
+    (void)state;
+    enum { CHILDREN = 5 };
+    server s = START("--alone", "--idle");
+    jm_run *run = record();
+    expect(run, s.pid);
+    for (int i = 0; i < CHILDREN; i++) {
+        assert_int_equal(write(s.in, "fork\n", 5), 5);
+        await_ready(s.out);
+    }
+    await_following(run, s.pid);
+    await_recorded(&s);
+    end(run);
+    assert_int_equal(count("count(DISTINCT pid) FROM processes"), 1 + CHILDREN);
+    char spans[96];
+    snprintf(spans, sizeof spans,
+             "count(*) FROM spans s, processes p ON p.id = s.process_id WHERE p.pid <> %d", (int)s.pid);
+    assert_int_equal(count(spans), 2 * CHILDREN);
+    told sum = {0}, own;
+    add_recorded(&sum);
+    own = stop_and_check(&s, 1);
+    assert_int_equal(sum.spans, own.spans + 2 * CHILDREN);
+}
+
+/* Its recorder may end, or be killed, before it has called. */
+static void test_who_entered_by_itself_leaves_when_the_run_is_over(void **state)
+{
+    (void)state;
+    jm_run *run = record();
+    expect(run, getpid());
+    server s = START("--alone");
+    for (int tries = 0; tries == 0 || count("count(*) FROM spans") == 0; tries++) {
+        assert_true(tries < 500);
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+    }
+    jm_run_discard(run);
+    await_threads(s.pid, 1);
+    told sum = {0};
+    record_some(&sum, &s);
+    assert_true(sum.spans > 0);
+    stop_and_check(&s, 1);
+}
+
 static void test_program_that_replaces_itself_joins_again(void **state)
 {
     (void)state;
@@ -891,6 +941,8 @@ int main(void)
         cmocka_unit_test(test_program_that_ends_while_it_is_recorded_is_whole),
         cmocka_unit_test(test_program_that_closes_all_descriptors_can_still_be_recorded),
         cmocka_unit_test(test_forked_child_is_dormant_by_itself),
+        cmocka_unit_test(test_children_too_short_to_be_found_are_recorded),
+        cmocka_unit_test(test_who_entered_by_itself_leaves_when_the_run_is_over),
         cmocka_unit_test(test_program_that_replaces_itself_joins_again),
         cmocka_unit_test(test_programs_that_cannot_be_attached_to_are_told_apart),
         cmocka_unit_test(test_another_users_process_is_refused),
