@@ -1,6 +1,7 @@
 /* Find and read the rings of a run's folder without their writers' and the recorder's knowing. */
 #include "ring_watch.h"
 
+#include "base/mapped.h"
 #include "shared.h"
 
 #include <dirent.h>
@@ -16,6 +17,7 @@
 #define NAMES_MAX    (1u << 20)
 #define NAME_BYTES   65536u
 #define CAPACITY_MAX (1u << 26)
+#define CHUNK        512 /* records copied at once */
 
 bool sim_ring_watch_open(sim_ring_watch *watch, const char *run_dir)
 {
@@ -24,10 +26,19 @@ bool sim_ring_watch_open(sim_ring_watch *watch, const char *run_dir)
     return watch->run_dir != NULL;
 }
 
+static void unmap(const jm_ring_header *header, size_t bytes)
+{
+    union {
+        const void *borrowed;
+        void *address;
+    } map = {header};
+    munmap(map.address, bytes);
+}
+
 void sim_ring_watch_drop(sim_ring_watch *watch, int ring)
 {
     sim_ring *one = &watch->rings[ring];
-    if (one->header != NULL) munmap(one->memory, one->mapped);
+    if (one->header != NULL) unmap(one->header, one->mapped);
     one->header = NULL;
     one->done = true;
 }
@@ -82,6 +93,17 @@ static int find_board(int32_t pid)
     return board >= 0 ? board : 0;
 }
 
+/* Nothing but a plain file: what else has the name of one may be waited for, or have no end. -1: none. */
+static int open_plain(const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))) return fd;
+    close(fd);
+    errno = EPERM;
+    return -1;
+}
+
 static int find_writer(sim_ring_watch *watch, const jm_ring_header *header)
 {
     for (int i = 0; i < watch->writer_count; i++) {
@@ -110,45 +132,44 @@ static int find_writer(sim_ring_watch *watch, const jm_ring_header *header)
         writer->names_path = NULL;
         return -1;
     }
-    writer->names_fd = open(writer->names_path, O_RDONLY | O_CLOEXEC); /* a dead program's file goes */
+    writer->names_fd = open_plain(writer->names_path); /* a dead program's file goes */
     return watch->writer_count++;
 }
 
-/* Map a ring once it is valid. False: try again later. */
-static bool map_ring(sim_ring_watch *watch, sim_ring *ring)
+static bool is_of_spans(const jm_ring_header *header, off_t bytes)
 {
-    int fd = open(ring->path, O_RDONLY | O_CLOEXEC);
+    uint64_t capacity = header->capacity;
+    return header->record_size == sizeof(jm_ring_span) && header->realtime == 0 && capacity > 0 &&
+           capacity <= CAPACITY_MAX && (capacity & (capacity - 1)) == 0 &&
+           JM_RING_HEADER_SIZE + capacity * sizeof(jm_ring_span) <= (uint64_t)bytes;
+}
+
+/* Map a ring once it is valid; what is none, or not for us, is done with. */
+static void map_ring(sim_ring_watch *watch, sim_ring *ring)
+{
+    int fd = open_plain(ring->path);
     struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0 || status.st_size <= (off_t)JM_RING_HEADER_SIZE) {
-        if (fd >= 0)
-            close(fd);
-        else
-            ring->done = errno == ENOENT;
-        return ring->done;
-    }
-    void *memory = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    jm_ring_header header;
+    ring->done = fd < 0 && errno != EMFILE && errno != ENFILE;
+    if (fd < 0) return;
+    bool there = fstat(fd, &status) == 0 && status.st_size > (off_t)JM_RING_HEADER_SIZE;
+    void *memory = there ? mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     close(fd);
-    if (memory == MAP_FAILED) return false;
-    const jm_ring_header *header = memory;
-    bool valid = atomic_load_explicit(&header->magic, memory_order_acquire) == JM_RING_MAGIC;
-    uint32_t capacity = valid ? header->capacity : 0;
-    if (!valid || header->record_size != sizeof(jm_ring_span) || header->realtime != 0 || capacity == 0 ||
-        capacity > CAPACITY_MAX || (capacity & (capacity - 1)) != 0 ||
-        JM_RING_HEADER_SIZE + (uint64_t)capacity * sizeof(jm_ring_span) > (uint64_t)status.st_size) {
-        munmap(memory, (size_t)status.st_size);
-        ring->done = valid; /* kernels, or not for us */
-        return ring->done;
-    }
-    ring->header = header;
-    ring->memory = memory;
-    ring->mapped = (size_t)status.st_size;
-    ring->writer = find_writer(watch, header);
+    if (memory == MAP_FAILED) return;
+    /* The magic number is stored last, so the rest is read after it. */
+    uint64_t magic = 0;
+    bool valid = jm__mapped_read(&magic, memory, sizeof magic) && magic == JM_RING_MAGIC &&
+                 jm__mapped_read(&header, memory, sizeof header);
+    ring->done = valid && !is_of_spans(&header, status.st_size);
+    ring->writer = valid && !ring->done ? find_writer(watch, &header) : -1;
     if (ring->writer < 0) {
-        munmap(memory, ring->mapped);
-        ring->header = NULL;
-        return false;
+        munmap(memory, (size_t)status.st_size);
+        return;
     }
-    return true;
+    ring->header = memory;
+    ring->mapped = (size_t)status.st_size;
+    ring->capacity = header.capacity;
+    ring->created_ns = header.created_ns;
 }
 
 static void add_ring(sim_ring_watch *watch, const char *name)
@@ -213,41 +234,72 @@ void sim_ring_watch_scan(sim_ring_watch *watch, int64_t now_ns, bool deaths)
             watch->writers[i].dead_ns = now_ns;
 }
 
+/* How far a ring goes now. Copied, a number may be read while it changes: one that is not beyond the next is
+ * a number that the writer has published. False: the file was cut short. */
+static bool read_head(const sim_ring *ring, uint64_t *head)
+{
+    uint64_t next;
+    do {
+        if (!jm__mapped_read(head, &ring->header->head, sizeof *head) ||
+            !jm__mapped_read(&next, &ring->header->head, sizeof next))
+            return false;
+    } while (*head > next);
+    atomic_thread_fence(memory_order_acquire);
+    return true;
+}
+
+/* Copies of the records from the cursor on, as many as lie together below `*head`, which goes on where the
+ * writer has overwritten them meanwhile. False: the file was cut short. */
+static bool read_chunk(const sim_ring *ring, uint64_t *head, jm_ring_span *chunk, size_t *count)
+{
+    const jm_ring_span *slots = (const jm_ring_span *)((const char *)ring->header + JM_RING_HEADER_SIZE);
+    uint64_t at = ring->cursor & (ring->capacity - 1), wanted = *head - ring->cursor, again;
+    if (wanted > CHUNK) wanted = CHUNK;
+    if (wanted > ring->capacity - at) wanted = ring->capacity - at;
+    *count = (size_t)wanted;
+    if (!jm__mapped_read(chunk, slots + at, *count * sizeof *chunk) || !read_head(ring, &again)) return false;
+    if (again > ring->capacity && again - ring->cursor >= ring->capacity) {
+        *head = again;
+        *count = 0;
+    }
+    return true;
+}
+
 size_t sim_ring_watch_take(sim_ring_watch *watch, int ring, int64_t until_ns, sim_record *records,
                            size_t size)
 {
     sim_ring *from = &watch->rings[ring];
+    jm_ring_span chunk[CHUNK];
+    uint64_t head;
+    size_t count = 0, copied = 0;
     if (from->header == NULL) return 0;
-    const jm_ring_header *header = from->header;
-    const jm_ring_span *slots = (const jm_ring_span *)((const char *)header + JM_RING_HEADER_SIZE);
-    uint64_t capacity = header->capacity;
-    uint64_t head = atomic_load_explicit(&header->head, memory_order_acquire);
-    size_t count = 0;
-    if (!from->announced && header->created_ns <= until_ns && size > 0) {
+    if (!read_head(from, &head)) {
+        sim_ring_watch_drop(watch, ring);
+        return 0;
+    }
+    if (!from->announced && from->created_ns <= until_ns && size > 0) {
         records[count++] =
-            (sim_record){.span = {.t_ns = header->created_ns, .op = SIM_RING_OPENED}, .ring = ring};
+            (sim_record){.span = {.t_ns = from->created_ns, .op = SIM_RING_OPENED}, .ring = ring};
         from->announced = true;
     }
     while (from->cursor < head && count < size) {
-        if (head - from->cursor >= capacity && head > capacity) {
+        if (head - from->cursor >= from->capacity && head > from->capacity) {
             /* The slot of head - capacity may be under the writer's pen. */
-            watch->overtaken += head - capacity + 1 - from->cursor;
-            from->cursor = head - capacity + 1;
+            watch->overtaken += head - from->capacity + 1 - from->cursor;
+            from->cursor = head - from->capacity + 1;
             from->broken = true;
-            continue;
         }
-        jm_ring_span span = slots[from->cursor & (capacity - 1)];
-        atomic_thread_fence(memory_order_acquire);
-        uint64_t again = atomic_load_explicit(&header->head, memory_order_relaxed);
-        if (again > capacity && again - from->cursor >= capacity) { /* overwritten while it was copied */
-            head = again;
-            continue;
+        if (!read_chunk(from, &head, chunk, &copied)) {
+            sim_ring_watch_drop(watch, ring);
+            return count;
         }
-        if (span.t_ns > until_ns) break;
-        records[count] = (sim_record){span, ring, (uint32_t)count, from->broken};
-        from->broken = false;
-        count++;
-        from->cursor++;
+        for (size_t i = 0; i < copied && count < size; i++) {
+            if (chunk[i].t_ns > until_ns) return count;
+            records[count] = (sim_record){chunk[i], ring, (uint32_t)count, from->broken};
+            from->broken = false;
+            count++;
+            from->cursor++;
+        }
     }
     return count;
 }
@@ -272,7 +324,7 @@ static bool keep_name(sim_writer *writer, uint32_t number, const char *text, uin
 /* Take what the names file holds beyond the last whole entry. */
 static void read_names(sim_writer *writer)
 {
-    if (writer->names_fd < 0) writer->names_fd = open(writer->names_path, O_RDONLY | O_CLOEXEC);
+    if (writer->names_fd < 0) writer->names_fd = open_plain(writer->names_path);
     if (writer->names_fd < 0) return;
     char *text = malloc(NAME_BYTES);
     uint32_t head[2];

@@ -27,9 +27,11 @@ typedef struct sim_writer {
 
 typedef struct sim_ring {
     char *path;
-    const jm_ring_header *header; /* NULL: done with, or not yet valid */
-    void *memory;
+    const jm_ring_header
+        *header; /* NULL: done with, or not yet valid; looked at through base/mapped.h alone */
     size_t mapped;
+    uint64_t capacity;
+    int64_t created_ns;
     bool done;
     int writer; /* index */
     uint64_t cursor;

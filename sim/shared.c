@@ -92,13 +92,14 @@ static void begin(sim_shared_state *state, const sim_shared_state *base)
     atomic_store(&state->magic, MAGIC);
 }
 
-/* Only regular files of our own: the folder may be anybody's. */
+/* Only regular files of our own with no other name: the folder may be anybody's. */
 static int open_file(const char *path)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     struct stat status;
     if (fd < 0) return -1;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid()) {
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+        status.st_nlink != 1) {
         close(fd);
         return -1;
     }

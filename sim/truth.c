@@ -4,6 +4,7 @@
 #include "noise.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,8 +113,14 @@ int sim_truth_write(const char *path, const sim_board *boards, int board_count, 
     char temporary[4096];
     if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld.new", path, (long)getpid()) >= sizeof temporary)
         return ENAMETOOLONG;
-    FILE *out = fopen(temporary, "we");
-    if (out == NULL) return errno;
+    unlink(temporary); /* of a process that was killed, or a link of somebody's */
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (out == NULL) {
+        int cause = errno;
+        if (fd >= 0) close(fd);
+        return cause;
+    }
     fputs("board,name,type,kind,calls,busy_s,energy_j\n", out);
     for (int i = 0; i < board_count; i++)
         write_board(out, &boards[i], labels);

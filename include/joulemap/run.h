@@ -92,6 +92,13 @@ typedef enum jm_following {
  * NOT_SUPPORTED: it cannot be reached, as in a container. One thread at a time. */
 JM_API jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *out, jm_error *err);
 
+/* What `pid` starts from now on, and what that starts, enters the run by itself as soon as it uses CUDA, NVTX
+ * or joulemap, if it was started dormant: jm_run_follow comes too late for short ones. It is to be called for
+ * those that stay all the same: they leave by that. One process a run; another one takes its place. Errors as
+ * there.
+ */
+JM_API jm_status jm_run_expect(jm_run *run, int64_t pid, bool kernels, jm_error *err);
+
 /* Why kernels of this process are not traced; NULL: they are, nobody asked, or the recorder is a parent
  * process. Valid until jm_run_free. */
 JM_API const char *jm_run_kernels_missing(const jm_run *run);

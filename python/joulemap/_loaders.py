@@ -11,6 +11,7 @@ sees is followed, and what it asks for inside is a part of its wait.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import threading
 import weakref
@@ -74,6 +75,10 @@ class _Following:
         self._watches = 0
         self._patched: list[tuple[type, str, Any, Any]] = []
         self._gone: dict[int, weakref.ref[Any]] = {}  # by id of an iterator: closes its batch when it goes away
+
+    def renew(self) -> None:
+        """In a child of this process, whose threads are not here."""
+        self._lock = threading.Lock()
 
     def acquire(self) -> None:
         with self._lock:
@@ -187,6 +192,7 @@ def _followed_iter(original: Callable[[Any], Iterator[Any]]) -> Callable[[Any], 
 
 
 _following = _Following()
+os.register_at_fork(after_in_child=_following.renew)
 
 
 class Loaders:

@@ -2,6 +2,8 @@
  * first needed, so that a C program is not tied to it. */
 #include "base/demangle.h"
 
+#include "base/no_fork.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -29,7 +31,9 @@ bool jm__demangle(char **plain, const char *name)
     int status = 0;
     *plain = NULL;
     if (strncmp(name, "_Z", 2) != 0) return true;
+    jm__no_fork_begin(); /* the loader has a lock, too */
     pthread_once(&once, load);
+    jm__no_fork_end();
     if (demangle != NULL) *plain = demangle(name, NULL, NULL, &status);
     return status != NO_MEMORY;
 }

@@ -2,42 +2,67 @@
 #include "base/mapped.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define AT_ONCE 4096 /* what any pipe takes: pipe(7) */
+
 typedef ssize_t copy_call(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
                           unsigned long);
 
+typedef enum outcome { COPIED, GONE, FORBIDDEN } outcome;
+
 /* process_vm_readv and process_vm_writev on this very process. */
-static bool copy(copy_call *call, void *own, void *mapped, size_t size, bool *forbidden)
+static outcome copy_by(copy_call *call, void *own, void *mapped, size_t size)
 {
     struct iovec local = {own, size}, remote = {mapped, size};
     ssize_t copied = call(getpid(), &local, 1, &remote, 1, 0);
-    *forbidden = copied < 0 && (errno == EPERM || errno == ENOSYS);
-    return copied == (ssize_t)size;
+    if (copied < 0 && (errno == EPERM || errno == ENOSYS)) return FORBIDDEN;
+    return copied == (ssize_t)size ? COPIED : GONE;
+}
+
+/* Where a sandbox forbids them: any call that copies tells what is gone. */
+static outcome copy_by_pipe(char *to, const char *from, size_t size)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return FORBIDDEN;
+    size_t done = 0, part;
+    do {
+        part = size - done < AT_ONCE ? size - done : AT_ONCE;
+        if (write(ends[1], from + done, part) != (ssize_t)part ||
+            read(ends[0], to + done, part) != (ssize_t)part)
+            break;
+        done += part;
+    } while (done < size);
+    close(ends[0]);
+    close(ends[1]);
+    return done == size ? COPIED : GONE;
+}
+
+static bool copy(copy_call *call, void *own, void *mapped, void *to, const void *from, size_t size)
+{
+    outcome how = copy_by(call, own, mapped, size);
+    if (how == FORBIDDEN) how = copy_by_pipe(to, from, size);
+    if (how == FORBIDDEN) memcpy(to, from, size);
+    return how != GONE;
 }
 
 bool jm__mapped_read(void *to, const void *mapped, size_t size)
 {
-    bool forbidden;
     union {
         const void *borrowed;
         void *address;
     } from = {mapped};
-    if (copy(process_vm_readv, to, from.address, size, &forbidden)) return true;
-    if (forbidden) memcpy(to, mapped, size);
-    return forbidden;
+    return copy(process_vm_readv, to, from.address, to, mapped, size);
 }
 
 bool jm__mapped_write(void *mapped, const void *from, size_t size)
 {
-    bool forbidden;
     union {
         const void *borrowed;
         void *address;
     } own = {from};
-    if (copy(process_vm_writev, own.address, mapped, size, &forbidden)) return true;
-    if (forbidden) memcpy(mapped, from, size);
-    return forbidden;
+    return copy(process_vm_writev, own.address, mapped, mapped, from, size);
 }

@@ -1,5 +1,6 @@
 /* Copies out of and into a mapped file that somebody else may cut short at any time: the kernel copies, so
- * what is gone is an error and not a SIGBUS. Where a sandbox forbids it, plain copies. */
+ * what is gone is an error and not a SIGBUS. Where a sandbox forbids one way it goes another; plain copies
+ * are left where no descriptor is free there. Libc alone: also part of the simulated board. */
 #ifndef JM_BASE_MAPPED_H
 #define JM_BASE_MAPPED_H
 

@@ -190,10 +190,9 @@ static void tell_start(attachment *a, const char *command)
     if (a->following > 0)
         cli_tell(a->args, "recording %d (%.80s)%s%s", (int)a->pid, name, more, until);
     else if (a->root == JM_FOLLOWING_LATER)
-        cli_tell(
-            a->args,
-            "%d (%.80s) has used neither CUDA nor NVTX nor joulemap yet: it is recorded from when it does%s",
-            (int)a->pid, name, until);
+        cli_tell(a->args,
+                 "%d (%.80s) uses neither CUDA nor NVTX nor joulemap yet: it is recorded from when it does%s",
+                 (int)a->pid, name, until);
     else
         tell_boards_alone(a, name, until);
     tell_missing(a);
@@ -234,6 +233,8 @@ static int record(attachment *a, const char *command, double seconds)
         cli_recorder_discard(&a->recorder);
         return cli_fail(a->args, &err);
     }
+    if (!cli_has(a->args, "--only"))
+        (void)jm_run_expect(a->recorder.run, a->pid, !cli_has(a->args, "--no-kernels"), &err);
     look_below(a);
     cli_recorder_keep(&a->recorder, "attached", a->pid);
     tell_start(a, command);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "inject/buffers.h"
 #include "inject/detach.h"
+#include "inject/devices.h"
 #include "inject/flusher.h"
 #include "inject/graphs.h"
 #include "inject/launches.h"
@@ -174,6 +175,7 @@ static bool begin(char *why, size_t why_size)
         cupti_loaded = true;
         jm__detach_prepare();
         jm__launches_find(&cupti);
+        jm__devices_find_driver();
     }
     /* Two tools that both register buffers would get each other's: whoever subscribes first has CUPTI. */
     CUptiResult result = cupti.cuptiSubscribe(&subscriber, on_callback, NULL);

@@ -12,6 +12,9 @@ static struct {
     char from_cupti[JM_DEVICE_TEXT]; /* "" if it said nothing */
 } devices[ORDINALS];
 
+typedef int get_uuid(unsigned char *uuid, int device);
+static get_uuid *uuid_of_board, *uuid_of_instance; /* NULL: this driver has none */
+
 static void write_text(char text[JM_DEVICE_TEXT], const unsigned char uuid[16], bool mig)
 {
     size_t length = (size_t)snprintf(text, JM_DEVICE_TEXT, "%s", mig ? "MIG-" : "GPU-");
@@ -20,22 +23,22 @@ static void write_text(char text[JM_DEVICE_TEXT], const unsigned char uuid[16], 
                                    i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 }
 
+void jm__devices_find_driver(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (driver == NULL) return;
+    *(void **)&uuid_of_board = dlsym(driver, "cuDeviceGetUuid");
+    *(void **)&uuid_of_instance = dlsym(driver, "cuDeviceGetUuid_v2");
+}
+
 /* cuDeviceGetUuid gives the board; its second version the MIG instance, where there is one. */
 bool jm__devices_ask_driver(uint8_t ordinal, char text[JM_DEVICE_TEXT])
 {
-    typedef int get_uuid(unsigned char *uuid, int device);
-    union {
-        void *symbol;
-        get_uuid *call;
-    } board, instance;
     unsigned char board_uuid[16], uuid[16];
-    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (driver == NULL) return false;
-    board.symbol = dlsym(driver, "cuDeviceGetUuid");
-    instance.symbol = dlsym(driver, "cuDeviceGetUuid_v2");
-    if (board.symbol == NULL || board.call(board_uuid, ordinal) != 0) return false;
+    if (uuid_of_board == NULL || uuid_of_board(board_uuid, ordinal) != 0) return false;
     memcpy(uuid, board_uuid, sizeof uuid);
-    if (instance.symbol != NULL && instance.call(uuid, ordinal) != 0) memcpy(uuid, board_uuid, sizeof uuid);
+    if (uuid_of_instance != NULL && uuid_of_instance(uuid, ordinal) != 0)
+        memcpy(uuid, board_uuid, sizeof uuid);
     write_text(text, uuid, memcmp(uuid, board_uuid, sizeof uuid) != 0);
     return true;
 }

@@ -24,6 +24,10 @@ void jm__devices_heard(uint32_t ordinal, const unsigned char uuid[16], bool mig)
 /* The next ordinal, from *next on, that work ran on and that the run was not told of. */
 bool jm__devices_find_untold(unsigned *next, uint8_t *ordinal);
 
+/* Find the driver's calls, once it is loaded: on the program's thread, as the loader has a lock that the
+ * child of a fork beside it would wait for. */
+void jm__devices_find_driver(void);
+
 /* What the driver says. Not in a callback, and without a lock that a callback takes. */
 bool jm__devices_ask_driver(uint8_t ordinal, char text[JM_DEVICE_TEXT]);
 

@@ -9,6 +9,7 @@
 #include "timeline/dormant.h"
 #include "timeline/lost.h"
 #include "timeline/ring_format.h"
+#include "timeline/run_above.h"
 #include "timeline/run_variable.h"
 #include "timeline/track.h"
 
@@ -193,7 +194,7 @@ void jm_inject_stop(void)
 
 static jm__dormant_answer join_locked(const char *run_dir, bool kernels, char *why, size_t why_size)
 {
-    if (run_path[0] != '\0') return JM_DORMANT_BUSY;
+    if (run_path[0] != '\0' && strcmp(run_path, run_dir) != 0) return JM_DORMANT_BUSY;
     int error = kernels ? 0 : jm__track_join(run_dir);
     int result = !kernels ? JM_INJECT_OK : start_locked(run_dir, jm__track_join);
     if (error == EBUSY) return JM_DORMANT_BUSY;
@@ -224,13 +225,26 @@ static void leave(const char *run_dir)
 
 const jm__dormant_calls jm__dormant_part = {join, leave};
 
+/* CUDA has threads, and work comes without ranges. */
+static void begin_dormant(void)
+{
+    char above[PATH_MAX];
+    bool kernels;
+    jm__track_look(); /* ranges enter the run above, if there is one */
+    jm__dormant_needs_thread(true);
+    if (!jm__run_above(above, sizeof above, &kernels) || !kernels || pthread_mutex_trylock(&mutex) != 0)
+        return;
+    start_locked(above, jm__track_join);
+    pthread_mutex_unlock(&mutex);
+}
+
 /* The CUDA driver calls this in cuInit, before any module is loaded. It is told "all is well" in any case:
  * the program goes on with us or without. */
 int InitializeInjection(void)
 {
     char buffer[PATH_MAX];
     const char *run_dir = jm__run_variable(buffer, sizeof buffer);
-    if (run_dir == NULL && jm__dormant_wanted()) jm__dormant_begin();
+    if (run_dir == NULL && jm__dormant_wanted()) begin_dormant();
     /* Held: a start is under way, perhaps on this very thread, and woke the driver. */
     if (run_dir == NULL || pthread_mutex_trylock(&mutex) != 0) return 1;
     start_locked(run_dir, jm__track_open);

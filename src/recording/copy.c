@@ -22,7 +22,7 @@ static jm_status fail(jm_error *err, const char *call, const char *path)
 {
     int code = errno;
     return jm__fail(err, jm_status_of_errno(code), code, call,
-                    "%s lies in a read-only folder with its journal, and copying it failed: %s", path,
+                    "%s can only be read from a copy of it and its journal, which failed: %s", path,
                     strerror(code));
 }
 

@@ -1,4 +1,5 @@
-/* A private copy of a recording and its journal, where the original's folder cannot be written. */
+/* A private copy of a recording and its journal, where the original's folder cannot be written, or must not
+ * be locked. */
 #ifndef JM_RECORDING_COPY_H
 #define JM_RECORDING_COPY_H
 

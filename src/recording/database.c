@@ -1,6 +1,8 @@
 /* SQLite as joulemap uses it: opening, the schema, errors in our words. */
 #include "recording/database.h"
 
+#include "base/clock.h"
+#include "base/no_fork.h"
 #include "base/strbuf.h"
 #include "recording/guard.h"
 #include "rows/table_sql.h"
@@ -14,7 +16,10 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define TEXT_MAX (1 << 20) /* longest text or row that a file may make us take */
+#define TEXT_MAX     (1 << 20) /* longest text or row that a file may make us take */
+#define BUSY_STEP_MS 5
+#define BUSY_MOST_MS 2000 /* so long a connection waits for others */
+#define PASS_STEPS   1000 /* of SQLite's machine between two looks whether somebody forks: 0.1 ms at most */
 
 static const char views_sql[] = {
 #include "views_sql.inc"
@@ -77,27 +82,35 @@ static jm_status status_of_sqlite(sqlite3 *db, int rc, const char *path)
 
 jm_status jm__database_fail(jm_error *err, sqlite3 *db, int rc, const char *call, const char *path)
 {
+    jm__no_fork_begin();
     jm_status status = status_of_sqlite(db, rc, path);
     bool limited = status == JM_DISK_FULL && !disk_is_full(path) && limit_is_reached(path);
     jm__fail(err, status, rc, call, "%s: %s (%s)", path == NULL ? "recording in memory" : path,
              jm_status_text(status), db == NULL ? sqlite3_errstr(rc) : sqlite3_errmsg(db));
+    jm__no_fork_end();
     return limited ? jm__hint(err, status, "raise the limit on the size of a file (`ulimit -f`)") : status;
 }
 
 jm_status jm__database_run(sqlite3 *db, const char *sql, const char *path, jm_error *err)
 {
+    jm__no_fork_begin();
     int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_exec", path);
+    jm_status status = rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_exec", path);
+    jm__no_fork_end();
+    return status;
 }
 
 jm_status jm__database_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql, const char *path,
                                jm_error *err)
 {
+    jm__no_fork_begin();
     int rc = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
-    return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_prepare_v3", path);
+    jm_status status = rc == SQLITE_OK ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_prepare_v3", path);
+    jm__no_fork_end();
+    return status;
 }
 
-jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const char *path, jm_error *err)
+static jm_status ask_integer(sqlite3 *db, const char *sql, int64_t *out, const char *path, jm_error *err)
 {
     sqlite3_stmt *statement = NULL;
     JM_TRY(jm__database_prepare(db, &statement, sql, path, err));
@@ -105,6 +118,14 @@ jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const
     if (rc == SQLITE_ROW) *out = sqlite3_column_int64(statement, 0);
     jm_status status = rc == SQLITE_ROW ? JM_OK : jm__database_fail(err, db, rc, "sqlite3_step", path);
     sqlite3_finalize(statement);
+    return status;
+}
+
+jm_status jm__database_integer(sqlite3 *db, const char *sql, int64_t *out, const char *path, jm_error *err)
+{
+    jm__no_fork_begin();
+    jm_status status = ask_integer(db, sql, out, path, err);
+    jm__no_fork_end();
     return status;
 }
 
@@ -118,7 +139,7 @@ static uint32_t bit_of(const char *name)
     return 0;
 }
 
-jm_status jm__database_tables(sqlite3 *db, uint32_t *tables, const char *path, jm_error *err)
+static jm_status find_tables(sqlite3 *db, uint32_t *tables, const char *path, jm_error *err)
 {
     static const char sql[] = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0";
     sqlite3_stmt *statement = NULL;
@@ -134,6 +155,14 @@ jm_status jm__database_tables(sqlite3 *db, uint32_t *tables, const char *path, j
     if (rc != SQLITE_DONE) return jm__database_fail(err, db, rc, "sqlite3_step", path);
     *tables = once & ~again;
     return JM_OK;
+}
+
+jm_status jm__database_tables(sqlite3 *db, uint32_t *tables, const char *path, jm_error *err)
+{
+    jm__no_fork_begin();
+    jm_status status = find_tables(db, tables, path, err);
+    jm__no_fork_end();
+    return status;
 }
 
 jm_status jm__database_check_table(uint32_t tables, jm__table_id table, const char *path, jm_error *err)
@@ -155,6 +184,89 @@ jm_status jm__marks_check(const jm__marks *marks, const char *path, jm_error *er
     if (marks->version < 1)
         return jm__fail(err, JM_BAD_DATA, marks->version, "", "%s is a recording that was never begun", path);
     return JM_OK;
+}
+
+/* ---- opening */
+
+static int let_fork_pass(void *unused)
+{
+    (void)unused;
+    jm__no_fork_pass();
+    return 0; /* go on */
+}
+
+static int wait_for_others(void *unused, int before)
+{
+    (void)unused;
+    if (before * BUSY_STEP_MS >= BUSY_MOST_MS) return 0;
+    unsigned depth = jm__no_fork_leave();
+    jm__sleep_ns(BUSY_STEP_MS * JM_NS_PER_MS);
+    jm__no_fork_return(depth);
+    return 1;
+}
+
+void jm__database_waits(sqlite3 *db, bool waits)
+{
+    jm__no_fork_begin();
+    sqlite3_busy_handler(db, waits ? wait_for_others : NULL, NULL);
+    jm__no_fork_end();
+}
+
+/* Not while its files are being opened, which is under a lock (guard.h). */
+static void let_forks_pass(sqlite3 *db)
+{
+    jm__database_waits(db, true);
+    sqlite3_progress_handler(db, PASS_STEPS, let_fork_pass, NULL);
+}
+
+/* How SQLite uses a file of a recording that is written: as it would, but out of the stretch without a fork
+ * while it waits for the disk. No lock of SQLite's is held around these calls but those of the connection. */
+typedef struct written_file {
+    sqlite3_io_methods methods; /* first: SQLite knows this struct by it */
+    const sqlite3_io_methods *real;
+} written_file;
+
+static const sqlite3_io_methods *real_of(const sqlite3_file *file)
+{
+    return ((const written_file *)file->pMethods)->real;
+}
+
+static int write_file(sqlite3_file *file, const void *from, int size, sqlite3_int64 offset)
+{
+    unsigned depth = jm__no_fork_leave();
+    int rc = real_of(file)->xWrite(file, from, size, offset);
+    jm__no_fork_return(depth);
+    return rc;
+}
+
+static int sync_file(sqlite3_file *file, int flags)
+{
+    unsigned depth = jm__no_fork_leave();
+    int rc = real_of(file)->xSync(file, flags);
+    jm__no_fork_return(depth);
+    return rc;
+}
+
+/* `control`: of which of the connection's files. Called by one thread at a time (guard.h); SQLite has few
+ * kinds of files, and those kept here are for good. */
+static void leave_for_disk(sqlite3 *db, int control)
+{
+    static written_file kinds[4];
+    static size_t count;
+    sqlite3_file *file = NULL;
+    size_t i = 0;
+    if (sqlite3_file_control(db, "main", control, &file) != SQLITE_OK || file == NULL) return;
+    if (file->pMethods == NULL) return;
+    while (i < count && kinds[i].real != file->pMethods)
+        i++;
+    if (i == sizeof kinds / sizeof *kinds) return;
+    if (i == count) {
+        kinds[count++] = (written_file){*file->pMethods, file->pMethods};
+        kinds[i].methods.xWrite = write_file;
+        kinds[i].methods.xSync = sync_file;
+        if (kinds[i].methods.iVersion > 3) kinds[i].methods.iVersion = 3; /* what was copied */
+    }
+    file->pMethods = &kinds[i].methods;
 }
 
 /* WAL: readers see a recording while it is written, and a killed recorder leaves whole commits behind.
@@ -183,23 +295,28 @@ static jm_status create(sqlite3 **db, const char *path, int version, jm_error *e
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int rc = sqlite3_open_v2(path == NULL ? ":memory:" : path, db, flags, NULL);
     if (rc != SQLITE_OK) return jm__database_fail(err, *db, rc, "sqlite3_open_v2", path);
-    sqlite3_busy_timeout(*db, JM_BUSY_TIMEOUT_MS);
+    sqlite3_busy_timeout(*db, BUSY_MOST_MS);
     JM_TRY(jm__database_run(*db, writing_pragmas, path, err));
-    return create_schema(*db, version, path, err);
+    JM_TRY(create_schema(*db, version, path, err));
+    if (path != NULL) leave_for_disk(*db, SQLITE_FCNTL_FILE_POINTER);
+    if (path != NULL) leave_for_disk(*db, SQLITE_FCNTL_JOURNAL_POINTER); /* of WAL mode */
+    return JM_OK;
 }
 
 jm_status jm__database_create(sqlite3 **out, const char *path, int version, jm_error *err)
 {
     sqlite3 *db = NULL;
+    jm__no_fork_begin();
     if (path != NULL) jm__guard_opening(); /* the schema opens journal and index */
     jm_status status = create(&db, path, version, err);
     if (path != NULL) jm__guard_opened();
-    if (status != JM_OK) {
+    if (status == JM_OK)
+        let_forks_pass(db);
+    else
         sqlite3_close(db);
-        return status;
-    }
-    *out = db;
-    return JM_OK;
+    jm__no_fork_end();
+    if (status == JM_OK) *out = db;
+    return status;
 }
 
 /* "file:PATH?mode=ro..." with what a URI cannot hold escaped. */
@@ -217,25 +334,40 @@ static char *uri_of(const char *path, bool immutable)
     return jm__strbuf_take(&uri);
 }
 
-jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_error *err)
+static jm_status open_uri(sqlite3 **out, const char *uri, const char *path, jm_error *err)
 {
     sqlite3 *db = NULL;
-    JM_TRY(jm__guard_check_path(path, err));
-    char *uri = uri_of(path, immutable);
-    if (uri == NULL) return jm__no_memory(err, "jm__database_open");
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     jm__guard_opening();
     int rc = sqlite3_open_v2(uri, &db, flags, NULL);
     jm__guard_opened();
-    free(uri);
     if (rc != SQLITE_OK) {
         jm_status status = jm__database_fail(err, db, rc, "sqlite3_open_v2", path);
         sqlite3_close(db);
         return status;
     }
-    sqlite3_busy_timeout(db, JM_BUSY_TIMEOUT_MS);
+    let_forks_pass(db);
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_MAX);
     sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     *out = db;
     return JM_OK;
+}
+
+jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_error *err)
+{
+    JM_TRY(jm__guard_check_path(path, err));
+    char *uri = uri_of(path, immutable);
+    if (uri == NULL) return jm__no_memory(err, "jm__database_open");
+    jm__no_fork_begin();
+    jm_status status = open_uri(out, uri, path, err);
+    jm__no_fork_end();
+    free(uri);
+    return status;
+}
+
+void jm__database_close(sqlite3 *db)
+{
+    jm__no_fork_begin();
+    sqlite3_close(db);
+    jm__no_fork_end();
 }

@@ -9,10 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define JM_PAGE_BYTES      4096u /* of a new recording */
-#define JM_BUSY_TIMEOUT_MS 2000  /* so long a connection waits for others */
+#define JM_PAGE_BYTES 4096u /* of a new recording */
 
-/* The error of the last call on `db`, concerning the file `path` (NULL: memory). */
+/* SQLite has locks of all threads, which a forked child must find free: whoever calls it is in a stretch
+ * without a fork (base/no_fork.h). The functions here see to that themselves. A connection that they open
+ * lets a fork pass now and then while a statement runs, as it waits for others, and, where it writes, for the
+ * disk.
+ *
+ * The error of the last call on `db`, concerning the file `path` (NULL: memory). */
 jm_status jm__database_fail(jm_error *err, sqlite3 *db, int rc, const char *call, const char *path);
 
 /* Connections have no locks of their own: one thread at a time uses one.
@@ -24,6 +28,11 @@ jm_status jm__database_create(sqlite3 **out, const char *path, int version, jm_e
 /* An existing file, read-only, guarded against hostile content. `immutable`: nobody writes to it and no
  * journal lies beside it. */
 jm_status jm__database_open(sqlite3 **out, const char *path, bool immutable, jm_error *err);
+
+void jm__database_close(sqlite3 *db);
+
+/* Whether it waits two seconds for other connections: so it begins. */
+void jm__database_waits(sqlite3 *db, bool waits);
 
 jm_status jm__database_run(sqlite3 *db, const char *sql, const char *path, jm_error *err);
 jm_status jm__database_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql, const char *path,

@@ -2,6 +2,7 @@
 #include "recording/guard.h"
 
 #include "base/kept_file.h"
+#include "base/no_fork.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -42,10 +43,23 @@ struct jm__guard {
 
 typedef int open_call(const char *path, int flags, int mode);
 
+/* Only in a stretch without a fork: a child finds it free, and SQLite's `open` in its place. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static JM_VEC(jm__guard *) guards;
 static open_call *real_open;
 static _Thread_local bool opening;
+
+static void take(void)
+{
+    jm__no_fork_begin();
+    pthread_mutex_lock(&lock);
+}
+
+static void give_back(void)
+{
+    pthread_mutex_unlock(&lock);
+    jm__no_fork_end();
+}
 
 /* ---- opening */
 
@@ -121,7 +135,7 @@ static void replace_open(bool replaced)
 
 void jm__guard_opening(void)
 {
-    pthread_mutex_lock(&lock);
+    take();
     opening = true;
     if (guards.count > 0) replace_open(true);
 }
@@ -130,7 +144,7 @@ void jm__guard_opened(void)
 {
     if (guards.count > 0) replace_open(false);
     opening = false;
-    pthread_mutex_unlock(&lock);
+    give_back();
 }
 
 /* ---- looking */
@@ -161,12 +175,12 @@ jm_status jm__guard_check(jm__guard *guard, jm_error *err)
 {
     if (guard == NULL) return JM_OK;
     bool all = true;
-    pthread_mutex_lock(&lock);
+    take();
     for (size_t i = 0; i < guard->files.count; i++) {
         guarded_file *file = &guard->files.items[i];
         if (!jm__kept_file_is_ours(&file->file) && !open_again(guard, file)) all = false;
     }
-    pthread_mutex_unlock(&lock);
+    give_back();
     if (all) return JM_OK;
     jm_status status = jm__fail(
         err, JM_IO, EBADF, "fstat", "%s: this program has closed the recorder's files, and %s", guard->path,
@@ -181,21 +195,21 @@ jm_status jm__guard_check_path(const char *path, jm_error *err)
     char resolved[PATH_MAX];
     jm__guard *found = NULL;
     if (realpath(path, resolved) == NULL) return JM_OK;
-    pthread_mutex_lock(&lock);
+    take();
     for (size_t i = 0; i < guards.count; i++)
         if (strcmp(guards.items[i]->path, resolved) == 0) found = guards.items[i];
-    pthread_mutex_unlock(&lock);
+    give_back();
     return jm__guard_check(found, err);
 }
 
 void jm__guard_forget_journal(jm__guard *guard)
 {
     size_t kept = 0;
-    pthread_mutex_lock(&lock);
+    take();
     for (size_t i = 0; i < guard->files.count; i++)
         if (guard->files.items[i].suffix[0] == '\0') guard->files.items[kept++] = guard->files.items[i];
     guard->files.count = kept;
-    pthread_mutex_unlock(&lock);
+    give_back();
 }
 
 /* ---- life */
@@ -204,9 +218,9 @@ jm__guard *jm__guard_create(const char *path)
 {
     jm__guard *guard = calloc(1, sizeof *guard);
     if (guard != NULL) guard->path = realpath(path, NULL);
-    pthread_mutex_lock(&lock);
+    take();
     bool kept = guard != NULL && guard->path != NULL && jm__vec_push(&guards, guard);
-    pthread_mutex_unlock(&lock);
+    give_back();
     if (kept) return guard;
     if (guard != NULL) free(guard->path);
     free(guard);
@@ -216,11 +230,11 @@ jm__guard *jm__guard_create(const char *path)
 void jm__guard_free(jm__guard *guard)
 {
     if (guard == NULL) return;
-    pthread_mutex_lock(&lock);
+    take();
     for (size_t i = 0; i < guards.count; i++)
         if (guards.items[i] == guard) guards.items[i--] = guards.items[--guards.count];
     if (guards.count == 0) jm__vec_free(&guards);
-    pthread_mutex_unlock(&lock);
+    give_back();
     jm__vec_free(&guard->files);
     free(guard->path);
     free(guard);

@@ -1,6 +1,7 @@
 /* Rows into SQL. */
 #include "recording/insert.h"
 
+#include "base/no_fork.h"
 #include "recording/row.h"
 #include "rows/table_sql.h"
 
@@ -24,9 +25,11 @@ jm_status jm__inserter_prepare(jm__inserter *inserter, sqlite3 *db, const char *
 
 void jm__inserter_free(jm__inserter *inserter)
 {
+    jm__no_fork_begin();
     for (int table = 0; table < JM_TABLE_COUNT; table++)
         sqlite3_finalize(inserter->rows[table]);
     sqlite3_finalize(inserter->span_end);
+    jm__no_fork_end();
     *inserter = (jm__inserter){0};
 }
 

@@ -2,6 +2,7 @@
 #include "recording/journal.h"
 
 #include "base/clock.h"
+#include "base/no_fork.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,16 +30,26 @@ static jm_status set_mode(sqlite3 *db, const char *path, const char *mode, jm_er
 /* Once more after a failure: then the file has the old mode again, while SQLite believes in the new one. */
 static jm_status end_once(sqlite3 *db, const char *path, jm_error *err)
 {
+    jm__no_fork_begin();
     jm_status status = set_mode(db, path, "delete", err);
-    if (status == JM_OK || status == JM_BUSY) return status;
-    return set_mode(db, path, "wal", NULL) == JM_OK ? set_mode(db, path, "delete", err) : status;
+    if (status != JM_OK && status != JM_BUSY && set_mode(db, path, "wal", NULL) == JM_OK)
+        status = set_mode(db, path, "delete", err);
+    jm__no_fork_end();
+    return status;
+}
+
+static void empty(sqlite3 *db)
+{
+    jm__no_fork_begin();
+    sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    jm__no_fork_end();
 }
 
 /* Somebody may be reading just now: that passes. */
 jm_status jm__journal_end(sqlite3 *db, const char *path, jm_error *err)
 {
     jm_error cause = {0};
-    sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    empty(db);
     jm_status status = end_once(db, path, &cause);
     for (int i = 1; i < CLOSE_ATTEMPTS && status == JM_BUSY; i++) {
         jm__sleep_ns(CLOSE_WAIT_NS);

@@ -45,7 +45,7 @@ static bool says_number(const char *path, int64_t number)
         jm__database_tables(db, &tables, path, NULL) == JM_OK &&
         jm__database_check_table(tables, JM_TABLE_META, path, NULL) == JM_OK &&
         jm__database_integer(db, "SELECT value FROM meta WHERE key = 'part'", &told, path, NULL) == JM_OK;
-    sqlite3_close(db);
+    jm__database_close(db);
     return fine && told == number;
 }
 

@@ -17,9 +17,9 @@ jm_status jm__part_open(jm__part *part, const char *path, bool overwrite, jm_err
 
 bool jm__part_is_read(jm__part *part)
 {
-    sqlite3_busy_timeout(part->db, 0);
+    jm__database_waits(part->db, false);
     int rc = sqlite3_wal_checkpoint_v2(part->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    sqlite3_busy_timeout(part->db, JM_BUSY_TIMEOUT_MS);
+    jm__database_waits(part->db, true);
     return rc == SQLITE_BUSY;
 }
 
@@ -34,7 +34,7 @@ static void close_database(jm__part *part)
 {
     if (jm__guard_check(part->guard, NULL) == JM_OK) { /* else SQLite would close what is not its own */
         jm__inserter_free(&part->inserter);
-        sqlite3_close(part->db);
+        jm__database_close(part->db);
     }
     jm__guard_free(part->guard);
 }

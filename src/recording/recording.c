@@ -1,6 +1,7 @@
 /* Opening a recording, what is wrong with it, and its table `meta`. */
 #include "recording/recording.h"
 
+#include "base/no_fork.h"
 #include "base/vec.h"
 #include "recording/copy.h"
 #include "recording/part_name.h"
@@ -26,7 +27,7 @@ typedef struct meta_entry {
 
 struct jm_recording {
     char *path;            /* NULL: in memory */
-    jm__copy *copy;        /* of a file whose folder cannot be written but has a journal, else NULL */
+    jm__copy *copy;        /* read in its place (copy.h), else NULL */
     bool immutable;        /* read as it lies, without locks */
     bool cut;              /* its end is missing */
     jm__marks marks;       /* of the file; in memory, of what we write */
@@ -34,6 +35,7 @@ struct jm_recording {
     sqlite3 *recovered;    /* what a damaged file gave */
     sqlite3 *shared;       /* in memory: the writer's */
     pthread_mutex_t *lock; /* in memory: the writer's */
+    pid_t owner;           /* in memory: of whose process */
     jm__strbuf damage;
     JM_VEC(meta_entry) meta;
     JM_VEC(char *) retired; /* values handed out before they changed */
@@ -180,17 +182,26 @@ static const char *path_in_use(const jm_recording *recording)
     return recording->copy != NULL ? jm__copy_path(recording->copy) : recording->path;
 }
 
+/* A forked child has a copy of what SQLite knew of a file that its parent writes: it would believe in locks
+ * that it does not have, and wait for those that nobody gives back. So it reads another file. */
+static jm_status leave_to_parent(jm_recording *recording, jm_error *err)
+{
+    bool inherited = recording->copy == NULL && jm__written_by_forebear(recording->path);
+    return inherited ? jm__copy_create(&recording->copy, recording->path, err) : JM_OK;
+}
+
 /* Open it, and make sure that pages can be read. */
 static jm_status try_open(jm_recording *recording, sqlite3 **out, jm_error *err)
 {
     sqlite3 *db = NULL;
+    JM_TRY(leave_to_parent(recording, err));
     const char *path = path_in_use(recording);
     JM_TRY(jm__database_open(&db, path, recording->immutable, err));
     jm__marks *marks = &recording->marks;
     jm_status status = jm__database_integer(db, "PRAGMA application_id", &marks->application_id, path, err);
     if (status == JM_OK) status = jm__database_integer(db, "PRAGMA user_version", &marks->version, path, err);
     if (status != JM_OK) {
-        sqlite3_close(db);
+        jm__database_close(db);
         return status;
     }
     *out = db;
@@ -236,7 +247,8 @@ static jm_status check_end(const jm_recording *recording, sqlite3 *db, jm_error 
 /* A file in a folder that cannot be written: SQLite cannot read its journal in place. */
 static jm_status step_aside(jm_recording *recording, jm_error *err)
 {
-    if (journal_has_content(recording->path)) return jm__copy_create(&recording->copy, recording->path, err);
+    if (recording->copy == NULL && journal_has_content(recording->path))
+        return jm__copy_create(&recording->copy, recording->path, err);
     recording->immutable = true;
     return JM_OK;
 }
@@ -350,7 +362,7 @@ static jm_status recover(jm_recording *recording, jm_error *err)
     JM_TRY(jm__recover(&recovered, path_in_use(recording), &recovery, err));
     jm_status status = note_recovery(recording, &recovery, err);
     if (status != JM_OK) {
-        sqlite3_close(recovered);
+        jm__database_close(recovered);
         return status;
     }
     recording->recovered = recovered;
@@ -371,17 +383,22 @@ static jm_status open_whole(jm_recording *recording, jm_error *err)
 {
     sqlite3 *db = NULL;
     JM_TRY(find_a_way_in(recording, &db, err));
+    jm__no_fork_begin();
     jm_status status = jm__marks_check(&recording->marks, recording->path, err);
     if (status == JM_OK) status = check_end(recording, db, err);
     if (status == JM_OK) status = load_meta(recording, db, err);
-    sqlite3_close(db);
+    jm__database_close(db);
+    jm__no_fork_end();
     return status;
 }
 
 static jm_status open_damaged(jm_recording *recording, jm_error *err)
 {
     JM_TRY(recover(recording, err));
-    return load_meta(recording, recording->recovered, err);
+    jm__no_fork_begin();
+    jm_status status = load_meta(recording, recording->recovered, err);
+    jm__no_fork_end();
+    return status;
 }
 
 jm_status jm_recording_open(jm_recording **out, const char *path, jm_error *err)
@@ -413,24 +430,49 @@ jm_status jm__recording_share(jm_recording **out, sqlite3 *db, pthread_mutex_t *
     recording->marks = (jm__marks){JM_RECORDING_APPLICATION_ID, JM_RECORDING_VERSION};
     recording->shared = db;
     recording->lock = lock;
+    recording->owner = getpid();
     *out = recording;
     return JM_OK;
 }
 
+static jm_status begin(jm_recording *recording, sqlite3 **db, jm_error *err)
+{
+    if (recording->shared != NULL || recording->recovered != NULL) {
+        *db = recording->shared != NULL ? recording->shared : recording->recovered;
+        return JM_OK;
+    }
+    JM_TRY(try_open(recording, db, err));
+    jm_status status = jm__database_run(*db, "BEGIN", recording->path, err);
+    if (status != JM_OK) jm__database_close(*db);
+    return status;
+}
+
+/* The writer's lock first: who is in a stretch without a fork waits for none. */
+static void take(const jm_recording *recording)
+{
+    if (recording->shared != NULL) pthread_mutex_lock(recording->lock);
+    jm__no_fork_begin();
+}
+
+static void give_back(const jm_recording *recording)
+{
+    jm__no_fork_end();
+    if (recording->shared != NULL) pthread_mutex_unlock(recording->lock);
+}
+
 jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *err)
 {
-    jm_status status = JM_OK;
-    if (recording->shared != NULL) {
-        pthread_mutex_lock(recording->lock);
-        *db = recording->shared;
-    } else if (recording->recovered != NULL) {
-        *db = recording->recovered;
-    } else {
-        JM_TRY(try_open(recording, db, err));
-        status = jm__database_run(*db, "BEGIN", recording->path, err);
+    if (recording->shared != NULL && recording->owner != getpid())
+        return jm__fail(
+            err, JM_NOT_SUPPORTED, 0, "jm__recording_begin",
+            "a recording in memory is of the process that made it: a forked child cannot read it");
+    take(recording);
+    jm_status status = begin(recording, db, err);
+    if (status != JM_OK) {
+        give_back(recording);
+        return status;
     }
-    if (status == JM_OK)
-        status = jm__marks_check(&recording->marks, recording->path, err); /* it may be another by now */
+    status = jm__marks_check(&recording->marks, recording->path, err); /* it may be another by now */
     if (status == JM_OK) status = load_meta(recording, *db, err);
     if (status != JM_OK) jm__recording_end(recording, *db);
     return status;
@@ -438,10 +480,9 @@ jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *e
 
 void jm__recording_end(jm_recording *recording, sqlite3 *db)
 {
-    if (recording->shared != NULL)
-        pthread_mutex_unlock(recording->lock);
-    else if (recording->recovered == NULL)
-        sqlite3_close(db); /* ends the transaction, too */
+    if (recording->shared == NULL && recording->recovered == NULL)
+        jm__database_close(db); /* ends the transaction, too */
+    give_back(recording);
 }
 
 jm_status jm__recording_complete_ns(jm_recording *recording, int64_t *complete_ns, jm_error *err)
@@ -466,7 +507,7 @@ void jm_recording_close(jm_recording *recording)
     jm__vec_free(&recording->meta);
     jm__vec_free(&recording->retired);
     jm__strbuf_free(&recording->damage);
-    sqlite3_close(recording->recovered);
+    jm__database_close(recording->recovered);
     jm__copy_free(recording->copy);
     free(recording->path);
     free(recording);

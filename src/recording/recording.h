@@ -13,7 +13,9 @@
 jm_status jm__recording_share(jm_recording **out, sqlite3 *db, pthread_mutex_t *lock, jm_error *err);
 
 /* The database, for one reading: a file is opened anew each time, so that nothing stands in the way of the
- * recorder that may still write it. All reads up to jm__recording_end see one state of it. */
+ * recorder that may still write it. All reads up to jm__recording_end see one state of it, and the process
+ * does not fork meanwhile but while a statement runs. NOT_SUPPORTED: it is in the memory of a process that
+ * this one is a fork of. */
 jm_status jm__recording_begin(jm_recording *recording, sqlite3 **db, jm_error *err);
 void jm__recording_end(jm_recording *recording, sqlite3 *db);
 

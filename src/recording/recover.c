@@ -1,6 +1,7 @@
 /* The rows of a damaged file: page by page, as https://www.sqlite.org/fileformat2.html describes them. */
 #include "recording/recover.h"
 
+#include "base/no_fork.h"
 #include "rows/table_sql.h"
 
 #include <errno.h>
@@ -241,6 +242,7 @@ static int read_pages(scan *s)
     int rc = SQLITE_OK;
     uint64_t count = (uint64_t)s->recovery->size / s->page_size;
     for (uint64_t number = first; number <= count && rc == SQLITE_OK; number++) {
+        jm__no_fork_pass();
         if (!read_page(s, number, page))
             s->recovery->broken++;
         else if (page[0] == LEAF)
@@ -294,6 +296,15 @@ static jm_status prepare(scan *s, jm_error *err)
     return jm__database_run(s->db, "BEGIN", NULL, err);
 }
 
+static jm_status read_file(scan *s, const char *path, jm_error *err)
+{
+    JM_TRY(read_header(s, path, err));
+    JM_TRY(prepare(s, err));
+    int rc = read_pages(s);
+    if (rc != SQLITE_OK) return jm__database_fail(err, s->db, rc, "sqlite3_step", path);
+    return jm__database_run(s->db, "COMMIT", NULL, err);
+}
+
 jm_status jm__recover(sqlite3 **out, const char *path, jm__recovery *recovery, jm_error *err)
 {
     scan s = {.file = open(path, O_RDONLY | O_CLOEXEC), .recovery = recovery};
@@ -301,21 +312,14 @@ jm_status jm__recover(sqlite3 **out, const char *path, jm__recovery *recovery, j
     if (s.file < 0)
         return jm__fail(err, JM_IO, errno, "open", "%s cannot be opened: %s", path, strerror(errno));
     s.payload = malloc(PAYLOAD_MAX);
-    jm_status status = s.payload == NULL ? jm__no_memory(err, "jm__recover") : read_header(&s, path, err);
-    if (status == JM_OK) status = prepare(&s, err);
-    if (status == JM_OK) {
-        int rc = read_pages(&s);
-        if (rc != SQLITE_OK) status = jm__database_fail(err, s.db, rc, "sqlite3_step", path);
-    }
-    if (status == JM_OK) status = jm__database_run(s.db, "COMMIT", NULL, err);
+    jm__no_fork_begin();
+    jm_status status = s.payload == NULL ? jm__no_memory(err, "jm__recover") : read_file(&s, path, err);
     for (int table = 0; table < JM_TABLE_COUNT; table++)
         sqlite3_finalize(s.inserts[table]);
+    if (status != JM_OK) jm__database_close(s.db);
+    jm__no_fork_end();
     free(s.payload);
     close(s.file);
-    if (status != JM_OK) {
-        sqlite3_close(s.db);
-        return status;
-    }
-    *out = s.db;
-    return JM_OK;
+    if (status == JM_OK) *out = s.db;
+    return status;
 }

@@ -1,6 +1,7 @@
 /* When a part ends, and the next one while both are written. */
 #include "recording/rotate.h"
 
+#include "base/no_fork.h"
 #include "recording/old_parts.h"
 #include "recording/part_name.h"
 #include "recording/room.h"
@@ -102,12 +103,14 @@ void jm__rotation_give_up(jm__writer *writer, const jm_error *why)
 {
     jm__rotation *r = &writer->rotation;
     if (r->next.db == NULL) return;
+    jm__no_fork_begin();
     jm__adoption_end(&r->adoption);
     jm__part_discard(&r->next);
     /* Who reads it looks whether that part is there (dataset.c), so this need not work. */
     if (jm__guard_check(writer->part.guard, NULL) == JM_OK)
         sqlite3_exec(writer->part.db, "DELETE FROM meta WHERE key IN ('cut_ns', 'part_after')", NULL, NULL,
                      NULL);
+    jm__no_fork_end();
     if (why != NULL) tell_trouble(writer, why);
 }
 

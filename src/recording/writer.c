@@ -2,6 +2,7 @@
 #include "recording/writer.h"
 
 #include "base/clock.h"
+#include "base/no_fork.h"
 #include "base/utf8.h"
 #include "recording/old_parts.h"
 #include "recording/part_name.h"
@@ -61,10 +62,14 @@ static jm_status write_first_rows(jm__writer *writer, jm_recording *from, jm_err
 {
     jm__part *part = &writer->part;
     if (from != NULL) JM_TRY(copy_rows(writer, from, err));
+    jm__no_fork_begin();
     int rc = sqlite3_exec(part->db, "BEGIN", NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = from == NULL ? jm__writer_put_first_rows(part) : insert_maker(&part->inserter);
     if (rc == SQLITE_OK) rc = sqlite3_exec(part->db, "COMMIT", NULL, NULL, NULL);
-    return rc == SQLITE_OK ? JM_OK : jm__database_fail(err, part->db, rc, "sqlite3_step", part->path);
+    jm_status status =
+        rc == SQLITE_OK ? JM_OK : jm__database_fail(err, part->db, rc, "sqlite3_step", part->path);
+    jm__no_fork_end();
+    return status;
 }
 
 /* But for its files. */

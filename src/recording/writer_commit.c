@@ -1,5 +1,6 @@
 /* A commit: what has gathered goes into SQLite in one transaction; on a full disk what fits. */
 #include "base/clock.h"
+#include "base/no_fork.h"
 #include "recording/in_parts.h"
 #include "recording/room.h"
 #include "recording/writer_state.h"
@@ -250,11 +251,13 @@ static void checkpoint_if_due(jm__writer *writer)
 jm_status jm__writer_commit(jm__writer *writer, int64_t complete_ns, jm_error *err)
 {
     pthread_mutex_lock(&writer->lock);
+    jm__no_fork_begin();
     jm_status status = write_batch(writer, complete_ns, err);
     /* What fails there stays as it was, and the file may grow. */
     if (status == JM_OK && !writer->closing) (void)jm__condense(writer, complete_ns);
     if (status == JM_OK) checkpoint_if_due(writer);
     if (status == JM_OK && !writer->closing) jm__rotation_go_on(writer, complete_ns);
+    jm__no_fork_end();
     pthread_mutex_unlock(&writer->lock);
     return status;
 }

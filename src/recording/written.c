@@ -3,6 +3,7 @@
  * keeps a list. */
 #include "recording/written.h"
 
+#include "base/no_fork.h"
 #include "base/vec.h"
 #include "recording/database.h"
 #include "timeline/identity.h"
@@ -12,8 +13,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Only in a stretch without a fork: a child finds it free. It has the list, too: files of its forebears. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static JM_VEC(jm__written) all;
+
+static void take(void)
+{
+    jm__no_fork_begin();
+    pthread_mutex_lock(&lock);
+}
+
+static void give_back(void)
+{
+    pthread_mutex_unlock(&lock);
+    jm__no_fork_end();
+}
 
 /* Its index in the list, the length of the list if it is not there. Under the lock. */
 static size_t find(jm__written file)
@@ -32,9 +46,9 @@ bool jm__written_add(jm__written *written, int file)
     *written = (jm__written){0};
     if (fstat(file, &info) != 0) return true;
     jm__written own = {getpid(), info.st_dev, info.st_ino};
-    pthread_mutex_lock(&lock);
+    take();
     bool added = jm__vec_push(&all, own);
-    pthread_mutex_unlock(&lock);
+    give_back();
     if (added) *written = own;
     return added;
 }
@@ -42,11 +56,11 @@ bool jm__written_add(jm__written *written, int file)
 void jm__written_remove(jm__written *written)
 {
     if (written->pid == 0) return;
-    pthread_mutex_lock(&lock);
+    take();
     size_t at = find(*written);
     if (at < all.count) all.items[at] = all.items[--all.count];
     if (all.count == 0) jm__vec_free(&all);
-    pthread_mutex_unlock(&lock);
+    give_back();
     *written = (jm__written){0};
 }
 
@@ -62,10 +76,23 @@ static bool is_own(const char *path)
 {
     struct stat info;
     if (stat(path, &info) != 0) return false;
-    pthread_mutex_lock(&lock);
+    take();
     bool own = find((jm__written){getpid(), info.st_dev, info.st_ino}) < all.count;
-    pthread_mutex_unlock(&lock);
+    give_back();
     return own;
+}
+
+bool jm__written_by_forebear(const char *path)
+{
+    struct stat info;
+    bool found = false;
+    if (stat(path, &info) != 0) return false;
+    take();
+    for (size_t i = 0; !found && i < all.count; i++)
+        found = all.items[i].pid != getpid() && all.items[i].device == info.st_dev &&
+                all.items[i].inode == info.st_ino;
+    give_back();
+    return found;
 }
 
 bool jm__written_goes_on(const char *path, const char *recorder_pid, const char *recorder_start_ticks)
@@ -99,15 +126,17 @@ int64_t jm__written_by(const char *path, char *command, size_t size)
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return 0;
     if (is_own(path)) return getpid();
     if (jm__database_open(&db, path, false, NULL) != JM_OK) return 0;
-    if (jm__database_tables(db, &tables, path, NULL) != JM_OK ||
-        jm__database_check_table(tables, JM_TABLE_META, path, NULL) != JM_OK) {
-        sqlite3_close(db);
-        return 0;
+    jm__no_fork_begin();
+    bool readable = jm__database_tables(db, &tables, path, NULL) == JM_OK &&
+                    jm__database_check_table(tables, JM_TABLE_META, path, NULL) == JM_OK;
+    if (readable) {
+        read_meta(db, "closed", closed, sizeof closed);
+        read_meta(db, "recorder_pid", pid, sizeof pid);
+        read_meta(db, "recorder_start_ticks", ticks, sizeof ticks);
+        read_meta(db, "command", command, size);
     }
-    read_meta(db, "closed", closed, sizeof closed);
-    read_meta(db, "recorder_pid", pid, sizeof pid);
-    read_meta(db, "recorder_start_ticks", ticks, sizeof ticks);
-    read_meta(db, "command", command, size);
-    sqlite3_close(db);
+    jm__database_close(db);
+    jm__no_fork_end();
+    if (!readable) return 0;
     return closed[0] == '\0' && jm__written_goes_on(path, pid, ticks) ? strtoll(pid, NULL, 10) : 0;
 }

@@ -21,6 +21,9 @@ void jm__written_remove(jm__written *written);
 /* Its name still leads to it. */
 bool jm__written_is_at(const jm__written *written, const char *path);
 
+/* A process that this one is a fork of wrote it as it forked. */
+bool jm__written_by_forebear(const char *path);
+
 /* The recorder of a file without an end mark is still at work; its pid and start as `meta` has them, or NULL.
  */
 bool jm__written_goes_on(const char *path, const char *recorder_pid, const char *recorder_start_ticks);

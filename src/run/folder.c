@@ -1,7 +1,10 @@
 /* The folder through which a recorder and the processes it records meet. */
 #include "run/folder.h"
 
+#include "base/private_file.h"
+#include "timeline/door.h"
 #include "timeline/lost.h"
+#include "timeline/run_above.h"
 #include "timeline/run_variable.h"
 
 #include <dirent.h>
@@ -15,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RUN_FILE     "run"
 #define FLUSH_FILE   "flush"
 #define PART_FILE    "part" /* the recording's newest part, once there is another than the first */
 #define RUN_TEXT_MAX (PATH_MAX + 256)
@@ -52,10 +54,15 @@ static bool is_locked(int file)
 
 static void remove_files(const char *folder)
 {
-    DIR *entries = opendir(folder);
-    if (entries == NULL) return;
+    int fd = jm__private_folder(folder);
+    DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+    if (entries == NULL) {
+        if (fd >= 0) close(fd);
+        return;
+    }
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;)
-        if (entry->d_name[0] != '.' || strlen(entry->d_name) > 2) unlinkat(dirfd(entries), entry->d_name, 0);
+        if ((entry->d_name[0] != '.' || strlen(entry->d_name) > 2) && unlinkat(fd, entry->d_name, 0) != 0)
+            unlinkat(fd, entry->d_name, AT_REMOVEDIR); /* a program may put anything there */
     closedir(entries);
     rmdir(folder);
 }
@@ -63,11 +70,13 @@ static void remove_files(const char *folder)
 static bool is_stale(const char *folder)
 {
     struct stat info;
-    if (lstat(folder, &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != getuid()) return false;
-    char name[PATH_MAX];
-    if (!join(name, sizeof name, folder, RUN_FILE)) return false;
-    int file = open(name, O_RDWR | O_CLOEXEC);
-    if (file < 0) return errno == ENOENT && time(NULL) - info.st_mtime > YOUNG_S;
+    int fd = jm__private_folder(folder);
+    if (fd < 0) return false;
+    bool known = fstat(fd, &info) == 0;
+    int file = jm__private_file_at(fd, JM_RUN_FILE, O_RDWR);
+    bool missing = file < 0 && errno == ENOENT;
+    close(fd);
+    if (file < 0) return missing && known && time(NULL) - info.st_mtime > YOUNG_S;
     bool locked = is_locked(file);
     close(file);
     return !locked;
@@ -77,7 +86,7 @@ static bool is_stale(const char *folder)
 static bool is_ours(const char *name)
 {
     char own[64];
-    snprintf(own, sizeof own, "joulemap-%u-%d-", (unsigned)getuid(), (int)getpid());
+    snprintf(own, sizeof own, "joulemap-%u-%d-", (unsigned)geteuid(), (int)getpid());
     return strncmp(name, own, strlen(own)) == 0;
 }
 
@@ -90,7 +99,7 @@ static bool is_path_of_ours(const char *path)
 static void remove_stale(const char *parent)
 {
     char prefix[48];
-    snprintf(prefix, sizeof prefix, "joulemap-%u-", (unsigned)getuid());
+    snprintf(prefix, sizeof prefix, "joulemap-%u-", (unsigned)geteuid());
     DIR *entries = opendir(parent);
     if (entries == NULL) return;
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
@@ -107,19 +116,18 @@ static bool make_in(jm__run_folder *folder, const char *parent)
 {
     remove_stale(parent);
     int length = snprintf(folder->path, sizeof folder->path, "%s/joulemap-%u-%d-XXXXXX", parent,
-                          (unsigned)getuid(), (int)getpid());
+                          (unsigned)geteuid(), (int)getpid());
     return length > 0 && (size_t)length < sizeof folder->path && mkdtemp(folder->path) != NULL;
 }
 
 static bool write_run_file(jm__run_folder *folder, const char *recording)
 {
-    char name[PATH_MAX], text[RUN_TEXT_MAX];
-    if (!join(name, sizeof name, folder->path, RUN_FILE)) return false;
+    char text[RUN_TEXT_MAX];
     int length =
         snprintf(text, sizeof text, "pid=%d\nversion=%s\nbudget_ppm=%ld\nrecording=%s\n", (int)getpid(),
                  jm_version(), folder->budget_ppm, recording == NULL ? "" : recording);
     if (length < 0 || (size_t)length >= sizeof text) return false;
-    int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int file = jm__private_file(folder->path, JM_RUN_FILE, O_RDWR | O_CREAT | O_EXCL);
     if (file < 0 || !jm__kept_file_set(&folder->lock_file, file)) return false;
     struct flock lock = whole_file(F_WRLCK);
     return fcntl(file, F_SETLK, &lock) == 0 && write(file, text, (size_t)length) == length;
@@ -134,6 +142,8 @@ jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, long
         if (make_in(&folder, parents[i])) {
             code = write_run_file(&folder, recording) ? jm__lost_create(folder.path) : errno;
             if (code == 0) {
+                int door = jm__door_make(folder.path);
+                if (door >= 0) (void)jm__kept_file_set(&folder.door, door);
                 *out = folder;
                 return JM_OK;
             }
@@ -151,7 +161,8 @@ jm_status jm__run_folder_create(jm__run_folder *out, const char *recording, long
 void jm__run_folder_keep(jm__run_folder *folder)
 {
     char name[PATH_MAX];
-    if (jm__kept_file_is_ours(&folder->lock_file) || !join(name, sizeof name, folder->path, RUN_FILE)) return;
+    if (jm__kept_file_is_ours(&folder->lock_file) || !join(name, sizeof name, folder->path, JM_RUN_FILE))
+        return;
     int file = jm__kept_file_fd(&folder->lock_file, name, O_RDWR);
     struct flock lock = whole_file(F_WRLCK);
     if (file >= 0) fcntl(file, F_SETLK, &lock);
@@ -160,6 +171,7 @@ void jm__run_folder_keep(jm__run_folder *folder)
 void jm__run_folder_remove(jm__run_folder *folder)
 {
     jm__kept_file_close(&folder->lock_file);
+    jm__kept_file_close(&folder->door);
     if (folder->path[0] != '\0') remove_files(folder->path);
     *folder = (jm__run_folder){0};
 }
@@ -187,12 +199,12 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
     char variable[PATH_MAX];
     const char *path = jm__run_variable(variable, sizeof variable);
     jm__run_folder folder = {0};
-    char name[PATH_MAX], text[RUN_TEXT_MAX], pid[24], budget[32];
+    char text[RUN_TEXT_MAX], pid[24], budget[32];
     if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof folder.path) return false;
     memcpy(folder.path, path, strlen(path) + 1);
     if (is_path_of_ours(path)) return false;
-    if (!join(name, sizeof name, path, RUN_FILE)) return false;
-    int file = open(name, O_RDWR | O_CLOEXEC);
+    int file = jm__private_file(path, JM_RUN_FILE, O_RDWR);
+    if (file < 0 && (errno == EACCES || errno == EPERM)) jm__door_knock(path);
     if (file < 0) return false;
     ssize_t count = read(file, text, sizeof text - 1);
     bool alive = count > 0 && is_locked(file);
@@ -209,22 +221,20 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size)
 /* Written beside and renamed, so that nobody reads a half. */
 void jm__run_folder_name(const jm__run_folder *folder, const char *recording)
 {
-    char name[PATH_MAX], beside[PATH_MAX];
-    if (!join(name, sizeof name, folder->path, PART_FILE) ||
-        !join(beside, sizeof beside, folder->path, PART_FILE "-new"))
-        return;
-    int file = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (file < 0) return;
-    bool written = write(file, recording, strlen(recording)) == (ssize_t)strlen(recording);
-    close(file);
-    if (written) (void)rename(beside, name);
+    static const char beside[] = PART_FILE "-new";
+    int own = jm__private_folder(folder->path);
+    if (own < 0) return;
+    unlinkat(own, beside, 0); /* of a recorder that was killed, or whatever somebody put there */
+    int file = jm__private_file_at(own, beside, O_WRONLY | O_CREAT | O_EXCL);
+    bool written = file >= 0 && write(file, recording, strlen(recording)) == (ssize_t)strlen(recording);
+    if (file >= 0) close(file);
+    if (written) (void)renameat(own, beside, own, PART_FILE);
+    close(own);
 }
 
 bool jm__run_folder_named(const jm__run_folder *folder, char *recording, size_t size)
 {
-    char name[PATH_MAX];
-    if (!join(name, sizeof name, folder->path, PART_FILE)) return false;
-    int file = open(name, O_RDONLY | O_CLOEXEC);
+    int file = jm__private_file(folder->path, PART_FILE, O_RDONLY);
     if (file < 0) return false;
     ssize_t count = read(file, recording, size - 1);
     close(file);
@@ -233,23 +243,30 @@ bool jm__run_folder_named(const jm__run_folder *folder, char *recording, size_t 
     return true;
 }
 
+bool jm__run_folder_expect(const jm__run_folder *folder, int64_t pid, bool kernels)
+{
+    char text[64];
+    int own = jm__private_folder(folder->path);
+    if (own < 0) return false;
+    unlinkat(own, JM_EXPECTS_FILE, 0);
+    int length = snprintf(text, sizeof text, JM_EXPECTS_FORMAT, (int)pid, kernels ? 1 : 0);
+    int file = pid == 0 ? -1 : jm__private_file_at(own, JM_EXPECTS_FILE, O_WRONLY | O_CREAT | O_EXCL);
+    bool written = pid == 0 || (file >= 0 && write(file, text, (size_t)length) == length);
+    if (file >= 0) close(file);
+    close(own);
+    return written;
+}
+
 bool jm__run_folder_is_alive(const char *path)
 {
     char name[PATH_MAX];
-    if (!join(name, sizeof name, path, RUN_FILE)) return false;
-    if (is_path_of_ours(path)) return access(name, F_OK) == 0;
-    int file = open(name, O_RDWR | O_CLOEXEC);
-    if (file < 0) return false;
-    bool alive = is_locked(file);
-    close(file);
-    return alive;
+    if (is_path_of_ours(path)) return join(name, sizeof name, path, JM_RUN_FILE) && access(name, F_OK) == 0;
+    return jm__run_goes_on(path);
 }
 
 void jm__run_folder_ask_flush(const jm__run_folder *folder)
 {
-    char name[PATH_MAX];
-    if (!join(name, sizeof name, folder->path, FLUSH_FILE)) return;
-    int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int file = jm__private_file(folder->path, FLUSH_FILE, O_WRONLY | O_CREAT);
     if (file >= 0) close(file);
 }
 

@@ -16,6 +16,7 @@
 typedef struct jm__run_folder {
     char path[JM_RUN_FOLDER_MAX]; /* "" if there is none */
     jm__kept_file lock_file;      /* none if this process does not own it */
+    jm__kept_file door;           /* likewise, or none can be had: where others of no right to it knock */
     long budget_ppm;              /* of their time, for tracing the processes in it; 0: none */
 } jm__run_folder;
 
@@ -36,6 +37,9 @@ bool jm__run_folder_find(jm__run_folder *out, char *recording, size_t size);
 /* The recording goes on in another file: by its owner; and who attached asks for it. False: it did not. */
 void jm__run_folder_name(const jm__run_folder *folder, const char *recording);
 bool jm__run_folder_named(const jm__run_folder *folder, char *recording, size_t size);
+
+/* What `pid` starts is to enter by itself, or no longer (pid 0). */
+bool jm__run_folder_expect(const jm__run_folder *folder, int64_t pid, bool kernels);
 
 /* Another process is recording into that folder just now. */
 bool jm__run_folder_is_alive(const char *path);

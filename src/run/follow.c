@@ -4,11 +4,13 @@
 #include "timeline/dormant.h"
 #include "timeline/ring_format.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +24,14 @@
 #define LEAVE_WAIT_NS (5 * JM_NS_PER_S)
 /* For one that is well, however long others were waited for. */
 #define ANSWER_NS (JM_NS_PER_S / 2)
+/* A program of one thread hears of us by its next span, within a tenth of a second if it has many. */
+#define SPAN_WAIT_MS 500
 /* A program that closed our library's socket hears of the next call only by the one that fails. */
 #define CALLS_TRIED  25 /* its thread may have to wait for a processor */
 #define CALL_WAIT_NS (20 * JM_NS_PER_MS)
+
+/* Processes are looked at once a second. */
+#define SOCKETS_NS (JM_NS_PER_S / 2)
 
 /* What this recorder finds by itself, where an answer would begin (JM_DORMANT_*). */
 #define SILENT   's'
@@ -73,6 +80,15 @@ static bool is_stopped(int64_t pid)
 {
     char state[32] = "";
     return read_value(pid, "status", "State:\t", '\n', state, sizeof state) && state[0] == 'T';
+}
+
+/* The folder has a link for each thread. */
+static bool has_threads(int64_t pid)
+{
+    char path[64];
+    struct stat info;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task", pid);
+    return stat(path, &info) != 0 || info.st_nlink > 2 + 1;
 }
 
 /* ---- who may be called */
@@ -128,14 +144,13 @@ static jm_status tell_silence(int64_t pid, jm_following *out, jm_error *err)
 
 /* -1 with errno: ECONNREFUSED, nobody listens; EAGAIN, too many wait to be heard already. The peer is the
  * process asked for: names of sockets are anybody's. */
-static int call(pid_t pid, char writer)
+static int call_at(const struct sockaddr_un *address, socklen_t address_size, pid_t pid)
 {
-    struct sockaddr_un address;
     struct ucred peer;
-    socklen_t size = sizeof peer, address_size = jm__dormant_address(&address, pid, writer);
+    socklen_t size = sizeof peer;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
-    if (connect(fd, (const struct sockaddr *)&address, address_size) == 0 &&
+    if (connect(fd, (const struct sockaddr *)address, address_size) == 0 &&
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
         if (peer.pid == pid && peer.uid == geteuid()) return fd;
         errno = ECONNREFUSED;
@@ -144,6 +159,71 @@ static int call(pid_t pid, char writer)
     close(fd);
     errno = code;
     return -1;
+}
+
+/* Sockets that processes listen at, as the kernel lists them, "INODE @NAME" a line: of all of them at once,
+ * as there may be thousands of sockets and of processes. */
+static const char *sockets_in_use(jm_run *run)
+{
+    char *line = NULL;
+    size_t room = 0;
+    FILE *list = jm__now_ns() - run->sockets_ns < SOCKETS_NS ? NULL : fopen("/proc/net/unix", "re");
+    if (list != NULL) {
+        run->sockets_ns = jm__now_ns();
+        jm__strbuf_free(&run->sockets);
+        while (getline(&line, &room, list) > 0) {
+            unsigned long inode;
+            const char *name = strchr(line, '@');
+            if (name == NULL || strstr(name, JM_DORMANT_NAME) != name + 1) continue;
+            if (sscanf(line, "%*s %*s %*s %*s %*s %*s %lu", &inode) == 1)
+                jm__strbuf_format(&run->sockets, "%lu %s", inode, name);
+        }
+        free(line);
+        fclose(list);
+    }
+    return run->sockets.text != NULL ? run->sockets.text : "";
+}
+
+/* Whether the process has that socket; `otherwise` where that cannot be seen. */
+static bool has_socket(pid_t pid, unsigned long inode, bool otherwise)
+{
+    char path[64], wanted[64], link[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    snprintf(wanted, sizeof wanted, "socket:[%lu]", inode);
+    DIR *files = opendir(path);
+    if (files == NULL) return otherwise;
+    bool found = false;
+    for (struct dirent *file; !found && (file = readdir(files)) != NULL;) {
+        ssize_t length = readlinkat(dirfd(files), file->d_name, link, sizeof link - 1);
+        link[length > 0 ? length : 0] = '\0';
+        found = strcmp(link, wanted) == 0;
+    }
+    closedir(files);
+    return found;
+}
+
+/* Names are anybody's: another socket may have the process's, which then listens at a longer one. */
+static int call(jm_run *run, pid_t pid, char writer)
+{
+    struct sockaddr_un address, other = {.sun_family = AF_UNIX};
+    socklen_t size = jm__dormant_address(&address, pid, writer);
+    size_t length = size - offsetof(struct sockaddr_un, sun_path) - 1;
+    bool is_anothers = false;
+    for (const char *line = sockets_in_use(run), *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        const char *name = strchr(line, '@') + 1;
+        size_t whole = (size_t)(end - name);
+        if (whole < length || whole >= sizeof other.sun_path) continue;
+        if (strncmp(name, address.sun_path + 1, length) != 0 || (whole > length && name[length] != '-'))
+            continue;
+        if (has_socket(pid, strtoul(line, NULL, 10), whole == length)) {
+            memcpy(other.sun_path + 1, name, whole);
+            return call_at(&other, size + (socklen_t)(whole - length), pid);
+        }
+        is_anothers = is_anothers || whole == length;
+    }
+    int fd = call_at(&address, size, pid); /* it may have come since */
+    if (fd < 0 && is_anothers) errno = ECONNREFUSED;
+    return fd;
 }
 
 typedef enum received { RECEIVED, CUT_OFF, NOTHING_IN_TIME } received;
@@ -215,15 +295,24 @@ static void tell_uncalled(pid_t pid, int code, char *answer, size_t size)
         snprintf(answer, size, "%c%s", UNCALLED, strerror(code));
 }
 
+/* False: of its one thread there is no span that could answer. */
+static bool receive_answer(int fd, pid_t pid, received *how, char *answer, size_t size)
+{
+    *how = receive(fd, SPAN_WAIT_MS, answer, size);
+    if (*how == NOTHING_IN_TIME && !has_threads(pid)) return false;
+    if (*how == NOTHING_IN_TIME) *how = receive(fd, JOIN_WAIT_MS - SPAN_WAIT_MS, answer, size);
+    return true;
+}
+
 /* `answer` is "" where nobody listens. The descriptor of who records now, else -1. */
-static int ask_to_record(const jm_run *run, pid_t pid, char writer, bool kernels, char *answer, size_t size)
+static int ask_to_record(jm_run *run, pid_t pid, char writer, bool kernels, char *answer, size_t size)
 {
     char message[JM_DORMANT_MESSAGE_MAX];
     snprintf(message, sizeof message, JM_DORMANT_RECORD "%s", (unsigned long long)JM_RING_MAGIC,
              kernels ? 1 : 0, run->folder.path);
     for (int i = 0; i < CALLS_TRIED; i++) {
         if (i > 0) jm__sleep_ns(CALL_WAIT_NS);
-        int fd = call(pid, writer);
+        int fd = call(run, pid, writer);
         if (fd < 0) {
             tell_uncalled(pid, errno, answer, size);
             if (i > 0 && answer[0] == '\0') continue; /* it listens anew any moment */
@@ -236,7 +325,12 @@ static int ask_to_record(const jm_run *run, pid_t pid, char writer, bool kernels
         }
         (void)send(fd, message, strlen(message),
                    MSG_NOSIGNAL); /* fails if it was refused: the answer says why */
-        received how = receive(fd, JOIN_WAIT_MS, answer, size);
+        received how;
+        if (!receive_answer(fd, pid, &how, answer, size)) {
+            close(fd);
+            answer[0] = '\0';
+            return -1;
+        }
         if (how == RECEIVED && (answer[0] == JM_DORMANT_RECORDING || answer[0] == JM_DORMANT_NO_KERNELS))
             return fd;
         close(fd); /* what it begins later it ends by that */
@@ -323,6 +417,15 @@ jm_status jm_run_follow(jm_run *run, int64_t pid, bool kernels, jm_following *ou
     return JM_OK;
 }
 
+jm_status jm_run_expect(jm_run *run, int64_t pid, bool kernels, jm_error *err)
+{
+    if (run->attached || run->collector == NULL || run->owner != getpid() || atomic_load(&run->stopped))
+        return jm__fail(err, JM_NOT_SUPPORTED, 0, "jm_run_expect", "this run cannot record other processes");
+    JM_TRY(check_owner(pid, err));
+    if (jm__run_folder_expect(&run->folder, pid, kernels)) return JM_OK;
+    return jm__fail(err, JM_IO, errno, "open", "the folder of the run cannot be written");
+}
+
 static void tell_silent(jm_run *run, pid_t pid)
 {
     pthread_mutex_lock(&run->writer_lock);
@@ -351,6 +454,7 @@ static void let_go(jm_run *run, char writer, int64_t until_ns)
 void jm__run_let_go(jm_run *run)
 {
     int64_t until_ns = jm__now_ns() + LEAVE_WAIT_NS;
+    if (run->folder.path[0] != '\0' && !run->attached) (void)jm__run_folder_expect(&run->folder, 0, false);
     for (size_t i = sizeof writers; i > 0; i--) {
         int64_t least_ns = jm__now_ns() + ANSWER_NS;
         let_go(run, writers[i - 1], least_ns > until_ns ? least_ns : until_ns);

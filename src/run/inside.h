@@ -3,6 +3,7 @@
 #ifndef JM_RUN_INSIDE_H
 #define JM_RUN_INSIDE_H
 
+#include "base/strbuf.h"
 #include "counters/source.h"
 #include "recording/writer.h"
 #include "run/folder.h"
@@ -25,7 +26,7 @@ typedef struct jm__older_part {
     jm_recording *recording;
 } jm__older_part;
 
-enum { JM_RUN_TURN_MARKS = 5 };
+enum { JM_RUN_TURN_MARKS = 5, JM_RUN_STRANGERS = 16 };
 
 struct jm_run {
     pid_t owner; /* in a forked child the run is dead: no thread came along */
@@ -64,6 +65,10 @@ struct jm_run {
     char kernels_missing[512]; /* why kernels that were asked for are not traced; "": they are */
 
     JM_VEC(jm__followed) followed;
+    pid_t strangers[JM_RUN_STRANGERS]; /* that were told of; of the writer's thread */
+    size_t stranger_count;
+    jm__strbuf sockets; /* that dormant programs listen at, of then */
+    int64_t sockets_ns;
 
     pthread_t thread;
     bool thread_started;
@@ -95,6 +100,9 @@ void jm__run_release_rings(jm_run *run);
 
 /* Nothing was recorded, or nothing of it is wanted. */
 void jm__run_abandon(jm_run *run);
+
+/* Tell of those who may not enter the folder; with writer_lock held. */
+void jm__run_hear_strangers(jm_run *run);
 
 /* Empty queue and rings into the sinks. Returns how many records came from the rings. */
 size_t jm__run_take_rows(jm_run *run);

@@ -183,6 +183,7 @@ void jm__run_take_last(jm_run *run)
 size_t jm__run_take_rows(jm_run *run)
 {
     jm_error cause = {0};
+    jm__run_hear_strangers(run);
     jm__run_queue_swap(&run->queue, &run->taken);
     jm__run_rows *rows = &run->taken;
     jm__sinks_readings(&run->sinks, rows->readings.items, rows->readings.count);

@@ -169,6 +169,7 @@ void jm_run_free(jm_run *run)
     for (char **variable = run->environment; variable != NULL && *variable != NULL; variable++)
         free(*variable);
     free(run->environment);
+    jm__strbuf_free(&run->sockets);
     jm__run_queue_free(&run->queue);
     jm__run_rows_free(&run->taken);
     jm__vec_free(&run->boards);

@@ -83,7 +83,9 @@ static _Atomic int waiting;
 
 void jm__run_wait(jm_run *run, bool wait)
 {
-    if (atomic_exchange(&run->waits, wait) != wait) waiting += wait ? 1 : -1;
+    if (atomic_exchange(&run->waits, wait) == wait) return;
+    waiting += wait ? 1 : -1;
+    jm__dormant_needs_thread(waiting > 0); /* layers are not even looked at while nobody records */
 }
 
 void jm_tracing_follow(void (*changed)(void))

@@ -1,8 +1,9 @@
 /* One word in a page that the ranks share. */
 #include "run/turns.h"
 
+#include "base/private_file.h"
+
 #include <fcntl.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +28,10 @@ static long number_of(const char *name)
 
 static int open_page(const char *run_dir, long job, bool create)
 {
-    char path[PATH_MAX];
+    char name[32];
     const jm__turns_page none = {0};
-    int length = snprintf(path, sizeof path, "%s/turns-%ld", run_dir, job);
-    if (length < 0 || (size_t)length >= sizeof path) return -1;
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
+    snprintf(name, sizeof name, "turns-%ld", job);
+    int fd = jm__private_file(run_dir, name, O_RDWR | (create ? O_CREAT : 0));
     /* Written, so its memory is there: no SIGBUS later. */
     if (fd >= 0 && create && pwrite(fd, &none, sizeof none, 0) != (ssize_t)sizeof none) {
         close(fd);

@@ -2,6 +2,7 @@
 #include "timeline/collector.h"
 
 #include "base/mapped.h"
+#include "base/private_file.h"
 #include "base/status.h"
 #include "timeline/collector_parts.h"
 #include "timeline/identity.h"
@@ -32,6 +33,7 @@ jm_status jm__collector_create(jm__collector **out, const char *run_dir, const j
     collector->run_dir = copy;
     collector->pid_namespace = jm__namespace_of(JM_SELF, "pid");
     collector->time_namespace = jm__namespace_of(JM_SELF, "time");
+    collector->ahead_ns = jm__clock_ahead_ns();
     if (gethostname(collector->host, sizeof collector->host - 1) != 0) collector->host[0] = '\0';
     collector->sink = *sink;
     collector->files.key_size = sizeof(uint64_t);
@@ -51,7 +53,9 @@ static bool attach_reader(jm__collector *collector, collector_reader *reader, co
     jm_ring_identity told;
     if (!jm__mapped_read(&told, (const char *)reader->header + JM_RING_IDENTITY_AT, sizeof told))
         told = (jm_ring_identity){0};
-    reader->process = jm__collector_process_of(collector, header->pid, header->created_ns, &told);
+    reader->later_ns = (uint64_t)collector->ahead_ns - (uint64_t)header->ahead_ns;
+    reader->process = jm__collector_process_of(collector, header->pid,
+                                               jm__collector_time_here(reader, header->created_ns), &told);
     if (reader->process == NULL) return false;
     reader->names = jm__collector_names_of(collector, reader->process, header->writer, header->names_file);
     if (reader->names == NULL) return false;
@@ -67,7 +71,7 @@ static bool attach_reader(jm__collector *collector, collector_reader *reader, co
     return true;
 }
 
-static void look_at_file(jm__collector *collector, const char *name)
+static void look_at_file(jm__collector *collector, int folder, const char *name)
 {
     int pid, end = 0;
     char writer;
@@ -77,17 +81,15 @@ static void look_at_file(jm__collector *collector, const char *name)
     uint64_t key = (uint64_t)pid << 32 | (uint64_t)(unsigned char)writer << 24 | number;
     if (jm__map_find(&collector->files, &key) != NULL) return;
     collector_reader *reader = calloc(1, sizeof *reader);
-    size_t size = strlen(collector->run_dir) + strlen(name) + 2;
-    if (reader != NULL) reader->path = malloc(size);
-    if (reader == NULL || reader->path == NULL) {
+    if (reader != NULL) reader->name = strdup(name);
+    if (reader == NULL || reader->name == NULL) {
         free(reader);
         collector->out_of_memory = true;
         return;
     }
-    snprintf(reader->path, size, "%s/%s", collector->run_dir, name);
     reader->file_key = key;
     jm_ring_header first;
-    if (!jm__collector_ring_map(reader, &first)) {
+    if (!jm__collector_ring_map(reader, folder, &first)) {
         jm__collector_ring_free(reader);
     } else if (!attach_reader(collector, reader, &first)) {
         jm__map_remove(&collector->files, &key);
@@ -98,12 +100,14 @@ static void look_at_file(jm__collector *collector, const char *name)
 
 static jm_status scan(jm__collector *collector, jm_error *err)
 {
-    DIR *folder = opendir(collector->run_dir);
+    int fd = jm__private_folder(collector->run_dir);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    if (folder == NULL && fd >= 0) close(fd);
     if (folder == NULL)
         return jm__fail(err, JM_IO, errno, "opendir", "cannot read the run's folder %s: %s",
                         collector->run_dir, strerror(errno));
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        look_at_file(collector, entry->d_name);
+        look_at_file(collector, fd, entry->d_name);
     closedir(folder);
     return JM_OK;
 }
@@ -164,6 +168,14 @@ static void drain_kernels(jm__collector *collector)
     }
 }
 
+static void remove_file(jm__collector *collector, const collector_reader *reader)
+{
+    int folder = jm__private_folder(collector->run_dir);
+    if (folder < 0) return;
+    if (unlinkat(folder, reader->name, 0) == 0) jm__map_remove(&collector->files, &reader->file_key);
+    close(folder);
+}
+
 /* Give back the room, and the files of those that will write no more. */
 static void release(jm__collector *collector)
 {
@@ -175,7 +187,7 @@ static void release(jm__collector *collector)
             collector->readers.items[kept++] = reader;
             continue;
         }
-        if (unlink(reader->path) == 0) jm__map_remove(&collector->files, &reader->file_key);
+        remove_file(collector, reader);
         reader->process->readers--;
         if (reader->thread != NULL) reader->thread->readers--;
         jm__collector_ring_free(reader);

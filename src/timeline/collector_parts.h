@@ -193,7 +193,7 @@ struct collector_process {
 
 typedef struct collector_reader {
     uint64_t file_key;
-    char *path;
+    char *name;             /* of its file, in the run's folder */
     jm_ring_header *header; /* here and in `records` nobody looks but through base/mapped.h */
     const char *records;
     size_t mapped_bytes;
@@ -204,8 +204,9 @@ typedef struct collector_reader {
     uint64_t head;      /* as read at the beginning of this poll */
     int64_t flushed_ns; /* the header's, as read before `head` */
     uint64_t lost_told, names_refused_told;
-    uint32_t writer; /* JM_WRITER_* */
-    bool realtime;   /* its stamps are CLOCK_REALTIME */
+    uint32_t writer;   /* JM_WRITER_* */
+    bool realtime;     /* its stamps are CLOCK_REALTIME */
+    uint64_t later_ns; /* how much later it is here than by its program's CLOCK_MONOTONIC */
     collector_process *process;
     collector_names *names;
     collector_thread *thread; /* span rings */
@@ -233,6 +234,7 @@ typedef struct jm__collector {
     char *run_dir;
     char host[65];                          /* "": unknown */
     uint64_t pid_namespace, time_namespace; /* the recorder's */
+    int64_t ahead_ns;                       /* jm_ring_header.ahead_ns of its own rings */
     jm__collector_sink sink;
     JM_VEC(collector_process *) processes;
     JM_VEC(collector_reader *) readers;
@@ -267,8 +269,10 @@ void jm__collector_tell_loss(jm__collector *collector, int64_t process_id, uint6
 void jm__collector_tell_unplaced(jm__collector *collector); /* what found no ring: the page `lost` */
 
 /* collector_ring.c */
-/* Map a ring and copy its header; false if it is none, or none yet. */
-bool jm__collector_ring_map(collector_reader *reader, jm_ring_header *first);
+/* A stamp of CLOCK_MONOTONIC in its program's namespace of time by ours. */
+int64_t jm__collector_time_here(const collector_reader *reader, int64_t t_ns);
+/* Map a ring of the open folder and copy its header; false if it is none, or none yet. */
+bool jm__collector_ring_map(collector_reader *reader, int folder, jm_ring_header *first);
 /* Note down how far it goes now, and tell what was lost since. */
 void jm__collector_ring_look(jm__collector *collector, collector_reader *reader);
 /* There is a record at `tail`, and ring_next has it. False: none, or no memory for it in this poll. */

@@ -1,4 +1,5 @@
 /* The processes of a run: who they are, their threads, their names, and whether they still live. */
+#include "base/private_file.h"
 #include "rows/marks.h"
 #include "timeline/collector_parts.h"
 #include "timeline/identity.h"
@@ -6,6 +7,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,25 +153,27 @@ collector_names *jm__collector_names_of(jm__collector *collector, collector_proc
     return names;
 }
 
-/* False if it is too long. */
-static bool names_path(const jm__collector *collector, const collector_names *names, char *path, size_t size)
+static const char *file_name(const collector_names *names, char name[NAME_MAX])
 {
     char suffix[16] = "";
     if (names->file_number > 0) snprintf(suffix, sizeof suffix, "-%u", names->file_number);
-    int length = snprintf(path, size, "%s/%d-%c%s" JM_NAMES_SUFFIX, collector->run_dir,
-                          (int)names->process->pid, (char)names->writer, suffix);
-    return length > 0 && (size_t)length < size;
+    snprintf(name, NAME_MAX, "%d-%c%s" JM_NAMES_SUFFIX, (int)names->process->pid, (char)names->writer,
+             suffix);
+    return name;
 }
 
-/* -1: it is not there, or not yet. */
+/* -1: it is not there, not yet, or another one by now. */
 static int open_names(const jm__collector *collector, collector_names *names)
 {
-    char path[4096];
-    if (jm__kept_file_is_ours(&names->file)) return names->file.fd_plus_one - 1;
-    if (!names_path(collector, names, path, sizeof path)) return -1;
-    if (names->file.fd_plus_one != 0) return jm__kept_file_fd(&names->file, path, O_RDWR);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    return fd >= 0 && jm__kept_file_set(&names->file, fd) ? fd : -1;
+    char name[NAME_MAX];
+    jm__kept_file before = names->file, *file = &names->file;
+    if (jm__kept_file_is_ours(file)) return file->fd_plus_one - 1;
+    int fd = jm__private_file(collector->run_dir, file_name(names, name), O_RDWR);
+    if (fd < 0 || !jm__kept_file_set(file, fd)) return -1;
+    if (before.fd_plus_one == 0 || (before.inode == file->inode && before.device == file->device)) return fd;
+    jm__kept_file_close(file);
+    *file = before;
+    return -1;
 }
 
 /* One entry of the file; false if there is no whole one. */
@@ -327,9 +331,12 @@ void jm__collector_processes_tell(jm__collector *collector)
 /* Nobody reads it any more: a run of a week may have a million processes. */
 static void remove_names(const jm__collector *collector, const collector_process *process)
 {
-    char path[4096];
+    char name[NAME_MAX];
+    int folder = jm__private_folder(collector->run_dir);
+    if (folder < 0) return;
     for (size_t i = 0; i < process->names.count; i++)
-        if (names_path(collector, process->names.items[i], path, sizeof path)) unlink(path);
+        unlinkat(folder, file_name(process->names.items[i], name), 0);
+    close(folder);
 }
 
 /* None of their kernels waits any more: jm__collector_waiting_retry has sent them out. */

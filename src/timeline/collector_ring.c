@@ -1,5 +1,6 @@
 /* One ring: mapped, and read by copies, as its file may be cut short at any time. */
 #include "base/mapped.h"
+#include "base/private_file.h"
 #include "timeline/collector_parts.h"
 
 #include <fcntl.h>
@@ -22,9 +23,9 @@ static bool header_makes_sense(const jm_ring_header *header, off_t file_bytes)
 }
 
 /* Map a ring and copy its header; false if it is none, or none yet. */
-bool jm__collector_ring_map(collector_reader *reader, jm_ring_header *first)
+bool jm__collector_ring_map(collector_reader *reader, int folder, jm_ring_header *first)
 {
-    int fd = open(reader->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = jm__private_file_at(folder, reader->name, O_RDWR);
     if (fd < 0) return false;
     struct stat file;
     void *map = MAP_FAILED;
@@ -49,11 +50,17 @@ bool jm__collector_ring_map(collector_reader *reader, jm_ring_header *first)
     return true;
 }
 
+/* Anything may stand there: what is no time stays none, or becomes another. */
+int64_t jm__collector_time_here(const collector_reader *reader, int64_t t_ns)
+{
+    return (int64_t)((uint64_t)t_ns + reader->later_ns);
+}
+
 void jm__collector_ring_free(collector_reader *reader)
 {
     if (reader->header != NULL) munmap(reader->header, reader->mapped_bytes);
     free(reader->chunk);
-    free(reader->path);
+    free(reader->name);
     free(reader);
 }
 
@@ -108,7 +115,8 @@ void jm__collector_ring_look(jm__collector *collector, collector_reader *reader)
         return;
     }
     reader->ended = dead || atomic_load_explicit(&header.closed, memory_order_relaxed) != 0;
-    reader->flushed_ns = atomic_load_explicit(&header.flushed_ns, memory_order_relaxed);
+    int64_t flushed_ns = atomic_load_explicit(&header.flushed_ns, memory_order_relaxed);
+    reader->flushed_ns = flushed_ns == 0 ? 0 : jm__collector_time_here(reader, flushed_ns);
     if (reader->flushed_ns > reader->process->flushed_ns) reader->process->flushed_ns = reader->flushed_ns;
     if (reader->head - reader->tail > reader->capacity) { /* not ours: a damaged file */
         reader->process->malformed++;
@@ -138,6 +146,26 @@ static uint64_t count_chunk(const collector_reader *reader, uint64_t at)
     return count < reader->capacity - at ? count : reader->capacity - at;
 }
 
+static void set_time(const collector_reader *reader, int64_t *t_ns)
+{
+    *t_ns = jm__collector_time_here(reader, *t_ns);
+}
+
+/* Stamps of the program's clock into ours. CLOCK_REALTIME is one for all. */
+static void set_times(const collector_reader *reader)
+{
+    if (reader->later_ns == 0 || reader->realtime) return;
+    for (uint64_t i = 0; i < reader->chunk_count; i++) {
+        void *record = reader->chunk + i * reader->record_size;
+        if (reader->writer != JM_WRITER_INJECT) {
+            set_time(reader, &((jm_ring_span *)record)->t_ns);
+            continue;
+        }
+        set_time(reader, &((jm_ring_kernel *)record)->start_ns);
+        set_time(reader, &((jm_ring_kernel *)record)->end_ns);
+    }
+}
+
 /* Copy records from `tail` on; false if there are none, or no memory. Those of a part of the file that is
  * gone are counted. */
 static bool load_chunk(jm__collector *collector, collector_reader *reader)
@@ -150,7 +178,10 @@ static bool load_chunk(jm__collector *collector, collector_reader *reader)
         const char *from = reader->records + at * reader->record_size;
         reader->chunk_from = reader->tail;
         reader->chunk_count = count;
-        if (jm__mapped_read(reader->chunk, from, count * reader->record_size)) return true;
+        if (jm__mapped_read(reader->chunk, from, count * reader->record_size)) {
+            set_times(reader);
+            return true;
+        }
         jm__collector_tell_loss(collector, reader->process->row_id, count, "ring",
                                 "the file of a ring was cut short: these records are gone");
         reader->tail += count;

@@ -1,9 +1,11 @@
 /* Waiting for a recorder, and obeying it. */
 #include "timeline/dormant.h"
 
+#include "base/clock.h"
 #include "base/kept_file.h"
 #include "timeline/identity.h"
 #include "timeline/ring_format.h"
+#include "timeline/run_above.h"
 #include "timeline/run_variable.h"
 #include "timeline/track.h"
 
@@ -16,6 +18,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Out of the way of programs that count on low numbers, or look at all up to some number. */
@@ -25,12 +28,22 @@
 /* How late it is noticed that the program has closed our socket, or our line to the recorder: until then poll
  * may look at what has their number by now. */
 #define LOOK_MS 1000
+/* Spans look whether somebody has called no more often than that, and at the clock once in so many at most. A
+ * recorder calls once a second: a thread that found nobody is still there then. */
+#define SPANS_LOOK_NS (100 * JM_NS_PER_MS)
+#define SPANS_MOST    16
+#define LINGER_NS     (3 * JM_NS_PER_S)
 
-/* Of the listening thread alone, once it is there. */
+/* Of the listening thread alone, once it is there, else of the only one. */
 static jm__kept_file ear, recorder;
 static char run_path[JM_DORMANT_MESSAGE_MAX]; /* "": nobody records */
 static bool untold;                           /* whether there is a recorder, which changed */
 static _Atomic bool begun;
+static _Atomic bool waits;          /* the thread is there */
+static _Atomic bool needs_thread;   /* always */
+static _Atomic bool looks;          /* a span does */
+static int64_t looked_ns, clock_ns; /* of spans: when they looked, and when they asked for the time */
+_Atomic uint32_t jm__dormant_rest;
 static _Atomic bool tells;             /* a thread is telling the follower */
 static void (*_Atomic follower)(void); /* NULL: nobody wants to be told */
 
@@ -60,20 +73,29 @@ static bool keep_high(jm__kept_file *file, int fd)
 socklen_t jm__dormant_address(struct sockaddr_un *address, pid_t pid, char writer)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "joulemap-dormant-%llx-%d-%c",
+    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, JM_DORMANT_NAME "%llx-%d-%c",
                           (unsigned long long)jm__namespace_of(JM_SELF, "pid"), (int)pid, writer);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length); /* without a NUL */
 }
 
-static bool start_listening(void)
+static bool bind_somewhere(int fd)
 {
     struct sockaddr_un address;
     socklen_t size = jm__dormant_address(&address, getpid(), (char)jm__track_writer);
+    if (bind(fd, (const struct sockaddr *)&address, size) == 0) return true;
+    if (errno != EADDRINUSE) return false;
+    char *end = (char *)&address + size;
+    size +=
+        (socklen_t)snprintf(end, sizeof address - size, JM_DORMANT_MORE, (unsigned long long)jm__now_ns());
+    return bind(fd, (const struct sockaddr *)&address, size) == 0;
+}
+
+static bool start_listening(void)
+{
     /* A caller that poll saw may be gone: accept is not to wait for the next. */
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return false;
-    if (bind(fd, (const struct sockaddr *)&address, size) == 0 && listen(fd, 4) == 0)
-        return keep_high(&ear, fd);
+    if (bind_somewhere(fd) && listen(fd, 4) == 0) return keep_high(&ear, fd);
     close(fd);
     return false;
 }
@@ -94,22 +116,11 @@ static bool is_allowed(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
-static void take_call(void)
+/* One that called a program whose spans came too late for it has gone again. */
+static bool has_hung_up(int fd)
 {
-    int fd = accept4(ear.fd_plus_one - 1, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
-        /* No descriptor is left: the caller still waits, and poll would tell of it at once. */
-        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) sleep(AGAIN_S);
-        return;
-    }
-    if (!is_allowed(fd)) {
-        close(fd);
-    } else if (jm__kept_file_is_ours(&recorder)) {
-        answer(fd, JM_DORMANT_BUSY, "another recorder is attached to it");
-        close(fd);
-    } else {
-        keep_high(&recorder, fd);
-    }
+    struct pollfd line = {.fd = fd};
+    return poll(&line, 1, 0) > 0 && (line.revents & POLLHUP) != 0;
 }
 
 /* ---- what the recorder says */
@@ -131,7 +142,7 @@ static void begin(const char *message)
     if (sscanf(message, JM_DORMANT_RECORD "%n", &magic, &kernels, &at) != 2 || at == 0 ||
         magic != JM_RING_MAGIC)
         snprintf(why, sizeof why, "it was started with another version of joulemap");
-    else if (run_path[0] != '\0')
+    else if (run_path[0] != '\0' && strcmp(run_path, message + at) != 0)
         how = JM_DORMANT_BUSY;
     else
         how = jm__dormant_part.join(message + at, kernels != 0, why, sizeof why);
@@ -148,7 +159,7 @@ static void hear_recorder(void)
     ssize_t length = recv(recorder.fd_plus_one - 1, message, sizeof message - 1, MSG_DONTWAIT);
     if (length < 0 && (errno == EAGAIN || errno == EINTR)) return;
     message[length > 0 ? length : 0] = '\0';
-    if (length > 0 && strcmp(message, JM_DORMANT_END) != 0) {
+    if (length > 0 && strcmp(message, JM_DORMANT_END) != 0 && !has_hung_up(recorder.fd_plus_one - 1)) {
         begin(message);
         return;
     }
@@ -158,15 +169,43 @@ static void hear_recorder(void)
     jm__kept_file_close(&recorder);
 }
 
+static void drop_if_gone(void)
+{
+    if (!jm__kept_file_is_ours(&recorder) || !has_hung_up(recorder.fd_plus_one - 1)) return;
+    leave();
+    jm__kept_file_close(&recorder);
+}
+
+static void take_call(void)
+{
+    int fd = accept4(ear.fd_plus_one - 1, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        /* No descriptor is left: the caller still waits, and poll would tell of it at once. */
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) sleep(AGAIN_S);
+        return;
+    }
+    drop_if_gone();
+    if (!is_allowed(fd) || has_hung_up(fd)) {
+        close(fd);
+    } else if (jm__kept_file_is_ours(&recorder)) {
+        answer(fd, JM_DORMANT_BUSY, "another recorder is attached to it");
+        close(fd);
+    } else {
+        keep_high(&recorder, fd);
+    }
+}
+
 /* ---- the thread */
 
-/* What the program has closed is made anew, and a recorder whose line it closed has left. */
+/* What the program has closed is made anew, and a recorder whose line it closed has left; so has one whose
+ * run was entered without its call, and is over. */
 static bool look_after_descriptors(void)
 {
     if (recorder.fd_plus_one != 0 && !jm__kept_file_is_ours(&recorder)) {
         recorder = (jm__kept_file){0};
         leave();
     }
+    if (recorder.fd_plus_one == 0 && run_path[0] != '\0' && !jm__run_goes_on(run_path)) leave();
     return jm__kept_file_is_ours(&ear) || start_listening();
 }
 
@@ -204,18 +243,88 @@ static void tell_follower(void)
         tells = false;
 }
 
+/* The folder has a link for each. */
+static bool has_threads(nlink_t beside)
+{
+    struct stat info;
+    return stat("/proc/self/task", &info) != 0 || info.st_nlink > 2 + 1 + beside;
+}
+
+/* Nobody is there, and spans can look for who comes. */
+static bool may_end(int64_t idle_since_ns)
+{
+    if (recorder.fd_plus_one != 0 || run_path[0] != '\0' || untold || tells || needs_thread) return false;
+    return jm__now_ns() - idle_since_ns > LINGER_NS && !has_threads(1);
+}
+
+static void let_spans_look(void)
+{
+    looked_ns = clock_ns = jm__now_ns();
+    atomic_store(&waits, false);
+    atomic_store(&jm__dormant_rest, 1);
+}
+
 static void *wait_for_recorders(void *unused)
 {
     (void)unused;
     pthread_setname_np(pthread_self(), "joulemap-wait");
-    for (;;) {
+    int64_t idle_since_ns = jm__now_ns();
+    while (!may_end(idle_since_ns)) {
         if (look_after_descriptors())
             attend();
         else
             sleep(AGAIN_S);
+        if (recorder.fd_plus_one != 0) idle_since_ns = jm__now_ns();
         tell_follower();
     }
+    let_spans_look();
     return NULL;
+}
+
+static void start_waiting(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    if (atomic_exchange(&waits, true)) return;
+    atomic_store(&jm__dormant_rest, 0);
+    sigfillset(&all); /* the program's signals are for the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0)
+        pthread_detach(thread);
+    else
+        let_spans_look();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool somebody_calls(void)
+{
+    struct pollfd line = {.fd = ear.fd_plus_one - 1, .events = POLLIN};
+    return look_after_descriptors() && poll(&line, 1, 0) > 0;
+}
+
+/* Spans that come slowly look each time, so that a call does not wait for many of them. */
+static bool is_due(void)
+{
+    static uint32_t passed = 1;
+    int64_t now_ns = jm__now_ns();
+    passed = now_ns - clock_ns >= SPANS_LOOK_NS ? 1 : passed < SPANS_MOST ? 2 * passed : passed;
+    clock_ns = now_ns;
+    atomic_store(&jm__dormant_rest, passed);
+    if (now_ns - looked_ns < SPANS_LOOK_NS) return false;
+    looked_ns = now_ns;
+    return true;
+}
+
+void jm__dormant_look(void)
+{
+    int before = errno;
+    if (atomic_exchange(&looks, true)) return; /* there are threads by now, and one of them is at it */
+    if (waits)
+        atomic_store(&jm__dormant_rest, 0);
+    else if (is_due() && (has_threads(0) || somebody_calls()))
+        start_waiting();
+    atomic_store(&looks, false);
+    errno = before;
 }
 
 /* The child has no such thread, and its copies would keep the parent's sockets open. */
@@ -225,7 +334,8 @@ static void after_fork_in_child(void)
     jm__kept_file_close(&recorder);
     run_path[0] = '\0';
     atomic_store(&begun, false);
-    tells = false;
+    atomic_store(&jm__dormant_rest, 0);
+    tells = waits = looks = false;
 }
 
 /* Not as listening begins: that is under a lock that a fork beside it takes (lanes.c). */
@@ -239,19 +349,21 @@ void jm__dormant_follow(void (*changed)(void))
     follower = changed;
 }
 
-void jm__dormant_begin(void)
+void jm__dormant_needs_thread(bool needed)
 {
-    pthread_t thread;
-    sigset_t all, before;
+    needs_thread = needed;
+    if (needed && begun) start_waiting();
+}
+
+void jm__dormant_begin(const char *run_dir)
+{
     if (atomic_exchange(&begun, true)) return;
-    untold = true;           /* that nobody has come yet */
-    (void)start_listening(); /* at once: whoever calls from here on is heard; if it fails, the thread tries
-                                again */
-    sigfillset(&all);        /* the program's signals are for the program's threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, wait_for_recorders, NULL) == 0)
-        pthread_detach(thread);
+    untold = true; /* that somebody has come, or nobody yet */
+    if (run_dir != NULL) snprintf(run_path, sizeof run_path, "%s", run_dir);
+    (void)
+        start_listening(); /* at once: whoever calls from here on is heard; if it fails, it is tried again */
+    if (run_path[0] != '\0' || needs_thread || has_threads(0))
+        start_waiting();
     else
-        jm__kept_file_close(&ear); /* nobody would answer */
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+        let_spans_look();
 }

@@ -75,6 +75,19 @@ uint64_t jm__namespace_of(pid_t pid, const char *kind)
     return stat(path, &about) == 0 ? about.st_ino : 0;
 }
 
+/* "monotonic SECONDS NANOSECONDS" in the first line: time_namespaces(7). */
+int64_t jm__clock_ahead_ns(void)
+{
+    static const int64_t second_ns = INT64_C(1000000000);
+    int before = errno;
+    char text[128];
+    int64_t seconds = 0, nanoseconds = 0;
+    ssize_t count = read_proc(JM_SELF, "timens_offsets", text, sizeof text);
+    errno = before;
+    if (count <= 0 || sscanf(text, "monotonic %" SCNd64 " %" SCNd64, &seconds, &nanoseconds) != 2) return 0;
+    return seconds * second_ns + nanoseconds;
+}
+
 /* The last of its pids, from the outermost namespace that /proc shows to its own; 0: unknown. */
 static pid_t innermost_pid(pid_t pid)
 {

@@ -19,6 +19,9 @@ int64_t jm__process_start_ticks(pid_t pid);
 /* The inode of a namespace, "pid" or "time", of a pid or JM_SELF; 0: not known, or not ours to see. */
 uint64_t jm__namespace_of(pid_t pid, const char *kind);
 
+/* How far CLOCK_MONOTONIC of this process's namespace of time is ahead of the first one's. */
+int64_t jm__clock_ahead_ns(void);
+
 /* What a process of another namespace, which calls itself `pid` there, is called here; 0: it is not seen from
  * here, or has ended. */
 pid_t jm__process_here(pid_t pid, const jm_ring_identity *told);

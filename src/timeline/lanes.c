@@ -2,8 +2,10 @@
 #include "timeline/track.h"
 
 #include "base/clock.h"
+#include "timeline/door.h"
 #include "timeline/dormant.h"
 #include "timeline/lost.h"
+#include "timeline/run_above.h"
 #include "timeline/run_variable.h"
 #include "timeline/track_parts.h"
 
@@ -121,6 +123,7 @@ static int open_locked(const char *run_dir, bool patient)
     if (length == 0 || length >= sizeof run_path) return length == 0 ? ENOENT : ENAMETOOLONG;
     if (strcmp(run_dir, run_path) == 0) return 0; /* in it already: what is open goes on */
     int error = jm__names_open(&names, run_dir, jm__track_writer);
+    if (error == EACCES || error == EPERM) jm__door_knock(run_dir);
     if (error != 0 && !(patient && may_come_back(run_dir))) return error;
     drop_free_lanes();
     memcpy(run_path, run_dir, length + 1);
@@ -148,7 +151,10 @@ static void look_into_environment_locked(void)
     const char *run_dir = jm__run_variable(buffer, sizeof buffer);
     if (run_dir != NULL && open_locked(run_dir, true) == 0) return;
     close_locked();
-    if (jm__dormant_wanted()) jm__dormant_begin();
+    if (!jm__dormant_wanted()) return;
+    bool kernels; /* not from here */
+    joined = jm__run_above(buffer, sizeof buffer, &kernels) && open_locked(buffer, true) == 0;
+    jm__dormant_begin(joined ? buffer : NULL);
 }
 
 uint32_t jm__track_run(void)
@@ -168,8 +174,9 @@ int jm__track_join(const char *run_dir)
 {
     pthread_mutex_lock(&mutex);
     look_into_environment_locked();
-    int error = run_path[0] != '\0' ? EBUSY : 0;
-    if (error == 0) {
+    bool is_in = joined && strcmp(run_path, run_dir) == 0; /* by itself */
+    int error = run_path[0] != '\0' && !is_in ? EBUSY : 0;
+    if (error == 0 && !is_in) {
         jm__track_keep(JM_TRACK_ALL);
         error = open_locked(run_dir, false);
         joined = error == 0;

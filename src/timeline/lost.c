@@ -1,10 +1,10 @@
 /* What found no ring to be written into, counted where the recorder sees it. */
 #include "timeline/lost.h"
 
+#include "base/private_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,22 +15,11 @@ static jm_lost_counts nowhere;
 static jm_lost_counts *_Atomic page = &nowhere;
 static bool joined;
 
-static int open_file(const char *run_dir, int flags)
-{
-    char path[PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s/" JM_LOST_FILE, run_dir);
-    if (length < 0 || (size_t)length >= sizeof path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-}
-
 int jm__lost_create(const char *run_dir)
 {
     jm_lost_counts none;
     memset(&none, 0, sizeof none);
-    int fd = open_file(run_dir, O_WRONLY | O_CREAT | O_EXCL);
+    int fd = jm__private_file(run_dir, JM_LOST_FILE, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0) return errno;
     ssize_t written = write(fd, &none, sizeof none); /* written, so its page is there: no SIGBUS later */
     int error = written < 0 ? errno : written == (ssize_t)sizeof none ? 0 : ENOSPC;
@@ -40,7 +29,7 @@ int jm__lost_create(const char *run_dir)
 
 bool jm__lost_read(const char *run_dir, uint64_t counts[JM_LOST_KINDS])
 {
-    int fd = open_file(run_dir, O_RDONLY);
+    int fd = jm__private_file(run_dir, JM_LOST_FILE, O_RDONLY);
     if (fd < 0) return false;
     ssize_t wanted = (ssize_t)sizeof(uint64_t) * JM_LOST_KINDS;
     bool whole = read(fd, counts, (size_t)wanted) == wanted;
@@ -69,7 +58,7 @@ static bool change_page(int fd, bool hand_on)
 bool jm__lost_join(const char *run_dir)
 {
     if (joined) return true;
-    int fd = open_file(run_dir, O_RDWR);
+    int fd = jm__private_file(run_dir, JM_LOST_FILE, O_RDWR);
     if (fd < 0) return false;
     off_t size = lseek(fd, 0, SEEK_END);
     joined = size >= (off_t)sizeof nowhere && change_page(fd, true);

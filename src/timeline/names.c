@@ -1,6 +1,7 @@
 /* Interned texts and the append-only names file. */
 #include "timeline/names.h"
 
+#include "base/private_file.h"
 #include "base/search.h"
 #include "timeline/ring_format.h"
 
@@ -75,29 +76,44 @@ static bool write_pending(jm__names *names)
     return true;
 }
 
+/* An errno. */
+static int keep(jm__names *names, int fd, const char *run_dir, const char *name)
+{
+    size_t size = strlen(run_dir) + strlen(name) + 2;
+    bool kept = jm__kept_file_set(&names->file, fd);
+    names->path = malloc(size);
+    if (!kept || names->path == NULL) {
+        jm__names_close(names);
+        return ENOMEM;
+    }
+    snprintf(names->path, size, "%s/%s", run_dir, name);
+    write_pending(names);
+    return 0;
+}
+
+static int open_in(int folder, jm__names *names, const char *run_dir, uint32_t writer)
+{
+    for (uint32_t k = 0; k < FILES_TRIED; k++) {
+        char name[NAME_MAX], suffix[16] = "";
+        if (k > 0) snprintf(suffix, sizeof suffix, "-%u", k);
+        snprintf(name, sizeof name, "%d-%c%s" JM_NAMES_SUFFIX, (int)getpid(), (char)writer, suffix);
+        int fd = jm__private_file_at(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND);
+        if (fd < 0 && errno == EEXIST) continue;
+        if (fd < 0) return errno;
+        names->file_number = k;
+        return keep(names, fd, run_dir, name);
+    }
+    return EEXIST;
+}
+
 int jm__names_open(jm__names *names, const char *run_dir, uint32_t writer)
 {
     jm__names_close(names);
-    for (uint32_t k = 0; k < FILES_TRIED; k++) {
-        char path[PATH_MAX], suffix[16] = "";
-        if (k > 0) snprintf(suffix, sizeof suffix, "-%u", k);
-        int length = snprintf(path, sizeof path, "%s/%d-%c%s" JM_NAMES_SUFFIX, run_dir, (int)getpid(),
-                              (char)writer, suffix);
-        if (length < 0 || (size_t)length >= sizeof path) return ENAMETOOLONG;
-        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-        if (fd < 0 && errno == EEXIST) continue;
-        if (fd < 0) return errno;
-        bool kept = jm__kept_file_set(&names->file, fd);
-        names->path = strdup(path);
-        if (!kept || names->path == NULL) {
-            jm__names_close(names);
-            return ENOMEM;
-        }
-        names->file_number = k;
-        write_pending(names);
-        return 0;
-    }
-    return EEXIST;
+    int folder = jm__private_folder(run_dir);
+    if (folder < 0) return errno;
+    int error = open_in(folder, names, run_dir, writer);
+    close(folder);
+    return error;
 }
 
 void jm__names_close(jm__names *names)

@@ -2,6 +2,7 @@
 #include "timeline/ring.h"
 
 #include "base/clock.h"
+#include "base/private_file.h"
 #include "timeline/identity.h"
 
 #include <errno.h>
@@ -24,17 +25,12 @@ static _Atomic uint32_t next_number;
 
 #define NUMBERS_TRIED 65536
 
-static int open_new(const jm__ring_options *options, char *path, size_t path_size, uint32_t *number)
+static int open_new(int folder, const jm__ring_options *options, char name[NAME_MAX], uint32_t *number)
 {
     for (int i = 0; i < NUMBERS_TRIED; i++) {
         *number = atomic_fetch_add_explicit(&next_number, 1, memory_order_relaxed);
-        int length = snprintf(path, path_size, "%s/%d-%c-%u" JM_RING_SUFFIX, options->run_dir, (int)getpid(),
-                              (char)options->writer, *number);
-        if (length < 0 || (size_t)length >= path_size) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        snprintf(name, NAME_MAX, "%d-%c-%u" JM_RING_SUFFIX, (int)getpid(), (char)options->writer, *number);
+        int fd = jm__private_file_at(folder, name, O_RDWR | O_CREAT | O_EXCL);
         if (fd >= 0 || errno != EEXIST) return fd;
     }
     return -1;
@@ -82,18 +78,18 @@ static void fill_header(jm_ring_header *header, const jm__ring_options *options,
     header->realtime = options->realtime;
     header->names_file = options->names_file;
     header->created_ns = jm__now_ns();
+    header->ahead_ns = jm__clock_ahead_ns();
     prctl(PR_GET_NAME, header->thread_name);
     jm__identity_read(JM_SELF, (void *)((char *)header + JM_RING_IDENTITY_AT));
     atomic_store_explicit(&header->magic, JM_RING_MAGIC, memory_order_release);
 }
 
-static int create(jm__ring *ring, const jm__ring_options *options)
+static int create_in(int folder, jm__ring *ring, const jm__ring_options *options)
 {
-    memset(ring, 0, sizeof *ring);
-    char path[PATH_MAX];
+    char name[NAME_MAX];
     uint32_t number = 0, capacity = 0;
     size_t bytes = 0;
-    int fd = open_new(options, path, sizeof path, &number);
+    int fd = open_new(folder, options, name, &number);
     if (fd < 0) return errno;
     int error = reserve(fd, options, &capacity, &bytes);
     void *map = MAP_FAILED;
@@ -103,7 +99,7 @@ static int create(jm__ring *ring, const jm__ring_options *options)
     }
     if (error != EBADF) close(fd);
     if (error != 0) {
-        unlink(path);
+        unlinkat(folder, name, 0);
         return error;
     }
     fill_header(map, options, capacity);
@@ -113,6 +109,16 @@ static int create(jm__ring *ring, const jm__ring_options *options)
                        .mapped_bytes = bytes,
                        .number = number};
     return 0;
+}
+
+static int create(jm__ring *ring, const jm__ring_options *options)
+{
+    memset(ring, 0, sizeof *ring);
+    int folder = jm__private_folder(options->run_dir);
+    if (folder < 0) return errno;
+    int error = create_in(folder, ring, options);
+    if (error != EBADF) close(folder);
+    return error;
 }
 
 int jm__ring_create(jm__ring *ring, const jm__ring_options *options)

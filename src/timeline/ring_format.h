@@ -50,6 +50,8 @@ typedef struct jm_ring_header {
     uint32_t names_file;                  /* k of the names file, 0: the plain one */
     _Atomic int64_t flushed_ns; /* writer 'i': work that ended before this is in the ring; CLOCK_MONOTONIC */
     _Atomic uint64_t names_refused; /* texts that got no number: records may bear 0 in their place */
+    int64_t ahead_ns; /* CLOCK_MONOTONIC of its namespace of time, of the first one's: in all stamps of that
+                         clock */
 } jm_ring_header;
 
 /* Who the writer is, at that byte: a recorder may find the ring when its process is gone. */

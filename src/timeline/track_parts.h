@@ -2,6 +2,7 @@
 #ifndef JM_TIMELINE_TRACK_PARTS_H
 #define JM_TIMELINE_TRACK_PARTS_H
 
+#include "timeline/dormant.h"
 #include "timeline/names.h"
 #include "timeline/ring.h"
 
@@ -33,7 +34,10 @@ jm__lane *jm__lane_leave(void);
 static inline jm__lane *jm__lane_get(void)
 {
     uint32_t now = atomic_load_explicit(&jm__track_generation, memory_order_relaxed);
-    if (now == 0) return __builtin_expect(jm__own_generation == 0, 1) ? NULL : jm__lane_leave();
+    if (now == 0) {
+        jm__dormant_count();
+        return __builtin_expect(jm__own_generation == 0, 1) ? NULL : jm__lane_leave();
+    }
     jm__lane *mine = jm__own_lane;
     if (__builtin_expect(jm__own_generation != now, 0)) mine = jm__lane_attach();
     if (__builtin_expect(mine == NULL, 0) && jm__own_generation != 0) mine = jm__lane_miss();

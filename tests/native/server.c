@@ -6,6 +6,8 @@
  *   stderr: "SPANS KERNELS": that were begun while somebody recorded, and that CUPTI was given
  *
  *   --threads N        N threads work
+ *   --alone            the only thread works, without CUDA; with --idle from the first line on its input on;
+ * at the line "fork" a child works a round and ends
  *   --close-all        closes all descriptors but its first three, as daemons do, at each line on its input
  *   --hang             CUPTI returns nobody's call for records from the first line on, and does from the
  * second
@@ -90,20 +92,24 @@ static void launch(void)
     fake_run(&work);
 }
 
+static void work_a_round(worker *w)
+{
+    jm_name layer = jm_name_intern("model.layer"), type = jm_name_intern("Linear(8, 8)");
+    jm_span_id step = jm_span_begin(JM_SPAN_STEP, 0, 0, 1);
+    jm_span_id span = jm_span_begin(JM_SPAN_FORWARD, layer, type, 0);
+    w->spans += (step != 0 ? 1u : 0u) + (span != 0 ? 1u : 0u);
+    launch();
+    w->hash = (w->hash ^ ++w->rounds) * UINT64_C(1099511628211);
+    jm_span_end(span);
+    jm_span_end(step);
+    pause_us(100);
+}
+
 static void *work(void *of)
 {
     worker *w = of;
-    jm_name layer = jm_name_intern("model.layer"), type = jm_name_intern("Linear(8, 8)");
-    while (!atomic_load(&over)) {
-        jm_span_id step = jm_span_begin(JM_SPAN_STEP, 0, 0, 1);
-        jm_span_id span = jm_span_begin(JM_SPAN_FORWARD, layer, type, 0);
-        w->spans += (step != 0 ? 1u : 0u) + (span != 0 ? 1u : 0u);
-        launch();
-        w->hash = (w->hash ^ ++w->rounds) * UINT64_C(1099511628211);
-        jm_span_end(span);
-        jm_span_end(step);
-        pause_us(100);
-    }
+    while (!atomic_load(&over))
+        work_a_round(w);
     return NULL;
 }
 
@@ -162,19 +168,52 @@ static void work_until_input_ends(size_t threads, bool execs, char **argv)
     fprintf(stderr, "%" PRIu64 " %" PRIu64 "\n", spans, fake_kernels == NULL ? 0 : fake_kernels());
 }
 
+static void work_alone(bool idle)
+{
+    worker w = {0};
+    char line[16] = "";
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    puts("ready");
+    fflush(stdout);
+    for (;;) {
+        if (!idle) work_a_round(&w);
+        if (poll(&input, 1, idle ? -1 : 0) <= 0) continue;
+        idle = false;
+        if (read(STDIN_FILENO, line, sizeof line) <= 0) break;
+        for (uint64_t spans = w.spans; line[0] == 'r' && w.spans < spans + RECORDED;)
+            work_a_round(&w);
+        pid_t child = line[0] == 'f' ? fork() : -1;
+        if (child == 0) {
+            work_a_round(&w);
+            _exit(0);
+        }
+        if (child > 0) waitpid(child, NULL, 0);
+        puts("ready");
+        fflush(stdout);
+    }
+    printf("%" PRIu64 " %016" PRIx64 "\n", w.rounds, w.hash);
+    fprintf(stderr, "%" PRIu64 " 0\n", w.spans);
+}
+
 int main(int argc, char **argv)
 {
     size_t threads = 1;
-    bool forks = false, execs = false;
+    bool forks = false, execs = false, alone = false, idle = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) threads = (size_t)atoi(argv[++i]);
         closes_all = closes_all || strcmp(argv[i], "--close-all") == 0;
         hangs = hangs || strcmp(argv[i], "--hang") == 0;
         forks = forks || strcmp(argv[i], "--fork") == 0;
         execs = execs || strcmp(argv[i], "--exec") == 0;
+        idle = idle || strcmp(argv[i], "--idle") == 0;
+        alone = alone || strcmp(argv[i], "--alone") == 0;
     }
     if (threads < 1 || threads > THREADS_MAX) return 2;
     jm_span_end(jm_span_begin(JM_SPAN_PHASE, 0, 0, 0)); /* the library has been used before a fork */
+    if (alone) {
+        work_alone(idle);
+        return 0;
+    }
     pid_t child = forks ? fork() : -1;
     initialise_cuda();
     char *plain[] = {argv[0], NULL};

@@ -19,6 +19,8 @@ void jm__sweep_begin(jm__sweep *sweep, jm__pieces *pieces, jm__tally *tally, con
 void jm__sweep_free(jm__sweep *sweep)
 {
     jm__vec_free(&sweep->running);
+    jm__vec_free(&sweep->together);
+    jm__vec_free(&sweep->place_of);
     free(sweep->views);
     sweep->views = NULL;
 }
@@ -290,8 +292,8 @@ static bool close(jm__sweep *s, jm__running *item)
 static void count_collectives(jm__sweep *s, int64_t to_ns)
 {
     if (s->collectives == 0) return;
-    double report_s = 0, stands = 0;
-    for (size_t i = 0; i < s->running.count; i++) {
+    double report_s = s->crowded ? s->whole.now.report_s : 0, stands = 0;
+    for (size_t i = 0; !s->crowded && i < s->running.count; i++) {
         const jm__running *item = &s->running.items[i];
         if (!item->collective) continue;
         report_s = fmax(report_s, in_view(s, item->as.view).report_s);
@@ -355,6 +357,56 @@ static void add_stretch(jm__sweep *s, jm__running *item, int64_t to_ns, const be
     if (s->stood != NULL) s->tally->beside_s += share * fmax(0, seconds.report_s - idle_now(s).report_s);
 }
 
+/* False if memory is out. */
+static bool add_together(jm__sweep *s, uint32_t code, double weight)
+{
+    while (s->place_of.count <= code)
+        if (!jm__vec_push(&s->place_of, 0)) return false;
+    size_t at = s->place_of.items[code];
+    if (at < s->together.count && s->together.items[at].code == code) {
+        s->together.items[at].weight += weight;
+        s->together.items[at].count++;
+        return true;
+    }
+    const jm__together first = {code, 1, weight};
+    s->place_of.items[code] = s->together.count;
+    return jm__vec_push(&s->together, first);
+}
+
+static bool find_together(jm__sweep *s)
+{
+    s->together.count = 0;
+    for (size_t i = 0; i < s->running.count; i++) {
+        jm__running *item = &s->running.items[i];
+        uint32_t code = jm__piece_code(portion_of(s, item)->use);
+        if (!add_together(s, code, (double)item->weight)) return false;
+    }
+    return true;
+}
+
+static double weight_of_all(const jm__sweep *s)
+{
+    double weights = 0;
+    for (size_t i = 0; i < s->together.count; i++)
+        weights += s->together.items[i].weight;
+    return weights;
+}
+
+/* One piece of each code. False if memory is out. */
+static bool add_pieces(jm__sweep *s, int64_t to_ns, double weights)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < s->together.count; i++)
+        left += s->together.items[i].count > 0;
+    for (size_t i = 0; left > 0; i++) {
+        const jm__together *piece = &s->together.items[i];
+        if (piece->count == 0) continue;
+        float share = (float)(piece->weight / weights);
+        if (!jm__pieces_add(s->pieces, to_ns, piece->code, share, --left > 0)) return false;
+    }
+    return true;
+}
+
 /* The running work, up to a change of it. */
 static bool pass_work(jm__sweep *s, int64_t to_ns)
 {
@@ -367,11 +419,9 @@ static bool pass_work(jm__sweep *s, int64_t to_ns)
         with.weights += (double)s->running.items[i].weight;
     for (size_t i = 0; i < count; i++)
         add_stretch(s, &s->running.items[i], to_ns, &with);
+    if (!find_together(s) || !add_pieces(s, to_ns, with.weights)) return false;
     for (size_t i = 0; i < count; i++) {
         jm__running *item = &s->running.items[i];
-        uint32_t code = jm__piece_code(portion_of(s, item)->use);
-        float share = (float)((double)item->weight / with.weights);
-        if (!jm__pieces_add(s->pieces, to_ns, code, share, i + 1 < count)) return false;
         if (item->end_ns > to_ns)
             s->running.items[kept++] = *item;
         else if (!close(s, item))
@@ -382,10 +432,153 @@ static bool pass_work(jm__sweep *s, int64_t to_ns)
     return true;
 }
 
+/* ---- a crowd: hundreds of threads, each with work of its own. At each change all of it would be looked at,
+ * and changes are as many as there is work. So what passes is summed up once, and an item has its part of
+ * that when it ends. Steps that stand for others count in times of their own, and are left to the plain way.
+ */
+
+enum { CROWD = 32, CHANGES_MOST = 256 }; /* sums of so many changes lose nothing to rounding */
+
+static void swap(jm__running *a, jm__running *b)
+{
+    jm__running held = *a;
+    *a = *b;
+    *b = held;
+}
+
+static void sift_up(jm__sweep *s, size_t at)
+{
+    jm__running *items = s->running.items;
+    for (; at > 0 && items[at].end_ns < items[(at - 1) / 2].end_ns; at = (at - 1) / 2)
+        swap(&items[at], &items[(at - 1) / 2]);
+}
+
+static void sift_down(jm__sweep *s, size_t at)
+{
+    jm__running *items = s->running.items;
+    for (;;) {
+        size_t first = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < s->running.count; child++)
+            if (items[child].end_ns < items[first].end_ns) first = child;
+        if (first == at) return;
+        swap(&items[at], &items[first]);
+        at = first;
+    }
+}
+
+/* What has passed since, into the item's portion. */
+static void bring_up_to_date(const jm__sweep *s, jm__running *item)
+{
+    const jm__passed *now = &s->passed, *since = &item->since;
+    double weight = (double)item->weight;
+    jm__portion *to = &item->alone;
+    jm__seconds_add(&to->inside, now->inside, weight);
+    jm__seconds_add(&to->inside, since->inside, -weight);
+    to->ran_s += now->ran_s - since->ran_s;
+    to->all_s += weight * (now->all_s - since->all_s);
+    to->copies_s += weight * (now->copies_s - since->copies_s);
+    to->all_copies_s += weight * (now->all_copies_s - since->all_copies_s);
+    if (item->collective) {
+        to->exposed_s += weight * (now->exposed_s - since->exposed_s);
+        to->all_exposed_s += weight * (now->all_exposed_s - since->all_exposed_s);
+    }
+    item->since = *now;
+}
+
+/* False if memory is out. */
+static bool count_crowd_anew(jm__sweep *s)
+{
+    for (size_t i = 0; i < s->running.count; i++) {
+        if (s->changes > 0) bring_up_to_date(s, &s->running.items[i]);
+        s->running.items[i].since = (jm__passed){0};
+    }
+    s->passed = (jm__passed){0};
+    s->changes = 0;
+    return find_together(s);
+}
+
+static bool begin_crowd(jm__sweep *s)
+{
+    if (!find_pair(s)) return false; /* there are none any more */
+    s->crowded = true;
+    for (size_t i = 1; i < s->running.count; i++)
+        sift_up(s, i);
+    return count_crowd_anew(s);
+}
+
+static bool end_crowd(jm__sweep *s)
+{
+    s->crowded = false;
+    return count_crowd_anew(s);
+}
+
+static void pass_for_all(jm__sweep *s, int64_t to_ns, double weights)
+{
+    jm__seconds seconds = s->whole.now;
+    double passed_s = 1e-9 * (double)(to_ns - s->now_ns);
+    jm__passed *passed = &s->passed;
+    jm__seconds_add(&passed->inside, seconds, 1 / weights);
+    passed->ran_s += passed_s;
+    passed->all_s += passed_s / weights;
+    if (s->kernels == 0) {
+        passed->copies_s += seconds.report_s / weights;
+        passed->all_copies_s += passed_s / weights;
+    }
+    if (s->kernels == s->collectives) {
+        passed->exposed_s += seconds.report_s / weights;
+        passed->all_exposed_s += passed_s / weights;
+    }
+    s->worked = s->worked || seconds.report_s > 0;
+    s->changes++;
+}
+
+/* The first of the heap has ended. */
+static bool close_first(jm__sweep *s)
+{
+    jm__running *items = s->running.items, item = items[0];
+    jm__together *code = &s->together.items[s->place_of.items[jm__piece_code(item.as.use)]];
+    bring_up_to_date(s, &item);
+    code->count--;
+    code->weight = code->count == 0 ? 0 : code->weight - (double)item.weight;
+    items[0] = items[--s->running.count];
+    sift_down(s, 0);
+    return close(s, &item);
+}
+
+static bool pass_crowd(jm__sweep *s, int64_t limit_ns)
+{
+    int64_t end_ns = s->running.items[0].end_ns, to_ns = end_ns < limit_ns ? end_ns : limit_ns;
+    double weights = weight_of_all(s);
+    pass_views(s, to_ns);
+    count_collectives(s, to_ns);
+    pass_for_all(s, to_ns, weights);
+    if (!add_pieces(s, to_ns, weights)) return false;
+    while (s->running.count > 0 && s->running.items[0].end_ns <= to_ns)
+        if (!close_first(s)) return false;
+    s->now_ns = to_ns;
+    if (s->running.count <= CROWD / 2) return end_crowd(s);
+    return s->changes < CHANGES_MOST || count_crowd_anew(s);
+}
+
+/* False if memory is out. */
+static bool start(jm__sweep *s, const jm__running *item)
+{
+    if (!jm__vec_push(&s->running, *item)) return false;
+    if (!s->crowded) return s->running.count <= CROWD || s->stood != NULL || begin_crowd(s);
+    sift_up(s, s->running.count - 1);
+    return add_together(s, jm__piece_code(item->as.use), (double)item->weight);
+}
+
+/* The running work, up to its next change. */
+static bool pass_next(jm__sweep *s, int64_t limit_ns)
+{
+    return s->crowded ? pass_crowd(s, limit_ns) : pass_work(s, next_change(s, limit_ns));
+}
+
 static bool advance(jm__sweep *s, int64_t to_ns, uint32_t use)
 {
     while (s->running.count > 0 && s->now_ns < to_ns)
-        if (!pass_work(s, next_change(s, to_ns))) return false;
+        if (!pass_next(s, to_ns)) return false;
     return s->now_ns >= to_ns || pass_idle(s, to_ns, &use);
 }
 
@@ -408,13 +601,14 @@ bool jm__sweep_take(jm__sweep *s, const jm__item *item, const jm__counted_as *as
                                  .joint = {.use = as->use},
                                  .copy = item->copy,
                                  .collective = item->collective != 0,
-                                 .weight = item->weight > 0 ? item->weight : 1};
-    return jm__vec_push(&s->running, running);
+                                 .weight = item->weight > 0 ? item->weight : 1,
+                                 .since = s->passed};
+    return start(s, &running);
 }
 
 bool jm__sweep_end(jm__sweep *s, int64_t to_ns)
 {
     while (s->running.count > 0)
-        if (!pass_work(s, next_change(s, INT64_MAX / 2))) return false;
+        if (!pass_next(s, INT64_MAX / 2)) return false;
     return s->now_ns >= to_ns || pass_idle(s, to_ns, NULL);
 }

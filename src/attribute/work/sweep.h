@@ -43,6 +43,13 @@ typedef struct jm__portion {
         all_exposed_s; /* shares, whatever time is asked for: for work that stands for other */
 } jm__portion;
 
+/* What passes for each unit of weight while a crowd runs. */
+typedef struct jm__passed {
+    jm__seconds inside;
+    double copies_s, exposed_s, all_s, all_copies_s, all_exposed_s;
+    double ran_s; /* for each item, whatever its weight */
+} jm__passed;
+
 /* Work that is running. */
 typedef struct jm__running {
     jm__counted_as as;
@@ -53,6 +60,7 @@ typedef struct jm__running {
     bool collective;
     float weight;
     jm__portion alone, joint;
+    jm__passed since; /* in a crowd: what had passed when `alone` was brought up to date */
 } jm__running;
 
 /* Where a view stands. */
@@ -62,6 +70,13 @@ typedef struct jm__sweep_view {
     size_t report_at, steady_at; /* the first that may still matter */
     jm__seconds now;             /* of the stretch that passes */
 } jm__sweep_view;
+
+/* What runs in a stretch of one code: of 500 threads at the same layers there are a few. */
+typedef struct jm__together {
+    uint32_t code;
+    uint32_t count;
+    double weight;
+} jm__together;
 
 typedef struct jm__sweep {
     jm__pieces *pieces;
@@ -84,7 +99,12 @@ typedef struct jm__sweep {
      * NULL: nobody asks. */
     bool (*beside)(void *context, const jm__running *item, const jm__running *other, uint32_t *use);
     void *beside_context;
-    JM_VEC(jm__running) running;
+    JM_VEC(jm__running) running;   /* in a crowd a heap: what ends first comes first */
+    bool crowded;                  /* so many that nobody looks at each of them at each change */
+    jm__passed passed;             /* since it began, or was counted anew */
+    size_t changes;                /* of it, likewise */
+    JM_VEC(jm__together) together; /* in the stretch that passes; in a crowd of count 0, too */
+    JM_VEC(size_t) place_of;       /* [code]: in `together`, if that has it there */
 } jm__sweep;
 
 /* Work that overlaps shares the time by its weights; what no work covers is idle, by the length of the gap.

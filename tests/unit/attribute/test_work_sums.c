@@ -47,14 +47,16 @@ static jm__item items[ITEMS];
 static uint32_t use_of[ITEMS];
 static bool outside_of[ITEMS];
 
-static void make_items(void)
+/* `crowded`: so long that a hundred run at once. */
+static void make_items(bool crowded)
 {
     int64_t at = FROM + 700;
     for (size_t i = 0; i < ITEMS; i++) {
-        int64_t length = dice(10) == 0 ? 0 : 1 + dice(120);
+        int64_t length = dice(10) == 0 ? 0 : 1 + dice(crowded ? 5000 : 120);
         items[i] =
             (jm__item){.start_ns = at * TICK_NS, .end_ns = (at + length) * TICK_NS, .calls = 1 + dice(3)};
         items[i].copy = (jm__copy)dice(3);
+        items[i].weight = crowded ? (float)(1 + dice(5)) : 0;
         use_of[i] = dice(USES);
         outside_of[i] = dice(2);
         at += i % 60 == 59 ? 2500 : i % 20 == 19 ? 150 : dice(100);
@@ -86,11 +88,16 @@ static jm__idle_state idle_of(int64_t ticks, bool before)
                           : JM_IDLE_LONG;
 }
 
+static double weight_of(size_t item)
+{
+    return items[item].weight > 0 ? (double)items[item].weight : 1;
+}
+
 static void reckon(told *uses, jm__seconds *idle, const jm__windows *report, const jm__windows *learn)
 {
     const double tick_s = 1e-9 * (double)TICK_NS;
     size_t running[ITEMS];
-    bool before = true, any_copies_beside = false;
+    bool before = true;
     for (size_t i = 0; i < ITEMS; i++) {
         uses[use_of[i]].ran_s += 1e-9 * (double)(items[i].end_ns - items[i].start_ns);
         uses[use_of[i]].calls += items[i].calls;
@@ -99,17 +106,20 @@ static void reckon(told *uses, jm__seconds *idle, const jm__windows *report, con
         double report_s = is_in(report, tick) ? tick_s : 0, learn_s = is_in(learn, tick) ? tick_s : 0;
         size_t count = running_at(tick, running);
         size_t kernels = 0;
-        for (size_t r = 0; r < count; r++)
+        double weights = 0;
+        for (size_t r = 0; r < count; r++) {
             kernels += items[running[r]].copy == JM_NO_COPY;
-        any_copies_beside = any_copies_beside || (count > 1 && kernels == 0 && report_s > 0);
+            weights += weight_of(running[r]);
+        }
         for (size_t r = 0; r < count; r++) {
             told *use = &uses[use_of[running[r]]];
-            use->copies_s += kernels == 0 ? report_s / (double)count : 0;
-            use->report_s += report_s / (double)count;
-            use->learn_s += learn_s / (double)count;
-            use->place_s[running[r] % JM_PLACES] += report_s / (double)count;
-            if (outside_of[running[r]]) use->outside_s += report_s / (double)count;
-            if (running[r] % 3 == 0) use->cell_s += report_s / (double)count;
+            double share = weight_of(running[r]) / weights;
+            use->copies_s += kernels == 0 ? report_s * share : 0;
+            use->report_s += report_s * share;
+            use->learn_s += learn_s * share;
+            use->place_s[running[r] % JM_PLACES] += report_s * share;
+            if (outside_of[running[r]]) use->outside_s += report_s * share;
+            if (running[r] % 3 == 0) use->cell_s += report_s * share;
         }
         if (count > 0) continue;
         /* A gap: to the next item, of no length too, which parts it. */
@@ -126,19 +136,17 @@ static void reckon(told *uses, jm__seconds *idle, const jm__windows *report, con
         }
         tick--;
     }
-    assert_true(any_copies_beside);
 }
 
-static void test_time_is_shared_by_what_ran_in_it(void **state)
+static void check_shares(bool crowded)
 {
-    (void)state;
     jm__windows report = {0}, learn = {0};
     jm__pieces pieces;
     jm__tally tally = {0};
     jm__sweep sweep;
     told wanted[USES] = {0};
     jm__seconds idle[JM_IDLE_STATES] = {0};
-    make_items();
+    make_items(crowded);
     assert_true(jm__windows_add(&report, 3000 * TICK_NS, 9000 * TICK_NS));
     assert_true(jm__windows_add(&report, 15000 * TICK_NS, 30000 * TICK_NS));
     assert_true(jm__windows_add(&learn, 0, TICKS * TICK_NS));
@@ -164,7 +172,7 @@ static void test_time_is_shared_by_what_ran_in_it(void **state)
         assert_near(sum->inside.steady_s, wanted[u].report_s, 1e-9);
         assert_near(sum->inside.learn_s, wanted[u].learn_s, 1e-9);
         assert_near(sum->outside_s, wanted[u].outside_s, 1e-9);
-        assert_true(wanted[u].copies_s > 0 && wanted[u].copies_s < wanted[u].report_s);
+        assert_true(crowded || (wanted[u].copies_s > 0 && wanted[u].copies_s < wanted[u].report_s));
         assert_near(sum->copies_s, wanted[u].copies_s, 1e-9);
         assert_near(sum->ran_s, wanted[u].ran_s, 1e-9);
         assert_int_equal(sum->calls, wanted[u].calls);
@@ -174,7 +182,7 @@ static void test_time_is_shared_by_what_ran_in_it(void **state)
         assert_near(tally.work.items.items[at].seconds, wanted[u].cell_s, 1e-9);
     }
     for (size_t s = 0; s < JM_IDLE_STATES; s++) {
-        assert_true(idle[s].learn_s > 0); /* all of them are there */
+        assert_true(crowded || idle[s].learn_s > 0); /* all of them are there */
         assert_near(tally.idle[s].report_s, idle[s].report_s, 1e-9);
         assert_near(tally.idle[s].learn_s, idle[s].learn_s, 1e-9);
     }
@@ -183,6 +191,59 @@ static void test_time_is_shared_by_what_ran_in_it(void **state)
     jm__pieces_free(&pieces);
     jm__vec_free(&report);
     jm__vec_free(&learn);
+}
+
+static void test_time_is_shared_by_what_ran_in_it(void **state)
+{
+    (void)state;
+    check_shares(false);
+}
+
+static void test_time_is_shared_by_a_crowd(void **state)
+{
+    (void)state;
+    check_shares(true);
+}
+
+/* Hundreds of threads at a few layers: a piece for each layer at each change, not for each thread. */
+static void test_pieces_are_as_many_as_kinds_of_work_not_as_threads(void **state)
+{
+    (void)state;
+    enum { THREADS = 400, ROUNDS = 20 };
+    jm__windows all = {0};
+    jm__pieces pieces;
+    jm__tally tally = {0};
+    jm__sweep sweep;
+    jm__piece_cursor cursor;
+    size_t count = 0;
+    assert_true(jm__windows_add(&all, 0, JM_NS_PER_S));
+    jm__pieces_begin(&pieces, 0, SIZE_MAX);
+    jm__sweep_begin(&sweep, &pieces, &tally, &all, &all, &all, 0);
+    for (int64_t round = 0; round < ROUNDS; round++)
+        for (uint32_t thread = 0; thread < THREADS; thread++) {
+            const jm__item item = {.start_ns = (round * THREADS + thread) * US,
+                                   .end_ns = (round * THREADS + thread + THREADS) * US,
+                                   .calls = 1};
+            const jm__counted_as as = {
+                .use = thread % 3, .cell = JM__NO_CELL, .sum = SIZE_MAX, .lent = JM__NO_CELL};
+            assert_true(jm__sweep_take(&sweep, &item, &as));
+        }
+    assert_true(jm__sweep_end(&sweep, JM_NS_PER_S));
+    assert_true(jm__pieces_end(&pieces));
+    assert_int_equal(jm__cursor_init(&cursor, &pieces, NULL), JM_OK);
+    for (jm__cursor_seek(&cursor, 0); !jm__cursor_at_end(&cursor); jm__cursor_next(&cursor)) {
+        double shares = 0;
+        for (size_t i = 0; i < cursor.now.count; i++)
+            shares += (double)cursor.now.items[i].share;
+        assert_near(shares, 1, 1e-6);
+        count += cursor.now.count;
+    }
+    assert_true(count < 3 * (size_t)(ROUNDS + 1) * THREADS + 10);
+    jm__cursor_free(&cursor);
+    jm__sweep_free(&sweep);
+    jm__tally_free(&tally);
+    jm__pieces_free(&pieces);
+    jm__vec_free(&all);
 }
 
 /* Uses 0 and 2 become 1, use 1 becomes 0; use 3 was never counted. */
@@ -531,6 +592,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_time_is_shared_by_what_ran_in_it),
+        cmocka_unit_test(test_time_is_shared_by_a_crowd),
+        cmocka_unit_test(test_pieces_are_as_many_as_kinds_of_work_not_as_threads),
         cmocka_unit_test(test_sums_of_uses_that_become_one_are_added_up),
         cmocka_unit_test(test_classes_that_take_next_to_no_time_share_columns),
         cmocka_unit_test(test_merged_classes_go_by_name),

@@ -427,6 +427,48 @@ static void test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for
 
 /* ---- notes from another thread while everything is at work */
 
+/* As nobody, or where that cannot be, kept out of the folder. */
+static void use_joulemap_as_another_user(const char *run_dir)
+{
+    jm_error err;
+    jm_run *own;
+    jm_run_options options = {.size = sizeof options, .no_cpu = true};
+    if (geteuid() == 0 && setuid(65534) != 0) _exit(2);
+    setenv("JOULEMAP_RUN", run_dir, 1);
+    if (jm_run_start(&own, &options, &err) != JM_OK) _exit(3);
+    bool attached = jm_run_attached(own);
+    jm_run_stop(own, NULL);
+    _exit(attached ? 4 : 0);
+}
+
+static void test_a_process_of_another_user_is_told_of_as_not_recorded(void **state)
+{
+    (void)state;
+    jm_run *run = start(NULL);
+    char run_dir[256];
+    int how = -1;
+    snprintf(run_dir, sizeof run_dir, "%s", jm_run_environment(run)[0] + strlen("JOULEMAP_RUN="));
+    if (geteuid() != 0) assert_int_equal(chmod(run_dir, 0), 0);
+    pid_t child = fork();
+    if (child == 0) use_joulemap_as_another_user(run_dir);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    if (geteuid() != 0) assert_int_equal(chmod(run_dir, 0700), 0);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 0);
+    jm__dataset *data = flush_and_load(run);
+    char of[64], user[64];
+    size_t told = 0;
+    snprintf(of, sizeof of, "process %d: ", (int)child);
+    snprintf(user, sizeof user, "runs as user %u, who may not enter",
+             geteuid() == 0 ? 65534 : (unsigned)geteuid());
+    for (size_t i = 0; i < data->event_count; i++)
+        if (strncmp(data->events[i].text, of, strlen(of)) == 0 && strstr(data->events[i].text, user) != NULL)
+            told++;
+    assert_int_equal(told, 1); /* once, however often it knocked */
+    jm__dataset_free(data);
+    jm_run_discard(run);
+}
+
 static void *write_notes(void *run)
 {
     char value[24];
@@ -962,6 +1004,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_killed_program_leaves_all_its_spans),
         cmocka_unit_test(test_a_process_below_attaches_and_reads_the_parents_recording),
         cmocka_unit_test(test_the_folder_of_a_killed_recorder_is_removed_by_the_next),
+        cmocka_unit_test(test_a_process_of_another_user_is_told_of_as_not_recorded),
         cmocka_unit_test(test_a_missing_folder_is_told_before_anything_starts),
         cmocka_unit_test(test_options_of_a_newer_joulemap_are_refused_only_where_they_ask_for_more),
         cmocka_unit_test(test_an_old_recording_survives_a_start_that_fails),

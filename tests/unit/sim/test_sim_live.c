@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static double apart_s(int64_t from_ns, int64_t to_ns)
@@ -299,6 +300,55 @@ static void test_records_that_were_overtaken_are_counted(void **state)
     assert_true(found);
 }
 
+static void make_junk(int number, size_t size, uint64_t magic, mode_t kind)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/%d-c-%d%s", run_dir, (int)getpid(), number, JM_RING_SUFFIX);
+    if (kind == S_IFIFO) assert_int_equal(mkfifo(path, 0600), 0);
+    if (kind == S_IFLNK) assert_int_equal(symlink("/dev/zero", path), 0);
+    if (kind != S_IFREG) return;
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)size), 0);
+    assert_int_equal(pwrite(fd, &magic, sizeof magic, 0), sizeof magic);
+    close(fd);
+}
+
+/* Programs may put anything into their run's folder, and cut off what is there. */
+static void test_what_is_no_ring_or_is_cut_short_ends_no_board(void **state)
+{
+    (void)state;
+    static const off_t sizes[] = {0, 100, JM_RING_HEADER_SIZE, JM_RING_HEADER_SIZE + 4096};
+    nvmlDevice_t device = open_board(0);
+    unsigned int mw;
+    uint64_t id, other;
+    make_junk(100, 20, JM_RING_MAGIC, S_IFREG);
+    make_junk(101, JM_RING_HEADER_SIZE + 1, JM_RING_MAGIC, S_IFREG);
+    make_junk(102, 30000, 4711, S_IFREG);
+    make_junk(103, 0, 0, S_IFIFO);
+    make_junk(104, 0, 0, S_IFLNK);
+    for (int i = 0; i < 4; i++) {
+        char path[160];
+        ring cut = make_ring(2 * i, 1024), own = make_ring(2 * i + 1, 64);
+        begin_span(&cut, FORWARD, NAME_B, LAYER_NORM, &other);
+        begin_span(&own, FORWARD, NAME_A, LINEAR, &id);
+        sleep_until_ns(now_ns() + 30000000);
+        assert_int_equal(nvml.power(device, &mw), NVML_SUCCESS); /* it is mapped by now */
+        for (int k = 0; k < 900; k++)
+            put(&cut, (jm_ring_span){.t_ns = now_ns(), .id = 5, .op = JM_RING_END});
+        snprintf(path, sizeof path, "%s/%d-c-%d%s", run_dir, (int)getpid(), 2 * i, JM_RING_SUFFIX);
+        assert_int_equal(truncate(path, sizes[i]), 0);
+        munmap(cut.header, JM_RING_HEADER_SIZE + 1024 * sizeof(jm_ring_span));
+        sleep_until_ns(now_ns() + 30000000);
+        assert_int_equal(nvml.power(device, &mw), NVML_SUCCESS);
+        end_span(&own, id);
+    }
+    assert_int_equal(nvml.detach(), 0);
+    double calls = 0;
+    assert_true(read_truth(truth, 0, "model.a", "forward", &calls, NULL, NULL)); /* the others were heard */
+    assert_int_equal((int)calls, 4);
+}
+
 static void test_the_board_idles_when_its_program_is_killed(void **state)
 {
     (void)state;
@@ -449,6 +499,7 @@ int main(int argc, char **argv)
         TEST(test_an_unknown_type_has_watts_of_its_own),
         TEST(test_no_span_is_missed_at_20_kHz),
         TEST(test_records_that_were_overtaken_are_counted),
+        TEST(test_what_is_no_ring_or_is_cut_short_ends_no_board),
         TEST(test_the_board_idles_when_its_program_is_killed),
         TEST(test_work_runs_on_the_board_that_the_program_names),
         TEST(test_a_process_that_comes_late_sees_the_same_counter),

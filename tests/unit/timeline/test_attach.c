@@ -317,6 +317,14 @@ static held settled(pid_t pid)
     return last;
 }
 
+static void await_threads(pid_t pid, long wanted)
+{
+    for (int tries = 0; look(pid).threads != wanted; tries++) {
+        assert_true(tries < 1500);
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+    }
+}
+
 static void print_held(const char *when, const held *h)
 {
     printf("%s: %ld threads, %ld descriptors, %ld mappings, %ld kB resident, %ld kB in /dev/shm\n", when,
@@ -378,13 +386,42 @@ static void test_dormant_program_records_nothing_and_holds_a_socket_a_library(vo
 {
     (void)state;
     server s = START("--threads", "1");
-    jm__sleep_ns(20 * JM_NS_PER_MS); /* it works */
+    await_threads(s.pid, 1 + 1 + 2); /* main, its worker, one of ours a library */
     held h = look(s.pid);
-    assert_int_equal(h.threads, 1 + 1 + 2); /* main, its worker, one of ours a library */
     assert_int_equal(h.descriptors, 3 + 2);
     told own = stop_and_check(&s, 1);
     assert_int_equal(own.spans, 0);
     assert_int_equal(own.kernels, 0);
+}
+
+/* Some calls take it: unshare, setns. Its spans look who calls, and no thread is left by who has gone. */
+static void test_dormant_program_of_one_thread_has_one_but_while_it_is_recorded(void **state)
+{
+    (void)state;
+    server s = START("--alone");
+    assert_int_equal(look(s.pid).threads, 1);
+    told sum = {0};
+    for (int i = 0; i < 2; i++) {
+        record_some(&sum, &s);
+        assert_int_equal(sum.kernels, 0);
+        await_threads(s.pid, 1);
+    }
+    told own = stop_and_check(&s, 1);
+    assert_true(own.spans > 0);
+    assert_int_equal(sum.spans, own.spans);
+}
+
+static void test_program_of_one_thread_without_a_span_is_recorded_later(void **state)
+{
+    (void)state;
+    server idle = START("--alone", "--idle");
+    jm_run *run = record();
+    assert_int_equal(follow(run, idle.pid), JM_FOLLOWING_LATER); /* it has used spans, and waits for input */
+    assert_int_equal(write(idle.in, "\n", 1), 1);
+    await_ready(idle.out);
+    await_following(run, idle.pid);
+    end(run);
+    stop_and_check(&idle, 1);
 }
 
 static void test_layer_and_kernels_of_a_program_that_runs_already(void **state)
@@ -683,6 +720,56 @@ static void test_forked_child_is_dormant_by_itself(void **state)
     assert_true(own.spans == 0 || parents_spans == 0);
 }
 
+static void expect(jm_run *run, pid_t pid)
+{
+    jm_error err = {0};
+    if (jm_run_expect(run, pid, true, &err) != JM_OK) fail_msg("%s (%s)", err.text, err.hint);
+}
+
+static void test_children_too_short_to_be_found_are_recorded(void **state)
+{
+    (void)state;
+    enum { CHILDREN = 5 };
+    server s = START("--alone", "--idle");
+    jm_run *run = record();
+    expect(run, s.pid);
+    for (int i = 0; i < CHILDREN; i++) {
+        assert_int_equal(write(s.in, "fork\n", 5), 5);
+        await_ready(s.out);
+    }
+    await_following(run, s.pid);
+    await_recorded(&s);
+    end(run);
+    assert_int_equal(count("count(DISTINCT pid) FROM processes"), 1 + CHILDREN);
+    char spans[96];
+    snprintf(spans, sizeof spans,
+             "count(*) FROM spans s, processes p ON p.id = s.process_id WHERE p.pid <> %d", (int)s.pid);
+    assert_int_equal(count(spans), 2 * CHILDREN);
+    told sum = {0}, own;
+    add_recorded(&sum);
+    own = stop_and_check(&s, 1);
+    assert_int_equal(sum.spans, own.spans + 2 * CHILDREN);
+}
+
+/* Its recorder may end, or be killed, before it has called. */
+static void test_who_entered_by_itself_leaves_when_the_run_is_over(void **state)
+{
+    (void)state;
+    jm_run *run = record();
+    expect(run, getpid());
+    server s = START("--alone");
+    for (int tries = 0; tries == 0 || count("count(*) FROM spans") == 0; tries++) {
+        assert_true(tries < 500);
+        jm__sleep_ns(10 * JM_NS_PER_MS);
+    }
+    jm_run_discard(run);
+    await_threads(s.pid, 1);
+    told sum = {0};
+    record_some(&sum, &s);
+    assert_true(sum.spans > 0);
+    stop_and_check(&s, 1);
+}
+
 static void test_program_that_replaces_itself_joins_again(void **state)
 {
     (void)state;
@@ -765,6 +852,44 @@ static void test_another_users_process_is_refused(void **state)
     }
 }
 
+/* Names of sockets are anybody's: one who has a program's name, even its own user, keeps nobody from it. */
+static void test_program_whose_name_somebody_else_has_is_recorded(void **state)
+{
+    (void)state;
+    int names[2], go[2], in[2];
+    assert_int_equal(pipe2(go, O_CLOEXEC) + pipe2(in, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) { /* it becomes the program once its names are taken */
+        char byte;
+        int out = open("/dev/null", O_RDWR);
+        if (read(go[0], &byte, 1) != 1) _exit(126);
+        become(in, (const int[]){-1, out}, (const int[]){-1, out}, true, (const char *const[]){SERVER, NULL});
+    }
+    for (int i = 0; i < 2; i++) {
+        struct sockaddr_un address;
+        socklen_t size = jm__dormant_address(&address, pid, "cn"[i]);
+        names[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(names[i], (const struct sockaddr *)&address, size), 0);
+        assert_int_equal(listen(names[i], 5), 0);
+    }
+    assert_int_equal(write(go[1], "", 1), 1);
+    jm_run *run = record();
+    jm_following how = JM_FOLLOWING_LATER;
+    for (int tries = 0; how != JM_FOLLOWING && tries < 500; tries++) {
+        how = follow(run, pid);
+        jm__sleep_ns(20 * JM_NS_PER_MS);
+    }
+    assert_int_equal(how, JM_FOLLOWING);
+    end(run);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        close(names[i]);
+        close(go[i]);
+        close(in[i]);
+    }
+}
+
 /* It has become that program, with the environment that it was given. */
 static void await_program(pid_t pid, const char *name)
 {
@@ -804,6 +929,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recorders_that_come_and_go_leak_and_lose_nothing),
         cmocka_unit_test(test_dormant_program_records_nothing_and_holds_a_socket_a_library),
+        cmocka_unit_test(test_dormant_program_of_one_thread_has_one_but_while_it_is_recorded),
+        cmocka_unit_test(test_program_of_one_thread_without_a_span_is_recorded_later),
         cmocka_unit_test(test_layer_and_kernels_of_a_program_that_runs_already),
         cmocka_unit_test(test_second_recorder_is_refused_and_harms_nothing),
         cmocka_unit_test(test_program_whose_cupti_hung_can_be_recorded_once_it_is_back),
@@ -814,10 +941,13 @@ int main(void)
         cmocka_unit_test(test_program_that_ends_while_it_is_recorded_is_whole),
         cmocka_unit_test(test_program_that_closes_all_descriptors_can_still_be_recorded),
         cmocka_unit_test(test_forked_child_is_dormant_by_itself),
+        cmocka_unit_test(test_children_too_short_to_be_found_are_recorded),
+        cmocka_unit_test(test_who_entered_by_itself_leaves_when_the_run_is_over),
         cmocka_unit_test(test_program_that_replaces_itself_joins_again),
         cmocka_unit_test(test_programs_that_cannot_be_attached_to_are_told_apart),
         cmocka_unit_test(test_another_users_process_is_refused),
         cmocka_unit_test(test_program_under_record_is_refused),
+        cmocka_unit_test(test_program_whose_name_somebody_else_has_is_recorded),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

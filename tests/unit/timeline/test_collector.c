@@ -637,6 +637,28 @@ static void test_a_pid_of_another_namespace_is_nobody_elses(void **state)
     assert_int_equal(left, 0);
 }
 
+/* As a container that was restored has it: its monotonic clock goes on from another machine's. */
+static void test_stamps_of_another_namespace_of_time_come_out_in_the_one_clock(void **state)
+{
+    (void)state;
+    static const int64_t ahead_ns[] = {100000 * JM_NS_PER_S, -7000 * JM_NS_PER_S - 1};
+    for (size_t i = 0; i < 2; i++) {
+        collected *all = collected_create();
+        jm__ring ring;
+        int64_t now_ns = jm__now_ns() - 10 * JM_NS_PER_MS;
+        make_span_ring(all, &ring);
+        ring.header->ahead_ns += ahead_ns[i];
+        ring.header->created_ns += ahead_ns[i];
+        push_begin(&ring, now_ns + ahead_ns[i], 1, 0);
+        collected_poll(all);
+        assert_int_equal(all->span_count, 1);
+        assert_int_equal(all->spans[0].start_ns, now_ns);
+        assert_true(llabs(all->processes[0].start_ns - now_ns) < JM_NS_PER_S);
+        jm__ring_close(&ring, true);
+        collected_free(all);
+    }
+}
+
 /* execve closes descriptors a moment before the new program's environment is there. */
 static void await_environment(pid_t pid)
 {
@@ -795,6 +817,7 @@ int main(void)
         cmocka_unit_test(test_a_pid_of_another_namespace_is_nobody_elses),
         cmocka_unit_test(test_a_ring_found_after_the_end_of_its_process_is_of_that_process),
         cmocka_unit_test(test_a_process_that_is_gone_when_it_is_found_has_told_who_it_was),
+        cmocka_unit_test(test_stamps_of_another_namespace_of_time_come_out_in_the_one_clock),
         cmocka_unit_test(test_a_process_has_the_rank_that_its_launcher_gave_it),
         cmocka_unit_test(test_names_that_nobody_takes_are_counted),
         cmocka_unit_test(test_texts_used_once_take_bounded_room),

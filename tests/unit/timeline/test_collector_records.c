@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "collected.h"
@@ -420,6 +421,53 @@ static void count_begin(void *context, const jm__span *span)
     begun++;
 }
 
+/* What was read of names is given back: were they another file of the user's, that would be lost. */
+static void test_a_link_in_the_place_of_names_leads_to_no_file(void **state)
+{
+    (void)state;
+    enum { TEXTS = 40, LENGTH = 60000 };
+    static char text[LENGTH];
+    for (int hard = 0; hard < 2; hard++) {
+        collected *all = collected_create();
+        char victim[128], names[128];
+        struct stat info;
+        jm__ring ring;
+        jm__ring_options options = {.run_dir = all->run_dir,
+                                    .writer = JM_WRITER_CORE,
+                                    .record_size = sizeof(jm_ring_span),
+                                    .capacity = 64,
+                                    .capacity_least = 64,
+                                    .share = 1};
+        snprintf(victim, sizeof victim, "%s/victim", all->run_dir);
+        snprintf(names, sizeof names, "%s/%d-c" JM_NAMES_SUFFIX, all->run_dir, (int)getpid());
+        FILE *file = fopen(victim, "w");
+        assert_non_null(file);
+        for (uint32_t i = 1; i <= TEXTS; i++) {
+            const uint32_t head[2] = {i, LENGTH};
+            memset(text, 'v', sizeof text);
+            assert_int_equal(fwrite(head, sizeof head, 1, file), 1);
+            assert_int_equal(fwrite(text, sizeof text, 1, file), 1);
+        }
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(hard ? link(victim, names) : symlink(victim, names), 0);
+        assert_int_equal(jm__ring_create(&ring, &options), 0);
+        assert_true(jm__ring_push_span(
+            &ring,
+            &(jm_ring_span){
+                .t_ns = jm__now_ns(), .id = 1, .name = TEXTS, .op = JM_RING_BEGIN, .kind = JM_SPAN_PHASE},
+            0));
+        collect(all);
+        assert_int_equal(stat(victim, &info), 0);
+        assert_int_equal(info.st_size, TEXTS * (8 + LENGTH));
+        assert_true(info.st_blocks * 512 >= info.st_size); /* nothing was punched out of it */
+        assert_string_equal(all->names[0], "(name not written)");
+        jm__ring_close(&ring, true);
+        assert_int_equal(unlink(names), 0);
+        assert_int_equal(unlink(victim), 0);
+        collected_free(all);
+    }
+}
+
 static void test_spans_that_nobody_ends_do_not_fill_memory(void **state)
 {
     (void)state;
@@ -462,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_a_thread_without_spans_is_in_those_of_the_whole_process),
         cmocka_unit_test(test_of_what_was_innermost_long_ago_only_what_still_holds_is_kept),
         cmocka_unit_test(test_a_note_that_its_program_could_not_write_is_counted),
+        cmocka_unit_test(test_a_link_in_the_place_of_names_leads_to_no_file),
         cmocka_unit_test(test_spans_that_nobody_ends_do_not_fill_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,122 @@
+/* Stretches without a fork. */
+#include "base/no_fork.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+
+#define WAIT_MOST_NS (5 * JM_NS_PER_S)
+
+/* Guards all below; held while the process forks. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+static unsigned inside; /* threads */
+static bool is_late;    /* a fork has waited in vain: the next does not, until all are out */
+static _Atomic unsigned forking;
+static _Thread_local unsigned depth;
+
+static void enter(unsigned as_deep)
+{
+    pthread_mutex_lock(&mutex);
+    while (forking > 0)
+        pthread_cond_wait(&changed, &mutex);
+    inside++;
+    depth = as_deep;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void leave(void)
+{
+    pthread_mutex_lock(&mutex);
+    depth = 0;
+    if (--inside == 0) is_late = false;
+    if (forking > 0) pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
+}
+
+void jm__no_fork_begin(void)
+{
+    if (depth > 0)
+        depth++;
+    else
+        enter(1);
+}
+
+void jm__no_fork_end(void)
+{
+    if (depth > 1)
+        depth--;
+    else
+        leave();
+}
+
+unsigned jm__no_fork_leave(void)
+{
+    unsigned deep = depth;
+    if (deep > 0) leave();
+    return deep;
+}
+
+void jm__no_fork_return(unsigned deep)
+{
+    if (deep > 0) enter(deep);
+}
+
+void jm__no_fork_pass(void)
+{
+    if (forking > 0) jm__no_fork_return(jm__no_fork_leave());
+}
+
+bool jm__no_fork_here(void)
+{
+    return depth > 0;
+}
+
+/* ---- a fork */
+
+static void make_condition(void)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+/* Who forks may be in a stretch itself (a callback of that library): it goes on in the child. */
+static unsigned own(void)
+{
+    return depth > 0;
+}
+
+static void before_fork(void)
+{
+    const struct timespec until = jm__clock_after(CLOCK_MONOTONIC, WAIT_MOST_NS);
+    pthread_mutex_lock(&mutex);
+    forking++;
+    while (inside > own() && !is_late)
+        is_late = pthread_cond_timedwait(&changed, &mutex, &until) != 0;
+}
+
+static void after_fork_in_parent(void)
+{
+    forking--;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void after_fork_in_child(void)
+{
+    forking = 0;
+    inside = own();
+    is_late = false;
+    make_condition(); /* those who waited are not here */
+    pthread_mutex_init(&mutex, NULL);
+}
+
+/* After that of lanes.c: called before it, whose lock is not held as long as this waits. */
+static __attribute__((constructor)) void set_up_at_load(void)
+{
+    make_condition();
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}

@@ -1,0 +1,28 @@
+/* Stretches in which this process does not fork: a thread of ours is inside of a library that has locks of
+ * its own (SQLite). The child of a fork would have such a lock without the thread that holds it, and wait for
+ * ever in that library, be it called by us or by the program.
+ *
+ * A fork waits until all threads are out, and who comes meanwhile waits for the fork. So a stretch is short,
+ * or is left now and then, and between begin and end nobody waits for a lock that somebody may hold who
+ * begins one: such a lock is taken first. A fork waits for five seconds at most: who hangs must not hold the
+ * program. */
+#ifndef JM_BASE_NO_FORK_H
+#define JM_BASE_NO_FORK_H
+
+#include <stdbool.h>
+
+/* They nest. */
+void jm__no_fork_begin(void);
+void jm__no_fork_end(void);
+
+/* Inside of a stretch, holding no lock of that library: a fork that waits takes place now. */
+void jm__no_fork_pass(void);
+
+/* The same for a call that may take long: out of all stretches of this thread, and back in as many. */
+unsigned jm__no_fork_leave(void);
+void jm__no_fork_return(unsigned depth);
+
+/* This thread is in one. */
+bool jm__no_fork_here(void);
+
+#endif
