@@ -41,8 +41,7 @@ static const jm__lap *lap_of(const jm__stands *stands, const jm__item *item, siz
 {
     uint32_t lap = span == JM__NO_SPAN ? 0 : stands->lap_of_span[span];
     if (lap != 0) return &stands->laps.items[lap - 1];
-    int64_t launched_ns = item->launch_ns >= 0 ? item->launch_ns : item->start_ns;
-    size_t at = jm__stands_lap_at(stands, process, launched_ns);
+    size_t at = jm__stands_lap_at(stands, process, jm__item_launched_ns(item));
     return at == JM__NO_LAP ? NULL : &stands->laps.items[at];
 }
 
