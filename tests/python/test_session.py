@@ -617,6 +617,45 @@ def test_under_joulemap_record_a_session_attaches(tmp_path: Path) -> None:
     assert "inner" in [row.name for row in rows]
 
 
+def test_a_phase_that_is_open_lasts_until_now(session: joulemap.Session) -> None:
+    with session.phase("open") as phase:
+        assert phase.start_ns is not None
+        busy(0.3)
+        asked_ns = time.monotonic_ns()
+        row = next(row for row in session.report("phase") if row.path == "open")
+    assert row.busy_s >= 1e-9 * (asked_ns - phase.start_ns)
+    assert known(row.energy_j) > 10  # of 37 J
+
+
+@pytest.mark.parametrize("command", [["{python}", "-c", "{code}"], ["sh", "-c", "{python} -c '{code}'; true"]])
+def test_a_phase_of_a_killed_program_lasts_to_its_end(tmp_path: Path, command: list[str]) -> None:
+    path = tmp_path / "run.joulemap"
+    code = textwrap.dedent(
+        """
+        import joulemap, os, time
+        run = joulemap.Session().start()
+        phase = run.phase("solve").begin()
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            pass
+        os.kill(os.getpid(), 9)
+        """
+    )
+    subprocess.run(
+        [sys.executable, "-m", "joulemap._cli", "record", "--sim", "h200", "-o", str(path), "--"]
+        + [part.format(python=sys.executable, code=code) for part in command],
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    recording = joulemap.Recording(path)
+    span = next(span for span in recording.timeline().spans if span.name == "solve")
+    row = next(row for row in recording.report("phase") if row.path == "solve")
+    assert not span.ended
+    assert 0.3 <= span.duration_s == pytest.approx(row.busy_s, abs=1e-6)
+    assert known(row.energy_j) > 10
+
+
 @pytest.mark.parametrize("clean", ["before", "after"])
 def test_a_program_that_cleans_its_environment_is_in_the_recording(tmp_path: Path, clean: str) -> None:
     path = tmp_path / "run.joulemap"

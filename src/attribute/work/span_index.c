@@ -123,22 +123,25 @@ size_t jm__span_at(const jm__span_index *index, int64_t span_id)
     return at < count && spans[index->by_id[at]].id == span_id ? index->by_id[at] : JM__NO_SPAN;
 }
 
+static int64_t gone_ns(const jm__dataset *dataset, int64_t process_id)
+{
+    const jm__process *process = jm__dataset_process(dataset, process_id);
+    bool known = process != NULL && dataset->gone_ns != NULL;
+    return known ? dataset->gone_ns[process - dataset->processes] : INT64_MAX;
+}
+
 bool jm__span_goes_on(const jm__dataset *dataset, const jm__span *span)
 {
     if (span->end_ns != -1) return span->end_ns > dataset->end_ns;
-    const jm__process *process = jm__dataset_process(dataset, span->process_id);
-    return process == NULL || dataset->process_ended == NULL ||
-           !dataset->process_ended[process - dataset->processes];
+    return gone_ns(dataset, span->process_id) > dataset->end_ns;
 }
 
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span)
 {
     if (span->end_ns >= span->start_ns && span->end_ns != -1) return span->end_ns;
-    if (dataset->goes_on && jm__span_goes_on(dataset, span) && dataset->end_ns > span->start_ns)
-        return dataset->end_ns;
-    const jm__process *process = jm__dataset_process(dataset, span->process_id);
-    if (process != NULL && process->end_ns >= span->start_ns) return process->end_ns;
-    return dataset->end_ns > span->start_ns ? dataset->end_ns : span->start_ns;
+    int64_t end_ns = gone_ns(dataset, span->process_id);
+    if (end_ns > dataset->end_ns) end_ns = dataset->end_ns;
+    return end_ns > span->start_ns ? end_ns : span->start_ns;
 }
 
 /* The number of the first of `more` that comes after that time of the span. */

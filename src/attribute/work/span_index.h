@@ -76,8 +76,8 @@ size_t *jm__span_speakers(const jm__span_index *spans, jm__span_choice *choose);
 /* Of a part after which another comes (dataset->goes_on): whether the span is open beyond its end. */
 bool jm__span_goes_on(const jm__dataset *dataset, const jm__span *span);
 
-/* The end of a span; of one that never ended, that of its process or of the recording; of one that goes on in
- * another part, that of this part. */
+/* The end of a span; of one that never ended, that of its process or of the recording, whichever came first.
+ */
 int64_t jm__span_end_ns(const jm__dataset *dataset, const jm__span *span);
 
 #endif
