@@ -2,6 +2,7 @@
  * looked at. */
 #include "model/board_model.h"
 
+#include "base/plain.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -274,6 +275,7 @@ jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err
         fclose(file);
         return jm__fail(err, JM_BAD_DATA, 0, NULL, "%s is larger than any model of a board", path);
     }
+    jm__pass_mark(file);
     json_t *root = json_loadf(file, 0, &fault);
     fclose(file);
     return take(model, root, &fault, path, err);

@@ -2,6 +2,7 @@
 #include "cap/lease/daemon.h"
 
 #include "base/clock.h"
+#include "base/plain.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -70,8 +71,8 @@ bool jm__capd_may(const char *uuid, char *text, size_t size)
     json_t *answer = NULL;
     bool may = ask_once(JM_ASK_MAY, uuid, &answer, NULL) == JM_OK;
     if (may)
-        snprintf(text, size, "joulemap capd: %.4g to %.4g W", jm__json_number(answer, "low_w"),
-                 jm__json_number(answer, "high_w"));
+        jm__print(text, size, "joulemap capd: %.4g to %.4g W", jm__json_number(answer, "low_w"),
+                  jm__json_number(answer, "high_w"));
     json_decref(answer);
     return may;
 }
