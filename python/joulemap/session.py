@@ -35,6 +35,21 @@ _MAX_TIMEOUT_S = 1e6
 _MAX_COUNT = 2**32 - 1
 
 
+def _scalar(value: Any) -> Any:
+    """Return what a scalar of NumPy, PyTorch or JAX is in Python."""
+    try:
+        return value.item()
+    except (AttributeError, TypeError, ValueError, RuntimeError):  # none, or an array of several
+        raise TypeError(f"{value!r} ({type(value).__name__})") from None
+
+
+def _json(values: dict[str, Any]) -> str:
+    text = json.dumps(values, default=_scalar)
+    if "NaN" not in text and "Infinity" not in text:
+        return text
+    return json.dumps(json.loads(text, parse_constant=lambda word: None))
+
+
 class Session(Reporting):
     """Record boards, spans and kernels of this process, in memory or into a file.
 
@@ -419,10 +434,13 @@ class Session(Reporting):
         return self._scope(WINDOW, name, type_text=type)
 
     def mark(self, name: str, **meta: Any) -> None:
-        """Note a named instant, with values that JSON can hold; TypeError if it cannot."""
+        """Note a named instant, with values that JSON can hold, scalars of NumPy and PyTorch too; else TypeError.
+
+        NaN and infinities are null.
+        """
         _arguments.text("the name of a mark", name)
         try:
-            values = json.dumps(meta) if meta else None
+            values = _json(meta) if meta else None
         except (TypeError, ValueError) as error:
             raise type(error)(f"a value of the mark {name!r} is nothing that JSON can hold: {error}") from None
         _core.mark(name, values)

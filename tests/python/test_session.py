@@ -436,6 +436,35 @@ def test_marks_reach_the_recording(tmp_path: Path) -> None:
         assert database.execute("select count(*) from marks").fetchone() == (1,)
 
 
+class Loss:
+    """A scalar as NumPy, PyTorch and JAX have them."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def item(self) -> object:
+        if self._value is None:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return self._value
+
+
+def test_a_mark_takes_scalars_and_what_is_no_number_is_null(tmp_path: Path) -> None:
+    import sqlite3
+
+    path = tmp_path / "run.joulemap"
+    with joulemap.Session(path, sim="h200", cpu=False) as run:
+        run.mark("loss", value=Loss(0.5), epoch=Loss(3), said="NaN")
+        run.mark("loss", value=float("nan"), each=[float("inf"), Loss(float("-inf")), 1.5], said="NaN")
+        with pytest.raises(TypeError, match="nothing that JSON can hold: .*Loss"):
+            run.mark("loss", value=Loss(None))
+    with sqlite3.connect(path) as database:
+        query = "select json_extract(meta, '$.value'), json_extract(meta, '$.said') from marks"
+        assert database.execute(query).fetchall() == [(0.5, "NaN"), (None, "NaN")]
+    marks = joulemap.Recording(path).timeline().marks
+    assert marks[0].meta == {"value": 0.5, "epoch": 3, "said": "NaN"}
+    assert marks[1].meta == {"value": None, "each": [None, None, 1.5], "said": "NaN"}
+
+
 # ---- reports ----
 
 
