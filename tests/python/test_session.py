@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import os
 import subprocess
 import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -399,6 +400,138 @@ def test_a_scope_decorates_coroutines(session: joulemap.Session, spans: Spans) -
     assert span.end_ns - span.start_ns >= 0.02e9
 
 
+def test_a_scope_decorates_generators(session: joulemap.Session, spans: Spans) -> None:
+    @session.window("stream")
+    def stream(count: int) -> Generator[int, int, str]:
+        total = 0
+        for token in range(count):
+            time.sleep(0.01)
+            try:
+                total += (yield token) or 0
+            except KeyError:
+                total += 100
+        return f"said {total}"
+
+    assert inspect.isgeneratorfunction(stream)
+    assert stream.__name__ == "stream"
+    talk = stream(3)
+    time.sleep(0.02)  # nobody has asked yet
+    asked_ns = time.monotonic_ns()
+    assert next(talk) == 0
+    assert talk.send(5) == 1
+    assert talk.throw(KeyError()) == 2
+    with pytest.raises(StopIteration, match="said 105"):
+        next(talk)
+    assert list(stream(0)) == []
+    for token in stream(3):
+        if token == 1:
+            break  # and it ends there
+    first, empty, cut = spans("window")
+    assert first.start_ns >= asked_ns
+    assert first.end_ns is not None
+    assert first.end_ns - first.start_ns >= 0.03e9
+    assert empty.end_ns is not None
+    assert cut.end_ns is not None
+    assert cut.end_ns - cut.start_ns >= 0.02e9
+
+
+def test_a_scope_decorates_async_generators(session: joulemap.Session, spans: Spans) -> None:
+    ended: list[str] = []
+
+    @session.phase("stream")
+    async def stream(count: int) -> AsyncGenerator[int, int]:
+        try:
+            for token in range(count):
+                await asyncio.sleep(0.01)
+                try:
+                    token += (yield token) or 0
+                except KeyError:
+                    yield -1
+        finally:
+            ended.append("stream")
+
+    async def listen() -> None:
+        assert [token async for token in stream(3)] == [0, 1, 2]
+        talk = stream(3)
+        assert await talk.__anext__() == 0
+        assert await talk.athrow(KeyError()) == -1
+        assert await talk.asend(1) == 1
+        await talk.aclose()
+        with pytest.raises(ValueError, match="mine"):
+            await stream(3).athrow(ValueError("mine"))
+
+    assert inspect.isasyncgenfunction(stream)
+    asyncio.run(listen())
+    assert ended == ["stream", "stream"]
+    first, cut = spans("phase")
+    assert first.end_ns is not None
+    assert first.end_ns - first.start_ns >= 0.03e9
+    assert cut.end_ns is not None
+    assert cut.end_ns - cut.start_ns >= 0.02e9
+
+
+def test_tasks_that_stream_at_a_time_have_spans_of_their_own(session: joulemap.Session, spans: Spans) -> None:
+    @session.window("task")
+    async def stream() -> AsyncGenerator[int, None]:
+        for token in range(3):
+            await asyncio.sleep(0.01)
+            yield token
+
+    async def listen(wait_s: float) -> None:
+        await asyncio.sleep(wait_s)
+        async for _ in stream():
+            pass
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(listen(0.005 * n) for n in range(5)))
+
+    asyncio.run(all_of_them())
+    found = spans("window")
+    assert len(found) == 5
+    assert all(span.end_ns is not None and span.end_ns - span.start_ns >= 0.03e9 for span in found)
+    row = next(row for row in session.report("phase") if row.path == "task")
+    ends = [span.end_ns for span in found if span.end_ns is not None]
+    assert row.busy_s <= 1e-9 * (max(ends) - min(span.start_ns for span in found)) + 1e-6
+
+
+def test_who_returns_what_yields_later_is_warned(session: joulemap.Session) -> None:
+    class Model:
+        @staticmethod
+        def generate() -> Iterator[int]:
+            yield 1
+
+        def __call__(self) -> Iterator[int]:
+            yield 2
+
+    with pytest.warns(RuntimeWarning, match=r"'indirect' ends as its function returns: .*generator"):
+        assert list(session.window("indirect")(lambda: Model.generate())()) == [1]
+    assert list(session.window("object")(Model())()) == [2]  # an object that is called is looked into
+
+
+def test_a_generator_that_is_given_up_cuts_nothing_off(session: joulemap.Session, spans: Spans) -> None:
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2))
+
+    def stream() -> Iterator[int]:
+        with session.phase("inner"):
+            yield 1
+
+    class Around(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, x: Any) -> Any:
+            for _ in stream():
+                break
+            return model(x)
+
+    around = Around()
+    session.watch(around, name="around")
+    around(torch.ones(1, 2))
+    (span,) = spans("forward")
+    (inner,) = spans("phase")
+    assert span.end_ns is not None
+    assert inner.end_ns is not None
+    assert span.end_ns >= inner.end_ns
+
+
 def test_a_scope_has_begin_and_end(session: joulemap.Session, spans: Spans) -> None:
     window = session.window("by hand").begin()
     with pytest.raises(RuntimeError, match="open already"):
@@ -455,7 +588,7 @@ def test_a_mark_takes_scalars_and_what_is_no_number_is_null(tmp_path: Path) -> N
     with joulemap.Session(path, sim="h200", cpu=False) as run:
         run.mark("loss", value=Loss(0.5), epoch=Loss(3), said="NaN")
         run.mark("loss", value=float("nan"), each=[float("inf"), Loss(float("-inf")), 1.5], said="NaN")
-        with pytest.raises(TypeError, match="nothing that JSON can hold: .*Loss"):
+        with pytest.raises(TypeError, match=r"nothing that JSON can hold: .*Loss"):
             run.mark("loss", value=Loss(None))
     with sqlite3.connect(path) as database:
         query = "select json_extract(meta, '$.value'), json_extract(meta, '$.said') from marks"
