@@ -232,6 +232,8 @@ class Session(Reporting):
             try:
                 if self._stepper is not None:
                     self._stepper.finish()
+                for watch in self._watches:
+                    watch.look()
             finally:
                 self.unwatch()
                 names.end()
@@ -479,6 +481,8 @@ class Session(Reporting):
 
     def _report_source(self, until_ns: int) -> _core.Run:
         run = self._started()
+        for watch in self._watches:
+            watch.look()
         if 0 < until_ns <= self._complete_ns:
             return run
         if not self.flush():  # also after the end: a recorder above this process may lag behind
