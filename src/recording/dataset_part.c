@@ -20,11 +20,11 @@ static jm_status is_there(bool *there, const jm_recording *recording, const char
                           jm_error *err)
 {
     const char *path = jm__recording_path(recording);
-    char *beside = path == NULL ? NULL : jm__part_beside(path, name);
     jm_recording *next = NULL;
     jm_error cause = {0};
     *there = false;
-    if (path == NULL) return JM_OK;
+    if (path == NULL || strchr(name, '/') != NULL) return JM_OK;
+    char *beside = jm__part_beside(path, name);
     if (beside == NULL) return jm__no_memory(err, "jm__part_facts");
     jm_status status = jm_recording_open(&next, beside, &cause);
     free(beside);
