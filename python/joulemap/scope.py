@@ -33,7 +33,7 @@ class Scope(_core.Span):
     """A phase, epoch, step or window of a session.
 
     Use it as a context manager, as a decorator (each call is a span of its own; of a function that yields, from the
-    first value to the last), or through `begin` and `end`. Outside a run it does nothing. `energy_j` and `report` are
+    first value to the last), or through `begin` and `end`. Outside a run it does nothing but warn. `energy_j` and `report` are
     of its last begin to its end, or to now, while it is open.
 
     Attributes
@@ -54,6 +54,10 @@ class Scope(_core.Span):
         """Close what an exception left open inside; the C side calls it."""
         if not issubclass(exc_type, GeneratorExit):  # a generator that nobody asks for more: nothing went wrong
             unwind(exc_type, self.start_ns or 0)
+
+    def _unrecorded(self) -> None:
+        """Warn of what begins while nobody records; the C side calls it."""
+        self._session._warn_unless_running(f"{WORDS[self.kind]} {self.name!r}")
 
     def __call__(self, function: FunctionT) -> FunctionT:
         """Decorate a function, plain or async, or one that yields: open from the first value asked for to the end."""

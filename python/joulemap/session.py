@@ -167,6 +167,7 @@ class Session(Reporting):
         self._run: _core.Run | None = None
         self._injection: Injection | None = None
         self._running = False
+        self._warned = ""
         self._owner = os.getpid()
         self._watches: list[Watch] = []
         self._at_stop: list[Callable[[], None]] = []  # called when it has stopped; they fail by themselves
@@ -314,6 +315,14 @@ class Session(Reporting):
             raise RuntimeError("this Session has not started: use it in `with`, or call start()")
         return self._run
 
+    def _warn_unless_running(self, what: str) -> None:
+        """Warn once before the start, and once after the end."""
+        state = "has not started: use it in `with`, or call start()" if self._run is None else "has stopped"
+        if self._running or self._warned == state:
+            return
+        self._warned = state
+        warnings.warn(f"{what} is not recorded: this Session {state}", RuntimeWarning, stacklevel=3)
+
     def __repr__(self) -> str:
         state = "running" if self._running else "not started" if self._run is None else "stopped"
         where = "in memory" if self._asked.path is None else repr(self._asked.path)
@@ -446,6 +455,8 @@ class Session(Reporting):
         except (TypeError, ValueError) as error:
             raise type(error)(f"a value of the mark {name!r} is nothing that JSON can hold: {error}") from None
         _core.mark(name, values)
+        if self._run is None or not self._run.attached:
+            self._warn_unless_running(f"a mark {name!r}")
 
     # ---- what came out ----
 

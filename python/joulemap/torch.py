@@ -248,7 +248,7 @@ def isolate(
     if not isinstance(model, nn.Module):
         raise TypeError(f"isolate() takes a torch.nn.Module, not a {type(model).__name__}")
     _arguments.real("seconds", seconds, 0, _MOST)
-    _arguments.real("precision", precision, 0, _MOST)
+    _arguments.share("precision", precision)
     if clock_mhz is not None:
         _arguments.real("clock_mhz", clock_mhz, 0, _MOST)
     _arguments.flag("backward", backward)

@@ -198,6 +198,7 @@ def test_sessions_leak_neither_memory_nor_descriptors() -> None:
     assert descriptors() == before
 
 
+@pytest.mark.filterwarnings("ignore:a step 'step' is not recorded")
 def test_reports_scopes_and_errors_leak_no_memory() -> None:
     with joulemap.Session(sim="h200", cpu=False) as run, run.phase("work"):
         time.sleep(0.1)
@@ -544,17 +545,32 @@ def test_a_scope_has_begin_and_end(session: joulemap.Session, spans: Spans) -> N
 
 def test_scopes_outside_a_run_do_nothing() -> None:
     run = joulemap.Session(sim="h200", cpu=False)
-    with run.phase("before"):
+
+    @run.window("decorated")  # which may be long before
+    def work() -> None:
+        pass
+
+    with (
+        pytest.warns(RuntimeWarning, match=r"a phase 'before' is not recorded: .* has not started"),
+        run.phase("before"),
+    ):
+        pass
+    with run.step():  # once is enough
         pass
     with run:
+        work()
         folder = Path(run.environment()["JOULEMAP_RUN"])
         with run.phase("within"):
             pass
         names = [span.name for span in read_spans(folder)]
-    with run.phase("after"):
-        pass
+    with pytest.warns(RuntimeWarning, match="a window 'after' is not recorded: this Session has stopped") as warned:
+        run.window("after").begin().end()
+    assert warned[0].filename == __file__
     run.mark("after")
-    assert names == ["within"]
+    assert names == ["decorated", "within"]
+    other = joulemap.Session(sim="h200", cpu=False)
+    with pytest.warns(RuntimeWarning, match="a mark 'before' is not recorded"):
+        other.mark("before")
 
 
 def test_marks_reach_the_recording(tmp_path: Path) -> None:
