@@ -33,8 +33,8 @@ class Scope(_core.Span):
     """A phase, epoch, step or window of a session.
 
     Use it as a context manager, as a decorator (each call is a span of its own; of a function that yields, from the
-    first value to the last), or through `begin` and `end`. Outside a run it does nothing but warn. `energy_j` and `report` are
-    of its last begin to its end, or to now, while it is open.
+    first value to the last), or through `begin` and `end`. Outside a run it does nothing but warn. `energy_j` and
+    `report` are of its last begin to its end, or to now, while it is open.
 
     Attributes
     ----------
