@@ -110,7 +110,7 @@ static void ask_doctor(void)
 static void ask_program(const char *program, char *used, size_t size)
 {
     char command[512];
-    snprintf(command, sizeof command, "%s --program", program);
+    snprintf(command, sizeof command, "'%s' --program", program);
     FILE *out = popen(command, "r");
     assert_non_null(out);
     if (fgets(used, (int)size, out) == NULL) used[0] = '\0';
