@@ -182,11 +182,9 @@ static jm_status read_record(jm__csv *csv, record *to, bool *more, jm_error *err
 /* A byte order mark, which is no part of the text. */
 static jm_status pass_mark(jm__csv *csv, jm_error *err)
 {
-    int first = file_byte(csv);
-    if (first == -2) return read_failed(csv, err);
-    csv->chunk_used -= first >= 0;
+    if (file_byte(csv) == -2) return read_failed(csv, err);
     const char *bytes = (const char *)csv->chunk;
-    if (csv->chunk_size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) csv->chunk_used = 3;
+    csv->chunk_used = jm__mark_length(bytes, csv->chunk_size);
     bool wide =
         csv->chunk_size >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0);
     if (!wide) return JM_OK;

@@ -49,11 +49,15 @@ int jm__print_to(FILE *out, const char *format, ...)
     return length;
 }
 
+size_t jm__mark_length(const char *text, size_t size)
+{
+    return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 void jm__pass_mark(FILE *file)
 {
     char mark[3];
-    bool there = fread(mark, 1, sizeof mark, file) == sizeof mark && memcmp(mark, "\xef\xbb\xbf", 3) == 0;
-    if (!there) rewind(file);
+    if (jm__mark_length(mark, fread(mark, 1, sizeof mark, file)) == 0) rewind(file);
 }
 
 double jm__real_of(const char *text, char **end)

@@ -259,7 +259,8 @@ jm_status jm__model_parse(jm__board_model *model, const char *text, size_t size,
                           jm_error *err)
 {
     json_error_t fault;
-    return take(model, json_loadb(text, size, 0, &fault), &fault, name, err);
+    size_t mark = jm__mark_length(text, size);
+    return take(model, json_loadb(text + mark, size - mark, 0, &fault), &fault, name, err);
 }
 
 jm_status jm__model_read(jm__board_model *model, const char *path, jm_error *err)
